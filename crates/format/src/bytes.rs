@@ -1,0 +1,46 @@
+//! Little-endian reads at fixed offsets that answer zero past the end.
+//!
+//! A view's bytes are checked once when it is made; these helpers then read
+//! without a `Result`. Should a check ever be wrong they answer zero instead of
+//! panicking, which the fuzz targets would show as a wrong value.
+
+#[inline(always)]
+pub(crate) fn u16_at(bytes: &[u8], at: usize) -> u16 {
+    match bytes.get(at..).and_then(|rest| rest.first_chunk::<2>()) {
+        Some(chunk) => u16::from_le_bytes(*chunk),
+        None => 0,
+    }
+}
+
+#[inline(always)]
+pub(crate) fn u32_at(bytes: &[u8], at: usize) -> u32 {
+    match bytes.get(at..).and_then(|rest| rest.first_chunk::<4>()) {
+        Some(chunk) => u32::from_le_bytes(*chunk),
+        None => 0,
+    }
+}
+
+#[inline(always)]
+pub(crate) fn i32_at(bytes: &[u8], at: usize) -> i32 {
+    u32_at(bytes, at) as i32
+}
+
+#[inline(always)]
+pub(crate) fn u64_at(bytes: &[u8], at: usize) -> u64 {
+    match bytes.get(at..).and_then(|rest| rest.first_chunk::<8>()) {
+        Some(chunk) => u64::from_le_bytes(*chunk),
+        None => 0,
+    }
+}
+
+#[inline(always)]
+pub(crate) fn i64_at(bytes: &[u8], at: usize) -> i64 {
+    u64_at(bytes, at) as i64
+}
+
+/// A length or offset field as `usize`; on a 16-bit target it saturates, which
+/// every bounds check then refuses.
+#[inline(always)]
+pub(crate) fn len_at(bytes: &[u8], at: usize) -> usize {
+    usize::try_from(u32_at(bytes, at)).unwrap_or(usize::MAX)
+}

@@ -1,0 +1,229 @@
+//! Counters resolved once and read many times.
+//!
+//! A definition says where a counter's data lies, how wide it is, and which
+//! definition is its base. [`CounterPlan`] works that out once; [`Column`]
+//! then is an offset and a mask.
+
+use crate::cook::{CookError, Formula, RawSample};
+use crate::counter_type::CounterType;
+use crate::error::ValueError;
+use crate::titles::TitleIndex;
+use crate::view::{CounterBlock, CounterDefinition, PerfObject};
+use crate::winperf::PERF_COUNTER_BLOCK;
+use alloc::boxed::Box;
+use alloc::vec::Vec;
+
+/// Where one number lies in every counter block of an object.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub struct Column {
+    offset: u32,
+    size: u32,
+    mask: u64,
+}
+
+impl Column {
+    /// From an offset and a size in bytes; `None` unless the size is 4 or 8
+    /// and the offset lies behind the block's length field.
+    #[must_use]
+    pub const fn new(offset: u32, size: u32) -> Option<Self> {
+        if offset < PERF_COUNTER_BLOCK::SIZE as u32 {
+            return None;
+        }
+        let mask = match size {
+            4 => 0xffff_ffff,
+            8 => u64::MAX,
+            _ => return None,
+        };
+        Some(Self { offset, size, mask })
+    }
+
+    /// Width of the number in bytes, 4 or 8.
+    #[must_use]
+    #[inline]
+    pub const fn size(self) -> u8 {
+        self.size as u8
+    }
+
+    /// The number in one counter block; `None` where the block is too short
+    /// for it.
+    #[must_use]
+    #[inline(always)]
+    pub fn read(self, block: CounterBlock<'_>) -> Option<u64> {
+        // One load of eight bytes and a mask serves both widths; only a narrow
+        // number at the very end of its block needs the shorter load.
+        let rest = block.as_bytes().get(self.offset as usize..)?;
+        match rest.first_chunk::<8>() {
+            Some(chunk) => Some(u64::from_le_bytes(*chunk) & self.mask),
+            None if self.size == 4 => rest
+                .first_chunk::<4>()
+                .map(|chunk| u64::from(u32::from_le_bytes(*chunk))),
+            None => None,
+        }
+    }
+
+    fn read_or(self, block: CounterBlock<'_>) -> Result<u64, ValueError> {
+        self.read(block).ok_or_else(|| ValueError::OutsideBlock {
+            end: u64::from(self.offset) + u64::from(self.size),
+            block: u32::try_from(block.as_bytes().len()).unwrap_or(u32::MAX),
+        })
+    }
+}
+
+/// Where the base of a counter comes from.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub enum BaseColumn {
+    /// The type needs none.
+    NotNeeded,
+    /// The type needs one, and neither the next definition nor the counter's
+    /// own data has it.
+    Missing,
+    /// The definition behind the counter, or the 32-bit item count behind a
+    /// multi timer's value.
+    At(Column),
+}
+
+/// One counter of an object, resolved: data, base, formula.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct CounterPlan {
+    /// Place (from 0) of the definition in its object.
+    pub place: u32,
+    /// Title index of the name.
+    pub name: TitleIndex,
+    /// The counter type.
+    pub counter_type: CounterType,
+    /// Where the data is; `None` where it is no number of 4 or 8 bytes.
+    pub value: Option<Column>,
+    /// `CounterSize` as the definition states it.
+    pub size: u32,
+    /// Where the base is.
+    pub base: BaseColumn,
+    /// How the value is calculated, or what it is instead of a number.
+    pub formula: Result<Formula, CookError>,
+}
+
+impl CounterPlan {
+    /// Resolves the counter at `place` of an object.
+    #[must_use]
+    pub fn new(object: PerfObject<'_>, place: u32) -> Option<Self> {
+        let mut counters = object.counters();
+        let definition = counters.nth(usize::try_from(place).ok()?)?;
+        Some(Self::resolve(place, definition, counters.next()))
+    }
+
+    /// Resolves every counter of an object, bases included, in order.
+    #[must_use]
+    pub fn all(object: PerfObject<'_>) -> Vec<Self> {
+        let mut counters = object.counters().peekable();
+        let mut plans = Vec::new();
+        while let Some(definition) = counters.next() {
+            let place = u32::try_from(plans.len()).unwrap_or(u32::MAX);
+            plans.push(Self::resolve(place, definition, counters.peek().copied()));
+        }
+        plans
+    }
+
+    fn resolve(
+        place: u32,
+        definition: CounterDefinition<'_>,
+        next: Option<CounterDefinition<'_>>,
+    ) -> Self {
+        let counter_type = definition.counter_type();
+        let (offset, size) = (definition.offset(), definition.size());
+        let formula = Formula::of(counter_type);
+        let multi = counter_type.is_multi() && !counter_type.is_base();
+        // A multi timer may carry its item count behind its value, in which
+        // case its data is 12 bytes (or the size is 8 and the count follows).
+        let value = Column::new(offset, if multi && size == 12 { 8 } else { size });
+        let follower = next.filter(|next| next.counter_type().is_base());
+        let base = if !counter_type.needs_base() || counter_type.is_base() {
+            BaseColumn::NotNeeded
+        } else if let Some(base) = follower.and_then(|b| Column::new(b.offset(), b.size())) {
+            BaseColumn::At(base)
+        } else if let (true, Some(behind)) = (multi, offset.checked_add(8)) {
+            Column::new(behind, 4).map_or(BaseColumn::Missing, BaseColumn::At)
+        } else {
+            BaseColumn::Missing
+        };
+        Self {
+            place,
+            name: definition.name_index(),
+            counter_type,
+            value,
+            size,
+            base,
+            formula,
+        }
+    }
+
+    /// The raw number in one counter block.
+    ///
+    /// # Errors
+    /// Where the block does not hold it, or it is no number.
+    #[inline]
+    pub fn value(&self, block: CounterBlock<'_>) -> Result<u64, ValueError> {
+        match self.value {
+            Some(column) => column.read_or(block),
+            None => Err(ValueError::NotANumber { size: self.size }),
+        }
+    }
+
+    /// The sample of this counter in one counter block of `object`, ready to
+    /// be cooked. A base that is missing is left out of it: the formula then
+    /// says so.
+    ///
+    /// # Errors
+    /// Where the block does not hold the value or its base.
+    pub fn sample(
+        &self,
+        object: PerfObject<'_>,
+        block: CounterBlock<'_>,
+    ) -> Result<RawSample, ValueError> {
+        let value = self.value(block)?;
+        let (base, base_size) = match self.base {
+            BaseColumn::At(column) => (Some(column.read_or(block)?), column.size()),
+            BaseColumn::NotNeeded | BaseColumn::Missing => (None, 8),
+        };
+        let value_size = self.value.map_or(8, Column::size);
+        Ok(RawSample {
+            value,
+            value_size,
+            base,
+            base_size,
+            clocks: object.clocks(),
+        })
+    }
+}
+
+/// The definition part of an object, kept: what a plan was made from.
+///
+/// Two samples of an object can be read with one plan exactly if their
+/// definitions are the same bytes; that comparison is cheaper than any hash.
+#[derive(Clone, Debug, PartialEq, Eq, Hash)]
+pub struct Schema {
+    object: TitleIndex,
+    has_instances: bool,
+    code_page: u32,
+    definitions: Box<[u8]>,
+}
+
+impl Schema {
+    /// The schema of an object.
+    #[must_use]
+    pub fn of(object: PerfObject<'_>) -> Self {
+        Self {
+            object: object.name_index(),
+            has_instances: object.has_instances(),
+            code_page: object.code_page(),
+            definitions: object.definition_bytes().into(),
+        }
+    }
+
+    /// Whether plans made for this schema fit `object`.
+    #[must_use]
+    pub fn matches(&self, object: PerfObject<'_>) -> bool {
+        self.object == object.name_index()
+            && self.has_instances == object.has_instances()
+            && self.code_page == object.code_page()
+            && *self.definitions == *object.definition_bytes()
+    }
+}

@@ -1,0 +1,411 @@
+//! Counter types: a 32-bit number made of facets.
+//!
+//! [`CounterType`] is a newtype, not an enum, so that bits which no header
+//! names survive a round trip. The named types are the rows of
+//! [`CounterType::named`].
+
+mod table;
+
+pub use table::TypeInfo;
+
+use crate::winperf as w;
+use core::fmt;
+use core::str::FromStr;
+
+/// The type of a counter (`PERF_COUNTER_DEFINITION.CounterType`).
+#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub struct CounterType(pub u32);
+
+/// How wide the type says its data is. Trust the definition's `CounterSize`
+/// instead: real Windows writes 8 bytes for types that say 4.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub enum SizeFacet {
+    /// 4 bytes.
+    Dword,
+    /// 8 bytes.
+    Large,
+    /// None.
+    Zero,
+    /// As many as the definition says.
+    VariableLength,
+}
+
+/// What kind of field it is, with the subtype of that kind.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub enum CounterKind {
+    /// A number shown as it is.
+    Number(NumberBase),
+    /// A number to be calculated with.
+    Counter(NumericSubtype),
+    /// Text.
+    Text(TextEncoding),
+    /// A field without a value: a label.
+    Zero,
+}
+
+/// How a number is shown.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub enum NumberBase {
+    /// Hexadecimal.
+    Hex,
+    /// Decimal.
+    Decimal,
+    /// Decimal, divided by 1000.
+    Dec1000,
+    /// A subtype without a name.
+    Unknown(u8),
+}
+
+/// What is calculated.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub enum NumericSubtype {
+    /// The value itself.
+    Value,
+    /// Divided by time.
+    Rate,
+    /// Divided by a base.
+    Fraction,
+    /// The base of the counter before it.
+    Base,
+    /// A start time, subtracted from now.
+    Elapsed,
+    /// Time-weighted length of a queue.
+    QueueLength,
+    /// A histogram.
+    Histogram,
+    /// Divided by a private clock, the base that follows.
+    Precision,
+}
+
+/// How text is encoded.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub enum TextEncoding {
+    /// UTF-16.
+    Unicode,
+    /// The code page of the object.
+    Ascii,
+    /// A subtype without a name.
+    Unknown(u8),
+}
+
+/// Which clock a time-dependent counter is measured by.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub enum TimerFacet {
+    /// The system's performance counter.
+    Tick,
+    /// The system's time in 100 ns units.
+    Ns100,
+    /// The object's own clock.
+    Object,
+    /// Both timer bits are set; no header names that.
+    Unknown,
+}
+
+/// How the cooked value is shown.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub enum Display {
+    /// Without a suffix.
+    NoSuffix,
+    /// With `/sec`.
+    PerSecond,
+    /// With `%`.
+    Percent,
+    /// With `sec`.
+    Seconds,
+    /// Not shown: a base or an intermediate.
+    NoShow,
+    /// Bits without a name.
+    Unknown(u8),
+}
+
+impl CounterType {
+    /// The size facet.
+    #[must_use]
+    pub const fn size(self) -> SizeFacet {
+        match self.0 & w::PERF_SIZE_MASK {
+            w::PERF_SIZE_DWORD => SizeFacet::Dword,
+            w::PERF_SIZE_LARGE => SizeFacet::Large,
+            w::PERF_SIZE_ZERO => SizeFacet::Zero,
+            _ => SizeFacet::VariableLength,
+        }
+    }
+
+    /// Bytes of data by the size facet; `None` for variable length.
+    #[must_use]
+    pub const fn size_in_bytes(self) -> Option<u32> {
+        match self.size() {
+            SizeFacet::Dword => Some(4),
+            SizeFacet::Large => Some(8),
+            SizeFacet::Zero => Some(0),
+            SizeFacet::VariableLength => None,
+        }
+    }
+
+    /// The kind with its subtype.
+    #[must_use]
+    pub const fn kind(self) -> CounterKind {
+        let subtype = (self.0 & w::PERF_SUBTYPE_MASK) >> 16;
+        match self.0 & w::PERF_TYPE_MASK {
+            w::PERF_TYPE_NUMBER => CounterKind::Number(match subtype {
+                0 => NumberBase::Hex,
+                1 => NumberBase::Decimal,
+                2 => NumberBase::Dec1000,
+                other => NumberBase::Unknown(other as u8),
+            }),
+            w::PERF_TYPE_COUNTER => CounterKind::Counter(match subtype {
+                0 => NumericSubtype::Value,
+                1 => NumericSubtype::Rate,
+                2 => NumericSubtype::Fraction,
+                3 => NumericSubtype::Base,
+                4 => NumericSubtype::Elapsed,
+                5 => NumericSubtype::QueueLength,
+                6 => NumericSubtype::Histogram,
+                _ => NumericSubtype::Precision,
+            }),
+            w::PERF_TYPE_TEXT => CounterKind::Text(match subtype {
+                0 => TextEncoding::Unicode,
+                1 => TextEncoding::Ascii,
+                other => TextEncoding::Unknown(other as u8),
+            }),
+            _ => CounterKind::Zero,
+        }
+    }
+
+    /// The clock.
+    #[must_use]
+    pub const fn timer(self) -> TimerFacet {
+        match self.0 & w::PERF_TIMER_MASK {
+            w::PERF_TIMER_TICK => TimerFacet::Tick,
+            w::PERF_TIMER_100NS => TimerFacet::Ns100,
+            w::PERF_OBJECT_TIMER => TimerFacet::Object,
+            _ => TimerFacet::Unknown,
+        }
+    }
+
+    /// Whether two samples are subtracted.
+    #[must_use]
+    pub const fn is_delta(self) -> bool {
+        self.0 & w::PERF_DELTA_COUNTER != 0
+    }
+
+    /// Whether the bases of two samples are subtracted.
+    #[must_use]
+    pub const fn is_delta_base(self) -> bool {
+        self.0 & w::PERF_DELTA_BASE != 0
+    }
+
+    /// Whether the value is what is missing to the whole.
+    #[must_use]
+    pub const fn is_inverse(self) -> bool {
+        self.0 & w::PERF_INVERSE_COUNTER != 0
+    }
+
+    /// Whether the value is a sum over several items.
+    #[must_use]
+    pub const fn is_multi(self) -> bool {
+        self.0 & w::PERF_MULTI_COUNTER != 0
+    }
+
+    /// How the value is shown.
+    #[must_use]
+    pub const fn display(self) -> Display {
+        match self.0 & w::PERF_DISPLAY_MASK {
+            w::PERF_DISPLAY_NO_SUFFIX => Display::NoSuffix,
+            w::PERF_DISPLAY_PER_SEC => Display::PerSecond,
+            w::PERF_DISPLAY_PERCENT => Display::Percent,
+            w::PERF_DISPLAY_SECONDS => Display::Seconds,
+            w::PERF_DISPLAY_NOSHOW => Display::NoShow,
+            other => Display::Unknown((other >> 28) as u8),
+        }
+    }
+
+    /// Whether this definition is the base of the counter before it rather
+    /// than a counter of its own.
+    #[must_use]
+    pub const fn is_base(self) -> bool {
+        matches!(self.kind(), CounterKind::Counter(NumericSubtype::Base))
+    }
+
+    /// Whether a calculation needs the base that follows the counter.
+    #[must_use]
+    pub const fn needs_base(self) -> bool {
+        matches!(
+            self.kind(),
+            CounterKind::Counter(NumericSubtype::Fraction | NumericSubtype::Precision)
+        ) || (self.is_multi() && !self.is_base())
+    }
+
+    /// How many samples a value takes: 2, 1, or 0 where there is no number.
+    #[must_use]
+    pub fn samples(self) -> u8 {
+        crate::cook::Formula::of(self).map_or(0, crate::cook::Formula::samples)
+    }
+
+    /// The suffix that Windows' tools print behind the value.
+    #[must_use]
+    pub const fn suffix(self) -> &'static str {
+        match self.display() {
+            Display::PerSecond => "/sec",
+            Display::Percent => "%",
+            Display::Seconds => "sec",
+            _ => "",
+        }
+    }
+
+    /// The unit of the cooked value: `%`, `1/s`, `s`, or nothing for counts.
+    #[must_use]
+    pub const fn unit(self) -> &'static str {
+        match self.display() {
+            Display::PerSecond => "1/s",
+            Display::Percent => "%",
+            Display::Seconds => "s",
+            _ => "",
+        }
+    }
+
+    /// The row of the table of named types, if the type has a name.
+    #[must_use]
+    pub fn info(self) -> Option<&'static TypeInfo> {
+        table::TYPES.iter().find(|info| info.counter_type == self)
+    }
+
+    /// Every named type of `winperf.h`, in the order of their numbers.
+    #[must_use]
+    pub fn named() -> &'static [TypeInfo] {
+        table::TYPES
+    }
+
+    /// The type's name in `winperf.h`.
+    #[must_use]
+    pub fn winperf_name(self) -> Option<&'static str> {
+        self.info().map(|info| info.winperf)
+    }
+
+    /// The type's name in .NET's `PerformanceCounterType`.
+    #[must_use]
+    pub fn dotnet_name(self) -> Option<&'static str> {
+        self.info().and_then(|info| info.dotnet)
+    }
+}
+
+/// The name of `winperf.h`, or the number in hexadecimal.
+impl fmt::Display for CounterType {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self.winperf_name() {
+            Some(name) => f.pad(name),
+            None => write!(f, "{:#010X}", self.0),
+        }
+    }
+}
+
+impl fmt::Debug for CounterType {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "CounterType({self})")
+    }
+}
+
+/// A text that names no counter type.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct UnknownCounterType;
+
+impl fmt::Display for UnknownCounterType {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(
+            "not a counter type: expected a name of winperf.h (PERF_COUNTER_COUNTER), \
+             a .NET name (RateOfCountsPerSecond32) or a number (0x10410400)",
+        )
+    }
+}
+
+impl core::error::Error for UnknownCounterType {}
+
+/// Parses a name of `winperf.h` or .NET without regard to case, or a number,
+/// decimal or hexadecimal with `0x`.
+impl FromStr for CounterType {
+    type Err = UnknownCounterType;
+
+    fn from_str(text: &str) -> Result<Self, UnknownCounterType> {
+        let text = text.trim();
+        let hex = text.strip_prefix("0x").or_else(|| text.strip_prefix("0X"));
+        if let Some(digits) = hex {
+            // from_str_radix would take a sign.
+            if digits.starts_with('+') {
+                return Err(UnknownCounterType);
+            }
+            return u32::from_str_radix(digits, 16)
+                .map(Self)
+                .map_err(|_| UnknownCounterType);
+        }
+        let digits = text.bytes().all(|b| b.is_ascii_digit());
+        if let (true, Ok(number)) = (digits, text.parse()) {
+            return Ok(Self(number));
+        }
+        table::TYPES
+            .iter()
+            .find(|info| {
+                info.winperf.eq_ignore_ascii_case(text)
+                    || info
+                        .aliases
+                        .iter()
+                        .any(|alias| alias.eq_ignore_ascii_case(text))
+                    || info
+                        .dotnet
+                        .is_some_and(|name| name.eq_ignore_ascii_case(text))
+            })
+            .map(|info| info.counter_type)
+            .ok_or(UnknownCounterType)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use std::string::ToString;
+
+    #[test]
+    fn names_parse_and_print() {
+        for info in CounterType::named() {
+            let ty = info.counter_type;
+            assert_eq!(ty.to_string(), info.winperf);
+            assert_eq!(info.winperf.parse(), Ok(ty));
+            assert_eq!(info.winperf.to_lowercase().parse(), Ok(ty));
+            for alias in info.aliases {
+                assert_eq!(alias.parse(), Ok(ty));
+            }
+            if let Some(dotnet) = info.dotnet {
+                assert_eq!(dotnet.parse(), Ok(ty));
+                assert_eq!(ty.dotnet_name(), Some(dotnet));
+            }
+            assert_eq!(std::format!("{:#x}", ty.0).parse(), Ok(ty));
+            assert_eq!(ty.0.to_string().parse(), Ok(ty));
+        }
+        let unknown = CounterType(0x1234_5678);
+        assert_eq!(unknown.to_string(), "0x12345678");
+        assert_eq!(unknown.to_string().parse(), Ok(unknown));
+        for bad in ["", "0x", "0x+1", "-1", "4294967296", "PERF", "0x123456789"] {
+            assert_eq!(bad.parse::<CounterType>(), Err(UnknownCounterType), "{bad}");
+        }
+    }
+
+    #[test]
+    fn the_table_is_sorted_and_without_doubles() {
+        let types = CounterType::named();
+        assert!(
+            types
+                .windows(2)
+                .all(|w| w[0].counter_type < w[1].counter_type)
+        );
+        assert_eq!(types.iter().filter(|t| t.dotnet.is_some()).count(), 28);
+    }
+
+    #[test]
+    fn edge_case_02_the_subtype_mask_has_three_bits() {
+        let precision = CounterType::PERF_PRECISION_100NS_TIMER;
+        assert_eq!(
+            precision.kind(),
+            CounterKind::Counter(NumericSubtype::Precision)
+        );
+        assert!(!precision.is_base());
+        assert!(CounterType::PERF_AVERAGE_BASE.is_base());
+    }
+}

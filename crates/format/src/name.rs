@@ -1,0 +1,180 @@
+//! Instance names: UTF-16, or text in another code page.
+
+use alloc::borrow::Cow;
+use alloc::string::String;
+use alloc::vec::Vec;
+use core::fmt;
+
+/// The name of an instance as the block holds it.
+///
+/// Names are compared by their bytes, so that two names which only look the
+/// same (lone surrogates, unknown code pages) stay two names. Reading one as
+/// text replaces what cannot be read by U+FFFD.
+#[derive(Clone, Copy, PartialEq, Eq, Hash)]
+pub struct InstanceName<'a> {
+    bytes: &'a [u8],
+    code_page: u32,
+}
+
+impl<'a> InstanceName<'a> {
+    /// From the raw bytes of a name with or without its terminator.
+    /// `code_page` 0 means UTF-16, little endian.
+    #[must_use]
+    pub fn new(bytes: &'a [u8], code_page: u32) -> Self {
+        // The name ends at its first NUL; what follows (Samba sends stale
+        // bytes there) is not part of it.
+        let bytes = if code_page == 0 {
+            let units = bytes
+                .chunks_exact(2)
+                .take_while(|unit| *unit != [0, 0])
+                .count();
+            bytes.get(..units * 2).unwrap_or_default()
+        } else {
+            bytes.split(|byte| *byte == 0).next().unwrap_or_default()
+        };
+        Self { bytes, code_page }
+    }
+
+    /// The bytes of the name without a terminator.
+    #[must_use]
+    pub fn as_bytes(self) -> &'a [u8] {
+        self.bytes
+    }
+
+    /// The code page that the object states; 0 is UTF-16.
+    #[must_use]
+    pub fn code_page(self) -> u32 {
+        self.code_page
+    }
+
+    /// Whether there is no name.
+    #[must_use]
+    pub fn is_empty(self) -> bool {
+        self.bytes.is_empty()
+    }
+
+    /// The name as text, what cannot be read replaced by U+FFFD.
+    #[must_use]
+    pub fn to_text(self) -> String {
+        let mut text = String::new();
+        self.push_to(&mut text);
+        text
+    }
+
+    /// Appends the name as text; allocates only where `out` is too small (and
+    /// for code pages other than UTF-16).
+    pub fn push_to(self, out: &mut String) {
+        if self.code_page == 0 {
+            out.extend(self.chars());
+        } else {
+            out.push_str(&decode_code_page(self.bytes, self.code_page));
+        }
+    }
+
+    /// The characters of a UTF-16 name; of another code page only ASCII is
+    /// told apart here.
+    fn chars(self) -> impl Iterator<Item = char> + use<'a> {
+        char::decode_utf16(
+            self.bytes
+                .chunks_exact(2)
+                .map(|unit| u16::from_le_bytes([unit[0], unit[1]])),
+        )
+        .map(|unit| unit.unwrap_or(char::REPLACEMENT_CHARACTER))
+    }
+
+    /// Whether the name equals `text` without regard to case.
+    #[must_use]
+    pub fn eq_ignore_case(self, text: &str) -> bool {
+        if self.code_page == 0 {
+            fold(self.chars()).eq(fold(text.chars()))
+        } else {
+            let own = decode_code_page(self.bytes, self.code_page);
+            fold(own.chars()).eq(fold(text.chars()))
+        }
+    }
+}
+
+fn fold(chars: impl Iterator<Item = char>) -> impl Iterator<Item = char> {
+    chars.flat_map(char::to_lowercase)
+}
+
+impl fmt::Display for InstanceName<'_> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        if self.code_page == 0 && f.width().is_none() && f.precision().is_none() {
+            self.chars().try_for_each(|c| fmt::Write::write_char(f, c))
+        } else {
+            f.pad(&self.to_text())
+        }
+    }
+}
+
+impl fmt::Debug for InstanceName<'_> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        fmt::Debug::fmt(&self.to_text(), f)
+    }
+}
+
+/// `text` as UTF-16, little endian, without a terminator.
+#[must_use]
+pub fn encode_utf16(text: &str) -> Vec<u8> {
+    text.encode_utf16().flat_map(u16::to_le_bytes).collect()
+}
+
+/// Text in a Windows code page. Of a code page that is not known, ASCII is
+/// read and every other byte becomes U+FFFD.
+#[must_use]
+pub fn decode_code_page(bytes: &[u8], code_page: u32) -> Cow<'_, str> {
+    match encoding_of(code_page) {
+        Some(encoding) => encoding.decode_without_bom_handling(bytes).0,
+        None => bytes
+            .iter()
+            .map(|byte| {
+                if byte.is_ascii() {
+                    char::from(*byte)
+                } else {
+                    '\u{fffd}'
+                }
+            })
+            .collect::<String>()
+            .into(),
+    }
+}
+
+/// Windows' number of a code page to its decoder. Numbers as registered in
+/// Microsoft's list of code page identifiers.
+pub(crate) fn encoding_of(code_page: u32) -> Option<&'static encoding_rs::Encoding> {
+    Some(match code_page {
+        866 => encoding_rs::IBM866,
+        874 => encoding_rs::WINDOWS_874,
+        932 => encoding_rs::SHIFT_JIS,
+        936 => encoding_rs::GBK,
+        949 => encoding_rs::EUC_KR,
+        950 => encoding_rs::BIG5,
+        1250 => encoding_rs::WINDOWS_1250,
+        1251 => encoding_rs::WINDOWS_1251,
+        1252 | 28591 => encoding_rs::WINDOWS_1252,
+        1253 => encoding_rs::WINDOWS_1253,
+        1254 | 28599 => encoding_rs::WINDOWS_1254,
+        1255 => encoding_rs::WINDOWS_1255,
+        1256 => encoding_rs::WINDOWS_1256,
+        1257 => encoding_rs::WINDOWS_1257,
+        1258 => encoding_rs::WINDOWS_1258,
+        10000 => encoding_rs::MACINTOSH,
+        10007 => encoding_rs::X_MAC_CYRILLIC,
+        20866 => encoding_rs::KOI8_R,
+        21866 => encoding_rs::KOI8_U,
+        28592 => encoding_rs::ISO_8859_2,
+        28593 => encoding_rs::ISO_8859_3,
+        28594 => encoding_rs::ISO_8859_4,
+        28595 => encoding_rs::ISO_8859_5,
+        28596 => encoding_rs::ISO_8859_6,
+        28597 => encoding_rs::ISO_8859_7,
+        28598 => encoding_rs::ISO_8859_8,
+        28603 => encoding_rs::ISO_8859_13,
+        28605 => encoding_rs::ISO_8859_15,
+        51932 => encoding_rs::EUC_JP,
+        54936 => encoding_rs::GB18030,
+        65001 => encoding_rs::UTF_8,
+        _ => return None,
+    })
+}

@@ -1,0 +1,321 @@
+//! Borrowed views over a data block.
+//!
+//! [`DataBlock::parse`] walks the whole block once and checks every length and
+//! offset; the views that it leads to are `Copy`, hold only a slice and read
+//! their fields when asked. What can still be wrong after that (a counter
+//! outside its block, a name outside its instance) is local: it costs that one
+//! value or name.
+
+mod object;
+
+pub use object::{
+    CounterBlock, CounterDefinition, Counters, DetailLevel, Instance, Instances, ObjectLayout,
+    PerfObject,
+};
+
+use crate::bytes::{i32_at, i64_at, len_at, u32_at};
+use crate::cook::Clocks;
+use crate::error::{ParseError, ParseErrorKind};
+use crate::name::InstanceName;
+use crate::time::{FileTime, SystemTime};
+use crate::titles::TitleIndex;
+use crate::winperf::{PERF_DATA_BLOCK, PERF_OBJECT_TYPE, SYSTEMTIME};
+
+/// A validated data block (`PERF_DATA_BLOCK` and all that follows it).
+#[derive(Clone, Copy)]
+pub struct DataBlock<'a> {
+    bytes: &'a [u8],
+}
+
+impl<'a> DataBlock<'a> {
+    /// Validates `bytes` in one pass and gives the views over them.
+    ///
+    /// Bytes after the last object are allowed (pools and files pad), and so
+    /// is a `TotalByteLength` smaller than what the objects take, which Samba
+    /// writes.
+    ///
+    /// # Errors
+    /// The first thing that is wrong, with its offset. To get at what is still
+    /// good in a damaged block use [`scan`](Self::scan).
+    pub fn parse(bytes: &'a [u8]) -> Result<Self, ParseError> {
+        let block = Self::parse_header(bytes)?;
+        for object in block.walk() {
+            object?;
+        }
+        Ok(block)
+    }
+
+    /// Validates the header and answers each object with its own verdict, so
+    /// that one damaged object does not cost the others. The walk ends at the
+    /// first object whose length cannot be trusted.
+    ///
+    /// # Errors
+    /// Only what is wrong with the header.
+    pub fn scan(bytes: &'a [u8]) -> Result<(BlockHeader<'a>, ScanObjects<'a>), ParseError> {
+        let block = Self::parse_header(bytes)?;
+        Ok((BlockHeader { block }, block.walk()))
+    }
+
+    fn parse_header(bytes: &'a [u8]) -> Result<Self, ParseError> {
+        use ParseErrorKind as Kind;
+        let error = |kind, offset, field, value| Err(ParseError::new(kind, offset, field, value));
+        if bytes.len() < PERF_DATA_BLOCK::SIZE {
+            return error(Kind::Truncated, 0, "PERF_DATA_BLOCK", bytes.len() as i64);
+        }
+        if !bytes.starts_with(b"P\0E\0R\0F\0") {
+            let found = i64_at(bytes, 0);
+            return error(Kind::BadSignature, 0, "PERF_DATA_BLOCK.Signature", found);
+        }
+        match u32_at(bytes, 8) {
+            1 => {}
+            0 => return error(Kind::BigEndian, 8, "PERF_DATA_BLOCK.LittleEndian", 0),
+            other => {
+                // A big-endian writer's 0 is 0 in any order; anything else is
+                // no truth value that a writer of blocks would leave.
+                let field = "PERF_DATA_BLOCK.LittleEndian";
+                return error(Kind::UnsupportedVersion, 8, field, i64::from(other));
+            }
+        }
+        for (at, field) in [
+            (12, "PERF_DATA_BLOCK.Version"),
+            (16, "PERF_DATA_BLOCK.Revision"),
+        ] {
+            if u32_at(bytes, at) != 1 {
+                return error(
+                    Kind::UnsupportedVersion,
+                    at,
+                    field,
+                    i64::from(u32_at(bytes, at)),
+                );
+            }
+        }
+        let header = len_at(bytes, 24);
+        if header < PERF_DATA_BLOCK::SIZE {
+            return error(
+                Kind::TooShort,
+                24,
+                "PERF_DATA_BLOCK.HeaderLength",
+                header as i64,
+            );
+        }
+        if header > bytes.len() {
+            return error(
+                Kind::TooLong,
+                24,
+                "PERF_DATA_BLOCK.HeaderLength",
+                header as i64,
+            );
+        }
+        let total = len_at(bytes, 20);
+        if total > bytes.len() {
+            return error(
+                Kind::Truncated,
+                20,
+                "PERF_DATA_BLOCK.TotalByteLength",
+                total as i64,
+            );
+        }
+        Ok(Self { bytes })
+    }
+
+    fn walk(self) -> ScanObjects<'a> {
+        ScanObjects {
+            bytes: self.bytes,
+            at: len_at(self.bytes, 24),
+            left: self.object_count(),
+        }
+    }
+
+    /// The bytes given, whole.
+    #[must_use]
+    pub fn as_bytes(self) -> &'a [u8] {
+        self.bytes
+    }
+
+    /// The header as it stands in the block.
+    #[must_use]
+    pub fn header(self) -> PERF_DATA_BLOCK {
+        PERF_DATA_BLOCK::read(self.bytes).unwrap_or_default()
+    }
+
+    /// Number of objects in the block.
+    #[must_use]
+    pub fn object_count(self) -> u32 {
+        u32_at(self.bytes, 28)
+    }
+
+    /// The object that a tool should show first (`DefaultObject`).
+    #[must_use]
+    pub fn default_object(self) -> Option<TitleIndex> {
+        u32::try_from(i32_at(self.bytes, 32)).ok().map(TitleIndex)
+    }
+
+    /// The name of the machine that made the block; empty if the header's
+    /// offset and length do not lie inside the block.
+    #[must_use]
+    pub fn system_name(self) -> InstanceName<'a> {
+        let from = len_at(self.bytes, 84);
+        let to = from.saturating_add(len_at(self.bytes, 80));
+        InstanceName::new(self.bytes.get(from..to).unwrap_or_default(), 0)
+    }
+
+    /// Calendar time at which the block was made, UTC.
+    #[must_use]
+    pub fn system_time(self) -> SystemTime {
+        let t = SYSTEMTIME::read(self.bytes.get(36..).unwrap_or_default()).unwrap_or_default();
+        SystemTime {
+            year: t.wYear,
+            month: t.wMonth,
+            day_of_week: t.wDayOfWeek,
+            day: t.wDay,
+            hour: t.wHour,
+            minute: t.wMinute,
+            second: t.wSecond,
+            milliseconds: t.wMilliseconds,
+        }
+    }
+
+    /// Time at which the block was made, in 100 ns units.
+    #[must_use]
+    pub fn time_100ns(self) -> FileTime {
+        FileTime(i64_at(self.bytes, 72))
+    }
+
+    /// The block's clocks, those of an object left zero; see
+    /// [`PerfObject::clocks`].
+    #[must_use]
+    pub fn clocks(self) -> Clocks {
+        Clocks {
+            perf_time: i64_at(self.bytes, 56),
+            perf_freq: i64_at(self.bytes, 64),
+            time_100ns: i64_at(self.bytes, 72),
+            object_time: 0,
+            object_freq: 0,
+        }
+    }
+
+    /// The objects in the order of the block.
+    #[must_use]
+    pub fn objects(self) -> Objects<'a> {
+        Objects {
+            bytes: self.bytes,
+            at: len_at(self.bytes, 24),
+            left: self.object_count(),
+        }
+    }
+
+    /// The first object of this name index.
+    #[must_use]
+    pub fn object(self, name: TitleIndex) -> Option<PerfObject<'a>> {
+        self.objects().find(|object| object.name_index() == name)
+    }
+
+    /// The object and instance to which `instance` points as its parent, if it
+    /// names one and the block holds it.
+    #[must_use]
+    pub fn parent(self, instance: &Instance<'_>) -> Option<(PerfObject<'a>, Instance<'a>)> {
+        let (object, place) = instance.parent()?;
+        let object = self.object(object)?;
+        let parent = object.instances().nth(usize::try_from(place).ok()?)?;
+        Some((object, parent))
+    }
+}
+
+/// The validated header of a block whose objects are judged one by one.
+#[derive(Clone, Copy)]
+pub struct BlockHeader<'a> {
+    block: DataBlock<'a>,
+}
+
+impl<'a> BlockHeader<'a> {
+    /// The header as it stands in the block.
+    #[must_use]
+    pub fn header(self) -> PERF_DATA_BLOCK {
+        self.block.header()
+    }
+
+    /// See [`DataBlock::system_name`].
+    #[must_use]
+    pub fn system_name(self) -> InstanceName<'a> {
+        self.block.system_name()
+    }
+
+    /// See [`DataBlock::clocks`].
+    #[must_use]
+    pub fn clocks(self) -> Clocks {
+        self.block.clocks()
+    }
+
+    /// See [`DataBlock::system_time`].
+    #[must_use]
+    pub fn system_time(self) -> SystemTime {
+        self.block.system_time()
+    }
+
+    /// See [`DataBlock::object_count`].
+    #[must_use]
+    pub fn object_count(self) -> u32 {
+        self.block.object_count()
+    }
+}
+
+/// The objects of a validated block; see [`DataBlock::objects`].
+#[derive(Clone)]
+pub struct Objects<'a> {
+    bytes: &'a [u8],
+    at: usize,
+    left: u32,
+}
+
+impl<'a> Iterator for Objects<'a> {
+    type Item = PerfObject<'a>;
+
+    fn next(&mut self) -> Option<PerfObject<'a>> {
+        self.left = self.left.checked_sub(1)?;
+        let rest = self.bytes.get(self.at..)?;
+        let length = len_at(rest, 0);
+        let object = rest
+            .get(..length)
+            .filter(|o| o.len() >= PERF_OBJECT_TYPE::SIZE)?;
+        self.at += length;
+        Some(PerfObject::trusted(object, self.bytes))
+    }
+}
+
+/// The objects of a block with a verdict each; see [`DataBlock::scan`].
+#[derive(Clone)]
+pub struct ScanObjects<'a> {
+    bytes: &'a [u8],
+    at: usize,
+    left: u32,
+}
+
+impl<'a> ScanObjects<'a> {
+    /// Offset of the object that [`next`](Iterator::next) will judge.
+    #[must_use]
+    pub fn offset(&self) -> usize {
+        self.at
+    }
+}
+
+impl<'a> Iterator for ScanObjects<'a> {
+    type Item = Result<PerfObject<'a>, ParseError>;
+
+    fn next(&mut self) -> Option<Self::Item> {
+        self.left = self.left.checked_sub(1)?;
+        let at = self.at;
+        let rest = self.bytes.get(at..).unwrap_or_default();
+        match PerfObject::length(rest) {
+            Ok(length) => {
+                self.at = at.saturating_add(length);
+                let object = rest.get(..length).unwrap_or_default();
+                Some(PerfObject::parse_in(object, self.bytes).map_err(|error| error.at(at)))
+            }
+            Err(error) => {
+                // Without a length there is no next object.
+                self.left = 0;
+                Some(Err(error.at(at)))
+            }
+        }
+    }
+}

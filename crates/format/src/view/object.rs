@@ -1,0 +1,615 @@
+//! Views over one object: definitions, instances, counter blocks.
+
+use crate::bytes::{i32_at, i64_at, len_at, u32_at, u64_at};
+use crate::cook::Clocks;
+use crate::counter_type::CounterType;
+use crate::error::{ParseError, ParseErrorKind, ValueError};
+use crate::name::InstanceName;
+use crate::titles::TitleIndex;
+use crate::winperf::{
+    PERF_COUNTER_BLOCK, PERF_COUNTER_DEFINITION, PERF_DATA_BLOCK, PERF_INSTANCE_DEFINITION,
+    PERF_METADATA_MULTIPLE_INSTANCES, PERF_METADATA_NO_INSTANCES, PERF_NO_INSTANCES,
+    PERF_NO_UNIQUE_ID, PERF_OBJECT_TYPE,
+};
+
+/// For whom an object or counter is meant (`DetailLevel`), 100 to 400.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub struct DetailLevel(pub u32);
+
+impl DetailLevel {
+    /// For everyone.
+    pub const NOVICE: Self = Self(crate::winperf::PERF_DETAIL_NOVICE);
+    /// For advanced users.
+    pub const ADVANCED: Self = Self(crate::winperf::PERF_DETAIL_ADVANCED);
+    /// For experts.
+    pub const EXPERT: Self = Self(crate::winperf::PERF_DETAIL_EXPERT);
+    /// For the system's designers.
+    pub const WIZARD: Self = Self(crate::winperf::PERF_DETAIL_WIZARD);
+}
+
+/// The three shapes of an object, and the two of its bare definition.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub enum ObjectLayout {
+    /// The object never has instances: one counter block.
+    NoInstances,
+    /// The object has instances, perhaps none at this moment.
+    Instances(u32),
+    /// Only the definition, of an object that has instances.
+    MetadataInstances,
+    /// Only the definition, of an object without instances.
+    MetadataNoInstances,
+}
+
+/// One validated object of a block (`PERF_OBJECT_TYPE`).
+#[derive(Clone, Copy)]
+pub struct PerfObject<'a> {
+    /// From the object's first byte to its last.
+    bytes: &'a [u8],
+    /// The block around it, for its clocks; empty for an object on its own.
+    block: &'a [u8],
+}
+
+impl<'a> PerfObject<'a> {
+    /// Validates the object at the start of `bytes`, which must all belong to
+    /// it, outside of any block: its clocks are those of the object alone.
+    ///
+    /// # Errors
+    /// The first thing that is wrong, with its offset.
+    pub fn parse(bytes: &'a [u8]) -> Result<Self, ParseError> {
+        let length = Self::length(bytes)?;
+        Self::parse_in(bytes.get(..length).unwrap_or_default(), &[])
+    }
+
+    /// The length of the object at the start of `rest`, if it can be trusted.
+    pub(super) fn length(rest: &[u8]) -> Result<usize, ParseError> {
+        const FIELD: &str = "PERF_OBJECT_TYPE.TotalByteLength";
+        if rest.len() < PERF_OBJECT_TYPE::SIZE {
+            let have = rest.len() as i64;
+            return Err(ParseError::new(
+                ParseErrorKind::Truncated,
+                0,
+                "PERF_OBJECT_TYPE",
+                have,
+            ));
+        }
+        let length = len_at(rest, 0);
+        if length < PERF_OBJECT_TYPE::SIZE {
+            return Err(ParseError::new(
+                ParseErrorKind::TooShort,
+                0,
+                FIELD,
+                length as i64,
+            ));
+        }
+        if length > rest.len() {
+            return Err(ParseError::new(
+                ParseErrorKind::Truncated,
+                0,
+                FIELD,
+                length as i64,
+            ));
+        }
+        Ok(length)
+    }
+
+    /// Validates all of `bytes` as one object of `block`.
+    pub(super) fn parse_in(bytes: &'a [u8], block: &'a [u8]) -> Result<Self, ParseError> {
+        use ParseErrorKind as Kind;
+        let error = |kind, at, field, value: usize| {
+            Err(ParseError::new(
+                kind,
+                at,
+                field,
+                i64::try_from(value).unwrap_or(i64::MAX),
+            ))
+        };
+        let object = Self { bytes, block };
+        let definition = len_at(bytes, 4);
+        let header = len_at(bytes, 8);
+        if header < PERF_OBJECT_TYPE::SIZE {
+            return error(Kind::TooShort, 8, "PERF_OBJECT_TYPE.HeaderLength", header);
+        }
+        if definition < header {
+            return error(
+                Kind::TooShort,
+                4,
+                "PERF_OBJECT_TYPE.DefinitionLength",
+                definition,
+            );
+        }
+        if definition > bytes.len() {
+            return error(
+                Kind::TooLong,
+                4,
+                "PERF_OBJECT_TYPE.DefinitionLength",
+                definition,
+            );
+        }
+
+        let mut at = header;
+        for _ in 0..object.counter_count() {
+            let left = definition - at;
+            let length = len_at(bytes, at);
+            const FIELD: &str = "PERF_COUNTER_DEFINITION.ByteLength";
+            if left < PERF_COUNTER_DEFINITION::SIZE {
+                return error(Kind::TooLong, at, "PERF_OBJECT_TYPE.NumCounters", left);
+            }
+            if length < PERF_COUNTER_DEFINITION::SIZE {
+                return error(Kind::TooShort, at, FIELD, length);
+            }
+            if length > left {
+                return error(Kind::TooLong, at, FIELD, length);
+            }
+            at += length;
+        }
+
+        match i32_at(bytes, 40) {
+            PERF_NO_INSTANCES => {
+                // An object with no counters may come without a counter block.
+                if definition < bytes.len() || object.counter_count() > 0 {
+                    check_counter_block(bytes, definition)?;
+                }
+            }
+            PERF_METADATA_MULTIPLE_INSTANCES | PERF_METADATA_NO_INSTANCES => {}
+            count => {
+                let Ok(count) = u32::try_from(count) else {
+                    return Err(ParseError::new(
+                        Kind::BadInstanceCount,
+                        40,
+                        "PERF_OBJECT_TYPE.NumInstances",
+                        i64::from(count),
+                    ));
+                };
+                if u64::from(count) * u64::from(object.counter_count()) > bytes.len() as u64 {
+                    let count = count as usize;
+                    return error(
+                        Kind::TooManyValues,
+                        40,
+                        "PERF_OBJECT_TYPE.NumInstances",
+                        count,
+                    );
+                }
+                let mut at = definition;
+                for _ in 0..count {
+                    const FIELD: &str = "PERF_INSTANCE_DEFINITION.ByteLength";
+                    let left = bytes.len() - at;
+                    if left < PERF_INSTANCE_DEFINITION::SIZE {
+                        return error(Kind::Truncated, at, "PERF_INSTANCE_DEFINITION", left);
+                    }
+                    let length = len_at(bytes, at);
+                    if length < PERF_INSTANCE_DEFINITION::SIZE {
+                        return error(Kind::TooShort, at, FIELD, length);
+                    }
+                    if length > left {
+                        return error(Kind::TooLong, at, FIELD, length);
+                    }
+                    at += length;
+                    at += check_counter_block(bytes, at)?;
+                }
+            }
+        }
+        Ok(object)
+    }
+
+    /// An object that was validated before.
+    pub(super) fn trusted(bytes: &'a [u8], block: &'a [u8]) -> Self {
+        Self { bytes, block }
+    }
+
+    /// The object's bytes, whole.
+    #[must_use]
+    pub fn as_bytes(self) -> &'a [u8] {
+        self.bytes
+    }
+
+    /// The header as it stands in the block.
+    #[must_use]
+    pub fn header(self) -> PERF_OBJECT_TYPE {
+        PERF_OBJECT_TYPE::read(self.bytes).unwrap_or_default()
+    }
+
+    /// The bytes of the counter definitions, which make the object's schema.
+    #[must_use]
+    pub fn definition_bytes(self) -> &'a [u8] {
+        self.bytes
+            .get(len_at(self.bytes, 8)..len_at(self.bytes, 4))
+            .unwrap_or_default()
+    }
+
+    /// Title index of the object's name.
+    #[must_use]
+    pub fn name_index(self) -> TitleIndex {
+        TitleIndex(u32_at(self.bytes, 12))
+    }
+
+    /// Title index of the object's help text.
+    #[must_use]
+    pub fn help_index(self) -> TitleIndex {
+        TitleIndex(u32_at(self.bytes, 20))
+    }
+
+    /// For whom the object is.
+    #[must_use]
+    pub fn detail_level(self) -> DetailLevel {
+        DetailLevel(u32_at(self.bytes, 28))
+    }
+
+    /// Number of counter definitions, bases included.
+    #[must_use]
+    pub fn counter_count(self) -> u32 {
+        u32_at(self.bytes, 32)
+    }
+
+    /// Place (from 0) of the counter that a tool should show first.
+    #[must_use]
+    pub fn default_counter(self) -> Option<u32> {
+        u32::try_from(i32_at(self.bytes, 36)).ok()
+    }
+
+    /// The object's shape.
+    #[must_use]
+    pub fn layout(self) -> ObjectLayout {
+        match i32_at(self.bytes, 40) {
+            PERF_NO_INSTANCES => ObjectLayout::NoInstances,
+            PERF_METADATA_MULTIPLE_INSTANCES => ObjectLayout::MetadataInstances,
+            PERF_METADATA_NO_INSTANCES => ObjectLayout::MetadataNoInstances,
+            count => ObjectLayout::Instances(u32::try_from(count).unwrap_or(0)),
+        }
+    }
+
+    /// Whether the object can have instances.
+    #[must_use]
+    pub fn has_instances(self) -> bool {
+        matches!(
+            self.layout(),
+            ObjectLayout::Instances(_) | ObjectLayout::MetadataInstances
+        )
+    }
+
+    /// Number of instances; 0 for an object that never has any.
+    #[must_use]
+    pub fn instance_count(self) -> u32 {
+        match self.layout() {
+            ObjectLayout::Instances(count) => count,
+            _ => 0,
+        }
+    }
+
+    /// Code page of the instance names; 0 is UTF-16.
+    #[must_use]
+    pub fn code_page(self) -> u32 {
+        u32_at(self.bytes, 44)
+    }
+
+    /// The clocks of the block and of the object.
+    #[must_use]
+    pub fn clocks(self) -> Clocks {
+        let block = self.block.get(..PERF_DATA_BLOCK::SIZE).unwrap_or_default();
+        Clocks {
+            perf_time: i64_at(block, 56),
+            perf_freq: i64_at(block, 64),
+            time_100ns: i64_at(block, 72),
+            object_time: i64_at(self.bytes, 48),
+            object_freq: i64_at(self.bytes, 56),
+        }
+    }
+
+    /// The counter definitions in order, bases included.
+    #[must_use]
+    pub fn counters(self) -> Counters<'a> {
+        Counters {
+            definitions: self.definition_bytes(),
+            left: self.counter_count(),
+        }
+    }
+
+    /// The instances in order; none for an object that never has any.
+    #[must_use]
+    pub fn instances(self) -> Instances<'a> {
+        Instances {
+            rest: self.bytes.get(len_at(self.bytes, 4)..).unwrap_or_default(),
+            left: self.instance_count(),
+            code_page: self.code_page(),
+        }
+    }
+
+    /// The counter block of an object without instances.
+    #[must_use]
+    pub fn counter_block(self) -> Option<CounterBlock<'a>> {
+        match self.layout() {
+            ObjectLayout::NoInstances => {
+                CounterBlock::at_start(self.bytes.get(len_at(self.bytes, 4)..)?)
+            }
+            _ => None,
+        }
+    }
+}
+
+fn check_counter_block(bytes: &[u8], at: usize) -> Result<usize, ParseError> {
+    const FIELD: &str = "PERF_COUNTER_BLOCK.ByteLength";
+    let left = bytes.len().saturating_sub(at);
+    if left < PERF_COUNTER_BLOCK::SIZE {
+        let left = left as i64;
+        return Err(ParseError::new(
+            ParseErrorKind::Truncated,
+            at,
+            "PERF_COUNTER_BLOCK",
+            left,
+        ));
+    }
+    let length = len_at(bytes, at);
+    if length < PERF_COUNTER_BLOCK::SIZE {
+        return Err(ParseError::new(
+            ParseErrorKind::TooShort,
+            at,
+            FIELD,
+            length as i64,
+        ));
+    }
+    if length > left {
+        return Err(ParseError::new(
+            ParseErrorKind::TooLong,
+            at,
+            FIELD,
+            length as i64,
+        ));
+    }
+    Ok(length)
+}
+
+/// The counter definitions of an object; see [`PerfObject::counters`].
+#[derive(Clone)]
+pub struct Counters<'a> {
+    definitions: &'a [u8],
+    left: u32,
+}
+
+impl<'a> Iterator for Counters<'a> {
+    type Item = CounterDefinition<'a>;
+
+    #[inline]
+    fn next(&mut self) -> Option<CounterDefinition<'a>> {
+        self.left = self.left.checked_sub(1)?;
+        let (bytes, rest) = self
+            .definitions
+            .split_at_checked(len_at(self.definitions, 0))?;
+        if bytes.len() < PERF_COUNTER_DEFINITION::SIZE {
+            return None;
+        }
+        self.definitions = rest;
+        Some(CounterDefinition { bytes })
+    }
+
+    fn size_hint(&self) -> (usize, Option<usize>) {
+        (0, usize::try_from(self.left).ok())
+    }
+}
+
+/// The definition of one counter (`PERF_COUNTER_DEFINITION`).
+#[derive(Clone, Copy)]
+pub struct CounterDefinition<'a> {
+    bytes: &'a [u8],
+}
+
+impl<'a> CounterDefinition<'a> {
+    /// The definition's bytes, whole.
+    #[must_use]
+    pub fn as_bytes(self) -> &'a [u8] {
+        self.bytes
+    }
+
+    /// The definition as it stands in the block.
+    #[must_use]
+    pub fn raw(self) -> PERF_COUNTER_DEFINITION {
+        PERF_COUNTER_DEFINITION::read(self.bytes).unwrap_or_default()
+    }
+
+    /// Title index of the counter's name. A base often has the index of the
+    /// counter that it serves.
+    #[must_use]
+    pub fn name_index(self) -> TitleIndex {
+        TitleIndex(u32_at(self.bytes, 4))
+    }
+
+    /// Title index of the counter's help text. Not always the name's plus one.
+    #[must_use]
+    pub fn help_index(self) -> TitleIndex {
+        TitleIndex(u32_at(self.bytes, 12))
+    }
+
+    /// Power of ten by which a chart should scale the value; display only.
+    #[must_use]
+    pub fn default_scale(self) -> i32 {
+        i32_at(self.bytes, 20)
+    }
+
+    /// For whom the counter is.
+    #[must_use]
+    pub fn detail_level(self) -> DetailLevel {
+        DetailLevel(u32_at(self.bytes, 24))
+    }
+
+    /// The counter type.
+    #[must_use]
+    pub fn counter_type(self) -> CounterType {
+        CounterType(u32_at(self.bytes, 28))
+    }
+
+    /// Size in bytes of the counter's data. This, not the type's size facet,
+    /// says how wide the data is.
+    #[must_use]
+    pub fn size(self) -> u32 {
+        u32_at(self.bytes, 32)
+    }
+
+    /// Where the data begins, from the start of the counter block.
+    #[must_use]
+    pub fn offset(self) -> u32 {
+        u32_at(self.bytes, 36)
+    }
+}
+
+/// The instances of an object; see [`PerfObject::instances`].
+#[derive(Clone)]
+pub struct Instances<'a> {
+    rest: &'a [u8],
+    left: u32,
+    code_page: u32,
+}
+
+impl<'a> Iterator for Instances<'a> {
+    type Item = Instance<'a>;
+
+    #[inline]
+    fn next(&mut self) -> Option<Instance<'a>> {
+        self.left = self.left.checked_sub(1)?;
+        let (definition, rest) = self.rest.split_at_checked(len_at(self.rest, 0))?;
+        let (block, rest) = rest.split_at_checked(len_at(rest, 0))?;
+        if definition.len() < PERF_INSTANCE_DEFINITION::SIZE {
+            return None;
+        }
+        self.rest = rest;
+        Some(Instance {
+            definition,
+            block,
+            code_page: self.code_page,
+        })
+    }
+
+    fn size_hint(&self) -> (usize, Option<usize>) {
+        (0, usize::try_from(self.left).ok())
+    }
+}
+
+/// One instance of an object (`PERF_INSTANCE_DEFINITION`) with its counter block.
+#[derive(Clone, Copy)]
+pub struct Instance<'a> {
+    definition: &'a [u8],
+    block: &'a [u8],
+    code_page: u32,
+}
+
+impl<'a> Instance<'a> {
+    /// The definition as it stands in the block.
+    #[must_use]
+    pub fn raw(self) -> PERF_INSTANCE_DEFINITION {
+        PERF_INSTANCE_DEFINITION::read(self.definition).unwrap_or_default()
+    }
+
+    /// The bytes of the definition with the name.
+    #[must_use]
+    pub fn definition_bytes(self) -> &'a [u8] {
+        self.definition
+    }
+
+    /// The name; empty where there is none (identified by number) or where it
+    /// lies outside the definition, which [`name_fault`](Self::name_fault) tells.
+    #[must_use]
+    pub fn name(self) -> InstanceName<'a> {
+        InstanceName::new(self.name_bytes().unwrap_or_default(), self.code_page)
+    }
+
+    fn name_bytes(self) -> Option<&'a [u8]> {
+        let from = len_at(self.definition, 16);
+        self.definition
+            .get(from..from.checked_add(len_at(self.definition, 20))?)
+    }
+
+    /// What is wrong with the name, if anything is. The offset is counted from
+    /// the instance's definition.
+    #[must_use]
+    pub fn name_fault(self) -> Option<ParseError> {
+        let length = len_at(self.definition, 20);
+        if length == 0 || self.name_bytes().is_some() {
+            return None;
+        }
+        let field = "PERF_INSTANCE_DEFINITION.NameLength";
+        Some(ParseError::new(
+            ParseErrorKind::TooLong,
+            20,
+            field,
+            length as i64,
+        ))
+    }
+
+    /// The number that identifies the instance, if it has one (`UniqueID`).
+    #[must_use]
+    pub fn unique_id(self) -> Option<i32> {
+        Some(i32_at(self.definition, 12)).filter(|id| *id != PERF_NO_UNIQUE_ID)
+    }
+
+    /// The parent: title index of its object and its place among that
+    /// object's instances. The block may lack it.
+    #[must_use]
+    pub fn parent(self) -> Option<(TitleIndex, u32)> {
+        match u32_at(self.definition, 4) {
+            0 => None,
+            object => Some((TitleIndex(object), u32_at(self.definition, 8))),
+        }
+    }
+
+    /// The raw counter data.
+    #[must_use]
+    #[inline]
+    pub fn counter_block(self) -> CounterBlock<'a> {
+        CounterBlock { bytes: self.block }
+    }
+}
+
+/// Raw counter data of one instance or object (`PERF_COUNTER_BLOCK`).
+#[derive(Clone, Copy)]
+pub struct CounterBlock<'a> {
+    /// With the length field at its start, as counter offsets are counted.
+    bytes: &'a [u8],
+}
+
+impl<'a> CounterBlock<'a> {
+    fn at_start(rest: &'a [u8]) -> Option<Self> {
+        Some(Self {
+            bytes: rest.get(..len_at(rest, 0))?,
+        })
+    }
+
+    /// The bytes from the length field on.
+    #[must_use]
+    #[inline]
+    pub fn as_bytes(self) -> &'a [u8] {
+        self.bytes
+    }
+
+    /// The bytes of one counter: text, a histogram, or a number that
+    /// [`value`](Self::value) reads.
+    ///
+    /// # Errors
+    /// [`ValueError::OutsideBlock`] where this block does not hold the counter.
+    pub fn data(self, counter: &CounterDefinition<'_>) -> Result<&'a [u8], ValueError> {
+        let from = u64::from(counter.offset());
+        let end = from + u64::from(counter.size());
+        let outside = ValueError::OutsideBlock {
+            end,
+            block: self.bytes.len() as u32,
+        };
+        // An offset inside the length field would read the length as data.
+        if from < PERF_COUNTER_BLOCK::SIZE as u64 && counter.size() > 0 {
+            return Err(outside);
+        }
+        match (usize::try_from(from), usize::try_from(end)) {
+            (Ok(from), Ok(end)) => self.bytes.get(from..end).ok_or(outside),
+            _ => Err(outside),
+        }
+    }
+
+    /// The raw number of one counter.
+    ///
+    /// # Errors
+    /// Where the counter lies outside the block, or is neither 4 nor 8 bytes
+    /// wide.
+    pub fn value(self, counter: &CounterDefinition<'_>) -> Result<u64, ValueError> {
+        let data = self.data(counter)?;
+        match counter.size() {
+            4 => Ok(u64::from(u32_at(data, 0))),
+            8 => Ok(u64_at(data, 0)),
+            size => Err(ValueError::NotANumber { size }),
+        }
+    }
+}

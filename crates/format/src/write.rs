@@ -1,0 +1,580 @@
+//! Writing data blocks.
+//!
+//! An [`ObjectTemplate`] holds the definition part of an object, encoded once;
+//! a [`BlockWriter`] puts objects together from templates and values. Neither
+//! allocates once the writer's buffer is large enough: a provider that keeps
+//! its templates and its writer fills block after block in place.
+
+mod template;
+
+pub use template::{CounterSpec, ObjectSpec, ObjectTemplate};
+
+use crate::cook::Clocks;
+use crate::error::WriteError;
+use crate::name::encoding_of;
+use crate::time::SystemTime;
+use crate::titles::TitleIndex;
+use crate::view::PerfObject;
+use crate::winperf::{
+    PERF_COUNTER_BLOCK, PERF_DATA_BLOCK, PERF_INSTANCE_DEFINITION,
+    PERF_METADATA_MULTIPLE_INSTANCES, PERF_METADATA_NO_INSTANCES, PERF_NO_INSTANCES,
+    PERF_NO_UNIQUE_ID, SYSTEMTIME,
+};
+use alloc::vec::Vec;
+use core::fmt;
+
+/// What a block says of the machine and the moment.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct BlockHead<'a> {
+    /// Name of the machine.
+    pub system_name: &'a str,
+    /// The object that a tool should show first.
+    pub default_object: Option<TitleIndex>,
+    /// Calendar time, UTC.
+    pub system_time: SystemTime,
+    /// The block's clocks; those of the objects are set object by object.
+    pub clocks: Clocks,
+}
+
+/// The name of an instance to be written.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum NameRef<'a> {
+    /// No name: the instance is identified by number.
+    None,
+    /// Text, encoded as the object's code page wants it.
+    Text(&'a str),
+    /// UTF-16 units, lone surrogates and all, for an object with code page 0.
+    Utf16(&'a [u16]),
+    /// Bytes as they shall stand in the block, without a terminator.
+    Bytes(&'a [u8]),
+}
+
+/// What a block says of an instance besides its values.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct InstanceHead<'a> {
+    /// The name.
+    pub name: NameRef<'a>,
+    /// A number that identifies the instance.
+    pub unique_id: Option<i32>,
+    /// Title index of the parent's object, and the parent's place (from 0)
+    /// among that object's instances.
+    pub parent: Option<(TitleIndex, u32)>,
+}
+
+impl<'a> InstanceHead<'a> {
+    /// An instance that is identified by its name and has no parent.
+    #[must_use]
+    pub const fn named(name: &'a str) -> Self {
+        Self {
+            name: NameRef::Text(name),
+            unique_id: None,
+            parent: None,
+        }
+    }
+}
+
+/// Builds data blocks in a buffer of its own.
+pub struct BlockWriter {
+    buffer: Vec<u8>,
+    limit: usize,
+    objects: u32,
+}
+
+impl Default for BlockWriter {
+    fn default() -> Self {
+        Self::new()
+    }
+}
+
+impl fmt::Debug for BlockWriter {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("BlockWriter")
+            .field("len", &self.buffer.len())
+            .field("limit", &self.limit)
+            .field("objects", &self.objects)
+            .finish()
+    }
+}
+
+impl BlockWriter {
+    /// The size that no block exceeds unless told otherwise: 64 MiB.
+    pub const DEFAULT_LIMIT: usize = 64 << 20;
+
+    /// A writer with an empty buffer.
+    #[must_use]
+    pub const fn new() -> Self {
+        Self::with_buffer(Vec::new())
+    }
+
+    /// A writer that fills `buffer`, whose contents are dropped by
+    /// [`start`](Self::start).
+    #[must_use]
+    pub const fn with_buffer(buffer: Vec<u8>) -> Self {
+        Self {
+            buffer,
+            limit: Self::DEFAULT_LIMIT,
+            objects: 0,
+        }
+    }
+
+    /// Sets the size that a block must not exceed, in bytes.
+    pub fn set_limit(&mut self, limit: usize) {
+        self.limit = limit;
+    }
+
+    /// Begins a block.
+    pub fn start(&mut self, head: &BlockHead<'_>) {
+        self.buffer.clear();
+        self.objects = 0;
+        self.buffer.resize(PERF_DATA_BLOCK::SIZE, 0);
+        self.buffer
+            .extend(head.system_name.encode_utf16().flat_map(u16::to_le_bytes));
+        self.buffer.extend([0, 0]);
+        let name_length = self.buffer.len() - PERF_DATA_BLOCK::SIZE;
+        pad(&mut self.buffer);
+        let t = head.system_time;
+        let header = PERF_DATA_BLOCK {
+            Signature: [0x50, 0x45, 0x52, 0x46],
+            LittleEndian: 1,
+            Version: 1,
+            Revision: 1,
+            TotalByteLength: 0,
+            HeaderLength: self.buffer.len() as u32,
+            NumObjectTypes: 0,
+            DefaultObject: head
+                .default_object
+                .and_then(|index| i32::try_from(index.0).ok())
+                .unwrap_or(-1),
+            SystemTime: SYSTEMTIME {
+                wYear: t.year,
+                wMonth: t.month,
+                wDayOfWeek: t.day_of_week,
+                wDay: t.day,
+                wHour: t.hour,
+                wMinute: t.minute,
+                wSecond: t.second,
+                wMilliseconds: t.milliseconds,
+            },
+            PerfTime: head.clocks.perf_time,
+            PerfFreq: head.clocks.perf_freq,
+            PerfTime100nSec: head.clocks.time_100ns,
+            SystemNameLength: name_length as u32,
+            SystemNameOffset: PERF_DATA_BLOCK::SIZE as u32,
+        };
+        header.write(&mut self.buffer);
+    }
+
+    /// Begins an object. What is written of it counts once
+    /// [`ObjectWriting::finish`] is called; until then it can be dropped
+    /// without a trace.
+    ///
+    /// # Errors
+    /// [`WriteError::Full`].
+    pub fn object<'w, 't>(
+        &'w mut self,
+        template: &'t ObjectTemplate,
+    ) -> Result<ObjectWriting<'w, 't>, WriteError> {
+        self.make_room(template.definition.len())?;
+        let start = self.buffer.len();
+        self.buffer.extend_from_slice(&template.definition);
+        let state = State::Open;
+        Ok(ObjectWriting {
+            writer: self,
+            template,
+            start,
+            instances: 0,
+            state,
+        })
+    }
+
+    /// Appends whole objects as they stand, after validating them. Answers how
+    /// many there were.
+    ///
+    /// # Errors
+    /// [`WriteError::Full`], or [`WriteError::NotObjects`] with what is wrong.
+    pub fn raw_objects(&mut self, bytes: &[u8]) -> Result<u32, WriteError> {
+        let mut rest = bytes;
+        let mut count: u32 = 0;
+        while !rest.is_empty() {
+            let at = bytes.len() - rest.len();
+            let object =
+                PerfObject::parse(rest).map_err(|error| WriteError::NotObjects(error.at(at)))?;
+            rest = rest.get(object.as_bytes().len()..).unwrap_or_default();
+            count += 1;
+        }
+        self.make_room(bytes.len())?;
+        self.buffer.extend_from_slice(bytes);
+        self.objects += count;
+        Ok(count)
+    }
+
+    /// Length of the block so far, in bytes.
+    #[must_use]
+    pub fn len(&self) -> usize {
+        self.buffer.len()
+    }
+
+    /// Whether nothing was begun.
+    #[must_use]
+    pub fn is_empty(&self) -> bool {
+        self.buffer.is_empty()
+    }
+
+    /// Objects finished so far.
+    #[must_use]
+    pub fn object_count(&self) -> u32 {
+        self.objects
+    }
+
+    /// A mark to which [`rewind`](Self::rewind) goes back.
+    #[must_use]
+    pub fn mark(&self) -> (usize, u32) {
+        (self.buffer.len(), self.objects)
+    }
+
+    /// Drops every object finished since `mark` was taken from this block.
+    pub fn rewind(&mut self, mark: (usize, u32)) {
+        self.buffer.truncate(mark.0.max(PERF_DATA_BLOCK::SIZE));
+        self.objects = self.objects.min(mark.1);
+    }
+
+    /// The bytes written since a mark.
+    #[must_use]
+    pub fn since(&self, mark: (usize, u32)) -> &[u8] {
+        self.buffer.get(mark.0..).unwrap_or_default()
+    }
+
+    /// Completes the block's header and gives the block.
+    pub fn finish(&mut self) -> &[u8] {
+        let total = u32::try_from(self.buffer.len()).unwrap_or(u32::MAX);
+        put_u32(&mut self.buffer, 20, total);
+        put_u32(&mut self.buffer, 28, self.objects);
+        &self.buffer
+    }
+
+    /// The buffer with the block in it; call [`finish`](Self::finish) first.
+    #[must_use]
+    pub fn into_buffer(self) -> Vec<u8> {
+        self.buffer
+    }
+
+    fn make_room(&self, more: usize) -> Result<(), WriteError> {
+        let limit = self.limit.min(u32::MAX as usize);
+        match self.buffer.len().checked_add(more) {
+            Some(length) if length <= limit => Ok(()),
+            _ => Err(WriteError::Full { limit }),
+        }
+    }
+}
+
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum State {
+    /// Nothing behind the definitions yet.
+    Open,
+    /// One counter block, no instances.
+    Single,
+    /// At least one instance.
+    Instances,
+    /// Only the definitions.
+    Metadata,
+    /// Counted in the block; nothing to take back.
+    Finished,
+}
+
+/// An object being written; see [`BlockWriter::object`].
+pub struct ObjectWriting<'w, 't> {
+    writer: &'w mut BlockWriter,
+    template: &'t ObjectTemplate,
+    start: usize,
+    instances: u32,
+    state: State,
+}
+
+impl ObjectWriting<'_, '_> {
+    /// Sets the object's own clock (`PERF_OBJECT_TYPE.PerfTime` and
+    /// `PerfFreq`), for counters that are measured by it.
+    #[must_use]
+    pub fn clock(self, time: i64, frequency: i64) -> Self {
+        put_u64(&mut self.writer.buffer, self.start + 48, time as u64);
+        put_u64(&mut self.writer.buffer, self.start + 56, frequency as u64);
+        self
+    }
+
+    /// Adds an instance with one value for each counter of the template.
+    ///
+    /// # Errors
+    /// Where the name or the number of values does not fit, or the block would
+    /// exceed its limit. The instance is then left out whole.
+    pub fn instance(&mut self, head: &InstanceHead<'_>, values: &[u64]) -> Result<(), WriteError> {
+        self.template.check_count(values.len())?;
+        self.instance_prefix(head, values)
+    }
+
+    /// Adds an instance that has values only of the template's first
+    /// `values.len()` counters: its counter block ends behind them, so that a
+    /// reader finds no value for the others.
+    ///
+    /// # Errors
+    /// As [`instance`](Self::instance).
+    pub fn instance_prefix(
+        &mut self,
+        head: &InstanceHead<'_>,
+        values: &[u64],
+    ) -> Result<(), WriteError> {
+        let mark = self.begin_instance(head)?;
+        let done = self.put_block(values);
+        self.end_instance(mark, done)
+    }
+
+    /// Adds an instance whose counter block is given as bytes (without the
+    /// length field), for text and other data that is no number.
+    ///
+    /// # Errors
+    /// As [`instance`](Self::instance).
+    pub fn instance_bytes(
+        &mut self,
+        head: &InstanceHead<'_>,
+        data: &[u8],
+    ) -> Result<(), WriteError> {
+        let mark = self.begin_instance(head)?;
+        let done = self.put_raw_block(data);
+        self.end_instance(mark, done)
+    }
+
+    /// Gives the one counter block of an object without instances.
+    ///
+    /// # Errors
+    /// As [`instance`](Self::instance).
+    pub fn values(mut self, values: &[u64]) -> Result<Self, WriteError> {
+        self.template.check_count(values.len())?;
+        self.become_single()?;
+        self.put_block(values)?;
+        Ok(self)
+    }
+
+    /// As [`values`](Self::values), with values of the first counters only.
+    ///
+    /// # Errors
+    /// As [`instance`](Self::instance).
+    pub fn values_prefix(mut self, values: &[u64]) -> Result<Self, WriteError> {
+        self.become_single()?;
+        self.put_block(values)?;
+        Ok(self)
+    }
+
+    /// As [`values`](Self::values), the block given as bytes without the
+    /// length field.
+    ///
+    /// # Errors
+    /// As [`instance`](Self::instance).
+    pub fn values_bytes(mut self, data: &[u8]) -> Result<Self, WriteError> {
+        self.become_single()?;
+        self.put_raw_block(data)?;
+        Ok(self)
+    }
+
+    /// Makes the object a bare definition, without instances or values.
+    ///
+    /// # Errors
+    /// [`WriteError::MixedLayouts`] if it has some already.
+    pub fn metadata(mut self) -> Result<Self, WriteError> {
+        if self.state != State::Open {
+            return Err(WriteError::MixedLayouts);
+        }
+        self.state = State::Metadata;
+        Ok(self)
+    }
+
+    /// Instances written so far.
+    #[must_use]
+    pub fn instance_count(&self) -> u32 {
+        self.instances
+    }
+
+    /// Completes the object. An object with instances and none written is
+    /// complete too: it has none at this moment.
+    ///
+    /// # Errors
+    /// [`WriteError::NoValues`] for an object without instances whose values
+    /// were not given.
+    pub fn finish(mut self) -> Result<(), WriteError> {
+        let count = match (self.state, self.template.has_instances) {
+            (State::Open, false) => return Err(WriteError::NoValues),
+            (State::Single, _) => PERF_NO_INSTANCES,
+            (State::Metadata, true) => PERF_METADATA_MULTIPLE_INSTANCES,
+            (State::Metadata, false) => PERF_METADATA_NO_INSTANCES,
+            _ => i32::try_from(self.instances).map_err(|_| WriteError::TooLong)?,
+        };
+        let total = self.writer.buffer.len() - self.start;
+        let total = u32::try_from(total).map_err(|_| WriteError::TooLong)?;
+        put_u32(&mut self.writer.buffer, self.start, total);
+        put_u32(&mut self.writer.buffer, self.start + 40, count as u32);
+        self.writer.objects += 1;
+        self.state = State::Finished;
+        Ok(())
+    }
+
+    fn become_single(&mut self) -> Result<(), WriteError> {
+        if self.state != State::Open || self.template.has_instances {
+            return Err(WriteError::MixedLayouts);
+        }
+        self.state = State::Single;
+        Ok(())
+    }
+
+    fn begin_instance(&mut self, head: &InstanceHead<'_>) -> Result<usize, WriteError> {
+        if !self.template.has_instances || !matches!(self.state, State::Open | State::Instances) {
+            return Err(WriteError::MixedLayouts);
+        }
+        let mark = self.writer.buffer.len();
+        // A name takes at most two bytes for each byte of text, three in GB 18030.
+        let name_bound = match head.name {
+            NameRef::None => 0,
+            NameRef::Text(text) => text.len().saturating_mul(4),
+            NameRef::Utf16(units) => units.len().saturating_mul(2),
+            NameRef::Bytes(bytes) => bytes.len(),
+        };
+        let more = name_bound.saturating_add(PERF_INSTANCE_DEFINITION::SIZE + 10);
+        self.writer
+            .make_room(more.saturating_add(self.template.block_len as usize))?;
+
+        let buffer = &mut self.writer.buffer;
+        buffer.resize(mark + PERF_INSTANCE_DEFINITION::SIZE, 0);
+        if let Err(error) = put_name(buffer, head.name, self.template.code_page) {
+            buffer.truncate(mark);
+            return Err(error);
+        }
+        let name_length = buffer.len() - mark - PERF_INSTANCE_DEFINITION::SIZE;
+        pad(buffer);
+        let (parent_object, parent_instance) = head
+            .parent
+            .map_or((0, 0), |(object, place)| (object.0, place));
+        let definition = PERF_INSTANCE_DEFINITION {
+            ByteLength: (buffer.len() - mark) as u32,
+            ParentObjectTitleIndex: parent_object,
+            ParentObjectInstance: parent_instance,
+            UniqueID: head.unique_id.unwrap_or(PERF_NO_UNIQUE_ID),
+            NameOffset: if name_length == 0 {
+                0
+            } else {
+                PERF_INSTANCE_DEFINITION::SIZE as u32
+            },
+            NameLength: name_length as u32,
+        };
+        if let Some(place) = buffer.get_mut(mark..) {
+            definition.write(place);
+        }
+        Ok(mark)
+    }
+
+    fn end_instance(
+        &mut self,
+        mark: usize,
+        done: Result<(), WriteError>,
+    ) -> Result<(), WriteError> {
+        match done {
+            Ok(()) => {
+                self.instances += 1;
+                self.state = State::Instances;
+                Ok(())
+            }
+            Err(error) => {
+                self.writer.buffer.truncate(mark);
+                Err(error)
+            }
+        }
+    }
+
+    fn put_block(&mut self, values: &[u64]) -> Result<(), WriteError> {
+        let template = self.template;
+        let (slots, length) = template.prefix(values.len())?;
+        self.writer.make_room(length as usize)?;
+        let buffer = &mut self.writer.buffer;
+        let at = buffer.len();
+        buffer.resize(at + length as usize, 0);
+        let Some(block) = buffer.get_mut(at..) else {
+            return Ok(());
+        };
+        put_u32(block, 0, length);
+        for (slot, value) in slots.iter().zip(values) {
+            match slot.size {
+                8 => put_u64(block, slot.offset as usize, *value),
+                4 => put_u32(block, slot.offset as usize, *value as u32),
+                _ => {}
+            }
+        }
+        Ok(())
+    }
+
+    fn put_raw_block(&mut self, data: &[u8]) -> Result<(), WriteError> {
+        let length = (data.len() + PERF_COUNTER_BLOCK::SIZE).next_multiple_of(8);
+        self.writer.make_room(length)?;
+        let buffer = &mut self.writer.buffer;
+        let at = buffer.len();
+        buffer.extend((length as u32).to_le_bytes());
+        buffer.extend_from_slice(data);
+        buffer.resize(at + length, 0);
+        Ok(())
+    }
+}
+
+impl Drop for ObjectWriting<'_, '_> {
+    fn drop(&mut self) {
+        if self.state != State::Finished {
+            self.writer.buffer.truncate(self.start);
+        }
+    }
+}
+
+/// Appends a name with its terminator; nothing for no name.
+fn put_name(buffer: &mut Vec<u8>, name: NameRef<'_>, code_page: u32) -> Result<(), WriteError> {
+    match name {
+        NameRef::None => return Ok(()),
+        NameRef::Bytes(bytes) => buffer.extend_from_slice(bytes),
+        NameRef::Utf16(units) if code_page == 0 => {
+            buffer.extend(units.iter().flat_map(|unit| unit.to_le_bytes()));
+        }
+        NameRef::Utf16(_) => return Err(WriteError::BadName),
+        NameRef::Text(text) if code_page == 0 => {
+            buffer.extend(text.encode_utf16().flat_map(u16::to_le_bytes));
+        }
+        NameRef::Text(text) if text.is_ascii() => buffer.extend_from_slice(text.as_bytes()),
+        NameRef::Text(text) => {
+            let encoding = encoding_of(code_page).ok_or(WriteError::BadName)?;
+            let (bytes, _, unmappable) = encoding.encode(text);
+            if unmappable {
+                return Err(WriteError::BadName);
+            }
+            buffer.extend_from_slice(&bytes);
+        }
+    }
+    buffer.push(0);
+    if code_page == 0 {
+        buffer.push(0);
+    }
+    Ok(())
+}
+
+fn pad(buffer: &mut Vec<u8>) {
+    buffer.resize(buffer.len().next_multiple_of(8), 0);
+}
+
+#[inline(always)]
+fn put_u32(bytes: &mut [u8], at: usize, value: u32) {
+    if let Some(place) = bytes
+        .get_mut(at..)
+        .and_then(|rest| rest.first_chunk_mut::<4>())
+    {
+        *place = value.to_le_bytes();
+    }
+}
+
+#[inline(always)]
+fn put_u64(bytes: &mut [u8], at: usize, value: u64) {
+    if let Some(place) = bytes
+        .get_mut(at..)
+        .and_then(|rest| rest.first_chunk_mut::<8>())
+    {
+        *place = value.to_le_bytes();
+    }
+}

@@ -1,0 +1,279 @@
+//! The definition part of an object, encoded once.
+
+use crate::counter_type::CounterType;
+use crate::error::WriteError;
+use crate::titles::TitleIndex;
+use crate::view::DetailLevel;
+use crate::winperf::{PERF_COUNTER_BLOCK, PERF_COUNTER_DEFINITION, PERF_OBJECT_TYPE};
+use alloc::vec::Vec;
+
+/// What an object's header says.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct ObjectSpec {
+    /// Title index of the name.
+    pub name: TitleIndex,
+    /// Title index of the help text.
+    pub help: TitleIndex,
+    /// For whom the object is.
+    pub detail: DetailLevel,
+    /// Place (from 0) of the counter that a tool should show first.
+    pub default_counter: Option<u32>,
+    /// Whether the object has instances.
+    pub has_instances: bool,
+    /// Code page of the instance names; 0 is UTF-16.
+    pub code_page: u32,
+}
+
+impl ObjectSpec {
+    /// An object for everyone, without instances, whose help text has the
+    /// index behind its name's (as registration allots them).
+    #[must_use]
+    pub const fn new(name: TitleIndex) -> Self {
+        Self {
+            name,
+            help: TitleIndex(name.0.saturating_add(1)),
+            detail: DetailLevel::NOVICE,
+            default_counter: None,
+            has_instances: false,
+            code_page: 0,
+        }
+    }
+
+    /// The same object, with instances.
+    #[must_use]
+    pub const fn with_instances(mut self) -> Self {
+        self.has_instances = true;
+        self
+    }
+}
+
+/// What a counter's definition says.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct CounterSpec {
+    /// Title index of the name.
+    pub name: TitleIndex,
+    /// Title index of the help text.
+    pub help: TitleIndex,
+    /// The counter type.
+    pub counter_type: CounterType,
+    /// Power of ten by which a chart should scale the value.
+    pub scale: i32,
+    /// For whom the counter is.
+    pub detail: DetailLevel,
+    /// Size of the data in bytes.
+    pub size: u32,
+    /// Where the data lies in the counter block; `None` puts it behind the
+    /// counter before, aligned to its size.
+    pub offset: Option<u32>,
+}
+
+impl CounterSpec {
+    /// A counter for everyone, unscaled, as wide as its type says, whose help
+    /// text has the index behind its name's.
+    #[must_use]
+    pub fn new(name: TitleIndex, counter_type: CounterType) -> Self {
+        Self {
+            name,
+            help: TitleIndex(name.0.saturating_add(1)),
+            counter_type,
+            scale: 0,
+            detail: DetailLevel::NOVICE,
+            size: counter_type.size_in_bytes().unwrap_or(0),
+            offset: None,
+        }
+    }
+
+    /// The same counter with another help index.
+    #[must_use]
+    pub const fn help(mut self, help: TitleIndex) -> Self {
+        self.help = help;
+        self
+    }
+
+    /// The same counter with another scale.
+    #[must_use]
+    pub const fn scale(mut self, scale: i32) -> Self {
+        self.scale = scale;
+        self
+    }
+
+    /// The same counter for others.
+    #[must_use]
+    pub const fn detail(mut self, detail: DetailLevel) -> Self {
+        self.detail = detail;
+        self
+    }
+
+    /// The same counter with data of another size, in bytes.
+    #[must_use]
+    pub const fn size(mut self, size: u32) -> Self {
+        self.size = size;
+        self
+    }
+}
+
+/// Where one counter's data lies.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Slot {
+    pub(super) offset: u32,
+    pub(super) size: u32,
+}
+
+/// Header and counter definitions of an object, ready to be copied.
+#[derive(Clone, Debug)]
+pub struct ObjectTemplate {
+    pub(super) definition: Vec<u8>,
+    slots: Vec<Slot>,
+    /// Length of a whole counter block, a multiple of 8.
+    pub(super) block_len: u32,
+    pub(super) has_instances: bool,
+    pub(super) code_page: u32,
+}
+
+impl ObjectTemplate {
+    /// Encodes the definitions and lays out the counter block.
+    ///
+    /// # Errors
+    /// [`WriteError::BadLayout`] for an offset inside the block's length
+    /// field, [`WriteError::TooLong`] where 32 bits do not suffice.
+    pub fn new(object: &ObjectSpec, counters: &[CounterSpec]) -> Result<Self, WriteError> {
+        let definition_length = counters
+            .len()
+            .checked_mul(PERF_COUNTER_DEFINITION::SIZE)
+            .and_then(|length| length.checked_add(PERF_OBJECT_TYPE::SIZE))
+            .and_then(|length| u32::try_from(length).ok())
+            .ok_or(WriteError::TooLong)?;
+        let mut definition = alloc::vec![0; definition_length as usize];
+        PERF_OBJECT_TYPE {
+            TotalByteLength: 0,
+            DefinitionLength: definition_length,
+            HeaderLength: PERF_OBJECT_TYPE::SIZE as u32,
+            ObjectNameTitleIndex: object.name.0,
+            ObjectNameTitle: 0,
+            ObjectHelpTitleIndex: object.help.0,
+            ObjectHelpTitle: 0,
+            DetailLevel: object.detail.0,
+            NumCounters: counters.len() as u32,
+            DefaultCounter: object
+                .default_counter
+                .and_then(|place| i32::try_from(place).ok())
+                .unwrap_or(-1),
+            NumInstances: 0,
+            CodePage: object.code_page,
+            PerfTime: 0,
+            PerfFreq: 0,
+        }
+        .write(&mut definition);
+
+        let mut slots = Vec::with_capacity(counters.len());
+        let mut next = PERF_COUNTER_BLOCK::SIZE as u32;
+        let mut block_len = next;
+        let places = definition
+            .get_mut(PERF_OBJECT_TYPE::SIZE..)
+            .unwrap_or_default()
+            .chunks_exact_mut(PERF_COUNTER_DEFINITION::SIZE);
+        for (place, (counter, bytes)) in counters.iter().zip(places).enumerate() {
+            let bad = WriteError::BadLayout { counter: place };
+            let align = if counter.size >= 8 { 8 } else { 4 };
+            let offset = match counter.offset {
+                Some(offset) => offset,
+                None => next.checked_next_multiple_of(align).ok_or(bad)?,
+            };
+            if offset < PERF_COUNTER_BLOCK::SIZE as u32 && counter.size > 0 {
+                return Err(bad);
+            }
+            let end = offset.checked_add(counter.size).ok_or(bad)?;
+            next = next.max(end);
+            block_len = block_len.max(end);
+            PERF_COUNTER_DEFINITION {
+                ByteLength: PERF_COUNTER_DEFINITION::SIZE as u32,
+                CounterNameTitleIndex: counter.name.0,
+                CounterNameTitle: 0,
+                CounterHelpTitleIndex: counter.help.0,
+                CounterHelpTitle: 0,
+                DefaultScale: counter.scale,
+                DetailLevel: counter.detail.0,
+                CounterType: counter.counter_type.0,
+                CounterSize: counter.size,
+                CounterOffset: offset,
+            }
+            .write(bytes);
+            slots.push(Slot {
+                offset,
+                size: counter.size,
+            });
+        }
+        let block_len = block_len
+            .checked_next_multiple_of(8)
+            .ok_or(WriteError::TooLong)?;
+        Ok(Self {
+            definition,
+            slots,
+            block_len,
+            has_instances: object.has_instances,
+            code_page: object.code_page,
+        })
+    }
+
+    /// Title index of the object's name.
+    #[must_use]
+    pub fn name(&self) -> TitleIndex {
+        TitleIndex(crate::bytes::u32_at(&self.definition, 12))
+    }
+
+    /// Number of counters, bases included: how many values an instance takes.
+    #[must_use]
+    pub fn counter_count(&self) -> usize {
+        self.slots.len()
+    }
+
+    /// Whether the object has instances.
+    #[must_use]
+    pub fn has_instances(&self) -> bool {
+        self.has_instances
+    }
+
+    pub(super) fn check_count(&self, got: usize) -> Result<(), WriteError> {
+        let expected = self.slots.len();
+        if got == expected {
+            Ok(())
+        } else {
+            Err(WriteError::ValueCount { expected, got })
+        }
+    }
+
+    /// The slots of the first `count` counters and the length of a block that
+    /// ends behind them. A block is cut at 4 bytes, not at 8, where padding
+    /// would let a narrow counter that was left out appear in it.
+    pub(super) fn prefix(&self, count: usize) -> Result<(&[Slot], u32), WriteError> {
+        if count == self.slots.len() {
+            return Ok((&self.slots, self.block_len));
+        }
+        let wrong = WriteError::ValueCount {
+            expected: self.slots.len(),
+            got: count,
+        };
+        let (head, tail) = self.slots.split_at_checked(count).ok_or(wrong)?;
+        let start = PERF_COUNTER_BLOCK::SIZE as u32;
+        let end = head
+            .iter()
+            .map(|slot| slot.offset + slot.size)
+            .max()
+            .unwrap_or(start)
+            .max(start);
+        let cut = tail
+            .iter()
+            .filter(|slot| slot.size > 0)
+            .map(|slot| slot.offset + slot.size);
+        if cut.clone().any(|tail_end| tail_end <= end) {
+            return Err(wrong);
+        }
+        let padded = end.next_multiple_of(8);
+        let length = if cut.clone().any(|tail_end| tail_end <= padded) {
+            end.next_multiple_of(4)
+        } else {
+            padded
+        };
+        Ok((head, length))
+    }
+}
