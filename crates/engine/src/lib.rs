@@ -1,1 +1,46 @@
-//! perfhive.
+//! Sources, providers, names and queries over Windows performance data.
+//!
+//! One idea carries this crate: **everything that has counters is a
+//! [`Source`] of data blocks.** A source answers a [`Request`] with a
+//! [`Snapshot`]; whatever wraps a source is a source again. The [`Broker`] is
+//! the source made of [`Provider`]s, the counterpart of Windows' performance
+//! library; [`Query`] turns counter paths into values over any source.
+//!
+//! Partial failure is data: a provider that fails, an instance that vanished
+//! and a counter without a value are facts attached to the result, never the
+//! failure of the whole.
+#![forbid(unsafe_code)]
+#![cfg_attr(test, allow(clippy::unwrap_used, clippy::expect_used))]
+
+mod broker;
+mod collect_tests;
+mod error;
+mod frame;
+mod identity;
+mod path;
+mod provider;
+mod query;
+mod replay;
+mod request;
+mod source;
+mod suggest;
+mod titles;
+mod worker;
+
+pub use broker::{Broker, BrokerBuilder, Clock, ProviderState, ProviderStatus, StdClock};
+pub use collect_tests::{CollectFault, CollectWarning, GuardedBuffer, RawClaim, TestLevel};
+pub use error::{Fault, FaultKind, ProviderError, SourceError, SourceErrorKind};
+pub use frame::{Frame, FramePool, Parents, Snapshot, SnapshotObject};
+pub use identity::{Identity, IdentityMap};
+pub use path::{CounterPath, InstancePattern, NamePattern, OrderNumber, PathError};
+pub use provider::{
+    Collection, Numbering, ObjectDescription, ObjectWriter, OpenContext, ProvidedTitles, Provider,
+    ProviderDescription, Session,
+};
+pub use query::{InstanceLabel, NoValue, PathId, Query, QueryError, Reading, SourceSet};
+pub use replay::ReplaySource;
+pub use request::{ObjectQuery, Request};
+pub use source::{Catalogue, CatalogueCounter, CatalogueObject, Cost, Source};
+pub use suggest::nearest;
+pub use titles::{TitleDatabase, TitleSet};
+pub use worker::Worker;

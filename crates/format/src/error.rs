@@ -36,7 +36,8 @@ pub enum ParseErrorKind {
     /// `NumInstances` is negative but none of the values that mean something.
     BadInstanceCount,
     /// Counters times instances outnumber the object's bytes, which only
-    /// overlapping data can do; decoding it would take time out of proportion.
+    /// overlapping or missing data can do; decoding it would take time out of
+    /// proportion.
     TooManyValues,
 }
 
@@ -157,6 +158,9 @@ pub enum WriteError {
     BadName,
     /// A length does not fit the 32-bit fields of the format.
     TooLong,
+    /// Counters times instances outnumber the object's bytes, which a reader
+    /// refuses: nearly all values were left out.
+    TooManyValues,
     /// Bytes given as whole objects are not: the parser's verdict.
     NotObjects(ParseError),
 }
@@ -177,6 +181,9 @@ impl fmt::Display for WriteError {
             Self::NoValues => f.write_str("an object without instances needs its values"),
             Self::BadName => f.write_str("the name does not fit the object's code page"),
             Self::TooLong => f.write_str("a length does not fit in 32 bits"),
+            Self::TooManyValues => {
+                f.write_str("counters times instances outnumber the object's bytes")
+            }
             Self::NotObjects(error) => write!(f, "not a sequence of objects: {error}"),
         }
     }

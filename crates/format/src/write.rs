@@ -327,7 +327,8 @@ impl ObjectWriting<'_, '_> {
     }
 
     /// Adds an instance whose counter block is given as bytes (without the
-    /// length field), for text and other data that is no number.
+    /// length field), for text and other data that is no number. Counters that
+    /// end behind the bytes have no value.
     ///
     /// # Errors
     /// As [`instance`](Self::instance).
@@ -396,7 +397,8 @@ impl ObjectWriting<'_, '_> {
     ///
     /// # Errors
     /// [`WriteError::NoValues`] for an object without instances whose values
-    /// were not given.
+    /// were not given, [`WriteError::TooManyValues`] for one that a reader
+    /// would refuse. The object is then left out whole.
     pub fn finish(mut self) -> Result<(), WriteError> {
         let count = match (self.state, self.template.has_instances) {
             (State::Open, false) => return Err(WriteError::NoValues),
@@ -406,6 +408,10 @@ impl ObjectWriting<'_, '_> {
             _ => i32::try_from(self.instances).map_err(|_| WriteError::TooLong)?,
         };
         let total = self.writer.buffer.len() - self.start;
+        let values = u64::from(self.instances) * self.template.counter_count() as u64;
+        if values > total as u64 {
+            return Err(WriteError::TooManyValues);
+        }
         let total = u32::try_from(total).map_err(|_| WriteError::TooLong)?;
         put_u32(&mut self.writer.buffer, self.start, total);
         put_u32(&mut self.writer.buffer, self.start + 40, count as u32);
@@ -507,7 +513,10 @@ impl ObjectWriting<'_, '_> {
     }
 
     fn put_raw_block(&mut self, data: &[u8]) -> Result<(), WriteError> {
-        let length = (data.len() + PERF_COUNTER_BLOCK::SIZE).next_multiple_of(8);
+        let end = data.len().saturating_add(PERF_COUNTER_BLOCK::SIZE);
+        self.writer.make_room(end)?;
+        let end = u32::try_from(end).map_err(|_| WriteError::TooLong)?;
+        let length = self.template.padded(end) as usize;
         self.writer.make_room(length)?;
         let buffer = &mut self.writer.buffer;
         let at = buffer.len();

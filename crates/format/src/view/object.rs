@@ -191,6 +191,16 @@ impl<'a> PerfObject<'a> {
         Ok(object)
     }
 
+    /// The view over an object that [`DataBlock::parse`](crate::DataBlock::parse)
+    /// or [`scan`](crate::DataBlock::scan) accepted before: `bytes` is the
+    /// object, `block` the block around it. For keepers of blocks that do not
+    /// want to validate twice. Bytes that were never validated give wrong
+    /// values, never a panic.
+    #[must_use]
+    pub fn from_validated(bytes: &'a [u8], block: &'a [u8]) -> Self {
+        Self::trusted(bytes, block)
+    }
+
     /// An object that was validated before.
     pub(super) fn trusted(bytes: &'a [u8], block: &'a [u8]) -> Self {
         Self { bytes, block }
@@ -564,6 +574,14 @@ pub struct CounterBlock<'a> {
 }
 
 impl<'a> CounterBlock<'a> {
+    /// The view over a counter block found before, from its length field on;
+    /// for keepers of blocks that do not want to walk to it again. Any bytes
+    /// are safe: what they do not hold has no value.
+    #[must_use]
+    pub fn from_validated(bytes: &'a [u8]) -> Self {
+        Self { bytes }
+    }
+
     fn at_start(rest: &'a [u8]) -> Option<Self> {
         Some(Self {
             bytes: rest.get(..len_at(rest, 0))?,
@@ -583,6 +601,10 @@ impl<'a> CounterBlock<'a> {
     /// # Errors
     /// [`ValueError::OutsideBlock`] where this block does not hold the counter.
     pub fn data(self, counter: &CounterDefinition<'_>) -> Result<&'a [u8], ValueError> {
+        if counter.size() == 0 {
+            // A label has no data, so its offset means nothing.
+            return Ok(&[]);
+        }
         let from = u64::from(counter.offset());
         let end = from + u64::from(counter.size());
         let outside = ValueError::OutsideBlock {
@@ -590,7 +612,7 @@ impl<'a> CounterBlock<'a> {
             block: self.bytes.len() as u32,
         };
         // An offset inside the length field would read the length as data.
-        if from < PERF_COUNTER_BLOCK::SIZE as u64 && counter.size() > 0 {
+        if from < PERF_COUNTER_BLOCK::SIZE as u64 {
             return Err(outside);
         }
         match (usize::try_from(from), usize::try_from(end)) {

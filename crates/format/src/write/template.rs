@@ -243,8 +243,7 @@ impl ObjectTemplate {
     }
 
     /// The slots of the first `count` counters and the length of a block that
-    /// ends behind them. A block is cut at 4 bytes, not at 8, where padding
-    /// would let a narrow counter that was left out appear in it.
+    /// ends behind them.
     pub(super) fn prefix(&self, count: usize) -> Result<(&[Slot], u32), WriteError> {
         if count == self.slots.len() {
             return Ok((&self.slots, self.block_len));
@@ -261,19 +260,25 @@ impl ObjectTemplate {
             .max()
             .unwrap_or(start)
             .max(start);
-        let cut = tail
-            .iter()
-            .filter(|slot| slot.size > 0)
-            .map(|slot| slot.offset + slot.size);
-        if cut.clone().any(|tail_end| tail_end <= end) {
+        let mut left_out = tail.iter().filter(|slot| slot.size > 0);
+        if left_out.any(|slot| slot.offset + slot.size <= end) {
             return Err(wrong);
         }
-        let padded = end.next_multiple_of(8);
-        let length = if cut.clone().any(|tail_end| tail_end <= padded) {
-            end.next_multiple_of(4)
-        } else {
-            padded
+        Ok((head, self.padded(end)))
+    }
+
+    /// Length of a counter block whose data ends at `end`: padded to a multiple
+    /// of 8, unless a narrow counter that lies behind the end would then appear
+    /// in the block; to a multiple of 4 or not at all where it would.
+    pub(super) fn padded(&self, end: u32) -> u32 {
+        let hidden = |length: u32| {
+            let mut slots = self.slots.iter();
+            slots.all(|slot| !(end + 1..=length).contains(&(slot.offset + slot.size)))
         };
-        Ok((head, length))
+        [8, 4]
+            .into_iter()
+            .filter_map(|align| end.checked_next_multiple_of(align))
+            .find(|length| hidden(*length))
+            .unwrap_or(end)
     }
 }

@@ -1,0 +1,546 @@
+//! The source made of providers: the embedded performance library.
+//!
+//! It knows what each provider offers, asks those that a query concerns,
+//! assembles one block, and tests what each delivers. A provider that fails
+//! costs its own objects and nothing else; one that fails again and again is
+//! put into quarantine.
+
+mod registry;
+
+use crate::collect_tests::{TestLevel, check_objects};
+use crate::error::{Fault, FaultKind, ProviderError, SourceError, SourceErrorKind};
+use crate::frame::{FramePool, Snapshot};
+use crate::provider::{Collection, ObjectWriter, OpenContext, Provider, Session};
+use crate::request::{ObjectQuery, Request};
+use crate::source::{Catalogue, Cost, Source};
+use crate::titles::TitleDatabase;
+use perfhive_format::{
+    BlockHead, BlockWriter, Clocks, FileTime, LanguageId, SystemTime, TitleIndex,
+};
+use registry::Registered;
+use std::collections::HashMap;
+use std::panic::{AssertUnwindSafe, catch_unwind};
+use std::sync::Arc;
+use std::time::{Duration, Instant, SystemTime as StdSystemTime};
+
+/// Where a broker takes the time of its blocks from.
+pub trait Clock: Send {
+    /// The clocks of a block that is made now (an object's own clock is set by
+    /// its provider), and calendar time, UTC.
+    fn read(&mut self) -> (Clocks, SystemTime);
+}
+
+/// The clock of the standard library: nanoseconds since the clock was made,
+/// and a system time that goes on from there without ever stepping.
+#[derive(Debug)]
+pub struct StdClock {
+    start: Instant,
+    wall: FileTime,
+}
+
+impl Default for StdClock {
+    fn default() -> Self {
+        Self {
+            start: Instant::now(),
+            wall: wall_clock(),
+        }
+    }
+}
+
+fn wall_clock() -> FileTime {
+    let nanos = StdSystemTime::now()
+        .duration_since(StdSystemTime::UNIX_EPOCH)
+        .map_or(0, |time| i128::try_from(time.as_nanos()).unwrap_or(0));
+    FileTime::from_unix_nanos(nanos)
+}
+
+impl Clock for StdClock {
+    fn read(&mut self) -> (Clocks, SystemTime) {
+        let nanos = i64::try_from(self.start.elapsed().as_nanos()).unwrap_or(i64::MAX);
+        let clocks = Clocks {
+            perf_time: nanos,
+            perf_freq: 1_000_000_000,
+            time_100ns: self.wall.0.saturating_add(nanos / 100),
+            object_time: 0,
+            object_freq: 0,
+        };
+        (clocks, wall_clock().to_system_time())
+    }
+}
+
+/// How a provider is doing.
+#[derive(Clone, Debug)]
+pub struct ProviderStatus {
+    /// The provider's name.
+    pub name: String,
+    /// What state it is in.
+    pub state: ProviderState,
+    /// Collections it took part in.
+    pub collections: u64,
+    /// Collections in which it failed.
+    pub faults: u64,
+    /// What it failed with last.
+    pub last_fault: Option<Fault>,
+    /// Time the last collection took.
+    pub last: Duration,
+    /// Time of all collections together.
+    pub total: Duration,
+    /// Time the slowest collection took.
+    pub worst: Duration,
+    /// Bytes that the last collection delivered.
+    pub bytes: usize,
+}
+
+/// The states of a provider.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum ProviderState {
+    /// Never asked so far.
+    Idle,
+    /// Open and delivering.
+    Open,
+    /// It could not be opened; the next collection tries again.
+    Failed,
+    /// Disabled after repeated faults, until it is released.
+    Quarantined,
+}
+
+struct Entry {
+    provider: Arc<dyn Provider>,
+    registered: Registered,
+    session: Option<Box<dyn Session>>,
+    status: ProviderStatus,
+    /// Collections in a row that failed.
+    in_a_row: u32,
+    /// Objects wanted of it in this collection; kept for its allocation.
+    wanted: Vec<TitleIndex>,
+}
+
+/// Puts a [`Broker`] together.
+pub struct BrokerBuilder {
+    name: String,
+    machine: String,
+    providers: Vec<Arc<dyn Provider>>,
+    clock: Box<dyn Clock>,
+    level: TestLevel,
+    quarantine_after: u32,
+    default_object: Option<TitleIndex>,
+    limit: usize,
+}
+
+impl BrokerBuilder {
+    /// Adds a provider.
+    #[must_use]
+    pub fn provider(mut self, provider: Arc<dyn Provider>) -> Self {
+        self.providers.push(provider);
+        self
+    }
+
+    /// Adds providers.
+    #[must_use]
+    pub fn providers(mut self, providers: impl IntoIterator<Item = Arc<dyn Provider>>) -> Self {
+        self.providers.extend(providers);
+        self
+    }
+
+    /// Sets the clock; [`StdClock`] by default.
+    #[must_use]
+    pub fn clock(mut self, clock: impl Clock + 'static) -> Self {
+        self.clock = Box::new(clock);
+        self
+    }
+
+    /// Sets how much of each provider's data is tested; all by default.
+    #[must_use]
+    pub fn test_level(mut self, level: TestLevel) -> Self {
+        self.level = level;
+        self
+    }
+
+    /// Sets after how many failed collections in a row a provider is
+    /// disabled; 5 by default, 0 for never.
+    #[must_use]
+    pub fn quarantine_after(mut self, faults: u32) -> Self {
+        self.quarantine_after = faults;
+        self
+    }
+
+    /// Sets the object that a tool should show first.
+    #[must_use]
+    pub fn default_object(mut self, object: TitleIndex) -> Self {
+        self.default_object = Some(object);
+        self
+    }
+
+    /// Sets the size that a block must not exceed, in bytes.
+    #[must_use]
+    pub fn limit(mut self, bytes: usize) -> Self {
+        self.limit = bytes;
+        self
+    }
+
+    /// Registers the providers: those with Windows' indexes keep them, the
+    /// others get indexes behind Last Counter, in the order they were added.
+    #[must_use]
+    pub fn build(self) -> Broker {
+        let mut entries: Vec<Entry> = Vec::new();
+        let registrations = registry::register(&self.providers);
+        for (provider, registered) in self.providers.into_iter().zip(registrations) {
+            let status = ProviderStatus {
+                name: provider.name().to_string(),
+                state: ProviderState::Idle,
+                collections: 0,
+                faults: 0,
+                last_fault: None,
+                last: Duration::ZERO,
+                total: Duration::ZERO,
+                worst: Duration::ZERO,
+                bytes: 0,
+            };
+            entries.push(Entry {
+                provider,
+                registered,
+                session: None,
+                status,
+                in_a_row: 0,
+                wanted: Vec::new(),
+            });
+        }
+        Broker {
+            name: self.name,
+            machine: self.machine,
+            entries,
+            clock: self.clock,
+            level: self.level,
+            quarantine_after: self.quarantine_after,
+            default_object: self.default_object,
+            limit: self.limit,
+            pool: FramePool::default(),
+            generation: 0,
+            catalogue: None,
+            titles: HashMap::new(),
+            foreign: Vec::new(),
+        }
+    }
+}
+
+/// The [`Source`] made of [`Provider`]s.
+pub struct Broker {
+    name: String,
+    machine: String,
+    entries: Vec<Entry>,
+    clock: Box<dyn Clock>,
+    level: TestLevel,
+    quarantine_after: u32,
+    default_object: Option<TitleIndex>,
+    limit: usize,
+    pool: FramePool,
+    generation: u64,
+    catalogue: Option<Arc<Catalogue>>,
+    titles: HashMap<LanguageId, Arc<TitleDatabase>>,
+    foreign: Vec<Vec<u8>>,
+}
+
+impl Broker {
+    /// Begins a broker: what it is called in messages, and the machine whose
+    /// name its blocks carry.
+    #[must_use]
+    pub fn builder(name: &str, machine: &str) -> BrokerBuilder {
+        BrokerBuilder {
+            name: name.to_string(),
+            machine: machine.to_string(),
+            providers: Vec::new(),
+            clock: Box::new(StdClock::default()),
+            level: TestLevel::default(),
+            quarantine_after: 5,
+            default_object: None,
+            limit: BlockWriter::DEFAULT_LIMIT,
+        }
+    }
+
+    /// How each provider is doing.
+    pub fn providers(&self) -> impl Iterator<Item = &ProviderStatus> {
+        self.entries.iter().map(|entry| &entry.status)
+    }
+
+    /// Lets a provider out of quarantine; `false` if there is none of this
+    /// name in it.
+    pub fn release(&mut self, name: &str) -> bool {
+        let mut found = false;
+        for entry in &mut self.entries {
+            if entry.status.name == name && entry.status.state == ProviderState::Quarantined {
+                entry.status.state = ProviderState::Idle;
+                entry.in_a_row = 0;
+                found = true;
+            }
+        }
+        found
+    }
+
+    fn languages(&self) -> Vec<LanguageId> {
+        let mut languages = vec![LanguageId::ENGLISH];
+        for entry in &self.entries {
+            for titles in &entry.registered.titles {
+                if !languages.contains(&titles.language) {
+                    languages.push(titles.language);
+                }
+            }
+        }
+        languages
+    }
+}
+
+impl Entry {
+    /// Notes which of this provider's objects a query wants; answers whether
+    /// it wants any.
+    fn select(&mut self, query: &ObjectQuery) -> bool {
+        self.wanted.clear();
+        let objects = &self.registered.description.objects;
+        let wanted = |cost: Cost, name: TitleIndex| match query {
+            ObjectQuery::Global => cost == Cost::Global,
+            ObjectQuery::Costly => cost == Cost::Costly,
+            ObjectQuery::Foreign(_) => cost == Cost::Foreign,
+            ObjectQuery::Indexes(list) => list.contains(&name),
+        };
+        for object in objects
+            .iter()
+            .filter(|object| wanted(object.cost, object.spec.name))
+        {
+            for name in object.brings.iter().chain([&object.spec.name]) {
+                if !self.wanted.contains(name) {
+                    self.wanted.push(*name);
+                }
+            }
+        }
+        !self.wanted.is_empty()
+    }
+
+    /// Asks the provider; what it wrote is tested, and taken back if it fails.
+    fn collect(
+        &mut self,
+        request: &Request,
+        level: TestLevel,
+        block: &mut BlockWriter,
+        faults: &mut Vec<Fault>,
+        foreign: &mut Vec<Vec<u8>>,
+    ) -> Result<(), Fault> {
+        let name: &str = &self.status.name;
+        let fault = |kind, message: &dyn std::fmt::Display| Fault::new(kind, name, message);
+        let session = match &mut self.session {
+            Some(session) => session,
+            None => {
+                let context = OpenContext {
+                    linkage: None,
+                    first_counter: self.registered.first_counter,
+                    first_help: self.registered.first_help,
+                };
+                let provider = &self.provider;
+                let opened = catch_unwind(AssertUnwindSafe(|| provider.open(&context)))
+                    .map_err(|panic| fault(FaultKind::Panicked, &panic_text(&*panic)))?
+                    .map_err(|error| fault(FaultKind::OpenFailed, &error))?;
+                self.session.insert(opened)
+            }
+        };
+        let mark = block.mark();
+        let collection = Collection::new(request, &self.wanted);
+        let foreign_before = foreign.len();
+        let faults_before = faults.len();
+        let mut writer = ObjectWriter::new(block, name, level, faults, foreign);
+        let outcome = catch_unwind(AssertUnwindSafe(|| {
+            session.collect(&collection, &mut writer)
+        }));
+        let failed_test = writer.take_failed();
+        let verdict = match outcome {
+            Ok(Ok(())) if level == TestLevel::All => check_objects(block.since(mark))
+                .map(drop)
+                .map_err(|error| fault(FaultKind::TestFailed, &error)),
+            Ok(Ok(())) => Ok(()),
+            Ok(Err(error)) => Err(match &failed_test {
+                Some(failed) => fault(FaultKind::TestFailed, failed),
+                None => fault(FaultKind::CollectFailed, &error),
+            }),
+            Err(panic) => Err(fault(FaultKind::Panicked, &panic_text(&*panic))),
+        };
+        let panicked = verdict
+            .as_ref()
+            .is_err_and(|fault| fault.kind == FaultKind::Panicked);
+        if verdict.is_err() {
+            block.rewind(mark);
+            foreign.truncate(foreign_before);
+            // Partial faults of data that is not there would only confuse.
+            faults.truncate(faults_before);
+        }
+        if panicked {
+            // Whatever state the panic left behind is not trusted again.
+            self.session = None;
+        }
+        self.status.bytes = block.since(mark).len();
+        verdict
+    }
+}
+
+fn panic_text(panic: &(dyn std::any::Any + Send)) -> String {
+    let text = panic
+        .downcast_ref::<&str>()
+        .copied()
+        .or_else(|| panic.downcast_ref::<String>().map(String::as_str));
+    format!("the provider panicked: {}", text.unwrap_or("no message"))
+}
+
+impl Source for Broker {
+    fn name(&self) -> &str {
+        &self.name
+    }
+
+    fn collect(&mut self, request: &Request, out: &mut Snapshot) -> Result<(), SourceError> {
+        out.clear();
+        self.generation += 1;
+        let (clocks, system_time) = self.clock.read();
+        let head = BlockHead {
+            system_name: &self.machine,
+            default_object: self.default_object,
+            system_time,
+            clocks,
+        };
+        let mut faults = Vec::new();
+        let entries = &mut self.entries;
+        let foreign = &mut self.foreign;
+        foreign.clear();
+        let (level, quarantine_after, limit) = (self.level, self.quarantine_after, self.limit);
+        let frame = self.pool.write(self.generation, &head, |block| {
+            block.set_limit(limit);
+            for entry in entries {
+                if !entry.select(&request.objects) {
+                    continue;
+                }
+                if entry.status.state == ProviderState::Quarantined {
+                    let message = "disabled after repeated faults";
+                    let fault = Fault::new(FaultKind::Quarantined, &entry.status.name, message);
+                    faults.extend(entry.wanted.iter().map(|o| fault.clone().of_object(*o)));
+                    continue;
+                }
+                let start = Instant::now();
+                if request.deadline.is_some_and(|deadline| start >= deadline) {
+                    let message = "not asked: the deadline had passed";
+                    let fault = Fault::new(FaultKind::CollectFailed, &entry.status.name, message);
+                    faults.extend(entry.wanted.iter().map(|o| fault.clone().of_object(*o)));
+                    continue;
+                }
+                let verdict = entry.collect(request, level, block, &mut faults, foreign);
+                entry.note(verdict, start.elapsed(), quarantine_after, &mut faults);
+            }
+        });
+        let frame = frame
+            .map_err(|error| SourceError::new(SourceErrorKind::Internal, &self.name, error))?;
+        out.push_frame(frame, &self.name);
+        for bytes in self.foreign.drain(..) {
+            match crate::frame::Frame::new(bytes, self.generation) {
+                Ok(frame) => out.push_frame(Arc::new(frame), &self.name),
+                Err(error) => {
+                    out.push_fault(Fault::new(FaultKind::TestFailed, &self.name, error));
+                }
+            }
+        }
+        faults.into_iter().for_each(|fault| out.push_fault(fault));
+        Ok(())
+    }
+
+    fn catalogue(&mut self) -> Result<Arc<Catalogue>, SourceError> {
+        if let Some(catalogue) = &self.catalogue {
+            return Ok(Arc::clone(catalogue));
+        }
+        let catalogue = Arc::new(Catalogue {
+            generation: 1,
+            machine: self.machine.clone(),
+            languages: self.languages(),
+            objects: self
+                .entries
+                .iter()
+                .flat_map(|e| e.registered.catalogue_objects())
+                .collect(),
+        });
+        self.catalogue = Some(Arc::clone(&catalogue));
+        Ok(catalogue)
+    }
+
+    fn titles(&mut self, language: LanguageId) -> Result<Arc<TitleDatabase>, SourceError> {
+        if let Some(titles) = self.titles.get(&language) {
+            return Ok(Arc::clone(titles));
+        }
+        let of_language = || {
+            self.entries
+                .iter()
+                .flat_map(|entry| &entry.registered.titles)
+                .filter(|titles| titles.language == language)
+        };
+        if of_language().next().is_none() {
+            let have: Vec<_> = self
+                .languages()
+                .iter()
+                .map(|id| id.name().map_or_else(|| id.to_string(), str::to_string))
+                .collect();
+            return Err(SourceError::new(
+                SourceErrorKind::NotFound,
+                &self.name,
+                format!(
+                    "has no titles in language {language}; it has {}",
+                    have.join(", ")
+                ),
+            ));
+        }
+        let database = Arc::new(TitleDatabase::from_lists(
+            language,
+            of_language().map(|titles| &titles.names),
+            of_language().map(|titles| &titles.help),
+        ));
+        self.titles.insert(language, Arc::clone(&database));
+        Ok(database)
+    }
+}
+
+impl Entry {
+    /// Keeps the provider's account after a collection.
+    fn note(
+        &mut self,
+        verdict: Result<(), Fault>,
+        took: Duration,
+        quarantine_after: u32,
+        faults: &mut Vec<Fault>,
+    ) {
+        let status = &mut self.status;
+        status.collections += 1;
+        status.last = took;
+        status.total += took;
+        status.worst = status.worst.max(took);
+        match verdict {
+            Ok(()) => {
+                status.state = ProviderState::Open;
+                self.in_a_row = 0;
+            }
+            Err(fault) => {
+                status.faults += 1;
+                status.state = if fault.kind == FaultKind::OpenFailed {
+                    ProviderState::Failed
+                } else {
+                    ProviderState::Open
+                };
+                self.in_a_row += 1;
+                if quarantine_after > 0 && self.in_a_row >= quarantine_after {
+                    status.state = ProviderState::Quarantined;
+                    self.session = None;
+                }
+                status.last_fault = Some(fault.clone());
+                faults.extend(
+                    self.wanted
+                        .iter()
+                        .map(|object| fault.clone().of_object(*object)),
+                );
+            }
+        }
+    }
+}
+
+impl From<ProviderError> for SourceError {
+    fn from(error: ProviderError) -> Self {
+        Self::new(SourceErrorKind::Internal, "provider", error)
+    }
+}

@@ -1,0 +1,121 @@
+//! Registration: which provider has which objects, and under which indexes.
+
+use crate::provider::{Numbering, ProvidedTitles, Provider, ProviderDescription};
+use crate::source::{CatalogueCounter, CatalogueObject};
+use perfhive_format::TitleIndex;
+use perfhive_format::titles::TitleList;
+use std::sync::Arc;
+
+/// The highest index that Windows keeps for itself (`Base Index`), by which
+/// allotted ones begin no lower.
+const BASE_INDEX: u32 = 1847;
+
+/// A provider's description and titles under their final indexes.
+pub(super) struct Registered {
+    pub(super) description: ProviderDescription,
+    pub(super) titles: Vec<ProvidedTitles>,
+    pub(super) first_counter: u32,
+    pub(super) first_help: u32,
+}
+
+/// Registers providers: indexes behind Last Counter go to those that have none
+/// of their own, in order.
+pub(super) fn register(providers: &[Arc<dyn Provider>]) -> Vec<Registered> {
+    let mut described: Vec<Registered> = providers
+        .iter()
+        .map(|provider| Registered {
+            description: provider.describe(),
+            titles: provider.titles(),
+            first_counter: 0,
+            first_help: 0,
+        })
+        .collect();
+    let fixed = described
+        .iter()
+        .filter(|r| r.description.numbering == Numbering::Windows);
+    let mut last = fixed
+        .map(Registered::highest)
+        .max()
+        .unwrap_or(0)
+        .max(BASE_INDEX);
+    for registered in &mut described {
+        if registered.description.numbering == Numbering::Allotted {
+            // Names get even indexes, help texts the odd ones behind them.
+            let first = last.saturating_add(1).next_multiple_of(2);
+            registered.shift(first, first.saturating_add(1));
+            last = registered.highest().max(first);
+        }
+    }
+    described
+}
+
+impl Registered {
+    /// The highest index in use, names and help texts alike.
+    fn highest(&self) -> u32 {
+        let objects = self.description.objects.iter().flat_map(|object| {
+            let counters = object.counters.iter().flat_map(|c| [c.name.0, c.help.0]);
+            counters.chain([object.spec.name.0, object.spec.help.0])
+        });
+        let titles = self
+            .titles
+            .iter()
+            .flat_map(|titles| titles.names.titles.iter().chain(&titles.help.titles))
+            .map(|title| title.index.0);
+        objects.chain(titles).max().unwrap_or(0)
+    }
+
+    /// Turns offsets into indexes.
+    fn shift(&mut self, first_counter: u32, first_help: u32) {
+        self.first_counter = first_counter;
+        self.first_help = first_help;
+        let name = |index: &mut TitleIndex| index.0 = index.0.saturating_add(first_counter);
+        let help = |index: &mut TitleIndex| index.0 = index.0.saturating_add(first_help);
+        for object in &mut self.description.objects {
+            name(&mut object.spec.name);
+            help(&mut object.spec.help);
+            object.brings.iter_mut().for_each(name);
+            object.on_request.iter_mut().for_each(name);
+            for counter in &mut object.counters {
+                name(&mut counter.name);
+                help(&mut counter.help);
+            }
+        }
+        let each = |list: &mut TitleList, shift: &dyn Fn(&mut TitleIndex)| {
+            list.titles
+                .iter_mut()
+                .for_each(|title| shift(&mut title.index));
+        };
+        for titles in &mut self.titles {
+            each(&mut titles.names, &name);
+            each(&mut titles.help, &help);
+        }
+    }
+
+    /// The objects as a catalogue lists them.
+    pub(super) fn catalogue_objects(&self) -> impl Iterator<Item = CatalogueObject> {
+        self.description
+            .objects
+            .iter()
+            .map(|object| CatalogueObject {
+                name: object.spec.name,
+                help: object.spec.help,
+                detail: object.spec.detail,
+                cost: object.cost,
+                has_instances: object.spec.has_instances,
+                default_counter: object.spec.default_counter,
+                counters: object
+                    .counters
+                    .iter()
+                    .filter(|counter| !counter.counter_type.is_base())
+                    .map(|counter| CatalogueCounter {
+                        name: counter.name,
+                        help: counter.help,
+                        counter_type: counter.counter_type,
+                        scale: counter.scale,
+                        detail: counter.detail,
+                        on_request: object.on_request.contains(&counter.name),
+                    })
+                    .collect(),
+            })
+    }
+}

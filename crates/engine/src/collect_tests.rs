@@ -1,0 +1,485 @@
+//! The tests that a provider's data passes before it is used.
+//!
+//! They are those of Windows' performance library (the documentation of the
+//! Collect function) at its three levels, and perfhive's own full validation.
+//! The first test to fail names what, where and by how much; the data is
+//! discarded and the rest of the collection goes on.
+
+use perfhive_format::{ObjectLayout, ParseError, PerfObject, TitleIndex};
+use std::fmt;
+
+/// How much is tested (`ExtCounterTestLevel`).
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum TestLevel {
+    /// 1: everything. The default.
+    #[default]
+    All,
+    /// 2: pointer, buffer and guards only.
+    Basic,
+    /// 3: nothing. Data past the buffer is discarded even so.
+    None,
+}
+
+/// What code behind the C contract claims to have written.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct RawClaim {
+    /// How far it moved the data pointer, in bytes.
+    pub moved: isize,
+    /// The byte count that it returned.
+    pub bytes: u32,
+    /// The number of objects that it returned.
+    pub objects: u32,
+}
+
+/// A disagreement that does not cost the data.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[non_exhaustive]
+pub enum CollectWarning {
+    /// The byte count disagrees with the pointer; the pointer was believed.
+    ByteCount {
+        /// The byte count returned.
+        claimed: u32,
+        /// How far the pointer moved.
+        moved: usize,
+    },
+}
+
+impl fmt::Display for CollectWarning {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::ByteCount { claimed, moved } => write!(
+                f,
+                "the byte count says {claimed}, the data pointer moved by {moved}: \
+                 the pointer was believed"
+            ),
+        }
+    }
+}
+
+/// A test that failed; the data was discarded.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[non_exhaustive]
+pub enum CollectFault {
+    /// The data ends past the buffer, inside the guard region behind it.
+    BufferOverrun {
+        /// Bytes past the end.
+        by: usize,
+    },
+    /// The data ends past the guard region, or before the buffer.
+    HeapFault {
+        /// How far the pointer moved.
+        moved: isize,
+    },
+    /// A guard region was written to.
+    GuardWritten {
+        /// Offset of the first byte changed, from the start of the buffer;
+        /// negative in the region before it.
+        at: isize,
+    },
+    /// The length is no multiple of 4.
+    OddLength {
+        /// The length.
+        length: usize,
+    },
+    /// The lengths of the objects do not add up to the bytes returned.
+    ObjectLengths {
+        /// Where the objects end.
+        sum: usize,
+        /// The bytes returned.
+        bytes: usize,
+    },
+    /// The number of objects is not the one returned.
+    ObjectCount {
+        /// Objects found.
+        found: u32,
+        /// Objects claimed.
+        claimed: u32,
+    },
+    /// The instances of an object do not end where the object ends.
+    InstanceLengths {
+        /// The object.
+        object: TitleIndex,
+        /// Where its instances end, from its start.
+        ends: usize,
+        /// Its length.
+        length: usize,
+    },
+    /// An object is malformed.
+    Malformed(ParseError),
+}
+
+impl fmt::Display for CollectFault {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::BufferOverrun { by } => {
+                write!(
+                    f,
+                    "buffer overrun: the data ends {by} bytes past the buffer"
+                )
+            }
+            Self::HeapFault { moved } => write!(
+                f,
+                "heap fault: the data pointer moved by {moved} bytes, past the guard region"
+            ),
+            Self::GuardWritten { at } => {
+                write!(
+                    f,
+                    "the guard region was written to at offset {at} of the buffer"
+                )
+            }
+            Self::OddLength { length } => {
+                write!(f, "a length of {length} bytes is no multiple of 4")
+            }
+            Self::ObjectLengths { sum, bytes } => write!(
+                f,
+                "the objects' lengths add up to {sum} bytes, but {bytes} bytes were returned"
+            ),
+            Self::ObjectCount { found, claimed } => {
+                write!(f, "{claimed} objects were announced, {found} were found")
+            }
+            Self::InstanceLengths {
+                object,
+                ends,
+                length,
+            } => write!(
+                f,
+                "the instances of object {object} end at byte {ends} of its {length} bytes"
+            ),
+            Self::Malformed(error) => error.fmt(f),
+        }
+    }
+}
+
+/// A buffer for code that may write outside of it, with a guard region of
+/// 1 KiB on each side.
+#[derive(Debug)]
+pub struct GuardedBuffer {
+    bytes: Vec<u8>,
+    size: usize,
+}
+
+impl GuardedBuffer {
+    /// Bytes of each guard region.
+    pub const GUARD: usize = 1024;
+    const PATTERN: [u8; 4] = [0xA5, 0x5A, 0xC3, 0x3C];
+
+    /// A buffer of `size` bytes.
+    #[must_use]
+    pub fn new(size: usize) -> Self {
+        let mut bytes: Vec<u8> = Self::PATTERN
+            .iter()
+            .copied()
+            .cycle()
+            .take(Self::GUARD)
+            .collect();
+        bytes.resize(Self::GUARD + size, 0);
+        bytes.extend(Self::PATTERN.iter().copied().cycle().take(Self::GUARD));
+        Self { bytes, size }
+    }
+
+    /// Bytes that may be written.
+    #[must_use]
+    pub fn len(&self) -> usize {
+        self.size
+    }
+
+    /// Whether nothing may be written.
+    #[must_use]
+    pub fn is_empty(&self) -> bool {
+        self.size == 0
+    }
+
+    /// The bytes that may be written.
+    pub fn body_mut(&mut self) -> &mut [u8] {
+        self.bytes
+            .get_mut(Self::GUARD..Self::GUARD + self.size)
+            .unwrap_or_default()
+    }
+
+    /// All bytes, guards included: what foreign code gets at when it does not
+    /// keep to its buffer.
+    pub fn whole_mut(&mut self) -> &mut [u8] {
+        &mut self.bytes
+    }
+
+    /// Tests what was claimed against what is there. Answers the objects'
+    /// bytes.
+    ///
+    /// # Errors
+    /// The first test that failed.
+    pub fn check(
+        &self,
+        level: TestLevel,
+        claim: &RawClaim,
+    ) -> Result<(&[u8], Option<CollectWarning>), CollectFault> {
+        // A pointer outside of the buffer cannot be used at any level.
+        let heap = CollectFault::HeapFault { moved: claim.moved };
+        let moved = usize::try_from(claim.moved).map_err(|_| heap)?;
+        let warning = (level != TestLevel::None && claim.bytes as usize != moved).then_some(
+            CollectWarning::ByteCount {
+                claimed: claim.bytes,
+                moved,
+            },
+        );
+        if moved > self.size {
+            let by = moved - self.size;
+            return Err(if by > Self::GUARD {
+                heap
+            } else {
+                CollectFault::BufferOverrun { by }
+            });
+        }
+        if level != TestLevel::None {
+            self.check_guards()?;
+        }
+        let data = self
+            .bytes
+            .get(Self::GUARD..Self::GUARD + moved)
+            .unwrap_or_default();
+        if level == TestLevel::All {
+            let found = check_objects(data)?;
+            if found != claim.objects {
+                return Err(CollectFault::ObjectCount {
+                    found,
+                    claimed: claim.objects,
+                });
+            }
+        }
+        Ok((data, warning))
+    }
+
+    fn check_guards(&self) -> Result<(), CollectFault> {
+        let written = |guard: &[u8]| {
+            guard
+                .iter()
+                .zip(Self::PATTERN.iter().cycle())
+                .position(|(byte, pattern)| byte != pattern)
+        };
+        let (before, rest) = self.bytes.split_at(Self::GUARD);
+        let behind = rest.get(self.size..).unwrap_or_default();
+        if let Some(at) = written(before) {
+            return Err(CollectFault::GuardWritten {
+                at: at as isize - Self::GUARD as isize,
+            });
+        }
+        if let Some(at) = written(behind) {
+            return Err(CollectFault::GuardWritten {
+                at: (self.size + at) as isize,
+            });
+        }
+        Ok(())
+    }
+}
+
+/// The tests of level 1 on a sequence of objects; answers how many there are.
+pub(crate) fn check_objects(data: &[u8]) -> Result<u32, CollectFault> {
+    if !data.len().is_multiple_of(4) {
+        return Err(CollectFault::OddLength { length: data.len() });
+    }
+    // The sum of the lengths first, as Windows does: it is what an object that
+    // lies about its length shows up by.
+    let mut sum = 0usize;
+    let mut found = 0;
+    while sum < data.len() {
+        let length = data
+            .get(sum..)
+            .and_then(|rest| rest.first_chunk::<4>())
+            .map_or(0, |bytes| u32::from_le_bytes(*bytes) as usize);
+        if length == 0 || length > data.len() - sum {
+            let sum = sum.saturating_add(length);
+            return Err(CollectFault::ObjectLengths {
+                sum,
+                bytes: data.len(),
+            });
+        }
+        if !length.is_multiple_of(4) {
+            return Err(CollectFault::OddLength { length });
+        }
+        sum += length;
+        found += 1;
+    }
+    let mut rest = data;
+    while !rest.is_empty() {
+        let object = PerfObject::parse(rest).map_err(CollectFault::Malformed)?;
+        check_instances(object)?;
+        rest = rest.get(object.as_bytes().len()..).unwrap_or_default();
+    }
+    Ok(found)
+}
+
+fn check_instances(object: PerfObject<'_>) -> Result<(), CollectFault> {
+    let length = object.as_bytes().len();
+    let start = object.header().DefinitionLength as usize;
+    let ends = match object.layout() {
+        ObjectLayout::Instances(_) => object.instances().fold(start, |at, instance| {
+            at + instance.definition_bytes().len() + instance.counter_block().as_bytes().len()
+        }),
+        ObjectLayout::NoInstances => {
+            start
+                + object
+                    .counter_block()
+                    .map_or(0, |block| block.as_bytes().len())
+        }
+        ObjectLayout::MetadataInstances | ObjectLayout::MetadataNoInstances => start,
+    };
+    if ends == length {
+        Ok(())
+    } else {
+        Err(CollectFault::InstanceLengths {
+            object: object.name_index(),
+            ends,
+            length,
+        })
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use perfhive_format::{
+        BlockHead, BlockWriter, CounterSpec, CounterType, InstanceHead, ObjectSpec, ObjectTemplate,
+    };
+
+    /// One object with two instances, as a provider writes it.
+    fn object() -> Vec<u8> {
+        let template = ObjectTemplate::new(
+            &ObjectSpec::new(TitleIndex(2000)).with_instances(),
+            &[CounterSpec::new(
+                TitleIndex(2002),
+                CounterType::PERF_COUNTER_RAWCOUNT,
+            )],
+        )
+        .unwrap();
+        let mut writer = BlockWriter::new();
+        writer.start(&BlockHead::default());
+        let mark = writer.mark();
+        let mut object = writer.object(&template).unwrap();
+        object.instance(&InstanceHead::named("a"), &[1]).unwrap();
+        object.instance(&InstanceHead::named("b"), &[2]).unwrap();
+        object.finish().unwrap();
+        writer.since(mark).to_vec()
+    }
+
+    fn filled(size: usize) -> (GuardedBuffer, RawClaim) {
+        let object = object();
+        let mut buffer = GuardedBuffer::new(size);
+        buffer.body_mut()[..object.len()].copy_from_slice(&object);
+        let moved = object.len() as isize;
+        (
+            buffer,
+            RawClaim {
+                moved,
+                bytes: object.len() as u32,
+                objects: 1,
+            },
+        )
+    }
+
+    #[test]
+    fn sound_data_passes_every_level() {
+        let (buffer, claim) = filled(4096);
+        for level in [TestLevel::All, TestLevel::Basic, TestLevel::None] {
+            let (bytes, warning) = buffer.check(level, &claim).unwrap();
+            assert_eq!((bytes, warning), (&*object(), None));
+        }
+    }
+
+    #[test]
+    fn a_wrong_byte_count_is_a_warning() {
+        let (buffer, claim) = filled(4096);
+        let claim = RawClaim {
+            bytes: claim.bytes + 8,
+            ..claim
+        };
+        let (bytes, warning) = buffer.check(TestLevel::All, &claim).unwrap();
+        assert_eq!(bytes, object());
+        let moved = claim.moved as usize;
+        assert_eq!(
+            warning,
+            Some(CollectWarning::ByteCount {
+                claimed: claim.bytes,
+                moved
+            })
+        );
+        assert_eq!(buffer.check(TestLevel::None, &claim).unwrap().1, None);
+    }
+
+    #[test]
+    fn pointers_past_the_buffer() {
+        let (buffer, claim) = filled(object().len());
+        for level in [TestLevel::All, TestLevel::Basic, TestLevel::None] {
+            let check = |moved| {
+                buffer
+                    .check(level, &RawClaim { moved, ..claim })
+                    .unwrap_err()
+            };
+            let end = claim.moved;
+            assert_eq!(check(end + 8), CollectFault::BufferOverrun { by: 8 });
+            assert_eq!(check(end + 1024), CollectFault::BufferOverrun { by: 1024 });
+            assert_eq!(
+                check(end + 1028),
+                CollectFault::HeapFault { moved: end + 1028 }
+            );
+            assert_eq!(check(-4), CollectFault::HeapFault { moved: -4 });
+        }
+    }
+
+    #[test]
+    fn written_guards() {
+        for (place, at) in [(0, -1024), (1023, -1), (1024 + 4096, 4096), (6143, 5119)] {
+            let (mut buffer, claim) = filled(4096);
+            buffer.whole_mut()[place] ^= 1;
+            let fault = CollectFault::GuardWritten { at };
+            assert_eq!(buffer.check(TestLevel::All, &claim).unwrap_err(), fault);
+            assert_eq!(buffer.check(TestLevel::Basic, &claim).unwrap_err(), fault);
+            assert!(buffer.check(TestLevel::None, &claim).is_ok());
+        }
+    }
+
+    #[test]
+    fn lengths_that_do_not_add_up() {
+        // Level 1 only.
+        let spoil = |at: usize, value: u32| {
+            let (mut buffer, claim) = filled(4096);
+            buffer.body_mut()[at..at + 4].copy_from_slice(&value.to_le_bytes());
+            assert!(buffer.check(TestLevel::Basic, &claim).is_ok());
+            buffer.check(TestLevel::All, &claim).unwrap_err()
+        };
+        let length = object().len();
+        let fault = spoil(0, length as u32 + 8);
+        assert_eq!(
+            fault,
+            CollectFault::ObjectLengths {
+                sum: length + 8,
+                bytes: length
+            }
+        );
+        assert!(matches!(spoil(0, 0), CollectFault::ObjectLengths { .. }));
+        assert!(matches!(
+            spoil(0, length as u32 - 2),
+            CollectFault::OddLength { .. }
+        ));
+        // One instance less than there is: the instances end too early.
+        assert!(matches!(spoil(40, 1), CollectFault::InstanceLengths { .. }));
+        assert!(matches!(spoil(40, 3), CollectFault::Malformed(_)));
+
+        let (buffer, claim) = filled(4096);
+        let claim = RawClaim {
+            objects: 2,
+            ..claim
+        };
+        let fault = CollectFault::ObjectCount {
+            found: 1,
+            claimed: 2,
+        };
+        assert_eq!(buffer.check(TestLevel::All, &claim).unwrap_err(), fault);
+        let odd = RawClaim {
+            moved: claim.moved - 2,
+            ..claim
+        };
+        assert!(matches!(
+            buffer.check(TestLevel::All, &odd).unwrap_err(),
+            CollectFault::OddLength { .. }
+        ));
+    }
+}

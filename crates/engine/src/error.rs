@@ -1,0 +1,224 @@
+//! What can go wrong with a source, a provider, or a part of a collection.
+
+use perfhive_format::{ParseError, TitleIndex, WriteError};
+use std::fmt;
+use std::sync::Arc;
+
+/// A source could not answer.
+#[derive(Clone, Debug)]
+pub struct SourceError {
+    kind: SourceErrorKind,
+    source_name: Arc<str>,
+    message: Arc<str>,
+}
+
+/// The kinds of [`SourceError`].
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+#[non_exhaustive]
+pub enum SourceErrorKind {
+    /// The source cannot be reached or opened: no such file, host, service.
+    Unavailable,
+    /// The source refused: permissions.
+    Denied,
+    /// The answer did not come in time; it may the next time.
+    Deadline,
+    /// The source is still busy with an earlier request.
+    Busy,
+    /// A recording has no further samples.
+    EndOfData,
+    /// The source's answer is no performance data.
+    Malformed,
+    /// The samples do not belong together.
+    Mismatch,
+    /// The source does not have what was asked for, such as a language.
+    NotFound,
+    /// A fault inside perfhive or a provider.
+    Internal,
+}
+
+impl SourceError {
+    /// An error of the source called `source_name`; `message` says what
+    /// happened and, where there is one, the way out.
+    pub fn new(kind: SourceErrorKind, source_name: &str, message: impl fmt::Display) -> Self {
+        Self {
+            kind,
+            source_name: source_name.into(),
+            message: message.to_string().into(),
+        }
+    }
+
+    /// What kind of error it is.
+    #[must_use]
+    pub fn kind(&self) -> SourceErrorKind {
+        self.kind
+    }
+
+    /// The name of the source that failed.
+    #[must_use]
+    pub fn source_name(&self) -> &str {
+        &self.source_name
+    }
+
+    /// What happened, without the source's name.
+    #[must_use]
+    pub fn message(&self) -> &str {
+        &self.message
+    }
+
+    /// Whether the same request may succeed if it is made again.
+    #[must_use]
+    pub fn is_transient(&self) -> bool {
+        matches!(self.kind, SourceErrorKind::Deadline | SourceErrorKind::Busy)
+    }
+
+    /// Whether a recording came to its end, which is no failure.
+    #[must_use]
+    pub fn is_end_of_data(&self) -> bool {
+        self.kind == SourceErrorKind::EndOfData
+    }
+}
+
+impl fmt::Display for SourceError {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "{}: {}", self.source_name, self.message)
+    }
+}
+
+impl std::error::Error for SourceError {}
+
+/// A provider could not deliver.
+#[derive(Debug)]
+#[non_exhaustive]
+pub enum ProviderError {
+    /// The block would exceed its limit: what a Windows provider answers with
+    /// `ERROR_MORE_DATA`.
+    Full,
+    /// The provider wrote something that is no object.
+    BadWrite(WriteError),
+    /// Reading what the counters are made from failed.
+    Io {
+        /// What was read.
+        what: String,
+        /// The system's answer.
+        error: std::io::Error,
+    },
+    /// Anything else, in words.
+    Failed(String),
+}
+
+impl ProviderError {
+    /// An I/O failure of `what`.
+    pub fn io(what: impl Into<String>, error: std::io::Error) -> Self {
+        Self::Io {
+            what: what.into(),
+            error,
+        }
+    }
+}
+
+impl From<WriteError> for ProviderError {
+    fn from(error: WriteError) -> Self {
+        match error {
+            WriteError::Full { .. } => Self::Full,
+            other => Self::BadWrite(other),
+        }
+    }
+}
+
+impl fmt::Display for ProviderError {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::Full => f.write_str("the data exceeds the size limit of a block"),
+            Self::BadWrite(error) => write!(f, "the provider wrote no valid object: {error}"),
+            Self::Io { what, error } => write!(f, "{what}: {error}"),
+            Self::Failed(message) => f.write_str(message),
+        }
+    }
+}
+
+impl std::error::Error for ProviderError {}
+
+/// Something that went wrong in a collection while the rest went on.
+#[derive(Clone, Debug)]
+pub struct Fault {
+    /// What went wrong.
+    pub kind: FaultKind,
+    /// The provider or source concerned.
+    pub provider: Arc<str>,
+    /// The object concerned, if it is one.
+    pub object: Option<TitleIndex>,
+    /// The instance concerned, if it is one.
+    pub instance: Option<Arc<str>>,
+    /// What happened, in words.
+    pub message: Arc<str>,
+}
+
+/// The kinds of [`Fault`].
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+#[non_exhaustive]
+pub enum FaultKind {
+    /// A provider could not be opened.
+    OpenFailed,
+    /// A provider failed to collect.
+    CollectFailed,
+    /// A provider panicked.
+    Panicked,
+    /// What a provider delivered failed a test and was discarded.
+    TestFailed,
+    /// A provider's count disagreed with its data; the data was kept.
+    Warning,
+    /// A provider is disabled after repeated faults.
+    Quarantined,
+    /// An object of a block is damaged; the others were kept.
+    DamagedObject(ParseError),
+    /// A part of an object could not be read: an instance, or some counters.
+    Partial,
+    /// A source could not answer at all.
+    SourceFailed,
+}
+
+impl Fault {
+    /// A fault of a provider or source as a whole.
+    pub fn new(kind: FaultKind, provider: &str, message: impl fmt::Display) -> Self {
+        Self {
+            kind,
+            provider: provider.into(),
+            object: None,
+            instance: None,
+            message: message.to_string().into(),
+        }
+    }
+
+    /// The same fault, of one object.
+    #[must_use]
+    pub fn of_object(mut self, object: TitleIndex) -> Self {
+        self.object = Some(object);
+        self
+    }
+
+    /// The same fault, of one instance.
+    #[must_use]
+    pub fn of_instance(mut self, instance: &str) -> Self {
+        self.instance = Some(instance.into());
+        self
+    }
+
+    /// Whether data was lost; a [`FaultKind::Warning`] lost none.
+    #[must_use]
+    pub fn lost_data(&self) -> bool {
+        self.kind != FaultKind::Warning
+    }
+}
+
+impl fmt::Display for Fault {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "{}", self.provider)?;
+        if let Some(object) = self.object {
+            write!(f, ", object {object}")?;
+        }
+        if let Some(instance) = &self.instance {
+            write!(f, ", instance {instance}")?;
+        }
+        write!(f, ": {}", self.message)
+    }
+}

@@ -1,0 +1,383 @@
+//! Owned blocks and the sets of objects read from them.
+
+use crate::error::{Fault, FaultKind};
+use perfhive_format::{
+    BlockHead, BlockWriter, Clocks, DataBlock, Instance, ParseError, PerfObject, SystemTime,
+    TitleIndex,
+};
+use std::sync::Arc;
+
+/// One owned, immutable data block, validated once: each object has a verdict
+/// of its own, so that a damaged one does not cost the others.
+#[derive(Clone, Debug, Default)]
+pub struct Frame {
+    bytes: Vec<u8>,
+    objects: Vec<FrameObject>,
+    damaged: Vec<(Option<TitleIndex>, ParseError)>,
+    machine: String,
+    generation: u64,
+}
+
+#[derive(Clone, Copy, Debug)]
+struct FrameObject {
+    start: usize,
+    end: usize,
+    name: TitleIndex,
+}
+
+impl Frame {
+    /// Validates a block.
+    ///
+    /// # Errors
+    /// What is wrong with its header. Damaged objects are no error but left
+    /// out, and listed by [`damaged`](Self::damaged).
+    pub fn new(bytes: Vec<u8>, generation: u64) -> Result<Self, ParseError> {
+        let mut frame = Self {
+            bytes,
+            generation,
+            ..Self::default()
+        };
+        frame.index()?;
+        Ok(frame)
+    }
+
+    /// Replaces the block in place, keeping the allocations.
+    fn refill(
+        &mut self,
+        generation: u64,
+        fill: impl FnOnce(&mut Vec<u8>),
+    ) -> Result<(), ParseError> {
+        self.generation = generation;
+        fill(&mut self.bytes);
+        self.index()
+    }
+
+    fn index(&mut self) -> Result<(), ParseError> {
+        self.objects.clear();
+        self.damaged.clear();
+        let (header, mut objects) = DataBlock::scan(&self.bytes)?;
+        self.machine.clear();
+        header.system_name().push_to(&mut self.machine);
+        loop {
+            let start = objects.offset();
+            match objects.next() {
+                None => break,
+                Some(Ok(object)) => self.objects.push(FrameObject {
+                    start,
+                    end: start + object.as_bytes().len(),
+                    name: object.name_index(),
+                }),
+                Some(Err(error)) => {
+                    // The name is worth telling if its bytes are there at all.
+                    let name = self
+                        .bytes
+                        .get(start.saturating_add(12)..)
+                        .and_then(|rest| rest.first_chunk::<4>())
+                        .map(|bytes| TitleIndex(u32::from_le_bytes(*bytes)));
+                    self.damaged.push((name, error));
+                }
+            }
+        }
+        Ok(())
+    }
+
+    /// The block's bytes.
+    #[must_use]
+    pub fn as_bytes(&self) -> &[u8] {
+        &self.bytes
+    }
+
+    /// The name of the machine that the block came from.
+    #[must_use]
+    pub fn machine(&self) -> &str {
+        &self.machine
+    }
+
+    /// A number that grows with every collection of a source.
+    #[must_use]
+    pub fn generation(&self) -> u64 {
+        self.generation
+    }
+
+    /// The block's clocks.
+    #[must_use]
+    pub fn clocks(&self) -> Clocks {
+        DataBlock::scan(&self.bytes)
+            .map(|(header, _)| header.clocks())
+            .unwrap_or_default()
+    }
+
+    /// Calendar time of the block, UTC.
+    #[must_use]
+    pub fn system_time(&self) -> SystemTime {
+        DataBlock::scan(&self.bytes)
+            .map(|(header, _)| header.system_time())
+            .unwrap_or_default()
+    }
+
+    /// Number of sound objects.
+    #[must_use]
+    pub fn object_count(&self) -> usize {
+        self.objects.len()
+    }
+
+    /// A sound object by its place.
+    #[must_use]
+    pub fn object(&self, place: usize) -> Option<PerfObject<'_>> {
+        let object = self.objects.get(place)?;
+        let bytes = self.bytes.get(object.start..object.end)?;
+        Some(PerfObject::from_validated(bytes, &self.bytes))
+    }
+
+    /// The objects that are damaged: name index as far as it can be read, and
+    /// what is wrong.
+    #[must_use]
+    pub fn damaged(&self) -> &[(Option<TitleIndex>, ParseError)] {
+        &self.damaged
+    }
+}
+
+/// Frames for reuse. The pool keeps a handle to each; a frame that nobody else
+/// holds is refilled in place, so that a source which is read again and again
+/// stops allocating.
+#[derive(Debug)]
+pub struct FramePool {
+    frames: Vec<Arc<Frame>>,
+    bound: usize,
+}
+
+impl Default for FramePool {
+    fn default() -> Self {
+        Self::new(4)
+    }
+}
+
+impl FramePool {
+    /// A pool that keeps at most `bound` frames: one for each sample that
+    /// consumers hold at a time, and one to be filled.
+    #[must_use]
+    pub fn new(bound: usize) -> Self {
+        Self {
+            frames: Vec::with_capacity(bound),
+            bound,
+        }
+    }
+
+    /// Writes a block into a free frame, or a new one.
+    ///
+    /// # Errors
+    /// What is wrong with the header of what `fill` wrote.
+    pub fn fill(
+        &mut self,
+        generation: u64,
+        fill: impl FnOnce(&mut Vec<u8>),
+    ) -> Result<Arc<Frame>, ParseError> {
+        let free = self
+            .frames
+            .iter_mut()
+            .position(|frame| Arc::get_mut(frame).is_some());
+        let mut frame = match free {
+            Some(place) => self.frames.swap_remove(place),
+            None => Arc::new(Frame::default()),
+        };
+        // Unique: either just made, or found so above, and nobody else can
+        // have got at the pool's handle since.
+        if let Some(inner) = Arc::get_mut(&mut frame) {
+            inner.refill(generation, fill)?;
+        }
+        if self.frames.len() < self.bound {
+            self.frames.push(Arc::clone(&frame));
+        }
+        Ok(frame)
+    }
+
+    /// Writes a block with a [`BlockWriter`] into a free frame, or a new one.
+    ///
+    /// # Errors
+    /// As [`fill`](Self::fill).
+    pub fn write(
+        &mut self,
+        generation: u64,
+        head: &BlockHead<'_>,
+        write: impl FnOnce(&mut BlockWriter),
+    ) -> Result<Arc<Frame>, ParseError> {
+        self.fill(generation, |bytes| {
+            let mut writer = BlockWriter::with_buffer(std::mem::take(bytes));
+            writer.start(head);
+            write(&mut writer);
+            writer.finish();
+            *bytes = writer.into_buffer();
+        })
+    }
+}
+
+/// The answer to a request: a set of objects, each with the clocks, machine
+/// and generation of the block it came in, and the faults of the collection.
+#[derive(Clone, Debug, Default)]
+pub struct Snapshot {
+    frames: Vec<Arc<Frame>>,
+    objects: Vec<(u32, u32)>,
+    faults: Vec<Fault>,
+}
+
+impl Snapshot {
+    /// An empty snapshot.
+    #[must_use]
+    pub fn new() -> Self {
+        Self::default()
+    }
+
+    /// Lets go of everything, keeping the allocations.
+    pub fn clear(&mut self) {
+        self.frames.clear();
+        self.objects.clear();
+        self.faults.clear();
+    }
+
+    /// Adds a frame with all its objects; damaged ones become faults of
+    /// `provider`.
+    pub fn push_frame(&mut self, frame: Arc<Frame>, provider: &str) {
+        let place = self.frames.len() as u32;
+        self.objects
+            .extend((0..frame.object_count() as u32).map(|object| (place, object)));
+        for (name, error) in frame.damaged() {
+            let mut fault = Fault::new(FaultKind::DamagedObject(*error), provider, error);
+            fault.object = *name;
+            self.faults.push(fault);
+        }
+        self.frames.push(frame);
+    }
+
+    /// Adds a fault.
+    pub fn push_fault(&mut self, fault: Fault) {
+        self.faults.push(fault);
+    }
+
+    /// The frames that the objects are in.
+    #[must_use]
+    pub fn frames(&self) -> &[Arc<Frame>] {
+        &self.frames
+    }
+
+    /// What could not be collected.
+    #[must_use]
+    pub fn faults(&self) -> &[Fault] {
+        &self.faults
+    }
+
+    /// The objects in the order of their blocks.
+    pub fn objects(&self) -> impl Iterator<Item = SnapshotObject<'_>> {
+        self.objects
+            .iter()
+            .filter_map(|(frame, object)| self.at(*frame, *object))
+    }
+
+    fn at(&self, frame: u32, object: u32) -> Option<SnapshotObject<'_>> {
+        let frame = self.frames.get(frame as usize)?;
+        let view = frame.object(object as usize)?;
+        Some(SnapshotObject { frame, view })
+    }
+
+    /// The first object of a name index. A reply may hold objects that nobody
+    /// asked for; this is the way to select.
+    #[must_use]
+    pub fn object(&self, name: TitleIndex) -> Option<SnapshotObject<'_>> {
+        let found = self.objects.iter().find(|(frame, object)| {
+            self.frames
+                .get(*frame as usize)
+                .and_then(|frame| frame.objects.get(*object as usize))
+                .is_some_and(|object| object.name == name)
+        })?;
+        self.at(found.0, found.1)
+    }
+
+    /// The machine of the first block.
+    #[must_use]
+    pub fn machine(&self) -> Option<String> {
+        self.frames.first().map(|frame| frame.machine().to_string())
+    }
+
+    /// Calendar time of the first block, UTC.
+    #[must_use]
+    pub fn system_time(&self) -> Option<SystemTime> {
+        self.frames.first().map(|frame| frame.system_time())
+    }
+}
+
+/// One object of a [`Snapshot`].
+#[derive(Clone, Copy)]
+pub struct SnapshotObject<'a> {
+    frame: &'a Arc<Frame>,
+    view: PerfObject<'a>,
+}
+
+impl<'a> SnapshotObject<'a> {
+    /// The view over the object.
+    #[must_use]
+    pub fn view(self) -> PerfObject<'a> {
+        self.view
+    }
+
+    /// The frame that the object is in.
+    #[must_use]
+    pub fn frame(self) -> &'a Arc<Frame> {
+        self.frame
+    }
+
+    /// The machine that the object's block came from.
+    #[must_use]
+    pub fn machine(self) -> &'a str {
+        self.frame.machine()
+    }
+
+    /// The generation of the object's block.
+    #[must_use]
+    pub fn generation(self) -> u64 {
+        self.frame.generation()
+    }
+
+    /// Finds the parents of this object's instances in the same block.
+    #[must_use]
+    pub fn parents(self) -> Parents<'a> {
+        Parents {
+            frame: self.frame,
+            table: None,
+        }
+    }
+}
+
+/// Finds the instances that others point to as their parents. The parent
+/// object's instances are listed once, so that a lookup is no walk.
+pub struct Parents<'a> {
+    frame: &'a Arc<Frame>,
+    table: Option<(TitleIndex, Vec<Instance<'a>>)>,
+}
+
+impl<'a> Parents<'a> {
+    /// The instance to which `instance` points as its parent, if the block
+    /// has it.
+    pub fn of(&mut self, instance: &Instance<'_>) -> Option<Instance<'a>> {
+        let (object, place) = instance.parent()?;
+        if self
+            .table
+            .as_ref()
+            .is_none_or(|(listed, _)| *listed != object)
+        {
+            let at = self
+                .frame
+                .objects
+                .iter()
+                .position(|entry| entry.name == object);
+            let view = at.and_then(|at| self.frame.object(at));
+            let instances = view
+                .map(|view| view.instances().collect())
+                .unwrap_or_default();
+            self.table = Some((object, instances));
+        }
+        self.table
+            .as_ref()?
+            .1
+            .get(usize::try_from(place).ok()?)
+            .copied()
+    }
+}

@@ -1,0 +1,180 @@
+//! Which instance is which, from one sample to the next.
+//!
+//! Names are no identity: fifty processes are called `svchost`, and the `#3`
+//! behind one depends on who else is alive. So
+//!
+//! * an instance of Process (230) is its process ID and start time (`ID
+//!   Process` and the raw value of `Elapsed Time`);
+//! * an instance of Thread (232) is process ID, thread ID and start time;
+//! * `_Total` and `Idle` are known by their names: both have ID 0, and the
+//!   start time of `_Total` is whatever the clock says;
+//! * an instance with a `UniqueID` is that number;
+//! * every other is its parent, its name and its order among equals.
+
+use perfhive_format::winperf::{ELAPSED_TIME, ID_PROCESS, ID_THREAD, PROCESS, THREAD};
+use perfhive_format::{CounterBlock, CounterPlan, Instance, PerfObject, Schema, TitleIndex};
+use std::collections::HashMap;
+
+use crate::frame::SnapshotObject;
+
+/// What tells an instance apart from all others of its object, in this sample
+/// and in the next.
+#[derive(Clone, Debug, PartialEq, Eq, Hash)]
+pub enum Identity {
+    /// The single counter block of an object without instances.
+    Single,
+    /// A process.
+    Process {
+        /// Process ID.
+        id: u64,
+        /// Start time, raw; 0 where the object has none.
+        start: u64,
+    },
+    /// A thread.
+    Thread {
+        /// Process ID.
+        process: u64,
+        /// Thread ID.
+        id: u64,
+        /// Start time, raw; 0 where the object has none.
+        start: u64,
+    },
+    /// An instance with a number of its own.
+    Unique(i32),
+    /// Any other: names as the bytes in the block, and order among equals.
+    Named {
+        /// The parent's name; empty if there is none.
+        parent: Box<[u8]>,
+        /// The instance's name.
+        name: Box<[u8]>,
+        /// Place (from 0) among instances of the same parent and name.
+        order: u32,
+    },
+}
+
+/// How the instances of one object are told apart; resolved once for a schema.
+#[derive(Clone, Debug)]
+pub(crate) struct Identifier {
+    schema: Schema,
+    process: Option<CounterPlan>,
+    thread: Option<CounterPlan>,
+    start: Option<CounterPlan>,
+}
+
+impl Identifier {
+    pub(crate) fn new(object: PerfObject<'_>) -> Self {
+        let find = |name: u32| {
+            CounterPlan::all(object)
+                .into_iter()
+                .find(|plan| plan.name == TitleIndex(name) && !plan.counter_type.is_base())
+        };
+        let is = |index: u32| object.name_index() == TitleIndex(index);
+        let (process, thread) = (is(PROCESS), is(THREAD));
+        Self {
+            schema: Schema::of(object),
+            process: if process || thread {
+                find(ID_PROCESS)
+            } else {
+                None
+            },
+            thread: if thread { find(ID_THREAD) } else { None },
+            start: if process || thread {
+                find(ELAPSED_TIME)
+            } else {
+                None
+            },
+        }
+    }
+
+    pub(crate) fn fits(&self, object: PerfObject<'_>) -> bool {
+        self.schema.matches(object)
+    }
+
+    /// The identity by numbers, where the object has them.
+    fn numbers(&self, instance: &Instance<'_>) -> Option<Identity> {
+        if let Some(id) = instance.unique_id() {
+            return Some(Identity::Unique(id));
+        }
+        let value = |plan: &Option<CounterPlan>, block: CounterBlock<'_>| {
+            plan.as_ref().and_then(|plan| plan.value(block).ok())
+        };
+        let block = instance.counter_block();
+        let process = value(&self.process, block)?;
+        let start = value(&self.start, block).unwrap_or(0);
+        if self.thread.is_some() {
+            let id = value(&self.thread, block)?;
+            // The threads of Idle all have ID 0, and so has _Total.
+            (id != 0 || process != 0).then_some(Identity::Thread { process, id, start })
+        } else {
+            // PID 0: Idle and _Total, known by name.
+            (process != 0).then_some(Identity::Process { id: process, start })
+        }
+    }
+}
+
+/// Parent and name of an instance, as the bytes in the block.
+type FullName = (Box<[u8]>, Box<[u8]>);
+
+/// The instances of one object in one sample, by identity and by name.
+#[derive(Clone, Debug, Default)]
+pub struct IdentityMap {
+    identities: Vec<Identity>,
+    places: HashMap<Identity, u32>,
+}
+
+impl IdentityMap {
+    /// Identifies every instance of an object.
+    pub(crate) fn new(identifier: &Identifier, object: SnapshotObject<'_>) -> Self {
+        let view = object.view();
+        if !view.has_instances() {
+            let places = HashMap::from([(Identity::Single, 0)]);
+            return Self {
+                identities: vec![Identity::Single],
+                places,
+            };
+        }
+        let mut map = Self::default();
+        let mut parents = object.parents();
+        let mut orders: HashMap<FullName, u32> = HashMap::new();
+        for (place, instance) in view.instances().enumerate() {
+            let numbered = identifier.numbers(&instance);
+            let identity = numbered
+                .filter(|id| !map.places.contains_key(id))
+                .unwrap_or_else(|| {
+                    // No numbers, or the same numbers twice: fall back to names.
+                    let parent = parents.of(&instance);
+                    let parent: Box<[u8]> = parent.map_or(&[][..], |p| p.name().as_bytes()).into();
+                    let name: Box<[u8]> = instance.name().as_bytes().into();
+                    let order = orders.entry((parent.clone(), name.clone())).or_insert(0);
+                    let identity = Identity::Named {
+                        parent,
+                        name,
+                        order: *order,
+                    };
+                    *order += 1;
+                    identity
+                });
+            map.places.insert(identity.clone(), place as u32);
+            map.identities.push(identity);
+        }
+        map
+    }
+
+    /// The identity of the instance at a place.
+    #[must_use]
+    pub fn identity(&self, place: usize) -> Option<&Identity> {
+        self.identities.get(place)
+    }
+
+    /// The place of an identity.
+    #[must_use]
+    pub fn place(&self, identity: &Identity) -> Option<usize> {
+        self.places.get(identity).map(|place| *place as usize)
+    }
+
+    /// The identities in the order of the instances.
+    #[must_use]
+    pub fn identities(&self) -> &[Identity] {
+        &self.identities
+    }
+}

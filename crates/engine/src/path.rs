@@ -1,0 +1,373 @@
+//! Counter paths: `\\machine\object(parent/instance#n)\counter`.
+//!
+//! The syntax is PDH's. Every part may hold `*`, which stands for any text.
+//! `#n` picks the n-th (from 0) of several instances of one name, in the order
+//! of one sample; `#*` all of them; without it the first is meant.
+//!
+//! PDH cannot write every name. Here a caret takes the meaning from the
+//! character behind it: `^\`, `^(`, `^)`, `^/`, `^#`, `^*`, `^^`. It is seldom
+//! needed: parentheses in pairs, a `/` at the start of a name, and `#` not
+//! followed by digits are taken as they stand. What [`CounterPath`] prints
+//! parses to the same path again.
+
+mod pattern;
+
+pub use pattern::NamePattern;
+
+use pattern::{Token, write_escaped};
+use std::fmt;
+use std::str::FromStr;
+
+/// A parsed counter path.
+#[derive(Clone, Debug, PartialEq, Eq, Hash)]
+pub struct CounterPath {
+    /// The machine; `None` is the one that the source is about.
+    pub machine: Option<NamePattern>,
+    /// The object.
+    pub object: NamePattern,
+    /// The instance; `None` for objects without.
+    pub instance: Option<InstancePattern>,
+    /// The counter.
+    pub counter: NamePattern,
+}
+
+/// The part in parentheses.
+#[derive(Clone, Debug, PartialEq, Eq, Hash)]
+pub struct InstancePattern {
+    /// The parent instance.
+    pub parent: Option<NamePattern>,
+    /// The instance's name.
+    pub name: NamePattern,
+    /// Which of several instances of the name.
+    pub order: OrderNumber,
+}
+
+/// Which of several instances of one name a path means.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub enum OrderNumber {
+    /// Nothing is written: the first of a name, but all that a wildcard matches.
+    Default,
+    /// `#n`: the n-th, from 0.
+    Nth(u32),
+    /// `#*`: all.
+    All,
+}
+
+impl InstancePattern {
+    /// `*`, without a parent.
+    #[must_use]
+    pub fn any() -> Self {
+        Self {
+            parent: None,
+            name: NamePattern::any(),
+            order: OrderNumber::Default,
+        }
+    }
+
+    /// The instance of exactly this parent, name and order.
+    #[must_use]
+    pub fn literal(parent: Option<&str>, name: &str, order: u32) -> Self {
+        Self {
+            parent: parent.map(NamePattern::literal),
+            name: NamePattern::literal(name),
+            order: if order == 0 {
+                OrderNumber::Default
+            } else {
+                OrderNumber::Nth(order)
+            },
+        }
+    }
+
+    /// Whether an instance is meant, given its order among instances of the
+    /// same parent and name.
+    #[must_use]
+    pub fn matches(&self, parent: Option<&str>, name: &str, order: u32) -> bool {
+        let order_fits = match self.order {
+            OrderNumber::All => true,
+            OrderNumber::Nth(wanted) => wanted == order,
+            OrderNumber::Default => order == 0 || self.is_wild(),
+        };
+        if !order_fits {
+            return false;
+        }
+        match (&self.parent, parent) {
+            (Some(pattern), Some(parent)) => pattern.matches(parent) && self.name.matches(name),
+            // A name with a slash in it, written without escaping.
+            (Some(pattern), None) => {
+                name.char_indices()
+                    .filter(|(_, c)| *c == '/')
+                    .any(|(at, _)| {
+                        let (head, tail) = name.split_at(at);
+                        pattern.matches(head)
+                            && self.name.matches(tail.get(1..).unwrap_or_default())
+                    })
+            }
+            // `Thread(*)` means every thread, whatever its parent.
+            (None, Some(_)) => self.name.is_any(),
+            (None, None) => self.name.matches(name),
+        }
+    }
+
+    /// Whether more than one name may match.
+    #[must_use]
+    pub fn is_wild(&self) -> bool {
+        self.name.is_wild() || self.parent.as_ref().is_some_and(NamePattern::is_wild)
+    }
+}
+
+impl CounterPath {
+    /// The path of one counter, without wildcards.
+    #[must_use]
+    pub fn new(object: &str, instance: Option<InstancePattern>, counter: &str) -> Self {
+        Self {
+            machine: None,
+            object: NamePattern::literal(object),
+            instance,
+            counter: NamePattern::literal(counter),
+        }
+    }
+
+    /// Whether more than one counter may match.
+    #[must_use]
+    pub fn is_wild(&self) -> bool {
+        let wild =
+            |pattern: &Option<NamePattern>| pattern.as_ref().is_some_and(NamePattern::is_wild);
+        wild(&self.machine)
+            || self.object.is_wild()
+            || self.counter.is_wild()
+            || self
+                .instance
+                .as_ref()
+                .is_some_and(|i| i.is_wild() || i.order == OrderNumber::All)
+    }
+}
+
+/// Why a text is no counter path, with the place.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct PathError {
+    path: String,
+    at: usize,
+    message: &'static str,
+}
+
+impl PathError {
+    /// Offset in bytes of the place.
+    #[must_use]
+    pub fn at(&self) -> usize {
+        self.at
+    }
+
+    /// What is wrong, without the path.
+    #[must_use]
+    pub fn message(&self) -> &'static str {
+        self.message
+    }
+}
+
+impl fmt::Display for PathError {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(
+            f,
+            "{}: {} (at character {}); expected \\Object(Instance)\\Counter",
+            self.path,
+            self.message,
+            self.path
+                .get(..self.at)
+                .map_or(0, |head| head.chars().count())
+                + 1
+        )
+    }
+}
+
+impl std::error::Error for PathError {}
+
+impl FromStr for CounterPath {
+    type Err = PathError;
+
+    fn from_str(path: &str) -> Result<Self, PathError> {
+        parse(path).map_err(|(at, message)| PathError {
+            path: path.to_string(),
+            at,
+            message,
+        })
+    }
+}
+
+type Fault = (usize, &'static str);
+
+fn parse(path: &str) -> Result<CounterPath, Fault> {
+    let tokens = pattern::tokens(path)?;
+    let is = |token: Option<&Token>, c: char| token.is_some_and(|token| token.is_bare(c));
+    let end = path.len();
+    let at = |place: usize| tokens.get(place).map_or(end, |token| token.at);
+    if tokens.is_empty() {
+        return Err((0, "the path is empty"));
+    }
+    if !is(tokens.first(), '\\') {
+        return Err((0, "a path begins with a backslash"));
+    }
+    let mut place = 1;
+    let mut machine = None;
+    if is(tokens.get(1), '\\') {
+        let start = 2;
+        let length = tokens
+            .iter()
+            .skip(start)
+            .position(|token| token.is_bare('\\'));
+        let stop = start + length.ok_or((end, "the object is missing behind the machine"))?;
+        machine = Some(name(&tokens[start..stop]).ok_or((at(start), "the machine is empty"))?);
+        place = stop + 1;
+    }
+    let start = place;
+    while tokens
+        .get(place)
+        .is_some_and(|token| !token.is_bare('\\') && !token.is_bare('('))
+    {
+        if is(tokens.get(place), ')') {
+            return Err((at(place), "a closing parenthesis without an opening one"));
+        }
+        place += 1;
+    }
+    let object = name(&tokens[start..place]).ok_or((at(start), "the object is empty"))?;
+    let mut instance = None;
+    if is(tokens.get(place), '(') {
+        let open = place;
+        let mut depth = 0usize;
+        let close = loop {
+            match tokens.get(place) {
+                None => return Err((at(open), "the parenthesis is never closed")),
+                Some(token) if token.is_bare('(') => depth += 1,
+                Some(token) if token.is_bare(')') => {
+                    depth -= 1;
+                    if depth == 0 {
+                        break place;
+                    }
+                }
+                Some(_) => {}
+            }
+            place += 1;
+        };
+        instance = Some(instance_part(&tokens[open + 1..close], at(open + 1))?);
+        place = close + 1;
+    }
+    match tokens.get(place) {
+        None => return Err((end, "the counter is missing")),
+        Some(token) if token.is_bare('\\') => place += 1,
+        Some(token) => return Err((token.at, "a backslash must follow the parenthesis")),
+    }
+    let rest = &tokens[place..];
+    if let Some(token) = rest.iter().find(|token| token.is_bare('\\')) {
+        return Err((
+            token.at,
+            "a backslash in the counter's name (write ^\\ for a real one)",
+        ));
+    }
+    let counter = name(rest).ok_or((at(place), "the counter is empty"))?;
+    Ok(CounterPath {
+        machine,
+        object,
+        instance,
+        counter,
+    })
+}
+
+/// Tokens as a name; `None` if there are none.
+fn name(tokens: &[Token]) -> Option<NamePattern> {
+    if tokens.is_empty() {
+        None
+    } else {
+        Some(NamePattern::from_tokens(tokens))
+    }
+}
+
+fn instance_part(tokens: &[Token], at: usize) -> Result<InstancePattern, Fault> {
+    let empty = (at, "the instance is empty");
+    if tokens.is_empty() {
+        return Err(empty);
+    }
+    // `#n` or `#*` at the end, unless it is all there is.
+    let mut name_tokens = tokens;
+    let mut order = OrderNumber::Default;
+    if let Some(hash) = tokens.iter().rposition(|token| token.is_bare('#')) {
+        let tail = &tokens[hash + 1..];
+        let digits: String = tail.iter().map(|token| token.c).collect();
+        let is_number = !tail.is_empty()
+            && tail
+                .iter()
+                .all(|token| !token.escaped && token.c.is_ascii_digit());
+        if hash > 0 && is_number {
+            let number = digits.parse();
+            let too_high = (tokens[hash].at, "the number behind # is too high");
+            order = OrderNumber::Nth(number.map_err(|_| too_high)?);
+            name_tokens = &tokens[..hash];
+        } else if hash > 0 && tail.len() == 1 && tail.iter().all(|token| token.is_bare('*')) {
+            order = OrderNumber::All;
+            name_tokens = &tokens[..hash];
+        }
+    }
+    // The last slash with something on both sides parts parent and instance.
+    let slash = name_tokens.iter().rposition(|token| token.is_bare('/'));
+    let (parent, own) = match slash {
+        Some(slash) if slash > 0 && slash + 1 < name_tokens.len() => {
+            (name(&name_tokens[..slash]), &name_tokens[slash + 1..])
+        }
+        _ => (None, name_tokens),
+    };
+    Ok(InstancePattern {
+        parent,
+        name: name(own).ok_or(empty)?,
+        order,
+    })
+}
+
+impl fmt::Display for CounterPath {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        if let Some(machine) = &self.machine {
+            f.write_str("\\\\")?;
+            write_escaped(f, machine, "\\^")?;
+        }
+        f.write_str("\\")?;
+        write_escaped(f, &self.object, "\\^()")?;
+        if let Some(instance) = &self.instance {
+            write!(f, "({instance})")?;
+        }
+        f.write_str("\\")?;
+        write_escaped(f, &self.counter, "\\^")
+    }
+}
+
+impl fmt::Display for InstancePattern {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let balanced = |pattern: &NamePattern| pattern.has_balanced_parentheses();
+        if let Some(parent) = &self.parent {
+            // A slash in the parent need not be escaped: the last one counts.
+            let special = if balanced(parent) { "\\^" } else { "\\^()" };
+            write_escaped(f, parent, special)?;
+            f.write_str("/")?;
+        }
+        // A backslash inside parentheses is safe for the parser but not for a
+        // reader that splits at it; it is escaped everywhere.
+        let lone_slash = self.parent.is_none() && self.name.slash_only_at_an_end();
+        let special = match (balanced(&self.name), lone_slash) {
+            (true, true) => "\\^",
+            (true, false) => "\\^/",
+            (false, true) => "\\^()",
+            (false, false) => "\\^()/",
+        };
+        let number = self.name.ends_like_an_order_number(self.parent.is_some())
+            || self.order != OrderNumber::Default;
+        if number {
+            write_escaped(f, &self.name, &format!("{special}#"))?;
+        } else {
+            write_escaped(f, &self.name, special)?;
+        }
+        match self.order {
+            OrderNumber::Default => Ok(()),
+            OrderNumber::Nth(order) => write!(f, "#{order}"),
+            OrderNumber::All => f.write_str("#*"),
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,173 @@
+use super::*;
+use proptest::prelude::*;
+
+fn path(text: &str) -> CounterPath {
+    text.parse().unwrap()
+}
+
+#[test]
+fn usual_paths() {
+    let p = path(r"\Memory\Available Bytes");
+    assert_eq!(p, CounterPath::new("Memory", None, "Available Bytes"));
+
+    let p = path(r"\\HOST\Process(java#2)\% Processor Time");
+    assert_eq!(p.machine, Some(NamePattern::literal("HOST")));
+    assert_eq!(p.instance, Some(InstancePattern::literal(None, "java", 2)));
+
+    let p = path(r"\Thread(java/3#1)\ID Thread");
+    assert_eq!(
+        p.instance,
+        Some(InstancePattern::literal(Some("java"), "3", 1))
+    );
+
+    let p = path(r"\Process(java#*)\ID Process");
+    assert_eq!(p.instance.unwrap().order, OrderNumber::All);
+    assert!(path(r"\Process(*)\ID Process").is_wild());
+    assert!(path(r"\Mem*\A*Bytes").is_wild());
+}
+
+#[test]
+fn names_that_look_like_syntax() {
+    // Parentheses in pairs, slashes at an end and lone hashes need no escape.
+    let p = path(r"\Network Interface(Intel(R) PRO)\Bytes Total/sec");
+    assert_eq!(
+        p.instance,
+        Some(InstancePattern::literal(None, "Intel(R) PRO", 0))
+    );
+    for name in ["/", "/home", "a#b", "#1", "C#"] {
+        let p = path(&format!(r"\LogicalDisk({name})\Free"));
+        assert_eq!(
+            p.instance,
+            Some(InstancePattern::literal(None, name, 0)),
+            "{name}"
+        );
+        assert_eq!(
+            p.to_string(),
+            format!(r"\LogicalDisk({name})\Free"),
+            "{name}"
+        );
+    }
+    let p = path(r"\Process(a^)b^\c^*^#1^^)\x");
+    assert_eq!(
+        p.instance,
+        Some(InstancePattern::literal(None, r"a)b\c*#1^", 0))
+    );
+    assert!(p.instance.unwrap().matches(None, r"A)B\C*#1^", 0));
+}
+
+#[test]
+fn faults_are_named_with_their_place() {
+    for (text, at, message) in [
+        ("", 0, "empty"),
+        ("Memory", 0, "begins with a backslash"),
+        (r"\", 1, "object is empty"),
+        (r"\\", 2, "object is missing"),
+        (r"\\\Memory\X", 2, "machine is empty"),
+        (r"\Memory", 7, "counter is missing"),
+        (r"\Memory\", 8, "counter is empty"),
+        (r"\Memory\a\b", 9, "backslash in the counter"),
+        (r"\Process(java\ID", 8, "never closed"),
+        (r"\Process(ja(va)\ID", 8, "never closed"),
+        (r"\Process)\ID", 8, "without an opening"),
+        (r"\Process()\ID", 9, "instance is empty"),
+        (r"\Process(a)b\ID", 11, "must follow"),
+        (r"\Process(a#99999999999)\ID", 10, "too high"),
+        ("\\Process(a\0)\\ID", 10, "NUL"),
+    ] {
+        let error = text.parse::<CounterPath>().unwrap_err();
+        assert_eq!(error.at(), at, "{text}: {error}");
+        assert!(error.message().contains(message), "{text}: {error}");
+    }
+}
+
+#[test]
+fn instances_match_as_pdh_has_it() {
+    let only = |text: &str| path(&format!(r"\P({text})\c")).instance.unwrap();
+    assert!(only("java").matches(None, "JAVA", 0));
+    assert!(!only("java").matches(None, "java", 1));
+    assert!(only("java#1").matches(None, "java", 1));
+    assert!(only("java#*").matches(None, "java", 7));
+    assert!(only("*").matches(None, "java", 7));
+    assert!(only("j*a").matches(None, "java", 7));
+    assert!(!only("j*x").matches(None, "java", 0));
+    assert!(only("*").matches(Some("java"), "3", 0));
+    assert!(only("java/*").matches(Some("java"), "3", 0));
+    assert!(!only("java").matches(Some("java"), "3", 0));
+    // A slash in a name that has no parent.
+    assert!(only("a/b").matches(None, "a/b", 0));
+    assert!(only("/a/b").matches(None, "/a/b", 0));
+    // Overlapping pieces.
+    assert!(!only("ab*ba").matches(None, "aba", 0));
+    assert!(only("*a*a*").matches(None, "aa", 0));
+    assert!(only("ÄRGER").matches(None, "ärger", 0));
+}
+
+fn name() -> impl Strategy<Value = String> {
+    // The characters that mean something, and some that do not.
+    proptest::collection::vec(
+        prop_oneof![
+            Just('\\'),
+            Just('('),
+            Just(')'),
+            Just('/'),
+            Just('#'),
+            Just('*'),
+            Just('^'),
+            Just('1'),
+            Just('a'),
+            Just('%'),
+            Just(' '),
+            Just('Ä'),
+            Just('🦀')
+        ],
+        1..8,
+    )
+    .prop_map(|chars| chars.into_iter().collect())
+}
+
+fn pattern() -> impl Strategy<Value = NamePattern> {
+    prop_oneof![
+        name().prop_map(|name| NamePattern::literal(&name)),
+        name().prop_map(|name| NamePattern::with_wildcards(&name)),
+    ]
+}
+
+fn order() -> impl Strategy<Value = OrderNumber> {
+    prop_oneof![
+        Just(OrderNumber::Default),
+        Just(OrderNumber::All),
+        (0u32..20).prop_map(OrderNumber::Nth)
+    ]
+}
+
+proptest! {
+    #[test]
+    fn what_is_printed_parses_to_the_same(
+        machine in proptest::option::of(pattern()),
+        object in pattern(),
+        instance in proptest::option::of((proptest::option::of(pattern()), pattern(), order())),
+        counter in pattern(),
+    ) {
+        let instance = instance
+            .map(|(parent, name, order)| InstancePattern { parent, name, order });
+        let built = CounterPath { machine, object, instance, counter };
+        let text = built.to_string();
+        let parsed: CounterPath = text.parse()
+            .map_err(|error| TestCaseError::fail(format!("{text}: {error}")))?;
+        prop_assert_eq!(parsed, built, "{}", text);
+    }
+
+    #[test]
+    fn any_text_is_a_path_or_an_error(text in "\\PC*") {
+        if let Ok(path) = text.parse::<CounterPath>() {
+            let again: CounterPath = path.to_string().parse().unwrap();
+            prop_assert_eq!(again, path);
+        }
+    }
+
+    #[test]
+    fn a_name_matches_itself(parent in proptest::option::of(name()), name in name(), n in 0u32..3) {
+        let pattern = InstancePattern::literal(parent.as_deref(), &name, n);
+        prop_assert!(pattern.matches(parent.as_deref(), &name, n));
+    }
+}

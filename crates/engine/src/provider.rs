@@ -1,0 +1,254 @@
+//! The other half: whoever has counters to offer.
+
+use crate::collect_tests::{CollectFault, CollectWarning, GuardedBuffer, RawClaim, TestLevel};
+use crate::error::{Fault, FaultKind, ProviderError};
+use crate::request::{ObjectQuery, Request};
+use crate::source::Cost;
+use perfhive_format::titles::TitleList;
+use perfhive_format::{
+    BlockWriter, CounterSpec, LanguageId, ObjectSpec, ObjectTemplate, ObjectWriting, TitleIndex,
+};
+use std::sync::Arc;
+use std::time::Instant;
+
+/// Produces objects. The counterpart of an extensible counter library on
+/// Windows: it is opened, collects as often as it is asked, and is closed when
+/// its sessions are dropped.
+pub trait Provider: Send + Sync {
+    /// The provider's name, unique in a broker (`Services\NAME`).
+    fn name(&self) -> &str;
+
+    /// What the provider offers. Must not change while the provider is
+    /// registered.
+    fn describe(&self) -> ProviderDescription;
+
+    /// Names and help texts, one entry for each language. English should be
+    /// among them.
+    fn titles(&self) -> Vec<ProvidedTitles>;
+
+    /// Opens a session. Several may be open and collect at once.
+    ///
+    /// # Errors
+    /// Where the provider cannot work here; its objects are then missing, and
+    /// the reason is a fault of each collection.
+    fn open(&self, context: &OpenContext<'_>) -> Result<Box<dyn Session>, ProviderError>;
+}
+
+/// A provider at work. Dropping it closes it.
+pub trait Session: Send {
+    /// Writes the objects asked for, and no others but those that come along
+    /// with them.
+    ///
+    /// # Errors
+    /// Where nothing could be collected. What is missing of an object that was
+    /// collected is reported with [`ObjectWriter::fault`].
+    fn collect(
+        &mut self,
+        collection: &Collection<'_>,
+        out: &mut ObjectWriter<'_>,
+    ) -> Result<(), ProviderError>;
+}
+
+/// What a provider learns when it is opened.
+#[derive(Clone, Copy, Debug, Default)]
+pub struct OpenContext<'a> {
+    /// The linkage string of its registration (`Linkage\Export`).
+    pub linkage: Option<&'a str>,
+    /// Title index of the first name allotted (`First Counter`); 0 for a
+    /// provider with Windows' own indexes.
+    pub first_counter: u32,
+    /// Title index of the first help text allotted (`First Help`).
+    pub first_help: u32,
+}
+
+/// Whose title indexes a description uses.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Numbering {
+    /// Indexes of Windows' own objects: the same on every machine.
+    Windows,
+    /// Offsets (0, 2, 4, ...) from First Counter and First Help, which the
+    /// registration allots behind Last Counter.
+    Allotted,
+}
+
+/// What a provider offers.
+#[derive(Clone, Debug)]
+pub struct ProviderDescription {
+    /// Whose indexes the description and the titles use.
+    pub numbering: Numbering,
+    /// The objects.
+    pub objects: Vec<ObjectDescription>,
+}
+
+/// One object that a provider offers.
+#[derive(Clone, Debug)]
+pub struct ObjectDescription {
+    /// The object's header.
+    pub spec: ObjectSpec,
+    /// The counters, bases included.
+    pub counters: Vec<CounterSpec>,
+    /// Names of the counters that are filled only on request.
+    pub on_request: Vec<TitleIndex>,
+    /// What the object costs.
+    pub cost: Cost,
+    /// Objects of the same provider that come along with this one, as Process
+    /// does with Thread: the instances of this object point to theirs.
+    pub brings: Vec<TitleIndex>,
+}
+
+/// The names and help texts of a provider in one language. For
+/// [`Numbering::Allotted`] the indexes are offsets.
+#[derive(Clone, Debug)]
+pub struct ProvidedTitles {
+    /// The language.
+    pub language: LanguageId,
+    /// Names of objects and counters.
+    pub names: TitleList,
+    /// Help texts.
+    pub help: TitleList,
+}
+
+/// What one collection asks of a provider.
+#[derive(Clone, Copy, Debug)]
+pub struct Collection<'a> {
+    request: &'a Request,
+    /// The objects of this provider that are wanted, those that come along
+    /// included.
+    wanted: &'a [TitleIndex],
+}
+
+impl<'a> Collection<'a> {
+    /// A collection of the objects `wanted` of a provider.
+    #[must_use]
+    pub fn new(request: &'a Request, wanted: &'a [TitleIndex]) -> Self {
+        Self { request, wanted }
+    }
+
+    /// Whether an object is wanted.
+    #[must_use]
+    pub fn wants(&self, object: TitleIndex) -> bool {
+        self.wanted.contains(&object)
+    }
+
+    /// Whether a counter that is filled only on request was asked for.
+    #[must_use]
+    pub fn wants_extra(&self, object: TitleIndex, counter: TitleIndex) -> bool {
+        self.request.wants_extra(object, counter)
+    }
+
+    /// The query as it was made; a Windows provider gets it as its value name.
+    #[must_use]
+    pub fn query(&self) -> &'a ObjectQuery {
+        &self.request.objects
+    }
+
+    /// When an answer is of no use any more.
+    #[must_use]
+    pub fn deadline(&self) -> Option<Instant> {
+        self.request.deadline
+    }
+}
+
+/// Where a provider writes its objects.
+pub struct ObjectWriter<'a> {
+    block: &'a mut BlockWriter,
+    provider: &'a str,
+    level: TestLevel,
+    faults: &'a mut Vec<Fault>,
+    /// Blocks of foreign machines, which stand beside the local one.
+    foreign: &'a mut Vec<Vec<u8>>,
+    failed: Option<CollectFault>,
+}
+
+impl<'a> ObjectWriter<'a> {
+    /// A writer into `block` on behalf of `provider`. Brokers make these; a
+    /// test of a provider may too.
+    pub fn new(
+        block: &'a mut BlockWriter,
+        provider: &'a str,
+        level: TestLevel,
+        faults: &'a mut Vec<Fault>,
+        foreign: &'a mut Vec<Vec<u8>>,
+    ) -> Self {
+        Self {
+            block,
+            provider,
+            level,
+            faults,
+            foreign,
+            failed: None,
+        }
+    }
+
+    /// Begins an object; see [`BlockWriter::object`].
+    ///
+    /// # Errors
+    /// [`ProviderError::Full`].
+    pub fn object<'w, 't>(
+        &'w mut self,
+        template: &'t ObjectTemplate,
+    ) -> Result<ObjectWriting<'w, 't>, ProviderError> {
+        Ok(self.block.object(template)?)
+    }
+
+    /// Adds whole objects as bytes. They are validated like everything else.
+    ///
+    /// # Errors
+    /// Where the bytes are no objects, or the block is full.
+    pub fn raw_objects(&mut self, bytes: &[u8]) -> Result<(), ProviderError> {
+        self.block.raw_objects(bytes)?;
+        Ok(())
+    }
+
+    /// Hands a guarded buffer of `size` bytes to code that cannot be trusted,
+    /// the C contract of a collect function: `fill` gets the bytes and answers
+    /// what the foreign code claims. What it claims is tested at the broker's
+    /// level; data that fails is discarded.
+    ///
+    /// # Errors
+    /// The fault, as [`ProviderError::Failed`], when a test failed.
+    pub fn guarded(
+        &mut self,
+        size: usize,
+        fill: impl FnOnce(&mut GuardedBuffer) -> RawClaim,
+    ) -> Result<(), ProviderError> {
+        let mut buffer = GuardedBuffer::new(size);
+        let claim = fill(&mut buffer);
+        match buffer.check(self.level, &claim) {
+            Ok((bytes, warning)) => {
+                if let Some(warning) = warning {
+                    self.warn(&warning);
+                }
+                self.block.raw_objects(bytes)?;
+                Ok(())
+            }
+            Err(fault) => {
+                let message = fault.to_string();
+                self.failed = Some(fault);
+                Err(ProviderError::Failed(message))
+            }
+        }
+    }
+
+    /// Adds a block of another machine, which keeps its own clocks and name.
+    pub fn foreign_block(&mut self, bytes: Vec<u8>) {
+        self.foreign.push(bytes);
+    }
+
+    /// Reports a part that could not be read: an object, or one instance of it.
+    pub fn fault(&mut self, object: TitleIndex, instance: Option<&str>, message: &str) {
+        let mut fault = Fault::new(FaultKind::Partial, self.provider, message).of_object(object);
+        fault.instance = instance.map(Arc::from);
+        self.faults.push(fault);
+    }
+
+    fn warn(&mut self, warning: &CollectWarning) {
+        self.faults
+            .push(Fault::new(FaultKind::Warning, self.provider, warning));
+    }
+
+    /// The test that the last guarded collection failed, if it did.
+    pub(crate) fn take_failed(&mut self) -> Option<CollectFault> {
+        self.failed.take()
+    }
+}

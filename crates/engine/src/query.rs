@@ -1,0 +1,418 @@
+//! Counter paths in, values out, over any source.
+//!
+//! A query is opened on a [`Source`] or on a [`SourceSet`], in which the
+//! machine of a path chooses the source. Paths are added, samples collected,
+//! values read: each with a status of its own. A path selects by name at each
+//! sample, so it goes on when a process of that name comes back; a previous
+//! value is looked up by [`Identity`](crate::Identity), so it never crosses
+//! from one process to another.
+
+mod error;
+mod reading;
+mod sample;
+mod sources;
+
+pub use error::QueryError;
+pub use reading::{InstanceLabel, NoValue, Reading};
+pub use sources::SourceSet;
+
+use crate::frame::Snapshot;
+use crate::path::{CounterPath, InstancePattern, NamePattern};
+use crate::request::{ObjectQuery, Request};
+use crate::source::{Catalogue, CatalogueObject};
+use crate::suggest::nearest;
+use crate::titles::TitleSet;
+use perfhive_format::{LanguageId, TitleIndex};
+use sample::ObjectState;
+use sources::Slot;
+use std::collections::HashMap;
+use std::time::Instant;
+
+/// A path that was added to a [`Query`].
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub struct PathId(u32);
+
+/// One path and what it was resolved to.
+struct Item {
+    id: PathId,
+    path: CounterPath,
+    targets: Vec<Target>,
+}
+
+/// One counter of one object of one source.
+#[derive(Clone, Copy)]
+struct Target {
+    slot: usize,
+    object: TitleIndex,
+    counter: TitleIndex,
+}
+
+/// Paths over sources; see the [module documentation](self).
+pub struct Query {
+    sources: SourceSet,
+    language: LanguageId,
+    items: Vec<Item>,
+    next_id: u32,
+    objects: HashMap<(usize, TitleIndex), ObjectState>,
+    readings: Vec<Reading>,
+    snapshot: Snapshot,
+}
+
+impl Query {
+    /// A query over one source. Names are shown in English, and recognised in
+    /// English and every other language that the source has.
+    ///
+    /// # Errors
+    /// Where the source cannot tell what it has.
+    pub fn new(source: impl crate::Source + 'static) -> Result<Self, QueryError> {
+        Self::over(SourceSet::new(source), LanguageId::ENGLISH)
+    }
+
+    /// A query over several sources, with names shown in `language` where a
+    /// source has it.
+    ///
+    /// # Errors
+    /// Where the default source cannot tell what it has.
+    pub fn over(mut sources: SourceSet, language: LanguageId) -> Result<Self, QueryError> {
+        sources.prepare(0, language)?;
+        Ok(Self {
+            sources,
+            language,
+            items: Vec::new(),
+            next_id: 0,
+            objects: HashMap::new(),
+            readings: Vec::new(),
+            snapshot: Snapshot::new(),
+        })
+    }
+
+    /// Adds a path given as text.
+    ///
+    /// # Errors
+    /// A text that is no path; a machine, object or counter that is not there,
+    /// with the nearest names. An instance that is not there is no error: it
+    /// may come.
+    pub fn add(&mut self, path: &str) -> Result<PathId, QueryError> {
+        self.add_path(path.parse()?)
+    }
+
+    /// Adds a path.
+    ///
+    /// # Errors
+    /// As [`add`](Self::add).
+    pub fn add_path(&mut self, path: CounterPath) -> Result<PathId, QueryError> {
+        let slots = self.sources.select(path.machine.as_ref(), self.language)?;
+        let mut targets = Vec::new();
+        let mut failure = None;
+        for slot in slots {
+            match resolve(self.sources.slot_mut(slot)?, &path) {
+                Ok(found) => targets.extend(found.into_iter().map(|(object, counter)| Target {
+                    slot,
+                    object,
+                    counter,
+                })),
+                Err(error) => failure = failure.or(Some(error)),
+            }
+        }
+        if let (true, Some(error)) = (targets.is_empty(), failure) {
+            return Err(error);
+        }
+        let id = PathId(self.next_id);
+        self.next_id += 1;
+        for target in &targets {
+            self.sources
+                .slot_mut(target.slot)?
+                .want(target.object, target.counter);
+            self.objects
+                .entry((target.slot, target.object))
+                .or_default();
+        }
+        self.items.push(Item { id, path, targets });
+        Ok(id)
+    }
+
+    /// Removes a path; `false` if it is not there. Its objects are no longer
+    /// collected unless another path needs them.
+    pub fn remove(&mut self, id: PathId) -> bool {
+        let before = self.items.len();
+        self.items.retain(|item| item.id != id);
+        self.sources.clear_wants();
+        for target in self.items.iter().flat_map(|item| &item.targets) {
+            if let Ok(slot) = self.sources.slot_mut(target.slot) {
+                slot.want(target.object, target.counter);
+            }
+        }
+        let items = &self.items;
+        self.objects.retain(|key, _| {
+            items
+                .iter()
+                .flat_map(|item| &item.targets)
+                .any(|t| (t.slot, t.object) == *key)
+        });
+        self.readings.retain(|reading| reading.path != id);
+        self.items.len() < before
+    }
+
+    /// The path as it was added.
+    #[must_use]
+    pub fn path(&self, id: PathId) -> Option<&CounterPath> {
+        self.items
+            .iter()
+            .find(|item| item.id == id)
+            .map(|item| &item.path)
+    }
+
+    /// Takes a sample of every source that a path needs, and makes the
+    /// readings. A source that fails costs its own readings.
+    ///
+    /// # Errors
+    /// Where every source that a path needs fails; a recording that ended is
+    /// told by [`QueryError::is_end_of_data`].
+    pub fn collect(&mut self) -> Result<(), QueryError> {
+        self.collect_until(None)
+    }
+
+    /// As [`collect`](Self::collect), telling the sources when an answer is of
+    /// no use any more.
+    ///
+    /// # Errors
+    /// As [`collect`](Self::collect).
+    pub fn collect_until(&mut self, deadline: Option<Instant>) -> Result<(), QueryError> {
+        self.readings.clear();
+        let mut errors = HashMap::new();
+        let mut good = 0;
+        let mut first_error = None;
+        for number in 0..self.sources.len() {
+            let Ok(slot) = self.sources.slot_mut(number) else {
+                continue;
+            };
+            if slot.wanted.is_empty() {
+                continue;
+            }
+            let request = Request {
+                extra_counters: slot.extra.clone(),
+                deadline,
+                ..Request::new(ObjectQuery::Indexes(slot.wanted.clone()))
+            };
+            match slot.source.collect(&request, &mut self.snapshot) {
+                Ok(()) => {
+                    good += 1;
+                    for ((_, object), state) in self
+                        .objects
+                        .iter_mut()
+                        .filter(|((slot, _), _)| *slot == number)
+                    {
+                        state.advance(*object, &self.snapshot);
+                    }
+                }
+                Err(error) => {
+                    let states = self.objects.iter_mut().filter(|((s, _), _)| *s == number);
+                    states.for_each(|(_, state)| state.skip());
+                    first_error.get_or_insert_with(|| error.clone());
+                    errors.insert(number, error);
+                }
+            }
+        }
+        if let (0, Some(error)) = (good, first_error) {
+            return Err(QueryError::Source(error));
+        }
+        for item in &self.items {
+            for target in &item.targets {
+                let Some(state) = self.objects.get(&(target.slot, target.object)) else {
+                    continue;
+                };
+                let Ok(slot) = self.sources.slot(target.slot) else {
+                    continue;
+                };
+                let definition = slot
+                    .catalogue
+                    .object(target.object)
+                    .and_then(|o| o.counter(target.counter));
+                let context = reading::Context {
+                    path: item.id,
+                    source: target.slot,
+                    machine: &slot.machine,
+                    object: target.object,
+                    counter: target.counter,
+                    definition,
+                    error: errors.get(&target.slot),
+                };
+                context.read(item.path.instance.as_ref(), state, &mut self.readings);
+            }
+        }
+        Ok(())
+    }
+
+    /// The readings of the last collection, in the order of the paths.
+    #[must_use]
+    pub fn readings(&self) -> &[Reading] {
+        &self.readings
+    }
+
+    /// The readings of one path.
+    pub fn readings_of(&self, id: PathId) -> impl Iterator<Item = &Reading> {
+        self.readings
+            .iter()
+            .filter(move |reading| reading.path == id)
+    }
+
+    /// Calendar time of the sample that a reading comes from, UTC.
+    #[must_use]
+    pub fn time_of(&self, reading: &Reading) -> Option<perfhive_format::SystemTime> {
+        let state = self.objects.get(&(reading.source, reading.object))?;
+        state.current().map(sample::ObjectSample::system_time)
+    }
+
+    /// The path of one reading, in the shown language, without wildcards.
+    #[must_use]
+    pub fn path_of(&self, reading: &Reading) -> CounterPath {
+        let titles = self.titles(reading.source);
+        let name = |index: TitleIndex| match titles {
+            Some(titles) => titles.name_or_index(index),
+            None => index.to_string(),
+        };
+        let instance = reading.instance.as_ref().map(|label| {
+            InstancePattern::literal(label.parent.as_deref(), &label.name, label.order)
+        });
+        let named = self.items.iter().find(|item| item.id == reading.path);
+        let machine = named
+            .and_then(|item| item.path.machine.as_ref())
+            .map(|_| NamePattern::literal(&reading.machine));
+        CounterPath {
+            machine,
+            ..CounterPath::new(&name(reading.object), instance, &name(reading.counter))
+        }
+    }
+
+    /// Instances of the object that a path is about, for "did you mean".
+    #[must_use]
+    pub fn instance_names(&self, reading: &Reading) -> Vec<String> {
+        let state = self.objects.get(&(reading.source, reading.object));
+        state.map(ObjectState::labels).unwrap_or_default()
+    }
+
+    /// What a source has; source 0 is the default one.
+    #[must_use]
+    pub fn catalogue(&self, source: usize) -> Option<&Catalogue> {
+        self.sources.slot(source).ok().map(|slot| &*slot.catalogue)
+    }
+
+    /// The names of a source; source 0 is the default one.
+    #[must_use]
+    pub fn titles(&self, source: usize) -> Option<&TitleSet> {
+        self.sources.slot(source).ok().map(|slot| &slot.titles)
+    }
+
+    /// Whether waiting brings new samples: false if every source that the
+    /// paths need is a recording.
+    #[must_use]
+    pub fn is_live(&self) -> bool {
+        let mut slots = (0..self.sources.len()).filter_map(|n| self.sources.slot(n).ok());
+        self.items.is_empty() || slots.any(|s| !s.wanted.is_empty() && s.source.is_live())
+    }
+
+    /// How many samples are needed before every path can have a value: 2 if
+    /// any path leads to a counter of a two-sample type, else 1.
+    #[must_use]
+    pub fn samples_needed(&self) -> u8 {
+        let needed = |target: &Target| -> Option<u8> {
+            let slot = self.sources.slot(target.slot).ok()?;
+            let object = slot.catalogue.object(target.object)?;
+            Some(object.counter(target.counter)?.counter_type.samples())
+        };
+        let targets = self.items.iter().flat_map(|item| &item.targets);
+        targets.filter_map(needed).max().unwrap_or(1).max(1)
+    }
+}
+
+/// The counters that a path means in one source.
+fn resolve(
+    slot: &mut Slot,
+    path: &CounterPath,
+) -> Result<Vec<(TitleIndex, TitleIndex)>, QueryError> {
+    match resolve_in(slot, path) {
+        // The name may be one of a language that nobody asked for yet.
+        Err(_) if slot.load_all_languages() => resolve_in(slot, path),
+        result => result,
+    }
+}
+
+fn resolve_in(
+    slot: &Slot,
+    path: &CounterPath,
+) -> Result<Vec<(TitleIndex, TitleIndex)>, QueryError> {
+    let titles = &slot.titles;
+    let catalogue = &slot.catalogue;
+    let objects: Vec<&CatalogueObject> = catalogue
+        .objects
+        .iter()
+        .filter(|object| names_match(titles, &path.object, object.name))
+        .collect();
+    if objects.is_empty() {
+        let name = path.object.to_string();
+        let names = catalogue
+            .objects
+            .iter()
+            .flat_map(|object| titles.names(object.name));
+        let nearest = nearest(&name, names, 3)
+            .into_iter()
+            .map(str::to_string)
+            .collect();
+        return Err(QueryError::UnknownObject { name, nearest });
+    }
+    let mut found = Vec::new();
+    let mut failure = None;
+    for object in &objects {
+        let own_name = || titles.name_or_index(object.name);
+        let misfit = match (&path.instance, object.has_instances) {
+            (None, true) => Some(QueryError::NeedsInstance { object: own_name() }),
+            (Some(_), false) => Some(QueryError::HasNoInstances { object: own_name() }),
+            _ => None,
+        };
+        if let Some(error) = misfit {
+            failure.get_or_insert(error);
+            continue;
+        }
+        let before = found.len();
+        let counters = object
+            .counters
+            .iter()
+            .filter(|c| names_match(titles, &path.counter, c.name));
+        for counter in counters {
+            if !found.contains(&(object.name, counter.name)) {
+                found.push((object.name, counter.name));
+            }
+        }
+        if found.len() == before {
+            let name = path.counter.to_string();
+            let names = object
+                .counters
+                .iter()
+                .flat_map(|counter| titles.names(counter.name));
+            let nearest = nearest(&name, names, 3)
+                .into_iter()
+                .map(str::to_string)
+                .collect();
+            let object = own_name();
+            failure.get_or_insert(QueryError::UnknownCounter {
+                object,
+                name,
+                nearest,
+            });
+        }
+    }
+    match (found.is_empty(), failure) {
+        (true, Some(error)) => Err(error),
+        _ => Ok(found),
+    }
+}
+
+/// Whether a pattern matches any name of an index, or the index itself, which
+/// is what a source without titles shows.
+fn names_match(titles: &TitleSet, pattern: &NamePattern, index: TitleIndex) -> bool {
+    titles.names(index).any(|name| pattern.matches(name))
+        || pattern
+            .as_literal()
+            .is_some_and(|literal| literal == index.to_string())
+        || (pattern.is_any() && titles.name(index).is_none())
+}

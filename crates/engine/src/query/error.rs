@@ -1,0 +1,130 @@
+//! What can be wrong with a path or a query as a whole.
+
+use crate::error::SourceError;
+use crate::path::PathError;
+use std::fmt;
+
+/// Why a path cannot be added, or nothing collected.
+#[derive(Clone, Debug)]
+#[non_exhaustive]
+pub enum QueryError {
+    /// The text is no path.
+    Path(PathError),
+    /// No source is known for the machine.
+    UnknownMachine {
+        /// The machine.
+        name: String,
+        /// The machines that are known.
+        known: Vec<String>,
+    },
+    /// The source has no such object.
+    UnknownObject {
+        /// The name given.
+        name: String,
+        /// The nearest names.
+        nearest: Vec<String>,
+    },
+    /// The object has no such counter.
+    UnknownCounter {
+        /// The object.
+        object: String,
+        /// The name given.
+        name: String,
+        /// The nearest names.
+        nearest: Vec<String>,
+    },
+    /// The object has instances, and the path names none.
+    NeedsInstance {
+        /// The object.
+        object: String,
+    },
+    /// The object has no instances, and the path names one.
+    HasNoInstances {
+        /// The object.
+        object: String,
+    },
+    /// A source failed.
+    Source(SourceError),
+}
+
+impl QueryError {
+    /// Whether recordings came to their end, which is no failure.
+    #[must_use]
+    pub fn is_end_of_data(&self) -> bool {
+        matches!(self, Self::Source(error) if error.is_end_of_data())
+    }
+
+    /// Whether the caller's path is at fault rather than a source.
+    #[must_use]
+    pub fn is_misuse(&self) -> bool {
+        !matches!(self, Self::Source(_))
+    }
+}
+
+impl From<PathError> for QueryError {
+    fn from(error: PathError) -> Self {
+        Self::Path(error)
+    }
+}
+
+impl From<SourceError> for QueryError {
+    fn from(error: SourceError) -> Self {
+        Self::Source(error)
+    }
+}
+
+/// `; did you mean A, B or C?`
+fn did_you_mean(f: &mut fmt::Formatter<'_>, nearest: &[String]) -> fmt::Result {
+    match nearest {
+        [] => Ok(()),
+        [one] => write!(f, "; did you mean {one:?}?"),
+        [head @ .., last] => {
+            f.write_str("; did you mean ")?;
+            for (place, name) in head.iter().enumerate() {
+                write!(f, "{}{name:?}", if place == 0 { "" } else { ", " })?;
+            }
+            write!(f, " or {last:?}?")
+        }
+    }
+}
+
+impl fmt::Display for QueryError {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::Path(error) => error.fmt(f),
+            Self::UnknownMachine { name, known } => {
+                write!(f, "no source for machine {name:?}")?;
+                if known.is_empty() {
+                    Ok(())
+                } else {
+                    write!(f, " (known: {})", known.join(", "))
+                }
+            }
+            Self::UnknownObject { name, nearest } => {
+                write!(f, "no object {name:?}")?;
+                did_you_mean(f, nearest)
+            }
+            Self::UnknownCounter {
+                object,
+                name,
+                nearest,
+            } => {
+                write!(f, "object {object:?} has no counter {name:?}")?;
+                did_you_mean(f, nearest)
+            }
+            Self::NeedsInstance { object } => write!(
+                f,
+                "object {object:?} has instances: name one, as in \\{object}(NAME)\\..., \
+                 or take all with \\{object}(*)\\..."
+            ),
+            Self::HasNoInstances { object } => write!(
+                f,
+                "object {object:?} has no instances: leave the parentheses out, as in \
+                 \\{object}\\..."
+            ),
+            Self::Source(error) => error.fmt(f),
+        }
+    }
+}
+
+impl std::error::Error for QueryError {}

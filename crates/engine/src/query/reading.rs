@@ -1,0 +1,312 @@
+//! One value with its status.
+
+use super::PathId;
+use super::sample::{ObjectSample, ObjectState};
+use crate::error::SourceError;
+use crate::identity::Identity;
+use crate::path::InstancePattern;
+use crate::source::CatalogueCounter;
+use perfhive_format::{
+    CookError, CookOptions, CookedValue, CounterBlock, CounterPlan, CounterType, PerfObject,
+    RawSample, TitleIndex, ValueError,
+};
+use std::fmt;
+use std::sync::Arc;
+
+/// How an instance is called in one sample. For people and paths; what tells
+/// instances apart is their [`Identity`].
+#[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub struct InstanceLabel {
+    /// The parent's name.
+    pub parent: Option<String>,
+    /// The name.
+    pub name: String,
+    /// Place (from 0) among instances of the same parent and name: `#n`.
+    pub order: u32,
+}
+
+/// As in a path.
+impl fmt::Display for InstanceLabel {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        InstancePattern::literal(self.parent.as_deref(), &self.name, self.order).fmt(f)
+    }
+}
+
+/// One counter of one instance in the newest sample.
+#[derive(Clone, Debug)]
+pub struct Reading {
+    /// The path that it belongs to.
+    pub path: PathId,
+    /// The source that it comes from; 0 is the default one.
+    pub source: usize,
+    /// The machine, as paths name it.
+    pub machine: Arc<str>,
+    /// Title index of the object.
+    pub object: TitleIndex,
+    /// Title index of the counter.
+    pub counter: TitleIndex,
+    /// The counter type.
+    pub counter_type: CounterType,
+    /// Power of ten by which a chart should scale the value.
+    pub scale: i32,
+    /// The instance; `None` for an object without.
+    pub instance: Option<InstanceLabel>,
+    /// Who the instance is; `None` where there is none.
+    pub identity: Option<Identity>,
+    /// The raw sample that the value was made from.
+    pub raw: Option<RawSample>,
+    /// The text of a text counter.
+    pub text: Option<String>,
+    /// The value, or why there is none.
+    pub value: Result<CookedValue, NoValue>,
+}
+
+/// Why a reading has no value. Each is an answer, not a failure.
+#[derive(Clone, Debug)]
+#[non_exhaustive]
+pub enum NoValue {
+    /// The type takes two samples, and this is the first.
+    NeedsTwoSamples,
+    /// The type takes two samples, and the instance was not in the one before.
+    Born,
+    /// The instance was in the sample before and is gone.
+    Vanished,
+    /// No instance of this name is there.
+    NoSuchInstance,
+    /// The object is missing from the sample; why, if that is known.
+    ObjectMissing(Option<Arc<str>>),
+    /// The object of this sample lacks the counter.
+    CounterMissing,
+    /// The data block has no value of the counter for this instance.
+    Data(ValueError),
+    /// The formula has no result.
+    Cook(CookError),
+    /// The source could not be read.
+    SourceFailed(SourceError),
+}
+
+impl NoValue {
+    /// A word for machines that tells the statuses apart.
+    #[must_use]
+    pub fn code(&self) -> &'static str {
+        match self {
+            Self::NeedsTwoSamples | Self::Cook(CookError::NeedsTwoSamples) => "needs-two-samples",
+            Self::Born => "born",
+            Self::Vanished => "vanished",
+            Self::NoSuchInstance => "no-such-instance",
+            Self::ObjectMissing(_) => "object-missing",
+            Self::CounterMissing => "counter-missing",
+            Self::Data(ValueError::OutsideBlock { .. }) => "no-data",
+            Self::Data(_) => "not-a-number",
+            Self::Cook(CookError::WentBackwards) => "went-backwards",
+            Self::Cook(CookError::NoTimePassed) => "no-time-passed",
+            Self::Cook(CookError::ClockWentBackwards) => "clock-went-backwards",
+            Self::Cook(CookError::ZeroBase) => "nothing-to-average",
+            Self::Cook(CookError::NoBase) => "no-base",
+            Self::Cook(CookError::NoFormula) => "no-formula",
+            Self::Cook(CookError::IsText) => "text",
+            Self::Cook(_) => "no-number",
+            Self::SourceFailed(_) => "source-failed",
+        }
+    }
+}
+
+impl fmt::Display for NoValue {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::NeedsTwoSamples => f.write_str("needs two samples"),
+            Self::Born => f.write_str("new since the last sample"),
+            Self::Vanished => f.write_str("gone since the last sample"),
+            Self::NoSuchInstance => f.write_str("no such instance"),
+            Self::ObjectMissing(None) => f.write_str("the object is not in this sample"),
+            Self::ObjectMissing(Some(why)) => write!(f, "the object is not in this sample: {why}"),
+            Self::CounterMissing => f.write_str("the counter is not in this sample"),
+            Self::Data(ValueError::OutsideBlock { .. }) => f.write_str("not available here"),
+            Self::Data(error) => error.fmt(f),
+            Self::Cook(error) => error.fmt(f),
+            Self::SourceFailed(error) => error.fmt(f),
+        }
+    }
+}
+
+/// What all readings of one target have in common.
+pub(super) struct Context<'a> {
+    pub(super) path: PathId,
+    pub(super) source: usize,
+    pub(super) machine: &'a Arc<str>,
+    pub(super) object: TitleIndex,
+    pub(super) counter: TitleIndex,
+    pub(super) definition: Option<&'a CatalogueCounter>,
+    pub(super) error: Option<&'a SourceError>,
+}
+
+impl Context<'_> {
+    /// Makes the readings of a target: one, or one for each instance that
+    /// matches.
+    pub(super) fn read(
+        &self,
+        pattern: Option<&InstancePattern>,
+        state: &ObjectState,
+        out: &mut Vec<Reading>,
+    ) {
+        let before = out.len();
+        let absent = |why: NoValue| self.reading(None, None, Err(why));
+        let wild = pattern.is_some_and(InstancePattern::is_wild);
+        if let Some(error) = self.error {
+            out.push(absent(NoValue::SourceFailed(error.clone())));
+            return;
+        }
+        let Some(sample) = state.current() else {
+            out.push(absent(NoValue::ObjectMissing(state.missing.clone())));
+            return;
+        };
+        let Some(object) = sample.object() else {
+            return;
+        };
+        let Some(plan) = sample.plan(self.counter) else {
+            out.push(absent(NoValue::CounterMissing));
+            return;
+        };
+        if !object.has_instances() {
+            if let Some(block) = object.counter_block() {
+                let identity = Identity::Single;
+                out.push(self.cook(plan, sample, object, block, None, identity, state));
+            } else {
+                out.push(absent(NoValue::CounterMissing));
+            }
+            return;
+        }
+        let everything = InstancePattern::any();
+        let pattern = pattern.unwrap_or(&everything);
+        for (place, (instance, label)) in object.instances().zip(&sample.labels).enumerate() {
+            if !pattern.matches(label.parent.as_deref(), &label.name, label.order) {
+                continue;
+            }
+            let Some(identity) = sample.identities.identity(place) else {
+                continue;
+            };
+            let block = instance.counter_block();
+            let label = Some(label.clone());
+            out.push(self.cook(plan, sample, object, block, label, identity.clone(), state));
+        }
+        // Those that matched the last time and are gone.
+        if let Some(previous) = state.previous().filter(|_| wild || out.len() == before) {
+            for (label, identity) in previous.labels.iter().zip(previous.identities.identities()) {
+                let matched = pattern.matches(label.parent.as_deref(), &label.name, label.order);
+                if matched && sample.identities.place(identity).is_none() {
+                    let label = Some(label.clone());
+                    let identity = Some(identity.clone());
+                    out.push(self.reading(label, identity, Err(NoValue::Vanished)));
+                }
+            }
+        }
+        if out.len() == before {
+            out.push(absent(NoValue::NoSuchInstance));
+        }
+    }
+
+    fn reading(
+        &self,
+        instance: Option<InstanceLabel>,
+        identity: Option<Identity>,
+        value: Result<CookedValue, NoValue>,
+    ) -> Reading {
+        Reading {
+            path: self.path,
+            source: self.source,
+            machine: Arc::clone(self.machine),
+            object: self.object,
+            counter: self.counter,
+            counter_type: self.definition.map_or(CounterType(0), |d| d.counter_type),
+            scale: self.definition.map_or(0, |d| d.scale),
+            instance,
+            identity,
+            raw: None,
+            text: None,
+            value,
+        }
+    }
+
+    #[allow(clippy::too_many_arguments, reason = "the parts of one sample")]
+    fn cook(
+        &self,
+        plan: &CounterPlan,
+        sample: &ObjectSample,
+        object: PerfObject<'_>,
+        block: CounterBlock<'_>,
+        label: Option<InstanceLabel>,
+        identity: Identity,
+        state: &ObjectState,
+    ) -> Reading {
+        let raw = plan.sample(object, block);
+        let value = match &raw {
+            Err(error) => Err(match plan.formula {
+                // What is no number at all says so before its size does.
+                Err(no_number) if plan.value.is_none() => NoValue::Cook(no_number),
+                _ => NoValue::Data(*error),
+            }),
+            Ok(raw) => self.cook_raw(plan, sample, raw, &identity, state),
+        };
+        let text = matches!(value, Err(NoValue::Cook(CookError::IsText)))
+            .then(|| text_of(plan, object, block))
+            .flatten();
+        let mut reading = self.reading(label, Some(identity), value);
+        reading.counter_type = plan.counter_type;
+        reading.raw = raw.ok();
+        reading.text = text;
+        reading
+    }
+
+    fn cook_raw(
+        &self,
+        plan: &CounterPlan,
+        sample: &ObjectSample,
+        raw: &RawSample,
+        identity: &Identity,
+        state: &ObjectState,
+    ) -> Result<CookedValue, NoValue> {
+        let formula = plan.formula.map_err(NoValue::Cook)?;
+        let mut options = CookOptions::default();
+        let mut older = None;
+        if formula.samples() == 2 {
+            let previous = state.previous().ok_or(NoValue::NeedsTwoSamples)?;
+            let place = previous.identities.place(identity).ok_or(NoValue::Born)?;
+            options.same_instance = previous.is_sure(identity) && sample.is_sure(identity);
+            older = Some(self.older(previous, place, plan.counter_type)?);
+        }
+        formula
+            .apply(options, older.as_ref(), raw)
+            .map_err(NoValue::Cook)
+    }
+
+    /// The same counter of the same instance in the sample before.
+    fn older(
+        &self,
+        previous: &ObjectSample,
+        place: usize,
+        counter_type: CounterType,
+    ) -> Result<RawSample, NoValue> {
+        let object = previous.object().ok_or(NoValue::NeedsTwoSamples)?;
+        // A counter whose type changed is another counter.
+        let plan = previous
+            .plan(self.counter)
+            .filter(|plan| plan.counter_type == counter_type)
+            .ok_or(NoValue::NeedsTwoSamples)?;
+        let block = previous.block(place).ok_or(NoValue::NeedsTwoSamples)?;
+        plan.sample(object, block).map_err(NoValue::Data)
+    }
+}
+
+/// The text of a text counter: UTF-16, or the code page of the object.
+fn text_of(plan: &CounterPlan, object: PerfObject<'_>, block: CounterBlock<'_>) -> Option<String> {
+    use perfhive_format::{CounterKind, InstanceName, TextEncoding};
+    let definition = object.counters().nth(plan.place as usize)?;
+    let data = block.data(&definition).ok()?;
+    let code_page = match plan.counter_type.kind() {
+        CounterKind::Text(TextEncoding::Unicode) => 0,
+        CounterKind::Text(TextEncoding::Ascii) if object.code_page() == 0 => 1252,
+        CounterKind::Text(_) => object.code_page(),
+        _ => return None,
+    };
+    Some(InstanceName::new(data, code_page).to_text())
+}

@@ -1,0 +1,190 @@
+//! Two samples of an object: the newest, and the one before it.
+
+use super::reading::InstanceLabel;
+use crate::frame::{Frame, Snapshot, SnapshotObject};
+use crate::identity::{Identifier, Identity, IdentityMap};
+use perfhive_format::{CounterBlock, CounterPlan, Instance, PerfObject, SystemTime, TitleIndex};
+use std::collections::HashMap;
+use std::sync::Arc;
+
+/// What a query keeps of one object of one source.
+#[derive(Default)]
+pub(super) struct ObjectState {
+    identifier: Option<Identifier>,
+    current: Option<ObjectSample>,
+    previous: Option<ObjectSample>,
+    /// Why the newest collection has not got the object, if it has not.
+    pub(super) missing: Option<Arc<str>>,
+}
+
+/// One object in one sample, with its instances told apart and named.
+pub(super) struct ObjectSample {
+    frame: Arc<Frame>,
+    place: usize,
+    plans: Vec<CounterPlan>,
+    pub(super) identities: IdentityMap,
+    pub(super) labels: Vec<InstanceLabel>,
+    /// Where the counter blocks lie in the object, so that looking an
+    /// instance up is no walk.
+    blocks: Vec<(u32, u32)>,
+}
+
+impl ObjectState {
+    pub(super) fn current(&self) -> Option<&ObjectSample> {
+        self.current.as_ref()
+    }
+
+    pub(super) fn previous(&self) -> Option<&ObjectSample> {
+        self.previous.as_ref()
+    }
+
+    /// Takes the object out of a new snapshot.
+    pub(super) fn advance(&mut self, name: TitleIndex, snapshot: &Snapshot) {
+        self.skip();
+        let Some(object) = snapshot.object(name) else {
+            let fault = snapshot
+                .faults()
+                .iter()
+                .find(|fault| fault.object == Some(name));
+            self.missing = fault.map(|fault| fault.message.clone());
+            return;
+        };
+        let identifier = match self.identifier.take() {
+            Some(identifier) if identifier.fits(object.view()) => identifier,
+            _ => Identifier::new(object.view()),
+        };
+        self.current = ObjectSample::new(&identifier, object);
+        self.identifier = Some(identifier);
+    }
+
+    /// Goes on without a new sample: the newest becomes the one before it.
+    pub(super) fn skip(&mut self) {
+        self.missing = None;
+        if let Some(current) = self.current.take() {
+            self.previous = Some(current);
+        }
+    }
+
+    /// The instances of the newest sample as a path writes them.
+    pub(super) fn labels(&self) -> Vec<String> {
+        let sample = self.current.as_ref().or(self.previous.as_ref());
+        sample.map_or(Vec::new(), |s| {
+            s.labels.iter().map(ToString::to_string).collect()
+        })
+    }
+}
+
+impl ObjectSample {
+    fn new(identifier: &Identifier, object: SnapshotObject<'_>) -> Option<Self> {
+        let frame = Arc::clone(object.frame());
+        let bytes = object.view().as_bytes();
+        let place = (0..frame.object_count()).find(|place| {
+            frame
+                .object(*place)
+                .is_some_and(|o| std::ptr::eq(o.as_bytes(), bytes))
+        })?;
+        Some(Self {
+            place,
+            plans: CounterPlan::all(object.view()),
+            identities: IdentityMap::new(identifier, object),
+            labels: labels(object),
+            blocks: blocks(object.view()),
+            frame,
+        })
+    }
+
+    pub(super) fn object(&self) -> Option<PerfObject<'_>> {
+        self.frame.object(self.place)
+    }
+
+    /// The counter block of the instance at a place.
+    pub(super) fn block(&self, place: usize) -> Option<CounterBlock<'_>> {
+        let (start, end) = *self.blocks.get(place)?;
+        let bytes = self
+            .object()?
+            .as_bytes()
+            .get(start as usize..end as usize)?;
+        Some(CounterBlock::from_validated(bytes))
+    }
+
+    pub(super) fn system_time(&self) -> SystemTime {
+        self.frame.system_time()
+    }
+
+    /// The plan of a counter that is no base.
+    pub(super) fn plan(&self, counter: TitleIndex) -> Option<&CounterPlan> {
+        self.plans
+            .iter()
+            .find(|plan| plan.name == counter && !plan.counter_type.is_base())
+    }
+
+    /// Whether an identity is surely the same instance in this sample and
+    /// another: numbers identify, and so does a name that only one instance
+    /// has. `_Total` is a sum over changing instances and never counts.
+    pub(super) fn is_sure(&self, identity: &Identity) -> bool {
+        match identity {
+            Identity::Single | Identity::Unique(_) => true,
+            Identity::Process { start, .. } | Identity::Thread { start, .. } => *start != 0,
+            Identity::Named {
+                parent,
+                name,
+                order,
+            } => {
+                let next = Identity::Named {
+                    parent: parent.clone(),
+                    name: name.clone(),
+                    order: 1,
+                };
+                *order == 0 && self.identities.place(&next).is_none() && !is_total(name)
+            }
+        }
+    }
+}
+
+fn is_total(name: &[u8]) -> bool {
+    let total = "_Total";
+    name == total.as_bytes()
+        || name
+            .iter()
+            .copied()
+            .eq(total.bytes().flat_map(|byte| [byte, 0]))
+}
+
+/// Start and end of each counter block, from the start of the object.
+fn blocks(object: PerfObject<'_>) -> Vec<(u32, u32)> {
+    let mut at = object.header().DefinitionLength;
+    if let Some(block) = object.counter_block() {
+        return vec![(at, at + block.as_bytes().len() as u32)];
+    }
+    let ranges = object.instances().map(|instance| {
+        let start = at + instance.definition_bytes().len() as u32;
+        at = start + instance.counter_block().as_bytes().len() as u32;
+        (start, at)
+    });
+    ranges.collect()
+}
+
+/// Names and orders of an object's instances.
+fn labels(object: SnapshotObject<'_>) -> Vec<InstanceLabel> {
+    let mut parents = object.parents();
+    let mut orders: HashMap<(Option<String>, String), u32> = HashMap::new();
+    object
+        .view()
+        .instances()
+        .map(|instance: Instance<'_>| {
+            let parent = parents.of(&instance).map(|parent| parent.name().to_text());
+            let name = match (instance.name(), instance.unique_id()) {
+                (name, Some(id)) if name.is_empty() => id.to_string(),
+                (name, _) => name.to_text(),
+            };
+            let count = orders.entry((parent.clone(), name.clone())).or_insert(0);
+            let order = *count;
+            *count += 1;
+            InstanceLabel {
+                parent,
+                name,
+                order,
+            }
+        })
+        .collect()
+}

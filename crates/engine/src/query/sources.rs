@@ -1,0 +1,229 @@
+//! The sources of a query, chosen by the machine of a path.
+
+use super::QueryError;
+use crate::error::{SourceError, SourceErrorKind};
+use crate::path::NamePattern;
+use crate::source::{Catalogue, Source};
+use crate::titles::TitleSet;
+use perfhive_format::{LanguageId, TitleIndex};
+use std::sync::Arc;
+
+/// Opens the source of a machine on demand.
+type Opener = Box<dyn FnMut(&str) -> Result<Box<dyn Source>, SourceError> + Send>;
+
+/// Sources by machine. The first is the default, for paths without a machine.
+pub struct SourceSet {
+    slots: Vec<Slot>,
+    opener: Option<Opener>,
+}
+
+/// One source with what is known of it.
+pub(super) struct Slot {
+    pub(super) source: Box<dyn Source>,
+    /// The machine as paths may name it; filled when the source is prepared.
+    pub(super) machine: Arc<str>,
+    /// The name under which the source was added.
+    alias: Option<String>,
+    pub(super) catalogue: Arc<Catalogue>,
+    pub(super) titles: TitleSet,
+    pub(super) wanted: Vec<TitleIndex>,
+    pub(super) extra: Vec<(TitleIndex, TitleIndex)>,
+    prepared: bool,
+    all_languages: bool,
+}
+
+impl SourceSet {
+    /// A set with its default source.
+    #[must_use]
+    pub fn new(source: impl Source + 'static) -> Self {
+        Self {
+            slots: vec![Slot::new(Box::new(source), None)],
+            opener: None,
+        }
+    }
+
+    /// Adds the source of another machine, under the name that paths use.
+    #[must_use]
+    pub fn with_machine(mut self, machine: &str, source: impl Source + 'static) -> Self {
+        self.slots
+            .push(Slot::new(Box::new(source), Some(machine.to_string())));
+        self
+    }
+
+    /// Sets how the source of a machine that is not in the set is opened.
+    #[must_use]
+    pub fn with_opener(
+        mut self,
+        opener: impl FnMut(&str) -> Result<Box<dyn Source>, SourceError> + Send + 'static,
+    ) -> Self {
+        self.opener = Some(Box::new(opener));
+        self
+    }
+
+    pub(super) fn len(&self) -> usize {
+        self.slots.len()
+    }
+
+    pub(super) fn slot(&self, number: usize) -> Result<&Slot, QueryError> {
+        self.slots.get(number).ok_or_else(no_slot)
+    }
+
+    pub(super) fn slot_mut(&mut self, number: usize) -> Result<&mut Slot, QueryError> {
+        self.slots.get_mut(number).ok_or_else(no_slot)
+    }
+
+    pub(super) fn clear_wants(&mut self) {
+        for slot in &mut self.slots {
+            slot.wanted.clear();
+            slot.extra.clear();
+        }
+    }
+
+    /// Asks a source what it has, once.
+    pub(super) fn prepare(
+        &mut self,
+        number: usize,
+        language: LanguageId,
+    ) -> Result<&mut Slot, QueryError> {
+        let slot = self.slot_mut(number)?;
+        if !slot.prepared {
+            slot.catalogue = slot.source.catalogue()?;
+            slot.machine = match &slot.alias {
+                Some(alias) => alias.as_str().into(),
+                None => slot.catalogue.machine.as_str().into(),
+            };
+            let mut languages = vec![language, LanguageId::ENGLISH];
+            languages.dedup();
+            let mut databases = Vec::new();
+            for language in languages {
+                match slot.source.titles(language) {
+                    Ok(database) => databases.push(database),
+                    Err(error) if error.kind() == SourceErrorKind::NotFound => {}
+                    Err(error) => return Err(error.into()),
+                }
+            }
+            slot.titles = TitleSet::new(databases);
+            slot.prepared = true;
+        }
+        Ok(slot)
+    }
+
+    /// The slots that a machine pattern means.
+    pub(super) fn select(
+        &mut self,
+        machine: Option<&NamePattern>,
+        language: LanguageId,
+    ) -> Result<Vec<usize>, QueryError> {
+        let Some(pattern) = machine else {
+            self.prepare(0, language)?;
+            return Ok(vec![0]);
+        };
+        let literal = pattern.as_literal();
+        let mut found = Vec::new();
+        for number in 0..self.slots.len() {
+            let is_default = number == 0;
+            // An alias decides without asking the machine, which may be down.
+            let by_alias = self.slots.get(number).and_then(|slot| slot.alias.clone());
+            let fits = match by_alias {
+                Some(alias) => pattern.matches(&alias),
+                None => {
+                    let slot = self.prepare(number, language)?;
+                    pattern.matches(&slot.machine)
+                        || (is_default && matches!(literal, Some("." | "localhost")))
+                }
+            };
+            if fits {
+                self.prepare(number, language)?;
+                found.push(number);
+            }
+        }
+        if let (true, Some(name), Some(opener)) = (found.is_empty(), literal, &mut self.opener) {
+            let source = opener(name)?;
+            self.slots.push(Slot::new(source, Some(name.to_string())));
+            let number = self.slots.len() - 1;
+            if let Err(error) = self.prepare(number, language) {
+                // A machine that did not answer is asked anew next time.
+                self.slots.pop();
+                return Err(error);
+            }
+            found.push(number);
+        }
+        if found.is_empty() {
+            let known = self
+                .slots
+                .iter()
+                .map(|slot| {
+                    slot.alias
+                        .clone()
+                        .unwrap_or_else(|| slot.machine.to_string())
+                })
+                .filter(|name| !name.is_empty())
+                .collect();
+            return Err(QueryError::UnknownMachine {
+                name: pattern.to_string(),
+                known,
+            });
+        }
+        Ok(found)
+    }
+}
+
+fn no_slot() -> QueryError {
+    QueryError::UnknownMachine {
+        name: String::new(),
+        known: Vec::new(),
+    }
+}
+
+impl Slot {
+    fn new(source: Box<dyn Source>, alias: Option<String>) -> Self {
+        Self {
+            source,
+            machine: "".into(),
+            alias,
+            catalogue: Arc::default(),
+            titles: TitleSet::default(),
+            wanted: Vec::new(),
+            extra: Vec::new(),
+            prepared: false,
+            all_languages: false,
+        }
+    }
+
+    /// Notes that an object is to be collected, and a counter that is filled
+    /// only on request.
+    pub(super) fn want(&mut self, object: TitleIndex, counter: TitleIndex) {
+        if !self.wanted.contains(&object) {
+            self.wanted.push(object);
+        }
+        let on_request = self
+            .catalogue
+            .object(object)
+            .and_then(|object| object.counter(counter))
+            .is_some_and(|counter| counter.on_request);
+        if on_request && !self.extra.contains(&(object, counter)) {
+            self.extra.push((object, counter));
+        }
+    }
+
+    /// Loads the languages that the source lists beyond those loaded; `true`
+    /// if there were any.
+    pub(super) fn load_all_languages(&mut self) -> bool {
+        if std::mem::replace(&mut self.all_languages, true) {
+            return false;
+        }
+        let mut databases = self.titles.databases().to_vec();
+        let before = databases.len();
+        for language in &self.catalogue.languages {
+            if databases
+                .iter()
+                .all(|database| database.language() != *language)
+            {
+                databases.extend(self.source.titles(*language).ok());
+            }
+        }
+        let more = databases.len() > before;
+        self.titles = TitleSet::new(databases);
+        more
+    }
+}

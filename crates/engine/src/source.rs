@@ -1,0 +1,204 @@
+//! The trait of everything that has counters.
+
+use crate::error::{SourceError, SourceErrorKind};
+use crate::frame::Snapshot;
+use crate::request::{ObjectQuery, Request};
+use crate::titles::TitleDatabase;
+use perfhive_format::{CounterType, DetailLevel, LanguageId, PerfObject, TitleIndex};
+use std::sync::Arc;
+
+/// Everything that has counters: it answers requests with data blocks.
+///
+/// The Windows registry, the embedded Linux providers, another machine, a
+/// recording and a cache are all sources, and whatever wraps a source is one.
+/// A source is used by one thread at a time (`&mut self`).
+pub trait Source: Send {
+    /// What the source is called in messages: `local:`, `file:a.bin`.
+    fn name(&self) -> &str;
+
+    /// Collects what `request` asks for into `out`, which is cleared first.
+    /// The answer may hold more objects than asked for, or fewer; what could
+    /// not be collected is in [`Snapshot::faults`].
+    ///
+    /// # Errors
+    /// Only where nothing at all could be collected.
+    fn collect(&mut self, request: &Request, out: &mut Snapshot) -> Result<(), SourceError>;
+
+    /// What the source has: objects, their counters, cost and languages. By
+    /// default read off one collection.
+    ///
+    /// # Errors
+    /// Where that collection fails.
+    fn catalogue(&mut self) -> Result<Arc<Catalogue>, SourceError> {
+        let mut snapshot = Snapshot::new();
+        self.collect(&Request::new(ObjectQuery::Global), &mut snapshot)?;
+        Ok(Arc::new(Catalogue::of_snapshot(&snapshot)))
+    }
+
+    /// The names and help texts of one language.
+    ///
+    /// # Errors
+    /// [`SourceErrorKind::NotFound`] for a language that the source does not
+    /// have; the catalogue lists those that it has.
+    fn titles(&mut self, language: LanguageId) -> Result<Arc<TitleDatabase>, SourceError>;
+
+    /// Puts a source of recorded samples back to its first one.
+    ///
+    /// # Errors
+    /// [`SourceErrorKind::NotFound`] for a live source, which has no first
+    /// sample.
+    fn rewind(&mut self) -> Result<(), SourceError> {
+        let message = "a live source cannot be rewound";
+        Err(SourceError::new(
+            SourceErrorKind::NotFound,
+            self.name(),
+            message,
+        ))
+    }
+
+    /// Whether waiting brings a new sample. A recording has its samples
+    /// already; a reader need not pause between them.
+    fn is_live(&self) -> bool {
+        true
+    }
+}
+
+impl<S: Source + ?Sized> Source for Box<S> {
+    fn name(&self) -> &str {
+        (**self).name()
+    }
+    fn collect(&mut self, request: &Request, out: &mut Snapshot) -> Result<(), SourceError> {
+        (**self).collect(request, out)
+    }
+    fn catalogue(&mut self) -> Result<Arc<Catalogue>, SourceError> {
+        (**self).catalogue()
+    }
+    fn titles(&mut self, language: LanguageId) -> Result<Arc<TitleDatabase>, SourceError> {
+        (**self).titles(language)
+    }
+    fn rewind(&mut self) -> Result<(), SourceError> {
+        (**self).rewind()
+    }
+    fn is_live(&self) -> bool {
+        (**self).is_live()
+    }
+}
+
+/// What a source has, apart from the values.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Catalogue {
+    /// Changes whenever anything below does.
+    pub generation: u64,
+    /// The machine that the objects belong to.
+    pub machine: String,
+    /// The languages that titles are to be had in, the preferred one first.
+    pub languages: Vec<LanguageId>,
+    /// The objects.
+    pub objects: Vec<CatalogueObject>,
+}
+
+/// How expensive an object is to collect.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub enum Cost {
+    /// Part of `Global`.
+    Global,
+    /// Only on request, or as part of `Costly`.
+    Costly,
+    /// Belongs to another machine; only on `Foreign`.
+    Foreign,
+}
+
+/// One object of a [`Catalogue`].
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct CatalogueObject {
+    /// Title index of the name.
+    pub name: TitleIndex,
+    /// Title index of the help text.
+    pub help: TitleIndex,
+    /// For whom the object is.
+    pub detail: DetailLevel,
+    /// What it costs.
+    pub cost: Cost,
+    /// Whether it has instances.
+    pub has_instances: bool,
+    /// Place of the counter to show first.
+    pub default_counter: Option<u32>,
+    /// The counters, without bases.
+    pub counters: Vec<CatalogueCounter>,
+}
+
+/// One counter of a [`CatalogueObject`].
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct CatalogueCounter {
+    /// Title index of the name.
+    pub name: TitleIndex,
+    /// Title index of the help text.
+    pub help: TitleIndex,
+    /// The counter type.
+    pub counter_type: CounterType,
+    /// Power of ten by which a chart should scale the value.
+    pub scale: i32,
+    /// For whom the counter is.
+    pub detail: DetailLevel,
+    /// Whether it is filled only on request
+    /// ([`Request::extra_counters`]).
+    pub on_request: bool,
+}
+
+impl Catalogue {
+    /// The object of a name index.
+    #[must_use]
+    pub fn object(&self, name: TitleIndex) -> Option<&CatalogueObject> {
+        self.objects.iter().find(|object| object.name == name)
+    }
+
+    /// Reads a catalogue off a snapshot: its objects, all of them `Global`.
+    #[must_use]
+    pub fn of_snapshot(snapshot: &Snapshot) -> Self {
+        let mut catalogue = Self {
+            machine: snapshot.machine().unwrap_or_default(),
+            languages: vec![LanguageId::ENGLISH],
+            ..Self::default()
+        };
+        for object in snapshot.objects() {
+            if catalogue.object(object.view().name_index()).is_none() {
+                catalogue.objects.push(CatalogueObject::of(object.view()));
+            }
+        }
+        catalogue
+    }
+}
+
+impl CatalogueObject {
+    /// Reads the entry off an object.
+    #[must_use]
+    pub fn of(object: PerfObject<'_>) -> Self {
+        let counters = object
+            .counters()
+            .filter(|counter| !counter.counter_type().is_base())
+            .map(|counter| CatalogueCounter {
+                name: counter.name_index(),
+                help: counter.help_index(),
+                counter_type: counter.counter_type(),
+                scale: counter.default_scale(),
+                detail: counter.detail_level(),
+                on_request: false,
+            })
+            .collect();
+        Self {
+            name: object.name_index(),
+            help: object.help_index(),
+            detail: object.detail_level(),
+            cost: Cost::Global,
+            has_instances: object.has_instances(),
+            default_counter: object.default_counter(),
+            counters,
+        }
+    }
+
+    /// The counter of a name index.
+    #[must_use]
+    pub fn counter(&self, name: TitleIndex) -> Option<&CatalogueCounter> {
+        self.counters.iter().find(|counter| counter.name == name)
+    }
+}

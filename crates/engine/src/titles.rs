@@ -1,0 +1,200 @@
+//! Names and help texts by index, and indexes by name, in several languages.
+
+use perfhive_format::titles::TitleList;
+use perfhive_format::{LanguageId, TitleIndex};
+use std::collections::HashMap;
+use std::sync::{Arc, OnceLock};
+
+/// The names and help texts of one language.
+#[derive(Debug)]
+pub struct TitleDatabase {
+    language: LanguageId,
+    names: HashMap<TitleIndex, Box<str>>,
+    help: HashMap<TitleIndex, Box<str>>,
+    /// Folded name to indexes in ascending order; made when first asked for,
+    /// since most readers go from index to name only.
+    by_name: OnceLock<HashMap<String, Vec<TitleIndex>>>,
+}
+
+/// How names are compared: without regard to case.
+#[must_use]
+pub(crate) fn fold(name: &str) -> String {
+    name.chars().flat_map(char::to_lowercase).collect()
+}
+
+impl TitleDatabase {
+    /// From lists as [`TitleList`] reads them. Of several texts for one index
+    /// the first counts.
+    #[must_use]
+    pub fn new(language: LanguageId, names: &TitleList, help: &TitleList) -> Self {
+        Self::from_lists(language, [names], [help])
+    }
+
+    /// From the lists of several providers.
+    pub fn from_lists<'a>(
+        language: LanguageId,
+        names: impl IntoIterator<Item = &'a TitleList>,
+        help: impl IntoIterator<Item = &'a TitleList>,
+    ) -> Self {
+        fn collect<'a>(
+            lists: impl IntoIterator<Item = &'a TitleList>,
+        ) -> HashMap<TitleIndex, Box<str>> {
+            let mut map = HashMap::new();
+            for title in lists.into_iter().flat_map(|list| &list.titles) {
+                map.entry(title.index)
+                    .or_insert_with(|| title.text.as_str().into());
+            }
+            map
+        }
+        let (names, help) = (collect(names), collect(help));
+        Self {
+            language,
+            names,
+            help,
+            by_name: OnceLock::new(),
+        }
+    }
+
+    /// The language.
+    #[must_use]
+    pub fn language(&self) -> LanguageId {
+        self.language
+    }
+
+    /// Number of names.
+    #[must_use]
+    pub fn len(&self) -> usize {
+        self.names.len()
+    }
+
+    /// Whether there are no names.
+    #[must_use]
+    pub fn is_empty(&self) -> bool {
+        self.names.is_empty()
+    }
+
+    /// The name of an index; an empty one counts as none.
+    #[must_use]
+    pub fn name(&self, index: TitleIndex) -> Option<&str> {
+        self.names
+            .get(&index)
+            .map(|name| &**name)
+            .filter(|name| !name.is_empty())
+    }
+
+    /// The help text of an index, which is the counter's or object's help
+    /// index, not its name's.
+    #[must_use]
+    pub fn help(&self, index: TitleIndex) -> Option<&str> {
+        self.help
+            .get(&index)
+            .map(|text| &**text)
+            .filter(|text| !text.is_empty())
+    }
+
+    /// The indexes of a name without regard to case, in ascending order. One
+    /// name may have many: which one is meant depends on the object.
+    #[must_use]
+    pub fn indexes(&self, name: &str) -> &[TitleIndex] {
+        let map = self.by_name.get_or_init(|| {
+            let mut map: HashMap<String, Vec<TitleIndex>> = HashMap::new();
+            for (index, name) in &self.names {
+                map.entry(fold(name)).or_default().push(*index);
+            }
+            map.values_mut().for_each(|indexes| indexes.sort_unstable());
+            map
+        });
+        map.get(&fold(name)).map_or(&[], Vec::as_slice)
+    }
+
+    /// Every index with its name, in ascending order.
+    #[must_use]
+    pub fn all(&self) -> Vec<(TitleIndex, &str)> {
+        let mut all: Vec<_> = self
+            .names
+            .iter()
+            .map(|(index, name)| (*index, &**name))
+            .collect();
+        all.sort_unstable_by_key(|(index, _)| *index);
+        all
+    }
+
+    /// The highest index (`Last Counter`), 0 if there is none.
+    #[must_use]
+    pub fn last_counter(&self) -> TitleIndex {
+        self.names.keys().copied().max().unwrap_or(TitleIndex(0))
+    }
+}
+
+/// Title databases of several languages: the one to show, and all in which
+/// names are recognised.
+#[derive(Clone, Debug, Default)]
+pub struct TitleSet {
+    databases: Vec<Arc<TitleDatabase>>,
+}
+
+impl TitleSet {
+    /// The first database is shown; names are recognised in all of them.
+    #[must_use]
+    pub fn new(databases: Vec<Arc<TitleDatabase>>) -> Self {
+        Self { databases }
+    }
+
+    /// The databases, the shown one first.
+    #[must_use]
+    pub fn databases(&self) -> &[Arc<TitleDatabase>] {
+        &self.databases
+    }
+
+    /// The language that names are shown in.
+    #[must_use]
+    pub fn language(&self) -> Option<LanguageId> {
+        self.databases.first().map(|database| database.language())
+    }
+
+    /// The name of an index: in the shown language, else in any other.
+    #[must_use]
+    pub fn name(&self, index: TitleIndex) -> Option<&str> {
+        self.databases
+            .iter()
+            .find_map(|database| database.name(index))
+    }
+
+    /// The name of an index, or the index itself where it has none.
+    #[must_use]
+    pub fn name_or_index(&self, index: TitleIndex) -> String {
+        self.name(index)
+            .map_or_else(|| index.to_string(), str::to_string)
+    }
+
+    /// The help text of a help index: in the shown language, else in any other.
+    #[must_use]
+    pub fn help(&self, index: TitleIndex) -> Option<&str> {
+        self.databases
+            .iter()
+            .find_map(|database| database.help(index))
+    }
+
+    /// The indexes of a name in any of the languages, without doubles.
+    #[must_use]
+    pub fn indexes(&self, name: &str) -> Vec<TitleIndex> {
+        let mut found = Vec::new();
+        for index in self
+            .databases
+            .iter()
+            .flat_map(|database| database.indexes(name))
+        {
+            if !found.contains(index) {
+                found.push(*index);
+            }
+        }
+        found
+    }
+
+    /// Every name of an index, the shown language's first.
+    pub fn names(&self, index: TitleIndex) -> impl Iterator<Item = &str> {
+        self.databases
+            .iter()
+            .filter_map(move |database| database.name(index))
+    }
+}

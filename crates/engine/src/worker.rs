@@ -1,0 +1,197 @@
+//! A source on a thread of its own, which answers by deadlines.
+
+use crate::error::{SourceError, SourceErrorKind};
+use crate::frame::Snapshot;
+use crate::request::Request;
+use crate::source::{Catalogue, Source};
+use crate::titles::TitleDatabase;
+use perfhive_format::LanguageId;
+use std::sync::Arc;
+use std::sync::mpsc::{Receiver, RecvTimeoutError, Sender, channel};
+use std::thread;
+use std::time::{Duration, Instant};
+
+/// Puts a source on a thread of its own, so that a caller waits no longer than
+/// its deadline even if the source hangs. While the source is still at work on
+/// an earlier request the worker answers [`SourceErrorKind::Busy`].
+///
+/// The thread ends when the worker is dropped and the source answers; a
+/// source that never does keeps its thread, which nobody waits for.
+pub struct Worker {
+    name: String,
+    live: bool,
+    requests: Sender<Job>,
+    answers: Receiver<(u64, Answer)>,
+    /// Number of the newest request, and of the newest one answered.
+    asked: u64,
+    answered: u64,
+    patience: Option<Duration>,
+}
+
+enum Job {
+    Collect(u64, Request, Snapshot),
+    Catalogue(u64),
+    Titles(u64, LanguageId),
+    Rewind(u64),
+}
+
+enum Answer {
+    Collected(Snapshot, Result<(), SourceError>),
+    Catalogue(Result<Arc<Catalogue>, SourceError>),
+    Titles(Result<Arc<TitleDatabase>, SourceError>),
+    Rewound(Result<(), SourceError>),
+}
+
+impl Worker {
+    /// Starts the thread. `patience` is how long a request without a deadline
+    /// of its own may take; `None` waits for ever.
+    ///
+    /// # Errors
+    /// Where no thread can be started.
+    pub fn new(
+        mut source: impl Source + 'static,
+        patience: Option<Duration>,
+    ) -> Result<Self, SourceError> {
+        let name = source.name().to_string();
+        let live = source.is_live();
+        let (requests, jobs) = channel::<Job>();
+        let (replies, answers) = channel();
+        let body = move || {
+            for job in jobs {
+                let answer = match job {
+                    Job::Collect(id, request, mut out) => {
+                        let result = source.collect(&request, &mut out);
+                        (id, Answer::Collected(out, result))
+                    }
+                    Job::Catalogue(id) => (id, Answer::Catalogue(source.catalogue())),
+                    Job::Titles(id, language) => (id, Answer::Titles(source.titles(language))),
+                    Job::Rewind(id) => (id, Answer::Rewound(source.rewind())),
+                };
+                if replies.send(answer).is_err() {
+                    return;
+                }
+            }
+        };
+        thread::Builder::new()
+            .name(format!("perfhive {name}"))
+            .spawn(body)
+            .map_err(|error| SourceError::new(SourceErrorKind::Internal, &name, error))?;
+        Ok(Self {
+            name,
+            live,
+            requests,
+            answers,
+            asked: 0,
+            answered: 0,
+            patience,
+        })
+    }
+
+    fn error(&self, kind: SourceErrorKind, message: &str) -> SourceError {
+        SourceError::new(kind, &self.name, message)
+    }
+
+    fn gone(&self) -> SourceError {
+        self.error(
+            SourceErrorKind::Internal,
+            "the source's thread ended (it panicked)",
+        )
+    }
+
+    /// Sends a job and waits for its answer.
+    fn ask(
+        &mut self,
+        job: impl FnOnce(u64) -> Job,
+        deadline: Option<Instant>,
+    ) -> Result<Answer, SourceError> {
+        // Answers that came too late for their callers.
+        while self.answered < self.asked {
+            match self.answers.try_recv() {
+                Ok((id, _)) => self.answered = id,
+                Err(std::sync::mpsc::TryRecvError::Empty) => break,
+                Err(std::sync::mpsc::TryRecvError::Disconnected) => return Err(self.gone()),
+            }
+        }
+        if self.answered < self.asked {
+            let message = "still busy with an earlier request that exceeded its deadline";
+            return Err(self.error(SourceErrorKind::Busy, message));
+        }
+        self.asked += 1;
+        self.requests
+            .send(job(self.asked))
+            .map_err(|_| self.gone())?;
+        let deadline = deadline.or_else(|| Instant::now().checked_add(self.patience?));
+        let answer = match deadline {
+            None => self
+                .answers
+                .recv()
+                .map_err(|_| RecvTimeoutError::Disconnected),
+            Some(deadline) => self
+                .answers
+                .recv_timeout(deadline.saturating_duration_since(Instant::now())),
+        };
+        match answer {
+            Ok((id, answer)) => {
+                self.answered = id;
+                Ok(answer)
+            }
+            Err(RecvTimeoutError::Timeout) => {
+                Err(self.error(SourceErrorKind::Deadline, "did not answer in time"))
+            }
+            Err(RecvTimeoutError::Disconnected) => Err(self.gone()),
+        }
+    }
+
+    fn mixed_up(&self) -> SourceError {
+        self.error(
+            SourceErrorKind::Internal,
+            "the source's thread answered another question",
+        )
+    }
+}
+
+impl Source for Worker {
+    fn name(&self) -> &str {
+        &self.name
+    }
+
+    fn collect(&mut self, request: &Request, out: &mut Snapshot) -> Result<(), SourceError> {
+        out.clear();
+        // The snapshot goes to the thread and back, so that its allocations
+        // are kept.
+        let taken = std::mem::take(out);
+        let job = |id| Job::Collect(id, request.clone(), taken);
+        match self.ask(job, request.deadline)? {
+            Answer::Collected(snapshot, result) => {
+                *out = snapshot;
+                result
+            }
+            _ => Err(self.mixed_up()),
+        }
+    }
+
+    fn catalogue(&mut self) -> Result<Arc<Catalogue>, SourceError> {
+        match self.ask(Job::Catalogue, None)? {
+            Answer::Catalogue(result) => result,
+            _ => Err(self.mixed_up()),
+        }
+    }
+
+    fn titles(&mut self, language: LanguageId) -> Result<Arc<TitleDatabase>, SourceError> {
+        match self.ask(|id| Job::Titles(id, language), None)? {
+            Answer::Titles(result) => result,
+            _ => Err(self.mixed_up()),
+        }
+    }
+
+    fn rewind(&mut self) -> Result<(), SourceError> {
+        match self.ask(Job::Rewind, None)? {
+            Answer::Rewound(result) => result,
+            _ => Err(self.mixed_up()),
+        }
+    }
+
+    fn is_live(&self) -> bool {
+        self.live
+    }
+}

@@ -1,0 +1,518 @@
+//! How fast blocks are decoded, cooked and written, against `memcpy` of the
+//! same bytes and against an owned tree.
+//!
+//! `cargo bench -p perfhive-format --bench decode [-- --quick]` prints one
+//! Markdown table. Every round runs every approach once, so that what else the
+//! machine does meets all of them; the figures are medians over the rounds,
+//! the ratios medians of the rounds' ratios.
+#![allow(clippy::unwrap_used, clippy::expect_used)]
+
+use perfhive_format::{
+    BlockHead, BlockWriter, Clocks, Column, CookOptions, CounterPlan, CounterSpec, CounterType,
+    DataBlock, Formula, InstanceHead, NameRef, ObjectSpec, ObjectTemplate, PerfObject,
+    SampleColumn, TitleIndex,
+};
+use perfhive_testkit::alloc;
+use perfhive_testkit::faults::Random;
+use std::hint::black_box;
+use std::time::{Duration, Instant};
+
+#[global_allocator]
+static ALLOCATOR: alloc::Counting = alloc::Counting;
+
+const PROCESS: TitleIndex = TitleIndex(230);
+/// As many as make 154,728 values of 28 counters.
+const INSTANCES: usize = 5526;
+const PROCESSES: usize = 300;
+
+/// The 28 counters of Windows' Process object, with their widths and order.
+fn counters() -> Vec<CounterSpec> {
+    use CounterType as T;
+    let layout = [
+        (6, T::PERF_100NSEC_TIMER),
+        (142, T::PERF_100NSEC_TIMER),
+        (144, T::PERF_100NSEC_TIMER),
+        (172, T::PERF_COUNTER_LARGE_RAWCOUNT),
+        (174, T::PERF_COUNTER_LARGE_RAWCOUNT),
+        (28, T::PERF_COUNTER_COUNTER),
+        (178, T::PERF_COUNTER_LARGE_RAWCOUNT),
+        (180, T::PERF_COUNTER_LARGE_RAWCOUNT),
+        (182, T::PERF_COUNTER_LARGE_RAWCOUNT),
+        (184, T::PERF_COUNTER_LARGE_RAWCOUNT),
+        (186, T::PERF_COUNTER_LARGE_RAWCOUNT),
+        (680, T::PERF_COUNTER_RAWCOUNT),
+        (682, T::PERF_COUNTER_RAWCOUNT),
+        (684, T::PERF_ELAPSED_TIME),
+        (784, T::PERF_COUNTER_LARGE_RAWCOUNT),
+        (1410, T::PERF_COUNTER_LARGE_RAWCOUNT),
+        (56, T::PERF_COUNTER_RAWCOUNT),
+        (58, T::PERF_COUNTER_RAWCOUNT),
+        (952, T::PERF_COUNTER_RAWCOUNT),
+        (1412, T::PERF_COUNTER_BULK_COUNT),
+        (1414, T::PERF_COUNTER_BULK_COUNT),
+        (1416, T::PERF_COUNTER_BULK_COUNT),
+        (1418, T::PERF_COUNTER_BULK_COUNT),
+        (1420, T::PERF_COUNTER_BULK_COUNT),
+        (1422, T::PERF_COUNTER_BULK_COUNT),
+        (1424, T::PERF_COUNTER_BULK_COUNT),
+        (1426, T::PERF_COUNTER_BULK_COUNT),
+        (1478, T::PERF_COUNTER_LARGE_RAWCOUNT),
+    ];
+    let spec = |(index, kind)| CounterSpec::new(TitleIndex(index), kind);
+    layout.map(spec).to_vec()
+}
+
+fn template() -> ObjectTemplate {
+    ObjectTemplate::new(&ObjectSpec::new(PROCESS).with_instances(), &counters()).unwrap()
+}
+
+/// The clocks at a moment, counted in seconds.
+fn clocks(moment: i64) -> Clocks {
+    let now = 133_000_000_000_000_000 + moment * 10_000_000;
+    Clocks {
+        perf_time: moment * 3_579_545,
+        perf_freq: 3_579_545,
+        time_100ns: now,
+        object_time: now,
+        object_freq: 10_000_000,
+    }
+}
+
+/// A block of processes at a moment: later ones have larger values.
+fn block(instances: usize, moment: u64) -> Vec<u8> {
+    let mut random = Random::new(1);
+    let mut writer = BlockWriter::new();
+    let clocks = clocks(moment as i64);
+    writer.start(&BlockHead {
+        system_name: "HOST",
+        clocks,
+        ..BlockHead::default()
+    });
+    let template = template();
+    let object = writer.object(&template).unwrap();
+    let mut object = object.clock(clocks.object_time, clocks.object_freq);
+    for place in 0..instances {
+        let width = 27 + place % 23;
+        let name = format!("a-process-with-some-name-{place:0width$}");
+        let mut values = [0; 28];
+        for value in &mut values {
+            *value = random.below(1 << 31) + moment * random.below(1 << 20);
+        }
+        object
+            .instance(&InstanceHead::named(&name[..width]), &values)
+            .unwrap();
+    }
+    object.finish().unwrap();
+    writer.finish().to_vec()
+}
+
+/// What a measured time must not exceed.
+#[derive(Clone, Copy)]
+enum Goal {
+    /// Nothing: it is there for comparison.
+    None,
+    /// A multiple of the time of `memcpy`.
+    Ratio(f64),
+    /// Nanoseconds for each value or instance.
+    PerItem(f64),
+}
+
+/// One thing that is measured.
+struct Approach<'a> {
+    name: String,
+    /// How many values or instances one run handles.
+    items: usize,
+    goal: Goal,
+    run: Box<dyn FnMut() -> u64 + 'a>,
+    /// Runs in a row that one measurement takes the mean of.
+    repeat: u32,
+    /// Nanoseconds of a run, one for each round.
+    times: Vec<f64>,
+    allocations: u64,
+}
+
+#[derive(Default)]
+struct Table<'a> {
+    approaches: Vec<Approach<'a>>,
+}
+
+impl<'a> Table<'a> {
+    fn add(&mut self, name: &str, items: usize, goal: Goal, run: impl FnMut() -> u64 + 'a) {
+        self.approaches.push(Approach {
+            name: name.to_string(),
+            items,
+            goal,
+            run: Box::new(run),
+            repeat: 1,
+            times: Vec::new(),
+            allocations: 0,
+        });
+    }
+
+    /// Measures everything in `rounds` rounds, each measurement about as long
+    /// as `slot`.
+    fn measure(&mut self, rounds: usize, slot: Duration) {
+        for approach in &mut self.approaches {
+            for _ in 0..3 {
+                black_box((approach.run)());
+            }
+            approach.allocations = alloc::count(&mut approach.run).1.count;
+            let start = Instant::now();
+            black_box((approach.run)());
+            let once = start.elapsed().as_nanos().max(100);
+            approach.repeat = (slot.as_nanos() / once).clamp(1, 10_000) as u32;
+        }
+        for _ in 0..rounds {
+            for approach in &mut self.approaches {
+                let start = Instant::now();
+                for _ in 0..approach.repeat {
+                    black_box((approach.run)());
+                }
+                let nanos = start.elapsed().as_nanos() as f64;
+                approach.times.push(nanos / f64::from(approach.repeat));
+            }
+        }
+    }
+
+    /// Prints the table; the first approach is what the others are compared to.
+    fn print(&self) {
+        println!("| what | x memcpy | ns each | allocations | goal |");
+        println!("|---|---:|---:|---:|---|");
+        let reference = &self.approaches[0].times;
+        for approach in &self.approaches {
+            let ratios = approach.times.iter().zip(reference).map(|(a, b)| a / b);
+            let ratio = median(ratios.collect());
+            let each = median(approach.times.clone()) / approach.items as f64;
+            let verdict = |met| if met { "met" } else { "MISSED" };
+            let goal = match approach.goal {
+                Goal::None => String::new(),
+                Goal::Ratio(most) => format!("<= {most:.2} x: {}", verdict(ratio <= most)),
+                Goal::PerItem(most) => format!("<= {most} ns: {}", verdict(each <= most)),
+            };
+            // Of a part of the block, the ratio to all of it says nothing.
+            let ratio = match approach.goal {
+                Goal::PerItem(_) => String::new(),
+                _ => format!("{ratio:.2}"),
+            };
+            println!(
+                "| {} | {ratio} | {each:.2} | {} | {goal} |",
+                approach.name, approach.allocations
+            );
+        }
+    }
+}
+
+fn median(mut values: Vec<f64>) -> f64 {
+    values.sort_by(f64::total_cmp);
+    values[values.len() / 2]
+}
+
+/// The formulas that the table shows one by one.
+const FORMULAS: &[(&str, CounterType)] = &[
+    ("Rate", CounterType::PERF_COUNTER_COUNTER),
+    ("Timer", CounterType::PERF_100NSEC_TIMER),
+    ("TimerInverse", CounterType::PERF_100NSEC_TIMER_INV),
+    ("QueueLength", CounterType::PERF_COUNTER_100NS_QUEUELEN_TYPE),
+    ("PrecisionTimer", CounterType::PERF_PRECISION_100NS_TIMER),
+    ("AverageTimer", CounterType::PERF_AVERAGE_TIMER),
+    ("AverageBulk", CounterType::PERF_AVERAGE_BULK),
+    ("RawFraction", CounterType::PERF_RAW_FRACTION),
+    ("Elapsed", CounterType::PERF_ELAPSED_TIME),
+    ("Raw", CounterType::PERF_COUNTER_LARGE_RAWCOUNT),
+];
+
+fn main() {
+    let quick = std::env::args().any(|argument| argument == "--quick");
+    let (rounds, slot) = if quick { (15, 1) } else { (101, 2) };
+
+    let (older, newer, small) = (
+        block(INSTANCES, 1),
+        block(INSTANCES, 2),
+        block(PROCESSES, 1),
+    );
+    let (before, after, few) = (object(&older), object(&newer), object(&small));
+    let plans = CounterPlan::all(after);
+    let columns: Vec<Column> = plans.iter().filter_map(|plan| plan.value).collect();
+    assert_eq!(columns.len(), plans.len());
+    let values = columns.len() * INSTANCES;
+
+    let samples = Samples::new(INSTANCES);
+    let template = template();
+    let sum = by_definitions(after);
+    assert_eq!(walk(after, &columns), sum);
+    assert_eq!(Tree::decode(&newer).sum(), sum);
+
+    let mut table = Table::default();
+    let (bytes, columns) = (newer.as_slice(), columns.as_slice());
+    let mut copy = vec![0; bytes.len()];
+    table.add("`memcpy` of the block", values, Goal::None, move || {
+        copy.copy_from_slice(black_box(bytes));
+        u64::from(copy[0])
+    });
+    table.add("validate (`DataBlock::parse`)", values, Goal::None, || {
+        let block = DataBlock::parse(black_box(bytes)).unwrap();
+        u64::from(block.object_count())
+    });
+    let name = "walk: every value through prepared columns";
+    table.add(name, values, Goal::Ratio(1.05), || {
+        walk(black_box(after), columns)
+    });
+    table.add("validate and walk", values, Goal::None, || {
+        walk(object(black_box(bytes)), columns)
+    });
+    let mut out = vec![0; values];
+    let name = "extract everything into `u64[]`, by instance";
+    table.add(name, values, Goal::Ratio(1.0 / 0.9), move || {
+        extract_rows(black_box(after), columns, &mut out);
+        out[0]
+    });
+    let mut out = vec![0; values];
+    let name = "extract everything into `u64[]`, by counter";
+    table.add(name, values, Goal::None, move || {
+        extract_columns(black_box(after), columns, &mut out);
+        out[0]
+    });
+    let name = "walk by definitions, nothing prepared";
+    table.add(name, values, Goal::None, || {
+        by_definitions(black_box(after))
+    });
+    let name = "naive peer: an owned tree of `String` and `Vec`";
+    table.add(name, values, Goal::None, || {
+        Tree::decode(black_box(bytes)).objects.len() as u64
+    });
+    let mut text = String::with_capacity(100);
+    table.add("names as UTF-8, a name", INSTANCES, Goal::None, move || {
+        let mut length = 0;
+        for instance in black_box(after).instances() {
+            text.clear();
+            instance.name().push_to(&mut text);
+            length += text.len();
+        }
+        length as u64
+    });
+
+    let one = columns[0];
+    let mut out = [0; PROCESSES];
+    let name = "one counter of 300 processes, an instance";
+    table.add(name, PROCESSES, Goal::PerItem(6.0), move || {
+        for (slot, instance) in out.iter_mut().zip(black_box(few).instances()) {
+            *slot = one.read(instance.counter_block()).unwrap_or(0);
+        }
+        out[0]
+    });
+
+    for (name, kind) in FORMULAS {
+        let formula = Formula::of(*kind).unwrap();
+        let mut out = vec![0.0; INSTANCES];
+        let [older, newer] = samples.columns();
+        let name = format!("cook a column, `{name}`, a value");
+        table.add(&name, INSTANCES, Goal::PerItem(1.5), move || {
+            let options = CookOptions::default();
+            let done = formula.apply_column(options, Some(&older), black_box(&newer), &mut out);
+            done as u64 + out[0].to_bits()
+        });
+    }
+    let mut buffers = [vec![0; values], vec![0; values]];
+    let mut out = vec![0.0; INSTANCES];
+    let name = "read two blocks and cook every value";
+    let plans = plans.as_slice();
+    table.add(name, values, Goal::None, move || {
+        let [old, new] = &mut buffers;
+        extract_columns(black_box(before), columns, old);
+        extract_columns(black_box(after), columns, new);
+        cook_all(
+            plans,
+            [before.clocks(), after.clocks()],
+            [old, new],
+            &mut out,
+        )
+    });
+
+    let name: Vec<u16> = "a-process-with-some-name".encode_utf16().collect();
+    let numbers: [u64; 28] = std::array::from_fn(|place| place as u64 * 1_000_003);
+    let mut writer = BlockWriter::new();
+    let what = "write an instance of 28 counters with its UTF-16 name";
+    let template = &template;
+    table.add(what, PROCESSES, Goal::PerItem(26.0), move || {
+        writer.start(&BlockHead::default());
+        let mut writing = writer.object(template).unwrap();
+        let head = InstanceHead {
+            name: NameRef::Utf16(&name),
+            ..InstanceHead::named("")
+        };
+        for _ in 0..PROCESSES {
+            writing
+                .instance(black_box(&head), black_box(&numbers))
+                .unwrap();
+        }
+        writing.finish().unwrap();
+        writer.finish().len() as u64
+    });
+
+    table.measure(rounds, Duration::from_millis(slot));
+    println!(
+        "A block of {:.2} MB, {values} values ({INSTANCES} instances of {} counters); medians of \
+         {rounds} interleaved rounds.\n",
+        newer.len() as f64 / 1e6,
+        columns.len(),
+    );
+    table.print();
+}
+
+fn object(bytes: &[u8]) -> PerfObject<'_> {
+    DataBlock::parse(bytes).unwrap().object(PROCESS).unwrap()
+}
+
+fn walk(object: PerfObject<'_>, columns: &[Column]) -> u64 {
+    let mut sum = 0u64;
+    for instance in object.instances() {
+        let block = instance.counter_block();
+        for column in columns {
+            sum = sum.wrapping_add(column.read(block).unwrap_or(0));
+        }
+    }
+    sum
+}
+
+fn by_definitions(object: PerfObject<'_>) -> u64 {
+    let mut sum = 0u64;
+    for instance in object.instances() {
+        for counter in object.counters() {
+            let value = instance.counter_block().value(&counter);
+            sum = sum.wrapping_add(value.unwrap_or(0));
+        }
+    }
+    sum
+}
+
+fn extract_rows(object: PerfObject<'_>, columns: &[Column], out: &mut [u64]) {
+    for (row, instance) in out.chunks_exact_mut(columns.len()).zip(object.instances()) {
+        let block = instance.counter_block();
+        for (slot, column) in row.iter_mut().zip(columns) {
+            *slot = column.read(block).unwrap_or(0);
+        }
+    }
+}
+
+fn extract_columns(object: PerfObject<'_>, columns: &[Column], out: &mut [u64]) {
+    let instances = out.len() / columns.len();
+    for (place, instance) in object.instances().enumerate() {
+        let block = instance.counter_block();
+        for (column, values) in columns.iter().zip(out.chunks_exact_mut(instances)) {
+            values[place] = column.read(block).unwrap_or(0);
+        }
+    }
+}
+
+fn cook_all(
+    plans: &[CounterPlan],
+    clocks: [Clocks; 2],
+    [old, new]: [&[u64]; 2],
+    out: &mut [f64],
+) -> u64 {
+    let mut check = 0;
+    let columns = old.chunks_exact(out.len()).zip(new.chunks_exact(out.len()));
+    for (plan, (old, new)) in plans.iter().zip(columns) {
+        let Ok(formula) = plan.formula else { continue };
+        let column = |values, clocks| SampleColumn {
+            values,
+            bases: &[],
+            value_size: plan.value.map_or(8, Column::size),
+            base_size: 8,
+            clocks,
+        };
+        let (old, new) = (column(old, clocks[0]), column(new, clocks[1]));
+        formula.apply_column(CookOptions::default(), Some(&old), &new, out);
+        check ^= out[0].to_bits();
+    }
+    check
+}
+
+/// Two columns of raw values with bases, all of which cook.
+struct Samples {
+    values: [Vec<u64>; 2],
+    bases: [Vec<u64>; 2],
+}
+
+impl Samples {
+    fn new(length: usize) -> Self {
+        let mut random = Random::new(2);
+        let mut column =
+            |from: u64| -> Vec<u64> { (0..length).map(|_| from + random.below(1 << 24)).collect() };
+        Self {
+            values: [column(1 << 32), column(1 << 33)],
+            bases: [column(1 << 34), column(1 << 35)],
+        }
+    }
+
+    fn columns(&self) -> [SampleColumn<'_>; 2] {
+        [0, 1].map(|sample| SampleColumn {
+            values: &self.values[sample],
+            bases: &self.bases[sample],
+            value_size: 8,
+            base_size: 8,
+            clocks: clocks(sample as i64),
+        })
+    }
+}
+
+/// How a block is decoded by whoever does not think about it.
+struct Tree {
+    objects: Vec<TreeObject>,
+}
+
+struct TreeObject {
+    counters: Vec<TreeCounter>,
+    instances: Vec<TreeInstance>,
+}
+
+struct TreeCounter {
+    offset: usize,
+    size: usize,
+}
+
+struct TreeInstance {
+    name: String,
+    values: Vec<u64>,
+}
+
+impl Tree {
+    fn decode(bytes: &[u8]) -> Self {
+        let block = DataBlock::parse(bytes).unwrap();
+        let objects = block.objects().map(|object| {
+            let counter = |counter: perfhive_format::CounterDefinition<'_>| TreeCounter {
+                offset: counter.offset() as usize,
+                size: counter.size() as usize,
+            };
+            let counters: Vec<TreeCounter> = object.counters().map(counter).collect();
+            let instance = |instance: perfhive_format::Instance<'_>| {
+                let block = instance.counter_block().as_bytes();
+                let value = |counter: &TreeCounter| {
+                    let data = block[counter.offset..][..counter.size].to_vec();
+                    let digits = data.iter().rev();
+                    digits.fold(0, |value, digit| value << 8 | u64::from(*digit))
+                };
+                TreeInstance {
+                    name: instance.name().to_text(),
+                    values: counters.iter().map(value).collect(),
+                }
+            };
+            let instances = object.instances().map(instance).collect();
+            TreeObject {
+                counters,
+                instances,
+            }
+        });
+        Self {
+            objects: objects.collect(),
+        }
+    }
+
+    fn sum(&self) -> u64 {
+        let instances = self.objects.iter().flat_map(|object| &object.instances);
+        let values = instances.filter(|instance| !instance.name.is_empty());
+        values
+            .flat_map(|instance| &instance.values)
+            .fold(0, |sum, value| sum.wrapping_add(*value))
+    }
+}
