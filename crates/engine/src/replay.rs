@@ -13,8 +13,9 @@ use std::sync::Arc;
 /// sample, and after the last one comes
 /// [`EndOfData`](SourceErrorKind::EndOfData).
 ///
-/// A query by indexes is answered with those objects (all others are left
-/// out); `Global` and `Costly` with the block as it was recorded.
+/// A query by indexes is answered with those objects and the ones in which the
+/// parents of their instances are, as Windows brings Process along with
+/// Thread; all others are left out. `Global` and `Costly` with the block as it was recorded.
 pub struct ReplaySource {
     name: String,
     frames: Vec<Arc<Frame>>,
@@ -126,9 +127,10 @@ fn select(frame: &Frame, wanted: &[TitleIndex], generation: u64) -> Option<Frame
         .get(..block.HeaderLength as usize)?
         .to_vec();
     let mut objects = 0u32;
+    let parents = parents_of(frame, wanted);
     for place in 0..frame.object_count() {
         let object: PerfObject<'_> = frame.object(place)?;
-        if wanted.contains(&object.name_index()) {
+        if parents.contains(&object.name_index()) || wanted.contains(&object.name_index()) {
             bytes.extend_from_slice(object.as_bytes());
             objects += 1;
         }
@@ -140,6 +142,22 @@ fn select(frame: &Frame, wanted: &[TitleIndex], generation: u64) -> Option<Frame
         .copy_from_slice(&objects.to_le_bytes());
     debug_assert!(bytes.len() <= BlockWriter::DEFAULT_LIMIT.max(frame.as_bytes().len()));
     Frame::new(bytes, generation).ok()
+}
+
+/// The objects to which instances of the wanted objects point.
+fn parents_of(frame: &Frame, wanted: &[TitleIndex]) -> Vec<TitleIndex> {
+    let mut parents: Vec<TitleIndex> = Vec::new();
+    for object in (0..frame.object_count()).filter_map(|place| frame.object(place)) {
+        if wanted.contains(&object.name_index()) {
+            let named = object.instances().filter_map(|instance| instance.parent());
+            for (parent, _) in named {
+                if !parents.contains(&parent) {
+                    parents.push(parent);
+                }
+            }
+        }
+    }
+    parents
 }
 
 impl Source for ReplaySource {

@@ -35,7 +35,11 @@ pub(super) fn tokens(path: &str) -> Result<Vec<Token>, (usize, &'static str)> {
         if c == '^'
             && let Some((_, next)) = chars.next_if(|(_, next)| SPECIAL.contains(*next))
         {
-            tokens.push(Token { c: next, escaped: true, at });
+            tokens.push(Token {
+                c: next,
+                escaped: true,
+                at,
+            });
             continue;
         }
         if c == '\0' {

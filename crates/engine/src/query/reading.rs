@@ -4,7 +4,7 @@ use super::PathId;
 use super::sample::{ObjectSample, ObjectState};
 use crate::error::SourceError;
 use crate::identity::Identity;
-use crate::path::InstancePattern;
+use crate::path::{InstancePattern, OrderNumber};
 use crate::source::CatalogueCounter;
 use perfhive_format::{
     CookError, CookOptions, CookedValue, CounterBlock, CounterPlan, CounterType, PerfObject,
@@ -151,7 +151,8 @@ impl Context<'_> {
     ) {
         let before = out.len();
         let absent = |why: NoValue| self.reading(None, None, Err(why));
-        let wild = pattern.is_some_and(InstancePattern::is_wild);
+        let several = |p: &InstancePattern| p.is_wild() || p.order == OrderNumber::All;
+        let wild = pattern.is_some_and(several);
         if let Some(error) = self.error {
             out.push(absent(NoValue::SourceFailed(error.clone())));
             return;

@@ -1,0 +1,453 @@
+//! The embedded performance library: selection, indexes, tests, quarantine.
+#![allow(clippy::unwrap_used, clippy::expect_used)]
+
+use perfhive_engine::*;
+use perfhive_format::{
+    CounterSpec, CounterType, InstanceHead, LanguageId, ObjectSpec, ObjectTemplate, TitleIndex,
+};
+use perfhive_testkit::conformance;
+use perfhive_testkit::script::{ScriptProvider, titles};
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
+use std::time::{Duration, Instant};
+
+fn template(object: u32, counter: u32) -> ObjectTemplate {
+    ObjectTemplate::new(
+        &ObjectSpec::new(TitleIndex(object)),
+        &[CounterSpec::new(
+            TitleIndex(counter),
+            CounterType::PERF_COUNTER_LARGE_RAWCOUNT,
+        )],
+    )
+    .unwrap()
+}
+
+/// A provider of one object with one counter, whose value is 7.
+fn sound(name: &str, object: u32) -> ScriptProvider {
+    let names = [(object, name), (object + 2, "Value")];
+    let template = template(object, object + 2);
+    ScriptProvider::new(name, Numbering::Windows, &names, move |collection, out| {
+        assert!(
+            collection.wants(TitleIndex(object)),
+            "asked for what it has not got"
+        );
+        out.object(&template)?.values(&[7])?.finish()?;
+        Ok(())
+    })
+}
+
+fn failing(
+    name: &str,
+    object: u32,
+    script: impl Fn(&Collection<'_>, &mut ObjectWriter<'_>) -> Result<(), ProviderError>
+    + Send
+    + Sync
+    + 'static,
+) -> ScriptProvider {
+    ScriptProvider::new(
+        name,
+        Numbering::Windows,
+        &[(object, name), (object + 2, "V")],
+        script,
+    )
+}
+
+fn broker(providers: Vec<ScriptProvider>) -> Broker {
+    let providers = providers
+        .into_iter()
+        .map(|p| Arc::new(p) as Arc<dyn Provider>);
+    Broker::builder("test:", "HOST")
+        .providers(providers)
+        .build()
+}
+
+fn collect(broker: &mut Broker, query: &str) -> Snapshot {
+    let mut snapshot = Snapshot::new();
+    broker
+        .collect(&Request::new(query.parse().unwrap()), &mut snapshot)
+        .unwrap();
+    snapshot
+}
+
+fn names(snapshot: &Snapshot) -> Vec<u32> {
+    snapshot
+        .objects()
+        .map(|object| object.view().name_index().0)
+        .collect()
+}
+
+#[test]
+fn a_broker_is_a_source() {
+    conformance::source(|| Box::new(broker(vec![sound("A", 100), sound("B", 200)])));
+}
+
+#[test]
+fn queries_select_objects() {
+    let mut costly = sound("Costly thing", 300);
+    costly.description.objects[0].cost = Cost::Costly;
+    let mut foreign = sound("Far away", 400);
+    foreign.description.objects[0].cost = Cost::Foreign;
+    let mut broker = broker(vec![sound("A", 100), sound("B", 200), costly, foreign]);
+    assert_eq!(names(&collect(&mut broker, "Global")), [100, 200]);
+    assert_eq!(names(&collect(&mut broker, "Costly")), [300]);
+    assert_eq!(names(&collect(&mut broker, "Foreign HOST")), [400]);
+    assert_eq!(names(&collect(&mut broker, "200")), [200]);
+    assert_eq!(names(&collect(&mut broker, "300 100")), [100, 300]);
+    assert_eq!(names(&collect(&mut broker, "999")), [] as [u32; 0]);
+}
+
+#[test]
+fn edge_case_19_an_object_brings_another_along() {
+    let counter = CounterSpec::new(TitleIndex(6), CounterType::PERF_COUNTER_LARGE_RAWCOUNT);
+    let object = |name, brings: Vec<TitleIndex>| ObjectDescription {
+        spec: ObjectSpec::new(TitleIndex(name)),
+        counters: vec![counter],
+        on_request: Vec::new(),
+        cost: Cost::Global,
+        brings,
+    };
+    let mut provider = failing("Processes", 230, |collection, out| {
+        for name in [230, 232] {
+            if collection.wants(TitleIndex(name)) {
+                out.object(&template(name, 6))?.values(&[1])?.finish()?;
+            }
+        }
+        Ok(())
+    });
+    provider.description.objects = vec![object(230, vec![]), object(232, vec![TitleIndex(230)])];
+    let mut broker = broker(vec![provider]);
+    assert_eq!(names(&collect(&mut broker, "232")), [230, 232]);
+    assert_eq!(names(&collect(&mut broker, "230")), [230]);
+}
+
+#[test]
+fn indexes_are_allotted_behind_last_counter() {
+    let own = |name: &str| {
+        let counter = CounterType::PERF_COUNTER_LARGE_RAWCOUNT;
+        let mut provider = ScriptProvider::new(
+            name,
+            Numbering::Allotted,
+            &[(0, name), (2, "Value")],
+            |_, _| Ok(()),
+        );
+        provider.titles[0].help = titles(&[(0, "What it is."), (2, "What it says.")]);
+        // Offsets of help texts count from First Help.
+        provider.description.objects[0].spec.help = TitleIndex(0);
+        provider.description.objects[0].counters =
+            vec![CounterSpec::new(TitleIndex(2), counter).help(TitleIndex(2))];
+        provider
+    };
+    let mut broker = broker(vec![own("One"), sound("Windows", 2000), own("Two")]);
+    let catalogue = broker.catalogue().unwrap();
+    let titles = broker.titles(LanguageId::ENGLISH).unwrap();
+    let find = |name: &str| titles.indexes(name)[0];
+    // 2003 is the highest index of the fixed provider (the help of 2002).
+    assert_eq!(find("One"), TitleIndex(2004));
+    assert_eq!(find("Two"), TitleIndex(2008));
+    let two = catalogue.object(find("Two")).unwrap();
+    assert_eq!(
+        (two.help, two.counters[0].name),
+        (TitleIndex(2009), TitleIndex(2010))
+    );
+    assert_eq!(titles.help(two.help), Some("What it is."));
+    assert_eq!(titles.help(two.counters[0].help), Some("What it says."));
+    assert_eq!(titles.indexes("value").len(), 3, "one name, three indexes");
+}
+
+#[test]
+fn edge_case_25_one_bad_provider_never_fails_the_rest() {
+    let mut refuses = sound("Refuses", 500);
+    refuses.refuse = Some("no such device".to_string());
+    let mut broker = broker(vec![
+        failing("Fails", 100, |_, _| {
+            Err(ProviderError::Failed("out of order".into()))
+        }),
+        failing("Panics", 200, |_, _| panic!("at the disco")),
+        failing("Half", 300, |_, out| {
+            out.object(&template(300, 302))?.values(&[1])?.finish()?;
+            Err(ProviderError::Failed("then fell over".into()))
+        }),
+        sound("Sound", 400),
+        refuses,
+    ]);
+    let snapshot = collect(&mut broker, "Global");
+    assert_eq!(
+        names(&snapshot),
+        [400],
+        "what a failing provider wrote is taken back"
+    );
+    let kind = |object| {
+        let fault = snapshot
+            .faults()
+            .iter()
+            .find(|f| f.object == Some(TitleIndex(object)));
+        let fault = fault.unwrap();
+        (fault.kind, fault.message.to_string())
+    };
+    assert_eq!(kind(100), (FaultKind::CollectFailed, "out of order".into()));
+    let (panicked, message) = kind(200);
+    assert_eq!(panicked, FaultKind::Panicked);
+    assert!(message.contains("at the disco"));
+    assert_eq!(kind(300).0, FaultKind::CollectFailed);
+    assert_eq!(kind(500), (FaultKind::OpenFailed, "no such device".into()));
+}
+
+#[test]
+fn what_foreign_code_claims_is_tested() {
+    let bytes = |object| {
+        let mut block = perfhive_format::BlockWriter::new();
+        block.start(&perfhive_format::BlockHead::default());
+        let mark = block.mark();
+        block
+            .object(&template(object, 302))
+            .unwrap()
+            .values(&[9])
+            .unwrap()
+            .finish()
+            .unwrap();
+        block.since(mark).to_vec()
+    };
+    let lies = |name: &str, object: u32, claim: fn(usize) -> RawClaim, at: usize| {
+        let data = bytes(object);
+        failing(name, object, move |_, out| {
+            out.guarded(4096, |buffer| {
+                let whole = buffer.whole_mut();
+                whole[at..at + data.len()].copy_from_slice(&data);
+                claim(data.len())
+            })
+        })
+    };
+    const BODY: usize = GuardedBuffer::GUARD;
+    let honest = |n: usize| RawClaim {
+        moved: n as isize,
+        bytes: n as u32,
+        objects: 1,
+    };
+    let providers = || {
+        vec![
+            lies("Honest", 100, honest, BODY),
+            lies(
+                "Miscounts",
+                200,
+                |n| RawClaim {
+                    bytes: 4,
+                    ..honest_claim(n)
+                },
+                BODY,
+            ),
+            lies("Underruns", 300, honest, BODY - 8),
+            lies(
+                "Overruns",
+                400,
+                |n| RawClaim {
+                    moved: 4100,
+                    ..honest_claim(n)
+                },
+                BODY,
+            ),
+            lies(
+                "Flies",
+                500,
+                |n| RawClaim {
+                    moved: 40_960,
+                    ..honest_claim(n)
+                },
+                BODY,
+            ),
+            lies(
+                "Cuts",
+                600,
+                |n| RawClaim {
+                    moved: n as isize - 8,
+                    ..honest_claim(n)
+                },
+                BODY,
+            ),
+        ]
+    };
+    let at_level = |level| {
+        let providers = providers()
+            .into_iter()
+            .map(|p| Arc::new(p) as Arc<dyn Provider>);
+        let mut broker = Broker::builder("test:", "HOST")
+            .providers(providers)
+            .test_level(level)
+            .build();
+        let snapshot = collect(&mut broker, "Global");
+        let faults: Vec<_> = snapshot
+            .faults()
+            .iter()
+            .map(|f| (f.provider.to_string(), f.kind))
+            .collect();
+        (names(&snapshot), faults)
+    };
+    let failed = |name: &str| (name.to_string(), FaultKind::TestFailed);
+    let warned = |name: &str| (name.to_string(), FaultKind::Warning);
+    let (objects, faults) = at_level(TestLevel::All);
+    assert_eq!(objects, [100, 200]);
+    assert_eq!(faults.len(), 5, "{faults:?}");
+    assert!(faults.contains(&warned("Miscounts")));
+    for name in ["Underruns", "Overruns", "Flies", "Cuts"] {
+        assert!(faults.contains(&failed(name)), "{name}: {faults:?}");
+    }
+    // Level 2 sees no lengths, level 3 no guards; what cannot be decoded is
+    // refused all the same.
+    for level in [TestLevel::Basic, TestLevel::None] {
+        let (objects, _) = at_level(level);
+        assert_eq!(objects, [100, 200], "{level:?}");
+    }
+}
+
+fn honest_claim(n: usize) -> RawClaim {
+    RawClaim {
+        moved: n as isize,
+        bytes: n as u32,
+        objects: 1,
+    }
+}
+
+#[test]
+fn repeated_faults_lead_to_quarantine_and_out_again() {
+    let broken = Arc::new(AtomicBool::new(true));
+    let asked = Arc::new(AtomicU64::new(0));
+    let (state, count) = (Arc::clone(&broken), Arc::clone(&asked));
+    let provider = failing("Shaky", 100, move |_, out| {
+        count.fetch_add(1, Ordering::Relaxed);
+        if state.load(Ordering::Relaxed) {
+            return Err(ProviderError::Failed("not today".into()));
+        }
+        out.object(&template(100, 102))?.values(&[1])?.finish()?;
+        Ok(())
+    });
+    let provider: Arc<dyn Provider> = Arc::new(provider);
+    let mut broker = Broker::builder("test:", "HOST")
+        .provider(provider)
+        .quarantine_after(3)
+        .build();
+    for _ in 0..3 {
+        let snapshot = collect(&mut broker, "Global");
+        assert_eq!(snapshot.faults()[0].kind, FaultKind::CollectFailed);
+    }
+    let status = broker.providers().next().unwrap();
+    assert_eq!(
+        (status.state, status.faults),
+        (ProviderState::Quarantined, 3)
+    );
+    let snapshot = collect(&mut broker, "Global");
+    assert_eq!(snapshot.faults()[0].kind, FaultKind::Quarantined);
+    assert_eq!(
+        asked.load(Ordering::Relaxed),
+        3,
+        "a quarantined provider is not asked"
+    );
+
+    broken.store(false, Ordering::Relaxed);
+    assert!(broker.release("Shaky"));
+    assert!(!broker.release("Shaky"), "it is out already");
+    assert_eq!(names(&collect(&mut broker, "Global")), [100]);
+    let status = broker.providers().next().unwrap();
+    assert_eq!((status.state, status.collections), (ProviderState::Open, 4));
+}
+
+#[test]
+fn a_block_has_a_limit() {
+    let provider = failing("Large", 100, |_, out| {
+        let spec = ObjectSpec::new(TitleIndex(100)).with_instances();
+        let counter = CounterSpec::new(TitleIndex(102), CounterType::PERF_COUNTER_RAWCOUNT);
+        let template = ObjectTemplate::new(&spec, &[counter])?;
+        let mut object = out.object(&template)?;
+        loop {
+            object.instance(&InstanceHead::named("again"), &[1])?;
+        }
+    });
+    let sound: Arc<dyn Provider> = Arc::new(sound("Small", 200));
+    let mut broker = Broker::builder("test:", "HOST")
+        .provider(Arc::new(provider))
+        .provider(sound)
+        .limit(64 << 10)
+        .build();
+    let snapshot = collect(&mut broker, "Global");
+    assert_eq!(names(&snapshot), [200]);
+    assert!(
+        snapshot.faults()[0].message.contains("size limit"),
+        "{}",
+        snapshot.faults()[0]
+    );
+}
+
+#[test]
+fn a_foreign_block_stands_beside_the_local_one() {
+    let far = perfhive_testkit::script::block("FAR", 1, &[]);
+    let mut provider = failing("Gateway", 100, move |_, out| {
+        out.foreign_block(far.clone());
+        out.foreign_block(vec![0; 8]);
+        Ok(())
+    });
+    provider.description.objects[0].cost = Cost::Foreign;
+    let mut broker = broker(vec![provider]);
+    let snapshot = collect(&mut broker, "Foreign FAR");
+    let machines: Vec<_> = snapshot
+        .frames()
+        .iter()
+        .map(|f| f.machine().to_string())
+        .collect();
+    assert_eq!(machines, ["HOST", "FAR"]);
+    assert_eq!(snapshot.faults().len(), 1, "the malformed one is a fault");
+}
+
+#[test]
+fn a_deadline_that_has_passed_asks_nobody() {
+    let mut broker = broker(vec![sound("A", 100)]);
+    let request = Request::new(ObjectQuery::Global).deadline(Instant::now());
+    let mut snapshot = Snapshot::new();
+    broker.collect(&request, &mut snapshot).unwrap();
+    assert!(names(&snapshot).is_empty());
+    assert!(snapshot.faults()[0].message.contains("deadline"));
+}
+
+#[test]
+fn a_worker_answers_by_the_deadline() {
+    let release = Arc::new(AtomicBool::new(false));
+    let gate = Arc::clone(&release);
+    let provider = failing("Slow", 100, move |_, out| {
+        while !gate.load(Ordering::Acquire) {
+            std::thread::sleep(Duration::from_millis(1));
+        }
+        out.object(&template(100, 102))?.values(&[1])?.finish()?;
+        Ok(())
+    });
+    let mut worker = Worker::new(broker(vec![provider]), None).unwrap();
+    let mut snapshot = Snapshot::new();
+    let soon =
+        Request::new(ObjectQuery::Global).deadline(Instant::now() + Duration::from_millis(20));
+    let error = worker.collect(&soon, &mut snapshot).unwrap_err();
+    assert_eq!(error.kind(), SourceErrorKind::Deadline);
+    assert!(error.is_transient());
+    let error = worker.collect(&soon, &mut snapshot).unwrap_err();
+    assert_eq!(error.kind(), SourceErrorKind::Busy);
+
+    release.store(true, Ordering::Release);
+    // The late answer is dropped; then the worker answers again.
+    let end = Instant::now() + Duration::from_secs(20);
+    loop {
+        match worker.collect(&Request::new(ObjectQuery::Global), &mut snapshot) {
+            Ok(()) => break,
+            Err(error) => assert!(error.is_transient() && Instant::now() < end, "{error}"),
+        }
+        std::thread::sleep(Duration::from_millis(1));
+    }
+    assert_eq!(names(&snapshot), [100]);
+}
+
+#[test]
+fn a_worker_is_a_source() {
+    conformance::source(|| Box::new(Worker::new(broker(vec![sound("A", 100)]), None).unwrap()));
+}
+
+#[test]
+fn a_missing_language_is_told_with_those_there_are() {
+    let mut broker = broker(vec![sound("A", 100)]);
+    let error = broker.titles(LanguageId::GERMAN).unwrap_err();
+    assert_eq!(error.kind(), SourceErrorKind::NotFound);
+    assert!(error.to_string().contains("English"), "{error}");
+}

@@ -1,0 +1,457 @@
+//! Paths over scripted samples: names, identities, statuses.
+#![allow(clippy::unwrap_used, clippy::expect_used)]
+
+use perfhive_engine::*;
+use perfhive_format::{CookError, CookedValue, CounterSpec, CounterType, LanguageId, TitleIndex};
+use perfhive_testkit::conformance;
+use perfhive_testkit::script::{Row, block, titles};
+
+const PROCESS: TitleIndex = TitleIndex(230);
+const THREAD: TitleIndex = TitleIndex(232);
+
+fn process_counters() -> Vec<CounterSpec> {
+    vec![
+        CounterSpec::new(TitleIndex(784), CounterType::PERF_COUNTER_RAWCOUNT),
+        CounterSpec::new(TitleIndex(684), CounterType::PERF_ELAPSED_TIME),
+        CounterSpec::new(TitleIndex(6), CounterType::PERF_100NSEC_TIMER),
+        CounterSpec::new(TitleIndex(180), CounterType::PERF_COUNTER_LARGE_RAWCOUNT),
+        CounterSpec::new(TitleIndex(28), CounterType::PERF_COUNTER_COUNTER),
+    ]
+}
+
+fn names() -> perfhive_format::titles::TitleList {
+    titles(&[
+        (230, "Process"),
+        (232, "Thread"),
+        (784, "ID Process"),
+        (804, "ID Thread"),
+        (684, "Elapsed Time"),
+        (6, "% Processor Time"),
+        (180, "Working Set"),
+        (28, "Page Faults/sec"),
+    ])
+}
+
+/// A process: name, PID, start, processor time in seconds, working set.
+type P<'a> = (&'a str, u64, u64, u64, u64);
+
+fn processes(machine: &str, samples: &[&[P<'_>]]) -> ReplaySource {
+    let blocks = samples.iter().enumerate().map(|(second, processes)| {
+        let values: Vec<[u64; 5]> = processes
+            .iter()
+            .map(|(_, pid, start, cpu, ws)| [*pid, *start, cpu * 10_000_000, *ws, cpu * 100])
+            .collect();
+        let rows: Vec<Row<'_>> = processes
+            .iter()
+            .zip(&values)
+            .map(|(p, v)| (p.0, None, &v[..]))
+            .collect();
+        let bytes = block(
+            machine,
+            second as i64 + 1,
+            &[(PROCESS, &process_counters(), &rows)],
+        );
+        (format!("sample {second}"), bytes)
+    });
+    ReplaySource::new("script:", blocks)
+        .unwrap()
+        .with_titles(LanguageId::ENGLISH, &names())
+}
+
+/// `path` over the samples: each sample's readings as `instance=value` or
+/// `instance:status`.
+fn run(samples: &[&[P<'_>]], path: &str) -> Vec<Vec<String>> {
+    let mut query = Query::new(processes("HOST", samples)).unwrap();
+    query.add(path).unwrap();
+    samples
+        .iter()
+        .map(|_| {
+            query.collect().unwrap();
+            query.readings().iter().map(show).collect()
+        })
+        .collect()
+}
+
+fn show(reading: &Reading) -> String {
+    let label = reading
+        .instance
+        .as_ref()
+        .map_or(String::new(), ToString::to_string);
+    match &reading.value {
+        Ok(value) => format!("{label}={}", value.as_f64()),
+        Err(why) => format!("{label}:{}", why.code()),
+    }
+}
+
+#[test]
+fn a_value_never_goes_to_the_wrong_process() {
+    // Three processes of one name; the first exits, so that '#n' shifts.
+    let samples: [&[P<'_>]; 2] = [
+        &[
+            ("java", 10, 1, 100, 1),
+            ("java", 20, 2, 200, 2),
+            ("java", 30, 3, 300, 3),
+        ],
+        &[("java", 20, 2, 201, 2), ("java", 30, 3, 300, 3)],
+    ];
+    let seen = run(&samples, r"\Process(java#*)\% Processor Time");
+    assert_eq!(
+        seen[0],
+        [
+            "java:needs-two-samples",
+            "java#1:needs-two-samples",
+            "java#2:needs-two-samples"
+        ]
+    );
+    assert_eq!(seen[1], ["java=100", "java#1=0", "java:vanished"]);
+}
+
+#[test]
+fn a_reused_pid_is_another_process() {
+    let samples: [&[P<'_>]; 2] = [&[("sh", 10, 1, 100, 1)], &[("sh", 10, 2, 150, 1)]];
+    let seen = run(&samples, r"\Process(sh)\% Processor Time");
+    assert_eq!(seen[1], ["sh:born"]);
+    // A counter of one sample has a value at once.
+    assert_eq!(run(&samples, r"\Process(sh)\Working Set")[1], ["sh=1"]);
+}
+
+#[test]
+fn a_path_goes_on_when_a_process_of_the_name_comes_back() {
+    let samples: [&[P<'_>]; 5] = [
+        &[("app", 10, 1, 5, 1)],
+        &[("app", 10, 1, 6, 1)],
+        &[],
+        &[("app", 99, 7, 50, 1)],
+        &[("app", 99, 7, 52, 1)],
+    ];
+    let seen = run(&samples, r"\Process(app)\% Processor Time");
+    assert_eq!(
+        seen.concat(),
+        [
+            "app:needs-two-samples",
+            "app=100",
+            "app:vanished",
+            "app:born",
+            "app=200"
+        ]
+    );
+}
+
+#[test]
+fn total_and_idle_are_known_by_name() {
+    // Both have PID 0, and the start of _Total follows the clock.
+    let samples: [&[P<'_>]; 2] = [
+        &[("Idle", 0, 5, 10, 0), ("_Total", 0, 100, 20, 9)],
+        &[("Idle", 0, 5, 11, 0), ("_Total", 0, 200, 23, 9)],
+    ];
+    let seen = run(&samples, r"\Process(*)\% Processor Time");
+    assert_eq!(seen[1], ["Idle=100", "_Total=300"]);
+}
+
+#[test]
+fn edge_case_07_a_total_that_shrinks_is_not_unwrapped() {
+    // 32-bit page faults of a sum: a big process left.
+    let samples: [&[P<'_>]; 2] = [
+        &[("_Total", 0, 1, 42_000_000, 0)],
+        &[("_Total", 0, 2, 4_000_000, 0)],
+    ];
+    let seen = run(&samples, r"\Process(_Total)\Page Faults/sec");
+    assert_eq!(seen[1], ["_Total:went-backwards"]);
+    // The same step of one process of known identity is a wrap.
+    let samples: [&[P<'_>]; 2] = [&[("p", 9, 1, 42_949_672, 0)], &[("p", 9, 1, 1, 0)]];
+    let seen = run(&samples, r"\Process(p)\Page Faults/sec");
+    assert_eq!(seen[1], ["p=196"]);
+}
+
+#[test]
+fn identity_without_ids_is_parent_name_and_order() {
+    // No ID counters: threads named by their parents.
+    let counters = [CounterSpec::new(
+        TitleIndex(28),
+        CounterType::PERF_COUNTER_COUNTER,
+    )];
+    let sample = |second, values: [u64; 3]| {
+        let parent = |n| Some((PROCESS, n));
+        let v = values.map(|v| [v]);
+        let rows: [Row<'_>; 3] = [
+            ("0", parent(0), &v[0]),
+            ("0", parent(1), &v[1]),
+            ("0", parent(7), &v[2]),
+        ];
+        let processes: [Row<'_>; 2] = [("a", None, &[1]), ("b", None, &[2])];
+        block(
+            "HOST",
+            second,
+            &[(PROCESS, &counters, &processes), (THREAD, &counters, &rows)],
+        )
+    };
+    let blocks = [
+        ("1".to_string(), sample(1, [0, 0, 0])),
+        ("2".into(), sample(2, [1, 2, 3])),
+    ];
+    let source = ReplaySource::new("t:", blocks)
+        .unwrap()
+        .with_titles(LanguageId::ENGLISH, &names());
+    let mut query = Query::new(source).unwrap();
+    query.add(r"\Thread(*)\Page Faults/sec").unwrap();
+    query.collect().unwrap();
+    query.collect().unwrap();
+    let seen: Vec<_> = query.readings().iter().map(show).collect();
+    // The third names a parent that is not in the block (edge case 15).
+    assert_eq!(seen, ["a/0=1", "b/0=2", "0=3"]);
+    let paths: Vec<_> = query
+        .readings()
+        .iter()
+        .map(|r| query.path_of(r).to_string())
+        .collect();
+    assert_eq!(paths[1], r"\Thread(b/0)\Page Faults/sec");
+}
+
+#[test]
+fn wrong_paths_are_told_with_the_way_out() {
+    let mut query = Query::new(processes("HOST", &[&[("p", 1, 1, 1, 1)]])).unwrap();
+    let mut fails = |path: &str| query.add(path).unwrap_err().to_string();
+    assert_eq!(
+        fails(r"\Proces(p)\Working Set"),
+        r#"no object "Proces"; did you mean "Process"?"#
+    );
+    assert!(fails(r"\Process(p)\Workingset").contains(r#"did you mean "Working Set""#));
+    assert!(fails(r"\Process\Working Set").contains(r"\Process(*)\"));
+    assert!(fails(r"\\OTHER\Process(p)\Working Set").contains("HOST"));
+    assert!(fails(r"Process").contains("begins with a backslash"));
+}
+
+#[test]
+fn names_are_matched_in_any_language_and_case() {
+    let german = titles(&[(230, "Prozess"), (180, "Arbeitsseiten")]);
+    let open =
+        || processes("HOST", &[&[("p", 1, 1, 1, 42)]]).with_titles(LanguageId::GERMAN, &german);
+    // German names work although English is shown, and the other way round.
+    for language in [LanguageId::ENGLISH, LanguageId::GERMAN] {
+        let mut query = Query::over(SourceSet::new(open()), language).unwrap();
+        query.add(r"\PROZESS(P)\arbeitsseiten").unwrap();
+        query.add(r"\process(P)\WORKING SET").unwrap();
+        query.collect().unwrap();
+        let paths: Vec<_> = query
+            .readings()
+            .iter()
+            .map(|r| query.path_of(r).to_string())
+            .collect();
+        let shown = match language {
+            LanguageId::GERMAN => r"\Prozess(p)\Arbeitsseiten",
+            _ => r"\Process(p)\Working Set",
+        };
+        assert_eq!(paths, [shown, shown]);
+    }
+    // Indexes serve where there are no names.
+    let mut query = Query::new(open()).unwrap();
+    query.add(r"\230(p)\180").unwrap();
+    query.collect().unwrap();
+    assert!(matches!(
+        query.readings()[0].value,
+        Ok(CookedValue::Integer(42))
+    ));
+}
+
+#[test]
+fn wildcards_in_every_part() {
+    let samples: [&[P<'_>]; 1] = [&[("java", 1, 1, 1, 10), ("javac", 2, 2, 1, 20)]];
+    assert_eq!(
+        run(&samples, r"\Pro*(java*)\Work*Set")[0],
+        ["java=10", "javac=20"]
+    );
+    assert_eq!(run(&samples, r"\\H*T\*(*c)\work*")[0], ["javac=20"]);
+    assert_eq!(run(&samples, r"\*(java)\*")[0].len(), 5);
+}
+
+#[test]
+fn one_query_reads_several_machines() {
+    let at = |machine: &str, ws| processes(machine, &[&[("p", 1, 1, 1, ws)]]);
+    let sources = SourceSet::new(at("A", 1))
+        .with_machine("bee", at("B", 2))
+        .with_opener(|name| match name {
+            "c" => Ok(Box::new(processes("C", &[&[("p", 1, 1, 1, 3)]]))),
+            _ => Err(SourceError::new(
+                SourceErrorKind::Unavailable,
+                name,
+                "unknown host",
+            )),
+        });
+    let mut query = Query::over(sources, LanguageId::ENGLISH).unwrap();
+    for path in [r"\Process(p)\Working Set", r"\\BEE\Process(p)\Working Set"] {
+        query.add(path).unwrap();
+    }
+    query.add(r"\\c\Process(p)\Working Set").unwrap();
+    let error = query.add(r"\\nowhere\Process(p)\Working Set").unwrap_err();
+    assert!(error.to_string().contains("unknown host"), "{error}");
+    query.add(r"\\*\Process(p)\Working Set").unwrap();
+    query.collect().unwrap();
+    let values: Vec<_> = query.readings().iter().map(show).collect();
+    assert_eq!(values, ["p=1", "p=2", "p=3", "p=1", "p=2", "p=3"]);
+    let machines: Vec<_> = query
+        .readings()
+        .iter()
+        .map(|r| r.machine.to_string())
+        .collect();
+    assert_eq!(&machines[..3], ["A", "bee", "c"]);
+    assert!(
+        query
+            .path_of(&query.readings()[1])
+            .to_string()
+            .starts_with(r"\\bee\")
+    );
+}
+
+/// A source that fails at its second collection.
+struct Fails(ReplaySource, u32);
+impl Source for Fails {
+    fn name(&self) -> &str {
+        "fails:"
+    }
+    fn collect(&mut self, request: &Request, out: &mut Snapshot) -> Result<(), SourceError> {
+        self.1 += 1;
+        if self.1 == 2 {
+            out.clear();
+            return Err(SourceError::new(
+                SourceErrorKind::Unavailable,
+                self.name(),
+                "cable cut",
+            ));
+        }
+        self.0.collect(request, out)
+    }
+    fn catalogue(&mut self) -> Result<std::sync::Arc<Catalogue>, SourceError> {
+        self.0.catalogue()
+    }
+    fn titles(
+        &mut self,
+        language: LanguageId,
+    ) -> Result<std::sync::Arc<TitleDatabase>, SourceError> {
+        self.0.titles(language)
+    }
+}
+
+#[test]
+fn a_source_that_fails_costs_its_own_readings_only() {
+    let samples: [&[P<'_>]; 3] = [
+        &[("p", 1, 1, 1, 1)],
+        &[("p", 1, 1, 2, 1)],
+        &[("p", 1, 1, 4, 1)],
+    ];
+    let sources = SourceSet::new(processes("A", &samples))
+        .with_machine("b", Fails(processes("B", &samples), 0));
+    let mut query = Query::over(sources, LanguageId::ENGLISH).unwrap();
+    query.add(r"\Process(p)\% Processor Time").unwrap();
+    query.add(r"\\b\Process(p)\% Processor Time").unwrap();
+    let mut seen = Vec::new();
+    for _ in 0..3 {
+        query.collect().unwrap();
+        seen.push(query.readings().iter().map(show).collect::<Vec<_>>());
+    }
+    assert_eq!(seen[1], ["p=100", ":source-failed"]);
+    // It comes back with a value over the time that was lost: its second
+    // sample is one second after its first.
+    assert_eq!(seen[2], ["p=200", "p=100"]);
+
+    // Alone it fails the collection.
+    let mut query = Query::new(Fails(processes("B", &samples), 1)).unwrap();
+    query.add(r"\Process(p)\Working Set").unwrap();
+    assert!(
+        query
+            .collect()
+            .unwrap_err()
+            .to_string()
+            .contains("cable cut")
+    );
+}
+
+#[test]
+fn a_recording_ends() {
+    let mut query = Query::new(processes("A", &[&[("p", 1, 1, 1, 1)]])).unwrap();
+    query.add(r"\Process(p)\Working Set").unwrap();
+    assert!(!query.is_live());
+    query.collect().unwrap();
+    assert!(query.collect().unwrap_err().is_end_of_data());
+}
+
+#[test]
+fn paths_can_be_removed() {
+    let samples: [&[P<'_>]; 1] = [&[("p", 1, 1, 1, 1)]];
+    let mut query = Query::new(processes("A", &samples)).unwrap();
+    let one = query.add(r"\Process(p)\Working Set").unwrap();
+    let two = query.add(r"\Process(p)\ID Process").unwrap();
+    assert!(query.remove(one));
+    assert!(!query.remove(one));
+    query.collect().unwrap();
+    assert_eq!(query.readings().len(), 1);
+    assert_eq!(query.readings_of(two).count(), 1);
+}
+
+#[test]
+fn samples_of_different_machines_are_refused() {
+    let one = block("A", 1, &[]);
+    let other = block("B", 2, &[]);
+    let blocks = [("a.bin".to_string(), one), ("b.bin".to_string(), other)];
+    let error = ReplaySource::new("t:", blocks).err().unwrap();
+    assert_eq!(error.kind(), SourceErrorKind::Mismatch);
+    assert!(error.to_string().contains("a.bin"), "{error}");
+    let error = ReplaySource::new("t:", [("c.bin".to_string(), vec![1, 2, 3])])
+        .err()
+        .unwrap();
+    assert_eq!(error.kind(), SourceErrorKind::Malformed);
+    assert!(error.to_string().starts_with("c.bin: "), "{error}");
+}
+
+#[test]
+fn samples_in_the_wrong_order_have_no_rates() {
+    let rows: [Row<'_>; 1] = [("p", None, &[1, 1, 10, 1, 1])];
+    let sample = |second| block("A", second, &[(PROCESS, &process_counters(), &rows)]);
+    let blocks = [("2".to_string(), sample(2)), ("1".to_string(), sample(1))];
+    let source = ReplaySource::new("t:", blocks)
+        .unwrap()
+        .with_titles(LanguageId::ENGLISH, &names());
+    let mut query = Query::new(source).unwrap();
+    query.add(r"\Process(p)\% Processor Time").unwrap();
+    query.collect().unwrap();
+    query.collect().unwrap();
+    let why = query.readings()[0].value.as_ref().unwrap_err();
+    assert!(
+        matches!(why, NoValue::Cook(CookError::ClockWentBackwards)),
+        "{why}"
+    );
+}
+
+#[test]
+fn a_recording_is_a_source() {
+    let samples: [&[P<'_>]; 3] = [
+        &[("p", 1, 1, 1, 1)],
+        &[("p", 1, 1, 2, 1)],
+        &[("p", 1, 1, 4, 1)],
+    ];
+    conformance::source(|| Box::new(processes("A", &samples)));
+}
+
+#[test]
+fn a_damaged_object_does_not_cost_the_others() {
+    let rows: [Row<'_>; 1] = [("p", None, &[1, 1, 1, 1, 1])];
+    let counters = process_counters();
+    let mut bytes = block(
+        "A",
+        1,
+        &[(THREAD, &counters, &rows), (PROCESS, &counters, &rows)],
+    );
+    // The first instance of the first object claims to be longer than all.
+    let header = u32::from_le_bytes(bytes[24..28].try_into().unwrap()) as usize;
+    let start =
+        header + u32::from_le_bytes(bytes[header + 4..header + 8].try_into().unwrap()) as usize;
+    bytes[start..start + 4].copy_from_slice(&9999u32.to_le_bytes());
+    let source = ReplaySource::new("t:", [("x".to_string(), bytes)]).unwrap();
+    let mut query = Query::new(source.with_titles(LanguageId::ENGLISH, &names())).unwrap();
+    query.add(r"\Process(p)\Working Set").unwrap();
+    query.collect().unwrap();
+    assert_eq!(show(&query.readings()[0]), "p=1");
+    assert!(
+        query.add(r"\Thread(p)\Working Set").is_err(),
+        "it is not in the catalogue"
+    );
+}
