@@ -25,7 +25,7 @@ use crate::titles::TitleSet;
 use perfhive_format::{LanguageId, TitleIndex};
 use sample::ObjectState;
 use sources::Slot;
-use std::collections::HashMap;
+use std::collections::{HashMap, HashSet};
 use std::time::Instant;
 
 /// A path that was added to a [`Query`].
@@ -361,6 +361,7 @@ fn resolve_in(
         return Err(QueryError::UnknownObject { name, nearest });
     }
     let mut found = Vec::new();
+    let mut seen = HashSet::new();
     let mut failure = None;
     for object in &objects {
         let own_name = || titles.name_or_index(object.name);
@@ -379,7 +380,7 @@ fn resolve_in(
             .iter()
             .filter(|c| names_match(titles, &path.counter, c.name));
         for counter in counters {
-            if !found.contains(&(object.name, counter.name)) {
+            if seen.insert((object.name, counter.name)) {
                 found.push((object.name, counter.name));
             }
         }

@@ -7,6 +7,7 @@ use crate::source::{Catalogue, CatalogueObject, Source};
 use crate::titles::TitleDatabase;
 use perfhive_format::titles::TitleList;
 use perfhive_format::{BlockWriter, DataBlock, LanguageId, PerfObject, TitleIndex};
+use std::collections::HashSet;
 use std::sync::Arc;
 
 /// Raw data blocks, answered one after the other: every collection is the next
@@ -145,19 +146,13 @@ fn select(frame: &Frame, wanted: &[TitleIndex], generation: u64) -> Option<Frame
 }
 
 /// The objects to which instances of the wanted objects point.
-fn parents_of(frame: &Frame, wanted: &[TitleIndex]) -> Vec<TitleIndex> {
-    let mut parents: Vec<TitleIndex> = Vec::new();
-    for object in (0..frame.object_count()).filter_map(|place| frame.object(place)) {
-        if wanted.contains(&object.name_index()) {
-            let named = object.instances().filter_map(|instance| instance.parent());
-            for (parent, _) in named {
-                if !parents.contains(&parent) {
-                    parents.push(parent);
-                }
-            }
-        }
-    }
-    parents
+fn parents_of(frame: &Frame, wanted: &[TitleIndex]) -> HashSet<TitleIndex> {
+    (0..frame.object_count())
+        .filter_map(|place| frame.object(place))
+        .filter(|object| wanted.contains(&object.name_index()))
+        .flat_map(|object| object.instances().filter_map(|instance| instance.parent()))
+        .map(|(parent, _)| parent)
+        .collect()
 }
 
 impl Source for ReplaySource {
@@ -216,9 +211,10 @@ impl Source for ReplaySource {
                 .collect(),
             objects: Vec::new(),
         };
+        let mut seen = HashSet::new();
         for frame in &self.frames {
             for object in (0..frame.object_count()).filter_map(|place| frame.object(place)) {
-                if catalogue.object(object.name_index()).is_none() {
+                if seen.insert(object.name_index()) {
                     catalogue.objects.push(CatalogueObject::of(object));
                 }
             }

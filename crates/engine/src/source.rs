@@ -5,6 +5,7 @@ use crate::frame::Snapshot;
 use crate::request::{ObjectQuery, Request};
 use crate::titles::TitleDatabase;
 use perfhive_format::{CounterType, DetailLevel, LanguageId, PerfObject, TitleIndex};
+use std::collections::HashSet;
 use std::sync::Arc;
 
 /// Everything that has counters: it answers requests with data blocks.
@@ -160,8 +161,9 @@ impl Catalogue {
             languages: vec![LanguageId::ENGLISH],
             ..Self::default()
         };
+        let mut seen = HashSet::new();
         for object in snapshot.objects() {
-            if catalogue.object(object.view().name_index()).is_none() {
+            if seen.insert(object.view().name_index()) {
                 catalogue.objects.push(CatalogueObject::of(object.view()));
             }
         }
