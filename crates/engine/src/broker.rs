@@ -40,10 +40,7 @@ pub struct StdClock {
 
 impl Default for StdClock {
     fn default() -> Self {
-        Self {
-            start: Instant::now(),
-            wall: wall_clock(),
-        }
+        Self { start: Instant::now(), wall: wall_clock() }
     }
 }
 
@@ -182,29 +179,8 @@ impl BrokerBuilder {
     /// others get indexes behind Last Counter, in the order they were added.
     #[must_use]
     pub fn build(self) -> Broker {
-        let mut entries: Vec<Entry> = Vec::new();
-        let registrations = registry::register(&self.providers);
-        for (provider, registered) in self.providers.into_iter().zip(registrations) {
-            let status = ProviderStatus {
-                name: provider.name().to_string(),
-                state: ProviderState::Idle,
-                collections: 0,
-                faults: 0,
-                last_fault: None,
-                last: Duration::ZERO,
-                total: Duration::ZERO,
-                worst: Duration::ZERO,
-                bytes: 0,
-            };
-            entries.push(Entry {
-                provider,
-                registered,
-                session: None,
-                status,
-                in_a_row: 0,
-                wanted: Vec::new(),
-            });
-        }
+        let registrations = registry::register(&self.providers, 0);
+        let entries = self.providers.into_iter().zip(registrations).map(Entry::new).collect();
         Broker {
             name: self.name,
             machine: self.machine,
@@ -217,6 +193,7 @@ impl BrokerBuilder {
             pool: FramePool::default(),
             generation: 0,
             catalogue: None,
+            catalogue_generation: 1,
             titles: HashMap::new(),
             foreign: Vec::new(),
         }
@@ -236,6 +213,7 @@ pub struct Broker {
     pool: FramePool,
     generation: u64,
     catalogue: Option<Arc<Catalogue>>,
+    catalogue_generation: u64,
     titles: HashMap<LanguageId, Arc<TitleDatabase>>,
     foreign: Vec<Vec<u8>>,
 }
@@ -260,6 +238,17 @@ impl Broker {
     /// How each provider is doing.
     pub fn providers(&self) -> impl Iterator<Item = &ProviderStatus> {
         self.entries.iter().map(|entry| &entry.status)
+    }
+
+    /// Registers a further provider while the broker is at work. Indexes that
+    /// were allotted before stay; readers notice by the catalogue's generation.
+    pub fn register(&mut self, provider: Arc<dyn Provider>) {
+        let last = self.entries.iter().map(|entry| entry.registered.highest()).max();
+        let registered = registry::register(&[Arc::clone(&provider)], last.unwrap_or(0));
+        self.entries.extend(registered.into_iter().map(|r| Entry::new((Arc::clone(&provider), r))));
+        self.catalogue = None;
+        self.titles.clear();
+        self.catalogue_generation += 1;
     }
 
     /// Lets a provider out of quarantine; `false` if there is none of this
@@ -290,6 +279,21 @@ impl Broker {
 }
 
 impl Entry {
+    fn new((provider, registered): (Arc<dyn Provider>, Registered)) -> Self {
+        let status = ProviderStatus {
+            name: provider.name().to_string(),
+            state: ProviderState::Idle,
+            collections: 0,
+            faults: 0,
+            last_fault: None,
+            last: Duration::ZERO,
+            total: Duration::ZERO,
+            worst: Duration::ZERO,
+            bytes: 0,
+        };
+        Self { provider, registered, session: None, status, in_a_row: 0, wanted: Vec::new() }
+    }
+
     /// Notes which of this provider's objects a query wants; answers whether
     /// it wants any.
     fn select(&mut self, query: &ObjectQuery) -> bool {
@@ -301,10 +305,7 @@ impl Entry {
             ObjectQuery::Foreign(_) => cost == Cost::Foreign,
             ObjectQuery::Indexes(list) => list.contains(&name),
         };
-        for object in objects
-            .iter()
-            .filter(|object| wanted(object.cost, object.spec.name))
-        {
+        for object in objects.iter().filter(|object| wanted(object.cost, object.spec.name)) {
             for name in object.brings.iter().chain([&object.spec.name]) {
                 if !self.wanted.contains(name) {
                     self.wanted.push(*name);
@@ -345,9 +346,7 @@ impl Entry {
         let foreign_before = foreign.len();
         let faults_before = faults.len();
         let mut writer = ObjectWriter::new(block, name, level, faults, foreign);
-        let outcome = catch_unwind(AssertUnwindSafe(|| {
-            session.collect(&collection, &mut writer)
-        }));
+        let outcome = catch_unwind(AssertUnwindSafe(|| session.collect(&collection, &mut writer)));
         let failed_test = writer.take_failed();
         let verdict = match outcome {
             Ok(Ok(())) if level == TestLevel::All => check_objects(block.since(mark))
@@ -360,9 +359,7 @@ impl Entry {
             }),
             Err(panic) => Err(fault(FaultKind::Panicked, &panic_text(&*panic))),
         };
-        let panicked = verdict
-            .as_ref()
-            .is_err_and(|fault| fault.kind == FaultKind::Panicked);
+        let panicked = verdict.as_ref().is_err_and(|fault| fault.kind == FaultKind::Panicked);
         if verdict.is_err() {
             block.rewind(mark);
             foreign.truncate(foreign_before);
@@ -449,17 +446,17 @@ impl Source for Broker {
             return Ok(Arc::clone(catalogue));
         }
         let catalogue = Arc::new(Catalogue {
-            generation: 1,
+            generation: self.catalogue_generation,
             machine: self.machine.clone(),
             languages: self.languages(),
-            objects: self
-                .entries
-                .iter()
-                .flat_map(|e| e.registered.catalogue_objects())
-                .collect(),
+            objects: self.entries.iter().flat_map(|e| e.registered.catalogue_objects()).collect(),
         });
         self.catalogue = Some(Arc::clone(&catalogue));
         Ok(catalogue)
+    }
+
+    fn catalogue_generation(&mut self) -> u64 {
+        self.catalogue_generation
     }
 
     fn titles(&mut self, language: LanguageId) -> Result<Arc<TitleDatabase>, SourceError> {
@@ -481,10 +478,7 @@ impl Source for Broker {
             return Err(SourceError::new(
                 SourceErrorKind::NotFound,
                 &self.name,
-                format!(
-                    "has no titles in language {language}; it has {}",
-                    have.join(", ")
-                ),
+                format!("has no titles in language {language}; it has {}", have.join(", ")),
             ));
         }
         let database = Arc::new(TitleDatabase::from_lists(
@@ -529,11 +523,7 @@ impl Entry {
                     self.session = None;
                 }
                 status.last_fault = Some(fault.clone());
-                faults.extend(
-                    self.wanted
-                        .iter()
-                        .map(|object| fault.clone().of_object(*object)),
-                );
+                faults.extend(self.wanted.iter().map(|object| fault.clone().of_object(*object)));
             }
         }
     }

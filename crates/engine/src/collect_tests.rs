@@ -112,20 +112,14 @@ impl fmt::Display for CollectFault {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
             Self::BufferOverrun { by } => {
-                write!(
-                    f,
-                    "buffer overrun: the data ends {by} bytes past the buffer"
-                )
+                write!(f, "buffer overrun: the data ends {by} bytes past the buffer")
             }
             Self::HeapFault { moved } => write!(
                 f,
                 "heap fault: the data pointer moved by {moved} bytes, past the guard region"
             ),
             Self::GuardWritten { at } => {
-                write!(
-                    f,
-                    "the guard region was written to at offset {at} of the buffer"
-                )
+                write!(f, "the guard region was written to at offset {at} of the buffer")
             }
             Self::OddLength { length } => {
                 write!(f, "a length of {length} bytes is no multiple of 4")
@@ -137,11 +131,7 @@ impl fmt::Display for CollectFault {
             Self::ObjectCount { found, claimed } => {
                 write!(f, "{claimed} objects were announced, {found} were found")
             }
-            Self::InstanceLengths {
-                object,
-                ends,
-                length,
-            } => write!(
+            Self::InstanceLengths { object, ends, length } => write!(
                 f,
                 "the instances of object {object} end at byte {ends} of its {length} bytes"
             ),
@@ -166,12 +156,7 @@ impl GuardedBuffer {
     /// A buffer of `size` bytes.
     #[must_use]
     pub fn new(size: usize) -> Self {
-        let mut bytes: Vec<u8> = Self::PATTERN
-            .iter()
-            .copied()
-            .cycle()
-            .take(Self::GUARD)
-            .collect();
+        let mut bytes: Vec<u8> = Self::PATTERN.iter().copied().cycle().take(Self::GUARD).collect();
         bytes.resize(Self::GUARD + size, 0);
         bytes.extend(Self::PATTERN.iter().copied().cycle().take(Self::GUARD));
         Self { bytes, size }
@@ -191,9 +176,7 @@ impl GuardedBuffer {
 
     /// The bytes that may be written.
     pub fn body_mut(&mut self) -> &mut [u8] {
-        self.bytes
-            .get_mut(Self::GUARD..Self::GUARD + self.size)
-            .unwrap_or_default()
+        self.bytes.get_mut(Self::GUARD..Self::GUARD + self.size).unwrap_or_default()
     }
 
     /// All bytes, guards included: what foreign code gets at when it does not
@@ -215,34 +198,20 @@ impl GuardedBuffer {
         // A pointer outside of the buffer cannot be used at any level.
         let heap = CollectFault::HeapFault { moved: claim.moved };
         let moved = usize::try_from(claim.moved).map_err(|_| heap)?;
-        let warning = (level != TestLevel::None && claim.bytes as usize != moved).then_some(
-            CollectWarning::ByteCount {
-                claimed: claim.bytes,
-                moved,
-            },
-        );
+        let warning = (level != TestLevel::None && claim.bytes as usize != moved)
+            .then_some(CollectWarning::ByteCount { claimed: claim.bytes, moved });
         if moved > self.size {
             let by = moved - self.size;
-            return Err(if by > Self::GUARD {
-                heap
-            } else {
-                CollectFault::BufferOverrun { by }
-            });
+            return Err(if by > Self::GUARD { heap } else { CollectFault::BufferOverrun { by } });
         }
         if level != TestLevel::None {
             self.check_guards()?;
         }
-        let data = self
-            .bytes
-            .get(Self::GUARD..Self::GUARD + moved)
-            .unwrap_or_default();
+        let data = self.bytes.get(Self::GUARD..Self::GUARD + moved).unwrap_or_default();
         if level == TestLevel::All {
             let found = check_objects(data)?;
             if found != claim.objects {
-                return Err(CollectFault::ObjectCount {
-                    found,
-                    claimed: claim.objects,
-                });
+                return Err(CollectFault::ObjectCount { found, claimed: claim.objects });
             }
         }
         Ok((data, warning))
@@ -258,14 +227,10 @@ impl GuardedBuffer {
         let (before, rest) = self.bytes.split_at(Self::GUARD);
         let behind = rest.get(self.size..).unwrap_or_default();
         if let Some(at) = written(before) {
-            return Err(CollectFault::GuardWritten {
-                at: at as isize - Self::GUARD as isize,
-            });
+            return Err(CollectFault::GuardWritten { at: at as isize - Self::GUARD as isize });
         }
         if let Some(at) = written(behind) {
-            return Err(CollectFault::GuardWritten {
-                at: (self.size + at) as isize,
-            });
+            return Err(CollectFault::GuardWritten { at: (self.size + at) as isize });
         }
         Ok(())
     }
@@ -287,10 +252,7 @@ pub(crate) fn check_objects(data: &[u8]) -> Result<u32, CollectFault> {
             .map_or(0, |bytes| u32::from_le_bytes(*bytes) as usize);
         if length == 0 || length > data.len() - sum {
             let sum = sum.saturating_add(length);
-            return Err(CollectFault::ObjectLengths {
-                sum,
-                bytes: data.len(),
-            });
+            return Err(CollectFault::ObjectLengths { sum, bytes: data.len() });
         }
         if !length.is_multiple_of(4) {
             return Err(CollectFault::OddLength { length });
@@ -315,21 +277,14 @@ fn check_instances(object: PerfObject<'_>) -> Result<(), CollectFault> {
             at + instance.definition_bytes().len() + instance.counter_block().as_bytes().len()
         }),
         ObjectLayout::NoInstances => {
-            start
-                + object
-                    .counter_block()
-                    .map_or(0, |block| block.as_bytes().len())
+            start + object.counter_block().map_or(0, |block| block.as_bytes().len())
         }
         ObjectLayout::MetadataInstances | ObjectLayout::MetadataNoInstances => start,
     };
     if ends == length {
         Ok(())
     } else {
-        Err(CollectFault::InstanceLengths {
-            object: object.name_index(),
-            ends,
-            length,
-        })
+        Err(CollectFault::InstanceLengths { object: object.name_index(), ends, length })
     }
 }
 
@@ -344,10 +299,7 @@ mod tests {
     fn object() -> Vec<u8> {
         let template = ObjectTemplate::new(
             &ObjectSpec::new(TitleIndex(2000)).with_instances(),
-            &[CounterSpec::new(
-                TitleIndex(2002),
-                CounterType::PERF_COUNTER_RAWCOUNT,
-            )],
+            &[CounterSpec::new(TitleIndex(2002), CounterType::PERF_COUNTER_RAWCOUNT)],
         )
         .unwrap();
         let mut writer = BlockWriter::new();
@@ -365,14 +317,7 @@ mod tests {
         let mut buffer = GuardedBuffer::new(size);
         buffer.body_mut()[..object.len()].copy_from_slice(&object);
         let moved = object.len() as isize;
-        (
-            buffer,
-            RawClaim {
-                moved,
-                bytes: object.len() as u32,
-                objects: 1,
-            },
-        )
+        (buffer, RawClaim { moved, bytes: object.len() as u32, objects: 1 })
     }
 
     #[test]
@@ -387,20 +332,11 @@ mod tests {
     #[test]
     fn a_wrong_byte_count_is_a_warning() {
         let (buffer, claim) = filled(4096);
-        let claim = RawClaim {
-            bytes: claim.bytes + 8,
-            ..claim
-        };
+        let claim = RawClaim { bytes: claim.bytes + 8, ..claim };
         let (bytes, warning) = buffer.check(TestLevel::All, &claim).unwrap();
         assert_eq!(bytes, object());
         let moved = claim.moved as usize;
-        assert_eq!(
-            warning,
-            Some(CollectWarning::ByteCount {
-                claimed: claim.bytes,
-                moved
-            })
-        );
+        assert_eq!(warning, Some(CollectWarning::ByteCount { claimed: claim.bytes, moved }));
         assert_eq!(buffer.check(TestLevel::None, &claim).unwrap().1, None);
     }
 
@@ -408,18 +344,11 @@ mod tests {
     fn pointers_past_the_buffer() {
         let (buffer, claim) = filled(object().len());
         for level in [TestLevel::All, TestLevel::Basic, TestLevel::None] {
-            let check = |moved| {
-                buffer
-                    .check(level, &RawClaim { moved, ..claim })
-                    .unwrap_err()
-            };
+            let check = |moved| buffer.check(level, &RawClaim { moved, ..claim }).unwrap_err();
             let end = claim.moved;
             assert_eq!(check(end + 8), CollectFault::BufferOverrun { by: 8 });
             assert_eq!(check(end + 1024), CollectFault::BufferOverrun { by: 1024 });
-            assert_eq!(
-                check(end + 1028),
-                CollectFault::HeapFault { moved: end + 1028 }
-            );
+            assert_eq!(check(end + 1028), CollectFault::HeapFault { moved: end + 1028 });
             assert_eq!(check(-4), CollectFault::HeapFault { moved: -4 });
         }
     }
@@ -447,36 +376,18 @@ mod tests {
         };
         let length = object().len();
         let fault = spoil(0, length as u32 + 8);
-        assert_eq!(
-            fault,
-            CollectFault::ObjectLengths {
-                sum: length + 8,
-                bytes: length
-            }
-        );
+        assert_eq!(fault, CollectFault::ObjectLengths { sum: length + 8, bytes: length });
         assert!(matches!(spoil(0, 0), CollectFault::ObjectLengths { .. }));
-        assert!(matches!(
-            spoil(0, length as u32 - 2),
-            CollectFault::OddLength { .. }
-        ));
+        assert!(matches!(spoil(0, length as u32 - 2), CollectFault::OddLength { .. }));
         // One instance less than there is: the instances end too early.
         assert!(matches!(spoil(40, 1), CollectFault::InstanceLengths { .. }));
         assert!(matches!(spoil(40, 3), CollectFault::Malformed(_)));
 
         let (buffer, claim) = filled(4096);
-        let claim = RawClaim {
-            objects: 2,
-            ..claim
-        };
-        let fault = CollectFault::ObjectCount {
-            found: 1,
-            claimed: 2,
-        };
+        let claim = RawClaim { objects: 2, ..claim };
+        let fault = CollectFault::ObjectCount { found: 1, claimed: 2 };
         assert_eq!(buffer.check(TestLevel::All, &claim).unwrap_err(), fault);
-        let odd = RawClaim {
-            moved: claim.moved - 2,
-            ..claim
-        };
+        let odd = RawClaim { moved: claim.moved - 2, ..claim };
         assert!(matches!(
             buffer.check(TestLevel::All, &odd).unwrap_err(),
             CollectFault::OddLength { .. }

@@ -40,11 +40,7 @@ impl SourceError {
     /// An error of the source called `source_name`; `message` says what
     /// happened and, where there is one, the way out.
     pub fn new(kind: SourceErrorKind, source_name: &str, message: impl fmt::Display) -> Self {
-        Self {
-            kind,
-            source_name: source_name.into(),
-            message: message.to_string().into(),
-        }
+        Self { kind, source_name: source_name.into(), message: message.to_string().into() }
     }
 
     /// What kind of error it is.
@@ -109,10 +105,7 @@ pub enum ProviderError {
 impl ProviderError {
     /// An I/O failure of `what`.
     pub fn io(what: impl Into<String>, error: std::io::Error) -> Self {
-        Self::Io {
-            what: what.into(),
-            error,
-        }
+        Self::Io { what: what.into(), error }
     }
 }
 

@@ -32,11 +32,7 @@ impl Frame {
     /// What is wrong with its header. Damaged objects are no error but left
     /// out, and listed by [`damaged`](Self::damaged).
     pub fn new(bytes: Vec<u8>, generation: u64) -> Result<Self, ParseError> {
-        let mut frame = Self {
-            bytes,
-            generation,
-            ..Self::default()
-        };
+        let mut frame = Self { bytes, generation, ..Self::default() };
         frame.index()?;
         Ok(frame)
     }
@@ -102,17 +98,13 @@ impl Frame {
     /// The block's clocks.
     #[must_use]
     pub fn clocks(&self) -> Clocks {
-        DataBlock::scan(&self.bytes)
-            .map(|(header, _)| header.clocks())
-            .unwrap_or_default()
+        DataBlock::scan(&self.bytes).map(|(header, _)| header.clocks()).unwrap_or_default()
     }
 
     /// Calendar time of the block, UTC.
     #[must_use]
     pub fn system_time(&self) -> SystemTime {
-        DataBlock::scan(&self.bytes)
-            .map(|(header, _)| header.system_time())
-            .unwrap_or_default()
+        DataBlock::scan(&self.bytes).map(|(header, _)| header.system_time()).unwrap_or_default()
     }
 
     /// Number of sound objects.
@@ -157,10 +149,7 @@ impl FramePool {
     /// consumers hold at a time, and one to be filled.
     #[must_use]
     pub fn new(bound: usize) -> Self {
-        Self {
-            frames: Vec::with_capacity(bound),
-            bound,
-        }
+        Self { frames: Vec::with_capacity(bound), bound }
     }
 
     /// Writes a block into a free frame, or a new one.
@@ -172,10 +161,7 @@ impl FramePool {
         generation: u64,
         fill: impl FnOnce(&mut Vec<u8>),
     ) -> Result<Arc<Frame>, ParseError> {
-        let free = self
-            .frames
-            .iter_mut()
-            .position(|frame| Arc::get_mut(frame).is_some());
+        let free = self.frames.iter_mut().position(|frame| Arc::get_mut(frame).is_some());
         let mut frame = match free {
             Some(place) => self.frames.swap_remove(place),
             None => Arc::new(Frame::default()),
@@ -238,8 +224,7 @@ impl Snapshot {
     /// `provider`.
     pub fn push_frame(&mut self, frame: Arc<Frame>, provider: &str) {
         let place = self.frames.len() as u32;
-        self.objects
-            .extend((0..frame.object_count() as u32).map(|object| (place, object)));
+        self.objects.extend((0..frame.object_count() as u32).map(|object| (place, object)));
         for (name, error) in frame.damaged() {
             let mut fault = Fault::new(FaultKind::DamagedObject(*error), provider, error);
             fault.object = *name;
@@ -267,9 +252,7 @@ impl Snapshot {
 
     /// The objects in the order of their blocks.
     pub fn objects(&self) -> impl Iterator<Item = SnapshotObject<'_>> {
-        self.objects
-            .iter()
-            .filter_map(|(frame, object)| self.at(*frame, *object))
+        self.objects.iter().filter_map(|(frame, object)| self.at(*frame, *object))
     }
 
     fn at(&self, frame: u32, object: u32) -> Option<SnapshotObject<'_>> {
@@ -339,10 +322,7 @@ impl<'a> SnapshotObject<'a> {
     /// Finds the parents of this object's instances in the same block.
     #[must_use]
     pub fn parents(self) -> Parents<'a> {
-        Parents {
-            frame: self.frame,
-            table: None,
-        }
+        Parents { frame: self.frame, table: None }
     }
 }
 
@@ -358,26 +338,12 @@ impl<'a> Parents<'a> {
     /// has it.
     pub fn of(&mut self, instance: &Instance<'_>) -> Option<Instance<'a>> {
         let (object, place) = instance.parent()?;
-        if self
-            .table
-            .as_ref()
-            .is_none_or(|(listed, _)| *listed != object)
-        {
-            let at = self
-                .frame
-                .objects
-                .iter()
-                .position(|entry| entry.name == object);
+        if self.table.as_ref().is_none_or(|(listed, _)| *listed != object) {
+            let at = self.frame.objects.iter().position(|entry| entry.name == object);
             let view = at.and_then(|at| self.frame.object(at));
-            let instances = view
-                .map(|view| view.instances().collect())
-                .unwrap_or_default();
+            let instances = view.map(|view| view.instances().collect()).unwrap_or_default();
             self.table = Some((object, instances));
         }
-        self.table
-            .as_ref()?
-            .1
-            .get(usize::try_from(place).ok()?)
-            .copied()
+        self.table.as_ref()?.1.get(usize::try_from(place).ok()?).copied()
     }
 }

@@ -72,17 +72,9 @@ impl Identifier {
         let (process, thread) = (is(PROCESS), is(THREAD));
         Self {
             schema: Schema::of(object),
-            process: if process || thread {
-                find(ID_PROCESS)
-            } else {
-                None
-            },
+            process: if process || thread { find(ID_PROCESS) } else { None },
             thread: if thread { find(ID_THREAD) } else { None },
-            start: if process || thread {
-                find(ELAPSED_TIME)
-            } else {
-                None
-            },
+            start: if process || thread { find(ELAPSED_TIME) } else { None },
         }
     }
 
@@ -128,29 +120,21 @@ impl IdentityMap {
         let view = object.view();
         if !view.has_instances() {
             let places = HashMap::from([(Identity::Single, 0)]);
-            return Self {
-                identities: vec![Identity::Single],
-                places,
-            };
+            return Self { identities: vec![Identity::Single], places };
         }
         let mut map = Self::default();
         let mut parents = object.parents();
         let mut orders: HashMap<FullName, u32> = HashMap::new();
         for (place, instance) in view.instances().enumerate() {
             let numbered = identifier.numbers(&instance);
-            let identity = numbered
-                .filter(|id| !map.places.contains_key(id))
-                .unwrap_or_else(|| {
+            let identity =
+                numbered.filter(|id| !map.places.contains_key(id)).unwrap_or_else(|| {
                     // No numbers, or the same numbers twice: fall back to names.
                     let parent = parents.of(&instance);
                     let parent: Box<[u8]> = parent.map_or(&[][..], |p| p.name().as_bytes()).into();
                     let name: Box<[u8]> = instance.name().as_bytes().into();
                     let order = orders.entry((parent.clone(), name.clone())).or_insert(0);
-                    let identity = Identity::Named {
-                        parent,
-                        name,
-                        order: *order,
-                    };
+                    let identity = Identity::Named { parent, name, order: *order };
                     *order += 1;
                     identity
                 });

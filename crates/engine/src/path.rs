@@ -57,11 +57,7 @@ impl InstancePattern {
     /// `*`, without a parent.
     #[must_use]
     pub fn any() -> Self {
-        Self {
-            parent: None,
-            name: NamePattern::any(),
-            order: OrderNumber::Default,
-        }
+        Self { parent: None, name: NamePattern::any(), order: OrderNumber::Default }
     }
 
     /// The instance of exactly this parent, name and order.
@@ -70,11 +66,7 @@ impl InstancePattern {
         Self {
             parent: parent.map(NamePattern::literal),
             name: NamePattern::literal(name),
-            order: if order == 0 {
-                OrderNumber::Default
-            } else {
-                OrderNumber::Nth(order)
-            },
+            order: if order == 0 { OrderNumber::Default } else { OrderNumber::Nth(order) },
         }
     }
 
@@ -94,13 +86,10 @@ impl InstancePattern {
             (Some(pattern), Some(parent)) => pattern.matches(parent) && self.name.matches(name),
             // A name with a slash in it, written without escaping.
             (Some(pattern), None) => {
-                name.char_indices()
-                    .filter(|(_, c)| *c == '/')
-                    .any(|(at, _)| {
-                        let (head, tail) = name.split_at(at);
-                        pattern.matches(head)
-                            && self.name.matches(tail.get(1..).unwrap_or_default())
-                    })
+                name.char_indices().filter(|(_, c)| *c == '/').any(|(at, _)| {
+                    let (head, tail) = name.split_at(at);
+                    pattern.matches(head) && self.name.matches(tail.get(1..).unwrap_or_default())
+                })
             }
             // `Thread(*)` means every thread, whatever its parent.
             (None, Some(_)) => self.name.is_any(),
@@ -135,10 +124,7 @@ impl CounterPath {
         wild(&self.machine)
             || self.object.is_wild()
             || self.counter.is_wild()
-            || self
-                .instance
-                .as_ref()
-                .is_some_and(|i| i.is_wild() || i.order == OrderNumber::All)
+            || self.instance.as_ref().is_some_and(|i| i.is_wild() || i.order == OrderNumber::All)
     }
 }
 
@@ -171,10 +157,7 @@ impl fmt::Display for PathError {
             "{}: {} (at character {}); expected \\Object(Instance)\\Counter",
             self.path,
             self.message,
-            self.path
-                .get(..self.at)
-                .map_or(0, |head| head.chars().count())
-                + 1
+            self.path.get(..self.at).map_or(0, |head| head.chars().count()) + 1
         )
     }
 }
@@ -185,11 +168,7 @@ impl FromStr for CounterPath {
     type Err = PathError;
 
     fn from_str(path: &str) -> Result<Self, PathError> {
-        parse(path).map_err(|(at, message)| PathError {
-            path: path.to_string(),
-            at,
-            message,
-        })
+        parse(path).map_err(|(at, message)| PathError { path: path.to_string(), at, message })
     }
 }
 
@@ -210,19 +189,13 @@ fn parse(path: &str) -> Result<CounterPath, Fault> {
     let mut machine = None;
     if is(tokens.get(1), '\\') {
         let start = 2;
-        let length = tokens
-            .iter()
-            .skip(start)
-            .position(|token| token.is_bare('\\'));
+        let length = tokens.iter().skip(start).position(|token| token.is_bare('\\'));
         let stop = start + length.ok_or((end, "the object is missing behind the machine"))?;
         machine = Some(name(&tokens[start..stop]).ok_or((at(start), "the machine is empty"))?);
         place = stop + 1;
     }
     let start = place;
-    while tokens
-        .get(place)
-        .is_some_and(|token| !token.is_bare('\\') && !token.is_bare('('))
-    {
+    while tokens.get(place).is_some_and(|token| !token.is_bare('\\') && !token.is_bare('(')) {
         if is(tokens.get(place), ')') {
             return Err((at(place), "a closing parenthesis without an opening one"));
         }
@@ -257,27 +230,15 @@ fn parse(path: &str) -> Result<CounterPath, Fault> {
     }
     let rest = &tokens[place..];
     if let Some(token) = rest.iter().find(|token| token.is_bare('\\')) {
-        return Err((
-            token.at,
-            "a backslash in the counter's name (write ^\\ for a real one)",
-        ));
+        return Err((token.at, "a backslash in the counter's name (write ^\\ for a real one)"));
     }
     let counter = name(rest).ok_or((at(place), "the counter is empty"))?;
-    Ok(CounterPath {
-        machine,
-        object,
-        instance,
-        counter,
-    })
+    Ok(CounterPath { machine, object, instance, counter })
 }
 
 /// Tokens as a name; `None` if there are none.
 fn name(tokens: &[Token]) -> Option<NamePattern> {
-    if tokens.is_empty() {
-        None
-    } else {
-        Some(NamePattern::from_tokens(tokens))
-    }
+    if tokens.is_empty() { None } else { Some(NamePattern::from_tokens(tokens)) }
 }
 
 fn instance_part(tokens: &[Token], at: usize) -> Result<InstancePattern, Fault> {
@@ -291,10 +252,8 @@ fn instance_part(tokens: &[Token], at: usize) -> Result<InstancePattern, Fault> 
     if let Some(hash) = tokens.iter().rposition(|token| token.is_bare('#')) {
         let tail = &tokens[hash + 1..];
         let digits: String = tail.iter().map(|token| token.c).collect();
-        let is_number = !tail.is_empty()
-            && tail
-                .iter()
-                .all(|token| !token.escaped && token.c.is_ascii_digit());
+        let is_number =
+            !tail.is_empty() && tail.iter().all(|token| !token.escaped && token.c.is_ascii_digit());
         if hash > 0 && is_number {
             let number = digits.parse();
             let too_high = (tokens[hash].at, "the number behind # is too high");
@@ -313,11 +272,7 @@ fn instance_part(tokens: &[Token], at: usize) -> Result<InstancePattern, Fault> 
         }
         _ => (None, name_tokens),
     };
-    Ok(InstancePattern {
-        parent,
-        name: name(own).ok_or(empty)?,
-        order,
-    })
+    Ok(InstancePattern { parent, name: name(own).ok_or(empty)?, order })
 }
 
 impl fmt::Display for CounterPath {

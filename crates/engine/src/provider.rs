@@ -170,14 +170,7 @@ impl<'a> ObjectWriter<'a> {
         faults: &'a mut Vec<Fault>,
         foreign: &'a mut Vec<Vec<u8>>,
     ) -> Self {
-        Self {
-            block,
-            provider,
-            level,
-            faults,
-            foreign,
-            failed: None,
-        }
+        Self { block, provider, level, faults, foreign, failed: None }
     }
 
     /// Begins an object; see [`BlockWriter::object`].
@@ -243,8 +236,7 @@ impl<'a> ObjectWriter<'a> {
     }
 
     fn warn(&mut self, warning: &CollectWarning) {
-        self.faults
-            .push(Fault::new(FaultKind::Warning, self.provider, warning));
+        self.faults.push(Fault::new(FaultKind::Warning, self.provider, warning));
     }
 
     /// The test that the last guarded collection failed, if it did.

@@ -120,15 +120,39 @@ impl Query {
         let id = PathId(self.next_id);
         self.next_id += 1;
         for target in &targets {
-            self.sources
-                .slot_mut(target.slot)?
-                .want(target.object, target.counter);
-            self.objects
-                .entry((target.slot, target.object))
-                .or_default();
+            self.sources.slot_mut(target.slot)?.want(target.object, target.counter);
+            self.objects.entry((target.slot, target.object)).or_default();
         }
         self.items.push(Item { id, path, targets });
         Ok(id)
+    }
+
+    /// Resolves the paths anew for sources whose catalogue or titles changed. A
+    /// path that no longer leads anywhere keeps its old targets, which then
+    /// report what is missing.
+    fn refresh(&mut self) {
+        for number in 0..self.sources.len() {
+            let language = self.language;
+            let Ok(slot) = self.sources.slot_mut(number) else {
+                continue;
+            };
+            if !slot.refresh(language) {
+                continue;
+            }
+            for item in &mut self.items {
+                if !item.targets.iter().any(|target| target.slot == number) {
+                    continue;
+                }
+                if let Ok(found) = resolve(slot, &item.path) {
+                    item.targets.retain(|target| target.slot != number);
+                    for (object, counter) in found {
+                        slot.want(object, counter);
+                        item.targets.push(Target { slot: number, object, counter });
+                        self.objects.entry((number, object)).or_default();
+                    }
+                }
+            }
+        }
     }
 
     /// Removes a path; `false` if it is not there. Its objects are no longer
@@ -144,10 +168,7 @@ impl Query {
         }
         let items = &self.items;
         self.objects.retain(|key, _| {
-            items
-                .iter()
-                .flat_map(|item| &item.targets)
-                .any(|t| (t.slot, t.object) == *key)
+            items.iter().flat_map(|item| &item.targets).any(|t| (t.slot, t.object) == *key)
         });
         self.readings.retain(|reading| reading.path != id);
         self.items.len() < before
@@ -156,10 +177,7 @@ impl Query {
     /// The path as it was added.
     #[must_use]
     pub fn path(&self, id: PathId) -> Option<&CounterPath> {
-        self.items
-            .iter()
-            .find(|item| item.id == id)
-            .map(|item| &item.path)
+        self.items.iter().find(|item| item.id == id).map(|item| &item.path)
     }
 
     /// Takes a sample of every source that a path needs, and makes the
@@ -179,6 +197,7 @@ impl Query {
     /// As [`collect`](Self::collect).
     pub fn collect_until(&mut self, deadline: Option<Instant>) -> Result<(), QueryError> {
         self.readings.clear();
+        self.refresh();
         let mut errors = HashMap::new();
         let mut good = 0;
         let mut first_error = None;
@@ -197,10 +216,8 @@ impl Query {
             match slot.source.collect(&request, &mut self.snapshot) {
                 Ok(()) => {
                     good += 1;
-                    for ((_, object), state) in self
-                        .objects
-                        .iter_mut()
-                        .filter(|((slot, _), _)| *slot == number)
+                    for ((_, object), state) in
+                        self.objects.iter_mut().filter(|((slot, _), _)| *slot == number)
                     {
                         state.advance(*object, &self.snapshot);
                     }
@@ -224,10 +241,8 @@ impl Query {
                 let Ok(slot) = self.sources.slot(target.slot) else {
                     continue;
                 };
-                let definition = slot
-                    .catalogue
-                    .object(target.object)
-                    .and_then(|o| o.counter(target.counter));
+                let definition =
+                    slot.catalogue.object(target.object).and_then(|o| o.counter(target.counter));
                 let context = reading::Context {
                     path: item.id,
                     source: target.slot,
@@ -251,9 +266,7 @@ impl Query {
 
     /// The readings of one path.
     pub fn readings_of(&self, id: PathId) -> impl Iterator<Item = &Reading> {
-        self.readings
-            .iter()
-            .filter(move |reading| reading.path == id)
+        self.readings.iter().filter(move |reading| reading.path == id)
     }
 
     /// Calendar time of the sample that a reading comes from, UTC.
@@ -350,14 +363,8 @@ fn resolve_in(
         .collect();
     if objects.is_empty() {
         let name = path.object.to_string();
-        let names = catalogue
-            .objects
-            .iter()
-            .flat_map(|object| titles.names(object.name));
-        let nearest = nearest(&name, names, 3)
-            .into_iter()
-            .map(str::to_string)
-            .collect();
+        let names = catalogue.objects.iter().flat_map(|object| titles.names(object.name));
+        let nearest = nearest(&name, names, 3).into_iter().map(str::to_string).collect();
         return Err(QueryError::UnknownObject { name, nearest });
     }
     let mut found = Vec::new();
@@ -375,10 +382,8 @@ fn resolve_in(
             continue;
         }
         let before = found.len();
-        let counters = object
-            .counters
-            .iter()
-            .filter(|c| names_match(titles, &path.counter, c.name));
+        let counters =
+            object.counters.iter().filter(|c| names_match(titles, &path.counter, c.name));
         for counter in counters {
             if seen.insert((object.name, counter.name)) {
                 found.push((object.name, counter.name));
@@ -386,20 +391,10 @@ fn resolve_in(
         }
         if found.len() == before {
             let name = path.counter.to_string();
-            let names = object
-                .counters
-                .iter()
-                .flat_map(|counter| titles.names(counter.name));
-            let nearest = nearest(&name, names, 3)
-                .into_iter()
-                .map(str::to_string)
-                .collect();
+            let names = object.counters.iter().flat_map(|counter| titles.names(counter.name));
+            let nearest = nearest(&name, names, 3).into_iter().map(str::to_string).collect();
             let object = own_name();
-            failure.get_or_insert(QueryError::UnknownCounter {
-                object,
-                name,
-                nearest,
-            });
+            failure.get_or_insert(QueryError::UnknownCounter { object, name, nearest });
         }
     }
     match (found.is_empty(), failure) {
@@ -412,8 +407,6 @@ fn resolve_in(
 /// is what a source without titles shows.
 fn names_match(titles: &TitleSet, pattern: &NamePattern, index: TitleIndex) -> bool {
     titles.names(index).any(|name| pattern.matches(name))
-        || pattern
-            .as_literal()
-            .is_some_and(|literal| literal == index.to_string())
+        || pattern.as_literal().is_some_and(|literal| literal == index.to_string())
         || (pattern.is_any() && titles.name(index).is_none())
 }

@@ -51,20 +51,14 @@ impl ReplaySource {
             let message = "no blocks were given";
             return Err(SourceError::new(SourceErrorKind::Malformed, name, message));
         }
-        Ok(Self {
-            name: name.to_string(),
-            frames,
-            next: 0,
-            titles: Vec::new(),
-        })
+        Ok(Self { name: name.to_string(), frames, next: 0, titles: Vec::new() })
     }
 
     /// Adds the names of one language; of several the first is preferred.
     #[must_use]
     pub fn with_titles(mut self, language: LanguageId, names: &TitleList) -> Self {
         let help = TitleList::default();
-        self.titles
-            .push(Arc::new(TitleDatabase::new(language, names, &help)));
+        self.titles.push(Arc::new(TitleDatabase::new(language, names, &help)));
         self
     }
 
@@ -94,13 +88,8 @@ fn check_same_machine(
     first_name: &str,
     other_name: &str,
 ) -> Result<(), SourceError> {
-    let mismatch = |message: String| {
-        Err(SourceError::new(
-            SourceErrorKind::Mismatch,
-            other_name,
-            message,
-        ))
-    };
+    let mismatch =
+        |message: String| Err(SourceError::new(SourceErrorKind::Mismatch, other_name, message));
     if first.machine() != other.machine() {
         return mismatch(format!(
             "comes from machine {:?}, but {first_name} from {:?}: samples must be of one machine",
@@ -123,10 +112,7 @@ fn check_same_machine(
 fn select(frame: &Frame, wanted: &[TitleIndex], generation: u64) -> Option<Frame> {
     // The header is copied as it stands, name and all; only its counts change.
     let block = DataBlock::scan(frame.as_bytes()).ok()?.0.header();
-    let mut bytes = frame
-        .as_bytes()
-        .get(..block.HeaderLength as usize)?
-        .to_vec();
+    let mut bytes = frame.as_bytes().get(..block.HeaderLength as usize)?.to_vec();
     let mut objects = 0u32;
     let parents = parents_of(frame, wanted);
     for place in 0..frame.object_count() {
@@ -138,9 +124,7 @@ fn select(frame: &Frame, wanted: &[TitleIndex], generation: u64) -> Option<Frame
     }
     let total = u32::try_from(bytes.len()).ok()?;
     bytes.get_mut(20..24)?.copy_from_slice(&total.to_le_bytes());
-    bytes
-        .get_mut(28..32)?
-        .copy_from_slice(&objects.to_le_bytes());
+    bytes.get_mut(28..32)?.copy_from_slice(&objects.to_le_bytes());
     debug_assert!(bytes.len() <= BlockWriter::DEFAULT_LIMIT.max(frame.as_bytes().len()));
     Frame::new(bytes, generation).ok()
 }
@@ -166,11 +150,7 @@ impl Source for ReplaySource {
             let count = self.frames.len();
             let samples = if count == 1 { "sample" } else { "samples" };
             let message = format!("the recording has no more than {count} {samples}");
-            return Err(SourceError::new(
-                SourceErrorKind::EndOfData,
-                &self.name,
-                message,
-            ));
+            return Err(SourceError::new(SourceErrorKind::EndOfData, &self.name, message));
         };
         self.next += 1;
         let frame = match &request.objects {
@@ -199,16 +179,8 @@ impl Source for ReplaySource {
     fn catalogue(&mut self) -> Result<Arc<Catalogue>, SourceError> {
         let mut catalogue = Catalogue {
             generation: 1,
-            machine: self
-                .frames
-                .first()
-                .map(|f| f.machine().to_string())
-                .unwrap_or_default(),
-            languages: self
-                .titles
-                .iter()
-                .map(|database| database.language())
-                .collect(),
+            machine: self.frames.first().map(|f| f.machine().to_string()).unwrap_or_default(),
+            languages: self.titles.iter().map(|database| database.language()).collect(),
             objects: Vec::new(),
         };
         let mut seen = HashSet::new();
@@ -223,10 +195,7 @@ impl Source for ReplaySource {
     }
 
     fn titles(&mut self, language: LanguageId) -> Result<Arc<TitleDatabase>, SourceError> {
-        let found = self
-            .titles
-            .iter()
-            .find(|database| database.language() == language);
+        let found = self.titles.iter().find(|database| database.language() == language);
         found.cloned().ok_or_else(|| {
             let message = format!("has no titles in language {language}");
             SourceError::new(SourceErrorKind::NotFound, &self.name, message)

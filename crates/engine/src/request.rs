@@ -80,9 +80,7 @@ impl FromStr for ObjectQuery {
 
     fn from_str(text: &str) -> Result<Self, BadObjectQuery> {
         let trimmed = text.trim();
-        let (word, rest) = trimmed
-            .split_once(char::is_whitespace)
-            .unwrap_or((trimmed, ""));
+        let (word, rest) = trimmed.split_once(char::is_whitespace).unwrap_or((trimmed, ""));
         if word.is_empty() || (word.eq_ignore_ascii_case("global") && rest.trim().is_empty()) {
             return Ok(Self::Global);
         }
@@ -97,9 +95,7 @@ impl FromStr for ObjectQuery {
             .map(|number| {
                 let digits = number.bytes().all(|b| b.is_ascii_digit());
                 let index = if digits { number.parse().ok() } else { None };
-                index
-                    .map(TitleIndex)
-                    .ok_or_else(|| BadObjectQuery(text.to_string()))
+                index.map(TitleIndex).ok_or_else(|| BadObjectQuery(text.to_string()))
             })
             .collect::<Result<_, _>>()
             .map(Self::Indexes)
@@ -126,12 +122,7 @@ impl Request {
     /// A request for fresh data without a deadline or extra counters.
     #[must_use]
     pub fn new(objects: ObjectQuery) -> Self {
-        Self {
-            objects,
-            extra_counters: Vec::new(),
-            max_age: Duration::ZERO,
-            deadline: None,
-        }
+        Self { objects, extra_counters: Vec::new(), max_age: Duration::ZERO, deadline: None }
     }
 
     /// A request for objects by index.
@@ -173,10 +164,7 @@ mod tests {
         assert_eq!(parse("gLOBAL"), Ok(ObjectQuery::Global));
         assert_eq!(parse(""), Ok(ObjectQuery::Global));
         assert_eq!(parse(" Costly "), Ok(ObjectQuery::Costly));
-        assert_eq!(
-            parse("Foreign  HOST"),
-            Ok(ObjectQuery::Foreign("HOST".into()))
-        );
+        assert_eq!(parse("Foreign  HOST"), Ok(ObjectQuery::Foreign("HOST".into())));
         let two = ObjectQuery::Indexes(vec![TitleIndex(230), TitleIndex(232)]);
         assert_eq!(parse(" 230  232"), Ok(two.clone()));
         assert_eq!(two.to_string(), "230 232");

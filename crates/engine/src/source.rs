@@ -36,6 +36,13 @@ pub trait Source: Send {
         Ok(Arc::new(Catalogue::of_snapshot(&snapshot)))
     }
 
+    /// A number that changes when the catalogue or the titles do, as on Windows
+    /// Last Counter does when a provider is registered. Cheap: readers ask
+    /// before every sample and load both anew only when it changed.
+    fn catalogue_generation(&mut self) -> u64 {
+        0
+    }
+
     /// The names and help texts of one language.
     ///
     /// # Errors
@@ -50,11 +57,7 @@ pub trait Source: Send {
     /// sample.
     fn rewind(&mut self) -> Result<(), SourceError> {
         let message = "a live source cannot be rewound";
-        Err(SourceError::new(
-            SourceErrorKind::NotFound,
-            self.name(),
-            message,
-        ))
+        Err(SourceError::new(SourceErrorKind::NotFound, self.name(), message))
     }
 
     /// Whether waiting brings a new sample. A recording has its samples
@@ -73,6 +76,9 @@ impl<S: Source + ?Sized> Source for Box<S> {
     }
     fn catalogue(&mut self) -> Result<Arc<Catalogue>, SourceError> {
         (**self).catalogue()
+    }
+    fn catalogue_generation(&mut self) -> u64 {
+        (**self).catalogue_generation()
     }
     fn titles(&mut self, language: LanguageId) -> Result<Arc<TitleDatabase>, SourceError> {
         (**self).titles(language)

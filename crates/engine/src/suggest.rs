@@ -17,11 +17,7 @@ pub fn nearest<'a>(
         .collect();
     ranked.sort_unstable();
     ranked.dedup();
-    ranked
-        .into_iter()
-        .take(most)
-        .map(|(_, name)| name)
-        .collect()
+    ranked.into_iter().take(most).map(|(_, name)| name).collect()
 }
 
 fn rank(wanted: &[char], name: &str) -> Option<usize> {
@@ -38,10 +34,7 @@ fn rank(wanted: &[char], name: &str) -> Option<usize> {
     }
     // The right words in another order, or some of them.
     let words: Vec<&str> = text.split(|c: char| !c.is_alphanumeric()).collect();
-    let hits = words
-        .iter()
-        .filter(|word| word.len() >= 3 && folded.contains(**word))
-        .count();
+    let hits = words.iter().filter(|word| word.len() >= 3 && folded.contains(**word)).count();
     (hits > 0).then(|| 10_000 - hits * 1_000 + name.len())
 }
 
@@ -73,14 +66,7 @@ mod tests {
 
     #[test]
     fn finds_what_was_meant() {
-        let names = [
-            "Process",
-            "Processor",
-            "Thread",
-            "Memory",
-            "Working Set",
-            "Available Bytes",
-        ];
+        let names = ["Process", "Processor", "Thread", "Memory", "Working Set", "Available Bytes"];
         assert_eq!(nearest("Proces", names, 2), ["Process", "Processor"]);
         assert_eq!(nearest("memroy", names, 3), ["Memory"]);
         assert_eq!(nearest("workingset", names, 3), ["Working Set"]);

@@ -41,18 +41,12 @@ impl TitleDatabase {
         ) -> HashMap<TitleIndex, Box<str>> {
             let mut map = HashMap::new();
             for title in lists.into_iter().flat_map(|list| &list.titles) {
-                map.entry(title.index)
-                    .or_insert_with(|| title.text.as_str().into());
+                map.entry(title.index).or_insert_with(|| title.text.as_str().into());
             }
             map
         }
         let (names, help) = (collect(names), collect(help));
-        Self {
-            language,
-            names,
-            help,
-            by_name: OnceLock::new(),
-        }
+        Self { language, names, help, by_name: OnceLock::new() }
     }
 
     /// The language.
@@ -76,20 +70,14 @@ impl TitleDatabase {
     /// The name of an index; an empty one counts as none.
     #[must_use]
     pub fn name(&self, index: TitleIndex) -> Option<&str> {
-        self.names
-            .get(&index)
-            .map(|name| &**name)
-            .filter(|name| !name.is_empty())
+        self.names.get(&index).map(|name| &**name).filter(|name| !name.is_empty())
     }
 
     /// The help text of an index, which is the counter's or object's help
     /// index, not its name's.
     #[must_use]
     pub fn help(&self, index: TitleIndex) -> Option<&str> {
-        self.help
-            .get(&index)
-            .map(|text| &**text)
-            .filter(|text| !text.is_empty())
+        self.help.get(&index).map(|text| &**text).filter(|text| !text.is_empty())
     }
 
     /// The indexes of a name without regard to case, in ascending order. One
@@ -110,11 +98,7 @@ impl TitleDatabase {
     /// Every index with its name, in ascending order.
     #[must_use]
     pub fn all(&self) -> Vec<(TitleIndex, &str)> {
-        let mut all: Vec<_> = self
-            .names
-            .iter()
-            .map(|(index, name)| (*index, &**name))
-            .collect();
+        let mut all: Vec<_> = self.names.iter().map(|(index, name)| (*index, &**name)).collect();
         all.sort_unstable_by_key(|(index, _)| *index);
         all
     }
@@ -155,35 +139,26 @@ impl TitleSet {
     /// The name of an index: in the shown language, else in any other.
     #[must_use]
     pub fn name(&self, index: TitleIndex) -> Option<&str> {
-        self.databases
-            .iter()
-            .find_map(|database| database.name(index))
+        self.databases.iter().find_map(|database| database.name(index))
     }
 
     /// The name of an index, or the index itself where it has none.
     #[must_use]
     pub fn name_or_index(&self, index: TitleIndex) -> String {
-        self.name(index)
-            .map_or_else(|| index.to_string(), str::to_string)
+        self.name(index).map_or_else(|| index.to_string(), str::to_string)
     }
 
     /// The help text of a help index: in the shown language, else in any other.
     #[must_use]
     pub fn help(&self, index: TitleIndex) -> Option<&str> {
-        self.databases
-            .iter()
-            .find_map(|database| database.help(index))
+        self.databases.iter().find_map(|database| database.help(index))
     }
 
     /// The indexes of a name in any of the languages, without doubles.
     #[must_use]
     pub fn indexes(&self, name: &str) -> Vec<TitleIndex> {
         let mut found = Vec::new();
-        for index in self
-            .databases
-            .iter()
-            .flat_map(|database| database.indexes(name))
-        {
+        for index in self.databases.iter().flat_map(|database| database.indexes(name)) {
             if !found.contains(index) {
                 found.push(*index);
             }
@@ -193,8 +168,6 @@ impl TitleSet {
 
     /// Every name of an index, the shown language's first.
     pub fn names(&self, index: TitleIndex) -> impl Iterator<Item = &str> {
-        self.databases
-            .iter()
-            .filter_map(move |database| database.name(index))
+        self.databases.iter().filter_map(move |database| database.name(index))
     }
 }

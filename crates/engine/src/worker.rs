@@ -26,6 +26,8 @@ pub struct Worker {
     asked: u64,
     answered: u64,
     patience: Option<Duration>,
+    /// The catalogue's generation as last heard of.
+    generation: u64,
 }
 
 enum Job {
@@ -33,6 +35,7 @@ enum Job {
     Catalogue(u64),
     Titles(u64, LanguageId),
     Rewind(u64),
+    Generation(u64),
 }
 
 enum Answer {
@@ -40,6 +43,7 @@ enum Answer {
     Catalogue(Result<Arc<Catalogue>, SourceError>),
     Titles(Result<Arc<TitleDatabase>, SourceError>),
     Rewound(Result<(), SourceError>),
+    Generation(u64),
 }
 
 impl Worker {
@@ -66,6 +70,7 @@ impl Worker {
                     Job::Catalogue(id) => (id, Answer::Catalogue(source.catalogue())),
                     Job::Titles(id, language) => (id, Answer::Titles(source.titles(language))),
                     Job::Rewind(id) => (id, Answer::Rewound(source.rewind())),
+                    Job::Generation(id) => (id, Answer::Generation(source.catalogue_generation())),
                 };
                 if replies.send(answer).is_err() {
                     return;
@@ -76,15 +81,7 @@ impl Worker {
             .name(format!("perfhive {name}"))
             .spawn(body)
             .map_err(|error| SourceError::new(SourceErrorKind::Internal, &name, error))?;
-        Ok(Self {
-            name,
-            live,
-            requests,
-            answers,
-            asked: 0,
-            answered: 0,
-            patience,
-        })
+        Ok(Self { name, live, requests, answers, asked: 0, answered: 0, patience, generation: 0 })
     }
 
     fn error(&self, kind: SourceErrorKind, message: &str) -> SourceError {
@@ -92,10 +89,7 @@ impl Worker {
     }
 
     fn gone(&self) -> SourceError {
-        self.error(
-            SourceErrorKind::Internal,
-            "the source's thread ended (it panicked)",
-        )
+        self.error(SourceErrorKind::Internal, "the source's thread ended (it panicked)")
     }
 
     /// Sends a job and waits for its answer.
@@ -117,18 +111,13 @@ impl Worker {
             return Err(self.error(SourceErrorKind::Busy, message));
         }
         self.asked += 1;
-        self.requests
-            .send(job(self.asked))
-            .map_err(|_| self.gone())?;
+        self.requests.send(job(self.asked)).map_err(|_| self.gone())?;
         let deadline = deadline.or_else(|| Instant::now().checked_add(self.patience?));
         let answer = match deadline {
-            None => self
-                .answers
-                .recv()
-                .map_err(|_| RecvTimeoutError::Disconnected),
-            Some(deadline) => self
-                .answers
-                .recv_timeout(deadline.saturating_duration_since(Instant::now())),
+            None => self.answers.recv().map_err(|_| RecvTimeoutError::Disconnected),
+            Some(deadline) => {
+                self.answers.recv_timeout(deadline.saturating_duration_since(Instant::now()))
+            }
         };
         match answer {
             Ok((id, answer)) => {
@@ -143,10 +132,7 @@ impl Worker {
     }
 
     fn mixed_up(&self) -> SourceError {
-        self.error(
-            SourceErrorKind::Internal,
-            "the source's thread answered another question",
-        )
+        self.error(SourceErrorKind::Internal, "the source's thread answered another question")
     }
 }
 
@@ -175,6 +161,14 @@ impl Source for Worker {
             Answer::Catalogue(result) => result,
             _ => Err(self.mixed_up()),
         }
+    }
+
+    /// The generation as last heard of, where the source does not answer.
+    fn catalogue_generation(&mut self) -> u64 {
+        if let Ok(Answer::Generation(generation)) = self.ask(Job::Generation, None) {
+            self.generation = generation;
+        }
+        self.generation
     }
 
     fn titles(&mut self, language: LanguageId) -> Result<Arc<TitleDatabase>, SourceError> {

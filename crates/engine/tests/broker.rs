@@ -14,10 +14,7 @@ use std::time::{Duration, Instant};
 fn template(object: u32, counter: u32) -> ObjectTemplate {
     ObjectTemplate::new(
         &ObjectSpec::new(TitleIndex(object)),
-        &[CounterSpec::new(
-            TitleIndex(counter),
-            CounterType::PERF_COUNTER_LARGE_RAWCOUNT,
-        )],
+        &[CounterSpec::new(TitleIndex(counter), CounterType::PERF_COUNTER_LARGE_RAWCOUNT)],
     )
     .unwrap()
 }
@@ -27,10 +24,7 @@ fn sound(name: &str, object: u32) -> ScriptProvider {
     let names = [(object, name), (object + 2, "Value")];
     let template = template(object, object + 2);
     ScriptProvider::new(name, Numbering::Windows, &names, move |collection, out| {
-        assert!(
-            collection.wants(TitleIndex(object)),
-            "asked for what it has not got"
-        );
+        assert!(collection.wants(TitleIndex(object)), "asked for what it has not got");
         out.object(&template)?.values(&[7])?.finish()?;
         Ok(())
     })
@@ -44,36 +38,22 @@ fn failing(
     + Sync
     + 'static,
 ) -> ScriptProvider {
-    ScriptProvider::new(
-        name,
-        Numbering::Windows,
-        &[(object, name), (object + 2, "V")],
-        script,
-    )
+    ScriptProvider::new(name, Numbering::Windows, &[(object, name), (object + 2, "V")], script)
 }
 
 fn broker(providers: Vec<ScriptProvider>) -> Broker {
-    let providers = providers
-        .into_iter()
-        .map(|p| Arc::new(p) as Arc<dyn Provider>);
-    Broker::builder("test:", "HOST")
-        .providers(providers)
-        .build()
+    let providers = providers.into_iter().map(|p| Arc::new(p) as Arc<dyn Provider>);
+    Broker::builder("test:", "HOST").providers(providers).build()
 }
 
 fn collect(broker: &mut Broker, query: &str) -> Snapshot {
     let mut snapshot = Snapshot::new();
-    broker
-        .collect(&Request::new(query.parse().unwrap()), &mut snapshot)
-        .unwrap();
+    broker.collect(&Request::new(query.parse().unwrap()), &mut snapshot).unwrap();
     snapshot
 }
 
 fn names(snapshot: &Snapshot) -> Vec<u32> {
-    snapshot
-        .objects()
-        .map(|object| object.view().name_index().0)
-        .collect()
+    snapshot.objects().map(|object| object.view().name_index().0).collect()
 }
 
 #[test]
@@ -124,12 +104,10 @@ fn edge_case_19_an_object_brings_another_along() {
 fn indexes_are_allotted_behind_last_counter() {
     let own = |name: &str| {
         let counter = CounterType::PERF_COUNTER_LARGE_RAWCOUNT;
-        let mut provider = ScriptProvider::new(
-            name,
-            Numbering::Allotted,
-            &[(0, name), (2, "Value")],
-            |_, _| Ok(()),
-        );
+        let mut provider =
+            ScriptProvider::new(name, Numbering::Allotted, &[(0, name), (2, "Value")], |_, _| {
+                Ok(())
+            });
         provider.titles[0].help = titles(&[(0, "What it is."), (2, "What it says.")]);
         // Offsets of help texts count from First Help.
         provider.description.objects[0].spec.help = TitleIndex(0);
@@ -145,10 +123,7 @@ fn indexes_are_allotted_behind_last_counter() {
     assert_eq!(find("One"), TitleIndex(2004));
     assert_eq!(find("Two"), TitleIndex(2008));
     let two = catalogue.object(find("Two")).unwrap();
-    assert_eq!(
-        (two.help, two.counters[0].name),
-        (TitleIndex(2009), TitleIndex(2010))
-    );
+    assert_eq!((two.help, two.counters[0].name), (TitleIndex(2009), TitleIndex(2010)));
     assert_eq!(titles.help(two.help), Some("What it is."));
     assert_eq!(titles.help(two.counters[0].help), Some("What it says."));
     assert_eq!(titles.indexes("value").len(), 3, "one name, three indexes");
@@ -159,9 +134,7 @@ fn edge_case_25_one_bad_provider_never_fails_the_rest() {
     let mut refuses = sound("Refuses", 500);
     refuses.refuse = Some("no such device".to_string());
     let mut broker = broker(vec![
-        failing("Fails", 100, |_, _| {
-            Err(ProviderError::Failed("out of order".into()))
-        }),
+        failing("Fails", 100, |_, _| Err(ProviderError::Failed("out of order".into()))),
         failing("Panics", 200, |_, _| panic!("at the disco")),
         failing("Half", 300, |_, out| {
             out.object(&template(300, 302))?.values(&[1])?.finish()?;
@@ -171,16 +144,9 @@ fn edge_case_25_one_bad_provider_never_fails_the_rest() {
         refuses,
     ]);
     let snapshot = collect(&mut broker, "Global");
-    assert_eq!(
-        names(&snapshot),
-        [400],
-        "what a failing provider wrote is taken back"
-    );
+    assert_eq!(names(&snapshot), [400], "what a failing provider wrote is taken back");
     let kind = |object| {
-        let fault = snapshot
-            .faults()
-            .iter()
-            .find(|f| f.object == Some(TitleIndex(object)));
+        let fault = snapshot.faults().iter().find(|f| f.object == Some(TitleIndex(object)));
         let fault = fault.unwrap();
         (fault.kind, fault.message.to_string())
     };
@@ -198,13 +164,7 @@ fn what_foreign_code_claims_is_tested() {
         let mut block = perfhive_format::BlockWriter::new();
         block.start(&perfhive_format::BlockHead::default());
         let mark = block.mark();
-        block
-            .object(&template(object, 302))
-            .unwrap()
-            .values(&[9])
-            .unwrap()
-            .finish()
-            .unwrap();
+        block.object(&template(object, 302)).unwrap().values(&[9]).unwrap().finish().unwrap();
         block.since(mark).to_vec()
     };
     let lies = |name: &str, object: u32, claim: fn(usize) -> RawClaim, at: usize| {
@@ -218,67 +178,24 @@ fn what_foreign_code_claims_is_tested() {
         })
     };
     const BODY: usize = GuardedBuffer::GUARD;
-    let honest = |n: usize| RawClaim {
-        moved: n as isize,
-        bytes: n as u32,
-        objects: 1,
-    };
+    let honest = |n: usize| RawClaim { moved: n as isize, bytes: n as u32, objects: 1 };
     let providers = || {
         vec![
             lies("Honest", 100, honest, BODY),
-            lies(
-                "Miscounts",
-                200,
-                |n| RawClaim {
-                    bytes: 4,
-                    ..honest_claim(n)
-                },
-                BODY,
-            ),
+            lies("Miscounts", 200, |n| RawClaim { bytes: 4, ..honest_claim(n) }, BODY),
             lies("Underruns", 300, honest, BODY - 8),
-            lies(
-                "Overruns",
-                400,
-                |n| RawClaim {
-                    moved: 4100,
-                    ..honest_claim(n)
-                },
-                BODY,
-            ),
-            lies(
-                "Flies",
-                500,
-                |n| RawClaim {
-                    moved: 40_960,
-                    ..honest_claim(n)
-                },
-                BODY,
-            ),
-            lies(
-                "Cuts",
-                600,
-                |n| RawClaim {
-                    moved: n as isize - 8,
-                    ..honest_claim(n)
-                },
-                BODY,
-            ),
+            lies("Overruns", 400, |n| RawClaim { moved: 4100, ..honest_claim(n) }, BODY),
+            lies("Flies", 500, |n| RawClaim { moved: 40_960, ..honest_claim(n) }, BODY),
+            lies("Cuts", 600, |n| RawClaim { moved: n as isize - 8, ..honest_claim(n) }, BODY),
         ]
     };
     let at_level = |level| {
-        let providers = providers()
-            .into_iter()
-            .map(|p| Arc::new(p) as Arc<dyn Provider>);
-        let mut broker = Broker::builder("test:", "HOST")
-            .providers(providers)
-            .test_level(level)
-            .build();
+        let providers = providers().into_iter().map(|p| Arc::new(p) as Arc<dyn Provider>);
+        let mut broker =
+            Broker::builder("test:", "HOST").providers(providers).test_level(level).build();
         let snapshot = collect(&mut broker, "Global");
-        let faults: Vec<_> = snapshot
-            .faults()
-            .iter()
-            .map(|f| (f.provider.to_string(), f.kind))
-            .collect();
+        let faults: Vec<_> =
+            snapshot.faults().iter().map(|f| (f.provider.to_string(), f.kind)).collect();
         (names(&snapshot), faults)
     };
     let failed = |name: &str| (name.to_string(), FaultKind::TestFailed);
@@ -299,11 +216,7 @@ fn what_foreign_code_claims_is_tested() {
 }
 
 fn honest_claim(n: usize) -> RawClaim {
-    RawClaim {
-        moved: n as isize,
-        bytes: n as u32,
-        objects: 1,
-    }
+    RawClaim { moved: n as isize, bytes: n as u32, objects: 1 }
 }
 
 #[test]
@@ -320,26 +233,17 @@ fn repeated_faults_lead_to_quarantine_and_out_again() {
         Ok(())
     });
     let provider: Arc<dyn Provider> = Arc::new(provider);
-    let mut broker = Broker::builder("test:", "HOST")
-        .provider(provider)
-        .quarantine_after(3)
-        .build();
+    let mut broker =
+        Broker::builder("test:", "HOST").provider(provider).quarantine_after(3).build();
     for _ in 0..3 {
         let snapshot = collect(&mut broker, "Global");
         assert_eq!(snapshot.faults()[0].kind, FaultKind::CollectFailed);
     }
     let status = broker.providers().next().unwrap();
-    assert_eq!(
-        (status.state, status.faults),
-        (ProviderState::Quarantined, 3)
-    );
+    assert_eq!((status.state, status.faults), (ProviderState::Quarantined, 3));
     let snapshot = collect(&mut broker, "Global");
     assert_eq!(snapshot.faults()[0].kind, FaultKind::Quarantined);
-    assert_eq!(
-        asked.load(Ordering::Relaxed),
-        3,
-        "a quarantined provider is not asked"
-    );
+    assert_eq!(asked.load(Ordering::Relaxed), 3, "a quarantined provider is not asked");
 
     broken.store(false, Ordering::Relaxed);
     assert!(broker.release("Shaky"));
@@ -368,11 +272,7 @@ fn a_block_has_a_limit() {
         .build();
     let snapshot = collect(&mut broker, "Global");
     assert_eq!(names(&snapshot), [200]);
-    assert!(
-        snapshot.faults()[0].message.contains("size limit"),
-        "{}",
-        snapshot.faults()[0]
-    );
+    assert!(snapshot.faults()[0].message.contains("size limit"), "{}", snapshot.faults()[0]);
 }
 
 #[test]
@@ -386,11 +286,7 @@ fn a_foreign_block_stands_beside_the_local_one() {
     provider.description.objects[0].cost = Cost::Foreign;
     let mut broker = broker(vec![provider]);
     let snapshot = collect(&mut broker, "Foreign FAR");
-    let machines: Vec<_> = snapshot
-        .frames()
-        .iter()
-        .map(|f| f.machine().to_string())
-        .collect();
+    let machines: Vec<_> = snapshot.frames().iter().map(|f| f.machine().to_string()).collect();
     assert_eq!(machines, ["HOST", "FAR"]);
     assert_eq!(snapshot.faults().len(), 1, "the malformed one is a fault");
 }

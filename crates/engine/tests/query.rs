@@ -41,21 +41,12 @@ fn processes(machine: &str, samples: &[&[P<'_>]]) -> ReplaySource {
             .iter()
             .map(|(_, pid, start, cpu, ws)| [*pid, *start, cpu * 10_000_000, *ws, cpu * 100])
             .collect();
-        let rows: Vec<Row<'_>> = processes
-            .iter()
-            .zip(&values)
-            .map(|(p, v)| (p.0, None, &v[..]))
-            .collect();
-        let bytes = block(
-            machine,
-            second as i64 + 1,
-            &[(PROCESS, &process_counters(), &rows)],
-        );
+        let rows: Vec<Row<'_>> =
+            processes.iter().zip(&values).map(|(p, v)| (p.0, None, &v[..])).collect();
+        let bytes = block(machine, second as i64 + 1, &[(PROCESS, &process_counters(), &rows)]);
         (format!("sample {second}"), bytes)
     });
-    ReplaySource::new("script:", blocks)
-        .unwrap()
-        .with_titles(LanguageId::ENGLISH, &names())
+    ReplaySource::new("script:", blocks).unwrap().with_titles(LanguageId::ENGLISH, &names())
 }
 
 /// `path` over the samples: each sample's readings as `instance=value` or
@@ -73,10 +64,7 @@ fn run(samples: &[&[P<'_>]], path: &str) -> Vec<Vec<String>> {
 }
 
 fn show(reading: &Reading) -> String {
-    let label = reading
-        .instance
-        .as_ref()
-        .map_or(String::new(), ToString::to_string);
+    let label = reading.instance.as_ref().map_or(String::new(), ToString::to_string);
     match &reading.value {
         Ok(value) => format!("{label}={}", value.as_f64()),
         Err(why) => format!("{label}:{}", why.code()),
@@ -87,21 +75,13 @@ fn show(reading: &Reading) -> String {
 fn a_value_never_goes_to_the_wrong_process() {
     // Three processes of one name; the first exits, so that '#n' shifts.
     let samples: [&[P<'_>]; 2] = [
-        &[
-            ("java", 10, 1, 100, 1),
-            ("java", 20, 2, 200, 2),
-            ("java", 30, 3, 300, 3),
-        ],
+        &[("java", 10, 1, 100, 1), ("java", 20, 2, 200, 2), ("java", 30, 3, 300, 3)],
         &[("java", 20, 2, 201, 2), ("java", 30, 3, 300, 3)],
     ];
     let seen = run(&samples, r"\Process(java#*)\% Processor Time");
     assert_eq!(
         seen[0],
-        [
-            "java:needs-two-samples",
-            "java#1:needs-two-samples",
-            "java#2:needs-two-samples"
-        ]
+        ["java:needs-two-samples", "java#1:needs-two-samples", "java#2:needs-two-samples"]
     );
     assert_eq!(seen[1], ["java=100", "java#1=0", "java:vanished"]);
 }
@@ -127,13 +107,7 @@ fn a_path_goes_on_when_a_process_of_the_name_comes_back() {
     let seen = run(&samples, r"\Process(app)\% Processor Time");
     assert_eq!(
         seen.concat(),
-        [
-            "app:needs-two-samples",
-            "app=100",
-            "app:vanished",
-            "app:born",
-            "app=200"
-        ]
+        ["app:needs-two-samples", "app=100", "app:vanished", "app:born", "app=200"]
     );
 }
 
@@ -151,10 +125,8 @@ fn total_and_idle_are_known_by_name() {
 #[test]
 fn edge_case_07_a_total_that_shrinks_is_not_unwrapped() {
     // 32-bit page faults of a sum: a big process left.
-    let samples: [&[P<'_>]; 2] = [
-        &[("_Total", 0, 1, 42_000_000, 0)],
-        &[("_Total", 0, 2, 4_000_000, 0)],
-    ];
+    let samples: [&[P<'_>]; 2] =
+        [&[("_Total", 0, 1, 42_000_000, 0)], &[("_Total", 0, 2, 4_000_000, 0)]];
     let seen = run(&samples, r"\Process(_Total)\Page Faults/sec");
     assert_eq!(seen[1], ["_Total:went-backwards"]);
     // The same step of one process of known identity is a wrap.
@@ -166,32 +138,18 @@ fn edge_case_07_a_total_that_shrinks_is_not_unwrapped() {
 #[test]
 fn identity_without_ids_is_parent_name_and_order() {
     // No ID counters: threads named by their parents.
-    let counters = [CounterSpec::new(
-        TitleIndex(28),
-        CounterType::PERF_COUNTER_COUNTER,
-    )];
+    let counters = [CounterSpec::new(TitleIndex(28), CounterType::PERF_COUNTER_COUNTER)];
     let sample = |second, values: [u64; 3]| {
         let parent = |n| Some((PROCESS, n));
         let v = values.map(|v| [v]);
-        let rows: [Row<'_>; 3] = [
-            ("0", parent(0), &v[0]),
-            ("0", parent(1), &v[1]),
-            ("0", parent(7), &v[2]),
-        ];
+        let rows: [Row<'_>; 3] =
+            [("0", parent(0), &v[0]), ("0", parent(1), &v[1]), ("0", parent(7), &v[2])];
         let processes: [Row<'_>; 2] = [("a", None, &[1]), ("b", None, &[2])];
-        block(
-            "HOST",
-            second,
-            &[(PROCESS, &counters, &processes), (THREAD, &counters, &rows)],
-        )
+        block("HOST", second, &[(PROCESS, &counters, &processes), (THREAD, &counters, &rows)])
     };
-    let blocks = [
-        ("1".to_string(), sample(1, [0, 0, 0])),
-        ("2".into(), sample(2, [1, 2, 3])),
-    ];
-    let source = ReplaySource::new("t:", blocks)
-        .unwrap()
-        .with_titles(LanguageId::ENGLISH, &names());
+    let blocks = [("1".to_string(), sample(1, [0, 0, 0])), ("2".into(), sample(2, [1, 2, 3]))];
+    let source =
+        ReplaySource::new("t:", blocks).unwrap().with_titles(LanguageId::ENGLISH, &names());
     let mut query = Query::new(source).unwrap();
     query.add(r"\Thread(*)\Page Faults/sec").unwrap();
     query.collect().unwrap();
@@ -199,11 +157,7 @@ fn identity_without_ids_is_parent_name_and_order() {
     let seen: Vec<_> = query.readings().iter().map(show).collect();
     // The third names a parent that is not in the block (edge case 15).
     assert_eq!(seen, ["a/0=1", "b/0=2", "0=3"]);
-    let paths: Vec<_> = query
-        .readings()
-        .iter()
-        .map(|r| query.path_of(r).to_string())
-        .collect();
+    let paths: Vec<_> = query.readings().iter().map(|r| query.path_of(r).to_string()).collect();
     assert_eq!(paths[1], r"\Thread(b/0)\Page Faults/sec");
 }
 
@@ -211,10 +165,7 @@ fn identity_without_ids_is_parent_name_and_order() {
 fn wrong_paths_are_told_with_the_way_out() {
     let mut query = Query::new(processes("HOST", &[&[("p", 1, 1, 1, 1)]])).unwrap();
     let mut fails = |path: &str| query.add(path).unwrap_err().to_string();
-    assert_eq!(
-        fails(r"\Proces(p)\Working Set"),
-        r#"no object "Proces"; did you mean "Process"?"#
-    );
+    assert_eq!(fails(r"\Proces(p)\Working Set"), r#"no object "Proces"; did you mean "Process"?"#);
     assert!(fails(r"\Process(p)\Workingset").contains(r#"did you mean "Working Set""#));
     assert!(fails(r"\Process\Working Set").contains(r"\Process(*)\"));
     assert!(fails(r"\\OTHER\Process(p)\Working Set").contains("HOST"));
@@ -232,11 +183,7 @@ fn names_are_matched_in_any_language_and_case() {
         query.add(r"\PROZESS(P)\arbeitsseiten").unwrap();
         query.add(r"\process(P)\WORKING SET").unwrap();
         query.collect().unwrap();
-        let paths: Vec<_> = query
-            .readings()
-            .iter()
-            .map(|r| query.path_of(r).to_string())
-            .collect();
+        let paths: Vec<_> = query.readings().iter().map(|r| query.path_of(r).to_string()).collect();
         let shown = match language {
             LanguageId::GERMAN => r"\Prozess(p)\Arbeitsseiten",
             _ => r"\Process(p)\Working Set",
@@ -247,19 +194,13 @@ fn names_are_matched_in_any_language_and_case() {
     let mut query = Query::new(open()).unwrap();
     query.add(r"\230(p)\180").unwrap();
     query.collect().unwrap();
-    assert!(matches!(
-        query.readings()[0].value,
-        Ok(CookedValue::Integer(42))
-    ));
+    assert!(matches!(query.readings()[0].value, Ok(CookedValue::Integer(42))));
 }
 
 #[test]
 fn wildcards_in_every_part() {
     let samples: [&[P<'_>]; 1] = [&[("java", 1, 1, 1, 10), ("javac", 2, 2, 1, 20)]];
-    assert_eq!(
-        run(&samples, r"\Pro*(java*)\Work*Set")[0],
-        ["java=10", "javac=20"]
-    );
+    assert_eq!(run(&samples, r"\Pro*(java*)\Work*Set")[0], ["java=10", "javac=20"]);
     assert_eq!(run(&samples, r"\\H*T\*(*c)\work*")[0], ["javac=20"]);
     assert_eq!(run(&samples, r"\*(java)\*")[0].len(), 5);
 }
@@ -267,15 +208,10 @@ fn wildcards_in_every_part() {
 #[test]
 fn one_query_reads_several_machines() {
     let at = |machine: &str, ws| processes(machine, &[&[("p", 1, 1, 1, ws)]]);
-    let sources = SourceSet::new(at("A", 1))
-        .with_machine("bee", at("B", 2))
-        .with_opener(|name| match name {
+    let sources =
+        SourceSet::new(at("A", 1)).with_machine("bee", at("B", 2)).with_opener(|name| match name {
             "c" => Ok(Box::new(processes("C", &[&[("p", 1, 1, 1, 3)]]))),
-            _ => Err(SourceError::new(
-                SourceErrorKind::Unavailable,
-                name,
-                "unknown host",
-            )),
+            _ => Err(SourceError::new(SourceErrorKind::Unavailable, name, "unknown host")),
         });
     let mut query = Query::over(sources, LanguageId::ENGLISH).unwrap();
     for path in [r"\Process(p)\Working Set", r"\\BEE\Process(p)\Working Set"] {
@@ -288,18 +224,9 @@ fn one_query_reads_several_machines() {
     query.collect().unwrap();
     let values: Vec<_> = query.readings().iter().map(show).collect();
     assert_eq!(values, ["p=1", "p=2", "p=3", "p=1", "p=2", "p=3"]);
-    let machines: Vec<_> = query
-        .readings()
-        .iter()
-        .map(|r| r.machine.to_string())
-        .collect();
+    let machines: Vec<_> = query.readings().iter().map(|r| r.machine.to_string()).collect();
     assert_eq!(&machines[..3], ["A", "bee", "c"]);
-    assert!(
-        query
-            .path_of(&query.readings()[1])
-            .to_string()
-            .starts_with(r"\\bee\")
-    );
+    assert!(query.path_of(&query.readings()[1]).to_string().starts_with(r"\\bee\"));
 }
 
 /// A source that fails at its second collection.
@@ -312,11 +239,7 @@ impl Source for Fails {
         self.1 += 1;
         if self.1 == 2 {
             out.clear();
-            return Err(SourceError::new(
-                SourceErrorKind::Unavailable,
-                self.name(),
-                "cable cut",
-            ));
+            return Err(SourceError::new(SourceErrorKind::Unavailable, self.name(), "cable cut"));
         }
         self.0.collect(request, out)
     }
@@ -333,11 +256,7 @@ impl Source for Fails {
 
 #[test]
 fn a_source_that_fails_costs_its_own_readings_only() {
-    let samples: [&[P<'_>]; 3] = [
-        &[("p", 1, 1, 1, 1)],
-        &[("p", 1, 1, 2, 1)],
-        &[("p", 1, 1, 4, 1)],
-    ];
+    let samples: [&[P<'_>]; 3] = [&[("p", 1, 1, 1, 1)], &[("p", 1, 1, 2, 1)], &[("p", 1, 1, 4, 1)]];
     let sources = SourceSet::new(processes("A", &samples))
         .with_machine("b", Fails(processes("B", &samples), 0));
     let mut query = Query::over(sources, LanguageId::ENGLISH).unwrap();
@@ -356,13 +275,7 @@ fn a_source_that_fails_costs_its_own_readings_only() {
     // Alone it fails the collection.
     let mut query = Query::new(Fails(processes("B", &samples), 1)).unwrap();
     query.add(r"\Process(p)\Working Set").unwrap();
-    assert!(
-        query
-            .collect()
-            .unwrap_err()
-            .to_string()
-            .contains("cable cut")
-    );
+    assert!(query.collect().unwrap_err().to_string().contains("cable cut"));
 }
 
 #[test]
@@ -395,9 +308,7 @@ fn samples_of_different_machines_are_refused() {
     let error = ReplaySource::new("t:", blocks).err().unwrap();
     assert_eq!(error.kind(), SourceErrorKind::Mismatch);
     assert!(error.to_string().contains("a.bin"), "{error}");
-    let error = ReplaySource::new("t:", [("c.bin".to_string(), vec![1, 2, 3])])
-        .err()
-        .unwrap();
+    let error = ReplaySource::new("t:", [("c.bin".to_string(), vec![1, 2, 3])]).err().unwrap();
     assert_eq!(error.kind(), SourceErrorKind::Malformed);
     assert!(error.to_string().starts_with("c.bin: "), "{error}");
 }
@@ -407,27 +318,19 @@ fn samples_in_the_wrong_order_have_no_rates() {
     let rows: [Row<'_>; 1] = [("p", None, &[1, 1, 10, 1, 1])];
     let sample = |second| block("A", second, &[(PROCESS, &process_counters(), &rows)]);
     let blocks = [("2".to_string(), sample(2)), ("1".to_string(), sample(1))];
-    let source = ReplaySource::new("t:", blocks)
-        .unwrap()
-        .with_titles(LanguageId::ENGLISH, &names());
+    let source =
+        ReplaySource::new("t:", blocks).unwrap().with_titles(LanguageId::ENGLISH, &names());
     let mut query = Query::new(source).unwrap();
     query.add(r"\Process(p)\% Processor Time").unwrap();
     query.collect().unwrap();
     query.collect().unwrap();
     let why = query.readings()[0].value.as_ref().unwrap_err();
-    assert!(
-        matches!(why, NoValue::Cook(CookError::ClockWentBackwards)),
-        "{why}"
-    );
+    assert!(matches!(why, NoValue::Cook(CookError::ClockWentBackwards)), "{why}");
 }
 
 #[test]
 fn a_recording_is_a_source() {
-    let samples: [&[P<'_>]; 3] = [
-        &[("p", 1, 1, 1, 1)],
-        &[("p", 1, 1, 2, 1)],
-        &[("p", 1, 1, 4, 1)],
-    ];
+    let samples: [&[P<'_>]; 3] = [&[("p", 1, 1, 1, 1)], &[("p", 1, 1, 2, 1)], &[("p", 1, 1, 4, 1)]];
     conformance::source(|| Box::new(processes("A", &samples)));
 }
 
@@ -435,11 +338,7 @@ fn a_recording_is_a_source() {
 fn a_damaged_object_does_not_cost_the_others() {
     let rows: [Row<'_>; 1] = [("p", None, &[1, 1, 1, 1, 1])];
     let counters = process_counters();
-    let mut bytes = block(
-        "A",
-        1,
-        &[(THREAD, &counters, &rows), (PROCESS, &counters, &rows)],
-    );
+    let mut bytes = block("A", 1, &[(THREAD, &counters, &rows), (PROCESS, &counters, &rows)]);
     // The first instance of the first object claims to be longer than all.
     let header = u32::from_le_bytes(bytes[24..28].try_into().unwrap()) as usize;
     let start =
@@ -450,8 +349,5 @@ fn a_damaged_object_does_not_cost_the_others() {
     query.add(r"\Process(p)\Working Set").unwrap();
     query.collect().unwrap();
     assert_eq!(show(&query.readings()[0]), "p=1");
-    assert!(
-        query.add(r"\Thread(p)\Working Set").is_err(),
-        "it is not in the catalogue"
-    );
+    assert!(query.add(r"\Thread(p)\Working Set").is_err(), "it is not in the catalogue");
 }

@@ -19,8 +19,8 @@ pub(super) struct Registered {
 }
 
 /// Registers providers: indexes behind Last Counter go to those that have none
-/// of their own, in order.
-pub(super) fn register(providers: &[Arc<dyn Provider>]) -> Vec<Registered> {
+/// of their own, in order. `last` is the highest index in use already.
+pub(super) fn register(providers: &[Arc<dyn Provider>], last: u32) -> Vec<Registered> {
     let mut described: Vec<Registered> = providers
         .iter()
         .map(|provider| Registered {
@@ -30,14 +30,9 @@ pub(super) fn register(providers: &[Arc<dyn Provider>]) -> Vec<Registered> {
             first_help: 0,
         })
         .collect();
-    let fixed = described
-        .iter()
-        .filter(|r| r.description.numbering == Numbering::Windows);
-    let mut last = fixed
-        .map(Registered::highest)
-        .max()
-        .unwrap_or(0)
-        .max(BASE_INDEX);
+    let fixed = described.iter().filter(|r| r.description.numbering == Numbering::Windows);
+    let highest = fixed.map(Registered::highest).max().unwrap_or(0);
+    let mut last = last.max(highest).max(BASE_INDEX);
     for registered in &mut described {
         if registered.description.numbering == Numbering::Allotted {
             // Names get even indexes, help texts the odd ones behind them.
@@ -51,7 +46,7 @@ pub(super) fn register(providers: &[Arc<dyn Provider>]) -> Vec<Registered> {
 
 impl Registered {
     /// The highest index in use, names and help texts alike.
-    fn highest(&self) -> u32 {
+    pub(super) fn highest(&self) -> u32 {
         let objects = self.description.objects.iter().flat_map(|object| {
             let counters = object.counters.iter().flat_map(|c| [c.name.0, c.help.0]);
             counters.chain([object.spec.name.0, object.spec.help.0])
@@ -81,9 +76,7 @@ impl Registered {
             }
         }
         let each = |list: &mut TitleList, shift: &dyn Fn(&mut TitleIndex)| {
-            list.titles
-                .iter_mut()
-                .for_each(|title| shift(&mut title.index));
+            list.titles.iter_mut().for_each(|title| shift(&mut title.index));
         };
         for titles in &mut self.titles {
             each(&mut titles.names, &name);
@@ -93,29 +86,26 @@ impl Registered {
 
     /// The objects as a catalogue lists them.
     pub(super) fn catalogue_objects(&self) -> impl Iterator<Item = CatalogueObject> {
-        self.description
-            .objects
-            .iter()
-            .map(|object| CatalogueObject {
-                name: object.spec.name,
-                help: object.spec.help,
-                detail: object.spec.detail,
-                cost: object.cost,
-                has_instances: object.spec.has_instances,
-                default_counter: object.spec.default_counter,
-                counters: object
-                    .counters
-                    .iter()
-                    .filter(|counter| !counter.counter_type.is_base())
-                    .map(|counter| CatalogueCounter {
-                        name: counter.name,
-                        help: counter.help,
-                        counter_type: counter.counter_type,
-                        scale: counter.scale,
-                        detail: counter.detail,
-                        on_request: object.on_request.contains(&counter.name),
-                    })
-                    .collect(),
-            })
+        self.description.objects.iter().map(|object| CatalogueObject {
+            name: object.spec.name,
+            help: object.spec.help,
+            detail: object.spec.detail,
+            cost: object.cost,
+            has_instances: object.spec.has_instances,
+            default_counter: object.spec.default_counter,
+            counters: object
+                .counters
+                .iter()
+                .filter(|counter| !counter.counter_type.is_base())
+                .map(|counter| CatalogueCounter {
+                    name: counter.name,
+                    help: counter.help,
+                    counter_type: counter.counter_type,
+                    scale: counter.scale,
+                    detail: counter.detail,
+                    on_request: object.on_request.contains(&counter.name),
+                })
+                .collect(),
+        })
     }
 }

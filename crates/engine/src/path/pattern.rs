@@ -35,21 +35,13 @@ pub(super) fn tokens(path: &str) -> Result<Vec<Token>, (usize, &'static str)> {
         if c == '^'
             && let Some((_, next)) = chars.next_if(|(_, next)| SPECIAL.contains(*next))
         {
-            tokens.push(Token {
-                c: next,
-                escaped: true,
-                at,
-            });
+            tokens.push(Token { c: next, escaped: true, at });
             continue;
         }
         if c == '\0' {
             return Err((at, "a NUL character"));
         }
-        tokens.push(Token {
-            c,
-            escaped: false,
-            at,
-        });
+        tokens.push(Token { c, escaped: false, at });
     }
     Ok(tokens)
 }
@@ -58,25 +50,19 @@ impl NamePattern {
     /// A name as it stands, without wildcards.
     #[must_use]
     pub fn literal(name: &str) -> Self {
-        Self {
-            pieces: vec![name.to_string()],
-        }
+        Self { pieces: vec![name.to_string()] }
     }
 
     /// `*`: any name.
     #[must_use]
     pub fn any() -> Self {
-        Self {
-            pieces: vec![String::new(), String::new()],
-        }
+        Self { pieces: vec![String::new(), String::new()] }
     }
 
     /// A name in which every `*` is a wildcard and nothing is escaped.
     #[must_use]
     pub fn with_wildcards(text: &str) -> Self {
-        Self {
-            pieces: text.split('*').map(str::to_string).collect(),
-        }
+        Self { pieces: text.split('*').map(str::to_string).collect() }
     }
 
     pub(super) fn from_tokens(tokens: &[Token]) -> Self {

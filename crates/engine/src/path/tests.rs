@@ -15,10 +15,7 @@ fn usual_paths() {
     assert_eq!(p.instance, Some(InstancePattern::literal(None, "java", 2)));
 
     let p = path(r"\Thread(java/3#1)\ID Thread");
-    assert_eq!(
-        p.instance,
-        Some(InstancePattern::literal(Some("java"), "3", 1))
-    );
+    assert_eq!(p.instance, Some(InstancePattern::literal(Some("java"), "3", 1)));
 
     let p = path(r"\Process(java#*)\ID Process");
     assert_eq!(p.instance.unwrap().order, OrderNumber::All);
@@ -30,28 +27,14 @@ fn usual_paths() {
 fn names_that_look_like_syntax() {
     // Parentheses in pairs, slashes at an end and lone hashes need no escape.
     let p = path(r"\Network Interface(Intel(R) PRO)\Bytes Total/sec");
-    assert_eq!(
-        p.instance,
-        Some(InstancePattern::literal(None, "Intel(R) PRO", 0))
-    );
+    assert_eq!(p.instance, Some(InstancePattern::literal(None, "Intel(R) PRO", 0)));
     for name in ["/", "/home", "a#b", "#1", "C#"] {
         let p = path(&format!(r"\LogicalDisk({name})\Free"));
-        assert_eq!(
-            p.instance,
-            Some(InstancePattern::literal(None, name, 0)),
-            "{name}"
-        );
-        assert_eq!(
-            p.to_string(),
-            format!(r"\LogicalDisk({name})\Free"),
-            "{name}"
-        );
+        assert_eq!(p.instance, Some(InstancePattern::literal(None, name, 0)), "{name}");
+        assert_eq!(p.to_string(), format!(r"\LogicalDisk({name})\Free"), "{name}");
     }
     let p = path(r"\Process(a^)b^\c^*^#1^^)\x");
-    assert_eq!(
-        p.instance,
-        Some(InstancePattern::literal(None, r"a)b\c*#1^", 0))
-    );
+    assert_eq!(p.instance, Some(InstancePattern::literal(None, r"a)b\c*#1^", 0)));
     assert!(p.instance.unwrap().matches(None, r"A)B\C*#1^", 0));
 }
 

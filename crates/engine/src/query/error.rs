@@ -94,21 +94,13 @@ impl fmt::Display for QueryError {
             Self::Path(error) => error.fmt(f),
             Self::UnknownMachine { name, known } => {
                 write!(f, "no source for machine {name:?}")?;
-                if known.is_empty() {
-                    Ok(())
-                } else {
-                    write!(f, " (known: {})", known.join(", "))
-                }
+                if known.is_empty() { Ok(()) } else { write!(f, " (known: {})", known.join(", ")) }
             }
             Self::UnknownObject { name, nearest } => {
                 write!(f, "no object {name:?}")?;
                 did_you_mean(f, nearest)
             }
-            Self::UnknownCounter {
-                object,
-                name,
-                nearest,
-            } => {
+            Self::UnknownCounter { object, name, nearest } => {
                 write!(f, "object {object:?} has no counter {name:?}")?;
                 did_you_mean(f, nearest)
             }

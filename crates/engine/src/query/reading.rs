@@ -275,9 +275,7 @@ impl Context<'_> {
             options.same_instance = previous.is_sure(identity) && sample.is_sure(identity);
             older = Some(self.older(previous, place, plan.counter_type)?);
         }
-        formula
-            .apply(options, older.as_ref(), raw)
-            .map_err(NoValue::Cook)
+        formula.apply(options, older.as_ref(), raw).map_err(NoValue::Cook)
     }
 
     /// The same counter of the same instance in the sample before.

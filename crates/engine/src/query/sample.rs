@@ -42,10 +42,7 @@ impl ObjectState {
     pub(super) fn advance(&mut self, name: TitleIndex, snapshot: &Snapshot) {
         self.skip();
         let Some(object) = snapshot.object(name) else {
-            let fault = snapshot
-                .faults()
-                .iter()
-                .find(|fault| fault.object == Some(name));
+            let fault = snapshot.faults().iter().find(|fault| fault.object == Some(name));
             self.missing = fault.map(|fault| fault.message.clone());
             return;
         };
@@ -68,9 +65,7 @@ impl ObjectState {
     /// The instances of the newest sample as a path writes them.
     pub(super) fn labels(&self) -> Vec<String> {
         let sample = self.current.as_ref().or(self.previous.as_ref());
-        sample.map_or(Vec::new(), |s| {
-            s.labels.iter().map(ToString::to_string).collect()
-        })
+        sample.map_or(Vec::new(), |s| s.labels.iter().map(ToString::to_string).collect())
     }
 }
 
@@ -79,9 +74,7 @@ impl ObjectSample {
         let frame = Arc::clone(object.frame());
         let bytes = object.view().as_bytes();
         let place = (0..frame.object_count()).find(|place| {
-            frame
-                .object(*place)
-                .is_some_and(|o| std::ptr::eq(o.as_bytes(), bytes))
+            frame.object(*place).is_some_and(|o| std::ptr::eq(o.as_bytes(), bytes))
         })?;
         Some(Self {
             place,
@@ -100,10 +93,7 @@ impl ObjectSample {
     /// The counter block of the instance at a place.
     pub(super) fn block(&self, place: usize) -> Option<CounterBlock<'_>> {
         let (start, end) = *self.blocks.get(place)?;
-        let bytes = self
-            .object()?
-            .as_bytes()
-            .get(start as usize..end as usize)?;
+        let bytes = self.object()?.as_bytes().get(start as usize..end as usize)?;
         Some(CounterBlock::from_validated(bytes))
     }
 
@@ -113,9 +103,7 @@ impl ObjectSample {
 
     /// The plan of a counter that is no base.
     pub(super) fn plan(&self, counter: TitleIndex) -> Option<&CounterPlan> {
-        self.plans
-            .iter()
-            .find(|plan| plan.name == counter && !plan.counter_type.is_base())
+        self.plans.iter().find(|plan| plan.name == counter && !plan.counter_type.is_base())
     }
 
     /// Whether an identity is surely the same instance in this sample and
@@ -125,16 +113,8 @@ impl ObjectSample {
         match identity {
             Identity::Single | Identity::Unique(_) => true,
             Identity::Process { start, .. } | Identity::Thread { start, .. } => *start != 0,
-            Identity::Named {
-                parent,
-                name,
-                order,
-            } => {
-                let next = Identity::Named {
-                    parent: parent.clone(),
-                    name: name.clone(),
-                    order: 1,
-                };
+            Identity::Named { parent, name, order } => {
+                let next = Identity::Named { parent: parent.clone(), name: name.clone(), order: 1 };
                 *order == 0 && self.identities.place(&next).is_none() && !is_total(name)
             }
         }
@@ -143,11 +123,7 @@ impl ObjectSample {
 
 fn is_total(name: &[u8]) -> bool {
     let total = "_Total";
-    name == total.as_bytes()
-        || name
-            .iter()
-            .copied()
-            .eq(total.bytes().flat_map(|byte| [byte, 0]))
+    name == total.as_bytes() || name.iter().copied().eq(total.bytes().flat_map(|byte| [byte, 0]))
 }
 
 /// Start and end of each counter block, from the start of the object.
@@ -180,11 +156,7 @@ fn labels(object: SnapshotObject<'_>) -> Vec<InstanceLabel> {
             let count = orders.entry((parent.clone(), name.clone())).or_insert(0);
             let order = *count;
             *count += 1;
-            InstanceLabel {
-                parent,
-                name,
-                order,
-            }
+            InstanceLabel { parent, name, order }
         })
         .collect()
 }

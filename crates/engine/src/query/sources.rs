@@ -29,6 +29,7 @@ pub(super) struct Slot {
     pub(super) wanted: Vec<TitleIndex>,
     pub(super) extra: Vec<(TitleIndex, TitleIndex)>,
     prepared: bool,
+    generation: u64,
     all_languages: bool,
 }
 
@@ -36,17 +37,13 @@ impl SourceSet {
     /// A set with its default source.
     #[must_use]
     pub fn new(source: impl Source + 'static) -> Self {
-        Self {
-            slots: vec![Slot::new(Box::new(source), None)],
-            opener: None,
-        }
+        Self { slots: vec![Slot::new(Box::new(source), None)], opener: None }
     }
 
     /// Adds the source of another machine, under the name that paths use.
     #[must_use]
     pub fn with_machine(mut self, machine: &str, source: impl Source + 'static) -> Self {
-        self.slots
-            .push(Slot::new(Box::new(source), Some(machine.to_string())));
+        self.slots.push(Slot::new(Box::new(source), Some(machine.to_string())));
         self
     }
 
@@ -87,23 +84,7 @@ impl SourceSet {
     ) -> Result<&mut Slot, QueryError> {
         let slot = self.slot_mut(number)?;
         if !slot.prepared {
-            slot.catalogue = slot.source.catalogue()?;
-            slot.machine = match &slot.alias {
-                Some(alias) => alias.as_str().into(),
-                None => slot.catalogue.machine.as_str().into(),
-            };
-            let mut languages = vec![language, LanguageId::ENGLISH];
-            languages.dedup();
-            let mut databases = Vec::new();
-            for language in languages {
-                match slot.source.titles(language) {
-                    Ok(database) => databases.push(database),
-                    Err(error) if error.kind() == SourceErrorKind::NotFound => {}
-                    Err(error) => return Err(error.into()),
-                }
-            }
-            slot.titles = TitleSet::new(databases);
-            slot.prepared = true;
+            slot.load(language)?;
         }
         Ok(slot)
     }
@@ -152,27 +133,17 @@ impl SourceSet {
             let known = self
                 .slots
                 .iter()
-                .map(|slot| {
-                    slot.alias
-                        .clone()
-                        .unwrap_or_else(|| slot.machine.to_string())
-                })
+                .map(|slot| slot.alias.clone().unwrap_or_else(|| slot.machine.to_string()))
                 .filter(|name| !name.is_empty())
                 .collect();
-            return Err(QueryError::UnknownMachine {
-                name: pattern.to_string(),
-                known,
-            });
+            return Err(QueryError::UnknownMachine { name: pattern.to_string(), known });
         }
         Ok(found)
     }
 }
 
 fn no_slot() -> QueryError {
-    QueryError::UnknownMachine {
-        name: String::new(),
-        known: Vec::new(),
-    }
+    QueryError::UnknownMachine { name: String::new(), known: Vec::new() }
 }
 
 impl Slot {
@@ -186,8 +157,40 @@ impl Slot {
             wanted: Vec::new(),
             extra: Vec::new(),
             prepared: false,
+            generation: 0,
             all_languages: false,
         }
+    }
+
+    /// Asks the source what it has.
+    fn load(&mut self, language: LanguageId) -> Result<(), QueryError> {
+        self.generation = self.source.catalogue_generation();
+        self.catalogue = self.source.catalogue()?;
+        self.machine = match &self.alias {
+            Some(alias) => alias.as_str().into(),
+            None => self.catalogue.machine.as_str().into(),
+        };
+        let mut languages = vec![language, LanguageId::ENGLISH];
+        languages.dedup();
+        let mut databases = Vec::new();
+        for language in languages {
+            match self.source.titles(language) {
+                Ok(database) => databases.push(database),
+                Err(error) if error.kind() == SourceErrorKind::NotFound => {}
+                Err(error) => return Err(error.into()),
+            }
+        }
+        self.titles = TitleSet::new(databases);
+        self.all_languages = false;
+        self.prepared = true;
+        Ok(())
+    }
+
+    /// Loads catalogue and titles anew if they changed; `true` if they did. A
+    /// source that does not answer keeps what was known.
+    pub(super) fn refresh(&mut self, language: LanguageId) -> bool {
+        let changed = self.prepared && self.source.catalogue_generation() != self.generation;
+        changed && self.load(language).is_ok()
     }
 
     /// Notes that an object is to be collected, and a counter that is filled
@@ -215,10 +218,7 @@ impl Slot {
         let mut databases = self.titles.databases().to_vec();
         let before = databases.len();
         for language in &self.catalogue.languages {
-            if databases
-                .iter()
-                .all(|database| database.language() != *language)
-            {
+            if databases.iter().all(|database| database.language() != *language) {
                 databases.extend(self.source.titles(*language).ok());
             }
         }
