@@ -2,7 +2,8 @@
 //!
 //! The syntax is PDH's. Every part may hold `*`, which stands for any text.
 //! `#n` picks the n-th (from 0) of several instances of one name, in the order
-//! of one sample; `#*` all of them; without it the first is meant.
+//! of one sample; `#*` all of them; without it the first is meant. `#n` alone is
+//! an instance without a name.
 //!
 //! PDH cannot write every name. Here a caret takes the meaning from the
 //! character behind it: `^\`, `^(`, `^)`, `^/`, `^#`, `^*`, `^^`. It is seldom
@@ -66,7 +67,11 @@ impl InstancePattern {
         Self {
             parent: parent.map(NamePattern::literal),
             name: NamePattern::literal(name),
-            order: if order == 0 { OrderNumber::Default } else { OrderNumber::Nth(order) },
+            // An empty name can be written only with its number.
+            order: match order {
+                0 if !name.is_empty() => OrderNumber::Default,
+                order => OrderNumber::Nth(order),
+            },
         }
     }
 
@@ -246,7 +251,7 @@ fn instance_part(tokens: &[Token], at: usize) -> Result<InstancePattern, Fault> 
     if tokens.is_empty() {
         return Err(empty);
     }
-    // `#n` or `#*` at the end, unless it is all there is.
+    // `#n` or `#*` at the end. If it is all there is, the name is empty.
     let mut name_tokens = tokens;
     let mut order = OrderNumber::Default;
     if let Some(hash) = tokens.iter().rposition(|token| token.is_bare('#')) {
@@ -254,25 +259,30 @@ fn instance_part(tokens: &[Token], at: usize) -> Result<InstancePattern, Fault> 
         let digits: String = tail.iter().map(|token| token.c).collect();
         let is_number =
             !tail.is_empty() && tail.iter().all(|token| !token.escaped && token.c.is_ascii_digit());
-        if hash > 0 && is_number {
+        if is_number {
             let number = digits.parse();
             let too_high = (tokens[hash].at, "the number behind # is too high");
             order = OrderNumber::Nth(number.map_err(|_| too_high)?);
             name_tokens = &tokens[..hash];
-        } else if hash > 0 && tail.len() == 1 && tail.iter().all(|token| token.is_bare('*')) {
+        } else if tail.len() == 1 && tail.iter().all(|token| token.is_bare('*')) {
             order = OrderNumber::All;
             name_tokens = &tokens[..hash];
         }
     }
     // The last slash with something on both sides parts parent and instance.
+    let numbered = order != OrderNumber::Default;
     let slash = name_tokens.iter().rposition(|token| token.is_bare('/'));
     let (parent, own) = match slash {
-        Some(slash) if slash > 0 && slash + 1 < name_tokens.len() => {
+        Some(slash) if slash > 0 && (numbered || slash + 1 < name_tokens.len()) => {
             (name(&name_tokens[..slash]), &name_tokens[slash + 1..])
         }
         _ => (None, name_tokens),
     };
-    Ok(InstancePattern { parent, name: name(own).ok_or(empty)?, order })
+    let name = match name(own) {
+        None if !numbered => return Err(empty),
+        own => own.unwrap_or_else(|| NamePattern::literal("")),
+    };
+    Ok(InstancePattern { parent, name, order })
 }
 
 impl fmt::Display for CounterPath {
@@ -302,21 +312,22 @@ impl fmt::Display for InstancePattern {
         }
         // A backslash inside parentheses is safe for the parser but not for a
         // reader that splits at it; it is escaped everywhere.
-        let lone_slash = self.parent.is_none() && self.name.slash_only_at_an_end();
+        let numbered = self.order != OrderNumber::Default;
+        let lone_slash = self.parent.is_none() && self.name.slash_only_at_an_end(numbered);
         let special = match (balanced(&self.name), lone_slash) {
             (true, true) => "\\^",
             (true, false) => "\\^/",
             (false, true) => "\\^()",
             (false, false) => "\\^()/",
         };
-        let number = self.name.ends_like_an_order_number(self.parent.is_some())
-            || self.order != OrderNumber::Default;
-        if number {
+        if numbered || self.name.ends_like_an_order_number() {
             write_escaped(f, &self.name, &format!("{special}#"))?;
         } else {
             write_escaped(f, &self.name, special)?;
         }
         match self.order {
+            // Nothing between the parentheses would be no path.
+            OrderNumber::Default if self.name.as_literal() == Some("") => f.write_str("#0"),
             OrderNumber::Default => Ok(()),
             OrderNumber::Nth(order) => write!(f, "#{order}"),
             OrderNumber::All => f.write_str("#*"),

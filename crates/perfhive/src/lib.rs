@@ -1,1 +1,50 @@
-//! perfhive.
+//! Windows performance counters for everyone.
+//!
+//! [`open`] gives a [`Source`] for a place that has counters; a [`Query`] over
+//! it turns counter paths into values. The same code reads this Linux machine
+//! (`local:`) and recorded Windows data blocks (`file:a.bin,b.bin`).
+//!
+//! ```no_run
+//! use perfhive::{Query, open};
+//! use std::{thread, time::Duration};
+//!
+//! let mut query = Query::new(open("local:")?)?;
+//! query.add(r"\Processor(_Total)\% Processor Time")?;
+//! query.add(r"\Memory\Available Bytes")?;
+//! query.collect()?;
+//! thread::sleep(Duration::from_secs(1));
+//! query.collect()?;
+//! for reading in query.readings() {
+//!     match &reading.value {
+//!         Ok(value) => println!("{} = {value}", query.path_of(reading)),
+//!         Err(why) => println!("{}: {why}", query.path_of(reading)),
+//!     }
+//! }
+//! # Ok::<(), Box<dyn std::error::Error>>(())
+//! ```
+#![forbid(unsafe_code)]
+#![cfg_attr(test, allow(clippy::unwrap_used, clippy::expect_used))]
+
+mod files;
+mod open;
+
+pub use files::{language_of_titles, read_block, read_titles};
+pub use open::{OpenOptions, SourceAddress, open};
+
+pub use perfhive_engine::*;
+
+/// The binary format: views, writer, counter types, formulas.
+pub use perfhive_format as format;
+pub use perfhive_format::{
+    Clocks, CookError, CookOptions, CookedValue, CounterType, FileTime, LanguageId, RawSample,
+    SystemTime, TitleIndex, ValueError,
+};
+
+/// The embedded Linux providers.
+#[cfg(target_os = "linux")]
+pub use perfhive_linux as linux;
+
+/// The README's examples are tests too.
+#[cfg(doctest)]
+#[doc = include_str!("../../../README.md")]
+struct Readme;

@@ -146,35 +146,29 @@ impl NamePattern {
         depth == 0
     }
 
-    /// Whether the one slash, if any, stands where it parts nothing.
-    pub(super) fn slash_only_at_an_end(&self) -> bool {
+    /// Whether the one slash, if any, stands where it parts nothing: at an end,
+    /// but not at the end of a name that a number follows.
+    pub(super) fn slash_only_at_an_end(&self, numbered: bool) -> bool {
         if self.is_wild() {
             return !self.literal_chars().any(|c| c == '/');
         }
         let name = self.pieces.first().map_or("", String::as_str);
         match name.matches('/').count() {
             0 => true,
-            1 => name.starts_with('/') || name.ends_with('/'),
+            1 => name.starts_with('/') || (!numbered && name.ends_with('/')),
             _ => false,
         }
     }
 
-    /// Whether the name ends in `#` and digits, or in `#` before a wildcard,
-    /// with something before it. A name behind a parent always has that.
-    pub(super) fn ends_like_an_order_number(&self, behind_parent: bool) -> bool {
+    /// Whether the name ends in `#` and digits, or in `#` before a wildcard.
+    pub(super) fn ends_like_an_order_number(&self) -> bool {
         let last = self.pieces.last().map_or("", String::as_str);
         if self.is_wild() && last.is_empty() {
             let before = self.pieces.iter().rev().nth(1).map_or("", String::as_str);
             return before.ends_with('#');
         }
-        match last.rsplit_once('#') {
-            Some((head, digits)) => {
-                let alone = head.is_empty() && !self.is_wild() && !behind_parent;
-                let is_number = digits.bytes().all(|byte| byte.is_ascii_digit());
-                !alone && is_number && !digits.is_empty()
-            }
-            None => false,
-        }
+        let digits = last.rsplit_once('#').map_or("", |(_, digits)| digits);
+        !digits.is_empty() && digits.bytes().all(|byte| byte.is_ascii_digit())
     }
 }
 

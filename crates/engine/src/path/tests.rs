@@ -28,11 +28,18 @@ fn names_that_look_like_syntax() {
     // Parentheses in pairs, slashes at an end and lone hashes need no escape.
     let p = path(r"\Network Interface(Intel(R) PRO)\Bytes Total/sec");
     assert_eq!(p.instance, Some(InstancePattern::literal(None, "Intel(R) PRO", 0)));
-    for name in ["/", "/home", "a#b", "#1", "C#"] {
+    for name in ["/", "/home", "a#b", "#x", "C#"] {
         let p = path(&format!(r"\LogicalDisk({name})\Free"));
         assert_eq!(p.instance, Some(InstancePattern::literal(None, name, 0)), "{name}");
         assert_eq!(p.to_string(), format!(r"\LogicalDisk({name})\Free"), "{name}");
     }
+    for (text, name, order) in [("^#1", "#1", 0), ("#1", "", 1), ("#0", "", 0)] {
+        let p = path(&format!(r"\Thing({text})\x"));
+        assert_eq!(p.instance, Some(InstancePattern::literal(None, name, order)), "{text}");
+        assert_eq!(p.to_string(), format!(r"\Thing({text})\x"));
+    }
+    let p = path(r"\Thing(p/#0)\x");
+    assert_eq!(p.instance, Some(InstancePattern::literal(Some("p"), "", 0)));
     let p = path(r"\Process(a^)b^\c^*^#1^^)\x");
     assert_eq!(p.instance, Some(InstancePattern::literal(None, r"a)b\c*#1^", 0)));
     assert!(p.instance.unwrap().matches(None, r"A)B\C*#1^", 0));

@@ -149,6 +149,8 @@ fn labels(object: SnapshotObject<'_>) -> Vec<InstanceLabel> {
         .instances()
         .map(|instance: Instance<'_>| {
             let parent = parents.of(&instance).map(|parent| parent.name().to_text());
+            // A parent without a name could not be written in a path.
+            let parent = parent.filter(|name| !name.is_empty());
             let name = match (instance.name(), instance.unique_id()) {
                 (name, Some(id)) if name.is_empty() => id.to_string(),
                 (name, _) => name.to_text(),

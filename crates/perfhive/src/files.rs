@@ -1,0 +1,134 @@
+//! Raw data blocks and title lists in files.
+
+use perfhive_engine::{ReplaySource, SourceError, SourceErrorKind, TitleDatabase};
+use perfhive_format::LanguageId;
+use perfhive_format::titles::TitleList;
+use std::fs::File;
+use std::io::{ErrorKind, Read};
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+
+/// The largest file that is read: twice what a block may be.
+const LIMIT: u64 = 128 << 20;
+
+/// Opens files as successive samples of one machine.
+pub(crate) fn open(
+    name: &str,
+    blocks: &[PathBuf],
+    titles: &[PathBuf],
+) -> Result<ReplaySource, SourceError> {
+    let mut samples = Vec::with_capacity(blocks.len());
+    for path in blocks {
+        let bytes = read(path)?;
+        if bytes.is_empty() {
+            let message = "the file is empty; a data block has at least 88 bytes";
+            return Err(error(path, SourceErrorKind::Malformed, message));
+        }
+        samples.push((path.display().to_string(), bytes));
+    }
+    let mut source = ReplaySource::new(name, samples)?;
+    for path in titles {
+        let list = read_titles(path)?;
+        let language = language_of_titles(path);
+        // Titles of objects and counters carry even indexes and help odd ones
+        // in a Windows table; a list of names serves as both.
+        let database = TitleDatabase::new(language, &list, &list);
+        source = source.with_database(Arc::new(database));
+    }
+    Ok(source)
+}
+
+fn error(path: &Path, kind: SourceErrorKind, message: impl std::fmt::Display) -> SourceError {
+    SourceError::new(kind, &path.display().to_string(), message)
+}
+
+/// Reads the bytes of one raw data block, whatever they hold.
+///
+/// # Errors
+/// Where the file cannot be read, or is larger than any data block.
+pub fn read_block(path: impl AsRef<Path>) -> Result<Vec<u8>, SourceError> {
+    read(path.as_ref())
+}
+
+fn read(path: &Path) -> Result<Vec<u8>, SourceError> {
+    let failed = |cause: std::io::Error| {
+        let kind = match cause.kind() {
+            ErrorKind::PermissionDenied => SourceErrorKind::Denied,
+            _ => SourceErrorKind::Unavailable,
+        };
+        match cause.kind() {
+            ErrorKind::IsADirectory => error(path, kind, "is a directory; name the files in it"),
+            ErrorKind::NotFound => error(path, kind, "no such file"),
+            ErrorKind::PermissionDenied => error(path, kind, "permission denied"),
+            _ => error(path, kind, cause),
+        }
+    };
+    let file = File::open(path).map_err(failed)?;
+    let mut bytes = Vec::new();
+    file.take(LIMIT + 1).read_to_end(&mut bytes).map_err(failed)?;
+    if bytes.len() as u64 > LIMIT {
+        let message = format!("is larger than {} MiB, which no data block is", LIMIT >> 20);
+        return Err(error(path, SourceErrorKind::Malformed, message));
+    }
+    Ok(bytes)
+}
+
+/// Reads a title list as bytes of a `REG_MULTI_SZ`, or as text in UTF-8 or, by
+/// its byte order mark, in UTF-16. What in it is no title is skipped, and told
+/// by the list's `faults`.
+///
+/// # Errors
+/// Where the file cannot be read, or holds no title at all.
+pub fn read_titles(path: impl AsRef<Path>) -> Result<TitleList, SourceError> {
+    let path = path.as_ref();
+    let bytes = read(path)?;
+    let list = match bytes.as_slice() {
+        [0xff, 0xfe, rest @ ..] => {
+            let units: Vec<u16> =
+                rest.chunks_exact(2).map(|u| u16::from_le_bytes([u[0], u[1]])).collect();
+            if units.contains(&0) {
+                TitleList::from_multi_sz(rest)
+            } else {
+                TitleList::from_text(&String::from_utf16_lossy(&units))
+            }
+        }
+        // An index begins every list, so UTF-16 shows in the second byte.
+        [_, 0, ..] => TitleList::from_multi_sz(&bytes),
+        _ => TitleList::from_text(&String::from_utf8_lossy(&bytes)),
+    };
+    if list.titles.is_empty() {
+        let message = "holds no title list: expected an index and a name by turns, \
+                       as lines of text or as REG_MULTI_SZ bytes";
+        return Err(error(path, SourceErrorKind::Malformed, message));
+    }
+    Ok(list)
+}
+
+/// The language of a title list by its file's name: that whose code the name
+/// begins with, English if none.
+#[must_use]
+pub fn language_of_titles(path: impl AsRef<Path>) -> LanguageId {
+    let path = path.as_ref();
+    let name = path.file_name().and_then(|name| name.to_str()).unwrap_or_default();
+    let code = name.split(['.', '_', '-']).next().unwrap_or_default();
+    // Codes and numbers only: a file may well be called "counter.txt".
+    if (2..=3).contains(&code.len()) {
+        code.parse().unwrap_or(LanguageId::ENGLISH)
+    } else {
+        LanguageId::ENGLISH
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_language_of_a_file() {
+        let of = |name: &str| language_of_titles(name);
+        assert_eq!(of("x/de.txt"), LanguageId::GERMAN);
+        assert_eq!(of("007_counter.bin"), LanguageId::GERMAN);
+        assert_eq!(of("Counter_009.bin"), LanguageId::ENGLISH);
+        assert_eq!(of("vista_009.txt"), LanguageId::ENGLISH);
+    }
+}

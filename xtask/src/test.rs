@@ -1,0 +1,252 @@
+//! `cargo xtask test`: everything that must pass before a change is good.
+//!
+//! The stages go from quick to slow, so that a spelling mistake is not told
+//! after a quarter of an hour. A developer and continuous integration run the
+//! same command; what a stage needs and does not find, it installs.
+
+mod fuzz;
+mod stages;
+
+use std::time::{Duration, Instant};
+
+use anyhow::{Result, bail};
+
+use crate::workspace;
+use stages::{STAGES, Stage};
+
+pub(crate) const HELP: &str = "\
+Runs everything that must pass, installing what it needs (and saying so).
+
+Usage: cargo xtask test [OPTIONS]
+
+Options:
+  --only STAGE[,STAGE]...   Runs these stages only
+  --skip STAGE[,STAGE]...   Runs all stages but these
+  --keep-going              Goes on after a stage that failed
+  --list                    Lists the stages and ends
+
+Environment:
+  PERFHIVE_REAL_DATA        Folder of real Windows data (default: ../shared/data)
+  PERFHIVE_NIGHTLY          The toolchain for Miri and fuzzing (default: nightly)
+  PERFHIVE_FUZZ_SECONDS     Time for each fuzz target (default: 20)
+
+The stages under Miri set PERFHIVE_MIRI=1, which tells tests to do less.
+
+Exit code 0: every stage that ran passed, 1: one failed or could not run.
+";
+
+/// What the command line asked for.
+#[derive(Debug, Default, PartialEq, Eq)]
+struct Options {
+    only: Option<Vec<String>>,
+    skip: Vec<String>,
+    keep_going: bool,
+    list: bool,
+}
+
+/// How a stage ended.
+#[derive(Clone, Debug, PartialEq, Eq)]
+enum Outcome {
+    Passed,
+    /// Passed, but something was left out that a reader must know of.
+    PassedBut(String),
+    Failed(String),
+    NotRun,
+}
+
+struct Report {
+    name: &'static str,
+    outcome: Outcome,
+    time: Duration,
+}
+
+pub(crate) fn main(args: &[String]) -> Result<()> {
+    let options = parse(args)?;
+    let chosen = choose(STAGES, &options)?;
+    if options.list {
+        for stage in &chosen {
+            say!("{:<12}{}", stage.name, stage.about);
+        }
+        return Ok(());
+    }
+    say!("{}", workspace::real_data_line());
+    let reports = run(&chosen, options.keep_going);
+    say!("\n{}", summary(&reports).trim_end());
+    let failed: Vec<_> = reports
+        .iter()
+        .filter(|report| matches!(report.outcome, Outcome::Failed(_)))
+        .map(|report| report.name)
+        .collect();
+    if !failed.is_empty() {
+        bail!("failed: {0}; to repeat: cargo xtask test --only {0}", failed.join(","));
+    }
+    Ok(())
+}
+
+fn parse(args: &[String]) -> Result<Options> {
+    let mut options = Options::default();
+    let mut args = args.iter();
+    while let Some(arg) = args.next() {
+        let (name, attached) = match arg.split_once('=') {
+            Some((name, value)) => (name, Some(value.to_owned())),
+            None => (arg.as_str(), None),
+        };
+        let mut names = || -> Result<Vec<String>> {
+            let Some(list) = attached.clone().or_else(|| args.next().cloned()) else {
+                bail!("{name} needs the names of stages (--list shows them)");
+            };
+            Ok(list.split(',').filter(|name| !name.is_empty()).map(str::to_owned).collect())
+        };
+        match name {
+            "--only" => options.only.get_or_insert_default().extend(names()?),
+            "--skip" => options.skip.extend(names()?),
+            "--keep-going" => options.keep_going = true,
+            "--list" => options.list = true,
+            other => bail!("test does not know `{other}`\n\n{HELP}"),
+        }
+    }
+    Ok(options)
+}
+
+/// The stages to run, in their own order whatever order they were named in.
+fn choose<'a>(stages: &'a [Stage], options: &Options) -> Result<Vec<&'a Stage>> {
+    let named = options.only.iter().flatten().chain(&options.skip);
+    for name in named {
+        if !stages.iter().any(|stage| stage.name == name) {
+            let all: Vec<_> = stages.iter().map(|stage| stage.name).collect();
+            bail!("there is no stage `{name}`, only {}", all.join(", "));
+        }
+    }
+    let wanted = |stage: &&Stage| {
+        let is = |name: &String| name == stage.name;
+        options.only.as_ref().is_none_or(|only| only.iter().any(is)) && !options.skip.iter().any(is)
+    };
+    Ok(stages.iter().filter(wanted).collect())
+}
+
+fn run(stages: &[&Stage], keep_going: bool) -> Vec<Report> {
+    let mut reports = Vec::new();
+    let mut stop = false;
+    for stage in stages {
+        if stop {
+            let report =
+                Report { name: stage.name, outcome: Outcome::NotRun, time: Duration::ZERO };
+            reports.push(report);
+            continue;
+        }
+        say!("\n==> {}: {}", stage.name, stage.about);
+        let start = Instant::now();
+        let outcome = match (stage.run)() {
+            Ok(None) => Outcome::Passed,
+            Ok(Some(note)) => Outcome::PassedBut(note),
+            Err(error) => Outcome::Failed(format!("{error:#}")),
+        };
+        let time = start.elapsed();
+        say!("<== {}: {} in {}", stage.name, word(&outcome), seconds(time));
+        stop = matches!(outcome, Outcome::Failed(_)) && !keep_going;
+        reports.push(Report { name: stage.name, outcome, time });
+    }
+    reports
+}
+
+fn word(outcome: &Outcome) -> &'static str {
+    match outcome {
+        Outcome::Passed | Outcome::PassedBut(_) => "passed",
+        Outcome::Failed(_) => "FAILED",
+        Outcome::NotRun => "not run",
+    }
+}
+
+fn seconds(time: Duration) -> String {
+    format!("{:.1} s", time.as_secs_f64())
+}
+
+/// A table of what happened.
+fn summary(reports: &[Report]) -> String {
+    let mut table = format!("{:<12}{:<10}{:>10}\n", "stage", "result", "time");
+    for report in reports {
+        let time = match report.outcome {
+            Outcome::NotRun => "-".to_owned(),
+            _ => seconds(report.time),
+        };
+        let note = match &report.outcome {
+            Outcome::PassedBut(note) | Outcome::Failed(note) => format!("  {note}"),
+            _ => String::new(),
+        };
+        let word = word(&report.outcome);
+        table += &format!("{:<12}{word:<10}{time:>10}{note}\n", report.name);
+    }
+    table
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn strings(args: &[&str]) -> Vec<String> {
+        args.iter().map(|arg| (*arg).to_owned()).collect()
+    }
+
+    fn stage(name: &'static str, run: fn() -> stages::Result) -> Stage {
+        Stage { name, about: "about", run }
+    }
+
+    #[test]
+    fn arguments_are_read() -> Result<()> {
+        let options = parse(&strings(&["--only", "fmt,tidy", "--only=test", "--keep-going"]))?;
+        assert_eq!(options.only, Some(strings(&["fmt", "tidy", "test"])));
+        assert!(options.keep_going && !options.list);
+        assert_eq!(parse(&strings(&["--skip=deny"]))?.skip, ["deny"]);
+        Ok(())
+    }
+
+    #[test]
+    fn wrong_arguments_are_errors() {
+        for args in [&["--only"][..], &["--fast"], &["fmt"]] {
+            assert!(parse(&strings(args)).is_err(), "{args:?}");
+        }
+        let options = Options { skip: strings(&["fmt", "fnt"]), ..Options::default() };
+        assert!(choose(STAGES, &options).is_err_and(|e| e.to_string().contains("`fnt`")));
+    }
+
+    #[test]
+    fn stages_are_chosen_in_their_own_order() -> Result<()> {
+        let options = Options { only: Some(strings(&["test", "fmt"])), ..Options::default() };
+        let names: Vec<_> = choose(STAGES, &options)?.iter().map(|stage| stage.name).collect();
+        assert_eq!(names, ["fmt", "test"]);
+        assert_eq!(choose(STAGES, &Options::default())?.len(), STAGES.len());
+        let options = Options { skip: strings(&["fmt"]), ..Options::default() };
+        assert_eq!(choose(STAGES, &options)?.len(), STAGES.len() - 1);
+        Ok(())
+    }
+
+    #[test]
+    fn a_failure_stops_unless_told_otherwise() {
+        let (good, bad) = (stage("good", || Ok(None)), stage("bad", || bail!("broken")));
+        let outcomes = |keep_going| -> Vec<Outcome> {
+            run(&[&good, &bad, &good], keep_going).into_iter().map(|r| r.outcome).collect()
+        };
+        let failed = Outcome::Failed("broken".to_owned());
+        assert_eq!(outcomes(false), [Outcome::Passed, failed.clone(), Outcome::NotRun]);
+        assert_eq!(outcomes(true), [Outcome::Passed, failed, Outcome::Passed]);
+    }
+
+    #[test]
+    fn the_summary_tells_what_was_left_out() {
+        let report = |name, outcome| Report { name, outcome, time: Duration::from_millis(1250) };
+        let text = summary(&[
+            report("fmt", Outcome::Passed),
+            report("deny", Outcome::PassedBut("advisories NOT checked".to_owned())),
+            report("test", Outcome::Failed("`cargo` failed".to_owned())),
+            report("miri", Outcome::NotRun),
+        ]);
+        assert_eq!(
+            text,
+            "stage       result          time\n\
+             fmt         passed         1.2 s\n\
+             deny        passed         1.2 s  advisories NOT checked\n\
+             test        FAILED         1.2 s  `cargo` failed\n\
+             miri        not run            -\n"
+        );
+    }
+}

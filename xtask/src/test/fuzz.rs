@@ -1,0 +1,202 @@
+//! The fuzz stage: every target for a short time.
+//!
+//! Short runs do not find what a night finds. They find what broke since, and
+//! that the targets still build; a night is `PERFHIVE_FUZZ_SECONDS=7200`.
+
+use std::io::{BufRead as _, BufReader, Write as _};
+use std::process::{Command, Stdio};
+
+use anyhow::{Context, bail};
+
+use super::stages::Result;
+use crate::{command, tools, workspace};
+
+/// Decoders must answer a small input neither with a large allocation nor with
+/// much work; libFuzzer's own patience with one input is twenty minutes.
+const LIMITS: &[&str] = &["-rss_limit_mb=1024", "-malloc_limit_mb=256", "-timeout=10"];
+
+const SECONDS: u32 = 20;
+
+pub(super) fn fuzz() -> Result {
+    tools::system(&[tools::CXX])?;
+    tools::nightly_components(&["rust-src"])?;
+    tools::cargo_tool("fuzz")?;
+    let seconds = match std::env::var("PERFHIVE_FUZZ_SECONDS") {
+        Ok(text) => text.parse().context("PERFHIVE_FUZZ_SECONDS is not a number")?,
+        Err(_) => SECONDS,
+    };
+    let list = command::output(&mut command::nightly_cargo(&["fuzz", "list"]))?;
+    let list = String::from_utf8_lossy(&list).into_owned();
+    let targets: Vec<&str> = list.split_whitespace().collect();
+    if targets.is_empty() {
+        bail!("`cargo fuzz list` shows no target");
+    }
+    let mut note = None;
+    let mut sanitizer = "address";
+    if command::run(&mut build(sanitizer)).is_err() {
+        say!("this does not build with the address sanitizer: trying without a sanitizer");
+        note = Some("fuzzed without the address sanitizer".to_owned());
+        sanitizer = "none";
+        command::run(&mut build(sanitizer)).context("the fuzz targets do not build")?;
+    }
+    // One finding must not hide another.
+    let mut failed = Vec::new();
+    for target in targets {
+        say!("{target}: {seconds} s");
+        let corpus = corpus(target);
+        std::fs::create_dir_all(workspace::root()?.join(&corpus))
+            .with_context(|| format!("cannot create {corpus}"))?;
+        if let Err(error) = quietly(&mut run(target, sanitizer, seconds)) {
+            say!("{target}: {error:#}");
+            failed.push(target);
+        }
+    }
+    if !failed.is_empty() {
+        bail!("findings of {} (each is in fuzz/artifacts)", failed.join(", "));
+    }
+    Ok(note)
+}
+
+fn build(sanitizer: &str) -> Command {
+    command::nightly_cargo(&["fuzz", "build", "--sanitizer", sanitizer])
+}
+
+fn run(target: &str, sanitizer: &str, seconds: u32) -> Command {
+    let mut cargo = command::nightly_cargo(&["fuzz", "run", "--sanitizer", sanitizer, target]);
+
+    // The first folder receives what is found; the others are only read.
+    cargo.arg(corpus(target)).args(seeds(target));
+    cargo.arg("--").arg(format!("-max_total_time={seconds}"));
+    cargo.arg(format!("-max_len={}", longest(target)));
+    cargo.args(LIMITS);
+    cargo
+}
+
+/// Runs a target, passing on what it says but for the chatter about progress.
+fn quietly(command: &mut Command) -> anyhow::Result<()> {
+    let shown = command::display(command);
+    say!("$ {shown}");
+    let mut child = command
+        .stderr(Stdio::piped())
+        .spawn()
+        .with_context(|| format!("cannot start `{shown}`"))?;
+    if let Some(stderr) = child.stderr.take() {
+        let mut stderr = BufReader::new(stderr);
+        let mut chatter = Chatter::default();
+        let mut line = Vec::new();
+        // Bytes, not text: a failure may show the input, whatever it holds.
+        while stderr.read_until(b'\n', &mut line).unwrap_or(0) > 0 {
+            if !chatter.is(&line) {
+                std::io::stderr().write_all(&line)?;
+            }
+            line.clear();
+        }
+    }
+    let status = child.wait().with_context(|| format!("lost `{shown}`"))?;
+    if !status.success() {
+        bail!("`{shown}` failed ({status})");
+    }
+    Ok(())
+}
+
+/// Tells libFuzzer's progress from its findings.
+#[derive(Default)]
+struct Chatter {
+    in_dictionary: bool,
+}
+
+impl Chatter {
+    fn is(&mut self, line: &[u8]) -> bool {
+        if line.starts_with(b"###### Recommended dictionary") {
+            self.in_dictionary = true;
+        } else if line.starts_with(b"###### End of recommended dictionary") {
+            self.in_dictionary = false;
+            return true;
+        }
+        // Such as `#1234  NEW    cov: 80 ...`; how it began and ended is kept.
+        let progress = line.first() == Some(&b'#')
+            && line.get(1).is_some_and(u8::is_ascii_digit)
+            && ![&b"INITED"[..], b"DONE"]
+                .iter()
+                .any(|word| line.windows(word.len()).any(|part| part == *word));
+        self.in_dictionary
+            || progress
+            || line.starts_with(b"INFO: ")
+            || line.trim_ascii_start().starts_with(b"NEW_FUNC[")
+    }
+}
+
+/// Where inputs that reach new code are kept from run to run.
+fn corpus(target: &str) -> String {
+    format!("fuzz/corpus/{target}")
+}
+
+/// How long inputs get, in bytes. In a short time, many small inputs find more
+/// than a few large ones.
+fn longest(target: &str) -> usize {
+    match target {
+        "parse_block" | "roundtrip" | "query" => 32 << 10,
+        _ => 4 << 10,
+    }
+}
+
+/// Folders of good inputs: a decoder is reached deeper from a real block.
+fn seeds(target: &str) -> Vec<String> {
+    let (own, real): (&str, &[&str]) = match target {
+        "parse_block" | "roundtrip" | "query" => ("block", &["windows-vista", "samba"]),
+        "titles" => ("titles", &["samba"]),
+        other => (other, &[]),
+    };
+    let own = workspace::root().map(|root| root.join("fuzz/seeds").join(own));
+    let real = real.iter().filter_map(|name| Some(workspace::real_data()?.join(name)));
+    own.into_iter()
+        .chain(real)
+        .filter(|folder| folder.is_dir())
+        .map(|folder| folder.to_string_lossy().into_owned())
+        .collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn targets_of_blocks_begin_from_blocks() {
+        for target in ["parse_block", "roundtrip"] {
+            assert!(seeds(target).iter().any(|folder| folder.ends_with("fuzz/seeds/block")));
+        }
+        assert!(seeds("titles").iter().any(|folder| folder.ends_with("fuzz/seeds/titles")));
+        assert_eq!(seeds("no_such_target"), Vec::<String>::new());
+    }
+
+    #[test]
+    fn progress_is_told_from_findings() {
+        let mut chatter = Chatter::default();
+        for (line, is) in [
+            ("INFO: Seed: 1", true),
+            ("#2\tINITED cov: 8 ft: 9", false),
+            ("#1234\tNEW    cov: 80 ft: 90", true),
+            ("#2048\tpulse  cov: 80", true),
+            ("\tNEW_FUNC[1/1]: 0x56 in f", true),
+            ("thread '<unnamed>' panicked at fuzz_targets/x.rs:1:1:", false),
+            ("    #4 0x55 in perfhive_format::x", false),
+            ("==1== ERROR: libFuzzer: deadly signal", false),
+            ("#5000\tDONE   cov: 80", false),
+            ("###### Recommended dictionary. ######", true),
+            ("\"All\" # Uses: 3", true),
+            ("###### End of recommended dictionary. ######", true),
+            ("Done 5000 runs in 2 second(s)", false),
+        ] {
+            assert_eq!(chatter.is(line.as_bytes()), is, "{line}");
+        }
+    }
+
+    #[test]
+    fn what_is_found_goes_to_the_corpus() -> anyhow::Result<()> {
+        let command = command::display(&run("titles", "address", 3));
+        let corpus = command.find("fuzz/corpus/titles").context("no corpus")?;
+        assert!(command.find("fuzz/seeds/titles").is_some_and(|seeds| corpus < seeds));
+        assert!(command.contains(" -- -max_total_time=3 -max_len=4096 -rss_limit_mb=1024 -malloc"));
+        Ok(())
+    }
+}

@@ -1,0 +1,173 @@
+//! The stages of `cargo xtask test`, each with the reason it exists.
+
+use anyhow::Context;
+
+use super::fuzz::fuzz;
+use crate::{command, tidy, tools, workspace};
+
+/// Nothing to add, or a note for the summary; an error if the stage failed.
+pub(super) type Result = anyhow::Result<Option<String>>;
+
+/// One thing that must pass.
+pub(super) struct Stage {
+    pub(super) name: &'static str,
+    pub(super) about: &'static str,
+    pub(super) run: fn() -> Result,
+}
+
+/// All stages, quick ones first.
+pub(super) const STAGES: &[Stage] = &[
+    Stage { name: "fmt", about: "the sources are formatted by rustfmt", run: fmt },
+    Stage { name: "tidy", about: "the rules of the house", run: tidy },
+    Stage { name: "clippy", about: "no lint warns", run: clippy },
+    Stage { name: "docs", about: "the documentation builds without warnings", run: docs },
+    Stage { name: "test", about: "unit, integration and property tests", run: test },
+    Stage { name: "doctest", about: "the examples of the documentation run", run: doctest },
+    Stage { name: "release", about: "the command builds with optimisation", run: release },
+    Stage { name: "no-std", about: "the format builds where there is no std", run: no_std },
+    Stage { name: "deny", about: "licences, sources and advisories of dependencies", run: deny },
+    Stage { name: "miri", about: "the format's tests under Miri", run: miri },
+    Stage { name: "big-endian", about: "the same, as a big-endian machine", run: big_endian },
+    Stage { name: "fuzz", about: "each fuzz target for a short time", run: fuzz },
+];
+
+/// A big-endian target that Miri can interpret without its linker or C library.
+const BIG_ENDIAN: &str = "s390x-unknown-linux-gnu";
+
+/// A target without std: a crate that builds for it uses none.
+const NO_STD: &str = "x86_64-unknown-none";
+
+fn fmt() -> Result {
+    tools::component("rustfmt", "fmt")?;
+    command::run(&mut command::cargo(&["fmt", "--all", "--check"]))?;
+    // A workspace of its own, which --all does not reach.
+    let args = ["fmt", "--manifest-path", "fuzz/Cargo.toml", "--check"];
+    command::run(&mut command::cargo(&args))?;
+    Ok(None)
+}
+
+fn tidy() -> Result {
+    tidy::main(&[])?;
+    Ok(None)
+}
+
+fn clippy() -> Result {
+    tools::component("clippy", "clippy")?;
+    let args = ["clippy", "--workspace", "--all-targets", "--locked", "--", "-D", "warnings"];
+    command::run(&mut command::cargo(&args))?;
+    Ok(None)
+}
+
+fn docs() -> Result {
+    let mut cargo = command::cargo(&["doc", "--workspace", "--no-deps", "--locked"]);
+    command::run(cargo.env("RUSTDOCFLAGS", "-D warnings"))?;
+    Ok(None)
+}
+
+fn test() -> Result {
+    tools::system(&[tools::STRACE, tools::PS])?;
+    let how: &[&str] = if tools::has_nextest() { &["nextest", "run"] } else { &["test"] };
+    command::run(command::cargo(how).args(["--workspace", "--locked"]))?;
+    Ok(match workspace::real_data() {
+        Some(_) => None,
+        None => Some("without real data".to_owned()),
+    })
+}
+
+/// nextest runs no doctests, so they are a stage of their own.
+fn doctest() -> Result {
+    command::run(&mut command::cargo(&["test", "--doc", "--workspace", "--locked"]))?;
+    Ok(None)
+}
+
+fn release() -> Result {
+    workspace::release_binary()?;
+    Ok(None)
+}
+
+fn no_std() -> Result {
+    let build = ["build", "--locked", "-p", "perfhive-format", "--lib", "--target", NO_STD];
+    if tools::target(NO_STD) {
+        command::run(&mut command::cargo(&build))?;
+    } else {
+        say!("no {NO_STD} for this toolchain: nightly builds core and alloc from source");
+        tools::nightly_components(&["rust-src"])?;
+        let mut cargo = command::nightly_cargo(&build);
+        command::run(cargo.args(["-Zbuild-std=core,alloc", "--target-dir", "target/no-std"]))?;
+    }
+    Ok(None)
+}
+
+/// The advisories come from a database on the network. Without it the other
+/// checks still stand, but the reader is told what was not looked at.
+fn deny() -> Result {
+    tools::cargo_tool("deny")?;
+    let mut fetch = command::cargo(&["deny", "fetch", "db"]);
+    say!("$ {}", command::display(&fetch));
+    let fetched = fetch.output().context("cannot start cargo-deny")?;
+    if fetched.status.success() {
+        command::run(&mut command::cargo(&["deny", "check"]))?;
+        return Ok(None);
+    }
+    let errors = String::from_utf8_lossy(&fetched.stderr).into_owned();
+    let reason = fetch_failure(&errors);
+    say!("advisories were NOT checked: the RustSec database cannot be fetched: {reason}");
+    command::run(&mut command::cargo(&["deny", "check", "bans", "licenses", "sources"]))?;
+    Ok(Some("advisories NOT checked (no RustSec database)".to_owned()))
+}
+
+/// The line that tells why git could not fetch.
+fn fetch_failure(errors: &str) -> &str {
+    let line = errors.lines().map(str::trim).rfind(|line| line.starts_with("fatal: "));
+    line.or_else(|| errors.lines().map(str::trim).find(|line| !line.is_empty()))
+        .unwrap_or("cargo-deny does not say why")
+}
+
+fn miri() -> Result {
+    run_miri(&[])
+}
+
+/// Everything in a block is little-endian; a decoder that forgets to say so
+/// works by chance on most machines. Miri interprets one where it does not.
+fn big_endian() -> Result {
+    run_miri(&["--target", BIG_ENDIAN])
+}
+
+fn run_miri(target: &[&str]) -> Result {
+    tools::nightly_components(&["miri", "rust-src"])?;
+    // Under nextest each test has a time limit, and all cores are used.
+    let how: &[&str] =
+        if tools::has_nextest() { &["miri", "nextest", "run"] } else { &["miri", "test"] };
+    let mut cargo = command::nightly_cargo(how);
+    cargo.args(["--locked", "-p", "perfhive-format", "--lib", "--tests"]).args(target);
+    // Golden files and real data are read from disk.
+    cargo.env("MIRIFLAGS", "-Zmiri-disable-isolation");
+    // Miri is some hundred times slower than the machine: tests that try many
+    // inputs try few.
+    cargo.env("PERFHIVE_MIRI", "1").env("PROPTEST_CASES", "4");
+    command::run(&mut cargo)?;
+    Ok(None)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_reason_of_a_failed_fetch_is_one_line() {
+        let errors = "2026 [ERROR] failed to fetch\nCloning into 'x'...\n\
+                      fatal: unable to access 'https://x/': Could not resolve host: x\n\n";
+        assert_eq!(
+            fetch_failure(errors),
+            "fatal: unable to access 'https://x/': Could not resolve host: x"
+        );
+        assert_eq!(fetch_failure("\n  only this\n"), "only this");
+        assert_eq!(fetch_failure(""), "cargo-deny does not say why");
+    }
+
+    #[test]
+    fn stages_have_names_of_their_own() {
+        let names: std::collections::BTreeSet<_> = STAGES.iter().map(|stage| stage.name).collect();
+        assert_eq!(names.len(), STAGES.len());
+    }
+}

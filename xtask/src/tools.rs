@@ -1,0 +1,288 @@
+//! The tools a stage needs: found, or installed with a line that says so.
+//!
+//! `cargo xtask test` must work in a fresh clone on a machine that has only
+//! Rust, git and the right to install. A tool that is there is used as it is,
+//! whatever its version: nothing is upgraded behind anybody's back.
+
+use std::io::Write as _;
+use std::path::PathBuf;
+use std::process::Command;
+use std::time::{Duration, Instant};
+
+use anyhow::{Context, Result, bail};
+
+use crate::command::{self, nightly};
+
+/// How long another package manager may hold the lock before we give up.
+const LOCK_PATIENCE: Duration = Duration::from_secs(600);
+const LOCK_PAUSE: Duration = Duration::from_secs(5);
+
+/// A program of the system and the Debian package that holds it.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) struct SystemTool {
+    pub(crate) program: &'static str,
+    pub(crate) package: &'static str,
+}
+
+/// System call traces, for the tests that count what the program asks of the kernel.
+pub(crate) const STRACE: SystemTool = SystemTool { program: "strace", package: "strace" };
+/// The C++ compiler that libFuzzer is built with.
+pub(crate) const CXX: SystemTool = SystemTool { program: "g++", package: "g++" };
+/// The peer of `perfhive ps`.
+pub(crate) const PS: SystemTool = SystemTool { program: "ps", package: "procps" };
+
+/// Makes sure that all of these programs can be started.
+pub(crate) fn system(tools: &[SystemTool]) -> Result<()> {
+    if !cfg!(target_os = "linux") {
+        return Ok(()); // The stages that use these tools are about Linux.
+    }
+    let missing: Vec<SystemTool> = tools.iter().copied().filter(|t| !exists(t.program)).collect();
+    if missing.is_empty() {
+        return Ok(());
+    }
+    let packages: Vec<&str> = missing.iter().map(|tool| tool.package).collect();
+    say!("installing the Debian packages {} (apt-get)", packages.join(" "));
+    if !exists("apt-get") {
+        bail!(
+            "{} missing, and there is no apt-get to install with: install them by this system's \
+             own means and start again",
+            packages.join(" ")
+        );
+    }
+    // A list of packages that is too old is the commonest reason to fail, so
+    // one failure is answered with an update and a second try.
+    if apt_get(&["install", "--yes", "--no-install-recommends"], &packages).is_err() {
+        apt_get(&["update"], &[])?;
+        apt_get(&["install", "--yes", "--no-install-recommends"], &packages)?;
+    }
+    for tool in missing {
+        if !exists(tool.program) {
+            bail!("package {} is installed, but there is no `{}`", tool.package, tool.program);
+        }
+    }
+    Ok(())
+}
+
+/// Makes sure that `cargo SUBCOMMAND`, which a component of the toolchain
+/// brings, works: a minimal installation of Rust lacks some.
+pub(crate) fn component(name: &str, subcommand: &str) -> Result<()> {
+    if command::succeeds(&mut command::cargo(&[subcommand, "--version"])) {
+        return Ok(());
+    }
+    say!("adding the component {name} to the toolchain");
+    command::run(&mut command::program("rustup", &["component", "add", name]))
+        .with_context(|| format!("the toolchain lacks {name}"))
+}
+
+/// Makes sure that `cargo NAME` works, building it if it does not.
+pub(crate) fn cargo_tool(name: &str) -> Result<()> {
+    if command::succeeds(&mut command::cargo(&[name, "--version"])) {
+        return Ok(());
+    }
+    let package = format!("cargo-{name}");
+    say!("installing {package}: built from source once, which takes some minutes");
+    command::run(&mut command::cargo(&["install", "--locked", &package]))
+        .with_context(|| format!("cannot install {package}"))
+}
+
+/// Whether `cargo nextest` is there. It is an improvement, not a need: faster,
+/// and with a time limit for each test.
+pub(crate) fn has_nextest() -> bool {
+    command::succeeds(&mut command::cargo(&["nextest", "--version"]))
+}
+
+/// Makes sure that the nightly toolchain has these components.
+pub(crate) fn nightly_components(components: &[&str]) -> Result<()> {
+    if !exists("rustup") {
+        bail!("this needs the nightly toolchain, hence rustup (https://rustup.rs)");
+    }
+    let nightly = nightly();
+    let list = Command::new("rustup")
+        .args(["component", "list", "--installed", "--toolchain", &nightly])
+        .output()
+        .context("cannot start rustup")?;
+    let installed = String::from_utf8_lossy(&list.stdout).into_owned();
+    let missing: Vec<&str> =
+        components.iter().copied().filter(|name| !has_component(&installed, name)).collect();
+    if list.status.success() && missing.is_empty() {
+        return Ok(());
+    }
+    say!("installing the toolchain {nightly} with {}", components.join(", "));
+    let mut rustup =
+        command::program("rustup", &["toolchain", "install", &nightly, "--profile", "minimal"]);
+    for component in components {
+        rustup.args(["-c", component]);
+    }
+    command::run(&mut rustup)
+}
+
+/// Whether the standard library of a target is there or could be added to the
+/// toolchain that runs xtask.
+pub(crate) fn target(name: &str) -> bool {
+    if !exists("rustup") {
+        return false;
+    }
+    let installed = Command::new("rustup").args(["target", "list", "--installed"]).output();
+    let installed = installed.map(|list| String::from_utf8_lossy(&list.stdout).into_owned());
+    if installed.is_ok_and(|list| list.lines().any(|line| line == name)) {
+        return true;
+    }
+    say!("adding the target {name} to the toolchain");
+    command::run(&mut command::program("rustup", &["target", "add", name])).is_ok()
+}
+
+/// `component list` appends the host, such as `-x86_64-unknown-linux-gnu`, to
+/// the name of most components.
+fn has_component(installed: &str, name: &str) -> bool {
+    installed.lines().any(|line| {
+        line.strip_prefix(name).is_some_and(|rest| {
+            rest.is_empty() || (rest.starts_with('-') && rest.matches('-').count() >= 3)
+        })
+    })
+}
+
+/// Whether a program of this name is on the PATH.
+fn exists(program: &str) -> bool {
+    find(program).is_some()
+}
+
+/// Where the PATH leads for a program of this name.
+pub(crate) fn find(program: &str) -> Option<PathBuf> {
+    let file = format!("{program}{}", std::env::consts::EXE_SUFFIX);
+    let path = std::env::var_os("PATH")?;
+    std::env::split_paths(&path).map(|folder| folder.join(&file)).find(|file| file.is_file())
+}
+
+/// Runs apt-get as root, waiting while somebody else holds its lock.
+fn apt_get(args: &[&str], packages: &[&str]) -> Result<()> {
+    let mut words: Vec<&str> = Vec::new();
+    if !is_root() {
+        if !exists("sudo") {
+            bail!(
+                "{} must be installed, but this is not root and there is no sudo: run `apt-get \
+                 install {}` as root",
+                packages.join(" "),
+                packages.join(" ")
+            );
+        }
+        words.extend(["sudo", "-n"]);
+    }
+    // Through `env`, because sudo hands no variables on.
+    words.extend(["env", "DEBIAN_FRONTEND=noninteractive", "LC_ALL=C", "apt-get"]);
+    words.extend(args);
+    words.extend(packages);
+    let Some((program, rest)) = words.split_first() else { bail!("nothing to run") };
+    retry_while_locked(LOCK_PATIENCE, LOCK_PAUSE, || {
+        let mut command = command::program(program, rest);
+        say!("$ {}", command::display(&command));
+        let output = command.output().with_context(|| format!("cannot start `{program}`"))?;
+        std::io::stdout().write_all(&output.stdout)?;
+        if output.status.success() {
+            return Ok(Attempt::Done);
+        }
+        let errors = String::from_utf8_lossy(&output.stderr).into_owned();
+        Ok(if is_locked(&errors) { Attempt::Locked } else { Attempt::Failed(errors) })
+    })
+    .with_context(|| format!("`{}` failed", words.join(" ")))
+}
+
+/// How one try of a package manager ended.
+enum Attempt {
+    Done,
+    Locked,
+    Failed(String),
+}
+
+/// Tries until somebody else's lock is gone or patience is at its end.
+fn retry_while_locked(
+    patience: Duration,
+    pause: Duration,
+    mut attempt: impl FnMut() -> Result<Attempt>,
+) -> Result<()> {
+    let start = Instant::now();
+    loop {
+        match attempt()? {
+            Attempt::Done => return Ok(()),
+            Attempt::Failed(errors) => bail!("{}", errors.trim()),
+            Attempt::Locked if start.elapsed() >= patience => {
+                bail!("another program held the package manager's lock for {patience:?}")
+            }
+            Attempt::Locked => {
+                say!("another program holds the package manager's lock: waiting");
+                std::thread::sleep(pause);
+            }
+        }
+    }
+}
+
+/// Whether apt-get failed because another one is at work.
+fn is_locked(errors: &str) -> bool {
+    errors.contains("Could not get lock")
+        || errors.contains("Unable to acquire the dpkg frontend lock")
+        || errors.contains("Unable to lock")
+        || errors.contains("dpkg status database is locked")
+}
+
+/// Whether xtask runs as root. Asks `id`, since std cannot say and a
+/// dependency or unsafe code would be much for so little.
+fn is_root() -> bool {
+    Command::new("id").arg("-u").output().is_ok_and(|output| output.stdout.trim_ascii() == b"0")
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn locks_are_told_from_other_failures() {
+        assert!(is_locked(
+            "E: Could not get lock /var/lib/dpkg/lock-frontend. It is held by process 1 (apt)"
+        ));
+        assert!(is_locked("E: Unable to lock directory /var/lib/apt/lists/"));
+        assert!(!is_locked("E: Unable to locate package strace"));
+    }
+
+    #[test]
+    fn a_lock_is_waited_for() -> Result<()> {
+        let mut tries = 0;
+        retry_while_locked(Duration::from_secs(5), Duration::ZERO, || {
+            tries += 1;
+            Ok(if tries < 4 { Attempt::Locked } else { Attempt::Done })
+        })?;
+        assert_eq!(tries, 4);
+        Ok(())
+    }
+
+    #[test]
+    fn a_lock_is_not_waited_for_without_end() {
+        let locked = || Ok(Attempt::Locked);
+        let result = retry_while_locked(Duration::ZERO, Duration::ZERO, locked);
+        assert!(result.is_err_and(|e| e.to_string().contains("lock")));
+    }
+
+    #[test]
+    fn another_failure_is_not_retried() {
+        let mut tries = 0;
+        let result = retry_while_locked(Duration::from_secs(5), Duration::ZERO, || {
+            tries += 1;
+            Ok(Attempt::Failed("E: no such package\n".to_owned()))
+        });
+        assert!(result.is_err_and(|e| e.to_string() == "E: no such package"));
+        assert_eq!(tries, 1);
+    }
+
+    #[test]
+    fn components_are_recognised_with_and_without_host() {
+        let list = "miri-x86_64-unknown-linux-gnu\nrust-src\n";
+        assert!(has_component(list, "miri"));
+        assert!(has_component(list, "rust-src"));
+        assert!(!has_component(list, "rust"), "a prefix is not the name");
+        assert!(!has_component(list, "clippy"));
+    }
+
+    #[test]
+    fn programs_are_looked_up_on_the_path() {
+        assert!(exists("git"));
+        assert!(!exists("perfhive-no-such-program"));
+    }
+}
