@@ -128,7 +128,7 @@ fn local() -> Result<Box<dyn Source>, SourceError> {
     let root = perfhive_linux::ProcRoot::default();
     let broker = perfhive_engine::Broker::builder("local:", &perfhive_linux::machine_name())
         .providers(perfhive_linux::providers(&root))
-        .clock(perfhive_linux::LinuxClock::new(&root))
+        .clock(perfhive_linux::LinuxClock::new())
         // Processor, the object that Windows names as its default.
         .default_object(perfhive_format::TitleIndex(238))
         .build();

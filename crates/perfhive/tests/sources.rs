@@ -9,8 +9,7 @@ use std::path::PathBuf;
 fn vista() -> Option<(String, PathBuf)> {
     let root = real::root()?;
     let file = |n: u32| root.join(format!("windows-vista/s{n:02}_global.bin"));
-    let address =
-        format!("file:{},{},{}", file(0).display(), file(1).display(), file(2).display());
+    let address = format!("file:{},{},{}", file(0).display(), file(1).display(), file(2).display());
     Some((address, root.join("titles/vista_009_from_pal_SampleLog.txt")))
 }
 
@@ -86,7 +85,9 @@ fn no_value_crosses_identities_in_a_real_recording() {
             let total = reading.instance.as_ref().is_some_and(|i| i.name == "_Total");
             match &reading.value {
                 Ok(_) => values += 1,
-                Err(why) if total => assert_eq!(why.code(), "went-backwards"),
+                Err(why) if total => {
+                    assert!(["needs-two-samples", "went-backwards"].contains(&why.code()), "{why}")
+                }
                 Err(why) => assert!(
                     ["needs-two-samples", "born", "vanished"].contains(&why.code()),
                     "{:?}: {why}",
@@ -141,9 +142,8 @@ fn this_machine_gives_values() {
     assert!(value(0).unwrap() > 1e6);
     let percent = value(1).unwrap();
     assert!((-1.0..=101.0).contains(&percent), "{percent}");
-    let found = query.readings().iter().any(|r| {
-        r.value.as_ref().is_ok_and(|v| v.to_string() == own)
-    });
+    let found =
+        query.readings().iter().any(|r| r.value.as_ref().is_ok_and(|v| v.to_string() == own));
     assert!(found, "this process is in the list");
     match query.add(r"\Memry\Available Bytes") {
         Err(QueryError::UnknownObject { nearest, .. }) => assert_eq!(nearest[0], "Memory"),
