@@ -1,1 +1,56 @@
-//! perfhive.
+//! Windows' own performance objects, filled from `/proc`.
+//!
+//! Two providers make System 2, Memory 4, Processor 238, Process 230 and
+//! Thread 232 with Windows' indexes, counter types and units. What Linux does
+//! not tell is left out: a counter that the kernel has no answer for is in no
+//! definition, and a value that cannot be read for one instance is missing
+//! from that instance's counter block. Nothing is ever a 0 that means "not
+//! known". [`counter_table`] lists every counter of these objects with its
+//! source, or with the reason why it is absent; the manual's
+//! `linux-counters.md` is that table.
+//!
+//! ```
+//! use perfhive_engine::{Broker, ObjectQuery, Request, Snapshot, Source};
+//! use perfhive_linux::{LinuxClock, ProcRoot, machine_name, providers};
+//!
+//! let mut machine = Broker::builder("local:", &machine_name())
+//!     .clock(LinuxClock::new())
+//!     .providers(providers(&ProcRoot::default()))
+//!     .build();
+//! let mut snapshot = Snapshot::new();
+//! machine.collect(&Request::new(ObjectQuery::Global), &mut snapshot)?;
+//! assert!(snapshot.objects().count() >= 4);
+//! # Ok::<(), perfhive_engine::SourceError>(())
+//! ```
+#![cfg(target_os = "linux")]
+#![forbid(unsafe_code)]
+#![cfg_attr(test, allow(clippy::unwrap_used, clippy::expect_used))]
+
+mod clock;
+mod cpus;
+mod faults;
+mod files;
+mod layout;
+mod os;
+mod parse;
+mod process;
+mod root;
+mod table;
+mod titles;
+
+pub use clock::{LinuxClock, TimeBase};
+pub use root::{ProcRoot, machine_name};
+pub use table::{Availability, CounterDoc, counter_table};
+
+use perfhive_engine::Provider;
+use std::sync::Arc;
+
+/// The providers of this crate, reading below `root`: `linux-system` with
+/// System, Memory and Processor, and `linux-process` with Process and Thread.
+#[must_use]
+pub fn providers(root: &ProcRoot) -> Vec<Arc<dyn Provider>> {
+    vec![
+        Arc::new(os::SystemProvider::new(root.clone())),
+        Arc::new(process::ProcessProvider::new(root.clone())),
+    ]
+}

@@ -1,1 +1,45 @@
-//! perfhive.
+//! What perfhive's own tests share: generated blocks, real blocks, damaged
+//! blocks, and a count of allocations.
+//!
+//! Not published, and free to change with the tests that use it.
+
+pub mod alloc;
+pub mod conformance;
+pub mod faults;
+pub mod model;
+pub mod real;
+pub mod script;
+pub mod walk;
+
+/// How many cases a property gets: `cases`, or few under Miri, which is some
+/// hundred times slower. `PROPTEST_CASES` overrules neither; give
+/// `PERFHIVE_CASES` (a number) to run more or fewer everywhere.
+#[must_use]
+pub fn cases(cases: u32) -> u32 {
+    let wanted = std::env::var("PERFHIVE_CASES");
+    match wanted.ok().and_then(|text| text.parse().ok()) {
+        Some(wanted) => wanted,
+        None if is_slow() => cases.min(4),
+        None => cases,
+    }
+}
+
+/// The configuration of every property test: [`cases`], nothing written to the
+/// source tree. `PROPTEST_RNG_SEED` repeats a run.
+#[must_use]
+pub fn proptest_config(wanted: u32) -> proptest::test_runner::Config {
+    proptest::test_runner::Config {
+        cases: cases(wanted),
+        failure_persistence: None,
+        // A model is large; what is found in this many steps is small enough.
+        max_shrink_iters: 4096,
+        ..proptest::test_runner::Config::default()
+    }
+}
+
+/// Whether the tests run where every step is slow: under Miri, or where
+/// `PERFHIVE_MIRI` is set to try the shortened tests without Miri.
+#[must_use]
+pub fn is_slow() -> bool {
+    cfg!(miri) || std::env::var_os("PERFHIVE_MIRI").is_some()
+}

@@ -1,0 +1,177 @@
+//! What a warm collection costs, against the least that reading `/proc` can
+//! cost: one read of a `stat` file that is open already, and its parsing.
+//!
+//! `cargo bench -p perfhive-linux --bench collect [-- --quick]` prints one
+//! Markdown table. Every round runs every approach once, so that what else the
+//! machine does meets all of them; the figures are medians over the rounds, the
+//! ratios medians of the rounds' ratios.
+#![allow(clippy::unwrap_used, clippy::expect_used, missing_docs)]
+
+use perfhive_engine::{
+    Collection, ObjectQuery, ObjectWriter, OpenContext, Provider, Request, Session, TestLevel,
+};
+use perfhive_format::{BlockHead, BlockWriter, TitleIndex};
+use perfhive_linux::{ProcRoot, providers};
+use perfhive_testkit::alloc;
+use std::fs::File;
+use std::hint::black_box;
+use std::os::unix::fs::FileExt;
+use std::process::{Child, Command, Stdio};
+use std::sync::Arc;
+use std::time::{Duration, Instant};
+
+#[global_allocator]
+static ALLOCATOR: alloc::Counting = alloc::Counting;
+
+/// Children that sleep, ended with the benchmark.
+struct Sleepers(Vec<Child>);
+
+impl Sleepers {
+    fn grow(&mut self, count: usize) {
+        while self.0.len() < count {
+            self.0.push(Command::new("sleep").arg("3600").stdin(Stdio::null()).spawn().unwrap());
+        }
+    }
+}
+
+impl Drop for Sleepers {
+    fn drop(&mut self) {
+        for child in &mut self.0 {
+            let _ = child.kill();
+        }
+        for child in &mut self.0 {
+            let _ = child.wait();
+        }
+    }
+}
+
+/// The `stat` files of all processes (or threads), open.
+fn open_all(threads: bool) -> Vec<File> {
+    let numbers = |path: &str| {
+        let names = std::fs::read_dir(path).into_iter().flatten().flatten();
+        let names = names.filter_map(|entry| entry.file_name().into_string().ok());
+        names.filter(|name| name.parse::<u32>().is_ok()).collect::<Vec<_>>()
+    };
+    let mut files = Vec::new();
+    for pid in numbers("/proc") {
+        if threads {
+            let task = format!("/proc/{pid}/task");
+            let open = |tid| File::open(format!("{task}/{tid}/stat")).ok();
+            files.extend(numbers(&task).into_iter().filter_map(open));
+        } else {
+            files.extend(File::open(format!("/proc/{pid}/stat")));
+        }
+    }
+    files
+}
+
+/// Reads and parses all of them.
+fn read_all(files: &[File], buffer: &mut [u8]) -> u64 {
+    let mut sum = 0u64;
+    for file in files {
+        let Ok(length) = file.read_at(buffer, 0) else { continue };
+        let text = &buffer[..length];
+        let Some(close) = text.iter().rposition(|byte| *byte == b')') else { continue };
+        for word in text[close + 1..].split(|byte| *byte == b' ').skip(2).take(21) {
+            sum = sum.wrapping_add(word.iter().fold(0u64, |number, byte| {
+                number.wrapping_mul(10).wrapping_add(u64::from(byte.wrapping_sub(b'0')))
+            }));
+        }
+    }
+    sum
+}
+
+/// Open providers, and the block that they fill.
+struct Machine {
+    sessions: Vec<Box<dyn Session>>,
+    writer: BlockWriter,
+}
+
+impl Machine {
+    fn new() -> Self {
+        let open = |provider: Arc<dyn Provider>| provider.open(&OpenContext::default()).unwrap();
+        let sessions = providers(&ProcRoot::default()).into_iter().map(open).collect();
+        Self { sessions, writer: BlockWriter::new() }
+    }
+
+    fn collect(&mut self, request: &Request, wanted: &[TitleIndex]) {
+        let (mut faults, mut foreign) = (Vec::new(), Vec::new());
+        self.writer.start(&BlockHead::default());
+        for session in &mut self.sessions {
+            let mut out = ObjectWriter::new(
+                &mut self.writer,
+                "linux",
+                TestLevel::None,
+                &mut faults,
+                &mut foreign,
+            );
+            session.collect(&Collection::new(request, wanted), &mut out).unwrap();
+        }
+        black_box(self.writer.finish());
+    }
+}
+
+fn time(work: impl FnOnce()) -> f64 {
+    let start = Instant::now();
+    work();
+    start.elapsed().as_secs_f64()
+}
+
+fn median(values: &mut [f64]) -> f64 {
+    values.sort_by(f64::total_cmp);
+    values[values.len() / 2]
+}
+
+fn request(objects: &[u32]) -> (Request, Vec<TitleIndex>) {
+    let wanted: Vec<_> = objects.iter().copied().map(TitleIndex).collect();
+    (Request::new(ObjectQuery::Indexes(wanted.clone())), wanted)
+}
+
+fn main() {
+    let quick = std::env::args().any(|argument| argument == "--quick" || argument == "--test");
+    let (counts, rounds): (&[usize], usize) =
+        if quick { (&[100], 11) } else { (&[500, 2000], 101) };
+    println!("| objects | processes | time | each | x REF | goal | allocations |");
+    println!("|---|---|---|---|---|---|---|");
+    let mut sleepers = Sleepers(Vec::new());
+    for count in counts {
+        sleepers.grow(*count);
+        // The children start up.
+        std::thread::sleep(Duration::from_millis(500));
+        let processes = open_all(false);
+        let threads = open_all(true);
+        let sets: [(&str, &[u32], &[File], &str); 3] = [
+            ("Process", &[230], &processes, if *count < 1000 { "2.2" } else { "2.6" }),
+            ("Process, Thread", &[230, 232], &threads, ""),
+            ("all", &[2, 4, 230, 232, 238], &processes, ""),
+        ];
+        let mut buffer = vec![0; 4096];
+        for (name, objects, reference, goal) in sets {
+            let (request, wanted) = request(objects);
+            let mut machine = Machine::new();
+            for _ in 0..3 {
+                machine.collect(&request, &wanted);
+            }
+            let (mut times, mut ratios) = (Vec::new(), Vec::new());
+            for _ in 0..rounds {
+                let least = time(|| {
+                    black_box(read_all(reference, &mut buffer));
+                });
+                let own = time(|| machine.collect(&request, &wanted));
+                times.push(own);
+                ratios.push(own / least);
+            }
+            let allocated = (0..5)
+                .map(|_| alloc::count(|| machine.collect(&request, &wanted)).1.count)
+                .min()
+                .unwrap();
+            let (time, ratio) = (median(&mut times), median(&mut ratios));
+            let number = processes.len();
+            println!(
+                "| {name} | {number} | {:.2} ms | {:.2} µs | {ratio:.2} | {goal} | {allocated} |",
+                time * 1e3,
+                time * 1e6 / number as f64,
+            );
+        }
+    }
+}

@@ -1,0 +1,62 @@
+//! The faults of one collection, kept until the object at hand is written.
+
+use perfhive_engine::ObjectWriter;
+use perfhive_format::TitleIndex;
+use rustix::io::Errno;
+
+/// Faults of instances that are reported one by one; of more, only the number:
+/// where descriptors run out, every process has the same one.
+const SINGLE: usize = 16;
+
+/// Collected faults of one object.
+#[derive(Default)]
+pub(crate) struct Faults {
+    list: Vec<(Option<String>, String)>,
+    /// Instance faults, those beyond the limit included.
+    instances: usize,
+}
+
+impl Faults {
+    /// A fault of the whole object.
+    pub(crate) fn object(&mut self, message: String) {
+        self.list.push((None, message));
+    }
+
+    /// A fault of one instance. `what` makes the instance's name and the
+    /// message, and runs only where the fault is reported by itself.
+    pub(crate) fn instance(&mut self, what: impl FnOnce() -> (String, String)) {
+        self.instances += 1;
+        if self.instances <= SINGLE {
+            let (instance, message) = what();
+            self.list.push((Some(instance), message));
+        }
+    }
+
+    /// Reports everything and forgets it.
+    pub(crate) fn report(&mut self, object: u32, out: &mut ObjectWriter<'_>) {
+        for (instance, message) in self.list.drain(..) {
+            out.fault(TitleIndex(object), instance.as_deref(), &message);
+        }
+        if self.instances > SINGLE {
+            let more = self.instances - SINGLE;
+            let message = format!("{more} more instances could not be read in full");
+            out.fault(TitleIndex(object), None, &message);
+        }
+        self.instances = 0;
+    }
+}
+
+/// What the system says about an error.
+pub(crate) fn describe(error: Errno) -> String {
+    std::io::Error::from(error).to_string()
+}
+
+/// Whether a file cannot be read because of who asks.
+pub(crate) fn is_denied(error: Errno) -> bool {
+    matches!(error, Errno::ACCESS | Errno::PERM)
+}
+
+/// Whether a file is not there, or its process is not there any more.
+pub(crate) fn is_gone(error: Errno) -> bool {
+    matches!(error, Errno::NOENT | Errno::SRCH)
+}

@@ -1,0 +1,127 @@
+//! Templates of an object for the counters that are there at the moment.
+
+use crate::table::Object;
+use perfhive_engine::ProviderError;
+use perfhive_format::{ObjectTemplate, WriteError};
+
+/// Most counters that an object may have, bases included.
+pub(crate) const MOST: usize = 64;
+
+/// Templates by the counters in them: which fields a kernel tells, and which
+/// counters are asked for, seldom changes between two collections.
+pub(crate) struct Layouts {
+    object: &'static Object,
+    made: Vec<(u64, ObjectTemplate)>,
+}
+
+/// More different sets of counters than ever come up together.
+const KEPT: usize = 16;
+
+impl Layouts {
+    pub(crate) fn new(object: &'static Object) -> Self {
+        Self { object, made: Vec::new() }
+    }
+
+    /// The template with the counters at the set bits of `mask`, as places in
+    /// the object's table.
+    pub(crate) fn template(&mut self, mask: u64) -> Result<&ObjectTemplate, ProviderError> {
+        let place = match self.made.iter().position(|(made, _)| *made == mask) {
+            Some(place) => place,
+            None => {
+                let template = self.make(mask)?;
+                if self.made.len() >= KEPT {
+                    self.made.clear();
+                }
+                self.made.push((mask, template));
+                self.made.len() - 1
+            }
+        };
+        match self.made.get(place) {
+            Some((_, template)) => Ok(template),
+            None => Err(ProviderError::Failed("no template".to_string())),
+        }
+    }
+
+    fn make(&self, mask: u64) -> Result<ObjectTemplate, WriteError> {
+        let counters: Vec<_> = (0..)
+            .zip(self.object.counters)
+            .filter(|(place, _)| mask & (1 << place) != 0)
+            .map(|(_, counter)| counter.spec())
+            .collect();
+        ObjectTemplate::new(&self.object.spec(), &counters)
+    }
+}
+
+/// The values of an instance by counter, in the order of the object's table,
+/// with those left out that are not known.
+pub(crate) struct Row {
+    object: &'static Object,
+    values: [u64; MOST],
+    mask: u64,
+}
+
+impl Row {
+    pub(crate) fn new(object: &'static Object) -> Self {
+        Self { object, values: [0; MOST], mask: 0 }
+    }
+
+    /// Forgets every value.
+    pub(crate) fn clear(&mut self) {
+        self.mask = 0;
+    }
+
+    /// Sets the value of a counter.
+    pub(crate) fn set(&mut self, counter: u32, value: u64) {
+        if let Some(place) = self.object.place(counter) {
+            self.put(place, value);
+        }
+    }
+
+    /// Sets the value of a counter, if there is one.
+    pub(crate) fn set_some(&mut self, counter: u32, value: Option<u64>) {
+        if let Some(value) = value {
+            self.set(counter, value);
+        }
+    }
+
+    /// Sets the values of a counter and of the base behind it.
+    pub(crate) fn set_with_base(&mut self, counter: u32, value: u64, base: u64) {
+        if let Some(place) = self.object.place(counter) {
+            self.put(place, value);
+            self.put(place + 1, base);
+        }
+    }
+
+    fn put(&mut self, place: usize, value: u64) {
+        if let (Some(slot), Some(counter)) =
+            (self.values.get_mut(place), self.object.counters.get(place))
+        {
+            *slot = counter.fit(value);
+            self.mask |= 1 << place;
+        }
+    }
+
+    /// Which counters have a value.
+    pub(crate) fn mask(&self) -> u64 {
+        self.mask
+    }
+
+    /// The values of the counters in `mask`, one after the other, up to the
+    /// first that is not known.
+    pub(crate) fn values<'a>(&self, mask: u64, out: &'a mut [u64; MOST]) -> &'a [u64] {
+        let mut count = 0;
+        for (place, value) in self.values.iter().enumerate() {
+            if mask & (1 << place) == 0 {
+                continue;
+            }
+            if self.mask & (1 << place) == 0 {
+                break;
+            }
+            if let Some(slot) = out.get_mut(count) {
+                *slot = *value;
+                count += 1;
+            }
+        }
+        out.get(..count).unwrap_or_default()
+    }
+}

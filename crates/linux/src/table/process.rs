@@ -1,0 +1,185 @@
+//! Process 230.
+
+use super::{Absent, Counter, Object, absent};
+use perfhive_format::{CounterType as T, DetailLevel};
+
+const NO_POOL: &str = "Linux does not account kernel memory to processes.";
+const NO_PAGE_FILE: &str = "Linux promises memory to mappings, not to processes; how much of a \
+    process was swapped out (`VmSwap`) is something else.";
+const NO_OTHER: &str = "Linux counts reads and writes of a process only.";
+const CHILDREN: &str = "Calls of the read and write family on any descriptor, met by the cache or \
+    not; those of the send and recv family on sockets, and access to mapped files, do not count. \
+    What ended children did is added when the process waits for them.";
+const SUM: &str = "Sum of reads and writes, see there.";
+
+/// Counters from `stat`, at the front of the counter block. What can be missing
+/// for one process stands behind it, in groups: `statm`, the descriptors,
+/// `status`, and last `io`, which takes a permission.
+pub(crate) const STAT_COUNTERS: usize = 9;
+/// Counters from `statm`.
+pub(crate) const STATM_COUNTERS: usize = 3;
+/// Counters from `status`.
+pub(crate) const STATUS_COUNTERS: usize = 2;
+/// Counters from `io`.
+pub(crate) const IO_COUNTERS: usize = 6;
+
+pub(crate) static PROCESS: Object = Object {
+    index: 230,
+    help: 231,
+    name: "Process",
+    has_instances: true,
+    brings: &[],
+    counters: COUNTERS,
+    absent: ABSENT,
+};
+
+const COUNTERS: &[Counter] = &[
+    Counter::new(6, 189, "% Processor Time", T::PERF_100NSEC_TIMER)
+        .unit("%")
+        .from("`PID/stat`: `utime` + `stime`")
+        .means("Processor time of all threads of the process; 100 is one processor.")
+        .differs("In steps of the kernel's tick, usually 10 ms."),
+    Counter::new(142, 157, "% User Time", T::PERF_100NSEC_TIMER)
+        .detail(DetailLevel::ADVANCED)
+        .unit("%")
+        .from("`PID/stat`: `utime`")
+        .means("Processor time in the program itself."),
+    Counter::new(144, 159, "% Privileged Time", T::PERF_100NSEC_TIMER)
+        .detail(DetailLevel::ADVANCED)
+        .unit("%")
+        .from("`PID/stat`: `stime`")
+        .means("Processor time in the kernel on behalf of the process."),
+    Counter::new(684, 685, "Elapsed Time", T::PERF_ELAPSED_TIME)
+        .scale(-4)
+        .detail(DetailLevel::ADVANCED)
+        .unit("s")
+        .from("`PID/stat`: `starttime`")
+        .means("Time since the process was started."),
+    Counter::new(784, 785, "ID Process", T::PERF_COUNTER_RAWCOUNT)
+        .scale(-1)
+        .unit("number")
+        .from("the entry of `/proc`")
+        .means("Number of the process; another process may get it later."),
+    Counter::new(1410, 1411, "Creating Process ID", T::PERF_COUNTER_RAWCOUNT)
+        .scale(-1)
+        .unit("number")
+        .from("`PID/stat`: `ppid`")
+        .means("Number of the process that created this one; it may have ended.")
+        .differs("A process whose parent ended gets another one, usually 1."),
+    Counter::new(28, 177, "Page Faults/sec", T::PERF_COUNTER_COUNTER)
+        .scale(-1)
+        .unit("faults/s")
+        .from("`PID/stat`: `minflt` + `majflt`")
+        .means("Page faults of all threads of the process."),
+    Counter::new(174, 175, "Virtual Bytes", T::PERF_COUNTER_LARGE_RAWCOUNT)
+        .scale(-6)
+        .detail(DetailLevel::EXPERT)
+        .unit("bytes")
+        .from("`PID/stat`: `vsize`")
+        .means("Size of the address space in use."),
+    Counter::new(680, 681, "Thread Count", T::PERF_COUNTER_RAWCOUNT)
+        .detail(DetailLevel::ADVANCED)
+        .unit("threads")
+        .from("`PID/stat`: `num_threads`")
+        .means("Threads at this moment."),
+    Counter::new(180, 181, "Working Set", T::PERF_COUNTER_LARGE_RAWCOUNT)
+        .scale(-5)
+        .unit("bytes")
+        .from("`PID/statm`: `resident`")
+        .means("Memory of the process that is resident, shared pages included.")
+        .differs("`PID/stat` has an estimate only, which may be off by a quarter."),
+    Counter::new(1478, 1479, "Working Set - Private", T::PERF_COUNTER_LARGE_RAWCOUNT)
+        .scale(-5)
+        .unit("bytes")
+        .from("`PID/statm`: `resident` − `shared`")
+        .means("The part of Working Set that no other process has or can have.")
+        .differs("All anonymous pages, those that a child still shares included."),
+    Counter::new(186, 187, "Private Bytes", T::PERF_COUNTER_LARGE_RAWCOUNT)
+        .scale(-5)
+        .detail(DetailLevel::ADVANCED)
+        .unit("bytes")
+        .from("`PID/statm`: `data`")
+        .means("Memory that was promised to the process and is not shared.")
+        .differs("Private writable mappings and the stack, touched or not."),
+    Counter::new(952, 953, "Handle Count", T::PERF_COUNTER_RAWCOUNT)
+        .detail(DetailLevel::ADVANCED)
+        .on_request()
+        .unit("descriptors")
+        .from("`PID/fd`: `st_size`")
+        .since("6.2")
+        .means("Handles that the process has open.")
+        .differs("File descriptors."),
+    Counter::new(172, 173, "Virtual Bytes Peak", T::PERF_COUNTER_LARGE_RAWCOUNT)
+        .scale(-6)
+        .detail(DetailLevel::EXPERT)
+        .on_request()
+        .unit("bytes")
+        .from("`PID/status`: `VmPeak`")
+        .means("Largest Virtual Bytes so far."),
+    Counter::new(178, 179, "Working Set Peak", T::PERF_COUNTER_LARGE_RAWCOUNT)
+        .scale(-5)
+        .detail(DetailLevel::ADVANCED)
+        .on_request()
+        .unit("bytes")
+        .from("`PID/status`: `VmHWM`")
+        .means("Largest Working Set so far.")
+        .differs("The kernel's count of resident pages for it may lag behind Working Set."),
+    Counter::new(1412, 1413, "IO Read Operations/sec", T::PERF_COUNTER_BULK_COUNT)
+        .detail(DetailLevel::ADVANCED)
+        .unit("operations/s")
+        .from("`PID/io`: `syscr`")
+        .since("2.6.20")
+        .means("Read operations on files, devices and the network.")
+        .differs(CHILDREN),
+    Counter::new(1414, 1415, "IO Write Operations/sec", T::PERF_COUNTER_BULK_COUNT)
+        .detail(DetailLevel::ADVANCED)
+        .unit("operations/s")
+        .from("`PID/io`: `syscw`")
+        .since("2.6.20")
+        .means("Write operations on files, devices and the network.")
+        .differs(CHILDREN),
+    Counter::new(1416, 1417, "IO Data Operations/sec", T::PERF_COUNTER_BULK_COUNT)
+        .detail(DetailLevel::ADVANCED)
+        .unit("operations/s")
+        .from("`PID/io`: `syscr` + `syscw`")
+        .since("2.6.20")
+        .means("Read and write operations together.")
+        .differs(SUM),
+    Counter::new(1420, 1421, "IO Read Bytes/sec", T::PERF_COUNTER_BULK_COUNT)
+        .detail(DetailLevel::ADVANCED)
+        .unit("bytes/s")
+        .from("`PID/io`: `rchar`")
+        .since("2.6.20")
+        .means("Bytes read from files, devices and the network.")
+        .differs(CHILDREN),
+    Counter::new(1422, 1423, "IO Write Bytes/sec", T::PERF_COUNTER_BULK_COUNT)
+        .detail(DetailLevel::ADVANCED)
+        .unit("bytes/s")
+        .from("`PID/io`: `wchar`")
+        .since("2.6.20")
+        .means("Bytes written to files, devices and the network.")
+        .differs(CHILDREN),
+    Counter::new(1424, 1425, "IO Data Bytes/sec", T::PERF_COUNTER_BULK_COUNT)
+        .detail(DetailLevel::ADVANCED)
+        .unit("bytes/s")
+        .from("`PID/io`: `rchar` + `wchar`")
+        .since("2.6.20")
+        .means("Bytes read and written together.")
+        .differs(SUM),
+];
+
+const ABSENT: &[Absent] = &[
+    absent(56, "Pool Paged Bytes", T::PERF_COUNTER_RAWCOUNT, NO_POOL),
+    absent(58, "Pool Nonpaged Bytes", T::PERF_COUNTER_RAWCOUNT, NO_POOL),
+    absent(182, "Page File Bytes Peak", T::PERF_COUNTER_LARGE_RAWCOUNT, NO_PAGE_FILE),
+    absent(184, "Page File Bytes", T::PERF_COUNTER_LARGE_RAWCOUNT, NO_PAGE_FILE),
+    absent(
+        682,
+        "Priority Base",
+        T::PERF_COUNTER_RAWCOUNT,
+        "Linux schedules by policy and nice value, which have no place on Windows' scale of \
+         0 to 31.",
+    ),
+    absent(1418, "IO Other Operations/sec", T::PERF_COUNTER_BULK_COUNT, NO_OTHER),
+    absent(1426, "IO Other Bytes/sec", T::PERF_COUNTER_BULK_COUNT, NO_OTHER),
+];

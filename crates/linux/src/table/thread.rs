@@ -1,0 +1,103 @@
+//! Thread 232.
+
+use super::{Absent, Counter, Object, absent};
+use perfhive_format::{CounterType as T, DetailLevel};
+
+/// Counters that every thread has, Idle's and `_Total` included.
+pub(crate) const COMMON_COUNTERS: usize = 6;
+
+pub(crate) static THREAD: Object = Object {
+    index: 232,
+    help: 233,
+    name: "Thread",
+    has_instances: true,
+    brings: &[230],
+    counters: COUNTERS,
+    absent: ABSENT,
+};
+
+const COUNTERS: &[Counter] = &[
+    Counter::new(6, 191, "% Processor Time", T::PERF_100NSEC_TIMER)
+        .unit("%")
+        .from("`PID/task/TID/stat`: `utime` + `stime`")
+        .means("Processor time of the thread.")
+        .differs("In steps of the kernel's tick, usually 10 ms."),
+    Counter::new(142, 193, "% User Time", T::PERF_100NSEC_TIMER)
+        .detail(DetailLevel::ADVANCED)
+        .unit("%")
+        .from("`PID/task/TID/stat`: `utime`")
+        .means("Processor time in the program itself."),
+    Counter::new(144, 195, "% Privileged Time", T::PERF_100NSEC_TIMER)
+        .detail(DetailLevel::ADVANCED)
+        .unit("%")
+        .from("`PID/task/TID/stat`: `stime`")
+        .means("Processor time in the kernel on behalf of the thread."),
+    Counter::new(684, 685, "Elapsed Time", T::PERF_ELAPSED_TIME)
+        .scale(-4)
+        .detail(DetailLevel::ADVANCED)
+        .unit("s")
+        .from("`PID/task/TID/stat`: `starttime`")
+        .means("Time since the thread was started."),
+    Counter::new(784, 785, "ID Process", T::PERF_COUNTER_RAWCOUNT)
+        .detail(DetailLevel::EXPERT)
+        .unit("number")
+        .from("the entry of `/proc`")
+        .means("Number of the process that the thread belongs to."),
+    Counter::new(804, 805, "ID Thread", T::PERF_COUNTER_RAWCOUNT)
+        .detail(DetailLevel::EXPERT)
+        .unit("number")
+        .from("the entry of `PID/task`")
+        .means("Number of the thread; another thread may get it later.")
+        .differs("The first thread of a process has the number of the process."),
+    Counter::new(146, 197, "Context Switches/sec", T::PERF_COUNTER_COUNTER)
+        .scale(-2)
+        .detail(DetailLevel::ADVANCED)
+        .on_request()
+        .unit("switches/s")
+        .from("`PID/task/TID/status`: `voluntary_ctxt_switches` + `nonvoluntary_ctxt_switches`")
+        .since("2.6.23")
+        .means("Switches from this thread to another. Idle's threads have none here."),
+    Counter::new(46, 47, "Thread State", T::PERF_COUNTER_RAWCOUNT)
+        .detail(DetailLevel::WIZARD)
+        .unit("state")
+        .from("`PID/task/TID/stat`: `state`")
+        .means(
+            "0 initialized, 1 ready, 2 running, 3 standby, 4 terminated, 5 waiting, \
+             6 transition, 7 unknown.",
+        )
+        .differs(
+            "2 for `R`, which does not tell whether the thread has a processor or waits for \
+             one; 5 for `S`, `D`, `I`, `T`, `t`, `P` and `K`; 4 for `Z`, `X` and `x`; 7 for any \
+             other. Idle's threads and `_Total` have none.",
+        ),
+];
+
+const ABSENT: &[Absent] = &[
+    absent(
+        336,
+        "Thread Wait Reason",
+        T::PERF_COUNTER_RAWCOUNT,
+        "Linux names the kernel function that a thread waits in (`wchan`), where it is allowed \
+         to, which is not one of Windows' reasons.",
+    ),
+    absent(
+        682,
+        "Priority Base",
+        T::PERF_COUNTER_RAWCOUNT,
+        "Linux schedules by policy and nice value, which have no place on Windows' scale of \
+         0 to 31.",
+    ),
+    absent(
+        694,
+        "Priority Current",
+        T::PERF_COUNTER_RAWCOUNT,
+        "Linux schedules by policy and nice value, which have no place on Windows' scale of \
+         0 to 31.",
+    ),
+    absent(
+        706,
+        "Start Address",
+        T::PERF_COUNTER_RAWCOUNT_HEX,
+        "Linux does not keep the function that a thread began with.",
+    ),
+];

@@ -1,0 +1,445 @@
+//! Frozen machines: every value, and everything that can be wrong.
+
+use crate::common::{Look, Machine, Tree, stat, units};
+use perfhive_engine::OpenContext;
+use perfhive_linux::{ProcRoot, providers};
+
+const SYSTEM: u32 = 2;
+const MEMORY: u32 = 4;
+const PROCESS: u32 = 230;
+const THREAD: u32 = 232;
+const PROCESSOR: u32 = 238;
+const PAGE: u64 = 4096;
+
+fn nothing() -> Vec<String> {
+    Vec::new()
+}
+
+#[test]
+fn the_machine_s_own_objects() {
+    let tree = Tree::machine();
+    tree.process(7, b"seven");
+    let look = Look::at(&tree.root(), &[SYSTEM, MEMORY, PROCESSOR], &[]);
+    assert_eq!(look.fault_texts(), nothing());
+
+    assert_eq!(look.single(SYSTEM, 146), Some(123_456));
+    assert_eq!(look.single(SYSTEM, 44), Some(3));
+    assert_eq!(look.single(SYSTEM, 248), Some(2));
+    assert_eq!(look.single(SYSTEM, 250), Some(323));
+    let clocks = look.object(SYSTEM).clocks();
+    let up = clocks.object_time as u64 - look.single(SYSTEM, 674).unwrap();
+    let boot_time: f64 = std::fs::read_to_string("/proc/uptime")
+        .unwrap()
+        .split(' ')
+        .next()
+        .unwrap()
+        .parse()
+        .unwrap();
+    assert!((up as f64 / 1e7 - boot_time).abs() < 1.0, "{up} {boot_time}");
+    assert_eq!(clocks.object_freq, 10_000_000);
+
+    let kib = |kib: u64| Some(kib * 1024);
+    assert_eq!(look.single(MEMORY, 24), kib(2_097_153));
+    assert_eq!(look.single(MEMORY, 1380), Some(2_097_153));
+    assert_eq!(look.single(MEMORY, 1382), Some(2048));
+    assert_eq!(look.single(MEMORY, 26), kib(1_048_576));
+    assert_eq!(look.single(MEMORY, 30), kib(2_097_152));
+    assert_eq!(look.single(MEMORY, 1406), Some(262_144));
+    // More than 32 bits hold: a rate's count wraps.
+    assert_eq!(look.single(MEMORY, 28), Some(4));
+    assert_eq!(look.single(MEMORY, 42), Some(77));
+    assert_eq!(look.single(MEMORY, 818), kib(524_288 + 1024 - 2048));
+    assert_eq!(look.single(MEMORY, 58), kib(4096));
+    assert_eq!(look.single(MEMORY, 1676), kib(524_288));
+    assert_eq!(look.single(MEMORY, 1678), kib(128));
+
+    assert_eq!(look.names(PROCESSOR), ["0", "1", "_Total"]);
+    for (name, idle, user, privileged, irq, softirq) in
+        [("0", 560, 110, 90, 4, 6), ("1", 440, 210, 70, 6, 14), ("_Total", 500, 160, 80, 5, 10)]
+    {
+        assert_eq!(look.value(PROCESSOR, name, 6), units(idle), "{name}");
+        assert_eq!(look.value(PROCESSOR, name, 1746), units(idle));
+        assert_eq!(look.value(PROCESSOR, name, 142), units(user));
+        assert_eq!(look.value(PROCESSOR, name, 144), units(privileged));
+        assert_eq!(look.value(PROCESSOR, name, 698), units(irq));
+        assert_eq!(look.value(PROCESSOR, name, 696), units(softirq));
+        assert_eq!(look.value(PROCESSOR, name, 148), None);
+    }
+}
+
+#[test]
+fn interrupts_are_there_on_request_only() {
+    let tree = Tree::machine();
+    let mut machine = Machine::new(&tree.root());
+    let look = machine.look(&[PROCESSOR], &[(PROCESSOR, 148)]);
+    assert_eq!(look.fault_texts(), nothing());
+    for (name, count) in [("0", 138), ("1", 201), ("_Total", 339)] {
+        assert_eq!(look.value(PROCESSOR, name, 148), Some(count), "{name}");
+    }
+    let look = machine.look(&[PROCESSOR], &[]);
+    assert_eq!(look.value(PROCESSOR, "0", 148), None);
+    assert_eq!(look.object(PROCESSOR).counter_count(), 6);
+
+    tree.remove("interrupts");
+    let look = Look::at(&tree.root(), &[PROCESSOR], &[(PROCESSOR, 0)]);
+    assert_eq!(look.value(PROCESSOR, "0", 148), None);
+    assert_eq!(look.value(PROCESSOR, "0", 6), units(560));
+    assert_eq!(look.faults.len(), 1);
+}
+
+#[test]
+fn only_processors_that_are_on_under_the_kernel_s_numbers() {
+    let tree = Tree::machine();
+    let mut machine = Machine::new(&tree.root());
+    machine.look(&[PROCESSOR], &[]);
+    tree.file("stat", "cpu0 100 10 80 600 60 4 6\ncpu71 5 0 0 7 0 0 0\nctxt 1\n");
+    let look = machine.look(&[PROCESSOR], &[]);
+    assert_eq!(look.names(PROCESSOR), ["0", "71", "_Total"]);
+    // Grown by what processor 0 did since, and not by who came and went.
+    assert_eq!(look.value(PROCESSOR, "_Total", 6), units(600));
+}
+
+#[test]
+fn what_an_old_kernel_does_not_tell_is_not_there() {
+    let tree = Tree::machine();
+    tree.file("meminfo", "MemFree: 100 kB\nCached: 5 kB\n");
+    tree.file("vmstat", "pgfault 5\n");
+    tree.file("stat", "cpu0 1 2 3 4\nctxt 5\n");
+    let look = Look::at(&tree.root(), &[SYSTEM, MEMORY, PROCESSOR], &[]);
+    assert_eq!(look.fault_texts(), nothing());
+    let names =
+        |object| look.object(object).counters().map(|c| c.name_index().0).collect::<Vec<_>>();
+    assert_eq!(names(MEMORY), [28, 1676]);
+    assert_eq!(names(PROCESSOR), [6, 142, 144, 1746]);
+    assert_eq!(names(SYSTEM), [146, 674, 248, 250]);
+    assert_eq!(look.single(MEMORY, 24), None);
+}
+
+#[test]
+fn damaged_system_files_are_faults_and_cost_only_what_they_say() {
+    let tree = Tree::machine();
+    tree.file("stat", "cpu0 1 2 3 4 5 6 7\ncpu1 1 2 x 4\nctxt abc\nprocs_running 2");
+    tree.file("meminfo", "MemFree: lots kB\nMemAvailable: 44 kB\nDirty: 12");
+    tree.remove("vmstat");
+    tree.file("loadavg", "0.5 0.4\n");
+    let look = Look::at(&tree.root(), &[SYSTEM, MEMORY, PROCESSOR], &[]);
+    assert_eq!(look.single(MEMORY, 24), Some(44 * 1024));
+    assert_eq!(look.single(MEMORY, 1676), None);
+    // "12" may be the beginning of "128".
+    assert_eq!(look.single(MEMORY, 1678), None);
+    assert_eq!(look.names(PROCESSOR), ["0", "_Total"]);
+    assert_eq!(look.single(SYSTEM, 146), None);
+    assert_eq!(look.single(SYSTEM, 248), Some(1));
+    assert_eq!(
+        look.fault_texts(),
+        [
+            "2/: stat: ctxt is no number",
+            "2/: stat: ends in the middle of a line",
+            "2/: loadavg: not understood",
+            "238/1: stat: the line of cpu1 is damaged",
+            "238/: stat: ends in the middle of a line",
+            "4/: meminfo: MemFree has no number",
+            "4/: meminfo: Dirty has no number",
+            "4/: vmstat: No such file or directory (os error 2)",
+        ]
+    );
+}
+
+#[test]
+fn an_empty_proc_and_none_at_all() {
+    let tree = Tree::new();
+    let look = Look::at(&tree.root(), &[SYSTEM, MEMORY, PROCESSOR, PROCESS, THREAD], &[]);
+    assert!(look.has(SYSTEM) && !look.has(MEMORY) && !look.has(PROCESSOR));
+    assert_eq!(look.names(PROCESS), ["_Total"]);
+    assert_eq!(look.names(THREAD), ["_Total"]);
+    assert!(look.faults.len() >= 5, "{:?}", look.fault_texts());
+
+    for provider in providers(&ProcRoot::new("/nowhere/proc")) {
+        let error = provider.open(&OpenContext::default()).err().unwrap();
+        assert!(error.to_string().starts_with("/nowhere/proc: "), "{error}");
+    }
+}
+
+#[test]
+fn processes_with_idle_and_total() {
+    let tree = Tree::machine();
+    tree.process(300, b"three hundred");
+    tree.process(20, b"twenty");
+    tree.file("self/stat", "1 (x) S");
+    tree.file("007/stat", stat(7, b"no", 1, 1));
+    let look = Look::at(&tree.root(), &[PROCESS], &[]);
+    assert_eq!(look.fault_texts(), nothing());
+    assert_eq!(look.names(PROCESS), ["Idle", "twenty", "three hundred", "_Total"]);
+    let clock = look.object(PROCESS).clocks().object_time as u64;
+
+    let twenty = |counter| look.value(PROCESS, "twenty", counter);
+    assert_eq!(twenty(6), units(25));
+    assert_eq!(twenty(142), units(20));
+    assert_eq!(twenty(144), units(5));
+    assert_eq!(twenty(784), Some(20));
+    assert_eq!(twenty(1410), Some(1));
+    assert_eq!(twenty(28), Some(107));
+    assert_eq!(twenty(174), Some(8_192_000));
+    assert_eq!(twenty(680), Some(1));
+    assert_eq!(twenty(180), Some(500 * PAGE));
+    assert_eq!(twenty(1478), Some(400 * PAGE));
+    assert_eq!(twenty(186), Some(300 * PAGE));
+    assert_eq!(twenty(1412), Some(30));
+    assert_eq!(twenty(1414), Some(4));
+    assert_eq!(twenty(1416), Some(34));
+    assert_eq!(twenty(1420), Some(1000));
+    assert_eq!(twenty(1422), Some(200));
+    assert_eq!(twenty(1424), Some(1200));
+    let start = |name| look.value(PROCESS, name, 684).unwrap();
+    assert_eq!(start("three hundred") - start("twenty"), units(280).unwrap());
+    assert_eq!(start("twenty") - start("Idle"), units(20).unwrap());
+    assert_eq!(start("_Total"), clock);
+
+    let idle = |counter| look.value(PROCESS, "Idle", counter);
+    assert_eq!((idle(6), idle(144), idle(142)), (units(1000), units(1000), Some(0)));
+    assert_eq!((idle(784), idle(680), idle(180)), (Some(0), Some(2), Some(0)));
+    let total = |counter| look.value(PROCESS, "_Total", counter);
+    assert_eq!(total(6), units(1000 + 25 + 305));
+    assert_eq!(total(680), Some(4));
+    assert_eq!(total(180), Some(1000 * PAGE));
+    assert_eq!(total(1424), Some(2400));
+    assert_eq!((total(784), total(1410)), (Some(0), Some(0)));
+    // Nothing was asked for that costs extra.
+    assert_eq!((twenty(952), twenty(172), twenty(178)), (None, None, None));
+}
+
+#[test]
+fn peaks_on_request() {
+    let tree = Tree::machine();
+    tree.process(20, b"twenty");
+    // Ended, and not yet waited for: no memory lines any more.
+    tree.process(21, b"zombie");
+    tree.file("21/status", "Name:\tzombie\nState:\tZ (zombie)\n");
+    // A thread of the kernel.
+    tree.process(22, b"kworker");
+    let text = String::from_utf8(stat(22, b"kworker", 2, 1)).unwrap();
+    tree.file("22/stat", text.replace(" 4194560 ", " 2129984 "));
+    tree.file("22/status", "Name:\tkworker\n");
+    let look = Look::at(&tree.root(), &[PROCESS], &[(PROCESS, 178)]);
+    assert_eq!(look.value(PROCESS, "twenty", 172), Some(9000 * 1024));
+    assert_eq!(look.value(PROCESS, "twenty", 178), Some(3000 * 1024));
+    assert_eq!(look.value(PROCESS, "twenty", 1412), Some(30));
+    assert_eq!(look.value(PROCESS, "zombie", 172), None);
+    assert_eq!(look.value(PROCESS, "zombie", 186), Some(300 * PAGE));
+    assert_eq!(look.value(PROCESS, "kworker", 172), Some(0));
+    assert_eq!(look.value(PROCESS, "_Total", 178), Some(3000 * 1024));
+    assert_eq!(look.fault_texts(), nothing());
+}
+
+#[test]
+fn handles_take_a_kernel_that_tells() {
+    let tree = Tree::machine();
+    tree.process(20, b"twenty");
+    tree.file("20/fd/0", "");
+    tree.file("self/fd/0", "");
+    let look = Look::at(&tree.root(), &[PROCESS], &[(PROCESS, 952)]);
+    // The size of a folder that is no procfs is no count.
+    assert_eq!(look.value(PROCESS, "twenty", 952), None);
+    assert_eq!(look.value(PROCESS, "twenty", 1412), Some(30));
+    assert_eq!(look.faults.len(), 1);
+    assert!(look.faults[0].message.contains("6.2"), "{:?}", look.faults);
+}
+
+#[test]
+fn names_of_any_bytes() {
+    let tree = Tree::machine();
+    let names: [&[u8]; 9] = [
+        b"a) S 1 (b",
+        b"line\nend",
+        b" ",
+        "träger 🦀".as_bytes(),
+        b"bad\xffbyte",
+        b"bad\xfebyte",
+        b"x/y#1\\*",
+        b"_Total",
+        b"",
+    ];
+    for (pid, name) in (1..).zip(names) {
+        tree.process(pid, name);
+    }
+    let look = Look::at(&tree.root(), &[PROCESS], &[]);
+    assert_eq!(look.fault_texts(), nothing());
+    assert_eq!(look.object(PROCESS).instance_count(), 11);
+    for (pid, name) in (1..).zip(names) {
+        let instance = look.process(pid).unwrap();
+        if let Ok(text) = std::str::from_utf8(name) {
+            assert_eq!(instance.name().to_text(), text);
+        }
+    }
+    let bytes = |pid| look.process(pid).unwrap().name().as_bytes().to_vec();
+    assert_ne!(bytes(5), bytes(6));
+    assert_eq!(bytes(5)[6..8], 0xdcffu16.to_le_bytes());
+}
+
+#[test]
+fn what_is_missing_of_one_process_is_missing_there_only() {
+    let tree = Tree::machine();
+    for (pid, name) in (10..).zip([
+        "whole",
+        "no-io",
+        "bad-io",
+        "no-statm",
+        "bad-statm",
+        "no-stat",
+        "bad-stat",
+        "cut-stat",
+        "empty-stat",
+    ]) {
+        tree.process(pid, name.as_bytes());
+    }
+    tree.remove("11/io");
+    tree.file("12/io", "rchar: many\n");
+    tree.remove("13/statm");
+    tree.file("14/statm", "1 2 3\n");
+    tree.remove("15/stat");
+    tree.file("16/stat", "16 (bad-stat) S x\n");
+    tree.file("17/stat", &stat(17, b"cut-stat", 1, 1)[..40]);
+    tree.file("18/stat", "");
+    let look = Look::at(&tree.root(), &[PROCESS], &[]);
+    let expected = ["Idle", "whole", "no-io", "bad-io", "no-statm", "bad-statm", "_Total"];
+    assert_eq!(look.names(PROCESS), expected);
+    let row = |name, counter| look.value(PROCESS, name, counter);
+    assert_eq!((row("no-io", 186), row("no-io", 1412)), (Some(300 * PAGE), None));
+    assert_eq!((row("bad-io", 186), row("bad-io", 1412)), (Some(300 * PAGE), None));
+    for name in ["no-statm", "bad-statm"] {
+        assert_eq!((row(name, 680), row(name, 180), row(name, 1412)), (Some(1), None, None));
+    }
+    assert_eq!(row("_Total", 1412), Some(30));
+    assert_eq!(row("_Total", 180), Some(1500 * PAGE));
+    assert_eq!(
+        look.fault_texts(),
+        [
+            "230/PID 12: io: not understood",
+            "230/PID 14: statm: not understood",
+            "230/PID 16: stat: not understood",
+            "230/PID 17: stat: not understood",
+            "230/PID 18: stat: not understood",
+        ]
+    );
+}
+
+#[test]
+fn no_total_of_what_nobody_has() {
+    let tree = Tree::machine();
+    tree.process(10, b"ten");
+    tree.remove("10/io");
+    let look = Look::at(&tree.root(), &[PROCESS], &[]);
+    assert_eq!(look.value(PROCESS, "_Total", 186), Some(300 * PAGE));
+    assert_eq!(look.value(PROCESS, "_Total", 1412), None);
+}
+
+#[test]
+fn processes_come_go_and_take_numbers_over() {
+    let tree = Tree::machine();
+    for pid in [5, 6, 7] {
+        tree.process(pid, format!("p{pid}").as_bytes());
+    }
+    let mut machine = Machine::new(&tree.root());
+    assert_eq!(machine.look(&[PROCESS], &[]).names(PROCESS), ["Idle", "p5", "p6", "p7", "_Total"]);
+    tree.remove("6");
+    tree.process(4, b"p4");
+    tree.process(8, b"p8");
+    let names = ["Idle", "p4", "p5", "p7", "p8", "_Total"];
+    assert_eq!(machine.look(&[PROCESS], &[]).names(PROCESS), names);
+    // Another process with the number of one that was there.
+    tree.remove("5");
+    tree.process(5, b"new");
+    let text = String::from_utf8(stat(5, b"new", 1, 1)).unwrap();
+    tree.file("5/stat", text.replace(" 0 5 ", " 0 9 "));
+    let look = machine.look(&[PROCESS], &[]);
+    assert_eq!(look.names(PROCESS), ["Idle", "p4", "new", "p7", "p8", "_Total"]);
+    assert_eq!(look.fault_texts(), nothing());
+}
+
+#[test]
+fn without_stat_there_is_no_idle() {
+    let tree = Tree::machine();
+    tree.process(10, b"ten");
+    tree.remove("stat");
+    let look = Look::at(&tree.root(), &[PROCESS, THREAD], &[]);
+    assert_eq!(look.names(PROCESS), ["ten", "_Total"]);
+    assert_eq!(look.names(THREAD), ["0", "_Total"]);
+    assert_eq!(look.fault_texts(), ["230/Idle: stat: No such file or directory (os error 2)"]);
+}
+
+#[test]
+fn threads_point_to_their_processes() {
+    let tree = Tree::machine();
+    tree.process(10, b"ten");
+    tree.process(20, b"twenty");
+    tree.file("20/stat", stat(20, b"twenty", 1, 3));
+    tree.thread(20, 1000, b'R');
+    tree.thread(20, 23, b'Z');
+    tree.thread(20, 24, b'?');
+    // It ended between listing and reading.
+    tree.remove("20/task/24/stat");
+    for extra in [&[][..], &[(THREAD, 146)]] {
+        let look = Look::at(&tree.root(), &[THREAD], extra);
+        assert_eq!(look.fault_texts(), nothing());
+        // Process comes along.
+        assert_eq!(look.names(PROCESS), ["Idle", "ten", "twenty", "_Total"]);
+        let rows: Vec<_> = look
+            .object(THREAD)
+            .instances()
+            .map(|thread| {
+                let (process, parent) = look.block().parent(&thread).unwrap();
+                assert_eq!(process.name_index().0, PROCESS);
+                let value = |counter| look.value_of(THREAD, thread, counter);
+                let ids = (value(784).unwrap(), value(804).unwrap());
+                (parent.name().to_text(), thread.name().to_text(), ids, value(46), value(146))
+            })
+            .collect();
+        let switches = |count| if extra.is_empty() { None } else { Some(count) };
+        let row = |parent: &str, name: &str, ids, state, switches| {
+            (parent.to_string(), name.to_string(), ids, state, switches)
+        };
+        assert_eq!(
+            rows,
+            [
+                row("Idle", "0", (0, 0), None, None),
+                row("Idle", "1", (0, 0), None, None),
+                row("ten", "0", (10, 10), Some(5), switches(42)),
+                row("twenty", "0", (20, 20), Some(5), switches(42)),
+                row("twenty", "1", (20, 23), Some(4), switches(42)),
+                row("twenty", "2", (20, 1000), Some(2), switches(42)),
+                row("_Total", "_Total", (0, 0), None, switches(168)),
+            ]
+        );
+        assert_eq!(look.value(THREAD, "_Total", 142), units(10 + 20 + 23 + 1000));
+        assert_eq!(look.value(THREAD, "0", 144), units(560));
+    }
+}
+
+#[test]
+fn numbers_that_are_too_large_saturate() {
+    let tree = Tree::machine();
+    let huge = "99999999999999999999999";
+    tree.process(10, b"ten");
+    let text = String::from_utf8(stat(10, b"ten", 1, 1)).unwrap();
+    tree.file("10/stat", text.replace(" 8192000 ", &format!(" {huge} ")));
+    tree.file("10/statm", format!("{huge} {huge} 0 0 0 {huge} 0\n"));
+    tree.file("meminfo", format!("CommitLimit: {huge} kB\nCommitted_AS: {huge} kB\n"));
+    let look = Look::at(&tree.root(), &[PROCESS, MEMORY], &[]);
+    assert_eq!(look.value(PROCESS, "ten", 174), Some(u64::MAX));
+    assert_eq!(look.value(PROCESS, "_Total", 180), Some(u64::MAX));
+    assert_eq!(look.single(MEMORY, 26), Some(u64::MAX));
+    let part = look.single(MEMORY, 1406).unwrap();
+    assert!(part > u64::from(u32::MAX) / 2, "{part}");
+    assert_eq!(look.fault_texts(), nothing());
+}
+
+#[test]
+fn a_flood_of_faults_is_summed_up() {
+    let tree = Tree::machine();
+    for pid in 1..=100 {
+        tree.file(&format!("{pid}/stat"), "damaged");
+    }
+    let look = Look::at(&tree.root(), &[PROCESS], &[]);
+    assert_eq!(look.faults.len(), 17);
+    assert!(look.faults[16].message.starts_with("84 more"), "{:?}", look.faults[16]);
+}

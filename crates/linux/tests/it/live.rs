@@ -1,0 +1,261 @@
+//! The machine that the tests run on.
+
+use crate::common::{Look, Machine};
+use perfhive_engine::{Broker, ObjectQuery, Request, Snapshot, Source};
+use perfhive_format::{CounterPlan, CounterType, PerfObject, RawSample, TitleIndex, cook};
+use perfhive_linux::{LinuxClock, ProcRoot, machine_name, providers};
+use rustix::time::{ClockId, clock_gettime};
+use std::hint::black_box;
+use std::process::{Child, Command, Stdio};
+use std::time::{Duration, Instant};
+
+const ALL: [u32; 5] = [2, 4, 230, 232, 238];
+
+/// A child that is ended with the test.
+struct Sleeper(Child);
+
+impl Sleeper {
+    fn new() -> Self {
+        Self(Command::new("sleep").arg("600").stdin(Stdio::null()).spawn().unwrap())
+    }
+
+    fn pid(&self) -> u32 {
+        self.0.id()
+    }
+
+    fn end(&mut self) {
+        let _ = self.0.kill();
+        let _ = self.0.wait();
+    }
+}
+
+impl Drop for Sleeper {
+    fn drop(&mut self) {
+        self.end();
+    }
+}
+
+/// The raw sample of a counter of an instance.
+fn sample(object: PerfObject<'_>, counter: u32, pid: u32) -> RawSample {
+    let plans = CounterPlan::all(object);
+    let plan = |index| plans.iter().find(|plan| plan.name == TitleIndex(index)).unwrap();
+    let instance = object
+        .instances()
+        .find(|i| plan(784).value(i.counter_block()) == Ok(u64::from(pid)))
+        .unwrap();
+    plan(counter).sample(object, instance.counter_block()).unwrap()
+}
+
+/// Processor time of this process in seconds, as the kernel counts it most
+/// exactly.
+fn own_time() -> f64 {
+    let time = clock_gettime(ClockId::ProcessCPUTime);
+    time.tv_sec as f64 + time.tv_nsec as f64 / 1e9
+}
+
+#[test]
+fn own_process_burns_what_it_is_said_to_burn() {
+    let me = std::process::id();
+    let mut machine = Machine::new(&ProcRoot::default());
+    let (start, before) = (Instant::now(), own_time());
+    let first = machine.look(&[230], &[]);
+    let mut sum = 0u64;
+    while own_time() - before < 0.6 {
+        for number in 0..10_000u64 {
+            sum = black_box(sum.wrapping_mul(31).wrapping_add(number));
+        }
+    }
+    let second = machine.look(&[230], &[]);
+    let expected = (own_time() - before) / start.elapsed().as_secs_f64() * 100.0;
+    let cooked = |counter| {
+        let before = sample(first.object(230), counter, me);
+        let after = sample(second.object(230), counter, me);
+        cook(CounterType::PERF_100NSEC_TIMER, Some(&before), &after).unwrap().as_f64()
+    };
+    let (all, user, kernel) = (cooked(6), cooked(142), cooked(144));
+    // Times are counted in steps of 1/100 s, and on a busy machine the readings
+    // lie apart.
+    assert!((all - expected).abs() < 5.0 + expected * 0.1, "{all} {expected}");
+    assert!((all - user - kernel).abs() < 1e-6, "{all} {user} {kernel}");
+    assert!(user > 0.0, "{user} {kernel}");
+    // The start time is the same in each sample: with the number, it is the
+    // process's identity.
+    let start = |look: &Look| sample(look.object(230), 684, me).value;
+    assert_eq!(start(&first), start(&second));
+}
+
+#[test]
+fn a_busy_child_and_a_sleeping_one() {
+    // Processes of their own: nothing else is in their times.
+    let mut busy = Sleeper(
+        Command::new("sh")
+            .args(["-c", "while :; do :; done"])
+            .stdin(Stdio::null())
+            .spawn()
+            .unwrap(),
+    );
+    let mut idle = Sleeper::new();
+    let mut machine = Machine::new(&ProcRoot::default());
+    std::thread::sleep(Duration::from_millis(50));
+    let first = machine.look(&[230], &[]);
+    std::thread::sleep(Duration::from_millis(1000));
+    let second = machine.look(&[230], &[]);
+    let cooked = |pid| {
+        let before = sample(first.object(230), 6, pid);
+        let after = sample(second.object(230), 6, pid);
+        cook(CounterType::PERF_100NSEC_TIMER, Some(&before), &after).unwrap().as_f64()
+    };
+    let (busy_time, idle_time) = (cooked(busy.pid()), cooked(idle.pid()));
+    busy.end();
+    idle.end();
+    // It cannot use more than one processor, and gets some of it.
+    assert!(busy_time > 2.0 && busy_time < 105.0, "{busy_time}");
+    assert!(idle_time < 2.0, "{idle_time}");
+}
+
+#[test]
+fn everything_is_there_and_agrees_with_itself() {
+    let extra = [(230, 0), (232, 0), (238, 0)];
+    let look = Look::at(&ProcRoot::default(), &ALL, &extra);
+    let me = look.process(std::process::id()).unwrap();
+    let value = |counter| look.value_of(230, me, counter).unwrap();
+    assert!(value(180) > 1 << 20 && value(178) >= value(180) / 2, "{}", value(180));
+    assert!(value(174) > value(180) && value(172) >= value(174));
+    assert!(value(1478) <= value(180));
+    let own = std::fs::read_to_string("/proc/self/comm").unwrap();
+    assert_eq!(me.name().to_text(), own.trim_end_matches('\n'));
+    let parent = std::os::unix::process::parent_id();
+    assert_eq!(value(1410), u64::from(parent));
+    let clocks = look.object(230).clocks();
+    let elapsed = (clocks.object_time as u64 - value(684)) as f64 / 1e7;
+    assert!((0.0..3600.0).contains(&elapsed), "{elapsed}");
+    // Time in the kernel, and in the program, for every instance.
+    for instance in look.object(230).instances() {
+        let value = |counter| look.value_of(230, instance, counter).unwrap();
+        assert_eq!(value(6), value(142) + value(144));
+        assert!(value(684) <= clocks.object_time as u64, "{}", instance.name().to_text());
+    }
+    // `_Total` is the sum of the others.
+    let names = look.names(230);
+    assert_eq!(
+        (names.first().unwrap().as_str(), names.last().unwrap().as_str()),
+        ("Idle", "_Total")
+    );
+    for counter in [6, 142, 144, 680, 174, 180, 186, 1424] {
+        let values: Vec<_> = look
+            .object(230)
+            .instances()
+            .map(|instance| look.value_of(230, instance, counter).unwrap_or(0))
+            .collect();
+        let (total, others) = values.split_last().unwrap();
+        assert_eq!(others.iter().sum::<u64>(), *total, "{counter}");
+    }
+    // Ascending numbers behind Idle.
+    let pids: Vec<_> = look
+        .object(230)
+        .instances()
+        .skip(1)
+        .map(|instance| look.value_of(230, instance, 784).unwrap())
+        .collect();
+    let (total, pids) = pids.split_last().unwrap();
+    assert!(*total == 0 && pids.is_sorted() && pids.len() >= 2);
+    // Counted at another moment.
+    assert!((pids.len() as u64).abs_diff(look.single(2, 248).unwrap()) < 50);
+    // Each thread's parent is its process.
+    let mut own_threads = 0;
+    for thread in look.object(232).instances() {
+        let (_, parent) = look.block().parent(&thread).unwrap();
+        let pid = look.value_of(232, thread, 784).unwrap();
+        assert_eq!(look.value_of(230, parent, 784), Some(pid));
+        own_threads += u32::from(pid == u64::from(std::process::id()));
+        if thread.name().to_text() == "_Total" {
+            assert_eq!(parent.name().to_text(), "_Total");
+        }
+    }
+    assert!(own_threads >= 1);
+    // Memory is what the kernel says at another moment.
+    let total = std::fs::read_to_string("/proc/meminfo").unwrap();
+    let total: u64 = total.split_whitespace().nth(1).unwrap().parse().unwrap();
+    let available = look.single(4, 1380).unwrap();
+    assert!(available > 0 && available < total);
+    assert_eq!(look.single(4, 24).unwrap(), available * 1024);
+}
+
+#[test]
+fn open_files_are_counted_where_the_kernel_does() {
+    let look = Look::at(&ProcRoot::default(), &[230], &[(230, 952)]);
+    let me = look.process(std::process::id()).unwrap();
+    let size = std::fs::metadata("/proc/self/fd").unwrap().len();
+    if size == 0 {
+        assert_eq!(look.value_of(230, me, 952), None);
+        return;
+    }
+    let mut child = Sleeper::new();
+    // It opens libraries at first.
+    std::thread::sleep(Duration::from_millis(200));
+    let look = Look::at(&ProcRoot::default(), &[230], &[(230, 952)]);
+    let sleeper = look.process(child.pid()).unwrap();
+    let count = std::fs::read_dir(format!("/proc/{}/fd", child.pid())).unwrap().count();
+    assert_eq!(look.value_of(230, sleeper, 952), Some(count as u64));
+    child.end();
+}
+
+#[test]
+fn processes_that_end_and_begin_disturb_nothing() {
+    let mut machine = Machine::new(&ProcRoot::default());
+    let mut children: Vec<_> = (0..8).map(|_| Sleeper::new()).collect();
+    let look = machine.look(&[230], &[]);
+    for child in &children {
+        assert_eq!(look.process(child.pid()).map(|p| p.name().to_text()), Some("sleep".into()));
+    }
+    let ended = children.split_off(4);
+    let pids: Vec<_> = ended.iter().map(Sleeper::pid).collect();
+    drop(ended);
+    let late = Sleeper::new();
+    let look = machine.look(&[230, 232], &[]);
+    assert_eq!(look.fault_texts(), Vec::<String>::new());
+    for pid in pids {
+        assert!(look.process(pid).is_none());
+    }
+    for child in children.iter().chain([&late]) {
+        assert!(look.process(child.pid()).is_some());
+    }
+}
+
+#[test]
+fn churn_makes_no_faults() {
+    let start = Instant::now();
+    let mut machine = Machine::new(&ProcRoot::default());
+    let churn = std::thread::spawn(move || {
+        while start.elapsed() < Duration::from_millis(700) {
+            let _ = Command::new("true").stdin(Stdio::null()).status();
+        }
+    });
+    let mut collections = 0;
+    while start.elapsed() < Duration::from_millis(700) {
+        let look = machine.look(&ALL, &[(230, 0), (232, 0)]);
+        assert_eq!(look.fault_texts(), Vec::<String>::new());
+        collections += 1;
+    }
+    churn.join().unwrap();
+    assert!(collections > 3);
+}
+
+#[test]
+fn a_broker_of_them_answers_global() {
+    let mut broker = Broker::builder("local:", &machine_name())
+        .clock(LinuxClock::new())
+        .providers(providers(&ProcRoot::default()))
+        .build();
+    let mut snapshot = Snapshot::new();
+    broker.collect(&Request::new(ObjectQuery::Global), &mut snapshot).unwrap();
+    let faults: Vec<_> = snapshot.faults().iter().map(ToString::to_string).collect();
+    assert_eq!(faults, Vec::<String>::new());
+    let mut objects: Vec<_> = snapshot.objects().map(|o| o.view().name_index().0).collect();
+    objects.sort_unstable();
+    assert_eq!(objects, ALL);
+    assert_eq!(broker.catalogue().unwrap().machine, machine_name());
+    // Thread brings Process.
+    broker.collect(&Request::objects(&[TitleIndex(232)]), &mut snapshot).unwrap();
+    assert_eq!(snapshot.objects().count(), 2);
+}

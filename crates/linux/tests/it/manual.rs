@@ -1,0 +1,251 @@
+//! The table of counters: it agrees with what the providers offer, with
+//! Windows, and with the manual.
+
+use perfhive_engine::{Numbering, ObjectDescription};
+use perfhive_format::{DataBlock, LanguageId, TitleIndex, titles::TitleList};
+use perfhive_linux::{Availability, CounterDoc, ProcRoot, counter_table, providers};
+use perfhive_testkit::real;
+use std::collections::BTreeSet;
+use std::fmt::Write as _;
+use std::path::Path;
+
+fn objects() -> Vec<ObjectDescription> {
+    let described = providers(&ProcRoot::default()).into_iter().map(|p| p.describe());
+    let mut all = Vec::new();
+    for description in described {
+        assert_eq!(description.numbering, Numbering::Windows);
+        all.extend(description.objects);
+    }
+    all
+}
+
+fn is_present(doc: &CounterDoc) -> bool {
+    matches!(doc.availability, Availability::Present { .. })
+}
+
+#[test]
+fn the_table_and_the_providers_agree_in_both_directions() {
+    let mut offered = BTreeSet::new();
+    for object in objects() {
+        for counter in object.counters.iter().filter(|c| !c.counter_type.is_base()) {
+            let on_request = object.on_request.contains(&counter.name);
+            offered.insert((object.spec.name, counter.name, counter.counter_type.0, on_request));
+        }
+        assert!(object.on_request.iter().all(|c| object.counters.iter().any(|o| o.name == *c)));
+    }
+    let documented: BTreeSet<_> = counter_table()
+        .iter()
+        .filter_map(|doc| match doc.availability {
+            Availability::Present { on_request, .. } => {
+                Some((doc.object, doc.counter, doc.counter_type.0, on_request))
+            }
+            Availability::Absent { .. } => None,
+        })
+        .collect();
+    assert_eq!(offered, documented);
+    let names: Vec<_> = objects().iter().map(|object| object.spec.name.0).collect();
+    assert_eq!(names, [2, 4, 238, 230, 232]);
+}
+
+#[test]
+fn real_windows_blocks_have_the_same_definitions() {
+    let table = counter_table();
+    let objects = objects();
+    let mut seen = 0;
+    for file in ["s00_o7_2", "s00_o2_4", "s00_o6_238", "s00_o5_230"] {
+        let Some(bytes) = real::file(&format!("windows-vista/{file}.bin")) else {
+            return;
+        };
+        let block = DataBlock::parse(&bytes).unwrap();
+        let theirs = block.objects().next().unwrap();
+        let ours = objects.iter().find(|o| o.spec.name == theirs.name_index()).unwrap();
+        assert_eq!(ours.spec.help, theirs.help_index());
+        assert_eq!(ours.spec.detail, theirs.detail_level());
+        assert_eq!(ours.spec.has_instances, theirs.has_instances());
+        let mut known: Vec<_> =
+            table.iter().filter(|doc| doc.object == theirs.name_index()).collect();
+        let mut bases = ours.counters.iter().filter(|c| c.counter_type.is_base());
+        for counter in theirs.counters() {
+            let our = if counter.counter_type().is_base() {
+                bases.find(|c| c.name == counter.name_index())
+            } else {
+                let at = known.iter().position(|doc| doc.counter == counter.name_index());
+                let doc = known.remove(at.unwrap_or_else(|| panic!("{:?}", counter.raw())));
+                assert_eq!(doc.counter_type, counter.counter_type(), "{}", doc.name);
+                ours.counters.iter().find(|c| c.name == doc.counter && is_present(doc))
+            };
+            let Some(our) = our else { continue };
+            assert_eq!(our.counter_type, counter.counter_type(), "{our:?}");
+            assert_eq!(our.help, counter.help_index(), "{our:?}");
+            assert_eq!(our.scale, counter.default_scale(), "{our:?}");
+            assert_eq!(our.detail, counter.detail_level(), "{our:?}");
+            assert_eq!(our.size, counter.size(), "{our:?}");
+            seen += 1;
+        }
+        assert_eq!(known, Vec::<&CounterDoc>::new(), "Windows has no such counters");
+    }
+    assert_eq!(seen, 46);
+}
+
+#[test]
+fn names_are_those_of_windows() {
+    let Some(text) = real::text("titles/vista_009_from_pal_SampleLog.txt") else {
+        return;
+    };
+    let theirs = TitleList::from_text(&text);
+    let name_of = |index: TitleIndex| {
+        let title = theirs.titles.iter().find(|title| title.index == index);
+        title.map(|title| title.text.clone()).unwrap_or_default()
+    };
+    for doc in counter_table() {
+        assert_eq!(doc.name, name_of(doc.counter));
+        assert_eq!(doc.object_name, name_of(doc.object));
+    }
+    for provider in providers(&ProcRoot::default()) {
+        let titles = provider.titles();
+        let english = titles.iter().find(|t| t.language == LanguageId::ENGLISH).unwrap();
+        for title in &english.names.titles {
+            assert_eq!(title.text, name_of(title.index), "{}", title.index);
+        }
+        assert!(titles.iter().any(|t| t.language == LanguageId::GERMAN));
+    }
+}
+
+/// German names as Windows has them, by the English ones.
+#[test]
+fn german_names_are_those_of_windows() {
+    let Some(text) = real::text("titles/pal_CounterLang.xml") else {
+        return;
+    };
+    let mut theirs = BTreeSet::new();
+    for line in text.lines() {
+        let attribute = |name: &str| {
+            let rest = line.split_once(&format!(" {name}=\""))?.1;
+            let value = rest.split_once('"')?.0.replace("&amp;amp;", "&").replace("&amp;", "&");
+            Some(value)
+        };
+        if let (Some(english), Some(german)) = (attribute("enUS"), attribute("deDE")) {
+            theirs.insert((english, german));
+        }
+    }
+    for provider in providers(&ProcRoot::default()) {
+        let titles = provider.titles();
+        let of = |language| titles.iter().find(|t| t.language == language).unwrap();
+        let (english, german) = (of(LanguageId::ENGLISH), of(LanguageId::GERMAN));
+        for title in &english.names.titles {
+            let same = german.names.titles.iter().find(|other| other.index == title.index);
+            let pair = (title.text.clone(), same.unwrap().text.clone());
+            assert!(theirs.contains(&pair), "{pair:?}");
+        }
+    }
+}
+
+#[test]
+fn the_manual_is_this_table() {
+    let path = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../docs/manual/linux-counters.md");
+    let text = manual();
+    if std::env::var_os("UPDATE").is_some() {
+        std::fs::create_dir_all(path.parent().unwrap()).unwrap();
+        std::fs::write(&path, &text).unwrap();
+    }
+    let there = std::fs::read_to_string(&path).unwrap_or_default();
+    assert!(there == text, "{} is out of date: run this test with UPDATE=1", path.display());
+}
+
+const HEAD: &str = "\
+# Windows' counters on Linux
+
+<!-- Made from the providers' table by a test of perfhive-linux; UPDATE=1 rewrites it. -->
+
+Which counters of Windows' objects perfhive fills on Linux, from where, and which it leaves out.
+Indexes, counter types and units are Windows' own. Files are below `/proc`.
+
+**Nothing is a 0 that means \"not known\".** A counter that the kernel has no answer for is not in
+the object's definitions (an old kernel, for example, has no `MemAvailable`); a value that cannot
+be read for one instance is missing from that instance alone.
+
+- *On request*: filled only when a reader asks for the counter, because reading it costs extra.
+- *Since*: the first kernel that tells it, where that is not every one that perfhive runs on.
+- Rates need two samples. Counts of 32 bits wrap, and the difference is right across the wrap;
+  other numbers that do not fit saturate.
+";
+
+const NOTES: &[(&str, &str)] = &[
+    (
+        "Processor",
+        "One instance for each processor that is on, under the kernel's number, and `_Total`: the \
+         average of times, so that it stays within 0 to 100, and the sum of counts. When processors \
+         are switched off or on, `_Total` goes on from where it was. Without a hypervisor, \
+         % Processor Time is % User Time and % Privileged Time together.",
+    ),
+    (
+        "Process",
+        "Instances are `Idle`, the processes by ascending number, and `_Total`. An instance's name is \
+         the command's (`comm`); a byte in it that is no UTF-8 becomes the UTF-16 unit 0xDC00 + byte, \
+         so that different names stay different. `Idle` has the number 0, the idle time of all \
+         processors as its processor time, and as many threads as processors are on. `_Total` is the \
+         sum of all instances that have the value, `Idle` included. Processes that `/proc` hides \
+         (another PID namespace, `hidepid`) are not there.\n\n\
+         The counters from `PID/io` take permission to trace the process (an ordinary user's own \
+         processes); for others they have no value. Those are then not in `_Total` either.",
+    ),
+    (
+        "Thread",
+        "Process comes along with Thread: the parent of each instance is its process. An instance's \
+         name is the thread's number within its process, from 0, by ascending thread number. `Idle` \
+         has a thread for each processor, as on Windows: its processor time is the idle time of that \
+         processor, its thread number 0. The parent of `_Total` is Process' `_Total`.",
+    ),
+    ("Memory", "Sizes that `meminfo` calls kB are units of 1024 bytes."),
+];
+
+/// Text for a cell of a table.
+fn cell(text: &str) -> String {
+    text.replace('|', "\\|").replace('\n', " ")
+}
+
+fn manual() -> String {
+    let table = counter_table();
+    let mut text = HEAD.to_string();
+    for object in [2, 4, 238, 230, 232].map(TitleIndex) {
+        let docs: Vec<_> = table.iter().filter(|doc| doc.object == object).collect();
+        let name = docs[0].object_name;
+        writeln!(text, "\n## {name} {object}\n").unwrap();
+        if let Some((_, note)) = NOTES.iter().find(|(of, _)| *of == name) {
+            writeln!(text, "{note}\n").unwrap();
+        }
+        text.push_str("| Counter | Type, unit | From | On Windows; what is different here |\n");
+        text.push_str("|---|---|---|---|\n");
+        for doc in &docs {
+            let Availability::Present { unit, source, on_request, since, meaning, difference } =
+                doc.availability
+            else {
+                continue;
+            };
+            let kind = doc.counter_type.winperf_name().unwrap();
+            let mut from = cell(source);
+            if on_request {
+                from.push_str("; *on request*");
+            }
+            if !since.is_empty() {
+                write!(from, "; *since {since}*").unwrap();
+            }
+            let mut meaning = cell(meaning);
+            if !difference.is_empty() {
+                write!(meaning, " **Here:** {}", cell(difference)).unwrap();
+            }
+            let (counter, name) = (doc.counter, cell(doc.name));
+            writeln!(text, "| {counter} {name} | `{kind}`, {unit} | {from} | {meaning} |").unwrap();
+        }
+        text.push_str("\nAbsent:\n\n| Counter | Type | Why |\n|---|---|---|\n");
+        for doc in &docs {
+            let Availability::Absent { reason } = doc.availability else {
+                continue;
+            };
+            let kind = doc.counter_type.winperf_name().unwrap();
+            let (counter, name) = (doc.counter, cell(doc.name));
+            writeln!(text, "| {counter} {name} | `{kind}` | {} |", cell(reason)).unwrap();
+        }
+    }
+    text
+}

@@ -1,0 +1,178 @@
+//! What every [`Source`] must do, whatever it reads.
+//!
+//! [`source`] panics with a message that names the rule broken. A test calls
+//! it once for each source.
+#![allow(clippy::expect_used, reason = "a test fails by panicking")]
+
+use perfhive_engine::{Cost, ObjectQuery, Request, Snapshot, Source, SourceErrorKind};
+use perfhive_format::{CookOptions, CounterPlan, DataBlock, LanguageId, TitleIndex};
+
+/// Runs every rule on sources made by `make`.
+pub fn source(mut make: impl FnMut() -> Box<dyn Source>) {
+    answers_are_sound(&mut *make());
+    the_catalogue_tells_the_truth(&mut *make());
+    selects_by_index(&mut *make());
+    titles_are_to_be_had(&mut *make());
+    time_goes_forward(&mut *make());
+    ends_or_goes_on(&mut *make());
+}
+
+fn collect(source: &mut dyn Source, query: ObjectQuery) -> Snapshot {
+    let mut snapshot = Snapshot::new();
+    let result = source.collect(&Request::new(query), &mut snapshot);
+    assert!(result.is_ok(), "{}: a first collection fails: {result:?}", source.name());
+    snapshot
+}
+
+/// Blocks parse, carry a machine's name, and what was there before is gone.
+fn answers_are_sound(source: &mut dyn Source) {
+    let mut snapshot = collect(source, ObjectQuery::Global);
+    let before = snapshot.objects().count();
+    assert!(before > 0, "{}: Global has no objects", source.name());
+    for frame in snapshot.frames() {
+        let block = DataBlock::parse(frame.as_bytes());
+        assert!(
+            block.is_ok() || !frame.damaged().is_empty(),
+            "{}: an undamaged frame does not parse: {:?}",
+            source.name(),
+            block.err()
+        );
+        assert!(!frame.machine().is_empty(), "{}: a block names no machine", source.name());
+    }
+    if source.is_live() {
+        let result = source.collect(&Request::new(ObjectQuery::Global), &mut snapshot);
+        assert!(result.is_ok(), "{}: a second collection fails: {result:?}", source.name());
+        let after = snapshot.frames().len();
+        assert!(after <= 64, "{}: collecting does not clear the snapshot", source.name());
+        assert_eq!(before, snapshot.objects().count(), "{}: objects pile up", source.name());
+    }
+}
+
+/// Every object and counter collected is in the catalogue, and what is Costly
+/// is not in Global.
+fn the_catalogue_tells_the_truth(source: &mut dyn Source) {
+    let catalogue = source.catalogue().expect("a catalogue");
+    let snapshot = collect(source, ObjectQuery::Global);
+    assert_eq!(Some(catalogue.machine.clone()), snapshot.machine(), "the catalogue's machine");
+    for object in snapshot.objects() {
+        let name = object.view().name_index();
+        let entry = catalogue.object(name);
+        let entry = entry.unwrap_or_else(|| panic!("object {name} is not in the catalogue"));
+        assert_eq!(entry.cost, Cost::Global, "object {name} is not part of Global");
+        assert_eq!(entry.has_instances, object.view().has_instances(), "object {name}");
+        for counter in object.view().counters().filter(|c| !c.counter_type().is_base()) {
+            let listed = entry.counter(counter.name_index());
+            let listed =
+                listed.unwrap_or_else(|| panic!("counter {} of {name}", counter.name_index()));
+            assert_eq!(listed.counter_type, counter.counter_type(), "counter {}", listed.name);
+            assert_eq!(listed.help, counter.help_index(), "help of counter {}", listed.name);
+        }
+    }
+}
+
+/// An object asked for by index is there or is told as a fault; one that does
+/// not exist is neither an error nor there.
+fn selects_by_index(source: &mut dyn Source) {
+    let catalogue = source.catalogue().expect("a catalogue");
+    let nothing = TitleIndex(0x7fff_fff0);
+    let wanted: Vec<_> = catalogue.objects.iter().map(|object| object.name).collect();
+    for name in wanted.iter().copied().chain([nothing]) {
+        if !source.is_live() {
+            source.rewind().expect("a recording can be rewound");
+        }
+        let snapshot = collect(source, ObjectQuery::one(name));
+        let told = snapshot.faults().iter().any(|fault| fault.object == Some(name));
+        let there = snapshot.object(name).is_some();
+        // A recording may have the object in a later sample only.
+        if name == nothing {
+            assert!(!there && !told, "object {name} does not exist");
+        } else if source.is_live() {
+            assert!(there || told, "object {name} was asked for and is not there");
+        }
+    }
+}
+
+/// Every language listed can be had; one that is not listed is `NotFound`.
+fn titles_are_to_be_had(source: &mut dyn Source) {
+    let catalogue = source.catalogue().expect("a catalogue");
+    for language in &catalogue.languages {
+        let titles = source.titles(*language).expect("a language that is listed");
+        assert_eq!(titles.language(), *language);
+        for object in &catalogue.objects {
+            let named = titles.name(object.name).is_some();
+            assert!(named || !source.is_live(), "object {} has no name", object.name);
+        }
+    }
+    let other = LanguageId(0x3ff);
+    match source.titles(other) {
+        Ok(_) => panic!("titles in a language that does not exist"),
+        Err(error) => assert_eq!(error.kind(), SourceErrorKind::NotFound, "{error}"),
+    }
+}
+
+/// Generations and clocks grow, and two samples cook to numbers or reasons.
+fn time_goes_forward(source: &mut dyn Source) {
+    let first = collect(source, ObjectQuery::Global);
+    let mut second = Snapshot::new();
+    if source.collect(&Request::new(ObjectQuery::Global), &mut second).is_err() {
+        return;
+    }
+    for newer in second.objects() {
+        let view = newer.view();
+        let Some(older) = first.object(view.name_index()) else {
+            continue;
+        };
+        assert!(older.generation() < newer.generation(), "generations do not grow");
+        let (a, b) = (older.view().clocks(), view.clocks());
+        assert!(a.perf_time <= b.perf_time, "the performance counter went backwards");
+        assert!(a.time_100ns <= b.time_100ns, "the 100 ns time went backwards");
+        assert!(b.perf_freq > 0, "the performance counter has no frequency");
+        let plans = CounterPlan::all(view);
+        let old = older.view();
+        let pairs: Vec<_> = if view.has_instances() {
+            old.instances()
+                .zip(view.instances())
+                .map(|(o, n)| (o.counter_block(), n.counter_block()))
+                .collect()
+        } else {
+            old.counter_block().zip(view.counter_block()).into_iter().collect()
+        };
+        for (older_block, newer_block) in pairs {
+            for plan in plans.iter().filter(|plan| !plan.counter_type.is_base()) {
+                let Ok(newer) = plan.sample(view, newer_block) else {
+                    continue;
+                };
+                let older = plan.sample(old, older_block).ok();
+                let Ok(formula) = plan.formula else { continue };
+                if let Ok(value) = formula.apply(CookOptions::default(), older.as_ref(), &newer) {
+                    assert!(value.as_f64().is_finite(), "counter {} is not finite", plan.name);
+                }
+            }
+        }
+    }
+}
+
+/// A recording ends with `EndOfData` and begins again after a rewind; a live
+/// source cannot be rewound.
+fn ends_or_goes_on(source: &mut dyn Source) {
+    if source.is_live() {
+        let error = source.rewind().expect_err("a live source has no first sample");
+        assert_eq!(error.kind(), SourceErrorKind::NotFound, "{error}");
+        return;
+    }
+    let mut snapshot = Snapshot::new();
+    let mut samples = 0;
+    loop {
+        match source.collect(&Request::new(ObjectQuery::Global), &mut snapshot) {
+            Ok(()) => samples += 1,
+            Err(error) => {
+                assert!(error.is_end_of_data(), "{error}");
+                break;
+            }
+        }
+        assert!(samples < 100_000, "a recording without an end");
+    }
+    assert!(samples > 0, "an empty recording");
+    source.rewind().expect("a recording can be rewound");
+    collect(source, ObjectQuery::Global);
+}

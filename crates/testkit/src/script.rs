@@ -1,0 +1,154 @@
+//! Providers and sources that do what a test tells them.
+#![allow(clippy::expect_used, reason = "a test fails by panicking")]
+
+use perfhive_engine::{
+    Collection, Cost, Numbering, ObjectDescription, ObjectWriter, OpenContext, ProvidedTitles,
+    Provider, ProviderDescription, ProviderError, Session,
+};
+use perfhive_format::titles::{Title, TitleList};
+use perfhive_format::{
+    BlockHead, BlockWriter, Clocks, CounterSpec, CounterType, InstanceHead, LanguageId, NameRef,
+    ObjectSpec, ObjectTemplate, TitleIndex,
+};
+use std::sync::Arc;
+
+/// What a [`ScriptProvider`] does when it is asked to collect.
+pub type Script =
+    dyn Fn(&Collection<'_>, &mut ObjectWriter<'_>) -> Result<(), ProviderError> + Send + Sync;
+
+/// A provider whose sessions run a closure.
+pub struct ScriptProvider {
+    /// The provider's name.
+    pub name: String,
+    /// What it offers.
+    pub description: ProviderDescription,
+    /// Its names.
+    pub titles: Vec<ProvidedTitles>,
+    /// What a session does.
+    pub script: Arc<Script>,
+    /// Message with which opening fails, if it does.
+    pub refuse: Option<String>,
+}
+
+struct ScriptSession(Arc<Script>);
+
+impl Provider for ScriptProvider {
+    fn name(&self) -> &str {
+        &self.name
+    }
+    fn describe(&self) -> ProviderDescription {
+        self.description.clone()
+    }
+    fn titles(&self) -> Vec<ProvidedTitles> {
+        self.titles.clone()
+    }
+    fn open(&self, _: &OpenContext<'_>) -> Result<Box<dyn Session>, ProviderError> {
+        match &self.refuse {
+            Some(message) => Err(ProviderError::Failed(message.clone())),
+            None => Ok(Box::new(ScriptSession(Arc::clone(&self.script)))),
+        }
+    }
+}
+
+impl Session for ScriptSession {
+    fn collect(
+        &mut self,
+        collection: &Collection<'_>,
+        out: &mut ObjectWriter<'_>,
+    ) -> Result<(), ProviderError> {
+        (self.0)(collection, out)
+    }
+}
+
+/// A title list from pairs.
+#[must_use]
+pub fn titles(pairs: &[(u32, &str)]) -> TitleList {
+    let titles = pairs
+        .iter()
+        .map(|(index, text)| Title { index: TitleIndex(*index), text: (*text).to_string() })
+        .collect();
+    TitleList { titles, faults: Vec::new() }
+}
+
+impl ScriptProvider {
+    /// A provider of one object of raw 64-bit numbers. Names are `(index,
+    /// name)`, the object's first.
+    pub fn new(
+        name: &str,
+        numbering: Numbering,
+        names: &[(u32, &str)],
+        script: impl Fn(&Collection<'_>, &mut ObjectWriter<'_>) -> Result<(), ProviderError>
+        + Send
+        + Sync
+        + 'static,
+    ) -> Self {
+        let counters: Vec<_> = names
+            .iter()
+            .skip(1)
+            .map(|(index, _)| {
+                let kind = CounterType::PERF_COUNTER_LARGE_RAWCOUNT;
+                CounterSpec::new(TitleIndex(*index), kind)
+            })
+            .collect();
+        let object = names.first().map_or(0, |(index, _)| *index);
+        Self {
+            name: name.to_string(),
+            description: ProviderDescription {
+                numbering,
+                objects: vec![ObjectDescription {
+                    spec: ObjectSpec::new(TitleIndex(object)),
+                    counters,
+                    on_request: Vec::new(),
+                    cost: Cost::Global,
+                    brings: Vec::new(),
+                }],
+            },
+            titles: vec![ProvidedTitles {
+                language: LanguageId::ENGLISH,
+                names: titles(names),
+                help: TitleList::default(),
+            }],
+            script: Arc::new(script),
+            refuse: None,
+        }
+    }
+}
+
+/// One instance of a scripted object: name, parent and values.
+pub type Row<'a> = (&'a str, Option<(TitleIndex, u32)>, &'a [u64]);
+
+/// A data block with one machine, one second for each unit of `seconds`, and
+/// objects with instances.
+#[must_use]
+pub fn block(
+    machine: &str,
+    seconds: i64,
+    objects: &[(TitleIndex, &[CounterSpec], &[Row<'_>])],
+) -> Vec<u8> {
+    const EPOCH: i64 = 133_000_000_000_000_000;
+    let mut writer = BlockWriter::new();
+    let clocks = Clocks {
+        perf_time: seconds * 3_579_545,
+        perf_freq: 3_579_545,
+        time_100ns: EPOCH + seconds * 10_000_000,
+        ..Clocks::default()
+    };
+    writer.start(&BlockHead {
+        system_name: machine,
+        clocks,
+        system_time: perfhive_format::FileTime(clocks.time_100ns).to_system_time(),
+        ..BlockHead::default()
+    });
+    for (name, counters, rows) in objects {
+        let template = ObjectTemplate::new(&ObjectSpec::new(*name).with_instances(), counters)
+            .expect("the script's counters have a layout");
+        let object = writer.object(&template).expect("the script's block is small");
+        let mut object = object.clock(clocks.time_100ns, 10_000_000);
+        for (name, parent, values) in *rows {
+            let head = InstanceHead { name: NameRef::Text(name), unique_id: None, parent: *parent };
+            object.instance(&head, values).expect("the script's values fit");
+        }
+        object.finish().expect("the script's object is complete");
+    }
+    writer.finish().to_vec()
+}
