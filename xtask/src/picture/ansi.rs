@@ -39,8 +39,8 @@ const TAB: usize = 8;
 
 /// The part of the output that would be on the screen at the end: what follows
 /// the last clearing of the screen, or, for a program that prints one table
-/// after the other, the last table. Tables begin with the same line or, failing
-/// that (it may hold the time of day), follow an empty line.
+/// after the other, the last table. Tables begin with the same line but for its
+/// digits (it may hold the time of day) or, failing that, follow an empty line.
 pub(super) fn last_screen(text: &str) -> &str {
     let clears = ["\x1b[2J", "\x1b[3J", "\x1b[J", "\x1b[0J", "\x1b[H", "\x1b[1;1H", "\x1bc"];
     let after = clears.iter().filter_map(|clear| Some(text.rfind(clear)? + clear.len())).max();
@@ -62,7 +62,10 @@ pub(super) fn last_screen(text: &str) -> &str {
     let mut at = 0;
     for line in trimmed.split_inclusive('\n') {
         let shown = plain(line);
-        if !first.trim().is_empty() && shown.trim_end() == first.trim_end() && at > start {
+        if !first.trim().is_empty()
+            && without_digits(&shown) == without_digits(&first)
+            && at > start
+        {
             last = at;
         }
         if previous_empty && !shown.trim().is_empty() {
@@ -72,6 +75,11 @@ pub(super) fn last_screen(text: &str) -> &str {
         at += line.len();
     }
     &trimmed[if last > start { last } else { paragraph }..]
+}
+
+/// A line in which every digit is the same.
+fn without_digits(line: &str) -> String {
+    line.trim_end().chars().map(|c| if c.is_ascii_digit() { '0' } else { c }).collect()
 }
 
 /// A text without its escape sequences.
@@ -315,6 +323,9 @@ mod tests {
     fn the_last_table_begins_with_the_same_line() {
         let head = "\x1b[1mCounter  Value\x1b[0m\n";
         assert_eq!(last_screen(&format!("{head}a  1\n{head}a  2\n")), format!("{head}a  2"));
+        // The time of day in it may differ.
+        let text = "host  12:00:01\n\na  1\n\nhost  12:00:02\n\na  2\n";
+        assert_eq!(last_screen(text), "host  12:00:02\n\na  2");
         // An empty line inside a table does not end it.
         let text = format!("{head}a  1\n\nb  1\n{head}a  2\n\nb  2\n");
         assert_eq!(last_screen(&text), format!("{head}a  2\n\nb  2"));
