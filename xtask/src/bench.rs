@@ -23,6 +23,7 @@ Usage: cargo xtask bench [OPTIONS] [NAME]...
 
 Names (default: all):
   decode    Walking, extracting and cooking real-sized data blocks
+  collect   Processes and threads of this machine against bare reads of /proc
   ps        The whole process `perfhive ps` against `ps -e`
   get       The whole process `perfhive get` of one counter against `true`
 
@@ -60,6 +61,7 @@ struct Goal {
 
 const BENCHES: &[Bench] = &[
     Bench { name: "decode", kind: Kind::Target { package: "perfhive-format", bench: "decode" } },
+    Bench { name: "collect", kind: Kind::Target { package: "perfhive-linux", bench: "collect" } },
     Bench {
         name: "ps",
         kind: Kind::Process {
