@@ -1,4 +1,5 @@
-//! Little-endian reads at fixed offsets that answer zero past the end.
+//! Little-endian reads and writes at fixed offsets. Past the end, reads answer
+//! zero and writes do nothing.
 //!
 //! A view's bytes are checked once when it is made; these helpers then read
 //! without a `Result`. Should a check ever be wrong they answer zero instead of
@@ -43,4 +44,13 @@ pub(crate) fn i64_at(bytes: &[u8], at: usize) -> i64 {
 #[inline(always)]
 pub(crate) fn len_at(bytes: &[u8], at: usize) -> usize {
     usize::try_from(u32_at(bytes, at)).unwrap_or(usize::MAX)
+}
+
+/// Puts the bytes of a number at an offset.
+#[inline(always)]
+pub(crate) fn put<const N: usize>(bytes: &mut [u8], at: usize, number: [u8; N]) {
+    let place = bytes.get_mut(at..at.wrapping_add(N));
+    if let Some(place) = place.and_then(|place| place.first_chunk_mut::<N>()) {
+        *place = number;
+    }
 }

@@ -38,14 +38,8 @@ impl Column {
             return None;
         }
         match size {
-            4 => Some(Self {
-                start: offset - LENGTH_FIELD,
-                shift: 32,
-            }),
-            8 => Some(Self {
-                start: offset,
-                shift: 0,
-            }),
+            4 => Some(Self { start: offset - LENGTH_FIELD, shift: 32 }),
+            8 => Some(Self { start: offset, shift: 0 }),
             _ => None,
         }
     }
@@ -103,6 +97,8 @@ pub struct CounterPlan {
     pub value: Option<Column>,
     /// `CounterSize` as the definition states it.
     pub size: u32,
+    /// `CounterOffset` as the definition states it.
+    pub offset: u32,
     /// Where the base is.
     pub base: BaseColumn,
     /// How the value is calculated, or what it is instead of a number.
@@ -158,6 +154,7 @@ impl CounterPlan {
             counter_type,
             value,
             size,
+            offset,
             base,
             formula,
         }
@@ -171,7 +168,10 @@ impl CounterPlan {
     pub fn value(&self, block: CounterBlock<'_>) -> Result<u64, ValueError> {
         match self.value {
             Some(column) => column.read_or(block),
-            None => Err(ValueError::NotANumber { size: self.size }),
+            None => {
+                block.data_at(self.offset, self.size)?;
+                Err(ValueError::NotANumber { size: self.size })
+            }
         }
     }
 
@@ -192,13 +192,7 @@ impl CounterPlan {
             BaseColumn::NotNeeded | BaseColumn::Missing => (None, 8),
         };
         let value_size = self.value.map_or(8, Column::size);
-        Ok(RawSample {
-            value,
-            value_size,
-            base,
-            base_size,
-            clocks: object.clocks(),
-        })
+        Ok(RawSample { value, value_size, base, base_size, clocks: object.clocks() })
     }
 }
 

@@ -76,13 +76,7 @@ impl RawSample {
     /// A sample of a 64-bit counter without a base.
     #[must_use]
     pub const fn new(value: u64, clocks: Clocks) -> Self {
-        Self {
-            value,
-            value_size: 8,
-            base: None,
-            base_size: 8,
-            clocks,
-        }
+        Self { value, value_size: 8, base: None, base_size: 8, clocks }
     }
 
     /// The same sample with a 64-bit base.

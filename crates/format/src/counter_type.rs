@@ -332,9 +332,7 @@ impl FromStr for CounterType {
             if digits.starts_with('+') {
                 return Err(UnknownCounterType);
             }
-            return u32::from_str_radix(digits, 16)
-                .map(Self)
-                .map_err(|_| UnknownCounterType);
+            return u32::from_str_radix(digits, 16).map(Self).map_err(|_| UnknownCounterType);
         }
         let digits = text.bytes().all(|b| b.is_ascii_digit());
         if let (true, Ok(number)) = (digits, text.parse()) {
@@ -344,13 +342,8 @@ impl FromStr for CounterType {
             .iter()
             .find(|info| {
                 info.winperf.eq_ignore_ascii_case(text)
-                    || info
-                        .aliases
-                        .iter()
-                        .any(|alias| alias.eq_ignore_ascii_case(text))
-                    || info
-                        .dotnet
-                        .is_some_and(|name| name.eq_ignore_ascii_case(text))
+                    || info.aliases.iter().any(|alias| alias.eq_ignore_ascii_case(text))
+                    || info.dotnet.is_some_and(|name| name.eq_ignore_ascii_case(text))
             })
             .map(|info| info.counter_type)
             .ok_or(UnknownCounterType)
@@ -390,21 +383,14 @@ mod tests {
     #[test]
     fn the_table_is_sorted_and_without_doubles() {
         let types = CounterType::named();
-        assert!(
-            types
-                .windows(2)
-                .all(|w| w[0].counter_type < w[1].counter_type)
-        );
+        assert!(types.windows(2).all(|w| w[0].counter_type < w[1].counter_type));
         assert_eq!(types.iter().filter(|t| t.dotnet.is_some()).count(), 28);
     }
 
     #[test]
     fn edge_case_02_the_subtype_mask_has_three_bits() {
         let precision = CounterType::PERF_PRECISION_100NS_TIMER;
-        assert_eq!(
-            precision.kind(),
-            CounterKind::Counter(NumericSubtype::Precision)
-        );
+        assert_eq!(precision.kind(), CounterKind::Counter(NumericSubtype::Precision));
         assert!(!precision.is_base());
         assert!(CounterType::PERF_AVERAGE_BASE.is_base());
     }

@@ -48,12 +48,7 @@ impl ParseError {
         field: &'static str,
         value: i64,
     ) -> Self {
-        Self {
-            kind,
-            offset,
-            field,
-            value,
-        }
+        Self { kind, offset, field, value }
     }
 
     /// The same error with its offset counted from `base` bytes earlier.
@@ -81,11 +76,7 @@ impl fmt::Display for ParseErrorKind {
 
 impl fmt::Display for ParseError {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(
-            f,
-            "{} ({} = {} at offset {:#x})",
-            self.kind, self.field, self.value, self.offset
-        )
+        write!(f, "{} ({} = {} at offset {:#x})", self.kind, self.field, self.value, self.offset)
     }
 }
 

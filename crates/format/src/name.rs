@@ -24,10 +24,7 @@ impl<'a> InstanceName<'a> {
         // The name ends at its first NUL; what follows (Samba sends stale
         // bytes there) is not part of it.
         let bytes = if code_page == 0 {
-            let units = bytes
-                .chunks_exact(2)
-                .take_while(|unit| *unit != [0, 0])
-                .count();
+            let units = bytes.chunks_exact(2).take_while(|unit| *unit != [0, 0]).count();
             bytes.get(..units * 2).unwrap_or_default()
         } else {
             bytes.split(|byte| *byte == 0).next().unwrap_or_default()
@@ -64,22 +61,35 @@ impl<'a> InstanceName<'a> {
     /// Appends the name as text; allocates only where `out` is too small (and
     /// for code pages other than UTF-16).
     pub fn push_to(self, out: &mut String) {
-        if self.code_page == 0 {
-            out.extend(self.chars());
-        } else {
+        if self.code_page != 0 {
             out.push_str(&decode_code_page(self.bytes, self.code_page));
+            return;
         }
+        // Nearly all names begin with ASCII and most end so: 16 units at a
+        // time, as long as it lasts.
+        let (mut units, _) = self.bytes.as_chunks::<2>();
+        let mut ascii = [0; 16];
+        while let Some((head, tail)) = units.split_at_checked(units.len().min(ascii.len())) {
+            let text = ascii.get_mut(..head.len()).unwrap_or_default();
+            let mut all = 0;
+            for (byte, unit) in text.iter_mut().zip(head) {
+                let unit = u16::from_le_bytes(*unit);
+                all |= unit;
+                *byte = unit as u8;
+            }
+            match core::str::from_utf8(text) {
+                Ok(text) if all < 0x80 && !text.is_empty() => out.push_str(text),
+                _ => break,
+            }
+            units = tail;
+        }
+        out.extend(decode(units));
     }
 
     /// The characters of a UTF-16 name; of another code page only ASCII is
     /// told apart here.
     fn chars(self) -> impl Iterator<Item = char> + use<'a> {
-        char::decode_utf16(
-            self.bytes
-                .chunks_exact(2)
-                .map(|unit| u16::from_le_bytes([unit[0], unit[1]])),
-        )
-        .map(|unit| unit.unwrap_or(char::REPLACEMENT_CHARACTER))
+        decode(self.bytes.as_chunks().0)
     }
 
     /// Whether the name equals `text` without regard to case.
@@ -92,6 +102,12 @@ impl<'a> InstanceName<'a> {
             fold(own.chars()).eq(fold(text.chars()))
         }
     }
+}
+
+/// Reads UTF-16; what is none becomes U+FFFD.
+fn decode(units: &[[u8; 2]]) -> impl Iterator<Item = char> + use<'_> {
+    let units = units.iter().map(|unit| u16::from_le_bytes(*unit));
+    char::decode_utf16(units).map(|unit| unit.unwrap_or(char::REPLACEMENT_CHARACTER))
 }
 
 fn fold(chars: impl Iterator<Item = char>) -> impl Iterator<Item = char> {
@@ -128,13 +144,7 @@ pub fn decode_code_page(bytes: &[u8], code_page: u32) -> Cow<'_, str> {
         Some(encoding) => encoding.decode_without_bom_handling(bytes).0,
         None => bytes
             .iter()
-            .map(|byte| {
-                if byte.is_ascii() {
-                    char::from(*byte)
-                } else {
-                    '\u{fffd}'
-                }
-            })
+            .map(|byte| if byte.is_ascii() { char::from(*byte) } else { '\u{fffd}' })
             .collect::<String>()
             .into(),
     }

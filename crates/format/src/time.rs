@@ -16,11 +16,7 @@ impl FileTime {
     /// From nanoseconds since 1970, UTC.
     #[must_use]
     pub const fn from_unix_nanos(nanos: i128) -> Self {
-        Self(
-            Self::UNIX_EPOCH
-                .0
-                .saturating_add(saturate(nanos.div_euclid(100))),
-        )
+        Self(Self::UNIX_EPOCH.0.saturating_add(saturate(nanos.div_euclid(100))))
     }
 
     /// Nanoseconds since 1970, UTC.
@@ -130,9 +126,6 @@ mod tests {
         let leap = FileTime::from_unix_nanos(951_782_400_000_000_000);
         assert_eq!(leap.to_string(), "2000-02-29T00:00:00.000Z");
         assert_eq!(leap.to_unix_nanos(), 951_782_400_000_000_000);
-        assert_eq!(
-            FileTime(128_315_940_386_596_596).to_string(),
-            "2007-08-14T19:40:38.659Z",
-        );
+        assert_eq!(FileTime(128_315_940_386_596_596).to_string(), "2007-08-14T19:40:38.659Z",);
     }
 }

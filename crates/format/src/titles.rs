@@ -66,19 +66,13 @@ impl LanguageId {
     /// The ISO 639 code, such as `de`, if known.
     #[must_use]
     pub fn code(self) -> Option<&'static str> {
-        Self::NAMES
-            .iter()
-            .find(|(id, ..)| *id == self.0)
-            .map(|(_, code, _)| *code)
+        Self::NAMES.iter().find(|(id, ..)| *id == self.0).map(|(_, code, _)| *code)
     }
 
     /// The language's English name, if known.
     #[must_use]
     pub fn name(self) -> Option<&'static str> {
-        Self::NAMES
-            .iter()
-            .find(|(id, ..)| *id == self.0)
-            .map(|(.., name)| *name)
+        Self::NAMES.iter().find(|(id, ..)| *id == self.0).map(|(.., name)| *name)
     }
 }
 
@@ -191,10 +185,8 @@ impl TitleList {
     /// surrogates become U+FFFD.
     #[must_use]
     pub fn from_multi_sz(bytes: &[u8]) -> Self {
-        let units: Vec<u16> = bytes
-            .chunks_exact(2)
-            .map(|unit| u16::from_le_bytes([unit[0], unit[1]]))
-            .collect();
+        let units: Vec<u16> =
+            bytes.chunks_exact(2).map(|unit| u16::from_le_bytes([unit[0], unit[1]])).collect();
         let terminated = units.is_empty() || units.last() == Some(&0);
         let body = units.strip_suffix(&[0]).unwrap_or(&units);
         let mut list = Self::default();
@@ -204,17 +196,11 @@ impl TitleList {
             count = list.pair(strings);
         }
         if bytes.len() % 2 == 1 {
-            list.faults.push(TitleFault {
-                string: count,
-                kind: TitleFaultKind::OddLength,
-            });
+            list.faults.push(TitleFault { string: count, kind: TitleFaultKind::OddLength });
         }
         if !terminated {
             let kind = TitleFaultKind::MissingTerminator;
-            list.faults.push(TitleFault {
-                string: count,
-                kind,
-            });
+            list.faults.push(TitleFault { string: count, kind });
         }
         list
     }
@@ -236,10 +222,7 @@ impl TitleList {
         for (at, string) in strings.enumerate() {
             count = at + 1;
             match pending.take() {
-                Some(index) => self.titles.push(Title {
-                    index,
-                    text: string,
-                }),
+                Some(index) => self.titles.push(Title { index, text: string }),
                 // An empty string where an index should be: a gap or the end.
                 None if string.is_empty() => {}
                 None => match parse_index(&string) {
@@ -253,10 +236,7 @@ impl TitleList {
         }
         if let Some(index) = pending {
             let kind = TitleFaultKind::MissingText(index);
-            self.faults.push(TitleFault {
-                string: count,
-                kind,
-            });
+            self.faults.push(TitleFault { string: count, kind });
         }
         count
     }
@@ -266,11 +246,7 @@ impl TitleList {
     pub fn to_multi_sz(&self) -> Vec<u8> {
         let mut bytes = Vec::new();
         let mut push = |text: &str| {
-            bytes.extend(
-                text.encode_utf16()
-                    .filter(|u| *u != 0)
-                    .flat_map(u16::to_le_bytes),
-            );
+            bytes.extend(text.encode_utf16().filter(|u| *u != 0).flat_map(u16::to_le_bytes));
             bytes.extend([0, 0]);
         };
         for title in &self.titles {
@@ -289,12 +265,7 @@ impl TitleList {
             out.push_str(&title.index.to_string());
             out.push('\n');
             // A line break inside a text would shift every pair after it.
-            out.extend(
-                title
-                    .text
-                    .chars()
-                    .map(|c| if c == '\n' || c == '\r' { ' ' } else { c }),
-            );
+            out.extend(title.text.chars().map(|c| if c == '\n' || c == '\r' { ' ' } else { c }));
             out.push('\n');
         }
         out
@@ -304,11 +275,7 @@ impl TitleList {
 fn parse_index(text: &str) -> Option<TitleIndex> {
     let text = text.trim();
     let digits = !text.is_empty() && text.bytes().all(|b| b.is_ascii_digit());
-    if digits {
-        text.parse().ok().map(TitleIndex)
-    } else {
-        None
-    }
+    if digits { text.parse().ok().map(TitleIndex) } else { None }
 }
 
 #[cfg(test)]
@@ -321,10 +288,7 @@ mod tests {
     }
 
     fn pairs(list: &TitleList) -> Vec<(u32, &str)> {
-        list.titles
-            .iter()
-            .map(|t| (t.index.0, t.text.as_str()))
-            .collect()
+        list.titles.iter().map(|t| (t.index.0, t.text.as_str())).collect()
     }
 
     #[test]
@@ -353,14 +317,8 @@ mod tests {
 
         // An odd number of strings, no terminator, half a character.
         let odd = list("2\0System\x004\0");
-        assert_eq!(
-            odd.faults[0].kind,
-            TitleFaultKind::MissingText(TitleIndex(4))
-        );
-        assert_eq!(
-            list("2\0Sys").faults[0].kind,
-            TitleFaultKind::MissingTerminator
-        );
+        assert_eq!(odd.faults[0].kind, TitleFaultKind::MissingText(TitleIndex(4)));
+        assert_eq!(list("2\0Sys").faults[0].kind, TitleFaultKind::MissingTerminator);
         let half = TitleList::from_multi_sz(&[b'2', 0, 0]);
         assert_eq!(half.faults.len(), 3);
         for nothing in ["", "\0", "\0\0", "\0\0\0"] {
@@ -374,22 +332,14 @@ mod tests {
         let list = TitleList::from_text(text);
         assert_eq!(list.to_text(), text);
         assert_eq!(TitleList::from_multi_sz(&list.to_multi_sz()), list);
-        assert_eq!(
-            TitleList::from_text("\u{feff}2\r\nSystem\r\n").titles,
-            list.titles[..1]
-        );
+        assert_eq!(TitleList::from_text("\u{feff}2\r\nSystem\r\n").titles, list.titles[..1]);
     }
 
     #[test]
     fn languages() {
-        for (text, id) in [
-            ("de", 7),
-            ("German", 7),
-            ("007", 7),
-            ("0407", 7),
-            ("de_DE.UTF-8", 7),
-            ("en-US", 9),
-        ] {
+        for (text, id) in
+            [("de", 7), ("German", 7), ("007", 7), ("0407", 7), ("de_DE.UTF-8", 7), ("en-US", 9)]
+        {
             assert_eq!(text.parse(), Ok(LanguageId(id)), "{text}");
         }
         assert!("klingon".parse::<LanguageId>().is_err());

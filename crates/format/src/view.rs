@@ -76,54 +76,27 @@ impl<'a> DataBlock<'a> {
                 return error(Kind::UnsupportedVersion, 8, field, i64::from(other));
             }
         }
-        for (at, field) in [
-            (12, "PERF_DATA_BLOCK.Version"),
-            (16, "PERF_DATA_BLOCK.Revision"),
-        ] {
+        for (at, field) in [(12, "PERF_DATA_BLOCK.Version"), (16, "PERF_DATA_BLOCK.Revision")] {
             if u32_at(bytes, at) != 1 {
-                return error(
-                    Kind::UnsupportedVersion,
-                    at,
-                    field,
-                    i64::from(u32_at(bytes, at)),
-                );
+                return error(Kind::UnsupportedVersion, at, field, i64::from(u32_at(bytes, at)));
             }
         }
         let header = len_at(bytes, 24);
         if header < PERF_DATA_BLOCK::SIZE {
-            return error(
-                Kind::TooShort,
-                24,
-                "PERF_DATA_BLOCK.HeaderLength",
-                header as i64,
-            );
+            return error(Kind::TooShort, 24, "PERF_DATA_BLOCK.HeaderLength", header as i64);
         }
         if header > bytes.len() {
-            return error(
-                Kind::TooLong,
-                24,
-                "PERF_DATA_BLOCK.HeaderLength",
-                header as i64,
-            );
+            return error(Kind::TooLong, 24, "PERF_DATA_BLOCK.HeaderLength", header as i64);
         }
         let total = len_at(bytes, 20);
         if total > bytes.len() {
-            return error(
-                Kind::Truncated,
-                20,
-                "PERF_DATA_BLOCK.TotalByteLength",
-                total as i64,
-            );
+            return error(Kind::Truncated, 20, "PERF_DATA_BLOCK.TotalByteLength", total as i64);
         }
         Ok(Self { bytes })
     }
 
     fn walk(self) -> ScanObjects<'a> {
-        ScanObjects {
-            bytes: self.bytes,
-            at: len_at(self.bytes, 24),
-            left: self.object_count(),
-        }
+        ScanObjects { bytes: self.bytes, at: len_at(self.bytes, 24), left: self.object_count() }
     }
 
     /// The bytes given, whole.
@@ -197,11 +170,7 @@ impl<'a> DataBlock<'a> {
     /// The objects in the order of the block.
     #[must_use]
     pub fn objects(self) -> Objects<'a> {
-        Objects {
-            bytes: self.bytes,
-            at: len_at(self.bytes, 24),
-            left: self.object_count(),
-        }
+        Objects { bytes: self.bytes, at: len_at(self.bytes, 24), left: self.object_count() }
     }
 
     /// The first object of this name index.
@@ -274,9 +243,7 @@ impl<'a> Iterator for Objects<'a> {
         self.left = self.left.checked_sub(1)?;
         let rest = self.bytes.get(self.at..)?;
         let length = len_at(rest, 0);
-        let object = rest
-            .get(..length)
-            .filter(|o| o.len() >= PERF_OBJECT_TYPE::SIZE)?;
+        let object = rest.get(..length).filter(|o| o.len() >= PERF_OBJECT_TYPE::SIZE)?;
         self.at += length;
         Some(PerfObject::trusted(object, self.bytes))
     }

@@ -4,13 +4,9 @@
 //! `CounterNameTitle`, ...) are 32 bits wide on every Windows and carry nothing;
 //! they are kept so that a structure read and written again stays the same.
 //! All integers are little endian in a block that perfhive reads or writes.
-#![allow(
-    non_camel_case_types,
-    non_snake_case,
-    reason = "the names are those of winperf.h"
-)]
+#![allow(non_camel_case_types, non_snake_case, reason = "the names are those of winperf.h")]
 
-use crate::bytes::{i32_at, i64_at, u16_at, u32_at};
+use crate::bytes::{i32_at, i64_at, put, u16_at, u32_at};
 
 macro_rules! structure {
     (
@@ -70,9 +66,7 @@ macro_rules! structure {
             *place = unit;
         }
     };
-    (@write $ty:tt, $b:ident, $at:literal, $v:expr) => {
-        for (place, byte) in $b.iter_mut().skip($at).zip($v.to_le_bytes()) { *place = byte; }
-    };
+    (@write $ty:tt, $b:ident, $at:literal, $v:expr) => { put($b, $at, $v.to_le_bytes()); };
     (@int SYSTEMTIME, $v:expr) => { i128::from($v.wYear) };
     (@int WCHAR4, $v:expr) => { i128::from($v[0]) };
     (@int $ty:tt, $v:expr) => { i128::from($v) };

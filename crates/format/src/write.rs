@@ -9,6 +9,7 @@ mod template;
 
 pub use template::{CounterSpec, ObjectSpec, ObjectTemplate};
 
+use crate::bytes::put;
 use crate::cook::Clocks;
 use crate::error::WriteError;
 use crate::name::encoding_of;
@@ -65,11 +66,7 @@ impl<'a> InstanceHead<'a> {
     /// An instance that is identified by its name and has no parent.
     #[must_use]
     pub const fn named(name: &'a str) -> Self {
-        Self {
-            name: NameRef::Text(name),
-            unique_id: None,
-            parent: None,
-        }
+        Self { name: NameRef::Text(name), unique_id: None, parent: None }
     }
 }
 
@@ -110,11 +107,7 @@ impl BlockWriter {
     /// [`start`](Self::start).
     #[must_use]
     pub const fn with_buffer(buffer: Vec<u8>) -> Self {
-        Self {
-            buffer,
-            limit: Self::DEFAULT_LIMIT,
-            objects: 0,
-        }
+        Self { buffer, limit: Self::DEFAULT_LIMIT, objects: 0 }
     }
 
     /// Sets the size that a block must not exceed, in bytes.
@@ -127,8 +120,7 @@ impl BlockWriter {
         self.buffer.clear();
         self.objects = 0;
         self.buffer.resize(PERF_DATA_BLOCK::SIZE, 0);
-        self.buffer
-            .extend(head.system_name.encode_utf16().flat_map(u16::to_le_bytes));
+        put_text(&mut self.buffer, head.system_name);
         self.buffer.extend([0, 0]);
         let name_length = self.buffer.len() - PERF_DATA_BLOCK::SIZE;
         pad(&mut self.buffer);
@@ -178,13 +170,7 @@ impl BlockWriter {
         let start = self.buffer.len();
         self.buffer.extend_from_slice(&template.definition);
         let state = State::Open;
-        Ok(ObjectWriting {
-            writer: self,
-            template,
-            start,
-            instances: 0,
-            state,
-        })
+        Ok(ObjectWriting { writer: self, template, start, instances: 0, state })
     }
 
     /// Appends whole objects as they stand, after validating them. Answers how
@@ -295,8 +281,8 @@ impl ObjectWriting<'_, '_> {
     /// `PerfFreq`), for counters that are measured by it.
     #[must_use]
     pub fn clock(self, time: i64, frequency: i64) -> Self {
-        put_u64(&mut self.writer.buffer, self.start + 48, time as u64);
-        put_u64(&mut self.writer.buffer, self.start + 56, frequency as u64);
+        put(&mut self.writer.buffer, self.start + 48, time.to_le_bytes());
+        put(&mut self.writer.buffer, self.start + 56, frequency.to_le_bytes());
         self
     }
 
@@ -441,8 +427,7 @@ impl ObjectWriting<'_, '_> {
             NameRef::Bytes(bytes) => bytes.len(),
         };
         let more = name_bound.saturating_add(PERF_INSTANCE_DEFINITION::SIZE + 10);
-        self.writer
-            .make_room(more.saturating_add(self.template.block_len as usize))?;
+        self.writer.make_room(more.saturating_add(self.template.block_len as usize))?;
 
         let buffer = &mut self.writer.buffer;
         buffer.resize(mark + PERF_INSTANCE_DEFINITION::SIZE, 0);
@@ -452,19 +437,14 @@ impl ObjectWriting<'_, '_> {
         }
         let name_length = buffer.len() - mark - PERF_INSTANCE_DEFINITION::SIZE;
         pad(buffer);
-        let (parent_object, parent_instance) = head
-            .parent
-            .map_or((0, 0), |(object, place)| (object.0, place));
+        let (parent_object, parent_instance) =
+            head.parent.map_or((0, 0), |(object, place)| (object.0, place));
         let definition = PERF_INSTANCE_DEFINITION {
             ByteLength: (buffer.len() - mark) as u32,
             ParentObjectTitleIndex: parent_object,
             ParentObjectInstance: parent_instance,
             UniqueID: head.unique_id.unwrap_or(PERF_NO_UNIQUE_ID),
-            NameOffset: if name_length == 0 {
-                0
-            } else {
-                PERF_INSTANCE_DEFINITION::SIZE as u32
-            },
+            NameOffset: if name_length == 0 { 0 } else { PERF_INSTANCE_DEFINITION::SIZE as u32 },
             NameLength: name_length as u32,
         };
         if let Some(place) = buffer.get_mut(mark..) {
@@ -504,8 +484,8 @@ impl ObjectWriting<'_, '_> {
         put_u32(block, 0, length);
         for (slot, value) in slots.iter().zip(values) {
             match slot.size {
-                8 => put_u64(block, slot.offset as usize, *value),
-                4 => put_u32(block, slot.offset as usize, *value as u32),
+                8 => put(block, slot.offset as usize, value.to_le_bytes()),
+                4 => put(block, slot.offset as usize, (*value as u32).to_le_bytes()),
                 _ => {}
             }
         }
@@ -540,13 +520,9 @@ fn put_name(buffer: &mut Vec<u8>, name: NameRef<'_>, code_page: u32) -> Result<(
     match name {
         NameRef::None => return Ok(()),
         NameRef::Bytes(bytes) => buffer.extend_from_slice(bytes),
-        NameRef::Utf16(units) if code_page == 0 => {
-            buffer.extend(units.iter().flat_map(|unit| unit.to_le_bytes()));
-        }
+        NameRef::Utf16(units) if code_page == 0 => put_units(buffer, units.iter().copied()),
         NameRef::Utf16(_) => return Err(WriteError::BadName),
-        NameRef::Text(text) if code_page == 0 => {
-            buffer.extend(text.encode_utf16().flat_map(u16::to_le_bytes));
-        }
+        NameRef::Text(text) if code_page == 0 => put_text(buffer, text),
         NameRef::Text(text) if text.is_ascii() => buffer.extend_from_slice(text.as_bytes()),
         NameRef::Text(text) => {
             let encoding = encoding_of(code_page).ok_or(WriteError::BadName)?;
@@ -564,26 +540,30 @@ fn put_name(buffer: &mut Vec<u8>, name: NameRef<'_>, code_page: u32) -> Result<(
     Ok(())
 }
 
+/// Appends UTF-16 units, as many as their iterator is long.
+#[inline]
+fn put_units(buffer: &mut Vec<u8>, units: impl ExactSizeIterator<Item = u16>) {
+    let at = buffer.len();
+    buffer.resize(at + 2 * units.len(), 0);
+    let (places, _) = buffer.get_mut(at..).unwrap_or_default().as_chunks_mut();
+    for (place, unit) in places.iter_mut().zip(units) {
+        *place = unit.to_le_bytes();
+    }
+}
+
+/// Appends text as UTF-16.
+fn put_text(buffer: &mut Vec<u8>, text: &str) {
+    if text.is_ascii() {
+        put_units(buffer, text.bytes().map(u16::from));
+    } else {
+        buffer.extend(text.encode_utf16().flat_map(u16::to_le_bytes));
+    }
+}
+
 fn pad(buffer: &mut Vec<u8>) {
     buffer.resize(buffer.len().next_multiple_of(8), 0);
 }
 
-#[inline(always)]
 fn put_u32(bytes: &mut [u8], at: usize, value: u32) {
-    if let Some(place) = bytes
-        .get_mut(at..)
-        .and_then(|rest| rest.first_chunk_mut::<4>())
-    {
-        *place = value.to_le_bytes();
-    }
-}
-
-#[inline(always)]
-fn put_u64(bytes: &mut [u8], at: usize, value: u64) {
-    if let Some(place) = bytes
-        .get_mut(at..)
-        .and_then(|rest| rest.first_chunk_mut::<8>())
-    {
-        *place = value.to_le_bytes();
-    }
+    put(bytes, at, value.to_le_bytes());
 }

@@ -19,7 +19,7 @@ pub fn cases(cases: u32) -> u32 {
     let wanted = std::env::var("PERFHIVE_CASES");
     match wanted.ok().and_then(|text| text.parse().ok()) {
         Some(wanted) => wanted,
-        None if is_slow() => cases.min(4),
+        None if is_slow() => cases.min(2),
         None => cases,
     }
 }

@@ -1,7 +1,6 @@
 //! Many values of one counter at once.
 
-use super::formula::step;
-use super::{Clocks, CookError, CookOptions, CookedValue, Formula, RawSample};
+use super::{Clock, Clocks, CookOptions, CookedValue, Formula, RawSample};
 
 /// One counter of many instances: the raw values of one sample, side by side.
 #[derive(Clone, Copy, Debug)]
@@ -39,8 +38,9 @@ impl Formula {
     /// place then says why. Answers the number of places written, the length
     /// of the shortest column given.
     ///
-    /// The usual formulas (rates, shares of time, queue lengths) run in a
-    /// tight loop with the clocks divided once.
+    /// Every formula runs in a tight loop without branches, with what concerns
+    /// the clocks done once. Values that need a closer look (a step backwards,
+    /// a base of zero) are found in passing and looked at one by one.
     pub fn apply_column(
         self,
         options: CookOptions,
@@ -53,86 +53,173 @@ impl Formula {
             places = places.min(previous.values.len());
         }
         let out = out.get_mut(..places).unwrap_or_default();
-        let capped = options.cap_percent && self.is_percentage();
-        match (self, previous) {
-            (Self::Rate(_) | Self::QueueLength(_) | Self::Timer(_), Some(previous)) if !capped => {
-                match self.per_unit(previous, current) {
-                    Ok((factor, unit)) => {
-                        steps(options, previous, current, out, |delta| {
-                            factor * (delta / unit)
-                        });
-                    }
-                    Err(_) => out.fill(f64::NAN),
-                }
+        let slow = |place: usize| {
+            let older = previous.and_then(|column| column.sample(place));
+            let Some(newer) = current.sample(place) else {
+                return f64::NAN;
+            };
+            let cooked = self.apply(options, older.as_ref(), &newer);
+            cooked.map_or(f64::NAN, CookedValue::as_f64)
+        };
+        if self.tight(previous, current, out, slow).is_none() {
+            for (place, slot) in out.iter_mut().enumerate() {
+                *slot = slow(place);
             }
-            (Self::TimerInverse(clock), Some(previous)) if !capped => {
-                match clock.elapsed(&previous.clocks, &current.clocks) {
-                    Ok(unit) => {
-                        let cook = |delta| 100.0 * (1.0 - delta / unit);
-                        steps(options, previous, current, out, cook);
-                    }
-                    Err(_) => out.fill(f64::NAN),
-                }
-            }
-            _ => {
-                for (place, slot) in out.iter_mut().enumerate() {
-                    let older = previous.and_then(|column| column.sample(place));
-                    *slot = match current.sample(place) {
-                        Some(sample) => self
-                            .apply(options, older.as_ref(), &sample)
-                            .map_or(f64::NAN, CookedValue::as_f64),
-                        None => f64::NAN,
-                    };
-                }
+        } else if options.cap_percent && self.is_percentage() {
+            for slot in out.iter_mut() {
+                *slot = slot.clamp(0.0, 100.0);
             }
         }
         places
     }
 
-    /// Factor and divisor of the formulas that only divide by time. The
-    /// divisor is formed as in [`apply`](Self::apply), so that both give the
-    /// same bits.
-    #[allow(
-        clippy::cast_precision_loss,
-        reason = "the formulas are defined in doubles"
-    )]
-    fn per_unit(
+    /// The loops; `None`, and nothing written, where a sample, a base or a
+    /// clock is missing and place by place has to do. The operations and their
+    /// order are those of [`apply`](Self::apply), so that both give the same
+    /// bits.
+    fn tight(
         self,
-        previous: &SampleColumn<'_>,
+        previous: Option<&SampleColumn<'_>>,
         current: &SampleColumn<'_>,
-    ) -> Result<(f64, f64), CookError> {
-        let clock = self.clock().ok_or(CookError::NoFormula)?;
-        let elapsed = clock.elapsed(&previous.clocks, &current.clocks)?;
-        Ok(match self {
-            Self::Rate(_) => (1.0, elapsed / clock.frequency(&current.clocks)? as f64),
-            Self::Timer(_) => (100.0, elapsed),
-            _ => (1.0, elapsed),
-        })
+        out: &mut [f64],
+        slow: impl Fn(usize) -> f64,
+    ) -> Option<()> {
+        let length = out.len();
+        let newer = current.values.get(..length)?;
+        let bases = || current.bases.get(..length);
+        match self {
+            Self::Raw => lanes([newer], out, slow, |[n]| (to_f64(n), 0)),
+            Self::RawThousandth => lanes([newer], out, slow, |[n]| (to_f64(n) / 1000.0, 0)),
+            Self::RawFraction => lanes([newer, bases()?], out, slow, |[n, base]| {
+                let value = 100.0 * (to_f64(n) / to_f64(base));
+                (if base == 0 { f64::NAN } else { value }, 0)
+            }),
+            Self::Elapsed(clock) => {
+                let frequency = clock.frequency(&current.clocks).ok()? as f64;
+                let now = u64::try_from(clock.time(&current.clocks)).ok()?;
+                lanes([newer], out, slow, |[start]| {
+                    let ticks = now.wrapping_sub(start);
+                    // A start in the future, beyond all times, or none.
+                    let odd = ticks | start | start.wrapping_sub(1);
+                    (to_f64(ticks) / frequency, odd)
+                });
+            }
+            Self::Double => return None,
+            _ => {
+                let previous = previous?;
+                let older = previous.values.get(..length)?;
+                let steps = [older, newer];
+                let elapsed = |clock: Clock| clock.elapsed(&previous.clocks, &current.clocks).ok();
+                let frequency = |clock: Clock| Some(clock.frequency(&current.clocks).ok()? as f64);
+                let stepped = || Some([older, newer, previous.bases.get(..length)?, bases()?]);
+                match self {
+                    Self::Delta => lanes(steps, out, slow, step_by(|delta| delta)),
+                    Self::Rate(clock) => {
+                        let seconds = elapsed(clock)? / frequency(clock)?;
+                        lanes(steps, out, slow, step_by(|delta| delta / seconds));
+                    }
+                    Self::QueueLength(clock) => {
+                        let elapsed = elapsed(clock)?;
+                        lanes(steps, out, slow, step_by(|delta| delta / elapsed));
+                    }
+                    Self::Timer(clock) => {
+                        let elapsed = elapsed(clock)?;
+                        lanes(steps, out, slow, step_by(|delta| 100.0 * (delta / elapsed)));
+                    }
+                    Self::TimerInverse(clock) => {
+                        let elapsed = elapsed(clock)?;
+                        let cook = step_by(|delta| 100.0 * (1.0 - delta / elapsed));
+                        lanes(steps, out, slow, cook);
+                    }
+                    Self::SampleFraction | Self::PrecisionTimer => {
+                        let cook = steps_by(|delta, base| 100.0 * (delta / base));
+                        lanes(stepped()?, out, slow, cook);
+                    }
+                    Self::PrecisionTimerInverse => {
+                        let cook = steps_by(|delta, base| 100.0 * (1.0 - delta / base));
+                        lanes(stepped()?, out, slow, cook);
+                    }
+                    Self::AverageBulk => {
+                        lanes(stepped()?, out, slow, steps_by(|delta, base| delta / base));
+                    }
+                    Self::AverageTimer(clock) => {
+                        let frequency = frequency(clock)?;
+                        let cook = steps_by(|delta, base| (delta / frequency) / base);
+                        lanes(stepped()?, out, slow, cook);
+                    }
+                    // Too rare to be worth a loop of their own.
+                    _ => return None,
+                }
+            }
+        }
+        Some(())
     }
 }
 
-#[inline]
-#[allow(
-    clippy::cast_precision_loss,
-    reason = "the formulas are defined in doubles"
-)]
-fn steps(
-    options: CookOptions,
-    previous: &SampleColumn<'_>,
-    current: &SampleColumn<'_>,
+/// How many places are looked at together: few enough to stay in registers.
+const LANES: usize = 4;
+
+/// Cooks place by place: `cook` answers a value, and a word whose top bit is
+/// set where that value is not to be trusted; `slow` is then asked instead.
+#[inline(always)]
+fn lanes<const K: usize>(
+    inputs: [&[u64]; K],
     out: &mut [f64],
-    cook: impl Fn(f64) -> f64,
+    slow: impl Fn(usize) -> f64,
+    cook: impl Fn([u64; K]) -> (f64, u64),
 ) {
-    let size = current.value_size;
-    for ((slot, older), newer) in out.iter_mut().zip(previous.values).zip(current.values) {
-        // A plain step forward, the usual case, is one subtraction: as a
-        // signed number it is negative for every step that `step` refuses or
-        // has to look at more closely.
-        let plain = newer.wrapping_sub(*older) as i64;
-        *slot = if plain >= 0 && newer >= older {
-            cook(plain as f64)
-        } else {
-            step(*older, *newer, size, options).map_or(f64::NAN, |delta| cook(delta as f64))
-        };
+    let inputs = inputs.map(|input| input.as_chunks::<LANES>().0);
+    let (groups, rest) = out.as_chunks_mut::<LANES>();
+    let done = groups.len() * LANES;
+    for (number, group) in groups.iter_mut().enumerate() {
+        // Never missing: every input is as long as the output.
+        let values = inputs.map(|input| input.get(number).copied().unwrap_or_default());
+        let mut odd = 0;
+        for (lane, slot) in group.iter_mut().enumerate() {
+            let (value, mark) = cook(values.map(|values| values[lane]));
+            *slot = value;
+            odd |= mark;
+        }
+        if odd >> 63 != 0 {
+            for (lane, slot) in group.iter_mut().enumerate() {
+                *slot = slow(number * LANES + lane);
+            }
+        }
     }
+    for (lane, slot) in rest.iter_mut().enumerate() {
+        *slot = slow(done + lane);
+    }
+}
+
+/// A formula of the step from the older to the newer value.
+#[inline(always)]
+fn step_by(cook: impl Fn(f64) -> f64) -> impl Fn([u64; 2]) -> (f64, u64) {
+    move |[older, newer]| {
+        let step = newer.wrapping_sub(older);
+        // Where neither number has its top bit set, the difference has it set
+        // exactly if it is negative. Where one has, a closer look costs little,
+        // for there are few such counters.
+        (cook(to_f64(step)), step | older | newer)
+    }
+}
+
+/// A formula of the steps of value and base.
+#[inline(always)]
+fn steps_by(cook: impl Fn(f64, f64) -> f64) -> impl Fn([u64; 4]) -> (f64, u64) {
+    move |[older, newer, old_base, new_base]| {
+        let step = newer.wrapping_sub(older);
+        let base = new_base.wrapping_sub(old_base);
+        let value = cook(to_f64(step), to_f64(base));
+        // A base without its top bit is zero exactly if one less has it; all
+        // bits set are a NaN.
+        let zero = (base.wrapping_sub(1) as i64 >> 63) as u64;
+        let odd = step | older | newer | base | old_base | new_base;
+        (f64::from_bits(value.to_bits() | zero), odd)
+    }
+}
+
+#[inline(always)]
+#[allow(clippy::cast_precision_loss, reason = "the formulas are defined in doubles")]
+const fn to_f64(value: u64) -> f64 {
+    value as f64
 }

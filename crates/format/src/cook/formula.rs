@@ -49,11 +49,7 @@ impl Clock {
             Self::Ns100 => HZ_100NS,
             Self::Object => clocks.object_freq,
         };
-        if frequency > 0 {
-            Ok(frequency)
-        } else {
-            Err(CookError::NoFrequency)
-        }
+        if frequency > 0 { Ok(frequency) } else { Err(CookError::NoFrequency) }
     }
 
     /// Ticks from the older to the newer sample, more than none.
@@ -66,18 +62,12 @@ impl Clock {
     }
 }
 
-#[allow(
-    clippy::cast_precision_loss,
-    reason = "the formulas are defined in doubles"
-)]
+#[allow(clippy::cast_precision_loss, reason = "the formulas are defined in doubles")]
 const fn to_f64(value: i64) -> f64 {
     value as f64
 }
 
-#[allow(
-    clippy::cast_precision_loss,
-    reason = "the formulas are defined in doubles"
-)]
+#[allow(clippy::cast_precision_loss, reason = "the formulas are defined in doubles")]
 const fn u64_to_f64(value: u64) -> f64 {
     value as f64
 }
@@ -174,12 +164,7 @@ impl Formula {
     fn of_counter(kind: CounterType, subtype: NumericSubtype) -> Result<Self, CookError> {
         let clock = Clock::of(kind.timer()).ok_or(CookError::NoFormula)?;
         let percent = kind.display() == Display::Percent;
-        let facets = (
-            kind.is_delta(),
-            kind.is_delta_base(),
-            kind.is_inverse(),
-            kind.is_multi(),
-        );
+        let facets = (kind.is_delta(), kind.is_delta_base(), kind.is_inverse(), kind.is_multi());
         Ok(match (subtype, facets) {
             (NumericSubtype::Value, (false, false, false, false)) => Self::Raw,
             (NumericSubtype::Value, (true, false, false, false)) => Self::Delta,
@@ -298,11 +283,7 @@ impl Formula {
         if self == Self::Delta {
             return Ok(CookedValue::Integer(delta));
         }
-        finite(
-            self.apply_two(u64_to_f64(delta), options, previous, current)?,
-            self,
-            options,
-        )
+        finite(self.apply_two(u64_to_f64(delta), options, previous, current)?, self, options)
     }
 
     fn apply_one(self, current: &RawSample) -> Result<f64, CookError> {
@@ -395,47 +376,26 @@ fn finite(value: f64, formula: Formula, options: CookOptions) -> Result<CookedVa
         return Err(CookError::NotFinite);
     }
     let cap = options.cap_percent && formula.is_percentage();
-    Ok(CookedValue::Float(if cap {
-        value.clamp(0.0, 100.0)
-    } else {
-        value
-    }))
+    Ok(CookedValue::Float(if cap { value.clamp(0.0, 100.0) } else { value }))
 }
 
 /// How far a counter of `size` bytes went; a wrap is undone where the samples
 /// are known to be of the same instance.
 #[inline]
-pub(super) fn step(
-    older: u64,
-    newer: u64,
-    size: u8,
-    options: CookOptions,
-) -> Result<u64, CookError> {
+fn step(older: u64, newer: u64, size: u8, options: CookOptions) -> Result<u64, CookError> {
     if newer >= older {
         let step = newer - older;
         // Half the 64-bit range forward is a small step back below zero.
-        return if step >> 63 == 0 {
-            Ok(step)
-        } else {
-            Err(CookError::WentBackwards)
-        };
+        return if step >> 63 == 0 { Ok(step) } else { Err(CookError::WentBackwards) };
     }
     if !options.same_instance {
         return Err(CookError::WentBackwards);
     }
-    let (mask, half) = if size == 4 {
-        (u64::from(u32::MAX), 1 << 31)
-    } else {
-        (u64::MAX, 1 << 63)
-    };
+    let (mask, half) = if size == 4 { (u64::from(u32::MAX), 1 << 31) } else { (u64::MAX, 1 << 63) };
     // A value wider than its stated size cannot have wrapped there.
     if older > mask {
         return Err(CookError::WentBackwards);
     }
     let step = newer.wrapping_sub(older) & mask;
-    if step < half {
-        Ok(step)
-    } else {
-        Err(CookError::WentBackwards)
-    }
+    if step < half { Ok(step) } else { Err(CookError::WentBackwards) }
 }

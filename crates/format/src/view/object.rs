@@ -65,29 +65,14 @@ impl<'a> PerfObject<'a> {
         const FIELD: &str = "PERF_OBJECT_TYPE.TotalByteLength";
         if rest.len() < PERF_OBJECT_TYPE::SIZE {
             let have = rest.len() as i64;
-            return Err(ParseError::new(
-                ParseErrorKind::Truncated,
-                0,
-                "PERF_OBJECT_TYPE",
-                have,
-            ));
+            return Err(ParseError::new(ParseErrorKind::Truncated, 0, "PERF_OBJECT_TYPE", have));
         }
         let length = len_at(rest, 0);
         if length < PERF_OBJECT_TYPE::SIZE {
-            return Err(ParseError::new(
-                ParseErrorKind::TooShort,
-                0,
-                FIELD,
-                length as i64,
-            ));
+            return Err(ParseError::new(ParseErrorKind::TooShort, 0, FIELD, length as i64));
         }
         if length > rest.len() {
-            return Err(ParseError::new(
-                ParseErrorKind::Truncated,
-                0,
-                FIELD,
-                length as i64,
-            ));
+            return Err(ParseError::new(ParseErrorKind::Truncated, 0, FIELD, length as i64));
         }
         Ok(length)
     }
@@ -96,12 +81,7 @@ impl<'a> PerfObject<'a> {
     pub(super) fn parse_in(bytes: &'a [u8], block: &'a [u8]) -> Result<Self, ParseError> {
         use ParseErrorKind as Kind;
         let error = |kind, at, field, value: usize| {
-            Err(ParseError::new(
-                kind,
-                at,
-                field,
-                i64::try_from(value).unwrap_or(i64::MAX),
-            ))
+            Err(ParseError::new(kind, at, field, i64::try_from(value).unwrap_or(i64::MAX)))
         };
         let object = Self { bytes, block };
         let definition = len_at(bytes, 4);
@@ -110,20 +90,10 @@ impl<'a> PerfObject<'a> {
             return error(Kind::TooShort, 8, "PERF_OBJECT_TYPE.HeaderLength", header);
         }
         if definition < header {
-            return error(
-                Kind::TooShort,
-                4,
-                "PERF_OBJECT_TYPE.DefinitionLength",
-                definition,
-            );
+            return error(Kind::TooShort, 4, "PERF_OBJECT_TYPE.DefinitionLength", definition);
         }
         if definition > bytes.len() {
-            return error(
-                Kind::TooLong,
-                4,
-                "PERF_OBJECT_TYPE.DefinitionLength",
-                definition,
-            );
+            return error(Kind::TooLong, 4, "PERF_OBJECT_TYPE.DefinitionLength", definition);
         }
 
         let mut at = header;
@@ -162,12 +132,7 @@ impl<'a> PerfObject<'a> {
                 };
                 if u64::from(count) * u64::from(object.counter_count()) > bytes.len() as u64 {
                     let count = count as usize;
-                    return error(
-                        Kind::TooManyValues,
-                        40,
-                        "PERF_OBJECT_TYPE.NumInstances",
-                        count,
-                    );
+                    return error(Kind::TooManyValues, 40, "PERF_OBJECT_TYPE.NumInstances", count);
                 }
                 let mut at = definition;
                 for _ in 0..count {
@@ -221,9 +186,7 @@ impl<'a> PerfObject<'a> {
     /// The bytes of the counter definitions, which make the object's schema.
     #[must_use]
     pub fn definition_bytes(self) -> &'a [u8] {
-        self.bytes
-            .get(len_at(self.bytes, 8)..len_at(self.bytes, 4))
-            .unwrap_or_default()
+        self.bytes.get(len_at(self.bytes, 8)..len_at(self.bytes, 4)).unwrap_or_default()
     }
 
     /// Title index of the object's name.
@@ -270,10 +233,7 @@ impl<'a> PerfObject<'a> {
     /// Whether the object can have instances.
     #[must_use]
     pub fn has_instances(self) -> bool {
-        matches!(
-            self.layout(),
-            ObjectLayout::Instances(_) | ObjectLayout::MetadataInstances
-        )
+        matches!(self.layout(), ObjectLayout::Instances(_) | ObjectLayout::MetadataInstances)
     }
 
     /// Number of instances; 0 for an object that never has any.
@@ -307,10 +267,7 @@ impl<'a> PerfObject<'a> {
     /// The counter definitions in order, bases included.
     #[must_use]
     pub fn counters(self) -> Counters<'a> {
-        Counters {
-            definitions: self.definition_bytes(),
-            left: self.counter_count(),
-        }
+        Counters { definitions: self.definition_bytes(), left: self.counter_count() }
     }
 
     /// The instances in order; none for an object that never has any.
@@ -340,29 +297,14 @@ fn check_counter_block(bytes: &[u8], at: usize) -> Result<usize, ParseError> {
     let left = bytes.len().saturating_sub(at);
     if left < PERF_COUNTER_BLOCK::SIZE {
         let left = left as i64;
-        return Err(ParseError::new(
-            ParseErrorKind::Truncated,
-            at,
-            "PERF_COUNTER_BLOCK",
-            left,
-        ));
+        return Err(ParseError::new(ParseErrorKind::Truncated, at, "PERF_COUNTER_BLOCK", left));
     }
     let length = len_at(bytes, at);
     if length < PERF_COUNTER_BLOCK::SIZE {
-        return Err(ParseError::new(
-            ParseErrorKind::TooShort,
-            at,
-            FIELD,
-            length as i64,
-        ));
+        return Err(ParseError::new(ParseErrorKind::TooShort, at, FIELD, length as i64));
     }
     if length > left {
-        return Err(ParseError::new(
-            ParseErrorKind::TooLong,
-            at,
-            FIELD,
-            length as i64,
-        ));
+        return Err(ParseError::new(ParseErrorKind::TooLong, at, FIELD, length as i64));
     }
     Ok(length)
 }
@@ -380,9 +322,7 @@ impl<'a> Iterator for Counters<'a> {
     #[inline]
     fn next(&mut self) -> Option<CounterDefinition<'a>> {
         self.left = self.left.checked_sub(1)?;
-        let (bytes, rest) = self
-            .definitions
-            .split_at_checked(len_at(self.definitions, 0))?;
+        let (bytes, rest) = self.definitions.split_at_checked(len_at(self.definitions, 0))?;
         if bytes.len() < PERF_COUNTER_DEFINITION::SIZE {
             return None;
         }
@@ -479,11 +419,7 @@ impl<'a> Iterator for Instances<'a> {
             return None;
         }
         self.rest = rest;
-        Some(Instance {
-            definition,
-            block,
-            code_page: self.code_page,
-        })
+        Some(Instance { definition, block, code_page: self.code_page })
     }
 
     fn size_hint(&self) -> (usize, Option<usize>) {
@@ -521,8 +457,7 @@ impl<'a> Instance<'a> {
 
     fn name_bytes(self) -> Option<&'a [u8]> {
         let from = len_at(self.definition, 16);
-        self.definition
-            .get(from..from.checked_add(len_at(self.definition, 20))?)
+        self.definition.get(from..from.checked_add(len_at(self.definition, 20))?)
     }
 
     /// What is wrong with the name, if anything is. The offset is counted from
@@ -534,12 +469,7 @@ impl<'a> Instance<'a> {
             return None;
         }
         let field = "PERF_INSTANCE_DEFINITION.NameLength";
-        Some(ParseError::new(
-            ParseErrorKind::TooLong,
-            20,
-            field,
-            length as i64,
-        ))
+        Some(ParseError::new(ParseErrorKind::TooLong, 20, field, length as i64))
     }
 
     /// The number that identifies the instance, if it has one (`UniqueID`).
@@ -583,9 +513,7 @@ impl<'a> CounterBlock<'a> {
     }
 
     fn at_start(rest: &'a [u8]) -> Option<Self> {
-        Some(Self {
-            bytes: rest.get(..len_at(rest, 0))?,
-        })
+        Some(Self { bytes: rest.get(..len_at(rest, 0))? })
     }
 
     /// The bytes from the length field on.
@@ -601,16 +529,18 @@ impl<'a> CounterBlock<'a> {
     /// # Errors
     /// [`ValueError::OutsideBlock`] where this block does not hold the counter.
     pub fn data(self, counter: &CounterDefinition<'_>) -> Result<&'a [u8], ValueError> {
-        if counter.size() == 0 {
+        self.data_at(counter.offset(), counter.size())
+    }
+
+    /// The `size` bytes at `offset`.
+    pub(crate) fn data_at(self, offset: u32, size: u32) -> Result<&'a [u8], ValueError> {
+        if size == 0 {
             // A label has no data, so its offset means nothing.
             return Ok(&[]);
         }
-        let from = u64::from(counter.offset());
-        let end = from + u64::from(counter.size());
-        let outside = ValueError::OutsideBlock {
-            end,
-            block: self.bytes.len() as u32,
-        };
+        let from = u64::from(offset);
+        let end = from + u64::from(size);
+        let outside = ValueError::OutsideBlock { end, block: self.bytes.len() as u32 };
         // An offset inside the length field would read the length as data.
         if from < PERF_COUNTER_BLOCK::SIZE as u64 {
             return Err(outside);

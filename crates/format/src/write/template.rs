@@ -198,14 +198,9 @@ impl ObjectTemplate {
                 CounterOffset: offset,
             }
             .write(bytes);
-            slots.push(Slot {
-                offset,
-                size: counter.size,
-            });
+            slots.push(Slot { offset, size: counter.size });
         }
-        let block_len = block_len
-            .checked_next_multiple_of(8)
-            .ok_or(WriteError::TooLong)?;
+        let block_len = block_len.checked_next_multiple_of(8).ok_or(WriteError::TooLong)?;
         Ok(Self {
             definition,
             slots,
@@ -235,11 +230,7 @@ impl ObjectTemplate {
 
     pub(super) fn check_count(&self, got: usize) -> Result<(), WriteError> {
         let expected = self.slots.len();
-        if got == expected {
-            Ok(())
-        } else {
-            Err(WriteError::ValueCount { expected, got })
-        }
+        if got == expected { Ok(()) } else { Err(WriteError::ValueCount { expected, got }) }
     }
 
     /// The slots of the first `count` counters and the length of a block that
@@ -248,18 +239,10 @@ impl ObjectTemplate {
         if count == self.slots.len() {
             return Ok((&self.slots, self.block_len));
         }
-        let wrong = WriteError::ValueCount {
-            expected: self.slots.len(),
-            got: count,
-        };
+        let wrong = WriteError::ValueCount { expected: self.slots.len(), got: count };
         let (head, tail) = self.slots.split_at_checked(count).ok_or(wrong)?;
         let start = PERF_COUNTER_BLOCK::SIZE as u32;
-        let end = head
-            .iter()
-            .map(|slot| slot.offset + slot.size)
-            .max()
-            .unwrap_or(start)
-            .max(start);
+        let end = head.iter().map(|slot| slot.offset + slot.size).max().unwrap_or(start).max(start);
         let mut left_out = tail.iter().filter(|slot| slot.size > 0);
         if left_out.any(|slot| slot.offset + slot.size <= end) {
             return Err(wrong);

@@ -9,7 +9,7 @@ use proptest::prelude::*;
 /// A block of up to four objects of every layout, which a writer must be able
 /// to write and a reader must find the same again.
 pub fn any_block() -> impl Strategy<Value = BlockModel> {
-    ("\\PC{0,12}", option::of(0..0x7fff_ffffu32), system_time(), clocks(), vec(any_object(), 0..5))
+    (text(), option::of(0..0x7fff_ffffu32), system_time(), clocks(), vec(any_object(), 0..5))
         .prop_map(|(system_name, default_object, system_time, clocks, objects)| BlockModel {
             system_name,
             default_object: default_object.map(TitleIndex),
@@ -184,7 +184,7 @@ fn name(code_page: u32) -> BoxedStrategy<Vec<u8>> {
     if code_page == 0 {
         prop_oneof![
             3 => prop::sample::select(USUAL).prop_map(encode_utf16),
-            2 => "\\PC{0,12}".prop_map(|text| encode_utf16(&text)),
+            2 => text().prop_map(|text| encode_utf16(&text)),
             // Any units, lone surrogates among them.
             1 => vec(1..=u16::MAX, 0..8).prop_map(bytes_of),
             1 => vec(0xd800..=0xdfffu16, 1..4).prop_map(bytes_of),
@@ -197,6 +197,12 @@ fn name(code_page: u32) -> BoxedStrategy<Vec<u8>> {
         ]
         .boxed()
     }
+}
+
+/// Text of any characters but NUL.
+fn text() -> impl Strategy<Value = String> {
+    let character = any::<char>().prop_map(|c| if c == '\0' { ' ' } else { c });
+    vec(character, 0..12).prop_map(String::from_iter)
 }
 
 fn bytes_of(units: Vec<u16>) -> Vec<u8> {
