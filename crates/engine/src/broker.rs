@@ -368,11 +368,17 @@ impl Entry {
         }
         if panicked {
             // Whatever state the panic left behind is not trusted again.
-            self.session = None;
+            close(self.session.take());
         }
         self.status.bytes = block.since(mark).len();
         verdict
     }
+}
+
+/// Closes a session. One that panics on the way is closed all the same.
+fn close(session: Option<Box<dyn Session>>) {
+    // Its last fault tells of it already: only those that failed are closed.
+    let _ = catch_unwind(AssertUnwindSafe(|| drop(session)));
 }
 
 fn panic_text(panic: &(dyn std::any::Any + Send)) -> String {
@@ -520,7 +526,7 @@ impl Entry {
                 self.in_a_row += 1;
                 if quarantine_after > 0 && self.in_a_row >= quarantine_after {
                     status.state = ProviderState::Quarantined;
-                    self.session = None;
+                    close(self.session.take());
                 }
                 status.last_fault = Some(fault.clone());
                 faults.extend(self.wanted.iter().map(|object| fault.clone().of_object(*object)));

@@ -42,6 +42,14 @@ pub enum CollectWarning {
         /// How far the pointer moved.
         moved: usize,
     },
+    /// The length of an object is no multiple of 8, so that the next one is
+    /// not aligned as Windows asks for.
+    Alignment {
+        /// The object.
+        object: TitleIndex,
+        /// Its length.
+        length: usize,
+    },
 }
 
 impl fmt::Display for CollectWarning {
@@ -52,6 +60,9 @@ impl fmt::Display for CollectWarning {
                 "the byte count says {claimed}, the data pointer moved by {moved}: \
                  the pointer was believed"
             ),
+            Self::Alignment { object, length } => {
+                write!(f, "the length of object {object}, {length} bytes, is no multiple of 8")
+            }
         }
     }
 }
@@ -194,12 +205,14 @@ impl GuardedBuffer {
         &self,
         level: TestLevel,
         claim: &RawClaim,
-    ) -> Result<(&[u8], Option<CollectWarning>), CollectFault> {
+    ) -> Result<(&[u8], Vec<CollectWarning>), CollectFault> {
         // A pointer outside of the buffer cannot be used at any level.
         let heap = CollectFault::HeapFault { moved: claim.moved };
         let moved = usize::try_from(claim.moved).map_err(|_| heap)?;
-        let warning = (level != TestLevel::None && claim.bytes as usize != moved)
-            .then_some(CollectWarning::ByteCount { claimed: claim.bytes, moved });
+        let mut warnings = Vec::new();
+        if level != TestLevel::None && claim.bytes as usize != moved {
+            warnings.push(CollectWarning::ByteCount { claimed: claim.bytes, moved });
+        }
         if moved > self.size {
             let by = moved - self.size;
             return Err(if by > Self::GUARD { heap } else { CollectFault::BufferOverrun { by } });
@@ -213,8 +226,9 @@ impl GuardedBuffer {
             if found != claim.objects {
                 return Err(CollectFault::ObjectCount { found, claimed: claim.objects });
             }
+            warnings.extend(check_alignment(data));
         }
-        Ok((data, warning))
+        Ok((data, warnings))
     }
 
     fn check_guards(&self) -> Result<(), CollectFault> {
@@ -267,6 +281,19 @@ pub(crate) fn check_objects(data: &[u8]) -> Result<u32, CollectFault> {
         rest = rest.get(object.as_bytes().len()..).unwrap_or_default();
     }
     Ok(found)
+}
+
+/// The first of sound objects whose length is no multiple of 8.
+fn check_alignment(data: &[u8]) -> Option<CollectWarning> {
+    let mut rest = data;
+    while let Ok(object) = PerfObject::parse(rest) {
+        let length = object.as_bytes().len();
+        if !length.is_multiple_of(8) {
+            return Some(CollectWarning::Alignment { object: object.name_index(), length });
+        }
+        rest = rest.get(length..).unwrap_or_default();
+    }
+    None
 }
 
 fn check_instances(object: PerfObject<'_>) -> Result<(), CollectFault> {
@@ -324,8 +351,8 @@ mod tests {
     fn sound_data_passes_every_level() {
         let (buffer, claim) = filled(4096);
         for level in [TestLevel::All, TestLevel::Basic, TestLevel::None] {
-            let (bytes, warning) = buffer.check(level, &claim).unwrap();
-            assert_eq!((bytes, warning), (&*object(), None));
+            let (bytes, warnings) = buffer.check(level, &claim).unwrap();
+            assert_eq!((bytes, warnings), (&*object(), Vec::new()));
         }
     }
 
@@ -333,11 +360,30 @@ mod tests {
     fn a_wrong_byte_count_is_a_warning() {
         let (buffer, claim) = filled(4096);
         let claim = RawClaim { bytes: claim.bytes + 8, ..claim };
-        let (bytes, warning) = buffer.check(TestLevel::All, &claim).unwrap();
+        let (bytes, warnings) = buffer.check(TestLevel::All, &claim).unwrap();
         assert_eq!(bytes, object());
         let moved = claim.moved as usize;
-        assert_eq!(warning, Some(CollectWarning::ByteCount { claimed: claim.bytes, moved }));
-        assert_eq!(buffer.check(TestLevel::None, &claim).unwrap().1, None);
+        assert_eq!(warnings, [CollectWarning::ByteCount { claimed: claim.bytes, moved }]);
+        assert_eq!(buffer.check(TestLevel::None, &claim).unwrap().1, []);
+    }
+
+    #[test]
+    fn an_object_that_is_not_aligned_is_a_warning() {
+        // Four bytes more in the last counter block.
+        let mut odd = object();
+        let length = odd.len() + 4;
+        let last = odd.len() - 8;
+        odd.extend([0; 4]);
+        odd[..4].copy_from_slice(&(length as u32).to_le_bytes());
+        let block = u32::from_le_bytes(odd[last..last + 4].try_into().unwrap());
+        odd[last..last + 4].copy_from_slice(&(block + 4).to_le_bytes());
+        let mut buffer = GuardedBuffer::new(4096);
+        buffer.body_mut()[..length].copy_from_slice(&odd);
+        let claim = RawClaim { moved: length as isize, bytes: length as u32, objects: 1 };
+        let (bytes, warnings) = buffer.check(TestLevel::All, &claim).unwrap();
+        assert_eq!(bytes, odd);
+        assert_eq!(warnings, [CollectWarning::Alignment { object: TitleIndex(2000), length }]);
+        assert_eq!(buffer.check(TestLevel::Basic, &claim).unwrap().1, []);
     }
 
     #[test]

@@ -5,6 +5,7 @@ use perfhive_format::{
     BlockHead, BlockWriter, Clocks, DataBlock, Instance, ParseError, PerfObject, SystemTime,
     TitleIndex,
 };
+use std::collections::HashMap;
 use std::sync::Arc;
 
 /// One owned, immutable data block, validated once: each object has a verdict
@@ -322,15 +323,17 @@ impl<'a> SnapshotObject<'a> {
     /// Finds the parents of this object's instances in the same block.
     #[must_use]
     pub fn parents(self) -> Parents<'a> {
-        Parents { frame: self.frame, table: None }
+        Parents { frame: self.frame, places: None, tables: HashMap::new() }
     }
 }
 
-/// Finds the instances that others point to as their parents. The parent
-/// object's instances are listed once, so that a lookup is no walk.
+/// Finds the instances that others point to as their parents. The objects, and
+/// the instances of each that is a parent, are listed once, so that a lookup is
+/// no walk, whatever the instances point to.
 pub struct Parents<'a> {
     frame: &'a Arc<Frame>,
-    table: Option<(TitleIndex, Vec<Instance<'a>>)>,
+    places: Option<HashMap<TitleIndex, usize>>,
+    tables: HashMap<TitleIndex, Vec<Instance<'a>>>,
 }
 
 impl<'a> Parents<'a> {
@@ -338,12 +341,16 @@ impl<'a> Parents<'a> {
     /// has it.
     pub fn of(&mut self, instance: &Instance<'_>) -> Option<Instance<'a>> {
         let (object, place) = instance.parent()?;
-        if self.table.as_ref().is_none_or(|(listed, _)| *listed != object) {
-            let at = self.frame.objects.iter().position(|entry| entry.name == object);
-            let view = at.and_then(|at| self.frame.object(at));
-            let instances = view.map(|view| view.instances().collect()).unwrap_or_default();
-            self.table = Some((object, instances));
-        }
-        self.table.as_ref()?.1.get(usize::try_from(place).ok()?).copied()
+        let frame: &'a Frame = self.frame;
+        let places = self.places.get_or_insert_with(|| {
+            // Of several objects of one name the first counts.
+            let objects = frame.objects.iter().enumerate().rev();
+            objects.map(|(at, entry)| (entry.name, at)).collect()
+        });
+        let instances = self.tables.entry(object).or_insert_with(|| {
+            let view = places.get(&object).and_then(|at| frame.object(*at));
+            view.map(|view| view.instances().collect()).unwrap_or_default()
+        });
+        instances.get(usize::try_from(place).ok()?).copied()
     }
 }

@@ -91,10 +91,7 @@ impl InstancePattern {
             (Some(pattern), Some(parent)) => pattern.matches(parent) && self.name.matches(name),
             // A name with a slash in it, written without escaping.
             (Some(pattern), None) => {
-                name.char_indices().filter(|(_, c)| *c == '/').any(|(at, _)| {
-                    let (head, tail) = name.split_at(at);
-                    pattern.matches(head) && self.name.matches(tail.get(1..).unwrap_or_default())
-                })
+                name.contains('/') && pattern.joined_by_slash(&self.name).matches(name)
             }
             // `Thread(*)` means every thread, whatever its parent.
             (None, Some(_)) => self.name.is_any(),

@@ -208,10 +208,8 @@ impl<'a> ObjectWriter<'a> {
         let mut buffer = GuardedBuffer::new(size);
         let claim = fill(&mut buffer);
         match buffer.check(self.level, &claim) {
-            Ok((bytes, warning)) => {
-                if let Some(warning) = warning {
-                    self.warn(&warning);
-                }
+            Ok((bytes, warnings)) => {
+                warnings.iter().for_each(|warning| self.warn(warning));
                 self.block.raw_objects(bytes)?;
                 Ok(())
             }

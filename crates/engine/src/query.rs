@@ -276,7 +276,8 @@ impl Query {
         state.current().map(sample::ObjectSample::system_time)
     }
 
-    /// The path of one reading, in the shown language, without wildcards.
+    /// The path of one reading, in the shown language, without wildcards. Where
+    /// no instance is there, its part is that of the path as it was added.
     #[must_use]
     pub fn path_of(&self, reading: &Reading) -> CounterPath {
         let titles = self.titles(reading.source);
@@ -284,10 +285,14 @@ impl Query {
             Some(titles) => titles.name_or_index(index),
             None => index.to_string(),
         };
-        let instance = reading.instance.as_ref().map(|label| {
-            InstancePattern::literal(label.parent.as_deref(), &label.name, label.order)
-        });
         let named = self.items.iter().find(|item| item.id == reading.path);
+        let instance = match &reading.instance {
+            Some(label) => {
+                let parent = label.parent.as_deref();
+                Some(InstancePattern::literal(parent, &label.name, label.order))
+            }
+            None => named.and_then(|item| item.path.instance.clone()),
+        };
         let machine = named
             .and_then(|item| item.path.machine.as_ref())
             .map(|_| NamePattern::literal(&reading.machine));

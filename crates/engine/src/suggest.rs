@@ -35,7 +35,8 @@ fn rank(wanted: &[char], name: &str) -> Option<usize> {
     // The right words in another order, or some of them.
     let words: Vec<&str> = text.split(|c: char| !c.is_alphanumeric()).collect();
     let hits = words.iter().filter(|word| word.len() >= 3 && folded.contains(**word)).count();
-    (hits > 0).then(|| 10_000 - hits * 1_000 + name.len())
+    // The words may be many, and each counts that is written again.
+    (hits > 0).then(|| 10_000 - hits.min(9) * 1_000 + name.len())
 }
 
 /// Typing errors between two texts: letters added, left out, changed, or
@@ -72,6 +73,8 @@ mod tests {
         assert_eq!(nearest("workingset", names, 3), ["Working Set"]);
         assert_eq!(nearest("bytes available", names, 3), ["Available Bytes"]);
         assert!(nearest("xyzzy", names, 3).is_empty());
+        // More words than the ranks have room for.
+        assert_eq!(nearest(&"bytes ".repeat(20), names, 3), ["Available Bytes"]);
         assert!(nearest("", names, 3).is_empty());
     }
 }

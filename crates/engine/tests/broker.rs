@@ -347,3 +347,53 @@ fn a_missing_language_is_told_with_those_there_are() {
     assert_eq!(error.kind(), SourceErrorKind::NotFound);
     assert!(error.to_string().contains("English"), "{error}");
 }
+
+/// Panics when it collects, and again when it is closed.
+struct Stubborn;
+
+impl Drop for Stubborn {
+    fn drop(&mut self) {
+        panic!("closing");
+    }
+}
+
+impl Session for Stubborn {
+    fn collect(
+        &mut self,
+        _: &Collection<'_>,
+        _: &mut ObjectWriter<'_>,
+    ) -> Result<(), ProviderError> {
+        panic!("collecting");
+    }
+}
+
+impl Provider for Stubborn {
+    fn name(&self) -> &str {
+        "stubborn"
+    }
+    fn describe(&self) -> ProviderDescription {
+        sound("stubborn", 100).describe()
+    }
+    fn titles(&self) -> Vec<ProvidedTitles> {
+        Vec::new()
+    }
+    fn open(&self, _: &OpenContext<'_>) -> Result<Box<dyn Session>, ProviderError> {
+        Ok(Box::new(Stubborn))
+    }
+}
+
+#[test]
+fn a_session_that_panics_when_it_is_closed_costs_only_itself() {
+    // The provider itself is never dropped, or it would end the test.
+    let stubborn: Arc<dyn Provider> = Arc::new(Stubborn);
+    std::mem::forget(Arc::clone(&stubborn));
+    let mut broker = Broker::builder("test:", "HOST")
+        .provider(stubborn)
+        .provider(Arc::new(sound("B", 200)))
+        .quarantine_after(2)
+        .build();
+    for _ in 0..3 {
+        assert_eq!(names(&collect(&mut broker, "Global")), [200]);
+    }
+    assert_eq!(broker.providers().next().unwrap().state, ProviderState::Quarantined);
+}

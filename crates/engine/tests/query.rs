@@ -2,7 +2,10 @@
 #![allow(clippy::unwrap_used, clippy::expect_used)]
 
 use perfhive_engine::*;
-use perfhive_format::{CookError, CookedValue, CounterSpec, CounterType, LanguageId, TitleIndex};
+use perfhive_format::{
+    BlockHead, BlockWriter, Clocks, CookError, CookedValue, CounterSpec, CounterType, InstanceHead,
+    LanguageId, ObjectSpec, ObjectTemplate, TitleIndex,
+};
 use perfhive_testkit::conformance;
 use perfhive_testkit::script::{Row, block, titles};
 
@@ -350,4 +353,61 @@ fn a_damaged_object_does_not_cost_the_others() {
     query.collect().unwrap();
     assert_eq!(show(&query.readings()[0]), "p=1");
     assert!(query.add(r"\Thread(p)\Working Set").is_err(), "it is not in the catalogue");
+}
+
+#[test]
+fn the_path_of_a_reading_without_an_instance_names_what_was_asked_for() {
+    let samples: [&[P<'_>]; 1] = [&[("java", 10, 1, 100, 1)]];
+    let mut query = Query::new(processes("HOST", &samples)).unwrap();
+    query.add(r"\Process(cat#2)\working set").unwrap();
+    query.collect().unwrap();
+    let reading = &query.readings()[0];
+    assert_eq!(show(reading), ":no-such-instance");
+    assert_eq!(query.path_of(reading).to_string(), r"\Process(cat#2)\Working Set");
+}
+
+#[test]
+fn parents_in_several_objects_are_found_without_a_walk_each() {
+    let counter = [CounterSpec::new(TitleIndex(6), CounterType::PERF_COUNTER_LARGE_RAWCOUNT)];
+    let count = 20_000;
+    let parents: Vec<Row<'_>> = (0..count).map(|_| ("p", None, &[1][..])).collect();
+    let children: Vec<Row<'_>> =
+        (0..count).map(|n| ("c", Some((TitleIndex(100 + n % 2 * 2), n)), &[2][..])).collect();
+    let objects = [
+        (TitleIndex(100), &counter[..], &parents[..]),
+        (TitleIndex(102), &counter[..], &parents[..]),
+        (TitleIndex(104), &counter[..], &children[..]),
+    ];
+    let bytes = block("HOST", 1, &objects);
+    let source = ReplaySource::new("script:", [("a".to_string(), bytes)]).unwrap();
+    let mut query = Query::new(source).unwrap();
+    query.add(r"\104(p/c#*)\6").unwrap();
+    let start = std::time::Instant::now();
+    query.collect().unwrap();
+    assert_eq!(query.readings().len(), count as usize);
+    // With a walk for each, the time would grow with the square.
+    assert!(start.elapsed().as_secs() < 10, "{:?}", start.elapsed());
+}
+
+#[test]
+fn a_value_that_was_missing_before_waits_for_its_second_sample() {
+    let counter = [CounterSpec::new(TitleIndex(6), CounterType::PERF_COUNTER_BULK_COUNT)];
+    let spec = ObjectSpec::new(TitleIndex(100)).with_instances();
+    let template = ObjectTemplate::new(&spec, &counter).unwrap();
+    let values: [&[u64]; 3] = [&[], &[100], &[150]];
+    let blocks = (1..).zip(values).map(|(second, values)| {
+        let clocks = Clocks { perf_time: second, perf_freq: 1, ..Clocks::default() };
+        let mut writer = BlockWriter::new();
+        writer.start(&BlockHead { clocks, ..BlockHead::default() });
+        let mut object = writer.object(&template).unwrap();
+        object.instance_prefix(&InstanceHead::named("a"), values).unwrap();
+        object.finish().unwrap();
+        (format!("sample {second}"), writer.finish().to_vec())
+    });
+    let mut query = Query::new(ReplaySource::new("script:", blocks).unwrap()).unwrap();
+    query.add(r"\100(a)\6").unwrap();
+    for expected in ["a:no-data", "a:needs-two-samples", "a=50"] {
+        query.collect().unwrap();
+        assert_eq!(show(&query.readings()[0]), expected);
+    }
 }

@@ -127,6 +127,19 @@ impl NamePattern {
         rest.ends_with(last.as_str())
     }
 
+    /// This pattern, a slash, and another pattern as one: it matches what this
+    /// and the other match before and behind some slash.
+    pub(super) fn joined_by_slash(&self, other: &Self) -> Self {
+        let mut pieces = self.pieces.clone();
+        let mut others = other.pieces.iter();
+        if let (Some(last), Some(first)) = (pieces.last_mut(), others.next()) {
+            last.push('/');
+            last.push_str(first);
+        }
+        pieces.extend(others.cloned());
+        Self { pieces }
+    }
+
     fn literal_chars(&self) -> impl Iterator<Item = char> {
         self.pieces.iter().flat_map(|piece| piece.chars())
     }

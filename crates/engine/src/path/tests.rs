@@ -46,6 +46,25 @@ fn names_that_look_like_syntax() {
 }
 
 #[test]
+fn a_name_with_slashes_written_as_parent_and_name() {
+    let matches = |text: &str, name: &str| path(text).instance.unwrap().matches(None, name, 0);
+    for (text, name, fits) in [
+        (r"\X(a/b)\x", "A/b", true),
+        (r"\X(a/b/c)\x", "a/b/c", true),
+        (r"\X(a/*)\x", "a/b/c", true),
+        (r"\X(*/c)\x", "a/b/c", true),
+        (r"\X(*b/c*)\x", "a/b/c/d", true),
+        (r"\X(a/b)\x", "ab", false),
+        (r"\X(a*/b)\x", "a/c", false),
+        (r"\X(*/*)\x", "a", false),
+    ] {
+        assert_eq!(matches(text, name), fits, "{text} {name}");
+    }
+    // In time that grows with the name, not with its square.
+    assert!(!matches(r"\X(*x/y)\x", &"/a".repeat(100_000)));
+}
+
+#[test]
 fn faults_are_named_with_their_place() {
     for (text, at, message) in [
         ("", 0, "empty"),

@@ -292,7 +292,8 @@ impl Context<'_> {
             .filter(|plan| plan.counter_type == counter_type)
             .ok_or(NoValue::NeedsTwoSamples)?;
         let block = previous.block(place).ok_or(NoValue::NeedsTwoSamples)?;
-        plan.sample(object, block).map_err(NoValue::Data)
+        // What has a value now and had none before waits for its second one.
+        plan.sample(object, block).map_err(|_| NoValue::NeedsTwoSamples)
     }
 }
 
