@@ -1,1 +1,35 @@
-fn main() {}
+//! The `perfhive` command: Windows performance counters on the command line.
+//!
+//! `args` says what can be asked, `command` answers it, one module for each
+//! command. What they share: `session` opens the source, `names` finds objects,
+//! `readings` turns a query's answers into rows, `output` and `text` print.
+//! A failure is one line on standard error and an exit code (`failure`).
+#![forbid(unsafe_code)]
+
+mod absent;
+mod args;
+mod command;
+mod failure;
+mod instances;
+mod names;
+mod output;
+mod paths;
+mod process;
+mod readings;
+mod session;
+mod signals;
+mod text;
+
+use std::process::ExitCode;
+
+fn main() -> ExitCode {
+    failure::one_line_for_panics();
+    let arguments = match args::parse(std::env::args_os()) {
+        Ok(arguments) => arguments,
+        Err(error) => return failure::of_arguments(&error),
+    };
+    match command::run(&arguments) {
+        Ok(exit) => exit.into(),
+        Err(failure) => failure.report().into(),
+    }
+}

@@ -181,7 +181,7 @@ impl BrokerBuilder {
     pub fn build(self) -> Broker {
         let registrations = registry::register(&self.providers, 0);
         let entries = self.providers.into_iter().zip(registrations).map(Entry::new).collect();
-        Broker {
+        let mut broker = Broker {
             name: self.name,
             machine: self.machine,
             entries,
@@ -196,7 +196,10 @@ impl BrokerBuilder {
             catalogue_generation: 1,
             titles: HashMap::new(),
             foreign: Vec::new(),
-        }
+            owners: Owners::new(),
+        };
+        broker.claim();
+        broker
     }
 }
 
@@ -216,6 +219,7 @@ pub struct Broker {
     catalogue_generation: u64,
     titles: HashMap<LanguageId, Arc<TitleDatabase>>,
     foreign: Vec<Vec<u8>>,
+    owners: Owners,
 }
 
 impl Broker {
@@ -246,9 +250,33 @@ impl Broker {
         let last = self.entries.iter().map(|entry| entry.registered.highest()).max();
         let registered = registry::register(&[Arc::clone(&provider)], last.unwrap_or(0));
         self.entries.extend(registered.into_iter().map(|r| Entry::new((Arc::clone(&provider), r))));
+        self.claim();
         self.catalogue = None;
         self.titles.clear();
         self.catalogue_generation += 1;
+    }
+
+    /// Gives every object to the provider that was registered with it first.
+    /// Another that claims it too does not serve it, and its account says so.
+    fn claim(&mut self) {
+        for entry in &mut self.entries {
+            let name: Arc<str> = entry.status.name.as_str().into();
+            let owners = &mut self.owners;
+            let mut lost = None;
+            entry.registered.description.objects.retain(|object| {
+                let owner = owners.entry(object.spec.name).or_insert_with(|| Arc::clone(&name));
+                let own = *owner == name;
+                if !own {
+                    let message = format!("not served: the object is {owner}'s");
+                    let fault = Fault::new(FaultKind::Warning, &name, message);
+                    lost = Some(fault.of_object(object.spec.name));
+                }
+                own
+            });
+            if lost.is_some() {
+                entry.status.last_fault = lost;
+            }
+        }
     }
 
     /// Lets a provider out of quarantine; `false` if there is none of this
@@ -320,6 +348,7 @@ impl Entry {
         &mut self,
         request: &Request,
         level: TestLevel,
+        owners: &Owners,
         block: &mut BlockWriter,
         faults: &mut Vec<Fault>,
         foreign: &mut Vec<Vec<u8>>,
@@ -359,6 +388,16 @@ impl Entry {
             }),
             Err(panic) => Err(fault(FaultKind::Panicked, &panic_text(&*panic))),
         };
+        let verdict = verdict.and_then(|()| {
+            // An object of another provider would be read in its place.
+            let stolen = object_names(block.since(mark))
+                .find(|object| owners.get(object).is_some_and(|owner| **owner != *name));
+            stolen.map_or(Ok(()), |object| {
+                let owner = owners.get(&object).map_or("", |owner| owner);
+                let message = format!("wrote object {object}, which is {owner}'s");
+                Err(fault(FaultKind::TestFailed, &message))
+            })
+        });
         let panicked = verdict.as_ref().is_err_and(|fault| fault.kind == FaultKind::Panicked);
         if verdict.is_err() {
             block.rewind(mark);
@@ -373,6 +412,23 @@ impl Entry {
         self.status.bytes = block.since(mark).len();
         verdict
     }
+}
+
+/// The provider to which each object is registered.
+type Owners = HashMap<TitleIndex, Arc<str>>;
+
+/// The names of a sequence of objects, as far as their lengths lead.
+fn object_names(mut bytes: &[u8]) -> impl Iterator<Item = TitleIndex> {
+    std::iter::from_fn(move || {
+        let field = |at: usize| {
+            let bytes = bytes.get(at..)?.first_chunk::<4>()?;
+            Some(u32::from_le_bytes(*bytes))
+        };
+        let (length, name) = (field(0)?, field(12)?);
+        // At least the length field: the walk ends.
+        bytes = bytes.get((length as usize).max(4)..)?;
+        Some(TitleIndex(name))
+    })
 }
 
 /// Closes a session. One that panics on the way is closed all the same.
@@ -406,6 +462,7 @@ impl Source for Broker {
         };
         let mut faults = Vec::new();
         let entries = &mut self.entries;
+        let owners = &self.owners;
         let foreign = &mut self.foreign;
         foreign.clear();
         let (level, quarantine_after, limit) = (self.level, self.quarantine_after, self.limit);
@@ -428,7 +485,7 @@ impl Source for Broker {
                     faults.extend(entry.wanted.iter().map(|o| fault.clone().of_object(*o)));
                     continue;
                 }
-                let verdict = entry.collect(request, level, block, &mut faults, foreign);
+                let verdict = entry.collect(request, level, owners, block, &mut faults, foreign);
                 entry.note(verdict, start.elapsed(), quarantine_after, &mut faults);
             }
         });

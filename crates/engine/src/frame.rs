@@ -204,6 +204,8 @@ impl FramePool {
 pub struct Snapshot {
     frames: Vec<Arc<Frame>>,
     objects: Vec<(u32, u32)>,
+    /// Name and place in `objects`, in order: a block may hold many objects.
+    by_name: Vec<(TitleIndex, u32)>,
     faults: Vec<Fault>,
 }
 
@@ -218,6 +220,7 @@ impl Snapshot {
     pub fn clear(&mut self) {
         self.frames.clear();
         self.objects.clear();
+        self.by_name.clear();
         self.faults.clear();
     }
 
@@ -226,6 +229,9 @@ impl Snapshot {
     pub fn push_frame(&mut self, frame: Arc<Frame>, provider: &str) {
         let place = self.frames.len() as u32;
         self.objects.extend((0..frame.object_count() as u32).map(|object| (place, object)));
+        let first = self.by_name.len() as u32;
+        self.by_name.extend((first..).zip(&frame.objects).map(|(at, object)| (object.name, at)));
+        self.by_name.sort_unstable();
         for (name, error) in frame.damaged() {
             let mut fault = Fault::new(FaultKind::DamagedObject(*error), provider, error);
             fault.object = *name;
@@ -259,20 +265,17 @@ impl Snapshot {
     fn at(&self, frame: u32, object: u32) -> Option<SnapshotObject<'_>> {
         let frame = self.frames.get(frame as usize)?;
         let view = frame.object(object as usize)?;
-        Some(SnapshotObject { frame, view })
+        Some(SnapshotObject { frame, view, place: object as usize })
     }
 
     /// The first object of a name index. A reply may hold objects that nobody
     /// asked for; this is the way to select.
     #[must_use]
     pub fn object(&self, name: TitleIndex) -> Option<SnapshotObject<'_>> {
-        let found = self.objects.iter().find(|(frame, object)| {
-            self.frames
-                .get(*frame as usize)
-                .and_then(|frame| frame.objects.get(*object as usize))
-                .is_some_and(|object| object.name == name)
-        })?;
-        self.at(found.0, found.1)
+        let at = self.by_name.partition_point(|(listed, _)| *listed < name);
+        let (_, at) = self.by_name.get(at).filter(|(listed, _)| *listed == name)?;
+        let (frame, object) = self.objects.get(*at as usize)?;
+        self.at(*frame, *object)
     }
 
     /// The machine of the first block.
@@ -293,6 +296,7 @@ impl Snapshot {
 pub struct SnapshotObject<'a> {
     frame: &'a Arc<Frame>,
     view: PerfObject<'a>,
+    place: usize,
 }
 
 impl<'a> SnapshotObject<'a> {
@@ -306,6 +310,12 @@ impl<'a> SnapshotObject<'a> {
     #[must_use]
     pub fn frame(self) -> &'a Arc<Frame> {
         self.frame
+    }
+
+    /// The object's place among the sound objects of its frame.
+    #[must_use]
+    pub fn place(self) -> usize {
+        self.place
     }
 
     /// The machine that the object's block came from.
@@ -340,6 +350,15 @@ impl<'a> Parents<'a> {
     /// The instance to which `instance` points as its parent, if the block
     /// has it.
     pub fn of(&mut self, instance: &Instance<'_>) -> Option<Instance<'a>> {
+        self.place_of(instance).map(|(_, parent)| parent)
+    }
+
+    /// As [`of`](Self::of), with what tells the parent apart in this block:
+    /// its object and its place there.
+    pub(crate) fn place_of(
+        &mut self,
+        instance: &Instance<'_>,
+    ) -> Option<((TitleIndex, u32), Instance<'a>)> {
         let (object, place) = instance.parent()?;
         let frame: &'a Frame = self.frame;
         let places = self.places.get_or_insert_with(|| {
@@ -351,6 +370,7 @@ impl<'a> Parents<'a> {
             let view = places.get(&object).and_then(|at| frame.object(*at));
             view.map(|view| view.instances().collect()).unwrap_or_default()
         });
-        instances.get(usize::try_from(place).ok()?).copied()
+        let parent = instances.get(usize::try_from(place).ok()?)?;
+        Some(((object, place), *parent))
     }
 }

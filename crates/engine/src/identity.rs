@@ -16,6 +16,7 @@ use perfhive_format::{CounterBlock, CounterPlan, Instance, PerfObject, Schema, T
 use std::collections::HashMap;
 
 use crate::frame::SnapshotObject;
+use crate::shared::Shared;
 
 /// What tells an instance apart from all others of its object, in this sample
 /// and in the next.
@@ -44,9 +45,9 @@ pub enum Identity {
     /// Any other: names as the bytes in the block, and order among equals.
     Named {
         /// The parent's name; empty if there is none.
-        parent: Box<[u8]>,
+        parent: Shared<[u8]>,
         /// The instance's name.
-        name: Box<[u8]>,
+        name: Shared<[u8]>,
         /// Place (from 0) among instances of the same parent and name.
         order: u32,
     },
@@ -105,7 +106,7 @@ impl Identifier {
 }
 
 /// Parent and name of an instance, as the bytes in the block.
-type FullName = (Box<[u8]>, Box<[u8]>);
+type FullName = (Shared<[u8]>, Shared<[u8]>);
 
 /// The instances of one object in one sample, by identity and by name.
 #[derive(Clone, Debug, Default)]
@@ -125,14 +126,22 @@ impl IdentityMap {
         let mut map = Self::default();
         let mut parents = object.parents();
         let mut orders: HashMap<FullName, u32> = HashMap::new();
+        // A parent's name is held once, however many children it has.
+        let mut parent_names: HashMap<_, Shared<[u8]>> = HashMap::new();
         for (place, instance) in view.instances().enumerate() {
             let numbered = identifier.numbers(&instance);
             let identity =
                 numbered.filter(|id| !map.places.contains_key(id)).unwrap_or_else(|| {
                     // No numbers, or the same numbers twice: fall back to names.
-                    let parent = parents.of(&instance);
-                    let parent: Box<[u8]> = parent.map_or(&[][..], |p| p.name().as_bytes()).into();
-                    let name: Box<[u8]> = instance.name().as_bytes().into();
+                    let parent = parents.place_of(&instance);
+                    let parent = parent_names
+                        .entry(parent.map(|(key, _)| key))
+                        .or_insert_with(|| {
+                            let bytes = parent.map(|(_, parent)| parent.name().as_bytes());
+                            bytes.unwrap_or_default().into()
+                        })
+                        .clone();
+                    let name: Shared<[u8]> = instance.name().as_bytes().into();
                     let order = orders.entry((parent.clone(), name.clone())).or_insert(0);
                     let identity = Identity::Named { parent, name, order: *order };
                     *order += 1;

@@ -17,11 +17,13 @@ mod collect_tests;
 mod error;
 mod frame;
 mod identity;
+mod label;
 mod path;
 mod provider;
 mod query;
 mod replay;
 mod request;
+mod shared;
 mod source;
 mod suggest;
 mod titles;
@@ -32,14 +34,16 @@ pub use collect_tests::{CollectFault, CollectWarning, GuardedBuffer, RawClaim, T
 pub use error::{Fault, FaultKind, ProviderError, SourceError, SourceErrorKind};
 pub use frame::{Frame, FramePool, Parents, Snapshot, SnapshotObject};
 pub use identity::{Identity, IdentityMap};
+pub use label::InstanceLabel;
 pub use path::{CounterPath, InstancePattern, NamePattern, OrderNumber, PathError};
 pub use provider::{
     Collection, Numbering, ObjectDescription, ObjectWriter, OpenContext, ProvidedTitles, Provider,
     ProviderDescription, Session,
 };
-pub use query::{InstanceLabel, NoValue, PathId, Query, QueryError, Reading, SourceSet};
+pub use query::{NoValue, PathId, Query, QueryError, Reading, SourceSet};
 pub use replay::ReplaySource;
 pub use request::{ObjectQuery, Request};
+pub use shared::Shared;
 pub use source::{Catalogue, CatalogueCounter, CatalogueObject, Cost, Source};
 pub use suggest::nearest;
 pub use titles::{TitleDatabase, TitleSet};

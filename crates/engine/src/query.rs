@@ -13,13 +13,13 @@ mod sample;
 mod sources;
 
 pub use error::QueryError;
-pub use reading::{InstanceLabel, NoValue, Reading};
+pub use reading::{NoValue, Reading};
 pub use sources::SourceSet;
 
 use crate::frame::Snapshot;
 use crate::path::{CounterPath, InstancePattern, NamePattern};
 use crate::request::{ObjectQuery, Request};
-use crate::source::{Catalogue, CatalogueObject};
+use crate::source::{Catalogue, CatalogueCounter, CatalogueObject};
 use crate::suggest::nearest;
 use crate::titles::TitleSet;
 use perfhive_format::{LanguageId, TitleIndex};
@@ -44,7 +44,7 @@ struct Item {
 struct Target {
     slot: usize,
     object: TitleIndex,
-    counter: TitleIndex,
+    counter: CatalogueCounter,
 }
 
 /// Paths over sources; see the [module documentation](self).
@@ -120,7 +120,7 @@ impl Query {
         let id = PathId(self.next_id);
         self.next_id += 1;
         for target in &targets {
-            self.sources.slot_mut(target.slot)?.want(target.object, target.counter);
+            self.sources.slot_mut(target.slot)?.want(target.object, &target.counter);
             self.objects.entry((target.slot, target.object)).or_default();
         }
         self.items.push(Item { id, path, targets });
@@ -146,7 +146,7 @@ impl Query {
                 if let Ok(found) = resolve(slot, &item.path) {
                     item.targets.retain(|target| target.slot != number);
                     for (object, counter) in found {
-                        slot.want(object, counter);
+                        slot.want(object, &counter);
                         item.targets.push(Target { slot: number, object, counter });
                         self.objects.entry((number, object)).or_default();
                     }
@@ -163,7 +163,7 @@ impl Query {
         self.sources.clear_wants();
         for target in self.items.iter().flat_map(|item| &item.targets) {
             if let Ok(slot) = self.sources.slot_mut(target.slot) {
-                slot.want(target.object, target.counter);
+                slot.want(target.object, &target.counter);
             }
         }
         let items = &self.items;
@@ -241,15 +241,13 @@ impl Query {
                 let Ok(slot) = self.sources.slot(target.slot) else {
                     continue;
                 };
-                let definition =
-                    slot.catalogue.object(target.object).and_then(|o| o.counter(target.counter));
                 let context = reading::Context {
                     path: item.id,
                     source: target.slot,
                     machine: &slot.machine,
                     object: target.object,
-                    counter: target.counter,
-                    definition,
+                    counter: target.counter.name,
+                    definition: target.counter,
                     error: errors.get(&target.slot),
                 };
                 context.read(item.path.instance.as_ref(), state, &mut self.readings);
@@ -333,13 +331,9 @@ impl Query {
     /// any path leads to a counter of a two-sample type, else 1.
     #[must_use]
     pub fn samples_needed(&self) -> u8 {
-        let needed = |target: &Target| -> Option<u8> {
-            let slot = self.sources.slot(target.slot).ok()?;
-            let object = slot.catalogue.object(target.object)?;
-            Some(object.counter(target.counter)?.counter_type.samples())
-        };
         let targets = self.items.iter().flat_map(|item| &item.targets);
-        targets.filter_map(needed).max().unwrap_or(1).max(1)
+        let needed = |target: &Target| target.counter.counter_type.samples();
+        targets.map(needed).max().unwrap_or(1).max(1)
     }
 }
 
@@ -347,7 +341,7 @@ impl Query {
 fn resolve(
     slot: &mut Slot,
     path: &CounterPath,
-) -> Result<Vec<(TitleIndex, TitleIndex)>, QueryError> {
+) -> Result<Vec<(TitleIndex, CatalogueCounter)>, QueryError> {
     match resolve_in(slot, path) {
         // The name may be one of a language that nobody asked for yet.
         Err(_) if slot.load_all_languages() => resolve_in(slot, path),
@@ -358,7 +352,7 @@ fn resolve(
 fn resolve_in(
     slot: &Slot,
     path: &CounterPath,
-) -> Result<Vec<(TitleIndex, TitleIndex)>, QueryError> {
+) -> Result<Vec<(TitleIndex, CatalogueCounter)>, QueryError> {
     let titles = &slot.titles;
     let catalogue = &slot.catalogue;
     let objects: Vec<&CatalogueObject> = catalogue
@@ -391,7 +385,7 @@ fn resolve_in(
             object.counters.iter().filter(|c| names_match(titles, &path.counter, c.name));
         for counter in counters {
             if seen.insert((object.name, counter.name)) {
-                found.push((object.name, counter.name));
+                found.push((object.name, *counter));
             }
         }
         if found.len() == before {

@@ -6,8 +6,9 @@ use crate::request::{ObjectQuery, Request};
 use crate::source::{Catalogue, CatalogueObject, Source};
 use crate::titles::TitleDatabase;
 use perfhive_format::titles::TitleList;
-use perfhive_format::{BlockWriter, DataBlock, LanguageId, PerfObject, TitleIndex};
-use std::collections::HashSet;
+use perfhive_format::{DataBlock, LanguageId, PerfObject, TitleIndex, encode_utf16};
+use std::collections::hash_map::Entry;
+use std::collections::{HashMap, HashSet};
 use std::sync::Arc;
 
 /// Raw data blocks, answered one after the other: every collection is the next
@@ -108,35 +109,46 @@ fn check_same_machine(
     Ok(())
 }
 
-/// Copies the wanted objects of a frame into a block of their own.
-fn select(frame: &Frame, wanted: &[TitleIndex], generation: u64) -> Option<Frame> {
-    // The header is copied as it stands, name and all; only its counts change.
+/// Copies the wanted objects of a frame, and those in which their instances'
+/// parents are, into a block of their own.
+fn select(frame: &Frame, wanted: &HashSet<TitleIndex>, generation: u64) -> Option<Frame> {
     let block = DataBlock::scan(frame.as_bytes()).ok()?.0.header();
     let mut bytes = frame.as_bytes().get(..block.HeaderLength as usize)?.to_vec();
-    let mut objects = 0u32;
-    let parents = parents_of(frame, wanted);
-    for place in 0..frame.object_count() {
-        let object: PerfObject<'_> = frame.object(place)?;
-        if parents.contains(&object.name_index()) || wanted.contains(&object.name_index()) {
-            bytes.extend_from_slice(object.as_bytes());
-            objects += 1;
-        }
+    let mut header = block;
+    // The name may stand behind the objects, which are about to move.
+    let name_end = block.SystemNameOffset.checked_add(block.SystemNameLength);
+    if name_end.is_none_or(|end| end > block.HeaderLength) {
+        header.SystemNameOffset = block.HeaderLength;
+        bytes.extend(encode_utf16(frame.machine()).iter().chain(&[0, 0]));
+        header.SystemNameLength = u32::try_from(bytes.len()).ok()? - block.HeaderLength;
+        bytes.resize(bytes.len().next_multiple_of(8), 0);
+        header.HeaderLength = u32::try_from(bytes.len()).ok()?;
     }
-    let total = u32::try_from(bytes.len()).ok()?;
-    bytes.get_mut(20..24)?.copy_from_slice(&total.to_le_bytes());
-    bytes.get_mut(28..32)?.copy_from_slice(&objects.to_le_bytes());
-    debug_assert!(bytes.len() <= BlockWriter::DEFAULT_LIMIT.max(frame.as_bytes().len()));
-    Frame::new(bytes, generation).ok()
-}
-
-/// The objects to which instances of the wanted objects point.
-fn parents_of(frame: &Frame, wanted: &[TitleIndex]) -> HashSet<TitleIndex> {
-    (0..frame.object_count())
-        .filter_map(|place| frame.object(place))
+    let objects = || (0..frame.object_count()).filter_map(|place| frame.object(place));
+    let parents: HashSet<TitleIndex> = objects()
         .filter(|object| wanted.contains(&object.name_index()))
         .flat_map(|object| object.instances().filter_map(|instance| instance.parent()))
         .map(|(parent, _)| parent)
-        .collect()
+        .collect();
+    header.NumObjectTypes = 0;
+    for object in objects() {
+        let name = object.name_index();
+        if wanted.contains(&name) || parents.contains(&name) {
+            bytes.extend_from_slice(object.as_bytes());
+            header.NumObjectTypes += 1;
+        }
+    }
+    header.TotalByteLength = u32::try_from(bytes.len()).ok()?;
+    header.write(&mut bytes)?;
+    Frame::new(bytes, generation).ok()
+}
+
+/// Adds to a catalogue entry the counters that another sample's definition of
+/// the object has beyond it.
+fn merge(entry: &mut CatalogueObject, object: PerfObject<'_>) {
+    let known: HashSet<TitleIndex> = entry.counters.iter().map(|counter| counter.name).collect();
+    let other = CatalogueObject::of(object);
+    entry.counters.extend(other.counters.into_iter().filter(|c| !known.contains(&c.name)));
 }
 
 impl Source for ReplaySource {
@@ -154,21 +166,24 @@ impl Source for ReplaySource {
         };
         self.next += 1;
         let frame = match &request.objects {
-            ObjectQuery::Indexes(wanted) => match select(frame, wanted, frame.generation()) {
-                Some(selected) => {
-                    // What is damaged is told even where it is left out.
-                    for (name, error) in frame.damaged() {
-                        if name.is_none_or(|name| wanted.contains(&name)) {
-                            let kind = crate::error::FaultKind::DamagedObject(*error);
-                            let mut fault = crate::error::Fault::new(kind, &self.name, error);
-                            fault.object = *name;
-                            out.push_fault(fault);
+            ObjectQuery::Indexes(list) => {
+                let wanted: HashSet<TitleIndex> = list.iter().copied().collect();
+                match select(frame, &wanted, frame.generation()) {
+                    Some(selected) => {
+                        // What is damaged is told even where it is left out.
+                        for (name, error) in frame.damaged() {
+                            if name.is_none_or(|name| wanted.contains(&name)) {
+                                let kind = crate::error::FaultKind::DamagedObject(*error);
+                                let mut fault = crate::error::Fault::new(kind, &self.name, error);
+                                fault.object = *name;
+                                out.push_fault(fault);
+                            }
                         }
+                        Arc::new(selected)
                     }
-                    Arc::new(selected)
+                    None => Arc::clone(frame),
                 }
-                None => Arc::clone(frame),
-            },
+            }
             _ => Arc::clone(frame),
         };
         out.push_frame(frame, &self.name);
@@ -183,11 +198,23 @@ impl Source for ReplaySource {
             languages: self.titles.iter().map(|database| database.language()).collect(),
             objects: Vec::new(),
         };
-        let mut seen = HashSet::new();
+        let mut seen: HashMap<TitleIndex, (usize, &[u8])> = HashMap::new();
         for frame in &self.frames {
             for object in (0..frame.object_count()).filter_map(|place| frame.object(place)) {
-                if seen.insert(object.name_index()) {
-                    catalogue.objects.push(CatalogueObject::of(object));
+                let definitions = object.definition_bytes();
+                match seen.entry(object.name_index()) {
+                    Entry::Vacant(entry) => {
+                        entry.insert((catalogue.objects.len(), definitions));
+                        catalogue.objects.push(CatalogueObject::of(object));
+                    }
+                    Entry::Occupied(mut entry) if entry.get().1 != definitions => {
+                        let (place, last) = entry.get_mut();
+                        *last = definitions;
+                        if let Some(listed) = catalogue.objects.get_mut(*place) {
+                            merge(listed, object);
+                        }
+                    }
+                    Entry::Occupied(_) => {}
                 }
             }
         }

@@ -397,3 +397,31 @@ fn a_session_that_panics_when_it_is_closed_costs_only_itself() {
     }
     assert_eq!(broker.providers().next().unwrap().state, ProviderState::Quarantined);
 }
+
+#[test]
+fn nobody_writes_another_providers_object() {
+    let thief = failing("Thief", 400, |_, out| {
+        out.object(&template(500, 502))?.values(&[999])?.finish()?;
+        Ok(())
+    });
+    // What nobody has registered may be written: it is known only now.
+    let late = failing("Late", 600, |_, out| {
+        out.object(&template(700, 702))?.values(&[1])?.finish()?;
+        Ok(())
+    });
+    let mut broker = broker(vec![thief, sound("Owner", 500), late]);
+    let snapshot = collect(&mut broker, "Global");
+    assert_eq!(names(&snapshot), [500, 700]);
+    let fault = &snapshot.faults()[0];
+    assert_eq!(fault.kind, FaultKind::TestFailed);
+    assert!(fault.message.contains("500") && fault.message.contains("Owner"), "{fault}");
+}
+
+#[test]
+fn an_object_belongs_to_the_first_who_registers_it() {
+    let mut broker = broker(vec![sound("First", 100), sound("Second", 100)]);
+    assert_eq!(broker.catalogue().unwrap().objects.len(), 1);
+    assert_eq!(names(&collect(&mut broker, "100")), [100]);
+    let second = broker.providers().nth(1).unwrap();
+    assert!(second.last_fault.as_ref().unwrap().message.contains("First"));
+}

@@ -222,3 +222,50 @@ fn edge_case_24_an_english_path_on_a_german_system() {
     let path = query.path_of(&query.readings()[0]);
     assert_eq!(path.to_string(), r"\Ding(x)\Wert");
 }
+
+/// Blocks that are small but refer to one large thing again and again: neither
+/// memory nor time may grow out of proportion.
+#[test]
+fn edge_case_17_hostile_blocks_cost_little() {
+    let list = titles(&[(100, "P"), (200, "C"), (102, "Value")]);
+    let run = |bytes: Vec<u8>, path: &str| {
+        let size = bytes.len() as u64;
+        let blocks = [("1".to_string(), bytes.clone()), ("2".to_string(), bytes)];
+        let (readings, allocated) = count(|| {
+            let source = ReplaySource::new("t:", blocks).unwrap();
+            let source = source.with_titles(LanguageId::ENGLISH, &list);
+            let mut query = Query::new(source).unwrap();
+            query.add(path).unwrap();
+            query.collect().unwrap();
+            query.collect().unwrap();
+            query.readings().len()
+        });
+        assert!(
+            allocated.bytes < 64 * size,
+            "{path}: {} bytes for a block of {size} ({readings} readings)",
+            allocated.bytes
+        );
+        readings
+    };
+    let long = "x".repeat(100_000);
+    let counters = [rawcount(102)];
+
+    // One long name, the parent of all.
+    let parent: [Row<'_>; 1] = [(&long, None, &[1])];
+    let children: Vec<Row<'_>> = vec![("c", Some((TitleIndex(100), 0)), &[1]); 4000];
+    let objects: [(TitleIndex, &[CounterSpec], &[Row<'_>]); 2] =
+        [(TitleIndex(100), &counters, &parent), (TitleIndex(200), &counters, &children)];
+    assert_eq!(run(block("H", 1, &objects), r"\C(*)\Value"), 4000);
+
+    // One long name, and many counters of it.
+    let many: Vec<CounterSpec> = (0..4000).map(|n| rawcount(1000 + 2 * n)).collect();
+    let values = vec![1u64; many.len()];
+    let one: [Row<'_>; 1] = [(&long, None, &values)];
+    assert_eq!(run(block("H", 1, &[(TitleIndex(100), &many, &one)]), r"\P(*)\*"), 4000);
+
+    // Many objects.
+    let instance: [Row<'_>; 1] = [("i", None, &[1])];
+    let objects: Vec<(TitleIndex, &[CounterSpec], &[Row<'_>])> =
+        (0..4000).map(|n| (TitleIndex(5000 + 2 * n), &counters[..], &instance[..])).collect();
+    assert_eq!(run(block("H", 1, &objects), r"\*(*)\*"), 4000);
+}

@@ -411,3 +411,61 @@ fn a_value_that_was_missing_before_waits_for_its_second_sample() {
         assert_eq!(show(&query.readings()[0]), expected);
     }
 }
+
+#[test]
+fn a_machine_that_is_down_does_not_cost_the_others() {
+    struct Down;
+    impl Source for Down {
+        fn name(&self) -> &str {
+            "down:"
+        }
+        fn collect(&mut self, _: &Request, _: &mut Snapshot) -> Result<(), SourceError> {
+            Err(SourceError::new(SourceErrorKind::Unavailable, self.name(), "no route"))
+        }
+        fn titles(&mut self, _: LanguageId) -> Result<std::sync::Arc<TitleDatabase>, SourceError> {
+            Err(SourceError::new(SourceErrorKind::Unavailable, self.name(), "no route"))
+        }
+    }
+    let samples: [&[P<'_>]; 1] = [&[("p", 1, 1, 1, 1)]];
+    let sources = SourceSet::new(processes("A", &samples)).with_machine("b", Down);
+    let mut query = Query::over(sources, LanguageId::ENGLISH).unwrap();
+    query.add(r"\\*\Process(p)\Working Set").unwrap();
+    query.collect().unwrap();
+    assert_eq!(query.readings().iter().map(show).collect::<Vec<_>>(), ["p=1"]);
+    let error = query.add(r"\\b\Process(p)\Working Set").unwrap_err();
+    assert!(error.to_string().contains("no route"), "{error}");
+}
+
+#[test]
+fn a_counter_that_appears_later_is_in_the_catalogue() {
+    let counters = process_counters();
+    let rows: [Row<'_>; 1] = [("p", None, &[1, 1, 1, 7, 1])];
+    let few: [Row<'_>; 1] = [("p", None, &[1])];
+    let blocks = [
+        ("1".to_string(), block("A", 1, &[(PROCESS, &counters[..1], &few)])),
+        ("2".to_string(), block("A", 2, &[(PROCESS, &counters, &rows)])),
+    ];
+    let source = ReplaySource::new("t:", blocks).unwrap();
+    let mut query = Query::new(source.with_titles(LanguageId::ENGLISH, &names())).unwrap();
+    query.add(r"\Process(p)\Working Set").unwrap();
+    query.collect().unwrap();
+    assert_eq!(show(&query.readings()[0]), ":counter-missing");
+    query.collect().unwrap();
+    assert_eq!(show(&query.readings()[0]), "p=7");
+}
+
+#[test]
+fn a_name_behind_the_objects_is_kept() {
+    let rows: [Row<'_>; 1] = [("p", None, &[1, 1, 1, 7, 1])];
+    let mut bytes = block("AB", 1, &[(PROCESS, &process_counters(), &rows)]);
+    // Move the machine's name to the end of the block.
+    let end = bytes.len() as u32;
+    bytes.extend(*b"Z\0Z\0\0\0\0\0");
+    bytes[80..84].copy_from_slice(&6u32.to_le_bytes());
+    bytes[84..88].copy_from_slice(&end.to_le_bytes());
+    let mut source = ReplaySource::new("t:", [("x".to_string(), bytes)]).unwrap();
+    let mut snapshot = Snapshot::new();
+    source.collect(&Request::objects(&[PROCESS]), &mut snapshot).unwrap();
+    assert_eq!(snapshot.machine().as_deref(), Some("ZZ"));
+    assert!(snapshot.object(PROCESS).is_some());
+}

@@ -111,17 +111,19 @@ impl CounterPlan {
     pub fn new(object: PerfObject<'_>, place: u32) -> Option<Self> {
         let mut counters = object.counters();
         let definition = counters.nth(usize::try_from(place).ok()?)?;
-        Some(Self::resolve(place, definition, counters.next()))
+        Some(Self::resolve(place, definition, counters.next(), &mut Occupied::of(object)))
     }
 
     /// Resolves every counter of an object, bases included, in order.
     #[must_use]
     pub fn all(object: PerfObject<'_>) -> Vec<Self> {
         let mut counters = object.counters().peekable();
+        let mut occupied = Occupied::of(object);
         let mut plans = Vec::new();
         while let Some(definition) = counters.next() {
             let place = u32::try_from(plans.len()).unwrap_or(u32::MAX);
-            plans.push(Self::resolve(place, definition, counters.peek().copied()));
+            let next = counters.peek().copied();
+            plans.push(Self::resolve(place, definition, next, &mut occupied));
         }
         plans
     }
@@ -130,20 +132,24 @@ impl CounterPlan {
         place: u32,
         definition: CounterDefinition<'_>,
         next: Option<CounterDefinition<'_>>,
+        occupied: &mut Occupied<'_>,
     ) -> Self {
         let counter_type = definition.counter_type();
         let (offset, size) = (definition.offset(), definition.size());
         let formula = Formula::of(counter_type);
         let multi = counter_type.is_multi() && !counter_type.is_base();
-        // A multi timer may carry its item count behind its value, in which
-        // case its data is 12 bytes (or the size is 8 and the count follows).
+        // A multi timer may carry its item count behind its value: its data is
+        // then 12 bytes, or 8 with four behind them that no definition claims.
         let value = Column::new(offset, if multi && size == 12 { 8 } else { size });
         let follower = next.filter(|next| next.counter_type().is_base());
         let base = if !counter_type.needs_base() || counter_type.is_base() {
             BaseColumn::NotNeeded
         } else if let Some(base) = follower.and_then(|b| Column::new(b.offset(), b.size())) {
             BaseColumn::At(base)
-        } else if let (true, Some(behind)) = (multi, offset.checked_add(8)) {
+        } else if let Some(behind) = offset
+            .checked_add(8)
+            .filter(|behind| multi && (size == 12 || (size == 8 && !occupied.any_in(*behind))))
+        {
             Column::new(behind, 4).map_or(BaseColumn::Missing, BaseColumn::At)
         } else {
             BaseColumn::Missing
@@ -193,6 +199,41 @@ impl CounterPlan {
         };
         let value_size = self.value.map_or(8, Column::size);
         Ok(RawSample { value, value_size, base, base_size, clocks: object.clocks() })
+    }
+}
+
+/// The bytes of a counter block that an object's definitions claim.
+struct Occupied<'a> {
+    object: PerfObject<'a>,
+    /// Start of each counter's data, ascending, with the furthest end of it
+    /// and all before it; made when first asked for, which is seldom.
+    claims: Option<Vec<(u32, u32)>>,
+}
+
+impl<'a> Occupied<'a> {
+    const fn of(object: PerfObject<'a>) -> Self {
+        Self { object, claims: None }
+    }
+
+    /// Whether a definition claims any of the four bytes at `at`.
+    fn any_in(&mut self, at: u32) -> bool {
+        let object = self.object;
+        let claims = self.claims.get_or_insert_with(|| {
+            let claim =
+                |c: CounterDefinition<'_>| (c.offset(), c.offset().saturating_add(c.size()));
+            let mut claims: Vec<_> = object.counters().map(claim).collect();
+            claims.sort_unstable();
+            let mut furthest = 0;
+            for (_, end) in &mut claims {
+                furthest = furthest.max(*end);
+                *end = furthest;
+            }
+            claims
+        });
+        let end = at.saturating_add(4);
+        let before = claims.partition_point(|(start, _)| *start < end);
+        let last = before.checked_sub(1).and_then(|last| claims.get(last));
+        last.is_some_and(|(_, furthest)| *furthest > at)
     }
 }
 

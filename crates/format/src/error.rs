@@ -145,7 +145,8 @@ pub enum WriteError {
     MixedLayouts,
     /// An object without instances was finished without its values.
     NoValues,
-    /// The name cannot be written in the object's code page.
+    /// The name cannot be written in the object's code page, or has a NUL in
+    /// it, where every reader would take it to end.
     BadName,
     /// A length does not fit the 32-bit fields of the format.
     TooLong,

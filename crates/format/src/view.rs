@@ -180,7 +180,8 @@ impl<'a> DataBlock<'a> {
     }
 
     /// The object and instance to which `instance` points as its parent, if it
-    /// names one and the block holds it.
+    /// names one and the block holds it. This walks to it from the block's
+    /// start: for many instances, list the parents' object once instead.
     #[must_use]
     pub fn parent(self, instance: &Instance<'_>) -> Option<(PerfObject<'a>, Instance<'a>)> {
         let (object, place) = instance.parent()?;

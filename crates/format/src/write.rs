@@ -3,13 +3,14 @@
 //! An [`ObjectTemplate`] holds the definition part of an object, encoded once;
 //! a [`BlockWriter`] puts objects together from templates and values. Neither
 //! allocates once the writer's buffer is large enough: a provider that keeps
-//! its templates and its writer fills block after block in place.
+//! its templates and its writer fills block after block in place. (Names given
+//! as text that is not ASCII, in an object with a code page, are the exception.)
 
 mod template;
 
 pub use template::{CounterSpec, ObjectSpec, ObjectTemplate};
 
-use crate::bytes::put;
+use crate::bytes::{len_at, put};
 use crate::cook::Clocks;
 use crate::error::WriteError;
 use crate::name::encoding_of;
@@ -220,7 +221,8 @@ impl BlockWriter {
 
     /// Drops every object finished since `mark` was taken from this block.
     pub fn rewind(&mut self, mark: (usize, u32)) {
-        self.buffer.truncate(mark.0.max(PERF_DATA_BLOCK::SIZE));
+        let header = len_at(&self.buffer, 24);
+        self.buffer.truncate(mark.0.max(header));
         self.objects = self.objects.min(mark.1);
     }
 
@@ -517,6 +519,7 @@ impl Drop for ObjectWriting<'_, '_> {
 
 /// Appends a name with its terminator; nothing for no name.
 fn put_name(buffer: &mut Vec<u8>, name: NameRef<'_>, code_page: u32) -> Result<(), WriteError> {
+    let start = buffer.len();
     match name {
         NameRef::None => return Ok(()),
         NameRef::Bytes(bytes) => buffer.extend_from_slice(bytes),
@@ -533,10 +536,18 @@ fn put_name(buffer: &mut Vec<u8>, name: NameRef<'_>, code_page: u32) -> Result<(
             buffer.extend_from_slice(&bytes);
         }
     }
-    buffer.push(0);
-    if code_page == 0 {
-        buffer.push(0);
+    // A NUL inside would end the name for every reader.
+    let written = buffer.get(start..).unwrap_or_default();
+    let readable = if code_page == 0 {
+        let (units, half) = written.as_chunks::<2>();
+        half.is_empty() && !units.contains(&[0, 0])
+    } else {
+        !written.contains(&0)
+    };
+    if !readable {
+        return Err(WriteError::BadName);
     }
+    buffer.extend_from_slice(if code_page == 0 { &[0, 0] } else { &[0] });
     Ok(())
 }
 

@@ -707,6 +707,18 @@ fn edge_case_17_lengths_of_every_kind_of_wrong() {
     }
     assert!(is_slow() || seen[0] > 50 && seen[1] > 200, "{seen:?}");
 
+    // A block that claims more bytes than there are, though its objects fit,
+    // was cut; one that claims fewer is Samba's, and one that is followed by
+    // others' bytes is in a file.
+    for (stated, truncated) in [(length - 1, false), (length, false), (length + 1, true)] {
+        let mut bytes = bytes.clone();
+        put(&mut bytes, 20, stated);
+        let verdict = DataBlock::parse(&bytes).err().map(|error| (error.kind, error.offset));
+        assert_eq!(verdict, truncated.then_some((ParseErrorKind::Truncated, 20)));
+        bytes.push(0xee);
+        assert!(DataBlock::parse(&bytes).is_ok());
+    }
+
     // Counts that only overlapping data could fill.
     let mut many = bytes.clone();
     put(&mut many, header + 40, 0x7fff_ffff);
@@ -714,6 +726,56 @@ fn edge_case_17_lengths_of_every_kind_of_wrong() {
     let mut many = bytes.clone();
     put(&mut many, 28, u32::MAX);
     assert!(DataBlock::parse(&many).is_err());
+}
+
+#[test]
+fn edge_case_17_every_length_has_its_verdict() {
+    let bytes = usual();
+    let header = header_length(&bytes);
+    let object = only(&bytes);
+    let total = object.as_bytes().len() as u32;
+    let definition = header + object.header().DefinitionLength as usize;
+    let instance = object.instances().next().unwrap();
+    let values = definition + instance.definition_bytes().len();
+    let left = total - (definition - header) as u32;
+    use ParseErrorKind::{TooLong, TooShort, Truncated};
+    for (at, value, kind) in [
+        (24, 87, TooShort),
+        (24, bytes.len() as u32 + 1, TooLong),
+        (header, 63, TooShort),
+        (header, (bytes.len() - header) as u32 + 1, Truncated),
+        (header + 8, 63, TooShort),
+        (header + 4, 63, TooShort),
+        (header + 4, total + 1, TooLong),
+        (header + 64, 39, TooShort),
+        (header + 64, 81, TooLong),
+        (header + 104, 41, TooLong),
+        (definition, 23, TooShort),
+        (definition, left + 1, TooLong),
+        (values, 3, TooShort),
+        (values, left - (values - definition) as u32 + 1, TooLong),
+    ] {
+        let mut bytes = bytes.clone();
+        put(&mut bytes, at, value);
+        let error = DataBlock::parse(&bytes).err().unwrap();
+        let seen = (error.kind, error.offset, error.value);
+        assert_eq!(seen, (kind, at, i64::from(value)), "{error}");
+    }
+    // One counter or instance more than there are.
+    let mut more = bytes.clone();
+    put(&mut more, header + 32, 3);
+    let error = DataBlock::parse(&more).err().unwrap();
+    assert_eq!((error.kind, error.field), (TooLong, "PERF_OBJECT_TYPE.NumCounters"));
+    let mut more = bytes.clone();
+    put(&mut more, header + 40, 3);
+    let error = DataBlock::parse(&more).err().unwrap();
+    assert_eq!((error.kind, error.field), (Truncated, "PERF_INSTANCE_DEFINITION"));
+    assert_eq!(error.offset, header + total as usize);
+    // One object more.
+    let mut more = bytes;
+    put(&mut more, 28, 3);
+    let error = DataBlock::parse(&more).err().unwrap();
+    assert_eq!((error.kind, error.field), (Truncated, "PERF_OBJECT_TYPE"));
 }
 
 #[test]
@@ -897,4 +959,30 @@ fn columns_and_definitions_agree_at_the_edges() {
             assert_eq!(by_column, by_definition.ok(), "{size} at {offset}");
         }
     }
+}
+
+/// Of case 5: the item count behind a multi timer's value is there only where
+/// no other counter has its data.
+#[test]
+fn edge_case_05_the_count_behind_the_value_is_no_other_counter() {
+    let multi = CounterSpec::new(TitleIndex(2), CounterType::PERF_100NSEC_MULTI_TIMER);
+    let other = CounterSpec::new(TitleIndex(4), CounterType::PERF_COUNTER_RAWCOUNT);
+    let base_of = |counters: &[CounterSpec]| {
+        let template = ObjectTemplate::new(&ObjectSpec::new(TitleIndex(1)), counters).unwrap();
+        let mut writer = BlockWriter::new();
+        writer.start(&BlockHead::default());
+        let data = [7u8; 28];
+        writer.object(&template).unwrap().values_bytes(&data).unwrap().finish().unwrap();
+        let block = DataBlock::parse(writer.finish()).unwrap();
+        let object = block.objects().next().unwrap();
+        let plan = CounterPlan::new(object, 0).unwrap();
+        assert_eq!(Some(plan), CounterPlan::all(object).into_iter().next());
+        plan.base
+    };
+    let at = |offset| Column::new(offset, 4).map(BaseColumn::At).unwrap();
+    // The value lies at 8 (aligned), its count at 16.
+    assert_eq!(base_of(&[multi]), at(16));
+    assert_eq!(base_of(&[multi, other]), BaseColumn::Missing);
+    // 12 bytes of data hold the count, whatever comes behind.
+    assert_eq!(base_of(&[multi.size(12), other]), at(16));
 }

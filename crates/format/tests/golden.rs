@@ -297,7 +297,7 @@ fn golden_blocks_survive_damage() {
                 }
             }
         };
-        let (step, per_byte) = if is_slow() { (127, 1) } else { (1, 32) };
+        let (step, per_byte) = if is_slow() { (199, 1) } else { (1, 32) };
         for cut in truncations(golden.bytes).step_by(step) {
             survive(cut);
         }
@@ -330,7 +330,7 @@ fn views_over_unvalidated_bytes_are_harmless() {
         assert!(steps <= 2 * bytes.len(), "{steps}");
     };
     for golden in goldens() {
-        let (step, per_byte) = if is_slow() { (151, 1) } else { (1, 16) };
+        let (step, per_byte) = if is_slow() { (251, 1) } else { (1, 16) };
         let mut bytes = golden.bytes.to_vec();
         for change in some_changes(golden.bytes, per_byte, 2).step_by(step) {
             change.apply(&mut bytes, |bytes| {

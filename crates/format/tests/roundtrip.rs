@@ -16,7 +16,7 @@ use proptest::prelude::*;
 static ALLOCATOR: alloc::Counting = alloc::Counting;
 
 proptest! {
-    #![proptest_config(proptest_config(1500))]
+    #![proptest_config(proptest_config(4000))]
 
     /// model -> write -> read = model, and the same from a used writer.
     #[test]
@@ -212,6 +212,14 @@ fn names_that_do_not_fit_the_code_page_are_refused() {
     refused(WriteError::BadName, attempt(1252, NameRef::Utf16(&[0x41])));
     refused(WriteError::BadName, attempt(437, NameRef::Text("ä")));
 
+    // A NUL ends a name, so none can be inside; half a unit is no name either.
+    refused(WriteError::BadName, attempt(0, NameRef::Text("a\0b")));
+    refused(WriteError::BadName, attempt(0, NameRef::Utf16(&[0x41, 0])));
+    refused(WriteError::BadName, attempt(0, NameRef::Bytes(&[0x41, 0, 0, 0])));
+    refused(WriteError::BadName, attempt(0, NameRef::Bytes(&[0x41, 0, 0x42])));
+    refused(WriteError::BadName, attempt(1252, NameRef::Text("a\0b")));
+    refused(WriteError::BadName, attempt(1252, NameRef::Bytes(&[0x41, 0])));
+
     let (mut writer, _) = begun();
     let template = template(1251);
     let mut writing = writer.object(&template).unwrap();
@@ -260,6 +268,8 @@ fn values_left_out_stay_out() {
                     object.counters().map(|c| values.data(&c).is_ok()).collect();
                 let expected: Vec<bool> = (0..3).map(|place| place < given).collect();
                 assert_eq!(present, expected, "{sizes:?} packed {packed} given {given}");
+                // What can be aligned is.
+                assert!(packed || values.as_bytes().len() % 4 == 0, "{sizes:?} {given}");
             }
         }
     }
@@ -280,6 +290,22 @@ fn more_values_than_bytes_are_refused_on_both_sides() {
     }
     assert_eq!(writing.finish(), Err(WriteError::TooManyValues));
     assert_eq!(writer.finish(), start);
+
+    // Fewer are written, and more put behind them by hand are not read.
+    let mut writing = writer.object(&template).unwrap();
+    for _ in 0..60 {
+        writing.instance_prefix(&InstanceHead::named(""), &[]).unwrap();
+    }
+    writing.finish().unwrap();
+    let mut object = writer.finish()[start.len()..].to_vec();
+    assert!(PerfObject::parse(&object).is_ok());
+    let instance = object[object.len() - 40..].to_vec();
+    object.extend(instance.repeat(40));
+    let length = object.len() as u32;
+    object[..4].copy_from_slice(&length.to_le_bytes());
+    object[40..44].copy_from_slice(&100u32.to_le_bytes());
+    let error = PerfObject::parse(&object).err().unwrap();
+    assert_eq!((error.kind, error.value), (ParseErrorKind::TooManyValues, 100));
 }
 
 /// A value outside its counter block costs that value, and no other.
@@ -315,6 +341,14 @@ fn marks_take_objects_back() {
     // A mark of another, longer block drops nothing of this one.
     writer.rewind((usize::MAX, u32::MAX));
     assert_eq!(writer.finish(), bytes);
+    // One from before the block began leaves the header.
+    let mut other = BlockWriter::new();
+    let early = other.mark();
+    other.start(&BlockHead { system_name: "HOST", ..BlockHead::default() });
+    other.object(&template).unwrap().values(&[1]).unwrap().finish().unwrap();
+    other.rewind(early);
+    let block = DataBlock::parse(other.finish()).unwrap();
+    assert_eq!((block.object_count(), block.system_name().to_text().as_str()), (0, "HOST"));
     // What was dropped unfinished leaves no trace.
     let mut writing = writer.object(&template).unwrap();
     assert!(writing.instance(&InstanceHead::named("a"), &[1]).is_err());

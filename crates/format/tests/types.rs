@@ -544,10 +544,10 @@ proptest! {
     fn cook_agrees_with_exact_arithmetic(
         (older, newer) in any_pair(),
         same in any::<bool>(),
-        first in 0..6usize,
+        first in 0..9usize,
     ) {
         // Big fractions are slow where everything is.
-        let (first, step) = if is_slow() { (first, 6) } else { (0, 1) };
+        let (first, step) = if is_slow() { (first, 9) } else { (0, 1) };
         for (_, kind, ..) in reference().into_iter().skip(first).step_by(step) {
             check(kind, same, Some(&older), &newer);
             check(kind, same, None, &newer);
@@ -744,6 +744,11 @@ fn limits() {
     // More than half the range back is taken for a reset.
     let (old, new) = (narrow(1 << 30, 0), narrow(5, 10));
     assert_eq!(cook_with(kind, same, Some(&old), &new), Err(CookError::WentBackwards));
+    let (old, new) = (narrow((1 << 31) + 5, 0), narrow(5, 10));
+    assert_eq!(cook_with(kind, same, Some(&old), &new), Err(CookError::WentBackwards));
+    let (old, new) = (narrow((1 << 31) + 6, 0), narrow(5, 10));
+    let most = f64::from(i32::MAX);
+    assert_eq!(cook_with(kind, same, Some(&old), &new), Ok(CookedValue::Float(most)));
     // A 64-bit counter wraps elsewhere.
     let wide = |value, time| RawSample::new(value, at(time));
     let (old, new) = (wide(u64::MAX - 4, 0), wide(5, 10));
@@ -757,6 +762,14 @@ fn limits() {
     assert_eq!(cook(kind, Some(&old), &new), Err(CookError::ClockWentBackwards));
     let frozen = RawSample::new(2, Clocks { perf_time: 20, ..Clocks::default() });
     assert_eq!(cook(kind, Some(&old), &frozen), Err(CookError::NoFrequency));
+
+    // An instance that started this moment; one that will have, and none.
+    let elapsed = CounterType::PERF_ELAPSED_TIME;
+    let clocks = Clocks { object_time: 7, object_freq: 1, ..Clocks::default() };
+    let since = |start| cook(elapsed, None, &RawSample::new(start, clocks));
+    assert_eq!(since(7), Ok(CookedValue::Float(0.0)));
+    assert_eq!(since(8), Err(CookError::NoStartTime));
+    assert_eq!(since(0), Err(CookError::NoStartTime));
 
     let fraction = CounterType::PERF_RAW_FRACTION;
     let part = wide(1, 0);

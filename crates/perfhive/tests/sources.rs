@@ -48,7 +48,7 @@ fn a_real_recording_gives_the_known_values() {
     let known = [
         (r"\System\File Read Operations/sec", 241.525_867_351_006_07),
         (r"\System\Processes", 50.0),
-        (r"\System\System Up Time", 2062.115_783_1),
+        (r"\System\System Up Time", 2_062.115_783_1),
         (r"\Memory\Available Bytes", 113_057_792.0),
         (r"\Memory\% Committed Bytes In Use", 42.143_595_908_399_26),
         (r"\Process(Idle)\% Processor Time", 17.851_886_844_677_406),

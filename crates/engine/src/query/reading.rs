@@ -4,6 +4,7 @@ use super::PathId;
 use super::sample::{ObjectSample, ObjectState};
 use crate::error::SourceError;
 use crate::identity::Identity;
+use crate::label::InstanceLabel;
 use crate::path::{InstancePattern, OrderNumber};
 use crate::source::CatalogueCounter;
 use perfhive_format::{
@@ -12,25 +13,6 @@ use perfhive_format::{
 };
 use std::fmt;
 use std::sync::Arc;
-
-/// How an instance is called in one sample. For people and paths; what tells
-/// instances apart is their [`Identity`].
-#[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
-pub struct InstanceLabel {
-    /// The parent's name.
-    pub parent: Option<String>,
-    /// The name.
-    pub name: String,
-    /// Place (from 0) among instances of the same parent and name: `#n`.
-    pub order: u32,
-}
-
-/// As in a path.
-impl fmt::Display for InstanceLabel {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        InstancePattern::literal(self.parent.as_deref(), &self.name, self.order).fmt(f)
-    }
-}
 
 /// One counter of one instance in the newest sample.
 #[derive(Clone, Debug)]
@@ -136,7 +118,7 @@ pub(super) struct Context<'a> {
     pub(super) machine: &'a Arc<str>,
     pub(super) object: TitleIndex,
     pub(super) counter: TitleIndex,
-    pub(super) definition: Option<&'a CatalogueCounter>,
+    pub(super) definition: CatalogueCounter,
     pub(super) error: Option<&'a SourceError>,
 }
 
@@ -218,8 +200,8 @@ impl Context<'_> {
             machine: Arc::clone(self.machine),
             object: self.object,
             counter: self.counter,
-            counter_type: self.definition.map_or(CounterType(0), |d| d.counter_type),
-            scale: self.definition.map_or(0, |d| d.scale),
+            counter_type: self.definition.counter_type,
+            scale: self.definition.scale,
             instance,
             identity,
             raw: None,

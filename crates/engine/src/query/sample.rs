@@ -1,27 +1,48 @@
 //! Two samples of an object: the newest, and the one before it.
 
-use super::reading::InstanceLabel;
 use crate::frame::{Frame, Snapshot, SnapshotObject};
 use crate::identity::{Identifier, Identity, IdentityMap};
-use perfhive_format::{CounterBlock, CounterPlan, Instance, PerfObject, SystemTime, TitleIndex};
+use crate::label::InstanceLabel;
+use perfhive_format::{CounterBlock, CounterPlan, PerfObject, SystemTime, TitleIndex};
 use std::collections::HashMap;
 use std::sync::Arc;
 
 /// What a query keeps of one object of one source.
 #[derive(Default)]
 pub(super) struct ObjectState {
-    identifier: Option<Identifier>,
+    layout: Option<Arc<Layout>>,
     current: Option<ObjectSample>,
     previous: Option<ObjectSample>,
     /// Why the newest collection has not got the object, if it has not.
     pub(super) missing: Option<Arc<str>>,
 }
 
+/// What is resolved once for a schema, and used for every sample of it.
+struct Layout {
+    identifier: Identifier,
+    plans: Vec<CounterPlan>,
+    /// Places of the counters that are no bases, by name; of several counters
+    /// of one name the first counts.
+    by_name: HashMap<TitleIndex, usize>,
+}
+
+impl Layout {
+    fn new(object: PerfObject<'_>) -> Self {
+        let plans = CounterPlan::all(object);
+        let counters = plans.iter().enumerate().rev();
+        let by_name = counters
+            .filter(|(_, plan)| !plan.counter_type.is_base())
+            .map(|(place, plan)| (plan.name, place))
+            .collect();
+        Self { identifier: Identifier::new(object), plans, by_name }
+    }
+}
+
 /// One object in one sample, with its instances told apart and named.
 pub(super) struct ObjectSample {
     frame: Arc<Frame>,
     place: usize,
-    plans: Vec<CounterPlan>,
+    layout: Arc<Layout>,
     pub(super) identities: IdentityMap,
     pub(super) labels: Vec<InstanceLabel>,
     /// Where the counter blocks lie in the object, so that looking an
@@ -46,12 +67,12 @@ impl ObjectState {
             self.missing = fault.map(|fault| fault.message.clone());
             return;
         };
-        let identifier = match self.identifier.take() {
-            Some(identifier) if identifier.fits(object.view()) => identifier,
-            _ => Identifier::new(object.view()),
+        let layout = match self.layout.take() {
+            Some(layout) if layout.identifier.fits(object.view()) => layout,
+            _ => Arc::new(Layout::new(object.view())),
         };
-        self.current = ObjectSample::new(&identifier, object);
-        self.identifier = Some(identifier);
+        self.current = Some(ObjectSample::new(&layout, object));
+        self.layout = Some(layout);
     }
 
     /// Goes on without a new sample: the newest becomes the one before it.
@@ -70,20 +91,15 @@ impl ObjectState {
 }
 
 impl ObjectSample {
-    fn new(identifier: &Identifier, object: SnapshotObject<'_>) -> Option<Self> {
-        let frame = Arc::clone(object.frame());
-        let bytes = object.view().as_bytes();
-        let place = (0..frame.object_count()).find(|place| {
-            frame.object(*place).is_some_and(|o| std::ptr::eq(o.as_bytes(), bytes))
-        })?;
-        Some(Self {
-            place,
-            plans: CounterPlan::all(object.view()),
-            identities: IdentityMap::new(identifier, object),
-            labels: labels(object),
+    fn new(layout: &Arc<Layout>, object: SnapshotObject<'_>) -> Self {
+        Self {
+            frame: Arc::clone(object.frame()),
+            place: object.place(),
+            identities: IdentityMap::new(&layout.identifier, object),
+            labels: object.labels(),
             blocks: blocks(object.view()),
-            frame,
-        })
+            layout: Arc::clone(layout),
+        }
     }
 
     pub(super) fn object(&self) -> Option<PerfObject<'_>> {
@@ -103,7 +119,7 @@ impl ObjectSample {
 
     /// The plan of a counter that is no base.
     pub(super) fn plan(&self, counter: TitleIndex) -> Option<&CounterPlan> {
-        self.plans.iter().find(|plan| plan.name == counter && !plan.counter_type.is_base())
+        self.layout.by_name.get(&counter).and_then(|place| self.layout.plans.get(*place))
     }
 
     /// Whether an identity is surely the same instance in this sample and
@@ -138,27 +154,4 @@ fn blocks(object: PerfObject<'_>) -> Vec<(u32, u32)> {
         (start, at)
     });
     ranges.collect()
-}
-
-/// Names and orders of an object's instances.
-fn labels(object: SnapshotObject<'_>) -> Vec<InstanceLabel> {
-    let mut parents = object.parents();
-    let mut orders: HashMap<(Option<String>, String), u32> = HashMap::new();
-    object
-        .view()
-        .instances()
-        .map(|instance: Instance<'_>| {
-            let parent = parents.of(&instance).map(|parent| parent.name().to_text());
-            // A parent without a name could not be written in a path.
-            let parent = parent.filter(|name| !name.is_empty());
-            let name = match (instance.name(), instance.unique_id()) {
-                (name, Some(id)) if name.is_empty() => id.to_string(),
-                (name, _) => name.to_text(),
-            };
-            let count = orders.entry((parent.clone(), name.clone())).or_insert(0);
-            let order = *count;
-            *count += 1;
-            InstanceLabel { parent, name, order }
-        })
-        .collect()
 }

@@ -3,9 +3,10 @@
 use super::QueryError;
 use crate::error::{SourceError, SourceErrorKind};
 use crate::path::NamePattern;
-use crate::source::{Catalogue, Source};
+use crate::source::{Catalogue, CatalogueCounter, Source};
 use crate::titles::TitleSet;
 use perfhive_format::{LanguageId, TitleIndex};
+use std::collections::HashSet;
 use std::sync::Arc;
 
 /// Opens the source of a machine on demand.
@@ -28,6 +29,8 @@ pub(super) struct Slot {
     pub(super) titles: TitleSet,
     pub(super) wanted: Vec<TitleIndex>,
     pub(super) extra: Vec<(TitleIndex, TitleIndex)>,
+    /// What is in `wanted` (without a counter) and `extra`.
+    known: HashSet<(TitleIndex, Option<TitleIndex>)>,
     prepared: bool,
     generation: u64,
     all_languages: bool,
@@ -73,6 +76,7 @@ impl SourceSet {
         for slot in &mut self.slots {
             slot.wanted.clear();
             slot.extra.clear();
+            slot.known.clear();
         }
     }
 
@@ -101,22 +105,28 @@ impl SourceSet {
         };
         let literal = pattern.as_literal();
         let mut found = Vec::new();
+        let mut failure = None;
         for number in 0..self.slots.len() {
-            let is_default = number == 0;
             // An alias decides without asking the machine, which may be down.
-            let by_alias = self.slots.get(number).and_then(|slot| slot.alias.clone());
-            let fits = match by_alias {
-                Some(alias) => pattern.matches(&alias),
-                None => {
-                    let slot = self.prepare(number, language)?;
-                    pattern.matches(&slot.machine)
-                        || (is_default && matches!(literal, Some("." | "localhost")))
+            let alias = self.slots.get(number).and_then(|slot| slot.alias.clone());
+            if alias.is_some_and(|alias| !pattern.matches(&alias)) {
+                continue;
+            }
+            let slot = match self.prepare(number, language) {
+                Ok(slot) => slot,
+                // Of several machines, one that is down does not cost the others.
+                Err(error) => {
+                    failure.get_or_insert(error);
+                    continue;
                 }
             };
-            if fits {
-                self.prepare(number, language)?;
+            let is_default = number == 0 && matches!(literal, Some("." | "localhost"));
+            if slot.alias.is_some() || is_default || pattern.matches(&slot.machine) {
                 found.push(number);
             }
+        }
+        if let (true, Some(error)) = (found.is_empty(), failure) {
+            return Err(error);
         }
         if let (true, Some(name), Some(opener)) = (found.is_empty(), literal, &mut self.opener) {
             let source = opener(name)?;
@@ -156,6 +166,7 @@ impl Slot {
             titles: TitleSet::default(),
             wanted: Vec::new(),
             extra: Vec::new(),
+            known: HashSet::new(),
             prepared: false,
             generation: 0,
             all_languages: false,
@@ -195,17 +206,12 @@ impl Slot {
 
     /// Notes that an object is to be collected, and a counter that is filled
     /// only on request.
-    pub(super) fn want(&mut self, object: TitleIndex, counter: TitleIndex) {
-        if !self.wanted.contains(&object) {
+    pub(super) fn want(&mut self, object: TitleIndex, counter: &CatalogueCounter) {
+        if self.known.insert((object, None)) {
             self.wanted.push(object);
         }
-        let on_request = self
-            .catalogue
-            .object(object)
-            .and_then(|object| object.counter(counter))
-            .is_some_and(|counter| counter.on_request);
-        if on_request && !self.extra.contains(&(object, counter)) {
-            self.extra.push((object, counter));
+        if counter.on_request && self.known.insert((object, Some(counter.name))) {
+            self.extra.push((object, counter.name));
         }
     }
 

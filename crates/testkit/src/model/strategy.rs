@@ -9,7 +9,13 @@ use proptest::prelude::*;
 /// A block of up to four objects of every layout, which a writer must be able
 /// to write and a reader must find the same again.
 pub fn any_block() -> impl Strategy<Value = BlockModel> {
-    (text(), option::of(0..0x7fff_ffffu32), system_time(), clocks(), vec(any_object(), 0..5))
+    (
+        text(),
+        option::of(0..0x7fff_ffffu32),
+        system_time(),
+        clocks(),
+        vec(any_object(), 0..if crate::is_slow() { 2 } else { 5 }),
+    )
         .prop_map(|(system_name, default_object, system_time, clocks, objects)| BlockModel {
             system_name,
             default_object: default_object.map(TitleIndex),

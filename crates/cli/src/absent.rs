@@ -1,0 +1,39 @@
+//! Windows counters that this machine does not have, and why: an answer that
+//! "no such counter" would hide.
+
+use crate::args::Global;
+
+/// Why this machine lacks a counter of an object, both given by their English
+/// names; none for another source, or where there is no such counter anywhere.
+#[cfg(target_os = "linux")]
+pub(crate) fn reason(global: &Global, object: &str, counter: &str) -> Option<String> {
+    use perfhive::linux::{Availability, counter_table};
+    if !is_local(global) {
+        return None;
+    }
+    let same = |a: &str, b: &str| a.to_lowercase() == b.to_lowercase();
+    let found = counter_table().into_iter().find(|doc| {
+        let index = doc.counter.to_string();
+        same(doc.object_name, object) && (same(doc.name, counter) || index == counter)
+    })?;
+    match found.availability {
+        Availability::Absent { reason } => {
+            let (object, counter) = (found.object_name, found.name);
+            // The reasons are sentences of the manual, with its code marks.
+            let reason = reason.replace('`', "").trim_end_matches('.').to_string();
+            Some(format!("this machine has no \\{object}\\{counter}: {reason}"))
+        }
+        Availability::Present { .. } => None,
+    }
+}
+
+/// Other systems have no table of what they lack.
+#[cfg(not(target_os = "linux"))]
+pub(crate) fn reason(_: &Global, _: &str, _: &str) -> Option<String> {
+    None
+}
+
+#[cfg(target_os = "linux")]
+fn is_local(global: &Global) -> bool {
+    global.source.starts_with("local")
+}

@@ -1,0 +1,278 @@
+//! What can be asked on the command line.
+
+mod help;
+mod value;
+
+use clap::{ArgAction, Args, CommandFactory, Parser, Subcommand, ValueEnum};
+use perfhive::LanguageId;
+use std::ffi::OsString;
+use std::path::PathBuf;
+use std::time::Duration;
+
+/// Windows performance counters for everyone.
+#[derive(Debug, Parser)]
+#[command(
+    name = "perfhive",
+    version,
+    long_about = help::ABOUT,
+    after_help = help::EXAMPLES,
+    after_long_help = help::MANUAL,
+    max_term_width = 100,
+    arg_required_else_help = true,
+    disable_help_subcommand = true
+)]
+pub(crate) struct Arguments {
+    #[command(flatten)]
+    pub(crate) global: Global,
+    #[command(subcommand)]
+    pub(crate) command: Command,
+}
+
+/// Options that every command takes.
+#[derive(Clone, Debug, Args)]
+#[command(next_help_heading = "Options of every command")]
+pub(crate) struct Global {
+    /// Where the counters are: local: or file:A.bin,B.bin
+    ///
+    /// `local:` is this machine. `file:A.bin,B.bin` reads recorded data blocks, one a file, as
+    /// successive samples of one machine.
+    #[arg(
+        long, short, global = true, value_name = "ADDRESS", default_value = "local:",
+        value_parser = value::address
+    )]
+    pub(crate) source: String,
+
+    /// Names for recorded blocks, from a title list
+    ///
+    /// A file with an index and a name by turns: one string a line, or the bytes of a
+    /// REG_MULTI_SZ. English, unless the file's name begins with another language's code
+    /// (`de.txt`, `007_counter.bin`). Without names their indexes are shown.
+    #[arg(long, global = true, value_name = "FILE", action = ArgAction::Append)]
+    pub(crate) titles: Vec<PathBuf>,
+
+    /// Language in which names are shown
+    ///
+    /// A code (`de`), a name (`German`) or a number (`007`). By default the language of the
+    /// environment (LC_ALL, LC_MESSAGES, LANG) if the source has it, otherwise English. Names
+    /// in paths are recognised in every language of the source.
+    #[arg(long, global = true, value_name = "LANG", value_parser = value::language)]
+    pub(crate) language: Option<LanguageId>,
+
+    /// How the result is printed
+    #[arg(long, short, global = true, value_enum, value_name = "FORMAT", default_value = "table")]
+    pub(crate) format: Format,
+
+    /// The same as --format json
+    #[arg(long, global = true, conflicts_with = "format")]
+    pub(crate) json: bool,
+
+    /// When to use colours
+    ///
+    /// `auto` colours a table on a terminal, unless NO_COLOR is set.
+    #[arg(long, global = true, value_enum, value_name = "WHEN", default_value = "auto")]
+    pub(crate) color: When,
+
+    /// Print no warnings
+    #[arg(long, short, global = true)]
+    pub(crate) quiet: bool,
+}
+
+/// How a result is printed.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
+pub(crate) enum Format {
+    /// For people
+    Table,
+    /// A JSON array of flat objects; of `watch`, one object a line
+    Json,
+    /// Values separated by commas, quoted as in RFC 4180
+    Csv,
+    /// Values separated by tabs, with \t, \n, \r and \\ for these characters in names
+    Tsv,
+}
+
+/// When colours are used.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
+pub(crate) enum When {
+    /// On a terminal
+    Auto,
+    /// Always
+    Always,
+    /// Never
+    Never,
+}
+
+/// The commands.
+#[derive(Debug, Subcommand)]
+pub(crate) enum Command {
+    /// List objects, or the counters and instances of one
+    #[command(after_help = help::LIST)]
+    List(List),
+    /// Explain a counter: help text, type, formula, unit
+    #[command(after_help = help::EXPLAIN)]
+    Explain(Explain),
+    /// Read counters once
+    #[command(after_help = help::GET)]
+    Get(Get),
+    /// Read counters again and again
+    #[command(after_help = help::WATCH)]
+    Watch(Watch),
+    /// Print every raw value of one snapshot
+    #[command(name = "enum", after_help = help::ENUM)]
+    Enumerate(Enumerate),
+    /// Print the working set of the processes of a name
+    #[command(after_help = help::WORKSET)]
+    Workset(Workset),
+    /// List processes
+    #[command(after_help = help::PS)]
+    Ps(Ps),
+    /// Print every field of a raw data block
+    #[command(after_help = help::DUMP)]
+    Dump(Dump),
+    /// Print a completion script for a shell
+    #[command(after_help = help::COMPLETIONS)]
+    Completions(Completions),
+    /// Print the manual page
+    #[command(after_help = help::MAN)]
+    Man(Man),
+}
+
+#[derive(Debug, Args)]
+pub(crate) struct List {
+    /// Name or index of an object; * stands for any text
+    pub(crate) object: Option<String>,
+}
+
+#[derive(Debug, Args)]
+pub(crate) struct Explain {
+    /// Counter path, or the name of an object or counter alone
+    #[arg(required = true, value_name = "PATH")]
+    pub(crate) paths: Vec<String>,
+}
+
+#[derive(Debug, Args)]
+pub(crate) struct Get {
+    /// Counter paths, such as '\Memory\Available Bytes'
+    #[arg(required = true, value_name = "PATH")]
+    pub(crate) paths: Vec<String>,
+
+    /// Time between the two samples that rates and percentages take
+    ///
+    /// In seconds, or with a unit: 0.5, 500ms, 2s, 1m. There is no second sample, and no wait,
+    /// if no path needs it; recordings have their samples already.
+    #[arg(long, short, value_name = "SECONDS", default_value = "1", value_parser = value::interval)]
+    pub(crate) interval: Duration,
+
+    /// Print bare values in full precision, one a line
+    #[arg(long, short, conflicts_with_all = ["format", "json"])]
+    pub(crate) bare: bool,
+}
+
+#[derive(Debug, Args)]
+pub(crate) struct Watch {
+    /// Counter paths; a choice for a first look if none is given
+    #[arg(value_name = "PATH")]
+    pub(crate) paths: Vec<String>,
+
+    /// Time between samples
+    ///
+    /// In seconds, or with a unit: 0.5, 500ms, 2s, 1m. One second by default. Recordings are
+    /// read without a pause unless this is given.
+    #[arg(long, short, value_name = "SECONDS", value_parser = value::interval)]
+    pub(crate) interval: Option<Duration>,
+
+    /// End after this many tables
+    #[arg(long, short = 'n', value_name = "COUNT", value_parser = clap::value_parser!(u64).range(1..))]
+    pub(crate) count: Option<u64>,
+}
+
+#[derive(Debug, Args)]
+pub(crate) struct Enumerate {
+    /// Global, Costly, or names and indexes of objects
+    #[arg(value_name = "OBJECT", default_value = "Global")]
+    pub(crate) objects: Vec<String>,
+
+    /// Print raw values in hexadecimal
+    #[arg(long)]
+    pub(crate) hex: bool,
+}
+
+#[derive(Debug, Args)]
+pub(crate) struct Workset {
+    /// Name of the processes, without regard to case
+    pub(crate) name: String,
+
+    /// Print the bytes in hexadecimal
+    #[arg(long)]
+    pub(crate) hex: bool,
+}
+
+#[derive(Debug, Args)]
+pub(crate) struct Ps {
+    /// Columns, separated by commas: aliases, or counters of Process by name or index
+    #[arg(long, short = 'o', value_name = "COLUMNS", action = ArgAction::Append)]
+    pub(crate) columns: Vec<String>,
+
+    /// Column to sort by, in descending order with a minus sign before it
+    #[arg(long, value_name = "COLUMN", allow_hyphen_values = true)]
+    pub(crate) sort: Option<String>,
+
+    /// Time between the two samples that rates and percentages take
+    #[arg(long, short, value_name = "SECONDS", default_value = "1", value_parser = value::interval)]
+    pub(crate) interval: Duration,
+}
+
+#[derive(Debug, Args)]
+pub(crate) struct Dump {
+    /// A raw data block
+    pub(crate) file: PathBuf,
+}
+
+#[derive(Debug, Args)]
+pub(crate) struct Completions {
+    /// The shell
+    pub(crate) shell: clap_complete::Shell,
+}
+
+#[derive(Debug, Args)]
+pub(crate) struct Man {
+    /// The command that the page is about; perfhive itself if none is given
+    #[arg(value_name = "COMMAND")]
+    pub(crate) about: Option<String>,
+}
+
+/// Reads the command line.
+pub(crate) fn parse(args: impl Iterator<Item = OsString>) -> Result<Arguments, clap::Error> {
+    let mut arguments = Arguments::try_parse_from(args)?;
+    if arguments.global.json {
+        arguments.global.format = Format::Json;
+    }
+    Ok(arguments)
+}
+
+/// The description of the command line, for completions and manual pages.
+pub(crate) fn description() -> clap::Command {
+    Arguments::command()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_description_is_consistent() {
+        description().debug_assert();
+    }
+
+    #[test]
+    fn global_options_stand_anywhere() {
+        let parse = |words: &[&str]| parse(words.iter().map(OsString::from));
+        let before = parse(&["perfhive", "--json", "list"]).unwrap();
+        let behind = parse(&["perfhive", "list", "--json"]).unwrap();
+        assert_eq!(before.global.format, Format::Json);
+        assert_eq!(behind.global.format, Format::Json);
+        assert!(parse(&["perfhive", "list", "--json", "--format", "csv"]).is_err());
+        assert!(parse(&["perfhive", "watch", "-n", "0"]).is_err());
+        let ps = parse(&["perfhive", "ps", "--sort", "-ws"]).unwrap();
+        assert!(matches!(ps.command, Command::Ps(Ps { sort: Some(key), .. }) if key == "-ws"));
+    }
+}

@@ -1,0 +1,165 @@
+//! The longer texts of `--help` and of the manual page.
+
+pub(super) const ABOUT: &str = "\
+Windows performance counters for everyone.
+
+Reads the counters of this machine, or of recorded Windows data blocks, under the names that \
+Windows gives them: objects (Memory, Process), their instances (a process), and counters \
+(Working Set, % Processor Time).
+
+A counter path names one of them: \\Object\\Counter, or \\Object(Instance)\\Counter. Single \
+quotes keep the shell from reading the backslashes.";
+
+pub(super) const EXAMPLES: &str = "\
+Examples:
+  perfhive watch                                       What this machine does now
+  perfhive list Process                                What there is to know of a process
+  perfhive get '\\Memory\\Available Bytes'               One value
+  perfhive get '\\Processor(*)\\% Processor Time' --json
+  perfhive ps -o pid,ws,cpu,name --sort -ws            Processes, the largest first
+
+--help tells more: paths, formats, exit codes.";
+
+pub(super) const MANUAL: &str = r#"Examples:
+  perfhive watch
+      What this machine does now, until Ctrl-C.
+  perfhive list
+  perfhive list Process
+      The objects; the counters of one, and its instances.
+  perfhive get '\Memory\Available Bytes'
+      One value.
+  perfhive get '\Processor(*)\% Processor Time' -i 0.2 --json
+      Every processor, over 200 milliseconds, for a program to read.
+  perfhive explain '\Processor\% Processor Time'
+      What a counter means and how it is calculated.
+  perfhive ps -o pid,ws,cpu,name --sort -ws
+      Processes, the largest first.
+  perfhive get '\System\Context Switches/sec' \
+      --source file:a.bin,b.bin --titles 009.txt
+      A value of another machine, from two recorded data blocks.
+
+Paths:
+  \Object\Counter
+  \Object(Instance)\Counter
+  \\Machine\Object(Parent/Instance#N)\Counter
+
+  Names are compared without regard to case, in English and in every
+  other language of the source; a title index does for the name of an
+  object or counter. In every part * stands for any text. #N picks the
+  N-th, from 0, of several instances of one name, and #* all of them.
+  A caret takes the meaning from the character behind it:
+  ^\ ^( ^) ^/ ^# ^* ^^
+
+Formats:
+  table   for people: aligned, with units and grouped digits
+  json    an array of flat objects, one a line; `watch` prints the
+          objects alone, one a line
+  csv     a line of keys, then the rows, quoted as in RFC 4180
+  tsv     the same with tabs; \t \n \r \\ stand for these characters
+
+  Rows of counters have the keys path, value, unit, status, time,
+  machine, object, instance, counter, counter_type, raw and base.
+  Numbers are exact. The status is ok, or one word that says why there
+  is no value; the time is that of the sample, in UTC. Control
+  characters in names are escaped in tables, and in every format on a
+  terminal.
+
+Exit status:
+  0    everything that was asked for is there, or the reader of the
+       output has closed it
+  1    a reading has no value, or what was looked for was not found
+  2    the command line is wrong: an option, a path, an unknown object,
+       counter or language
+  3    the source cannot be read or is damaged, or the output cannot be
+       written
+  130  Ctrl-C, as shells report it
+
+Environment:
+  LC_ALL, LC_MESSAGES, LANG
+       The first that is set chooses the language of names, if
+       --language is not given and the source has that language.
+  NO_COLOR
+       If set, nothing is coloured, unless --color says otherwise.
+  COLUMNS
+       The width of text, if the output is no terminal."#;
+
+pub(super) const LIST: &str = r"Examples:
+  perfhive list
+  perfhive list process
+  perfhive list 230
+  perfhive list 'Processor*' --format csv
+
+A name is compared without regard to case, in every language of the source.";
+
+pub(super) const EXPLAIN: &str = r"Examples:
+  perfhive explain '\Processor(_Total)\% Processor Time'
+  perfhive explain '\Process\Working Set'      the instance may be left out
+  perfhive explain Memory                      an object
+  perfhive explain 'Working Set'               every counter of this name
+  perfhive explain '\Memory\*'                 every counter of an object";
+
+pub(super) const GET: &str = r"Examples:
+  perfhive get '\Memory\Available Bytes'
+  perfhive get '\Processor(*)\% Processor Time' -i 0.5
+  perfhive get '\Process(sshd#*)\Working Set' --format csv
+  free=$(perfhive get --bare '\Memory\Available Bytes')
+
+Of a recording, values that take two samples are those of its second sample.
+Exit code 1 tells that some value is missing; the table and `status` say why.";
+
+pub(super) const WATCH: &str = r"Examples:
+  perfhive watch
+  perfhive watch -i 0.5 '\Processor(*)\% Processor Time'
+  perfhive watch -n 10 --json '\Memory\Available Bytes' >> memory.jsonl
+
+On a terminal the table is redrawn in place; Ctrl-C ends it and leaves
+the last one. Elsewhere tables or rows follow one another. Of this
+machine each table is complete: the sample before the first one is not
+shown. Without paths: processors, memory, and the busiest processes, as
+far as the source has them.";
+
+pub(super) const ENUM: &str = r"Examples:
+  perfhive enum
+  perfhive enum Costly
+  perfhive enum Processor Memory
+  perfhive enum Network Interface --hex
+  perfhive enum 230 232
+
+Objects may come along that were not asked for, as Process does with Thread.";
+
+pub(super) const WORKSET: &str = r"Examples:
+  perfhive workset bash
+  perfhive workset bash --hex
+
+Exit code 1 tells that there is no process of this name.";
+
+pub(super) const PS: &str = r#"Columns:
+  pid ppid name threads handles prio elapsed      who
+  ws wspeak wsprivate private vsz vszpeak         memory
+  pagefile pagefilepeak paged nonpaged
+  cpu user kernel faults                          these take two samples
+  reads writes readbytes writebytes
+  or any counter of the Process object: "IO Data Bytes/sec", 180
+
+Examples:
+  perfhive ps
+  perfhive ps -o pid,cpu,ws,name --sort -cpu
+  perfhive ps -o pid,"Page File Bytes",name
+  perfhive ps --json"#;
+
+pub(super) const DUMP: &str = r"Examples:
+  perfhive dump block.bin
+  perfhive dump block.bin --titles 009.txt
+  perfhive dump block.bin --format csv
+
+What is damaged is named with its offset, and what is sound around it
+is printed. Exit code 3 tells that something is damaged.";
+
+pub(super) const COMPLETIONS: &str = r"Examples:
+  perfhive completions bash > ~/.local/share/bash-completion/completions/perfhive
+  perfhive completions zsh > ~/.zfunc/_perfhive
+  perfhive completions fish > ~/.config/fish/completions/perfhive.fish";
+
+pub(super) const MAN: &str = r"Examples:
+  perfhive man | man -l -
+  perfhive man get | man -l -";

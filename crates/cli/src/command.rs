@@ -1,0 +1,32 @@
+//! The commands, one module each.
+
+mod completions;
+mod dump;
+mod enumerate;
+mod explain;
+mod get;
+mod list;
+mod man;
+mod ps;
+mod watch;
+mod workset;
+
+use crate::args::{Arguments, Command};
+use crate::failure::Outcome;
+
+/// Does what the command line asks for.
+pub(crate) fn run(arguments: &Arguments) -> Outcome {
+    let global = &arguments.global;
+    match &arguments.command {
+        Command::List(args) => list::run(global, args),
+        Command::Explain(args) => explain::run(global, args),
+        Command::Get(args) => get::run(global, args),
+        Command::Watch(args) => watch::run(global, args),
+        Command::Enumerate(args) => enumerate::run(global, args),
+        Command::Workset(args) => workset::run(global, args),
+        Command::Ps(args) => ps::run(global, args),
+        Command::Dump(args) => dump::run(global, args),
+        Command::Completions(args) => completions::run(global, args),
+        Command::Man(args) => man::run(global, args),
+    }
+}

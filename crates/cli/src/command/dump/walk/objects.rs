@@ -1,0 +1,310 @@
+//! The walk through the objects of a block.
+
+use super::{Item, Kind, Place, Sink, Walk, len_at, u32_at};
+use perfhive::format::winperf::{
+    PERF_COUNTER_BLOCK, PERF_COUNTER_DEFINITION, PERF_INSTANCE_DEFINITION, PERF_NO_INSTANCES,
+    PERF_OBJECT_TYPE,
+};
+use perfhive::format::{CounterKind, InstanceName, PerfObject, TextEncoding};
+use perfhive::{CounterType, TitleIndex};
+use std::rc::Rc;
+
+/// A counter definition as far as values need it.
+struct Counter {
+    name: Rc<str>,
+    counter_type: CounterType,
+    offset: usize,
+    size: usize,
+}
+
+/// Bytes that may be looked through in search of the next sound object,
+/// counted with those that are looked at twice.
+const PATIENCE: usize = 64 << 20;
+
+impl<'a> Walk<'a> {
+    /// The objects; answers where the last one ends.
+    pub(super) fn objects(&mut self, start: usize, sink: Sink<'_>) -> usize {
+        let count = u32_at(self.bytes, 28).unwrap_or(0);
+        let mut at = start;
+        let mut patience = PATIENCE;
+        for number in 0..count {
+            if at >= self.bytes.len() {
+                self.missing_objects(at, count - number, sink);
+                break;
+            }
+            let rest = self.bytes.get(at..).unwrap_or_default();
+            let verdict = PerfObject::parse(rest);
+            if let Err(mut error) = verdict {
+                error.offset += at;
+                self.expect(error);
+            }
+            let length = len_at(rest, 0)
+                .filter(|length| (PERF_OBJECT_TYPE::SIZE..=rest.len()).contains(length));
+            let limit = at + length.unwrap_or(rest.len());
+            let reached = self.object(at, limit, sink);
+            let Some(length) = length else {
+                // Nobody says where the next object begins, if there is one.
+                let next = self.next_sound_object(reached, &mut patience);
+                let what = if next.is_some() { "between objects" } else { "left at the end" };
+                self.plain(reached, next.unwrap_or(self.bytes.len()), what, sink);
+                match next {
+                    Some(next) => at = next,
+                    None => return self.bytes.len(),
+                }
+                continue;
+            };
+            at += length;
+            if reached < at {
+                let what = if verdict.is_ok() { "of padding" } else { "of this object left" };
+                self.plain(reached, at, what, sink);
+            }
+        }
+        at
+    }
+
+    fn missing_objects(&mut self, at: usize, count: u32, sink: Sink<'_>) {
+        let text = match count {
+            1 => "the data ends where another object should begin".to_string(),
+            count => format!("the data ends where {count} more objects should begin"),
+        };
+        // The verdict may have been expected already, of the block as a whole.
+        self.damages.push(format!("{text} (at offset {at:#x})"));
+        sink(&Item { text, ..self.item(Kind::Damage, at, 0, "") });
+    }
+
+    /// Looks for an object that is sound from its first byte to its last.
+    fn next_sound_object(&self, from: usize, patience: &mut usize) -> Option<usize> {
+        let mut at = from.next_multiple_of(4);
+        while at + PERF_OBJECT_TYPE::SIZE <= self.bytes.len() {
+            let rest = self.bytes.get(at..)?;
+            // A plausible header first; the rest costs time.
+            let length = len_at(rest, 0)?;
+            if (PERF_OBJECT_TYPE::SIZE..=rest.len()).contains(&length)
+                && len_at(rest, 8) == Some(PERF_OBJECT_TYPE::SIZE)
+            {
+                if PerfObject::parse(rest).is_ok_and(|object| object.counter_count() > 0) {
+                    return Some(at);
+                }
+                *patience = patience.checked_sub(length)?;
+            }
+            at += 4;
+        }
+        None
+    }
+
+    fn name(&self, index: u32) -> Rc<str> {
+        self.titles.name_or_index(TitleIndex(index)).into()
+    }
+
+    /// One object within `limit`; answers how far it could be read.
+    fn object(&mut self, at: usize, limit: usize, sink: Sink<'_>) -> usize {
+        const NAME: &str = "PERF_OBJECT_TYPE";
+        const SIZE: usize = PERF_OBJECT_TYPE::SIZE;
+        let header = PERF_OBJECT_TYPE::read(&self.padded::<SIZE>(at)).unwrap_or_default();
+        let name = self.name(header.ObjectNameTitleIndex);
+        self.place = Place { object: Some(Rc::clone(&name)), instance: None };
+        self.structure(at, limit - at, NAME, name.to_string(), sink);
+        self.fields(at, NAME, SIZE, header.fields(), sink);
+        if self.bytes.len() < at + SIZE {
+            return self.bytes.len();
+        }
+        let header_end = at.saturating_add(header.HeaderLength as usize);
+        if header_end < at + SIZE || header_end > limit {
+            return at + SIZE;
+        }
+        let defined = at.saturating_add(header.DefinitionLength as usize);
+        let sensible = (header_end..=limit).contains(&defined);
+        let definitions_limit = if sensible { defined } else { limit };
+        let (counters, reached) =
+            self.definitions(header_end, definitions_limit, header.NumCounters, sink);
+        if !sensible {
+            return reached;
+        }
+        if reached < defined {
+            self.plain(reached, defined, "of definitions left", sink);
+        }
+        match header.NumInstances {
+            PERF_NO_INSTANCES => self.counter_block(defined, limit, &header, &counters, sink),
+            count if count > 0 => {
+                let mut at = defined;
+                for _ in 0..count {
+                    match self.instance(at, limit, &header, &counters, sink) {
+                        Ok(next) => at = next,
+                        Err(reached) => {
+                            at = reached;
+                            break;
+                        }
+                    }
+                }
+                self.place.instance = None;
+                at
+            }
+            _ => defined,
+        }
+    }
+
+    /// Counter definitions; answers them, and how far they could be read.
+    fn definitions(
+        &mut self,
+        start: usize,
+        limit: usize,
+        count: u32,
+        sink: Sink<'_>,
+    ) -> (Vec<Counter>, usize) {
+        const NAME: &str = "PERF_COUNTER_DEFINITION";
+        const SIZE: usize = PERF_COUNTER_DEFINITION::SIZE;
+        let mut counters = Vec::new();
+        let mut at = start;
+        for _ in 0..count {
+            if at + SIZE > limit {
+                break;
+            }
+            let raw = PERF_COUNTER_DEFINITION::read(&self.padded::<SIZE>(at)).unwrap_or_default();
+            let name = self.name(raw.CounterNameTitleIndex);
+            self.structure(at, raw.ByteLength as usize, NAME, name.to_string(), sink);
+            self.fields(at, NAME, SIZE, raw.fields(), sink);
+            let length = raw.ByteLength as usize;
+            if length < SIZE || length > limit - at {
+                return (counters, at + SIZE);
+            }
+            counters.push(Counter {
+                name,
+                counter_type: CounterType(raw.CounterType),
+                offset: raw.CounterOffset as usize,
+                size: raw.CounterSize as usize,
+            });
+            at += length;
+        }
+        (counters, at)
+    }
+
+    /// One instance with its counter block; answers where the next one begins,
+    /// or how far this one could be read.
+    fn instance(
+        &mut self,
+        at: usize,
+        limit: usize,
+        header: &PERF_OBJECT_TYPE,
+        counters: &[Counter],
+        sink: Sink<'_>,
+    ) -> Result<usize, usize> {
+        const NAME: &str = "PERF_INSTANCE_DEFINITION";
+        const SIZE: usize = PERF_INSTANCE_DEFINITION::SIZE;
+        if at + SIZE > limit {
+            return Err(at);
+        }
+        let raw = PERF_INSTANCE_DEFINITION::read(&self.padded::<SIZE>(at)).unwrap_or_default();
+        let length = raw.ByteLength as usize;
+        let sensible = (SIZE..=limit - at).contains(&length);
+        let own = if sensible { length } else { limit - at };
+        let from = raw.NameOffset as usize;
+        let to = from.saturating_add(raw.NameLength as usize);
+        let bytes = self.bytes.get(at..at + own).and_then(|own| own.get(from..to));
+        let name = InstanceName::new(bytes.unwrap_or_default(), header.CodePage).to_text();
+        self.place.instance = Some(name.as_str().into());
+        self.structure(at, length, NAME, name.clone(), sink);
+        self.fields(at, NAME, SIZE, raw.fields(), sink);
+        match bytes {
+            Some(bytes) if !bytes.is_empty() && from >= SIZE => {
+                let item = Item {
+                    bytes,
+                    field: "Name".into(),
+                    text: name,
+                    ..self.item(Kind::Field, at + from, bytes.len(), NAME)
+                };
+                self.emit(&item, sink);
+            }
+            None => {
+                let text = "the name lies outside the instance's definition".to_string();
+                self.damages.push(format!("{text} (at offset {:#x})", at + 16));
+                sink(&Item { text, ..self.item(Kind::Damage, at + 16, 0, NAME) });
+            }
+            Some(_) => {}
+        }
+        if !sensible {
+            return Err(at + SIZE);
+        }
+        let block = at + length;
+        let reached = self.counter_block(block, limit, header, counters, sink);
+        match len_at(self.bytes, block).filter(|length| *length <= limit - block) {
+            Some(length) if length >= PERF_COUNTER_BLOCK::SIZE => Ok(block + length),
+            _ => Err(reached),
+        }
+    }
+
+    /// A counter block with its values; answers how far it could be read.
+    fn counter_block(
+        &mut self,
+        at: usize,
+        limit: usize,
+        header: &PERF_OBJECT_TYPE,
+        counters: &[Counter],
+        sink: Sink<'_>,
+    ) -> usize {
+        const NAME: &str = "PERF_COUNTER_BLOCK";
+        const SIZE: usize = PERF_COUNTER_BLOCK::SIZE;
+        if at + SIZE > limit {
+            return at;
+        }
+        let raw = PERF_COUNTER_BLOCK::read(&self.padded::<SIZE>(at)).unwrap_or_default();
+        let length = raw.ByteLength as usize;
+        self.structure(at, length, NAME, String::new(), sink);
+        self.fields(at, NAME, SIZE, raw.fields(), sink);
+        if !(SIZE..=limit - at).contains(&length) {
+            return at + SIZE;
+        }
+        let block = self.bytes.get(at..at + length).unwrap_or_default();
+        for counter in counters {
+            self.value(at, block, header, counter, sink);
+        }
+        at + length
+    }
+
+    fn value(
+        &mut self,
+        at: usize,
+        block: &'a [u8],
+        header: &PERF_OBJECT_TYPE,
+        counter: &Counter,
+        sink: Sink<'_>,
+    ) {
+        let end = counter.offset.saturating_add(counter.size);
+        let bytes = block
+            .get(counter.offset..end)
+            .filter(|_| counter.offset >= PERF_COUNTER_BLOCK::SIZE || counter.size == 0);
+        let mut item = Item {
+            field: Rc::clone(&counter.name),
+            counter: Some(Rc::clone(&counter.name)),
+            bytes: bytes.unwrap_or_default(),
+            ..self.item(Kind::Field, at + counter.offset, counter.size, "PERF_COUNTER_BLOCK")
+        };
+        match (counter.counter_type.kind(), bytes) {
+            (_, None) => item.meaning = "lies outside this counter block".to_string(),
+            (CounterKind::Text(encoding), Some(bytes)) => {
+                let code_page = match (encoding, header.CodePage) {
+                    (TextEncoding::Unicode, _) => 0,
+                    (_, 0) => 1252,
+                    (_, code_page) => code_page,
+                };
+                item.text = InstanceName::new(bytes, code_page).to_text();
+            }
+            (_, Some([])) => item.meaning = "no data".to_string(),
+            (_, Some(bytes)) => {
+                let four = bytes.first_chunk::<4>().filter(|_| bytes.len() == 4);
+                let eight = bytes.first_chunk::<8>().filter(|_| bytes.len() == 8);
+                item.number = match (four, eight) {
+                    (Some(four), _) => Some(u32::from_le_bytes(*four).into()),
+                    (_, Some(eight)) => Some(u64::from_le_bytes(*eight).into()),
+                    _ => None,
+                };
+                item.meaning = counter.counter_type.to_string();
+            }
+        }
+        if item.bytes.is_empty() {
+            // Nothing is at this place; a damage there belongs to another item.
+            sink(&item);
+        } else {
+            self.emit(&item, sink);
+        }
+    }
+}

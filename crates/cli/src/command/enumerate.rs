@@ -1,0 +1,387 @@
+//! `perfhive enum`: every raw value of one snapshot, as PERFENUM printed them.
+
+use crate::args::{Enumerate, Global};
+use crate::failure::{Exit, Failure, Outcome};
+use crate::instances::{labelled, plain};
+use crate::names::Names;
+use crate::output::Output;
+use crate::session::Session;
+use crate::text::escape::Escaped;
+use crate::text::number::push_grouped;
+use crate::text::records::{Field, Records};
+use crate::text::style::Style;
+use crate::text::table::{Align, Layout, Table};
+use crate::text::time::rfc3339;
+use perfhive::format::{
+    CounterBlock, CounterDefinition, CounterKind, DisplayFacet, InstanceName, NumericSubtype,
+    PerfObject, TextEncoding,
+};
+use perfhive::{
+    CounterPath, CounterType, InstanceLabel, InstancePattern, NamePattern, ObjectQuery, Request,
+    Snapshot, SnapshotObject, Source as _, TitleIndex,
+};
+use std::fmt::Write as _;
+
+pub(super) fn run(global: &Global, args: &Enumerate) -> Outcome {
+    let mut session = Session::open(global)?;
+    let mut names = Names::load(&mut session.source, session.language)?;
+    let query = query(global, &mut session, &mut names, &args.objects)?;
+    let mut request = Request::new(query);
+    // Who names an object wants all of it, what is filled only on request too.
+    if let ObjectQuery::Indexes(objects) = &request.objects {
+        for object in objects.clone() {
+            request = request.with_all_counters_of(object);
+        }
+    }
+    let mut snapshot = Snapshot::new();
+    session.source.collect(&request, &mut snapshot)?;
+    session.faults.report();
+
+    let output = Output::new(global);
+    let mut text = String::new();
+    if output.is_table() {
+        page(&mut text, &output, &names, &snapshot, args.hex);
+    } else {
+        let mut records = output.records(KEYS, &mut text);
+        for object in snapshot.objects() {
+            push_records(&mut records, &mut text, &names, object, args.hex);
+        }
+        records.end(&mut text);
+    }
+    output.write(&text)?;
+    Ok(Exit::Done)
+}
+
+/// What the words of the command line ask for.
+fn query(
+    global: &Global,
+    session: &mut Session,
+    names: &mut Names,
+    arguments: &[String],
+) -> Result<ObjectQuery, Failure> {
+    if let [word] = arguments {
+        if word.eq_ignore_ascii_case("global") {
+            return Ok(ObjectQuery::Global);
+        }
+        if word.eq_ignore_ascii_case("costly") {
+            return Ok(ObjectQuery::Costly);
+        }
+    }
+    let mut find = |name: &str| -> Vec<TitleIndex> {
+        let pattern = NamePattern::with_wildcards(name);
+        let found = names.objects(&mut session.source, &pattern);
+        found.into_iter().map(|object| object.name).collect()
+    };
+    match find_objects(arguments, &mut find) {
+        Ok(indexes) => Ok(ObjectQuery::Indexes(indexes)),
+        Err(unknown) => Err(super::list::no_such_object(global, names, &unknown)),
+    }
+}
+
+/// The objects that words mean. A name may have blanks, and the shell may have
+/// split it there: each argument counts as one name if all of them are names,
+/// otherwise the longest run of words that is a name is taken each time.
+fn find_objects(
+    arguments: &[String],
+    find: &mut impl FnMut(&str) -> Vec<TitleIndex>,
+) -> Result<Vec<TitleIndex>, String> {
+    let mut found = Vec::new();
+    let mut add = |indexes: Vec<TitleIndex>| {
+        for index in indexes {
+            if !found.contains(&index) {
+                found.push(index);
+            }
+        }
+    };
+    let whole: Vec<_> = arguments.iter().map(|argument| find(argument.trim())).collect();
+    if whole.iter().all(|indexes| !indexes.is_empty()) {
+        whole.into_iter().for_each(&mut add);
+        return Ok(found);
+    }
+    let words: Vec<&str> = arguments.iter().flat_map(|text| text.split_whitespace()).collect();
+    let mut rest = words.as_slice();
+    while !rest.is_empty() {
+        let longest = (1..=rest.len()).rev().find_map(|length| {
+            let (name, behind) = rest.split_at(length);
+            let indexes = find(&name.join(" "));
+            (!indexes.is_empty()).then_some((indexes, behind))
+        });
+        let Some((indexes, behind)) = longest else {
+            // All that is left may be one mistyped name; a single word is
+            // named alone.
+            return Err(if arguments.len() == 1 { rest.join(" ") } else { rest[0].to_string() });
+        };
+        add(indexes);
+        rest = behind;
+    }
+    if found.is_empty() { Err(arguments.join(" ")) } else { Ok(found) }
+}
+
+/// The word of a counter type's subtype.
+fn subtype(counter_type: CounterType) -> &'static str {
+    match counter_type.kind() {
+        CounterKind::Number(_) => "number",
+        CounterKind::Text(_) => "text",
+        CounterKind::Zero => "ZERO",
+        CounterKind::Counter(subtype) => match subtype {
+            NumericSubtype::Value => "value",
+            NumericSubtype::Rate => "rate",
+            NumericSubtype::Fraction => "fraction",
+            NumericSubtype::Base => "base",
+            NumericSubtype::Elapsed => "elapsed",
+            NumericSubtype::QueueLength => "queuelen",
+            NumericSubtype::Histogram => "histogram",
+            NumericSubtype::Precision => "precision",
+        },
+    }
+}
+
+/// What follows the value.
+fn suffix(counter_type: CounterType) -> &'static str {
+    match counter_type.display() {
+        DisplayFacet::Seconds => "secs",
+        DisplayFacet::Percent => "%",
+        DisplayFacet::PerSecond => "/sec",
+        _ => "",
+    }
+}
+
+/// What a counter block holds of one counter.
+enum Raw<'a> {
+    Number(u64),
+    Text(String),
+    Bytes(&'a [u8]),
+    Nothing,
+    /// The instance's counter block ends before the counter.
+    Absent,
+}
+
+impl<'a> Raw<'a> {
+    fn of(
+        object: PerfObject<'_>,
+        counter: CounterDefinition<'_>,
+        block: Option<CounterBlock<'a>>,
+    ) -> Self {
+        let Some(Ok(data)) = block.map(|block| block.data(&counter)) else {
+            return Self::Absent;
+        };
+        let number = block.and_then(|block| block.value(&counter).ok());
+        match (counter.counter_type().kind(), number) {
+            (CounterKind::Text(encoding), _) => {
+                let code_page = match (encoding, object.code_page()) {
+                    (TextEncoding::Unicode, _) => 0,
+                    (_, 0) => 1252,
+                    (_, code_page) => code_page,
+                };
+                Self::Text(InstanceName::new(data, code_page).to_text())
+            }
+            _ if data.is_empty() => Self::Nothing,
+            (_, Some(number)) => Self::Number(number),
+            (_, None) => Self::Bytes(data),
+        }
+    }
+
+    const fn status(&self) -> &'static str {
+        match self {
+            Self::Absent => "no-data",
+            _ => "ok",
+        }
+    }
+
+    fn bytes_as_text(data: &[u8]) -> String {
+        let mut text = String::from("0x");
+        for byte in data {
+            let _ = write!(text, "{byte:02x}");
+        }
+        text
+    }
+}
+
+/// The counter blocks of an object, each with its instance.
+fn blocks<'a>(
+    object: SnapshotObject<'a>,
+) -> Box<dyn Iterator<Item = (Option<InstanceLabel>, Option<CounterBlock<'a>>)> + 'a> {
+    if object.view().has_instances() {
+        Box::new(
+            labelled(object).map(|(label, instance)| (Some(label), Some(instance.counter_block()))),
+        )
+    } else {
+        Box::new(std::iter::once((None, object.view().counter_block())))
+    }
+}
+
+fn page(out: &mut String, output: &Output, names: &Names, snapshot: &Snapshot, hex: bool) {
+    let _ = writeln!(out, "Object count: {}", snapshot.objects().count());
+    let machine = snapshot.machine().unwrap_or_default();
+    let _ = writeln!(out, "System name: {}", Escaped(&machine));
+    let layout = Layout { indent: 2, ..output.layout(false) };
+    for object in snapshot.objects() {
+        let name = names.name(object.view().name_index());
+        let heading = format!("----------- {} object --------------", Escaped(&name));
+        out.push('\n');
+        output.palette.push(out, Style::Heading, &heading);
+        out.push('\n');
+        let mut any = false;
+        for (label, block) in blocks(object) {
+            if any {
+                out.push('\n');
+            }
+            any = true;
+            if let Some(label) = label {
+                out.push_str("Instance name: ");
+                let name = Escaped(&plain(&label)).to_string();
+                output.palette.push(out, Style::Name, &name);
+                out.push('\n');
+            }
+            values(names, object.view(), block, hex).render(out, layout);
+        }
+        if !any {
+            output.palette.push(out, Style::Faint, "No instances at the moment");
+            out.push('\n');
+        }
+    }
+}
+
+/// The counters of one instance.
+fn values(
+    names: &Names,
+    object: PerfObject<'_>,
+    block: Option<CounterBlock<'_>>,
+    hex: bool,
+) -> Table {
+    let mut table =
+        Table::new(&[("", Align::Left), ("", Align::Left), ("", Align::Right), ("", Align::Left)]);
+    for counter in object.counters() {
+        let counter_type = counter.counter_type();
+        table.text(Style::Plain, &names.name(counter.name_index()));
+        table.text(Style::Faint, subtype(counter_type));
+        let raw = Raw::of(object, counter, block);
+        let mut behind = suffix(counter_type).to_string();
+        match raw {
+            Raw::Number(value) if hex => {
+                table.cell(Style::Plain, |out| {
+                    let _ = write!(out, "{value:#x}");
+                });
+            }
+            Raw::Number(value) => table.cell(Style::Plain, |out| push_grouped(out, value)),
+            Raw::Text(text) => {
+                table.text(Style::Plain, "");
+                behind = text;
+            }
+            Raw::Bytes(data) => {
+                table.text(Style::Plain, "");
+                behind = Raw::bytes_as_text(data);
+            }
+            Raw::Nothing => {
+                table.text(Style::Plain, "");
+                behind = "no data".to_string();
+            }
+            Raw::Absent => {
+                table.text(Style::Faint, "-");
+                behind = "not available here".to_string();
+            }
+        }
+        table.text(Style::Faint, &behind);
+    }
+    table
+}
+
+const KEYS: [&str; 14] = [
+    "path",
+    "value",
+    "unit",
+    "status",
+    "time",
+    "machine",
+    "object",
+    "object_index",
+    "instance",
+    "counter",
+    "counter_index",
+    "counter_type",
+    "subtype",
+    "size",
+];
+
+fn push_records(
+    records: &mut Records,
+    out: &mut String,
+    names: &Names,
+    object: SnapshotObject<'_>,
+    hex: bool,
+) {
+    let view = object.view();
+    let object_name = names.name(view.name_index());
+    let time = rfc3339(object.frame().system_time());
+    let counters: Vec<CounterDefinition<'_>> = view.counters().collect();
+    for (label, block) in blocks(object) {
+        let pattern = label.as_ref().map(|label| {
+            InstancePattern::literal(label.parent.as_deref(), &label.name, label.order)
+        });
+        let instance = label.as_ref().map(plain);
+        for counter in &counters {
+            let counter_name = names.name(counter.name_index());
+            let path = CounterPath::new(&object_name, pattern.clone(), &counter_name).to_string();
+            let counter_type = counter.counter_type();
+            let type_name = counter_type.to_string();
+            let raw = Raw::of(view, *counter, block);
+            let text = match &raw {
+                Raw::Number(value) if hex => format!("{value:#x}"),
+                Raw::Text(text) => text.clone(),
+                Raw::Bytes(data) => Raw::bytes_as_text(data),
+                _ => String::new(),
+            };
+            let value = match &raw {
+                Raw::Number(value) if !hex => Field::Unsigned(*value),
+                Raw::Nothing | Raw::Absent => Field::None,
+                _ => Field::Text(&text),
+            };
+            records.row(
+                out,
+                [
+                    Field::Text(&path),
+                    value,
+                    Field::Text(suffix(counter_type)),
+                    Field::Text(raw.status()),
+                    Field::text(time.as_deref()),
+                    Field::Text(object.machine()),
+                    Field::Text(&object_name),
+                    Field::Unsigned(view.name_index().0.into()),
+                    Field::text(instance.as_deref()),
+                    Field::Text(&counter_name),
+                    Field::Unsigned(counter.name_index().0.into()),
+                    Field::Text(&type_name),
+                    Field::Text(subtype(counter_type)),
+                    Field::Unsigned(counter.size().into()),
+                ],
+            );
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn names_with_blanks() {
+        let known = ["Processor", "Memory", "Network Interface", "Network", "Process", "230"];
+        let find = |arguments: &[&str]| {
+            let arguments: Vec<String> = arguments.iter().map(ToString::to_string).collect();
+            find_objects(&arguments, &mut |name| {
+                let place = known.iter().position(|known| known.eq_ignore_ascii_case(name));
+                place.map(|place| vec![TitleIndex(place as u32)]).unwrap_or_default()
+            })
+        };
+        let indexes = |list: &[u32]| Ok(list.iter().copied().map(TitleIndex).collect());
+        assert_eq!(find(&["processor memory"]), indexes(&[0, 1]));
+        assert_eq!(find(&["processor", "memory"]), indexes(&[0, 1]));
+        assert_eq!(find(&["network", "interface"]), indexes(&[2]));
+        assert_eq!(find(&["memory", "interface"]), Err("interface".to_string()));
+        assert_eq!(find(&["memory", "network interface"]), indexes(&[1, 2]));
+        assert_eq!(find(&["memory network interface 230"]), indexes(&[1, 2, 5]));
+        assert_eq!(find(&["memory", "memory"]), indexes(&[1]));
+        assert_eq!(find(&["memory nonsense here"]), Err("nonsense here".to_string()));
+        assert_eq!(find(&[" "]), Err(" ".to_string()));
+    }
+}

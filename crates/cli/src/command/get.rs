@@ -1,0 +1,98 @@
+//! `perfhive get`: one cooked value for each path.
+
+use crate::args::{Get, Global};
+use crate::failure::{Exit, Outcome, complain};
+use crate::output::Output;
+use crate::paths::{add_paths, missing_instances};
+use crate::readings::{Answer, KEYS, Row, push_rows};
+use crate::session::Session;
+use crate::text::number::{push_cooked, unit_for_people};
+use crate::text::records::{Records, Shape};
+use crate::text::style::Style;
+use crate::text::table::{Align, Table};
+use perfhive::CookedValue;
+use std::time::Instant;
+
+pub(super) fn run(global: &Global, args: &Get) -> Outcome {
+    let session = Session::open(global)?;
+    let faults = session.faults.clone();
+    let mut query = session.query()?;
+    add_paths(&mut query, global, &args.paths)?;
+
+    let start = Instant::now();
+    query.collect()?;
+    let mut rows = Row::all(&query);
+    let mut notes = missing_instances(&query);
+    if query.samples_needed() > 1 {
+        if query.is_live() {
+            std::thread::sleep(args.interval.saturating_sub(start.elapsed()));
+        }
+        match query.collect() {
+            Ok(()) => {
+                rows = Row::all(&query);
+                notes = missing_instances(&query);
+            }
+            Err(error) if error.is_end_of_data() => {
+                notes.push(format!("{error}, and some of these counters need two"));
+            }
+            Err(error) => return Err(error.into()),
+        }
+    }
+    faults.report();
+
+    let output = Output::new(global);
+    let mut text = String::new();
+    if args.bare {
+        push_bare(&mut text, &rows, output.terminal);
+    } else if output.is_table() {
+        table(&rows).render(&mut text, output.layout(false));
+    } else {
+        let mut records = output.records(KEYS, &mut text);
+        push_rows(&mut records, &mut text, &rows);
+        records.end(&mut text);
+    }
+    output.write(&text)?;
+    for note in notes {
+        complain(&note);
+    }
+    let complete = rows.iter().all(Row::has_value);
+    Ok(if complete { Exit::Done } else { Exit::NoValue })
+}
+
+fn table(rows: &[Row]) -> Table {
+    let mut table = Table::new(&[("", Align::Left), ("", Align::Point), ("", Align::Left)]);
+    for row in rows {
+        table.text(Style::Plain, &row.path);
+        match &row.answer {
+            Answer::Number(value) => {
+                table.cell(Style::Heading, |out| push_cooked(out, *value));
+                table.text(Style::Faint, unit_for_people(row.counter_type.unit()));
+            }
+            Answer::Text(text) => {
+                table.text(Style::Plain, "");
+                table.text(Style::Heading, text);
+            }
+            Answer::None(why) => {
+                table.text(Style::Faint, "-");
+                table.cell(Style::Attention, |out| out.push_str(&why.to_string()));
+            }
+        }
+    }
+    table
+}
+
+/// Values alone, in the form of [`Shape::Tsv`]; an empty line where there is none.
+fn push_bare(out: &mut String, rows: &[Row], terminal: bool) {
+    use crate::text::records::Field;
+    let mut head = String::new();
+    let mut records = Records::begin(Shape::Tsv, terminal, ["value"], &mut head);
+    for row in rows {
+        let field = match &row.answer {
+            Answer::Number(CookedValue::Integer(value)) => Field::Unsigned(*value),
+            Answer::Number(CookedValue::Float(value)) => Field::Float(*value),
+            Answer::Text(text) => Field::Text(text),
+            Answer::None(_) => Field::None,
+        };
+        records.row(out, [field]);
+    }
+}

@@ -1,0 +1,248 @@
+//! `perfhive list`: what a source has.
+
+use crate::args::{Global, List};
+use crate::failure::{Exit, Failure, Outcome};
+use crate::instances::{labelled, plain};
+use crate::names::Names;
+use crate::output::Output;
+use crate::session::Session;
+use crate::text::escape::{Escaped, width};
+use crate::text::number::push_grouped;
+use crate::text::records::Field;
+use crate::text::style::Style;
+use crate::text::table::{Align, Table};
+use perfhive::{CatalogueObject, Cost, NamePattern, Request, Snapshot, Source as _};
+use std::fmt::Write as _;
+
+pub(super) fn run(global: &Global, args: &List) -> Outcome {
+    let mut session = Session::open(global)?;
+    let mut names = Names::load(&mut session.source, session.language)?;
+    let output = Output::new(global);
+    let mut text = String::new();
+    match &args.object {
+        None => objects(&names, &output, &mut text),
+        Some(name) => {
+            let pattern = NamePattern::with_wildcards(name);
+            let mut found = names.objects(&mut session.source, &pattern);
+            if found.is_empty() {
+                return Err(no_such_object(global, &names, name));
+            }
+            sort_by_name(&mut found, &names);
+            details(&mut session, &names, &found, &output, &mut text)?;
+        }
+    }
+    session.faults.report();
+    output.write(&text)?;
+    Ok(Exit::Done)
+}
+
+/// That there is no such object, or that it is damaged.
+pub(super) fn no_such_object(global: &Global, names: &Names, name: &str) -> Failure {
+    crate::paths::damaged_object(global, name).unwrap_or_else(|| names.no_such_object(name))
+}
+
+fn sort_by_name(objects: &mut [CatalogueObject], names: &Names) {
+    objects.sort_by_cached_key(|object| {
+        // Indexes of objects without a name stand at the end, in their order.
+        let name = names.titles().name(object.name);
+        (name.is_none(), name.map(str::to_lowercase), object.name)
+    });
+}
+
+pub(super) const fn cost(cost: Cost) -> &'static str {
+    match cost {
+        Cost::Global => "global",
+        Cost::Costly => "costly",
+        Cost::Foreign => "foreign",
+    }
+}
+
+/// Every object, one a row.
+fn objects(names: &Names, output: &Output, text: &mut String) {
+    let mut objects = names.catalogue.objects.clone();
+    sort_by_name(&mut objects, names);
+    if output.is_table() {
+        let mut table = Table::new(&[
+            ("INDEX", Align::Right),
+            ("OBJECT", Align::Left),
+            ("COUNTERS", Align::Right),
+            ("INSTANCES", Align::Left),
+            ("COST", Align::Left),
+        ]);
+        for object in &objects {
+            table.cell(Style::Faint, |out| out.push_str(&object.name.to_string()));
+            table.text(Style::Name, &names.name(object.name));
+            table.cell(Style::Plain, |out| push_grouped(out, object.counters.len() as u64));
+            table.text(Style::Plain, if object.has_instances { "yes" } else { "no" });
+            let style = if object.cost == Cost::Global { Style::Faint } else { Style::Attention };
+            table.text(style, cost(object.cost));
+        }
+        table.render(text, output.layout(true));
+        return;
+    }
+    let keys = ["object", "index", "counters", "instances", "cost", "detail", "machine"];
+    let mut records = output.records(keys, text);
+    for object in &objects {
+        records.row(
+            text,
+            [
+                Field::Text(&names.name(object.name)),
+                Field::Unsigned(object.name.0.into()),
+                Field::Unsigned(object.counters.len() as u64),
+                Field::Bool(object.has_instances),
+                Field::Text(cost(object.cost)),
+                Field::Unsigned(object.detail.0.into()),
+                Field::Text(&names.catalogue.machine),
+            ],
+        );
+    }
+    records.end(text);
+}
+
+/// The counters of objects, and their instances at the moment.
+fn details(
+    session: &mut Session,
+    names: &Names,
+    objects: &[CatalogueObject],
+    output: &Output,
+    text: &mut String,
+) -> Result<(), Failure> {
+    let indexes: Vec<_> = objects.iter().map(|object| object.name).collect();
+    let mut snapshot = Snapshot::new();
+    session.source.collect(&Request::objects(&indexes), &mut snapshot)?;
+    if output.is_table() {
+        for (place, object) in objects.iter().enumerate() {
+            if place > 0 {
+                text.push('\n');
+            }
+            one_object(names, object, &snapshot, output, text);
+        }
+        return Ok(());
+    }
+    let keys = [
+        "kind",
+        "name",
+        "index",
+        "type",
+        "unit",
+        "samples",
+        "scale",
+        "detail",
+        "on_request",
+        "object",
+        "object_index",
+        "machine",
+    ];
+    let mut records = output.records(keys, text);
+    for object in objects {
+        let object_name = names.name(object.name);
+        let behind = [
+            Field::Text(&object_name),
+            Field::Unsigned(object.name.0.into()),
+            Field::Text(&names.catalogue.machine),
+        ];
+        for counter in &object.counters {
+            let type_name = counter.counter_type.to_string();
+            let fields = [
+                Field::Text("counter"),
+                Field::Text(&names.name(counter.name)),
+                Field::Unsigned(counter.name.0.into()),
+                Field::Text(&type_name),
+                Field::Text(counter.counter_type.unit()),
+                Field::Unsigned(counter.counter_type.samples().into()),
+                Field::Signed(counter.scale.into()),
+                Field::Unsigned(counter.detail.0.into()),
+                Field::Bool(counter.on_request),
+            ];
+            records.row(text, fields.into_iter().chain(behind));
+        }
+        for (label, _) in snapshot.object(object.name).into_iter().flat_map(labelled) {
+            let name = plain(&label);
+            let head = [Field::Text("instance"), Field::Text(&name)];
+            records.row(text, head.into_iter().chain([Field::None; 7]).chain(behind));
+        }
+    }
+    records.end(text);
+    Ok(())
+}
+
+fn one_object(
+    names: &Names,
+    object: &CatalogueObject,
+    snapshot: &Snapshot,
+    output: &Output,
+    text: &mut String,
+) {
+    let palette = output.palette;
+    let name = Escaped(&names.name(object.name)).to_string();
+    palette.push(text, Style::Heading, &name);
+    let mut about = format!("  object {}", object.name);
+    if object.cost != Cost::Global {
+        let _ = write!(about, ", {}", cost(object.cost));
+    }
+    if !names.catalogue.machine.is_empty() {
+        let _ = write!(about, ", machine {}", Escaped(&names.catalogue.machine));
+    }
+    palette.push(text, Style::Faint, &about);
+    text.push_str("\n\n");
+
+    let mut table = Table::new(&[
+        ("INDEX", Align::Right),
+        ("COUNTER", Align::Left),
+        ("UNIT", Align::Left),
+        ("TYPE", Align::Left),
+    ]);
+    let extra = object.counters.iter().any(|counter| counter.on_request);
+    if extra {
+        table.column("", Align::Left);
+    }
+    for counter in &object.counters {
+        table.cell(Style::Faint, |out| out.push_str(&counter.name.to_string()));
+        table.text(Style::Name, &names.name(counter.name));
+        table.text(Style::Plain, counter.counter_type.unit());
+        table.cell(Style::Faint, |out| out.push_str(&counter.counter_type.to_string()));
+        if extra {
+            table.text(Style::Attention, if counter.on_request { "on request" } else { "" });
+        }
+    }
+    table.render(text, output.layout(true));
+    if !object.has_instances {
+        return;
+    }
+    let instances: Vec<String> = snapshot
+        .object(object.name)
+        .into_iter()
+        .flat_map(labelled)
+        .map(|(label, _)| Escaped(&plain(&label)).to_string())
+        .collect();
+    let count = match instances.len() {
+        0 => "No instances at the moment".to_string(),
+        1 => "1 instance".to_string(),
+        count => {
+            let mut text = String::new();
+            push_grouped(&mut text, count as u64);
+            text + " instances"
+        }
+    };
+    text.push('\n');
+    palette.push(text, Style::Heading, &count);
+    text.push('\n');
+    push_columns(text, &instances, output.reading_width());
+}
+
+/// Short texts side by side, read from the top down.
+fn push_columns(out: &mut String, items: &[String], room: usize) {
+    const GAP: usize = 2;
+    let widest = items.iter().map(|item| width(item)).max().unwrap_or(0);
+    let columns = ((room + GAP).saturating_sub(GAP) / (widest + GAP)).max(1);
+    let lines = items.len().div_ceil(columns);
+    for line in 0..lines {
+        let mut pending = 0;
+        for item in items.iter().skip(line).step_by(lines) {
+            out.extend(std::iter::repeat_n(' ', pending + GAP));
+            out.push_str(item);
+            pending = widest - width(item);
+        }
+        out.push('\n');
+    }
+}

@@ -1,0 +1,206 @@
+//! Which columns `ps` prints.
+
+use crate::args::{Global, Ps};
+use crate::failure::Failure;
+use crate::names::did_you_mean;
+use crate::process::{ELAPSED, Known, PID, Processes, WORKING_SET};
+use crate::session::Session;
+use perfhive::{NamePattern, TitleIndex, nearest};
+
+/// How a column's values are written for people.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Form {
+    /// The process's name.
+    Name,
+    /// A number without grouping.
+    Id,
+    /// An amount of memory.
+    Bytes,
+    /// A time since a start.
+    Elapsed,
+    /// Any other value.
+    Value,
+}
+
+/// A column.
+#[derive(Clone, Debug)]
+pub(super) struct Column {
+    /// Its title in a table.
+    pub(super) title: String,
+    /// Its key for programs.
+    pub(super) key: String,
+    /// The English name of the counter.
+    pub(super) english: String,
+    /// The counter; none for the name.
+    pub(super) counter: Option<TitleIndex>,
+    /// How its values are written.
+    pub(super) form: Form,
+    /// Whether it is left out where the source lacks the counter.
+    pub(super) optional: bool,
+    /// Whether it is there only to sort by.
+    pub(super) hidden: bool,
+    /// Whether the list is sorted by it.
+    pub(super) sorted: bool,
+}
+
+/// What the command line chose.
+pub(super) struct Chosen {
+    /// The columns.
+    pub(super) columns: Vec<Column>,
+    /// Whether, and if so whether downwards, the list is sorted.
+    pub(super) sort: Option<bool>,
+}
+
+/// A short name for a counter.
+struct Alias {
+    alias: &'static str,
+    counter: Option<Known>,
+    form: Form,
+}
+
+const fn alias(alias: &'static str, index: u32, name: &'static str, form: Form) -> Alias {
+    Alias { alias, counter: Some(Known { index, name }), form }
+}
+
+const ALIASES: &[Alias] = &[
+    alias("pid", PID.index, PID.name, Form::Id),
+    alias("ppid", 1410, "Creating Process ID", Form::Id),
+    Alias { alias: "name", counter: None, form: Form::Name },
+    alias("threads", 680, "Thread Count", Form::Value),
+    alias("handles", 952, "Handle Count", Form::Value),
+    alias("prio", 682, "Priority Base", Form::Value),
+    alias("elapsed", ELAPSED.index, ELAPSED.name, Form::Elapsed),
+    alias("ws", WORKING_SET.index, WORKING_SET.name, Form::Bytes),
+    alias("wspeak", 178, "Working Set Peak", Form::Bytes),
+    alias("wsprivate", 1478, "Working Set - Private", Form::Bytes),
+    alias("private", 186, "Private Bytes", Form::Bytes),
+    alias("vsz", 174, "Virtual Bytes", Form::Bytes),
+    alias("vszpeak", 172, "Virtual Bytes Peak", Form::Bytes),
+    alias("pagefile", 184, "Page File Bytes", Form::Bytes),
+    alias("pagefilepeak", 182, "Page File Bytes Peak", Form::Bytes),
+    alias("paged", 56, "Pool Paged Bytes", Form::Bytes),
+    alias("nonpaged", 58, "Pool Nonpaged Bytes", Form::Bytes),
+    alias("cpu", 6, "% Processor Time", Form::Value),
+    alias("user", 142, "% User Time", Form::Value),
+    alias("kernel", 144, "% Privileged Time", Form::Value),
+    alias("faults", 28, "Page Faults/sec", Form::Value),
+    alias("reads", 1412, "IO Read Operations/sec", Form::Value),
+    alias("writes", 1414, "IO Write Operations/sec", Form::Value),
+    alias("readbytes", 1420, "IO Read Bytes/sec", Form::Value),
+    alias("writebytes", 1422, "IO Write Bytes/sec", Form::Value),
+];
+
+/// What is shown if nothing is chosen, as far as the source has it: what one
+/// sample tells of who a process is and how large it is.
+const USUAL: &[&str] = &["pid", "ppid", "threads", "ws", "private", "elapsed", "name"];
+
+/// The words of the columns, and of the one to sort by.
+fn words(args: &Ps) -> Vec<&str> {
+    let words = args.columns.iter().flat_map(|list| list.split(','));
+    words.map(str::trim).chain(args.sort.as_deref().map(sort_key)).collect()
+}
+
+fn sort_key(text: &str) -> &str {
+    text.trim().trim_start_matches(['-', '+'])
+}
+
+fn find_alias(word: &str) -> Option<&'static Alias> {
+    ALIASES.iter().find(|alias| alias.alias.eq_ignore_ascii_case(word))
+}
+
+fn is_index(word: &str) -> bool {
+    !word.is_empty() && word.bytes().all(|byte| byte.is_ascii_digit())
+}
+
+/// Whether a column is given by a name that only the source knows.
+pub(super) fn needs_names(args: &Ps) -> bool {
+    words(args).into_iter().any(|word| find_alias(word).is_none() && !is_index(word))
+}
+
+/// The columns that the command line asks for.
+pub(super) fn choose(
+    processes: &mut Processes,
+    session: &mut Session,
+    global: &Global,
+    args: &Ps,
+) -> Result<Chosen, Failure> {
+    let mut columns = Vec::new();
+    if args.columns.is_empty() {
+        for word in USUAL {
+            let column = column(processes, session, global, word)?;
+            columns.push(Column { optional: true, ..column });
+        }
+    } else {
+        for word in args.columns.iter().flat_map(|list| list.split(',')).map(str::trim) {
+            columns.push(column(processes, session, global, word)?);
+        }
+    }
+    let mut sort = None;
+    if let Some(text) = &args.sort {
+        let wanted = column(processes, session, global, sort_key(text))?;
+        let same = |c: &&mut Column| c.counter == wanted.counter && c.form == wanted.form;
+        match columns.iter_mut().find(same) {
+            Some(column) => column.sorted = true,
+            None => columns.push(Column { hidden: true, sorted: true, ..wanted }),
+        }
+        sort = Some(text.trim().starts_with('-'));
+    }
+    Ok(Chosen { columns, sort })
+}
+
+fn column(
+    processes: &mut Processes,
+    session: &mut Session,
+    global: &Global,
+    word: &str,
+) -> Result<Column, Failure> {
+    let column = Column {
+        title: String::new(),
+        key: String::new(),
+        english: String::new(),
+        counter: None,
+        form: Form::Name,
+        optional: false,
+        hidden: false,
+        sorted: false,
+    };
+    if let Some(alias) = find_alias(word) {
+        let title = match alias.alias {
+            "cpu" => "CPU %".to_string(),
+            "user" => "USER %".to_string(),
+            "kernel" => "KERNEL %".to_string(),
+            alias => alias.to_ascii_uppercase(),
+        };
+        let english = alias.counter.map_or("", |known| known.name).to_string();
+        let counter = alias.counter.map(|known| processes.known(known));
+        let key = alias.alias.to_string();
+        return Ok(Column { title, key, english, counter, form: alias.form, ..column });
+    }
+    if word.is_empty() {
+        return Err(Failure::Usage(
+            "a column's name is empty; write them as in pid,name,ws".to_string(),
+        ));
+    }
+    // By index or name.
+    let (object, names) = processes.described(session)?;
+    let pattern = NamePattern::literal(word);
+    let found = object.counters.iter().find(|counter| names.is_meant(&pattern, counter.name));
+    let Some(counter) = found else {
+        let counters = object.counters.iter().flat_map(|c| names.titles().names(c.name));
+        let known = ALIASES.iter().map(|alias| alias.alias).chain(counters);
+        if let Some(reason) = crate::absent::reason(global, "Process", word) {
+            return Err(Failure::Usage(reason));
+        }
+        let meant = match nearest(word, known, 3).as_slice() {
+            [] => "; perfhive ps --help lists columns".to_string(),
+            found => did_you_mean(found),
+        };
+        return Err(Failure::Usage(format!("no column {word:?}{meant}")));
+    };
+    let title = names.name(counter.name).into_owned();
+    let english = names.english(counter.name).into_owned();
+    let same = |alias: &&Alias| alias.counter.is_some_and(|k| processes.known(k) == counter.name);
+    let form = ALIASES.iter().find(same).map_or(Form::Value, |alias| alias.form);
+    let counter = Some(counter.name);
+    Ok(Column { title, key: english.clone(), english, counter, form, ..column })
+}

@@ -1,0 +1,181 @@
+//! `perfhive watch`: counters read again and again.
+
+mod defaults;
+mod history;
+mod screen;
+mod view;
+
+use crate::args::{Global, Watch};
+use crate::failure::{Exit, Failure, Outcome};
+use crate::output::Output;
+use crate::paths::add_paths;
+use crate::readings::{KEYS, Row, push_rows};
+use crate::session::{Faults, Session};
+use crate::signals::{Event, Signals, end_by};
+use crate::text::records::Records;
+use history::History;
+use perfhive::Query;
+use screen::Screen;
+use std::time::{Duration, Instant};
+use view::{View, Wanted};
+
+/// How the samples are shown.
+enum Face {
+    /// A table that is redrawn in place.
+    Redrawn(Box<Screen>, Signals),
+    /// Tables one after the other.
+    Tables,
+    /// Rows for programs.
+    Rows(Records),
+}
+
+/// A watch under way.
+struct Watching {
+    output: Output,
+    face: Face,
+    faults: Faults,
+    history: History,
+    interval: Duration,
+    /// Tables shown so far.
+    shown: u64,
+}
+
+pub(super) fn run(global: &Global, args: &Watch) -> Outcome {
+    let session = Session::open(global)?;
+    let faults = session.faults.clone();
+    let mut query = session.query()?;
+    let wanted = if args.paths.is_empty() {
+        defaults::add(&mut query, global)?
+    } else {
+        add_paths(&mut query, global, &args.paths)?;
+        Wanted::default()
+    };
+    let output = Output::new(global);
+    let mut text = String::new();
+    let face = if !output.is_table() {
+        Face::Rows(output.stream(KEYS, &mut text))
+    } else if Screen::is_possible(&output) {
+        Face::Redrawn(Box::default(), Signals::listen())
+    } else {
+        Face::Tables
+    };
+    output.write(&text)?;
+    let mut watching = Watching {
+        output,
+        face,
+        faults,
+        history: History::default(),
+        interval: args.interval.unwrap_or(Duration::from_secs(1)),
+        shown: 0,
+    };
+    watching.run(&mut query, &wanted, args)?;
+    Ok(Exit::Done)
+}
+
+impl Watching {
+    fn run(&mut self, query: &mut Query, wanted: &Wanted, args: &Watch) -> Result<(), Failure> {
+        let live = query.is_live();
+        // The first sample of a live source has none of the values that take
+        // two. It does not count, and is shown only where it is redrawn soon.
+        let mut first = live && query.samples_needed() > 1;
+        let mut next = Instant::now();
+        loop {
+            match query.collect() {
+                Ok(()) => {}
+                Err(error) if error.is_end_of_data() && self.shown > 0 => return Ok(()),
+                Err(error) => return Err(error.into()),
+            }
+            self.show(query, wanted, first)?;
+            if !std::mem::take(&mut first) {
+                self.shown += 1;
+            }
+            if args.count.is_some_and(|count| self.shown >= count) {
+                return Ok(());
+            }
+            if live || args.interval.is_some() {
+                next = following(next, self.interval, Instant::now());
+                self.wait(next)?;
+            }
+        }
+    }
+
+    fn show(&mut self, query: &Query, wanted: &Wanted, first: bool) -> Result<(), Failure> {
+        let mut text = String::new();
+        match &mut self.face {
+            Face::Rows(records) => {
+                self.faults.report();
+                if first {
+                    return Ok(());
+                }
+                let rows: Vec<Row> = wanted
+                    .readings(query)
+                    .into_iter()
+                    .map(|reading| Row::new(query, reading))
+                    .collect();
+                push_rows(records, &mut text, &rows);
+                self.output.write(&text)
+            }
+            Face::Tables => {
+                self.faults.report();
+                if first {
+                    return Ok(());
+                }
+                let view = View::new(query, wanted, None, false);
+                if self.shown > 0 {
+                    text.push('\n');
+                }
+                view.render(&mut text, &self.output, None);
+                self.output.write(&text)
+            }
+            Face::Redrawn(screen, _) => {
+                screen.warn(self.faults.take());
+                self.history.note(query);
+                let view = View::new(query, wanted, Some(&self.history), first);
+                screen.show(view, &self.output, self.interval)
+            }
+        }
+    }
+
+    /// Waits for the next sample.
+    fn wait(&mut self, next: Instant) -> Result<(), Failure> {
+        let Face::Redrawn(screen, signals) = &mut self.face else {
+            std::thread::sleep(next.saturating_duration_since(Instant::now()));
+            return Ok(());
+        };
+        loop {
+            match signals.wait_until(next) {
+                Event::Timeout => return Ok(()),
+                Event::Resized => screen.redraw_cleared(&self.output, self.interval)?,
+                Event::Continued => screen.redraw_below(&self.output, self.interval)?,
+                Event::End(signal) => end_by(signal),
+            }
+        }
+    }
+}
+
+/// When the next sample is due: a whole number of intervals after the last
+/// one, and not in the past.
+fn following(last: Instant, interval: Duration, now: Instant) -> Instant {
+    let next = last + interval;
+    if next >= now {
+        return next;
+    }
+    let late = now.duration_since(last).as_secs_f64() / interval.as_secs_f64();
+    last + interval.mul_f64(late.ceil())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn samples_keep_their_beat() {
+        let start = Instant::now();
+        let ms = Duration::from_millis;
+        let due = |now| following(start, ms(100), start + now).duration_since(start);
+        assert_eq!(due(ms(30)), ms(100));
+        assert_eq!(due(ms(100)), ms(100));
+        // Two beats were missed.
+        assert!(due(ms(250)).abs_diff(ms(300)) < Duration::from_micros(1));
+    }
+}

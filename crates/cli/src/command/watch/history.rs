@@ -1,0 +1,91 @@
+//! The last values of each counter, as a curve one line high.
+
+use perfhive::{Identity, PathId, Query, Reading, TitleIndex};
+use std::collections::{HashMap, VecDeque};
+
+/// How many values a curve shows.
+const LENGTH: usize = 24;
+const STEPS: [char; 8] = ['▁', '▂', '▃', '▄', '▅', '▆', '▇', '█'];
+
+type Key = (PathId, TitleIndex, TitleIndex, Option<Identity>);
+
+fn key(reading: &Reading) -> Key {
+    (reading.path, reading.object, reading.counter, reading.identity.clone())
+}
+
+/// Values of the past.
+#[derive(Default)]
+pub(super) struct History {
+    values: HashMap<Key, VecDeque<Option<f64>>>,
+}
+
+impl History {
+    /// Keeps the values of a collection. What is not in it any more is
+    /// forgotten.
+    pub(super) fn note(&mut self, query: &Query) {
+        let mut old = std::mem::take(&mut self.values);
+        for reading in query.readings() {
+            let key = key(reading);
+            let mut values = old.remove(&key).unwrap_or_default();
+            if values.len() == LENGTH {
+                values.pop_front();
+            }
+            values.push_back(reading.value.as_ref().ok().map(|value| value.as_f64()));
+            self.values.insert(key, values);
+        }
+    }
+
+    /// The curve of a reading: percentages against 100, rates against their
+    /// peak, and numbers by how they change. Empty while there are no two
+    /// values.
+    pub(super) fn curve(&self, reading: &Reading) -> String {
+        let Some(values) = self.values.get(&key(reading)) else {
+            return String::new();
+        };
+        let known: Vec<f64> = values.iter().flatten().copied().collect();
+        if known.len() < 2 {
+            return String::new();
+        }
+        let is_number =
+            reading.counter_type.samples() == 1 && reading.counter_type.unit().is_empty();
+        let (low, high) = match reading.counter_type.unit() {
+            "%" => (0.0, known.iter().copied().fold(100.0, f64::max)),
+            _ if is_number => range(&known),
+            _ => (0.0, known.iter().copied().fold(0.0, f64::max)),
+        };
+        curve(values.iter().copied(), low, high)
+    }
+}
+
+/// Lowest and highest value, at least a tenth apart: a number that hardly
+/// changes is a line in the middle, not a mountain range.
+fn range(values: &[f64]) -> (f64, f64) {
+    let low = values.iter().copied().fold(f64::INFINITY, f64::min);
+    let high = values.iter().copied().fold(f64::NEG_INFINITY, f64::max);
+    let width = (high - low).max(high.abs() * 0.1);
+    let middle = low.midpoint(high);
+    (middle - width / 2.0, middle + width / 2.0)
+}
+
+fn curve(values: impl Iterator<Item = Option<f64>>, low: f64, high: f64) -> String {
+    let step = |value: f64| {
+        let part = if high > low { ((value - low) / (high - low)).clamp(0.0, 1.0) } else { 0.0 };
+        let place = (part * STEPS.len() as f64) as usize;
+        STEPS.get(place.min(STEPS.len() - 1)).copied().unwrap_or(' ')
+    };
+    values.map(|value| value.map_or(' ', step)).collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn curves() {
+        let values = [Some(0.0), None, Some(50.0), Some(100.0), Some(400.0), Some(-1.0)];
+        assert_eq!(curve(values.into_iter(), 0.0, 100.0), "▁ ▅██▁");
+        assert_eq!(curve([Some(0.0), Some(0.0)].into_iter(), 0.0, 0.0), "▁▁");
+        let (low, high) = range(&[80.0, 80.0]);
+        assert_eq!(curve([Some(80.0), Some(80.0)].into_iter(), low, high), "▅▅");
+    }
+}

@@ -1,0 +1,109 @@
+//! A table redrawn in place.
+//!
+//! No mode of the terminal is ever changed: the cursor stays visible and rests
+//! in the line below the table, colours are reset at the end of each piece of
+//! text, and a table is one write. However the program ends, there is nothing
+//! to restore, and the last table stays where it is.
+
+use super::view::{View, Widths};
+use crate::failure::Failure;
+use crate::output::Output;
+use crate::text::escape::{Escaped, clip};
+use crate::text::style::Style;
+use std::fmt::Write as _;
+use std::time::Duration;
+
+/// What is on the terminal.
+#[derive(Default)]
+pub(super) struct Screen {
+    /// Lines of the last table; the cursor is in the line below it.
+    height: usize,
+    view: Option<View>,
+    widths: Widths,
+    warnings: Vec<String>,
+}
+
+/// Warnings that are kept in view.
+const WARNINGS: usize = 3;
+
+impl Screen {
+    /// Whether standard output is a terminal that can move its cursor.
+    pub(super) fn is_possible(output: &Output) -> bool {
+        output.size().is_some() && std::env::var_os("TERM").is_none_or(|term| term != "dumb")
+    }
+
+    /// Adds to the warnings below the table.
+    pub(super) fn warn(&mut self, warnings: Vec<String>) {
+        self.warnings.extend(warnings);
+        let old = self.warnings.len().saturating_sub(WARNINGS);
+        self.warnings.drain(..old);
+    }
+
+    /// Draws a view over the last one.
+    pub(super) fn show(
+        &mut self,
+        mut view: View,
+        output: &Output,
+        interval: Duration,
+    ) -> Result<(), Failure> {
+        view.keep_widths(&mut self.widths);
+        self.view = Some(view);
+        let mut start = String::new();
+        if self.height > 0 {
+            let _ = write!(start, "\x1b[{}A", self.height);
+        }
+        self.draw(start, output, interval)
+    }
+
+    /// Draws the view again on an empty screen: the old one may have been
+    /// broken into other lines.
+    pub(super) fn redraw_cleared(
+        &mut self,
+        output: &Output,
+        interval: Duration,
+    ) -> Result<(), Failure> {
+        self.draw("\x1b[H\x1b[2J".to_string(), output, interval)
+    }
+
+    /// Draws the view again below whatever there is.
+    pub(super) fn redraw_below(
+        &mut self,
+        output: &Output,
+        interval: Duration,
+    ) -> Result<(), Failure> {
+        self.draw(String::new(), output, interval)
+    }
+
+    fn draw(
+        &mut self,
+        mut out: String,
+        output: &Output,
+        interval: Duration,
+    ) -> Result<(), Failure> {
+        let Some(view) = &self.view else {
+            return Ok(());
+        };
+        let (columns, lines) = output.size().unwrap_or((80, 24));
+        let mut text = String::new();
+        view.render(
+            &mut text,
+            output,
+            Some((lines.saturating_sub(1 + self.warnings.len()), interval)),
+        );
+        for warning in &self.warnings {
+            let line = Escaped(warning).to_string();
+            output.palette.push(&mut text, Style::Bad, clip(&line, columns).0);
+            text.push('\n');
+        }
+        out.push('\r');
+        self.height = 0;
+        for line in text.lines().take(lines.saturating_sub(1).max(1)) {
+            out.push_str(line);
+            // Whatever an older, longer line left behind.
+            out.push_str("\x1b[K\n");
+            self.height += 1;
+        }
+        out.push_str("\x1b[J");
+        output.write(&out)
+    }
+}

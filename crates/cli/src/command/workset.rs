@@ -1,0 +1,126 @@
+//! `perfhive workset`: the working set of the processes of a name, as WORKSET
+//! printed it.
+
+use crate::args::{Global, Workset};
+use crate::failure::{Exit, Failure, Outcome};
+use crate::instances::labelled;
+use crate::names::did_you_mean;
+use crate::output::Output;
+use crate::process::{PID, Processes, WORKING_SET, is_total, plan};
+use crate::session::Session;
+use crate::text::number::push_grouped;
+use crate::text::records::Field;
+use crate::text::time::rfc3339;
+use perfhive::format::CounterPlan;
+use perfhive::{CounterPath, InstanceLabel, InstancePattern, Snapshot, SnapshotObject, nearest};
+use std::fmt::Write as _;
+
+/// A process that matches.
+struct Found {
+    label: InstanceLabel,
+    pid: Option<u64>,
+    bytes: Option<u64>,
+}
+
+pub(super) fn run(global: &Global, args: &Workset) -> Outcome {
+    let mut session = Session::open(global)?;
+    let mut processes = Processes::find(&mut session)?;
+    let mut snapshot = Snapshot::new();
+    processes.collect(&mut session, &[], &mut snapshot)?;
+    session.faults.report();
+    let object = processes.of(&snapshot, global)?;
+    let plans = CounterPlan::all(object.view());
+    let pid = plan(&plans, processes.known(PID));
+    let working_set = plan(&plans, processes.known(WORKING_SET))
+        .ok_or_else(|| Failure::Usage(format!("{}: has no Working Set", global.source)))?;
+
+    let mut found = Vec::new();
+    for (label, instance) in labelled(object) {
+        let block = instance.counter_block();
+        let pid = pid.and_then(|pid| pid.value(block).ok());
+        if instance.name().eq_ignore_case(&args.name) && !is_total(&instance, pid) {
+            let bytes = working_set.value(block).ok();
+            found.push(Found { label, pid, bytes });
+        }
+    }
+    if found.is_empty() {
+        return Err(not_found(object, &args.name));
+    }
+
+    let output = Output::new(global);
+    let mut text = String::new();
+    if output.is_table() {
+        push_lines(&mut text, &found, args.hex);
+    } else {
+        let index = (processes.object(), working_set.name);
+        let names = processes.names(&mut session)?;
+        let names = (names.name(index.0), names.name(index.1));
+        let keys = ["path", "value", "unit", "status", "time", "machine", "name", "pid"];
+        let mut records = output.records(keys, &mut text);
+        let time = rfc3339(object.frame().system_time());
+        for process in &found {
+            let label = &process.label;
+            let instance =
+                InstancePattern::literal(label.parent.as_deref(), &label.name, label.order);
+            let path = CounterPath::new(&names.0, Some(instance), &names.1).to_string();
+            let hex = process.bytes.map(|bytes| format!("{bytes:#x}"));
+            let value = match &hex {
+                Some(hex) if args.hex => Field::Text(hex),
+                _ => Field::unsigned(process.bytes),
+            };
+            let status = if process.bytes.is_some() { "ok" } else { "no-data" };
+            records.row(
+                &mut text,
+                [
+                    Field::Text(&path),
+                    value,
+                    Field::Text("bytes"),
+                    Field::Text(status),
+                    Field::text(time.as_deref()),
+                    Field::Text(object.machine()),
+                    Field::Text(&label.name),
+                    Field::unsigned(process.pid),
+                ],
+            );
+        }
+        records.end(&mut text);
+    }
+    output.write(&text)?;
+    let complete = found.iter().all(|process| process.bytes.is_some());
+    Ok(if complete { Exit::Done } else { Exit::NoValue })
+}
+
+/// `Working set: 1,234,567 bytes  (PID 42)`, the numbers below one another.
+fn push_lines(out: &mut String, found: &[Found], hex: bool) {
+    let sizes: Vec<String> = found
+        .iter()
+        .map(|process| match process.bytes {
+            Some(bytes) if hex => format!("{bytes:#x} bytes"),
+            Some(bytes) => {
+                let mut text = String::new();
+                push_grouped(&mut text, bytes);
+                text + " bytes"
+            }
+            None => "not available here".to_string(),
+        })
+        .collect();
+    let widest = sizes.iter().map(String::len).max().unwrap_or(0);
+    for (process, size) in found.iter().zip(&sizes) {
+        // Writing to a string cannot fail.
+        let _ = write!(out, "Working set: {size:>widest$}");
+        if let Some(pid) = process.pid {
+            let _ = write!(out, "  (PID {pid})");
+        }
+        out.push('\n');
+    }
+}
+
+fn not_found(object: SnapshotObject<'_>, name: &str) -> Failure {
+    let names: Vec<String> = object.view().instances().map(|i| i.name().to_text()).collect();
+    let names = names.iter().map(String::as_str).filter(|name| *name != "_Total");
+    let mut message = format!("no process is called {name:?}");
+    // An executable's name is not the instance's: Windows leaves .exe out.
+    let wanted = name.strip_suffix(".exe").unwrap_or(name);
+    message.push_str(&did_you_mean(&nearest(wanted, names, 3)));
+    Failure::Missing(message)
+}

@@ -1,0 +1,183 @@
+//! How a run ends: an exit code, and one line for each thing that went wrong.
+
+use crate::text::escape::Escaped;
+use clap::error::ErrorKind;
+use perfhive::{QueryError, SourceError, SourceErrorKind};
+use std::fmt;
+use std::io::{self, Write as _};
+use std::process::ExitCode;
+
+/// The exit codes. They are documented in `--help`, in the manual page and in
+/// docs/manual/cli.md.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub(crate) enum Exit {
+    /// Everything that was asked for is there.
+    Done = 0,
+    /// A reading has no value, or what was looked for is not there.
+    NoValue = 1,
+    /// The command line asks for something that cannot be.
+    Usage = 2,
+    /// The source cannot be read or is damaged, or the output cannot be written.
+    Source = 3,
+}
+
+impl From<Exit> for ExitCode {
+    fn from(exit: Exit) -> Self {
+        Self::from(exit as u8)
+    }
+}
+
+/// Why a command ended early.
+#[derive(Debug)]
+pub(crate) enum Failure {
+    /// What was looked for is not there.
+    Missing(String),
+    /// The command line asks for something that cannot be.
+    Usage(String),
+    /// The source cannot be read or is damaged.
+    Source(String),
+    /// The output cannot be written.
+    Output(io::Error),
+    /// It has been said already.
+    Said(Exit),
+}
+
+/// What every command answers.
+pub(crate) type Outcome = Result<Exit, Failure>;
+
+impl Failure {
+    /// Says what is wrong, and answers the exit code.
+    pub(crate) fn report(self) -> Exit {
+        match self {
+            Self::Missing(message) => say(&message, Exit::NoValue),
+            Self::Usage(message) => say(&message, Exit::Usage),
+            Self::Source(message) => say(&message, Exit::Source),
+            // Whoever reads the output has seen enough (`| head`).
+            Self::Output(error) if error.kind() == io::ErrorKind::BrokenPipe => Exit::Done,
+            Self::Output(error) => say(&format!("cannot write the output: {error}"), Exit::Source),
+            Self::Said(exit) => exit,
+        }
+    }
+}
+
+impl From<QueryError> for Failure {
+    fn from(error: QueryError) -> Self {
+        match error {
+            QueryError::Source(error) => error.into(),
+            // Where no name is near, a list is the way out.
+            QueryError::UnknownObject { ref nearest, .. } if nearest.is_empty() => {
+                Self::Usage(format!("{error}; perfhive list shows what there is"))
+            }
+            QueryError::UnknownCounter { ref nearest, ref object, .. } if nearest.is_empty() => {
+                Self::Usage(format!("{error}; perfhive list {object:?} shows what there is"))
+            }
+            misuse => Self::Usage(misuse.to_string()),
+        }
+    }
+}
+
+impl From<SourceError> for Failure {
+    fn from(error: SourceError) -> Self {
+        match error.kind() {
+            SourceErrorKind::NotFound => Self::Usage(error.to_string()),
+            _ => Self::Source(error.to_string()),
+        }
+    }
+}
+
+/// Output goes to standard output only; sources have errors of their own.
+impl From<io::Error> for Failure {
+    fn from(error: io::Error) -> Self {
+        Self::Output(error)
+    }
+}
+
+/// One line on standard error. That it may be closed is nobody's concern.
+fn line(text: impl fmt::Display) {
+    let _ = io::stderr().write_all(format!("perfhive: {text}\n").as_bytes());
+}
+
+fn say(message: &str, exit: Exit) -> Exit {
+    line(Escaped(message));
+    exit
+}
+
+/// Says an error that does not end the command.
+pub(crate) fn complain(message: &str) {
+    line(Escaped(message));
+}
+
+/// Says something that costs the command nothing.
+pub(crate) fn warn(message: &str) {
+    line(format_args!("warning: {}", Escaped(message)));
+}
+
+/// A panic is a mistake in perfhive, and one line is enough to report it.
+pub(crate) fn one_line_for_panics() {
+    std::panic::set_hook(Box::new(|panic| {
+        let text = panic.payload_as_str().unwrap_or("no message");
+        let at = panic.location().map(ToString::to_string);
+        line(format_args!(
+            "internal error: {} ({}); please report it",
+            Escaped(text),
+            at.unwrap_or_default()
+        ));
+    }));
+}
+
+/// What clap has to say: help on standard output, and mistakes in one line.
+pub(crate) fn of_arguments(error: &clap::Error) -> ExitCode {
+    match error.kind() {
+        ErrorKind::DisplayHelp | ErrorKind::DisplayVersion => {
+            let _ = error.print();
+            Exit::Done.into()
+        }
+        ErrorKind::DisplayHelpOnMissingArgumentOrSubcommand => {
+            let _ = error.print();
+            Exit::Usage.into()
+        }
+        _ => say(&one_line(&error.render().to_string()), Exit::Usage).into(),
+    }
+}
+
+/// Puts clap's paragraphs into one line: what is wrong, its tips, and where
+/// the help is.
+fn one_line(rendered: &str) -> String {
+    let mut message = String::new();
+    let mut help = String::from("perfhive");
+    for part in rendered.lines().map(str::trim).filter(|part| !part.is_empty()) {
+        if let Some(usage) = part.strip_prefix("Usage: ") {
+            // The names of the command and its subcommand come first.
+            let is_name = |word: &&str| word.chars().all(|c| c.is_ascii_lowercase());
+            help = usage.split(' ').take_while(is_name).collect::<Vec<_>>().join(" ");
+        } else if part.starts_with("For more information") {
+            break;
+        } else if let Some(tip) = part.strip_prefix("tip: ") {
+            message.push_str("; ");
+            message.push_str(tip);
+        } else {
+            let part = part.strip_prefix("error: ").unwrap_or(part);
+            let gap = if message.is_empty() { "" } else { " " };
+            message.push_str(gap);
+            message.push_str(part);
+        }
+    }
+    format!("{message}; see {help} --help")
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn clap_in_one_line() {
+        let rendered = "error: unexpected argument '--frmat' found\n\n  tip: a similar argument \
+                        exists: '--format'\n\nUsage: perfhive get --format <FORMAT> <PATH>...\n\n\
+                        For more information, try '--help'.\n";
+        assert_eq!(
+            one_line(rendered),
+            "unexpected argument '--frmat' found; a similar argument exists: '--format'; \
+             see perfhive get --help"
+        );
+    }
+}

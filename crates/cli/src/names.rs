@@ -1,0 +1,144 @@
+//! Names of objects and counters, and objects by name.
+
+use crate::args::Global;
+use crate::failure::Failure;
+use perfhive::{
+    Catalogue, CatalogueObject, LanguageId, NamePattern, QueryError, Source, SourceError,
+    SourceErrorKind, TitleDatabase, TitleIndex, TitleSet, nearest,
+};
+use std::borrow::Cow;
+use std::sync::Arc;
+
+/// What a source has, with names.
+pub(crate) struct Names {
+    /// Objects and counters.
+    pub(crate) catalogue: Arc<Catalogue>,
+    titles: TitleSet,
+    /// Whether every language of the source is loaded.
+    complete: bool,
+}
+
+impl Names {
+    /// Loads what is needed to show names: one language, and English.
+    pub(crate) fn load(source: &mut dyn Source, language: LanguageId) -> Result<Self, SourceError> {
+        let catalogue = source.catalogue()?;
+        let mut databases: Vec<Arc<TitleDatabase>> = Vec::new();
+        for wanted in [language, LanguageId::ENGLISH] {
+            if databases.iter().any(|known| known.language() == wanted) {
+                continue;
+            }
+            match source.titles(wanted) {
+                Ok(database) => databases.push(database),
+                Err(error) if error.kind() == SourceErrorKind::NotFound => {}
+                Err(error) => return Err(error),
+            }
+        }
+        Ok(Self { catalogue, titles: TitleSet::new(databases), complete: false })
+    }
+
+    /// The titles.
+    pub(crate) fn titles(&self) -> &TitleSet {
+        &self.titles
+    }
+
+    /// The name of an index, or the index where it has none.
+    pub(crate) fn name(&self, index: TitleIndex) -> Cow<'_, str> {
+        match self.titles.name(index) {
+            Some(name) => Cow::Borrowed(name),
+            None => Cow::Owned(index.to_string()),
+        }
+    }
+
+    /// The English name of an index, a key that no language changes; else any
+    /// other, or the index.
+    pub(crate) fn english(&self, index: TitleIndex) -> Cow<'_, str> {
+        let english = self.titles.databases().iter().find(|d| d.language() == LanguageId::ENGLISH);
+        match english.and_then(|database| database.name(index)) {
+            Some(name) => Cow::Borrowed(name),
+            None => self.name(index),
+        }
+    }
+
+    /// The objects that a pattern means: a name in any language, an index, or
+    /// a name with wildcards.
+    pub(crate) fn objects(
+        &mut self,
+        source: &mut dyn Source,
+        pattern: &NamePattern,
+    ) -> Vec<CatalogueObject> {
+        let found = self.matching(pattern);
+        if !found.is_empty() || self.complete {
+            return found;
+        }
+        // The name may be one of a language that nobody asked for yet.
+        let mut databases = self.titles.databases().to_vec();
+        for language in &self.catalogue.languages {
+            if databases.iter().all(|database| database.language() != *language) {
+                databases.extend(source.titles(*language).ok());
+            }
+        }
+        self.titles = TitleSet::new(databases);
+        self.complete = true;
+        self.matching(pattern)
+    }
+
+    fn matching(&self, pattern: &NamePattern) -> Vec<CatalogueObject> {
+        let objects = self.catalogue.objects.iter();
+        objects.filter(|object| self.is_meant(pattern, object.name)).cloned().collect()
+    }
+
+    /// Whether a pattern means an index.
+    pub(crate) fn is_meant(&self, pattern: &NamePattern, index: TitleIndex) -> bool {
+        self.titles.names(index).any(|name| pattern.matches(name))
+            || pattern.as_literal().is_some_and(|literal| literal == index.to_string())
+            || (pattern.is_any() && self.titles.name(index).is_none())
+    }
+
+    /// That there is no such object, with the nearest names.
+    pub(crate) fn no_such_object(&self, name: &str) -> Failure {
+        let objects = self.catalogue.objects.iter();
+        let names = objects.flat_map(|object| self.titles.names(object.name));
+        let nearest = nearest(name, names, 3).into_iter().map(str::to_string).collect();
+        QueryError::UnknownObject { name: name.to_string(), nearest }.into()
+    }
+
+    /// That an object has no such counter, with the nearest names, or with the
+    /// reason why it is not there.
+    pub(crate) fn no_such_counter(
+        &self,
+        global: &Global,
+        object: &CatalogueObject,
+        name: &str,
+    ) -> Failure {
+        if let Some(reason) = crate::absent::reason(global, &self.english(object.name), name) {
+            return Failure::Usage(reason);
+        }
+        let counters = object.counters.iter();
+        let names = counters.flat_map(|counter| self.titles.names(counter.name));
+        let nearest = nearest(name, names, 3).into_iter().map(str::to_string).collect();
+        let object = self.name(object.name).into_owned();
+        QueryError::UnknownCounter { object, name: name.to_string(), nearest }.into()
+    }
+}
+
+/// `; did you mean "A", "B" or "C"?`; nothing if nothing is near.
+pub(crate) fn did_you_mean(nearest: &[&str]) -> String {
+    let quoted: Vec<String> = nearest.iter().map(|name| format!("{name:?}")).collect();
+    match quoted.as_slice() {
+        [] => String::new(),
+        [one] => format!("; did you mean {one}?"),
+        [head @ .., last] => format!("; did you mean {} or {last}?", head.join(", ")),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn suggestions() {
+        assert_eq!(did_you_mean(&[]), "");
+        assert_eq!(did_you_mean(&["A"]), "; did you mean \"A\"?");
+        assert_eq!(did_you_mean(&["A", "B", "C"]), "; did you mean \"A\", \"B\" or \"C\"?");
+    }
+}

@@ -1,0 +1,107 @@
+//! Standard output: collected, and written at once.
+
+use crate::args::{Format, Global, When};
+use crate::failure::Failure;
+use crate::text::records::{Records, Shape};
+use crate::text::style::Palette;
+use crate::text::table::Layout;
+use std::io::{self, IsTerminal as _, Write as _};
+
+/// How and how wide a command prints.
+pub(crate) struct Output {
+    /// The form of the result.
+    pub(crate) format: Format,
+    /// Colours.
+    pub(crate) palette: Palette,
+    /// Whether a terminal shows the result.
+    pub(crate) terminal: bool,
+}
+
+/// The width of tables where no terminal says otherwise: they are not cut off.
+const UNLIMITED: usize = 1 << 20;
+/// The width of running text.
+const READABLE: usize = 100;
+
+impl Output {
+    /// By the command line and what standard output is.
+    pub(crate) fn new(global: &Global) -> Self {
+        let terminal = io::stdout().is_terminal();
+        let set = |name| std::env::var_os(name).is_some_and(|value| !value.is_empty());
+        let colours = match global.color {
+            When::Always => true,
+            When::Never => false,
+            When::Auto => {
+                terminal && !set("NO_COLOR") && std::env::var_os("TERM").is_none_or(|t| t != "dumb")
+            }
+        };
+        Self { format: global.format, palette: Palette(colours), terminal }
+    }
+
+    /// Whether the result is a table for people.
+    pub(crate) fn is_table(&self) -> bool {
+        self.format == Format::Table
+    }
+
+    /// Columns and lines of the terminal.
+    pub(crate) fn size(&self) -> Option<(usize, usize)> {
+        let (terminal_size::Width(columns), terminal_size::Height(lines)) =
+            terminal_size::terminal_size_of(io::stdout()).filter(|_| self.terminal)?;
+        (columns > 0 && lines > 0).then_some((columns.into(), lines.into()))
+    }
+
+    fn columns(&self) -> Option<usize> {
+        self.size().map(|(columns, _)| columns).or_else(|| {
+            let columns = std::env::var("COLUMNS").ok()?.parse().ok()?;
+            (columns > 0).then_some(columns)
+        })
+    }
+
+    /// The width at which running text is broken.
+    pub(crate) fn reading_width(&self) -> usize {
+        self.columns().map_or(80, |columns| columns.min(READABLE))
+    }
+
+    /// The width at which what is redrawn in place is cut off.
+    pub(crate) fn screen_width(&self) -> usize {
+        self.columns().unwrap_or(UNLIMITED)
+    }
+
+    /// A table whose long lines are left to the terminal.
+    pub(crate) fn layout(&self, titles: bool) -> Layout {
+        Layout { palette: self.palette, titles, indent: 0, width: UNLIMITED }
+    }
+
+    /// Begins rows for programs: one array, not a stream.
+    pub(crate) fn records<K: AsRef<str>>(
+        &self,
+        keys: impl IntoIterator<Item = K>,
+        out: &mut String,
+    ) -> Records {
+        Records::begin(self.shape(Shape::JsonArray), self.terminal, keys, out)
+    }
+
+    /// Begins rows for programs that come one after the other.
+    pub(crate) fn stream<K: AsRef<str>>(
+        &self,
+        keys: impl IntoIterator<Item = K>,
+        out: &mut String,
+    ) -> Records {
+        Records::begin(self.shape(Shape::JsonLines), self.terminal, keys, out)
+    }
+
+    fn shape(&self, json: Shape) -> Shape {
+        match self.format {
+            Format::Table | Format::Json => json,
+            Format::Csv => Shape::Csv,
+            Format::Tsv => Shape::Tsv,
+        }
+    }
+
+    /// Writes to standard output, and leaves nothing in a buffer.
+    pub(crate) fn write(&self, text: &str) -> Result<(), Failure> {
+        let mut out = io::stdout().lock();
+        out.write_all(text.as_bytes())?;
+        out.flush()?;
+        Ok(())
+    }
+}

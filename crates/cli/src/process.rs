@@ -1,0 +1,127 @@
+//! The Process object, which `ps` and `workset` read without a query: one
+//! collection, and no names but those that are asked for.
+
+use crate::args::Global;
+use crate::failure::Failure;
+use crate::names::Names;
+use crate::session::Session;
+use perfhive::format::winperf::PROCESS;
+use perfhive::format::{CounterPlan, Instance};
+use perfhive::{
+    CatalogueObject, NamePattern, Request, Snapshot, SnapshotObject, Source as _, SourceError,
+    TitleIndex,
+};
+
+/// A counter of the Process object, known by its index on every Windows.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) struct Known {
+    /// Windows' title index.
+    pub(crate) index: u32,
+    /// The English name, for sources with indexes of their own.
+    pub(crate) name: &'static str,
+}
+
+/// The counter `ID Process`.
+pub(crate) const PID: Known = Known { index: 784, name: "ID Process" };
+/// The counter `Working Set`.
+pub(crate) const WORKING_SET: Known = Known { index: 180, name: "Working Set" };
+/// The counter `Elapsed Time`, whose raw value is when a process began.
+pub(crate) const ELAPSED: Known = Known { index: 684, name: "Elapsed Time" };
+
+/// Where the Process object is in a source.
+pub(crate) struct Processes {
+    object: TitleIndex,
+    /// The source's names; loaded when they are needed.
+    names: Option<Names>,
+}
+
+impl Processes {
+    /// Finds the object: by its index, which is the same on every Windows, or
+    /// by its name in a recording that has other indexes.
+    pub(crate) fn find(session: &mut Session) -> Result<Self, Failure> {
+        let windows = TitleIndex(PROCESS);
+        if session.source.is_live() || session.source.catalogue()?.object(windows).is_some() {
+            return Ok(Self { object: windows, names: None });
+        }
+        let mut names = Names::load(&mut session.source, session.language)?;
+        let pattern = NamePattern::literal("Process");
+        match names.objects(&mut session.source, &pattern).first() {
+            Some(object) => Ok(Self { object: object.name, names: Some(names) }),
+            None => Err(names.no_such_object("Process")),
+        }
+    }
+
+    /// The object's index.
+    pub(crate) fn object(&self) -> TitleIndex {
+        self.object
+    }
+
+    /// The index of a known counter in this source.
+    pub(crate) fn known(&self, known: Known) -> TitleIndex {
+        let found = self.names.as_ref().filter(|_| self.object != TitleIndex(PROCESS));
+        found
+            .and_then(|names| {
+                let object = names.catalogue.object(self.object)?;
+                let pattern = NamePattern::literal(known.name);
+                object.counters.iter().find(|c| names.is_meant(&pattern, c.name))
+            })
+            .map_or(TitleIndex(known.index), |counter| counter.name)
+    }
+
+    /// The names of the source.
+    pub(crate) fn names(&mut self, session: &mut Session) -> Result<&Names, Failure> {
+        let names = match self.names.take() {
+            Some(names) => names,
+            None => Names::load(&mut session.source, session.language)?,
+        };
+        Ok(self.names.insert(names))
+    }
+
+    /// The object's entry in the catalogue, and the names.
+    pub(crate) fn described(
+        &mut self,
+        session: &mut Session,
+    ) -> Result<(CatalogueObject, &Names), Failure> {
+        let object = self.object;
+        let names = self.names(session)?;
+        match names.catalogue.object(object) {
+            Some(object) => Ok((object.clone(), names)),
+            None => Err(names.no_such_object("Process")),
+        }
+    }
+
+    /// Takes a sample.
+    pub(crate) fn collect(
+        &self,
+        session: &mut Session,
+        extra: &[TitleIndex],
+        snapshot: &mut Snapshot,
+    ) -> Result<(), SourceError> {
+        let mut request = Request::objects(&[self.object]);
+        request.extra_counters = extra.iter().map(|counter| (self.object, *counter)).collect();
+        session.source.collect(&request, snapshot)
+    }
+
+    /// The object in a sample, or why it is not there.
+    pub(crate) fn of<'a>(
+        &self,
+        snapshot: &'a Snapshot,
+        global: &Global,
+    ) -> Result<SnapshotObject<'a>, Failure> {
+        snapshot.object(self.object).ok_or_else(|| {
+            let fault = snapshot.faults().iter().find(|fault| fault.object == Some(self.object));
+            let why = fault.map_or_else(|| "it was not answered".to_string(), ToString::to_string);
+            Failure::Source(format!("{}: no Process object: {why}", global.source))
+        })
+    }
+}
+
+/// The counter of an index among an object's plans, bases left aside.
+pub(crate) fn plan(plans: &[CounterPlan], index: TitleIndex) -> Option<&CounterPlan> {
+    plans.iter().find(|plan| plan.name == index && !plan.counter_type.is_base())
+}
+
+/// Whether an instance is no process but the sum of all: it has no ID.
+pub(crate) fn is_total(instance: &Instance<'_>, pid: Option<u64>) -> bool {
+    pid.unwrap_or(0) == 0 && instance.name().eq_ignore_case("_Total")
+}

@@ -1,0 +1,82 @@
+//! What the terminal and its user say while a table is redrawn.
+
+use std::sync::mpsc::{Receiver, RecvTimeoutError, channel};
+#[cfg(unix)]
+use std::time::Duration;
+use std::time::Instant;
+
+/// Why waiting ended.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Event {
+    /// The time is over.
+    Timeout,
+    /// The terminal has another size.
+    Resized,
+    /// The program was stopped and goes on: the terminal shows something else.
+    Continued,
+    /// Ctrl-C, or a request to end.
+    End(i32),
+}
+
+/// How long a request to end waits for the table under way.
+#[cfg(unix)]
+const PATIENCE: Duration = Duration::from_millis(300);
+
+/// Waits for a time or a signal, whichever comes first.
+pub(crate) struct Signals(Receiver<Event>);
+
+impl Signals {
+    /// Begins to listen. Where that fails signals do what they usually do.
+    pub(crate) fn listen() -> Self {
+        let (sender, receiver) = channel();
+        #[cfg(unix)]
+        {
+            use signal_hook::consts::{SIGCONT, SIGHUP, SIGINT, SIGTERM, SIGWINCH};
+            use signal_hook::iterator::Signals;
+            if let Ok(mut signals) = Signals::new([SIGINT, SIGTERM, SIGHUP, SIGCONT, SIGWINCH]) {
+                std::thread::spawn(move || {
+                    for signal in signals.forever() {
+                        let event = match signal {
+                            SIGCONT => Event::Continued,
+                            SIGWINCH => Event::Resized,
+                            signal => Event::End(signal),
+                        };
+                        let heard = sender.send(event).is_ok();
+                        if let Event::End(signal) = event {
+                            // A source that hangs must not hold up the user.
+                            std::thread::sleep(PATIENCE);
+                            end_by(signal);
+                        } else if !heard {
+                            break;
+                        }
+                    }
+                });
+            }
+        }
+        #[cfg(not(unix))]
+        drop(sender);
+        Self(receiver)
+    }
+
+    /// Waits until a moment.
+    pub(crate) fn wait_until(&self, moment: Instant) -> Event {
+        let left = moment.saturating_duration_since(Instant::now());
+        match self.0.recv_timeout(left) {
+            Ok(event) => event,
+            Err(RecvTimeoutError::Timeout) => Event::Timeout,
+            Err(RecvTimeoutError::Disconnected) => {
+                std::thread::sleep(left);
+                Event::Timeout
+            }
+        }
+    }
+}
+
+/// Ends the program by the signal that it got, as if nobody had listened: the
+/// shell then knows that its own work is to end as well, and reports 130 for
+/// Ctrl-C.
+pub(crate) fn end_by(signal: i32) -> ! {
+    #[cfg(unix)]
+    let _ = signal_hook::low_level::emulate_default_handler(signal);
+    std::process::exit(128 + signal)
+}

@@ -1,0 +1,113 @@
+//! Names come from elsewhere: a process may call itself anything. What could
+//! drive a terminal, or turn a line around, is shown as `\n`, `\x1b`, `\u{202e}`.
+
+use std::fmt::{self, Write as _};
+use unicode_width::UnicodeWidthStr;
+
+/// Whether a character does something other than being seen.
+pub(crate) fn is_unsafe(c: char) -> bool {
+    match c {
+        ' '..='~' => false,
+        // Marks and overrides of direction, line and paragraph separators,
+        // joiners that hide, the byte order mark, tags.
+        '\u{200b}'..='\u{200f}'
+        | '\u{2028}'..='\u{202e}'
+        | '\u{2060}'..='\u{206f}'
+        | '\u{61c}'
+        | '\u{feff}'
+        | '\u{fff9}'..='\u{fffb}'
+        | '\u{e0000}'..='\u{e007f}' => true,
+        // C0, DEL, C1.
+        c => c.is_control(),
+    }
+}
+
+fn write_char(out: &mut impl fmt::Write, c: char) -> fmt::Result {
+    match c {
+        '\n' => out.write_str("\\n"),
+        '\r' => out.write_str("\\r"),
+        '\t' => out.write_str("\\t"),
+        '\0'..='\x1f' | '\x7f' => write!(out, "\\x{:02x}", c as u32),
+        c if is_unsafe(c) => write!(out, "\\u{{{:x}}}", c as u32),
+        c => out.write_char(c),
+    }
+}
+
+/// A text with its control characters escaped.
+pub(crate) struct Escaped<'a>(pub(crate) &'a str);
+
+impl fmt::Display for Escaped<'_> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        if is_plain(self.0) {
+            return f.write_str(self.0);
+        }
+        self.0.chars().try_for_each(|c| write_char(f, c))
+    }
+}
+
+/// Escapes what was appended to `text` since its length was `start`.
+pub(crate) fn escape_from(text: &mut String, start: usize) {
+    let new = text.get(start..).unwrap_or_default();
+    if is_plain(new) || !new.chars().any(is_unsafe) {
+        return;
+    }
+    let new = new.to_string();
+    text.truncate(start);
+    // Writing to a string cannot fail.
+    let _ = write!(text, "{}", Escaped(&new));
+}
+
+fn is_plain(text: &str) -> bool {
+    text.bytes().all(|byte| matches!(byte, b' '..=b'~'))
+}
+
+/// How many columns of a terminal a text takes.
+pub(crate) fn width(text: &str) -> usize {
+    if is_plain(text) { text.len() } else { text.width() }
+}
+
+/// As much of a text as fits, with an ellipsis where something was cut off.
+pub(crate) fn clip(text: &str, room: usize) -> (&str, bool) {
+    if width(text) <= room {
+        return (text, false);
+    }
+    let mut end = 0;
+    for (at, c) in text.char_indices() {
+        let next = at + c.len_utf8();
+        let head = text.get(..next).unwrap_or_default();
+        if width(head) + 1 > room {
+            break;
+        }
+        end = next;
+    }
+    (text.get(..end).unwrap_or_default(), true)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn control_characters_are_shown() {
+        let shown = |text: &str| Escaped(text).to_string();
+        assert_eq!(shown("plain (1) – ü 🦀"), "plain (1) – ü 🦀");
+        assert_eq!(shown("a\nb\tc\r"), "a\\nb\\tc\\r");
+        assert_eq!(shown("\x1b[2J\x07\x7f"), "\\x1b[2J\\x07\\x7f");
+        assert_eq!(shown("\u{9b}31m"), "\\u{9b}31m");
+        assert_eq!(shown("cod.exe\u{202e}gpj"), "cod.exe\\u{202e}gpj");
+        let mut text = "\x1bkept".to_string();
+        escape_from(&mut text, 1);
+        assert_eq!(text, "\x1bkept");
+        text.push('\x1b');
+        escape_from(&mut text, 5);
+        assert_eq!(text, "\x1bkept\\x1b");
+    }
+
+    #[test]
+    fn clipping_minds_the_width() {
+        assert_eq!(clip("abcdef", 6), ("abcdef", false));
+        assert_eq!(clip("abcdef", 4), ("abc", true));
+        assert_eq!(clip("日本語", 4), ("日", true));
+        assert_eq!(clip("abc", 0), ("", true));
+    }
+}

@@ -1,0 +1,269 @@
+//! Tables for people, aligned by display width.
+//!
+//! All text of a table lies in one string and a cell is a place in it, so that
+//! a table of thousands of cells takes two allocations. What is put into a
+//! cell is escaped there: no table can drive a terminal.
+
+use super::escape::{clip, escape_from, width};
+use super::style::{Palette, Style};
+
+/// How the cells of a column stand.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Align {
+    /// At the left.
+    Left,
+    /// At the right.
+    Right,
+    /// With their decimal points below one another.
+    Point,
+}
+
+struct Column {
+    title: String,
+    align: Align,
+}
+
+#[derive(Clone, Copy)]
+struct Cell {
+    start: u32,
+    end: u32,
+    /// Columns of the terminal before the decimal point.
+    lead: u32,
+    /// Columns of the terminal.
+    width: u32,
+    style: Style,
+}
+
+/// A table being filled, cell by cell and row by row.
+#[derive(Default)]
+pub(crate) struct Table {
+    columns: Vec<Column>,
+    text: String,
+    cells: Vec<Cell>,
+    /// How wide the columns are at least, before and behind the point.
+    floors: Vec<(usize, usize)>,
+}
+
+/// How a table is printed.
+#[derive(Clone, Copy)]
+pub(crate) struct Layout {
+    /// Colours.
+    pub(crate) palette: Palette,
+    /// Whether the titles are printed.
+    pub(crate) titles: bool,
+    /// Blanks before each line.
+    pub(crate) indent: usize,
+    /// The longest line.
+    pub(crate) width: usize,
+}
+
+const GAP: usize = 2;
+
+impl Table {
+    /// A table with these columns.
+    pub(crate) fn new(columns: &[(&str, Align)]) -> Self {
+        let mut table = Self::default();
+        for (title, align) in columns {
+            table.column(title, *align);
+        }
+        table
+    }
+
+    /// Adds a column, before any cell.
+    pub(crate) fn column(&mut self, title: &str, align: Align) {
+        let mut title = title.to_string();
+        escape_from(&mut title, 0);
+        self.columns.push(Column { title, align });
+    }
+
+    /// Adds the next cell, filled by `write`.
+    pub(crate) fn cell(&mut self, style: Style, write: impl FnOnce(&mut String)) {
+        let start = self.text.len();
+        write(&mut self.text);
+        escape_from(&mut self.text, start);
+        let text = self.text.get(start..).unwrap_or_default();
+        let align = self.columns.get(self.cells.len() % self.columns.len().max(1));
+        let width = width(text);
+        let lead = match align.map(|column| column.align) {
+            Some(Align::Point) => {
+                let is_digit = |c: char| c.is_ascii_digit() || matches!(c, ',' | '-');
+                text.find(|c: char| !is_digit(c)).unwrap_or(text.len())
+            }
+            _ => width,
+        };
+        let place = |number: usize| u32::try_from(number).unwrap_or(u32::MAX);
+        let (start, end) = (place(start), place(self.text.len()));
+        let (lead, width) = (place(lead), place(width));
+        self.cells.push(Cell { start, end, lead, width, style });
+    }
+
+    /// Adds the next cell.
+    pub(crate) fn text(&mut self, style: Style, text: &str) {
+        self.cell(style, |out| out.push_str(text));
+    }
+
+    /// Makes every column as wide as it ever was, so that nothing jumps in a
+    /// table that is redrawn.
+    pub(crate) fn keep_widths(&mut self, widths: &mut Vec<(usize, usize)>) {
+        self.floors.clone_from(widths);
+        *widths = self.measure(false);
+        self.floors.clone_from(widths);
+    }
+
+    /// Number of rows.
+    pub(crate) fn rows(&self) -> usize {
+        self.cells.len() / self.columns.len().max(1)
+    }
+
+    /// Prints the table.
+    pub(crate) fn render(&self, out: &mut String, layout: Layout) {
+        let measures = self.measure(layout.titles);
+        if layout.titles {
+            let titles = self.columns.iter().zip(&measures).map(|(column, measure)| {
+                let own = width(&column.title);
+                let before = match column.align {
+                    Align::Left => 0,
+                    Align::Right | Align::Point => measure.0 + measure.1 - own,
+                };
+                (column.title.as_str(), Style::Heading, before, own, measure.0 + measure.1)
+            });
+            push_line(out, layout, titles);
+        }
+        for row in self.cells.chunks(self.columns.len().max(1)) {
+            let cells = row.iter().zip(&self.columns).zip(&measures);
+            let cells = cells.map(|((cell, column), (lead, tail))| {
+                let text = self.text.get(cell.start as usize..cell.end as usize);
+                let own = cell.width as usize;
+                let before = match column.align {
+                    Align::Left => 0,
+                    Align::Right => lead + tail - own,
+                    Align::Point => lead - cell.lead as usize,
+                };
+                (text.unwrap_or_default(), cell.style, before, own, lead + tail)
+            });
+            push_line(out, layout, cells);
+        }
+    }
+
+    /// Of each column, the columns of the terminal before and behind the point.
+    fn measure(&self, titles: bool) -> Vec<(usize, usize)> {
+        let mut measures = self.floors.clone();
+        measures.resize(self.columns.len(), (0, 0));
+        for row in self.cells.chunks(self.columns.len().max(1)) {
+            for (cell, measure) in row.iter().zip(&mut measures) {
+                let lead = cell.lead as usize;
+                measure.0 = measure.0.max(lead);
+                measure.1 = measure.1.max(cell.width as usize - lead);
+            }
+        }
+        if titles {
+            for (column, measure) in self.columns.iter().zip(&mut measures) {
+                measure.0 += width(&column.title).saturating_sub(measure.0 + measure.1);
+            }
+        }
+        measures
+    }
+}
+
+/// Appends one line of cells: text, style, blanks before, own width, column's
+/// width. Nothing is longer than the layout's width, and no blanks are left at
+/// the end.
+fn push_line<'a>(
+    out: &mut String,
+    layout: Layout,
+    cells: impl Iterator<Item = (&'a str, Style, usize, usize, usize)>,
+) {
+    let mut at = 0;
+    let mut next = layout.indent;
+    for (text, style, before, own, column) in cells {
+        let from = next + before;
+        next += column + GAP;
+        if text.is_empty() {
+            continue;
+        }
+        let Some(room) = layout.width.checked_sub(from).filter(|room| *room > 0) else {
+            break;
+        };
+        out.extend(std::iter::repeat_n(' ', from - at));
+        if own <= room {
+            layout.palette.push(out, style, text);
+            at = from + own;
+            continue;
+        }
+        if style == Style::Curve {
+            // The newest values are at its end.
+            let old = text.chars().count().saturating_sub(room);
+            let newest: String = text.chars().skip(old).collect();
+            layout.palette.push(out, style, &newest);
+            break;
+        }
+        let (head, cut) = clip(text, room);
+        layout.palette.push(out, style, head);
+        if cut {
+            out.push('…');
+        }
+        break;
+    }
+    out.push('\n');
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn layout(width: usize, titles: bool) -> Layout {
+        Layout { palette: Palette(false), titles, indent: 0, width }
+    }
+
+    fn sample() -> Table {
+        let mut table =
+            Table::new(&[("NAME", Align::Left), ("VALUE", Align::Point), ("", Align::Left)]);
+        for (name, value, unit) in
+            [("日本", "1,241.754", "/s"), ("a\x1bb", "50", ""), ("x", "-", "needs two samples")]
+        {
+            table.text(Style::Plain, name);
+            table.text(Style::Plain, value);
+            table.text(Style::Plain, unit);
+        }
+        table
+    }
+
+    #[test]
+    fn columns_are_aligned() {
+        let mut out = String::new();
+        sample().render(&mut out, layout(80, true));
+        let expected = "\
+NAME        VALUE
+日本    1,241.754  /s
+a\\x1bb     50
+x           -      needs two samples
+";
+        assert_eq!(out, expected);
+    }
+
+    #[test]
+    fn widths_are_kept() {
+        let mut widths = Vec::new();
+        sample().keep_widths(&mut widths);
+        let mut small = Table::new(&[("", Align::Left), ("", Align::Point), ("", Align::Left)]);
+        for text in ["a", "1.5", "s"] {
+            small.text(Style::Plain, text);
+        }
+        small.keep_widths(&mut widths);
+        let mut out = String::new();
+        small.render(&mut out, layout(80, false));
+        assert_eq!(out, "a           1.5    s\n");
+    }
+
+    #[test]
+    fn long_lines_are_clipped() {
+        let mut out = String::new();
+        sample().render(&mut out, layout(24, false));
+        let expected = "\
+日本    1,241.754  /s
+a\\x1bb     50
+x           -      need…
+";
+        assert_eq!(out, expected);
+    }
+}

@@ -1,0 +1,332 @@
+//! Bad input: each gives one line, which says what is wrong, and an exit code.
+
+use crate::blocks::{TITLES, recording, sample, sample_of};
+use crate::run::{Folder, Run, perfhive};
+
+fn run(args: &[&str]) -> Run {
+    let folder = Folder::new();
+    let mut all = recording(&folder);
+    all.extend(args.iter().map(ToString::to_string));
+    perfhive(all)
+}
+
+#[track_caller]
+fn usage(args: &[&str], says: &str) {
+    let run = run(args);
+    assert_eq!(run.out, "", "{args:?}");
+    let line = run.fails(2);
+    assert!(line.contains(says), "{args:?}: {line}");
+}
+
+#[test]
+fn paths_that_are_none() {
+    for (path, says) in [
+        ("", "a path is empty"),
+        ("Memory", "single quotes keep the shell"),
+        (r"Memory\Available Bytes", "a path begins with a backslash"),
+        (r"\", "the object is empty"),
+        (r"\\", "the object is missing behind the machine"),
+        (r"\\HOST", "the object is missing behind the machine"),
+        (r"\\HOST\", "the object is empty"),
+        (r"\\\Memory\Available Bytes", "the machine is empty"),
+        (r"\Memory", "the counter is missing"),
+        (r"\Memory\", "the counter is empty"),
+        (r"\()\ID Process", "the object is empty"),
+        (r"\Process()\ID Process", "the instance is empty"),
+        (r"\Process(bash\ID Process", "the parenthesis is never closed"),
+        (r"\Process(ba(sh)\ID Process", "the parenthesis is never closed"),
+        (r"\Processbash)\ID Process", "a closing parenthesis without an opening one"),
+        (r"\Process(bash))\ID Process", "a backslash must follow the parenthesis"),
+        (r"\Process(bash)ID Process", "a backslash must follow the parenthesis"),
+        (r"\Process(bash)\ID\Process", "a backslash in the counter's name"),
+        (r"\Process(bash#99999999999)\ID Process", "the number behind # is too high"),
+        ("\\Memory\\Available\nBytes", "has no counter"),
+    ] {
+        usage(&["get", path], says);
+        usage(&["watch", path], says);
+    }
+}
+
+/// Backslashes and wildcards in the names of instances are no faults.
+#[test]
+fn odd_instance_names_are_looked_for() {
+    for path in
+        [r"\Process(a^*b)\ID Process", r"\Process(a\b)\ID Process", r"\Process(^(x)\ID Process"]
+    {
+        let line = run(&["get", path]).fails(1);
+        assert!(line.contains("has no instance"), "{path}: {line}");
+    }
+    run(&["get", r"\Process(b*h)\ID Process"]).ok();
+    run(&["get", r"\Thread(bash/*)\ID Thread"]).ok();
+}
+
+#[test]
+fn unknown_names() {
+    usage(&["get", r"\Memroy\Available Bytes"], r#"no object "Memroy"; did you mean "Memory"?"#);
+    usage(&["get", r"\Memory\Available Byte"], r#"did you mean "Available Bytes""#);
+    usage(&["get", r"\xyzzy\x"], "perfhive list shows what there is");
+    usage(&["get", r"\Memory\xyzzy"], "perfhive list \"Memory\" shows what there is");
+    usage(&["get", r"\Process\ID Process"], "has instances: name one");
+    usage(&["get", r"\Memory(x)\Available Bytes"], "has no instances");
+    usage(
+        &["get", r"\\OTHER\Memory\Available Bytes"],
+        "no source for machine \"OTHER\" (known: HOST)",
+    );
+    usage(&["list", "Memroy"], r#"did you mean "Memory"?"#);
+    usage(&["list", ""], "no object");
+    usage(&["enum", "Processes"], r#"did you mean "Process"?"#);
+    usage(&["enum", "memory", "proces"], "no object \"proces\"");
+    usage(&["explain", "Memroy"], r#"did you mean "Memory"?"#);
+    usage(&["explain", r"\Memory\Avail"], r#"did you mean "Available Bytes"?"#);
+    usage(&["explain", r"\Memory(\x"], "the parenthesis is never closed");
+    usage(&["ps", "-o", "pid,nmae"], r#"did you mean "name"?"#);
+    usage(&["ps", "-o", "pid,,name"], "a column's name is empty");
+    usage(&["ps", "-o", "threads"], "Process has no counter \"Thread Count\"");
+    usage(&["ps", "--sort", "-"], "a column's name is empty");
+    usage(&["man", "gte"], "did you mean \"get\"?");
+
+    let run = run(&["get", r"\Process(bahs)\ID Process", r"\System\Processes"]);
+    assert!(run.out.contains("no such instance") && run.out.contains("4\n"), "{}", run.out);
+    assert_eq!(run.fails(1), r#"object "Process" has no instance "bahs"; did you mean "bash"?"#);
+}
+
+#[test]
+fn several_wrong_paths_are_all_named() {
+    let run = run(&["get", r"\a\b", r"\Memory\Available Bytes", r"\c"]);
+    assert_eq!((run.code, run.out.as_str()), (Some(2), ""));
+    assert_eq!(run.err.lines().count(), 2, "{}", run.err);
+    assert!(run.err.lines().all(|line| line.starts_with("perfhive: ")), "{}", run.err);
+}
+
+#[test]
+fn workset_of_nobody() {
+    assert_eq!(run(&["workset", "nobody"]).fails(1), "no process is called \"nobody\"");
+    assert_eq!(
+        run(&["workset", "bahs"]).fails(1),
+        "no process is called \"bahs\"; did you mean \"bash\"?"
+    );
+    // The sum of all is no process.
+    run(&["workset", "_Total"]).fails(1);
+    // A process that tells nobody its size is there, without a value.
+    let run = run(&["workset", "quiet"]);
+    assert_eq!((run.code, run.err.as_str()), (Some(1), ""));
+    assert_eq!(run.out, "Working set: not available here  (PID 102)\n");
+}
+
+#[test]
+fn options_that_are_wrong() {
+    for (args, says) in [
+        (&["list", "--frmat", "json"][..], "a similar argument exists: '--format'"),
+        (&["lits"], "a similar subcommand exists: 'list'"),
+        (&["get"], "<PATH>"),
+        (&["get", "-i", "0", "x"], "at least a millisecond"),
+        (&["get", "-i", "soon", "x"], "expected seconds"),
+        (&["watch", "-n", "0"], "0 is not in"),
+        (&["watch", "-n", "many"], "invalid"),
+        (&["list", "--format", "xml"], "possible values"),
+        (&["list", "--json", "--format", "csv"], "cannot be used with"),
+        (&["list", "--language", "klingon"], "not a language"),
+        (&["--source", "http://x", "list"], "expected local: for this machine, or file:"),
+        (&["--source", "file:", "list"], "expected local: for this machine, or file:"),
+        (&["completions", "tcsh"], "possible values"),
+    ] {
+        let run = perfhive(args);
+        assert_eq!(run.out, "");
+        let line = run.fails(2);
+        assert!(line.contains(says), "{args:?}: {line}");
+        assert!(line.contains("--help"), "{args:?}: {line}");
+    }
+    usage(&["list", "--language", "de"], "has no names in German; it has English");
+}
+
+#[track_caller]
+fn bad_source(source: &str, says: &str) {
+    for args in
+        [&["list"][..], &["get", r"\Memory\Available Bytes"], &["enum"], &["ps"], &["watch"]]
+    {
+        let line = perfhive([&["--source", source], args].concat()).fails(3);
+        assert!(line.contains(says), "{source} {args:?}: {line}");
+    }
+}
+
+#[test]
+fn sources_that_cannot_be_read() {
+    let folder = Folder::new();
+    let here = folder.path().display().to_string();
+    bad_source(&format!("file:{here}"), "is a directory");
+    bad_source(&format!("file:{here}/nowhere.bin"), "no such file");
+    bad_source(&format!("file:{}", folder.file("empty.bin", "")), "the file is empty");
+    bad_source(
+        &format!("file:{}", folder.file("text.bin", "not a block at all, ".repeat(9))),
+        "not performance data",
+    );
+    let good = folder.file("good.bin", sample(0));
+    bad_source(&format!("file:{good},{here}/nowhere.bin"), "no such file");
+    let other = folder.file("other.bin", sample_of("OTHER", 10));
+    bad_source(&format!("file:{good},{other}"), "samples must be of one machine");
+    let mut clock = sample(10);
+    clock[64] = 1;
+    let clock = folder.file("clock.bin", clock);
+    bad_source(&format!("file:{good},{clock}"), "these are not samples of one machine");
+
+    let line = perfhive(["dump", &here]).fails(3);
+    assert!(line.contains("is a directory"), "{line}");
+    assert!(perfhive(["dump", &format!("{here}/x")]).fails(3).contains("no such file"));
+    assert!(perfhive(["dump", &folder.file("nil.bin", "")]).fails(3).contains("the file is empty"));
+    let titles = perfhive(["list", "--source", &format!("file:{good}"), "--titles", &here]);
+    assert!(titles.fails(3).contains("is a directory"));
+}
+
+#[cfg(unix)]
+#[test]
+fn a_file_that_may_not_be_read() {
+    use std::os::unix::fs::PermissionsExt as _;
+    let folder = Folder::new();
+    let file = folder.file("secret.bin", sample(0));
+    std::fs::set_permissions(&file, std::fs::Permissions::from_mode(0o000)).expect("chmod");
+    if std::fs::read(&file).is_ok() {
+        eprintln!("this user may read everything, the test of unreadable files is skipped");
+        return;
+    }
+    bad_source(&format!("file:{file}"), "permission denied");
+}
+
+/// Changes of the header that no block survives.
+#[test]
+fn blocks_with_a_bad_header() {
+    type Change<'a> = (&'a str, &'a dyn Fn(&mut Vec<u8>));
+    let changes: &[Change<'_>] = &[
+        ("the data ends before", &|block| block.truncate(87)),
+        ("the data ends before", &|block| block.truncate(500)),
+        ("not performance data", &|block| block[0] = b'X'),
+        ("big-endian", &|block| block[8] = 0),
+        ("only version 1", &|block| block[12] = 2),
+        ("only version 1", &|block| block[16] = 9),
+        ("a length is smaller", &|block| block[24..28].fill(0)),
+        ("a length points past", &|block| block[24..28].fill(0xff)),
+    ];
+    let folder = Folder::new();
+    for (number, (says, change)) in changes.iter().enumerate() {
+        let mut block = sample(0);
+        change(&mut block);
+        let file = folder.file(&format!("{number}.bin"), block);
+        bad_source(&format!("file:{file}"), says);
+        let run = perfhive(["dump", &file]);
+        assert!(run.out.starts_with("PERF_DATA_BLOCK"), "{}", run.out);
+        assert!(run.fails(3).contains(says));
+    }
+}
+
+/// A damaged object costs that object: the others are there, with a warning.
+#[test]
+fn blocks_with_a_damaged_object() {
+    let folder = Folder::new();
+    let titles = folder.file("titles.txt", TITLES);
+    let memory = 0x138;
+    for (number, (field, value)) in
+        [(4, 8u32), (4, u32::MAX), (8, 1), (32, 1000), (40, 0xffff_fff0), (64, 0), (64, u32::MAX)]
+            .into_iter()
+            .enumerate()
+    {
+        let mut block = sample(0);
+        assert_eq!(block[memory + 12], 4, "the object Memory");
+        block[memory + field..memory + field + 4].copy_from_slice(&value.to_le_bytes());
+        let source = format!("file:{}", folder.file(&format!("{number}.bin"), block));
+        let run =
+            |args: &[&str]| perfhive([&["--source", &source, "--titles", &titles], args].concat());
+
+        let others = run(&["get", "--bare", r"\System\Processes"]);
+        assert_eq!((others.code, others.out.as_str()), (Some(0), "4\n"), "{}", others.err);
+        let enumerated = run(&["enum"]);
+        assert_eq!(enumerated.code, Some(0));
+        assert!(enumerated.out.starts_with("Object count: 4\n"), "{}", enumerated.out);
+        let warning = enumerated.one_line();
+        assert!(warning.starts_with("warning: ") && warning.contains("object 4: "), "{warning}");
+        assert_eq!(run(&["enum", "-q"]).err, "");
+
+        for args in
+            [&["get", r"\Memory\Available Bytes"][..], &["list", "memory"], &["explain", "Memory"]]
+        {
+            let line = run(args).fails(3);
+            assert!(line.contains("object 4: "), "{args:?}: {line}");
+        }
+        let dump = run(&["dump", source.trim_start_matches("file:")]);
+        assert!(dump.out.contains("Odd Things"), "{field}: {}", dump.out);
+        dump.fails(3);
+    }
+}
+
+#[test]
+fn title_lists_with_faults() {
+    let folder = Folder::new();
+    let block = folder.file("block.bin", sample(0));
+    let get = |name: &str, titles: &str, path: &str| {
+        let titles = folder.file(name, titles);
+        perfhive(["--source", &format!("file:{block}"), "--titles", &titles, "get", "--bare", path])
+    };
+    // Gaps, empty names and doubles are normal; of doubles the first counts.
+    let doubles = "2\nSystem\n\n248\nProcesses\n248\nTwice\n4\n\n24\nAvailable Bytes\n";
+    assert_eq!(get("doubles.txt", doubles, r"\System\Processes").ok(), "4\n");
+    assert_eq!(get("doubles.txt", doubles, r"\4\Available Bytes").ok(), "8589934592\n");
+    // An odd number of strings, and strings that are no index: a warning.
+    for (titles, says) in [
+        ("2\nSystem\n248\nProcesses\n4", "index 4 has no text"),
+        ("2\nSystem\nstray\n248\nProcesses\n", "\"stray\" is no index"),
+    ] {
+        let run = get("odd.txt", titles, r"\System\Processes");
+        assert_eq!((run.code, run.out.as_str()), (Some(0), "4\n"));
+        let line = run.one_line();
+        assert!(line.starts_with("warning: ") && line.contains(says), "{line}");
+    }
+    // Nothing of a title list at all.
+    for (name, titles) in [("empty.txt", ""), ("prose.txt", "no titles\nat all\n")] {
+        let line = get(name, titles, r"\2\248").fails(3);
+        assert!(line.contains("holds no title list"), "{line}");
+    }
+}
+
+#[test]
+fn too_few_samples() {
+    let folder = Folder::new();
+    let block = folder.file("block.bin", sample(0));
+    let source = format!("file:{block}");
+    let run = perfhive(["--source", &source, "get", r"\2\146", r"\2\248"]);
+    assert!(run.out.contains("needs two samples") && run.out.contains("4\n"), "{}", run.out);
+    let line = run.fails(1);
+    assert!(line.contains("the recording has no more than 1 sample"), "{line}");
+    // What takes one sample is all there.
+    perfhive(["--source", &source, "get", r"\2\248"]).ok();
+    let ps = perfhive(["--source", &source, "ps", "-o", "pid,cpu"]);
+    assert_eq!(ps.code, Some(1));
+    assert!(ps.one_line().contains("no more than 1 sample"));
+    assert_eq!(perfhive(["--source", &source, "watch", r"\2\248"]).ok().matches("HOST").count(), 1);
+}
+
+#[test]
+fn a_source_without_the_usual_counters() {
+    use perfhive::format::{BlockHead, BlockWriter};
+    let folder = Folder::new();
+    let mut block = BlockWriter::new();
+    block.start(&BlockHead { system_name: "BARE", ..BlockHead::default() });
+    let file = folder.file("bare.bin", block.finish());
+    let source = format!("file:{file}");
+    let line = perfhive(["--source", &source, "watch"]).fails(2);
+    assert!(line.contains("name some paths"), "{line}");
+    assert!(perfhive(["--source", &source, "ps"]).fails(2).contains("no object \"Process\""));
+    assert_eq!(perfhive(["--source", &source, "list", "--json"]).ok(), "[]\n");
+    assert_eq!(
+        perfhive(["--source", &source, "enum"]).ok(),
+        "Object count: 0\nSystem name: BARE\n"
+    );
+}
+
+/// A name cannot drive the terminal by way of a message either.
+#[test]
+fn messages_are_escaped() {
+    let line = run(&["get", "\\Memory\x1b[2J\n\\x"]).fails(2);
+    assert!(!line.contains('\x1b'), "{line:?}");
+    let line = run(&["workset", "\x1b[2J"]).fails(1);
+    assert!(!line.contains('\x1b'), "{line:?}");
+    let line = perfhive(["--source", "file:/nowhere/\x1b[2J\n", "list"]).fails(3);
+    assert!(line.contains("\\x1b[2J\\n"), "{line:?}");
+}

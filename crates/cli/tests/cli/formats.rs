@@ -1,0 +1,240 @@
+//! What programs read: JSON, CSV, TSV, and where control characters go.
+
+use crate::blocks::{HOSTILE, recording};
+use crate::run::{Folder, Run, command, finish, perfhive};
+
+fn run(args: &[&str]) -> Run {
+    let folder = Folder::new();
+    let mut all = recording(&folder);
+    all.extend(args.iter().map(ToString::to_string));
+    perfhive(all)
+}
+
+#[test]
+fn json_rows_have_their_keys() {
+    let rows =
+        run(&["get", r"\Process(bash)\*", r"\Memory\% Committed Bytes In Use", "--json"]).json();
+    assert_eq!(rows.len(), 5);
+    let keys = [
+        "path",
+        "value",
+        "unit",
+        "status",
+        "time",
+        "machine",
+        "object",
+        "instance",
+        "counter",
+        "counter_type",
+        "raw",
+        "base",
+    ];
+    for row in &rows {
+        let row = row.as_object().expect("an object");
+        assert_eq!(row.len(), keys.len());
+        assert!(keys.iter().all(|key| row.contains_key(*key)), "{row:?}");
+        assert_eq!(row["machine"], "HOST");
+        assert_eq!(row["status"], "ok");
+        assert_eq!(row["time"], "2022-06-18T04:26:50.000Z");
+    }
+    assert_eq!(rows[0]["path"], r"\Process(bash)\% Processor Time");
+    assert_eq!(rows[0]["value"], 2.0);
+    assert_eq!(rows[0]["unit"], "%");
+    assert_eq!(rows[0]["raw"], 3_000_000);
+    assert_eq!(rows[1]["value"], 100);
+    assert_eq!(rows[1]["instance"], "bash");
+    assert_eq!(rows[3]["counter_type"], "PERF_ELAPSED_TIME");
+    assert_eq!((rows[4]["value"].as_f64(), rows[4]["base"].as_u64()), (Some(25.0), Some(4)));
+    assert!(rows[4]["instance"].is_null());
+}
+
+#[test]
+fn every_command_prints_json() {
+    for args in [
+        &["list"][..],
+        &["list", "Process"],
+        &["explain", r"\Memory\*", "Process"],
+        &["get", r"\System\Processes"],
+        &["enum"],
+        &["enum", "--hex"],
+        &["workset", "bash"],
+        &["ps"],
+    ] {
+        let json = run(&[args, &["--json"]].concat());
+        assert_eq!(json.code, Some(0), "{args:?} {}", json.err);
+        assert!(!json.json().is_empty(), "{args:?}");
+        let csv = run(&[args, &["--format", "csv"]].concat()).ok();
+        let tsv = run(&[args, &["--format", "tsv"]].concat()).ok();
+        let tabs = |line: &str| line.matches('\t').count();
+        let header = tabs(tsv.lines().next().expect("a header"));
+        assert!(tsv.lines().all(|line| tabs(line) == header), "{args:?}: {tsv}");
+        assert!(csv.lines().count() >= tsv.lines().count());
+    }
+}
+
+#[test]
+fn nothing_found_is_an_empty_array() {
+    let rows = run(&["get", "--json", r"\Process(*)\ID Process"]).json();
+    assert_eq!(rows.len(), 6);
+    assert_eq!(rows[3]["instance"], HOSTILE);
+    assert_eq!(rows[3]["value"], 4_294_967_295u32);
+}
+
+#[test]
+fn csv_is_quoted() {
+    let csv = run(&["get", "--format", "csv", r"\Process(evil*)\ID Process"]).ok();
+    let (header, row) = csv.split_once('\n').expect("a header");
+    assert_eq!(
+        header,
+        "path,value,unit,status,time,machine,object,instance,counter,counter_type,raw,base"
+    );
+    // Into a pipe names go as they are; a reader of CSV gets back what was there.
+    let path = "\"\\Process(evil\x1b[2J,\"\"\n)\\ID Process\"";
+    let instance = "\"evil\x1b[2J,\"\"\n\"";
+    let time = "2022-06-18T04:26:40.000Z";
+    assert_eq!(
+        row,
+        format!(
+            "{path},4294967295,,ok,{time},HOST,Process,{instance},ID Process,\
+             PERF_COUNTER_RAWCOUNT,4294967295,\n"
+        )
+    );
+    let tsv = run(&["ps", "--format", "tsv", "-o", "pid,name", "--sort", "-pid"]).ok();
+    assert!(tsv.starts_with("pid\tname\n4294967295\tevil\x1b[2J,\"\\n\n102\tquiet\n"), "{tsv:?}");
+}
+
+#[test]
+fn statuses_are_words() {
+    let rows = run(&[
+        "get",
+        "--json",
+        r"\Process(quiet)\Working Set",
+        r"\Process(gone)\ID Process",
+        r"\Odd Things\*",
+    ]);
+    assert_eq!(rows.code, Some(1));
+    let rows = rows.json();
+    let statuses: Vec<_> = rows.iter().filter_map(|row| row["status"].as_str()).collect();
+    let expected = [
+        "no-data",
+        "no-such-instance",
+        "ok",
+        "no-number",
+        "no-formula",
+        "nothing-to-average",
+        "no-formula",
+    ];
+    assert_eq!(statuses, expected);
+    assert_eq!(rows[1]["path"], r"\Process(gone)\ID Process");
+    assert_eq!(rows[2]["value"], "two\nlines");
+    for row in rows.iter().filter(|row| row["status"] != "ok") {
+        assert!(row["value"].is_null(), "{row}");
+    }
+}
+
+#[test]
+fn watch_streams_rows() {
+    let jsonl = run(&["watch", "--json", r"\System\Processes"]).ok();
+    assert_eq!(jsonl.lines().count(), 2);
+    for line in jsonl.lines() {
+        let row: serde_json::Value = serde_json::from_str(line).expect(line);
+        assert_eq!(row["value"], 4);
+    }
+    let csv = run(&["watch", "--format", "csv", r"\System\Processes"]).ok();
+    assert_eq!(csv.lines().count(), 3);
+    assert_eq!(csv.matches("path,value").count(), 1);
+}
+
+#[test]
+fn colours_only_where_they_are_wanted() {
+    let escapes = |args: &[&str]| run(args).ok().matches('\x1b').count();
+    assert_eq!(escapes(&["list"]), 0);
+    assert!(escapes(&["list", "--color", "always"]) > 0);
+    let folder = Folder::new();
+    let mut command = command();
+    command.args(recording(&folder)).args(["list", "--color", "always"]).env("NO_COLOR", "1");
+    // What is asked for outright counts more than the environment.
+    assert!(finish(&mut command).ok().contains('\x1b'));
+}
+
+#[test]
+fn the_environment_chooses_the_language() {
+    let folder = Folder::new();
+    let mut args = recording(&folder);
+    args.extend(["--titles".into(), folder.file("de.txt", crate::blocks::GERMAN)]);
+    args.extend(["get".into(), r"\Memory\Available Bytes".into()]);
+    let shown = |language: &str| {
+        let mut command = command();
+        finish(command.args(&args).env("LC_ALL", language)).ok()
+    };
+    assert!(shown("de_DE.UTF-8").starts_with(r"\Arbeitsspeicher\Verfügbare Bytes"));
+    assert!(shown("C").starts_with(r"\Memory\Available Bytes"));
+    assert!(shown("fr_FR.UTF-8").starts_with(r"\Memory\Available Bytes"));
+}
+
+#[test]
+fn a_title_list_in_one_other_language_is_enough() {
+    let folder = Folder::new();
+    let mut args = recording(&folder);
+    args.truncate(2);
+    args.extend(["--titles".into(), folder.file("de.txt", crate::blocks::GERMAN)]);
+    let out = perfhive(args.into_iter().chain(["list".into()])).ok();
+    assert!(out.contains("Arbeitsspeicher"), "{out}");
+    assert!(out.contains("9000  9000"), "{out}");
+}
+
+#[test]
+fn help_completions_and_manual() {
+    let help = perfhive(["--help"]).ok();
+    assert!(help.contains("Exit status:") && help.contains("130  Ctrl-C"), "{help}");
+    let short = perfhive(["-h"]).ok();
+    assert!(short.lines().count() < 45, "{}", short.lines().count());
+    for command in
+        ["list", "explain", "get", "watch", "enum", "workset", "ps", "dump", "completions", "man"]
+    {
+        let help = perfhive([command, "-h"]).ok();
+        assert!(help.contains("Examples:\n  perfhive"), "{help}");
+        let page = perfhive(["man", command]).ok();
+        assert!(page.contains(&format!(".TH perfhive-{command} 1")), "{page}");
+    }
+    let page = perfhive(["man"]).ok();
+    for section in
+        ["NAME", "SYNOPSIS", "EXAMPLES", "PATHS", "FORMATS", "\"EXIT STATUS\"", "ENVIRONMENT"]
+    {
+        let plain = section.replace('"', "");
+        assert!(
+            page.contains(&format!(".SH {plain}")) || page.contains(&format!(".SH {section}")),
+            "{section}"
+        );
+    }
+    for shell in ["bash", "zsh", "fish", "elvish", "powershell"] {
+        let script = perfhive(["completions", shell]).ok();
+        assert!(script.contains("workset"), "{shell}");
+    }
+    assert!(perfhive(["--version"]).ok().starts_with("perfhive "));
+    // Without a command the help says what there is.
+    let nothing = perfhive::<&str>([]);
+    assert_eq!(nothing.code, Some(2));
+    assert!(nothing.err.contains("Usage: perfhive"), "{}", nothing.err);
+}
+
+/// The page of the manual names every command, option and exit code.
+#[test]
+fn the_manual_is_complete() {
+    let page = std::path::Path::new(env!("CARGO_MANIFEST_DIR")).join("../../docs/manual/cli.md");
+    let page = std::fs::read_to_string(page).expect("docs/manual/cli.md");
+    let help = perfhive(["--help"]).ok();
+    let commands = help.lines().skip_while(|line| *line != "Commands:").skip(1);
+    let commands = commands.take_while(|line| !line.is_empty());
+    let commands: Vec<&str> = commands.filter_map(|line| line.split_whitespace().next()).collect();
+    assert!(commands.len() >= 10, "{commands:?}");
+    for command in commands {
+        assert!(page.contains(&format!("`{command}`")), "{command}");
+        let help = perfhive([command, "--help"]).ok();
+        let options = help.split("Examples:").next().unwrap_or_default();
+        for word in options.split([' ', '\n', ',']).filter(|word| word.starts_with("--")) {
+            let known = ["--help", "--version"].contains(&word);
+            assert!(known || page.contains(&format!("`{word}")), "{command} {word}");
+        }
+    }
+}

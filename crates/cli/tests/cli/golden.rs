@@ -1,0 +1,152 @@
+//! Tables as people see them, of blocks that the test writes. `UPDATE=1` in
+//! the environment writes them anew.
+
+use crate::blocks::{GERMAN, recording, sample};
+use crate::run::{Folder, perfhive};
+use std::path::Path;
+
+#[track_caller]
+fn compare(name: &str, text: &str) {
+    let path = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/cli/golden").join(name);
+    if std::env::var_os("UPDATE").is_some() {
+        std::fs::write(&path, text).expect("the golden file");
+        return;
+    }
+    let expected = std::fs::read_to_string(&path).expect("the golden file");
+    assert_eq!(text, expected, "{} (UPDATE=1 writes it anew)", path.display());
+}
+
+/// What the command prints for the recording; its paths are not the test's to
+/// compare.
+fn shown(args: &[&str]) -> String {
+    let folder = Folder::new();
+    let mut all = recording(&folder);
+    all.extend(args.iter().map(ToString::to_string));
+    let run = perfhive(&all);
+    assert_eq!(run.err, "");
+    assert!(!run.out.contains(|c: char| c.is_control() && c != '\n'), "{:?}", run.out);
+    run.out.replace(&folder.path().display().to_string(), "FOLDER")
+}
+
+#[test]
+fn list() {
+    compare("list.txt", &shown(&["list"]));
+    compare("list-process.txt", &shown(&["list", "pROCESS"]));
+    compare("list-odd.txt", &shown(&["list", "9000"]));
+}
+
+#[test]
+fn explain() {
+    let paths = [r"\Process\% Processor Time", r"\Memory\% Committed Bytes In Use", "thread"];
+    compare("explain.txt", &shown(&[&["explain"], &paths[..]].concat()));
+}
+
+#[test]
+fn get() {
+    let paths = [r"\System\*", r"\Process(*)\Working Set", r"\Odd Things\*"];
+    compare("get.txt", &shown(&[&["get"], &paths[..]].concat()));
+}
+
+#[test]
+fn watch() {
+    compare("watch.txt", &shown(&["watch"]));
+    compare("watch-paths.txt", &shown(&["watch", r"\Process(bash#*)\*", r"\Memory\*"]));
+}
+
+#[test]
+fn enumerate() {
+    compare("enum.txt", &shown(&["enum"]));
+    compare("enum-hex.txt", &shown(&["enum", "odd", "things", "memory", "--hex"]));
+}
+
+#[test]
+fn ps_and_workset() {
+    compare("ps.txt", &shown(&["ps"]));
+    compare("ps-columns.txt", &shown(&["ps", "-o", "name,cpu,elapsed,pid,ws", "--sort", "-cpu"]));
+    compare("workset.txt", &shown(&["workset", "BASH"]));
+    compare("workset-hex.txt", &shown(&["workset", "bash", "--hex"]));
+}
+
+#[test]
+fn other_languages() {
+    let folder = Folder::new();
+    let mut args = recording(&folder);
+    args.extend([
+        "--titles".into(),
+        folder.file("de.txt", GERMAN),
+        "--language".into(),
+        "de".into(),
+    ]);
+    let get = [r"\Arbeitsspeicher\VERFÜGBARE Bytes", r"\Memory\Available Bytes", r"\4\24"];
+    args.push("get".into());
+    args.extend(get.map(String::from));
+    compare("german.txt", &perfhive(&args).ok());
+}
+
+#[test]
+fn dump() {
+    let folder = Folder::new();
+    let titles = recording(&folder).pop().expect("the titles");
+    let block = folder.file("block.bin", sample(0));
+    compare("dump.txt", &perfhive(["dump", &block, "--titles", &titles]).ok());
+}
+
+/// A damage costs what it hits, and nothing else.
+#[test]
+fn dump_of_damaged_blocks() {
+    let folder = Folder::new();
+    let titles = recording(&folder).pop().expect("the titles");
+    let sound = sample(0);
+    let memory = find(&sound, 4);
+    let system = find(&sound, 2);
+    type Damage<'a> = (&'a str, &'a dyn Fn(&mut Vec<u8>));
+    let damages: &[Damage<'_>] = &[
+        // The first object says that it is longer than the block: what follows
+        // it is found again.
+        ("length", &|block| block[system..system + 4].copy_from_slice(&u32::MAX.to_le_bytes())),
+        // A counter definition of length 0.
+        ("definition", &|block| block[memory + 64..memory + 68].fill(0)),
+        // The data ends in the middle of an instance.
+        ("cut", &|block| block.truncate(find(&sound, 230) + 64 + 4 * 40 + 90)),
+        ("version", &|block| block[12] = 2),
+    ];
+    let mut text = String::new();
+    for (name, damage) in damages {
+        let mut block = sound.clone();
+        damage(&mut block);
+        let file = folder.file(&format!("{name}.bin"), block);
+        let run = perfhive(["dump", &file, "--titles", &titles]);
+        assert_eq!(run.code, Some(3));
+        let line = run.one_line();
+        assert!(line.starts_with(&file), "{line}");
+        // The fields of sound parts are in dump.txt; here are the headings,
+        // the damages, and what lies around them.
+        let lines: Vec<&str> = run.out.lines().collect();
+        let is_damage = |line: &&str| line.starts_with('!');
+        assert!(lines.iter().any(is_damage), "{}", run.out);
+        text += &format!("=== {name}\n{}\n", &line[file.len() + 2..]);
+        for (at, line) in lines.iter().enumerate() {
+            let near = lines[at.saturating_sub(2)..lines.len().min(at + 3)].iter().any(is_damage);
+            let plain = line.starts_with("  0x") && line.contains(" bytes ");
+            if near || plain || line.starts_with("PERF_OBJECT") {
+                text += &format!("{line}\n");
+            }
+        }
+    }
+    compare("damaged.txt", &text);
+}
+
+/// Where the object of an index begins.
+fn find(block: &[u8], index: u32) -> usize {
+    let mut at = u32::from_le_bytes([block[24], block[25], block[26], block[27]]) as usize;
+    loop {
+        let field = |offset: usize| {
+            let bytes = &block[at + offset..at + offset + 4];
+            u32::from_le_bytes([bytes[0], bytes[1], bytes[2], bytes[3]])
+        };
+        if field(12) == index {
+            return at;
+        }
+        at += field(0) as usize;
+    }
+}

@@ -1,0 +1,132 @@
+//! This machine.
+#![cfg(target_os = "linux")]
+
+use crate::run::{command, perfhive};
+use std::process::Stdio;
+
+/// A process of our own: this test's.
+fn own_name() -> String {
+    let name = std::fs::read_to_string("/proc/self/comm").expect("own name");
+    name.trim_end().to_string()
+}
+
+#[test]
+fn ps_lists_this_process() {
+    let pid = u64::from(std::process::id());
+    let rows = perfhive(["ps", "--json"]).json();
+    let own = rows.iter().find(|row| row["pid"] == pid).expect("this process");
+    assert!(own["ws"].as_u64() > Some(0));
+    assert!(own["threads"].as_u64() >= Some(1));
+    assert!(own["elapsed"].as_f64() >= Some(0.0));
+    assert!(rows.iter().all(|row| row["name"] != "_Total"));
+    let table = perfhive(["ps", "-o", "pid,name"]).ok();
+    assert!(
+        table.lines().any(|line| line.trim_start().starts_with(&format!("{pid}  "))),
+        "{table}"
+    );
+}
+
+#[test]
+fn ps_measures_time_with_two_samples() {
+    let rows =
+        perfhive(["ps", "-o", "pid,cpu,handles", "-i", "0.05", "--sort", "-cpu", "--json"]).json();
+    let pid = u64::from(std::process::id());
+    let own = rows.iter().find(|row| row["pid"] == pid).expect("this process");
+    assert!(own["cpu"].as_f64() >= Some(0.0), "{own}");
+}
+
+#[test]
+fn workset_of_this_test() {
+    let out = perfhive(["workset", &own_name().to_uppercase()]).ok();
+    assert!(out.contains(&format!("(PID {})", std::process::id())), "{out}");
+    assert!(out.starts_with("Working set: "), "{out}");
+}
+
+#[test]
+fn get_as_two_samples() {
+    let paths = [r"\Processor(_Total)\% Processor Time", r"\Memory\Available Bytes"];
+    let run = perfhive(["get", "-i", "0.1", "--json", paths[0], paths[1]]);
+    assert_eq!(run.code, Some(0), "{}", run.err);
+    let rows = run.json();
+    let time = rows[0]["value"].as_f64().expect("a percentage");
+    assert!((-1.0..=101.0).contains(&time), "{time}");
+    assert!(rows[1]["value"].as_u64() > Some(0));
+}
+
+#[test]
+fn the_interval_is_kept() {
+    let start = std::time::Instant::now();
+    perfhive(["get", "-i", "0.3", r"\System\Context Switches/sec"]).ok();
+    assert!(start.elapsed().as_millis() >= 300);
+    let start = std::time::Instant::now();
+    perfhive(["get", "-i", "30", r"\Memory\Available Bytes"]).ok();
+    assert!(start.elapsed().as_secs() < 20, "no second sample is needed");
+}
+
+#[test]
+fn watch_counts_complete_tables() {
+    let out = perfhive(["watch", "-n", "2", "-i", "0.1"]).ok();
+    assert_eq!(out.matches(" UTC\n").count(), 2, "{out}");
+    assert!(!out.contains("needs two samples"), "{out}");
+    let out = perfhive(["watch", "-n", "3", "-i", "0.05", "--json", r"\System\Threads"]).ok();
+    assert_eq!(out.lines().count(), 3);
+}
+
+#[test]
+fn every_object_can_be_listed_and_enumerated() {
+    let rows = perfhive(["list", "--json"]).json();
+    assert!(rows.len() >= 5);
+    for row in &rows {
+        let name = row["object"].as_str().expect("a name");
+        let out = perfhive(["list", name]).ok();
+        assert!(out.starts_with(name), "{out}");
+        assert!(perfhive(["enum", name]).ok().starts_with("Object count: "));
+        assert!(perfhive(["explain", name]).ok().contains("Where"));
+    }
+}
+
+#[test]
+fn a_counter_that_linux_lacks_says_why() {
+    let line = perfhive(["get", r"\Process(x)\Pool Paged Bytes"]).fails(2);
+    assert!(line.starts_with(r"this machine has no \Process\Pool Paged Bytes: "), "{line}");
+    assert_eq!(line, perfhive(["ps", "-o", "pid,paged"]).fails(2));
+    assert_eq!(line, perfhive(["explain", r"\Process\Pool Paged Bytes"]).fails(2));
+}
+
+#[test]
+fn titles_are_for_recordings() {
+    let line = perfhive(["list", "--titles", "x.txt"]).fails(2);
+    assert!(line.contains("--source file:"), "{line}");
+}
+
+/// A reader that has seen enough ends the writer without a word.
+#[test]
+fn output_that_is_closed_early() {
+    for args in [&["enum"][..], &["ps"], &["watch", "-i", "0.05"], &["list", "Thread", "--json"]] {
+        let mut child = command()
+            .args(args)
+            .stdout(Stdio::piped())
+            .stderr(Stdio::piped())
+            .spawn()
+            .expect("the command runs");
+        drop(child.stdout.take());
+        let output = child.wait_with_output().expect("the command ends");
+        assert_eq!(String::from_utf8_lossy(&output.stderr), "", "{args:?}");
+        assert_eq!(output.status.code(), Some(0), "{args:?}");
+    }
+}
+
+#[test]
+fn an_output_that_is_full() {
+    let full = std::fs::OpenOptions::new().write(true).open("/dev/full").expect("/dev/full");
+    let output = command()
+        .arg("list")
+        .stdout(full)
+        .stderr(Stdio::piped())
+        .spawn()
+        .and_then(std::process::Child::wait_with_output)
+        .expect("the command runs");
+    let line = String::from_utf8_lossy(&output.stderr).into_owned();
+    assert!(line.starts_with("perfhive: cannot write the output: "), "{line}");
+    assert_eq!(output.status.code(), Some(3));
+}

@@ -1,0 +1,11 @@
+//! The command, run as its users run it.
+#![allow(clippy::unwrap_used, clippy::expect_used, reason = "a test fails by panicking")]
+
+mod bad_input;
+mod blocks;
+mod formats;
+mod golden;
+mod live;
+mod recorded;
+mod run;
+mod terminal;

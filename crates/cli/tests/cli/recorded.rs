@@ -1,0 +1,304 @@
+//! Every command on recorded blocks of a real Windows machine.
+
+use crate::run::{Run, perfhive};
+use perfhive_testkit::real;
+
+/// The options that open the recording's first samples; none where the real
+/// data is absent.
+fn vista(samples: usize) -> Option<Vec<String>> {
+    let titles = "titles/vista_009_from_pal_SampleLog.txt";
+    let blocks = (0..samples).map(|number| format!("windows-vista/s{number:02}_global.bin"));
+    let blocks: Vec<String> = blocks.collect();
+    for name in blocks.iter().map(String::as_str).chain([titles]) {
+        real::file(name)?;
+    }
+    let root = real::root()?;
+    let path = |name: &str| root.join(name).display().to_string();
+    let files: Vec<String> = blocks.iter().map(|name| path(name)).collect();
+    Some(vec![
+        "--source".into(),
+        format!("file:{}", files.join(",")),
+        "--titles".into(),
+        path(titles),
+    ])
+}
+
+/// Runs a command on the first two samples.
+fn run(args: &[&str]) -> Option<Run> {
+    let mut all = vista(2)?;
+    all.extend(args.iter().map(ToString::to_string));
+    Some(perfhive(all))
+}
+
+/// The value of the one row.
+#[track_caller]
+fn value(args: &[&str]) -> Option<f64> {
+    let rows = run(&[args, &["--json"]].concat())?.json();
+    assert_eq!(rows.len(), 1, "{rows:?}");
+    assert_eq!(rows[0]["status"], "ok");
+    rows[0]["value"].as_f64()
+}
+
+#[test]
+fn get_gives_the_published_values() {
+    for (path, expected) in [
+        (r"\System\Context Switches/sec", 1241.754),
+        (r"\Processor(_Total)\% Processor Time", 82.148_113_155_322_59),
+        (r"\System\Processes", 50.0),
+        (r"\PhysicalDisk(_Total)\Avg. Disk sec/Read", 0.007_794_827_584_365_24),
+    ] {
+        let Some(value) = value(&["get", path]) else {
+            return;
+        };
+        let tolerance = if path.contains("Context") { 0.001 } else { expected * 1e-12 };
+        assert!((value - expected).abs() <= tolerance, "{path}: {value}");
+    }
+}
+
+/// Percentages of a processor agree with one another.
+#[test]
+fn get_agrees_with_itself() {
+    let get = |counter: &str| value(&["get", &format!(r"\Processor(_Total)\{counter}")]);
+    let (Some(total), Some(user), Some(privileged)) =
+        (get("% Processor Time"), get("% User Time"), get("% Privileged Time"))
+    else {
+        return;
+    };
+    assert!((total - user - privileged).abs() < 0.1, "{total} = {user} + {privileged}");
+}
+
+#[test]
+fn get_for_people_and_for_scripts() {
+    let paths = [r"\Memory\Available Bytes", r"\processor(_total)\% processor time"];
+    let Some(run) = run(&[&["get"], &paths[..]].concat()) else {
+        return;
+    };
+    let expected = "\
+\\Memory\\Available Bytes              113,057,792
+\\Processor(_Total)\\% Processor Time           82.148  %
+";
+    assert_eq!(run.ok(), expected);
+    let mut all = vista(2).unwrap_or_default();
+    all.extend(["get", "--bare", paths[0], r"\Process(nobody)\ID Process"].map(String::from));
+    let run = perfhive(all);
+    // Neither takes a second sample, so this is the first.
+    assert_eq!(run.out, "83587072\n\n");
+    assert_eq!(run.fails(1), "object \"Process\" has no instance \"nobody\"");
+}
+
+/// One sample does for a counter that is no rate: the first of the recording.
+#[test]
+fn get_takes_a_second_sample_only_where_it_must() {
+    let (Some(alone), Some(both)) = (
+        value(&["get", r"\Memory\Available Bytes"]),
+        run(&["get", r"\Memory\Available Bytes", r"\Memory\Page Faults/sec", "--json"]),
+    ) else {
+        return;
+    };
+    let rows = both.json();
+    assert_eq!(alone, 83_587_072.0);
+    assert_eq!(rows[0]["value"], 113_057_792);
+    assert_ne!(rows[0]["time"], serde_json::Value::Null);
+}
+
+#[test]
+fn list_has_every_object_and_its_instances() {
+    let Some(run) = run(&["list", "--json"]) else {
+        return;
+    };
+    let rows = run.json();
+    let mut indexes: Vec<u64> = rows.iter().filter_map(|row| row["index"].as_u64()).collect();
+    indexes.sort_unstable();
+    assert_eq!(indexes, [2, 4, 230, 234, 236, 238, 510, 638]);
+    let process = rows.iter().find(|row| row["object"] == "Process").expect("Process");
+    assert_eq!(
+        (process["instances"].as_bool(), process["counters"].as_u64()),
+        (Some(true), Some(28))
+    );
+
+    let rows = self::run(&["list", "PROCESSOR", "--json"]).expect("there").json();
+    let of_kind = |kind: &str| rows.iter().filter(|row| row["kind"] == kind).count();
+    assert_eq!((of_kind("counter"), of_kind("instance")), (15, 2));
+}
+
+#[test]
+fn explain_tells_type_and_formula() {
+    let Some(run) = run(&["explain", r"\Processor\% Processor Time", "--json"]) else {
+        return;
+    };
+    let rows = run.json();
+    assert_eq!(rows[0]["type"], "PERF_100NSEC_TIMER_INV");
+    assert_eq!(rows[0]["dotnet_type"], "Timer100NsInverse");
+    assert_eq!(rows[0]["formula"], "100 * (1 - (N1 - N0) / (D1 - D0))");
+    assert_eq!(
+        (rows[0]["object_index"].as_u64(), rows[0]["counter_index"].as_u64()),
+        (Some(238), Some(6))
+    );
+    // A name that several objects have.
+    let rows = self::run(&["explain", "% Idle Time", "--json"]).expect("there").json();
+    assert_eq!(rows.len(), 3);
+}
+
+#[test]
+fn watch_shows_every_sample_without_waiting() {
+    let Some(mut args) = vista(3) else {
+        return;
+    };
+    args.extend(
+        ["watch", "--json", r"\System\Context Switches/sec", r"\System\Processes"]
+            .map(String::from),
+    );
+    let out = perfhive(&args).ok();
+    let rows: Vec<serde_json::Value> =
+        out.lines().map(|line| serde_json::from_str(line).expect(line)).collect();
+    assert_eq!(rows.len(), 6);
+    assert_eq!(rows[0]["status"], "needs-two-samples");
+    assert!(rows[0]["value"].is_null());
+    assert_eq!(rows[1]["value"], 50);
+    let rate = rows[2]["value"].as_f64().expect("a number");
+    assert!((rate - 1241.754).abs() < 0.001, "{rate}");
+    args.extend(["-n", "1"].map(String::from));
+    assert_eq!(perfhive(&args).ok().lines().count(), 2);
+}
+
+#[test]
+fn watch_has_a_choice_of_its_own() {
+    let Some(run) = run(&["watch"]) else {
+        return;
+    };
+    let out = run.ok();
+    assert_eq!(out.matches("ZACH-PC").count(), 2);
+    let last = out.rsplit("ZACH-PC").next().expect("the last table");
+    for text in [
+        "Processor(_Total)  % Processor Time             82.1  %",
+        "Processes                    50",
+        "taskmgr",
+    ] {
+        assert!(last.contains(text), "{text}: {last}");
+    }
+    assert!(!last.contains("_Total\n"), "{last}");
+}
+
+#[test]
+fn enum_prints_one_snapshot() {
+    let Some(run) = run(&["enum", "--json"]) else {
+        return;
+    };
+    let rows = run.json();
+    let all: std::collections::BTreeSet<_> =
+        rows.iter().filter_map(|row| row["object"].as_str()).collect();
+    assert_eq!(all.len(), 8);
+    let raw = |path: &str| {
+        let row = rows.iter().find(|row| row["path"] == path).expect(path);
+        (row["value"].as_u64(), row["subtype"].clone(), row["unit"].clone())
+    };
+    assert_eq!(raw(r"\System\Processes"), (Some(50), "number".into(), "".into()));
+    let (_, subtype, unit) = raw(r"\Processor(0)\% Processor Time");
+    assert_eq!((subtype, unit), ("rate".into(), "%".into()));
+    let (_, subtype, unit) = raw(r"\System\System Up Time");
+    assert_eq!((subtype, unit), ("elapsed".into(), "secs".into()));
+
+    // The values are those in the block itself.
+    let out = self::run(&["enum", "Network", "Interface", "memory"]).expect("there").ok();
+    assert!(out.starts_with("Object count: 2\nSystem name: ZACH-PC\n\n"), "{out}");
+    assert!(out.contains("----------- Network Interface object --------------\n"), "{out}");
+    let both = self::run(&["enum", "Processor Memory"]).expect("there").ok();
+    let apart = self::run(&["enum", "238", "4"]).expect("there").ok();
+    assert_eq!(both, apart);
+}
+
+#[test]
+fn workset_finds_every_process_of_a_name() {
+    let Some(run) = run(&["workset", "SVCHOST"]) else {
+        return;
+    };
+    let out = run.ok();
+    assert_eq!(out.lines().count(), 13);
+    assert!(out.starts_with("Working set:  2,416,640 bytes  (PID 672)\n"), "{out}");
+    let rows = self::run(&["workset", "svchost", "--json"]).expect("there").json();
+    assert_eq!(rows[0]["value"], 2_416_640);
+    assert_eq!(rows[12]["path"], r"\Process(svchost#12)\Working Set");
+    let hex = self::run(&["workset", "svchost", "--hex"]).expect("there").ok();
+    assert!(hex.contains("Working set:  0x24e000 bytes  (PID 672)\n"), "{hex}");
+    let line = self::run(&["workset", "svchost.exe"]).expect("there").fails(1);
+    assert_eq!(line, "no process is called \"svchost.exe\"; did you mean \"svchost\"?");
+}
+
+#[test]
+fn ps_has_all_processes_and_no_total() {
+    let Some(run) = run(&["ps"]) else {
+        return;
+    };
+    let out = run.ok();
+    // 50 processes and Idle, which Windows counts as one.
+    assert_eq!(out.lines().count(), 51);
+    assert!(out.starts_with(" PID  PPID  THREADS"), "{out}");
+    assert!(!out.contains("_Total"), "{out}");
+    assert_eq!(out.matches("  svchost\n").count(), 13);
+
+    let args = ["ps", "-o", "name,cpu,Page File Bytes,180", "--sort", "-cpu", "--json"];
+    let rows = self::run(&args).expect("there").json();
+    assert_eq!(rows.len(), 50);
+    let keys: Vec<_> = rows[0].as_object().expect("an object").keys().collect();
+    assert_eq!(keys.len(), 4, "{keys:?}");
+    assert!(rows[0]["Page File Bytes"].is_u64());
+    let busiest: Vec<_> = rows.iter().filter_map(|row| row["cpu"].as_f64()).collect();
+    assert!(busiest.windows(2).all(|pair| pair[0] >= pair[1]), "{busiest:?}");
+    // In the second sample there are processes that the first has not got.
+    assert!(rows.last().expect("rows")["cpu"].is_null());
+}
+
+#[test]
+fn dump_names_every_byte() {
+    let Some(bytes) = real::file("windows-vista/s00_global.bin") else {
+        return;
+    };
+    let Some(root) = real::root() else {
+        return;
+    };
+    let file = root.join("windows-vista/s00_global.bin").display().to_string();
+    let rows = perfhive(["dump", &file, "--json"]).json();
+    let count = |name: &str| {
+        let is = |row: &&serde_json::Value| row["kind"] == "structure" && row["structure"] == name;
+        rows.iter().filter(is).count()
+    };
+    assert_eq!(count("PERF_DATA_BLOCK"), 1);
+    assert_eq!(count("PERF_OBJECT_TYPE"), 8);
+    assert!(count("PERF_INSTANCE_DEFINITION") > 50);
+    // What it prints of each field is what the block holds there.
+    for row in rows.iter().filter(|row| row["kind"] == "field" && row["hex"].is_string()) {
+        let at = row["offset"].as_u64().expect("an offset") as usize;
+        let hex = row["hex"].as_str().expect("bytes");
+        let expected: String =
+            bytes[at..at + hex.len() / 2].iter().map(|byte| format!("{byte:02x}")).collect();
+        assert_eq!(hex, expected, "{row}");
+    }
+    let out = perfhive(["dump", &file]).ok();
+    assert!(out.ends_with("22,840 bytes, all sound\n"), "{}", &out[out.len() - 80..]);
+}
+
+/// Blocks of another writer, with indexes of their own.
+#[test]
+fn samba_blocks() {
+    for name in ["samba/sample_t0.bin", "samba/sample_t1.bin", "samba/Counter_009.bin"] {
+        if real::file(name).is_none() {
+            return;
+        }
+    }
+    let path =
+        |name: &str| real::root().expect("there").join("samba").join(name).display().to_string();
+    let source = format!("file:{},{}", path("sample_t0.bin"), path("sample_t1.bin"));
+    let titles = path("Counter_009.bin");
+    let run = |args: &[&str]| {
+        let options = ["--source", &source, "--titles", &titles];
+        perfhive(options.iter().chain(args))
+    };
+    let get = run(&["get", "--bare", r"\System\Context Switches/sec"]).ok();
+    assert_eq!(get, "1000.0\n");
+    // Process has another index there, and is found by its name.
+    assert_eq!(run(&["workset", "SMBD"]).ok(), "Working set: 201 bytes  (PID 200)\n");
+    assert!(run(&["ps", "-o", "pid,name"]).ok().contains("300  héllo 日本\n"));
+    // Without names their indexes do.
+    let bare = perfhive(["--source", &source, "get", "--bare", r"\2\14"]).ok();
+    assert_eq!(bare, "1000.0\n");
+}

@@ -1,0 +1,95 @@
+//! A table redrawn in place, on a terminal that `script` provides.
+#![cfg(target_os = "linux")]
+
+use std::process::{Command, Stdio};
+
+/// What a command writes to a terminal of 24 lines and 90 columns; none, said
+/// on standard error, where there is no `script`.
+fn on_terminal(command: &str) -> Option<(String, i32)> {
+    let perfhive = env!("CARGO_BIN_EXE_perfhive");
+    let line = format!("stty cols 90 rows 24; {command}").replace("perfhive", perfhive);
+    let output = Command::new("script")
+        .args(["-qec", &line, "/dev/null"])
+        .env("TERM", "xterm-256color")
+        .env_remove("NO_COLOR")
+        .stdin(Stdio::null())
+        .output();
+    match output {
+        Ok(output) => {
+            let text = String::from_utf8_lossy(&output.stdout).into_owned();
+            Some((text, output.status.code().unwrap_or(-1)))
+        }
+        Err(error) => {
+            eprintln!("the command `script` is absent, its tests are skipped: {error}");
+            None
+        }
+    }
+}
+
+#[test]
+fn watch_redraws_in_place() {
+    let Some((text, code)) = on_terminal(r"perfhive watch -n 3 -i 0.1 '\Memory\*'") else {
+        return;
+    };
+    assert_eq!(code, 0, "{text}");
+    // Each table but the first begins by going back to the start of the last.
+    assert!(text.matches("A\r\x1b[1m").count() >= 2, "{text:?}");
+    assert!(text.contains("\x1b[K\r\n") && text.contains("\x1b[J"), "{text:?}");
+    // Nothing is left to restore: no mode was changed, and no colour is open.
+    assert!(!text.contains("\x1b[?"), "{text:?}");
+    let opened = text.matches("\x1b[1m").count() + text.matches("\x1b[2m").count();
+    assert!(text.matches("\x1b[0m").count() >= opened, "{text:?}");
+    let longest = text.lines().map(visible).max();
+    assert!(longest <= Some(90), "{longest:?}");
+}
+
+/// Columns that a line takes, its sequences left out.
+fn visible(line: &str) -> usize {
+    let mut columns = 0;
+    let mut sequence = false;
+    for c in line.chars() {
+        match c {
+            '\x1b' => sequence = true,
+            c if sequence => sequence = !c.is_ascii_alphabetic(),
+            c if c.is_control() => {}
+            _ => columns += 1,
+        }
+    }
+    columns
+}
+
+#[test]
+fn ctrl_c_ends_a_watch_as_shells_expect() {
+    let line = "timeout --foreground --signal=INT 1 perfhive watch -i 0.1; echo code $?";
+    let Some((text, _)) = on_terminal(line) else {
+        return;
+    };
+    // timeout reports its own 124 unless the command ended by itself, and
+    // says with 125 and above that it could not run it.
+    assert!(text.contains("code 124") || text.contains("code 130"), "{text:?}");
+    assert!(text.contains("Ctrl-C ends"), "{text:?}");
+    assert!(!text.contains("\x1b[?"), "{text:?}");
+}
+
+#[test]
+fn what_does_not_fit_is_counted() {
+    let Some((text, code)) = on_terminal(r"perfhive watch -n 1 -i 0.05 '\Thread(*)\ID Thread'")
+    else {
+        return;
+    };
+    assert_eq!(code, 0);
+    let last = text.rsplit("\x1b[J").nth(1).unwrap_or(&text);
+    assert!(last.lines().count() <= 24, "{text:?}");
+}
+
+#[test]
+fn colours_on_a_terminal() {
+    let Some((text, _)) = on_terminal("perfhive list") else {
+        return;
+    };
+    assert!(text.contains("\x1b[1mINDEX\x1b[0m"), "{text:?}");
+    let Some((text, _)) = on_terminal("NO_COLOR=1 perfhive list") else {
+        return;
+    };
+    assert!(text.contains("INDEX") && !text.contains('\x1b'), "{text:?}");
+}

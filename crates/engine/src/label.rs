@@ -1,0 +1,65 @@
+//! How instances are called.
+
+use crate::frame::SnapshotObject;
+use crate::path::InstancePattern;
+use crate::shared::Shared;
+use std::collections::HashMap;
+use std::fmt;
+
+/// How an instance is called in one sample. For people and paths; what tells
+/// instances apart is their [`Identity`](crate::Identity).
+#[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub struct InstanceLabel {
+    /// The parent's name.
+    pub parent: Option<Shared<str>>,
+    /// The name.
+    pub name: Shared<str>,
+    /// Place (from 0) among instances of the same parent and name: `#n`.
+    pub order: u32,
+}
+
+impl InstanceLabel {
+    /// The pattern that means this instance and no other of its sample.
+    #[must_use]
+    pub fn pattern(&self) -> InstancePattern {
+        InstancePattern::literal(self.parent.as_deref(), &self.name, self.order)
+    }
+}
+
+/// As in a path.
+impl fmt::Display for InstanceLabel {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        self.pattern().fmt(f)
+    }
+}
+
+impl SnapshotObject<'_> {
+    /// The labels of the object's instances, in their order. Where an instance
+    /// has a number instead of a name, that is its name.
+    #[must_use]
+    pub fn labels(self) -> Vec<InstanceLabel> {
+        let mut parents = self.parents();
+        // A parent's name is held once, however many children it has.
+        let mut parent_names: HashMap<_, Option<Shared<str>>> = HashMap::new();
+        let mut orders: HashMap<(Option<Shared<str>>, Shared<str>), u32> = HashMap::new();
+        let label = |instance: perfhive_format::Instance<'_>| {
+            let parent = parents.place_of(&instance).and_then(|(key, parent)| {
+                let name = parent_names.entry(key).or_insert_with(|| {
+                    // A parent without a name could not be written in a path.
+                    let name = Some(parent.name()).filter(|name| !name.is_empty());
+                    name.map(|name| name.to_text().into())
+                });
+                name.clone()
+            });
+            let name: Shared<str> = match (instance.name(), instance.unique_id()) {
+                (name, Some(id)) if name.is_empty() => id.to_string().into(),
+                (name, _) => name.to_text().into(),
+            };
+            let count = orders.entry((parent.clone(), name.clone())).or_insert(0);
+            let order = *count;
+            *count += 1;
+            InstanceLabel { parent, name, order }
+        };
+        self.view().instances().map(label).collect()
+    }
+}
