@@ -47,7 +47,37 @@ struct Target {
     counter: CatalogueCounter,
 }
 
-/// Paths over sources; see the [module documentation](self).
+/// Counter paths in, values out, over one source or several machines.
+///
+/// Paths are added, samples collected, values read: each with a status of its
+/// own. A path selects by name at each sample, so it goes on when a process of
+/// that name comes back; the previous value is looked up by
+/// [`Identity`](crate::Identity), so it never crosses to another process.
+///
+/// ```
+/// use perfhive_engine::{Query, ReplaySource};
+/// use perfhive_format::{BlockHead, BlockWriter, CounterSpec, CounterType};
+/// use perfhive_format::{ObjectSpec, ObjectTemplate, TitleIndex};
+///
+/// // A recording of one sample: object 4 with counter 24, nameless.
+/// let memory = ObjectTemplate::new(
+///     &ObjectSpec::new(TitleIndex(4)),
+///     &[CounterSpec::new(TitleIndex(24), CounterType::PERF_COUNTER_LARGE_RAWCOUNT)],
+/// )?;
+/// let mut writer = BlockWriter::new();
+/// writer.start(&BlockHead { system_name: "HOST", ..BlockHead::default() });
+/// writer.object(&memory)?.values(&[1 << 30])?.finish()?;
+/// let block = writer.finish().to_vec();
+///
+/// let source = ReplaySource::new("recording", [("first".to_string(), block)])?;
+/// let mut query = Query::new(source)?;
+/// query.add(r"\4\24")?;
+/// query.collect()?;
+/// let reading = &query.readings()[0];
+/// assert_eq!(reading.value.as_ref().map(|value| value.as_f64()).ok(), Some(1073741824.0));
+/// assert!(query.collect().is_err_and(|error| error.is_end_of_data()));
+/// # Ok::<(), Box<dyn std::error::Error>>(())
+/// ```
 pub struct Query {
     sources: SourceSet,
     language: LanguageId,

@@ -44,7 +44,7 @@ extern crate std;
 
 mod bytes;
 mod column;
-mod cook;
+pub mod cook;
 mod counter_type;
 mod error;
 mod name;

@@ -54,7 +54,7 @@ pub fn file(name: &str) -> Option<Vec<u8>> {
     }
 }
 
-/// As [`file`], as text.
+/// As [`file()`], as text.
 ///
 /// # Panics
 /// Where the file is no UTF-8.

@@ -114,13 +114,12 @@ impl Formula {
                 let stepped = || Some([older, newer, previous.bases.get(..length)?, bases()?]);
                 match self {
                     Self::Delta => lanes(steps, out, slow, step_by(|delta| delta)),
-                    Self::Rate(clock) => {
-                        let seconds = elapsed(clock)? / frequency(clock)?;
-                        lanes(steps, out, slow, step_by(|delta| delta / seconds));
-                    }
-                    Self::QueueLength(clock) => {
-                        let elapsed = elapsed(clock)?;
-                        lanes(steps, out, slow, step_by(|delta| delta / elapsed));
+                    Self::Rate(clock) | Self::QueueLength(clock) => {
+                        let unit = match self {
+                            Self::Rate(_) => elapsed(clock)? / frequency(clock)?,
+                            _ => elapsed(clock)?,
+                        };
+                        lanes(steps, out, slow, step_by(|delta| delta / unit));
                     }
                     Self::Timer(clock) => {
                         let elapsed = elapsed(clock)?;
@@ -219,7 +218,8 @@ fn steps_by(cook: impl Fn(f64, f64) -> f64) -> impl Fn([u64; 4]) -> (f64, u64) {
 }
 
 #[inline(always)]
-#[allow(clippy::cast_precision_loss, reason = "the formulas are defined in doubles")]
-const fn to_f64(value: u64) -> f64 {
-    value as f64
+fn to_f64(value: u64) -> f64 {
+    let low = f64::from_bits(value & 0xffff_ffff | 0x4330_0000_0000_0000);
+    let high = f64::from_bits(value >> 32 | 0x4530_0000_0000_0000);
+    (high - f64::from_bits(0x4530_0000_0010_0000)) + low
 }
