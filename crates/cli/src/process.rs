@@ -4,6 +4,7 @@
 use crate::args::Global;
 use crate::failure::Failure;
 use crate::names::Names;
+use crate::paths::damaged_object;
 use crate::session::Session;
 use perfhive::format::winperf::PROCESS;
 use perfhive::format::{CounterPlan, Instance};
@@ -38,7 +39,7 @@ pub(crate) struct Processes {
 impl Processes {
     /// Finds the object: by its index, which is the same on every Windows, or
     /// by its name in a recording that has other indexes.
-    pub(crate) fn find(session: &mut Session) -> Result<Self, Failure> {
+    pub(crate) fn find(session: &mut Session, global: &Global) -> Result<Self, Failure> {
         let windows = TitleIndex(PROCESS);
         if session.source.is_live() || session.source.catalogue()?.object(windows).is_some() {
             return Ok(Self { object: windows, names: None });
@@ -47,7 +48,10 @@ impl Processes {
         let pattern = NamePattern::literal("Process");
         match names.objects(&mut session.source, &pattern).first() {
             Some(object) => Ok(Self { object: object.name, names: Some(names) }),
-            None => Err(names.no_such_object("Process")),
+            // Where it is damaged, that is what to tell.
+            None => Err(damaged_object(global, "Process")
+                .or_else(|| damaged_object(global, &windows.to_string()))
+                .unwrap_or_else(|| names.no_such_object("Process"))),
         }
     }
 

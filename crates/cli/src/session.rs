@@ -32,6 +32,10 @@ impl Source for Observed {
         self.source.catalogue()
     }
 
+    fn catalogue_generation(&mut self) -> u64 {
+        self.source.catalogue_generation()
+    }
+
     fn titles(&mut self, language: LanguageId) -> Result<Arc<TitleDatabase>, SourceError> {
         self.source.titles(language)
     }

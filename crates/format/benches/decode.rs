@@ -1,8 +1,8 @@
 //! How fast blocks are decoded, cooked and written, against `memcpy` of the
 //! same bytes and against an owned tree.
 //!
-//! `cargo bench -p perfhive-format --bench decode [-- --quick]` prints one
-//! Markdown table. Every round runs every approach once, so that what else the
+//! `cargo bench -p perfhive-format --bench decode [-- [--quick] [TEXT]]` prints
+//! one Markdown table, of all approaches or of those with TEXT in their name. Every round runs every approach once, so that what else the
 //! machine does meets all of them; the figures are medians over the rounds,
 //! the ratios medians of the rounds' ratios.
 #![allow(clippy::unwrap_used, clippy::expect_used)]
@@ -24,6 +24,8 @@ const PROCESS: TitleIndex = TitleIndex(230);
 /// As many as make 154,728 values of 28 counters.
 const INSTANCES: usize = 5526;
 const PROCESSES: usize = 300;
+/// Values in the columns that are cooked.
+const COOKED: usize = 1000;
 
 /// The 28 counters of Windows' Process object, with their widths and order.
 fn counters() -> Vec<CounterSpec> {
@@ -227,7 +229,7 @@ fn main() {
     assert_eq!(columns.len(), plans.len());
     let values = columns.len() * INSTANCES;
 
-    let samples = Samples::new(INSTANCES);
+    let samples = Samples::new(COOKED);
     let template = template();
     let sum = by_definitions(after);
     assert_eq!(walk(after, &columns), sum);
@@ -286,24 +288,20 @@ fn main() {
 
     for (name, kind) in FORMULAS {
         let formula = Formula::of(*kind).unwrap();
-        let mut out = vec![0.0; INSTANCES];
+        let mut out = vec![0.0; COOKED];
         let [older, newer] = samples.columns();
-        let name = format!("cook a column, `{name}`, a value");
-        table.add(&name, INSTANCES, Goal::PerItem(1.5), move || {
+        let name = format!("cook a column of 1,000, `{name}`, a value");
+        table.add(&name, COOKED, Goal::PerItem(1.5), move || {
             let options = CookOptions::default();
             let done = formula.apply_column(options, Some(&older), black_box(&newer), &mut out);
             done as u64 + out[0].to_bits()
         });
     }
-    let mut buffers = [vec![0; values], vec![0; values]];
-    let mut out = vec![0.0; INSTANCES];
-    let name = "read two blocks and cook every value";
+    let name = "read two blocks and cook every value, 300 instances at a time";
     let plans = plans.as_slice();
+    let mut tiles = Tiles::new(columns.len());
     table.add(name, values, Goal::None, move || {
-        let [old, new] = &mut buffers;
-        extract_columns(black_box(before), columns, old);
-        extract_columns(black_box(after), columns, new);
-        cook_all(plans, [before.clocks(), after.clocks()], [old, new], &mut out)
+        tiles.cook(plans, columns, [black_box(before), black_box(after)])
     });
 
     let name: Vec<u16> = "a-process-with-some-name".encode_utf16().collect();
@@ -322,6 +320,14 @@ fn main() {
         writer.finish().len() as u64
     });
 
+    let wanted = std::env::args().skip(1).find(|argument| !argument.starts_with("--"));
+    if let Some(wanted) = wanted {
+        // The first is what the others are compared to.
+        let mut first = true;
+        table
+            .approaches
+            .retain(|approach| std::mem::take(&mut first) || approach.name.contains(&wanted));
+    }
     table.measure(rounds, Duration::from_millis(slot));
     println!(
         "A block of {:.2} MB, {values} values ({INSTANCES} instances of {} counters); medians of \
@@ -377,28 +383,65 @@ fn extract_columns(object: PerfObject<'_>, columns: &[Column], out: &mut [u64]) 
     }
 }
 
-fn cook_all(
-    plans: &[CounterPlan],
-    clocks: [Clocks; 2],
-    [old, new]: [&[u64]; 2],
-    out: &mut [f64],
-) -> u64 {
-    let mut check = 0;
-    let columns = old.chunks_exact(out.len()).zip(new.chunks_exact(out.len()));
-    for (plan, (old, new)) in plans.iter().zip(columns) {
-        let Ok(formula) = plan.formula else { continue };
-        let column = |values, clocks| SampleColumn {
-            values,
-            bases: &[],
-            value_size: plan.value.map_or(8, Column::size),
-            base_size: 8,
-            clocks,
-        };
-        let (old, new) = (column(old, clocks[0]), column(new, clocks[1]));
-        formula.apply_column(CookOptions::default(), Some(&old), &new, out);
-        check ^= out[0].to_bits();
+/// Instances that are read and cooked together: few enough for the caches, and
+/// no power of two, which would put all columns in the same cache sets.
+const TILE: usize = 300;
+
+/// Buffers for some instances of two samples, by counter, and for what is
+/// cooked from them.
+struct Tiles {
+    raw: [Vec<u64>; 2],
+    cooked: [f64; TILE],
+}
+
+impl Tiles {
+    fn new(columns: usize) -> Self {
+        Self { raw: [(); 2].map(|()| vec![0; columns * TILE]), cooked: [0.0; TILE] }
     }
-    check
+
+    fn cook(
+        &mut self,
+        plans: &[CounterPlan],
+        columns: &[Column],
+        objects: [PerfObject<'_>; 2],
+    ) -> u64 {
+        let [mut before, mut after] = objects.map(PerfObject::instances);
+        let clocks = objects.map(PerfObject::clocks);
+        let mut check = 0;
+        loop {
+            let mut count = 0;
+            for (old, new) in before.by_ref().zip(after.by_ref()).take(TILE) {
+                for (raw, block) in
+                    self.raw.iter_mut().zip([old.counter_block(), new.counter_block()])
+                {
+                    for (column, values) in columns.iter().zip(raw.chunks_exact_mut(TILE)) {
+                        values[count] = column.read(block).unwrap_or(0);
+                    }
+                }
+                count += 1;
+            }
+            if count == 0 {
+                return check;
+            }
+            let [old, new] = &self.raw;
+            let rows = old.chunks_exact(TILE).zip(new.chunks_exact(TILE));
+            for (plan, (old, new)) in plans.iter().zip(rows) {
+                let Ok(formula) = plan.formula else { continue };
+                let column = |values, clocks| SampleColumn {
+                    values,
+                    bases: &[],
+                    value_size: plan.value.map_or(8, Column::size),
+                    base_size: 8,
+                    clocks,
+                };
+                let old = column(&old[..count], clocks[0]);
+                let new = column(&new[..count], clocks[1]);
+                let options = CookOptions::default();
+                formula.apply_column(options, Some(&old), &new, &mut self.cooked);
+                check ^= self.cooked[0].to_bits();
+            }
+        }
+    }
 }
 
 /// Two columns of raw values with bases, all of which cook.

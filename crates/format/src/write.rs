@@ -536,11 +536,13 @@ fn put_name(buffer: &mut Vec<u8>, name: NameRef<'_>, code_page: u32) -> Result<(
             buffer.extend_from_slice(&bytes);
         }
     }
-    // A NUL inside would end the name for every reader.
+    // A NUL inside would end the name for every reader. (To the end without a
+    // way out, so that many units are looked at together.)
     let written = buffer.get(start..).unwrap_or_default();
     let readable = if code_page == 0 {
         let (units, half) = written.as_chunks::<2>();
-        half.is_empty() && !units.contains(&[0, 0])
+        let nul = units.iter().fold(false, |nul, unit| nul | (u16::from_le_bytes(*unit) == 0));
+        half.is_empty() && !nul
     } else {
         !written.contains(&0)
     };

@@ -144,7 +144,7 @@ pub(super) const PS: &str = r#"Columns:
 Examples:
   perfhive ps
   perfhive ps -o pid,cpu,ws,name --sort -cpu
-  perfhive ps -o pid,"Page File Bytes",name
+  perfhive ps -o pid,"Working Set Peak",name
   perfhive ps --json"#;
 
 pub(super) const DUMP: &str = r"Examples:

@@ -11,7 +11,7 @@ use crate::text::number::push_grouped;
 use crate::text::records::Field;
 use crate::text::style::Style;
 use crate::text::table::{Align, Table};
-use perfhive::{CatalogueObject, Cost, NamePattern, Request, Snapshot, Source as _};
+use perfhive::{CatalogueObject, Cost, NamePattern, ObjectQuery, Request, Snapshot, Source as _};
 use std::fmt::Write as _;
 
 pub(super) fn run(global: &Global, args: &List) -> Outcome {
@@ -20,7 +20,15 @@ pub(super) fn run(global: &Global, args: &List) -> Outcome {
     let output = Output::new(global);
     let mut text = String::new();
     match &args.object {
-        None => objects(&names, &output, &mut text),
+        None => {
+            if !session.source.is_live() {
+                // A recording's damaged objects are in no list; its first
+                // sample tells of them.
+                let mut sample = Snapshot::new();
+                session.source.collect(&Request::new(ObjectQuery::Global), &mut sample)?;
+            }
+            objects(&names, &output, &mut text);
+        }
         Some(name) => {
             let pattern = NamePattern::with_wildcards(name);
             let mut found = names.objects(&mut session.source, &pattern);

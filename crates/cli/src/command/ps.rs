@@ -14,6 +14,7 @@ use crate::text::number::{push_brief, push_bytes, push_elapsed, push_float};
 use crate::text::records::Field;
 use crate::text::style::Style;
 use crate::text::table::{Align, Table};
+use crate::text::time::rfc3339;
 use columns::{Column, Form};
 use perfhive::format::{CounterBlock, CounterPlan, Instance, PerfObject, cook_with};
 use perfhive::{CookOptions, CookedValue, Snapshot, TitleIndex};
@@ -25,7 +26,7 @@ use std::time::Instant;
 pub(super) fn run(global: &Global, args: &Ps) -> Outcome {
     let by_name = columns::needs_names(args);
     let mut session = if by_name { Session::open(global)? } else { Session::open_unnamed(global)? };
-    let mut processes = Processes::find(&mut session)?;
+    let mut processes = Processes::find(&mut session, global)?;
     let chosen = columns::choose(&mut processes, &mut session, global, args)?;
     let extra: Vec<TitleIndex> = chosen.columns.iter().filter_map(|c| c.counter).collect();
 
@@ -62,13 +63,14 @@ pub(super) fn run(global: &Global, args: &Ps) -> Outcome {
         Some(snapshot) => processes.of(snapshot, global)?,
         None => object,
     };
+    let (time, machine) = (rfc3339(object.frame().system_time()), object.machine());
     let list = List::new(global, &processes, object.view(), older, &chosen)?;
     let output = Output::new(global);
     let mut text = String::new();
     if output.is_table() {
         list.table().render(&mut text, output.layout(true));
     } else {
-        list.records(&output, &mut text);
+        list.records(&output, time.as_deref(), machine, &mut text);
     }
     output.write(&text)?;
     Ok(exit)
@@ -253,22 +255,31 @@ impl<'a> List<'a> {
         table
     }
 
-    fn records(&self, output: &Output, text: &mut String) {
-        let keys = self.columns.iter().map(|(column, ..)| column.key.as_str());
+    /// One row a process; `status` is `incomplete` where a value is missing.
+    fn records(&self, output: &Output, time: Option<&str>, machine: &str, text: &mut String) {
+        let own = self.columns.iter().map(|(column, ..)| column.key.as_str());
+        let keys = own.chain(["status", "time", "machine"]);
         let mut records = output.records(keys, text);
         let mut name = String::new();
         for process in &self.processes {
             name.clear();
             process.instance.name().push_to(&mut name);
-            let fields = self.columns.iter().enumerate().map(|(place, (column, ..))| {
-                match (column.form, self.value(process, place)) {
-                    (Form::Name, _) => Field::Text(&name),
-                    (_, Some(CookedValue::Integer(value))) => Field::Unsigned(value),
-                    (_, Some(CookedValue::Float(value))) => Field::Float(value),
-                    (_, None) => Field::None,
-                }
-            });
-            records.row(text, fields);
+            let mut status = "ok";
+            let fields: Vec<Field<'_>> =
+                (self.columns.iter().enumerate().map(|(place, (column, ..))| {
+                    match (column.form, self.value(process, place)) {
+                        (Form::Name, _) => Field::Text(&name),
+                        (_, Some(CookedValue::Integer(value))) => Field::Unsigned(value),
+                        (_, Some(CookedValue::Float(value))) => Field::Float(value),
+                        (_, None) => {
+                            status = "incomplete";
+                            Field::None
+                        }
+                    }
+                }))
+                .collect();
+            let sample = [Field::Text(status), Field::text(time), Field::Text(machine)];
+            records.row(text, fields.into_iter().chain(sample));
         }
         records.end(text);
     }

@@ -24,7 +24,7 @@ struct Found {
 
 pub(super) fn run(global: &Global, args: &Workset) -> Outcome {
     let mut session = Session::open(global)?;
-    let mut processes = Processes::find(&mut session)?;
+    let mut processes = Processes::find(&mut session, global)?;
     let mut snapshot = Snapshot::new();
     processes.collect(&mut session, &[], &mut snapshot)?;
     session.faults.report();
@@ -74,7 +74,8 @@ pub(super) fn run(global: &Global, args: &Workset) -> Outcome {
                 [
                     Field::Text(&path),
                     value,
-                    Field::Text("bytes"),
+                    // As everywhere: a plain number has no unit of its type.
+                    Field::Text(""),
                     Field::Text(status),
                     Field::text(time.as_deref()),
                     Field::Text(object.machine()),

@@ -217,6 +217,29 @@ fn blocks_with_a_bad_header() {
     }
 }
 
+/// Where the damaged object is Process itself, that is what its commands tell.
+#[test]
+fn a_damaged_process_object() {
+    let folder = Folder::new();
+    let titles = folder.file("titles.txt", TITLES);
+    let mut block = sample(0);
+    let index = 230u32.to_le_bytes();
+    let at = (0..block.len() - 16).step_by(4).find(|at| block[at + 12..at + 16] == index);
+    let header = at.expect("the object Process") + 8;
+    block[header..header + 4].copy_from_slice(&7u32.to_le_bytes());
+    let source = format!("file:{}", folder.file("block.bin", block));
+    let named = ["--source", &source, "--titles", &titles];
+    for with in [&named[..], &named[..2]] {
+        for command in [&["ps"][..], &["workset", "bash"]] {
+            let line = perfhive([with, command].concat()).fails(3);
+            assert!(line.contains("object 230: "), "{command:?}: {line}");
+        }
+        let list = perfhive([with, &["list"]].concat());
+        assert_eq!(list.code, Some(0));
+        assert!(list.one_line().contains("object 230: "), "{}", list.err);
+    }
+}
+
 /// A damaged object costs that object: the others are there, with a warning.
 #[test]
 fn blocks_with_a_damaged_object() {

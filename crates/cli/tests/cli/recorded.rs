@@ -240,12 +240,16 @@ fn ps_has_all_processes_and_no_total() {
     let rows = self::run(&args).expect("there").json();
     assert_eq!(rows.len(), 50);
     let keys: Vec<_> = rows[0].as_object().expect("an object").keys().collect();
-    assert_eq!(keys.len(), 4, "{keys:?}");
+    // Its own columns, and status, time and machine.
+    assert_eq!(keys.len(), 7, "{keys:?}");
+    assert_eq!((&rows[0]["status"], &rows[0]["machine"]), (&"ok".into(), &"ZACH-PC".into()));
     assert!(rows[0]["Page File Bytes"].is_u64());
     let busiest: Vec<_> = rows.iter().filter_map(|row| row["cpu"].as_f64()).collect();
     assert!(busiest.windows(2).all(|pair| pair[0] >= pair[1]), "{busiest:?}");
     // In the second sample there are processes that the first has not got.
-    assert!(rows.last().expect("rows")["cpu"].is_null());
+    let last = rows.last().expect("rows");
+    assert!(last["cpu"].is_null());
+    assert_eq!(last["status"], "incomplete");
 }
 
 #[test]

@@ -43,6 +43,18 @@ fn watch_redraws_in_place() {
     assert!(longest <= Some(90), "{longest:?}");
 }
 
+#[test]
+fn watch_fits_a_narrow_screen() {
+    let line = r"stty cols 30; perfhive watch -n 2 -i 0.1 '\Memory\*'";
+    let Some((text, code)) = on_terminal(line) else {
+        return;
+    };
+    assert_eq!(code, 0, "{text}");
+    // A line that wrapped would stay behind when the table is redrawn.
+    let longest = text.lines().map(visible).max();
+    assert!(longest <= Some(30), "{longest:?}: {text:?}");
+}
+
 /// Columns that a line takes, its sequences left out.
 fn visible(line: &str) -> usize {
     let mut columns = 0;

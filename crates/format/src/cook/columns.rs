@@ -38,9 +38,9 @@ impl Formula {
     /// place then says why. Answers the number of places written, the length
     /// of the shortest column given.
     ///
-    /// Every formula runs in a tight loop without branches, with what concerns
-    /// the clocks done once. Values that need a closer look (a step backwards,
-    /// a base of zero) are found in passing and looked at one by one.
+    /// The usual formulas run in a tight loop without branches, with what
+    /// concerns the clocks done once. Values that need a closer look, such as
+    /// steps backwards, are found in passing and looked at one by one.
     pub fn apply_column(
         self,
         options: CookOptions,
@@ -91,16 +91,17 @@ impl Formula {
             Self::Raw => lanes([newer], out, slow, |[n]| (to_f64(n), 0)),
             Self::RawThousandth => lanes([newer], out, slow, |[n]| (to_f64(n) / 1000.0, 0)),
             Self::RawFraction => lanes([newer, bases()?], out, slow, |[n, base]| {
-                let value = 100.0 * (to_f64(n) / to_f64(base));
-                (if base == 0 { f64::NAN } else { value }, 0)
+                let below = small(base);
+                let value = 100.0 * (small(n) / below);
+                (nan_if(below == 0.0, value), n >> 52 | base >> 52)
             }),
             Self::Elapsed(clock) => {
                 let frequency = clock.frequency(&current.clocks).ok()? as f64;
                 let now = u64::try_from(clock.time(&current.clocks)).ok()?;
                 lanes([newer], out, slow, |[start]| {
                     let ticks = now.wrapping_sub(start);
-                    // A start in the future, beyond all times, or none.
-                    let odd = ticks | start | start.wrapping_sub(1);
+                    // No start, or one beyond all times or in the future.
+                    let odd = (start.wrapping_sub(1) | start | ticks) >> 63;
                     (to_f64(ticks) / frequency, odd)
                 });
             }
@@ -158,8 +159,8 @@ impl Formula {
 /// How many places are looked at together: few enough to stay in registers.
 const LANES: usize = 4;
 
-/// Cooks place by place: `cook` answers a value, and a word whose top bit is
-/// set where that value is not to be trusted; `slow` is then asked instead.
+/// Cooks place by place: `cook` answers a value, and a word that is not zero
+/// where that value is not to be trusted; `slow` is then asked instead.
 #[inline(always)]
 fn lanes<const K: usize>(
     inputs: [&[u64]; K],
@@ -179,7 +180,7 @@ fn lanes<const K: usize>(
             *slot = value;
             odd |= mark;
         }
-        if odd >> 63 != 0 {
+        if odd != 0 {
             for (lane, slot) in group.iter_mut().enumerate() {
                 *slot = slow(number * LANES + lane);
             }
@@ -195,10 +196,7 @@ fn lanes<const K: usize>(
 fn step_by(cook: impl Fn(f64) -> f64) -> impl Fn([u64; 2]) -> (f64, u64) {
     move |[older, newer]| {
         let step = newer.wrapping_sub(older);
-        // Where neither number has its top bit set, the difference has it set
-        // exactly if it is negative. Where one has, a closer look costs little,
-        // for there are few such counters.
-        (cook(to_f64(step)), step | older | newer)
+        (cook(small(step)), odd_step(older, step))
     }
 }
 
@@ -206,20 +204,37 @@ fn step_by(cook: impl Fn(f64) -> f64) -> impl Fn([u64; 2]) -> (f64, u64) {
 #[inline(always)]
 fn steps_by(cook: impl Fn(f64, f64) -> f64) -> impl Fn([u64; 4]) -> (f64, u64) {
     move |[older, newer, old_base, new_base]| {
-        let step = newer.wrapping_sub(older);
-        let base = new_base.wrapping_sub(old_base);
-        let value = cook(to_f64(step), to_f64(base));
-        // A base without its top bit is zero exactly if one less has it; all
-        // bits set are a NaN.
-        let zero = (base.wrapping_sub(1) as i64 >> 63) as u64;
-        let odd = step | older | newer | base | old_base | new_base;
-        (f64::from_bits(value.to_bits() | zero), odd)
+        let (step, base) = (newer.wrapping_sub(older), new_base.wrapping_sub(old_base));
+        let below = small(base);
+        let value = nan_if(below == 0.0, cook(small(step), below));
+        (value, odd_step(older, step) | odd_step(old_base, base))
     }
 }
 
+/// Zero for a step forward that [`small`] takes. Any other step is negative,
+/// which shows in its upper bits, or too large, or began at more than half of
+/// all numbers: there a step back over the end looks like one forward.
 #[inline(always)]
-fn to_f64(value: u64) -> f64 {
-    let low = f64::from_bits(value & 0xffff_ffff | 0x4330_0000_0000_0000);
-    let high = f64::from_bits(value >> 32 | 0x4530_0000_0000_0000);
-    (high - f64::from_bits(0x4530_0000_0010_0000)) + low
+const fn odd_step(older: u64, step: u64) -> u64 {
+    step >> 52 | older >> 63
+}
+
+/// A number below 2^52 as a double: as the low bits of one that is 2^52 more.
+/// Unlike the general conversion it takes two operations, of any lane width.
+#[inline(always)]
+const fn small(value: u64) -> f64 {
+    const TWO_52: f64 = 4_503_599_627_370_496.0;
+    f64::from_bits(value | TWO_52.to_bits()) - TWO_52
+}
+
+/// NaN, or the value; without a branch.
+#[inline(always)]
+fn nan_if(wanted: bool, value: f64) -> f64 {
+    f64::from_bits(value.to_bits() | if wanted { u64::MAX } else { 0 })
+}
+
+#[inline(always)]
+#[allow(clippy::cast_precision_loss, reason = "the formulas are defined in doubles")]
+const fn to_f64(value: u64) -> f64 {
+    value as f64
 }

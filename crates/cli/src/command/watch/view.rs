@@ -3,7 +3,7 @@
 use super::history::History;
 use crate::instances::plain;
 use crate::output::Output;
-use crate::text::escape::Escaped;
+use crate::text::escape::{Escaped, clip, width};
 use crate::text::number::{bytes_scaled, push_brief, push_bytes, push_float, unit_for_people};
 use crate::text::style::Style;
 use crate::text::table::{Align, Layout, Table};
@@ -156,10 +156,15 @@ impl View {
         screen: Option<(usize, Duration)>,
     ) {
         let palette = output.palette;
-        palette.push(out, Style::Heading, &Escaped(&self.title).to_string());
+        // A line that wrapped would take two of the screen's.
+        let room = output.screen_width();
+        let title = Escaped(&self.title).to_string();
+        palette.push(out, Style::Heading, clip(&title, room).0);
         if let Some((_, interval)) = screen {
             let every = format!("  every {} s, Ctrl-C ends", interval.as_secs_f64());
-            palette.push(out, Style::Faint, &every);
+            if width(&title) + width(&every) <= room {
+                palette.push(out, Style::Faint, &every);
+            }
         }
         out.push_str("\n\n");
         let layout = Layout { width: output.screen_width(), ..output.layout(false) };
