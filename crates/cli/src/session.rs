@@ -155,7 +155,7 @@ impl Session {
         let have = self.source.catalogue().map(|catalogue| catalogue.languages.clone());
         let have: Vec<String> = have.unwrap_or_default().into_iter().map(name).collect();
         let source = self.source.name();
-        let missing = format!("{source}: has no names in {}", name(language));
+        let missing = format!("{source} has no names in {}", name(language));
         if have.is_empty() {
             format!("{missing}, nor in any other language; --titles FILE gives it names")
         } else {

@@ -76,7 +76,9 @@ impl SourceError {
 
 impl fmt::Display for SourceError {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(f, "{}: {}", self.source_name, self.message)
+        // An address such as `local:` brings its own colon.
+        let colon = if self.source_name.ends_with(':') { "" } else { ":" };
+        write!(f, "{}{colon} {}", self.source_name, self.message)
     }
 }
 

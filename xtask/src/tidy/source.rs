@@ -207,7 +207,7 @@ mod tests {
         for line in ["a/home/b", "../root/x", "https://example.com/home/x", "/proc/1/root/x"] {
             assert_eq!(developer_paths("a.md", line), [], "{line}");
         }
-        assert_eq!(developer_paths("a.md", "{dir}/work/x, $HOME/work/x, /workshop/, /homes"), []);
+        assert_eq!(developer_paths("a.md", "{dir}/root/x, $HOME/root/x, /workshop/, /homes"), []);
     }
 
     #[test]
