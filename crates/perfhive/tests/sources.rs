@@ -136,12 +136,13 @@ fn this_machine_gives_values() {
     let own = format!("{}", std::process::id());
     query.add(r"\Process(*)\ID Process").unwrap();
     query.collect().unwrap();
-    std::thread::sleep(std::time::Duration::from_millis(100));
+    std::thread::sleep(std::time::Duration::from_millis(500));
     query.collect().unwrap();
     let value = |n: usize| query.readings()[n].value.as_ref().map(|v| v.as_f64());
     assert!(value(0).unwrap() > 1e6);
     let percent = value(1).unwrap();
-    assert!((-1.0..=101.0).contains(&percent), "{percent}");
+    // The kernel counts in ticks of 10 ms: one more or less is 2 % here.
+    assert!((-5.0..=105.0).contains(&percent), "{percent}");
     let found =
         query.readings().iter().any(|r| r.value.as_ref().is_ok_and(|v| v.to_string() == own));
     assert!(found, "this process is in the list");

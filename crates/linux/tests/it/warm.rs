@@ -184,14 +184,29 @@ fn at_most_three_system_calls_for_each_process() {
         let names = entries.map(|entry| entry.unwrap().file_name());
         names.filter(|name| name.to_str().is_some_and(|n| n.parse::<u32>().is_ok())).count()
     };
-    let before = processes();
-    let (Some(few), Some(many)) = (calls_of(5), calls_of(25)) else {
-        eprintln!("strace cannot be used here: system calls are not counted");
-        return;
-    };
-    let calls = (many - few) as f64 / 20.0;
-    let processes = before.max(processes());
-    let each = calls / processes as f64;
-    println!("{calls} calls for {processes} processes: {each:.3} each");
-    assert!(each <= 3.1, "{calls} calls for {processes} processes: {each:.3} each");
+    // Processes that others start meanwhile (tests, for one) are opened anew,
+    // which only adds calls: the least of some attempts is what a warm
+    // collection takes.
+    let mut least = f64::INFINITY;
+    for attempt in 0..8 {
+        let before = processes();
+        let (Some(few), Some(many)) = (calls_of(5), calls_of(25)) else {
+            eprintln!("strace cannot be used here: system calls are not counted");
+            return;
+        };
+        let calls = (many as f64 - few as f64) / 20.0;
+        let processes = before.min(processes());
+        let each = calls / processes as f64;
+        println!("attempt {attempt}: {calls} calls for {processes} processes: {each:.3} each");
+        // Three files of each are read. Where it is less, the short run met
+        // more new processes than the long one, and the difference is void.
+        if each < 2.9 {
+            continue;
+        }
+        least = least.min(each);
+        if least <= 3.1 {
+            return;
+        }
+    }
+    panic!("{least:.3} system calls for each process");
 }
