@@ -31,6 +31,16 @@ pub(crate) const CXX: SystemTool = SystemTool { program: "g++", package: "g++" }
 /// The peer of `perfhive ps`.
 pub(crate) const PS: SystemTool = SystemTool { program: "ps", package: "procps" };
 
+/// What the values of this machine are compared with.
+pub(crate) const VALUES: &[SystemTool] = &[
+    SystemTool { program: "free", package: "procps" },
+    SystemTool { program: "vmstat", package: "procps" },
+    SystemTool { program: "iostat", package: "sysstat" },
+    SystemTool { program: "ip", package: "iproute2" },
+    SystemTool { program: "ss", package: "iproute2" },
+    SystemTool { program: "numastat", package: "numactl" },
+];
+
 /// Makes sure that all of these programs can be started.
 pub(crate) fn system(tools: &[SystemTool]) -> Result<()> {
     if !cfg!(target_os = "linux") {

@@ -1,8 +1,10 @@
 //! The faults of one collection, kept until the object at hand is written.
 
+use crate::parse::keyed;
 use perfhive_engine::ObjectWriter;
 use perfhive_format::TitleIndex;
 use rustix::io::Errno;
+use std::ffi::CStr;
 
 /// Faults of instances that are reported one by one; of more, only the number:
 /// where descriptors run out, every process has the same one.
@@ -59,4 +61,31 @@ pub(crate) fn is_denied(error: Errno) -> bool {
 /// Whether a file is not there, or its process is not there any more.
 pub(crate) fn is_gone(error: Errno) -> bool {
     matches!(error, Errno::NOENT | Errno::SRCH)
+}
+
+/// Reports that a file could not be read.
+pub(crate) fn unreadable(file: &CStr, error: Errno, faults: &mut Faults) {
+    faults.object(format!("{}: {}", file.to_string_lossy(), describe(error)));
+}
+
+/// The numbers of lines that begin with these words. A line that is not there
+/// is no fault; one without a whole number is.
+pub(crate) fn numbers<const N: usize>(
+    file: &CStr,
+    text: &[u8],
+    keys: [&[u8]; N],
+    faults: &mut Faults,
+) -> [Option<u64>; N] {
+    let values = keyed(text, keys);
+    for (key, value) in keys.iter().zip(values) {
+        let is_line = |line: &[u8]| {
+            let rest = line.strip_prefix(*key);
+            rest.is_some_and(|rest| rest.first().is_none_or(u8::is_ascii_whitespace))
+        };
+        if value.is_none() && text.split(|byte| *byte == b'\n').any(is_line) {
+            let (file, key) = (file.to_string_lossy(), String::from_utf8_lossy(key));
+            faults.object(format!("{file}: {} has no number", key.trim_end_matches(':')));
+        }
+    }
+    values
 }

@@ -1,8 +1,8 @@
 //! Templates of an object for the counters that are there at the moment.
 
 use crate::table::Object;
-use perfhive_engine::ProviderError;
-use perfhive_format::{ObjectTemplate, WriteError};
+use perfhive_engine::{ObjectWriter, ProviderError};
+use perfhive_format::{FileTime, ObjectTemplate, WriteError};
 
 /// Most counters that an object may have, bases included.
 pub(crate) const MOST: usize = 64;
@@ -124,4 +124,20 @@ impl Row {
         }
         out.get(..count).unwrap_or_default()
     }
+}
+
+/// Writes an object without instances, with the counters that have a value.
+pub(crate) fn write_single(
+    layouts: &mut Layouts,
+    row: &Row,
+    clock: Option<FileTime>,
+    out: &mut ObjectWriter<'_>,
+) -> Result<(), ProviderError> {
+    let mut object = out.object(layouts.template(row.mask())?)?;
+    if let Some(clock) = clock {
+        object = object.clock(clock.0, FileTime::PER_SECOND);
+    }
+    let mut values = [0; MOST];
+    object.values(row.values(row.mask(), &mut values))?.finish()?;
+    Ok(())
 }

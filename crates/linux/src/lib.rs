@@ -40,7 +40,7 @@ mod titles;
 
 pub use clock::{LinuxClock, TimeBase};
 pub use root::{ProcRoot, machine_name};
-pub use table::{Availability, CounterDoc, counter_table};
+pub use table::{Availability, CounterDoc, ObjectDoc, counter_table, object_table};
 
 use perfhive_engine::Provider;
 use std::sync::Arc;

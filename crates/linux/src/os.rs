@@ -2,10 +2,10 @@
 
 use crate::clock::TimeBase;
 use crate::cpus::{Damage, Interrupts, SystemStat, Ticks, Times, Totals};
-use crate::faults::{Faults, describe};
+use crate::faults::{Faults, describe, numbers, unreadable};
 use crate::files::{Reader, decimal};
-use crate::layout::{Layouts, MOST, Row};
-use crate::parse::{keyed, kib_to_bytes, threads_of_loadavg};
+use crate::layout::{Layouts, MOST, Row, write_single};
+use crate::parse::{kib_to_bytes, threads_of_loadavg};
 use crate::root::ProcRoot;
 use crate::table::{MEMORY, PROCESSOR, SYSTEM};
 use crate::titles;
@@ -13,11 +13,10 @@ use perfhive_engine::{
     Collection, Numbering, ObjectWriter, OpenContext, ProvidedTitles, Provider,
     ProviderDescription, ProviderError, Session,
 };
-use perfhive_format::{FileTime, InstanceHead, TitleIndex};
+use perfhive_format::{InstanceHead, TitleIndex};
 use rustix::fd::OwnedFd;
 use rustix::io::Errno;
 use rustix::param::page_size;
-use std::ffi::CStr;
 
 /// Processor 238, Interrupts/sec.
 const INTERRUPTS: u32 = 148;
@@ -251,48 +250,6 @@ impl SystemSession {
             }
         }
     }
-}
-
-fn unreadable(file: &CStr, error: Errno, faults: &mut Faults) {
-    faults.object(format!("{}: {}", file.to_string_lossy(), describe(error)));
-}
-
-/// Writes an object without instances, with the counters that have a value.
-fn write_single(
-    layouts: &mut Layouts,
-    row: &Row,
-    clock: Option<FileTime>,
-    out: &mut ObjectWriter<'_>,
-) -> Result<(), ProviderError> {
-    let mut object = out.object(layouts.template(row.mask())?)?;
-    if let Some(clock) = clock {
-        object = object.clock(clock.0, FileTime::PER_SECOND);
-    }
-    let mut values = [0; MOST];
-    object.values(row.values(row.mask(), &mut values))?.finish()?;
-    Ok(())
-}
-
-/// The numbers of lines that begin with these words. A line that is not there
-/// is no fault; one without a whole number is.
-fn numbers<const N: usize>(
-    file: &CStr,
-    text: &[u8],
-    keys: [&[u8]; N],
-    faults: &mut Faults,
-) -> [Option<u64>; N] {
-    let values = keyed(text, keys);
-    for (key, value) in keys.iter().zip(values) {
-        let is_line = |line: &[u8]| {
-            let rest = line.strip_prefix(*key);
-            rest.is_some_and(|rest| rest.first().is_none_or(u8::is_ascii_whitespace))
-        };
-        if value.is_none() && text.split(|byte| *byte == b'\n').any(is_line) {
-            let (file, key) = (file.to_string_lossy(), String::from_utf8_lossy(key));
-            faults.object(format!("{file}: {} has no number", key.trim_end_matches(':')));
-        }
-    }
-    values
 }
 
 /// Sets what `meminfo` has; a field that the kernel does not have leaves its

@@ -2,30 +2,68 @@
 
 use std::path::{Path, PathBuf};
 
-/// The folder that stands for `/proc`. Another one than the system's own holds
-/// a frozen machine; the clocks remain those of the machine that reads.
+/// The folders that a machine is read from. Other ones than the system's own
+/// hold a frozen machine, or the host's folders as a container sees them; the
+/// clocks remain those of the machine that reads.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct ProcRoot {
     proc: PathBuf,
+    sys: Option<PathBuf>,
+    mounts: Option<PathBuf>,
 }
 
 impl Default for ProcRoot {
-    /// `/proc`.
+    /// This machine: `/proc`, `/sys`, and mount points as they are.
     fn default() -> Self {
-        Self::new("/proc")
+        Self::new("/proc").with_sys("/sys").with_mounts("/")
     }
 }
 
 impl ProcRoot {
-    /// A folder laid out as `/proc`.
+    /// A folder laid out as `/proc`, and nothing else: objects that need more
+    /// are not there.
     pub fn new(proc: impl Into<PathBuf>) -> Self {
-        Self { proc: proc.into() }
+        Self { proc: proc.into(), sys: None, mounts: None }
     }
 
-    /// The folder.
+    /// A folder that holds a machine's `proc` and `sys`. The file systems at
+    /// its mount points are not asked for their free space.
+    pub fn frozen(folder: impl AsRef<Path>) -> Self {
+        Self::new(folder.as_ref().join("proc")).with_sys(folder.as_ref().join("sys"))
+    }
+
+    /// With a folder laid out as `/sys`.
+    #[must_use]
+    pub fn with_sys(mut self, sys: impl Into<PathBuf>) -> Self {
+        self.sys = Some(sys.into());
+        self
+    }
+
+    /// With a folder that stands for `/` before mount points, where file
+    /// systems are asked for their size: `/`, or where a container has its
+    /// host's files.
+    #[must_use]
+    pub fn with_mounts(mut self, root: impl Into<PathBuf>) -> Self {
+        self.mounts = Some(root.into());
+        self
+    }
+
+    /// The folder that stands for `/proc`.
     #[must_use]
     pub fn proc(&self) -> &Path {
         &self.proc
+    }
+
+    /// The folder that stands for `/sys`.
+    #[must_use]
+    pub fn sys(&self) -> Option<&Path> {
+        self.sys.as_deref()
+    }
+
+    /// The folder that stands for `/` before mount points.
+    #[must_use]
+    pub fn mounts(&self) -> Option<&Path> {
+        self.mounts.as_deref()
     }
 }
 

@@ -1,7 +1,12 @@
 //! What each object has, and what it leaves out and why: the one table behind
 //! the providers' descriptions, their templates, and the manual.
 
+mod cgroup;
+mod disk;
+mod machine;
+mod maps;
 mod memory;
+mod network;
 mod process;
 mod processor;
 mod system;
@@ -16,14 +21,38 @@ pub(crate) use thread::{COMMON_COUNTERS, THREAD};
 use perfhive_engine::{Cost, ObjectDescription};
 use perfhive_format::{CounterSpec, CounterType, DetailLevel, ObjectSpec, TitleIndex};
 
+/// The objects of each provider, in the order of the manual.
+static FAMILIES: [&[&Object]; 7] = [
+    &[&SYSTEM, &MEMORY, &PROCESSOR],
+    machine::OBJECTS,
+    disk::OBJECTS,
+    network::OBJECTS,
+    &[&PROCESS, &THREAD],
+    cgroup::OBJECTS,
+    maps::OBJECTS,
+];
+
 /// Every object of this crate, in the order of the manual.
-static OBJECTS: [&Object; 5] = [&SYSTEM, &MEMORY, &PROCESSOR, &PROCESS, &THREAD];
+pub(crate) fn objects() -> impl Iterator<Item = &'static Object> {
+    FAMILIES.into_iter().flatten().copied()
+}
+
+/// Titles from here to twice this are perfhive's own: of objects and counters
+/// that Windows does not have, or numbers differently from machine to machine.
+/// No Windows machine has that many. Names are even, help texts odd.
+pub(crate) const OWN: u32 = 100_000;
 
 /// An object: Windows' numbers and our sources.
 pub(crate) struct Object {
     pub(crate) index: u32,
     pub(crate) help: u32,
     pub(crate) name: &'static str,
+    /// What the instances are, and whatever else is worth knowing, for the
+    /// manual.
+    pub(crate) note: &'static str,
+    /// What a collection takes: files read, and calls made for each instance.
+    pub(crate) reads: &'static str,
+    pub(crate) cost: Cost,
     pub(crate) has_instances: bool,
     /// Objects that its instances point to.
     pub(crate) brings: &'static [u32],
@@ -48,7 +77,7 @@ impl Object {
             spec: self.spec(),
             counters: self.counters.iter().map(Counter::spec).collect(),
             on_request: on_request.map(|counter| TitleIndex(counter.index)).collect(),
-            cost: Cost::Global,
+            cost: self.cost,
             brings: self.brings.iter().copied().map(TitleIndex).collect(),
         }
     }
@@ -187,7 +216,25 @@ const fn absent(index: u32, name: &'static str, kind: CounterType, reason: &'sta
     Absent { index, name, kind, reason }
 }
 
-/// One Windows counter of an object of this crate: what it is here.
+/// An object of this crate.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct ObjectDoc {
+    /// Title index.
+    pub index: TitleIndex,
+    /// English name.
+    pub name: &'static str,
+    /// What its instances are, and how it differs from Windows' object, in
+    /// Markdown.
+    pub note: &'static str,
+    /// What a collection takes, in Markdown.
+    pub reads: &'static str,
+    /// Whether `Global` has it, or only `Costly`.
+    pub cost: Cost,
+    /// Its counters, present or absent, without bases.
+    pub counters: Vec<CounterDoc>,
+}
+
+/// One counter of an object of this crate: what it is here.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct CounterDoc {
     /// Title index of the object.
@@ -217,7 +264,8 @@ pub enum Availability {
         on_request: bool,
         /// The first kernel that tells it; empty where all do.
         since: &'static str,
-        /// What it means on Windows.
+        /// What it means on Windows; of a counter that Windows does not have,
+        /// what it means.
         meaning: &'static str,
         /// What is different here; empty where nothing is.
         difference: &'static str,
@@ -229,32 +277,52 @@ pub enum Availability {
     },
 }
 
-/// Every Windows counter of the objects of this crate, present or absent,
-/// without bases; object by object.
+impl CounterDoc {
+    /// Whether Windows has no such counter, or none under the same number on
+    /// every machine.
+    #[must_use]
+    pub fn is_own(&self) -> bool {
+        self.counter.0 >= OWN
+    }
+}
+
+/// The objects of this crate with their counters.
+#[must_use]
+pub fn object_table() -> Vec<ObjectDoc> {
+    let document = |object: &'static Object| {
+        let &Object { index, name, note, reads, cost, .. } = object;
+        ObjectDoc { index: TitleIndex(index), name, note, reads, cost, counters: counters(object) }
+    };
+    objects().map(document).collect()
+}
+
+/// Every counter of the objects of this crate, present or absent, without
+/// bases; object by object.
 #[must_use]
 pub fn counter_table() -> Vec<CounterDoc> {
+    objects().flat_map(counters).collect()
+}
+
+fn counters(object: &Object) -> Vec<CounterDoc> {
+    let doc = |index, name, kind, availability| CounterDoc {
+        object: TitleIndex(object.index),
+        object_name: object.name,
+        counter: TitleIndex(index),
+        name,
+        counter_type: kind,
+        availability,
+    };
     let mut table = Vec::new();
-    for object in OBJECTS {
-        let doc = |index, name, kind, availability| CounterDoc {
-            object: TitleIndex(object.index),
-            object_name: object.name,
-            counter: TitleIndex(index),
-            name,
-            counter_type: kind,
-            availability,
-        };
-        for counter in object.counters.iter().filter(|counter| !counter.kind.is_base()) {
-            let &Counter { index, name, kind, unit, source, on_request, since, meaning, .. } =
-                counter;
-            let difference = counter.difference;
-            let present =
-                Availability::Present { unit, source, on_request, since, meaning, difference };
-            table.push(doc(index, name, kind, present));
-        }
-        for absent in object.absent {
-            let &Absent { index, name, kind, reason } = absent;
-            table.push(doc(index, name, kind, Availability::Absent { reason }));
-        }
+    for counter in object.counters.iter().filter(|counter| !counter.kind.is_base()) {
+        let &Counter { index, name, kind, unit, source, on_request, since, meaning, .. } = counter;
+        let difference = counter.difference;
+        let present =
+            Availability::Present { unit, source, on_request, since, meaning, difference };
+        table.push(doc(index, name, kind, present));
+    }
+    for absent in object.absent {
+        let &Absent { index, name, kind, reason } = absent;
+        table.push(doc(index, name, kind, Availability::Absent { reason }));
     }
     table
 }
@@ -267,7 +335,8 @@ mod tests {
 
     #[test]
     fn every_object_fits_its_masks_and_names_each_counter_once() {
-        for object in OBJECTS {
+        for object in objects() {
+            assert!(!object.reads.is_empty(), "{}", object.name);
             assert!(object.counters.len() <= MOST, "{}", object.name);
             let mut seen = HashSet::new();
             let counters = object.counters.iter().filter(|c| !c.kind.is_base());

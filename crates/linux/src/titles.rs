@@ -110,10 +110,8 @@ fn push(list: &mut TitleList, line: &str) -> bool {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::table::{MEMORY, PROCESS, PROCESSOR, SYSTEM, THREAD};
+    use crate::table::{SYSTEM, objects};
     use std::collections::{BTreeMap, BTreeSet};
-
-    const OBJECTS: [&Object; 5] = [&SYSTEM, &MEMORY, &PROCESSOR, &PROCESS, &THREAD];
 
     fn map(list: &TitleList) -> BTreeMap<u32, &str> {
         let map: BTreeMap<_, _> =
@@ -126,7 +124,7 @@ mod tests {
     fn every_language_has_every_index_and_no_other() {
         let mut names = BTreeSet::new();
         let mut helps = BTreeSet::new();
-        for object in OBJECTS {
+        for object in objects() {
             names.insert(object.index);
             helps.insert(object.help);
             for spec in object.counters.iter().map(|counter| counter.spec()) {

@@ -4,11 +4,16 @@ use crate::provider::{Numbering, ProvidedTitles, Provider, ProviderDescription};
 use crate::source::{CatalogueCounter, CatalogueObject};
 use perfhive_format::TitleIndex;
 use perfhive_format::titles::TitleList;
+use std::ops::Range;
 use std::sync::Arc;
 
 /// The highest index that Windows keeps for itself (`Base Index`), by which
 /// allotted ones begin no lower.
 const BASE_INDEX: u32 = 1847;
+
+/// Fixed indexes of perfhive's own objects, which no Windows machine comes near:
+/// allotting goes on below them, and behind them where a provider needs more.
+const OWN_INDEXES: Range<u32> = 100_000..200_000;
 
 /// A provider's description and titles under their final indexes.
 pub(super) struct Registered {
@@ -36,7 +41,11 @@ pub(super) fn register(providers: &[Arc<dyn Provider>], last: u32) -> Vec<Regist
     for registered in &mut described {
         if registered.description.numbering == Numbering::Allotted {
             // Names get even indexes, help texts the odd ones behind them.
-            let first = last.saturating_add(1).next_multiple_of(2);
+            let mut first = last.saturating_add(1).next_multiple_of(2);
+            let end = first.saturating_add(1).saturating_add(registered.highest());
+            if first < OWN_INDEXES.end && end >= OWN_INDEXES.start {
+                first = OWN_INDEXES.end;
+            }
             registered.shift(first, first.saturating_add(1));
             last = registered.highest().max(first);
         }
@@ -45,7 +54,8 @@ pub(super) fn register(providers: &[Arc<dyn Provider>], last: u32) -> Vec<Regist
 }
 
 impl Registered {
-    /// The highest index in use, names and help texts alike.
+    /// The highest index in use, names and help texts alike, that is not one of
+    /// perfhive's own.
     pub(super) fn highest(&self) -> u32 {
         let objects = self.description.objects.iter().flat_map(|object| {
             let counters = object.counters.iter().flat_map(|c| [c.name.0, c.help.0]);
@@ -56,7 +66,8 @@ impl Registered {
             .iter()
             .flat_map(|titles| titles.names.titles.iter().chain(&titles.help.titles))
             .map(|title| title.index.0);
-        objects.chain(titles).max().unwrap_or(0)
+        let own = |index: &u32| OWN_INDEXES.contains(index);
+        objects.chain(titles).filter(|index| !own(index)).max().unwrap_or(0)
     }
 
     /// Turns offsets into indexes.

@@ -1,6 +1,7 @@
 //! Memory 4.
 
 use super::{Absent, Counter, Object, absent};
+use perfhive_engine::Cost;
 use perfhive_format::{CounterType as T, DetailLevel};
 
 const NO_FAULT_KINDS: &str = "Linux counts page faults in all and those that waited for a disk, \
@@ -25,6 +26,9 @@ pub(crate) static MEMORY: Object = Object {
     index: 4,
     help: 5,
     name: "Memory",
+    note: "Sizes that `meminfo` calls kB are units of 1024 bytes.",
+    reads: "`meminfo`, `vmstat`",
+    cost: Cost::Global,
     has_instances: false,
     brings: &[],
     counters: COUNTERS,

@@ -1,6 +1,7 @@
 //! Process 230.
 
 use super::{Absent, Counter, Object, absent};
+use perfhive_engine::Cost;
 use perfhive_format::{CounterType as T, DetailLevel};
 
 const NO_POOL: &str = "Linux does not account kernel memory to processes.";
@@ -27,6 +28,16 @@ pub(crate) static PROCESS: Object = Object {
     index: 230,
     help: 231,
     name: "Process",
+    note: "Instances are `Idle`, the processes by ascending number, and `_Total`. An instance's name is \
+         the command's (`comm`); a byte in it that is no UTF-8 becomes the UTF-16 unit 0xDC00 + byte, \
+         so that different names stay different. `Idle` has the number 0, the idle time of all \
+         processors as its processor time, and as many threads as processors are on. `_Total` is the \
+         sum of all instances that have the value, `Idle` included. Processes that `/proc` hides \
+         (another PID namespace, `hidepid`) are not there.\n\n\
+         The counters from `PID/io` take permission to trace the process (an ordinary user's own \
+         processes); for others they have no value. Those are then not in `_Total` either.",
+    reads: "`stat`, one listing of `/proc`, and for each process `PID/stat`, `PID/statm` and `PID/io`, kept open",
+    cost: Cost::Global,
     has_instances: true,
     brings: &[],
     counters: COUNTERS,

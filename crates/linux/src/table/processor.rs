@@ -1,6 +1,7 @@
 //! Processor 238.
 
 use super::{Absent, Counter, Object, absent};
+use perfhive_engine::Cost;
 use perfhive_format::{CounterType as T, DetailLevel};
 
 const NO_C_STATES: &str = "The kernel's idle states are named and numbered by each processor \
@@ -10,6 +11,12 @@ pub(crate) static PROCESSOR: Object = Object {
     index: 238,
     help: 239,
     name: "Processor",
+    note: "One instance for each processor that is on, under the kernel's number, and `_Total`: the \
+         average of times, so that it stays within 0 to 100, and the sum of counts. When processors \
+         are switched off or on, `_Total` goes on from where it was. Without a hypervisor, \
+         % Processor Time is % User Time and % Privileged Time together.",
+    reads: "`stat`; on request `interrupts`",
+    cost: Cost::Global,
     has_instances: true,
     brings: &[],
     counters: COUNTERS,

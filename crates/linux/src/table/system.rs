@@ -1,6 +1,7 @@
 //! System 2.
 
 use super::{Absent, Counter, Object, absent};
+use perfhive_engine::Cost;
 use perfhive_format::{CounterType as T, DetailLevel};
 
 const NO_FILE_CALLS: &str = "Linux counts no read, write or control calls of the whole machine \
@@ -10,6 +11,9 @@ pub(crate) static SYSTEM: Object = Object {
     index: 2,
     help: 3,
     name: "System",
+    note: "",
+    reads: "`stat`, `loadavg`, one listing of `/proc`",
+    cost: Cost::Global,
     has_instances: false,
     brings: &[],
     counters: COUNTERS,

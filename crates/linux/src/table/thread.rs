@@ -1,6 +1,7 @@
 //! Thread 232.
 
 use super::{Absent, Counter, Object, absent};
+use perfhive_engine::Cost;
 use perfhive_format::{CounterType as T, DetailLevel};
 
 /// Counters that every thread has, Idle's and `_Total` included.
@@ -10,6 +11,12 @@ pub(crate) static THREAD: Object = Object {
     index: 232,
     help: 233,
     name: "Thread",
+    note: "Process comes along with Thread: the parent of each instance is its process. An instance's \
+         name is the thread's number within its process, from 0, by ascending thread number. `Idle` \
+         has a thread for each processor, as on Windows: its processor time is the idle time of that \
+         processor, its thread number 0. The parent of `_Total` is Process' `_Total`.",
+    reads: "with Process, for each thread `PID/task/TID/stat`",
+    cost: Cost::Global,
     has_instances: true,
     brings: &[230],
     counters: COUNTERS,

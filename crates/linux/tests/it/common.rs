@@ -10,7 +10,7 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU32, Ordering};
 
-/// A folder laid out as `/proc`, removed at the end.
+/// A folder with a machine's `proc` and `sys`, removed at the end.
 pub(crate) struct Tree {
     folder: PathBuf,
 }
@@ -21,7 +21,7 @@ impl Tree {
         let count = COUNT.fetch_add(1, Ordering::Relaxed);
         let name = format!("perfhive-linux-{}-{count}", std::process::id());
         let folder = std::env::temp_dir().join(name);
-        std::fs::create_dir_all(&folder).unwrap();
+        std::fs::create_dir_all(folder.join("proc")).unwrap();
         Self { folder }
     }
 
@@ -82,14 +82,26 @@ impl Tree {
         );
     }
 
+    /// Writes a file below `proc`.
     pub(crate) fn file(&self, path: &str, text: impl AsRef<[u8]>) {
+        self.write(&format!("proc/{path}"), text);
+    }
+
+    /// Writes a file below `sys`.
+    #[allow(dead_code)]
+    pub(crate) fn sys(&self, path: &str, text: impl AsRef<[u8]>) {
+        self.write(&format!("sys/{path}"), text);
+    }
+
+    fn write(&self, path: &str, text: impl AsRef<[u8]>) {
         let path = self.folder.join(path);
         std::fs::create_dir_all(path.parent().unwrap()).unwrap();
         std::fs::write(path, text).unwrap();
     }
 
+    /// Removes a file or folder below `proc`.
     pub(crate) fn remove(&self, path: &str) {
-        let path = self.folder.join(path);
+        let path = self.folder.join("proc").join(path);
         if path.is_dir() {
             std::fs::remove_dir_all(path).unwrap();
         } else {
@@ -101,8 +113,15 @@ impl Tree {
         &self.folder
     }
 
+    /// Its `proc` alone.
     pub(crate) fn root(&self) -> ProcRoot {
-        ProcRoot::new(&self.folder)
+        ProcRoot::new(self.folder.join("proc"))
+    }
+
+    /// Its `proc` and `sys`.
+    #[allow(dead_code)]
+    pub(crate) fn frozen(&self) -> ProcRoot {
+        ProcRoot::frozen(&self.folder)
     }
 }
 

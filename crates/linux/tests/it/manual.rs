@@ -1,9 +1,9 @@
 //! The table of counters: it agrees with what the providers offer, with
 //! Windows, and with the manual.
 
-use perfhive_engine::{Numbering, ObjectDescription};
+use perfhive_engine::{Cost, Numbering, ObjectDescription};
 use perfhive_format::{DataBlock, LanguageId, TitleIndex, titles::TitleList};
-use perfhive_linux::{Availability, CounterDoc, ProcRoot, counter_table, providers};
+use perfhive_linux::{Availability, CounterDoc, ProcRoot, counter_table, object_table, providers};
 use perfhive_testkit::real;
 use std::collections::BTreeSet;
 use std::fmt::Write as _;
@@ -17,6 +17,11 @@ fn objects() -> Vec<ObjectDescription> {
         all.extend(description.objects);
     }
     all
+}
+
+/// Whether an index is perfhive's, not Windows'.
+fn is_own(index: TitleIndex) -> bool {
+    index.0 >= 100_000
 }
 
 fn is_present(doc: &CounterDoc) -> bool {
@@ -43,8 +48,9 @@ fn the_table_and_the_providers_agree_in_both_directions() {
         })
         .collect();
     assert_eq!(offered, documented);
-    let names: Vec<_> = objects().iter().map(|object| object.spec.name.0).collect();
-    assert_eq!(names, [2, 4, 238, 230, 232]);
+    let offered: BTreeSet<_> = objects().iter().map(|object| object.spec.name).collect();
+    let documented: BTreeSet<_> = object_table().iter().map(|object| object.index).collect();
+    assert_eq!(offered, documented);
 }
 
 #[test]
@@ -98,13 +104,17 @@ fn names_are_those_of_windows() {
         title.map(|title| title.text.clone()).unwrap_or_default()
     };
     for doc in counter_table() {
-        assert_eq!(doc.name, name_of(doc.counter));
-        assert_eq!(doc.object_name, name_of(doc.object));
+        if !doc.is_own() {
+            assert_eq!(doc.name, name_of(doc.counter));
+        }
+    }
+    for object in object_table().iter().filter(|object| !is_own(object.index)) {
+        assert_eq!(object.name, name_of(object.index));
     }
     for provider in providers(&ProcRoot::default()) {
         let titles = provider.titles();
         let english = titles.iter().find(|t| t.language == LanguageId::ENGLISH).unwrap();
-        for title in &english.names.titles {
+        for title in english.names.titles.iter().filter(|title| !is_own(title.index)) {
             assert_eq!(title.text, name_of(title.index), "{}", title.index);
         }
         assert!(titles.iter().any(|t| t.language == LanguageId::GERMAN));
@@ -135,7 +145,11 @@ fn german_names_are_those_of_windows() {
         for title in &english.names.titles {
             let same = german.names.titles.iter().find(|other| other.index == title.index);
             let pair = (title.text.clone(), same.unwrap().text.clone());
-            assert!(theirs.contains(&pair), "{pair:?}");
+            // Of our own names, those that Windows has too.
+            let is_windows = theirs.iter().any(|(english, _)| *english == pair.0);
+            if is_windows || !is_own(title.index) {
+                assert!(theirs.contains(&pair), "{pair:?}");
+            }
         }
     }
 }
@@ -153,51 +167,26 @@ fn the_manual_is_this_table() {
 }
 
 const HEAD: &str = "\
-# Windows' counters on Linux
+# Windows' counters on Linux, and Linux' own
 
 <!-- Made from the providers' table by a test of perfhive-linux; UPDATE=1 rewrites it. -->
 
-Which counters of Windows' objects perfhive fills on Linux, from where, and which it leaves out.
-Indexes, counter types and units are Windows' own. Files are below `/proc`.
+Which counters of Windows' objects perfhive fills on Linux, from where, and which it leaves out;
+and what Linux has beyond them. Indexes, counter types and units are Windows' own; indexes from
+100000 are perfhive's, for what Windows does not have, or numbers differently on each machine.
+Files without a leading `/` are below `/proc`.
 
 **Nothing is a 0 that means \"not known\".** A counter that the kernel has no answer for is not in
 the object's definitions (an old kernel, for example, has no `MemAvailable`); a value that cannot
 be read for one instance is missing from that instance alone.
 
+- *Reads*: what one collection of the object takes; nothing is read that no wanted object needs.
 - *On request*: filled only when a reader asks for the counter, because reading it costs extra.
+- *Costly*: not part of `Global`, but of `Costly`, or when asked for by name.
 - *Since*: the first kernel that tells it, where that is not every one that perfhive runs on.
 - Rates need two samples. Counts of 32 bits wrap, and the difference is right across the wrap;
   other numbers that do not fit saturate.
 ";
-
-const NOTES: &[(&str, &str)] = &[
-    (
-        "Processor",
-        "One instance for each processor that is on, under the kernel's number, and `_Total`: the \
-         average of times, so that it stays within 0 to 100, and the sum of counts. When processors \
-         are switched off or on, `_Total` goes on from where it was. Without a hypervisor, \
-         % Processor Time is % User Time and % Privileged Time together.",
-    ),
-    (
-        "Process",
-        "Instances are `Idle`, the processes by ascending number, and `_Total`. An instance's name is \
-         the command's (`comm`); a byte in it that is no UTF-8 becomes the UTF-16 unit 0xDC00 + byte, \
-         so that different names stay different. `Idle` has the number 0, the idle time of all \
-         processors as its processor time, and as many threads as processors are on. `_Total` is the \
-         sum of all instances that have the value, `Idle` included. Processes that `/proc` hides \
-         (another PID namespace, `hidepid`) are not there.\n\n\
-         The counters from `PID/io` take permission to trace the process (an ordinary user's own \
-         processes); for others they have no value. Those are then not in `_Total` either.",
-    ),
-    (
-        "Thread",
-        "Process comes along with Thread: the parent of each instance is its process. An instance's \
-         name is the thread's number within its process, from 0, by ascending thread number. `Idle` \
-         has a thread for each processor, as on Windows: its processor time is the idle time of that \
-         processor, its thread number 0. The parent of `_Total` is Process' `_Total`.",
-    ),
-    ("Memory", "Sizes that `meminfo` calls kB are units of 1024 bytes."),
-];
 
 /// Text for a cell of a table.
 fn cell(text: &str) -> String {
@@ -205,46 +194,43 @@ fn cell(text: &str) -> String {
 }
 
 fn manual() -> String {
-    let table = counter_table();
     let mut text = HEAD.to_string();
-    for object in [2, 4, 238, 230, 232].map(TitleIndex) {
-        let docs: Vec<_> = table.iter().filter(|doc| doc.object == object).collect();
-        let name = docs[0].object_name;
-        writeln!(text, "\n## {name} {object}\n").unwrap();
-        if let Some((_, note)) = NOTES.iter().find(|(of, _)| *of == name) {
-            writeln!(text, "{note}\n").unwrap();
+    for object in object_table() {
+        writeln!(text, "\n## {} {}\n", object.name, object.index).unwrap();
+        if !object.note.is_empty() {
+            writeln!(text, "{}\n", object.note).unwrap();
         }
-        text.push_str("| Counter | Type, unit | From | On Windows; what is different here |\n");
+        let costly = if object.cost == Cost::Costly { " *Costly.*" } else { "" };
+        writeln!(text, "*Reads* {}.{costly}\n", object.reads).unwrap();
+        text.push_str("| Counter | Type, unit | From | Meaning; what is different here |\n");
         text.push_str("|---|---|---|---|\n");
-        for doc in &docs {
-            let Availability::Present { unit, source, on_request, since, meaning, difference } =
-                doc.availability
-            else {
-                continue;
-            };
+        let mut absent = String::new();
+        for doc in &object.counters {
             let kind = doc.counter_type.winperf_name().unwrap();
-            let mut from = cell(source);
-            if on_request {
-                from.push_str("; *on request*");
-            }
-            if !since.is_empty() {
-                write!(from, "; *since {since}*").unwrap();
-            }
-            let mut meaning = cell(meaning);
-            if !difference.is_empty() {
-                write!(meaning, " **Here:** {}", cell(difference)).unwrap();
-            }
             let (counter, name) = (doc.counter, cell(doc.name));
-            writeln!(text, "| {counter} {name} | `{kind}`, {unit} | {from} | {meaning} |").unwrap();
+            match doc.availability {
+                Availability::Present { unit, source, on_request, since, meaning, difference } => {
+                    let mut from = cell(source);
+                    if on_request {
+                        from.push_str("; *on request*");
+                    }
+                    if !since.is_empty() {
+                        write!(from, "; *since {since}*").unwrap();
+                    }
+                    let mut meaning = cell(meaning);
+                    if !difference.is_empty() {
+                        write!(meaning, " **Here:** {}", cell(difference)).unwrap();
+                    }
+                    writeln!(text, "| {counter} {name} | `{kind}`, {unit} | {from} | {meaning} |")
+                        .unwrap();
+                }
+                Availability::Absent { reason } => {
+                    writeln!(absent, "| {counter} {name} | `{kind}` | {} |", cell(reason)).unwrap();
+                }
+            }
         }
-        text.push_str("\nAbsent:\n\n| Counter | Type | Why |\n|---|---|---|\n");
-        for doc in &docs {
-            let Availability::Absent { reason } = doc.availability else {
-                continue;
-            };
-            let kind = doc.counter_type.winperf_name().unwrap();
-            let (counter, name) = (doc.counter, cell(doc.name));
-            writeln!(text, "| {counter} {name} | `{kind}` | {} |", cell(reason)).unwrap();
+        if !absent.is_empty() {
+            write!(text, "\nAbsent:\n\n| Counter | Type | Why |\n|---|---|---|\n{absent}").unwrap();
         }
     }
     text

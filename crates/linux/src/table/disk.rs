@@ -1,0 +1,5 @@
+//! PhysicalDisk, LogicalDisk and Paging File.
+
+use super::Object;
+
+pub(crate) static OBJECTS: &[&Object] = &[];

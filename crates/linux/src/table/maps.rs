@@ -1,0 +1,6 @@
+//! What memory maps tell: Image, Full Image, Process Address Space, Thread
+//! Details.
+
+use super::Object;
+
+pub(crate) static OBJECTS: &[&Object] = &[];

@@ -1,0 +1,5 @@
+//! Network Interface and the protocols.
+
+use super::Object;
+
+pub(crate) static OBJECTS: &[&Object] = &[];
