@@ -240,6 +240,44 @@ impl Snapshot {
         self.frames.push(frame);
     }
 
+    /// Adds the objects of a name from another snapshot, and the faults that
+    /// concern them.
+    pub(crate) fn push_objects_of(&mut self, other: &Self, name: TitleIndex) {
+        let from = other.by_name.partition_point(|(listed, _)| *listed < name);
+        let rest = other.by_name.get(from..).unwrap_or_default();
+        for (_, at) in rest.iter().take_while(|(listed, _)| *listed == name) {
+            let Some(&(frame, object)) = other.objects.get(*at as usize) else { continue };
+            let Some(frame) = other.frames.get(frame as usize) else { continue };
+            let known = self.frames.iter().position(|known| Arc::ptr_eq(known, frame));
+            let place = known.unwrap_or_else(|| {
+                self.frames.push(Arc::clone(frame));
+                self.frames.len() - 1
+            });
+            let entry = (name, self.objects.len() as u32);
+            self.objects.push((place as u32, object));
+            let place = self.by_name.partition_point(|listed| *listed < entry);
+            self.by_name.insert(place, entry);
+        }
+        let concerned = other.faults.iter().filter(|fault| fault.object == Some(name));
+        self.faults.extend(concerned.cloned());
+    }
+
+    /// Adds the faults of another snapshot that concern no single object.
+    pub(crate) fn push_general_faults_of(&mut self, other: &Self) {
+        let general = other.faults.iter().filter(|fault| fault.object.is_none());
+        self.faults.extend(general.cloned());
+    }
+
+    /// Adds everything that another snapshot has.
+    pub(crate) fn push_all_of(&mut self, other: &Self) {
+        let (frames, objects) = (self.frames.len() as u32, self.objects.len() as u32);
+        self.frames.extend(other.frames.iter().cloned());
+        self.objects.extend(other.objects.iter().map(|(frame, at)| (frame + frames, *at)));
+        self.by_name.extend(other.by_name.iter().map(|(name, at)| (*name, at + objects)));
+        self.by_name.sort_unstable();
+        self.faults.extend(other.faults.iter().cloned());
+    }
+
     /// Adds a fault.
     pub fn push_fault(&mut self, fault: Fault) {
         self.faults.push(fault);

@@ -13,6 +13,7 @@
 #![cfg_attr(test, allow(clippy::unwrap_used, clippy::expect_used))]
 
 mod broker;
+pub mod cached;
 mod collect_tests;
 mod error;
 mod frame;
@@ -30,6 +31,7 @@ mod titles;
 mod worker;
 
 pub use broker::{Broker, BrokerBuilder, Clock, ProviderState, ProviderStatus, StdClock};
+pub use cached::{CacheBuilder, CacheStatistics, Cached, Follower, Taken};
 pub use collect_tests::{CollectFault, CollectWarning, GuardedBuffer, RawClaim, TestLevel};
 pub use error::{Fault, FaultKind, ProviderError, SourceError, SourceErrorKind};
 pub use frame::{Frame, FramePool, Parents, Snapshot, SnapshotObject};

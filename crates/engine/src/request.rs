@@ -111,18 +111,19 @@ pub struct Request {
     /// because they cost extra. Counter 0 asks for all of an object's. A
     /// source that has no such counters ignores this.
     pub extra_counters: Vec<(TitleIndex, TitleIndex)>,
-    /// How old kept data may be; zero asks for a collection of its own. Only
-    /// caches look at this.
-    pub max_age: Duration,
+    /// How old kept data may be, counted from when its collection was begun;
+    /// zero asks for a collection that begins after the request, `None` leaves
+    /// it to the cache. Only caches look at this.
+    pub max_age: Option<Duration>,
     /// When an answer is of no use any more.
     pub deadline: Option<Instant>,
 }
 
 impl Request {
-    /// A request for fresh data without a deadline or extra counters.
+    /// A request without a deadline or extra counters.
     #[must_use]
     pub fn new(objects: ObjectQuery) -> Self {
-        Self { objects, extra_counters: Vec::new(), max_age: Duration::ZERO, deadline: None }
+        Self { objects, extra_counters: Vec::new(), max_age: None, deadline: None }
     }
 
     /// A request for objects by index.
@@ -135,6 +136,13 @@ impl Request {
     #[must_use]
     pub fn with_all_counters_of(mut self, object: TitleIndex) -> Self {
         self.extra_counters.push((object, TitleIndex(0)));
+        self
+    }
+
+    /// The same request with a limit to the age of kept data.
+    #[must_use]
+    pub fn max_age(mut self, age: Duration) -> Self {
+        self.max_age = Some(age);
         self
     }
 

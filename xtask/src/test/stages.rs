@@ -23,6 +23,7 @@ pub(super) const STAGES: &[Stage] = &[
     Stage { name: "docs", about: "the documentation builds without warnings", run: docs },
     Stage { name: "test", about: "unit, integration and property tests", run: test },
     Stage { name: "doctest", about: "the examples of the documentation run", run: doctest },
+    Stage { name: "loom", about: "models of threads, in every interleaving", run: loom },
     Stage { name: "release", about: "the command builds with optimisation", run: release },
     Stage { name: "no-std", about: "the format builds where there is no std", run: no_std },
     Stage { name: "deny", about: "licences, sources and advisories of dependencies", run: deny },
@@ -78,6 +79,15 @@ fn test() -> Result {
 /// nextest runs no doctests, so they are a stage of their own.
 fn doctest() -> Result {
     command::run(&mut command::cargo(&["test", "--doc", "--workspace", "--locked"]))?;
+    Ok(None)
+}
+
+/// Models of what threads hand over to each other.
+fn loom() -> Result {
+    let args = ["test", "--locked", "--release", "-p", "perfhive-engine", "--lib", "models"];
+    // A folder of its own: the flag would have everything else built anew.
+    let mut cargo = command::cargo(&args);
+    command::run(cargo.args(["--target-dir", "target/loom"]).env("RUSTFLAGS", "--cfg loom"))?;
     Ok(None)
 }
 

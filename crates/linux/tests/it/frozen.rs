@@ -443,3 +443,15 @@ fn a_flood_of_faults_is_summed_up() {
     assert_eq!(look.faults.len(), 17);
     assert!(look.faults[16].message.starts_with("84 more"), "{:?}", look.faults[16]);
 }
+
+#[test]
+fn a_frozen_machine_has_proc_and_sys_and_no_mount_points() {
+    let tree = Tree::machine();
+    tree.sys("class/thermal/thermal_zone0/temp", "45000\n");
+    let root = tree.frozen();
+    let temperature = root.sys().unwrap().join("class/thermal/thermal_zone0/temp");
+    assert_eq!(std::fs::read_to_string(temperature).unwrap(), "45000\n");
+    assert!(root.proc().join("stat").is_file());
+    assert_eq!(root.mounts(), None);
+    assert_eq!(tree.root().sys(), None);
+}

@@ -1,0 +1,492 @@
+//! One source for many readers: what one of them collects, the others get.
+//!
+//! [`Cached`] is a source around a source. Everything that an answer holds is
+//! kept, objects that nobody asked for too, each with the clocks of its block.
+//! A clone of a `Cached` is another *consumer* of the same data. A consumer
+//! gets kept data that is young enough and that it has not had yet, since a
+//! rate from the same sample twice would be no rate; for the rest, the source
+//! is asked, and requests that come meanwhile become one.
+//!
+//! ```
+//! use perfhive_engine::{Cached, ObjectQuery, Request, Snapshot, Source};
+//! # use perfhive_engine::{Catalogue, Frame, SourceError, TitleDatabase};
+//! # use perfhive_format::{BlockHead, BlockWriter, LanguageId};
+//! # use std::sync::Arc;
+//! # struct Machine(u64);
+//! # impl Source for Machine {
+//! #     fn name(&self) -> &str { "machine" }
+//! #     fn collect(&mut self, _: &Request, out: &mut Snapshot) -> Result<(), SourceError> {
+//! #         self.0 += 1;
+//! #         let mut writer = BlockWriter::new();
+//! #         writer.start(&BlockHead::default());
+//! #         out.clear();
+//! #         let block = writer.finish().to_vec();
+//! #         out.push_frame(Arc::new(Frame::new(block, self.0).unwrap()), "machine");
+//! #         Ok(())
+//! #     }
+//! #     fn titles(&mut self, _: LanguageId) -> Result<Arc<TitleDatabase>, SourceError> {
+//! #         unreachable!()
+//! #     }
+//! # }
+//! # let machine = Machine(0);
+//! let mut first = Cached::new(machine);
+//! let mut second = first.clone();
+//! let request = Request::new(ObjectQuery::Global);
+//! let (mut a, mut b) = (Snapshot::new(), Snapshot::new());
+//! first.collect(&request, &mut a)?;
+//! // Collected for the first consumer, and new to the second.
+//! second.collect(&request, &mut b)?;
+//! assert_eq!(first.statistics().collections, 1);
+//! // Nobody gets the same data twice.
+//! second.collect(&request, &mut b)?;
+//! assert_eq!(first.statistics().collections, 2);
+//! # Ok::<(), perfhive_engine::SourceError>(())
+//! ```
+//!
+//! # What it promises
+//!
+//! - Kept data is never older than [`Request::max_age`], or else the cache's
+//!   limit of 500 ms, counted from when its collection *began*. A limit of zero
+//!   takes nothing that was begun before the request.
+//! - Who only takes kept data takes no lock, and never waits for the source or
+//!   for another reader.
+//! - Who needs fresh data waits for the collection at work and the one behind
+//!   it at most, however many others do. There is no thread behind the cache:
+//!   one of those who wait collects, for all. Deadlines of those who wait hold;
+//!   the one who collects depends on the source's own, so that a source that
+//!   may hang belongs into a [`Worker`](crate::Worker) first.
+//! - A failed collection is told to those who waited for it. The next request
+//!   tries again.
+//! - Data that a consumer holds stays as it is for as long as it does.
+
+mod follower;
+mod hub;
+mod lane;
+#[cfg(all(test, loom))]
+mod models;
+mod reply;
+mod sync;
+mod wants;
+
+use crate::error::{Fault, FaultKind, SourceError, SourceErrorKind};
+use crate::frame::Snapshot;
+use crate::request::{ObjectQuery, Request};
+use crate::source::{Catalogue, Cost, Source};
+use crate::titles::TitleDatabase;
+pub use follower::{Follower, Taken};
+use hub::{Hub, UNKNOWN};
+use lane::Outcome;
+use perfhive_format::{LanguageId, TitleIndex};
+use reply::{Key, Reply, Slot};
+use std::collections::HashMap;
+use std::sync::atomic::Ordering;
+use std::sync::{Arc, PoisonError};
+use std::time::Duration;
+use wants::Wants;
+
+/// How old kept data may be if nobody says otherwise.
+const LIMIT: Duration = Duration::from_millis(500);
+
+type Clock = Arc<dyn Fn() -> Duration + Send + Sync>;
+
+/// Makes a [`Cached`].
+pub struct CacheBuilder<S> {
+    source: S,
+    costly: Option<S>,
+    limit: Duration,
+    clock: Option<Clock>,
+}
+
+impl<S: Source> CacheBuilder<S> {
+    /// How old kept data may be where a request does not say; zero keeps
+    /// nothing for others, and still makes one collection of requests that come
+    /// together.
+    #[must_use]
+    pub fn max_age(mut self, limit: Duration) -> Self {
+        self.limit = limit;
+        self
+    }
+
+    /// A second source of the same data, which alone collects the objects that
+    /// the catalogue calls [costly](Cost::Costly): they do not hold up the
+    /// others.
+    #[must_use]
+    pub fn costly_by(mut self, source: S) -> Self {
+        self.costly = Some(source);
+        self
+    }
+
+    /// Another clock for the age of data; it must never go backwards.
+    #[must_use]
+    pub fn clock(mut self, now: impl Fn() -> Duration + Send + Sync + 'static) -> Self {
+        self.clock = Some(Arc::new(now));
+        self
+    }
+
+    /// The first consumer.
+    #[must_use]
+    pub fn build(self) -> Cached<S> {
+        Cached::consumer(Arc::new(Hub::new(self)))
+    }
+}
+
+/// A consumer of a shared source, and a source itself. See the
+/// [module](self) for what it promises; clone it for another consumer, on this
+/// thread or any other.
+pub struct Cached<S> {
+    hub: Arc<Hub<S>>,
+    /// What this consumer has had.
+    seen: HashMap<Key, Seen>,
+    /// For the length of a request: what it asks for, sorted; the reply that
+    /// was found for each; what is still needed, by lane; and the replies of
+    /// the collections that it waited for.
+    keys: Vec<Key>,
+    sorted: Vec<TitleIndex>,
+    found: Vec<Option<Arc<Reply>>>,
+    missing: [Wants; 2],
+    own: Vec<Arc<Reply>>,
+}
+
+/// What a consumer knows of a slot.
+struct Seen {
+    slot: Option<Arc<Slot>>,
+    /// Number of the newest reply that it had the data of.
+    number: u64,
+}
+
+/// What a cache did so far.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct CacheStatistics {
+    /// How often the source was asked to collect.
+    pub collections: u64,
+    /// How often a consumer that asked the cache got an object, or a whole
+    /// answer, without waiting for a collection.
+    pub taken: u64,
+}
+
+impl<S: Source> Cached<S> {
+    /// A cache with the default limit of 500 ms.
+    pub fn new(source: S) -> Self {
+        Self::builder(source).build()
+    }
+
+    /// A cache with other settings.
+    pub fn builder(source: S) -> CacheBuilder<S> {
+        CacheBuilder { source, costly: None, limit: LIMIT, clock: None }
+    }
+
+    /// A consumer of a single object, for who reads it over and over.
+    #[must_use]
+    pub fn follow(&self, object: TitleIndex) -> Follower {
+        Follower::new(object, self.hub.slots.get(&Key::Object(object)))
+    }
+
+    /// The time on the cache's clock, for [`Follower::take`].
+    #[must_use]
+    pub fn now(&self) -> Duration {
+        (self.hub.clock)()
+    }
+
+    /// What the cache did so far, for all consumers.
+    #[must_use]
+    pub fn statistics(&self) -> CacheStatistics {
+        CacheStatistics {
+            collections: self.hub.numbers.load(Ordering::Relaxed),
+            taken: self.hub.taken.load(Ordering::Relaxed),
+        }
+    }
+
+    /// Lets go of everything kept. Data that consumers hold stays theirs.
+    pub fn forget(&self) {
+        self.hub.slots.clear();
+    }
+
+    fn answer(&mut self, request: &Request, out: &mut Snapshot) -> Result<(), SourceError> {
+        let asked_at = (self.hub.clock)();
+        if self.hub.costly.is_some() {
+            // Which objects are costly; kept until providers come or go.
+            self.catalogue()?;
+        }
+        self.list_keys(request);
+        let keys = std::mem::take(&mut self.keys);
+        let failure = self.gather(request, &keys, asked_at);
+        let served = self.hand_out(&keys, out);
+        self.keys = keys;
+        self.own.clear();
+        match failure {
+            Some(error) if served == 0 => Err(error),
+            Some(error) if served < self.keys.len() => {
+                let name = &self.hub.name;
+                out.push_fault(Fault::new(FaultKind::SourceFailed, name, error.message()));
+                Ok(())
+            }
+            _ => Ok(()),
+        }
+    }
+
+    /// Lists what is asked for, each once.
+    fn list_keys(&mut self, request: &Request) {
+        self.keys.clear();
+        match &request.objects {
+            ObjectQuery::Indexes(list) => {
+                let mut sorted = std::mem::take(&mut self.sorted);
+                sorted.clone_from(list);
+                sorted.sort_unstable();
+                sorted.dedup();
+                self.keys.extend(sorted.iter().copied().map(Key::Object));
+                self.sorted = sorted;
+            }
+            word => self.keys.push(Key::Whole(word.clone())),
+        }
+    }
+
+    /// Finds a reply for each key, collecting where there is none. Answers
+    /// what went wrong.
+    fn gather(
+        &mut self,
+        request: &Request,
+        keys: &[Key],
+        asked_at: Duration,
+    ) -> Option<SourceError> {
+        let hub = Arc::clone(&self.hub);
+        let limit = request.max_age.unwrap_or(hub.limit);
+        let young = |begun| !limit.is_zero() && asked_at.saturating_sub(begun) <= limit;
+        let mut failure = None;
+        // By lane: nothing more is to be had, a run was joined, and one that was
+        // late for others is tried again.
+        let (mut done, mut joined, mut tried_again) = ([false; 2], [false; 2], [false; 2]);
+        let mut waited = false;
+        self.found.clear();
+        self.found.resize(keys.len(), None);
+        loop {
+            self.missing.iter_mut().for_each(Wants::reset);
+            for (at, key) in keys.iter().enumerate() {
+                if self.found.get(at).is_some_and(Option::is_some) {
+                    continue;
+                }
+                let reply = self.find(key, request, young);
+                if let (None, Some(wants)) = (&reply, self.missing.get_mut(hub.lane_of(key))) {
+                    wants.add(key, request);
+                }
+                if let Some(place) = self.found.get_mut(at) {
+                    *place = reply;
+                }
+            }
+            let mut asked = false;
+            for (number, lane) in [Some(&hub.main), hub.costly.as_ref()].into_iter().enumerate() {
+                let Some(lane) = lane else { continue };
+                let (Some(wants), Some(done), Some(joined), Some(again)) = (
+                    self.missing.get(number),
+                    done.get_mut(number),
+                    joined.get_mut(number),
+                    tried_again.get_mut(number),
+                ) else {
+                    continue;
+                };
+                if *done || wants.is_empty() {
+                    continue;
+                }
+                asked = true;
+                let may_join = !*joined;
+                let outcome = lane.request(
+                    wants,
+                    |begun| may_join && young(begun),
+                    &*hub.clock,
+                    request.deadline,
+                    |source, wants| hub.run(source, wants, number, request.deadline),
+                );
+                *joined = true;
+                match outcome {
+                    Ok(Outcome { in_full, led, result: Ok(brought) }) => {
+                        *done = in_full;
+                        for collected in brought.into_iter() {
+                            match collected {
+                                Ok(reply) => self.own.push(reply),
+                                // The deadline of who collected is not this
+                                // one's, who may try again, once.
+                                Err(error) if is_late(&error) && !led && !*again => {
+                                    (*again, *done) = (true, false);
+                                }
+                                Err(error) => failure = Some(error),
+                            }
+                        }
+                    }
+                    Ok(Outcome { result: Err(error), .. }) | Err(error) => {
+                        *done = true;
+                        failure = Some(error);
+                    }
+                }
+            }
+            if !asked {
+                break;
+            }
+            waited = true;
+        }
+        if !waited {
+            hub.taken.fetch_add(keys.len() as u64, Ordering::Relaxed);
+        }
+        failure
+    }
+
+    /// A reply that has what this consumer has not had: one that it waited
+    /// for, or one that is kept and young enough.
+    fn find(
+        &mut self,
+        key: &Key,
+        request: &Request,
+        young: impl Fn(Duration) -> bool,
+    ) -> Option<Arc<Reply>> {
+        if !self.seen.contains_key(key) {
+            let slot = self.hub.slots.get(key);
+            self.seen.insert(key.clone(), Seen { slot, number: 0 });
+        }
+        let seen = self.seen.get(key)?;
+        let is_new = |reply: &Reply| match key {
+            Key::Object(_) => reply.number > seen.number,
+            Key::Whole(_) => {
+                let names = reply.snapshot.objects().map(|object| object.view().name_index());
+                let mut objects = names.filter_map(|name| self.seen.get(&Key::Object(name)));
+                reply.number > seen.number && objects.all(|had| reply.number > had.number)
+            }
+        };
+        let fits = |reply: &&Arc<Reply>| reply.answers(key, request) && is_new(reply);
+        let own = self.own.iter().filter(fits).max_by_key(|reply| reply.number);
+        if let Some(reply) = own {
+            return Some(Arc::clone(reply));
+        }
+        let kept = seen.slot.as_ref()?.load();
+        let reply = kept.as_ref().filter(|reply| young(reply.begun)).filter(fits)?;
+        Some(Arc::clone(reply))
+    }
+
+    /// Puts what was found into the answer, and remembers that it was had.
+    /// Answers how many keys were served.
+    fn hand_out(&mut self, keys: &[Key], out: &mut Snapshot) -> usize {
+        let mut served = 0;
+        let mut last = 0;
+        for (key, reply) in keys.iter().zip(&mut self.found) {
+            let Some(reply) = reply.take() else { continue };
+            served += 1;
+            if let Some(seen) = self.seen.get_mut(key) {
+                seen.number = reply.number;
+            }
+            match key {
+                Key::Object(name) => {
+                    out.push_objects_of(&reply.snapshot, *name);
+                    if last != reply.number {
+                        out.push_general_faults_of(&reply.snapshot);
+                        last = reply.number;
+                    }
+                }
+                Key::Whole(word) => {
+                    out.push_all_of(&reply.snapshot);
+                    if matches!(word, ObjectQuery::Foreign(_)) {
+                        continue;
+                    }
+                    for object in reply.snapshot.objects() {
+                        let key = Key::Object(object.view().name_index());
+                        let seen = self.seen.entry(key).or_insert_with_key(|key| Seen {
+                            slot: self.hub.slots.get(key),
+                            number: 0,
+                        });
+                        seen.number = reply.number;
+                    }
+                }
+            }
+        }
+        served
+    }
+}
+
+fn is_late(error: &SourceError) -> bool {
+    error.kind() == SourceErrorKind::Deadline
+}
+
+impl<S> Clone for Cached<S> {
+    /// Another consumer, which has had nothing yet.
+    fn clone(&self) -> Self {
+        Self::consumer(Arc::clone(&self.hub))
+    }
+}
+
+impl<S> Cached<S> {
+    fn consumer(hub: Arc<Hub<S>>) -> Self {
+        Self {
+            hub,
+            seen: HashMap::new(),
+            keys: Vec::new(),
+            sorted: Vec::new(),
+            found: Vec::new(),
+            missing: Default::default(),
+            own: Vec::new(),
+        }
+    }
+}
+
+impl<S: Source> Source for Cached<S> {
+    fn name(&self) -> &str {
+        &self.hub.name
+    }
+
+    fn collect(&mut self, request: &Request, out: &mut Snapshot) -> Result<(), SourceError> {
+        out.clear();
+        self.answer(request, out)
+    }
+
+    fn catalogue(&mut self) -> Result<Arc<Catalogue>, SourceError> {
+        let generation = self.catalogue_generation();
+        let kept = self.hub.catalogue.read().unwrap_or_else(PoisonError::into_inner).clone();
+        if let Some(kept) = kept.filter(|kept| kept.generation == generation) {
+            return Ok(kept);
+        }
+        let catalogue = self.hub.main.with(None, |source| {
+            let catalogue = source.catalogue();
+            self.hub.notice(source.catalogue_generation());
+            catalogue
+        })??;
+        let costly = catalogue.objects.iter().filter(|object| object.cost == Cost::Costly);
+        let costly = costly.map(|object| object.name).collect();
+        *self.hub.costly_objects.write().unwrap_or_else(PoisonError::into_inner) = costly;
+        let kept = Some(Arc::clone(&catalogue));
+        *self.hub.catalogue.write().unwrap_or_else(PoisonError::into_inner) = kept;
+        Ok(catalogue)
+    }
+
+    /// The generation as of the newest collection.
+    fn catalogue_generation(&mut self) -> u64 {
+        let known = self.hub.generation.load(Ordering::Acquire);
+        if known != UNKNOWN {
+            return known;
+        }
+        let generation =
+            self.hub.main.with(None, |source| source.catalogue_generation()).unwrap_or(0);
+        self.hub.notice(generation);
+        generation
+    }
+
+    fn titles(&mut self, language: LanguageId) -> Result<Arc<TitleDatabase>, SourceError> {
+        let generation = self.catalogue_generation();
+        {
+            let titles = self.hub.titles.lock().unwrap_or_else(PoisonError::into_inner);
+            if let Some((_, kept)) = titles.get(&language).filter(|(of, _)| *of == generation) {
+                return Ok(Arc::clone(kept));
+            }
+        }
+        let titles = self.hub.main.with(None, |source| source.titles(language))??;
+        let mut kept = self.hub.titles.lock().unwrap_or_else(PoisonError::into_inner);
+        kept.insert(language, (generation, Arc::clone(&titles)));
+        Ok(titles)
+    }
+
+    fn rewind(&mut self) -> Result<(), SourceError> {
+        for lane in std::iter::once(&self.hub.main).chain(&self.hub.costly) {
+            lane.with(None, Source::rewind)??;
+        }
+        self.hub.slots.clear();
+        Ok(())
+    }
+
+    fn is_live(&self) -> bool {
+        self.hub.live
+    }
+}

@@ -1,0 +1,330 @@
+//! Requests that overlap become one collection.
+//!
+//! A lane owns a source. Whoever needs fresh data adds what it wants to the
+//! union of the *next* run and waits; as soon as the source is free, one of
+//! those who wait, whichever wakes first, takes the whole union, collects, and
+//! hands the outcome to the others. So nobody waits longer than for the run
+//! that is at work and the one behind it, however many there are, and there is
+//! no thread that would have to be woken.
+//!
+//! The lock guards a few words and lists. It is never held while the source is
+//! at work, and those who only take kept data never touch it.
+
+use super::sync::{Condvar, Mutex, MutexGuard, ThreadId, this_thread};
+use crate::error::{SourceError, SourceErrorKind};
+use std::time::{Duration, Instant};
+
+/// What a run is asked to collect, as a set.
+pub(super) trait Wishes: Default {
+    /// Adds what another set holds.
+    fn merge(&mut self, other: &Self);
+    /// Whether a run for this set brings something of another set.
+    fn overlaps(&self, other: &Self) -> bool;
+    /// Forgets everything, keeping the allocations.
+    fn clear(&mut self);
+}
+
+/// How a request for fresh data ended.
+#[derive(Debug)]
+pub(super) struct Outcome<T> {
+    /// Whether the run that served it was asked for all that was wanted; one
+    /// that was joined on its way may bring a part only.
+    pub(super) in_full: bool,
+    /// Whether this one collected, by its own deadline.
+    pub(super) led: bool,
+    /// What that run brought.
+    pub(super) result: Result<T, SourceError>,
+}
+
+/// A source, and those who wait for it.
+pub(super) struct Lane<S, W, T> {
+    name: String,
+    state: Mutex<State<S, W, T>>,
+    changed: Condvar,
+}
+
+struct State<S, W, T> {
+    /// The source; none while a run has it.
+    source: Option<S>,
+    running: Option<Running<W>>,
+    /// The union of what those want who wait for the next run.
+    next: W,
+    next_number: u64,
+    next_waiting: usize,
+    /// Number of the newest run that ended.
+    ended: u64,
+    /// What those runs brought whose outcome somebody has not picked up yet.
+    outcomes: Vec<Pending<T>>,
+    /// Empty sets for reuse.
+    spares: Vec<W>,
+}
+
+struct Running<W> {
+    number: u64,
+    wants: W,
+    begun: Duration,
+    thread: ThreadId,
+    waiting: usize,
+}
+
+struct Pending<T> {
+    run: u64,
+    result: Result<T, SourceError>,
+    waiting: usize,
+}
+
+impl<S, W: Wishes, T: Clone + Default> Lane<S, W, T> {
+    pub(super) fn new(name: &str, source: S) -> Self {
+        let state = State {
+            source: Some(source),
+            running: None,
+            next: W::default(),
+            next_number: 1,
+            next_waiting: 0,
+            ended: 0,
+            outcomes: Vec::new(),
+            spares: Vec::new(),
+        };
+        Self { name: name.to_string(), state: Mutex::new(state), changed: Condvar::new() }
+    }
+
+    fn error(&self, kind: SourceErrorKind, message: &str) -> SourceError {
+        SourceError::new(kind, &self.name, message)
+    }
+
+    /// Waits for a run that brings what is wanted, or makes it. A run that is
+    /// at work already is joined if `joins` agrees to when it was begun, and it
+    /// brings at least a part.
+    ///
+    /// `run` gets the source and what to collect; it is called at most once,
+    /// without any lock held.
+    pub(super) fn request(
+        &self,
+        wants: &W,
+        joins: impl FnOnce(Duration) -> bool,
+        now: impl Fn() -> Duration,
+        deadline: Option<Instant>,
+        run: impl FnOnce(&mut S, &mut W) -> Result<T, SourceError>,
+    ) -> Result<Outcome<T>, SourceError> {
+        let me = this_thread();
+        let mut state = self.lock();
+        if let Some(running) = &mut state.running {
+            if running.thread == me {
+                return Err(self.recursion());
+            }
+            if running.wants.overlaps(wants) && joins(running.begun) {
+                running.waiting += 1;
+                let number = running.number;
+                return self.wait_for(state, number, deadline);
+            }
+        }
+        state.next.merge(wants);
+        state.next_waiting += 1;
+        let number = state.next_number;
+        loop {
+            if state.next_number != number {
+                // Somebody else took the union along; this one's place in the
+                // number of those who wait went with it.
+                return self.wait_for(state, number, deadline).map(|mut outcome| {
+                    outcome.in_full = true;
+                    outcome
+                });
+            }
+            if let Some(source) = state.source.take() {
+                let result = self.lead(state, source, now(), run);
+                return Ok(Outcome { in_full: true, led: true, result });
+            }
+            let (woken, timed_out) = self.wait(state, deadline);
+            state = woken;
+            if timed_out && state.next_number == number {
+                state.next_waiting -= 1;
+                if state.next_waiting == 0 {
+                    // Nobody wants it any more.
+                    state.next.clear();
+                }
+                return Err(self.late());
+            }
+        }
+    }
+
+    /// Collects the union on behalf of all who wait for it.
+    fn lead(
+        &self,
+        mut state: MutexGuard<'_, State<S, W, T>>,
+        source: S,
+        begun: Duration,
+        run: impl FnOnce(&mut S, &mut W) -> Result<T, SourceError>,
+    ) -> Result<T, SourceError> {
+        let number = state.next_number;
+        let empty = state.spares.pop().unwrap_or_default();
+        let wants = std::mem::replace(&mut state.next, empty);
+        let waiting = state.next_waiting.saturating_sub(1);
+        state.next_number += 1;
+        state.next_waiting = 0;
+        // One set goes to the run; its copy stays for others to compare with.
+        let mut copy = state.spares.pop().unwrap_or_default();
+        copy.merge(&wants);
+        state.running =
+            Some(Running { number, wants: copy, begun, thread: this_thread(), waiting });
+        drop(state);
+
+        let mut leading = Leading { lane: self, source: Some(source), wants, ended: false };
+        let result = match &mut leading.source {
+            Some(source) => run(source, &mut leading.wants),
+            None => Ok(T::default()),
+        };
+        leading.end(&result);
+        result
+    }
+
+    /// Waits until a run has ended, and answers how. The caller counts among
+    /// those who wait for it.
+    fn wait_for(
+        &self,
+        mut state: MutexGuard<'_, State<S, W, T>>,
+        run: u64,
+        deadline: Option<Instant>,
+    ) -> Result<Outcome<T>, SourceError> {
+        while state.ended < run {
+            let (woken, timed_out) = self.wait(state, deadline);
+            state = woken;
+            if timed_out && state.ended < run {
+                if let Some(running) = state.running.as_mut().filter(|r| r.number == run) {
+                    running.waiting = running.waiting.saturating_sub(1);
+                }
+                return Err(self.late());
+            }
+        }
+        let at = state.outcomes.iter().position(|pending| pending.run == run);
+        let result = match at.and_then(|at| Some((at, state.outcomes.get_mut(at)?))) {
+            Some((at, pending)) => {
+                pending.waiting = pending.waiting.saturating_sub(1);
+                if pending.waiting == 0 {
+                    state.outcomes.swap_remove(at).result
+                } else {
+                    pending.result.clone()
+                }
+            }
+            // Kept until everybody who was counted has it.
+            None => Err(self.error(SourceErrorKind::Internal, "a collection's outcome is lost")),
+        };
+        Ok(Outcome { in_full: false, led: false, result })
+    }
+
+    /// Has the source alone for something else than a collection.
+    pub(super) fn with<V>(
+        &self,
+        deadline: Option<Instant>,
+        use_it: impl FnOnce(&mut S) -> V,
+    ) -> Result<V, SourceError> {
+        let mut state = self.lock();
+        loop {
+            if state.running.as_ref().is_some_and(|running| running.thread == this_thread()) {
+                return Err(self.recursion());
+            }
+            if let Some(source) = state.source.take() {
+                // Counts as a run of nothing, which nobody joins.
+                let number = state.ended;
+                state.running = Some(Running {
+                    number,
+                    wants: W::default(),
+                    begun: Duration::ZERO,
+                    thread: this_thread(),
+                    waiting: 0,
+                });
+                drop(state);
+                let wants = W::default();
+                let mut leading = Leading { lane: self, source: Some(source), wants, ended: false };
+                let value = leading.source.as_mut().map(use_it);
+                leading.end(&Ok(T::default()));
+                return value.ok_or_else(|| self.recursion());
+            }
+            let (woken, timed_out) = self.wait(state, deadline);
+            state = woken;
+            if timed_out && state.source.is_none() {
+                return Err(self.late());
+            }
+        }
+    }
+
+    fn lock(&self) -> MutexGuard<'_, State<S, W, T>> {
+        // A panic cannot come between two steps here: nothing of a caller's
+        // runs under the lock but `joins` and `now`, before anything changed.
+        self.state.lock().unwrap_or_else(std::sync::PoisonError::into_inner)
+    }
+
+    fn wait<'a>(
+        &self,
+        state: MutexGuard<'a, State<S, W, T>>,
+        deadline: Option<Instant>,
+    ) -> (MutexGuard<'a, State<S, W, T>>, bool) {
+        match deadline {
+            None => {
+                let woken = self.changed.wait(state);
+                (woken.unwrap_or_else(std::sync::PoisonError::into_inner), false)
+            }
+            Some(deadline) => {
+                let left = deadline.saturating_duration_since(Instant::now());
+                if left.is_zero() {
+                    return (state, true);
+                }
+                let woken = self.changed.wait_timeout(state, left);
+                let (state, result) = woken.unwrap_or_else(std::sync::PoisonError::into_inner);
+                (state, result.timed_out())
+            }
+        }
+    }
+
+    fn late(&self) -> SourceError {
+        self.error(SourceErrorKind::Deadline, "did not answer in time")
+    }
+
+    fn recursion(&self) -> SourceError {
+        let message = "the source asked its own cache while it was collecting for it";
+        self.error(SourceErrorKind::Internal, message)
+    }
+}
+
+/// Sets kept for reuse: those of the run at work, and of the one behind it.
+const SPARES: usize = 3;
+
+/// A run at work. Dropped without an end, the source panicked: it goes back,
+/// and those who wait learn of it.
+struct Leading<'a, S, W: Wishes, T: Clone + Default> {
+    lane: &'a Lane<S, W, T>,
+    source: Option<S>,
+    wants: W,
+    ended: bool,
+}
+
+impl<S, W: Wishes, T: Clone + Default> Leading<'_, S, W, T> {
+    fn end(&mut self, result: &Result<T, SourceError>) {
+        self.ended = true;
+        let mut state = self.lane.lock();
+        state.source = self.source.take();
+        if let Some(running) = state.running.take() {
+            state.ended = state.ended.max(running.number);
+            if running.waiting > 0 {
+                let (run, waiting) = (running.number, running.waiting);
+                state.outcomes.push(Pending { run, result: result.clone(), waiting });
+            }
+            for mut set in [running.wants, std::mem::take(&mut self.wants)] {
+                set.clear();
+                if state.spares.len() < SPARES {
+                    state.spares.push(set);
+                }
+            }
+        }
+        drop(state);
+        self.lane.changed.notify_all();
+    }
+}
+
+impl<S, W: Wishes, T: Clone + Default> Drop for Leading<'_, S, W, T> {
+    fn drop(&mut self) {
+        if !self.ended {
+            let message = "panicked while collecting";
+            self.end(&Err(self.lane.error(SourceErrorKind::Internal, message)));
+        }
+    }
+}

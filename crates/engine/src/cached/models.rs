@@ -1,0 +1,137 @@
+//! Loom models of the hand-over: every interleaving of a few threads.
+//!
+//! `RUSTFLAGS="--cfg loom" cargo test -p perfhive-engine --lib models --release`
+
+use super::lane::{Lane, Outcome, Wishes};
+use crate::error::{SourceError, SourceErrorKind};
+use loom::sync::Arc;
+use loom::sync::atomic::{AtomicUsize, Ordering};
+use loom::thread;
+use std::time::Duration;
+
+/// A set of up to 32 things.
+#[derive(Clone, Copy, Default)]
+struct Bits(u32);
+
+impl Wishes for Bits {
+    fn merge(&mut self, other: &Self) {
+        self.0 |= other.0;
+    }
+    fn overlaps(&self, other: &Self) -> bool {
+        self.0 & other.0 != 0
+    }
+    fn clear(&mut self) {
+        self.0 = 0;
+    }
+}
+
+/// A source that counts its runs; an answer is what was collected.
+type TestLane = Lane<u32, Bits, u32>;
+
+fn ask(lane: &TestLane, wants: u32, joins: bool, runs: &AtomicUsize) -> Outcome<u32> {
+    let run = |source: &mut u32, wants: &mut Bits| {
+        *source += 1;
+        runs.fetch_add(1, Ordering::Relaxed);
+        Ok(wants.0)
+    };
+    lane.request(&Bits(wants), |_| joins, || Duration::ZERO, None, run).unwrap()
+}
+
+fn model(check: impl Fn() + Send + Sync + 'static) {
+    let mut builder = loom::model::Builder::new();
+    builder.preemption_bound = Some(3);
+    builder.check(check);
+}
+
+#[test]
+fn everybody_is_served_and_gets_what_was_wanted() {
+    model(|| {
+        let lane: Arc<TestLane> = Arc::new(Lane::new("source", 0));
+        let runs = Arc::new(AtomicUsize::new(0));
+        let threads: Vec<_> = [1, 2]
+            .into_iter()
+            .map(|wants| {
+                let (lane, runs) = (Arc::clone(&lane), Arc::clone(&runs));
+                thread::spawn(move || {
+                    let outcome = ask(&lane, wants, false, &runs);
+                    assert!(outcome.in_full);
+                    assert_eq!(outcome.result.unwrap() & wants, wants);
+                })
+            })
+            .collect();
+        let outcome = ask(&lane, 4, false, &runs);
+        assert_eq!(outcome.result.unwrap() & 4, 4);
+        for thread in threads {
+            thread.join().unwrap();
+        }
+        let count = runs.load(Ordering::Relaxed);
+        assert!((1..=3).contains(&count));
+        // The source is there for the next.
+        assert_eq!(lane.with(None, |source| *source as usize).unwrap(), count);
+    });
+}
+
+#[test]
+fn a_run_on_its_way_is_joined_or_another_is_made() {
+    model(|| {
+        let lane: Arc<TestLane> = Arc::new(Lane::new("source", 0));
+        let runs = Arc::new(AtomicUsize::new(0));
+        let threads: Vec<_> = (0..2)
+            .map(|_| {
+                let (lane, runs) = (Arc::clone(&lane), Arc::clone(&runs));
+                thread::spawn(move || {
+                    let outcome = ask(&lane, 1, true, &runs);
+                    assert_eq!(outcome.result.unwrap() & 1, 1);
+                })
+            })
+            .collect();
+        assert_eq!(ask(&lane, 3, true, &runs).result.unwrap() & 1, 1);
+        for thread in threads {
+            thread.join().unwrap();
+        }
+    });
+}
+
+#[test]
+fn a_failure_reaches_all_who_waited_and_nobody_else() {
+    model(|| {
+        let lane: Arc<TestLane> = Arc::new(Lane::new("source", 0));
+        let fail = |lane: &TestLane| {
+            let outcome = lane.request(
+                &Bits(1),
+                |_| false,
+                || Duration::ZERO,
+                None,
+                |source, _| {
+                    *source += 1;
+                    // Only the first run fails.
+                    match *source {
+                        1 => Err(SourceError::new(SourceErrorKind::Unavailable, "source", "no")),
+                        number => Ok(number),
+                    }
+                },
+            );
+            outcome.unwrap().result
+        };
+        let other = Arc::clone(&lane);
+        let thread = thread::spawn(move || fail(&other).is_err());
+        let (mine, theirs) = (fail(&lane).is_err(), thread.join().unwrap());
+        let runs = lane.with(None, |source| *source).unwrap();
+        // One run for both failed for both; of two, one.
+        assert_eq!(usize::from(mine) + usize::from(theirs), if runs == 1 { 2 } else { 1 });
+        assert!(fail(&lane).is_ok());
+    });
+}
+
+#[test]
+fn who_uses_the_source_alone_and_who_collects_take_turns() {
+    model(|| {
+        let lane: Arc<TestLane> = Arc::new(Lane::new("source", 0));
+        let runs = Arc::new(AtomicUsize::new(0));
+        let other = Arc::clone(&lane);
+        let thread = thread::spawn(move || other.with(None, |source| *source += 10).unwrap());
+        ask(&lane, 1, true, &runs).result.unwrap();
+        thread.join().unwrap();
+        assert_eq!(lane.with(None, |source| *source).unwrap(), 11);
+    });
+}

@@ -1,0 +1,181 @@
+//! What is kept: the answers of the source, and where each object's newest is.
+
+use crate::frame::Snapshot;
+use crate::request::{ObjectQuery, Request};
+use perfhive_format::TitleIndex;
+use std::collections::HashMap;
+use std::sync::{Arc, Mutex, PoisonError, RwLock};
+use std::time::Duration;
+
+/// One answer of the source, immutable from when it is published.
+#[derive(Debug)]
+pub(super) struct Reply {
+    pub(super) snapshot: Snapshot,
+    /// Number of the collection, ascending over the whole cache.
+    pub(super) number: u64,
+    /// When the collection was begun, on the cache's clock: no value in it is
+    /// older.
+    pub(super) begun: Duration,
+    /// The request that it answers.
+    pub(super) request: Request,
+}
+
+impl Default for Reply {
+    fn default() -> Self {
+        Self {
+            snapshot: Snapshot::new(),
+            number: 0,
+            begun: Duration::ZERO,
+            request: Request::new(ObjectQuery::Indexes(Vec::new())),
+        }
+    }
+}
+
+impl Reply {
+    /// Notes what it will answer, keeping the allocations.
+    pub(super) fn answer_to(&mut self, request: &Request) {
+        match (&mut self.request.objects, &request.objects) {
+            (ObjectQuery::Indexes(mine), ObjectQuery::Indexes(theirs)) => mine.clone_from(theirs),
+            (mine, theirs) => *mine = theirs.clone(),
+        }
+        self.request.extra_counters.clone_from(&request.extra_counters);
+    }
+
+    /// Whether this answers for a key, with every counter of `request` that
+    /// costs extra: the source was asked, or it came along.
+    pub(super) fn answers(&self, key: &Key, request: &Request) -> bool {
+        match (key, &self.request.objects) {
+            (Key::Whole(word), asked) => {
+                word == asked
+                    && request.extra_counters.iter().all(|(of, _)| self.fills(*of, request))
+            }
+            (Key::Object(_), ObjectQuery::Foreign(_)) => false,
+            (Key::Object(name), asked) => {
+                let is_asked = matches!(asked, ObjectQuery::Indexes(list) if list.contains(name));
+                (is_asked || self.snapshot.object(*name).is_some()) && self.fills(*name, request)
+            }
+        }
+    }
+
+    /// Whether an object has every counter of `request` that costs extra.
+    fn fills(&self, object: TitleIndex, request: &Request) -> bool {
+        let asked = request.extra_counters.iter().filter(|(of, _)| *of == object);
+        asked.into_iter().all(|(_, counter)| {
+            let had = &self.request.extra_counters;
+            had.iter().any(|(of, had)| *of == object && (had == counter || *had == TitleIndex(0)))
+        })
+    }
+}
+
+#[cfg(not(loom))]
+type Place = arc_swap::ArcSwapOption<Reply>;
+
+/// Where the newest reply that was asked for something is. Reading takes no
+/// lock and touches no counter that others write: it costs the same whatever
+/// the number of threads.
+#[cfg(not(loom))]
+#[derive(Debug, Default)]
+pub(super) struct Slot(Place);
+
+/// Loom has no model of the real one.
+#[cfg(loom)]
+#[derive(Debug, Default)]
+pub(super) struct Slot(std::sync::Mutex<Option<Arc<Reply>>>);
+
+impl Slot {
+    /// The newest reply, protected for as long as the answer lives.
+    #[cfg(not(loom))]
+    pub(super) fn load(&self) -> arc_swap::Guard<Option<Arc<Reply>>> {
+        self.0.load()
+    }
+
+    #[cfg(loom)]
+    pub(super) fn load(&self) -> Option<Arc<Reply>> {
+        self.0.lock().unwrap_or_else(PoisonError::into_inner).clone()
+    }
+
+    /// Puts a reply in, unless a newer one is there.
+    fn publish(&self, reply: &Arc<Reply>) {
+        let older = self.load().as_ref().is_none_or(|kept| kept.number < reply.number);
+        if older {
+            self.set(Some(Arc::clone(reply)));
+        }
+    }
+
+    #[cfg(not(loom))]
+    fn set(&self, reply: Option<Arc<Reply>>) {
+        self.0.store(reply);
+    }
+
+    #[cfg(loom)]
+    fn set(&self, reply: Option<Arc<Reply>>) {
+        *self.0.lock().unwrap_or_else(PoisonError::into_inner) = reply;
+    }
+}
+
+/// What a slot is for.
+#[derive(Clone, Debug, PartialEq, Eq, Hash)]
+pub(super) enum Key {
+    /// An object, by name.
+    Object(TitleIndex),
+    /// All that a word answers: `Global`, `Costly`, `Foreign NAME`.
+    Whole(ObjectQuery),
+}
+
+/// Most slots. A reader can ask for any index and any name of a foreign
+/// machine; what nobody provides must not pile up.
+const MOST: usize = 65_536;
+
+/// The slots. The lock is for finding one; each consumer does that once.
+#[derive(Debug, Default)]
+pub(super) struct Slots {
+    slots: RwLock<HashMap<Key, Arc<Slot>>>,
+    /// Held while a reply is published: two lanes must not overtake each other
+    /// between comparing and storing.
+    publishing: Mutex<()>,
+}
+
+impl Slots {
+    /// The slot of a key, made where there is none; `None` where there are too
+    /// many already.
+    pub(super) fn get(&self, key: &Key) -> Option<Arc<Slot>> {
+        {
+            let slots = self.slots.read().unwrap_or_else(PoisonError::into_inner);
+            if let Some(slot) = slots.get(key) {
+                return Some(Arc::clone(slot));
+            }
+        }
+        let mut slots = self.slots.write().unwrap_or_else(PoisonError::into_inner);
+        if slots.len() >= MOST && !slots.contains_key(key) {
+            return None;
+        }
+        Some(Arc::clone(slots.entry(key.clone()).or_default()))
+    }
+
+    /// Publishes a reply under the objects in it, those that were asked for,
+    /// and the word that was.
+    pub(super) fn publish(&self, reply: &Arc<Reply>, belongs: impl Fn(TitleIndex) -> bool) {
+        let _one_at_a_time = self.publishing.lock().unwrap_or_else(PoisonError::into_inner);
+        let put = |key: Key| {
+            if let Some(slot) = self.get(&key) {
+                slot.publish(reply);
+            }
+        };
+        let asked = &reply.request.objects;
+        match asked {
+            ObjectQuery::Indexes(list) => list.iter().for_each(|name| put(Key::Object(*name))),
+            word => put(Key::Whole(word.clone())),
+        }
+        // Objects of a foreign machine have the names of this one's.
+        if !matches!(asked, ObjectQuery::Foreign(_)) {
+            let names = reply.snapshot.objects().map(|object| object.view().name_index());
+            names.filter(|name| belongs(*name)).for_each(|name| put(Key::Object(name)));
+        }
+    }
+
+    /// Forgets everything kept.
+    pub(super) fn clear(&self) {
+        let slots = self.slots.read().unwrap_or_else(PoisonError::into_inner);
+        slots.values().for_each(|slot| slot.set(None));
+    }
+}

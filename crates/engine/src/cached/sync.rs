@@ -1,0 +1,19 @@
+//! What the hand-over is made of; under `--cfg loom`, loom's models of it.
+
+#[cfg(not(loom))]
+pub(super) use std::sync::{Condvar, Mutex, MutexGuard};
+#[cfg(not(loom))]
+pub(super) use std::thread::ThreadId;
+
+#[cfg(loom)]
+pub(super) use loom::sync::{Condvar, Mutex, MutexGuard};
+#[cfg(loom)]
+pub(super) use loom::thread::ThreadId;
+
+/// The thread that asks.
+pub(super) fn this_thread() -> ThreadId {
+    #[cfg(not(loom))]
+    return std::thread::current().id();
+    #[cfg(loom)]
+    return loom::thread::current().id();
+}

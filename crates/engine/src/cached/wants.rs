@@ -1,0 +1,118 @@
+//! What is wanted of a source, as a set that grows.
+
+use super::lane::Wishes;
+use super::reply::Key;
+use crate::request::{ObjectQuery, Request};
+use perfhive_format::TitleIndex;
+use std::time::{Duration, Instant};
+
+/// Objects, words, and counters that cost extra.
+#[derive(Debug)]
+pub(super) struct Wants {
+    objects: Vec<TitleIndex>,
+    words: Vec<ObjectQuery>,
+    extra: Vec<(TitleIndex, TitleIndex)>,
+    /// For asking the source without allocating.
+    request: Request,
+}
+
+impl Default for Wants {
+    fn default() -> Self {
+        Self {
+            objects: Vec::new(),
+            words: Vec::new(),
+            extra: Vec::new(),
+            request: Request::new(ObjectQuery::Indexes(Vec::new())).max_age(Duration::ZERO),
+        }
+    }
+}
+
+fn add<T: PartialEq>(list: &mut Vec<T>, item: T) {
+    if !list.contains(&item) {
+        list.push(item);
+    }
+}
+
+impl Wants {
+    /// Forgets everything, keeping the allocations.
+    pub(super) fn reset(&mut self) {
+        self.objects.clear();
+        self.words.clear();
+        self.extra.clear();
+    }
+
+    pub(super) fn is_empty(&self) -> bool {
+        self.objects.is_empty() && self.words.is_empty()
+    }
+
+    /// Adds what a request wants of a key.
+    pub(super) fn add(&mut self, key: &Key, request: &Request) {
+        match key {
+            Key::Object(name) => {
+                add(&mut self.objects, *name);
+                let asked = request.extra_counters.iter().filter(|(of, _)| of == name);
+                asked.for_each(|extra| add(&mut self.extra, *extra));
+            }
+            Key::Whole(word) => {
+                add(&mut self.words, word.clone());
+                request.extra_counters.iter().for_each(|extra| add(&mut self.extra, *extra));
+            }
+        }
+    }
+
+    /// The requests that bring it all: one for each word, and one for the
+    /// objects by index.
+    pub(super) fn each_request(
+        &mut self,
+        deadline: Option<Instant>,
+        mut ask: impl FnMut(&Request),
+    ) {
+        self.request.deadline = deadline;
+        std::mem::swap(&mut self.request.extra_counters, &mut self.extra);
+        if !self.objects.is_empty() {
+            let objects = std::mem::take(&mut self.objects);
+            self.request.objects = ObjectQuery::Indexes(objects);
+            ask(&self.request);
+            if let ObjectQuery::Indexes(objects) = &mut self.request.objects {
+                self.objects = std::mem::take(objects);
+            }
+        }
+        for word in &self.words {
+            self.request.objects = word.clone();
+            ask(&self.request);
+        }
+        std::mem::swap(&mut self.request.extra_counters, &mut self.extra);
+    }
+
+    /// Whether a run for this set fills every counter of an object that
+    /// another set asks for.
+    fn has_extra(&self, object: TitleIndex, other: &Self) -> bool {
+        let asked = other.extra.iter().filter(|(of, _)| *of == object);
+        asked.into_iter().all(|(of, counter)| {
+            self.extra.contains(&(*of, *counter)) || self.extra.contains(&(*of, TitleIndex(0)))
+        })
+    }
+}
+
+impl Wishes for Wants {
+    fn merge(&mut self, other: &Self) {
+        other.objects.iter().for_each(|name| add(&mut self.objects, *name));
+        other.words.iter().for_each(|word| add(&mut self.words, word.clone()));
+        other.extra.iter().for_each(|extra| add(&mut self.extra, *extra));
+    }
+
+    fn overlaps(&self, other: &Self) -> bool {
+        let mut objects = other.objects.iter();
+        let mut words = other.words.iter();
+        objects.any(|name| self.objects.contains(name) && self.has_extra(*name, other))
+            || words.any(|word| {
+                let extra = other.extra.iter();
+                self.words.contains(word)
+                    && extra.into_iter().all(|(object, _)| self.has_extra(*object, other))
+            })
+    }
+
+    fn clear(&mut self) {
+        self.reset();
+    }
+}

@@ -1,0 +1,318 @@
+//! The shared cache: what consumers get, how often the source is asked, and
+//! what happens when many ask at once or the source fails.
+#![allow(clippy::unwrap_used, clippy::expect_used)]
+
+mod model;
+mod source;
+mod threads;
+
+use perfhive_engine::{
+    Broker, Cached, Numbering, ObjectQuery, Request, Snapshot, Source, SourceErrorKind,
+};
+use perfhive_format::TitleIndex;
+use perfhive_testkit::alloc::{Counting, count};
+use perfhive_testkit::conformance;
+use perfhive_testkit::script::ScriptProvider;
+use source::{Numbered, numbers, request};
+use std::sync::Arc;
+use std::sync::atomic::{AtomicU64, Ordering};
+use std::time::{Duration, Instant};
+
+#[global_allocator]
+static ALLOCATOR: Counting = Counting;
+
+/// A clock that is set by hand, in milliseconds.
+#[derive(Clone, Default)]
+struct Hand(Arc<AtomicU64>);
+
+impl Hand {
+    fn forward(&self, milliseconds: u64) {
+        self.0.fetch_add(milliseconds, Ordering::SeqCst);
+    }
+
+    fn read(&self) -> impl Fn() -> Duration + Send + Sync + 'static + use<> {
+        let clock = Arc::clone(&self.0);
+        move || Duration::from_millis(clock.load(Ordering::SeqCst))
+    }
+}
+
+fn cache(source: Numbered, clock: &Hand) -> Cached<Numbered> {
+    Cached::builder(source).clock(clock.read()).build()
+}
+
+/// Which collection each object of the answer came from.
+fn ask(cache: &mut Cached<impl Source>, request: &Request) -> Vec<(u32, u64)> {
+    let mut out = Snapshot::new();
+    cache.collect(request, &mut out).unwrap();
+    numbers(&out)
+}
+
+#[test]
+fn it_is_a_source_like_any_other() {
+    let provider = || {
+        ScriptProvider::new("p", Numbering::Windows, &[(2, "System"), (10, "Beats")], |_, out| {
+            let counter = perfhive_format::CounterSpec::new(
+                TitleIndex(10),
+                perfhive_format::CounterType::PERF_COUNTER_LARGE_RAWCOUNT,
+            );
+            let spec = perfhive_format::ObjectSpec::new(TitleIndex(2));
+            let template = perfhive_format::ObjectTemplate::new(&spec, &[counter]).unwrap();
+            out.object(&template)?.values(&[7])?.finish()?;
+            Ok(())
+        })
+    };
+    conformance::source(|| {
+        let broker = Broker::builder("local:", "machine").provider(Arc::new(provider())).build();
+        Box::new(Cached::new(broker))
+    });
+    conformance::source(|| {
+        let broker = || Broker::builder("local:", "m").provider(Arc::new(provider())).build();
+        Box::new(Cached::builder(broker()).costly_by(broker()).max_age(Duration::ZERO).build())
+    });
+}
+
+#[test]
+fn kept_data_goes_to_others_and_never_twice_to_one() {
+    let clock = Hand::default();
+    let source = Numbered::new();
+    let mut first = cache(source.clone(), &clock);
+    let mut second = first.clone();
+    assert_eq!(ask(&mut first, &request(&[1])), [(1, 1)]);
+    assert_eq!(ask(&mut second, &request(&[1])), [(1, 1)]);
+    assert_eq!(ask(&mut second, &request(&[1])), [(1, 2)]);
+    assert_eq!(ask(&mut first, &request(&[1])), [(1, 2)]);
+    assert_eq!(source.collections(), 2);
+    // 500 ms are young enough, more are not.
+    clock.forward(500);
+    assert_eq!(ask(&mut first.clone(), &request(&[1])), [(1, 2)]);
+    clock.forward(1);
+    assert_eq!(ask(&mut first.clone(), &request(&[1])), [(1, 3)]);
+    assert_eq!(first.statistics().collections, 3);
+    assert_eq!(first.statistics().taken, 3);
+}
+
+#[test]
+fn objects_that_came_along_are_kept_with_their_block() {
+    let clock = Hand::default();
+    let source = Numbered::new().brings(232, 230);
+    let mut first = cache(source.clone(), &clock);
+    let mut second = first.clone();
+    assert_eq!(ask(&mut first, &request(&[232])), [(232, 1)]);
+    clock.forward(100);
+    let mut out = Snapshot::new();
+    second.collect(&request(&[1, 230]), &mut out).unwrap();
+    // The one from before, the other new, each with its own clocks.
+    assert_eq!(numbers(&out), [(1, 2), (230, 1)]);
+    let clocks = |object| out.object(TitleIndex(object)).unwrap().view().clocks().perf_time;
+    assert_eq!((clocks(1), clocks(230)), (2, 1));
+    // The first one asked for Thread only, so Process is new to it.
+    assert_eq!(ask(&mut first, &request(&[230])), [(230, 1)]);
+    assert_eq!(source.asked(), [vec![232], vec![1]]);
+}
+
+#[test]
+fn a_limit_of_zero_takes_nothing_from_before() {
+    let clock = Hand::default();
+    let source = Numbered::new();
+    let mut first = cache(source.clone(), &clock);
+    ask(&mut first, &request(&[1]));
+    let mut second = first.clone();
+    let now = request(&[1]).max_age(Duration::ZERO);
+    assert_eq!(ask(&mut second, &now), [(1, 2)]);
+    let never = Cached::builder(source.clone()).max_age(Duration::ZERO).build();
+    ask(&mut never.clone(), &request(&[1]));
+    ask(&mut never.clone(), &request(&[1]));
+    assert_eq!(source.collections(), 4);
+}
+
+#[test]
+fn a_whole_answer_is_kept_as_such_and_by_object() {
+    let clock = Hand::default();
+    let source = Numbered::new().global(&[1, 2, 3]);
+    let mut first = cache(source.clone(), &clock);
+    let mut second = first.clone();
+    let global = Request::new(ObjectQuery::Global);
+    assert_eq!(ask(&mut first, &global), [(1, 1), (2, 1), (3, 1)]);
+    assert_eq!(ask(&mut second, &request(&[2])), [(2, 1)]);
+    // Having had a part, the second cannot have the whole.
+    assert_eq!(ask(&mut second, &global), [(1, 2), (2, 2), (3, 2)]);
+    assert_eq!(ask(&mut first, &request(&[3])), [(3, 2)]);
+    assert_eq!(source.collections(), 2);
+}
+
+#[test]
+fn counters_that_cost_extra_are_not_taken_for_granted() {
+    let clock = Hand::default();
+    let source = Numbered::new();
+    let mut first = cache(source.clone(), &clock);
+    ask(&mut first, &request(&[1, 2]));
+    let mut second = first.clone();
+    let costly = request(&[1, 2]).with_all_counters_of(TitleIndex(2));
+    assert_eq!(ask(&mut second, &costly), [(1, 1), (2, 2)]);
+    // Who asks for less takes more.
+    assert_eq!(ask(&mut first, &request(&[2])), [(2, 2)]);
+    assert_eq!(source.collections(), 2);
+}
+
+#[test]
+fn what_the_source_lacks_is_lacking_and_not_asked_for_again_and_again() {
+    let clock = Hand::default();
+    let source = Numbered::new().without(9);
+    let mut first = cache(source.clone(), &clock);
+    assert_eq!(ask(&mut first, &request(&[1, 9])), [(1, 1)]);
+    assert_eq!(ask(&mut first.clone(), &request(&[1, 9])), [(1, 1)]);
+    assert_eq!(source.collections(), 1);
+}
+
+#[test]
+fn a_failure_is_told_to_who_asked_and_the_next_tries_again() {
+    let clock = Hand::default();
+    let source = Numbered::new();
+    let mut first = cache(source.clone(), &clock);
+    ask(&mut first, &request(&[1]));
+    let mut second = first.clone();
+    source.fail(true);
+    // What is kept is delivered, and the fault says what is not.
+    let mut out = Snapshot::new();
+    second.collect(&request(&[1, 2]), &mut out).unwrap();
+    assert_eq!(numbers(&out), [(1, 1)]);
+    assert_eq!(out.faults().len(), 1, "{:?}", out.faults());
+    let error = second.collect(&request(&[1, 2]), &mut out).unwrap_err();
+    assert_eq!(error.kind(), SourceErrorKind::Unavailable);
+    source.fail(false);
+    second.collect(&request(&[1, 2]), &mut out).unwrap();
+    assert_eq!(out.objects().count(), 2);
+}
+
+#[test]
+fn data_in_use_stays_while_newer_data_takes_its_place() {
+    let clock = Hand::default();
+    let mut first = cache(Numbered::new(), &clock);
+    let mut held = Vec::new();
+    for number in 1..=20 {
+        let mut out = Snapshot::new();
+        first.collect(&request(&[1]), &mut out).unwrap();
+        held.push((number, out));
+    }
+    for (number, out) in &held {
+        assert_eq!(numbers(out), [(1, *number)]);
+    }
+}
+
+#[test]
+fn a_follower_takes_what_is_new() {
+    let clock = Hand::default();
+    let mut first = cache(Numbered::new(), &clock);
+    let mut follower = first.follow(TitleIndex(1));
+    let limit = Duration::from_millis(500);
+    assert!(follower.take(first.now(), limit).is_none());
+    ask(&mut first, &request(&[1]));
+    clock.forward(20);
+    let taken = follower.take(first.now(), limit).unwrap();
+    assert_eq!(taken.age(first.now()), Duration::from_millis(20));
+    assert_eq!(taken.object().unwrap().generation(), 1);
+    assert!(follower.take(first.now(), limit).is_none());
+    ask(&mut first, &request(&[1]));
+    // What was taken stays.
+    assert_eq!(taken.object().unwrap().generation(), 1);
+    clock.forward(501);
+    assert!(follower.take(first.now(), limit).is_none());
+}
+
+#[test]
+fn warm_it_allocates_nothing() {
+    let clock = Hand::default();
+    let mut first = cache(Numbered::new().pooled(), &clock);
+    let mut second = first.clone();
+    let wanted = request(&[1, 2]);
+    let (mut a, mut b) = (Snapshot::new(), Snapshot::new());
+    let mut round = || {
+        first.collect(&wanted, &mut a).unwrap();
+        second.collect(&wanted, &mut b).unwrap();
+        clock.forward(1000);
+    };
+    (0..6).for_each(|_| round());
+    assert_eq!(count(&mut round).1.count, 0);
+}
+
+#[test]
+fn a_source_that_asks_its_own_cache_is_told_so() {
+    let source = Numbered::new();
+    let cache = Cached::new(source.clone());
+    let mut inner = cache.clone();
+    source.then(move || {
+        let mut out = Snapshot::new();
+        let error = inner.collect(&request(&[5]), &mut out).unwrap_err();
+        assert_eq!(error.kind(), SourceErrorKind::Internal);
+        assert!(error.message().contains("its own cache"), "{error}");
+        let error = inner.titles(perfhive_format::LanguageId::ENGLISH).unwrap_err();
+        assert_eq!(error.kind(), SourceErrorKind::Internal);
+    });
+    assert_eq!(ask(&mut cache.clone(), &request(&[1])), [(1, 1)]);
+    assert_eq!(source.collections(), 1);
+    // The closure holds a consumer of the cache that holds the source.
+    source.then(|| {});
+}
+
+#[test]
+fn a_source_that_panics_is_put_back() {
+    let source = Numbered::new();
+    let cache = Cached::new(source.clone());
+    source.then(|| panic!("a source's own trouble"));
+    let mut consumer = cache.clone();
+    let attempt = std::panic::AssertUnwindSafe(|| ask(&mut consumer, &request(&[1])));
+    assert!(std::panic::catch_unwind(attempt).is_err());
+    source.then(|| {});
+    assert_eq!(ask(&mut cache.clone(), &request(&[1])).len(), 1);
+}
+
+#[test]
+fn a_deadline_holds_for_who_waits() {
+    let source = Numbered::new();
+    let cache = Cached::new(source.clone());
+    let gate = source.gate();
+    std::thread::scope(|scope| {
+        let mut first = cache.clone();
+        let busy = scope.spawn(move || ask(&mut first, &request(&[1])));
+        gate.wait_until_entered();
+        let mut second = cache.clone();
+        let asked = Instant::now();
+        let soon = request(&[2]).deadline(asked + Duration::from_millis(30));
+        let error = second.collect(&soon, &mut Snapshot::new()).unwrap_err();
+        assert_eq!(error.kind(), SourceErrorKind::Deadline);
+        assert!(asked.elapsed() >= Duration::from_millis(30));
+        gate.open();
+        assert_eq!(busy.join().unwrap(), [(1, 1)]);
+        // Nobody wants object 2 any more.
+        assert_eq!(ask(&mut cache.clone(), &request(&[3])), [(3, 2)]);
+        assert_eq!(source.asked(), [vec![1], vec![3]]);
+    });
+}
+
+#[test]
+fn costly_objects_do_not_hold_up_the_others() {
+    let fast = Numbered::new().catalogued(&[1], &[740]);
+    let slow = Numbered::new();
+    let cache = Cached::builder(fast.clone()).costly_by(slow.clone()).build();
+    let gate = slow.gate();
+    std::thread::scope(|scope| {
+        let mut first = cache.clone();
+        let busy = scope.spawn(move || ask(&mut first, &request(&[740])));
+        gate.wait_until_entered();
+        assert_eq!(ask(&mut cache.clone(), &request(&[1])).len(), 1);
+        gate.open();
+        assert_eq!(busy.join().unwrap().len(), 1);
+    });
+    assert_eq!((fast.asked(), slow.asked()), (vec![vec![1]], vec![vec![740]]));
+}
+
+#[test]
+fn a_new_provider_is_noticed_after_the_next_collection() {
+    let source = Numbered::new().catalogued(&[1], &[]);
+    let mut cache = Cached::new(source.clone());
+    assert_eq!(cache.catalogue().unwrap().objects.len(), 1);
+    source.register(2);
+    assert_eq!(cache.catalogue().unwrap().objects.len(), 1);
+    ask(&mut cache, &request(&[1]));
+    assert_eq!(cache.clone().catalogue().unwrap().objects.len(), 2);
+}

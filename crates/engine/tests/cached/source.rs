@@ -1,0 +1,274 @@
+//! A source whose answers tell which collection they came from.
+
+use perfhive_engine::{
+    Catalogue, CatalogueObject, Cost, Frame, FramePool, ObjectQuery, Request, Snapshot, Source,
+    SourceError, SourceErrorKind, TitleDatabase,
+};
+use perfhive_format::{
+    BlockHead, BlockWriter, Clocks, DetailLevel, LanguageId, ObjectSpec, ObjectTemplate, TitleIndex,
+};
+use std::sync::{Arc, Condvar, Mutex};
+
+type Then = Box<dyn FnMut() + Send>;
+
+/// Answers every object that it is asked for. Clones are the same source.
+#[derive(Clone, Default)]
+pub(crate) struct Numbered {
+    shared: Arc<Shared>,
+}
+
+#[derive(Default)]
+struct Shared {
+    state: Mutex<State>,
+    then: Mutex<Option<Then>>,
+    gate: Mutex<Option<Gate>>,
+}
+
+#[derive(Default)]
+struct State {
+    collections: u64,
+    asked: Vec<Vec<u32>>,
+    brings: Vec<(u32, u32)>,
+    without: Vec<u32>,
+    global: Vec<u32>,
+    catalogue: Vec<(u32, Cost)>,
+    generation: u64,
+    fails: bool,
+    pool: Option<FramePool>,
+}
+
+/// Holds a collection until it is opened.
+#[derive(Clone, Default)]
+pub(crate) struct Gate(Arc<(Mutex<(bool, bool)>, Condvar)>);
+
+impl Gate {
+    pub(crate) fn wait_until_entered(&self) {
+        let (state, changed) = &*self.0;
+        let _state = changed.wait_while(state.lock().unwrap(), |(entered, _)| !*entered).unwrap();
+    }
+
+    pub(crate) fn open(&self) {
+        let (state, changed) = &*self.0;
+        state.lock().unwrap().1 = true;
+        changed.notify_all();
+    }
+
+    fn pass(&self) {
+        let (state, changed) = &*self.0;
+        let mut guard = state.lock().unwrap();
+        guard.0 = true;
+        changed.notify_all();
+        let _guard = changed.wait_while(guard, |(_, open)| !*open).unwrap();
+    }
+}
+
+impl Numbered {
+    pub(crate) fn new() -> Self {
+        Self::default()
+    }
+
+    fn with(self, change: impl FnOnce(&mut State)) -> Self {
+        change(&mut self.shared.state.lock().unwrap());
+        self
+    }
+
+    /// Whoever asks for `object` gets `other` as well.
+    pub(crate) fn brings(self, object: u32, other: u32) -> Self {
+        self.with(|state| state.brings.push((object, other)))
+    }
+
+    /// Does not have an object.
+    pub(crate) fn without(self, object: u32) -> Self {
+        self.with(|state| state.without.push(object))
+    }
+
+    pub(crate) fn global(self, objects: &[u32]) -> Self {
+        self.with(|state| state.global = objects.to_vec())
+    }
+
+    pub(crate) fn catalogued(self, global: &[u32], costly: &[u32]) -> Self {
+        let of = |cost, list: &[u32]| list.iter().map(|name| (*name, cost)).collect::<Vec<_>>();
+        let catalogue = [of(Cost::Global, global), of(Cost::Costly, costly)].concat();
+        self.with(|state| state.catalogue = catalogue)
+    }
+
+    /// Uses its frames again, as sources do that are read for long.
+    pub(crate) fn pooled(self) -> Self {
+        self.with(|state| state.pool = Some(FramePool::default()))
+    }
+
+    pub(crate) fn register(&self, object: u32) {
+        let mut state = self.shared.state.lock().unwrap();
+        state.catalogue.push((object, Cost::Global));
+        state.generation += 1;
+    }
+
+    pub(crate) fn fail(&self, fails: bool) {
+        self.shared.state.lock().unwrap().fails = fails;
+    }
+
+    /// Does something within each collection from now on.
+    pub(crate) fn then(&self, then: impl FnMut() + Send + 'static) {
+        let old = self.shared.then.lock();
+        let mut old = old.unwrap_or_else(std::sync::PoisonError::into_inner);
+        *old = Some(Box::new(then));
+    }
+
+    /// Holds every collection from now on until the gate is opened.
+    pub(crate) fn gate(&self) -> Gate {
+        let gate = Gate::default();
+        *self.shared.gate.lock().unwrap() = Some(gate.clone());
+        gate
+    }
+
+    pub(crate) fn collections(&self) -> u64 {
+        self.shared.state.lock().unwrap().collections
+    }
+
+    /// What each collection was asked for, by index.
+    pub(crate) fn asked(&self) -> Vec<Vec<u32>> {
+        self.shared.state.lock().unwrap().asked.clone()
+    }
+}
+
+impl Source for Numbered {
+    fn name(&self) -> &str {
+        "numbered"
+    }
+
+    fn collect(&mut self, request: &Request, out: &mut Snapshot) -> Result<(), SourceError> {
+        out.clear();
+        let gate = self.shared.gate.lock().unwrap().clone();
+        if let Some(gate) = gate {
+            gate.pass();
+        }
+        let then = self.shared.then.lock();
+        let mut then = then.unwrap_or_else(std::sync::PoisonError::into_inner);
+        if let Some(then) = &mut *then {
+            then();
+        }
+        drop(then);
+        let mut state = self.shared.state.lock().unwrap();
+        if state.fails {
+            let message = "is not to be had";
+            return Err(SourceError::new(SourceErrorKind::Unavailable, "numbered", message));
+        }
+        state.collections += 1;
+        let number = state.collections;
+        let counting = state.pool.is_none();
+        let head = BlockHead {
+            system_name: "machine",
+            clocks: Clocks { perf_time: number as i64, perf_freq: 1, ..Clocks::default() },
+            ..BlockHead::default()
+        };
+        let State { brings, without, global, pool, asked, .. } = &mut *state;
+        let list = match &request.objects {
+            ObjectQuery::Indexes(list) => list.clone_into_numbers(),
+            ObjectQuery::Global => Numbers::of(global),
+            _ => Numbers::default(),
+        };
+        if counting {
+            asked.push(list.iter().collect());
+        }
+        let mut written = Vec::new();
+        let mut write = |writer: &mut BlockWriter| {
+            for object in list.iter() {
+                let along = brings.iter().filter(|(of, _)| *of == object).map(|(_, other)| *other);
+                for object in std::iter::once(object).chain(along) {
+                    let is_new = !written.contains(&object);
+                    if is_new && !without.contains(&object) {
+                        written.push(object);
+                        let spec = ObjectSpec::new(TitleIndex(object));
+                        let template = ObjectTemplate::new(&spec, &[]).unwrap();
+                        writer.object(&template).unwrap().values(&[]).unwrap().finish().unwrap();
+                    }
+                }
+            }
+        };
+        let frame = match pool {
+            // Without objects: their templates would allocate.
+            Some(pool) => pool.write(number, &head, |_| {}).unwrap(),
+            None => {
+                let mut writer = BlockWriter::new();
+                writer.start(&head);
+                write(&mut writer);
+                Arc::new(Frame::new(writer.finish().to_vec(), number).unwrap())
+            }
+        };
+        out.push_frame(frame, "numbered");
+        Ok(())
+    }
+
+    fn catalogue(&mut self) -> Result<Arc<Catalogue>, SourceError> {
+        let state = self.shared.state.lock().unwrap();
+        let object = |(name, cost): &(u32, Cost)| CatalogueObject {
+            name: TitleIndex(*name),
+            help: TitleIndex(name + 1),
+            detail: DetailLevel::NOVICE,
+            cost: *cost,
+            has_instances: false,
+            default_counter: None,
+            counters: Vec::new(),
+        };
+        Ok(Arc::new(Catalogue {
+            generation: state.generation,
+            objects: state.catalogue.iter().map(object).collect(),
+            ..Catalogue::default()
+        }))
+    }
+
+    fn catalogue_generation(&mut self) -> u64 {
+        self.shared.state.lock().unwrap().generation
+    }
+
+    fn titles(&mut self, _: LanguageId) -> Result<Arc<TitleDatabase>, SourceError> {
+        Err(SourceError::new(SourceErrorKind::NotFound, "numbered", "has no titles"))
+    }
+}
+
+/// Some numbers without an allocation.
+#[derive(Clone, Copy, Default)]
+struct Numbers {
+    list: [u32; 16],
+    count: usize,
+}
+
+impl Numbers {
+    fn of(list: &[u32]) -> Self {
+        let mut numbers = Self { count: list.len(), ..Self::default() };
+        numbers.list[..list.len()].copy_from_slice(list);
+        numbers
+    }
+
+    fn iter(&self) -> impl Iterator<Item = u32> {
+        self.list[..self.count].iter().copied()
+    }
+}
+
+trait CloneIntoNumbers {
+    fn clone_into_numbers(&self) -> Numbers;
+}
+
+impl CloneIntoNumbers for Vec<TitleIndex> {
+    fn clone_into_numbers(&self) -> Numbers {
+        let mut numbers = Numbers { count: self.len(), ..Numbers::default() };
+        for (place, index) in numbers.list.iter_mut().zip(self) {
+            *place = index.0;
+        }
+        numbers
+    }
+}
+
+pub(crate) fn request(objects: &[u32]) -> Request {
+    let objects: Vec<_> = objects.iter().copied().map(TitleIndex).collect();
+    Request::objects(&objects)
+}
+
+/// Each object of an answer and the collection that it came from.
+pub(crate) fn numbers(snapshot: &Snapshot) -> Vec<(u32, u64)> {
+    let objects = snapshot.objects();
+    let mut all: Vec<_> =
+        objects.map(|object| (object.view().name_index().0, object.generation())).collect();
+    all.sort_unstable();
+    all
+}

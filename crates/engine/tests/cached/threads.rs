@@ -1,0 +1,183 @@
+//! Many threads at once.
+
+use crate::source::{Numbered, numbers, request};
+use perfhive_engine::{Cached, Snapshot, Source};
+use perfhive_format::TitleIndex;
+use std::collections::HashMap;
+use std::sync::Barrier;
+use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
+use std::time::{Duration, Instant};
+
+#[test]
+fn requests_that_come_together_become_one() {
+    let source = Numbered::new();
+    let cache = Cached::new(source.clone());
+    let gate = source.gate();
+    std::thread::scope(|scope| {
+        let mut first = cache.clone();
+        let mut collect = move |objects: &[u32]| {
+            let mut out = Snapshot::new();
+            first.collect(&request(objects), &mut out).unwrap();
+            numbers(&out)
+        };
+        let busy = scope.spawn(move || collect(&[1, 2]));
+        gate.wait_until_entered();
+        // Each wants something else; all of them wait for the next one, but who
+        // wants only what is on its way.
+        let waiting: Vec<_> = (0..8u32)
+            .map(|number| {
+                let mut consumer = cache.clone();
+                scope.spawn(move || {
+                    let mut out = Snapshot::new();
+                    consumer.collect(&request(&[1, 10 + number / 2]), &mut out).unwrap();
+                    numbers(&out)
+                })
+            })
+            .collect();
+        // They are not seen waiting from outside; without the pause the test
+        // would only see less of what it looks for.
+        std::thread::sleep(Duration::from_millis(100));
+        gate.open();
+        assert_eq!(busy.join().unwrap(), [(1, 1), (2, 1)]);
+        for (number, waiting) in waiting.into_iter().enumerate() {
+            let found = waiting.join().unwrap();
+            assert_eq!(found[0].0, 1);
+            assert_eq!(found[1].0, 10 + number as u32 / 2);
+        }
+    });
+    // The gate was passed by all; after the first, at most one for each group
+    // that came too late for the union.
+    assert!(source.collections() <= 5, "{} collections", source.collections());
+    assert_eq!(source.asked()[0], [1, 2]);
+}
+
+#[test]
+fn nobody_gets_anything_twice_or_too_old_under_load() {
+    const THREADS: usize = 8;
+    let source = Numbered::new().brings(3, 1);
+    let cache = Cached::builder(source.clone()).max_age(Duration::from_millis(2)).build();
+    let barrier = Barrier::new(THREADS);
+    let answers = AtomicU64::new(0);
+    std::thread::scope(|scope| {
+        for thread in 0..THREADS as u32 {
+            let mut consumer = cache.clone();
+            let (barrier, answers) = (&barrier, &answers);
+            scope.spawn(move || {
+                let mut seen: HashMap<u32, u64> = HashMap::new();
+                let mut out = Snapshot::new();
+                barrier.wait();
+                for round in 0..2_000u32 {
+                    let one = 1 + (thread + round) % 4;
+                    let two = 1 + round % 3;
+                    consumer.collect(&request(&[one, two]), &mut out).unwrap();
+                    let mut wanted = vec![one, two];
+                    wanted.sort_unstable();
+                    wanted.dedup();
+                    let found = numbers(&out);
+                    assert_eq!(found.iter().map(|(object, _)| *object).collect::<Vec<_>>(), wanted);
+                    for (object, number) in found {
+                        let before = seen.insert(object, number).unwrap_or(0);
+                        assert!(number > before, "object {object}: {number} after {before}");
+                    }
+                    answers.fetch_add(1, Ordering::Relaxed);
+                }
+            });
+        }
+    });
+    assert_eq!(answers.into_inner(), THREADS as u64 * 2_000);
+    let statistics = cache.statistics();
+    assert_eq!(statistics.collections, source.collections());
+    assert!(statistics.collections <= THREADS as u64 * 2_000);
+}
+
+#[test]
+fn neither_who_collects_nor_who_follows_starves() {
+    let source = Numbered::new();
+    let cache = Cached::builder(source.clone()).max_age(Duration::ZERO).build();
+    let stop = AtomicBool::new(false);
+    let counts: Vec<AtomicU64> = (0..6).map(|_| AtomicU64::new(0)).collect();
+    std::thread::scope(|scope| {
+        for (number, count) in (0u32..).zip(&counts) {
+            let mut consumer = cache.clone();
+            let mut follower = cache.follow(TitleIndex(0));
+            let stop = &stop;
+            scope.spawn(move || {
+                let mut out = Snapshot::new();
+                while !stop.load(Ordering::Relaxed) {
+                    if number == 0 {
+                        // Reads what the others bring.
+                        if follower.take(consumer.now(), Duration::from_secs(1)).is_none() {
+                            std::thread::yield_now();
+                            continue;
+                        }
+                    } else {
+                        consumer.collect(&request(&[0, number]), &mut out).unwrap();
+                    }
+                    count.fetch_add(1, Ordering::Relaxed);
+                }
+            });
+        }
+        // Until everybody has got on, however slow the machine.
+        let begun = Instant::now();
+        while counts.iter().any(|count| count.load(Ordering::Relaxed) < 200) {
+            if begun.elapsed() > Duration::from_secs(60) {
+                stop.store(true, Ordering::Relaxed);
+                panic!("somebody starves: {counts:?}");
+            }
+            std::thread::sleep(Duration::from_millis(5));
+        }
+        stop.store(true, Ordering::Relaxed);
+    });
+}
+
+#[test]
+fn when_the_one_who_collects_fails_all_who_waited_learn_it() {
+    let source = Numbered::new();
+    let cache = Cached::new(source.clone());
+    let gate = source.gate();
+    source.fail(true);
+    std::thread::scope(|scope| {
+        let ask = |mut consumer: Cached<Numbered>| {
+            move || consumer.collect(&request(&[1]), &mut Snapshot::new()).map_err(|e| e.kind())
+        };
+        let threads: Vec<_> = (0..4).map(|_| scope.spawn(ask(cache.clone()))).collect();
+        gate.wait_until_entered();
+        std::thread::sleep(Duration::from_millis(50));
+        gate.open();
+        for thread in threads {
+            assert!(thread.join().unwrap().is_err());
+        }
+    });
+    source.fail(false);
+    let mut out = Snapshot::new();
+    cache.clone().collect(&request(&[1]), &mut out).unwrap();
+    assert_eq!(numbers(&out), [(1, 1)]);
+}
+
+#[test]
+fn when_the_one_who_collects_panics_the_others_go_on() {
+    let source = Numbered::new();
+    let cache = Cached::new(source.clone());
+    let gate = source.gate();
+    let mut first_time = true;
+    source.then(move || {
+        assert!(!std::mem::take(&mut first_time), "a source's own trouble");
+    });
+    std::thread::scope(|scope| {
+        let mut leader = cache.clone();
+        let panics = scope.spawn(move || {
+            let ask = || leader.collect(&request(&[1]), &mut Snapshot::new());
+            std::panic::catch_unwind(std::panic::AssertUnwindSafe(ask)).is_err()
+        });
+        gate.wait_until_entered();
+        let mut follower = cache.clone();
+        let follows = scope.spawn(move || follower.collect(&request(&[1]), &mut Snapshot::new()));
+        std::thread::sleep(Duration::from_millis(50));
+        gate.open();
+        assert!(panics.join().unwrap());
+        // It was told, or came late enough to ask anew.
+        if let Err(error) = follows.join().unwrap() {
+            assert!(error.message().contains("panicked"), "{error}");
+        }
+    });
+}
