@@ -112,6 +112,19 @@ impl Reader {
         Ok(dir)
     }
 
+    /// How many entries a directory below has.
+    pub(crate) fn count_in(&mut self, path: &CStr) -> Result<u64, Errno> {
+        let dir = open_dir(&self.dir, path)?;
+        self.listing.clear();
+        self.listing.reserve(LISTING);
+        let mut entries = RawDir::new(&dir, self.listing.spare_capacity_mut());
+        let mut count = 0;
+        while let Some(entry) = entries.next() {
+            count += u64::from(!matches!(entry?.file_name().to_bytes(), b"." | b".."));
+        }
+        Ok(count)
+    }
+
     /// Reads a small file of a process, `path` below the directory, and keeps
     /// it open if the budget allows. `Err(SRCH)` where the process that the
     /// kept file belongs to has ended. What was read is [`text`](Self::text).

@@ -71,6 +71,8 @@ pub(crate) struct Stat<'a> {
     pub(crate) flags: u64,
     /// Minor and major faults, without those of children.
     pub(crate) faults: u64,
+    /// Major ones alone.
+    pub(crate) major_faults: u64,
     /// Ticks.
     pub(crate) user: u64,
     /// Ticks.
@@ -115,6 +117,7 @@ impl<'a> Stat<'a> {
             parent,
             flags,
             faults: minor.wrapping_add(major),
+            major_faults: major,
             user,
             kernel,
             threads,
@@ -122,6 +125,47 @@ impl<'a> Stat<'a> {
             virtual_bytes,
         })
     }
+}
+
+/// How a thread is scheduled: the further part of `/proc/PID/stat`, which is
+/// read on request only.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) struct Schedule {
+    /// 20 more than the nice value, which is −20 to 19.
+    pub(crate) nice_level: u64,
+    /// The processor that the thread has, or had last.
+    pub(crate) processor: u64,
+    /// 1 to 99; 0 of a thread that is no real-time one.
+    pub(crate) real_time: u64,
+    pub(crate) policy: u64,
+    /// Ticks of waiting for block devices.
+    pub(crate) delay: Option<u64>,
+}
+
+impl Schedule {
+    /// `None` where the text is not what it should be.
+    pub(crate) fn parse(text: &[u8]) -> Option<Self> {
+        let close = text.iter().rposition(|byte| *byte == b')')?;
+        let mut words = Words::new(text.get(close + 1..)?);
+        words.skip(16)?;
+        let nice_level = match words.next_word()? {
+            [b'-', digits @ ..] => 20u64.checked_sub(number(digits)?)?,
+            digits => number(digits)?.saturating_add(20),
+        };
+        words.skip(19)?;
+        let processor = words.number()?;
+        let real_time = words.number()?;
+        let policy = words.number()?;
+        Some(Self { nice_level, processor, real_time, policy, delay: words.number() })
+    }
+}
+
+/// Nanoseconds that a thread was ready and had no processor, of
+/// `/proc/PID/schedstat`.
+pub(crate) fn waiting(schedstat: &[u8]) -> Option<u64> {
+    let mut words = Words::new(schedstat);
+    words.number()?;
+    words.number()
 }
 
 /// `/proc/PID/statm`, in pages.
@@ -151,37 +195,68 @@ pub(crate) struct Io {
     pub(crate) written_bytes: u64,
     pub(crate) reads: u64,
     pub(crate) writes: u64,
+    /// Bytes read from storage, written to it, and of the latter those that
+    /// were given up before they got there.
+    pub(crate) storage: Option<[u64; 3]>,
 }
+
+/// The lines of `io`, in the kernel's order.
+const IO_KEYS: [&[u8]; 7] = [
+    b"rchar:",
+    b"wchar:",
+    b"syscr:",
+    b"syscw:",
+    b"read_bytes:",
+    b"write_bytes:",
+    b"cancelled_write_bytes:",
+];
 
 impl Io {
     pub(crate) fn parse(text: &[u8]) -> Option<Self> {
-        let keys = [&b"rchar:"[..], b"wchar:", b"syscr:", b"syscw:"];
-        let [Some(read_bytes), Some(written_bytes), Some(reads), Some(writes)] = keyed(text, keys)
+        let values = in_order(text, IO_KEYS).unwrap_or_else(|| keyed(text, IO_KEYS));
+        let [Some(read_bytes), Some(written_bytes), Some(reads), Some(writes), read, write, less] =
+            values
         else {
             return None;
         };
-        Some(Self { read_bytes, written_bytes, reads, writes })
+        let storage = match (read, write, less) {
+            (Some(read), Some(write), Some(less)) => Some([read, write, less]),
+            _ => None,
+        };
+        Some(Self { read_bytes, written_bytes, reads, writes, storage })
     }
 }
 
-/// The peaks of `/proc/PID/status`, in bytes; absent where the process has no
-/// memory of its own.
-pub(crate) fn peaks(status: &[u8]) -> [Option<u64>; 2] {
-    keyed(status, [b"VmPeak:", b"VmHWM:"]).map(|kib| kib.map(kib_to_bytes))
+/// The peaks of `/proc/PID/status` and what is swapped out, in bytes; absent
+/// where the process has no memory of its own.
+pub(crate) fn memory_of_status(status: &[u8]) -> [Option<u64>; 3] {
+    keyed(status, [b"VmPeak:", b"VmHWM:", b"VmSwap:"]).map(|kib| kib.map(kib_to_bytes))
 }
 
 /// Voluntary and involuntary context switches of a thread's `status`.
-pub(crate) fn switches(status: &[u8]) -> Option<u64> {
+pub(crate) fn switches(status: &[u8]) -> Option<[u64; 2]> {
     let keys = [&b"voluntary_ctxt_switches:"[..], b"nonvoluntary_ctxt_switches:"];
     let [Some(voluntary), Some(others)] = keyed(status, keys) else {
         return None;
     };
-    Some(voluntary.wrapping_add(others))
+    Some([voluntary, others])
 }
 
 /// Kibibytes, which the kernel calls kB, in bytes.
 pub(crate) fn kib_to_bytes(kib: u64) -> u64 {
     kib.saturating_mul(1024)
+}
+
+/// As [`keyed`], of a text that begins with these very lines in this order, as
+/// the kernel writes them: one comparison for each line.
+fn in_order<const N: usize>(text: &[u8], keys: [&[u8]; N]) -> Option<[Option<u64>; N]> {
+    let mut values = [None; N];
+    let mut lines = whole_lines(text).0;
+    for (key, value) in keys.iter().zip(&mut values) {
+        let rest = lines.next()?.strip_prefix(*key)?;
+        *value = Some(Words::new(rest).number()?);
+    }
+    Some(values)
 }
 
 /// The numbers of whole lines that begin with these words. The first line of a
@@ -264,22 +339,50 @@ mod tests {
     }
 
     #[test]
+    fn schedules() {
+        let text = |nice: &str| {
+            let tail = TAIL.replace(" 20 0 4 ", &format!(" 20 {nice} 4 "));
+            format!("12 (a) b){tail} 1 1 0 0 0 0 0 0 0 0 0 0 17 3 50 2 70 0 0\n")
+        };
+        let parsed =
+            Schedule { nice_level: 20, processor: 3, real_time: 50, policy: 2, delay: Some(70) };
+        assert_eq!(Schedule::parse(text("0").as_bytes()), Some(parsed));
+        for (nice, nice_level) in [("-20", Some(0)), ("19", Some(39)), ("-21", None), ("x", None)] {
+            let schedule = Schedule::parse(text(nice).as_bytes());
+            assert_eq!(schedule.map(|schedule| schedule.nice_level), nice_level, "{nice}");
+        }
+        let whole = text("0");
+        let old = whole.replace(" 70 0 0", "");
+        assert_eq!(Schedule::parse(old.as_bytes()), Some(Schedule { delay: None, ..parsed }));
+        assert_eq!(Schedule::parse(&old.as_bytes()[..old.len() - 1]), None);
+        assert_eq!(waiting(b"1046 50172 1\n"), Some(50_172));
+        assert_eq!(waiting(b"1046 501"), None);
+    }
+
+    #[test]
     fn small_files() {
         let statm = Statm::parse(b"59700 2406 1291 360 0 7274 0\n").unwrap();
         assert_eq!((statm.resident, statm.shared, statm.data), (2406, 1291, 7274));
         assert_eq!(Statm::parse(b"59700 2406 1291 360 0 7274"), None);
         let io = b"rchar: 1\nwchar: 2\nsyscr: 3\nsyscw: 4\nread_bytes: 5\n";
-        let parsed = Io { read_bytes: 1, written_bytes: 2, reads: 3, writes: 4 };
+        let parsed = Io { read_bytes: 1, written_bytes: 2, reads: 3, writes: 4, storage: None };
         assert_eq!(Io::parse(io), Some(parsed));
+        // Whatever the order; and in the kernel's.
+        let (write, less) = (&b"write_bytes: 6\n"[..], &b"cancelled_write_bytes: 7\n"[..]);
+        let whole = Some(Io { storage: Some([5, 6, 7]), ..parsed });
+        assert_eq!(Io::parse(&[io, write, less].concat()), whole);
+        assert_eq!(Io::parse(&[less, write, io].concat()), whole);
+        let damaged = [io, write, b"cancelled_write_bytes: -\n"].concat();
+        assert_eq!(Io::parse(&damaged), Some(parsed));
         assert_eq!(Io::parse(&io[..35]), None);
         assert_eq!(Io::parse(b"rchar: 1\nwchar: x\nsyscr: 3\nsyscw: 4\n"), None);
         assert_eq!(threads_of_loadavg(b"2.01 1.11 0.69 3/108 20052\n"), Some(108));
         assert_eq!(threads_of_loadavg(b"2.01 1.11 0.69 3/10"), None);
         let status = b"Name:\tVmPeak: 1\nVmPeak:\t   19364 kB\nVmHWM:\t    1540 kB\n";
-        assert_eq!(peaks(status), [Some(19364 * 1024), Some(1540 * 1024)]);
-        assert_eq!(peaks(b"Name:\tkthreadd\n"), [None, None]);
+        assert_eq!(memory_of_status(status), [Some(19364 * 1024), Some(1540 * 1024), None]);
+        assert_eq!(memory_of_status(b"VmSwap:\t  3 kB\n"), [None, None, Some(3072)]);
         let status = b"voluntary_ctxt_switches:\t945\nnonvoluntary_ctxt_switches:\t49\n";
-        assert_eq!(switches(status), Some(994));
+        assert_eq!(switches(status), Some([945, 49]));
         assert_eq!(switches(&status[..40]), None);
     }
 

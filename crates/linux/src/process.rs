@@ -2,7 +2,9 @@
 //! those of Process.
 
 mod read;
+mod sums;
 mod thread;
+mod wanted;
 
 use crate::clock::TimeBase;
 use crate::cpus::{SystemStat, Ticks, Totals};
@@ -16,16 +18,10 @@ use perfhive_engine::{
     ProviderDescription, ProviderError, Session,
 };
 use perfhive_format::{FileTime, InstanceHead, NameRef, TitleIndex};
-use read::{ProcessReader, Sample, Tracked, Wanted};
+use read::{ProcessReader, Sample, Tracked};
 use rustix::fd::OwnedFd;
 use rustix::param::page_size;
-
-/// Process 230, Handle Count.
-const HANDLES: u32 = 952;
-/// Process 230, Virtual Bytes Peak and Working Set Peak.
-const PEAKS: [u32; 2] = [172, 178];
-/// Thread 232, Context Switches/sec.
-const SWITCHES: u32 = 146;
+use wanted::{ThreadWanted, Wanted};
 
 pub(crate) struct ProcessProvider {
     root: ProcRoot,
@@ -120,12 +116,7 @@ impl Session for ProcessSession {
         if !threads && !collection.wants(TitleIndex(PROCESS.index)) {
             return Ok(());
         }
-        let asked =
-            |object, counter| collection.wants_extra(TitleIndex(object), TitleIndex(counter));
-        let wanted = Wanted {
-            handles: asked(PROCESS.index, HANDLES) && self.reader.has_handles(),
-            peaks: PEAKS.iter().any(|counter| asked(PROCESS.index, *counter)),
-        };
+        let wanted = Wanted::new(collection, &mut self.reader);
         self.reader
             .numbers(&mut self.pids)
             .map_err(|error| ProviderError::io("the list of processes", error.into()))?;
@@ -137,8 +128,8 @@ impl Session for ProcessSession {
         self.reader.faults.report(PROCESS.index, out);
         let places = written?;
         if threads {
-            let switches = asked(THREAD.index, SWITCHES);
-            let written = self.write_threads(places, switches, out);
+            let wanted = ThreadWanted::new(collection, &mut self.reader);
+            let written = self.write_threads(places, wanted, out);
             self.reader.faults.report(THREAD.index, out);
             written?;
         }
@@ -165,14 +156,7 @@ impl ProcessSession {
         wanted: Wanted,
         out: &mut ObjectWriter<'_>,
     ) -> Result<Places, ProviderError> {
-        let mut mask = PROCESS.standard();
-        if wanted.handles {
-            mask |= PROCESS.bits(HANDLES);
-        }
-        if wanted.peaks {
-            mask |= PEAKS.iter().fold(0, |mask, counter| mask | PROCESS.bits(*counter));
-        }
-        let mut object = out.object(self.process.template(mask)?)?;
+        let mut object = out.object(self.process.template(wanted.mask())?)?;
         let mut total = Sample::default();
         let mut idle_place = None;
         if !self.stat.cpus.is_empty() {
@@ -197,7 +181,7 @@ impl ProcessSession {
         }
         // Read when all is read, the clock is behind every start time.
         let now = self.base.now();
-        total.make_total(now);
+        total.make_total(now, wanted);
         let places = Places { idle: idle_place, total: object.instance_count() };
         object.instance_prefix(&InstanceHead::named("_Total"), total.values())?;
         object.clock(now.0, FileTime::PER_SECOND).finish()?;

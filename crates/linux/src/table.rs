@@ -13,7 +13,9 @@ mod system;
 mod thread;
 
 pub(crate) use memory::MEMORY;
-pub(crate) use process::{IO_COUNTERS, PROCESS, STAT_COUNTERS, STATM_COUNTERS, STATUS_COUNTERS};
+pub(crate) use process::{
+    IO_COUNTERS, PEAK_COUNTERS, PROCESS, SCHEDULE_COUNTERS, STAT_COUNTERS, STATM_COUNTERS,
+};
 pub(crate) use processor::PROCESSOR;
 pub(crate) use system::SYSTEM;
 pub(crate) use thread::{COMMON_COUNTERS, THREAD};

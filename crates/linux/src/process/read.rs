@@ -1,21 +1,16 @@
 //! What is read of one process.
 
+use super::sums::{Buffers, Summed, Sums};
+use super::wanted::{Kernel, Wanted};
 use crate::clock::TimeBase;
 use crate::cpus::{Damage, SystemStat, Ticks};
 use crate::faults::{Faults, describe, is_denied, is_gone};
 use crate::files::{Kept, PidPath, Reader};
-use crate::parse::{Io, PF_KTHREAD, Stat, Statm, peaks, utf16_name};
-use crate::table::{IO_COUNTERS, STAT_COUNTERS, STATM_COUNTERS, STATUS_COUNTERS};
+use crate::parse::{Io, PF_KTHREAD, Schedule, Stat, Statm, memory_of_status, utf16_name};
+use crate::table::{IO_COUNTERS, PEAK_COUNTERS, SCHEDULE_COUNTERS, STAT_COUNTERS, STATM_COUNTERS};
 use perfhive_format::FileTime;
 use rustix::fd::OwnedFd;
 use rustix::io::Errno;
-
-/// Which counters that cost extra are read.
-#[derive(Clone, Copy)]
-pub(super) struct Wanted {
-    pub(super) handles: bool,
-    pub(super) peaks: bool,
-}
 
 /// What is known of a process from one collection to the next.
 pub(super) struct Tracked {
@@ -29,6 +24,8 @@ pub(super) struct Tracked {
     io: Kept,
     /// `stat` of its first thread.
     pub(super) thread: Kept,
+    /// Sums over its threads, once they were wanted.
+    pub(super) sums: Option<Box<Sums>>,
 }
 
 impl Tracked {
@@ -41,6 +38,7 @@ impl Tracked {
             statm: Kept::default(),
             io: Kept::default(),
             thread: Kept::default(),
+            sums: None,
         }
     }
 
@@ -51,6 +49,7 @@ impl Tracked {
         self.statm.close();
         self.io.close();
         self.thread.close();
+        self.sums = None;
     }
 }
 
@@ -61,14 +60,21 @@ fn pause(pid: u32) -> u8 {
 }
 
 /// Most values of a process.
-const MOST: usize = STAT_COUNTERS + STATM_COUNTERS + 1 + STATUS_COUNTERS + IO_COUNTERS;
+const MOST: usize =
+    STAT_COUNTERS + SCHEDULE_COUNTERS + STATM_COUNTERS + 1 + PEAK_COUNTERS + 6 + IO_COUNTERS;
 
 /// The values of a process in the order of its counters, up to the first that
 /// is not known.
-#[derive(Clone, Copy, Default)]
+#[derive(Clone, Copy)]
 pub(super) struct Sample {
     values: [u64; MOST],
     known: usize,
+}
+
+impl Default for Sample {
+    fn default() -> Self {
+        Self { values: [0; MOST], known: 0 }
+    }
 }
 
 /// Places of the values from `stat`.
@@ -83,8 +89,12 @@ const MOST_OF_32_BITS: u64 = u32::MAX as u64;
 
 impl Sample {
     fn push<const N: usize>(&mut self, values: [u64; N]) {
+        self.push_all(&values);
+    }
+
+    fn push_all(&mut self, values: &[u64]) {
         for (place, value) in self.values.iter_mut().skip(self.known).zip(values) {
-            *place = value;
+            *place = *value;
             self.known += 1;
         }
     }
@@ -102,13 +112,24 @@ impl Sample {
     pub(super) fn idle(time: u64, processors: u64, base: TimeBase, wanted: Wanted) -> Self {
         let mut sample = Self::default();
         let start = base.boot().0 as u64;
-        sample.push::<STAT_COUNTERS>([time, 0, time, start, 0, 0, 0, 0, processors]);
+        sample.push::<STAT_COUNTERS>([time, 0, time, start, 0, 0, 0, 0, processors, 0]);
+        if wanted.schedule {
+            // The kernel's idle tasks have the usual nice value.
+            sample.push::<SCHEDULE_COUNTERS>([20, 0, 0]);
+        }
         sample.push([0; STATM_COUNTERS]);
         if wanted.handles {
             sample.push([0]);
         }
         if wanted.peaks {
-            sample.push([0; STATUS_COUNTERS]);
+            sample.push([0; PEAK_COUNTERS]);
+        }
+        if wanted.swap {
+            sample.push([0]);
+        }
+        sample.push_all(Summed::zero(wanted.counts).values());
+        if wanted.descriptors {
+            sample.push([0]);
         }
         sample.push([0; IO_COUNTERS]);
         sample
@@ -130,8 +151,11 @@ impl Sample {
     }
 
     /// Makes a sum the sample of `_Total`.
-    pub(super) fn make_total(&mut self, now: FileTime) {
+    pub(super) fn make_total(&mut self, now: FileTime, wanted: Wanted) {
         self.known = self.known.max(STAT_COUNTERS);
+        if wanted.schedule {
+            self.values.iter_mut().skip(STAT_COUNTERS).take(SCHEDULE_COUNTERS).for_each(|n| *n = 0);
+        }
         self.values[at::ELAPSED] = now.0 as u64;
         self.values[at::PID] = 0;
         self.values[at::PARENT] = 0;
@@ -139,12 +163,15 @@ impl Sample {
     }
 }
 
+/// The values from `io`; those of storage apart, which a file may lack.
+type IoValues = ([u64; IO_COUNTERS - 3], Option<[u64; 3]>);
+
 /// A process that is not there any more.
-struct Gone;
+pub(super) struct Gone;
 
 /// What became of reading a file of a process.
 #[derive(PartialEq, Eq)]
-enum Outcome {
+pub(super) enum Outcome {
     /// It was read.
     Read,
     /// It may not be read, or this kernel does not have it: no fault, and no
@@ -161,7 +188,8 @@ pub(super) struct ProcessReader {
     page: u64,
     base: TimeBase,
     name: Vec<u16>,
-    handles: Option<bool>,
+    pub(super) kernel: Kernel,
+    pub(super) buffers: Buffers,
     pub(super) faults: Faults,
 }
 
@@ -173,7 +201,8 @@ impl ProcessReader {
             page,
             base,
             name: Vec::new(),
-            handles: None,
+            kernel: Kernel::default(),
+            buffers: Buffers::default(),
             faults: Faults::default(),
         }
     }
@@ -218,19 +247,6 @@ impl ProcessReader {
         &self.name
     }
 
-    /// Whether the kernel tells the number of open descriptors as the size of
-    /// the folder `fd`. This process has at least one open.
-    pub(super) fn has_handles(&mut self) -> bool {
-        let reader = &self.reader;
-        let probe = || reader.is_procfs() && reader.size(c"self/fd").is_ok_and(|size| size > 0);
-        let has = *self.handles.get_or_insert_with(probe);
-        if !has {
-            let message = "Handle Count takes a /proc of Linux 6.2 or later";
-            self.faults.object(message.to_string());
-        }
-        has
-    }
-
     /// When a process or thread was started.
     pub(super) fn start_time(&self, ticks: u64) -> u64 {
         let units = i64::try_from(self.ticks.to_units(ticks)).unwrap_or(i64::MAX);
@@ -268,6 +284,8 @@ impl ProcessReader {
         if known.start != stat.start {
             known.begin_anew(stat.start);
         }
+        let schedule = wanted.schedule.then(|| Schedule::parse(self.reader.text()));
+        let threads = stat.threads;
         let mut sample = Sample::default();
         let (user, kernel) = (self.units(stat.user), self.units(stat.kernel));
         sample.push::<STAT_COUNTERS>([
@@ -279,8 +297,20 @@ impl ProcessReader {
             stat.parent.min(MOST_OF_32_BITS),
             stat.faults,
             stat.virtual_bytes,
-            stat.threads.min(MOST_OF_32_BITS),
+            threads.min(MOST_OF_32_BITS),
+            stat.major_faults,
         ]);
+        match schedule {
+            None => {}
+            Some(Some(Schedule { nice_level, real_time, policy, .. })) => {
+                let values = [nice_level, real_time, policy];
+                sample.push::<SCHEDULE_COUNTERS>(values.map(|value| value.min(MOST_OF_32_BITS)));
+            }
+            Some(None) => {
+                self.fault(known.pid, "stat", "nothing of the schedule is understood");
+                return Some(sample);
+            }
+        }
 
         match self.memory(known, &mut path, folder) {
             Err(Gone) => return None,
@@ -294,22 +324,53 @@ impl ProcessReader {
                 Ok(Some(count)) => sample.push([count]),
             }
         }
-        if wanted.peaks {
+        if wanted.peaks || wanted.swap {
             // A thread of the kernel never had any memory of its own.
-            let peaks = match is_kernel_thread {
-                true => Ok(Some([0, 0])),
-                false => self.peaks(known.pid, &mut path, folder),
+            let memory = match is_kernel_thread {
+                true => Ok([Some(0); 3]),
+                false => self.memory_of_status(known.pid, &mut path, folder),
             };
-            match peaks {
+            let Ok([virtual_bytes, resident, swapped]) = memory else {
+                return None;
+            };
+            if wanted.peaks {
+                // A process that has ended and is not yet waited for has none
+                // any more.
+                let (Some(virtual_bytes), Some(resident)) = (virtual_bytes, resident) else {
+                    return Some(sample);
+                };
+                sample.push::<PEAK_COUNTERS>([virtual_bytes, resident]);
+            }
+            if wanted.swap {
+                match swapped {
+                    Some(swapped) => sample.push([swapped]),
+                    None => return Some(sample),
+                }
+            }
+        }
+        if wanted.counts.any() {
+            match self.sums(known, threads, wanted.counts) {
                 Err(Gone) => return None,
                 Ok(None) => return Some(sample),
-                Ok(Some(values)) => sample.push(values),
+                Ok(Some(summed)) => sample.push_all(summed.values()),
+            }
+        }
+        if wanted.descriptors {
+            match self.descriptors(known.pid, &mut path, folder) {
+                Err(Gone) => return None,
+                Ok(None) => return Some(sample),
+                Ok(Some(count)) => sample.push([count]),
             }
         }
         match self.io(known, &mut path, folder) {
             Err(Gone) => return None,
             Ok(None) => {}
-            Ok(Some(values)) => sample.push(values),
+            Ok(Some((values, storage))) => {
+                sample.push(values);
+                if let Some(storage) = storage {
+                    sample.push(storage);
+                }
+            }
         }
         Some(sample)
     }
@@ -343,21 +404,33 @@ impl ProcessReader {
         Ok(size.ok().map(|count| count.min(MOST_OF_32_BITS)))
     }
 
-    fn peaks(
+    /// The peaks and what is swapped out.
+    fn memory_of_status(
         &mut self,
         pid: u32,
         path: &mut PidPath,
         folder: usize,
-    ) -> Result<Option<[u64; STATUS_COUNTERS]>, Gone> {
+    ) -> Result<[Option<u64>; 3], Gone> {
         let read = self.reader.once_here(path.file(folder, b"status"));
-        if self.outcome(pid, "status", read)? != Outcome::Read {
-            return Ok(None);
-        }
-        // A process that has ended and is not yet waited for has none any more.
-        Ok(match peaks(self.reader.text()) {
-            [Some(virtual_bytes), Some(resident)] => Some([virtual_bytes, resident]),
-            _ => None,
+        Ok(match self.outcome(pid, "status", read)? {
+            Outcome::Read => memory_of_status(self.reader.text()),
+            _ => [None; 3],
         })
+    }
+
+    /// Open descriptors, counted one by one where the kernel does not tell.
+    fn descriptors(
+        &mut self,
+        pid: u32,
+        path: &mut PidPath,
+        folder: usize,
+    ) -> Result<Option<u64>, Gone> {
+        if self.counts_descriptors() {
+            return self.handles(pid, path, folder);
+        }
+        let count = self.reader.count_in(path.file(folder, b"fd"));
+        self.outcome(pid, "fd", count.map(|_| ()))?;
+        Ok(count.ok().map(|count| count.min(MOST_OF_32_BITS)))
     }
 
     fn io(
@@ -365,7 +438,7 @@ impl ProcessReader {
         known: &mut Tracked,
         path: &mut PidPath,
         folder: usize,
-    ) -> Result<Option<[u64; IO_COUNTERS]>, Gone> {
+    ) -> Result<Option<IoValues>, Gone> {
         if known.io_pause > 0 {
             known.io_pause -= 1;
             return Ok(None);
@@ -383,18 +456,25 @@ impl ProcessReader {
             self.fault(known.pid, "io", "not understood");
             return Ok(None);
         };
-        let Io { read_bytes, written_bytes, reads, writes } = io;
-        Ok(Some([
+        let Io { read_bytes, written_bytes, reads, writes, storage } = io;
+        let values = [
             reads,
             writes,
             reads.saturating_add(writes),
             read_bytes,
             written_bytes,
             read_bytes.saturating_add(written_bytes),
-        ]))
+        ];
+        Ok(Some((values, storage)))
     }
 
-    fn outcome(&mut self, pid: u32, file: &str, read: Result<(), Errno>) -> Result<Outcome, Gone> {
+    /// What an answer means for the process.
+    pub(super) fn outcome(
+        &mut self,
+        pid: u32,
+        file: &str,
+        read: Result<(), Errno>,
+    ) -> Result<Outcome, Gone> {
         match read {
             Ok(()) => Ok(Outcome::Read),
             Err(Errno::SRCH) => Err(Gone),

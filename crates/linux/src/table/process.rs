@@ -13,16 +13,29 @@ const CHILDREN: &str = "Calls of the read and write family on any descriptor, me
     What ended children did is added when the process waits for them.";
 const SUM: &str = "Sum of reads and writes, see there.";
 
+pub(super) const NICE: &str = "20 more than the nice value, as counters have no sign: 0 is nice −20, \
+    the most favoured, 20 the usual nice 0, 39 nice 19.";
+pub(super) const REAL_TIME: &str = "1 to 99, where more goes first; 0 of what is not scheduled in real \
+    time.";
+pub(super) const POLICY: &str = "0 normal, 1 first in first out, 2 round robin, 3 batch, 5 idle, \
+    6 deadline, 7 extensible.";
+pub(super) const DELAY: &str = "Time in which threads waited for block devices, swapping in included; \
+    100 is one thread all the time. Only where the kernel was started with `delayacct`: where that is \
+    switched on later, threads that are there already stay at 0.";
+
 /// Counters from `stat`, at the front of the counter block. What can be missing
-/// for one process stands behind it, in groups: `statm`, the descriptors,
-/// `status`, and last `io`, which takes a permission.
-pub(crate) const STAT_COUNTERS: usize = 9;
+/// for one process stands behind it, in groups: the schedule, `statm`, the
+/// size of `fd`, `status`, sums over the threads, a listing of `fd`, and last
+/// `io`, which takes a permission.
+pub(crate) const STAT_COUNTERS: usize = 10;
+/// Counters of the schedule.
+pub(crate) const SCHEDULE_COUNTERS: usize = 3;
 /// Counters from `statm`.
 pub(crate) const STATM_COUNTERS: usize = 3;
-/// Counters from `status`.
-pub(crate) const STATUS_COUNTERS: usize = 2;
+/// Peaks from `status`.
+pub(crate) const PEAK_COUNTERS: usize = 2;
 /// Counters from `io`.
-pub(crate) const IO_COUNTERS: usize = 6;
+pub(crate) const IO_COUNTERS: usize = 9;
 
 pub(crate) static PROCESS: Object = Object {
     index: 230,
@@ -93,6 +106,28 @@ const COUNTERS: &[Counter] = &[
         .unit("threads")
         .from("`PID/stat`: `num_threads`")
         .means("Threads at this moment."),
+    Counter::new(105_000, 105_001, "Major Faults/sec", T::PERF_COUNTER_COUNTER)
+        .unit("faults/s")
+        .from("`PID/stat`: `majflt`")
+        .means("Page faults of all threads of the process that had to wait for storage."),
+    Counter::new(105_002, 105_003, "Nice Level", T::PERF_COUNTER_RAWCOUNT)
+        .detail(DetailLevel::ADVANCED)
+        .on_request()
+        .unit("number")
+        .from("`PID/stat`: `nice`")
+        .means(NICE),
+    Counter::new(105_004, 105_005, "Real-Time Priority", T::PERF_COUNTER_RAWCOUNT)
+        .detail(DetailLevel::ADVANCED)
+        .on_request()
+        .unit("number")
+        .from("`PID/stat`: `rt_priority`")
+        .means(REAL_TIME),
+    Counter::new(105_006, 105_007, "Scheduling Policy", T::PERF_COUNTER_RAWCOUNT)
+        .detail(DetailLevel::ADVANCED)
+        .on_request()
+        .unit("number")
+        .from("`PID/stat`: `policy`")
+        .means(POLICY),
     Counter::new(180, 181, "Working Set", T::PERF_COUNTER_LARGE_RAWCOUNT)
         .scale(-5)
         .unit("bytes")
@@ -135,6 +170,56 @@ const COUNTERS: &[Counter] = &[
         .from("`PID/status`: `VmHWM`")
         .means("Largest Working Set so far.")
         .differs("The kernel's count of resident pages for it may lag behind Working Set."),
+    Counter::new(105_008, 105_009, "Swapped Bytes", T::PERF_COUNTER_LARGE_RAWCOUNT)
+        .scale(-5)
+        .detail(DetailLevel::ADVANCED)
+        .on_request()
+        .unit("bytes")
+        .from("`PID/status`: `VmSwap`")
+        .since("2.6.34")
+        .means("Private memory of the process that is swapped out; not that of shared memory."),
+    Counter::new(105_010, 105_011, "Voluntary Context Switches/sec", T::PERF_COUNTER_COUNTER)
+        .scale(-2)
+        .detail(DetailLevel::ADVANCED)
+        .on_request()
+        .unit("switches/s")
+        .from("`PID/task/TID/status`: `voluntary_ctxt_switches`, all threads")
+        .since("2.6.23")
+        .means("Switches by which a thread of the process gave the processor up, to wait."),
+    Counter::new(105_012, 105_013, "Involuntary Context Switches/sec", T::PERF_COUNTER_COUNTER)
+        .scale(-2)
+        .detail(DetailLevel::ADVANCED)
+        .on_request()
+        .unit("switches/s")
+        .from("`PID/task/TID/status`: `nonvoluntary_ctxt_switches`, all threads")
+        .since("2.6.23")
+        .means("Switches by which a thread of the process lost the processor to another."),
+    Counter::new(105_014, 105_015, "% Run Queue Wait Time", T::PERF_100NSEC_TIMER)
+        .detail(DetailLevel::ADVANCED)
+        .on_request()
+        .unit("%")
+        .from("`PID/task/TID/schedstat`: second number, all threads")
+        .since("2.6.25")
+        .means(
+            "Time in which threads of the process were ready and had no processor; 100 is one \
+             thread all the time. A wait counts when it ends.",
+        ),
+    Counter::new(105_016, 105_017, "% Block I/O Delay Time", T::PERF_100NSEC_TIMER)
+        .detail(DetailLevel::ADVANCED)
+        .on_request()
+        .unit("%")
+        .from("`PID/task/TID/stat`: `delayacct_blkio_ticks`, all threads")
+        .since("5.14")
+        .means(DELAY),
+    Counter::new(105_018, 105_019, "Open Descriptors", T::PERF_COUNTER_RAWCOUNT)
+        .detail(DetailLevel::ADVANCED)
+        .on_request()
+        .unit("descriptors")
+        .from("the entries of `PID/fd`")
+        .means(
+            "File descriptors that the process has open, counted one by one where the kernel is \
+             older than 6.2, which takes time and permission; else as Handle Count.",
+        ),
     Counter::new(1412, 1413, "IO Read Operations/sec", T::PERF_COUNTER_BULK_COUNT)
         .detail(DetailLevel::ADVANCED)
         .unit("operations/s")
@@ -177,6 +262,35 @@ const COUNTERS: &[Counter] = &[
         .since("2.6.20")
         .means("Bytes read and written together.")
         .differs(SUM),
+    Counter::new(105_020, 105_021, "Storage Read Bytes/sec", T::PERF_COUNTER_BULK_COUNT)
+        .scale(-4)
+        .detail(DetailLevel::ADVANCED)
+        .unit("bytes/s")
+        .from("`PID/io`: `read_bytes`")
+        .since("2.6.20")
+        .means(
+            "Bytes that the process caused to be read from block devices, mapped files included.",
+        ),
+    Counter::new(105_022, 105_023, "Storage Write Bytes/sec", T::PERF_COUNTER_BULK_COUNT)
+        .scale(-4)
+        .detail(DetailLevel::ADVANCED)
+        .unit("bytes/s")
+        .from("`PID/io`: `write_bytes`")
+        .since("2.6.20")
+        .means(
+            "Bytes that the process made the cache owe to block devices, counted when a page \
+             becomes dirty, or written past the cache.",
+        ),
+    Counter::new(105_024, 105_025, "Cancelled Write Bytes/sec", T::PERF_COUNTER_BULK_COUNT)
+        .scale(-4)
+        .detail(DetailLevel::ADVANCED)
+        .unit("bytes/s")
+        .from("`PID/io`: `cancelled_write_bytes`")
+        .since("2.6.20")
+        .means(
+            "Bytes owed to block devices that were never written, because the process cut or \
+             removed the file; another process may have been counted for writing them.",
+        ),
 ];
 
 const ABSENT: &[Absent] = &[

@@ -38,7 +38,9 @@ fn numbers(path: &Path) -> BTreeMap<String, u64> {
 fn processes_of_2_6_32_and_4_14() {
     for name in ["procpid-2.6.32-root-001.tgz", "procpid-4.14.5-root-005.tgz"] {
         let Some(tree) = unpack(name) else { return };
-        let look = Look::at(&root(&tree), &[230], &[(230, 0)]);
+        // The trees have no files of threads.
+        let extra = [952, 172, 105_002].map(|counter| (230, counter));
+        let look = Look::at(&root(&tree), &[230], &extra);
         // The tree has no `stat` of the machine, and no procfs to count in.
         let faults = look.fault_texts();
         assert_eq!(faults.len(), 2, "{name}: {faults:?}");
@@ -63,6 +65,11 @@ fn processes_of_2_6_32_and_4_14() {
             assert_eq!(value(144), field(15).map(|ticks| ticks * 100_000));
             assert_eq!(value(680), field(20));
             assert_eq!(value(174), field(23));
+            assert_eq!(value(105_000), field(12));
+            let nice: i64 = fields[19 - 3].parse().unwrap();
+            assert_eq!(value(105_002), Some((20 + nice) as u64));
+            assert_eq!(value(105_004), field(40));
+            assert_eq!(value(105_006), field(41));
             let statm = std::fs::read_to_string(path.join("statm")).unwrap();
             let pages: Vec<u64> = statm.split_whitespace().map(|n| n.parse().unwrap()).collect();
             assert_eq!(value(180), Some(pages[1] * 4096));
@@ -78,6 +85,9 @@ fn processes_of_2_6_32_and_4_14() {
                 let io = numbers(&io);
                 assert_eq!(value(1420), io.get("rchar").copied());
                 assert_eq!(value(1414), io.get("syscw").copied());
+                assert_eq!(value(105_020), io.get("read_bytes").copied());
+                assert_eq!(value(105_022), io.get("write_bytes").copied());
+                assert_eq!(value(105_024), io.get("cancelled_write_bytes").copied());
                 with_io += 1;
             } else {
                 assert_eq!(value(1420), None);

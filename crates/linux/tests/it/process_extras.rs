@@ -1,0 +1,368 @@
+//! What Process and Thread have beyond Windows' counters.
+
+use crate::common::{Look, Machine, Tree, stat, units};
+use perfhive_linux::ProcRoot;
+use std::process::{Child, Command, Stdio};
+use std::time::{Duration, Instant};
+
+const PROCESS: u32 = 230;
+const THREAD: u32 = 232;
+const MAJOR: u32 = 105_000;
+const NICE: u32 = 105_002;
+const REAL_TIME: u32 = 105_004;
+const POLICY: u32 = 105_006;
+const SWAPPED: u32 = 105_008;
+const VOLUNTARY: u32 = 105_010;
+const INVOLUNTARY: u32 = 105_012;
+const WAITING: u32 = 105_014;
+const DELAY: u32 = 105_016;
+const DESCRIPTORS: u32 = 105_018;
+const READ: u32 = 105_020;
+const WRITTEN: u32 = 105_022;
+const CANCELLED: u32 = 105_024;
+const PROCESSOR: u32 = 105_118;
+
+/// Those of Process that are filled on request.
+const ON_REQUEST: [u32; 9] =
+    [NICE, REAL_TIME, POLICY, SWAPPED, VOLUNTARY, INVOLUNTARY, WAITING, DELAY, DESCRIPTORS];
+
+fn nothing() -> Vec<String> {
+    Vec::new()
+}
+
+/// A child, ended with the test.
+struct Running(Child);
+
+impl Running {
+    fn new(command: &str, arguments: &[&str]) -> Self {
+        let mut command = Command::new(command);
+        Self(command.args(arguments).stdin(Stdio::null()).stdout(Stdio::null()).spawn().unwrap())
+    }
+
+    fn pid(&self) -> u32 {
+        self.0.id()
+    }
+}
+
+impl Drop for Running {
+    fn drop(&mut self) {
+        let _ = self.0.kill();
+        let _ = self.0.wait();
+    }
+}
+
+/// The `stat` text of a process or thread with a schedule and a delay.
+fn scheduled(pid: u32, name: &[u8], threads: u32, nice: i32) -> String {
+    let text = String::from_utf8(stat(pid, name, 1, threads)).unwrap();
+    let text = text.replace(&format!(" 20 0 {threads} "), &format!(" 20 {nice} {threads} "));
+    text.replace(" 17 1 0 0 0 0 0\n", " 17 1 50 2 70 0 0\n")
+}
+
+/// A machine whose kernel measures everything.
+fn machine() -> Tree {
+    let tree = Tree::machine();
+    tree.file("self/status", "Name:\tx\nVmSwap:\t 0 kB\n");
+    tree.file("self/schedstat", "5 5 5\n");
+    tree.file("sys/kernel/task_delayacct", "1\n");
+    tree.file("cmdline", "quiet delayacct\n");
+    tree
+}
+
+fn status(tree: &Tree, path: &str, voluntary: u64, others: u64) {
+    tree.file(
+        &format!("{path}/status"),
+        format!(
+            "Name:\tx\nVmPeak:\t9000 kB\nVmHWM:\t3000 kB\nVmSwap:\t7 kB\n\
+             voluntary_ctxt_switches:\t{voluntary}\nnonvoluntary_ctxt_switches:\t{others}\n"
+        ),
+    );
+}
+
+#[test]
+fn storage_and_major_faults_come_with_the_rest() {
+    let tree = Tree::machine();
+    for pid in [20, 21, 22] {
+        tree.process(pid, format!("p{pid}").as_bytes());
+    }
+    let io = "rchar: 1\nwchar: 2\nsyscr: 3\nsyscw: 4\nread_bytes: 4096\nwrite_bytes: 8192\n";
+    tree.file("20/io", format!("{io}cancelled_write_bytes: 512\n"));
+    tree.file("21/io", io);
+    tree.remove("22/io");
+    let look = Look::at(&tree.root(), &[PROCESS], &[]);
+    assert_eq!(look.fault_texts(), nothing());
+    let row = |name| [MAJOR, 1412, READ, WRITTEN, CANCELLED].map(|c| look.value(PROCESS, name, c));
+    assert_eq!(row("p20"), [Some(7), Some(3), Some(4096), Some(8192), Some(512)]);
+    assert_eq!(row("p21"), [Some(7), Some(3), None, None, None]);
+    assert_eq!(row("p22"), [Some(7), None, None, None, None]);
+    assert_eq!(row("Idle"), [Some(0); 5]);
+    assert_eq!(row("_Total"), [Some(21), Some(6), Some(4096), Some(8192), Some(512)]);
+    let defined: Vec<_> = look.object(PROCESS).counters().map(|c| c.name_index().0).collect();
+    assert!(ON_REQUEST.iter().all(|counter| !defined.contains(counter)), "{defined:?}");
+}
+
+#[test]
+fn everything_on_request() {
+    let tree = machine();
+    tree.process(20, b"one");
+    tree.file("20/stat", scheduled(20, b"one", 1, -5));
+    status(&tree, "20", 40, 2);
+    tree.file("20/schedstat", "900 123456 8\n");
+    tree.file("20/fd/0", "");
+    tree.file("20/fd/17", "");
+    tree.process(30, b"many");
+    tree.file("30/stat", scheduled(30, b"many", 2, 19));
+    status(&tree, "30", 1, 1);
+    tree.file("30/fd/5", "");
+    for tid in [30, 31] {
+        tree.thread(30, tid, b'S');
+        let path = format!("30/task/{tid}");
+        tree.file(&format!("{path}/stat"), scheduled(tid, b"thread", 2, 7));
+        status(&tree, &path, 100 + u64::from(tid), 10);
+        tree.file(&format!("{path}/schedstat"), "900 1000 8\n");
+    }
+    let mut machine = Machine::new(&tree.root());
+    let extra = ON_REQUEST.map(|counter| (PROCESS, counter));
+    let look = machine.look(&[PROCESS], &extra);
+    assert_eq!(look.fault_texts(), nothing());
+    let row = |look: &Look, name| ON_REQUEST.map(|c| look.value(PROCESS, name, c));
+    let one = [15, 50, 2, 7 * 1024, 40, 2, 1234, 7_000_000, 2].map(Some);
+    let many = [39, 50, 2, 7 * 1024, 261, 20, 20, 14_000_000, 1].map(Some);
+    assert_eq!(row(&look, "one"), one);
+    assert_eq!(row(&look, "many"), many);
+    assert_eq!(row(&look, "Idle"), [20, 0, 0, 0, 0, 0, 0, 0, 0].map(Some));
+    let total = [0, 0, 0, 14 * 1024, 301, 22, 1254, 21_000_000, 3].map(Some);
+    assert_eq!(row(&look, "_Total"), total);
+    // All that stands behind is where it belongs.
+    assert_eq!(look.value(PROCESS, "many", 1412), Some(30));
+    assert_eq!(look.value(PROCESS, "many", 180), Some(500 * 4096));
+    // A thread ends, and the sums stay; the other goes on.
+    tree.remove("30/task/30");
+    tree.file("30/stat", scheduled(30, b"many", 3, 19));
+    status(&tree, "30/task/31", 150, 10);
+    let look = machine.look(&[PROCESS], &extra);
+    assert_eq!(look.value(PROCESS, "many", VOLUNTARY), Some(261 + 19));
+    assert_eq!(look.value(PROCESS, "many", DELAY), Some(14_000_000));
+    // Each alone.
+    for (place, counter) in ON_REQUEST.into_iter().enumerate() {
+        let look = Look::at(&tree.root(), &[PROCESS], &[(PROCESS, counter)]);
+        assert_eq!(look.value(PROCESS, "one", counter), one[place], "{counter}");
+        assert_eq!(look.value(PROCESS, "one", 1412), Some(30), "{counter}");
+        assert_eq!(look.fault_texts(), nothing());
+    }
+}
+
+#[test]
+fn what_the_kernel_does_not_measure_is_not_there() {
+    let tree = Tree::machine();
+    tree.process(20, b"one");
+    tree.file("20/schedstat", "0 0 0\n");
+    let defined = |tree: &Tree| {
+        let extra = [SWAPPED, WAITING, DELAY].map(|counter| (PROCESS, counter));
+        let look = Look::at(&tree.root(), &[PROCESS], &extra);
+        assert_eq!(look.fault_texts(), nothing());
+        assert_eq!(look.value(PROCESS, "one", 1412), Some(30));
+        let defined: Vec<_> = look.object(PROCESS).counters().map(|c| c.name_index().0).collect();
+        [SWAPPED, WAITING, DELAY].map(|counter| defined.contains(&counter))
+    };
+    assert_eq!(defined(&tree), [false; 3]);
+    // Switched on later: what began before is not measured.
+    tree.file("sys/kernel/task_delayacct", "1\n");
+    tree.file("cmdline", "nodelayacct delayacct=\n");
+    tree.file("self/schedstat", "0 0 0\n");
+    tree.file("self/status", "VmPeak: 1 kB\n");
+    assert_eq!(defined(&tree), [false; 3]);
+    tree.file("cmdline", "delayacct");
+    assert_eq!(defined(&tree), [false, false, true]);
+    tree.file("sys/kernel/task_delayacct", "0\n");
+    assert_eq!(defined(&tree), [false; 3]);
+}
+
+#[test]
+fn damage_ends_the_values_of_one_process() {
+    let tree = machine();
+    for pid in [20, 21, 22, 23, 24] {
+        tree.process(pid, format!("p{pid}").as_bytes());
+        tree.file(&format!("{pid}/stat"), scheduled(pid, format!("p{pid}").as_bytes(), 1, 0));
+        tree.file(&format!("{pid}/schedstat"), "1 200 3\n");
+    }
+    tree.file(
+        "20/stat",
+        String::from_utf8(stat(20, b"p20", 1, 1)).unwrap().replace(" 20 0 1 ", " 20 x 1 "),
+    );
+    tree.file("21/status", "Name:\tx\nvoluntary_ctxt_switches:\t4\n");
+    tree.file("22/schedstat", "1 2");
+    tree.remove("23/schedstat");
+    let extra = [NICE, VOLUNTARY, WAITING].map(|counter| (PROCESS, counter));
+    let look = Look::at(&tree.root(), &[PROCESS], &extra);
+    let row = |name| {
+        [MAJOR, NICE, 186, VOLUNTARY, WAITING, 1412].map(|c| look.value(PROCESS, name, c).is_some())
+    };
+    assert_eq!(row("p20"), [true, false, false, false, false, false]);
+    for name in ["p21", "p22", "p23"] {
+        assert_eq!(row(name), [true, true, true, false, false, false], "{name}");
+    }
+    assert_eq!(row("p24"), [true; 6]);
+    assert_eq!(
+        look.fault_texts(),
+        [
+            "230/PID 20: stat: nothing of the schedule is understood",
+            "230/PID 21: status: not understood",
+            "230/PID 22: schedstat: not understood",
+        ]
+    );
+}
+
+#[test]
+fn threads_with_everything() {
+    let tree = machine();
+    tree.process(20, b"one");
+    tree.file("20/task/20/stat", scheduled(20, b"one", 1, 3));
+    tree.file("20/task/20/schedstat", "900 5000 8\n");
+    let common =
+        [28, MAJOR].map(|c| Look::at(&tree.root(), &[THREAD], &[]).value(THREAD, "_Total", c));
+    assert_eq!(common, [Some(107), Some(7)]);
+    let look = Look::at(&tree.root(), &[THREAD], &[(THREAD, 0)]);
+    assert_eq!(look.fault_texts(), nothing());
+    let counters = [28, MAJOR, 146, VOLUNTARY, INVOLUNTARY, WAITING, DELAY];
+    let sums = [107, 7, 42, 40, 2, 50, 7_000_000].map(Some);
+    let last = [46, NICE, REAL_TIME, POLICY, PROCESSOR];
+    let thread = look.object(THREAD).instances().nth(2).unwrap();
+    assert_eq!(counters.map(|c| look.value_of(THREAD, thread, c)), sums);
+    assert_eq!(last.map(|c| look.value_of(THREAD, thread, c)), [5, 23, 50, 2, 1].map(Some));
+    assert_eq!(counters.map(|c| look.value(THREAD, "_Total", c)), sums);
+    assert_eq!(last.map(|c| look.value(THREAD, "_Total", c)), [None; 5]);
+    assert_eq!(look.value(THREAD, "0", 28), Some(0));
+    assert_eq!(look.value(THREAD, "0", VOLUNTARY), None);
+    assert_eq!(look.value(THREAD, "_Total", 142), units(20));
+    // One missing file ends the values.
+    tree.remove("20/task/20/schedstat");
+    let look = Look::at(&tree.root(), &[THREAD], &[(THREAD, 0)]);
+    let thread = look.object(THREAD).instances().nth(2).unwrap();
+    assert_eq!(look.value_of(THREAD, thread, INVOLUNTARY), Some(2));
+    assert_eq!(look.value_of(THREAD, thread, WAITING), None);
+    assert_eq!(look.value(THREAD, "_Total", WAITING), None);
+    tree.file("20/task/20/stat", stat(20, b"one", 1, 1).split_last_chunk::<30>().unwrap().0);
+    let look = Look::at(&tree.root(), &[THREAD], &[(THREAD, NICE)]);
+    let thread = look.object(THREAD).instances().nth(2).unwrap();
+    assert_eq!(look.value_of(THREAD, thread, 46), Some(5));
+    assert_eq!(look.value_of(THREAD, thread, NICE), None);
+    assert_eq!(
+        look.fault_texts(),
+        ["232/PID 20: task: stat: nothing of the schedule is understood"]
+    );
+}
+
+/// Voluntary and involuntary switches of all threads of a process, as its
+/// files tell.
+fn switches(pid: u32) -> [u64; 2] {
+    let mut sums = [0; 2];
+    for entry in std::fs::read_dir(format!("/proc/{pid}/task")).unwrap() {
+        let Ok(text) = std::fs::read_to_string(entry.unwrap().path().join("status")) else {
+            continue;
+        };
+        for line in text.lines() {
+            let number = || line.split_whitespace().nth(1).unwrap().parse::<u64>().unwrap();
+            if line.starts_with("voluntary_ctxt_switches") {
+                sums[0] += number();
+            } else if line.starts_with("nonvoluntary_ctxt_switches") {
+                sums[1] += number();
+            }
+        }
+    }
+    sums
+}
+
+#[test]
+fn threads_that_sleep_often_switch_of_their_own_will() {
+    // They sleep; one of them ends in between.
+    let sleep = |times: u32| {
+        std::thread::spawn(move || {
+            (0..times).for_each(|_| std::thread::sleep(Duration::from_millis(2)));
+        })
+    };
+    let me = std::process::id();
+    let extra = ON_REQUEST.map(|counter| (PROCESS, counter));
+    let mut machine = Machine::new(&ProcRoot::default());
+    let (short, long) = (sleep(50), sleep(150));
+    let before = switches(me);
+    let first = machine.look(&[PROCESS], &extra);
+    let value = |look: &Look, counter| look.value_of(PROCESS, look.process(me).unwrap(), counter);
+    assert!(value(&first, VOLUNTARY).unwrap() >= before[0]);
+    assert!(value(&first, INVOLUNTARY).unwrap() >= before[1]);
+    assert!(value(&first, VOLUNTARY).unwrap() <= switches(me)[0]);
+    short.join().unwrap();
+    let second = machine.look(&[PROCESS], &extra);
+    long.join().unwrap();
+    let third = machine.look(&[PROCESS], &extra);
+    // The first has ended, and is not taken out of the sum.
+    let counts = [&first, &second, &third].map(|look| value(look, VOLUNTARY).unwrap());
+    assert!(counts.is_sorted(), "{counts:?}");
+    assert!(counts[1] >= counts[0] + 20, "{counts:?}");
+    assert_eq!(third.fault_texts(), nothing());
+}
+
+#[test]
+fn a_child_that_waits_for_its_turn_and_writes() {
+    // More that want processors than there are; all at nice 10.
+    let processors = std::thread::available_parallelism().unwrap().get();
+    let busy: Vec<_> = (0..processors * 2)
+        .map(|_| Running::new("nice", &["-n", "10", "sh", "-c", "while :; do :; done"]))
+        .collect();
+    let file = std::env::temp_dir().join(format!("perfhive-extras-{}", std::process::id()));
+    let mut machine = Machine::new(&ProcRoot::default());
+    let extra = ON_REQUEST.map(|counter| (PROCESS, counter));
+    std::thread::sleep(Duration::from_millis(100));
+    let start = Instant::now();
+    let first = machine.look(&[PROCESS], &extra);
+    std::thread::sleep(Duration::from_millis(900));
+    let waited = |pid: u32| {
+        let text = std::fs::read_to_string(format!("/proc/{pid}/schedstat")).ok()?;
+        text.split_whitespace().nth(1)?.parse::<u64>().ok()
+    };
+    let least: Vec<_> = busy.iter().map(|child| waited(child.pid())).collect();
+    let second = machine.look(&[PROCESS], &extra);
+    let elapsed = start.elapsed();
+    let mut sum = 0;
+    for (child, least) in busy.iter().zip(least) {
+        let of = |look: &Look, counter| {
+            look.process(child.pid()).and_then(|p| look.value_of(PROCESS, p, counter))
+        };
+        assert_eq!(of(&second, NICE), Some(30));
+        assert_eq!((of(&second, REAL_TIME), of(&second, POLICY)), (Some(0), Some(0)));
+        let (Some(before), Some(after)) = (of(&first, WAITING), of(&second, WAITING)) else {
+            assert_eq!(waited(child.pid()).unwrap_or(0), 0);
+            continue;
+        };
+        // The file says the same, before and after.
+        assert!(after >= least.unwrap() / 100 && after <= waited(child.pid()).unwrap() / 100);
+        assert!(after >= before && after - before <= elapsed.as_nanos() as u64 / 100 + 100_000);
+        sum += after - before;
+    }
+    let measured = std::fs::read_to_string("/proc/self/schedstat").is_ok();
+    // Half of them wait at any time.
+    assert!(!measured || sum > 1_000_000, "{sum}");
+    drop(busy);
+
+    let me = std::process::id();
+    let before = Look::at(&ProcRoot::default(), &[PROCESS], &[]);
+    std::fs::write(&file, vec![1u8; 1 << 20]).unwrap();
+    let after = Look::at(&ProcRoot::default(), &[PROCESS], &[]);
+    std::fs::remove_file(&file).unwrap();
+    let value = |look: &Look, counter| look.value_of(PROCESS, look.process(me).unwrap(), counter);
+    let own = std::fs::read_to_string("/proc/self/io").unwrap();
+    let line = own.lines().find_map(|line| line.strip_prefix("write_bytes: ")).unwrap();
+    let (before, after) = (value(&before, WRITTEN).unwrap(), value(&after, WRITTEN).unwrap());
+    // A file system in memory owes nothing to a device.
+    assert!(before <= after && after <= line.parse().unwrap(), "{before} {after} {line}");
+}
+
+#[test]
+fn descriptors_counted_by_both_ways() {
+    let child = Running::new("sleep", &["600"]);
+    std::thread::sleep(Duration::from_millis(200));
+    let look = Look::at(&ProcRoot::default(), &[PROCESS], &[(PROCESS, DESCRIPTORS)]);
+    assert_eq!(look.fault_texts(), nothing());
+    let process = look.process(child.pid()).unwrap();
+    let count = std::fs::read_dir(format!("/proc/{}/fd", child.pid())).unwrap().count();
+    assert_eq!(look.value_of(PROCESS, process, DESCRIPTORS), Some(count as u64));
+}
