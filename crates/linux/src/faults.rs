@@ -36,14 +36,25 @@ impl Faults {
 
     /// Reports everything and forgets it.
     pub(crate) fn report(&mut self, object: u32, out: &mut ObjectWriter<'_>) {
-        for (instance, message) in self.list.drain(..) {
-            out.fault(TitleIndex(object), instance.as_deref(), &message);
+        self.tell(object, out);
+        self.clear();
+    }
+
+    /// Reports everything, of an object that is not the only one concerned.
+    pub(crate) fn tell(&self, object: u32, out: &mut ObjectWriter<'_>) {
+        for (instance, message) in &self.list {
+            out.fault(TitleIndex(object), instance.as_deref(), message);
         }
         if self.instances > SINGLE {
             let more = self.instances - SINGLE;
             let message = format!("{more} more instances could not be read in full");
             out.fault(TitleIndex(object), None, &message);
         }
+    }
+
+    /// Forgets everything.
+    pub(crate) fn clear(&mut self) {
+        self.list.clear();
         self.instances = 0;
     }
 }

@@ -166,6 +166,11 @@ impl Reader {
         Ok(())
     }
 
+    /// Opens a file below the directory.
+    pub(crate) fn open_here(&self, path: &CStr) -> Result<OwnedFd, Errno> {
+        open_file(&self.dir, path)
+    }
+
     /// Size of a file or directory below the directory, as the system tells it.
     pub(crate) fn size(&self, path: &CStr) -> Result<u64, Errno> {
         let stat = retry_on_intr(|| statat(&self.dir, path, AtFlags::empty()))?;

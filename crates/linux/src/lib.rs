@@ -1,7 +1,9 @@
 //! Windows' own performance objects, filled from `/proc`.
 //!
 //! Two providers make System 2, Memory 4, Processor 238, Process 230 and
-//! Thread 232 with Windows' indexes, counter types and units. What Linux does
+//! Thread 232, and of the costly objects Image 740, Full Image 1408, Process
+//! Address Space 786 and Thread Details 816, with Windows' indexes, counter
+//! types and units. What Linux does
 //! not tell is left out: a counter that the kernel has no answer for is in no
 //! definition, and a value that cannot be read for one instance is missing
 //! from that instance's counter block. Nothing is ever a 0 that means "not
@@ -31,6 +33,7 @@ mod cpus;
 mod faults;
 mod files;
 mod layout;
+mod maps;
 mod os;
 mod parse;
 mod process;
@@ -46,7 +49,8 @@ use perfhive_engine::Provider;
 use std::sync::Arc;
 
 /// The providers of this crate, reading below `root`: `linux-system` with
-/// System, Memory and Processor, and `linux-process` with Process and Thread.
+/// System, Memory and Processor, and `linux-process` with Process, Thread and
+/// what points to their instances.
 #[must_use]
 pub fn providers(root: &ProcRoot) -> Vec<Arc<dyn Provider>> {
     vec![

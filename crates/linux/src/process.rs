@@ -1,5 +1,5 @@
-//! The provider `linux-process`: Process, and Thread, whose instances point to
-//! those of Process.
+//! The provider `linux-process`: Process, Thread, and what memory maps tell,
+//! whose instances point to those of Process.
 
 mod read;
 mod sums;
@@ -10,8 +10,9 @@ use crate::clock::TimeBase;
 use crate::cpus::{SystemStat, Ticks, Totals};
 use crate::files::Reader;
 use crate::layout::Layouts;
+use crate::maps::{self, Maps};
 use crate::root::ProcRoot;
-use crate::table::{PROCESS, THREAD};
+use crate::table::{ADDRESS_SPACE, FULL_IMAGE, IMAGE, Object, PROCESS, THREAD, THREAD_DETAILS};
 use crate::titles;
 use perfhive_engine::{
     Collection, Numbering, ObjectWriter, OpenContext, ProvidedTitles, Provider,
@@ -22,6 +23,10 @@ use read::{ProcessReader, Sample, Tracked};
 use rustix::fd::OwnedFd;
 use rustix::param::page_size;
 use wanted::{ThreadWanted, Wanted};
+
+/// The objects of the provider.
+const OBJECTS: [&Object; 6] =
+    [&PROCESS, &THREAD, &IMAGE, &FULL_IMAGE, &ADDRESS_SPACE, &THREAD_DETAILS];
 
 pub(crate) struct ProcessProvider {
     root: ProcRoot,
@@ -41,12 +46,12 @@ impl Provider for ProcessProvider {
     fn describe(&self) -> ProviderDescription {
         ProviderDescription {
             numbering: Numbering::Windows,
-            objects: [&PROCESS, &THREAD].map(|object| object.description()).into(),
+            objects: OBJECTS.map(|object| object.description()).into(),
         }
     }
 
     fn titles(&self) -> Vec<ProvidedTitles> {
-        titles::of_objects(&[&PROCESS, &THREAD])
+        titles::of_objects(&OBJECTS)
     }
 
     fn open(&self, _: &OpenContext<'_>) -> Result<Box<dyn Session>, ProviderError> {
@@ -65,6 +70,7 @@ impl Provider for ProcessProvider {
             before: Vec::new(),
             owners: Vec::new(),
             threads: Vec::new(),
+            maps: Maps::new(),
             process: Layouts::new(&PROCESS),
             thread: Layouts::new(&THREAD),
         }))
@@ -102,6 +108,7 @@ struct ProcessSession {
     owners: Vec<Owner>,
     /// Numbers of the threads of one process.
     threads: Vec<u32>,
+    maps: Maps,
     process: Layouts,
     thread: Layouts,
 }
@@ -113,10 +120,12 @@ impl Session for ProcessSession {
         out: &mut ObjectWriter<'_>,
     ) -> Result<(), ProviderError> {
         let threads = collection.wants(TitleIndex(THREAD.index));
-        if !threads && !collection.wants(TitleIndex(PROCESS.index)) {
+        let maps = maps::Wanted::of(collection);
+        if !threads && !maps.any() && !collection.wants(TitleIndex(PROCESS.index)) {
             return Ok(());
         }
         let wanted = Wanted::new(collection, &mut self.reader);
+        self.maps.begin(maps);
         self.reader
             .numbers(&mut self.pids)
             .map_err(|error| ProviderError::io("the list of processes", error.into()))?;
@@ -133,7 +142,7 @@ impl Session for ProcessSession {
             self.reader.faults.report(THREAD.index, out);
             written?;
         }
-        Ok(())
+        self.maps.write(self.reader.files(), out)
     }
 }
 
@@ -177,6 +186,7 @@ impl ProcessSession {
             object.instance_prefix(&head, sample.values())?;
             total.add(&sample);
             let threads = sample.threads();
+            self.maps.add(known.pid, place, self.reader.name());
             self.owners.push(Owner { pid: known.pid, known: at, place, threads });
         }
         // Read when all is read, the clock is behind every start time.

@@ -6,6 +6,7 @@ mod common;
 mod frozen;
 mod live;
 mod manual;
+mod maps;
 mod process_extras;
 mod real_trees;
 mod warm;

@@ -121,6 +121,11 @@ fn names_are_those_of_windows() {
     }
 }
 
+/// Names around memory maps, which the list of German names does not have.
+fn is_unlisted(index: TitleIndex) -> bool {
+    matches!(index.0, 708..=802 | 816 | 1408)
+}
+
 /// German names as Windows has them, by the English ones.
 #[test]
 fn german_names_are_those_of_windows() {
@@ -147,7 +152,7 @@ fn german_names_are_those_of_windows() {
             let pair = (title.text.clone(), same.unwrap().text.clone());
             // Of our own names, those that Windows has too.
             let is_windows = theirs.iter().any(|(english, _)| *english == pair.0);
-            if is_windows || !is_own(title.index) {
+            if is_windows || !(is_own(title.index) || is_unlisted(title.index)) {
                 assert!(theirs.contains(&pair), "{pair:?}");
             }
         }

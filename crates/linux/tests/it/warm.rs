@@ -57,6 +57,8 @@ fn nothing_is_allocated() {
             (&[230], true),
             (&[230, 232], true),
             (&[2, 4, 230, 232, 238], true),
+            (&[740, 786, 816, 1408], false),
+            (&[740, 786, 1408], true),
         ] {
             let wanted: Vec<_> = objects.iter().copied().map(TitleIndex).collect();
             let mut request = Request::new(ObjectQuery::Indexes(wanted.clone()));

@@ -1,0 +1,357 @@
+//! What the mappings of one process add up to.
+
+use super::lines::Broken;
+use super::parse::{Mapping, PROTECTIONS, is_header};
+use crate::parse::{keyed, kib_to_bytes};
+use std::hash::{BuildHasher, RandomState};
+
+/// The numbers of `smaps` that are counted: resident, proportional, private and
+/// dirty, swapped.
+pub(super) const FIELDS: [&[u8]; 4] = [b"Rss:", b"Pss:", b"Private_Dirty:", b"Swap:"];
+
+/// Bytes of paths that are kept for one process. Beyond it, no use can be made
+/// of what the process has mapped.
+const MOST_BYTES: usize = 32 << 20;
+/// Files of one process that are kept: four times the usual limit of mappings.
+const MOST_FILES: usize = 1 << 18;
+
+/// Addresses from here are the kernel's. The page that is listed there, of the
+/// calls that once were at a fixed place, is no part of the process' memory.
+const KERNEL: u64 = 1 << 63;
+
+/// A file that a process has mapped.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub(super) struct File {
+    hash: u64,
+    /// Where its path stands.
+    pub(super) path: (usize, usize),
+    /// Whether something of it may be executed.
+    pub(super) is_image: bool,
+    pub(super) sums: Sums,
+}
+
+/// Sums over mappings.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub(super) struct Sums {
+    /// Bytes by protection.
+    pub(super) sizes: [u64; PROTECTIONS],
+    pub(super) mappings: u64,
+    pub(super) memory: [u64; FIELDS.len()],
+}
+
+impl Sums {
+    fn add(&mut self, mapping: &Mapping<'_>, bytes: u64) {
+        if let Some(size) = self.sizes.get_mut(mapping.protection) {
+            *size = size.saturating_add(bytes);
+        }
+        self.mappings += 1;
+    }
+
+    pub(super) fn merge(&mut self, other: &Self) {
+        let pairs = self.sizes.iter_mut().zip(&other.sizes);
+        for (sum, value) in pairs.chain(self.memory.iter_mut().zip(&other.memory)) {
+            *sum = sum.saturating_add(*value);
+        }
+        self.mappings += other.mappings;
+    }
+}
+
+/// Where the numbers below a line of `smaps` belong.
+#[derive(Clone, Copy, Debug, Default)]
+enum Current {
+    /// To nothing that counts.
+    #[default]
+    Nothing,
+    File(usize),
+    Shared,
+    Private,
+}
+
+/// A place of the table of paths: a file's number, valid in one generation.
+#[derive(Clone, Copy, Default)]
+struct Slot {
+    generation: u32,
+    file: usize,
+}
+
+/// Adds mappings up.
+#[derive(Default)]
+pub(super) struct Tally {
+    paths: Vec<u8>,
+    files: Vec<File>,
+    slots: Vec<Slot>,
+    generation: u32,
+    hasher: RandomState,
+    current: Current,
+    /// End of the mapping before.
+    end: u64,
+    /// Shared memory that is no file.
+    pub(super) shared: Sums,
+    /// Private memory without a file, reserved one included.
+    pub(super) private: Sums,
+    /// Mappings that `smaps` gave all numbers of, and that it should have.
+    told: u64,
+    expected: u64,
+}
+
+impl Tally {
+    /// Begins a process.
+    pub(super) fn clear(&mut self) {
+        self.paths.clear();
+        self.files.clear();
+        self.generation = self.generation.wrapping_add(1);
+        if self.generation == 0 {
+            self.slots.clear();
+            self.generation = 1;
+        }
+        self.current = Current::Nothing;
+        self.end = 0;
+        self.shared = Sums::default();
+        self.private = Sums::default();
+        self.told = 0;
+        self.expected = 0;
+    }
+
+    /// A line of `maps` or `smaps`.
+    pub(super) fn line(&mut self, line: &[u8]) -> Result<(), Broken> {
+        if !is_header(line) {
+            return self.field(line);
+        }
+        let Some(mapping) = Mapping::parse(line) else {
+            return Err(Broken::Text("a line is not understood"));
+        };
+        // Between two pieces, a mapping that was told may have grown, or may have
+        // become one with the next: nothing counts twice.
+        let start = mapping.start.max(self.end);
+        if mapping.start >= KERNEL || mapping.end <= start {
+            self.current = Current::Nothing;
+            return Ok(());
+        }
+        self.end = mapping.end;
+        self.expected += FIELDS.len() as u64;
+        let bytes = mapping.end - start;
+        let sums = match mapping.file {
+            Some(path) => {
+                let file = self.file(path)?;
+                self.current = Current::File(file);
+                let Some(file) = self.files.get_mut(file) else {
+                    return Ok(());
+                };
+                file.is_image |= mapping.is_executable;
+                &mut file.sums
+            }
+            None if mapping.is_shared => {
+                self.current = Current::Shared;
+                &mut self.shared
+            }
+            None => {
+                self.current = Current::Private;
+                &mut self.private
+            }
+        };
+        sums.add(&mapping, bytes);
+        Ok(())
+    }
+
+    /// A line with a number of the mapping before.
+    fn field(&mut self, line: &[u8]) -> Result<(), Broken> {
+        let Some(which) = FIELDS.iter().position(|field| line.starts_with(field)) else {
+            // One of those that do not matter here, or no such line at all.
+            let is_field = line.first().is_some_and(u8::is_ascii_uppercase) && line.contains(&b':');
+            return if is_field { Ok(()) } else { Err(Broken::Text("a line is not understood")) };
+        };
+        let [value] = FIELDS.get(which).map_or([None], |field| keyed(line, [*field]));
+        let Some(value) = value else {
+            return Err(Broken::Text("a number is not understood"));
+        };
+        let sums = match self.current {
+            Current::Nothing => return Ok(()),
+            Current::File(file) => self.files.get_mut(file).map(|file| &mut file.sums),
+            Current::Shared => Some(&mut self.shared),
+            Current::Private => Some(&mut self.private),
+        };
+        if let Some(sum) = sums.and_then(|sums| sums.memory.get_mut(which)) {
+            *sum = sum.saturating_add(kib_to_bytes(value));
+            self.told += 1;
+        }
+        Ok(())
+    }
+
+    /// Whether every mapping came with all its numbers, and there was one.
+    pub(super) fn has_memory(&self) -> bool {
+        self.expected > 0 && self.told == self.expected
+    }
+
+    /// Whether some mappings came with numbers, and some without.
+    pub(super) fn lacks_memory(&self) -> bool {
+        self.told > 0 && self.told != self.expected
+    }
+
+    /// Whether nothing was mapped.
+    pub(super) fn is_empty(&self) -> bool {
+        self.expected == 0
+    }
+
+    /// The files, in the order of their lowest address.
+    pub(super) fn files(&self) -> &[File] {
+        &self.files
+    }
+
+    /// A file's path, as the kernel writes it.
+    pub(super) fn path(&self, file: &File) -> &[u8] {
+        self.paths.get(file.path.0..file.path.1).unwrap_or_default()
+    }
+
+    /// The number of the file of a path.
+    fn file(&mut self, path: &[u8]) -> Result<usize, Broken> {
+        // Most mappings of a file follow one another.
+        if let Current::File(last) = self.current
+            && self.files.get(last).is_some_and(|file| self.path(file) == path)
+        {
+            return Ok(last);
+        }
+        let hash = self.hasher.hash_one(path);
+        if self.files.len() * 2 >= self.slots.len() {
+            self.grow();
+        }
+        let slot = self.slot(hash, |file| file.hash == hash && self.path(file) == path);
+        let found = self.slots.get(slot).copied().unwrap_or_default();
+        if found.generation == self.generation {
+            return Ok(found.file);
+        }
+        let start = self.paths.len();
+        if self.files.len() >= MOST_FILES || start + path.len() > MOST_BYTES {
+            return Err(Broken::Text("too many files are mapped"));
+        }
+        self.paths.extend_from_slice(path);
+        let place = (start, self.paths.len());
+        let number = self.files.len();
+        self.files.push(File { hash, path: place, ..File::default() });
+        self.put(slot, number);
+        Ok(number)
+    }
+
+    /// The slot of a file that is the wanted one, or the free one where it would
+    /// be. Half of the slots are free.
+    fn slot(&self, hash: u64, is_it: impl Fn(&File) -> bool) -> usize {
+        let most = self.slots.len().saturating_sub(1);
+        let mut at = hash as usize & most;
+        while let Some(slot) = self.slots.get(at) {
+            if slot.generation != self.generation || self.files.get(slot.file).is_none_or(&is_it) {
+                break;
+            }
+            at = (at + 1) & most;
+        }
+        at
+    }
+
+    fn put(&mut self, slot: usize, file: usize) {
+        if let Some(slot) = self.slots.get_mut(slot) {
+            *slot = Slot { generation: self.generation, file };
+        }
+    }
+
+    fn grow(&mut self) {
+        let size = (self.slots.len() * 2).max(256);
+        self.slots.clear();
+        self.slots.resize(size, Slot::default());
+        for number in 0..self.files.len() {
+            let hash = self.files.get(number).map_or(0, |file| file.hash);
+            let slot = self.slot(hash, |_| false);
+            self.put(slot, number);
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn tally(tally: &mut Tally, text: &str) -> Result<(), Broken> {
+        tally.clear();
+        text.split_inclusive('\n').try_for_each(|line| tally.line(line.as_bytes()))
+    }
+
+    fn files(tally: &Tally) -> Vec<(String, bool, u64)> {
+        let name = |file: &File| String::from_utf8_lossy(tally.path(file)).into_owned();
+        tally.files().iter().map(|f| (name(f), f.is_image, f.sums.sizes.iter().sum())).collect()
+    }
+
+    #[test]
+    fn mappings_of_a_file_become_one_wherever_they_are() {
+        let mut sums = Tally::default();
+        tally(
+            &mut sums,
+            "1000-2000 r--p 0 0:1 1 /a\n2000-4000 r-xp 0 0:1 1 /a\n4000-5000 rw-p 0 0:0 0 \n\
+             5000-6000 rw-p 0 0:1 1 /a\n6000-7000 r--s 0 0:1 2 /b\n7000-8000 rw-s 0 0:0 0 [x]\n\
+             8000-9000 rw-p 0 0:1 1 /a\nffffffffff600000-ffffffffff601000 --xp 0 00:00 0 [vsyscall]\n",
+        )
+        .unwrap();
+        assert_eq!(files(&sums), [("/a".into(), true, 0x5000), ("/b".into(), false, 0x1000)]);
+        assert_eq!(sums.files()[0].sums.sizes, [0, 0x1000, 0, 0x2000, 0, 0x2000, 0, 0]);
+        assert_eq!(sums.files()[0].sums.mappings, 4);
+        assert_eq!((sums.shared.sizes[2], sums.private.sizes[2]), (0x1000, 0x1000));
+        assert!(!sums.has_memory());
+        assert_eq!(sums.private.sizes.iter().sum::<u64>(), 0x1000);
+    }
+
+    #[test]
+    fn nothing_counts_twice() {
+        let mut sums = Tally::default();
+        let text =
+            "1000-3000 r--p 0 0:1 1 /a\n2000-4000 r--p 0 0:1 1 /a\n1000-2000 r--p 0 0:1 1 /b\n";
+        tally(&mut sums, text).unwrap();
+        assert_eq!(files(&sums), [("/a".into(), false, 0x3000)]);
+    }
+
+    #[test]
+    fn numbers_of_smaps() {
+        let mut sums = Tally::default();
+        let fields = "Size: 8 kB\nRss: 4 kB\nPss: 2 kB\nPss_Dirty: 9 kB\nPrivate_Dirty: 1 kB\nSwap: 3 kB\n\
+                      VmFlags: rd \n";
+        let text =
+            format!("1000-3000 r-xp 0 0:1 1 /a\n{fields}3000-4000 rw-p 0 0:0 0 [heap]\n{fields}");
+        tally(&mut sums, &text).unwrap();
+        assert!(sums.has_memory());
+        assert_eq!(sums.files()[0].sums.memory, [4096, 2048, 1024, 3072]);
+        assert_eq!(sums.private.memory, [4096, 2048, 1024, 3072]);
+        tally(&mut sums, &text.replacen("Swap: 3 kB\n", "", 1)).unwrap();
+        assert!(!sums.has_memory());
+        for bad in ["Rss: x kB\n", "Rss:\n", "nonsense\n", "\n", "12 rw\n", "Rss 4\n"] {
+            assert!(
+                tally(&mut sums, &format!("1000-3000 r-xp 0 0:1 1 /a\n{bad}")).is_err(),
+                "{bad:?}"
+            );
+        }
+    }
+
+    #[test]
+    fn many_files_again_and_again() {
+        let mut sums = Tally::default();
+        for round in 1..4u64 {
+            sums.clear();
+            for at in 0..3000u64 {
+                let line =
+                    format!("{:x}-{:x} r--p 0 0:1 1 /f{}\n", at, at + 1, at % (1000 * round));
+                sums.line(line.as_bytes()).unwrap();
+            }
+            assert_eq!(sums.files().len() as u64, 1000 * round);
+            assert!(sums.files().iter().all(|f| f.sums.sizes[1] == f.sums.mappings));
+        }
+        sums.clear();
+        assert!(sums.is_empty() && sums.files().is_empty());
+    }
+
+    #[test]
+    fn what_a_process_can_make_us_keep_has_a_limit() {
+        let mut sums = Tally::default();
+        sums.clear();
+        let long = "x".repeat(4090);
+        let mut line = |at: u64| {
+            sums.line(format!("{:x}-{:x} r--p 0 0:1 1 /{at:05}{long}\n", at, at + 1).as_bytes())
+        };
+        let most = (MOST_BYTES / 4096) as u64;
+        assert!((0..most).all(|at| line(at).is_ok()));
+        assert_eq!(line(most), Err(Broken::Text("too many files are mapped")));
+    }
+}

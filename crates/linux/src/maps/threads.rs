@@ -1,0 +1,84 @@
+//! Thread Details: where in the program a thread is.
+
+use super::parse::{Place, place};
+use super::{Listed, Maps};
+use crate::faults::{Faults, describe, is_denied, is_gone};
+use crate::files::{PidPath, Reader, decimal};
+use crate::table::{PROCESS, THREAD_DETAILS};
+use perfhive_engine::{ObjectWriter, ProviderError};
+use perfhive_format::{InstanceHead, ObjectWriting, TitleIndex};
+use rustix::io::Errno;
+
+impl Maps {
+    pub(super) fn write_threads(
+        &mut self,
+        reader: &mut Reader,
+        out: &mut ObjectWriter<'_>,
+    ) -> Result<(), ProviderError> {
+        let mut object = out.object(self.details.template(THREAD_DETAILS.standard())?)?;
+        for process in &self.listed {
+            write_process(process, &mut self.threads, reader, &mut self.faults, &mut object)?;
+        }
+        object.finish()?;
+        Ok(())
+    }
+}
+
+fn write_process(
+    process: &Listed,
+    threads: &mut Vec<u32>,
+    reader: &mut Reader,
+    faults: &mut Faults,
+    object: &mut ObjectWriting<'_, '_>,
+) -> Result<(), ProviderError> {
+    let mut path = PidPath::new(process.pid);
+    let length = path.len();
+    let folder = match reader.numbers_in(path.file(length, b"task"), threads) {
+        Ok(folder) => folder,
+        Err(error) => {
+            fault(process.pid, "task", error, faults);
+            return Ok(());
+        }
+    };
+    let mut number = 0;
+    for tid in threads {
+        let mut path = PidPath::new(*tid);
+        let length = path.len();
+        match reader.once(&folder, path.file(length, b"syscall")) {
+            Ok(()) => {}
+            // What is refused of one thread is refused of all.
+            Err(error) if is_denied(error) => return Ok(()),
+            Err(error) => {
+                fault(process.pid, "task: syscall", error, faults);
+                continue;
+            }
+        }
+        let address = match place(reader.text()) {
+            Some(Place::At(address)) => Some(address),
+            Some(Place::Running) => None,
+            Some(Place::Nowhere) => return Ok(()),
+            // A thread that has just ended.
+            None if reader.text().is_empty() => continue,
+            None => {
+                let name = || format!("PID {}", process.pid);
+                faults.instance(|| (name(), "task: syscall: not understood".to_string()));
+                None
+            }
+        };
+        let mut digits = [0; 10];
+        let name = std::str::from_utf8(decimal(number, &mut digits)).unwrap_or_default();
+        let head = InstanceHead {
+            parent: Some((TitleIndex(PROCESS.index), process.place)),
+            ..InstanceHead::named(name)
+        };
+        object.instance_prefix(&head, address.as_slice())?;
+        number += 1;
+    }
+    Ok(())
+}
+
+fn fault(pid: u32, file: &str, error: Errno, faults: &mut Faults) {
+    if !is_gone(error) && !is_denied(error) {
+        faults.instance(|| (format!("PID {pid}"), format!("{file}: {}", describe(error))));
+    }
+}
