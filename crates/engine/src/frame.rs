@@ -17,6 +17,7 @@ pub struct Frame {
     damaged: Vec<(Option<TitleIndex>, ParseError)>,
     machine: String,
     generation: u64,
+    grown: bool,
 }
 
 #[derive(Clone, Copy, Debug)]
@@ -45,7 +46,9 @@ impl Frame {
         fill: impl FnOnce(&mut Vec<u8>),
     ) -> Result<(), ParseError> {
         self.generation = generation;
+        let before = self.bytes.capacity();
         fill(&mut self.bytes);
+        self.grown = self.bytes.capacity() > before;
         self.index()
     }
 
@@ -106,6 +109,12 @@ impl Frame {
     #[must_use]
     pub fn system_time(&self) -> SystemTime {
         DataBlock::scan(&self.bytes).map(|(header, _)| header.system_time()).unwrap_or_default()
+    }
+
+    /// Whether the block was larger than the buffer that was there for it.
+    #[must_use]
+    pub fn has_grown(&self) -> bool {
+        self.grown
     }
 
     /// Number of sound objects.

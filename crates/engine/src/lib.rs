@@ -19,6 +19,7 @@ mod error;
 mod frame;
 mod identity;
 mod label;
+pub mod measure;
 mod path;
 mod provider;
 mod query;

@@ -9,7 +9,7 @@
 
 mod error;
 mod reading;
-mod sample;
+pub(crate) mod sample;
 mod sources;
 
 pub use error::QueryError;

@@ -8,8 +8,8 @@ use crate::label::InstanceLabel;
 use crate::path::{InstancePattern, OrderNumber};
 use crate::source::CatalogueCounter;
 use perfhive_format::{
-    CookError, CookOptions, CookedValue, CounterBlock, CounterPlan, CounterType, PerfObject,
-    RawSample, TitleIndex, ValueError,
+    CookError, CookedValue, CounterBlock, CounterPlan, CounterType, PerfObject, RawSample,
+    TitleIndex, ValueError,
 };
 use std::fmt;
 use std::sync::Arc;
@@ -151,9 +151,9 @@ impl Context<'_> {
             return;
         };
         if !object.has_instances() {
-            if let Some(block) = object.counter_block() {
+            if object.counter_block().is_some() {
                 let identity = Identity::Single;
-                out.push(self.cook(plan, sample, object, block, None, identity, state));
+                out.push(self.cook(plan, sample, object, 0, None, identity, state));
             } else {
                 out.push(absent(NoValue::CounterMissing));
             }
@@ -161,16 +161,15 @@ impl Context<'_> {
         }
         let everything = InstancePattern::any();
         let pattern = pattern.unwrap_or(&everything);
-        for (place, (instance, label)) in object.instances().zip(&sample.labels).enumerate() {
+        for (place, label) in sample.labels.iter().enumerate() {
             if !pattern.matches(label.parent.as_deref(), &label.name, label.order) {
                 continue;
             }
             let Some(identity) = sample.identities.identity(place) else {
                 continue;
             };
-            let block = instance.counter_block();
             let label = Some(label.clone());
-            out.push(self.cook(plan, sample, object, block, label, identity.clone(), state));
+            out.push(self.cook(plan, sample, object, place, label, identity.clone(), state));
         }
         // Those that matched the last time and are gone.
         if let Some(previous) = state.previous().filter(|_| wild || out.len() == before) {
@@ -216,66 +215,24 @@ impl Context<'_> {
         plan: &CounterPlan,
         sample: &ObjectSample,
         object: PerfObject<'_>,
-        block: CounterBlock<'_>,
+        place: usize,
         label: Option<InstanceLabel>,
         identity: Identity,
         state: &ObjectState,
     ) -> Reading {
-        let raw = plan.sample(object, block);
+        let raw = sample.raw(self.counter, place);
         let value = match &raw {
-            Err(error) => Err(match plan.formula {
-                // What is no number at all says so before its size does.
-                Err(no_number) if plan.value.is_none() => NoValue::Cook(no_number),
-                _ => NoValue::Data(*error),
-            }),
-            Ok(raw) => self.cook_raw(plan, sample, raw, &identity, state),
+            Err(why) => Err(why.clone()),
+            Ok(raw) => state.cook(self.counter, place, raw),
         };
         let text = matches!(value, Err(NoValue::Cook(CookError::IsText)))
-            .then(|| text_of(plan, object, block))
+            .then(|| text_of(plan, object, sample.block(place)?))
             .flatten();
         let mut reading = self.reading(label, Some(identity), value);
         reading.counter_type = plan.counter_type;
         reading.raw = raw.ok();
         reading.text = text;
         reading
-    }
-
-    fn cook_raw(
-        &self,
-        plan: &CounterPlan,
-        sample: &ObjectSample,
-        raw: &RawSample,
-        identity: &Identity,
-        state: &ObjectState,
-    ) -> Result<CookedValue, NoValue> {
-        let formula = plan.formula.map_err(NoValue::Cook)?;
-        let mut options = CookOptions::default();
-        let mut older = None;
-        if formula.samples() == 2 {
-            let previous = state.previous().ok_or(NoValue::NeedsTwoSamples)?;
-            let place = previous.identities.place(identity).ok_or(NoValue::Born)?;
-            options.same_instance = previous.is_sure(identity) && sample.is_sure(identity);
-            older = Some(self.older(previous, place, plan.counter_type)?);
-        }
-        formula.apply(options, older.as_ref(), raw).map_err(NoValue::Cook)
-    }
-
-    /// The same counter of the same instance in the sample before.
-    fn older(
-        &self,
-        previous: &ObjectSample,
-        place: usize,
-        counter_type: CounterType,
-    ) -> Result<RawSample, NoValue> {
-        let object = previous.object().ok_or(NoValue::NeedsTwoSamples)?;
-        // A counter whose type changed is another counter.
-        let plan = previous
-            .plan(self.counter)
-            .filter(|plan| plan.counter_type == counter_type)
-            .ok_or(NoValue::NeedsTwoSamples)?;
-        let block = previous.block(place).ok_or(NoValue::NeedsTwoSamples)?;
-        // What has a value now and had none before waits for its second one.
-        plan.sample(object, block).map_err(|_| NoValue::NeedsTwoSamples)
     }
 }
 

@@ -3,18 +3,22 @@
 use crate::frame::{Frame, Snapshot, SnapshotObject};
 use crate::identity::{Identifier, Identity, IdentityMap};
 use crate::label::InstanceLabel;
-use perfhive_format::{CounterBlock, CounterPlan, PerfObject, SystemTime, TitleIndex};
+use crate::query::NoValue;
+use perfhive_format::{
+    CookOptions, CookedValue, CounterBlock, CounterPlan, CounterType, PerfObject, RawSample,
+    SystemTime, TitleIndex,
+};
 use std::collections::HashMap;
 use std::sync::Arc;
 
 /// What a query keeps of one object of one source.
 #[derive(Default)]
-pub(super) struct ObjectState {
+pub(crate) struct ObjectState {
     layout: Option<Arc<Layout>>,
     current: Option<ObjectSample>,
     previous: Option<ObjectSample>,
     /// Why the newest collection has not got the object, if it has not.
-    pub(super) missing: Option<Arc<str>>,
+    pub(crate) missing: Option<Arc<str>>,
 }
 
 /// What is resolved once for a schema, and used for every sample of it.
@@ -39,44 +43,79 @@ impl Layout {
 }
 
 /// One object in one sample, with its instances told apart and named.
-pub(super) struct ObjectSample {
+pub(crate) struct ObjectSample {
     frame: Arc<Frame>,
     place: usize,
     layout: Arc<Layout>,
-    pub(super) identities: IdentityMap,
-    pub(super) labels: Vec<InstanceLabel>,
+    pub(crate) identities: IdentityMap,
+    pub(crate) labels: Vec<InstanceLabel>,
     /// Where the counter blocks lie in the object, so that looking an
     /// instance up is no walk.
     blocks: Vec<(u32, u32)>,
 }
 
 impl ObjectState {
-    pub(super) fn current(&self) -> Option<&ObjectSample> {
+    pub(crate) fn current(&self) -> Option<&ObjectSample> {
         self.current.as_ref()
     }
 
-    pub(super) fn previous(&self) -> Option<&ObjectSample> {
+    pub(crate) fn previous(&self) -> Option<&ObjectSample> {
         self.previous.as_ref()
     }
 
     /// Takes the object out of a new snapshot.
-    pub(super) fn advance(&mut self, name: TitleIndex, snapshot: &Snapshot) {
+    ///
+    /// Answers whether its counters are not those of the sample before.
+    pub(crate) fn advance(&mut self, name: TitleIndex, snapshot: &Snapshot) -> bool {
         self.skip();
         let Some(object) = snapshot.object(name) else {
             let fault = snapshot.faults().iter().find(|fault| fault.object == Some(name));
             self.missing = fault.map(|fault| fault.message.clone());
-            return;
+            return false;
         };
+        let is_first = self.layout.is_none();
+        let mut is_new = false;
         let layout = match self.layout.take() {
             Some(layout) if layout.identifier.fits(object.view()) => layout,
-            _ => Arc::new(Layout::new(object.view())),
+            _ => {
+                is_new = !is_first;
+                Arc::new(Layout::new(object.view()))
+            }
         };
         self.current = Some(ObjectSample::new(&layout, object));
         self.layout = Some(layout);
+        is_new
+    }
+
+    /// The value of a counter of the instance at a place of the newest sample,
+    /// with that of the same instance in the sample before where the type
+    /// takes two.
+    pub(crate) fn cook(
+        &self,
+        counter: TitleIndex,
+        place: usize,
+        raw: &RawSample,
+    ) -> Result<CookedValue, NoValue> {
+        let sample = self.current().ok_or(NoValue::ObjectMissing(None))?;
+        let plan = sample.plan(counter).ok_or(NoValue::CounterMissing)?;
+        let formula = plan.formula.map_err(NoValue::Cook)?;
+        let mut options = CookOptions::default();
+        let mut older = None;
+        if formula.samples() == 2 {
+            let previous = self.previous().ok_or(NoValue::NeedsTwoSamples)?;
+            let identity = sample.identities.identity(place).ok_or(NoValue::Born)?;
+            let before = previous.identities.place(identity).ok_or(NoValue::Born)?;
+            if !sample.is_same_crowd(identity, previous) {
+                return Err(NoValue::Born);
+            }
+            options.same_instance = previous.is_sure(identity) && sample.is_sure(identity);
+            older = Some(previous.older(before, counter, plan.counter_type)?);
+        }
+        formula.apply(options, older.as_ref(), raw).map_err(NoValue::Cook)
     }
 
     /// Goes on without a new sample: the newest becomes the one before it.
-    pub(super) fn skip(&mut self) {
+    pub(crate) fn skip(&mut self) {
         self.missing = None;
         if let Some(current) = self.current.take() {
             self.previous = Some(current);
@@ -84,7 +123,7 @@ impl ObjectState {
     }
 
     /// The instances of the newest sample as a path writes them.
-    pub(super) fn labels(&self) -> Vec<String> {
+    pub(crate) fn labels(&self) -> Vec<String> {
         let sample = self.current.as_ref().or(self.previous.as_ref());
         sample.map_or(Vec::new(), |s| s.labels.iter().map(ToString::to_string).collect())
     }
@@ -102,38 +141,98 @@ impl ObjectSample {
         }
     }
 
-    pub(super) fn object(&self) -> Option<PerfObject<'_>> {
+    pub(crate) fn object(&self) -> Option<PerfObject<'_>> {
         self.frame.object(self.place)
     }
 
     /// The counter block of the instance at a place.
-    pub(super) fn block(&self, place: usize) -> Option<CounterBlock<'_>> {
+    pub(crate) fn block(&self, place: usize) -> Option<CounterBlock<'_>> {
         let (start, end) = *self.blocks.get(place)?;
         let bytes = self.object()?.as_bytes().get(start as usize..end as usize)?;
         Some(CounterBlock::from_validated(bytes))
     }
 
-    pub(super) fn system_time(&self) -> SystemTime {
+    pub(crate) fn system_time(&self) -> SystemTime {
         self.frame.system_time()
     }
 
     /// The plan of a counter that is no base.
-    pub(super) fn plan(&self, counter: TitleIndex) -> Option<&CounterPlan> {
+    pub(crate) fn plan(&self, counter: TitleIndex) -> Option<&CounterPlan> {
         self.layout.by_name.get(&counter).and_then(|place| self.layout.plans.get(*place))
+    }
+
+    /// The raw sample of a counter of the instance at a place.
+    pub(crate) fn raw(&self, counter: TitleIndex, place: usize) -> Result<RawSample, NoValue> {
+        let object = self.object().ok_or(NoValue::ObjectMissing(None))?;
+        let plan = self.plan(counter).ok_or(NoValue::CounterMissing)?;
+        let block = self.block(place).ok_or(NoValue::NoSuchInstance)?;
+        plan.sample(object, block).map_err(|error| match plan.formula {
+            // What is no number at all says so before its size does.
+            Err(no_number) if plan.value.is_none() => NoValue::Cook(no_number),
+            _ => NoValue::Data(error),
+        })
+    }
+
+    /// The same counter of the same instance as the older of two samples.
+    fn older(
+        &self,
+        place: usize,
+        counter: TitleIndex,
+        counter_type: CounterType,
+    ) -> Result<RawSample, NoValue> {
+        // A counter whose type changed is another counter.
+        self.plan(counter)
+            .filter(|plan| plan.counter_type == counter_type)
+            .ok_or(NoValue::NeedsTwoSamples)?;
+        // What has a value now and had none before waits for its second one.
+        self.raw(counter, place).map_err(|_| NoValue::NeedsTwoSamples)
+    }
+
+    /// Whether as many instances share the name of this one as in another
+    /// sample. If one of several equals went, those behind it moved up, and
+    /// which is which cannot be told.
+    pub(crate) fn is_same_crowd(&self, identity: &Identity, other: &Self) -> bool {
+        let Identity::Named { parent, name, .. } = identity else { return true };
+        let of_order = |sample: &Self, order| {
+            let equal = Identity::Named { parent: parent.clone(), name: name.clone(), order };
+            sample.identities.place(&equal).is_some()
+        };
+        // Orders are without gaps: the last is found by halving.
+        let crowd = |sample: &Self| {
+            let mut end = 1;
+            while of_order(sample, end) && end < u32::MAX / 2 {
+                end *= 2;
+            }
+            let mut begin = end / 2;
+            while begin < end {
+                let middle = begin + (end - begin) / 2;
+                if of_order(sample, middle) {
+                    begin = middle + 1;
+                } else {
+                    end = middle;
+                }
+            }
+            begin
+        };
+        crowd(self) == crowd(other)
     }
 
     /// Whether an identity is surely the same instance in this sample and
     /// another: numbers identify, and so does a name that only one instance
     /// has. `_Total` is a sum over changing instances and never counts.
-    pub(super) fn is_sure(&self, identity: &Identity) -> bool {
+    pub(crate) fn is_sure(&self, identity: &Identity) -> bool {
         match identity {
             Identity::Single | Identity::Unique(_) => true,
             Identity::Process { start, .. } | Identity::Thread { start, .. } => *start != 0,
-            Identity::Named { parent, name, order } => {
-                let next = Identity::Named { parent: parent.clone(), name: name.clone(), order: 1 };
-                *order == 0 && self.identities.place(&next).is_none() && !is_total(name)
-            }
+            Identity::Named { name, .. } => self.is_alone(identity) && !is_total(name),
         }
+    }
+
+    /// Whether no more than one instance has the name of this one.
+    pub(crate) fn is_alone(&self, identity: &Identity) -> bool {
+        let Identity::Named { parent, name, order } = identity else { return true };
+        let next = Identity::Named { parent: parent.clone(), name: name.clone(), order: 1 };
+        *order == 0 && self.identities.place(&next).is_none()
     }
 }
 

@@ -1,0 +1,66 @@
+//! Measuring: sensors, probes, contexts.
+//!
+//! A program that measures itself, or is measured, wants to disturb as little
+//! as it can at the moment that counts. So a measurement has three stages:
+//! *prepare* makes everything ready, *sample* only takes the data, and *decode*
+//! makes values of it, when there is time.
+//!
+//! - A [`DataSource`] lists [`Sensor`]s, each with a [name](SensorName) that is
+//!   unique over all sources, and makes [`ProbeContext`]s for those that are to
+//!   be measured. [`CounterSource`] is the data source of whatever has
+//!   performance counters; others can be written.
+//! - A [`MeasurementContext`] measures sensors of several data sources at once,
+//!   with the readings of [`TimeSource`]s around them.
+//! - What is odd about a sample is reported with it, as an [`Anomaly`].
+//!
+//! ```
+//! # use perfhive_engine::measure::*;
+//! # fn measure(sources: &mut DataSources) -> Result<(), MeasureError> {
+//! let names = ["linux.procfs/Process/%25 Processor Time#4711".parse()?];
+//! let mut context = MeasurementContext::new(sources, &names)?;
+//! let mut readings = Readings::new();
+//! // One cycle. The first one has rates already: a baseline was taken above.
+//! context.prepare()?;
+//! context.sample()?;
+//! context.decode(&mut readings)?;
+//! for reading in readings.iter() {
+//!     match &reading.value {
+//!         Ok(value) => println!("{}: {value}", reading.slot.name),
+//!         Err(why) => println!("{}: {why}", reading.slot.name),
+//!     }
+//! }
+//! # Ok(())
+//! # }
+//! ```
+//!
+//! # States
+//!
+//! | in | may be done | and leads to | or, where it fails, to |
+//! |---|---|---|---|
+//! | [`Initialized`](State::Initialized) | `prepare`; structure and values are readable | [`Prepared`](State::Prepared) | `Initialized` |
+//! | `Prepared` | `prepare` | `Prepared` | `Initialized` |
+//! | `Prepared` | `sample` | [`Sampled`](State::Sampled), with anomalies too | `Initialized` |
+//! | `Sampled` | `prepare` | `Prepared` | `Initialized` |
+//! | `Sampled` | `decode` | `Initialized` | `Initialized` |
+//!
+//! Anything else is an error that names state and operation, and changes
+//! nothing.
+
+mod context;
+mod counters;
+mod name;
+mod sensor;
+mod source;
+mod time;
+
+pub use context::{
+    MeasurementContext, MeasurementOptions, Operation, Readings, SampleRecord, State, StateMonitor,
+    TimeReading,
+};
+pub use counters::CounterSource;
+pub use name::{BadSensorName, SensorName};
+pub use sensor::{Anomaly, Sensor, SensorId, SensorKind, SensorReading, Slot, ValueType};
+pub use source::{
+    DataSource, DataSources, Instances, MeasureError, ProbeContext, Selection, Wanted,
+};
+pub use time::{MonotonicTime, TimeSource, WallTime};

@@ -1,0 +1,442 @@
+//! The context of a measurement: sensors of several data sources, sampled
+//! together.
+
+use super::source::{DataSources, MeasureError, ProbeContext, Selection, Wanted};
+use super::{Anomaly, SensorName, SensorReading, TimeSource};
+use std::fmt;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicU8, Ordering};
+use std::time::{Duration, Instant};
+
+/// The state of a [`MeasurementContext`]; see the [module](super). Those in
+/// which it is at work can be seen from another thread only.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+#[repr(u8)]
+pub enum State {
+    /// It is being made.
+    Initializing,
+    /// Structure and values are readable; `prepare` is next.
+    Initialized,
+    /// At work on `prepare`.
+    Preparing,
+    /// Ready to `sample`.
+    Prepared,
+    /// At work on `sample`.
+    Sampling,
+    /// A sample is taken; `decode` is next.
+    Sampled,
+    /// At work on `decode`.
+    Decoding,
+}
+
+impl State {
+    fn of(number: u8) -> Self {
+        const ALL: [State; 7] = [
+            State::Initializing,
+            State::Initialized,
+            State::Preparing,
+            State::Prepared,
+            State::Sampling,
+            State::Sampled,
+            State::Decoding,
+        ];
+        ALL.get(usize::from(number)).copied().unwrap_or(Self::Initializing)
+    }
+}
+
+impl fmt::Display for State {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        fmt::Debug::fmt(self, f)
+    }
+}
+
+/// What can be done with a [`MeasurementContext`].
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub enum Operation {
+    /// Making ready.
+    Prepare,
+    /// Taking the data.
+    Sample,
+    /// Making values of it.
+    Decode,
+    /// Reading structure or values.
+    Read,
+}
+
+impl fmt::Display for Operation {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(match self {
+            Self::Prepare => "prepare",
+            Self::Sample => "sample",
+            Self::Decode => "decode",
+            Self::Read => "reading values",
+        })
+    }
+}
+
+/// Looks at the state of a context from elsewhere.
+#[derive(Clone, Debug)]
+pub struct StateMonitor(Arc<AtomicU8>);
+
+impl StateMonitor {
+    /// The state at this moment.
+    #[must_use]
+    pub fn get(&self) -> State {
+        State::of(self.0.load(Ordering::Acquire))
+    }
+}
+
+/// Slots that the caller keeps, and [`MeasurementContext::decode`] fills.
+#[derive(Clone, Debug, Default)]
+pub struct Readings {
+    list: Vec<SensorReading>,
+}
+
+impl Readings {
+    /// None yet.
+    #[must_use]
+    pub fn new() -> Self {
+        Self::default()
+    }
+
+    /// The readings, in the order of the sensors asked for.
+    pub fn iter(&self) -> impl Iterator<Item = &SensorReading> {
+        self.list.iter()
+    }
+
+    /// How many there are.
+    #[must_use]
+    pub fn len(&self) -> usize {
+        self.list.len()
+    }
+
+    /// Whether there are none.
+    #[must_use]
+    pub fn is_empty(&self) -> bool {
+        self.list.is_empty()
+    }
+}
+
+/// What a context does beside measuring sensors.
+#[derive(Default)]
+pub struct MeasurementOptions {
+    times: Vec<Box<dyn TimeSource>>,
+    patience: Option<Duration>,
+}
+
+impl MeasurementOptions {
+    /// No times, no deadline.
+    #[must_use]
+    pub fn new() -> Self {
+        Self::default()
+    }
+
+    /// Reads a clock before and after each sample.
+    #[must_use]
+    pub fn time(mut self, source: impl TimeSource + 'static) -> Self {
+        self.times.push(Box::new(source));
+        self
+    }
+
+    /// How long a sample may take; a source that needs longer is late. The
+    /// sources must keep to deadlines for that.
+    #[must_use]
+    pub fn patience(mut self, patience: Duration) -> Self {
+        self.patience = Some(patience);
+        self
+    }
+}
+
+/// The readings of one clock around a sample.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct TimeReading {
+    /// The clock's name.
+    pub name: Arc<str>,
+    /// Before the sample, in ns; `None` where it could not be read.
+    pub before: Option<i64>,
+    /// After it.
+    pub after: Option<i64>,
+}
+
+/// What there is to say of the newest sample.
+#[derive(Clone, Debug, Default)]
+pub struct SampleRecord {
+    /// The clocks.
+    pub times: Vec<TimeReading>,
+    /// How long the sample stage took.
+    pub duration: Duration,
+    /// What is odd about it; after decoding, instances that came and went too.
+    pub anomalies: Vec<Anomaly>,
+}
+
+/// Anomalies that a sample can report without allocating.
+const ANOMALIES: usize = 64;
+
+/// One data source's part in a context.
+struct Part {
+    name: Arc<str>,
+    probe: Box<dyn ProbeContext>,
+    /// For each sensor of the probe's selection, its number among all asked
+    /// for.
+    asked: Vec<usize>,
+    failed: Option<MeasureError>,
+}
+
+/// Measures sensors of several data sources together, in three stages; see the
+/// [module](super).
+pub struct MeasurementContext {
+    state: Arc<AtomicU8>,
+    parts: Vec<Part>,
+    times: Vec<Box<dyn TimeSource>>,
+    patience: Option<Duration>,
+    record: SampleRecord,
+    values: Readings,
+    spare: Vec<SensorReading>,
+}
+
+impl MeasurementContext {
+    /// A context for sensors by name, with a baseline, so that the first cycle
+    /// yields rates.
+    ///
+    /// # Errors
+    /// A name that leads nowhere, or a source that cannot be measured.
+    pub fn new(sources: &mut DataSources, names: &[SensorName]) -> Result<Self, MeasureError> {
+        Self::with_options(sources, names, MeasurementOptions::new())
+    }
+
+    /// As [`new`](Self::new), with options.
+    ///
+    /// # Errors
+    /// As [`new`](Self::new).
+    pub fn with_options(
+        sources: &mut DataSources,
+        names: &[SensorName],
+        options: MeasurementOptions,
+    ) -> Result<Self, MeasureError> {
+        let mut selections: Vec<(String, Vec<usize>, Vec<Wanted>)> = Vec::new();
+        for (number, name) in names.iter().enumerate() {
+            let wanted = sources.find(name)?;
+            let place = selections.iter().position(|(source, ..)| source == name.source());
+            let place = place.unwrap_or_else(|| {
+                selections.push((name.source().to_string(), Vec::new(), Vec::new()));
+                selections.len() - 1
+            });
+            if let Some((_, asked, list)) = selections.get_mut(place) {
+                asked.push(number);
+                list.push(wanted);
+            }
+        }
+        let mut parts = Vec::new();
+        for (source, asked, list) in selections {
+            let probe = sources.get(&source)?.probe(&Selection::Custom(list))?;
+            parts.push(Part { name: source.into(), probe, asked, failed: None });
+        }
+        Ok(Self::of_parts(parts, options))
+    }
+
+    /// A context for all that one data source calls Global, or Costly, or a
+    /// list of its own numbers.
+    ///
+    /// # Errors
+    /// As [`new`](Self::new).
+    pub fn of_selection(
+        sources: &mut DataSources,
+        source: &str,
+        selection: &Selection,
+        options: MeasurementOptions,
+    ) -> Result<Self, MeasureError> {
+        let probe = sources.get(source)?.probe(selection)?;
+        let part = Part { name: source.into(), probe, asked: Vec::new(), failed: None };
+        Ok(Self::of_parts(vec![part], options))
+    }
+
+    fn of_parts(parts: Vec<Part>, options: MeasurementOptions) -> Self {
+        let MeasurementOptions { times, patience } = options;
+        let readings = times.iter().map(|time| TimeReading {
+            name: time.name().into(),
+            before: None,
+            after: None,
+        });
+        let record = SampleRecord {
+            times: readings.collect(),
+            duration: Duration::ZERO,
+            anomalies: Vec::with_capacity(ANOMALIES),
+        };
+        Self {
+            state: Arc::new(AtomicU8::new(State::Initialized as u8)),
+            parts,
+            times,
+            patience,
+            record,
+            values: Readings::new(),
+            spare: Vec::new(),
+        }
+    }
+
+    /// The state.
+    #[must_use]
+    pub fn state(&self) -> State {
+        State::of(self.state.load(Ordering::Acquire))
+    }
+
+    /// For looking at the state from another thread.
+    #[must_use]
+    pub fn monitor(&self) -> StateMonitor {
+        StateMonitor(Arc::clone(&self.state))
+    }
+
+    /// Makes everything ready for a sample.
+    ///
+    /// # Errors
+    /// [`MeasureError::State`]; or where every data source fails, which leads
+    /// back to [`State::Initialized`].
+    pub fn prepare(&mut self) -> Result<(), MeasureError> {
+        let possible = [State::Initialized, State::Prepared, State::Sampled];
+        let stage = self.enter(Operation::Prepare, &possible, State::Preparing)?;
+        self.record.anomalies.clear();
+        self.record.anomalies.reserve(ANOMALIES);
+        let mut good = self.parts.is_empty();
+        for part in &mut self.parts {
+            part.failed = part.probe.prepare().err();
+            good |= part.failed.is_none();
+        }
+        if !good {
+            return Err(first_failure(&self.parts));
+        }
+        stage.leads_to(State::Prepared);
+        Ok(())
+    }
+
+    /// Takes the data of all sensors. A data source that is late or fails costs
+    /// its own sensors only, and is an anomaly of the sample.
+    ///
+    /// # Errors
+    /// [`MeasureError::State`]; or where every data source fails, which leads
+    /// back to [`State::Initialized`].
+    pub fn sample(&mut self) -> Result<&SampleRecord, MeasureError> {
+        let stage = self.enter(Operation::Sample, &[State::Prepared], State::Sampling)?;
+        for (reading, time) in self.record.times.iter_mut().zip(&mut self.times) {
+            reading.before = time.now();
+        }
+        let begun = Instant::now();
+        let deadline = self.patience.and_then(|patience| begun.checked_add(patience));
+        let anomalies = &mut self.record.anomalies;
+        let mut good = self.parts.is_empty();
+        for part in self.parts.iter_mut().filter(|part| part.failed.is_none()) {
+            part.failed = part.probe.sample(deadline, anomalies).err();
+            good |= part.failed.is_none();
+        }
+        self.record.duration = begun.elapsed();
+        let times = self.record.times.iter_mut().zip(&mut self.times);
+        // The other way round, so that the first clock is around all of them.
+        for (reading, time) in times.rev() {
+            reading.after = time.now();
+        }
+        if !good {
+            return Err(first_failure(&self.parts));
+        }
+        for part in &self.parts {
+            let source = || Arc::clone(&part.name);
+            match &part.failed {
+                Some(error) if error.is_late() => {
+                    self.record.anomalies.push(Anomaly::Late { source: source() });
+                }
+                Some(error) => {
+                    let message = error.to_string().into();
+                    self.record.anomalies.push(Anomaly::Failed { source: source(), message });
+                }
+                None => {}
+            }
+        }
+        stage.leads_to(State::Sampled);
+        Ok(&self.record)
+    }
+
+    /// Makes values of the sample and puts them into the caller's slots.
+    ///
+    /// # Errors
+    /// [`MeasureError::State`].
+    pub fn decode(&mut self, readings: &mut Readings) -> Result<&SampleRecord, MeasureError> {
+        let stage = self.enter(Operation::Decode, &[State::Sampled], State::Decoding)?;
+        readings.list.clear();
+        for part in &mut self.parts {
+            self.spare.clear();
+            let anomalies = &mut self.record.anomalies;
+            part.probe.decode(part.failed.as_ref(), anomalies, &mut self.spare);
+            readings.list.extend(self.spare.drain(..).map(|mut reading| {
+                if let Some(asked) = part.asked.get(reading.asked) {
+                    reading.asked = *asked;
+                }
+                reading
+            }));
+        }
+        // Each part is in its own order already.
+        if self.parts.len() > 1 {
+            readings.list.sort_by_key(|reading| reading.asked);
+        }
+        self.values.list.clone_from(&readings.list);
+        stage.leads_to(State::Initialized);
+        Ok(&self.record)
+    }
+
+    /// The values of the newest cycle, which tell the structure too.
+    ///
+    /// # Errors
+    /// [`MeasureError::State`] in any state but [`State::Initialized`].
+    pub fn values(&self) -> Result<&Readings, MeasureError> {
+        match self.state() {
+            State::Initialized => Ok(&self.values),
+            state => Err(MeasureError::State { operation: Operation::Read, state }),
+        }
+    }
+
+    /// What there is to say of the newest sample.
+    ///
+    /// # Errors
+    /// [`MeasureError::State`] before the sample is taken.
+    pub fn record(&self) -> Result<&SampleRecord, MeasureError> {
+        match self.state() {
+            State::Initialized | State::Sampled => Ok(&self.record),
+            state => Err(MeasureError::State { operation: Operation::Read, state }),
+        }
+    }
+
+    /// Checks that an operation is possible, and goes into its state.
+    fn enter(
+        &self,
+        operation: Operation,
+        possible: &[State],
+        working: State,
+    ) -> Result<Stage, MeasureError> {
+        let state = self.state();
+        if !possible.contains(&state) {
+            return Err(MeasureError::State { operation, state });
+        }
+        self.state.store(working as u8, Ordering::Release);
+        Ok(Stage { state: Arc::clone(&self.state), next: State::Initialized })
+    }
+}
+
+/// An operation at work. Whatever ends it, a failure or a panic, leads back to
+/// Initialized, unless it says otherwise.
+struct Stage {
+    state: Arc<AtomicU8>,
+    next: State,
+}
+
+impl Stage {
+    fn leads_to(mut self, state: State) {
+        self.next = state;
+    }
+}
+
+impl Drop for Stage {
+    fn drop(&mut self) {
+        self.state.store(self.next as u8, Ordering::Release);
+    }
+}
+
+fn first_failure(parts: &[Part]) -> MeasureError {
+    let failed = parts.iter().find_map(|part| part.failed.clone());
+    failed.unwrap_or_else(|| MeasureError::Other("no data source".into()))
+}

@@ -1,0 +1,548 @@
+//! Performance counters as sensors.
+
+use super::source::{DataSource, Instances, MeasureError, ProbeContext, Selection, Wanted};
+use super::{Anomaly, Sensor, SensorId, SensorKind, SensorName, SensorReading, Slot, ValueType};
+use crate::error::{SourceError, SourceErrorKind};
+use crate::frame::Snapshot;
+use crate::identity::Identity;
+use crate::query::NoValue;
+use crate::query::sample::{ObjectSample, ObjectState};
+use crate::request::{ObjectQuery, Request};
+use crate::source::{Catalogue, CatalogueCounter, CatalogueObject, Cost, Source};
+use crate::suggest::nearest;
+use crate::titles::TitleDatabase;
+use perfhive_format::{CookedValue, CounterType, Formula, LanguageId, TitleIndex};
+use std::collections::HashMap;
+use std::sync::Arc;
+use std::time::{Duration, Instant};
+
+/// The sensors of a [`Source`]: every counter of every object. Groups are
+/// objects, by their English names.
+///
+/// Each probe context has a source of its own, a clone: give it a
+/// [`Cached`](crate::Cached), whose clones share what they collect.
+///
+/// Instances are named so that each name means one thing: those of Process by
+/// process ID, those of Thread by thread ID, all others as counter paths write
+/// them (`parent/name#n`). `_Total` is `_Total` everywhere.
+pub struct CounterSource<S> {
+    name: Arc<str>,
+    source: S,
+    known: Option<Known>,
+}
+
+/// What the source has, as of one generation of its catalogue.
+struct Known {
+    generation: u64,
+    catalogue: Arc<Catalogue>,
+    titles: Arc<TitleDatabase>,
+    sensors: Arc<[Sensor]>,
+}
+
+impl<S: Source + Clone + 'static> CounterSource<S> {
+    /// The sensors of `source`, under a name such as `linux.procfs`.
+    pub fn new(name: &str, source: S) -> Self {
+        Self { name: name.into(), source, known: None }
+    }
+
+    /// The number of a counter's sensor; counter 0 stands for all of the
+    /// object's.
+    #[must_use]
+    pub fn sensor_id(object: TitleIndex, counter: TitleIndex) -> SensorId {
+        id_of(object, counter)
+    }
+
+    fn known(&mut self) -> Result<&Known, MeasureError> {
+        let generation = self.source.catalogue_generation();
+        if self.known.as_ref().is_none_or(|known| known.generation != generation) {
+            let catalogue = self.source.catalogue()?;
+            let titles = self.source.titles(LanguageId::ENGLISH)?;
+            let sensors = sensors(&self.name, &catalogue, &titles);
+            self.known = Some(Known { generation, catalogue, titles, sensors });
+        }
+        // It was just put there.
+        self.known.as_ref().ok_or_else(|| MeasureError::Other("no catalogue".into()))
+    }
+}
+
+fn id_of(object: TitleIndex, counter: TitleIndex) -> SensorId {
+    SensorId(u64::from(object.0) << 32 | u64::from(counter.0))
+}
+
+fn object_of(id: SensorId) -> TitleIndex {
+    TitleIndex((id.0 >> 32) as u32)
+}
+
+fn counter_of(id: SensorId) -> TitleIndex {
+    TitleIndex((id.0 & 0xffff_ffff) as u32)
+}
+
+/// A name, or the index where there is none.
+fn title(titles: &TitleDatabase, index: TitleIndex) -> String {
+    titles.name(index).map_or_else(|| index.to_string(), str::to_string)
+}
+
+fn sensors(source: &str, catalogue: &Catalogue, titles: &TitleDatabase) -> Arc<[Sensor]> {
+    let of_object = |object: &CatalogueObject| {
+        let group = title(titles, object.name);
+        let (name, has_instances, cost) = (object.name, object.has_instances, object.cost);
+        let sensor = move |counter: &CatalogueCounter| Sensor {
+            id: id_of(name, counter.name),
+            name: SensorName::new(source, &group, &title(titles, counter.name)),
+            kind: kind_of(counter.counter_type),
+            value_type: value_type_of(counter.counter_type),
+            unit: counter.counter_type.unit().to_string(),
+            help: titles.help(counter.help).unwrap_or_default().to_string(),
+            has_instances,
+            is_costly: cost != Cost::Global || counter.on_request,
+        };
+        object.counters.iter().map(sensor).collect::<Vec<_>>()
+    };
+    catalogue.objects.iter().flat_map(of_object).collect()
+}
+
+fn kind_of(counter_type: CounterType) -> SensorKind {
+    match counter_type.samples() {
+        2 => SensorKind::Counter,
+        _ => SensorKind::Gauge,
+    }
+}
+
+fn value_type_of(counter_type: CounterType) -> ValueType {
+    match Formula::of(counter_type) {
+        Ok(Formula::Raw | Formula::Delta) => match counter_type.size_in_bytes() {
+            Some(4) => ValueType::Int32,
+            _ => ValueType::Int64,
+        },
+        _ => ValueType::Double,
+    }
+}
+
+/// The names of the instances of a sample, each of one instance: process and
+/// thread IDs where they tell apart, or else labels.
+fn instance_names(sample: &ObjectSample) -> Vec<String> {
+    (0..sample.labels.len()).map(|place| instance_name(sample, place)).collect()
+}
+
+fn instance_name(sample: &ObjectSample, place: usize) -> String {
+    match (sample.identities.identity(place), sample.labels.get(place)) {
+        (Some(Identity::Process { id, .. } | Identity::Thread { id, .. }), _) => id.to_string(),
+        (_, Some(label)) if &*label.name == "_Total" && label.order == 0 => "_Total".to_string(),
+        (_, Some(label)) => label.to_string(),
+        (_, None) => String::new(),
+    }
+}
+
+/// How long it may take to list instances.
+const PATIENCE: Duration = Duration::from_secs(30);
+
+impl<S: Source + Clone + 'static> DataSource for CounterSource<S> {
+    fn name(&self) -> &str {
+        &self.name
+    }
+
+    fn sensors(&mut self) -> Result<Arc<[Sensor]>, MeasureError> {
+        Ok(Arc::clone(&self.known()?.sensors))
+    }
+
+    fn instances(&mut self, sensor: SensorId) -> Result<Vec<String>, MeasureError> {
+        let object = object_of(sensor);
+        let mut snapshot = Snapshot::new();
+        let deadline = Instant::now().checked_add(PATIENCE);
+        let request = Request { deadline, ..Request::objects(&[object]) };
+        self.source.clone().collect(&request, &mut snapshot)?;
+        let mut state = ObjectState::default();
+        state.advance(object, &snapshot);
+        let has = snapshot.object(object).is_some_and(|object| object.view().has_instances());
+        Ok(state.current().filter(|_| has).map(instance_names).unwrap_or_default())
+    }
+
+    fn probe(&mut self, selection: &Selection) -> Result<Box<dyn ProbeContext>, MeasureError> {
+        let wanted = match selection {
+            Selection::Custom(wanted) => wanted.clone(),
+            Selection::Global => self.whole(Cost::Global)?,
+            Selection::Costly => self.whole(Cost::Costly)?,
+        };
+        let source = self.source.clone();
+        let name = Arc::clone(&self.name);
+        let known = self.known()?;
+        let mut probe = CounterProbe::new(name, source, known, &wanted)?;
+        probe.take_baseline()?;
+        Ok(Box::new(probe))
+    }
+}
+
+impl<S: Source + Clone + 'static> CounterSource<S> {
+    /// All objects of a cost.
+    fn whole(&mut self, cost: Cost) -> Result<Vec<Wanted>, MeasureError> {
+        let objects = self.known()?.catalogue.objects.iter().filter(|object| object.cost == cost);
+        let all = |object: &CatalogueObject| Wanted {
+            sensor: id_of(object.name, TitleIndex(0)),
+            instances: Instances::All,
+        };
+        Ok(objects.map(all).collect())
+    }
+}
+
+/// One counter of one selected object.
+struct Target {
+    /// Which of the sensors asked for.
+    asked: usize,
+    /// Place among the objects.
+    object: usize,
+    counter: TitleIndex,
+    value_type: ValueType,
+    name: SensorName,
+    /// The only instance wanted.
+    one: Option<One>,
+    /// The slots made so far, by instance; of a sensor without instances, one.
+    slots: HashMap<Identity, Arc<Slot>>,
+}
+
+/// One instance, bound when the probe context was made: nobody else who takes
+/// its name or number is it.
+struct One {
+    name: String,
+    identity: Option<Identity>,
+    /// It was ambiguous once, or is gone: it does not come back.
+    lost: bool,
+    slot: Arc<Slot>,
+}
+
+struct Probed {
+    name: TitleIndex,
+    group: Arc<str>,
+    state: ObjectState,
+    /// Whether all instances are wanted by some sensor.
+    all: bool,
+}
+
+/// Sensors of one source, ready to be measured.
+struct CounterProbe<S> {
+    name: Arc<str>,
+    source: S,
+    request: Request,
+    snapshot: Snapshot,
+    objects: Vec<Probed>,
+    targets: Vec<Target>,
+}
+
+impl<S: Source> CounterProbe<S> {
+    fn new(
+        source_name: Arc<str>,
+        source: S,
+        known: &Known,
+        wanted: &[Wanted],
+    ) -> Result<Self, MeasureError> {
+        let mut probe = Self {
+            name: source_name,
+            source,
+            request: Request::new(ObjectQuery::Indexes(Vec::new())),
+            snapshot: Snapshot::new(),
+            objects: Vec::new(),
+            targets: Vec::new(),
+        };
+        for (asked, wanted) in wanted.iter().enumerate() {
+            let (object, counter) = (object_of(wanted.sensor), counter_of(wanted.sensor));
+            let listed = known.catalogue.object(object);
+            let found = listed.map(|listed| (listed, listed.counter(counter)));
+            match found {
+                Some((listed, Some(counter))) => probe.add(asked, wanted, listed, counter, known),
+                Some((listed, None)) if counter.0 == 0 => {
+                    // On request means: when asked for by name.
+                    let counters = listed.counters.iter().filter(|counter| !counter.on_request);
+                    counters.for_each(|counter| probe.add(asked, wanted, listed, counter, known));
+                }
+                _ => {
+                    let group = title(&known.titles, object);
+                    let name = SensorName::new(&probe.name, &group, &title(&known.titles, counter));
+                    let (name, nearest) = (Box::new(name), Vec::new());
+                    return Err(MeasureError::UnknownSensor { name, nearest });
+                }
+            }
+        }
+        Ok(probe)
+    }
+
+    fn add(
+        &mut self,
+        asked: usize,
+        wanted: &Wanted,
+        object: &CatalogueObject,
+        counter: &CatalogueCounter,
+        known: &Known,
+    ) {
+        let group = title(&known.titles, object.name);
+        let all = object.has_instances && wanted.instances == Instances::All;
+        let place = match self.objects.iter().position(|probed| probed.name == object.name) {
+            Some(place) => place,
+            None => {
+                self.request.objects.insert(object.name);
+                self.objects.push(Probed {
+                    name: object.name,
+                    group: format!("{}/{group}", self.name).into(),
+                    state: ObjectState::default(),
+                    all: false,
+                });
+                self.objects.len() - 1
+            }
+        };
+        if let Some(probed) = self.objects.get_mut(place) {
+            probed.all |= all;
+        }
+        if counter.on_request {
+            self.request.extra_counters.push((object.name, counter.name));
+        }
+        let name = SensorName::new(&self.name, &group, &title(&known.titles, counter.name));
+        let value_type = value_type_of(counter.counter_type);
+        let one = match &wanted.instances {
+            Instances::One(instance) => Some(One {
+                name: instance.clone(),
+                identity: None,
+                lost: false,
+                slot: Arc::new(Slot { name: name.clone().with_instance(instance), value_type }),
+            }),
+            Instances::All => None,
+        };
+        let (object, counter) = (place, counter.name);
+        let slots = HashMap::new();
+        self.targets.push(Target { asked, object, counter, value_type, name, one, slots });
+    }
+
+    /// The first sample, which binds instances to their names.
+    fn take_baseline(&mut self) -> Result<(), MeasureError> {
+        self.source.collect(&self.request, &mut self.snapshot)?;
+        for probed in &mut self.objects {
+            probed.state.advance(probed.name, &self.snapshot);
+        }
+        for target in &mut self.targets {
+            let Some(one) = &mut target.one else { continue };
+            let probed = self.objects.get(target.object);
+            let sample = probed.and_then(|probed| probed.state.current());
+            let names = sample.map(instance_names).unwrap_or_default();
+            let place = names.iter().position(|name| *name == one.name).or_else(|| {
+                // As everywhere, case does not matter where it tells nothing apart.
+                let folded = one.name.to_lowercase();
+                let mut same = names.iter().enumerate().filter(|(_, n)| n.to_lowercase() == folded);
+                same.next().filter(|_| same.next().is_none()).map(|(place, _)| place)
+            });
+            one.identity = place.and_then(|place| sample?.identities.identity(place).cloned());
+            if one.identity.is_none() {
+                let near = nearest(&one.name, names.iter().map(String::as_str), 3);
+                return Err(MeasureError::UnknownInstance {
+                    name: Box::new(one.slot.name.clone()),
+                    nearest: near.into_iter().map(str::to_string).collect(),
+                });
+            }
+        }
+        Ok(())
+    }
+}
+
+/// A value or why there is none, and the raw value behind it.
+type Measured = (Result<CookedValue, NoValue>, Option<u64>);
+
+fn value(
+    state: &ObjectState,
+    sample: &ObjectSample,
+    counter: TitleIndex,
+    place: usize,
+) -> Result<Measured, NoValue> {
+    let raw = sample.raw(counter, place)?;
+    Ok((state.cook(counter, place, &raw), Some(raw.value)))
+}
+
+impl One {
+    fn read(&mut self, state: &ObjectState, counter: TitleIndex) -> Result<Measured, NoValue> {
+        let sample = state.current().ok_or(NoValue::ObjectMissing(None))?;
+        let identity = self.identity.as_ref().filter(|_| !self.lost);
+        let identity = identity.ok_or(NoValue::Vanished)?;
+        // Which of several of one name is left cannot be told.
+        let same = state.previous().is_none_or(|old| sample.is_same_crowd(identity, old));
+        match sample.identities.place(identity).filter(|_| same) {
+            Some(place) => value(state, sample, counter, place),
+            None => {
+                // A name that only one has may come back and mean the same.
+                let was_alone = state.previous().is_some_and(|old| old.is_alone(identity));
+                let may_return = matches!(identity, Identity::Named { .. });
+                self.lost = !(may_return && was_alone && sample.is_alone(identity));
+                Err(NoValue::Vanished)
+            }
+        }
+    }
+}
+
+impl Target {
+    /// The readings of this target from the newest sample of its object.
+    fn read(
+        &mut self,
+        probed: &Probed,
+        failed: Option<&SourceError>,
+        out: &mut Vec<SensorReading>,
+    ) {
+        let asked = self.asked;
+        let missing = match failed {
+            Some(error) => Some(NoValue::SourceFailed(error.clone())),
+            None if probed.state.current().is_none() => {
+                Some(NoValue::ObjectMissing(probed.state.missing.clone()))
+            }
+            None => None,
+        };
+        let mut push = |slot: &Arc<Slot>, result: Result<Measured, NoValue>| {
+            let (value, raw) = match result {
+                Ok((value, raw)) => (value, raw),
+                Err(why) => (Err(why), None),
+            };
+            out.push(SensorReading { asked, slot: Arc::clone(slot), value, raw });
+        };
+        if let Some(one) = &mut self.one {
+            let result = match missing {
+                Some(why) => Err(why),
+                None => one.read(&probed.state, self.counter),
+            };
+            push(&one.slot, result);
+            return;
+        }
+        let (name, value_type) = (&self.name, self.value_type);
+        let slot_of = |slots: &mut HashMap<Identity, Arc<Slot>>,
+                       identity: &Identity,
+                       label: Option<String>| {
+            if let Some(slot) = slots.get(identity) {
+                return Arc::clone(slot);
+            }
+            let name = match label {
+                Some(label) => name.clone().with_instance(&label),
+                None => name.clone(),
+            };
+            let slot = Arc::new(Slot { name, value_type });
+            slots.insert(identity.clone(), Arc::clone(&slot));
+            slot
+        };
+        let sample = match (missing, probed.state.current()) {
+            (None, Some(sample)) => sample,
+            (why, _) => {
+                let why = why.unwrap_or(NoValue::ObjectMissing(None));
+                // Of instances nobody knows which there would be.
+                if !probed.all {
+                    let slot = slot_of(&mut self.slots, &Identity::Single, None);
+                    push(&slot, Err(why));
+                }
+                return;
+            }
+        };
+        let state = &probed.state;
+        if !probed.all {
+            let slot = slot_of(&mut self.slots, &Identity::Single, None);
+            push(&slot, value(state, sample, self.counter, 0));
+            return;
+        }
+        // Instances that are gone take their slots with them.
+        self.slots.retain(|identity, _| sample.identities.place(identity).is_some());
+        let identities = sample.identities.identities().iter().enumerate();
+        for (place, identity) in identities {
+            let label = match self.slots.contains_key(identity) {
+                true => None,
+                false => Some(instance_name(sample, place)),
+            };
+            let slot = slot_of(&mut self.slots, identity, label);
+            push(&slot, value(state, sample, self.counter, place));
+        }
+    }
+}
+
+impl<S: Source> ProbeContext for CounterProbe<S> {
+    fn prepare(&mut self) -> Result<(), MeasureError> {
+        // The frames of the sample before the last go back to the source, so
+        // that there is a free one.
+        self.snapshot.clear();
+        Ok(())
+    }
+
+    fn sample(
+        &mut self,
+        deadline: Option<Instant>,
+        anomalies: &mut Vec<Anomaly>,
+    ) -> Result<(), MeasureError> {
+        self.request.deadline = deadline;
+        self.source.collect(&self.request, &mut self.snapshot)?;
+        let mut report = |anomaly| {
+            if anomalies.len() < anomalies.capacity() {
+                anomalies.push(anomaly);
+            }
+        };
+        if self.snapshot.frames().iter().any(|frame| frame.has_grown()) {
+            report(Anomaly::BufferGrown { source: Arc::clone(&self.name) });
+        }
+        for fault in self.snapshot.faults() {
+            let (source, message) = (Arc::clone(&self.name), Arc::clone(&fault.message));
+            report(Anomaly::Partial { source, message });
+        }
+        Ok(())
+    }
+
+    fn decode(
+        &mut self,
+        failed: Option<&MeasureError>,
+        anomalies: &mut Vec<Anomaly>,
+        out: &mut Vec<SensorReading>,
+    ) {
+        let failed = failed.map(|error| match error {
+            MeasureError::Source(error) => error.clone(),
+            other => SourceError::new(SourceErrorKind::Internal, &self.name, other),
+        });
+        for probed in &mut self.objects {
+            if failed.is_some() {
+                probed.state.skip();
+                continue;
+            }
+            let is_first = probed.state.current().is_none() && probed.state.previous().is_none();
+            if probed.state.advance(probed.name, &self.snapshot) {
+                let group = Arc::clone(&probed.group);
+                anomalies.push(Anomaly::StructureChanged { group });
+            }
+            if !is_first {
+                probed.report_instances(anomalies, &self.targets);
+            }
+        }
+        for target in &mut self.targets {
+            if let Some(probed) = self.objects.get(target.object) {
+                target.read(probed, failed.as_ref(), out);
+            }
+        }
+        self.snapshot.clear();
+    }
+}
+
+impl Probed {
+    /// Tells of instances that came or went, of those that are measured.
+    fn report_instances(&self, anomalies: &mut Vec<Anomaly>, targets: &[Target]) {
+        let (Some(now), Some(before)) = (self.state.current(), self.state.previous()) else {
+            return;
+        };
+        let missing = |from: &ObjectSample, of: &ObjectSample| {
+            let identities = of.identities.identities().iter();
+            identities.filter(|identity| from.identities.place(identity).is_none()).count()
+        };
+        let (born, mut gone) = match self.all {
+            true => (missing(before, now), missing(now, before)),
+            false => (0, 0),
+        };
+        if !self.all {
+            // Several sensors may be of one instance.
+            let ones = targets.iter().filter_map(|target| target.one.as_ref()?.identity.as_ref());
+            let mut lost: Vec<_> = ones
+                .filter(|id| before.identities.place(id).is_some())
+                .filter(|id| now.identities.place(id).is_none())
+                .collect();
+            lost.dedup();
+            gone = lost.len();
+        }
+        let group = || Arc::clone(&self.group);
+        if born > 0 {
+            anomalies.push(Anomaly::Born { group: group(), count: born });
+        }
+        if gone > 0 {
+            anomalies.push(Anomaly::Gone { group: group(), count: gone });
+        }
+    }
+}

@@ -1,0 +1,185 @@
+//! What there is to measure, what came of it, and what can be odd about it.
+
+use super::SensorName;
+use crate::query::NoValue;
+use perfhive_format::CookedValue;
+use std::fmt;
+use std::sync::Arc;
+
+/// Number of a sensor within its data source.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub struct SensorId(pub u64);
+
+/// How a sensor's quantity behaves.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub enum SensorKind {
+    /// What is counted only grows; read is how much it grew, a rate or a share,
+    /// between two samples.
+    Counter,
+    /// A number at the moment.
+    Gauge,
+}
+
+/// What a sensor's values are.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub enum ValueType {
+    /// A whole number of 32 bits.
+    Int32,
+    /// A whole number of 64 bits.
+    Int64,
+    /// A floating-point number.
+    Double,
+}
+
+impl fmt::Display for SensorKind {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.pad(match self {
+            Self::Counter => "counter",
+            Self::Gauge => "gauge",
+        })
+    }
+}
+
+impl fmt::Display for ValueType {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.pad(match self {
+            Self::Int32 => "int32",
+            Self::Int64 => "int64",
+            Self::Double => "double",
+        })
+    }
+}
+
+/// One thing that a data source can measure.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Sensor {
+    /// Its number within the data source.
+    pub id: SensorId,
+    /// Its name, without an instance.
+    pub name: SensorName,
+    /// How the quantity behaves.
+    pub kind: SensorKind,
+    /// What its values are.
+    pub value_type: ValueType,
+    /// The unit of its values, empty if there is none or it is not known.
+    pub unit: String,
+    /// What it is about, in words; empty if nobody says.
+    pub help: String,
+    /// Whether it has instances; if not, it is a single sensor.
+    pub has_instances: bool,
+    /// Whether measuring it costs more than others.
+    pub is_costly: bool,
+}
+
+/// One value slot: a sensor, or one instance of it.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Slot {
+    /// Name of the sensor, with the instance if it has instances.
+    pub name: SensorName,
+    /// What the values are.
+    pub value_type: ValueType,
+}
+
+/// The content of a slot after decoding.
+#[derive(Clone, Debug)]
+pub struct SensorReading {
+    /// Which of the sensors asked for it belongs to, from 0; several readings
+    /// belong to one that means every instance.
+    pub asked: usize,
+    /// The slot.
+    pub slot: Arc<Slot>,
+    /// The value, or why there is none.
+    pub value: Result<CookedValue, NoValue>,
+    /// The raw value behind it, where there is one.
+    pub raw: Option<u64>,
+}
+
+/// Something odd about a sample. None of these makes it worthless; each says
+/// what to take care of.
+#[derive(Clone, Debug, PartialEq, Eq)]
+#[non_exhaustive]
+pub enum Anomaly {
+    /// A buffer was too small and had to grow while the sample was taken: the
+    /// sample took longer, and allocated.
+    BufferGrown {
+        /// The data source.
+        source: Arc<str>,
+    },
+    /// Instances that were not there in the sample before.
+    Born {
+        /// Data source and group: `linux.procfs/Process`.
+        group: Arc<str>,
+        /// How many.
+        count: usize,
+    },
+    /// Instances that are gone since the sample before.
+    Gone {
+        /// Data source and group: `linux.procfs/Process`.
+        group: Arc<str>,
+        /// How many.
+        count: usize,
+    },
+    /// The counters of a group changed: everything about it was resolved anew,
+    /// and counters that take two samples begin again.
+    StructureChanged {
+        /// Data source and group: `linux.procfs/Process`.
+        group: Arc<str>,
+    },
+    /// A data source did not answer in time; its sensors have no values in this
+    /// sample.
+    Late {
+        /// The data source.
+        source: Arc<str>,
+    },
+    /// A data source failed; its sensors have no values in this sample.
+    Failed {
+        /// The data source.
+        source: Arc<str>,
+        /// What happened.
+        message: Arc<str>,
+    },
+    /// A part could not be collected.
+    Partial {
+        /// The data source.
+        source: Arc<str>,
+        /// What happened.
+        message: Arc<str>,
+    },
+}
+
+impl Anomaly {
+    /// A word for machines that tells the kinds apart.
+    #[must_use]
+    pub fn code(&self) -> &'static str {
+        match self {
+            Self::BufferGrown { .. } => "buffer-grown",
+            Self::Born { .. } => "born",
+            Self::Gone { .. } => "gone",
+            Self::StructureChanged { .. } => "structure-changed",
+            Self::Late { .. } => "late",
+            Self::Failed { .. } => "failed",
+            Self::Partial { .. } => "partial",
+        }
+    }
+}
+
+impl fmt::Display for Anomaly {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let instances = |count: &usize| match count {
+            1 => "1 instance".to_string(),
+            count => format!("{count} instances"),
+        };
+        match self {
+            Self::BufferGrown { source } => write!(f, "{source}: a buffer had to grow"),
+            Self::Born { group, count } => write!(f, "{group}: {} new", instances(count)),
+            Self::Gone { group, count } => write!(f, "{group}: {} gone", instances(count)),
+            Self::StructureChanged { group } => {
+                write!(f, "{group}: other counters than before, resolved anew")
+            }
+            Self::Late { source } => write!(f, "{source}: did not answer in time"),
+            Self::Failed { source, message } | Self::Partial { source, message } => {
+                write!(f, "{source}: {message}")
+            }
+        }
+    }
+}

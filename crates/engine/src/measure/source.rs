@@ -1,0 +1,292 @@
+//! The open traits: whoever has sensors.
+
+use super::{
+    Anomaly, BadSensorName, Operation, Sensor, SensorId, SensorName, SensorReading, State,
+};
+use crate::error::SourceError;
+use crate::suggest::nearest;
+use std::fmt;
+use std::sync::Arc;
+use std::time::Instant;
+
+/// Something that can be measured.
+pub trait DataSource: Send {
+    /// Its name, the first part of its sensors' names: `linux.procfs`.
+    fn name(&self) -> &str;
+
+    /// Its sensors.
+    ///
+    /// # Errors
+    /// Where it cannot be asked.
+    fn sensors(&mut self) -> Result<Arc<[Sensor]>, MeasureError>;
+
+    /// The instances that a sensor has at the moment, by the names that
+    /// [`SensorName::instance`] takes.
+    ///
+    /// # Errors
+    /// Where there is no such sensor, or it cannot be asked.
+    fn instances(&mut self, sensor: SensorId) -> Result<Vec<String>, MeasureError>;
+
+    /// Makes a probe context for what is selected. It takes a first sample, its
+    /// baseline, so that rates are there in the first cycle.
+    ///
+    /// # Errors
+    /// A sensor or instance that does not exist, or a source that fails.
+    fn probe(&mut self, selection: &Selection) -> Result<Box<dyn ProbeContext>, MeasureError>;
+}
+
+/// What a probe context measures.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Selection {
+    /// Everything that is cheap to measure.
+    Global,
+    /// Everything that is expensive.
+    Costly,
+    /// These sensors, in this order.
+    Custom(Vec<Wanted>),
+}
+
+/// One sensor of a [`Selection`].
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Wanted {
+    /// The sensor. Of a [`CounterSource`](super::CounterSource), counter 0
+    /// means every counter of the object.
+    pub sensor: SensorId,
+    /// Which instances.
+    pub instances: Instances,
+}
+
+/// Which instances of a sensor are measured.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Instances {
+    /// The sensor has none; or, of one that has, all of them.
+    All,
+    /// One, which must be there when the probe context is made.
+    One(String),
+}
+
+/// A selection of a data source, ready to be measured. A
+/// [`MeasurementContext`](super::MeasurementContext) calls these in the right
+/// order only.
+pub trait ProbeContext: Send {
+    /// Makes ready whatever the next sample needs.
+    ///
+    /// # Errors
+    /// Where that fails.
+    fn prepare(&mut self) -> Result<(), MeasureError>;
+
+    /// Takes the data, without looking at it. Allocates nothing but where a
+    /// buffer has to grow, which is an anomaly; adds nothing to `anomalies`
+    /// beyond its capacity.
+    ///
+    /// # Errors
+    /// Where nothing could be taken.
+    fn sample(
+        &mut self,
+        deadline: Option<Instant>,
+        anomalies: &mut Vec<Anomaly>,
+    ) -> Result<(), MeasureError>;
+
+    /// Makes readings of what the last sample took, or of there being none:
+    /// `failed` says why. Readings are added in the order of the selection,
+    /// [`SensorReading::asked`] counting from 0.
+    fn decode(
+        &mut self,
+        failed: Option<&MeasureError>,
+        anomalies: &mut Vec<Anomaly>,
+        out: &mut Vec<SensorReading>,
+    );
+}
+
+/// Why something could not be measured.
+#[derive(Clone, Debug)]
+#[non_exhaustive]
+pub enum MeasureError {
+    /// A text that is no sensor name.
+    BadName(BadSensorName),
+    /// No data source has the name.
+    UnknownSource {
+        /// The name.
+        name: String,
+        /// Those that there are.
+        known: Vec<String>,
+    },
+    /// The data source has no such sensor.
+    UnknownSensor {
+        /// The name.
+        name: Box<SensorName>,
+        /// The nearest ones.
+        nearest: Vec<String>,
+    },
+    /// The sensor has no such instance at the moment.
+    UnknownInstance {
+        /// The name.
+        name: Box<SensorName>,
+        /// The nearest ones.
+        nearest: Vec<String>,
+    },
+    /// The sensor has instances and the name has none, or the other way round.
+    Instances {
+        /// The name.
+        name: Box<SensorName>,
+        /// Whether the sensor has instances.
+        has: bool,
+    },
+    /// Two data sources of one name.
+    SameName(String),
+    /// The operation is not possible in this state.
+    State {
+        /// What was to be done.
+        operation: Operation,
+        /// The state, which stays.
+        state: State,
+    },
+    /// The source of the data failed.
+    Source(SourceError),
+    /// A data source of the user's own failed.
+    Other(Arc<str>),
+}
+
+impl MeasureError {
+    /// Whether the source did not answer in time.
+    #[must_use]
+    pub fn is_late(&self) -> bool {
+        matches!(self, Self::Source(error) if error.is_transient())
+    }
+
+    /// Whether the order of operations was wrong, or a name: a mistake of the
+    /// caller's, which changed nothing.
+    #[must_use]
+    pub fn is_misuse(&self) -> bool {
+        !matches!(self, Self::Source(_) | Self::Other(_))
+    }
+}
+
+impl fmt::Display for MeasureError {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let near = |f: &mut fmt::Formatter<'_>, nearest: &[String]| match nearest {
+            [] => Ok(()),
+            names => write!(f, "; nearest: {}", names.join(", ")),
+        };
+        match self {
+            Self::BadName(error) => error.fmt(f),
+            Self::UnknownSource { name, known } => {
+                write!(f, "no data source {name:?}; there are: {}", known.join(", "))
+            }
+            Self::UnknownSensor { name, nearest } => {
+                write!(f, "no sensor {name}")?;
+                near(f, nearest)
+            }
+            Self::UnknownInstance { name, nearest } => {
+                let sensor = SensorName::clone(name).without_instance();
+                write!(f, "no instance {:?} of {sensor}", name.instance().unwrap_or(""))?;
+                near(f, nearest)
+            }
+            Self::Instances { name, has: true } => {
+                write!(f, "{name} has instances: add #INSTANCE, or #* for all of them")
+            }
+            Self::Instances { name, has: false } => {
+                write!(f, "{} has no instances", SensorName::clone(name).without_instance())
+            }
+            Self::SameName(name) => write!(f, "there is a data source {name:?} already"),
+            Self::State { operation, state } => {
+                write!(f, "{operation} is not possible in state {state}")
+            }
+            Self::Source(error) => error.fmt(f),
+            Self::Other(message) => f.write_str(message),
+        }
+    }
+}
+
+impl std::error::Error for MeasureError {}
+
+impl From<SourceError> for MeasureError {
+    fn from(error: SourceError) -> Self {
+        Self::Source(error)
+    }
+}
+
+impl From<BadSensorName> for MeasureError {
+    fn from(error: BadSensorName) -> Self {
+        Self::BadName(error)
+    }
+}
+
+/// The data sources that there are, by name.
+#[derive(Default)]
+pub struct DataSources {
+    sources: Vec<Box<dyn DataSource>>,
+}
+
+impl DataSources {
+    /// None yet.
+    #[must_use]
+    pub fn new() -> Self {
+        Self::default()
+    }
+
+    /// Adds a data source.
+    ///
+    /// # Errors
+    /// [`MeasureError::SameName`].
+    pub fn add(&mut self, source: impl DataSource + 'static) -> Result<(), MeasureError> {
+        if self.sources.iter().any(|known| known.name() == source.name()) {
+            return Err(MeasureError::SameName(source.name().to_string()));
+        }
+        self.sources.push(Box::new(source));
+        Ok(())
+    }
+
+    /// Every data source.
+    pub fn iter_mut(&mut self) -> impl Iterator<Item = &mut dyn DataSource> {
+        self.sources.iter_mut().map(|source| &mut **source as &mut dyn DataSource)
+    }
+
+    /// The data source of a name.
+    ///
+    /// # Errors
+    /// [`MeasureError::UnknownSource`].
+    pub fn get(&mut self, name: &str) -> Result<&mut dyn DataSource, MeasureError> {
+        let place = self.sources.iter().position(|source| source.name() == name);
+        let unknown = || MeasureError::UnknownSource {
+            name: name.to_string(),
+            known: self.sources.iter().map(|source| source.name().to_string()).collect(),
+        };
+        let place = place.ok_or_else(unknown)?;
+        match self.sources.get_mut(place) {
+            Some(source) => Ok(&mut **source),
+            None => Err(MeasureError::Other("no data source".into())),
+        }
+    }
+
+    /// What a name selects in its data source.
+    ///
+    /// # Errors
+    /// A sensor that does not exist, or an instance where there are none, or
+    /// none where there are.
+    pub fn find(&mut self, name: &SensorName) -> Result<Wanted, MeasureError> {
+        let sensors = self.get(name.source())?.sensors()?;
+        let same = |a: &str, b: &str| a == b || a.to_lowercase() == b.to_lowercase();
+        let found = sensors.iter().find(|sensor| {
+            same(sensor.name.group(), name.group()) && same(sensor.name.sensor(), name.sensor())
+        });
+        let Some(sensor) = found else {
+            let wanted = name.clone().without_instance().to_string();
+            let names: Vec<String> = sensors.iter().map(|s| s.name.to_string()).collect();
+            let near = nearest(&wanted, names.iter().map(String::as_str), 3);
+            let nearest = near.into_iter().map(str::to_string).collect();
+            return Err(MeasureError::UnknownSensor { name: Box::new(name.clone()), nearest });
+        };
+        if sensor.has_instances != name.instance().is_some() {
+            return Err(MeasureError::Instances {
+                name: Box::new(name.clone()),
+                has: sensor.has_instances,
+            });
+        }
+        let instances = match name.instance() {
+            Some(one) if one != "*" => Instances::One(one.to_string()),
+            _ => Instances::All,
+        };
+        Ok(Wanted { sensor: sensor.id, instances })
+    }
+}

@@ -1,0 +1,106 @@
+//! Where times come from.
+
+use std::fmt;
+use std::time::{Duration, Instant, SystemTime, UNIX_EPOCH};
+
+/// A clock whose readings a record carries.
+pub trait TimeSource: Send {
+    /// What it is called: `wall`, `monotonic`, `process-cpu`.
+    fn name(&self) -> &str;
+
+    /// The smallest step that it makes.
+    fn resolution(&self) -> Duration;
+
+    /// The time now, in nanoseconds from whatever the clock counts from;
+    /// `None` where it cannot be read.
+    fn now(&mut self) -> Option<i64>;
+
+    /// What one reading costs: the median of many, measured now.
+    fn cost(&mut self) -> Duration {
+        const READINGS: usize = 101;
+        let mut times = [Duration::ZERO; READINGS];
+        for time in &mut times {
+            let begun = Instant::now();
+            // Several, since one may cost less than looking at the clock.
+            for _ in 0..16 {
+                std::hint::black_box(self.now());
+            }
+            *time = begun.elapsed() / 16;
+        }
+        times.sort_unstable();
+        times.get(READINGS / 2).copied().unwrap_or_default()
+    }
+}
+
+impl fmt::Debug for dyn TimeSource {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_tuple("TimeSource").field(&self.name()).finish()
+    }
+}
+
+/// Calendar time, in nanoseconds since 1970, UTC. It may be set, forwards and
+/// backwards.
+#[derive(Clone, Copy, Debug, Default)]
+pub struct WallTime;
+
+impl TimeSource for WallTime {
+    fn name(&self) -> &str {
+        "wall"
+    }
+
+    fn resolution(&self) -> Duration {
+        Duration::from_nanos(if cfg!(windows) { 100 } else { 1 })
+    }
+
+    fn now(&mut self) -> Option<i64> {
+        let now = SystemTime::now();
+        match now.duration_since(UNIX_EPOCH) {
+            Ok(since) => i64::try_from(since.as_nanos()).ok(),
+            Err(error) => i64::try_from(error.duration().as_nanos()).ok().map(|nanos| -nanos),
+        }
+    }
+}
+
+/// Time that only goes forward, in nanoseconds since this source was made.
+#[derive(Clone, Copy, Debug)]
+pub struct MonotonicTime {
+    start: Instant,
+}
+
+impl Default for MonotonicTime {
+    fn default() -> Self {
+        Self { start: Instant::now() }
+    }
+}
+
+impl TimeSource for MonotonicTime {
+    fn name(&self) -> &str {
+        "monotonic"
+    }
+
+    fn resolution(&self) -> Duration {
+        Duration::from_nanos(if cfg!(windows) { 100 } else { 1 })
+    }
+
+    fn now(&mut self) -> Option<i64> {
+        i64::try_from(self.start.elapsed().as_nanos()).ok()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn times_go_on() {
+        let mut monotonic = MonotonicTime::default();
+        let (first, second) = (monotonic.now().unwrap(), monotonic.now().unwrap());
+        assert!(first <= second);
+        // 2020 to 2100.
+        let wall = WallTime.now().unwrap() / 1_000_000_000;
+        assert!((1_577_836_800..4_102_444_800).contains(&wall), "{wall}");
+        assert!(monotonic.cost() < Duration::from_millis(1));
+        let boxed: Box<dyn TimeSource> = Box::new(WallTime);
+        assert_eq!(format!("{boxed:?}"), "TimeSource(\"wall\")");
+    }
+}
