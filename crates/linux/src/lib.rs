@@ -31,6 +31,7 @@ mod cpus;
 mod faults;
 mod files;
 mod layout;
+mod network;
 mod os;
 mod parse;
 mod process;
@@ -46,11 +47,14 @@ use perfhive_engine::Provider;
 use std::sync::Arc;
 
 /// The providers of this crate, reading below `root`: `linux-system` with
-/// System, Memory and Processor, and `linux-process` with Process and Thread.
+/// System, Memory and Processor, `linux-process` with Process and Thread, and
+/// `linux-network` with Network Interface, IPv4, IPv6, ICMP, ICMPv6, TCPv4,
+/// TCPv6, UDPv4 and UDPv6.
 #[must_use]
 pub fn providers(root: &ProcRoot) -> Vec<Arc<dyn Provider>> {
     vec![
         Arc::new(os::SystemProvider::new(root.clone())),
         Arc::new(process::ProcessProvider::new(root.clone())),
+        Arc::new(network::NetworkProvider::new(root.clone())),
     ]
 }

@@ -13,6 +13,9 @@ mod system;
 mod thread;
 
 pub(crate) use memory::MEMORY;
+pub(crate) use network::{
+    ICMP, ICMPV6, INTERFACE, IPV4, IPV6, OBJECTS as NETWORK, TCPV4, TCPV6, UDPV4, UDPV6,
+};
 pub(crate) use process::{IO_COUNTERS, PROCESS, STAT_COUNTERS, STATM_COUNTERS, STATUS_COUNTERS};
 pub(crate) use processor::PROCESSOR;
 pub(crate) use system::SYSTEM;
@@ -68,6 +71,9 @@ impl Object {
         spec.help = TitleIndex(self.help);
         spec.default_counter = Some(0);
         spec.has_instances = self.has_instances;
+        // As on Windows, an object is for those whom its simplest counter is for.
+        let details = self.counters.iter().map(|counter| counter.detail);
+        spec.detail = details.min().unwrap_or(DetailLevel::NOVICE);
         spec
     }
 

@@ -253,6 +253,8 @@ fn a_broker_of_them_answers_global() {
     assert_eq!(faults, Vec::<String>::new());
     let mut objects: Vec<_> = snapshot.objects().map(|o| o.view().name_index().0).collect();
     objects.sort_unstable();
+    // The others depend on the machine.
+    objects.retain(|object| ALL.contains(object));
     assert_eq!(objects, ALL);
     assert_eq!(broker.catalogue().unwrap().machine, machine_name());
     // Thread brings Process.
