@@ -6,6 +6,8 @@ mod common;
 mod frozen;
 mod live;
 mod manual;
+mod network;
+mod network_live;
 mod real_trees;
 mod warm;
 

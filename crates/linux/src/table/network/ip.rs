@@ -166,7 +166,7 @@ pub(super) const IPV4: &[Counter] = &[
         .detail(DetailLevel::ADVANCED)
         .unit("datagrams/s")
         .from("`net/netstat`: IpExt `InCEPkts`")
-        .since("3.11")
+        .since("3.12")
         .means("Datagrams received that a router marked because of congestion (ECN)."),
     Counter::new(103320, 103321, "Datagrams Transmitted/sec", T::PERF_COUNTER_COUNTER)
         .detail(DetailLevel::ADVANCED)
@@ -326,7 +326,7 @@ pub(super) const IPV6: &[Counter] = &[
         .detail(DetailLevel::ADVANCED)
         .unit("datagrams/s")
         .from("`net/snmp6`: `Ip6InCEPkts`")
-        .since("3.11")
+        .since("3.12")
         .means("Datagrams received that a router marked because of congestion (ECN)."),
     Counter::new(103320, 103321, "Datagrams Transmitted/sec", T::PERF_COUNTER_COUNTER)
         .detail(DetailLevel::ADVANCED)
