@@ -65,6 +65,12 @@ impl Row {
         Self { object, values: [0; MOST], mask: 0 }
     }
 
+    /// The object that the values are of.
+    #[cfg(test)]
+    pub(crate) fn object(&self) -> &'static Object {
+        self.object
+    }
+
     /// Forgets every value.
     pub(crate) fn clear(&mut self) {
         self.mask = 0;

@@ -34,6 +34,7 @@ mod faults;
 mod files;
 mod layout;
 mod maps;
+mod network;
 mod os;
 mod parse;
 mod process;
@@ -48,13 +49,13 @@ pub use table::{Availability, CounterDoc, ObjectDoc, counter_table, object_table
 use perfhive_engine::Provider;
 use std::sync::Arc;
 
-/// The providers of this crate, reading below `root`: `linux-system` with
-/// System, Memory and Processor, and `linux-process` with Process, Thread and
-/// what points to their instances.
+/// The providers of this crate, reading below `root`. [`object_table`] lists
+/// what they have.
 #[must_use]
 pub fn providers(root: &ProcRoot) -> Vec<Arc<dyn Provider>> {
     vec![
         Arc::new(os::SystemProvider::new(root.clone())),
         Arc::new(process::ProcessProvider::new(root.clone())),
+        Arc::new(network::NetworkProvider::new(root.clone())),
     ]
 }

@@ -14,6 +14,9 @@ mod thread;
 
 pub(crate) use maps::{ADDRESS_SPACE, FULL_IMAGE, IMAGE, MEMORY_COUNTERS, THREAD_DETAILS};
 pub(crate) use memory::MEMORY;
+pub(crate) use network::{
+    ICMP, ICMPV6, INTERFACE, IPV4, IPV6, OBJECTS as NETWORK, TCPV4, TCPV6, UDPV4, UDPV6,
+};
 pub(crate) use process::{
     IO_COUNTERS, PEAK_COUNTERS, PROCESS, SCHEDULE_COUNTERS, STAT_COUNTERS, STATM_COUNTERS,
 };
@@ -71,6 +74,9 @@ impl Object {
         spec.help = TitleIndex(self.help);
         spec.default_counter = Some(0);
         spec.has_instances = self.has_instances;
+        // As on Windows, an object is for those whom its simplest counter is for.
+        let details = self.counters.iter().map(|counter| counter.detail);
+        spec.detail = details.min().unwrap_or(DetailLevel::NOVICE);
         spec
     }
 

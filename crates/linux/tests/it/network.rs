@@ -1,0 +1,640 @@
+//! Network Interface and the protocols on frozen machines: every value, and
+//! everything that can be wrong.
+
+use crate::common::{Look, Machine, Tree};
+use perfhive_format::{CounterPlan, RawSample, TitleIndex, cook};
+use perfhive_testkit::real;
+
+const INTERFACE: u32 = 510;
+const IPV4: u32 = 546;
+const IPV6: u32 = 548;
+const ICMP: u32 = 582;
+const TCPV4: u32 = 638;
+const UDPV4: u32 = 658;
+const TCPV6: u32 = 1530;
+const UDPV6: u32 = 1532;
+const ICMPV6: u32 = 1534;
+const PROTOCOLS: [u32; 8] = [IPV4, IPV6, ICMP, TCPV4, UDPV4, TCPV6, UDPV6, ICMPV6];
+
+const DEV: &str = "\
+Inter-|   Receive                                                |  Transmit
+ face |bytes    packets errs drop fifo frame compressed multicast|bytes    packets errs drop fifo colls carrier compressed
+";
+const LO: &str = "    lo: 101 102 103 104 105 106 107 108 109 110 111 112 113 114 115 116\n";
+const ETH: &str = "  eth0: 5000000000 7 0 0 0 0 0 0 6000000000 9 0 0 0 0 0 0\n";
+
+const SNMP: &str = "\
+Ip: Forwarding DefaultTTL InReceives InHdrErrors InAddrErrors ForwDatagrams InUnknownProtos InDiscards InDelivers OutRequests OutDiscards OutNoRoutes ReasmTimeout ReasmReqds ReasmOKs ReasmFails FragOKs FragFails FragCreates OutTransmits
+Ip: 1 64 3 4 5 6 7 8 9 10 11 12 13 14 15 16 17 18 19 20
+Icmp: InMsgs InErrors InCsumErrors InDestUnreachs InTimeExcds InParmProbs InSrcQuenchs InRedirects InEchos InEchoReps InTimestamps InTimestampReps InAddrMasks InAddrMaskReps OutMsgs OutErrors OutRateLimitGlobal OutRateLimitHost OutDestUnreachs OutTimeExcds OutParmProbs OutSrcQuenchs OutRedirects OutEchos OutEchoReps OutTimestamps OutTimestampReps OutAddrMasks OutAddrMaskReps
+Icmp: 1 2 3 4 5 6 7 8 9 10 11 12 13 14 15 16 17 18 19 20 21 22 23 24 25 26 27 28 29
+IcmpMsg: InType3
+IcmpMsg: 2
+Tcp: RtoAlgorithm RtoMin RtoMax MaxConn ActiveOpens PassiveOpens AttemptFails EstabResets CurrEstab InSegs OutSegs RetransSegs InErrs OutRsts InCsumErrors
+Tcp: 1 200 120000 -1 5 6 7 8 9 10 11 12 13 14 15
+Udp: InDatagrams NoPorts InErrors OutDatagrams RcvbufErrors SndbufErrors InCsumErrors IgnoredMulti MemErrors
+Udp: 1 2 3 4 5 6 7 8 9
+UdpLite: InDatagrams NoPorts InErrors OutDatagrams
+UdpLite: 91 92 93 94
+";
+
+const NETSTAT: &str = "\
+TcpExt: SyncookiesSent ListenOverflows ListenDrops TCPTimeouts TCPFastRetrans TCPSlowStartRetrans TCPSynRetrans TCPLostRetransmit TCPSpuriousRTOs TCPOFOQueue TCPBacklogDrop TCPAbortOnMemory TCPMemoryPressures
+TcpExt: 1 2 3 4 5 6 7 8 9 10 11 12 13
+IpExt: InNoRoutes InTruncatedPkts InMcastPkts OutMcastPkts InBcastPkts OutBcastPkts InOctets OutOctets InCEPkts
+IpExt: 1 2 3 4 5 6 8000000000 9000000000 10
+";
+
+/// Names and numbers of `snmp6`, numbered from 1 in this order.
+const SNMP6: [(&str, &str); 3] = [
+    (
+        "Ip6",
+        "InReceives InHdrErrors InTooBigErrors InNoRoutes InAddrErrors InUnknownProtos \
+         InTruncatedPkts InDiscards InDelivers OutForwDatagrams OutRequests OutDiscards \
+         OutNoRoutes ReasmTimeout ReasmReqds ReasmOKs ReasmFails FragOKs FragFails FragCreates \
+         InMcastPkts OutMcastPkts InOctets OutOctets InCEPkts OutTransmits",
+    ),
+    (
+        "Icmp6",
+        "InMsgs InErrors OutMsgs OutErrors InCsumErrors OutRateLimitHost InDestUnreachs \
+         InPktTooBigs InTimeExcds InParmProblems InEchos InEchoReplies InGroupMembQueries \
+         InGroupMembResponses InGroupMembReductions InRouterSolicits InRouterAdvertisements \
+         InNeighborSolicits InNeighborAdvertisements InRedirects InMLDv2Reports OutDestUnreachs \
+         OutPktTooBigs OutTimeExcds OutParmProblems OutEchos OutEchoReplies OutGroupMembQueries \
+         OutGroupMembResponses OutGroupMembReductions OutRouterSolicits OutRouterAdvertisements \
+         OutNeighborSolicits OutNeighborAdvertisements OutRedirects OutMLDv2Reports",
+    ),
+    (
+        "Udp6",
+        "InDatagrams NoPorts InErrors OutDatagrams RcvbufErrors SndbufErrors InCsumErrors \
+         IgnoredMulti MemErrors",
+    ),
+];
+
+const SOCKETS: &str = "  sl  local_address rem_address   st tx_queue rx_queue tr\n";
+
+fn nothing() -> Vec<String> {
+    Vec::new()
+}
+
+fn network() -> Tree {
+    let tree = Tree::new();
+    tree.file("net/dev", format!("{DEV}{LO}{ETH}"));
+    tree.file("net/snmp", SNMP);
+    tree.file("net/netstat", NETSTAT);
+    let mut text = String::new();
+    for (prefix, names) in SNMP6 {
+        for (number, name) in (1..).zip(names.split(' ')) {
+            text += &format!("{:<32}\t{number}\n", format!("{prefix}{name}"));
+        }
+    }
+    text += "UdpLite6InDatagrams             \t99\n";
+    tree.file("net/snmp6", text);
+    tree.file(
+        "net/sockstat",
+        "sockets: used 20\nTCP: inuse 1 orphan 2 tw 3 alloc 4 mem 5\nUDP: inuse 6 mem 7\n",
+    );
+    tree.file("net/sockstat6", "TCP6: inuse 8\nUDP6: inuse 9\n");
+    let socket = |address: &str, state| format!("   0: {address}:0016 {address}:9999 {state} 0\n");
+    let list = |rows: &[String]| format!("{SOCKETS}{}", rows.concat());
+    let v4 = "0100007F";
+    tree.file("net/tcp", list(&[socket(v4, "0A"), socket(v4, "01"), socket(v4, "08")]));
+    let v6 = "00000000000000000000000001000000";
+    let mapped = "0000000000000000FFFF00000100007F";
+    tree.file("net/tcp6", list(&[socket(v6, "01"), socket(v6, "06"), socket(mapped, "01")]));
+    tree.sys("class/net/lo/ifindex", "1\n");
+    tree.sys("class/net/eth0/ifindex", "2\n");
+    tree.sys("class/net/eth0/speed", "2500\n");
+    tree
+}
+
+fn all_of(look: &Look, object: u32, expected: &[(u32, u64)]) {
+    for (counter, value) in expected {
+        assert_eq!(look.single(object, *counter), Some(*value), "{object} {counter}");
+    }
+    let known = look.object(object).counters().map(|c| c.name_index().0);
+    let forgotten: Vec<_> =
+        known.filter(|index| !expected.iter().any(|(counter, _)| counter == index)).collect();
+    assert_eq!(forgotten, Vec::<u32>::new(), "of {object}");
+}
+
+/// Counters of IPv4 with the values of [`SNMP`].
+const IPV4_VALUES: [(u32, u64); 18] = [
+    (438, 13),
+    (446, 3),
+    (552, 4),
+    (554, 5),
+    (556, 6),
+    (558, 7),
+    (560, 8),
+    (562, 9),
+    (442, 10),
+    (566, 11),
+    (568, 12),
+    (570, 14),
+    (572, 15),
+    (574, 16),
+    (576, 17),
+    (578, 18),
+    (580, 19),
+    (103_312, 13),
+];
+
+const ICMP_VALUES: [(u32, u64); 30] = [
+    (584, 16),
+    (586, 1),
+    (588, 2),
+    (590, 4),
+    (592, 5),
+    (594, 6),
+    (596, 7),
+    (598, 8),
+    (600, 9),
+    (602, 10),
+    (604, 11),
+    (606, 12),
+    (608, 13),
+    (610, 14),
+    (612, 15),
+    (614, 16),
+    (616, 19),
+    (618, 20),
+    (620, 21),
+    (622, 22),
+    (624, 23),
+    (626, 24),
+    (628, 25),
+    (630, 26),
+    (632, 27),
+    (634, 28),
+    (636, 29),
+    (103_400, 3),
+    (103_402, 17),
+    (103_404, 18),
+];
+
+const UDP_VALUES: [(u32, u64); 10] = [
+    (438, 5),
+    (446, 1),
+    (664, 2),
+    (666, 3),
+    (442, 4),
+    (103_200, 5),
+    (103_202, 6),
+    (103_204, 7),
+    (103_206, 8),
+    (103_208, 9),
+];
+
+fn and(values: &[(u32, u64)], more: &[(u32, u64)]) -> Vec<(u32, u64)> {
+    [values, more].concat()
+}
+
+#[test]
+fn every_value_of_the_protocols() {
+    let tree = network();
+    let look = Look::at(&tree.root(), &PROTOCOLS, &[(TCPV4, 642), (TCPV6, 642)]);
+    assert_eq!(look.fault_texts(), nothing());
+    let page = rustix::param::page_size() as u64;
+    let own = [
+        (103_320, 20),
+        (264, 8_000_000_000),
+        (506, 9_000_000_000),
+        (103_304, 3),
+        (103_306, 4),
+        (103_308, 5),
+        (103_310, 6),
+        (103_314, 1),
+        (103_316, 2),
+        (103_318, 10),
+    ];
+    all_of(&look, IPV4, &and(&IPV4_VALUES, &own));
+    all_of(&look, ICMP, &ICMP_VALUES);
+    let sockets = [(103_134, 6), (103_142, 7 * page)];
+    all_of(&look, UDPV4, &and(&UDP_VALUES, &sockets));
+    all_of(&look, UDPV6, &and(&UDP_VALUES, &[(103_134, 9)]));
+    let tcp = [
+        (640, 21),
+        (642, 3),
+        (644, 5),
+        (646, 6),
+        (648, 7),
+        (650, 8),
+        (652, 10),
+        (654, 11),
+        (656, 12),
+        (103_100, 9),
+        (103_102, 13),
+        (103_104, 15),
+        (103_106, 14),
+        (103_108, 2),
+        (103_110, 3),
+        (103_112, 1),
+        (103_114, 4),
+        (103_116, 5),
+        (103_118, 6),
+        (103_120, 7),
+        (103_122, 8),
+        (103_124, 9),
+        (103_126, 10),
+        (103_128, 11),
+        (103_130, 12),
+        (103_132, 13),
+        (103_134, 1),
+        (103_136, 2),
+        (103_138, 3),
+        (103_140, 4),
+        (103_142, 5 * page),
+    ];
+    all_of(&look, TCPV4, &tcp);
+    all_of(&look, TCPV6, &[(642, 1), (103_134, 8)]);
+    let ipv6 = [
+        (438, 12),
+        (446, 1),
+        (552, 2),
+        (554, 5),
+        (556, 10),
+        (558, 6),
+        (560, 8),
+        (562, 9),
+        (442, 11),
+        (566, 12),
+        (568, 13),
+        (570, 15),
+        (572, 16),
+        (574, 17),
+        (576, 18),
+        (578, 19),
+        (580, 20),
+        (264, 23),
+        (506, 24),
+        (103_304, 21),
+        (103_306, 22),
+        (103_312, 14),
+        (103_314, 4),
+        (103_316, 7),
+        (103_318, 25),
+        (103_320, 26),
+        (103_322, 3),
+    ];
+    all_of(&look, IPV6, &ipv6);
+    let received = [(586, 1), (588, 2), (590, 7), (1536, 8), (592, 9), (594, 10), (600, 11)];
+    let received = and(&received, &[(602, 12), (1538, 13), (1540, 14), (1542, 15), (1544, 16)]);
+    let received = and(&received, &[(1546, 17), (1550, 18), (1552, 19), (598, 20), (103_406, 21)]);
+    let sent = [(612, 3), (614, 4), (616, 22), (1554, 23), (618, 24), (620, 25), (626, 26)];
+    let sent = and(&sent, &[(628, 27), (1556, 28), (1558, 29), (1560, 30), (1562, 31)]);
+    let sent = and(&sent, &[(1564, 32), (1566, 33), (1568, 34), (624, 35), (103_408, 36)]);
+    let rest = [(584, 4), (103_400, 5), (103_404, 6)];
+    all_of(&look, ICMPV6, &and(&and(&received, &sent), &rest));
+}
+
+#[test]
+fn connections_are_counted_on_request_only() {
+    let tree = network();
+    let mut machine = Machine::new(&tree.root());
+    let look = machine.look(&[TCPV4, TCPV6], &[]);
+    assert_eq!((look.single(TCPV4, 642), look.single(TCPV6, 642)), (None, None));
+    assert_eq!((look.single(TCPV4, 103_100), look.single(TCPV6, 103_134)), (Some(9), Some(8)));
+    // One version alone.
+    let look = machine.look(&[TCPV4, TCPV6], &[(TCPV6, 642)]);
+    assert_eq!((look.single(TCPV4, 642), look.single(TCPV6, 642)), (None, Some(1)));
+    let look = machine.look(&[TCPV4], &[(TCPV4, 642), (TCPV6, 642)]);
+    assert_eq!((look.single(TCPV4, 642), look.has(TCPV6)), (Some(3), false));
+    // Without IPv6.
+    tree.remove("net/tcp6");
+    let look = machine.look(&[TCPV4, TCPV6], &[(TCPV4, 0), (TCPV6, 0)]);
+    assert_eq!((look.single(TCPV4, 642), look.single(TCPV6, 642)), (Some(2), None));
+    assert_eq!(look.fault_texts(), nothing());
+    // A list that breaks off has no count.
+    tree.file("net/tcp6", format!("{SOCKETS}   0: 0000"));
+    let look = machine.look(&[TCPV4, TCPV6], &[(TCPV4, 642), (TCPV6, 642)]);
+    assert_eq!((look.single(TCPV4, 642), look.single(TCPV6, 642)), (None, None));
+    let texts = ["638/: net/tcp6: not understood", "1530/: net/tcp6: not understood"];
+    assert_eq!(look.fault_texts(), texts);
+    tree.remove("net/tcp");
+    let look = machine.look(&[TCPV4], &[(TCPV4, 642)]);
+    assert_eq!(look.fault_texts(), ["638/: net/tcp: No such file or directory (os error 2)"]);
+}
+
+#[test]
+fn a_machine_without_ipv6_has_no_such_objects() {
+    let tree = network();
+    for file in ["net/snmp6", "net/sockstat6", "net/netstat", "net/sockstat"] {
+        tree.remove(file);
+    }
+    let look = Look::at(&tree.root(), &PROTOCOLS, &[]);
+    assert_eq!(look.fault_texts(), nothing());
+    for object in PROTOCOLS {
+        assert_eq!(look.has(object), [IPV4, ICMP, TCPV4, UDPV4].contains(&object), "{object}");
+    }
+    assert_eq!(look.single(TCPV4, 640), Some(21));
+    assert_eq!(look.single(TCPV4, 103_134), None);
+}
+
+#[test]
+fn damaged_protocols_are_faults_and_cost_only_themselves() {
+    let tree = network();
+    let text = SNMP.replace("Tcp: 1 200", "Tcp: 200").replace("Ip: 1 64 3 ", "Ip: 1 64 x ");
+    tree.file("net/snmp", text.trim_end_matches("93 94\n"));
+    tree.file("net/snmp6", "Ip6InReceives 7\nIp6InDelivers \nUdp6InDatagrams 5\n");
+    tree.file("net/netstat", "TcpExt: ListenDrops\nTcpExt:\n");
+    tree.file("net/sockstat", "TCP: inuse one tw 3\n");
+    let look = Look::at(&tree.root(), &PROTOCOLS, &[]);
+    assert_eq!((look.single(TCPV4, 640), look.single(TCPV4, 103_138)), (None, Some(3)));
+    assert_eq!((look.single(IPV4, 446), look.single(IPV4, 438)), (None, None));
+    assert_eq!((look.single(IPV4, 552), look.single(IPV6, 446)), (Some(4), Some(7)));
+    assert_eq!(look.single(UDPV6, 446), Some(5));
+    assert!(!look.has(ICMPV6));
+    let cut = "net/snmp: ends in the middle of a line";
+    assert_eq!(
+        look.fault_texts(),
+        [
+            format!("546/: {cut}"),
+            "546/: net/snmp: Ip InReceives has no number".to_string(),
+            "548/: net/snmp6: Ip6 InDelivers has no number".to_string(),
+            format!("582/: {cut}"),
+            "1534/: net/snmp6: Icmp6 is missing".to_string(),
+            format!("638/: {cut}"),
+            "638/: net/snmp: names and numbers of Tcp do not fit".to_string(),
+            "638/: net/netstat: names and numbers of TcpExt do not fit".to_string(),
+            "638/: net/sockstat: TCP inuse has no number".to_string(),
+            format!("658/: {cut}"),
+        ]
+    );
+    tree.file("net/snmp", "");
+    tree.remove("net/dev");
+    let look = Look::at(&tree.root(), &[ICMP, INTERFACE], &[]);
+    assert!(!look.has(ICMP) && !look.has(INTERFACE));
+    let texts = [
+        "510/: net/dev: No such file or directory (os error 2)",
+        "582/: net/snmp: Icmp is missing",
+    ];
+    assert_eq!(look.fault_texts(), texts);
+    tree.remove("net/snmp");
+    let look = Look::at(&tree.root(), &[ICMP, UDPV4], &[]);
+    let gone = "net/snmp: No such file or directory (os error 2)";
+    assert_eq!(look.fault_texts(), [format!("582/: {gone}"), format!("658/: {gone}")]);
+}
+
+#[test]
+fn every_value_of_interfaces() {
+    let tree = network();
+    let look = Look::at(&tree.frozen(), &[INTERFACE], &[]);
+    assert_eq!(look.fault_texts(), nothing());
+    assert_eq!(look.names(INTERFACE), ["lo", "eth0"]);
+    for (counter, value) in [
+        (388, 210),
+        (400, 212),
+        (266, 102),
+        (452, 110),
+        (264, 101),
+        (506, 109),
+        (528, 104),
+        (530, 103),
+        (540, 112),
+        (542, 111),
+        (103_000, 108),
+        (103_002, 105),
+        (103_004, 106),
+        (103_006, 107),
+        (103_008, 113),
+        (103_010, 114),
+        (103_012, 115),
+        (103_014, 116),
+    ] {
+        assert_eq!(look.value(INTERFACE, "lo", counter), Some(value), "{counter}");
+    }
+    assert_eq!(look.object(INTERFACE).counter_count(), 19);
+    assert_eq!(look.value(INTERFACE, "lo", 520), None);
+    assert_eq!(look.value(INTERFACE, "eth0", 520), Some(2_500_000_000));
+    assert_eq!(look.value(INTERFACE, "eth0", 388), Some(11_000_000_000));
+    // Without `/sys`.
+    let look = Look::at(&tree.root(), &[INTERFACE], &[(INTERFACE, 0)]);
+    assert_eq!(look.object(INTERFACE).counter_count(), 18);
+    assert_eq!(look.value(INTERFACE, "eth0", 388), Some(11_000_000_000));
+}
+
+#[test]
+fn details_of_interfaces_on_request() {
+    let tree = network();
+    for (file, text) in [
+        ("mtu", "1500\n"),
+        ("operstate", "lowerlayerdown\n"),
+        ("flags", "0x1003\n"),
+        ("carrier_changes", "5\n"),
+        ("statistics/rx_missed_errors", "6\n"),
+        ("statistics/rx_crc_errors", "7\n"),
+        ("statistics/rx_nohandler", "8\n"),
+    ] {
+        tree.sys(&format!("class/net/eth0/{file}"), text);
+    }
+    tree.sys("class/net/lo/mtu", "65536\n");
+    tree.sys("class/net/lo/operstate", "levitating\n");
+    let mut machine = Machine::new(&tree.frozen());
+    let look = machine.look(&[INTERFACE], &[(INTERFACE, 0)]);
+    let eth = |counter| look.value(INTERFACE, "eth0", counter);
+    assert_eq!([eth(103_016), eth(103_018), eth(103_020)], [Some(1500), Some(7), Some(1)]);
+    assert_eq!([eth(103_022), eth(103_024), eth(103_026)], [Some(5), Some(6), Some(7)]);
+    assert_eq!([eth(103_028), eth(520)], [Some(8), Some(2_500_000_000)]);
+    assert_eq!(look.value(INTERFACE, "lo", 103_016), Some(65_536));
+    assert_eq!(look.value(INTERFACE, "lo", 103_018), None);
+    assert_eq!(look.fault_texts(), ["510/lo: sys/class/net/lo/operstate: not understood"]);
+    let look = machine.look(&[INTERFACE], &[(INTERFACE, 103_016)]);
+    assert_eq!(look.value(INTERFACE, "eth0", 103_016), Some(1500));
+    assert_eq!(look.value(INTERFACE, "eth0", 103_018), None);
+    assert_eq!(look.value(INTERFACE, "eth0", 520), Some(2_500_000_000));
+    assert_eq!(look.fault_texts(), nothing());
+}
+
+#[test]
+fn a_speed_that_is_not_known_is_not_there() {
+    let tree = network();
+    let mut machine = Machine::new(&tree.frozen());
+    for text in ["-1\n", "0\n", "4294967295\n", "65535\n"] {
+        tree.sys("class/net/eth0/speed", text);
+        let look = machine.look(&[INTERFACE], &[]);
+        assert_eq!(look.value(INTERFACE, "eth0", 520), None, "{text}");
+        assert_eq!(look.object(INTERFACE).counter_count(), 18);
+        assert_eq!(look.fault_texts(), nothing());
+    }
+    for text in ["", "fast\n", "-7\n"] {
+        tree.sys("class/net/eth0/speed", text);
+        let look = machine.look(&[INTERFACE], &[]);
+        assert_eq!(look.value(INTERFACE, "eth0", 520), None, "{text}");
+        assert_eq!(look.value(INTERFACE, "eth0", 266), Some(7));
+        assert_eq!(look.fault_texts(), ["510/eth0: sys/class/net/eth0/speed: not understood"]);
+    }
+}
+
+#[test]
+fn a_pipe_in_place_of_a_file_does_not_hold_up() {
+    let tree = network();
+    tree.sys("class/net/lo/mtu", "1\n");
+    let pipe = |path: &str| {
+        let path = tree.path().join(path);
+        let _ = std::fs::remove_file(&path);
+        assert!(std::process::Command::new("mkfifo").arg(path).status().unwrap().success());
+    };
+    pipe("sys/class/net/lo/speed");
+    pipe("proc/net/snmp");
+    let look = Look::at(&tree.frozen(), &[INTERFACE, ICMP], &[]);
+    assert_eq!(look.value(INTERFACE, "lo", 266), Some(102));
+    assert_eq!(look.value(INTERFACE, "eth0", 520), Some(2_500_000_000));
+    assert_eq!(look.faults.len(), 2, "{:?}", look.fault_texts());
+}
+
+#[test]
+fn names_of_any_bytes() {
+    let tree = network();
+    let names: [&[u8]; 11] = [
+        b"eth0:1",
+        b"%d{}",
+        b"a(b)#2\\*",
+        "br\u{fc}cke".as_bytes(),
+        b"bad\xff",
+        b"bad\xfe",
+        b"_Total",
+        b"..",
+        b"../../proc",
+        b"twice",
+        b"twice",
+    ];
+    let mut text = DEV.as_bytes().to_vec();
+    for (number, name) in names.iter().enumerate() {
+        text.extend_from_slice(name);
+        text.extend_from_slice(format!(": {number} 0 0 0 0 0 0 0 0 0 0 0 0 0 0 0\n").as_bytes());
+    }
+    tree.file("net/dev", &text);
+    let mut machine = Machine::new(&tree.frozen());
+    for _ in 0..2 {
+        let look = machine.look(&[INTERFACE], &[(INTERFACE, 0)]);
+        assert_eq!(look.fault_texts(), nothing());
+        let bytes: Vec<Vec<u8>> =
+            look.object(INTERFACE).instances().map(|i| i.name().as_bytes().to_vec()).collect();
+        assert_eq!(look.names(INTERFACE)[3], "br\u{fc}cke");
+        assert_eq!(bytes[4][6..8], 0xdcffu16.to_le_bytes());
+        assert_ne!(bytes[4], bytes[5]);
+        for (number, instance) in look.object(INTERFACE).instances().enumerate() {
+            assert_eq!(look.value_of(INTERFACE, instance, 264), Some(number as u64));
+        }
+        assert_eq!(look.object(INTERFACE).instance_count(), 11);
+    }
+}
+
+#[test]
+fn damaged_lines_of_interfaces_cost_only_themselves() {
+    let tree = network();
+    tree.file("net/dev", format!("{DEV}{LO}  bad: 1 2 3\nnameless\n{ETH}  cut: 1 2"));
+    let look = Look::at(&tree.frozen(), &[INTERFACE], &[]);
+    assert_eq!(look.names(INTERFACE), ["lo", "eth0"]);
+    assert_eq!(
+        look.fault_texts(),
+        [
+            "510/bad: net/dev: the line is damaged",
+            "510/: net/dev: a line is damaged",
+            "510/: net/dev: a line is damaged"
+        ]
+    );
+    tree.file("net/dev", DEV);
+    let look = Look::at(&tree.frozen(), &[INTERFACE], &[]);
+    assert_eq!((look.object(INTERFACE).instance_count(), look.faults.len()), (0, 0));
+    for text in ["", "Inter-|\n face |bytes\n", "\0\0\0\0"] {
+        tree.file("net/dev", text);
+        let look = Look::at(&tree.frozen(), &[INTERFACE], &[]);
+        assert!(!look.has(INTERFACE));
+        assert_eq!(look.fault_texts(), ["510/: net/dev: not understood"]);
+    }
+}
+
+/// The rate of a counter of eth0 between two looks; `None` where it has none.
+fn rate(before: &Look, after: &Look, counter: u32) -> Option<f64> {
+    let sample = |look: &Look| -> Option<RawSample> {
+        let object = look.object(INTERFACE);
+        let plans = CounterPlan::all(object);
+        let plan = plans.into_iter().find(|plan| plan.name == TitleIndex(counter))?;
+        let instance = object.instances().find(|i| i.name().to_text() == "eth0")?;
+        plan.sample(object, instance.counter_block()).ok()
+    };
+    let kind = after.object(INTERFACE).counters().find(|c| c.name_index().0 == counter)?;
+    let (before, after) = (sample(before)?, sample(after)?);
+    cook(kind.counter_type(), Some(&before), &after).ok().map(|value| value.as_f64())
+}
+
+#[test]
+fn an_interface_that_takes_a_name_makes_no_rate_with_its_predecessor() {
+    let tree = network();
+    let eth = |bytes: u64| {
+        tree.file("net/dev", format!("{DEV}{LO}  eth0: {bytes} 7 0 0 0 0 0 0 1 9 0 0 0 0 0 0\n"));
+    };
+    let mut machine = Machine::new(&tree.frozen());
+    let mut look = || machine.look(&[INTERFACE], &[]);
+    eth(1000);
+    let first = look();
+    eth(3000);
+    let second = look();
+    assert!(rate(&first, &second, 264).unwrap() > 0.0);
+    // Another one, with more behind it than the first had.
+    eth(9000);
+    tree.sys("class/net/eth0/ifindex", "7\n");
+    let third = look();
+    assert_eq!(third.names(INTERFACE), ["lo", "eth0"]);
+    assert_eq!(rate(&second, &third, 264), None);
+    assert_eq!(third.value(INTERFACE, "eth0", 388), None);
+    assert_eq!(third.value(INTERFACE, "lo", 264), Some(101));
+    eth(9500);
+    let fourth = look();
+    assert_eq!(fourth.fault_texts(), nothing());
+    assert_eq!(rate(&third, &fourth, 264), None);
+    eth(9900);
+    let fifth = look();
+    assert!(rate(&fourth, &fifth, 264).unwrap() > 0.0);
+    // Gone for a while, it is a new one; and a driver that begins anew makes
+    // no rate either.
+    tree.file("net/dev", format!("{DEV}{LO}"));
+    assert_eq!(look().names(INTERFACE), ["lo"]);
+    eth(20_000);
+    tree.sys("class/net/eth0/ifindex", "8\n");
+    let sixth = look();
+    assert_eq!(sixth.value(INTERFACE, "eth0", 264), Some(20_000));
+    eth(5);
+    assert_eq!(rate(&sixth, &look(), 264), None);
+}
+
+#[test]
+fn real_files_of_other_kernels() {
+    let Some(snmp) = real::text("proc-trees/procnet-snmp-5.14.0") else { return };
+    let tree = Tree::new();
+    tree.file("net/snmp", snmp);
+    let snmp6 = real::text("proc-trees/procnet-snmp6-3.19.0").unwrap();
+    tree.file("net/snmp6", &snmp6);
+    let netstat = real::text("proc-trees/proc_net_netstat").unwrap();
+    tree.file("net/netstat", &netstat);
+    let look = Look::at(&tree.root(), &PROTOCOLS, &[]);
+    assert_eq!(look.fault_texts(), nothing());
+    for (counter, value) in IPV4_VALUES {
+        assert_eq!(look.single(IPV4, counter), Some(value), "{counter}");
+    }
+    assert_eq!(look.single(IPV4, 103_320), None);
+    all_of(&look, ICMP, &ICMP_VALUES);
+    all_of(&look, UDPV4, &UDP_VALUES);
+    assert_eq!((look.single(TCPV4, 640), look.single(TCPV4, 103_104)), (Some(21), Some(15)));
+    // 3.19 counts neither memory errors of UDP nor limits of ICMP.
+    assert_eq!((look.single(UDPV6, 103_206), look.single(UDPV6, 103_208)), (Some(0), None));
+    assert_eq!(look.single(ICMPV6, 103_404), None);
+    assert_eq!(look.single(ICMPV6, 1562), Some(499_671));
+    assert_eq!(look.single(IPV6, 446), Some(13_460_884));
+    assert_eq!(look.single(IPV6, 264), Some(102_044_242_908));
+    assert_eq!(look.single(UDPV6, 664), Some(4));
+    // Names and numbers, paired in another way than the provider does it.
+    let lines: Vec<Vec<&str>> =
+        netstat.lines().map(|line| line.split_whitespace().collect()).collect();
+    let field = |section: &str, name: &str| -> u64 {
+        let at = lines.iter().position(|line| line[0] == section).unwrap();
+        let column = lines[at].iter().position(|word| *word == name).unwrap();
+        lines[at + 1][column].parse().unwrap()
+    };
+    let wrapped = |section, name| Some(field(section, name) & 0xffff_ffff);
+    assert_eq!(look.single(TCPV4, 103_110), wrapped("TcpExt:", "ListenDrops"));
+    assert_eq!(look.single(TCPV4, 103_114), wrapped("TcpExt:", "TCPTimeouts"));
+    assert_eq!(look.single(IPV4, 506), Some(field("IpExt:", "OutOctets")));
+}
