@@ -1,7 +1,7 @@
 //! Windows' own performance objects, filled from `/proc`.
 //!
-//! Two providers make System 2, Memory 4, Processor 238, Process 230 and
-//! Thread 232 with Windows' indexes, counter types and units. What Linux does
+//! Three providers make System 2, Memory 4, Processor 238, Process 230, Thread
+//! 232, PhysicalDisk 234, LogicalDisk 236 and Paging File 700 with Windows' indexes, counter types and units. What Linux does
 //! not tell is left out: a counter that the kernel has no answer for is in no
 //! definition, and a value that cannot be read for one instance is missing
 //! from that instance's counter block. Nothing is ever a 0 that means "not
@@ -28,6 +28,7 @@
 
 mod clock;
 mod cpus;
+mod disk;
 mod faults;
 mod files;
 mod layout;
@@ -46,11 +47,13 @@ use perfhive_engine::Provider;
 use std::sync::Arc;
 
 /// The providers of this crate, reading below `root`: `linux-system` with
-/// System, Memory and Processor, and `linux-process` with Process and Thread.
+/// System, Memory and Processor, `linux-disk` with PhysicalDisk, LogicalDisk and
+/// Paging File, and `linux-process` with Process and Thread.
 #[must_use]
 pub fn providers(root: &ProcRoot) -> Vec<Arc<dyn Provider>> {
     vec![
         Arc::new(os::SystemProvider::new(root.clone())),
+        Arc::new(disk::DiskProvider::new(root.clone())),
         Arc::new(process::ProcessProvider::new(root.clone())),
     ]
 }

@@ -251,9 +251,8 @@ fn a_broker_of_them_answers_global() {
     broker.collect(&Request::new(ObjectQuery::Global), &mut snapshot).unwrap();
     let faults: Vec<_> = snapshot.faults().iter().map(ToString::to_string).collect();
     assert_eq!(faults, Vec::<String>::new());
-    let mut objects: Vec<_> = snapshot.objects().map(|o| o.view().name_index().0).collect();
-    objects.sort_unstable();
-    assert_eq!(objects, ALL);
+    let objects: Vec<_> = snapshot.objects().map(|o| o.view().name_index().0).collect();
+    assert!(ALL.iter().chain(&[234, 236, 700]).all(|o| objects.contains(o)), "{objects:?}");
     assert_eq!(broker.catalogue().unwrap().machine, machine_name());
     // Thread brings Process.
     broker.collect(&Request::objects(&[TitleIndex(232)]), &mut snapshot).unwrap();
