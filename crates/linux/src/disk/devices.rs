@@ -5,6 +5,7 @@ use super::stats::{Damage, Io, Line, Totals, Track};
 use super::sys::{KeptFile, Sys, block_path};
 use crate::faults::Faults;
 use crate::parse::{utf16_name, whole_lines};
+use std::collections::HashMap;
 use std::ffi::CString;
 
 /// Devices that went are remembered, up to so many: one that returns goes on
@@ -26,8 +27,8 @@ pub(super) struct Device {
     number: (u32, u32),
     /// A whole device that is not made of others.
     pub(super) is_disk: bool,
-    /// The place of the device that it is a partition of.
-    parent: Option<u64>,
+    /// The device that it is a partition of, by name.
+    parent: Option<Vec<u8>>,
     track: Track,
     /// The sample in which it was there last.
     seen: u64,
@@ -44,8 +45,12 @@ pub(super) struct Device {
 #[derive(Default)]
 pub(super) struct Devices {
     list: Vec<Device>,
+    /// Places in the list by name.
+    names: HashMap<Vec<u8>, usize>,
     /// Places in the list, as the kernel lists them now.
     order: Vec<usize>,
+    /// The same by number, ascending.
+    numbers: Vec<((u32, u32), usize)>,
     sample: u64,
     serials: u64,
     /// Whether a device is new since this was asked last.
@@ -66,11 +71,13 @@ impl Devices {
     }
 
     pub(super) fn by_number(&self, number: (u32, u32)) -> Option<&Device> {
-        self.all().find(|device| device.number == number)
+        let at = self.numbers.binary_search_by_key(&number, |(known, _)| *known).ok()?;
+        self.numbers.get(at).and_then(|(_, place)| self.list.get(*place))
     }
 
     pub(super) fn by_name(&self, name: &[u8]) -> Option<&Device> {
-        self.all().find(|device| device.name == name)
+        let device = self.names.get(name).and_then(|place| self.list.get(*place));
+        device.filter(|device| device.seen == self.sample)
     }
 
     /// Whether there is a new device since this was asked last.
@@ -91,6 +98,7 @@ impl Devices {
         self.order.clear();
         let mut sys = sys;
         let (lines, cut) = whole_lines(text);
+        let mut damaged = 0;
         for (at, line) in lines.enumerate() {
             match Line::parse(line) {
                 Ok(line) => self.take(&line, now, sys.as_deref_mut()),
@@ -100,9 +108,15 @@ impl Devices {
                     (name, message)
                 }),
                 Err(Damage::Line) => {
-                    faults.object(format!("diskstats: line {} is damaged", at + 1));
+                    damaged += 1;
+                    if damaged == 1 {
+                        faults.object(format!("diskstats: line {} is damaged", at + 1));
+                    }
                 }
             }
+        }
+        if damaged > 1 {
+            faults.object(format!("diskstats: {} more lines are damaged", damaged - 1));
         }
         if cut {
             faults.object("diskstats: ends in the middle of a line".to_string());
@@ -112,11 +126,12 @@ impl Devices {
             device.close(sys.as_deref_mut());
         }
         if self.list.len() - self.order.len() > REMEMBERED {
-            let sample = self.sample;
-            self.list.retain(|device| device.seen == sample);
-            self.order.clear();
-            self.order.extend(0..self.list.len());
+            self.forget();
         }
+        self.numbers.clear();
+        let number = |place: &usize| Some((self.list.get(*place)?.number, *place));
+        self.numbers.extend(self.order.iter().filter_map(number));
+        self.numbers.sort_unstable();
         let places = self.order.iter().filter_map(|place| self.list.get(*place));
         let disks = places.filter(|device| device.is_disk && !device.is_empty);
         self.totals.update(disks.map(|device| &device.track.io));
@@ -125,19 +140,19 @@ impl Devices {
     fn take(&mut self, line: &Line<'_>, now: u64, mut sys: Option<&mut Sys>) {
         // The order seldom changes.
         let expected = self.order.len();
-        let is = |device: &Device| device.name == line.name;
         let place = match self.list.get(expected) {
-            Some(device) if is(device) => Some(expected),
-            _ => self.list.iter().position(is),
+            Some(device) if device.name == line.name => Some(expected),
+            _ => self.names.get(line.name).copied(),
         };
         let Some(place) = place else {
             self.add(line, now, sys);
             return;
         };
-        let parent = self.list.get(place).and_then(|device| device.parent);
-        let is_parent = |device: &&Device| Some(device.serial) == parent;
-        let new_parent =
-            self.list.iter().find(is_parent).is_some_and(|d| d.track.io.step.is_none());
+        // A partition of a disk that is another one is another one, too. Its
+        // disk stands before it.
+        let parent = self.list.get(place).and_then(|device| device.parent.as_deref());
+        let parent = parent.and_then(|parent| self.by_name(parent));
+        let new_parent = parent.is_some_and(|parent| parent.track.io.step.is_none());
         let Some(device) = self.list.get_mut(place) else { return };
         // A name that stands twice is the first.
         if device.seen == self.sample {
@@ -159,14 +174,14 @@ impl Devices {
             device.renumber(line.number);
         }
         device.track.update(line, now, known && !replaced);
-        device.is_empty = is_empty(line, &device.size_path, sys);
+        device.is_empty = device.is_disk && is_empty(line, &device.size_path, sys);
         self.order.push(place);
     }
 
     fn add(&mut self, line: &Line<'_>, now: u64, mut sys: Option<&mut Sys>) {
-        let listed = || self.all().filter(|device| is_part_of(line.name, &device.name));
-        let is_whole = sys.as_deref_mut().is_some_and(|sys| sys.is_whole(line.name));
-        let parent = if is_whole { None } else { listed().next().map(|device| device.serial) };
+        let parent = disk_of(line.name).filter(|disk| self.by_name(disk).is_some());
+        let is_whole = |sys: &mut Sys| sys.is_whole(line.name);
+        let parent = parent.filter(|_| !sys.as_deref_mut().is_some_and(is_whole));
         let is_made = |sys: &mut Sys| sys.has_slaves(line.name);
         let is_disk =
             parent.is_none() && !is_no_disk(line.name) && !sys.as_deref_mut().is_some_and(is_made);
@@ -178,7 +193,7 @@ impl Devices {
             units,
             number: line.number,
             is_disk,
-            parent,
+            parent: parent.map(<[u8]>::to_vec),
             track: Track::new(line, now),
             seen: self.sample,
             is_empty: false,
@@ -194,11 +209,24 @@ impl Devices {
         {
             device.sequence = sys.number_kept(&device.sequence_path, &mut device.sequence_file);
         }
-        device.is_empty = is_empty(line, &device.size_path, sys);
+        device.is_empty = device.is_disk && is_empty(line, &device.size_path, sys);
         self.serials += 1;
         self.changed = true;
         self.order.push(self.list.len());
+        self.names.insert(device.name.clone(), self.list.len());
         self.list.push(device);
+    }
+
+    /// Forgets the devices that went.
+    fn forget(&mut self) {
+        let sample = self.sample;
+        self.list.retain(|device| device.seen == sample);
+        self.order.clear();
+        self.order.extend(0..self.list.len());
+        self.names.clear();
+        let names =
+            self.list.iter().enumerate().map(|(place, device)| (device.name.clone(), place));
+        self.names.extend(names);
     }
 }
 
@@ -227,16 +255,16 @@ fn is_empty(line: &Line<'_>, size_path: &CString, sys: Option<&mut Sys>) -> bool
     line.is_unused() && sys.is_some_and(|sys| sys.number(size_path) == Some(0))
 }
 
-/// Whether a name is that of a partition of a device.
-fn is_part_of(name: &[u8], device: &[u8]) -> bool {
-    let Some(rest) = name.strip_prefix(device) else { return false };
-    let digits = match device.last() {
-        // `nvme0n1p1`: a digit before needs something between.
-        Some(last) if last.is_ascii_digit() => rest.strip_prefix(b"p").unwrap_or_default(),
-        Some(_) => rest,
-        None => return false,
-    };
-    !digits.is_empty() && digits.iter().all(u8::is_ascii_digit)
+/// The disk that a partition of this name is on, if it is one's name: `sda1` is
+/// on `sda`, `nvme0n1p2` on `nvme0n1`.
+fn disk_of(name: &[u8]) -> Option<&[u8]> {
+    let digits = name.iter().rev().take_while(|byte| byte.is_ascii_digit()).count();
+    let disk = name.get(..name.len().saturating_sub(digits)).filter(|_| digits > 0)?;
+    match disk {
+        [.., digit, b'p'] if digit.is_ascii_digit() => disk.strip_suffix(b"p"),
+        [] => None,
+        _ => Some(disk),
+    }
 }
 
 /// Whether a name is that of a device that is no disk.
@@ -276,22 +304,19 @@ mod tests {
     fn partitions_by_name() {
         for (part, device) in [
             ("sda1", "sda"),
+            ("sdaa12", "sdaa"),
             ("nvme0n1p2", "nvme0n1"),
             ("mmcblk0p1", "mmcblk0"),
             ("xvda15", "xvda"),
+            ("vdp1", "vdp"),
+            // No such disks will be there.
+            ("nvme0n1", "nvme0n"),
+            ("mmcblk0boot0", "mmcblk0boot"),
         ] {
-            assert!(is_part_of(part.as_bytes(), device.as_bytes()), "{part}");
+            assert_eq!(disk_of(part.as_bytes()), Some(device.as_bytes()), "{part}");
         }
-        for (other, device) in [
-            ("sda", "sda"),
-            ("sdaa", "sda"),
-            ("sdb1", "sda"),
-            ("nvme0n12", "nvme0n1"),
-            ("nvme0n1p", "nvme0n1"),
-            ("mmcblk0boot0", "mmcblk0"),
-            ("x", ""),
-        ] {
-            assert!(!is_part_of(other.as_bytes(), device.as_bytes()), "{other}");
+        for other in ["sda", "", "1", "nvme0n1p"] {
+            assert_eq!(disk_of(other.as_bytes()), None, "{other}");
         }
     }
 

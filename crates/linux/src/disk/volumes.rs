@@ -4,6 +4,7 @@ use super::devices::{Device, Devices};
 use super::mounts::{Mounts, Volume};
 use super::stats::{FIELDS, IN_FLIGHT, Io, Step, Totals};
 use super::sys::Sys;
+use std::collections::HashMap;
 use std::path::Path;
 
 /// Volumes that went are remembered, up to so many: one that returns goes on
@@ -78,11 +79,12 @@ impl Volumes {
     }
 
     fn replace(&mut self, volumes: Vec<Volume>) {
-        let mut before = std::mem::take(&mut self.list);
+        let before = std::mem::take(&mut self.list);
+        let mut before: HashMap<_, _> =
+            before.into_iter().map(|mounted| (mounted.volume.name.clone(), mounted)).collect();
         for volume in volumes {
-            let known = before.iter().position(|mounted| mounted.volume.name == volume.name);
-            let mounted = match known {
-                Some(at) => Mounted { volume, is_there: true, ..before.remove(at) },
+            let mounted = match before.remove(&volume.name) {
+                Some(known) => Mounted { volume, is_there: true, ..known },
                 None => Mounted {
                     volume,
                     device: None,
@@ -94,12 +96,8 @@ impl Volumes {
             };
             self.list.push(mounted);
         }
-        for mounted in &mut before {
-            mounted.is_there = false;
-            mounted.last = None;
-        }
-        before.truncate(REMEMBERED);
-        self.list.append(&mut before);
+        let gone = before.into_values().take(REMEMBERED);
+        self.list.extend(gone.map(|gone| Mounted { is_there: false, last: None, ..gone }));
     }
 
     /// Takes what the devices did; none of them is known where they could not

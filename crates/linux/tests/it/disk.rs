@@ -1,5 +1,8 @@
 //! Disks, file systems and paging files: frozen machines, and this one.
 
+mod live;
+mod trees;
+
 use crate::common::{Look, Machine, Tree};
 use perfhive_format::{DataBlock, TitleIndex};
 use perfhive_linux::{Availability, ProcRoot, counter_table, providers};
@@ -287,6 +290,48 @@ fn names_with_everything_in_them() {
     assert_eq!((names[0].as_str(), names[2].as_str()), ("/a (b)\\%s#1\n", "/ä🦀"));
     let raw = look.object(LOGICAL).instances().nth(1).unwrap().name().as_bytes().to_vec();
     assert_eq!(raw[..4], [0x2f, 0, 0xff, 0xdc]);
+}
+
+#[test]
+fn no_damage_is_too_much() {
+    let tree = machine();
+    let mut machine = Machine::new(&tree.frozen());
+    for (file, objects) in [
+        ("diskstats", &[PHYSICAL, LOGICAL][..]),
+        ("self/mountinfo", &[LOGICAL]),
+        ("swaps", &[PAGING]),
+    ] {
+        let whole = std::fs::read(tree.path().join("proc").join(file)).unwrap();
+        for end in 0..whole.len() {
+            let mut text = whole.clone();
+            text[end] = b"\n 9-\\\xff"[end % 6];
+            tree.file(file, &text);
+            machine.look(objects, &[]);
+            if end % 3 == 0 {
+                tree.file(file, &whole[..end]);
+                machine.look(objects, &[]);
+            }
+        }
+        tree.file(file, &whole);
+    }
+    let look = machine.look(&[PHYSICAL, LOGICAL, PAGING], &[]);
+    assert_eq!(look.fault_texts(), nothing());
+    assert_eq!(look.names(LOGICAL).len(), 5);
+    // Numbers as large as there are, twice, and then small ones.
+    let line = |number: &str| format!("8 0 sda{}\n", format!(" {number}").repeat(17));
+    for number in ["99999999999999999999999", "18446744073709551615", "0"] {
+        tree.file("diskstats", line(number));
+        let look = machine.look(&[PHYSICAL, LOGICAL], &[]);
+        assert_eq!(look.fault_texts(), nothing());
+    }
+    // Many lines are read, and few faults told.
+    let lines = |line: fn(u32) -> String| (0..3_000).map(line).collect::<String>();
+    tree.file("diskstats", lines(|at| format!("8 {at} sd{at}x 1 2 3 4\n{at}\n")));
+    let mounts = |at| format!("{at} {} 8:{at} / /{at} rw - ext4 x rw\n{at}\n", at + 1);
+    tree.file("self/mountinfo", lines(mounts));
+    let look = machine.look(&[PHYSICAL, LOGICAL], &[]);
+    assert_eq!(look.object(PHYSICAL).instance_count(), 3_001);
+    assert!(look.faults.len() < 10, "{}", look.faults.len());
 }
 
 /// A line of a disk with some numbers.
