@@ -9,13 +9,13 @@ mod sys;
 mod volumes;
 
 use crate::clock::TimeBase;
-use crate::faults::{Faults, is_gone, unreadable};
+use crate::faults::{Faults, describe, is_gone, unreadable};
 use crate::files::Reader;
 use crate::layout::{Layouts, MOST, Row};
 use crate::root::ProcRoot;
 use crate::table::{LOGICAL_DISK, Object, PAGING_FILE, PHYSICAL_DISK};
 use crate::titles;
-use devices::Devices;
+use devices::{Devices, Sample};
 use perfhive_engine::{
     Collection, Numbering, ObjectWriter, OpenContext, ProvidedTitles, Provider,
     ProviderDescription, ProviderError, Session,
@@ -119,7 +119,7 @@ impl Session for DiskSession {
         let (physical, logical) = (wants(&PHYSICAL_DISK), wants(&LOGICAL_DISK));
         if physical || logical {
             let now = self.base.now();
-            let stats = self.read_devices(now);
+            let stats = self.read_devices(now, logical);
             if physical {
                 if let Err(error) = stats {
                     unreadable(c"diskstats", error, &mut self.faults);
@@ -146,13 +146,14 @@ impl Session for DiskSession {
 }
 
 impl DiskSession {
-    fn read_devices(&mut self, now: FileTime) -> Result<(), Errno> {
+    fn read_devices(&mut self, now: FileTime, partitions: bool) -> Result<(), Errno> {
         if self.sys.is_none() {
             self.sys = self.root.sys().and_then(Sys::open);
         }
         let text = self.reader.system(c"diskstats", &mut self.files.diskstats)?;
         let up = u64::try_from(now.0.saturating_sub(self.base.boot().0)).unwrap_or(0);
-        self.devices.update(text, up, self.sys.as_mut(), &mut self.faults);
+        let sample = Sample { now: up, partitions };
+        self.devices.update(text, sample, self.sys.as_mut(), &mut self.faults);
         Ok(())
     }
 
@@ -205,11 +206,13 @@ impl DiskSession {
                         set_space(row, &space);
                         sum.get_or_insert_with(Space::default).add(&space);
                     }
-                    Some(Err(refusal)) => self.faults.instance(|| {
-                        let name = mounted.volume.text.clone();
-                        let message = refusal.message(&name);
-                        (name, message)
-                    }),
+                    Some(Err(refusal)) => {
+                        if let Some(error) = refusal.fault() {
+                            let name = &mounted.volume.text;
+                            let message = || (name.clone(), format!("statfs: {}", describe(error)));
+                            self.faults.instance(message);
+                        }
+                    }
                     None => {}
                 }
                 if let Some(io) = mounted.io() {

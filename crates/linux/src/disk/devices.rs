@@ -41,6 +41,15 @@ pub(super) struct Device {
     size_path: CString,
 }
 
+/// When devices are read, and what for.
+#[derive(Clone, Copy)]
+pub(super) struct Sample {
+    /// In 100 ns units after the start of the machine.
+    pub(super) now: u64,
+    /// Whether more than the disks is of interest.
+    pub(super) partitions: bool,
+}
+
 /// All of them.
 #[derive(Default)]
 pub(super) struct Devices {
@@ -85,12 +94,11 @@ impl Devices {
         std::mem::take(&mut self.changed)
     }
 
-    /// Takes the next sample. `now` is in 100 ns units after the start of the
-    /// machine.
+    /// Takes the next sample.
     pub(super) fn update(
         &mut self,
         text: &[u8],
-        now: u64,
+        at: Sample,
         sys: Option<&mut Sys>,
         faults: &mut Faults,
     ) {
@@ -99,9 +107,9 @@ impl Devices {
         let mut sys = sys;
         let (lines, cut) = whole_lines(text);
         let mut damaged = 0;
-        for (at, line) in lines.enumerate() {
+        for (place, line) in lines.enumerate() {
             match Line::parse(line) {
-                Ok(line) => self.take(&line, now, sys.as_deref_mut()),
+                Ok(line) => self.take(&line, at, sys.as_deref_mut()),
                 Err(Damage::Of(name)) => faults.instance(|| {
                     let name = String::from_utf8_lossy(name).into_owned();
                     let message = format!("diskstats: the line of {name} is damaged");
@@ -110,7 +118,7 @@ impl Devices {
                 Err(Damage::Line) => {
                     damaged += 1;
                     if damaged == 1 {
-                        faults.object(format!("diskstats: line {} is damaged", at + 1));
+                        faults.object(format!("diskstats: line {} is damaged", place + 1));
                     }
                 }
             }
@@ -137,7 +145,7 @@ impl Devices {
         self.totals.update(disks.map(|device| &device.track.io));
     }
 
-    fn take(&mut self, line: &Line<'_>, now: u64, mut sys: Option<&mut Sys>) {
+    fn take(&mut self, line: &Line<'_>, at: Sample, mut sys: Option<&mut Sys>) {
         // The order seldom changes.
         let expected = self.order.len();
         let place = match self.list.get(expected) {
@@ -145,7 +153,7 @@ impl Devices {
             _ => self.names.get(line.name).copied(),
         };
         let Some(place) = place else {
-            self.add(line, now, sys);
+            self.add(line, at, sys);
             return;
         };
         // A partition of a disk that is another one is another one, too. Its
@@ -161,7 +169,7 @@ impl Devices {
         let known = device.seen + 1 == self.sample && device.number == line.number && !new_parent;
         device.seen = self.sample;
         let sequence = match sys.as_deref_mut() {
-            Some(sys) if device.parent.is_none() && !line.is_unused() => {
+            Some(sys) if device.has_sequence(line, at) => {
                 sys.number_kept(&device.sequence_path, &mut device.sequence_file)
             }
             _ => None,
@@ -173,12 +181,12 @@ impl Devices {
             device.close(sys.as_deref_mut());
             device.renumber(line.number);
         }
-        device.track.update(line, now, known && !replaced);
+        device.track.update(line, at.now, known && !replaced);
         device.is_empty = device.is_disk && is_empty(line, &device.size_path, sys);
         self.order.push(place);
     }
 
-    fn add(&mut self, line: &Line<'_>, now: u64, mut sys: Option<&mut Sys>) {
+    fn add(&mut self, line: &Line<'_>, at: Sample, mut sys: Option<&mut Sys>) {
         let parent = disk_of(line.name).filter(|disk| self.by_name(disk).is_some());
         let is_whole = |sys: &mut Sys| sys.is_whole(line.name);
         let parent = parent.filter(|_| !sys.as_deref_mut().is_some_and(is_whole));
@@ -194,7 +202,7 @@ impl Devices {
             number: line.number,
             is_disk,
             parent: parent.map(<[u8]>::to_vec),
-            track: Track::new(line, now),
+            track: Track::new(line, at.now),
             seen: self.sample,
             is_empty: false,
             sequence: None,
@@ -204,8 +212,7 @@ impl Devices {
         };
         device.renumber(line.number);
         if let Some(sys) = sys.as_deref_mut()
-            && parent.is_none()
-            && !line.is_unused()
+            && device.has_sequence(line, at)
         {
             device.sequence = sys.number_kept(&device.sequence_path, &mut device.sequence_file);
         }
@@ -234,6 +241,11 @@ impl Device {
     /// What it did so far.
     pub(super) fn io(&self) -> &Io {
         &self.track.io
+    }
+
+    /// Whether it has a number of its own among all disks that is of interest.
+    fn has_sequence(&self, line: &Line<'_>, at: Sample) -> bool {
+        self.parent.is_none() && !line.is_unused() && (self.is_disk || at.partitions)
     }
 
     fn renumber(&mut self, number: (u32, u32)) {

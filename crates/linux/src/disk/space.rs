@@ -1,7 +1,7 @@
 //! How much room a file system has.
 
 use super::mounts::Volume;
-use crate::faults::describe;
+use crate::faults::{is_denied, is_gone};
 use rustix::fs::{CWD, Mode, OFlags, fstat, fstatfs, fstatvfs, major, minor, openat};
 use rustix::io::{Errno, retry_on_intr};
 use std::ffi::CStr;
@@ -45,10 +45,12 @@ pub(super) enum Refusal {
 }
 
 impl Refusal {
-    pub(super) fn message(self, place: &str) -> String {
+    /// What went wrong, if that is anything: to be unmounted meanwhile, covered,
+    /// or out of reach for this user is not.
+    pub(super) fn fault(self) -> Option<Errno> {
         match self {
-            Self::System(error) => format!("{place}: {}", describe(error)),
-            Self::Covered => format!("{place}: another file system is mounted there"),
+            Self::System(error) if !is_gone(error) && !is_denied(error) => Some(error),
+            _ => None,
         }
     }
 }
@@ -124,7 +126,8 @@ mod tests {
         };
         let error = ask(&volume(c"/proc/nothing", (8, 1)));
         assert_eq!(error, Err(Refusal::System(Errno::NOENT)));
-        assert!(error.unwrap_err().message("/x").starts_with("/x: No such file"));
+        assert_eq!(error.unwrap_err().fault(), None);
+        assert_eq!(Refusal::System(Errno::IO).fault(), Some(Errno::IO));
         // `/proc` is no disk.
         assert_eq!(ask(&volume(c"/proc", (8, 1))), Err(Refusal::Covered));
     }

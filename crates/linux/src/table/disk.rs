@@ -92,8 +92,9 @@ pub(crate) static LOGICAL_DISK: Object = Object {
            EROFS, CramFS, RomFS, ISO 9660). The transfers are those of the partition or device \
            that the file system lies on. A btrfs or bcachefs of several devices, ZFS and UBIFS \
            have none: their instances end behind Free Megabytes. A place that cannot be asked for \
-           its space has a fault, and no values at all where other places can be asked: an \
-           instance can lack only the counters at its end. Mounts are those that this program sees; with \
+           its space (for want of rights, or because something else is mounted over it) has no \
+           values at all where other places have it: an instance can lack only the counters at \
+           its end. Mounts are those that this program sees; with \
            another root for mount points than `/`, those of process 1. Instances have no parents, \
            as on Windows. `_Total` has the sums, space included; of % Disk Time, % Disk Read Time, \
            % Disk Write Time and % Idle Time it has the means. Wraps and devices that are \
