@@ -1,14 +1,12 @@
-//! Windows' own performance objects, filled from `/proc`.
+//! Windows' own performance objects, filled from `/proc` and `/sys`.
 //!
-//! Two providers make System 2, Memory 4, Processor 238, Process 230 and
-//! Thread 232, and of the costly objects Image 740, Full Image 1408, Process
-//! Address Space 786 and Thread Details 816, with Windows' indexes, counter
-//! types and units. What Linux does
-//! not tell is left out: a counter that the kernel has no answer for is in no
-//! definition, and a value that cannot be read for one instance is missing
-//! from that instance's counter block. Nothing is ever a 0 that means "not
-//! known". [`counter_table`] lists every counter of these objects with its
-//! source, or with the reason why it is absent; the manual's
+//! A provider for each family of objects makes them with Windows' indexes,
+//! counter types and units; what Linux has beyond Windows follows under indexes
+//! of perfhive's own. What Linux does not tell is left out: a counter that the
+//! kernel has no answer for is in no definition, and a value that cannot be read
+//! for one instance is missing from that instance's counter block. Nothing is
+//! ever a 0 that means "not known". [`object_table`] lists every object and
+//! counter with its source, or with the reason why it is absent; the manual's
 //! `linux-counters.md` is that table.
 //!
 //! ```
@@ -30,6 +28,7 @@
 
 mod clock;
 mod cpus;
+mod disk;
 mod faults;
 mod files;
 mod layout;
@@ -55,6 +54,7 @@ use std::sync::Arc;
 pub fn providers(root: &ProcRoot) -> Vec<Arc<dyn Provider>> {
     vec![
         Arc::new(os::SystemProvider::new(root.clone())),
+        Arc::new(disk::DiskProvider::new(root.clone())),
         Arc::new(process::ProcessProvider::new(root.clone())),
         Arc::new(network::NetworkProvider::new(root.clone())),
     ]

@@ -12,6 +12,7 @@ mod processor;
 mod system;
 mod thread;
 
+pub(crate) use disk::{LOGICAL_DISK, PAGING_FILE, PHYSICAL_DISK};
 pub(crate) use maps::{ADDRESS_SPACE, FULL_IMAGE, IMAGE, MEMORY_COUNTERS, THREAD_DETAILS};
 pub(crate) use memory::MEMORY;
 pub(crate) use network::{
@@ -101,6 +102,11 @@ impl Object {
         self.mask(|counter| !counter.on_request)
     }
 
+    /// The places of the counters that Windows has.
+    pub(crate) fn windows(&self) -> u64 {
+        self.mask(|counter| counter.index < OWN)
+    }
+
     /// The places of one counter, its base included.
     pub(crate) fn bits(&self, counter: u32) -> u64 {
         self.mask(|known| known.index == counter)
@@ -121,6 +127,8 @@ pub(crate) struct Counter {
     scale: i32,
     detail: DetailLevel,
     pub(crate) on_request: bool,
+    /// Whether the data is 8 bytes long although the type says 4.
+    wide: bool,
     unit: &'static str,
     source: &'static str,
     since: &'static str,
@@ -139,6 +147,7 @@ impl Counter {
             scale: 0,
             detail: DetailLevel::NOVICE,
             on_request: false,
+            wide: false,
             unit: "",
             source: "",
             since: "",
@@ -149,9 +158,21 @@ impl Counter {
 
     /// The base of the counter before it.
     const fn base(of: &Self) -> Self {
-        let mut base = Self::new(of.index, of.help, of.name, CounterType::PERF_RAW_BASE);
+        Self::base_as(of, CounterType::PERF_RAW_BASE)
+    }
+
+    /// The base of the counter before it, of another type than most have.
+    const fn base_as(of: &Self, kind: CounterType) -> Self {
+        let mut base = Self::new(of.index, of.help, of.name, kind);
         base.detail = of.detail;
         base
+    }
+
+    /// With 8 bytes of data whatever the type says: Windows' own average timers
+    /// are so.
+    const fn wide(mut self) -> Self {
+        self.wide = true;
+        self
     }
 
     const fn scale(mut self, scale: i32) -> Self {
@@ -197,17 +218,21 @@ impl Counter {
     }
 
     pub(crate) fn spec(&self) -> CounterSpec {
-        CounterSpec::new(TitleIndex(self.index), self.kind)
+        let spec = CounterSpec::new(TitleIndex(self.index), self.kind)
             .help(TitleIndex(self.help))
             .scale(self.scale)
-            .detail(self.detail)
+            .detail(self.detail);
+        if self.wide { spec.size(8) } else { spec }
     }
 
     /// A value as the counter's width takes it: a number saturates, a count
     /// that only differences matter of wraps.
     pub(crate) fn fit(&self, value: u64) -> u64 {
+        // The base of an average is a count of operations, whose type does not
+        // say that only differences matter.
+        let counts = self.kind.is_delta() || self.kind == CounterType::PERF_AVERAGE_BASE;
         match self.kind.size_in_bytes() {
-            Some(4) if !self.kind.is_delta() => value.min(u64::from(u32::MAX)),
+            Some(4) if !counts && !self.wide => value.min(u64::from(u32::MAX)),
             _ => value,
         }
     }
@@ -373,5 +398,9 @@ mod tests {
         assert_eq!(find(&SYSTEM, 146).fit(1 << 40), 1 << 40);
         assert_eq!(find(&PROCESS, 180).fit(1 << 40), 1 << 40);
         assert_eq!(MEMORY.bits(1406).count_ones(), 2);
+        // An average's time has 8 bytes, its count wraps.
+        assert_eq!(find(&disk::PHYSICAL_DISK, 206).fit(1 << 40), 1 << 40);
+        let place = disk::PHYSICAL_DISK.place(206).unwrap() + 1;
+        assert_eq!(disk::PHYSICAL_DISK.counters[place].fit(1 << 40), 1 << 40);
     }
 }

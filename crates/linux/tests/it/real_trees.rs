@@ -8,7 +8,7 @@ use std::path::Path;
 use std::process::Command;
 
 /// Unpacks a frozen machine; `None` where the real data is absent.
-fn unpack(name: &str) -> Option<Tree> {
+pub(crate) fn unpack(name: &str) -> Option<Tree> {
     let archive = real::root()?.join("proc-trees").join(name);
     if !archive.is_file() {
         return None;

@@ -1,0 +1,415 @@
+//! The provider `linux-disk`: PhysicalDisk, LogicalDisk and Paging File.
+
+mod devices;
+mod mounts;
+mod space;
+mod stats;
+mod swaps;
+mod sys;
+mod volumes;
+
+use crate::clock::TimeBase;
+use crate::faults::{Faults, describe, is_gone, unreadable};
+use crate::files::Reader;
+use crate::layout::{Layouts, MOST, Row};
+use crate::root::ProcRoot;
+use crate::table::{LOGICAL_DISK, Object, PAGING_FILE, PHYSICAL_DISK};
+use crate::titles;
+use devices::{Devices, Sample};
+use perfhive_engine::{
+    Collection, Numbering, ObjectWriter, OpenContext, ProvidedTitles, Provider,
+    ProviderDescription, ProviderError, Session,
+};
+use perfhive_format::{FileTime, InstanceHead, NameRef, TitleIndex};
+use rustix::fd::OwnedFd;
+use rustix::io::Errno;
+use space::{Space, fraction};
+use stats::{FIELDS, Io, Known, Means};
+use std::path::Path;
+use swaps::Swaps;
+use sys::Sys;
+use volumes::Volumes;
+
+/// Nanoseconds, which `PerfTime` counts, in a millisecond.
+const NANOS: u64 = 1_000_000;
+/// Bytes in what the kernel calls a sector.
+const SECTOR: u64 = 512;
+const MEGABYTE: u64 = 1 << 20;
+
+pub(crate) struct DiskProvider {
+    root: ProcRoot,
+}
+
+impl DiskProvider {
+    pub(crate) fn new(root: ProcRoot) -> Self {
+        Self { root }
+    }
+}
+
+const OBJECTS: [&Object; 3] = [&PHYSICAL_DISK, &LOGICAL_DISK, &PAGING_FILE];
+
+impl Provider for DiskProvider {
+    fn name(&self) -> &str {
+        "linux-disk"
+    }
+
+    fn describe(&self) -> ProviderDescription {
+        ProviderDescription {
+            numbering: Numbering::Windows,
+            objects: OBJECTS.map(|object| object.description()).into(),
+        }
+    }
+
+    fn titles(&self) -> Vec<ProvidedTitles> {
+        titles::of_objects(&OBJECTS)
+    }
+
+    fn open(&self, _: &OpenContext<'_>) -> Result<Box<dyn Session>, ProviderError> {
+        let reader = Reader::open(self.root.proc()).map_err(|error| {
+            ProviderError::io(self.root.proc().display().to_string(), error.into())
+        })?;
+        Ok(Box::new(DiskSession {
+            root: self.root.clone(),
+            reader,
+            base: TimeBase::process(),
+            files: Files::default(),
+            sys: None,
+            devices: Devices::default(),
+            volumes: Volumes::default(),
+            swaps: Swaps::default(),
+            faults: Faults::default(),
+            physical: Sheet::new(&PHYSICAL_DISK),
+            logical: Sheet::new(&LOGICAL_DISK),
+            paging: Sheet::new(&PAGING_FILE),
+        }))
+    }
+}
+
+/// Files that are open since they were read first.
+#[derive(Default)]
+struct Files {
+    diskstats: Option<OwnedFd>,
+    own_mounts: Option<OwnedFd>,
+    first_mounts: Option<OwnedFd>,
+    swaps: Option<OwnedFd>,
+}
+
+struct DiskSession {
+    root: ProcRoot,
+    reader: Reader,
+    base: TimeBase,
+    files: Files,
+    sys: Option<Sys>,
+    devices: Devices,
+    volumes: Volumes,
+    swaps: Swaps,
+    faults: Faults,
+    physical: Sheet,
+    logical: Sheet,
+    paging: Sheet,
+}
+
+impl Session for DiskSession {
+    fn collect(
+        &mut self,
+        collection: &Collection<'_>,
+        out: &mut ObjectWriter<'_>,
+    ) -> Result<(), ProviderError> {
+        let wants = |object: &Object| collection.wants(TitleIndex(object.index));
+        let (physical, logical) = (wants(&PHYSICAL_DISK), wants(&LOGICAL_DISK));
+        if physical || logical {
+            let now = self.base.now();
+            let stats = self.read_devices(now, logical);
+            if physical {
+                if let Err(error) = stats {
+                    unreadable(c"diskstats", error, &mut self.faults);
+                } else {
+                    self.write_physical(now, out)?;
+                }
+            }
+            // Of a damaged line, the disk has the fault; where it is not
+            // wanted, the file system.
+            if physical {
+                self.faults.report(PHYSICAL_DISK.index, out);
+            }
+            if logical {
+                self.write_logical(now, stats, out)?;
+                self.faults.report(LOGICAL_DISK.index, out);
+            }
+        }
+        if wants(&PAGING_FILE) {
+            self.write_paging(out)?;
+            self.faults.report(PAGING_FILE.index, out);
+        }
+        Ok(())
+    }
+}
+
+impl DiskSession {
+    fn read_devices(&mut self, now: FileTime, partitions: bool) -> Result<(), Errno> {
+        if self.sys.is_none() {
+            self.sys = self.root.sys().and_then(Sys::open);
+        }
+        let text = self.reader.system(c"diskstats", &mut self.files.diskstats)?;
+        let up = u64::try_from(now.0.saturating_sub(self.base.boot().0)).unwrap_or(0);
+        let sample = Sample { now: up, partitions };
+        self.devices.update(text, sample, self.sys.as_mut(), &mut self.faults);
+        Ok(())
+    }
+
+    fn write_physical(
+        &mut self,
+        now: FileTime,
+        out: &mut ObjectWriter<'_>,
+    ) -> Result<(), ProviderError> {
+        let sheet = &mut self.physical;
+        sheet.clear();
+        let mut known = Known::default();
+        for device in self.devices.disks() {
+            known = known.max(device.io().known);
+            sheet.add(|row| set_io_of(row, device.io(), now));
+        }
+        if sheet.used > 0 {
+            let totals = &self.devices.totals;
+            sheet.add(|row| set_io(row, &totals.counts, known, totals.means, now));
+        }
+        let names = self.devices.disks().map(|device| NameRef::Utf16(&device.units));
+        sheet.write(names, out)
+    }
+
+    fn write_logical(
+        &mut self,
+        now: FileTime,
+        stats: Result<(), Errno>,
+        out: &mut ObjectWriter<'_>,
+    ) -> Result<(), ProviderError> {
+        if let Err(error) = stats {
+            unreadable(c"diskstats", error, &mut self.faults);
+        }
+        if let Err(error) = self.read_mounts() {
+            unreadable(c"self/mountinfo", error, &mut self.faults);
+            self.volumes.clear();
+            return Ok(());
+        }
+        self.volumes.damage.iter().for_each(|damage| self.faults.object(damage.clone()));
+        self.volumes.take_devices(stats.is_ok().then_some(&self.devices));
+        let with_space = self.root.mounts().is_some();
+        let sheet = &mut self.logical;
+        sheet.clear();
+        let mut known = None;
+        let mut sum = None;
+        for mounted in self.volumes.all() {
+            let space = with_space.then(|| space::ask(&mounted.volume));
+            sheet.add(|row| {
+                match space {
+                    Some(Ok(space)) => {
+                        set_space(row, &space);
+                        sum.get_or_insert_with(Space::default).add(&space);
+                    }
+                    Some(Err(refusal)) => {
+                        if let Some(error) = refusal.fault() {
+                            let name = &mounted.volume.text;
+                            let message = || (name.clone(), format!("statfs: {}", describe(error)));
+                            self.faults.instance(message);
+                        }
+                    }
+                    None => {}
+                }
+                if let Some(io) = mounted.io() {
+                    known = known.max(Some(io.known));
+                    set_io_of(row, io, now);
+                }
+            });
+        }
+        if sheet.used > 0 {
+            let totals = &self.volumes.totals;
+            sheet.add(|row| {
+                if let Some(space) = &sum {
+                    set_space(row, space);
+                }
+                if let Some(known) = known {
+                    set_io(row, &totals.counts, known, totals.means, now);
+                }
+            });
+        }
+        let names = self.volumes.all().map(|mounted| NameRef::Utf16(&mounted.volume.name));
+        sheet.write(names, out)
+    }
+
+    fn read_mounts(&mut self) -> Result<(), Errno> {
+        let root = self.root.mounts().unwrap_or(Path::new("/"));
+        // Where mount points are looked up elsewhere than here, the mounts of
+        // this program are not those that count.
+        let elsewhere = root != Path::new("/");
+        let mut files = [
+            (c"self/mountinfo", &mut self.files.own_mounts),
+            (c"1/mountinfo", &mut self.files.first_mounts),
+        ];
+        if elsewhere {
+            files.reverse();
+        }
+        let mut result = Err(Errno::NOENT);
+        for (path, file) in files {
+            // Both are looked for: a frozen machine has one of them, and that
+            // of process 1 may be denied.
+            match self.reader.system(path, file) {
+                Ok(text) => {
+                    self.volumes.update(text, root, &mut self.devices, self.sys.as_ref());
+                    return Ok(());
+                }
+                Err(error) if result.is_err_and(is_gone) => result = Err(error),
+                Err(_) => {}
+            }
+        }
+        result
+    }
+
+    fn write_paging(&mut self, out: &mut ObjectWriter<'_>) -> Result<(), ProviderError> {
+        match self.reader.system(c"swaps", &mut self.files.swaps) {
+            Ok(text) => self.swaps.parse(text, &mut self.faults),
+            Err(error) => {
+                unreadable(c"swaps", error, &mut self.faults);
+                return Ok(());
+            }
+        }
+        let sheet = &mut self.paging;
+        sheet.clear();
+        let (mut size, mut used) = (0u64, 0u64);
+        for swap in self.swaps.all() {
+            sheet.add(|row| set_swap(row, swap.used, swap.size));
+            size = size.saturating_add(swap.size);
+            used = used.saturating_add(swap.used);
+        }
+        if sheet.used > 0 {
+            sheet.add(|row| set_swap(row, used, size));
+        }
+        sheet.write(self.swaps.all().iter().map(|swap| NameRef::Utf16(&swap.name)), out)
+    }
+}
+
+/// Rows of one object, the last of which is `_Total`.
+struct Sheet {
+    object: &'static Object,
+    rows: Vec<Row>,
+    used: usize,
+    layouts: Layouts,
+}
+
+impl Sheet {
+    fn new(object: &'static Object) -> Self {
+        Self { object, rows: Vec::new(), used: 0, layouts: Layouts::new(object) }
+    }
+
+    fn clear(&mut self) {
+        self.used = 0;
+    }
+
+    /// Adds a row, which `fill` fills.
+    fn add(&mut self, fill: impl FnOnce(&mut Row)) {
+        if self.rows.len() <= self.used {
+            self.rows.push(Row::new(self.object));
+        }
+        if let Some(row) = self.rows.get_mut(self.used) {
+            self.used += 1;
+            row.clear();
+            fill(row);
+        }
+    }
+
+    /// Writes the rows under these names, and the last one as `_Total`.
+    fn write<'a>(
+        &mut self,
+        names: impl Iterator<Item = NameRef<'a>>,
+        out: &mut ObjectWriter<'_>,
+    ) -> Result<(), ProviderError> {
+        let rows = self.rows.get(..self.used).unwrap_or_default();
+        let mut mask = rows.iter().fold(0, |mask, row| mask | row.mask());
+        if mask == 0 {
+            // No instance, or none with a value: what Windows has.
+            mask = self.object.windows();
+        }
+        let mut object = out.object(self.layouts.template(mask)?)?;
+        let mut values = [0; MOST];
+        let names = names.chain([NameRef::Text("_Total")]);
+        for (row, name) in rows.iter().zip(names) {
+            let head = InstanceHead { name, unique_id: None, parent: None };
+            object.instance_prefix(&head, row.values(mask, &mut values))?;
+        }
+        object.finish()?;
+        Ok(())
+    }
+}
+
+/// Sets what a device did.
+fn set_io_of(row: &mut Row, io: &Io, now: FileTime) {
+    set_io(row, &io.counts, io.known, Means::of(&io.counts, io.idle), now);
+}
+
+fn set_io(row: &mut Row, counts: &[u64; FIELDS], known: Known, means: Means, now: FileTime) {
+    let (reads, writes) = (counts[stats::READS], counts[stats::WRITES]);
+    let transfers = reads.saturating_add(writes);
+    let read_bytes = counts[stats::READ_SECTORS].saturating_mul(SECTOR);
+    let written_bytes = counts[stats::WRITE_SECTORS].saturating_mul(SECTOR);
+    let bytes = read_bytes.saturating_add(written_bytes);
+    row.set(212, transfers);
+    row.set(214, reads);
+    row.set(216, writes);
+    row.set(218, bytes);
+    row.set(220, read_bytes);
+    row.set(222, written_bytes);
+    row.set_with_base(224, bytes, transfers);
+    row.set_with_base(226, read_bytes, reads);
+    row.set_with_base(228, written_bytes, writes);
+    if known < Known::Times {
+        return;
+    }
+    let (read, write) = (counts[stats::READ_TIME], counts[stats::WRITE_TIME]);
+    let both = read.saturating_add(write);
+    let clock = u64::try_from(now.0).unwrap_or(0);
+    row.set(198, stats::queue(counts));
+    row.set_with_base(200, means.read.saturating_add(means.write), clock);
+    row.set_with_base(202, means.read, clock);
+    row.set_with_base(204, means.write, clock);
+    row.set_with_base(1482, means.idle, clock);
+    row.set(1400, both.saturating_mul(stats::UNITS));
+    row.set(1402, read.saturating_mul(stats::UNITS));
+    row.set(1404, write.saturating_mul(stats::UNITS));
+    row.set_with_base(206, both.saturating_mul(NANOS), transfers);
+    row.set_with_base(208, read.saturating_mul(NANOS), reads);
+    row.set_with_base(210, write.saturating_mul(NANOS), writes);
+    row.set(102_000, counts[stats::READS_MERGED]);
+    row.set(102_002, counts[stats::WRITES_MERGED]);
+    if known < Known::Discards {
+        return;
+    }
+    let discards = counts[stats::DISCARDS];
+    row.set(102_004, discards);
+    row.set(102_006, counts[stats::DISCARD_SECTORS].saturating_mul(SECTOR));
+    row.set_with_base(102_008, counts[stats::DISCARD_TIME].saturating_mul(NANOS), discards);
+    if known < Known::Flushes {
+        return;
+    }
+    // LogicalDisk has no places for these: they are of whole disks only.
+    row.set(102_010, counts[stats::FLUSHES]);
+    let flush_time = counts[stats::FLUSH_TIME].saturating_mul(NANOS);
+    row.set_with_base(102_012, flush_time, counts[stats::FLUSHES]);
+}
+
+fn set_space(row: &mut Row, space: &Space) {
+    let (free, usable) = fraction(space.free, space.usable);
+    row.set_with_base(408, free, usable);
+    row.set(410, space.free / MEGABYTE);
+    row.set(102_014, space.reserved / MEGABYTE);
+    if let Some((free, all)) = space.inodes {
+        row.set(102_018, free);
+        let (free, all) = fraction(free, all);
+        row.set_with_base(102_016, free, all);
+    }
+}
+
+fn set_swap(row: &mut Row, used: u64, size: u64) {
+    let (part, whole) = fraction(used / 1024, size / 1024);
+    row.set_with_base(702, part, whole);
+    row.set(102_020, used);
+    row.set(102_022, size);
+}

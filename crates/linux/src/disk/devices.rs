@@ -1,0 +1,378 @@
+//! The block devices of `diskstats`: which of them are disks, and which are the
+//! same as before.
+
+use super::stats::{Damage, Io, Line, Totals, Track};
+use super::sys::{KeptFile, Sys, block_path};
+use crate::faults::Faults;
+use crate::parse::{utf16_name, whole_lines};
+use std::collections::HashMap;
+use std::ffi::CString;
+
+/// Devices that went are remembered, up to so many: one that returns goes on
+/// where it ended.
+const REMEMBERED: usize = 256;
+
+/// Devices that are no disks, by the beginning of their names; a digit follows.
+/// They are made of other devices, of files or of memory, or their medium is
+/// changed.
+const NO_DISKS: [&[u8]; 11] =
+    [b"loop", b"ram", b"zram", b"dm-", b"md", b"sr", b"fd", b"zd", b"drbd", b"bcache", b"scd"];
+
+/// A block device.
+pub(super) struct Device {
+    /// Not shared by any other device of the session.
+    pub(super) serial: u64,
+    pub(super) name: Vec<u8>,
+    pub(super) units: Vec<u16>,
+    number: (u32, u32),
+    /// A whole device that is not made of others.
+    pub(super) is_disk: bool,
+    /// The device that it is a partition of, by name.
+    parent: Option<Vec<u8>>,
+    track: Track,
+    /// The sample in which it was there last.
+    seen: u64,
+    /// Whether it has no medium, and never had one.
+    pub(super) is_empty: bool,
+    /// Number of the disk among all that there were since the start.
+    sequence: Option<u64>,
+    sequence_path: CString,
+    sequence_file: KeptFile,
+    size_path: CString,
+}
+
+/// When devices are read, and what for.
+#[derive(Clone, Copy)]
+pub(super) struct Sample {
+    /// In 100 ns units after the start of the machine.
+    pub(super) now: u64,
+    /// Whether more than the disks is of interest.
+    pub(super) partitions: bool,
+}
+
+/// All of them.
+#[derive(Default)]
+pub(super) struct Devices {
+    list: Vec<Device>,
+    /// Places in the list by name.
+    names: HashMap<Vec<u8>, usize>,
+    /// Places in the list, as the kernel lists them now.
+    order: Vec<usize>,
+    /// The same by number, ascending.
+    numbers: Vec<((u32, u32), usize)>,
+    sample: u64,
+    serials: u64,
+    /// Whether a device is new since this was asked last.
+    changed: bool,
+    /// Those of the disks.
+    pub(super) totals: Totals,
+}
+
+impl Devices {
+    /// The devices that are there.
+    pub(super) fn all(&self) -> impl Iterator<Item = &Device> {
+        self.order.iter().filter_map(|place| self.list.get(*place))
+    }
+
+    /// The disks that are there.
+    pub(super) fn disks(&self) -> impl Iterator<Item = &Device> {
+        self.all().filter(|device| device.is_disk && !device.is_empty)
+    }
+
+    pub(super) fn by_number(&self, number: (u32, u32)) -> Option<&Device> {
+        let at = self.numbers.binary_search_by_key(&number, |(known, _)| *known).ok()?;
+        self.numbers.get(at).and_then(|(_, place)| self.list.get(*place))
+    }
+
+    pub(super) fn by_name(&self, name: &[u8]) -> Option<&Device> {
+        let device = self.names.get(name).and_then(|place| self.list.get(*place));
+        device.filter(|device| device.seen == self.sample)
+    }
+
+    /// Whether there is a new device since this was asked last.
+    pub(super) fn take_changed(&mut self) -> bool {
+        std::mem::take(&mut self.changed)
+    }
+
+    /// Takes the next sample.
+    pub(super) fn update(
+        &mut self,
+        text: &[u8],
+        at: Sample,
+        sys: Option<&mut Sys>,
+        faults: &mut Faults,
+    ) {
+        self.sample += 1;
+        self.order.clear();
+        let mut sys = sys;
+        let (lines, cut) = whole_lines(text);
+        let mut damaged = 0;
+        for (place, line) in lines.enumerate() {
+            match Line::parse(line) {
+                Ok(line) => self.take(&line, at, sys.as_deref_mut()),
+                Err(Damage::Of(name)) => faults.instance(|| {
+                    let name = String::from_utf8_lossy(name).into_owned();
+                    let message = format!("diskstats: the line of {name} is damaged");
+                    (name, message)
+                }),
+                Err(Damage::Line) => {
+                    damaged += 1;
+                    if damaged == 1 {
+                        faults.object(format!("diskstats: line {} is damaged", place + 1));
+                    }
+                }
+            }
+        }
+        if damaged > 1 {
+            faults.object(format!("diskstats: {} more lines are damaged", damaged - 1));
+        }
+        if cut {
+            faults.object("diskstats: ends in the middle of a line".to_string());
+        }
+        for device in self.list.iter_mut().filter(|device| device.seen != self.sample) {
+            device.track.miss();
+            device.close(sys.as_deref_mut());
+        }
+        if self.list.len() - self.order.len() > REMEMBERED {
+            self.forget();
+        }
+        self.numbers.clear();
+        let number = |place: &usize| Some((self.list.get(*place)?.number, *place));
+        self.numbers.extend(self.order.iter().filter_map(number));
+        self.numbers.sort_unstable();
+        let places = self.order.iter().filter_map(|place| self.list.get(*place));
+        let disks = places.filter(|device| device.is_disk && !device.is_empty);
+        self.totals.update(disks.map(|device| &device.track.io));
+    }
+
+    fn take(&mut self, line: &Line<'_>, at: Sample, mut sys: Option<&mut Sys>) {
+        // The order seldom changes.
+        let expected = self.order.len();
+        let place = match self.list.get(expected) {
+            Some(device) if device.name == line.name => Some(expected),
+            _ => self.names.get(line.name).copied(),
+        };
+        let Some(place) = place else {
+            self.add(line, at, sys);
+            return;
+        };
+        // A partition of a disk that is another one is another one, too. Its
+        // disk stands before it.
+        let parent = self.list.get(place).and_then(|device| device.parent.as_deref());
+        let parent = parent.and_then(|parent| self.by_name(parent));
+        let new_parent = parent.is_some_and(|parent| parent.track.io.step.is_none());
+        let Some(device) = self.list.get_mut(place) else { return };
+        // A name that stands twice is the first.
+        if device.seen == self.sample {
+            return;
+        }
+        let known = device.seen + 1 == self.sample && device.number == line.number && !new_parent;
+        device.seen = self.sample;
+        let sequence = match sys.as_deref_mut() {
+            Some(sys) if device.has_sequence(line, at) => {
+                sys.number_kept(&device.sequence_path, &mut device.sequence_file)
+            }
+            _ => None,
+        };
+        let replaced =
+            device.sequence.is_some() && sequence.is_some_and(|s| Some(s) != device.sequence);
+        device.sequence = sequence.or(device.sequence);
+        if device.number != line.number {
+            device.close(sys.as_deref_mut());
+            device.renumber(line.number);
+        }
+        device.track.update(line, at.now, known && !replaced);
+        device.is_empty = device.is_disk && is_empty(line, &device.size_path, sys);
+        self.order.push(place);
+    }
+
+    fn add(&mut self, line: &Line<'_>, at: Sample, mut sys: Option<&mut Sys>) {
+        let parent = disk_of(line.name).filter(|disk| self.by_name(disk).is_some());
+        let is_whole = |sys: &mut Sys| sys.is_whole(line.name);
+        let parent = parent.filter(|_| !sys.as_deref_mut().is_some_and(is_whole));
+        let is_made = |sys: &mut Sys| sys.has_slaves(line.name);
+        let is_disk =
+            parent.is_none() && !is_no_disk(line.name) && !sys.as_deref_mut().is_some_and(is_made);
+        let mut units = Vec::new();
+        utf16_name(line.name, &mut units);
+        let mut device = Device {
+            serial: self.serials,
+            name: line.name.to_vec(),
+            units,
+            number: line.number,
+            is_disk,
+            parent: parent.map(<[u8]>::to_vec),
+            track: Track::new(line, at.now),
+            seen: self.sample,
+            is_empty: false,
+            sequence: None,
+            sequence_path: CString::default(),
+            sequence_file: KeptFile::default(),
+            size_path: block_path(line.name, b"/size"),
+        };
+        device.renumber(line.number);
+        if let Some(sys) = sys.as_deref_mut()
+            && device.has_sequence(line, at)
+        {
+            device.sequence = sys.number_kept(&device.sequence_path, &mut device.sequence_file);
+        }
+        device.is_empty = device.is_disk && is_empty(line, &device.size_path, sys);
+        self.serials += 1;
+        self.changed = true;
+        self.order.push(self.list.len());
+        self.names.insert(device.name.clone(), self.list.len());
+        self.list.push(device);
+    }
+
+    /// Forgets the devices that went.
+    fn forget(&mut self) {
+        let sample = self.sample;
+        self.list.retain(|device| device.seen == sample);
+        self.order.clear();
+        self.order.extend(0..self.list.len());
+        self.names.clear();
+        let names =
+            self.list.iter().enumerate().map(|(place, device)| (device.name.clone(), place));
+        self.names.extend(names);
+    }
+}
+
+impl Device {
+    /// What it did so far.
+    pub(super) fn io(&self) -> &Io {
+        &self.track.io
+    }
+
+    /// Whether it has a number of its own among all disks that is of interest.
+    fn has_sequence(&self, line: &Line<'_>, at: Sample) -> bool {
+        self.parent.is_none() && !line.is_unused() && (self.is_disk || at.partitions)
+    }
+
+    fn renumber(&mut self, number: (u32, u32)) {
+        let (major, minor) = number;
+        self.number = number;
+        let path = format!("dev/block/{major}:{minor}/diskseq");
+        self.sequence_path = CString::new(path).unwrap_or_default();
+    }
+
+    fn close(&mut self, sys: Option<&mut Sys>) {
+        if let Some(sys) = sys {
+            sys.close(&mut self.sequence_file);
+        }
+    }
+}
+
+/// Whether a device has no medium and never did anything.
+fn is_empty(line: &Line<'_>, size_path: &CString, sys: Option<&mut Sys>) -> bool {
+    line.is_unused() && sys.is_some_and(|sys| sys.number(size_path) == Some(0))
+}
+
+/// The disk that a partition of this name is on, if it is one's name: `sda1` is
+/// on `sda`, `nvme0n1p2` on `nvme0n1`.
+fn disk_of(name: &[u8]) -> Option<&[u8]> {
+    let digits = name.iter().rev().take_while(|byte| byte.is_ascii_digit()).count();
+    let disk = name.get(..name.len().saturating_sub(digits)).filter(|_| digits > 0)?;
+    match disk {
+        [.., digit, b'p'] if digit.is_ascii_digit() => disk.strip_suffix(b"p"),
+        [] => None,
+        _ => Some(disk),
+    }
+}
+
+/// Whether a name is that of a device that is no disk.
+fn is_no_disk(name: &[u8]) -> bool {
+    let kind = NO_DISKS.iter().any(|kind| {
+        let rest = name.strip_prefix(*kind);
+        rest.is_some_and(|rest| {
+            rest.first().is_some_and(|byte| byte.is_ascii_digit() || *byte == b'_')
+        })
+    });
+    kind || is_path_of_nvme(name) || is_area_of_emmc(name)
+}
+
+/// `nvme0c1n1`: one of the paths to `nvme0n1`.
+fn is_path_of_nvme(name: &[u8]) -> bool {
+    let rest = name.strip_prefix(b"nvme").map(without_digits);
+    let rest = rest.and_then(|rest| rest.strip_prefix(b"c")).map(without_digits);
+    rest.is_some_and(|rest| rest.starts_with(b"n"))
+}
+
+/// `mmcblk0boot0`, `mmcblk0rpmb`: areas beside the disk on the same chip.
+fn is_area_of_emmc(name: &[u8]) -> bool {
+    let rest = name.strip_prefix(b"mmcblk").map(without_digits).unwrap_or_default();
+    [&b"boot"[..], b"rpmb", b"gp"].iter().any(|area| rest.starts_with(area))
+}
+
+fn without_digits(text: &[u8]) -> &[u8] {
+    let digits = text.iter().take_while(|byte| byte.is_ascii_digit()).count();
+    text.get(digits..).unwrap_or_default()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn partitions_by_name() {
+        for (part, device) in [
+            ("sda1", "sda"),
+            ("sdaa12", "sdaa"),
+            ("nvme0n1p2", "nvme0n1"),
+            ("mmcblk0p1", "mmcblk0"),
+            ("xvda15", "xvda"),
+            ("vdp1", "vdp"),
+            // No such disks will be there.
+            ("nvme0n1", "nvme0n"),
+            ("mmcblk0boot0", "mmcblk0boot"),
+        ] {
+            assert_eq!(disk_of(part.as_bytes()), Some(device.as_bytes()), "{part}");
+        }
+        for other in ["sda", "", "1", "nvme0n1p"] {
+            assert_eq!(disk_of(other.as_bytes()), None, "{other}");
+        }
+    }
+
+    #[test]
+    fn what_is_no_disk() {
+        for name in [
+            "loop0",
+            "ram15",
+            "zram0",
+            "dm-12",
+            "md0",
+            "md127",
+            "md_d0",
+            "sr0",
+            "fd0",
+            "zd16",
+            "drbd1",
+            "bcache0",
+            "nvme0c1n1",
+            "nvme10c0n2",
+            "mmcblk0boot1",
+            "mmcblk1rpmb",
+        ] {
+            assert!(is_no_disk(name.as_bytes()), "{name}");
+        }
+        for name in [
+            "sda",
+            "sdaa",
+            "vda",
+            "xvda1",
+            "nvme0n1",
+            "mmcblk0",
+            "dasda",
+            "nbd0",
+            "rbd1",
+            "pmem0",
+            "cciss!c0d0",
+            "ramdisk",
+            "mdx",
+            "srv",
+            "nvme0",
+            "hda",
+        ] {
+            assert!(!is_no_disk(name.as_bytes()), "{name}");
+        }
+    }
+}

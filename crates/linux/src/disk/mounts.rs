@@ -1,0 +1,305 @@
+//! `/proc/self/mountinfo`: which file systems lie on disks of this machine.
+
+use crate::parse::{Words, number, utf16_name, whole_lines};
+use std::collections::HashMap;
+use std::ffi::CString;
+use std::os::unix::ffi::OsStrExt;
+use std::path::Path;
+
+/// File systems on block devices that have numbers of their own instead of the
+/// device's.
+const POOLS: [&[u8]; 4] = [b"btrfs", b"bcachefs", b"zfs", b"ubifs"];
+/// Images that have no free space, ever.
+const IMAGES: [&[u8]; 5] = [b"squashfs", b"erofs", b"cramfs", b"romfs", b"iso9660"];
+/// File systems on block devices that ask other machines or programs.
+const FOREIGN: [&[u8]; 3] = [b"fuseblk", b"gfs2", b"ocfs2"];
+/// File systems without a block device through which a path can be followed
+/// without waiting for anyone.
+const HARMLESS: [&[u8]; 10] = [
+    b"rootfs",
+    b"tmpfs",
+    b"ramfs",
+    b"devtmpfs",
+    b"overlay",
+    b"proc",
+    b"sysfs",
+    b"jffs2",
+    b"aufs",
+    b"cgroup2",
+];
+/// Mounts upon mounts, more than anyone has.
+const DEEPEST: usize = 256;
+/// Places of a file system that are tried for its space.
+const PLACES: usize = 8;
+
+/// A file system on disks.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(super) struct Volume {
+    /// Where it was mounted first, as UTF-16.
+    pub(super) name: Vec<u16>,
+    /// The same for messages.
+    pub(super) text: String,
+    /// The file system's number, which is the device's unless it has its own.
+    pub(super) number: (u32, u32),
+    pub(super) pool: Option<Pool>,
+    /// Where it is mounted, below the root of mount points.
+    pub(super) places: Vec<CString>,
+}
+
+/// A file system that has a number of its own.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(super) struct Pool {
+    pub(super) is_btrfs: bool,
+    /// Whether it may lie on a single device.
+    pub(super) may_be_single: bool,
+    /// The device that it was mounted by.
+    pub(super) source: Vec<u8>,
+}
+
+/// What was read.
+#[derive(Debug, Default)]
+pub(super) struct Mounts {
+    pub(super) volumes: Vec<Volume>,
+    /// What could not be understood.
+    pub(super) damage: Vec<String>,
+}
+
+/// A line.
+struct Mount<'a> {
+    id: u64,
+    parent: u64,
+    number: (u32, u32),
+    place: &'a [u8],
+    kind: &'a [u8],
+    source: &'a [u8],
+}
+
+impl<'a> Mount<'a> {
+    fn parse(line: &'a [u8]) -> Option<Self> {
+        let mut words = Words::new(line);
+        let id = words.number()?;
+        let parent = words.number()?;
+        let device = words.next_word()?;
+        let colon = device.iter().position(|byte| *byte == b':')?;
+        let part = |digits: Option<&[u8]>| u32::try_from(number(digits?)?).ok();
+        let number = (part(device.get(..colon))?, part(device.get(colon + 1..))?);
+        words.skip(1)?;
+        let place = words.next_word()?;
+        words.skip(1)?;
+        // Optional fields, and a dash behind them.
+        while words.next_word()? != b"-" {}
+        let kind = words.next_word()?;
+        let source = words.next_word().unwrap_or_default();
+        Some(Self { id, parent, number, place, kind, source })
+    }
+
+    fn is_pool(&self) -> bool {
+        self.number.0 == 0 && POOLS.contains(&self.kind)
+    }
+
+    /// Whether it is local, whatever it is.
+    fn is_local(&self) -> bool {
+        match self.number.0 {
+            0 => self.is_pool() || HARMLESS.contains(&self.kind),
+            _ => !FOREIGN.contains(&self.kind),
+        }
+    }
+
+    fn is_volume(&self) -> bool {
+        let on_device = self.number.0 != 0 && !FOREIGN.contains(&self.kind);
+        (on_device || self.is_pool()) && !IMAGES.contains(&self.kind)
+    }
+}
+
+impl Mounts {
+    /// Reads the table. `root` stands for `/` before the places.
+    pub(super) fn parse(text: &[u8], root: &Path) -> Self {
+        let mut this = Self::default();
+        let (lines, cut) = whole_lines(text);
+        let mut mounts = Vec::new();
+        let mut damaged = 0;
+        for (at, line) in lines.enumerate() {
+            match Mount::parse(line) {
+                Some(mount) => mounts.push(mount),
+                None if damaged == 0 => {
+                    damaged += 1;
+                    this.damage.push(format!("mountinfo: line {} is damaged", at + 1));
+                }
+                None => damaged += 1,
+            }
+        }
+        if damaged > 1 {
+            this.damage.push(format!("mountinfo: {} more lines are damaged", damaged - 1));
+        }
+        if cut {
+            this.damage.push("mountinfo: ends in the middle of a line".to_string());
+        }
+        let mut by_id: Vec<_> = mounts.iter().map(|m| (m.id, m.parent, m.is_local())).collect();
+        by_id.sort_unstable();
+        let mut places = HashMap::new();
+        for mount in mounts.iter().filter(|mount| mount.is_volume()) {
+            if !is_below_local(&by_id, mount.parent) {
+                continue;
+            }
+            let bytes = unescaped(mount.place);
+            let Some(place) = below(root, &bytes) else { continue };
+            let volume = *places.entry(mount.number).or_insert(this.volumes.len());
+            if let Some(known) = this.volumes.get_mut(volume) {
+                if known.places.len() < PLACES {
+                    known.places.push(place);
+                }
+                continue;
+            }
+            let mut name = Vec::new();
+            utf16_name(&bytes, &mut name);
+            this.volumes.push(Volume {
+                name,
+                text: String::from_utf8_lossy(&bytes).into_owned(),
+                number: mount.number,
+                pool: mount.is_pool().then(|| Pool {
+                    is_btrfs: mount.kind == b"btrfs",
+                    may_be_single: matches!(mount.kind, b"btrfs" | b"bcachefs"),
+                    source: unescaped(mount.source),
+                }),
+                places: vec![place],
+            });
+        }
+        this
+    }
+}
+
+/// Whether a path to what is mounted on `parent` leads through local file
+/// systems only.
+fn is_below_local(by_id: &[(u64, u64, bool)], mut parent: u64) -> bool {
+    for _ in 0..DEEPEST {
+        let found = by_id.binary_search_by_key(&parent, |(id, ..)| *id).ok();
+        match found.and_then(|at| by_id.get(at)) {
+            Some((_, _, false)) => return false,
+            Some((id, above, true)) if id != above => parent = *above,
+            // The root, or what lies outside of the root of this program.
+            _ => return true,
+        }
+    }
+    // A ring, which is none of the kernel's.
+    false
+}
+
+/// `place` below `root`; `None` for what no path can be.
+fn below(root: &Path, place: &[u8]) -> Option<CString> {
+    let mut path = root.as_os_str().as_bytes().to_vec();
+    while path.last() == Some(&b'/') {
+        path.pop();
+    }
+    if place.first() != Some(&b'/') {
+        path.push(b'/');
+    }
+    path.extend_from_slice(place);
+    CString::new(path).ok()
+}
+
+/// A text of the kernel with the blanks, line ends and backslashes in it that it
+/// writes as three octal digits.
+pub(super) fn unescaped(text: &[u8]) -> Vec<u8> {
+    let mut plain = Vec::with_capacity(text.len());
+    let mut rest = text;
+    while let Some((first, behind)) = rest.split_first() {
+        let code = match rest {
+            [b'\\', a @ b'0'..=b'3', b @ b'0'..=b'7', c @ b'0'..=b'7', ..] => {
+                Some((a - b'0') * 64 + (b - b'0') * 8 + (c - b'0'))
+            }
+            _ => None,
+        };
+        plain.push(code.unwrap_or(*first));
+        rest = match code {
+            Some(_) => behind.get(3..).unwrap_or_default(),
+            None => behind,
+        };
+    }
+    plain
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn parse(text: &str) -> Mounts {
+        Mounts::parse(text.as_bytes(), Path::new("/"))
+    }
+
+    fn names(mounts: &Mounts) -> Vec<&str> {
+        mounts.volumes.iter().map(|volume| volume.text.as_str()).collect()
+    }
+
+    #[test]
+    fn what_lies_on_disks() {
+        let mounts = parse(
+            "1 1 0:2 / / rw - rootfs rootfs rw\n\
+             22 1 8:2 / / rw,relatime shared:1 master:2 - ext4 /dev/root rw\n\
+             23 22 0:20 / /proc rw - proc proc rw\n\
+             24 22 0:21 / /tmp rw - tmpfs tmpfs rw\n\
+             25 22 0:22 / /net rw - nfs4 host:/x rw\n\
+             26 22 8:17 / /media/ntfs rw - fuseblk /dev/sdb1 rw\n\
+             27 22 7:1 / /snap/x rw - squashfs /dev/loop1 ro\n\
+             28 22 0:23 /@home /home rw - btrfs /dev/sda3 rw\n\
+             29 22 0:23 /@srv /srv rw - btrfs /dev/sda3 rw\n\
+             30 22 8:2 /var/x /x rw - ext4 /dev/root rw\n\
+             31 22 0:24 / /tank rw - zfs tank rw\n\
+             32 22 0:25 / /auto rw - autofs systemd-1 rw\n\
+             33 32 8:33 / /auto rw - vfat /dev/sdc1 rw\n\
+             34 25 8:49 / /net/disk rw - ext4 /dev/sdd1 rw\n\
+             35 24 8:65 / /tmp/disk rw - xfs /dev/sde1 rw\n\
+             36 22 0:26 / /merged rw - overlay overlay rw\n",
+        );
+        assert_eq!(mounts.damage, Vec::<String>::new());
+        assert_eq!(names(&mounts), ["/", "/home", "/tank", "/tmp/disk"]);
+        assert_eq!(mounts.volumes[0].places, [c"/".to_owned(), c"/x".to_owned()]);
+        assert_eq!((mounts.volumes[0].number, &mounts.volumes[0].pool), ((8, 2), &None));
+        let pool = mounts.volumes[1].pool.as_ref().unwrap();
+        assert!(pool.is_btrfs && pool.may_be_single && pool.source == b"/dev/sda3");
+        assert!(!mounts.volumes[2].pool.as_ref().unwrap().may_be_single);
+    }
+
+    #[test]
+    fn names_with_everything_in_them() {
+        let line = |at: &str| format!("22 1 8:2 / {at} rw - ext4 /dev/x rw\n");
+        let one = |at: &str| parse(&line(at)).volumes.remove(0);
+        for (at, name) in [
+            ("/a\\040b", "/a b"),
+            ("/a\\011b\\012c\\134d", "/a\tb\nc\\d"),
+            ("/a\\04", "/a\\04"),
+            ("/a\\999", "/a\\999"),
+            ("/%s{}#(1)", "/%s{}#(1)"),
+            ("/ä", "/ä"),
+        ] {
+            assert_eq!(one(at).text, name);
+            assert_eq!(one(at).places, [CString::new(name).unwrap()]);
+        }
+        let bytes = b"22 1 8:2 / /\xff rw - ext4 /dev/x rw\n";
+        let mounts = Mounts::parse(bytes, Path::new("/host/"));
+        assert_eq!(mounts.volumes[0].name, [0x2f, 0xdcff]);
+        assert_eq!(mounts.volumes[0].places[0].as_bytes(), b"/host/\xff");
+    }
+
+    #[test]
+    fn damaged_lines_cost_only_themselves() {
+        let good = "22 1 8:2 / / rw - ext4 /dev/x rw\n";
+        for bad in [
+            "x\n",
+            "22 1 8 / / rw - ext4 x rw\n",
+            "22 1 8:x / / rw - e x\n",
+            "\n",
+            "23 1 8:3 / /b rw no dash\n",
+            "23 1 8:3 / /b rw -\n",
+        ] {
+            let mounts = parse(&format!("{bad}{good}"));
+            assert_eq!((names(&mounts), mounts.damage.len()), (vec!["/"], 1), "{bad:?}");
+        }
+        let mounts = parse(&format!("{good}23 1 8:3 / /b rw - ext4 /dev/y r"));
+        assert_eq!((names(&mounts), mounts.damage.len()), (vec!["/"], 1));
+        // Parents in a ring.
+        let ring = "22 23 8:2 / /a rw - ext4 x rw\n23 22 8:3 / /b rw - ext4 x rw\n";
+        assert_eq!(names(&parse(ring)), Vec::<&str>::new());
+        // No source at all.
+        assert_eq!(names(&parse("22 1 8:2 / / rw - ext4 \n")), ["/"]);
+    }
+}

@@ -1,0 +1,432 @@
+//! `/proc/diskstats`: the lines, and what every device did since it was seen
+//! first.
+//!
+//! The kernel prints times as 32-bit milliseconds, and on 32-bit machines counts
+//! as 32-bit numbers: both wrap. A session goes on counting across a wrap, and
+//! across a device that another one replaced under the same name, whose numbers
+//! have nothing to do with those before.
+
+use crate::parse::{Words, number};
+
+/// The numbers of a line, in the kernel's order.
+pub(super) const READS: usize = 0;
+pub(super) const READS_MERGED: usize = 1;
+pub(super) const READ_SECTORS: usize = 2;
+pub(super) const READ_TIME: usize = 3;
+pub(super) const WRITES: usize = 4;
+pub(super) const WRITES_MERGED: usize = 5;
+pub(super) const WRITE_SECTORS: usize = 6;
+pub(super) const WRITE_TIME: usize = 7;
+pub(super) const IN_FLIGHT: usize = 8;
+pub(super) const BUSY: usize = 9;
+pub(super) const DISCARDS: usize = 11;
+pub(super) const DISCARD_SECTORS: usize = 13;
+pub(super) const DISCARD_TIME: usize = 14;
+pub(super) const FLUSHES: usize = 15;
+pub(super) const FLUSH_TIME: usize = 16;
+/// How many there are.
+pub(super) const FIELDS: usize = 17;
+
+/// What the kernel tells of a device; each has what those before have.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord)]
+pub(super) enum Known {
+    /// Counts and sectors of reads and writes: a partition before 2.6.25.
+    #[default]
+    Sizes,
+    /// Merges, times, and the queue.
+    Times,
+    /// Discards, since 4.18.
+    Discards,
+    /// Flushes, since 5.5.
+    Flushes,
+}
+
+/// A line of `diskstats`.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) struct Line<'a> {
+    pub(super) number: (u32, u32),
+    pub(super) name: &'a [u8],
+    pub(super) fields: [u64; FIELDS],
+    pub(super) known: Known,
+}
+
+/// A line that is not what it should be.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Damage<'a> {
+    /// It belongs to this device.
+    Of(&'a [u8]),
+    /// It does not even name one.
+    Line,
+}
+
+impl<'a> Line<'a> {
+    pub(super) fn parse(text: &'a [u8]) -> Result<Self, Damage<'a>> {
+        let mut words = Words::new(text);
+        let mut small = || words.number().and_then(|number| u32::try_from(number).ok());
+        let (Some(major), Some(minor)) = (small(), small()) else {
+            return Err(Damage::Line);
+        };
+        let name = words.next_word().ok_or(Damage::Line)?;
+        let mut fields = [0; FIELDS];
+        let mut count = 0;
+        for place in &mut fields {
+            let Some(word) = words.next_word() else { break };
+            *place = number(word).ok_or(Damage::Of(name))?;
+            count += 1;
+        }
+        let known = match count {
+            4 => {
+                let [reads, read_sectors, writes, write_sectors, ..] = fields;
+                fields = [0; FIELDS];
+                fields[READS] = reads;
+                fields[READ_SECTORS] = read_sectors;
+                fields[WRITES] = writes;
+                fields[WRITE_SECTORS] = write_sectors;
+                Known::Sizes
+            }
+            11..15 => Known::Times,
+            15..17 => Known::Discards,
+            17.. => Known::Flushes,
+            _ => return Err(Damage::Of(name)),
+        };
+        // What a later kernel may add in between belongs to no known group.
+        let (_, unknown) = fields.split_at_mut(match known {
+            Known::Sizes | Known::Times => DISCARDS,
+            Known::Discards => FLUSHES,
+            Known::Flushes => FIELDS,
+        });
+        unknown.fill(0);
+        Ok(Self { number: (major, minor), name, fields, known })
+    }
+
+    /// Whether the device never did anything.
+    pub(super) fn is_unused(&self) -> bool {
+        self.fields.iter().all(|field| *field == 0)
+    }
+}
+
+/// What a device did, from when it was seen first.
+#[derive(Clone, Debug)]
+pub(super) struct Io {
+    pub(super) known: Known,
+    /// Counts, as the kernel has them, beyond 32 bits where those wrapped.
+    pub(super) counts: [u64; FIELDS],
+    /// Time in which nothing was under way, in 100 ns units.
+    pub(super) idle: u64,
+    /// How much of it all is new since the sample before; nothing where there
+    /// was none, or another device.
+    pub(super) step: Option<Step>,
+}
+
+/// What is new since a sample.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Step {
+    pub(super) counts: [u64; FIELDS],
+    pub(super) idle: u64,
+}
+
+/// One device's numbers from sample to sample.
+#[derive(Clone, Debug)]
+pub(super) struct Track {
+    pub(super) io: Io,
+    raw: [u64; FIELDS],
+    /// When it was read last, in 100 ns units after the start of the machine.
+    at: u64,
+    /// Busy time that exceeded the time that passed, to be taken from the next:
+    /// the kernel counts it in steps.
+    owed: u64,
+}
+
+/// 100 ns units in a millisecond.
+pub(super) const UNITS: u64 = 10_000;
+
+/// Busy time may exceed the time that passed by this, in milliseconds, where
+/// samples and steps of the kernel's clock do not meet.
+const SLACK: u64 = 10_000;
+
+impl Track {
+    /// Begins with what the kernel counted so far. `now` is in 100 ns units
+    /// after the start of the machine.
+    pub(super) fn new(line: &Line<'_>, now: u64) -> Self {
+        let idle = now.saturating_sub(line.fields[BUSY].saturating_mul(UNITS));
+        let io = Io { known: line.known, counts: line.fields, idle, step: None };
+        Self { io, raw: line.fields, at: now, owed: 0 }
+    }
+
+    /// Takes the next sample. `same` says whether anything but the numbers
+    /// tells that it is another device.
+    pub(super) fn update(&mut self, line: &Line<'_>, now: u64, same: bool) {
+        let passed = now.saturating_sub(self.at);
+        self.at = now;
+        let grown = if same && line.known == self.io.known {
+            grown(&self.raw, &line.fields, passed / UNITS)
+        } else {
+            None
+        };
+        self.raw = line.fields;
+        self.io.known = line.known;
+        self.io.counts[IN_FLIGHT] = line.fields[IN_FLIGHT];
+        let Some(counts) = grown else {
+            self.owed = 0;
+            self.io.step = None;
+            return;
+        };
+        for (count, more) in self.io.counts.iter_mut().zip(counts) {
+            *count = count.saturating_add(more);
+        }
+        let busy = counts[BUSY].saturating_mul(UNITS).saturating_add(self.owed);
+        let idle = passed.saturating_sub(busy);
+        self.owed = busy.saturating_sub(passed);
+        self.io.idle = self.io.idle.saturating_add(idle);
+        self.io.step = Some(Step { counts, idle });
+    }
+
+    /// Passes over a sample in which the device was missing.
+    pub(super) fn miss(&mut self) {
+        self.io.step = None;
+    }
+}
+
+/// How much each number grew; `None` where one of them stepped back as no wrap
+/// explains, and the device is another one therefore.
+fn grown(before: &[u64; FIELDS], now: &[u64; FIELDS], passed: u64) -> Option<[u64; FIELDS]> {
+    let mut steps = [0; FIELDS];
+    for (field, (step, (before, now))) in steps.iter_mut().zip(before.iter().zip(now)).enumerate() {
+        if field == IN_FLIGHT {
+            continue;
+        }
+        *step = match now.checked_sub(*before) {
+            Some(step) => step,
+            None => unwrapped(*before, *now)
+                .filter(|step| field != BUSY || *step <= passed.saturating_add(SLACK))?,
+        };
+    }
+    Some(steps)
+}
+
+/// The step across a wrap of 32 bits, if it is one: from the upper half of the
+/// range, and by less than half of it.
+fn unwrapped(before: u64, now: u64) -> Option<u64> {
+    let before = u32::try_from(before).ok()?;
+    let now = u32::try_from(now).ok()?;
+    let step = now.wrapping_sub(before);
+    (before >= 1 << 31 && step < 1 << 31).then_some(u64::from(step))
+}
+
+/// Sums and means over devices that come and go.
+///
+/// Both grow from sample to sample by what the devices did that are in both,
+/// beginning with the plain ones: what comes brings nothing with it, what goes
+/// takes nothing away.
+#[derive(Debug, Default)]
+pub(super) struct Totals {
+    started: bool,
+    pub(super) counts: [u64; FIELDS],
+    /// Means, in 100 ns units.
+    pub(super) means: Means,
+}
+
+/// Times of reads, of writes, and without either, in 100 ns units.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub(super) struct Means {
+    pub(super) read: u64,
+    pub(super) write: u64,
+    pub(super) idle: u64,
+}
+
+impl Means {
+    /// The times of one device.
+    pub(super) fn of(counts: &[u64; FIELDS], idle: u64) -> Self {
+        Self {
+            read: counts[READ_TIME].saturating_mul(UNITS),
+            write: counts[WRITE_TIME].saturating_mul(UNITS),
+            idle,
+        }
+    }
+}
+
+impl Totals {
+    /// Takes the next sample.
+    pub(super) fn update<'a>(&mut self, all: impl Iterator<Item = &'a Io>) {
+        let mut sums = Means::default();
+        let mut count = 0;
+        let mut in_flight = 0u64;
+        for io in all {
+            in_flight = in_flight.saturating_add(queue(&io.counts));
+            let (counts, idle) = match &io.step {
+                Some(step) => (&step.counts, step.idle),
+                None if !self.started => (&io.counts, io.idle),
+                None => continue,
+            };
+            count += 1;
+            for (sum, more) in self.counts.iter_mut().zip(counts) {
+                *sum = sum.saturating_add(*more);
+            }
+            let times = Means::of(counts, idle);
+            sums.read = sums.read.saturating_add(times.read);
+            sums.write = sums.write.saturating_add(times.write);
+            sums.idle = sums.idle.saturating_add(times.idle);
+        }
+        self.counts[IN_FLIGHT] = in_flight;
+        self.started |= count > 0;
+        for (mean, sum) in [
+            (&mut self.means.read, sums.read),
+            (&mut self.means.write, sums.write),
+            (&mut self.means.idle, sums.idle),
+        ] {
+            *mean = mean.saturating_add(sum.checked_div(count).unwrap_or(0));
+        }
+    }
+}
+
+/// Requests under way; a count that fell below 0, as old kernels print it, is 0.
+pub(super) fn queue(counts: &[u64; FIELDS]) -> u64 {
+    match counts[IN_FLIGHT] {
+        negative if negative > i32::MAX as u64 => 0,
+        count => count,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const SDA: &str = " 8 0 sda 10 1 80 5 20 2 160 7 3 11 12";
+
+    fn line(text: &str) -> Line<'_> {
+        Line::parse(text.as_bytes()).unwrap()
+    }
+
+    #[test]
+    fn lines_of_every_kernel() {
+        let eleven = format!("{SDA}\n");
+        let parsed = line(&eleven);
+        assert_eq!((parsed.number, parsed.name, parsed.known), ((8, 0), &b"sda"[..], Known::Times));
+        assert_eq!(parsed.fields[..11], [10, 1, 80, 5, 20, 2, 160, 7, 3, 11, 12]);
+        let fifteen = format!("{SDA} 13 14 15 16\n");
+        let parsed = line(&fifteen);
+        assert_eq!((parsed.known, parsed.fields[DISCARD_TIME]), (Known::Discards, 16));
+        let seventeen = format!("{SDA} 13 14 15 16 17 18\n");
+        let parsed = line(&seventeen);
+        assert_eq!((parsed.known, parsed.fields[FLUSH_TIME]), (Known::Flushes, 18));
+        // More than is known, and a part of a group.
+        let more = format!("{SDA} 13 14 15 16 17 18 19 x\n");
+        assert_eq!(line(&more).fields, parsed.fields);
+        let part = format!("{SDA} 13 14\n");
+        assert_eq!((line(&part).known, line(&part).fields[DISCARDS]), (Known::Times, 0));
+        let four = line(" 8 1 sda1 10 80 20 160\n");
+        assert_eq!(four.known, Known::Sizes);
+        assert_eq!((four.fields[READS], four.fields[READ_SECTORS]), (10, 80));
+        assert_eq!((four.fields[WRITES], four.fields[WRITE_SECTORS]), (20, 160));
+        assert_eq!(four.fields.iter().filter(|field| **field > 0).count(), 4);
+        assert!(line(" 7 0 loop0 0 0 0 0 0 0 0 0 0 0 0\n").is_unused() && !four.is_unused());
+    }
+
+    #[test]
+    fn damaged_lines_name_their_device() {
+        let damage = |text: &'static str| Line::parse(text.as_bytes()).unwrap_err();
+        for text in ["\n", "8\n", "8 0\n", "x 0 sda 1\n", "8 99999999999 sda 1 2 3 4\n"] {
+            assert_eq!(damage(text), Damage::Line, "{text:?}");
+        }
+        for text in [
+            "8 0 sda\n",
+            "8 0 sda 1 2 3\n",
+            "8 0 sda 1 2 3 4 5\n",
+            "8 0 sda 1 2 3 -4\n",
+            "8 0 sda 1 2 3 4 5 6 7 8 9 1 1x\n",
+        ] {
+            assert_eq!(damage(text), Damage::Of(b"sda"), "{text:?}");
+        }
+        // Cut in the last number, which then is none.
+        assert_eq!(damage("8 0 sda 1 2 3 4 5 6 7 8 9 1 1"), Damage::Of(b"sda"));
+        let text = "8 0 sda 99999999999999999999999 2 3 4\n";
+        assert_eq!(line(text).fields[READS], u64::MAX);
+    }
+
+    fn with(fields: &[(usize, u64)]) -> Line<'static> {
+        let mut line =
+            Line { number: (8, 0), name: b"sda", fields: [0; FIELDS], known: Known::Flushes };
+        for (field, value) in fields {
+            line.fields[*field] = *value;
+        }
+        line
+    }
+
+    const MAX: u64 = u32::MAX as u64;
+    const SECOND: u64 = 1000 * UNITS;
+
+    #[test]
+    fn counts_go_on_across_a_wrap() {
+        let mut track = Track::new(&with(&[(READ_TIME, MAX - 9), (READS, 5)]), 0);
+        track.update(&with(&[(READ_TIME, 90), (READS, 6)]), SECOND, true);
+        assert_eq!(track.io.counts[READ_TIME], MAX + 91);
+        assert_eq!(track.io.step.unwrap().counts[READ_TIME], 100);
+        assert_eq!((track.io.counts[READS], track.io.step.unwrap().counts[READS]), (6, 1));
+        track.update(&with(&[(READ_TIME, 95), (READS, 6)]), 2 * SECOND, true);
+        assert_eq!(track.io.counts[READ_TIME], MAX + 96);
+        // A count beyond 32 bits does not wrap there.
+        let mut track = Track::new(&with(&[(READS, MAX + 5)]), 0);
+        track.update(&with(&[(READS, 3)]), SECOND, true);
+        assert!(track.io.step.is_none());
+        assert_eq!(track.io.counts[READS], MAX + 5);
+    }
+
+    #[test]
+    fn another_device_goes_on_where_the_one_before_ended() {
+        let mut track = Track::new(&with(&[(READS, 100), (WRITES, 7)]), 0);
+        // By its numbers: 100 cannot wrap.
+        track.update(&with(&[(READS, 30), (WRITES, 900)]), SECOND, true);
+        assert!(track.io.step.is_none());
+        assert_eq!((track.io.counts[READS], track.io.counts[WRITES]), (100, 7));
+        track.update(&with(&[(READS, 31), (WRITES, 902)]), 2 * SECOND, true);
+        assert_eq!((track.io.counts[READS], track.io.counts[WRITES]), (101, 9));
+        // By what else is known of it.
+        track.update(&with(&[(READS, 5000), (WRITES, 5000)]), 3 * SECOND, false);
+        assert_eq!((track.io.counts[READS], track.io.counts[WRITES]), (101, 9));
+        // Busy time that would have wrapped took longer than what passed.
+        let mut track = Track::new(&with(&[(BUSY, MAX - 9)]), 0);
+        track.update(&with(&[(BUSY, 900_000)]), SECOND, true);
+        assert!(track.io.step.is_none());
+        let mut track = Track::new(&with(&[(BUSY, MAX - 9)]), 0);
+        track.update(&with(&[(BUSY, 490)]), SECOND, true);
+        assert_eq!(track.io.step.unwrap().idle, SECOND / 2);
+    }
+
+    #[test]
+    fn idle_time_never_steps_back() {
+        let mut track = Track::new(&with(&[(BUSY, 400)]), SECOND);
+        assert_eq!(track.io.idle, 600 * UNITS);
+        // 10 ms busy in 4 ms: the kernel's clock ticks.
+        track.update(&with(&[(BUSY, 410)]), SECOND + 4 * UNITS, true);
+        assert_eq!(track.io.idle, 600 * UNITS);
+        track.update(&with(&[(BUSY, 410)]), SECOND + 20 * UNITS, true);
+        assert_eq!(track.io.idle, 610 * UNITS);
+    }
+
+    #[test]
+    fn totals_do_not_jump() {
+        let io = |reads, read_time, idle, step: Option<[u64; 3]>| {
+            let fields = |reads, time| with(&[(READS, reads), (READ_TIME, time)]).fields;
+            let step = step.map(|[r, t, idle]| Step { counts: fields(r, t), idle });
+            Io { known: Known::Flushes, counts: fields(reads, read_time), idle, step }
+        };
+        let mut totals = Totals::default();
+        totals.update([io(10, 4, 100, None), io(20, 8, 300, None)].iter());
+        assert_eq!((totals.counts[READS], totals.counts[READ_TIME]), (30, 12));
+        assert_eq!(totals.means, Means { read: 6 * UNITS, write: 0, idle: 200 });
+        // One goes, another comes.
+        totals.update([io(11, 6, 150, Some([1, 2, 50])), io(999, 999, 999, None)].iter());
+        assert_eq!((totals.counts[READS], totals.counts[READ_TIME]), (31, 14));
+        assert_eq!(totals.means, Means { read: 8 * UNITS, write: 0, idle: 250 });
+        // None at all.
+        totals.update([].iter());
+        assert_eq!(totals.counts[READS], 31);
+    }
+
+    #[test]
+    fn a_queue_below_zero_is_empty() {
+        assert_eq!(queue(&with(&[(IN_FLIGHT, MAX)]).fields), 0);
+        assert_eq!(queue(&with(&[(IN_FLIGHT, u64::MAX)]).fields), 0);
+        assert_eq!(queue(&with(&[(IN_FLIGHT, 300)]).fields), 300);
+    }
+}

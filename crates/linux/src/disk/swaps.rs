@@ -1,0 +1,107 @@
+//! `/proc/swaps`: the paging files.
+
+use super::mounts::unescaped;
+use crate::faults::Faults;
+use crate::parse::{Words, kib_to_bytes, number, utf16_name, whole_lines};
+
+/// A swap area. Sizes in bytes.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub(super) struct Swap {
+    pub(super) name: Vec<u16>,
+    pub(super) size: u64,
+    pub(super) used: u64,
+}
+
+/// What the kernel writes behind the name of a file that was removed.
+const REMOVED: &[u8] = b"\\040(deleted)";
+
+/// The swap areas. Names are kept from sample to sample.
+#[derive(Debug, Default)]
+pub(super) struct Swaps {
+    list: Vec<Swap>,
+    count: usize,
+    /// The lines' names as they were read, by place.
+    names: Vec<Vec<u8>>,
+}
+
+impl Swaps {
+    pub(super) fn all(&self) -> &[Swap] {
+        self.list.get(..self.count).unwrap_or_default()
+    }
+
+    /// Reads the text.
+    pub(super) fn parse(&mut self, text: &[u8], faults: &mut Faults) {
+        self.count = 0;
+        let (mut lines, cut) = whole_lines(text);
+        // The first line is a heading, and there if nothing else is.
+        if lines.next().is_none() {
+            faults.object("swaps: is empty".to_string());
+        }
+        for line in lines {
+            let mut words = Words::new(line);
+            let Some(name) = words.next_word() else { continue };
+            let mut sizes = || number(words.next_word()?);
+            // The kind stands before the sizes.
+            let _ = sizes();
+            let (size, used) = (sizes(), sizes());
+            match (size, used) {
+                (Some(size), Some(used)) => self.take(name, size, used),
+                (size, _) => faults.instance(|| {
+                    let field = if size.is_none() { "Size" } else { "Used" };
+                    let name = String::from_utf8_lossy(&plain(name)).into_owned();
+                    (name, format!("swaps: {field} is no number"))
+                }),
+            }
+        }
+        if cut {
+            faults.object("swaps: ends in the middle of a line".to_string());
+        }
+    }
+
+    fn take(&mut self, name: &[u8], size: u64, used: u64) {
+        if self.list.len() <= self.count {
+            self.list.push(Swap::default());
+            self.names.push(Vec::new());
+        }
+        let place = self.count;
+        self.count += 1;
+        let (Some(swap), Some(known)) = (self.list.get_mut(place), self.names.get_mut(place))
+        else {
+            return;
+        };
+        if known != name {
+            known.clear();
+            known.extend_from_slice(name);
+            utf16_name(&plain(name), &mut swap.name);
+        }
+        swap.size = kib_to_bytes(size);
+        swap.used = kib_to_bytes(used);
+    }
+}
+
+/// The path of a line.
+fn plain(name: &[u8]) -> Vec<u8> {
+    unescaped(name.strip_suffix(REMOVED).unwrap_or(name))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn lines() {
+        let mut swaps = Swaps::default();
+        let mut faults = Faults::default();
+        let text = "Filename\tType\tSize\tUsed\tPriority\n\
+                    /dev/sda2   partition\t2097148\t1024\t-2\n\
+                    /a\\040b\\134c file 100 0 5\n\
+                    /gone\\040(deleted)  file 8 4 -3\n";
+        swaps.parse(text.as_bytes(), &mut faults);
+        let names: Vec<_> =
+            swaps.all().iter().map(|swap| String::from_utf16(&swap.name).unwrap()).collect();
+        assert_eq!(names, ["/dev/sda2", "/a b\\c", "/gone"]);
+        assert_eq!((swaps.all()[0].size, swaps.all()[0].used), (2_097_148 << 10, 1024 << 10));
+        swaps.parse(b"Filename\tType\n", &mut faults);
+        assert_eq!(swaps.all(), []);
+    }
+}

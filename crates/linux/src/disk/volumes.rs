@@ -1,0 +1,172 @@
+//! The file systems of LogicalDisk, with what their devices do.
+
+use super::devices::{Device, Devices};
+use super::mounts::{Mounts, Volume};
+use super::stats::{FIELDS, IN_FLIGHT, Io, Step, Totals};
+use super::sys::Sys;
+use std::collections::HashMap;
+use std::path::Path;
+
+/// Volumes that went are remembered, up to so many: one that returns goes on
+/// where it ended, on whatever device.
+const REMEMBERED: usize = 64;
+
+/// A file system and its device.
+pub(super) struct Mounted {
+    pub(super) volume: Volume,
+    /// The device of a file system with a number of its own, by name.
+    device: Option<Vec<u8>>,
+    /// The device, and what it had done, at the sample before.
+    last: Option<Last>,
+    io: Option<Io>,
+    /// Whether its device is known in this sample.
+    has_device: bool,
+    /// Whether it is mounted.
+    is_there: bool,
+}
+
+struct Last {
+    serial: u64,
+    counts: [u64; FIELDS],
+    idle: u64,
+}
+
+/// All of them.
+#[derive(Default)]
+pub(super) struct Volumes {
+    list: Vec<Mounted>,
+    /// The table as it was read last: it seldom changes.
+    text: Vec<u8>,
+    pub(super) damage: Vec<String>,
+    pub(super) totals: Totals,
+}
+
+impl Volumes {
+    /// Those that are mounted.
+    pub(super) fn all(&self) -> impl Iterator<Item = &Mounted> {
+        self.list.iter().filter(|mounted| mounted.is_there)
+    }
+
+    /// Takes the table of mounts.
+    pub(super) fn update(
+        &mut self,
+        text: &[u8],
+        root: &Path,
+        devices: &mut Devices,
+        sys: Option<&Sys>,
+    ) {
+        let is_new = self.text != text;
+        if is_new {
+            self.text.clear();
+            self.text.extend_from_slice(text);
+            let Mounts { volumes, damage } = Mounts::parse(text, root);
+            self.damage = damage;
+            self.replace(volumes);
+        }
+        // A new device may be the one that is missing.
+        if devices.take_changed() || is_new {
+            for mounted in &mut self.list {
+                mounted.device = device_of_pool(&mounted.volume, devices, sys);
+            }
+        }
+    }
+
+    /// Forgets what is mounted, because the table cannot be read.
+    pub(super) fn clear(&mut self) {
+        self.text.clear();
+        self.damage.clear();
+        self.replace(Vec::new());
+    }
+
+    fn replace(&mut self, volumes: Vec<Volume>) {
+        let before = std::mem::take(&mut self.list);
+        let mut before: HashMap<_, _> =
+            before.into_iter().map(|mounted| (mounted.volume.name.clone(), mounted)).collect();
+        for volume in volumes {
+            let mounted = match before.remove(&volume.name) {
+                Some(known) => Mounted { volume, is_there: true, ..known },
+                None => Mounted {
+                    volume,
+                    device: None,
+                    last: None,
+                    io: None,
+                    has_device: false,
+                    is_there: true,
+                },
+            };
+            self.list.push(mounted);
+        }
+        let gone = before.into_values().take(REMEMBERED);
+        self.list.extend(gone.map(|gone| Mounted { is_there: false, last: None, ..gone }));
+    }
+
+    /// Takes what the devices did; none of them is known where they could not
+    /// be read.
+    pub(super) fn take_devices(&mut self, devices: Option<&Devices>) {
+        for mounted in self.list.iter_mut().filter(|mounted| mounted.is_there) {
+            let device = devices.and_then(|devices| match &mounted.device {
+                Some(name) => devices.by_name(name),
+                None if mounted.volume.pool.is_none() => devices.by_number(mounted.volume.number),
+                None => None,
+            });
+            mounted.take(device);
+        }
+        self.totals.update(self.list.iter().filter_map(Mounted::io));
+    }
+}
+
+impl Mounted {
+    /// What its device did, if it has one.
+    pub(super) fn io(&self) -> Option<&Io> {
+        self.io.as_ref().filter(|_| self.has_device && self.is_there)
+    }
+
+    fn take(&mut self, device: Option<&Device>) {
+        self.has_device = device.is_some();
+        let Some(device) = device else {
+            self.last = None;
+            return;
+        };
+        let now = device.io();
+        let io = self.io.get_or_insert_with(|| Io { step: None, ..now.clone() });
+        io.known = now.known;
+        io.counts[IN_FLIGHT] = now.counts[IN_FLIGHT];
+        io.step = None;
+        if let Some(last) = self.last.as_ref().filter(|last| last.serial == device.serial) {
+            let mut step = Step { counts: [0; FIELDS], idle: now.idle.saturating_sub(last.idle) };
+            for (place, more) in
+                step.counts.iter_mut().enumerate().filter(|(at, _)| *at != IN_FLIGHT)
+            {
+                let of = |counts: &[u64; FIELDS]| counts.get(place).copied().unwrap_or(0);
+                *more = of(&now.counts).saturating_sub(of(&last.counts));
+            }
+            for (count, more) in io.counts.iter_mut().zip(step.counts) {
+                *count = count.saturating_add(more);
+            }
+            io.idle = io.idle.saturating_add(step.idle);
+            io.step = Some(step);
+        }
+        self.last = Some(Last { serial: device.serial, counts: now.counts, idle: now.idle });
+    }
+}
+
+/// The device of a file system that has a number of its own, if it is one only.
+fn device_of_pool(volume: &Volume, devices: &Devices, sys: Option<&Sys>) -> Option<Vec<u8>> {
+    let pool = volume.pool.as_ref().filter(|pool| pool.may_be_single)?;
+    let path = pool.source.strip_prefix(b"/dev/")?;
+    let name = match path.strip_prefix(b"mapper/") {
+        Some(mapped) => {
+            let sys = sys?;
+            let is = |name: &[u8]| sys.mapped_name(name).is_some_and(|name| name == mapped);
+            let mut candidates = devices.all().filter(|device| device.name.starts_with(b"dm-"));
+            candidates.find(|device| is(&device.name))?.name.clone()
+        }
+        None => devices.by_name(path)?.name.clone(),
+    };
+    // The system says how many devices a btrfs has; several devices of bcachefs
+    // stand in its source, which is none's name then.
+    match pool.is_btrfs {
+        true => (sys?.devices_of_btrfs(&name) == Some(1)).then_some(name),
+        false => Some(name),
+    }
+}
