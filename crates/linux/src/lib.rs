@@ -30,7 +30,9 @@ mod clock;
 mod cpus;
 mod faults;
 mod files;
+mod interrupts;
 mod layout;
+mod machine;
 mod os;
 mod parse;
 mod process;
@@ -46,11 +48,14 @@ use perfhive_engine::Provider;
 use std::sync::Arc;
 
 /// The providers of this crate, reading below `root`: `linux-system` with
-/// System, Memory and Processor, and `linux-process` with Process and Thread.
+/// System, Memory, Processor and what comes from the same files,
+/// `linux-process` with Process and Thread, and `linux-machine` with pressure,
+/// nodes and sensors.
 #[must_use]
 pub fn providers(root: &ProcRoot) -> Vec<Arc<dyn Provider>> {
     vec![
         Arc::new(os::SystemProvider::new(root.clone())),
         Arc::new(process::ProcessProvider::new(root.clone())),
+        Arc::new(machine::MachineProvider::new(root.clone())),
     ]
 }

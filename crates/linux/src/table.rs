@@ -12,6 +12,9 @@ mod processor;
 mod system;
 mod thread;
 
+pub(crate) use machine::{
+    CACHE, ENERGY, NODE, OBJECTS_OF_WINDOWS, PRESSURE, PROCESSOR_INFORMATION, THERMAL,
+};
 pub(crate) use memory::MEMORY;
 pub(crate) use process::{IO_COUNTERS, PROCESS, STAT_COUNTERS, STATM_COUNTERS, STATUS_COUNTERS};
 pub(crate) use processor::PROCESSOR;
@@ -188,17 +191,23 @@ impl Counter {
     }
 
     pub(crate) fn spec(&self) -> CounterSpec {
-        CounterSpec::new(TitleIndex(self.index), self.kind)
+        let spec = CounterSpec::new(TitleIndex(self.index), self.kind)
             .help(TitleIndex(self.help))
             .scale(self.scale)
-            .detail(self.detail)
+            .detail(self.detail);
+        // The type's size says 4 bytes, a double has 8.
+        if self.is_double() { spec.size(8) } else { spec }
+    }
+
+    fn is_double(&self) -> bool {
+        self.kind == CounterType::PERF_DOUBLE_RAW
     }
 
     /// A value as the counter's width takes it: a number saturates, a count
     /// that only differences matter of wraps.
     pub(crate) fn fit(&self, value: u64) -> u64 {
         match self.kind.size_in_bytes() {
-            Some(4) if !self.kind.is_delta() => value.min(u64::from(u32::MAX)),
+            Some(4) if !self.kind.is_delta() && !self.is_double() => value.min(u64::from(u32::MAX)),
             _ => value,
         }
     }

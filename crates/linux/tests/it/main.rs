@@ -5,6 +5,7 @@
 mod common;
 mod frozen;
 mod live;
+mod machine;
 mod manual;
 mod real_trees;
 mod warm;
