@@ -8,7 +8,7 @@ use std::path::Path;
 use std::process::Command;
 
 /// Unpacks a frozen machine; `None` where the real data is absent.
-fn unpack(name: &str) -> Option<Tree> {
+pub(crate) fn unpack(name: &str) -> Option<Tree> {
     let archive = real::root()?.join("proc-trees").join(name);
     if !archive.is_file() {
         return None;
@@ -24,7 +24,7 @@ fn root(tree: &Tree) -> ProcRoot {
 }
 
 /// The lines of a file that are a word and a number.
-fn numbers(path: &Path) -> BTreeMap<String, u64> {
+pub(crate) fn numbers(path: &Path) -> BTreeMap<String, u64> {
     let text = std::fs::read_to_string(path).unwrap();
     let pair = |line: &str| {
         let mut words = line.split_whitespace();
