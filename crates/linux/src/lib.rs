@@ -1,8 +1,8 @@
-//! Windows' own performance objects, filled from `/proc`.
+//! Windows' own performance objects, filled from `/proc` and `/sys`.
 //!
-//! Two providers make System 2, Memory 4, Processor 238, Process 230 and
-//! Thread 232 with Windows' indexes, counter types and units. What Linux does
-//! not tell is left out: a counter that the kernel has no answer for is in no
+//! The providers make System 2, Memory 4, Processor 238, Process 230, Thread
+//! 232 and others with Windows' indexes, counter types and units; what Linux
+//! counts beyond them stands beside. What Linux does not tell is left out: a counter that the kernel has no answer for is in no
 //! definition, and a value that cannot be read for one instance is missing
 //! from that instance's counter block. Nothing is ever a 0 that means "not
 //! known". [`counter_table`] lists every counter of these objects with its

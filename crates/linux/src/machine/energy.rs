@@ -30,6 +30,8 @@ struct Meter {
     folder: Vec<u8>,
     path: CString,
     name: Vec<u16>,
+    /// Whether the name could be read.
+    is_named: bool,
     file: Kept,
     /// The largest number that the meter shows before it begins anew.
     range: u64,
@@ -99,14 +101,10 @@ impl Meters {
         })?;
         let mut is_seen = seen.iter();
         meters.retain(|_| is_seen.next().is_some_and(|seen| *seen));
-        for at in 0..meters.len() {
-            let Some(meter) = meters.get(at).filter(|meter| meter.name.is_empty()) else {
-                continue;
-            };
+        for meter in meters.iter_mut().filter(|meter| !meter.is_named) {
             let name = name_of(sys, &meter.folder);
-            if let Some(meter) = meters.get_mut(at) {
-                utf16_name(&name, &mut meter.name);
-            }
+            meter.is_named = name.is_some();
+            utf16_name(name.as_ref().unwrap_or(&meter.folder), &mut meter.name);
         }
         meters.sort_by(|one, other| one.folder.cmp(&other.folder));
         Ok(())
@@ -120,6 +118,7 @@ impl Meter {
             folder: folder.to_vec(),
             path: CString::new(path).ok()?,
             name: Vec::new(),
+            is_named: false,
             file: Kept::default(),
             range: 0,
             last: None,
@@ -180,21 +179,19 @@ impl Meter {
 }
 
 /// A meter's name behind that of the one that it is a part of: `package-0 core`.
-fn name_of(sys: &mut Reader, folder: &[u8]) -> Vec<u8> {
-    let own = read_name(sys, folder);
+fn name_of(sys: &mut Reader, folder: &[u8]) -> Option<Vec<u8>> {
+    let own = read_name(sys, folder)?;
     let parent = folder.iter().rposition(|byte| *byte == b':').and_then(|at| folder.get(..at));
     match parent.filter(|parent| parent.contains(&b':')) {
-        Some(parent) => [&*read_name(sys, parent), b" ", &*own].concat(),
-        None => own,
+        Some(parent) => Some([&*read_name(sys, parent)?, b" ", &*own].concat()),
+        None => Some(own),
     }
 }
 
-fn read_name(sys: &mut Reader, folder: &[u8]) -> Vec<u8> {
-    let path = CString::new([b"class/powercap/", folder, b"/name"].concat()).unwrap_or_default();
-    match sys.once_here(&path) {
-        Ok(()) => sys.text().trim_ascii_end().to_vec(),
-        Err(_) => folder.to_vec(),
-    }
+fn read_name(sys: &mut Reader, folder: &[u8]) -> Option<Vec<u8>> {
+    let path = CString::new([b"class/powercap/", folder, b"/name"].concat()).ok()?;
+    sys.once_here(&path).ok()?;
+    Some(sys.text().trim_ascii_end().to_vec())
 }
 
 fn read_number(sys: &mut Reader, path: &[u8]) -> Option<u64> {

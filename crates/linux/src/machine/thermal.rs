@@ -24,6 +24,8 @@ struct Zone {
     number: u32,
     /// Type and number.
     name: Vec<u16>,
+    /// Whether the type in it could be read.
+    is_named: bool,
     file: Kept,
     /// In tenths of a kelvin.
     temperature: Option<u64>,
@@ -73,7 +75,7 @@ impl Zones {
 
 impl Zone {
     fn new(number: u32) -> Self {
-        Self { number, name: Vec::new(), file: Kept::default(), temperature: None }
+        Self { number, name: Vec::new(), is_named: false, file: Kept::default(), temperature: None }
     }
 
     /// Answers whether the zone is still there.
@@ -87,7 +89,7 @@ impl Zone {
             },
             // Another zone may have got the number.
             Err(Errno::NODEV) => {
-                self.name.clear();
+                self.is_named = false;
                 Ok(None)
             }
             Err(error) if is_gone(error) => return false,
@@ -100,11 +102,10 @@ impl Zone {
             }
             Err(error) => Err(format!("temp: {}", describe(error))),
         };
-        if self.name.is_empty() {
-            let kind = match sys.once_here(path.file(length, b"type")) {
-                Ok(()) => sys.text().trim_ascii_end(),
-                Err(_) => b"thermal_zone",
-            };
+        if !self.is_named {
+            let kind = sys.once_here(path.file(length, b"type"));
+            self.is_named = kind.is_ok();
+            let kind = if self.is_named { sys.text().trim_ascii_end() } else { b"thermal_zone" };
             utf16_name(kind, &mut self.name);
             self.name.extend(format!(" {}", self.number).encode_utf16());
         }

@@ -6,9 +6,9 @@ use perfhive_format::{CounterType as T, DetailLevel};
 
 const NO_FAULT_KINDS: &str = "Linux counts page faults in all and those that waited for a disk, \
     and tells no other kinds apart.";
-const NO_HARD_PAGES: &str = "Linux counts the pages that swapping moves (`pswpin`, `pswpout`) and \
-    all traffic of block devices (`pgpgin`, `pgpgout`); the pages that hard faults read, or that \
-    were written to free memory, are neither.";
+const NO_HARD_PAGES: &str = "Linux counts the pages that swapping moves and all traffic of block \
+    devices; the pages that hard faults read, or that were written to free memory, are neither. \
+    See Swap Pages In/sec, Block KBytes In/sec and those beside them.";
 const NO_PAGED_POOL: &str = "Linux' kernel memory is never paged out.";
 const NO_KERNEL_PAGING: &str = "Linux does not page its own code or drivers, and tells no sizes \
     of them.";

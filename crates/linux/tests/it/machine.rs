@@ -1,6 +1,7 @@
 //! Processors in detail, load, pressure, memory by node, and sensors.
 
 mod agreement;
+mod damage;
 mod memory;
 mod processors;
 mod real;

@@ -4,8 +4,8 @@ use crate::table::{Absent, Counter, Object, absent};
 use perfhive_engine::Cost;
 use perfhive_format::CounterType as T;
 
-const NO_OBJECTS: &str = "Programs on Linux make these in their own memory; the kernel \
-    hears of those alone that are waited for, and counts none.";
+const NO_OBJECTS: &str = "Programs on Linux make these in their own memory; the kernel hears of \
+    those alone that are waited for, and counts none.";
 
 pub(crate) static OBJECTS_OF_WINDOWS: Object = Object {
     index: 260,
@@ -59,7 +59,13 @@ const COUNTERS: &[Counter] = &[
 
 const ABSENT: &[Absent] = &[
     absent(252, "Events", T::PERF_COUNTER_RAWCOUNT, NO_OBJECTS),
-    absent(254, "Semaphores", T::PERF_COUNTER_RAWCOUNT, NO_OBJECTS),
+    absent(
+        254,
+        "Semaphores",
+        T::PERF_COUNTER_RAWCOUNT,
+        "Those of POSIX are in the memory of programs, where the kernel does not count them; the \
+         few of System V would be a part for the whole.",
+    ),
     absent(256, "Mutexes", T::PERF_COUNTER_RAWCOUNT, NO_OBJECTS),
     absent(
         258,

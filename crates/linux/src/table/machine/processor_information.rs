@@ -141,25 +141,25 @@ const COUNTERS: &[Counter] = &[
         .unit("interrupts/s")
         .from("`softirqs`: `NET_TX`")
         .since("2.6.32")
-        .means("Runs that sent to a network on the processor."),
+        .means("Runs on the processor that sent to a network."),
     Counter::new(100_246, 100_247, "NET_RX Soft Interrupts/sec", T::PERF_COUNTER_COUNTER)
         .on_request()
         .unit("interrupts/s")
         .from("`softirqs`: `NET_RX`")
         .since("2.6.32")
-        .means("Runs that received from a network on the processor."),
+        .means("Runs on the processor that received from a network."),
     Counter::new(100_248, 100_249, "BLOCK Soft Interrupts/sec", T::PERF_COUNTER_COUNTER)
         .on_request()
         .unit("interrupts/s")
         .from("`softirqs`: `BLOCK`")
         .since("2.6.32")
-        .means("Runs that completed requests of block devices on the processor."),
+        .means("Runs on the processor that completed requests of block devices."),
     Counter::new(100_250, 100_251, "IRQ_POLL Soft Interrupts/sec", T::PERF_COUNTER_COUNTER)
         .on_request()
         .unit("interrupts/s")
         .from("`softirqs`: `IRQ_POLL` (`BLOCK_IOPOLL` until 4.4)")
         .since("2.6.32")
-        .means("Runs that polled devices on the processor."),
+        .means("Runs on the processor that polled devices."),
     Counter::new(100_252, 100_253, "TASKLET Soft Interrupts/sec", T::PERF_COUNTER_COUNTER)
         .on_request()
         .unit("interrupts/s")
@@ -171,7 +171,7 @@ const COUNTERS: &[Counter] = &[
         .unit("interrupts/s")
         .from("`softirqs`: `SCHED`")
         .since("2.6.32")
-        .means("Runs that spread threads over processors on the processor."),
+        .means("Runs on the processor that spread threads over processors."),
     Counter::new(100_256, 100_257, "HRTIMER Soft Interrupts/sec", T::PERF_COUNTER_COUNTER)
         .on_request()
         .unit("interrupts/s")
@@ -183,7 +183,7 @@ const COUNTERS: &[Counter] = &[
         .unit("interrupts/s")
         .from("`softirqs`: `RCU`")
         .since("2.6.32")
-        .means("Runs that freed what no reader uses any more on the processor."),
+        .means("Runs on the processor that freed what no reader uses any more."),
     Counter::new(100_206, 100_207, "Processor Frequency", T::PERF_COUNTER_RAWCOUNT)
         .scale(-1)
         .on_request()
