@@ -136,12 +136,15 @@ impl Session for SystemSession {
         let (system, objects) = (wants(&SYSTEM), wants(&OBJECTS_OF_WINDOWS));
         let needs_stat = system || objects || processor || information;
         let stat = if needs_stat { self.read_stat() } else { Ok(()) };
-        if system {
-            self.system_faults(stat);
-            self.write_system(out)?;
-        }
-        if objects {
-            self.write_objects(out)?;
+        if system || objects {
+            let population = self.read_population();
+            if system {
+                self.system_faults(stat);
+                self.write_system(population, out)?;
+            }
+            if objects {
+                self.write_objects(population, out)?;
+            }
         }
         let extra = processor::Extra::asked(|counter| asked(&PROCESSOR_INFORMATION, counter));
         let plain = processor && asked(&PROCESSOR, processor::INTERRUPTS);
@@ -157,11 +160,9 @@ impl Session for SystemSession {
             let has_table = extra.interrupts() && self.has_interrupts(&table);
             self.write_information(extra, has_table, out)?;
         }
-        if wants(&MEMORY) {
-            self.write_memory(out)?;
-        }
-        if wants(&CACHE) {
-            self.write_cache(out)?;
+        let (memory, cache) = (wants(&MEMORY), wants(&CACHE));
+        if memory || cache {
+            self.write_memory(memory, cache, out)?;
         }
         Ok(())
     }
@@ -237,7 +238,16 @@ fn text_of<'a>(
     file: &mut Option<OwnedFd>,
     faults: &mut Faults,
 ) -> Option<&'a [u8]> {
-    match reader.system(path, file) {
+    readable(path, reader.system(path, file), faults)
+}
+
+/// The text that was read, or nothing and a fault.
+fn readable<'a>(
+    path: &CStr,
+    text: Result<&'a [u8], Errno>,
+    faults: &mut Faults,
+) -> Option<&'a [u8]> {
+    match text {
         Ok([]) => {
             faults.object(format!("{}: is empty", path.to_string_lossy()));
             None

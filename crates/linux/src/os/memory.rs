@@ -1,6 +1,6 @@
 //! Memory 4 and Cache 86.
 
-use super::{SystemSession, text_of};
+use super::{SystemSession, readable, text_of};
 use crate::faults::{Faults, numbers};
 use crate::layout::{Row, write_single};
 use crate::parse::{Words, kib_to_bytes, whole_lines};
@@ -72,35 +72,42 @@ const PAGES: [(u32, &[u8]); 7] = [
 ];
 
 impl SystemSession {
-    pub(super) fn write_memory(&mut self, out: &mut ObjectWriter<'_>) -> Result<(), ProviderError> {
+    /// Writes Memory and Cache, those that are wanted: `vmstat` is read once
+    /// for both.
+    pub(super) fn write_memory(
+        &mut self,
+        memory: bool,
+        cache: bool,
+        out: &mut ObjectWriter<'_>,
+    ) -> Result<(), ProviderError> {
+        let Self { reader, files, faults, page, .. } = self;
         let mut row = Row::new(&MEMORY);
-        let (reader, files, faults) = (&mut self.reader, &mut self.files, &mut self.faults);
-        if let Some(text) = text_of(reader, c"meminfo", &mut files.meminfo, faults) {
-            set_meminfo(text, self.page, &mut row, faults);
+        if memory && let Some(text) = text_of(reader, c"meminfo", &mut files.meminfo, faults) {
+            set_meminfo(text, *page, &mut row, faults);
         }
-        if let Some(text) = text_of(reader, c"vmstat", &mut files.vmstat, faults) {
-            set_lines(text, EVENTS, &mut row, faults);
-            for (counter, stems) in SUMS {
-                row.set_some(counter, sum(text, stems, faults));
+        let events = reader.system(c"vmstat", &mut files.vmstat);
+        if memory {
+            if let Some(text) = readable(c"vmstat", events, faults) {
+                set_lines(text, EVENTS, &mut row, faults);
+                for (counter, stems) in SUMS {
+                    row.set_some(counter, sum(text, stems, faults));
+                }
             }
+            if row.mask() != 0 {
+                write_single(&mut self.memory, &row, None, out)?;
+            }
+            faults.report(MEMORY.index, out);
         }
-        if row.mask() != 0 {
-            write_single(&mut self.memory, &row, None, out)?;
+        if cache {
+            let mut row = Row::new(&CACHE);
+            if let Some(text) = readable(c"vmstat", events, faults) {
+                set_lines(text, PAGES, &mut row, faults);
+            }
+            if row.mask() != 0 {
+                write_single(&mut self.cache, &row, None, out)?;
+            }
+            faults.report(CACHE.index, out);
         }
-        self.faults.report(MEMORY.index, out);
-        Ok(())
-    }
-
-    pub(super) fn write_cache(&mut self, out: &mut ObjectWriter<'_>) -> Result<(), ProviderError> {
-        let mut row = Row::new(&CACHE);
-        let (reader, files, faults) = (&mut self.reader, &mut self.files, &mut self.faults);
-        if let Some(text) = text_of(reader, c"vmstat", &mut files.vmstat, faults) {
-            set_lines(text, PAGES, &mut row, faults);
-        }
-        if row.mask() != 0 {
-            write_single(&mut self.cache, &row, None, out)?;
-        }
-        self.faults.report(CACHE.index, out);
         Ok(())
     }
 }

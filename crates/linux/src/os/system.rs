@@ -1,6 +1,6 @@
 //! System 2 and Objects 260.
 
-use super::{SystemSession, text_of};
+use super::SystemSession;
 use crate::faults::{Faults, describe, is_gone, unreadable};
 use crate::files::Reader;
 use crate::layout::{Row, write_single};
@@ -8,10 +8,22 @@ use crate::parse::{Load, Words};
 use crate::table::{OBJECTS_OF_WINDOWS, SYSTEM};
 use perfhive_engine::{ObjectWriter, ProviderError};
 use rustix::fd::OwnedFd;
+use rustix::io::Errno;
 use std::ffi::CStr;
 
+/// How many processes there are, and what `loadavg` says.
+#[derive(Clone, Copy)]
+pub(super) struct Population {
+    processes: Result<u64, Errno>,
+    load: Result<Option<Load>, Errno>,
+}
+
 impl SystemSession {
-    pub(super) fn write_system(&mut self, out: &mut ObjectWriter<'_>) -> Result<(), ProviderError> {
+    pub(super) fn write_system(
+        &mut self,
+        population: Population,
+        out: &mut ObjectWriter<'_>,
+    ) -> Result<(), ProviderError> {
         let now = self.base.now();
         let cpus = self.stat.cpus.len() as u64;
         let mut row = Row::new(&SYSTEM);
@@ -26,7 +38,7 @@ impl SystemSession {
         row.set_some(100_010, self.stat.made);
         row.set_some(100_012, self.stat.interrupts);
         row.set_some(100_014, self.stat.soft_interrupts);
-        if let Some(load) = self.set_population(&mut row) {
+        if let Some(load) = self.set_population(population, &mut row) {
             for (counter, average) in [100_000, 100_002, 100_004].into_iter().zip(load.averages) {
                 row.set(counter, average.to_bits());
             }
@@ -36,31 +48,42 @@ impl SystemSession {
         Ok(())
     }
 
+    /// What System and Objects both tell, read once.
+    pub(super) fn read_population(&mut self) -> Population {
+        let processes = self.reader.numbers(&mut self.processes);
+        let processes = processes.map(|()| self.processes.len() as u64 + 1);
+        let text = self.reader.system(c"loadavg", &mut self.files.loadavg);
+        Population { processes, load: text.map(Load::parse) }
+    }
+
     /// Sets Processes and Threads, which System and Objects have; answers
     /// what else `loadavg` says.
-    fn set_population(&mut self, row: &mut Row) -> Option<Load> {
+    fn set_population(&mut self, population: Population, row: &mut Row) -> Option<Load> {
         let cpus = self.stat.cpus.len() as u64;
-        match self.reader.numbers(&mut self.processes) {
-            Ok(()) => row.set(248, self.processes.len() as u64 + 1),
+        match population.processes {
+            Ok(processes) => row.set(248, processes),
             Err(error) => self.faults.object(format!("processes: {}", describe(error))),
         }
-        let faults = &mut self.faults;
-        let text = text_of(&mut self.reader, c"loadavg", &mut self.files.loadavg, faults)?;
-        let load = Load::parse(text);
-        match load {
-            Some(load) if cpus > 0 => row.set(250, load.threads.saturating_add(cpus)),
-            Some(_) => {}
-            None => self.faults.object("loadavg: not understood".to_string()),
+        match population.load {
+            Ok(Some(load)) => {
+                if cpus > 0 {
+                    row.set(250, load.threads.saturating_add(cpus));
+                }
+                return Some(load);
+            }
+            Ok(None) => self.faults.object("loadavg: not understood".to_string()),
+            Err(error) => unreadable(c"loadavg", error, &mut self.faults),
         }
-        load
+        None
     }
 
     pub(super) fn write_objects(
         &mut self,
+        population: Population,
         out: &mut ObjectWriter<'_>,
     ) -> Result<(), ProviderError> {
         let mut row = Row::new(&OBJECTS_OF_WINDOWS);
-        self.set_population(&mut row);
+        self.set_population(population, &mut row);
         let (reader, files, faults) = (&mut self.reader, &mut self.files, &mut self.faults);
         let [open, _, limit] = words(reader, c"sys/fs/file-nr", &mut files.open_files, faults);
         row.set_some(100_300, open);
