@@ -8,13 +8,22 @@ use std::fmt;
 /// not tell apart are `None`.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub(crate) struct Times {
+    /// Programs, those of low priority and guests included.
     pub(crate) user: u64,
+    /// Programs of low priority.
+    pub(crate) nice: u64,
     /// System, interrupts and soft interrupts.
     pub(crate) privileged: u64,
     /// Idle, and idle while something waits for a disk.
     pub(crate) idle: u64,
+    /// Idle while something waits for a disk.
+    pub(crate) waiting: Option<u64>,
     pub(crate) interrupt: Option<u64>,
     pub(crate) soft_interrupt: Option<u64>,
+    /// Taken away by a hypervisor.
+    pub(crate) stolen: Option<u64>,
+    /// Given to guests of this machine.
+    pub(crate) guest: Option<u64>,
 }
 
 /// One processor that is on.
@@ -32,6 +41,12 @@ pub(crate) struct SystemStat {
     pub(crate) cpus: Vec<Cpu>,
     pub(crate) switches: Option<u64>,
     pub(crate) running: Option<u64>,
+    /// Threads that wait for a disk.
+    pub(crate) blocked: Option<u64>,
+    /// Processes and threads made since the start.
+    pub(crate) made: Option<u64>,
+    pub(crate) interrupts: Option<u64>,
+    pub(crate) soft_interrupts: Option<u64>,
     /// What could not be understood, and is missing above.
     pub(crate) damage: Vec<Damage>,
 }
@@ -76,10 +91,11 @@ impl Ticks {
 impl SystemStat {
     /// Forgets what was read.
     pub(crate) fn clear(&mut self) {
-        self.cpus.clear();
-        self.switches = None;
-        self.running = None;
-        self.damage.clear();
+        let (mut cpus, mut damage) =
+            (std::mem::take(&mut self.cpus), std::mem::take(&mut self.damage));
+        cpus.clear();
+        damage.clear();
+        *self = Self { cpus, damage, ..Self::default() };
     }
 
     /// Reads the text.
@@ -99,6 +115,14 @@ impl SystemStat {
                 self.switches = self.line("ctxt", rest);
             } else if let Some(rest) = line.strip_prefix(b"procs_running ") {
                 self.running = self.line("procs_running", rest);
+            } else if let Some(rest) = line.strip_prefix(b"procs_blocked ") {
+                self.blocked = self.line("procs_blocked", rest);
+            } else if let Some(rest) = line.strip_prefix(b"processes ") {
+                self.made = self.line("processes", rest);
+            } else if let Some(rest) = line.strip_prefix(b"intr ") {
+                self.interrupts = self.line("intr", rest);
+            } else if let Some(rest) = line.strip_prefix(b"softirq ") {
+                self.soft_interrupts = self.line("softirq", rest);
             }
         }
         if cut {
@@ -120,24 +144,35 @@ fn parse_cpu(rest: &[u8], ticks: Ticks) -> Option<Cpu> {
     let (name, rest) = rest.split_at_checked(digits)?;
     let number = u32::try_from(number(name)?).ok()?;
     let mut words = Words::new(rest);
-    // user nice system idle, and since Linux 2.6 iowait irq softirq. Guests'
-    // time, further on, is within user and nice.
+    // user nice system idle, since Linux 2.6 iowait irq softirq, then steal,
+    // guest and guest_nice. Guests' time is within user and nice.
     let mut four = [0; 4];
     for place in &mut four {
         *place = words.number()?;
     }
     let [user, nice, system, idle] = four;
-    let waiting = words.number().unwrap_or(0);
-    let interrupt = words.number();
-    let soft_interrupt = interrupt.and_then(|_| words.number());
-    let privileged =
-        [interrupt, soft_interrupt].into_iter().flatten().fold(system, u64::saturating_add);
+    let mut more = [None; 6];
+    for place in &mut more {
+        *place = words.number();
+        if place.is_none() {
+            break;
+        }
+    }
+    let [waiting, interrupt, soft_interrupt, stolen, guest, nice_guest] = more;
+    let sum = |first: u64, others: &[Option<u64>]| {
+        others.iter().flatten().fold(first, |sum, more| sum.saturating_add(*more))
+    };
+    let some = |count: Option<u64>| count.map(|count| ticks.to_units(count));
     let times = Times {
         user: ticks.to_units(user.saturating_add(nice)),
-        privileged: ticks.to_units(privileged),
-        idle: ticks.to_units(idle.saturating_add(waiting)),
-        interrupt: interrupt.map(|count| ticks.to_units(count)),
-        soft_interrupt: soft_interrupt.map(|count| ticks.to_units(count)),
+        nice: ticks.to_units(nice),
+        privileged: ticks.to_units(sum(system, &[interrupt, soft_interrupt])),
+        idle: ticks.to_units(sum(idle, &[waiting])),
+        waiting: some(waiting),
+        interrupt: some(interrupt),
+        soft_interrupt: some(soft_interrupt),
+        stolen: some(stolen),
+        guest: some(guest.map(|guest| sum(guest, &[nice_guest]))),
     };
     Some(Cpu { number, times })
 }
@@ -163,114 +198,74 @@ pub(crate) struct Totals {
 impl Totals {
     /// Takes the next sample.
     pub(crate) fn update(&mut self, cpus: &[Cpu]) {
-        let mut grown = [0i128; 5];
+        let mut grown = [0i128; FIELDS];
+        let mut known = [true; FIELDS];
         let mut count = 0;
         let start = self.last.is_empty();
-        for cpu in cpus {
-            let before = self.last.iter().find(|last| last.number == cpu.number);
-            let before = match before {
+        for (at, cpu) in cpus.iter().enumerate() {
+            let before = match self.before(at, cpu.number) {
                 Some(last) => fields(last.times),
-                None if start => [0; 5],
+                None if start => [Some(0); FIELDS],
                 None => continue,
             };
             count += 1;
-            for ((sum, now), before) in grown.iter_mut().zip(fields(cpu.times)).zip(before) {
-                let more = i128::from(now) - i128::from(before);
+            let both = fields(cpu.times).into_iter().zip(before);
+            for ((sum, known), (now, before)) in grown.iter_mut().zip(&mut known).zip(both) {
+                *known &= now.is_some();
+                let more = i128::from(now.unwrap_or(0)) - i128::from(before.unwrap_or(0));
                 // The kernel's times may step back by ticks; a processor that
                 // was off may have begun anew.
                 *sum += if more < -SECOND { 0 } else { more };
             }
         }
         if count > 0 {
-            let known = cpus.iter().fold((true, true), |(hard, soft), cpu| {
-                (hard && cpu.times.interrupt.is_some(), soft && cpu.times.soft_interrupt.is_some())
-            });
             self.mean = add(self.mean, grown.map(|sum| sum / count), known);
             self.sum = add(self.sum, grown, known);
         }
         self.last.clear();
         self.last.extend_from_slice(cpus);
     }
+
+    /// The sample before of a processor, which is mostly at the same place.
+    fn before(&self, at: usize, number: u32) -> Option<&Cpu> {
+        match self.last.get(at) {
+            Some(last) if last.number == number => Some(last),
+            _ => self.last.iter().find(|last| last.number == number),
+        }
+    }
 }
 
 const SECOND: i128 = 10_000_000;
+const FIELDS: usize = 9;
 
-fn fields(times: Times) -> [u64; 5] {
-    let Times { user, privileged, idle, interrupt, soft_interrupt } = times;
-    [user, privileged, idle, interrupt.unwrap_or(0), soft_interrupt.unwrap_or(0)]
+fn fields(times: Times) -> [Option<u64>; FIELDS] {
+    let Times { user, nice, privileged, idle, waiting, interrupt, soft_interrupt, stolen, guest } =
+        times;
+    let always = [user, nice, privileged, idle].map(Some);
+    let [user, nice, privileged, idle] = always;
+    [user, nice, privileged, idle, waiting, interrupt, soft_interrupt, stolen, guest]
 }
 
-fn add(times: Times, grown: [i128; 5], (hard, soft): (bool, bool)) -> Times {
+/// What has grown; a time that not every processor tells is not known.
+fn add(times: Times, grown: [i128; FIELDS], known: [bool; FIELDS]) -> Times {
     let mut sums = fields(times);
-    for (sum, more) in sums.iter_mut().zip(grown) {
-        *sum = u64::try_from((i128::from(*sum) + more).max(0)).unwrap_or(u64::MAX);
+    for ((sum, more), known) in sums.iter_mut().zip(grown).zip(known) {
+        let before = i128::from(sum.unwrap_or(0));
+        let now = u64::try_from((before + more).max(0)).unwrap_or(u64::MAX);
+        *sum = known.then_some(now);
     }
-    let [user, privileged, idle, interrupt, soft_interrupt] = sums;
+    let [user, nice, privileged, idle, waiting, interrupt, soft_interrupt, stolen, guest] = sums;
+    let always = |time: Option<u64>| time.unwrap_or(0);
     Times {
-        user,
-        privileged,
-        idle,
-        interrupt: hard.then_some(interrupt),
-        soft_interrupt: soft.then_some(soft_interrupt),
-    }
-}
-
-/// Interrupts of each processor since the start, from `/proc/interrupts`.
-#[derive(Debug, Default)]
-pub(crate) struct Interrupts {
-    /// By the kernel's number, in the order of the table's columns.
-    columns: Vec<(u32, u64)>,
-}
-
-impl Interrupts {
-    /// Adds up the columns. Answers whether the text is such a table.
-    pub(crate) fn parse(&mut self, text: &[u8]) -> bool {
-        self.columns.clear();
-        let (mut lines, _) = whole_lines(text);
-        let mut header = lines.next().unwrap_or_default();
-        while let Some(at) = header.windows(3).position(|word| word == b"CPU") {
-            header = header.get(at + 3..).unwrap_or_default();
-            let digits = header.iter().take_while(|byte| byte.is_ascii_digit()).count();
-            match header.get(..digits).and_then(number).map(u32::try_from) {
-                Some(Ok(cpu)) => self.columns.push((cpu, 0)),
-                _ => return false,
-            }
-        }
-        for line in lines {
-            self.add(line);
-        }
-        !self.columns.is_empty()
-    }
-
-    /// Adds a row with a count for each column. Rows with one count for the
-    /// whole machine (errors) belong to no processor.
-    fn add(&mut self, line: &[u8]) {
-        let Some(colon) = line.iter().position(|byte| *byte == b':') else {
-            return;
-        };
-        let (name, rest) = line.split_at(colon);
-        if matches!(name.trim_ascii(), b"ERR" | b"MIS") {
-            return;
-        }
-        let counts = || Words::new(rest.get(1..).unwrap_or_default());
-        let mut words = counts();
-        if self.columns.iter().any(|_| words.number().is_none()) {
-            return;
-        }
-        let mut words = counts();
-        for (_, sum) in &mut self.columns {
-            *sum = sum.wrapping_add(words.number().unwrap_or(0));
-        }
-    }
-
-    /// The interrupts of a processor.
-    pub(crate) fn of(&self, cpu: u32) -> Option<u64> {
-        self.columns.iter().find(|(number, _)| *number == cpu).map(|(_, sum)| *sum)
-    }
-
-    /// Those of all processors.
-    pub(crate) fn sum(&self) -> u64 {
-        self.columns.iter().fold(0, |sum, (_, more)| sum.wrapping_add(*more))
+        user: always(user),
+        nice: always(nice),
+        privileged: always(privileged),
+        idle: always(idle),
+        waiting,
+        interrupt,
+        soft_interrupt,
+        stolen,
+        guest,
     }
 }
 
@@ -290,16 +285,23 @@ mod tests {
     fn processors_by_their_numbers() {
         let stat = parse(
             "cpu  9 9 9 9 9 9 9 0 0 0\ncpu0 1 2 3 4 5 6 7 8 1 1\ncpu3 10 0 0 20\n\
-             intr 5 1 2\nctxt 77\nbtime 1\nprocs_running 3\n",
+             intr 5 1 2\nctxt 77\nbtime 1\nprocesses 9\nprocs_running 3\n\
+             procs_blocked 2\nsoftirq 11 1 2\n",
         );
         assert_eq!((stat.switches, stat.running), (Some(77), Some(3)));
+        assert_eq!((stat.made, stat.blocked), (Some(9), Some(2)));
+        assert_eq!((stat.interrupts, stat.soft_interrupts), (Some(5), Some(11)));
         let units = |ticks: u64| ticks * 100_000;
         let first = Times {
             user: units(3),
+            nice: units(2),
             privileged: units(16),
             idle: units(9),
+            waiting: Some(units(5)),
             interrupt: Some(units(6)),
             soft_interrupt: Some(units(7)),
+            stolen: Some(units(8)),
+            guest: Some(units(2)),
         };
         let old = Times { user: units(10), idle: units(20), ..Times::default() };
         assert_eq!(stat.cpus, [Cpu { number: 0, times: first }, Cpu { number: 3, times: old }]);
@@ -342,20 +344,5 @@ mod tests {
         // None at all.
         totals.update(&[]);
         assert_eq!(totals.mean.idle, 90_000_000);
-    }
-
-    #[test]
-    fn interrupts_by_column() {
-        let text = "            CPU0       CPU2       \n  0:         38          1  IO  timer\n\
-                    LOC:   18017794    5791007   Local timer interrupts\nERR:          7\n\
-                    MIS:          9\n 99:   12";
-        let mut interrupts = Interrupts::default();
-        assert!(interrupts.parse(text.as_bytes()));
-        assert_eq!(interrupts.of(0), Some(18_017_832));
-        assert_eq!(interrupts.of(2), Some(5_791_008));
-        assert_eq!(interrupts.of(1), None);
-        assert_eq!(interrupts.sum(), 23_808_840);
-        assert!(!interrupts.parse(b""));
-        assert!(!interrupts.parse(b"CPUx\n"));
     }
 }

@@ -21,6 +21,8 @@ use std::sync::atomic::{AtomicUsize, Ordering};
 const LISTING: usize = 128 << 10;
 /// Initial size of the buffer for files.
 const CONTENTS: usize = 16 << 10;
+/// What `fstatfs` calls sysfs.
+const SYSFS_MAGIC: i64 = 0x6265_6572;
 /// Size that no file here has.
 const TOO_LARGE: usize = 64 << 20;
 
@@ -75,6 +77,8 @@ impl Kept {
 pub(crate) struct Reader {
     dir: OwnedFd,
     is_procfs: bool,
+    /// Whether a file stays the same for as long as it is there.
+    stays: bool,
     budget: Budget,
     contents: Vec<u8>,
     /// Length of what was read last into `contents`.
@@ -86,13 +90,16 @@ impl Reader {
     /// Opens the directory. Buffers are made at first use.
     pub(crate) fn open(path: &Path) -> Result<Self, Errno> {
         let dir = open_dir(CWD, path)?;
-        // A file of procfs is the kernel's answer at the moment; any other file
-        // may be replaced by a new one.
-        let is_procfs = fstatfs(&dir).is_ok_and(|system| system.f_type == PROC_SUPER_MAGIC);
+        // A file of procfs or sysfs is the kernel's answer at the moment; any
+        // other file may be replaced by a new one.
+        let kind = fstatfs(&dir).map(|system| system.f_type);
+        let is_procfs = kind.is_ok_and(|kind| kind == PROC_SUPER_MAGIC);
+        let stays = is_procfs || kind.is_ok_and(|kind| i128::from(kind) == i128::from(SYSFS_MAGIC));
         Ok(Self {
             dir,
             is_procfs,
-            budget: if is_procfs { Budget::of_program() } else { Budget { limit: 0 } },
+            stays,
+            budget: if stays { Budget::of_program() } else { Budget { limit: 0 } },
             contents: Vec::new(),
             length: 0,
             listing: Vec::new(),
@@ -182,7 +189,45 @@ impl Reader {
         self.is_procfs
     }
 
-    /// Reads a file of the system in full; one of procfs stays open in `file`.
+    /// The entries of a directory below that are a word and a number, by
+    /// number, ascending.
+    pub(crate) fn numbered(
+        &mut self,
+        path: &CStr,
+        word: &[u8],
+        out: &mut Vec<u32>,
+    ) -> Result<(), Errno> {
+        out.clear();
+        self.each_name(path, |name| {
+            let number = match name.strip_prefix(word) {
+                Some(b"0") => Some(0),
+                Some(digits) => file_number(digits),
+                None => None,
+            };
+            out.extend(number);
+        })?;
+        out.sort_unstable();
+        Ok(())
+    }
+
+    /// Looks at the name of each entry of a directory below.
+    pub(crate) fn each_name(
+        &mut self,
+        path: &CStr,
+        mut look: impl FnMut(&[u8]),
+    ) -> Result<(), Errno> {
+        let dir = open_dir(&self.dir, path)?;
+        self.listing.clear();
+        self.listing.reserve(LISTING);
+        let mut entries = RawDir::new(&dir, self.listing.spare_capacity_mut());
+        while let Some(entry) = entries.next() {
+            look(entry?.file_name().to_bytes());
+        }
+        Ok(())
+    }
+
+    /// Reads a file of the system in full; one of procfs or sysfs stays open in
+    /// `file`.
     pub(crate) fn system(
         &mut self,
         path: &CStr,
@@ -193,7 +238,7 @@ impl Reader {
             None => open_file(&self.dir, path)?,
         };
         self.length = read_whole(&fd, &mut self.contents)?;
-        *file = self.is_procfs.then_some(fd);
+        *file = self.stays.then_some(fd);
         Ok(self.text())
     }
 }
@@ -288,8 +333,14 @@ pub(crate) struct PidPath {
 impl PidPath {
     /// `PID/`.
     pub(crate) fn new(pid: u32) -> Self {
+        Self::numbered(b"", pid)
+    }
+
+    /// A word and a number, and a slash behind them.
+    pub(crate) fn numbered(word: &[u8], number: u32) -> Self {
         let mut path = Self { bytes: [0; 64], length: 0 };
-        path.push_number(pid);
+        path.push(word);
+        path.push_number(number);
         path.push(b"/");
         path
     }

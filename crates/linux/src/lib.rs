@@ -31,7 +31,9 @@ mod cpus;
 mod disk;
 mod faults;
 mod files;
+mod interrupts;
 mod layout;
+mod machine;
 mod maps;
 mod network;
 mod os;
@@ -57,5 +59,6 @@ pub fn providers(root: &ProcRoot) -> Vec<Arc<dyn Provider>> {
         Arc::new(disk::DiskProvider::new(root.clone())),
         Arc::new(process::ProcessProvider::new(root.clone())),
         Arc::new(network::NetworkProvider::new(root.clone())),
+        Arc::new(machine::MachineProvider::new(root.clone())),
     ]
 }

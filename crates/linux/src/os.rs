@@ -1,25 +1,35 @@
-//! The provider `linux-system`: System, Memory and Processor.
+//! The provider `linux-system`: System, Memory, Processor, and the objects that
+//! come from the same files: Processor Information, Cache and Objects.
+
+mod memory;
+mod processor;
+mod system;
+mod topology;
 
 use crate::clock::TimeBase;
-use crate::cpus::{Damage, Interrupts, SystemStat, Ticks, Times, Totals};
-use crate::faults::{Faults, describe, numbers, unreadable};
-use crate::files::{Reader, decimal};
-use crate::layout::{Layouts, MOST, Row, write_single};
-use crate::parse::{kib_to_bytes, threads_of_loadavg};
+use crate::cpus::{Damage, SystemStat, Ticks, Totals};
+use crate::faults::{Faults, unreadable};
+use crate::files::Reader;
+use crate::interrupts::{Interrupts, SoftInterrupts};
+use crate::layout::Layouts;
 use crate::root::ProcRoot;
-use crate::table::{MEMORY, PROCESSOR, SYSTEM};
+use crate::table::{
+    CACHE, MEMORY, OBJECTS_OF_WINDOWS, Object, PROCESSOR, PROCESSOR_INFORMATION, SYSTEM,
+};
 use crate::titles;
 use perfhive_engine::{
     Collection, Numbering, ObjectWriter, OpenContext, ProvidedTitles, Provider,
     ProviderDescription, ProviderError, Session,
 };
-use perfhive_format::{InstanceHead, TitleIndex};
+use perfhive_format::TitleIndex;
+use processor::Details;
 use rustix::fd::OwnedFd;
 use rustix::io::Errno;
 use rustix::param::page_size;
+use std::ffi::CStr;
 
-/// Processor 238, Interrupts/sec.
-const INTERRUPTS: u32 = 148;
+static OBJECTS: [&Object; 6] =
+    [&SYSTEM, &MEMORY, &PROCESSOR, &PROCESSOR_INFORMATION, &CACHE, &OBJECTS_OF_WINDOWS];
 
 pub(crate) struct SystemProvider {
     root: ProcRoot,
@@ -39,12 +49,12 @@ impl Provider for SystemProvider {
     fn describe(&self) -> ProviderDescription {
         ProviderDescription {
             numbering: Numbering::Windows,
-            objects: [&SYSTEM, &MEMORY, &PROCESSOR].map(|object| object.description()).into(),
+            objects: OBJECTS.map(Object::description).into(),
         }
     }
 
     fn titles(&self) -> Vec<ProvidedTitles> {
-        titles::of_objects(&[&SYSTEM, &MEMORY, &PROCESSOR])
+        titles::of_objects(&OBJECTS)
     }
 
     fn open(&self, _: &OpenContext<'_>) -> Result<Box<dyn Session>, ProviderError> {
@@ -53,6 +63,8 @@ impl Provider for SystemProvider {
         })?;
         Ok(Box::new(SystemSession {
             reader,
+            // Without it, there are no nodes and no frequencies.
+            sys: self.root.sys().and_then(|sys| Reader::open(sys).ok()),
             ticks: Ticks::of_system(),
             page: page_size() as u64,
             base: TimeBase::process(),
@@ -60,11 +72,16 @@ impl Provider for SystemProvider {
             stat: SystemStat::default(),
             totals: Totals::default(),
             interrupts: Interrupts::default(),
+            soft_interrupts: SoftInterrupts::default(),
+            details: Details::default(),
             processes: Vec::new(),
             faults: Faults::default(),
             system: Layouts::new(&SYSTEM),
             memory: Layouts::new(&MEMORY),
+            cache: Layouts::new(&CACHE),
+            objects: Layouts::new(&OBJECTS_OF_WINDOWS),
             processor: Layouts::new(&PROCESSOR),
+            information: Layouts::new(&PROCESSOR_INFORMATION),
         }))
     }
 }
@@ -77,10 +94,15 @@ struct Files {
     meminfo: Option<OwnedFd>,
     vmstat: Option<OwnedFd>,
     interrupts: Option<OwnedFd>,
+    softirqs: Option<OwnedFd>,
+    open_files: Option<OwnedFd>,
+    inodes: Option<OwnedFd>,
+    entries: Option<OwnedFd>,
 }
 
 struct SystemSession {
     reader: Reader,
+    sys: Option<Reader>,
     ticks: Ticks,
     page: u64,
     base: TimeBase,
@@ -88,11 +110,16 @@ struct SystemSession {
     stat: SystemStat,
     totals: Totals,
     interrupts: Interrupts,
+    soft_interrupts: SoftInterrupts,
+    details: Details,
     processes: Vec<u32>,
     faults: Faults,
     system: Layouts,
     memory: Layouts,
+    cache: Layouts,
+    objects: Layouts,
     processor: Layouts,
+    information: Layouts,
 }
 
 impl Session for SystemSession {
@@ -101,20 +128,41 @@ impl Session for SystemSession {
         collection: &Collection<'_>,
         out: &mut ObjectWriter<'_>,
     ) -> Result<(), ProviderError> {
-        let wants = |index| collection.wants(TitleIndex(index));
-        let (system, processor) = (wants(SYSTEM.index), wants(PROCESSOR.index));
-        let stat = if system || processor { self.read_stat() } else { Ok(()) };
-        if system {
-            self.system_faults(stat);
-            self.write_system(out)?;
+        let wants = |object: &Object| collection.wants(TitleIndex(object.index));
+        let asked = |object: &Object, counter| {
+            collection.wants_extra(TitleIndex(object.index), TitleIndex(counter))
+        };
+        let (processor, information) = (wants(&PROCESSOR), wants(&PROCESSOR_INFORMATION));
+        let (system, objects) = (wants(&SYSTEM), wants(&OBJECTS_OF_WINDOWS));
+        let needs_stat = system || objects || processor || information;
+        let stat = if needs_stat { self.read_stat() } else { Ok(()) };
+        if system || objects {
+            let population = self.read_population();
+            if system {
+                self.system_faults(stat);
+                self.write_system(population, out)?;
+            }
+            if objects {
+                self.write_objects(population, out)?;
+            }
         }
+        let extra = processor::Extra::asked(|counter| asked(&PROCESSOR_INFORMATION, counter));
+        let plain = processor && asked(&PROCESSOR, processor::INTERRUPTS);
+        let table = plain || (information && extra.interrupts());
+        let table = if table { self.read_interrupts() } else { Ok(false) };
         if processor {
             self.processor_faults(stat);
-            let extra = collection.wants_extra(TitleIndex(PROCESSOR.index), TitleIndex(INTERRUPTS));
-            self.write_processors(extra, out)?;
+            let has_table = plain && self.has_interrupts(&table);
+            self.write_processors(has_table, out)?;
         }
-        if wants(MEMORY.index) {
-            self.write_memory(out)?;
+        if information {
+            self.processor_faults(stat);
+            let has_table = extra.interrupts() && self.has_interrupts(&table);
+            self.write_information(extra, has_table, out)?;
+        }
+        let (memory, cache) = (wants(&MEMORY), wants(&CACHE));
+        if memory || cache {
+            self.write_memory(memory, cache, out)?;
         }
         Ok(())
     }
@@ -125,23 +173,52 @@ impl SystemSession {
         self.stat.clear();
         let text = self.reader.system(c"stat", &mut self.files.stat)?;
         self.stat.parse(text, self.ticks);
+        self.totals.update(&self.stat.cpus);
         Ok(())
+    }
+
+    /// Answers whether the table was understood.
+    fn read_interrupts(&mut self) -> Result<bool, Errno> {
+        let text = self.reader.system(c"interrupts", &mut self.files.interrupts)?;
+        Ok(self.interrupts.parse(text))
+    }
+
+    /// What is wrong with `interrupts`, if it was read; whether nothing is.
+    fn has_interrupts(&mut self, table: &Result<bool, Errno>) -> bool {
+        match table {
+            Ok(true) => true,
+            Ok(false) => {
+                self.faults.object("interrupts: not understood".to_string());
+                false
+            }
+            Err(error) => {
+                unreadable(c"interrupts", *error, &mut self.faults);
+                false
+            }
+        }
+    }
+
+    /// What is wrong with `stat` as a whole.
+    fn stat_faults(&mut self, stat: Result<(), Errno>) {
+        match stat {
+            Ok(()) if self.stat.cpus.is_empty() => {
+                self.faults.object("stat: names no processor".to_string());
+            }
+            Ok(()) => {}
+            Err(error) => unreadable(c"stat", error, &mut self.faults),
+        }
     }
 
     /// What is wrong with `stat` and concerns System.
     fn system_faults(&mut self, stat: Result<(), Errno>) {
-        if let Err(error) = stat {
-            unreadable(c"stat", error, &mut self.faults);
-        }
+        self.stat_faults(stat);
         let lines = self.stat.damage.iter().filter(|damage| !matches!(damage, Damage::Cpu(_)));
         lines.for_each(|damage| self.faults.object(damage.to_string()));
     }
 
-    /// What is wrong with `stat` and concerns Processor.
+    /// What is wrong with `stat` and concerns processors.
     fn processor_faults(&mut self, stat: Result<(), Errno>) {
-        if let Err(error) = stat {
-            unreadable(c"stat", error, &mut self.faults);
-        }
+        self.stat_faults(stat);
         for damage in &self.stat.damage {
             match damage {
                 Damage::Cpu(number) => {
@@ -152,154 +229,33 @@ impl SystemSession {
             }
         }
     }
-
-    fn write_system(&mut self, out: &mut ObjectWriter<'_>) -> Result<(), ProviderError> {
-        let now = self.base.now();
-        let cpus = self.stat.cpus.len() as u64;
-        let mut row = Row::new(&SYSTEM);
-        row.set_some(146, self.stat.switches);
-        row.set(674, self.base.boot().0 as u64);
-        if cpus > 0 {
-            row.set_some(44, self.stat.running.map(|running| running.saturating_sub(cpus)));
-        }
-        match self.reader.numbers(&mut self.processes) {
-            Ok(()) => row.set(248, self.processes.len() as u64 + 1),
-            Err(error) => self.faults.object(format!("processes: {}", describe(error))),
-        }
-        match self.reader.system(c"loadavg", &mut self.files.loadavg) {
-            Ok(text) => match threads_of_loadavg(text) {
-                Some(threads) if cpus > 0 => row.set(250, threads.saturating_add(cpus)),
-                Some(_) => {}
-                None => self.faults.object("loadavg: not understood".to_string()),
-            },
-            Err(error) => unreadable(c"loadavg", error, &mut self.faults),
-        }
-        write_single(&mut self.system, &row, Some(now), out)?;
-        self.faults.report(SYSTEM.index, out);
-        Ok(())
-    }
-
-    fn write_memory(&mut self, out: &mut ObjectWriter<'_>) -> Result<(), ProviderError> {
-        let mut row = Row::new(&MEMORY);
-        match self.reader.system(c"meminfo", &mut self.files.meminfo) {
-            Ok(text) => set_meminfo(text, self.page, &mut row, &mut self.faults),
-            Err(error) => unreadable(c"meminfo", error, &mut self.faults),
-        }
-        match self.reader.system(c"vmstat", &mut self.files.vmstat) {
-            Ok(text) => {
-                let [all, major] =
-                    numbers(c"vmstat", text, [b"pgfault", b"pgmajfault"], &mut self.faults);
-                row.set_some(28, all);
-                row.set_some(42, major);
-            }
-            Err(error) => unreadable(c"vmstat", error, &mut self.faults),
-        }
-        if row.mask() != 0 {
-            write_single(&mut self.memory, &row, None, out)?;
-        }
-        self.faults.report(MEMORY.index, out);
-        Ok(())
-    }
-
-    fn write_processors(
-        &mut self,
-        with_interrupts: bool,
-        out: &mut ObjectWriter<'_>,
-    ) -> Result<(), ProviderError> {
-        self.totals.update(&self.stat.cpus);
-        let with_interrupts = with_interrupts && self.read_interrupts();
-        if !self.stat.cpus.is_empty() {
-            let mut row = Row::new(&PROCESSOR);
-            set_times(&mut row, self.totals.mean);
-            let mask = row.mask() | if with_interrupts { PROCESSOR.bits(INTERRUPTS) } else { 0 };
-            let mut object = out.object(self.processor.template(mask)?)?;
-            let mut values = [0; MOST];
-            for cpu in &self.stat.cpus {
-                row.clear();
-                set_times(&mut row, cpu.times);
-                row.set_some(INTERRUPTS, self.interrupts.of(cpu.number));
-                let mut digits = [0; 10];
-                let name = decimal(cpu.number, &mut digits);
-                let name = std::str::from_utf8(name).unwrap_or_default();
-                object
-                    .instance_prefix(&InstanceHead::named(name), row.values(mask, &mut values))?;
-            }
-            row.clear();
-            set_times(&mut row, self.totals.mean);
-            row.set(INTERRUPTS, self.interrupts.sum());
-            let total = InstanceHead::named("_Total");
-            object.instance_prefix(&total, row.values(mask, &mut values))?;
-            object.finish()?;
-        }
-        self.faults.report(PROCESSOR.index, out);
-        Ok(())
-    }
-
-    fn read_interrupts(&mut self) -> bool {
-        match self.reader.system(c"interrupts", &mut self.files.interrupts) {
-            Ok(text) => {
-                let understood = self.interrupts.parse(text);
-                if !understood {
-                    self.faults.object("interrupts: not understood".to_string());
-                }
-                understood
-            }
-            Err(error) => {
-                unreadable(c"interrupts", error, &mut self.faults);
-                false
-            }
-        }
-    }
 }
 
-/// Sets what `meminfo` has; a field that the kernel does not have leaves its
-/// counters out.
-fn set_meminfo(text: &[u8], page: u64, row: &mut Row, faults: &mut Faults) {
-    let [free, available, buffers, cached, shared, dirty, slab, limit, committed] = numbers(
-        c"meminfo",
-        text,
-        [
-            b"MemFree:",
-            b"MemAvailable:",
-            b"Buffers:",
-            b"Cached:",
-            b"Shmem:",
-            b"Dirty:",
-            b"SUnreclaim:",
-            b"CommitLimit:",
-            b"Committed_AS:",
-        ],
-        faults,
-    );
-    let bytes = |kib: Option<u64>| kib.map(kib_to_bytes);
-    row.set_some(24, bytes(available));
-    row.set_some(1380, available);
-    row.set_some(1382, available.map(|kib| kib / 1024));
-    row.set_some(26, bytes(committed));
-    row.set_some(30, bytes(limit));
-    row.set_some(58, bytes(slab));
-    row.set_some(1676, bytes(free));
-    row.set_some(1678, bytes(dirty));
-    if let (Some(committed), Some(limit)) = (committed, limit) {
-        // Pages, as Windows counts; in larger units where 32 bits do not do.
-        let pages = |kib: u64| kib_to_bytes(kib) / page.max(1);
-        let (mut value, mut base) = (pages(committed), pages(limit));
-        while value.max(base) > u64::from(u32::MAX) {
-            (value, base) = (value / 2, base / 2);
-        }
-        row.set_with_base(1406, value, base);
-    }
-    if let (Some(cached), Some(buffers), Some(shared)) = (cached, buffers, shared) {
-        let pages = cached.saturating_add(buffers).saturating_sub(shared);
-        row.set(818, kib_to_bytes(pages));
-    }
+/// The text of a file, or nothing and a fault.
+fn text_of<'a>(
+    reader: &'a mut Reader,
+    path: &CStr,
+    file: &mut Option<OwnedFd>,
+    faults: &mut Faults,
+) -> Option<&'a [u8]> {
+    readable(path, reader.system(path, file), faults)
 }
 
-fn set_times(row: &mut Row, times: Times) {
-    row.set(6, times.idle);
-    row.set(142, times.user);
-    row.set(144, times.privileged);
-    row.set(1746, times.idle);
-    row.set_some(698, times.interrupt);
-    row.set_some(696, times.soft_interrupt);
+/// The text that was read, or nothing and a fault.
+fn readable<'a>(
+    path: &CStr,
+    text: Result<&'a [u8], Errno>,
+    faults: &mut Faults,
+) -> Option<&'a [u8]> {
+    match text {
+        Ok([]) => {
+            faults.object(format!("{}: is empty", path.to_string_lossy()));
+            None
+        }
+        Ok(text) => Some(text),
+        Err(error) => {
+            unreadable(path, error, faults);
+            None
+        }
+    }
 }

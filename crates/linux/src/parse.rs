@@ -281,13 +281,34 @@ pub(crate) fn keyed<const N: usize>(text: &[u8], keys: [&[u8]; N]) -> [Option<u6
     values
 }
 
-/// The number of threads in `/proc/loadavg`: the part behind the slash.
-pub(crate) fn threads_of_loadavg(text: &[u8]) -> Option<u64> {
-    let mut words = Words::new(text);
-    words.skip(3)?;
-    let word = words.next_word()?;
-    let slash = word.iter().position(|byte| *byte == b'/')?;
-    number(word.get(slash + 1..)?)
+/// `/proc/loadavg`.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub(crate) struct Load {
+    /// Over 1, 5 and 15 minutes.
+    pub(crate) averages: [f64; 3],
+    /// Threads of the machine: the part behind the slash.
+    pub(crate) threads: u64,
+}
+
+impl Load {
+    pub(crate) fn parse(text: &[u8]) -> Option<Self> {
+        let mut words = Words::new(text);
+        let mut averages = [0.0; 3];
+        for average in &mut averages {
+            *average = hundredths(words.next_word()?)? as f64 / 100.0;
+        }
+        let word = words.next_word()?;
+        let slash = word.iter().position(|byte| *byte == b'/')?;
+        Some(Self { averages, threads: number(word.get(slash + 1..)?)? })
+    }
+}
+
+/// A number with two decimals, as the kernel writes averages, times 100.
+pub(crate) fn hundredths(word: &[u8]) -> Option<u64> {
+    let dot = word.iter().position(|byte| *byte == b'.')?;
+    let decimals = word.get(dot + 1..)?;
+    let (whole, part) = (number(word.get(..dot)?)?, number(decimals)?);
+    (decimals.len() == 2).then(|| whole.saturating_mul(100).saturating_add(part))
 }
 
 /// Bytes as UTF-16: UTF-8 where it is valid, and each byte that is not, as the
@@ -376,8 +397,11 @@ mod tests {
         assert_eq!(Io::parse(&damaged), Some(parsed));
         assert_eq!(Io::parse(&io[..35]), None);
         assert_eq!(Io::parse(b"rchar: 1\nwchar: x\nsyscr: 3\nsyscw: 4\n"), None);
-        assert_eq!(threads_of_loadavg(b"2.01 1.11 0.69 3/108 20052\n"), Some(108));
-        assert_eq!(threads_of_loadavg(b"2.01 1.11 0.69 3/10"), None);
+        let load = Load { averages: [2.01, 11.1, 0.69], threads: 108 };
+        assert_eq!(Load::parse(b"2.01 11.10 0.69 3/108 20052\n"), Some(load));
+        for bad in ["2.01 1.11 0.69 3/10", "2.0 1.11 0.69 3/10 5\n", "2 1 0 3/10 5\n", ""] {
+            assert_eq!(Load::parse(bad.as_bytes()), None, "{bad}");
+        }
         let status = b"Name:\tVmPeak: 1\nVmPeak:\t   19364 kB\nVmHWM:\t    1540 kB\n";
         assert_eq!(memory_of_status(status), [Some(19364 * 1024), Some(1540 * 1024), None]);
         assert_eq!(memory_of_status(b"VmSwap:\t  3 kB\n"), [None, None, Some(3072)]);

@@ -13,6 +13,9 @@ mod system;
 mod thread;
 
 pub(crate) use disk::{LOGICAL_DISK, PAGING_FILE, PHYSICAL_DISK};
+pub(crate) use machine::{
+    CACHE, ENERGY, NODE, OBJECTS_OF_WINDOWS, PRESSURE, PROCESSOR_INFORMATION, THERMAL,
+};
 pub(crate) use maps::{ADDRESS_SPACE, FULL_IMAGE, IMAGE, MEMORY_COUNTERS, THREAD_DETAILS};
 pub(crate) use memory::MEMORY;
 pub(crate) use network::{
@@ -222,7 +225,13 @@ impl Counter {
             .help(TitleIndex(self.help))
             .scale(self.scale)
             .detail(self.detail);
-        if self.wide { spec.size(8) } else { spec }
+        if self.is_wide() { spec.size(8) } else { spec }
+    }
+
+    /// Whether its data has 8 bytes although its type says 4; so has every
+    /// double.
+    fn is_wide(&self) -> bool {
+        self.wide || self.kind == CounterType::PERF_DOUBLE_RAW
     }
 
     /// A value as the counter's width takes it: a number saturates, a count
@@ -232,7 +241,7 @@ impl Counter {
         // say that only differences matter.
         let counts = self.kind.is_delta() || self.kind == CounterType::PERF_AVERAGE_BASE;
         match self.kind.size_in_bytes() {
-            Some(4) if !counts && !self.wide => value.min(u64::from(u32::MAX)),
+            Some(4) if !counts && !self.is_wide() => value.min(u64::from(u32::MAX)),
             _ => value,
         }
     }

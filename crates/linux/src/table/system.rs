@@ -11,7 +11,7 @@ pub(crate) static SYSTEM: Object = Object {
     index: 2,
     help: 3,
     name: "System",
-    note: "",
+    note: "Load averages are Linux' own measure: Windows has none.",
     reads: "`stat`, `loadavg`, one listing of `/proc`",
     cost: Cost::Global,
     has_instances: false,
@@ -58,6 +58,72 @@ const COUNTERS: &[Counter] = &[
         .from("`loadavg`: fourth field; `stat`: one idle thread for each `cpuN` line")
         .means("Threads at this moment, those of Idle included.")
         .differs("Always of the whole machine, in a PID namespace too."),
+    Counter::new(100_000, 100_001, "Load Average 1 min", T::PERF_DOUBLE_RAW)
+        .unit("threads")
+        .from("`loadavg`: first field")
+        .means(
+            "Threads that ran, waited for a processor or waited for a disk, on average \
+             over the last 1 min.",
+        )
+        .differs(
+            "A double as it is, such as 0.52: a type that needs no second sample, and \
+             that readers made for numbers alone do not know.",
+        ),
+    Counter::new(100_002, 100_003, "Load Average 5 min", T::PERF_DOUBLE_RAW)
+        .unit("threads")
+        .from("`loadavg`: second field")
+        .means(
+            "Threads that ran, waited for a processor or waited for a disk, on average \
+             over the last 5 min.",
+        )
+        .differs(
+            "A double as it is, such as 0.52: a type that needs no second sample, and \
+             that readers made for numbers alone do not know.",
+        ),
+    Counter::new(100_004, 100_005, "Load Average 15 min", T::PERF_DOUBLE_RAW)
+        .unit("threads")
+        .from("`loadavg`: third field")
+        .means(
+            "Threads that ran, waited for a processor or waited for a disk, on average \
+             over the last 15 min.",
+        )
+        .differs(
+            "A double as it is, such as 0.52: a type that needs no second sample, and \
+             that readers made for numbers alone do not know.",
+        ),
+    Counter::new(100_006, 100_007, "Runnable Threads", T::PERF_COUNTER_RAWCOUNT)
+        .unit("threads")
+        .from("`stat`: `procs_running`")
+        .means("Threads that run or wait for a processor, that which reads included."),
+    Counter::new(100_008, 100_009, "Blocked Threads", T::PERF_COUNTER_RAWCOUNT)
+        .unit("threads")
+        .from("`stat`: `procs_blocked`")
+        .means("Threads that wait for a disk to be read or written."),
+    Counter::new(100_010, 100_011, "Threads Created/sec", T::PERF_COUNTER_COUNTER)
+        .unit("threads/s")
+        .from("`stat`: `processes`")
+        .means(
+            "Threads that were made, those that are the first of a new process \
+             included.",
+        ),
+    Counter::new(100_012, 100_013, "Hardware Interrupts/sec", T::PERF_COUNTER_COUNTER)
+        .scale(-2)
+        .unit("interrupts/s")
+        .from("`stat`: first number of `intr`")
+        .means(
+            "Interrupts that all processors took, those of their clocks and of each \
+             other included.",
+        ),
+    Counter::new(100_014, 100_015, "Soft Interrupts/sec", T::PERF_COUNTER_COUNTER)
+        .scale(-2)
+        .unit("interrupts/s")
+        .from("`stat`: first number of `softirq`")
+        .since("2.6.31")
+        .means("Runs of work that interrupts had put off, on all processors."),
+    Counter::new(100_016, 100_017, "Processors", T::PERF_COUNTER_RAWCOUNT)
+        .unit("processors")
+        .from("`stat`: the `cpuN` lines")
+        .means("Processors that are on at this moment."),
 ];
 
 const ABSENT: &[Absent] = &[

@@ -1,9 +1,9 @@
 //! The machine that the tests run on.
 
 use crate::common::{Look, Machine};
-use perfhive_engine::{Broker, ObjectQuery, Request, Snapshot, Source};
+use perfhive_engine::{Broker, Cost, ObjectQuery, Request, Snapshot, Source};
 use perfhive_format::{CounterPlan, CounterType, PerfObject, RawSample, TitleIndex, cook};
-use perfhive_linux::{LinuxClock, ProcRoot, machine_name, providers};
+use perfhive_linux::{LinuxClock, ObjectDoc, ProcRoot, machine_name, object_table, providers};
 use rustix::time::{ClockId, clock_gettime};
 use std::hint::black_box;
 use std::process::{Child, Command, Stdio};
@@ -256,11 +256,10 @@ fn a_broker_of_them_answers_global() {
     broker.collect(&Request::new(ObjectQuery::Global), &mut snapshot).unwrap();
     let faults: Vec<_> = snapshot.faults().iter().map(ToString::to_string).collect();
     assert_eq!(faults, Vec::<String>::new());
-    let mut objects: Vec<_> = snapshot.objects().map(|o| o.view().name_index().0).collect();
-    objects.sort_unstable();
-    // The others depend on the machine.
-    objects.retain(|object| ALL.contains(object));
-    assert_eq!(objects, ALL);
+    let objects: Vec<_> = snapshot.objects().map(|o| o.view().name_index()).collect();
+    assert!(ALL.iter().all(|object| objects.contains(&TitleIndex(*object))), "{objects:?}");
+    let costly = |doc: &ObjectDoc| doc.cost == Cost::Costly && objects.contains(&doc.index);
+    assert!(!object_table().iter().any(costly), "{objects:?}");
     assert_eq!(broker.catalogue().unwrap().machine, machine_name());
     // Thread brings Process.
     broker.collect(&Request::objects(&[TitleIndex(232)]), &mut snapshot).unwrap();

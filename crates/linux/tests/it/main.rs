@@ -6,6 +6,7 @@ mod common;
 mod disk;
 mod frozen;
 mod live;
+mod machine;
 mod manual;
 mod maps;
 mod network;

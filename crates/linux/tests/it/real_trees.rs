@@ -24,7 +24,7 @@ fn root(tree: &Tree) -> ProcRoot {
 }
 
 /// The lines of a file that are a word and a number.
-fn numbers(path: &Path) -> BTreeMap<String, u64> {
+pub(crate) fn numbers(path: &Path) -> BTreeMap<String, u64> {
     let text = std::fs::read_to_string(path).unwrap();
     let pair = |line: &str| {
         let mut words = line.split_whitespace();

@@ -11,14 +11,16 @@ use std::process::{Child, Command, Stdio};
 
 const ALONE: &str = "PERFHIVE_LINUX_ALONE";
 
-/// Runs a test in a process of its own: it looks at all of the process.
-fn alone(test: &str, body: impl FnOnce()) {
+/// Runs a test, of this module unless its path is given, in a process of its
+/// own: it looks at all of the process.
+pub(crate) fn alone(test: &str, body: impl FnOnce()) {
     if std::env::var(ALONE).is_ok_and(|name| name == test) {
         body();
         return;
     }
+    let path = if test.contains("::") { test.to_string() } else { format!("warm::{test}") };
     let output = Command::new(std::env::current_exe().unwrap())
-        .args(["--exact", &format!("warm::{test}"), "--nocapture"])
+        .args(["--exact", &path, "--nocapture"])
         .env(ALONE, test)
         .output()
         .unwrap();

@@ -1,0 +1,289 @@
+//! What each processor counts: `/proc/interrupts` and `/proc/softirqs`.
+//!
+//! Both are tables with a column for each processor that is on. The kernel's
+//! counts have 32 bits and wrap; and a row of `interrupts` goes when its device
+//! goes, a column when its processor is switched off. A plain sum would step
+//! back at that, which a 32-bit counter cannot tell from a wrap. So sums grow
+//! from sample to sample by what the counts grew.
+
+use crate::parse::{Words, number, whole_lines};
+
+/// One processor's counts.
+#[derive(Clone, Copy, Debug)]
+struct Column<const N: usize> {
+    cpu: u32,
+    /// As the file says.
+    last: [u64; N],
+    /// What is told.
+    shown: [u64; N],
+    /// Whether the file has it at the moment.
+    is_on: bool,
+}
+
+/// Counts of processors that come and go.
+#[derive(Debug)]
+pub(crate) struct Tally<const N: usize> {
+    columns: Vec<Column<N>>,
+    sums: [u64; N],
+    /// Whether something was counted yet.
+    started: bool,
+}
+
+impl<const N: usize> Default for Tally<N> {
+    fn default() -> Self {
+        Self { columns: Vec::new(), sums: [0; N], started: false }
+    }
+}
+
+impl<const N: usize> Tally<N> {
+    /// Takes the next sample: what each processor counted so far.
+    pub(crate) fn update(&mut self, now: &[(u32, [u64; N])]) {
+        if self.columns.len() > now.len().saturating_mul(4).saturating_add(64) {
+            self.columns.retain(|column| column.is_on);
+        }
+        self.columns.iter_mut().for_each(|column| column.is_on = false);
+        for (at, (cpu, counts)) in now.iter().enumerate() {
+            let place = self.place(at, *cpu);
+            let Some(column) = place.and_then(|at| self.columns.get_mut(at)) else {
+                self.columns.push(Column { cpu: *cpu, last: *counts, shown: *counts, is_on: true });
+                if !self.started {
+                    for (sum, count) in self.sums.iter_mut().zip(counts) {
+                        *sum = sum.wrapping_add(*count);
+                    }
+                }
+                continue;
+            };
+            column.is_on = true;
+            let told = column.shown.iter_mut().zip(&mut self.sums);
+            for ((last, count), (shown, sum)) in column.last.iter_mut().zip(counts).zip(told) {
+                let grown = growth(*last, *count);
+                *last = *count;
+                *shown = shown.wrapping_add(grown);
+                *sum = sum.wrapping_add(grown);
+            }
+        }
+        self.started |= !now.is_empty();
+    }
+
+    /// Where a processor's column is: mostly at the same place.
+    fn place(&self, at: usize, cpu: u32) -> Option<usize> {
+        match self.columns.get(at) {
+            Some(column) if column.cpu == cpu => Some(at),
+            _ => self.columns.iter().position(|column| column.cpu == cpu),
+        }
+    }
+
+    /// The counts of a processor, if it is on; `at` is where to look first.
+    pub(crate) fn of(&self, at: usize, cpu: u32) -> Option<&[u64; N]> {
+        let is = |column: &&Column<N>| column.cpu == cpu && column.is_on;
+        let column = self.columns.get(at).filter(is);
+        column.or_else(|| self.columns.iter().find(is)).map(|column| &column.shown)
+    }
+
+    /// Those of all processors.
+    pub(crate) fn sums(&self) -> &[u64; N] {
+        &self.sums
+    }
+}
+
+/// How much a count of 32 bits grew, across its wrap; nothing where it shrank.
+fn growth(last: u64, now: u64) -> u64 {
+    let grown = now.wrapping_sub(last) & 0xffff_ffff;
+    if grown > 0x7fff_ffff { 0 } else { grown }
+}
+
+/// The processors in the head of a table, by the kernel's numbers.
+fn head(line: &[u8], mut add: impl FnMut(u32)) -> bool {
+    let mut rest = line;
+    while let Some(at) = rest.windows(3).position(|word| word == b"CPU") {
+        rest = rest.get(at + 3..).unwrap_or_default();
+        let digits = rest.iter().take_while(|byte| byte.is_ascii_digit()).count();
+        match rest.get(..digits).and_then(number).map(u32::try_from) {
+            Some(Ok(cpu)) => add(cpu),
+            _ => return false,
+        }
+    }
+    true
+}
+
+/// The name of a row, and the rest of it.
+fn row(line: &[u8]) -> Option<(&[u8], &[u8])> {
+    let colon = line.iter().position(|byte| *byte == b':')?;
+    let (name, rest) = line.split_at(colon);
+    Some((name.trim_ascii(), rest.get(1..)?))
+}
+
+/// Whether a row has a number for each of so many columns.
+fn has_all(rest: &[u8], columns: usize) -> bool {
+    let mut words = Words::new(rest);
+    (0..columns).all(|_| words.number().is_some())
+}
+
+/// Interrupts of each processor, from `/proc/interrupts`: all, and those of
+/// its clock.
+#[derive(Debug, Default)]
+pub(crate) struct Interrupts {
+    table: Vec<(u32, [u64; 2])>,
+    pub(crate) tally: Tally<2>,
+    /// Whether the table has a row of the local clocks.
+    pub(crate) has_clock: bool,
+}
+
+impl Interrupts {
+    /// Adds up the columns. Answers whether the text is such a table.
+    pub(crate) fn parse(&mut self, text: &[u8]) -> bool {
+        self.table.clear();
+        self.has_clock = false;
+        let (mut lines, _) = whole_lines(text);
+        let table = &mut self.table;
+        if !head(lines.next().unwrap_or_default(), |cpu| table.push((cpu, [0; 2]))) {
+            return false;
+        }
+        for (name, rest) in lines.filter_map(row) {
+            // Rows with one count for the whole machine (errors) belong to no
+            // processor.
+            if matches!(name, b"ERR" | b"MIS") || !has_all(rest, self.table.len()) {
+                continue;
+            }
+            let is_clock = name == b"LOC";
+            self.has_clock |= is_clock;
+            let mut words = Words::new(rest);
+            for (_, [all, clock]) in &mut self.table {
+                let count = words.number().unwrap_or(0);
+                *all = all.wrapping_add(count);
+                if is_clock {
+                    *clock = clock.wrapping_add(count);
+                }
+            }
+        }
+        if self.table.is_empty() {
+            return false;
+        }
+        self.tally.update(&self.table);
+        true
+    }
+}
+
+/// The kinds of soft interrupts, in the kernel's order.
+pub(crate) const KINDS: [&[u8]; 10] = [
+    b"HI",
+    b"TIMER",
+    b"NET_TX",
+    b"NET_RX",
+    b"BLOCK",
+    b"IRQ_POLL",
+    b"TASKLET",
+    b"SCHED",
+    b"HRTIMER",
+    b"RCU",
+];
+
+/// Soft interrupts of each processor and kind, from `/proc/softirqs`.
+#[derive(Debug, Default)]
+pub(crate) struct SoftInterrupts {
+    table: Vec<(u32, [u64; KINDS.len()])>,
+    pub(crate) tally: Tally<{ KINDS.len() }>,
+    /// The kinds that the table has.
+    pub(crate) has: [bool; KINDS.len()],
+}
+
+impl SoftInterrupts {
+    /// Answers whether the text is such a table.
+    pub(crate) fn parse(&mut self, text: &[u8]) -> bool {
+        self.table.clear();
+        self.has = [false; KINDS.len()];
+        let (mut lines, _) = whole_lines(text);
+        let table = &mut self.table;
+        if !head(lines.next().unwrap_or_default(), |cpu| table.push((cpu, [0; KINDS.len()]))) {
+            return false;
+        }
+        for (name, rest) in lines.filter_map(row) {
+            // Called BLOCK_IOPOLL until Linux 4.4.
+            let name = if name == b"BLOCK_IOPOLL" { b"IRQ_POLL" } else { name };
+            let Some(kind) = KINDS.iter().position(|kind| *kind == name) else {
+                continue;
+            };
+            if !has_all(rest, self.table.len()) {
+                continue;
+            }
+            if let Some(has) = self.has.get_mut(kind) {
+                *has = true;
+            }
+            let mut words = Words::new(rest);
+            for (_, counts) in &mut self.table {
+                if let (Some(place), Some(count)) = (counts.get_mut(kind), words.number()) {
+                    *place = count;
+                }
+            }
+        }
+        if self.table.is_empty() {
+            return false;
+        }
+        self.tally.update(&self.table);
+        true
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn interrupts_by_column() {
+        let text = "            CPU0       CPU2       \n  0:         38          1  IO  timer\n\
+                    LOC:   18017794    5791007   Local timer interrupts\nERR:          7\n\
+                    MIS:          9\n 99:   12";
+        let mut interrupts = Interrupts::default();
+        assert!(interrupts.parse(text.as_bytes()));
+        assert!(interrupts.has_clock);
+        let of = |cpu| interrupts.tally.of(0, cpu).copied();
+        assert_eq!(of(0), Some([18_017_832, 18_017_794]));
+        assert_eq!(of(2), Some([5_791_008, 5_791_007]));
+        assert_eq!(of(1), None);
+        assert_eq!(interrupts.tally.sums()[0], 23_808_840);
+        for bad in [&b""[..], b"CPUx\n", b"nothing\n"] {
+            assert!(!interrupts.parse(bad));
+        }
+    }
+
+    #[test]
+    fn sums_never_step_back() {
+        let mut tally = Tally::<1>::default();
+        let sums = |tally: &Tally<1>| tally.sums()[0];
+        tally.update(&[(0, [100]), (1, [1000])]);
+        assert_eq!(sums(&tally), 1100);
+        // Processor 1 goes.
+        tally.update(&[(0, [110])]);
+        assert_eq!((sums(&tally), tally.of(1, 1)), (1110, None));
+        // It comes back with what it counted, and another one is new.
+        tally.update(&[(0, [110]), (1, [1005]), (7, [5000])]);
+        assert_eq!((sums(&tally), tally.of(2, 7)), (1115, Some(&[5000])));
+        // A device goes, and its count with it; then all grow again.
+        tally.update(&[(0, [10]), (1, [1005]), (7, [5000])]);
+        assert_eq!((sums(&tally), tally.of(0, 0)), (1115, Some(&[110])));
+        tally.update(&[(0, [13]), (1, [1005]), (7, [5000])]);
+        assert_eq!((sums(&tally), tally.of(0, 0)), (1118, Some(&[113])));
+        // A count of 32 bits wraps.
+        let mut tally = Tally::<1>::default();
+        tally.update(&[(0, [0xffff_fff0])]);
+        tally.update(&[(0, [0x10])]);
+        assert_eq!(sums(&tally), 0x1_0000_0010);
+        // Processors that come and go for ever are forgotten.
+        for number in 0..1000 {
+            tally.update(&[(number, [1])]);
+        }
+        assert!(tally.columns.len() <= 70, "{}", tally.columns.len());
+    }
+
+    #[test]
+    fn soft_interrupts_by_kind() {
+        let text = "        CPU1   CPU3\n   HI:   1   2\n  NET_RX: 3 4\n NEW: 5 6\n RCU: 7\n\
+                    BLOCK_IOPOLL: 8 9\n";
+        let mut soft = SoftInterrupts::default();
+        assert!(soft.parse(text.as_bytes()));
+        assert_eq!(soft.tally.of(0, 3), Some(&[2, 0, 0, 4, 0, 9, 0, 0, 0, 0]));
+        let has = [true, false, false, true, false, true, false, false, false, false];
+        assert_eq!(soft.has, has);
+        assert!(!soft.parse(b"   CPU\n"));
+    }
+}

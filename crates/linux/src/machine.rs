@@ -1,0 +1,115 @@
+//! The provider `linux-machine`: pressure, memory by node, and sensors.
+
+mod energy;
+mod nodes;
+mod pressure;
+mod thermal;
+
+use crate::clock::TimeBase;
+use crate::faults::Faults;
+use crate::files::Reader;
+use crate::layout::Layouts;
+use crate::root::ProcRoot;
+use crate::table::{ENERGY, NODE, Object, PRESSURE, THERMAL};
+use crate::titles;
+use perfhive_engine::{
+    Collection, Numbering, ObjectWriter, OpenContext, ProvidedTitles, Provider,
+    ProviderDescription, ProviderError, Session,
+};
+use perfhive_format::TitleIndex;
+
+static OBJECTS: [&Object; 4] = [&PRESSURE, &NODE, &THERMAL, &ENERGY];
+
+pub(crate) struct MachineProvider {
+    root: ProcRoot,
+}
+
+impl MachineProvider {
+    pub(crate) fn new(root: ProcRoot) -> Self {
+        Self { root }
+    }
+}
+
+impl Provider for MachineProvider {
+    fn name(&self) -> &str {
+        "linux-machine"
+    }
+
+    fn describe(&self) -> ProviderDescription {
+        ProviderDescription {
+            numbering: Numbering::Windows,
+            objects: OBJECTS.map(Object::description).into(),
+        }
+    }
+
+    fn titles(&self) -> Vec<ProvidedTitles> {
+        titles::of_objects(&OBJECTS)
+    }
+
+    fn open(&self, _: &OpenContext<'_>) -> Result<Box<dyn Session>, ProviderError> {
+        let proc = Reader::open(self.root.proc()).map_err(|error| {
+            ProviderError::io(self.root.proc().display().to_string(), error.into())
+        })?;
+        Ok(Box::new(MachineSession {
+            proc,
+            // Without it, there are no nodes and no sensors.
+            sys: self.root.sys().and_then(|sys| Reader::open(sys).ok()),
+            base: TimeBase::process(),
+            faults: Faults::default(),
+            pressure: pressure::Pressure::default(),
+            nodes: nodes::Nodes::default(),
+            thermal: thermal::Zones::default(),
+            energy: energy::Meters::default(),
+            layouts: OBJECTS.map(Layouts::new),
+        }))
+    }
+}
+
+struct MachineSession {
+    proc: Reader,
+    sys: Option<Reader>,
+    base: TimeBase,
+    faults: Faults,
+    pressure: pressure::Pressure,
+    nodes: nodes::Nodes,
+    thermal: thermal::Zones,
+    energy: energy::Meters,
+    /// In the order of the objects.
+    layouts: [Layouts; OBJECTS.len()],
+}
+
+impl Session for MachineSession {
+    fn collect(
+        &mut self,
+        collection: &Collection<'_>,
+        out: &mut ObjectWriter<'_>,
+    ) -> Result<(), ProviderError> {
+        let wants = |object: &Object| collection.wants(TitleIndex(object.index));
+        let faults = &mut self.faults;
+        let [pressure, node, thermal, energy] = &mut self.layouts;
+        if wants(&PRESSURE) {
+            let written = self.pressure.write(&mut self.proc, pressure, faults, out);
+            faults.report(PRESSURE.index, out);
+            written?;
+        }
+        let Some(sys) = &mut self.sys else {
+            return Ok(());
+        };
+        if wants(&NODE) {
+            let written = self.nodes.write(sys, node, faults, out);
+            faults.report(NODE.index, out);
+            written?;
+        }
+        if wants(&THERMAL) {
+            let written = self.thermal.write(sys, thermal, faults, out);
+            faults.report(THERMAL.index, out);
+            written?;
+        }
+        if wants(&ENERGY) {
+            let written = self.energy.write(sys, self.base, energy, faults, out);
+            faults.report(ENERGY.index, out);
+            written?;
+        }
+        Ok(())
+    }
+}

@@ -1,0 +1,219 @@
+//! Energy meters of the processors.
+
+use crate::clock::TimeBase;
+use crate::faults::{Faults, describe, is_denied, is_gone};
+use crate::files::{Kept, Reader};
+use crate::layout::{Layouts, MOST, Row};
+use crate::parse::{number, utf16_name};
+use crate::table::ENERGY;
+use perfhive_engine::{ObjectWriter, ProviderError};
+use perfhive_format::{InstanceHead, NameRef};
+use rustix::io::Errno;
+use std::ffi::{CStr, CString};
+
+const ENERGY_USED: u32 = 100_522;
+const TIME: u32 = 100_524;
+const POWER: u32 = 100_526;
+
+/// More meters than any machine has.
+const MOST_METERS: usize = 4096;
+
+#[derive(Default)]
+pub(super) struct Meters {
+    meters: Vec<Meter>,
+    /// Whether each is in the folder at the moment.
+    seen: Vec<bool>,
+}
+
+struct Meter {
+    /// As the folder is called: `intel-rapl:0:1`.
+    folder: Vec<u8>,
+    path: CString,
+    name: Vec<u16>,
+    /// Whether the name could be read.
+    is_named: bool,
+    file: Kept,
+    /// The largest number that the meter shows before it begins anew.
+    range: u64,
+    /// What it showed last, and when.
+    last: Option<(u64, u64)>,
+    /// Microjoules since the first reading, and what was shown then.
+    used: u128,
+    /// Milliwatts since the reading before.
+    power: Option<u64>,
+}
+
+impl Meters {
+    pub(super) fn write(
+        &mut self,
+        sys: &mut Reader,
+        base: TimeBase,
+        layouts: &mut Layouts,
+        faults: &mut Faults,
+        out: &mut ObjectWriter<'_>,
+    ) -> Result<(), ProviderError> {
+        match self.list(sys) {
+            Ok(()) => {}
+            Err(error) if is_gone(error) => return Ok(()),
+            Err(error) => {
+                faults.object(format!("class/powercap: {}", describe(error)));
+                return Ok(());
+            }
+        }
+        let mask = ENERGY.standard();
+        let mut object = out.object(layouts.template(mask)?)?;
+        let mut row = Row::new(&ENERGY);
+        let mut values = [0; MOST];
+        for meter in &mut self.meters {
+            let Some(now) = meter.read(sys, base, faults) else {
+                continue;
+            };
+            row.clear();
+            row.set(ENERGY_USED, picowatt_hours(meter.used));
+            row.set(TIME, now);
+            row.set_some(POWER, meter.power);
+            let head =
+                InstanceHead { name: NameRef::Utf16(&meter.name), unique_id: None, parent: None };
+            object.instance_prefix(&head, row.values(mask, &mut values))?;
+        }
+        object.finish()?;
+        Ok(())
+    }
+
+    /// Makes the meters agree with the folder.
+    fn list(&mut self, sys: &mut Reader) -> Result<(), Errno> {
+        let Self { meters, seen } = self;
+        seen.clear();
+        seen.resize(meters.len(), false);
+        sys.each_name(c"class/powercap", |name| {
+            if name.strip_prefix(b"intel-rapl:").is_none_or(<[u8]>::is_empty) {
+                return;
+            }
+            let at = meters.iter().position(|meter| meter.folder == name);
+            match at.and_then(|at| seen.get_mut(at)) {
+                Some(seen) => *seen = true,
+                None if meters.len() < MOST_METERS => {
+                    meters.extend(Meter::new(name));
+                    seen.resize(meters.len(), true);
+                }
+                None => {}
+            }
+        })?;
+        let mut is_seen = seen.iter();
+        meters.retain(|_| is_seen.next().is_some_and(|seen| *seen));
+        for meter in meters.iter_mut().filter(|meter| !meter.is_named) {
+            let name = name_of(sys, &meter.folder);
+            meter.is_named = name.is_some();
+            utf16_name(name.as_ref().unwrap_or(&meter.folder), &mut meter.name);
+        }
+        meters.sort_by(|one, other| one.folder.cmp(&other.folder));
+        Ok(())
+    }
+}
+
+impl Meter {
+    fn new(folder: &[u8]) -> Option<Self> {
+        let path = [b"class/powercap/", folder, b"/energy_uj"].concat();
+        Some(Self {
+            folder: folder.to_vec(),
+            path: CString::new(path).ok()?,
+            name: Vec::new(),
+            is_named: false,
+            file: Kept::default(),
+            range: 0,
+            last: None,
+            used: 0,
+            power: None,
+        })
+    }
+
+    /// Reads the meter; answers when. Mostly the superuser alone may.
+    fn read(&mut self, sys: &mut Reader, base: TimeBase, faults: &mut Faults) -> Option<u64> {
+        let mut failed = |folder: &[u8], message: String| {
+            let name = String::from_utf8_lossy(folder).into_owned();
+            faults.instance(|| (name, message));
+        };
+        let shown = match sys.kept(&self.path, &mut self.file) {
+            Ok(()) => number(sys.text().strip_suffix(b"\n").unwrap_or_default()),
+            Err(error) => {
+                let is_off = matches!(error, Errno::NODEV | Errno::NODATA | Errno::AGAIN);
+                if !is_gone(error) && !is_denied(error) && !is_off {
+                    failed(&self.folder, format!("energy_uj: {}", describe(error)));
+                }
+                self.last = None;
+                return None;
+            }
+        };
+        let Some(shown) = shown else {
+            failed(&self.folder, "energy_uj: not understood".to_string());
+            self.last = None;
+            return None;
+        };
+        let now = u64::try_from(base.now().0).unwrap_or(0);
+        self.power = None;
+        match self.last {
+            None => {
+                if self.range == 0 {
+                    let path = [b"class/powercap/", &*self.folder, b"/max_energy_range_uj"];
+                    self.range = read_number(sys, &path.concat()).unwrap_or(0);
+                    self.used = u128::from(shown);
+                }
+            }
+            Some((before, then)) => {
+                let grown = if shown >= before {
+                    shown - before
+                } else {
+                    // It began anew.
+                    self.range.saturating_sub(before).saturating_add(shown)
+                };
+                self.used = self.used.saturating_add(u128::from(grown));
+                // Microjoules in 100 ns units, as milliwatts.
+                let elapsed = u128::from(now.saturating_sub(then));
+                let power = (u128::from(grown) * 10_000).checked_div(elapsed);
+                self.power = power.map(|power| u64::try_from(power).unwrap_or(u64::MAX));
+            }
+        }
+        self.last = Some((shown, now));
+        Some(now)
+    }
+}
+
+/// A meter's name behind that of the one that it is a part of: `package-0 core`.
+fn name_of(sys: &mut Reader, folder: &[u8]) -> Option<Vec<u8>> {
+    let own = read_name(sys, folder)?;
+    let parent = folder.iter().rposition(|byte| *byte == b':').and_then(|at| folder.get(..at));
+    match parent.filter(|parent| parent.contains(&b':')) {
+        Some(parent) => Some([&*read_name(sys, parent)?, b" ", &*own].concat()),
+        None => Some(own),
+    }
+}
+
+fn read_name(sys: &mut Reader, folder: &[u8]) -> Option<Vec<u8>> {
+    let path = CString::new([b"class/powercap/", folder, b"/name"].concat()).ok()?;
+    sys.once_here(&path).ok()?;
+    Some(sys.text().trim_ascii_end().to_vec())
+}
+
+fn read_number(sys: &mut Reader, path: &[u8]) -> Option<u64> {
+    let path: &CStr = &CString::new(path).ok()?;
+    sys.once_here(path).ok()?;
+    number(sys.text().strip_suffix(b"\n")?)
+}
+
+/// One microjoule is 1000000 / 3600 pWh.
+fn picowatt_hours(microjoules: u128) -> u64 {
+    let value = microjoules.saturating_mul(2500) / 9;
+    u64::try_from(value).unwrap_or(u64::MAX)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn units() {
+        // 3600 J are 1 Wh.
+        assert_eq!(picowatt_hours(3_600_000_000), 1_000_000_000_000);
+        assert_eq!(picowatt_hours(u128::MAX), u64::MAX);
+    }
+}

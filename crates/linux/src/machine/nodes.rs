@@ -1,0 +1,213 @@
+//! Memory of each node.
+
+use crate::faults::{Faults, describe, is_gone};
+use crate::files::{Kept, PidPath, Reader, decimal};
+use crate::interrupts::Tally;
+use crate::layout::{Layouts, MOST, Row};
+use crate::parse::{keyed, kib_to_bytes};
+use crate::table::NODE;
+use perfhive_engine::{ObjectWriter, ProviderError};
+use perfhive_format::InstanceHead;
+
+/// Lines of a node's `meminfo`, behind `Node N `, and how they are told.
+const SIZES: [(&[u8], u32, Unit); 15] = [
+    (b"MemTotal:", 100_422, Unit::Megabytes),
+    (b"MemFree:", 100_424, Unit::Megabytes),
+    (b"MemUsed:", 100_430, Unit::Bytes),
+    (b"FilePages:", 100_432, Unit::Bytes),
+    (b"Dirty:", 100_434, Unit::Bytes),
+    (b"Active:", 100_110, Unit::Bytes),
+    (b"Inactive:", 100_112, Unit::Bytes),
+    (b"AnonPages:", 100_116, Unit::Bytes),
+    (b"Mapped:", 100_120, Unit::Bytes),
+    (b"Shmem:", 100_122, Unit::Bytes),
+    (b"Slab:", 100_126, Unit::Bytes),
+    (b"PageTables:", 100_130, Unit::Bytes),
+    (b"KernelStack:", 100_132, Unit::Bytes),
+    (b"HugePages_Total:", 100_134, Unit::Count),
+    (b"HugePages_Free:", 100_136, Unit::Count),
+];
+
+/// Lines of a node's `numastat`.
+const EVENTS: [(&[u8], u32); 6] = [
+    (b"numa_hit", 100_170),
+    (b"numa_miss", 100_172),
+    (b"numa_foreign", 100_436),
+    (b"interleave_hit", 100_438),
+    (b"local_node", 100_440),
+    (b"other_node", 100_442),
+];
+
+#[derive(Clone, Copy)]
+enum Unit {
+    /// Of 1024² bytes, rounded down.
+    Megabytes,
+    Bytes,
+    Count,
+}
+
+impl Unit {
+    fn of(self, number: u64) -> u64 {
+        match self {
+            Self::Megabytes => number / 1024,
+            Self::Bytes => kib_to_bytes(number),
+            Self::Count => number,
+        }
+    }
+}
+
+#[derive(Default)]
+pub(super) struct Nodes {
+    numbers: Vec<u32>,
+    nodes: Vec<Node>,
+    /// A node's `meminfo` with the words `Node N ` taken away.
+    text: Vec<u8>,
+    counts: Vec<(u32, [u64; EVENTS.len()])>,
+    tally: Tally<{ EVENTS.len() }>,
+}
+
+struct Node {
+    number: u32,
+    meminfo: Kept,
+    numastat: Kept,
+    sizes: [Option<u64>; SIZES.len()],
+    events: [Option<u64>; EVENTS.len()],
+}
+
+impl Nodes {
+    pub(super) fn write(
+        &mut self,
+        sys: &mut Reader,
+        layouts: &mut Layouts,
+        faults: &mut Faults,
+        out: &mut ObjectWriter<'_>,
+    ) -> Result<(), ProviderError> {
+        match sys.numbered(c"devices/system/node", b"node", &mut self.numbers) {
+            Ok(()) => {}
+            Err(error) if is_gone(error) => return Ok(()),
+            Err(error) => {
+                faults.object(format!("nodes: {}", describe(error)));
+                return Ok(());
+            }
+        }
+        self.follow();
+        let text = &mut self.text;
+        self.nodes.retain_mut(|node| node.read(sys, text, faults));
+
+        let mut row = Row::new(&NODE);
+        let mut mask = 0;
+        self.counts.clear();
+        for node in &self.nodes {
+            node.set(&mut row);
+            mask |= row.mask();
+            self.counts.push((node.number, node.events.map(|event| event.unwrap_or(0))));
+        }
+        self.tally.update(&self.counts);
+        let mut object = out.object(layouts.template(mask)?)?;
+        let mut values = [0; MOST];
+        for node in &self.nodes {
+            node.set(&mut row);
+            let mut digits = [0; 10];
+            let name = decimal(node.number, &mut digits);
+            let name = std::str::from_utf8(name).unwrap_or_default();
+            object.instance_prefix(&InstanceHead::named(name), row.values(mask, &mut values))?;
+        }
+        self.set_total(&mut row);
+        let head = InstanceHead::named("_Total");
+        object.instance_prefix(&head, row.values(mask, &mut values))?;
+        object.finish()?;
+        Ok(())
+    }
+
+    /// Makes `nodes` agree with `numbers`.
+    fn follow(&mut self) {
+        let numbers = &self.numbers;
+        self.nodes.retain(|node| numbers.binary_search(&node.number).is_ok());
+        for number in numbers {
+            if let Err(at) = self.nodes.binary_search_by_key(number, |node| node.number) {
+                self.nodes.insert(at, Node::new(*number));
+            }
+        }
+    }
+
+    /// The sum of all nodes.
+    fn set_total(&self, row: &mut Row) {
+        row.clear();
+        for (at, (_, counter, unit)) in SIZES.into_iter().enumerate() {
+            let each = self.nodes.iter().filter_map(|node| *node.sizes.get(at)?);
+            let sum = each.reduce(u64::saturating_add);
+            row.set_some(counter, sum.map(|sum| unit.of(sum)));
+        }
+        for ((_, counter), sum) in EVENTS.into_iter().zip(self.tally.sums()) {
+            row.set(counter, *sum);
+        }
+    }
+}
+
+impl Node {
+    fn new(number: u32) -> Self {
+        Self {
+            number,
+            meminfo: Kept::default(),
+            numastat: Kept::default(),
+            sizes: [None; SIZES.len()],
+            events: [None; EVENTS.len()],
+        }
+    }
+
+    /// Answers whether the node is still there.
+    fn read(&mut self, sys: &mut Reader, text: &mut Vec<u8>, faults: &mut Faults) -> bool {
+        let mut path = PidPath::numbered(b"devices/system/node/node", self.number);
+        let length = path.len();
+        let number = self.number;
+        let mut failed = |what: &str| {
+            let what = what.to_string();
+            faults.instance(|| (number.to_string(), what));
+        };
+        match sys.kept(path.file(length, b"meminfo"), &mut self.meminfo) {
+            Ok(()) => {
+                strip(sys.text(), text);
+                self.sizes = keyed(text, SIZES.map(|(key, ..)| key));
+                if self.sizes.first().is_none_or(Option::is_none) {
+                    failed("meminfo: not understood");
+                }
+            }
+            Err(error) if is_gone(error) || error == rustix::io::Errno::NODEV => return false,
+            Err(error) => failed(&format!("meminfo: {}", describe(error))),
+        }
+        self.events = [None; EVENTS.len()];
+        match sys.kept(path.file(length, b"numastat"), &mut self.numastat) {
+            Ok(()) => {
+                self.events = keyed(sys.text(), EVENTS.map(|(key, _)| key));
+                if self.events.iter().any(Option::is_none) {
+                    failed("numastat: not understood");
+                }
+            }
+            Err(error) if is_gone(error) || error == rustix::io::Errno::NODEV => {}
+            Err(error) => failed(&format!("numastat: {}", describe(error))),
+        }
+        true
+    }
+
+    fn set(&self, row: &mut Row) {
+        row.clear();
+        for ((_, counter, unit), number) in SIZES.into_iter().zip(self.sizes) {
+            row.set_some(counter, number.map(|number| unit.of(number)));
+        }
+        for ((_, counter), number) in EVENTS.into_iter().zip(self.events) {
+            row.set_some(counter, number);
+        }
+    }
+}
+
+/// Copies the lines without their first two words.
+fn strip(text: &[u8], out: &mut Vec<u8>) {
+    out.clear();
+    for line in text.split_inclusive(|byte| *byte == b'\n') {
+        let mut words = line.splitn(3, |byte| *byte == b' ');
+        if words.next() == Some(b"Node") {
+            words.next();
+            out.extend_from_slice(words.next().unwrap_or_default());
+        }
+    }
+}

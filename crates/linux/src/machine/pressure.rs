@@ -1,0 +1,144 @@
+//! Pressure: how long tasks waited for processors, memory and devices.
+
+use crate::faults::{Faults, is_denied, is_gone, unreadable};
+use crate::files::Reader;
+use crate::layout::{Layouts, MOST, Row};
+use crate::parse::{hundredths, number, whole_lines};
+use crate::table::PRESSURE;
+use perfhive_engine::{ObjectWriter, ProviderError};
+use perfhive_format::InstanceHead;
+use rustix::fd::OwnedFd;
+use rustix::io::Errno;
+use std::ffi::CStr;
+
+/// What is waited for: the file, and the names of its two lines.
+const RESOURCES: [(&CStr, [&str; 2]); 4] = [
+    (c"pressure/cpu", ["cpu some", "cpu full"]),
+    (c"pressure/memory", ["memory some", "memory full"]),
+    (c"pressure/io", ["io some", "io full"]),
+    (c"pressure/irq", ["irq some", "irq full"]),
+];
+
+/// The words before the numbers of a line, and their counters: averages in
+/// hundredths of a percent.
+const AVERAGES: [(&[u8], u32); 3] =
+    [(b"avg10=", 100_404), (b"avg60=", 100_406), (b"avg300=", 100_408)];
+const STALLED: u32 = 100_402;
+/// The base of a percentage in hundredths.
+const WHOLE: u64 = 10_000;
+
+#[derive(Default)]
+pub(super) struct Pressure {
+    files: [Option<OwnedFd>; RESOURCES.len()],
+    /// The lines that are there.
+    lines: Vec<(&'static str, Line)>,
+}
+
+/// One line: 100 ns units, and hundredths of a percent.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+struct Line {
+    stalled: u64,
+    averages: [u64; AVERAGES.len()],
+}
+
+impl Pressure {
+    pub(super) fn write(
+        &mut self,
+        proc: &mut Reader,
+        layouts: &mut Layouts,
+        faults: &mut Faults,
+        out: &mut ObjectWriter<'_>,
+    ) -> Result<(), ProviderError> {
+        self.lines.clear();
+        let mut is_there = false;
+        for ((path, names), file) in RESOURCES.into_iter().zip(&mut self.files) {
+            match proc.system(path, file) {
+                Ok(text) => {
+                    is_there = true;
+                    read(text, names, &mut self.lines, faults);
+                }
+                // Not built in, or switched off at the start.
+                Err(error) if is_gone(error) || is_denied(error) || error == Errno::OPNOTSUPP => {}
+                Err(error) => unreadable(path, error, faults),
+            }
+        }
+        if !is_there {
+            return Ok(());
+        }
+        let mut object = out.object(layouts.template(PRESSURE.standard())?)?;
+        let mut row = Row::new(&PRESSURE);
+        let mut values = [0; MOST];
+        for (name, line) in &self.lines {
+            row.clear();
+            row.set(STALLED, line.stalled);
+            for ((_, counter), average) in AVERAGES.into_iter().zip(line.averages) {
+                row.set_with_base(counter, average, WHOLE);
+            }
+            let head = InstanceHead::named(name);
+            object.instance_prefix(&head, row.values(PRESSURE.standard(), &mut values))?;
+        }
+        object.finish()?;
+        Ok(())
+    }
+}
+
+/// Reads the lines of a file.
+fn read(
+    text: &[u8],
+    [some, full]: [&'static str; 2],
+    out: &mut Vec<(&'static str, Line)>,
+    faults: &mut Faults,
+) {
+    let (lines, cut) = whole_lines(text);
+    for line in lines {
+        let (name, rest) = if let Some(rest) = line.strip_prefix(b"some ") {
+            (some, rest)
+        } else if let Some(rest) = line.strip_prefix(b"full ") {
+            (full, rest)
+        } else {
+            continue;
+        };
+        match parse(rest) {
+            Some(line) => out.push((name, line)),
+            None => faults.instance(|| (name.to_string(), "not understood".to_string())),
+        }
+    }
+    if cut {
+        let resource = some.trim_end_matches(" some");
+        faults.object(format!("pressure/{resource}: ends in the middle of a line"));
+    }
+}
+
+/// `avg10=0.00 avg60=0.00 avg300=0.00 total=0`, and a line end.
+fn parse(rest: &[u8]) -> Option<Line> {
+    let mut words = rest.strip_suffix(b"\n")?.split(|byte| *byte == b' ');
+    let mut averages = [0; AVERAGES.len()];
+    for ((word, _), average) in AVERAGES.into_iter().zip(&mut averages) {
+        *average = hundredths(words.next()?.strip_prefix(word)?)?;
+    }
+    let microseconds = number(words.next()?.strip_prefix(b"total=")?)?;
+    Some(Line { stalled: microseconds.saturating_mul(10), averages })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn lines() {
+        let line = parse(b"avg10=12.29 avg60=2.05 avg300=0.00 total=1760861444\n").unwrap();
+        assert_eq!(line, Line { stalled: 17_608_614_440, averages: [1229, 205, 0] });
+        for bad in [
+            "avg10=1.00 avg60=1.00 avg300=0.00 total=12",
+            "avg10=1.00 avg60=1.00 avg300=0.00\n",
+            "avg10=1.0 avg60=1.00 avg300=0.00 total=1\n",
+            "avg10=x avg60=1.00 avg300=0.00 total=1\n",
+            "total=1\n",
+            "",
+        ] {
+            assert_eq!(parse(bad.as_bytes()), None, "{bad}");
+        }
+        let large = parse(b"avg10=0.00 avg60=0.00 avg300=0.00 total=99999999999999999999\n");
+        assert_eq!(large.unwrap().stalled, u64::MAX);
+    }
+}

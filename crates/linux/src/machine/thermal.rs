@@ -1,0 +1,156 @@
+//! Thermal zones.
+
+use crate::faults::{Faults, describe, is_denied, is_gone};
+use crate::files::{Kept, PidPath, Reader};
+use crate::layout::{Layouts, MOST, Row};
+use crate::parse::{number, utf16_name};
+use crate::table::THERMAL;
+use perfhive_engine::{ObjectWriter, ProviderError};
+use perfhive_format::{InstanceHead, NameRef};
+use rustix::io::Errno;
+
+const TEMPERATURE: u32 = 100_502;
+const PRECISE: u32 = 100_504;
+/// 0 °C in thousandths of a kelvin.
+const FREEZING: i64 = 273_150;
+
+#[derive(Default)]
+pub(super) struct Zones {
+    numbers: Vec<u32>,
+    zones: Vec<Zone>,
+}
+
+struct Zone {
+    number: u32,
+    /// Type and number.
+    name: Vec<u16>,
+    /// Whether the type in it could be read.
+    is_named: bool,
+    file: Kept,
+    /// In tenths of a kelvin.
+    temperature: Option<u64>,
+}
+
+impl Zones {
+    pub(super) fn write(
+        &mut self,
+        sys: &mut Reader,
+        layouts: &mut Layouts,
+        faults: &mut Faults,
+        out: &mut ObjectWriter<'_>,
+    ) -> Result<(), ProviderError> {
+        match sys.numbered(c"class/thermal", b"thermal_zone", &mut self.numbers) {
+            Ok(()) => {}
+            Err(error) if is_gone(error) => return Ok(()),
+            Err(error) => {
+                faults.object(format!("class/thermal: {}", describe(error)));
+                return Ok(());
+            }
+        }
+        let numbers = &self.numbers;
+        self.zones.retain(|zone| numbers.binary_search(&zone.number).is_ok());
+        for number in numbers {
+            if let Err(at) = self.zones.binary_search_by_key(number, |zone| zone.number) {
+                self.zones.insert(at, Zone::new(*number));
+            }
+        }
+        self.zones.retain_mut(|zone| zone.read(sys, faults));
+
+        let mask = THERMAL.standard();
+        let mut object = out.object(layouts.template(mask)?)?;
+        let mut row = Row::new(&THERMAL);
+        let mut values = [0; MOST];
+        for zone in &self.zones {
+            row.clear();
+            row.set_some(TEMPERATURE, zone.temperature.map(|tenths| tenths / 10));
+            row.set_some(PRECISE, zone.temperature);
+            let head =
+                InstanceHead { name: NameRef::Utf16(&zone.name), unique_id: None, parent: None };
+            object.instance_prefix(&head, row.values(mask, &mut values))?;
+        }
+        object.finish()?;
+        Ok(())
+    }
+}
+
+impl Zone {
+    fn new(number: u32) -> Self {
+        Self { number, name: Vec::new(), is_named: false, file: Kept::default(), temperature: None }
+    }
+
+    /// Answers whether the zone is still there.
+    fn read(&mut self, sys: &mut Reader, faults: &mut Faults) -> bool {
+        let mut path = PidPath::numbered(b"class/thermal/thermal_zone", self.number);
+        let length = path.len();
+        let temperature = match sys.kept(path.file(length, b"temp"), &mut self.file) {
+            Ok(()) => match tenths_of_kelvin(sys.text()) {
+                Some(tenths) => Ok(Some(tenths)),
+                None => Err("temp: not understood".to_string()),
+            },
+            // Another zone may have got the number.
+            Err(Errno::NODEV) => {
+                self.is_named = false;
+                Ok(None)
+            }
+            Err(error) if is_gone(error) => return false,
+            // Zones that are switched off, or have no reading yet.
+            Err(error)
+                if is_denied(error)
+                    || matches!(error, Errno::AGAIN | Errno::INVAL | Errno::NODATA) =>
+            {
+                Ok(None)
+            }
+            Err(error) => Err(format!("temp: {}", describe(error))),
+        };
+        if !self.is_named {
+            let kind = sys.once_here(path.file(length, b"type"));
+            self.is_named = kind.is_ok();
+            let kind = if self.is_named { sys.text().trim_ascii_end() } else { b"thermal_zone" };
+            utf16_name(kind, &mut self.name);
+            self.name.extend(format!(" {}", self.number).encode_utf16());
+        }
+        self.temperature = temperature.unwrap_or_else(|message| {
+            let name = || String::from_utf16_lossy(&self.name);
+            faults.instance(|| (name(), message));
+            None
+        });
+        true
+    }
+}
+
+/// A temperature in thousandths of a degree Celsius.
+fn tenths_of_kelvin(text: &[u8]) -> Option<u64> {
+    let digits = text.strip_suffix(b"\n")?;
+    let milli = match digits.strip_prefix(b"-") {
+        Some(digits) => -i64::try_from(number(digits)?).ok()?,
+        None => i64::try_from(number(digits)?).ok()?,
+    };
+    // Below absolute zero, as some drivers say for "no reading".
+    u64::try_from(milli.checked_add(FREEZING)?.checked_add(50)? / 100).ok()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn temperatures() {
+        for (text, tenths) in [
+            ("45000\n", Some(3182)),
+            ("0\n", Some(2732)),
+            ("-5500\n", Some(2677)),
+            ("27849\n", Some(3010)),
+            ("-273150\n", Some(0)),
+            ("-274000\n", None),
+            ("-900000\n", None),
+            ("45000", None),
+            ("\n", None),
+            ("--5\n", None),
+            ("warm\n", None),
+            ("99999999999999999999\n", None),
+            ("9223372036854775807\n", None),
+        ] {
+            assert_eq!(tenths_of_kelvin(text.as_bytes()), tenths, "{text:?}");
+        }
+    }
+}

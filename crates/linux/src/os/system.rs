@@ -1,0 +1,128 @@
+//! System 2 and Objects 260.
+
+use super::SystemSession;
+use crate::faults::{Faults, describe, is_gone, unreadable};
+use crate::files::Reader;
+use crate::layout::{Row, write_single};
+use crate::parse::{Load, Words};
+use crate::table::{OBJECTS_OF_WINDOWS, SYSTEM};
+use perfhive_engine::{ObjectWriter, ProviderError};
+use rustix::fd::OwnedFd;
+use rustix::io::Errno;
+use std::ffi::CStr;
+
+/// How many processes there are, and what `loadavg` says.
+#[derive(Clone, Copy)]
+pub(super) struct Population {
+    processes: Result<u64, Errno>,
+    load: Result<Option<Load>, Errno>,
+}
+
+impl SystemSession {
+    pub(super) fn write_system(
+        &mut self,
+        population: Population,
+        out: &mut ObjectWriter<'_>,
+    ) -> Result<(), ProviderError> {
+        let now = self.base.now();
+        let cpus = self.stat.cpus.len() as u64;
+        let mut row = Row::new(&SYSTEM);
+        row.set_some(146, self.stat.switches);
+        row.set(674, self.base.boot().0 as u64);
+        if cpus > 0 {
+            row.set_some(44, self.stat.running.map(|running| running.saturating_sub(cpus)));
+            row.set(100_016, cpus);
+        }
+        row.set_some(100_006, self.stat.running);
+        row.set_some(100_008, self.stat.blocked);
+        row.set_some(100_010, self.stat.made);
+        row.set_some(100_012, self.stat.interrupts);
+        row.set_some(100_014, self.stat.soft_interrupts);
+        if let Some(load) = self.set_population(population, &mut row) {
+            for (counter, average) in [100_000, 100_002, 100_004].into_iter().zip(load.averages) {
+                row.set(counter, average.to_bits());
+            }
+        }
+        write_single(&mut self.system, &row, Some(now), out)?;
+        self.faults.report(SYSTEM.index, out);
+        Ok(())
+    }
+
+    /// What System and Objects both tell, read once.
+    pub(super) fn read_population(&mut self) -> Population {
+        let processes = self.reader.numbers(&mut self.processes);
+        let processes = processes.map(|()| self.processes.len() as u64 + 1);
+        let text = self.reader.system(c"loadavg", &mut self.files.loadavg);
+        Population { processes, load: text.map(Load::parse) }
+    }
+
+    /// Sets Processes and Threads, which System and Objects have; answers
+    /// what else `loadavg` says.
+    fn set_population(&mut self, population: Population, row: &mut Row) -> Option<Load> {
+        let cpus = self.stat.cpus.len() as u64;
+        match population.processes {
+            Ok(processes) => row.set(248, processes),
+            Err(error) => self.faults.object(format!("processes: {}", describe(error))),
+        }
+        match population.load {
+            Ok(Some(load)) => {
+                if cpus > 0 {
+                    row.set(250, load.threads.saturating_add(cpus));
+                }
+                return Some(load);
+            }
+            Ok(None) => self.faults.object("loadavg: not understood".to_string()),
+            Err(error) => unreadable(c"loadavg", error, &mut self.faults),
+        }
+        None
+    }
+
+    pub(super) fn write_objects(
+        &mut self,
+        population: Population,
+        out: &mut ObjectWriter<'_>,
+    ) -> Result<(), ProviderError> {
+        let mut row = Row::new(&OBJECTS_OF_WINDOWS);
+        self.set_population(population, &mut row);
+        let (reader, files, faults) = (&mut self.reader, &mut self.files, &mut self.faults);
+        let [open, _, limit] = words(reader, c"sys/fs/file-nr", &mut files.open_files, faults);
+        row.set_some(100_300, open);
+        row.set_some(100_302, limit);
+        let [inodes, unused] = words(reader, c"sys/fs/inode-nr", &mut files.inodes, faults);
+        row.set_some(100_304, inodes);
+        row.set_some(100_306, unused);
+        let [entries, unused] = words(reader, c"sys/fs/dentry-state", &mut files.entries, faults);
+        row.set_some(100_308, entries);
+        row.set_some(100_310, unused);
+        if row.mask() != 0 {
+            write_single(&mut self.objects, &row, None, out)?;
+        }
+        self.faults.report(OBJECTS_OF_WINDOWS.index, out);
+        Ok(())
+    }
+}
+
+/// The first numbers of a file. One that is not there is no fault: not every
+/// container shows `sys`.
+fn words<const N: usize>(
+    reader: &mut Reader,
+    path: &CStr,
+    file: &mut Option<OwnedFd>,
+    faults: &mut Faults,
+) -> [Option<u64>; N] {
+    let text = match reader.system(path, file) {
+        Ok(text) => text,
+        Err(error) => {
+            if !is_gone(error) {
+                unreadable(path, error, faults);
+            }
+            return [None; N];
+        }
+    };
+    let mut words = Words::new(text);
+    let numbers = [(); N].map(|()| words.number());
+    if numbers.iter().any(Option::is_none) {
+        faults.object(format!("{}: not understood", path.to_string_lossy()));
+    }
+    numbers
+}

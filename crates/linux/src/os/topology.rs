@@ -1,0 +1,119 @@
+//! Which processor belongs to which node.
+
+use crate::cpus::Cpu;
+use crate::faults::{Faults, describe, is_gone};
+use crate::files::{PidPath, Reader};
+use crate::parse::number;
+
+/// The nodes of the processors that are on.
+#[derive(Debug, Default)]
+pub(super) struct Topology {
+    /// First and last processor, and their node.
+    ranges: Vec<(u32, u32, u32)>,
+    numbers: Vec<u32>,
+    /// Processor and node, in the order of the processors; empty where it must
+    /// be read again.
+    placed: Vec<(u32, u32)>,
+}
+
+impl Topology {
+    /// Reads the nodes again where other processors are on than the last time.
+    /// Without nodes, or in none of them, a processor is in node 0.
+    pub(super) fn update(&mut self, cpus: &[Cpu], sys: Option<&mut Reader>, faults: &mut Faults) {
+        let same = self.placed.iter().map(|(cpu, _)| *cpu).eq(cpus.iter().map(|cpu| cpu.number));
+        if same {
+            return;
+        }
+        self.ranges.clear();
+        let whole = sys.is_none_or(|sys| self.read(sys, faults));
+        let ranges = &self.ranges;
+        let node = |cpu: u32| {
+            let range = ranges.iter().find(|(first, last, _)| (*first..=*last).contains(&cpu));
+            range.map_or(0, |(_, _, node)| *node)
+        };
+        self.placed.clear();
+        self.placed.extend(cpus.iter().map(|cpu| (cpu.number, node(cpu.number))));
+        if !whole {
+            // What could not be read may be there the next time.
+            self.placed.push((u32::MAX, 0));
+        }
+    }
+
+    /// The node of the processor at a place.
+    pub(super) fn node(&self, at: usize) -> u32 {
+        self.placed.get(at).map_or(0, |(_, node)| *node)
+    }
+
+    /// Answers whether everything was understood.
+    fn read(&mut self, sys: &mut Reader, faults: &mut Faults) -> bool {
+        match sys.numbered(c"devices/system/node", b"node", &mut self.numbers) {
+            Ok(()) => {}
+            Err(error) if is_gone(error) => return true,
+            Err(error) => {
+                faults.object(format!("nodes: {}", describe(error)));
+                return false;
+            }
+        }
+        let mut whole = true;
+        for node in &self.numbers {
+            let mut path = PidPath::numbered(b"devices/system/node/node", *node);
+            let length = path.len();
+            let understood = match sys.once_here(path.file(length, b"cpulist")) {
+                Ok(()) => add_ranges(sys.text(), *node, &mut self.ranges),
+                Err(error) if is_gone(error) => true,
+                Err(_) => false,
+            };
+            if !understood {
+                faults.object(format!("node{node}/cpulist: not understood"));
+                whole = false;
+            }
+        }
+        whole
+    }
+}
+
+/// Reads a list such as `0-3,8`; answers whether it is one.
+fn add_ranges(text: &[u8], node: u32, out: &mut Vec<(u32, u32, u32)>) -> bool {
+    let Some(list) = text.strip_suffix(b"\n") else {
+        return false;
+    };
+    if list.is_empty() {
+        return true;
+    }
+    list.split(|byte| *byte == b',').all(|part| {
+        let mut ends = part.splitn(2, |byte| *byte == b'-');
+        let mut end = || u32::try_from(number(ends.next()?)?).ok();
+        let Some(first) = end() else {
+            return false;
+        };
+        let last = if part.contains(&b'-') { end() } else { Some(first) };
+        match last {
+            Some(last) if last >= first => {
+                out.push((first, last, node));
+                true
+            }
+            _ => false,
+        }
+    })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn lists_of_processors() {
+        let read = |text: &str| {
+            let mut ranges = Vec::new();
+            add_ranges(text.as_bytes(), 1, &mut ranges).then_some(ranges)
+        };
+        assert_eq!(
+            read("0-3,8,10-4294967295\n").unwrap(),
+            [(0, 3, 1), (8, 8, 1), (10, u32::MAX, 1)]
+        );
+        assert_eq!(read("\n"), Some(vec![]));
+        for bad in ["", "0-3", "3-1\n", "a\n", "1,\n", "1-\n", "99999999999\n", "1-2-3\n"] {
+            assert_eq!(read(bad), None, "{bad}");
+        }
+    }
+}

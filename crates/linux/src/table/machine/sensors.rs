@@ -1,0 +1,99 @@
+//! Thermal Zone Information and Energy Meter.
+
+pub(crate) use energy::ENERGY;
+pub(crate) use thermal::THERMAL;
+
+mod thermal {
+    use crate::table::{Absent, Counter, Object, absent};
+    use perfhive_engine::Cost;
+    use perfhive_format::CounterType as T;
+
+    pub(crate) static THERMAL: Object = Object {
+        index: 100_500,
+        help: 100_501,
+        name: "Thermal Zone Information",
+        note: "Instances are the type of a zone and its number, `x86_pkg_temp 1`. A zone \
+             that is switched off or has no reading yet has an instance without values. \
+             Without `/sys/class/thermal` the object is not there. Windows numbers the \
+             object differently from machine to machine; the name is the same \
+             everywhere.",
+        reads: "`temp` of each zone in `/sys/class/thermal`, which asks the firmware for \
+             some; one listing of that",
+        cost: Cost::Costly,
+        has_instances: true,
+        brings: &[],
+        counters: COUNTERS,
+        absent: ABSENT,
+    };
+
+    const COUNTERS: &[Counter] = &[
+        Counter::new(100_502, 100_503, "Temperature", T::PERF_COUNTER_RAWCOUNT)
+            .unit("K")
+            .from("`temp`")
+            .means("Temperature of the zone, in kelvins rounded down."),
+        Counter::new(100_504, 100_505, "High Precision Temperature", T::PERF_COUNTER_RAWCOUNT)
+            .unit("K/10")
+            .from("`temp`")
+            .means("Temperature of the zone, in tenths of a kelvin."),
+    ];
+
+    const ABSENT: &[Absent] = &[
+        absent(
+            100_506,
+            "% Passive Limit",
+            T::PERF_COUNTER_RAWCOUNT,
+            "Linux tells the state of each cooling device, but not the limit that a \
+             zone demands.",
+        ),
+        absent(
+            100_508,
+            "Throttle Reasons",
+            T::PERF_COUNTER_RAWCOUNT,
+            "The reasons are those of Windows' own thermal manager.",
+        ),
+    ];
+}
+
+mod energy {
+    use crate::table::{Counter, Object};
+    use perfhive_engine::Cost;
+    use perfhive_format::CounterType as T;
+
+    pub(crate) static ENERGY: Object = Object {
+        index: 100_520,
+        help: 100_521,
+        name: "Energy Meter",
+        note: "Instances are the zones of `intel-rapl` (which AMD's processors have as \
+             well), a part of one behind its name: `package-0`, `package-0 core`, \
+             `package-0 dram`. Since Linux 5.10 the superuser alone may read them; for \
+             others there is no instance. Without `/sys/class/powercap` the object is \
+             not there. Windows numbers the object differently from machine to machine; \
+             the name is the same everywhere.",
+        reads: "`energy_uj` of each zone in `/sys/class/powercap`, one listing of that",
+        cost: Cost::Global,
+        has_instances: true,
+        brings: &[],
+        counters: COUNTERS,
+        absent: &[],
+    };
+
+    const COUNTERS: &[Counter] = &[
+        Counter::new(100_522, 100_523, "Energy", T::PERF_COUNTER_LARGE_RAWCOUNT)
+            .unit("pWh")
+            .from("`energy_uj`, continued across the wraps at `max_energy_range_uj`")
+            .means("Energy that was used, in picowatt-hours.")
+            .differs(
+                "Counts on from what the meter shows at the first reading. A meter that \
+             wraps twice between two readings (many minutes) loses a round.",
+            ),
+        Counter::new(100_524, 100_525, "Time", T::PERF_COUNTER_LARGE_RAWCOUNT)
+            .unit("100 ns")
+            .from("`CLOCK_BOOTTIME`")
+            .means("When the meter was read, as a number of 100 ns units since 1601."),
+        Counter::new(100_526, 100_527, "Power", T::PERF_COUNTER_LARGE_RAWCOUNT)
+            .unit("mW")
+            .from("`energy_uj`, since the collection before")
+            .means("Mean power since the collection before, in milliwatts.")
+            .differs("Not there at the first collection."),
+    ];
+}
