@@ -93,6 +93,11 @@ impl Session for MachineSession {
             written?;
         }
         let Some(sys) = &mut self.sys else {
+            for (object, layouts) in [(&NODE, node), (&THERMAL, thermal), (&ENERGY, energy)] {
+                if wants(object) {
+                    write_nothing(object, layouts, out)?;
+                }
+            }
             return Ok(());
         };
         if wants(&NODE) {
@@ -112,4 +117,14 @@ impl Session for MachineSession {
         }
         Ok(())
     }
+}
+
+/// Writes an object without any instance: what the machine has none of.
+fn write_nothing(
+    object: &Object,
+    layouts: &mut Layouts,
+    out: &mut ObjectWriter<'_>,
+) -> Result<(), ProviderError> {
+    out.object(layouts.template(object.standard())?)?.finish()?;
+    Ok(())
 }

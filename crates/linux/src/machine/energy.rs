@@ -54,7 +54,7 @@ impl Meters {
     ) -> Result<(), ProviderError> {
         match self.list(sys) {
             Ok(()) => {}
-            Err(error) if is_gone(error) => return Ok(()),
+            Err(error) if is_gone(error) => self.meters.clear(),
             Err(error) => {
                 faults.object(format!("class/powercap: {}", describe(error)));
                 return Ok(());

@@ -1,5 +1,6 @@
 //! Memory of each node.
 
+use super::write_nothing;
 use crate::faults::{Faults, describe, is_gone};
 use crate::files::{Kept, PidPath, Reader, decimal};
 use crate::interrupts::Tally;
@@ -84,7 +85,7 @@ impl Nodes {
     ) -> Result<(), ProviderError> {
         match sys.numbered(c"devices/system/node", b"node", &mut self.numbers) {
             Ok(()) => {}
-            Err(error) if is_gone(error) => return Ok(()),
+            Err(error) if is_gone(error) => {}
             Err(error) => {
                 faults.object(format!("nodes: {}", describe(error)));
                 return Ok(());
@@ -93,6 +94,9 @@ impl Nodes {
         self.follow();
         let text = &mut self.text;
         self.nodes.retain_mut(|node| node.read(sys, text, faults));
+        if self.nodes.is_empty() {
+            return write_nothing(&NODE, layouts, out);
+        }
 
         let mut row = Row::new(&NODE);
         let mut mask = 0;

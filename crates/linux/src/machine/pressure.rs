@@ -50,20 +50,13 @@ impl Pressure {
         out: &mut ObjectWriter<'_>,
     ) -> Result<(), ProviderError> {
         self.lines.clear();
-        let mut is_there = false;
         for ((path, names), file) in RESOURCES.into_iter().zip(&mut self.files) {
             match proc.system(path, file) {
-                Ok(text) => {
-                    is_there = true;
-                    read(text, names, &mut self.lines, faults);
-                }
+                Ok(text) => read(text, names, &mut self.lines, faults),
                 // Not built in, or switched off at the start.
                 Err(error) if is_gone(error) || is_denied(error) || error == Errno::OPNOTSUPP => {}
                 Err(error) => unreadable(path, error, faults),
             }
-        }
-        if !is_there {
-            return Ok(());
         }
         let mut object = out.object(layouts.template(PRESSURE.standard())?)?;
         let mut row = Row::new(&PRESSURE);

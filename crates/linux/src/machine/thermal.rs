@@ -41,7 +41,7 @@ impl Zones {
     ) -> Result<(), ProviderError> {
         match sys.numbered(c"class/thermal", b"thermal_zone", &mut self.numbers) {
             Ok(()) => {}
-            Err(error) if is_gone(error) => return Ok(()),
+            Err(error) if is_gone(error) => {}
             Err(error) => {
                 faults.object(format!("class/thermal: {}", describe(error)));
                 return Ok(());

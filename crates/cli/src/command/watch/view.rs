@@ -187,7 +187,7 @@ impl View {
             out.push('\n');
         }
         let more = format!("… {} more lines than the window has", lines + 1 - room);
-        palette.push(out, Style::Faint, &more);
+        palette.push(out, Style::Faint, clip(&more, output.screen_width()).0);
         out.push('\n');
     }
 }

@@ -10,7 +10,7 @@ pub(crate) static NODE: Object = Object {
     name: "NUMA Node Memory",
     note: "Instances `0`, `1` and so on under the kernel's numbers, and `_Total`, the \
              sum. `numastat` shows the rates in counts since the start. Without `/sys`, \
-             or on a kernel without NUMA, the object is not there. Windows numbers the \
+             or on a kernel without NUMA, there is no instance. Windows numbers the \
              object differently from machine to machine; the name is the same \
              everywhere.",
     reads: "`meminfo` and `numastat` of each node in `/sys/devices/system/node`, one \

@@ -38,8 +38,8 @@ pub(crate) static PRESSURE: Object = Object {
     note: "`cpu some`, `memory full` and so on: what is waited for, and whether some \
              tasks wait or all that have something to do. `irq` has `full` alone, and \
              takes Linux 6.1; `cpu full` is there since 5.13 and always 0 for the whole \
-             machine. Without `CONFIG_PSI`, or with `psi=0`, the object is not there. \
-             No `_Total`: times in which tasks wait for different things overlap.",
+             machine. Without `CONFIG_PSI`, or with `psi=0`, there is no instance. No \
+             `_Total`: times in which tasks wait for different things overlap.",
     reads: "`pressure/cpu`, `memory`, `io` and `irq`",
     cost: Cost::Global,
     has_instances: true,

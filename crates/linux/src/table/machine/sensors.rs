@@ -14,7 +14,7 @@ mod thermal {
         name: "Thermal Zone Information",
         note: "Instances are the type of a zone and its number, `x86_pkg_temp 1`. A zone \
              that is switched off or has no reading yet has an instance without values. \
-             Without `/sys/class/thermal` the object is not there. Windows numbers the \
+             Without `/sys/class/thermal` there is no instance. Windows numbers the \
              object differently from machine to machine; the name is the same \
              everywhere.",
         reads: "`temp` of each zone in `/sys/class/thermal`, which asks the firmware for \
@@ -66,8 +66,8 @@ mod energy {
         note: "Instances are the zones of `intel-rapl` (which AMD's processors have as \
              well), a part of one behind its name: `package-0`, `package-0 core`, \
              `package-0 dram`. Since Linux 5.10 the superuser alone may read them; for \
-             others there is no instance. Without `/sys/class/powercap` the object is \
-             not there. Windows numbers the object differently from machine to machine; \
+             others there is no instance. Without `/sys/class/powercap` there is no \
+             instance. Windows numbers the object differently from machine to machine; \
              the name is the same everywhere.",
         reads: "`energy_uj` of each zone in `/sys/class/powercap`, one listing of that",
         cost: Cost::Global,

@@ -1,8 +1,8 @@
 //! Processors by node, and what the whole machine does.
 
 use super::{
-    CACHE, INFORMATION, MEMORY, NODE, OBJECTS, PRESSURE, PROCESS, PROCESSOR, SYSTEM, cooked,
-    defined, full, nothing,
+    CACHE, ENERGY, INFORMATION, MEMORY, NODE, OBJECTS, PRESSURE, PROCESS, PROCESSOR, SYSTEM,
+    THERMAL, cooked, defined, full, nothing,
 };
 use crate::common::{Look, Machine, units};
 
@@ -31,11 +31,15 @@ fn processors_by_node() {
 fn without_nodes_every_processor_is_in_node_0() {
     let tree = full();
     let names = ["0,0", "0,1", "0,_Total", "_Total"];
-    assert_eq!(Look::at(&tree.root(), &[INFORMATION], &[]).names(INFORMATION), names);
+    // Nor is there anything else of `/sys`.
+    let look = Look::at(&tree.root(), &[INFORMATION, NODE, THERMAL, ENERGY], &[]);
+    assert_eq!(look.names(INFORMATION), names);
+    assert!([NODE, THERMAL, ENERGY].iter().all(|none| look.object(*none).instance_count() == 0));
+    assert_eq!(look.fault_texts(), nothing());
     std::fs::remove_dir_all(tree.path().join("sys/devices/system/node")).unwrap();
     let look = Look::at(&tree.frozen(), &[INFORMATION, NODE], &[]);
     assert_eq!(look.names(INFORMATION), names);
-    assert!(!look.has(NODE));
+    assert_eq!(look.object(NODE).instance_count(), 0);
     assert_eq!(look.fault_texts(), nothing());
 }
 
