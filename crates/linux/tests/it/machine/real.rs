@@ -104,7 +104,9 @@ fn soft_interrupts_of_eight_processors() {
     ];
     let mut seen = 0;
     for (counter, kind) in (100_240..).step_by(2).zip(kinds) {
-        let is_row = |line: &&str| line.trim_start().starts_with(&format!("{kind}:"));
+        // Under the name that it had until Linux 4.4.
+        let old = if kind == "IRQ_POLL" { "BLOCK_IOPOLL" } else { kind };
+        let is_row = |line: &&str| line.trim_start().starts_with(&format!("{old}:"));
         let row = table.lines().find(is_row).unwrap();
         let counts: Vec<u64> =
             row.split_whitespace().skip(1).map(|word| word.parse().unwrap()).collect();
