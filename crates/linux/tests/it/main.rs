@@ -7,6 +7,7 @@ mod frozen;
 mod live;
 mod manual;
 mod network;
+mod network_interface;
 mod network_live;
 mod real_trees;
 mod warm;
