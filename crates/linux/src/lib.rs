@@ -1,8 +1,7 @@
 //! Windows' own performance objects, filled from `/proc`.
 //!
-//! Providers make System 2, Memory 4, Processor 238, Process 230, Thread 232,
-//! Network Interface 510 and the protocols of the Internet with Windows'
-//! indexes, counter types and units. What Linux does
+//! Two providers make System 2, Memory 4, Processor 238, Process 230 and
+//! Thread 232 with Windows' indexes, counter types and units. What Linux does
 //! not tell is left out: a counter that the kernel has no answer for is in no
 //! definition, and a value that cannot be read for one instance is missing
 //! from that instance's counter block. Nothing is ever a 0 that means "not
