@@ -241,19 +241,20 @@ impl Link<'_> {
     /// Reads an attribute. That the kernel has none, or that the driver does
     /// not know it, is no fault.
     fn attribute<T>(&mut self, file: &str, value: fn(&[u8]) -> Option<T>) -> Option<T> {
-        let read = self.attributes.once_here(self.path.file(file)?);
-        let wrong = match read {
+        let error = match self.attributes.once_here(self.path.file(file)?) {
             Ok(()) => match value(self.attributes.text().trim_ascii()) {
                 Some(value) => return Some(value),
-                None => "not understood".to_string(),
+                None => None,
             },
             // An interface that is down, or has no such thing, answers EINVAL
             // or EOPNOTSUPP; one that has gone meanwhile ENODEV.
             Err(Errno::NOENT | Errno::INVAL | Errno::OPNOTSUPP | Errno::NODEV) => return None,
-            Err(error) => describe(error),
+            Err(error) => Some(error),
         };
-        let name = lossy(self.name);
+        let name = self.name;
         self.faults.instance(|| {
+            let name = lossy(name);
+            let wrong = error.map_or_else(|| "not understood".to_string(), describe);
             let message = format!("sys/class/net/{name}{file}: {wrong}");
             (name, message)
         });

@@ -41,7 +41,8 @@ pub(crate) static INTERFACE: Object = Object {
          included; as on Windows there is no `_Total`, for a packet may pass several. An \
          interface that has taken the name of another since the collection before has no values \
          in that one collection, so that no rate is made of the counts of two. Where a driver \
-         begins its counts anew, or wraps them at 32 bits, a rate is missing once."
+         begins its counts anew, or wraps them at 32 bits, a rate is missing once. `/sys` must \
+         show the same namespace, as it does unless one of the two was mounted from elsewhere."
     ),
     reads: "`net/dev`; of each interface two attributes in `/sys/class/net`; one more for each \
             counter on request",
@@ -139,8 +140,8 @@ pub(crate) static TCPV4: Object = Object {
          those of both, and TCPv6 leaves them out. Told apart are Connections Established, by \
          the version of the packets, and Sockets In Use, by the family of the socket."
     ),
-    reads: "`net/snmp`, `net/netstat`, `net/sockstat`; on request `net/tcp` and `net/tcp6`, which \
-            have a line for each socket",
+    reads: "`net/snmp`, `net/netstat`, `net/sockstat`; on request `net/tcp` and `net/tcp6`, with a \
+            line for each socket: milliseconds",
     cost: Cost::Global,
     has_instances: false,
     brings: &[],
@@ -153,7 +154,7 @@ pub(crate) static TCPV6: Object = Object {
     help: 1531,
     name: "TCPv6",
     note: namespace!(" A kernel without IPv6 has no such object. See TCPv4 for what is not here."),
-    reads: "`net/sockstat6`; on request `net/tcp6`, which has a line for each socket",
+    reads: "`net/sockstat6`; on request `net/tcp6`, with a line for each socket: milliseconds",
     cost: Cost::Global,
     has_instances: false,
     brings: &[],

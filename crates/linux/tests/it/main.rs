@@ -10,6 +10,7 @@ mod machine;
 mod manual;
 mod maps;
 mod network;
+mod network_interface;
 mod network_live;
 mod process_extras;
 mod real_trees;

@@ -1,14 +1,14 @@
-//! Network Interface and the protocols on frozen machines: every value, and
-//! everything that can be wrong.
+//! The protocols on frozen machines: every value, and everything that can be
+//! wrong. Network Interface is beside this.
 
 use crate::common::{Look, Machine, Tree};
-use perfhive_format::{CounterPlan, RawSample, TitleIndex, cook};
 use perfhive_testkit::real;
+use std::collections::BTreeMap;
 
-const INTERFACE: u32 = 510;
+pub(crate) const INTERFACE: u32 = 510;
 const IPV4: u32 = 546;
 const IPV6: u32 = 548;
-const ICMP: u32 = 582;
+pub(crate) const ICMP: u32 = 582;
 const TCPV4: u32 = 638;
 const UDPV4: u32 = 658;
 const TCPV6: u32 = 1530;
@@ -16,12 +16,13 @@ const UDPV6: u32 = 1532;
 const ICMPV6: u32 = 1534;
 const PROTOCOLS: [u32; 8] = [IPV4, IPV6, ICMP, TCPV4, UDPV4, TCPV6, UDPV6, ICMPV6];
 
-const DEV: &str = "\
+pub(crate) const DEV: &str = "\
 Inter-|   Receive                                                |  Transmit
  face |bytes    packets errs drop fifo frame compressed multicast|bytes    packets errs drop fifo colls carrier compressed
 ";
-const LO: &str = "    lo: 101 102 103 104 105 106 107 108 109 110 111 112 113 114 115 116\n";
-const ETH: &str = "  eth0: 5000000000 7 0 0 0 0 0 0 6000000000 9 0 0 0 0 0 0\n";
+pub(crate) const LO: &str =
+    "    lo: 101 102 103 104 105 106 107 108 109 110 111 112 113 114 115 116\n";
+pub(crate) const ETH: &str = "  eth0: 5000000000 7 0 0 0 0 0 0 6000000000 9 0 0 0 0 0 0\n";
 
 const SNMP: &str = "\
 Ip: Forwarding DefaultTTL InReceives InHdrErrors InAddrErrors ForwDatagrams InUnknownProtos InDiscards InDelivers OutRequests OutDiscards OutNoRoutes ReasmTimeout ReasmReqds ReasmOKs ReasmFails FragOKs FragFails FragCreates OutTransmits
@@ -73,11 +74,12 @@ const SNMP6: [(&str, &str); 3] = [
 
 const SOCKETS: &str = "  sl  local_address rem_address   st tx_queue rx_queue tr\n";
 
-fn nothing() -> Vec<String> {
+pub(crate) fn nothing() -> Vec<String> {
     Vec::new()
 }
 
-fn network() -> Tree {
+/// A machine with two interfaces, and a different number in every field.
+pub(crate) fn network() -> Tree {
     let tree = Tree::new();
     tree.file("net/dev", format!("{DEV}{LO}{ETH}"));
     tree.file("net/snmp", SNMP);
@@ -376,228 +378,67 @@ fn damaged_protocols_are_faults_and_cost_only_themselves() {
     assert_eq!(look.fault_texts(), [format!("582/: {gone}"), format!("658/: {gone}")]);
 }
 
-#[test]
-fn every_value_of_interfaces() {
-    let tree = network();
-    let look = Look::at(&tree.frozen(), &[INTERFACE], &[]);
-    assert_eq!(look.fault_texts(), nothing());
-    assert_eq!(look.names(INTERFACE), ["lo", "eth0"]);
-    for (counter, value) in [
-        (388, 210),
-        (400, 212),
-        (266, 102),
-        (452, 110),
-        (264, 101),
-        (506, 109),
-        (528, 104),
-        (530, 103),
-        (540, 112),
-        (542, 111),
-        (103_000, 108),
-        (103_002, 105),
-        (103_004, 106),
-        (103_006, 107),
-        (103_008, 113),
-        (103_010, 114),
-        (103_012, 115),
-        (103_014, 116),
-    ] {
-        assert_eq!(look.value(INTERFACE, "lo", counter), Some(value), "{counter}");
-    }
-    assert_eq!(look.object(INTERFACE).counter_count(), 19);
-    assert_eq!(look.value(INTERFACE, "lo", 520), None);
-    assert_eq!(look.value(INTERFACE, "eth0", 520), Some(2_500_000_000));
-    assert_eq!(look.value(INTERFACE, "eth0", 388), Some(11_000_000_000));
-    // Without `/sys`.
-    let look = Look::at(&tree.root(), &[INTERFACE], &[(INTERFACE, 0)]);
-    assert_eq!(look.object(INTERFACE).counter_count(), 18);
-    assert_eq!(look.value(INTERFACE, "eth0", 388), Some(11_000_000_000));
-}
-
-#[test]
-fn details_of_interfaces_on_request() {
-    let tree = network();
-    for (file, text) in [
-        ("mtu", "1500\n"),
-        ("operstate", "lowerlayerdown\n"),
-        ("flags", "0x1003\n"),
-        ("carrier_changes", "5\n"),
-        ("statistics/rx_missed_errors", "6\n"),
-        ("statistics/rx_crc_errors", "7\n"),
-        ("statistics/rx_nohandler", "8\n"),
-    ] {
-        tree.sys(&format!("class/net/eth0/{file}"), text);
-    }
-    tree.sys("class/net/lo/mtu", "65536\n");
-    tree.sys("class/net/lo/operstate", "levitating\n");
-    let mut machine = Machine::new(&tree.frozen());
-    let look = machine.look(&[INTERFACE], &[(INTERFACE, 0)]);
-    let eth = |counter| look.value(INTERFACE, "eth0", counter);
-    assert_eq!([eth(103_016), eth(103_018), eth(103_020)], [Some(1500), Some(7), Some(1)]);
-    assert_eq!([eth(103_022), eth(103_024), eth(103_026)], [Some(5), Some(6), Some(7)]);
-    assert_eq!([eth(103_028), eth(520)], [Some(8), Some(2_500_000_000)]);
-    assert_eq!(look.value(INTERFACE, "lo", 103_016), Some(65_536));
-    assert_eq!(look.value(INTERFACE, "lo", 103_018), None);
-    assert_eq!(look.fault_texts(), ["510/lo: sys/class/net/lo/operstate: not understood"]);
-    let look = machine.look(&[INTERFACE], &[(INTERFACE, 103_016)]);
-    assert_eq!(look.value(INTERFACE, "eth0", 103_016), Some(1500));
-    assert_eq!(look.value(INTERFACE, "eth0", 103_018), None);
-    assert_eq!(look.value(INTERFACE, "eth0", 520), Some(2_500_000_000));
-    assert_eq!(look.fault_texts(), nothing());
-}
-
-#[test]
-fn a_speed_that_is_not_known_is_not_there() {
-    let tree = network();
-    let mut machine = Machine::new(&tree.frozen());
-    for text in ["-1\n", "0\n", "4294967295\n", "65535\n"] {
-        tree.sys("class/net/eth0/speed", text);
-        let look = machine.look(&[INTERFACE], &[]);
-        assert_eq!(look.value(INTERFACE, "eth0", 520), None, "{text}");
-        assert_eq!(look.object(INTERFACE).counter_count(), 18);
-        assert_eq!(look.fault_texts(), nothing());
-    }
-    for text in ["", "fast\n", "-7\n"] {
-        tree.sys("class/net/eth0/speed", text);
-        let look = machine.look(&[INTERFACE], &[]);
-        assert_eq!(look.value(INTERFACE, "eth0", 520), None, "{text}");
-        assert_eq!(look.value(INTERFACE, "eth0", 266), Some(7));
-        assert_eq!(look.fault_texts(), ["510/eth0: sys/class/net/eth0/speed: not understood"]);
-    }
-}
-
-#[test]
-fn a_pipe_in_place_of_a_file_does_not_hold_up() {
-    let tree = network();
-    tree.sys("class/net/lo/mtu", "1\n");
-    let pipe = |path: &str| {
-        let path = tree.path().join(path);
-        let _ = std::fs::remove_file(&path);
-        assert!(std::process::Command::new("mkfifo").arg(path).status().unwrap().success());
-    };
-    pipe("sys/class/net/lo/speed");
-    pipe("proc/net/snmp");
-    let look = Look::at(&tree.frozen(), &[INTERFACE, ICMP], &[]);
-    assert_eq!(look.value(INTERFACE, "lo", 266), Some(102));
-    assert_eq!(look.value(INTERFACE, "eth0", 520), Some(2_500_000_000));
-    assert_eq!(look.faults.len(), 2, "{:?}", look.fault_texts());
-}
-
-#[test]
-fn names_of_any_bytes() {
-    let tree = network();
-    let names: [&[u8]; 11] = [
-        b"eth0:1",
-        b"%d{}",
-        b"a(b)#2\\*",
-        "br\u{fc}cke".as_bytes(),
-        b"bad\xff",
-        b"bad\xfe",
-        b"_Total",
-        b"..",
-        b"../../proc",
-        b"twice",
-        b"twice",
-    ];
-    let mut text = DEV.as_bytes().to_vec();
-    for (number, name) in names.iter().enumerate() {
-        text.extend_from_slice(name);
-        text.extend_from_slice(format!(": {number} 0 0 0 0 0 0 0 0 0 0 0 0 0 0 0\n").as_bytes());
-    }
-    tree.file("net/dev", &text);
-    let mut machine = Machine::new(&tree.frozen());
-    for _ in 0..2 {
-        let look = machine.look(&[INTERFACE], &[(INTERFACE, 0)]);
-        assert_eq!(look.fault_texts(), nothing());
-        let bytes: Vec<Vec<u8>> =
-            look.object(INTERFACE).instances().map(|i| i.name().as_bytes().to_vec()).collect();
-        assert_eq!(look.names(INTERFACE)[3], "br\u{fc}cke");
-        assert_eq!(bytes[4][6..8], 0xdcffu16.to_le_bytes());
-        assert_ne!(bytes[4], bytes[5]);
-        for (number, instance) in look.object(INTERFACE).instances().enumerate() {
-            assert_eq!(look.value_of(INTERFACE, instance, 264), Some(number as u64));
+/// Every value of a look, by object, instance and counter.
+fn values(look: &Look) -> BTreeMap<(u32, String, u32), u64> {
+    let mut all = BTreeMap::new();
+    for object in look.block().objects() {
+        let index = object.name_index().0;
+        for counter in object.counters() {
+            let name = counter.name_index().0;
+            if let Some(value) = object.counter_block().and_then(|b| b.value(&counter).ok()) {
+                all.insert((index, String::new(), name), value);
+            }
+            for instance in object.instances() {
+                if let Ok(value) = instance.counter_block().value(&counter) {
+                    all.insert((index, instance.name().to_text(), name), value);
+                }
+            }
         }
-        assert_eq!(look.object(INTERFACE).instance_count(), 11);
     }
+    all
 }
 
 #[test]
-fn damaged_lines_of_interfaces_cost_only_themselves() {
+fn a_truncated_file_makes_no_other_number() {
     let tree = network();
-    tree.file("net/dev", format!("{DEV}{LO}  bad: 1 2 3\nnameless\n{ETH}  cut: 1 2"));
-    let look = Look::at(&tree.frozen(), &[INTERFACE], &[]);
-    assert_eq!(look.names(INTERFACE), ["lo", "eth0"]);
-    assert_eq!(
-        look.fault_texts(),
-        [
-            "510/bad: net/dev: the line is damaged",
-            "510/: net/dev: a line is damaged",
-            "510/: net/dev: a line is damaged"
-        ]
-    );
-    tree.file("net/dev", DEV);
-    let look = Look::at(&tree.frozen(), &[INTERFACE], &[]);
-    assert_eq!((look.object(INTERFACE).instance_count(), look.faults.len()), (0, 0));
-    for text in ["", "Inter-|\n face |bytes\n", "\0\0\0\0"] {
-        tree.file("net/dev", text);
-        let look = Look::at(&tree.frozen(), &[INTERFACE], &[]);
-        assert!(!look.has(INTERFACE));
-        assert_eq!(look.fault_texts(), ["510/: net/dev: not understood"]);
-    }
-}
-
-/// The rate of a counter of eth0 between two looks; `None` where it has none.
-fn rate(before: &Look, after: &Look, counter: u32) -> Option<f64> {
-    let sample = |look: &Look| -> Option<RawSample> {
-        let object = look.object(INTERFACE);
-        let plans = CounterPlan::all(object);
-        let plan = plans.into_iter().find(|plan| plan.name == TitleIndex(counter))?;
-        let instance = object.instances().find(|i| i.name().to_text() == "eth0")?;
-        plan.sample(object, instance.counter_block()).ok()
-    };
-    let kind = after.object(INTERFACE).counters().find(|c| c.name_index().0 == counter)?;
-    let (before, after) = (sample(before)?, sample(after)?);
-    cook(kind.counter_type(), Some(&before), &after).ok().map(|value| value.as_f64())
-}
-
-#[test]
-fn an_interface_that_takes_a_name_makes_no_rate_with_its_predecessor() {
-    let tree = network();
-    let eth = |bytes: u64| {
-        tree.file("net/dev", format!("{DEV}{LO}  eth0: {bytes} 7 0 0 0 0 0 0 1 9 0 0 0 0 0 0\n"));
-    };
     let mut machine = Machine::new(&tree.frozen());
-    let mut look = || machine.look(&[INTERFACE], &[]);
-    eth(1000);
-    let first = look();
-    eth(3000);
-    let second = look();
-    assert!(rate(&first, &second, 264).unwrap() > 0.0);
-    // Another one, with more behind it than the first had.
-    eth(9000);
-    tree.sys("class/net/eth0/ifindex", "7\n");
-    let third = look();
-    assert_eq!(third.names(INTERFACE), ["lo", "eth0"]);
-    assert_eq!(rate(&second, &third, 264), None);
-    assert_eq!(third.value(INTERFACE, "eth0", 388), None);
-    assert_eq!(third.value(INTERFACE, "lo", 264), Some(101));
-    eth(9500);
-    let fourth = look();
-    assert_eq!(fourth.fault_texts(), nothing());
-    assert_eq!(rate(&third, &fourth, 264), None);
-    eth(9900);
-    let fifth = look();
-    assert!(rate(&fourth, &fifth, 264).unwrap() > 0.0);
-    // Gone for a while, it is a new one; and a driver that begins anew makes
-    // no rate either.
-    tree.file("net/dev", format!("{DEV}{LO}"));
-    assert_eq!(look().names(INTERFACE), ["lo"]);
-    eth(20_000);
-    tree.sys("class/net/eth0/ifindex", "8\n");
-    let sixth = look();
-    assert_eq!(sixth.value(INTERFACE, "eth0", 264), Some(20_000));
-    eth(5);
-    assert_eq!(rate(&sixth, &look(), 264), None);
+    let connections = &[TCPV4, TCPV6][..];
+    for (file, objects) in [
+        ("dev", &[INTERFACE][..]),
+        ("snmp", &[IPV4, ICMP, TCPV4, UDPV4]),
+        ("snmp6", &[IPV6, ICMPV6, UDPV6]),
+        ("netstat", &[IPV4, TCPV4]),
+        ("sockstat", &[TCPV4, UDPV4]),
+        ("sockstat6", &[TCPV6, UDPV6]),
+        ("tcp", connections),
+        ("tcp6", connections),
+    ] {
+        let is_list = objects == connections;
+        let extra = if is_list { &[(TCPV4, 642), (TCPV6, 642)][..] } else { &[] };
+        let whole = values(&machine.look(objects, extra));
+        assert!(whole.len() > 10, "{file}");
+        let path = format!("net/{file}");
+        let text = std::fs::read(tree.path().join("proc").join(&path)).unwrap();
+        for end in (0..text.len()).step_by(5) {
+            tree.file(&path, &text[..end]);
+            let look = machine.look(objects, extra);
+            let is_right = |(key, value): (&(u32, String, u32), &u64)| {
+                // A list of sockets may end behind any line.
+                whole.get(key) == Some(value) || (is_list && key.2 == 642)
+            };
+            assert!(values(&look).iter().all(is_right), "{file} {end}");
+            let within_a_line = end > 0 && text[end - 1] != b'\n';
+            assert!(!within_a_line || !look.faults.is_empty(), "{file} {end}");
+        }
+        for (at, byte) in (0..text.len()).step_by(11).zip(b"\n \xff:-9\0|x".iter().cycle()) {
+            let mut text = text.clone();
+            text[at] = *byte;
+            tree.file(&path, &text);
+            machine.look(objects, extra).block();
+        }
+        tree.file(&path, &text);
+        assert_eq!(values(&machine.look(objects, extra)), whole);
+    }
 }
 
 #[test]

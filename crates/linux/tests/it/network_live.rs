@@ -396,21 +396,21 @@ fn every_interface_of_the_machine() {
 
 #[test]
 fn nothing_is_allocated_once_warm() {
-    in_namespace("nothing_is_allocated_once_warm", || {
-        let v4 = IpAddr::from(Ipv4Addr::LOCALHOST);
-        let _held = connections(v4, v4, 20);
-        let wanted = ALL.map(TitleIndex);
-        let mut request = Request::new(ObjectQuery::Indexes(wanted.to_vec()));
-        let mut machine = Machine::new(&ProcRoot::default());
-        for extra in [false, true] {
-            if extra {
-                request.extra_counters = wanted.map(|object| (object, TitleIndex(0))).to_vec();
-            }
-            for _ in 0..3 {
-                machine.collect(&request, &wanted);
-            }
-            let allocated = count(|| machine.collect(&request, &wanted)).1.count;
-            assert_eq!(allocated, 0, "extra: {extra}");
+    let v4 = IpAddr::from(Ipv4Addr::LOCALHOST);
+    let _held = connections(v4, v4, 20);
+    let wanted = ALL.map(TitleIndex);
+    let mut request = Request::new(ObjectQuery::Indexes(wanted.to_vec()));
+    let mut machine = Machine::new(&ProcRoot::default());
+    for extra in [false, true] {
+        if extra {
+            request.extra_counters = wanted.map(|object| (object, TitleIndex(0))).to_vec();
         }
-    });
+        for _ in 0..3 {
+            machine.collect(&request, &wanted);
+        }
+        // Interfaces and sockets of others may come meanwhile.
+        let least =
+            (0..10).map(|_| count(|| machine.collect(&request, &wanted)).1.count).min().unwrap();
+        assert_eq!(least, 0, "extra: {extra}");
+    }
 }

@@ -141,7 +141,7 @@ pub(super) const TCPV4: &[Counter] = &[
         .detail(DetailLevel::ADVANCED)
         .unit("segments/s")
         .from("`net/netstat`: TcpExt `TCPLostRetransmit`")
-        .means("Segments sent again that were lost once more,, over IPv4 and IPv6."),
+        .means("Segments sent again that were lost once more, over IPv4 and IPv6."),
     Counter::new(103124, 103125, "Spurious Time-outs/sec", T::PERF_COUNTER_COUNTER)
         .detail(DetailLevel::ADVANCED)
         .unit("events/s")
