@@ -13,14 +13,14 @@ pub(crate) static PHYSICAL_DISK: Object = Object {
     note: "One instance for each disk, named as the kernel names it (`sda`, `nvme0n1`, `vda`). \
            Windows puts a number and the volumes into the name (`0 C:`), which here would change \
            with every mount and cut the history of the disk in two. Disks are the whole devices \
-           of `diskstats` (those in `/sys/block`; without it, those that no other device of the \
-           list is a disk to, by name) that are not made of other block devices, of memory or of \
+           of `diskstats` (those in `/sys/block`; without it, those whose names are not those of \
+           partitions of another one in the list) that are not made of other block devices, of memory or of \
            a file: no partitions, no `dm-`, `md`, `bcache`, `drbd`, `zd`, `loop`, `ram` and \
            `zram` devices (nothing that has `slaves` in sysfs), no paths of an NVMe device with \
            several (`nvme0c0n1`), no boot areas of an eMMC (`mmcblk0boot0`). As on Windows, \
            optical drives (`sr`) and floppy disks (`fd`) are none either. A device that has no \
            size and never did anything (an empty card reader, an unused `nbd`) is left out until \
-           it has. Nothing is counted twice so. `_Total` has the sums; of % Disk Time, % Disk \
+           it has. So nothing is counted twice. `_Total` has the sums; of % Disk Time, % Disk \
            Read Time, % Disk Write Time and % Idle Time it has the means, as on Windows. It grows \
            by what the disks do that are there: one that comes or goes makes it neither jump nor \
            step back. The kernel's times have 32 bits and wrap after 50 days of waiting, on \
