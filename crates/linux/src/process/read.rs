@@ -9,6 +9,7 @@ use crate::table::{IO_COUNTERS, STAT_COUNTERS, STATM_COUNTERS, STATUS_COUNTERS};
 use perfhive_format::FileTime;
 use rustix::fd::OwnedFd;
 use rustix::io::Errno;
+use std::ops::Range;
 
 /// Which counters that cost extra are read.
 #[derive(Clone, Copy)]
@@ -22,13 +23,59 @@ pub(super) struct Tracked {
     pub(super) pid: u32,
     /// Collections that do not try to read `io` again after it was refused.
     io_pause: u8,
+    is_kernel_thread: bool,
     /// When it was started, in ticks: tells it from a later one of its number.
     start: u64,
     stat: Kept,
     statm: Kept,
     io: Kept,
-    /// `stat` of its first thread.
+    /// `stat` of its first thread, where that is the only one.
     pub(super) thread: Kept,
+    /// All of them, where they are several.
+    pub(super) threads: Option<Box<Threads>>,
+}
+
+/// Threads of a process that has several.
+#[derive(Default)]
+pub(super) struct Threads {
+    /// The folder `task`.
+    pub(super) folder: Kept,
+    /// By ascending number.
+    pub(super) known: Vec<TrackedThread>,
+}
+
+/// What is known of a thread from one collection to the next.
+pub(super) struct TrackedThread {
+    pub(super) tid: u32,
+    pub(super) stat: Kept,
+}
+
+impl TrackedThread {
+    pub(super) fn new(tid: u32) -> Self {
+        Self { tid, stat: Kept::default() }
+    }
+}
+
+/// Makes `known` agree with the ascending `numbers`: what is known of one stays
+/// with its number, for as long as that is there. `before` is left empty.
+pub(super) fn follow<T>(
+    numbers: &[u32],
+    known: &mut Vec<T>,
+    before: &mut Vec<T>,
+    number: impl Fn(&T) -> u32,
+    new: impl Fn(u32) -> T,
+) {
+    if numbers.iter().copied().eq(known.iter().map(&number)) {
+        return;
+    }
+    std::mem::swap(known, before);
+    known.clear();
+    let mut before = before.drain(..).peekable();
+    for next in numbers {
+        while before.next_if(|known| number(known) < *next).is_some() {}
+        let same = before.next_if(|known| number(known) == *next);
+        known.push(same.unwrap_or_else(|| new(*next)));
+    }
 }
 
 impl Tracked {
@@ -36,11 +83,13 @@ impl Tracked {
         Self {
             pid,
             io_pause: 0,
+            is_kernel_thread: false,
             start: 0,
             stat: Kept::default(),
             statm: Kept::default(),
             io: Kept::default(),
             thread: Kept::default(),
+            threads: None,
         }
     }
 
@@ -51,6 +100,7 @@ impl Tracked {
         self.statm.close();
         self.io.close();
         self.thread.close();
+        self.threads = None;
     }
 }
 
@@ -139,6 +189,36 @@ impl Sample {
     }
 }
 
+/// Processes whose files are read together: `stat` of all of them, then
+/// `statm` of all of them, and so on. What the kernel needs for one kind of
+/// file then stays in the processor's caches, and so does what it knows of so
+/// few processes. Measured, one process after the other takes an eighth longer
+/// at 600 processes and a fifth at 2000; 8 to 128 together are alike.
+pub(super) const BATCH: usize = 32;
+
+/// The longest name that the kernel gives a process, with its end.
+const LONG_NAME: usize = 64;
+
+/// A process that is being read.
+struct Slot {
+    /// Place in the batch.
+    at: usize,
+    /// Place of its name among the names of the batch.
+    name: Range<usize>,
+    state: State,
+    sample: Sample,
+}
+
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum State {
+    /// Every value so far is known.
+    Open,
+    /// One is not known, so that those behind it have no place.
+    Closed,
+    /// It ended while it was read.
+    Gone,
+}
+
 /// A process that is not there any more.
 struct Gone;
 
@@ -160,7 +240,12 @@ pub(super) struct ProcessReader {
     ticks: Ticks,
     page: u64,
     base: TimeBase,
+    /// The name that was read last.
     name: Vec<u16>,
+    /// The batch that was read last.
+    slots: Vec<Slot>,
+    /// Its names, one after the other.
+    names: Vec<u16>,
     handles: Option<bool>,
     pub(super) faults: Faults,
 }
@@ -172,7 +257,9 @@ impl ProcessReader {
             ticks,
             page,
             base,
-            name: Vec::new(),
+            name: Vec::with_capacity(LONG_NAME),
+            slots: Vec::with_capacity(BATCH),
+            names: Vec::with_capacity(BATCH * LONG_NAME),
             handles: None,
             faults: Faults::default(),
         }
@@ -213,11 +300,6 @@ impl ProcessReader {
         self.reader.text()
     }
 
-    /// Name of the process that was read last.
-    pub(super) fn name(&self) -> &[u16] {
-        &self.name
-    }
-
     /// Whether the kernel tells the number of open descriptors as the size of
     /// the folder `fd`. This process has at least one open.
     pub(super) fn has_handles(&mut self) -> bool {
@@ -242,115 +324,130 @@ impl ProcessReader {
         self.ticks.to_units(ticks)
     }
 
-    /// Reads a process; `None` where it is gone or hidden.
-    pub(super) fn process(&mut self, known: &mut Tracked, wanted: Wanted) -> Option<Sample> {
-        let mut path = PidPath::new(known.pid);
-        let folder = path.len();
-        let stat = path.file(folder, b"stat");
-        let mut read = self.reader.kept(stat, &mut known.stat);
+    /// Reads the processes of a batch. What was read is
+    /// [`processes`](Self::processes).
+    pub(super) fn read(&mut self, batch: &mut [Tracked], wanted: Wanted) {
+        self.slots.clear();
+        self.names.clear();
+        for (at, known) in batch.iter_mut().enumerate() {
+            self.stat(known, at);
+        }
+        self.each(batch, Self::memory);
+        if wanted.handles {
+            self.each(batch, Self::handles);
+        }
+        if wanted.peaks {
+            self.each(batch, Self::peaks);
+        }
+        self.each(batch, Self::io);
+    }
+
+    /// The processes of the batch that was read last: place in the batch, name
+    /// and values. Those that are gone or hidden are not among them.
+    pub(super) fn processes(&self) -> impl Iterator<Item = (usize, &[u16], &Sample)> {
+        let there = self.slots.iter().filter(|slot| slot.state != State::Gone);
+        there.map(|slot| {
+            let name = self.names.get(slot.name.clone()).unwrap_or_default();
+            (slot.at, name, &slot.sample)
+        })
+    }
+
+    /// Reads `stat` of a process. Where it is gone or hidden, it gets no slot.
+    fn stat(&mut self, known: &mut Tracked, at: usize) {
+        let pid = known.pid;
+        let path = || PidPath::of(pid, b"stat");
+        let mut read = self.reader.kept(&mut known.stat, path);
         if read == Err(Errno::SRCH) {
             // It ended; if there is one of its number now, that is another.
             known.begin_anew(0);
-            read = self.reader.kept(stat, &mut known.stat);
+            read = self.reader.kept(&mut known.stat, path);
         }
         if let Err(error) = read {
             if !is_gone(error) && !is_denied(error) {
-                self.fault(known.pid, "stat", &describe(error));
+                self.fault(pid, "stat", &describe(error));
             }
-            return None;
+            return;
         }
         let Some(stat) = Stat::parse(self.reader.text()) else {
-            self.fault(known.pid, "stat", "not understood");
-            return None;
+            self.fault(pid, "stat", "not understood");
+            return;
         };
+        let start = self.names.len();
         utf16_name(stat.name, &mut self.name);
-        let is_kernel_thread = stat.flags & PF_KTHREAD != 0;
+        self.names.extend_from_slice(&self.name);
+        let name = start..self.names.len();
         if known.start != stat.start {
             known.begin_anew(stat.start);
         }
-        let mut sample = Sample::default();
+        known.is_kernel_thread = stat.flags & PF_KTHREAD != 0;
         let (user, kernel) = (self.units(stat.user), self.units(stat.kernel));
+        let mut sample = Sample::default();
         sample.push::<STAT_COUNTERS>([
             user.saturating_add(kernel),
             user,
             kernel,
             self.start_time(stat.start),
-            u64::from(known.pid),
+            u64::from(pid),
             stat.parent.min(MOST_OF_32_BITS),
             stat.faults,
             stat.virtual_bytes,
             stat.threads.min(MOST_OF_32_BITS),
         ]);
-
-        match self.memory(known, &mut path, folder) {
-            Err(Gone) => return None,
-            Ok(None) => return Some(sample),
-            Ok(Some(values)) => sample.push(values),
-        }
-        if wanted.handles {
-            match self.handles(known.pid, &mut path, folder) {
-                Err(Gone) => return None,
-                Ok(None) => return Some(sample),
-                Ok(Some(count)) => sample.push([count]),
-            }
-        }
-        if wanted.peaks {
-            // A thread of the kernel never had any memory of its own.
-            let peaks = match is_kernel_thread {
-                true => Ok(Some([0, 0])),
-                false => self.peaks(known.pid, &mut path, folder),
-            };
-            match peaks {
-                Err(Gone) => return None,
-                Ok(None) => return Some(sample),
-                Ok(Some(values)) => sample.push(values),
-            }
-        }
-        match self.io(known, &mut path, folder) {
-            Err(Gone) => return None,
-            Ok(None) => {}
-            Ok(Some(values)) => sample.push(values),
-        }
-        Some(sample)
+        self.slots.push(Slot { at, name, state: State::Open, sample });
     }
 
-    fn memory(
+    /// Reads the next values of each process of the batch that had all before.
+    fn each<const N: usize>(
         &mut self,
-        known: &mut Tracked,
-        path: &mut PidPath,
-        folder: usize,
-    ) -> Result<Option<[u64; STATM_COUNTERS]>, Gone> {
-        let read = self.reader.kept(path.file(folder, b"statm"), &mut known.statm);
-        if self.outcome(known.pid, "statm", read)? != Outcome::Read {
+        batch: &mut [Tracked],
+        read: impl Fn(&mut Self, &mut Tracked) -> Result<Option<[u64; N]>, Gone>,
+    ) {
+        let mut slots = std::mem::take(&mut self.slots);
+        for slot in slots.iter_mut().filter(|slot| slot.state == State::Open) {
+            let Some(known) = batch.get_mut(slot.at) else {
+                continue;
+            };
+            match read(self, known) {
+                Ok(Some(values)) => slot.sample.push(values),
+                Ok(None) => slot.state = State::Closed,
+                Err(Gone) => slot.state = State::Gone,
+            }
+        }
+        self.slots = slots;
+    }
+
+    fn memory(&mut self, known: &mut Tracked) -> Result<Option<[u64; STATM_COUNTERS]>, Gone> {
+        // A thread of the kernel has no memory of its own, and its file nothing
+        // but zeroes.
+        if known.is_kernel_thread {
+            return Ok(Some([0; STATM_COUNTERS]));
+        }
+        let pid = known.pid;
+        let read = self.reader.kept(&mut known.statm, || PidPath::of(pid, b"statm"));
+        if self.outcome(pid, "statm", read)? != Outcome::Read {
             return Ok(None);
         }
         let Some(Statm { resident, shared, data }) = Statm::parse(self.reader.text()) else {
-            self.fault(known.pid, "statm", "not understood");
+            self.fault(pid, "statm", "not understood");
             return Ok(None);
         };
         let bytes = |pages: u64| pages.saturating_mul(self.page);
         Ok(Some([bytes(resident), bytes(resident.saturating_sub(shared)), bytes(data)]))
     }
 
-    fn handles(
-        &mut self,
-        pid: u32,
-        path: &mut PidPath,
-        folder: usize,
-    ) -> Result<Option<u64>, Gone> {
-        let size = self.reader.size(path.file(folder, b"fd"));
-        self.outcome(pid, "fd", size.map(|_| ()))?;
-        Ok(size.ok().map(|count| count.min(MOST_OF_32_BITS)))
+    fn handles(&mut self, known: &mut Tracked) -> Result<Option<[u64; 1]>, Gone> {
+        let size = self.reader.size(PidPath::of(known.pid, b"fd").text());
+        self.outcome(known.pid, "fd", size.map(|_| ()))?;
+        Ok(size.ok().map(|count| [count.min(MOST_OF_32_BITS)]))
     }
 
-    fn peaks(
-        &mut self,
-        pid: u32,
-        path: &mut PidPath,
-        folder: usize,
-    ) -> Result<Option<[u64; STATUS_COUNTERS]>, Gone> {
-        let read = self.reader.once_here(path.file(folder, b"status"));
-        if self.outcome(pid, "status", read)? != Outcome::Read {
+    fn peaks(&mut self, known: &mut Tracked) -> Result<Option<[u64; STATUS_COUNTERS]>, Gone> {
+        // A thread of the kernel never had any memory of its own.
+        if known.is_kernel_thread {
+            return Ok(Some([0; STATUS_COUNTERS]));
+        }
+        let read = self.reader.once_here(PidPath::of(known.pid, b"status").text());
+        if self.outcome(known.pid, "status", read)? != Outcome::Read {
             return Ok(None);
         }
         // A process that has ended and is not yet waited for has none any more.
@@ -360,27 +457,23 @@ impl ProcessReader {
         })
     }
 
-    fn io(
-        &mut self,
-        known: &mut Tracked,
-        path: &mut PidPath,
-        folder: usize,
-    ) -> Result<Option<[u64; IO_COUNTERS]>, Gone> {
+    fn io(&mut self, known: &mut Tracked) -> Result<Option<[u64; IO_COUNTERS]>, Gone> {
         if known.io_pause > 0 {
             known.io_pause -= 1;
             return Ok(None);
         }
-        let read = self.reader.kept(path.file(folder, b"io"), &mut known.io);
-        match self.outcome(known.pid, "io", read)? {
+        let pid = known.pid;
+        let read = self.reader.kept(&mut known.io, || PidPath::of(pid, b"io"));
+        match self.outcome(pid, "io", read)? {
             Outcome::Read => {}
             Outcome::Refused => {
-                known.io_pause = pause(known.pid);
+                known.io_pause = pause(pid);
                 return Ok(None);
             }
             Outcome::Failed => return Ok(None),
         }
         let Some(io) = Io::parse(self.reader.text()) else {
-            self.fault(known.pid, "io", "not understood");
+            self.fault(pid, "io", "not understood");
             return Ok(None);
         };
         let Io { read_bytes, written_bytes, reads, writes } = io;
@@ -398,14 +491,10 @@ impl ProcessReader {
         match read {
             Ok(()) => Ok(Outcome::Read),
             Err(Errno::SRCH) => Err(Gone),
-            Err(Errno::NOENT) => {
-                let mut path = PidPath::new(pid);
-                let folder = path.len();
-                match self.reader.size(path.file(folder, b"stat")) {
-                    Ok(_) => Ok(Outcome::Refused),
-                    Err(_) => Err(Gone),
-                }
-            }
+            Err(Errno::NOENT) => match self.reader.size(PidPath::of(pid, b"stat").text()) {
+                Ok(_) => Ok(Outcome::Refused),
+                Err(_) => Err(Gone),
+            },
             Err(error) if is_denied(error) => Ok(Outcome::Refused),
             Err(error) => {
                 self.fault(pid, file, &describe(error));

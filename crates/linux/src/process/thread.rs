@@ -1,9 +1,9 @@
 //! Thread 232.
 
-use super::read::ProcessReader;
-use super::{Owner, Places, ProcessSession, SWITCHES};
+use super::read::{ProcessReader, Threads, TrackedThread, follow};
+use super::{Places, ProcessSession, SWITCHES};
 use crate::faults::{describe, is_denied, is_gone};
-use crate::files::{Kept, PidPath, decimal};
+use crate::files::{Kept, PidPath, Reader, decimal};
 use crate::parse::{Stat, switches};
 use crate::table::{COMMON_COUNTERS, PROCESS, THREAD};
 use perfhive_engine::{ObjectWriter, ProviderError};
@@ -68,39 +68,54 @@ impl ProcessSession {
         if with_switches {
             mask |= THREAD.bits(SWITCHES);
         }
-        let mut object = out.object(self.thread.template(mask)?)?;
-        let mut sums = Sums::default();
+        let object = out.object(self.thread.template(mask)?)?;
+        let mut writing = Writing { object, sums: Sums::default(), with_switches };
 
         if let Some(idle) = places.idle {
             let start = self.base.boot().0 as u64;
             for (number, cpu) in (0..).zip(&self.stat.cpus) {
                 let idle_time = cpu.times.idle;
                 let sample = Sample::new([idle_time, 0, idle_time, start, 0, 0]);
-                write(&mut object, number, idle, &sample)?;
+                write(&mut writing.object, number, idle, &sample)?;
             }
             let idle_time = self.totals.sum.idle;
-            sums.add(&[idle_time, 0, idle_time], None);
+            writing.sums.add(&[idle_time, 0, idle_time], None);
         }
         for owner in &self.owners {
-            let Some(folder) = list(&mut self.reader, owner, &mut self.threads) else {
-                continue;
-            };
             let Some(known) = self.tracked.get_mut(owner.known) else {
                 continue;
             };
-            let first = &mut known.thread;
-            let mut process = ThreadsOf { pid: owner.pid, folder, first, with_switches };
-            let mut number = 0;
-            for tid in &self.threads {
-                let Some((sample, switches)) = process.read(&mut self.reader, *tid) else {
+            let pid = known.pid;
+            if owner.threads == 1 {
+                // The first thread has the number of the process.
+                known.threads = None;
+                let files = Files { pid, folder: None };
+                let (place, first) = (owner.place, &mut known.thread);
+                writing.thread(&mut self.reader, &files, (pid, first), (place, 0))?;
+                continue;
+            }
+            known.thread.close();
+            let Threads { folder, known } = &mut **known.threads.get_or_insert_default();
+            let path = || PidPath::of(pid, b"task");
+            let open = match self.reader.files().numbers_in(folder, path, &mut self.threads) {
+                Ok(open) => open,
+                Err(error) => {
+                    thread_fault(&mut self.reader, pid, "task", error);
                     continue;
-                };
-                write(&mut object, number, owner.place, &sample)?;
-                sums.add(sample.values(), switches);
-                number += 1;
+                }
+            };
+            let before = &mut self.threads_before;
+            follow(&self.threads, known, before, |known| known.tid, TrackedThread::new);
+            let files = Files { pid, folder: open.as_ref().or(folder.fd()) };
+            let mut number = 0;
+            for TrackedThread { tid, stat } in known {
+                let place = (owner.place, number);
+                number +=
+                    u32::from(writing.thread(&mut self.reader, &files, (*tid, stat), place)?);
             }
         }
 
+        let Writing { mut object, sums, .. } = writing;
         let now = self.base.now();
         let [processor, user, privileged] = sums.times;
         let mut total = Sample::new([processor, user, privileged, now.0 as u64, 0, 0]);
@@ -117,46 +132,57 @@ impl ProcessSession {
     }
 }
 
-/// Lists the threads of a process, and answers their folder if they are
-/// several. `None` where the process is gone.
-fn list(
-    reader: &mut ProcessReader,
-    owner: &Owner,
-    threads: &mut Vec<u32>,
-) -> Option<Option<OwnedFd>> {
-    threads.clear();
-    if owner.threads == 1 {
-        // The first thread has the number of the process.
-        threads.push(owner.pid);
-        return Some(None);
-    }
-    let mut path = PidPath::new(owner.pid);
-    let folder = path.len();
-    match reader.files().numbers_in(path.file(folder, b"task"), threads) {
-        Ok(folder) => Some(Some(folder)),
-        Err(error) => {
-            thread_fault(reader, owner.pid, "task", error);
-            None
-        }
-    }
-}
-
-/// The threads of one process.
-struct ThreadsOf<'a> {
-    pid: u32,
-    /// Their folder, if they are several.
-    folder: Option<OwnedFd>,
-    /// `stat` of the first thread, which most processes have alone.
-    first: &'a mut Kept,
+/// The object while it is written.
+struct Writing<'w, 't> {
+    object: ObjectWriting<'w, 't>,
+    sums: Sums,
     with_switches: bool,
 }
 
-impl ThreadsOf<'_> {
+impl Writing<'_, '_> {
+    /// Reads a thread, by its number and file, and writes it, to its place:
+    /// the process' instance, and its number there. Answers whether it was
+    /// there.
+    fn thread(
+        &mut self,
+        reader: &mut ProcessReader,
+        files: &Files<'_>,
+        (tid, kept): (u32, &mut Kept),
+        (parent, number): (u32, u32),
+    ) -> Result<bool, ProviderError> {
+        let Some((sample, switches)) = files.read(reader, tid, kept, self.with_switches) else {
+            return Ok(false);
+        };
+        write(&mut self.object, number, parent, &sample)?;
+        self.sums.add(sample.values(), switches);
+        Ok(true)
+    }
+}
+
+/// Where the files of a process' threads are.
+struct Files<'a> {
+    pid: u32,
+    /// The open folder, if there is one: a shorter way than the whole path.
+    folder: Option<&'a OwnedFd>,
+}
+
+impl Files<'_> {
     /// Reads a thread, and its context switches; `None` where it is gone or
     /// hidden.
-    fn read(&mut self, reader: &mut ProcessReader, tid: u32) -> Option<(Sample, Option<u64>)> {
+    fn read(
+        &self,
+        reader: &mut ProcessReader,
+        tid: u32,
+        kept: &mut Kept,
+        with_switches: bool,
+    ) -> Option<(Sample, Option<u64>)> {
         let pid = self.pid;
-        if let Err(error) = self.file(reader, tid, b"stat") {
+        let mut read = self.stat(reader.files(), tid, kept);
+        if read == Err(Errno::SRCH) {
+            // It ended; if there is one of its number now, that is another.
+            read = self.stat(reader.files(), tid, kept);
+        }
+        if let Err(error) = read {
             thread_fault(reader, pid, "task: stat", error);
             return None;
         }
@@ -174,11 +200,11 @@ impl ThreadsOf<'_> {
             u64::from(pid),
             u64::from(tid),
         ]);
-        if !self.with_switches {
+        if !with_switches {
             sample.push(state);
             return Some((sample, None));
         }
-        let count = match self.file(reader, tid, b"status") {
+        let count = match self.status(reader.files(), tid) {
             Ok(()) => switches(reader.text()),
             Err(error) => {
                 thread_fault(reader, pid, "task: status", error);
@@ -192,25 +218,17 @@ impl ThreadsOf<'_> {
         Some((sample, count))
     }
 
-    fn file(&mut self, reader: &mut ProcessReader, tid: u32, name: &[u8]) -> Result<(), Errno> {
-        let files = reader.files();
-        match &self.folder {
-            Some(folder) if tid != self.pid => {
-                let mut path = PidPath::new(tid);
-                let length = path.len();
-                files.once(folder, path.file(length, name))
-            }
-            _ => {
-                let mut path = PidPath::new(self.pid);
-                path.push(b"task/");
-                path.push_number(tid);
-                path.push(b"/");
-                let length = path.len();
-                match name {
-                    b"stat" => files.kept(path.file(length, name), self.first),
-                    _ => files.once_here(path.file(length, name)),
-                }
-            }
+    fn stat(&self, files: &mut Reader, tid: u32, kept: &mut Kept) -> Result<(), Errno> {
+        match self.folder {
+            Some(folder) => files.kept_in(folder, kept, || PidPath::of(tid, b"stat")),
+            None => files.kept(kept, || PidPath::of_thread(self.pid, tid, b"stat")),
+        }
+    }
+
+    fn status(&self, files: &mut Reader, tid: u32) -> Result<(), Errno> {
+        match self.folder {
+            Some(folder) => files.once(folder, PidPath::of(tid, b"status").text()),
+            None => files.once_here(PidPath::of_thread(self.pid, tid, b"status").text()),
         }
     }
 }
