@@ -6,6 +6,7 @@
 //! slow second on a busy machine hits both sides of its round alike. The load
 //! average is printed with the numbers, since it tells how far to trust them.
 
+mod peers;
 mod statistics;
 
 use std::process::{Command, Stdio};
@@ -24,6 +25,7 @@ Usage: cargo xtask bench [OPTIONS] [NAME]...
 Names (default: all):
   decode    Walking, extracting and cooking real-sized data blocks
   collect   Processes and threads of this machine against bare reads of /proc
+  peers     The same against sysinfo, procfs, PCP, psutil, ps and pidstat
   ps        The whole process `perfhive ps` against `ps -e`
   get       The whole process `perfhive get` of one counter against `true`
 
@@ -47,6 +49,8 @@ struct Bench {
 enum Kind {
     /// A bench target of a crate, which prints a table itself.
     Target { package: &'static str, bench: &'static str },
+    /// The comparison with other readers of /proc, which prints tables itself.
+    Peers,
     /// The program with these arguments, against a peer.
     Process { args: &'static [&'static str], peer: &'static [&'static str], goal: Goal },
 }
@@ -62,6 +66,7 @@ struct Goal {
 const BENCHES: &[Bench] = &[
     Bench { name: "decode", kind: Kind::Target { package: "perfhive-format", bench: "decode" } },
     Bench { name: "collect", kind: Kind::Target { package: "perfhive-linux", bench: "collect" } },
+    Bench { name: "peers", kind: Kind::Peers },
     Bench {
         name: "ps",
         kind: Kind::Process {
@@ -109,6 +114,7 @@ pub(crate) fn main(args: &[String]) -> Result<()> {
                 let args = ["bench", "--locked", "-p", package, "--bench", bench];
                 command::run(&mut command::cargo(&args))?;
             }
+            Kind::Peers => peers::run()?,
             Kind::Process { args, peer, goal } => {
                 if names.is_empty() {
                     before = load_average();

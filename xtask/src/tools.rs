@@ -5,7 +5,7 @@
 //! whatever its version: nothing is upgraded behind anybody's back.
 
 use std::io::Write as _;
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::process::Command;
 use std::time::{Duration, Instant};
 
@@ -30,6 +30,11 @@ pub(crate) const STRACE: SystemTool = SystemTool { program: "strace", package: "
 pub(crate) const CXX: SystemTool = SystemTool { program: "g++", package: "g++" };
 /// The peer of `perfhive ps`.
 pub(crate) const PS: SystemTool = SystemTool { program: "ps", package: "procps" };
+
+/// Peers that read processes.
+pub(crate) const PIDSTAT: SystemTool = SystemTool { program: "pidstat", package: "sysstat" };
+/// What peers written in Python, or driven by it, need.
+pub(crate) const PYTHON: SystemTool = SystemTool { program: "python3", package: "python3" };
 
 /// What the values of this machine are compared with.
 pub(crate) const VALUES: &[SystemTool] = &[
@@ -71,6 +76,37 @@ pub(crate) fn system(tools: &[SystemTool]) -> Result<()> {
         }
     }
     Ok(())
+}
+
+/// Unpacks Debian packages, and whatever they need that is not installed, into
+/// a folder, without installing anything: for programs that an installation
+/// would start as services, or that are wanted for one comparison only.
+pub(crate) fn unpack(packages: &[&str], folder: &Path) -> Result<()> {
+    let done = folder.join("unpacked");
+    if done.is_file() {
+        return Ok(());
+    }
+    if !exists("apt-get") || !exists("dpkg-deb") {
+        bail!("there is no apt-get to get {} with", packages.join(" "));
+    }
+    let archives = folder.join("archives");
+    std::fs::create_dir_all(archives.join("partial"))
+        .with_context(|| format!("cannot make {}", archives.display()))?;
+    let option = format!("Dir::Cache::archives={}", archives.display());
+    let download = ["-o", &option, "install", "--yes", "--no-install-recommends"];
+    let download = [&download[..], &["--reinstall", "--download-only"]].concat();
+    if apt_get(&download, packages).is_err() {
+        apt_get(&["update"], &[])?;
+        apt_get(&download, packages)?;
+    }
+    for file in std::fs::read_dir(&archives)? {
+        let file = file?.path();
+        if file.extension().is_some_and(|extension| extension == "deb") {
+            let (file, folder) = (file.to_string_lossy(), folder.to_string_lossy());
+            command::run(&mut command::program("dpkg-deb", &["-x", &file, &folder]))?;
+        }
+    }
+    std::fs::write(&done, "").with_context(|| format!("cannot write {}", done.display()))
 }
 
 /// Makes sure that `cargo SUBCOMMAND`, which a component of the toolchain

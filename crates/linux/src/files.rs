@@ -45,9 +45,16 @@ impl Budget {
         Self { limit: half.saturating_sub(64).min(16_384) }
     }
 
-    fn keep(self, fd: OwnedFd) -> Option<KeptFd> {
+    /// Keeps a descriptor, or gives it back.
+    fn keep(self, fd: OwnedFd, kept: &mut Kept) -> Option<OwnedFd> {
         let take = |kept| (kept < self.limit).then_some(kept + 1);
-        KEPT.fetch_update(Ordering::Relaxed, Ordering::Relaxed, take).ok().map(|_| KeptFd(fd))
+        match KEPT.fetch_update(Ordering::Relaxed, Ordering::Relaxed, take) {
+            Ok(_) => {
+                kept.fd = Some(KeptFd(fd));
+                None
+            }
+            Err(_) => Some(fd),
+        }
     }
 }
 
@@ -70,6 +77,11 @@ impl Kept {
     /// Gives the descriptor back.
     pub(crate) fn close(&mut self) {
         self.fd = None;
+    }
+
+    /// The descriptor, where it is kept.
+    pub(crate) fn fd(&self) -> Option<&OwnedFd> {
+        self.fd.as_ref().map(|kept| &kept.0)
     }
 }
 
@@ -112,8 +124,31 @@ impl Reader {
         list_numbers(&self.dir, &mut self.listing, out)
     }
 
-    /// As [`numbers`](Self::numbers), of a directory below.
-    pub(crate) fn numbers_in(&mut self, path: &CStr, out: &mut Vec<u32>) -> Result<OwnedFd, Errno> {
+    /// As [`numbers`](Self::numbers), of a directory of a process, which is kept
+    /// open if the budget allows. Where it does not, the open directory is
+    /// answered.
+    pub(crate) fn numbers_in(
+        &mut self,
+        kept: &mut Kept,
+        path: impl FnOnce() -> PidPath,
+        out: &mut Vec<u32>,
+    ) -> Result<Option<OwnedFd>, Errno> {
+        if let Some(KeptFd(dir)) = &kept.fd {
+            let listed = seek(dir, SeekFrom::Start(0))
+                .and_then(|_| list_numbers(dir, &mut self.listing, out));
+            if listed.is_err() {
+                kept.close();
+            }
+            return listed.map(|()| None);
+        }
+        let dir = open_dir(&self.dir, path().text())?;
+        list_numbers(&dir, &mut self.listing, out)?;
+        Ok(self.budget.keep(dir, kept))
+    }
+
+    /// As [`numbers`](Self::numbers), of a directory below, which is answered
+    /// open.
+    pub(crate) fn list(&mut self, path: &CStr, out: &mut Vec<u32>) -> Result<OwnedFd, Errno> {
         let dir = open_dir(&self.dir, path)?;
         list_numbers(&dir, &mut self.listing, out)?;
         Ok(dir)
@@ -135,22 +170,67 @@ impl Reader {
     /// Reads a small file of a process, `path` below the directory, and keeps
     /// it open if the budget allows. `Err(SRCH)` where the process that the
     /// kept file belongs to has ended. What was read is [`text`](Self::text).
-    pub(crate) fn kept(&mut self, path: &CStr, kept: &mut Kept) -> Result<(), Errno> {
-        self.length = match &kept.fd {
-            Some(fd) => {
-                let length = read_small(&fd.0, &mut self.contents);
+    pub(crate) fn kept(
+        &mut self,
+        kept: &mut Kept,
+        path: impl FnOnce() -> PidPath,
+    ) -> Result<(), Errno> {
+        match &kept.fd {
+            Some(KeptFd(fd)) => {
+                let read = read_small(fd, &mut self.contents);
+                if read.is_err() {
+                    kept.close();
+                }
+                self.length = read?;
+            }
+            None => {
+                let fd = open_file(&self.dir, path().text())?;
+                self.length = read_small(&fd, &mut self.contents)?;
+                self.budget.keep(fd, kept);
+            }
+        }
+        Ok(())
+    }
+
+    /// As [`kept`](Self::kept), of a file with a path of its own; one that the
+    /// kernel makes line by line is read as a `whole`.
+    pub(crate) fn kept_at(
+        &mut self,
+        path: &CStr,
+        kept: &mut Kept,
+        whole: bool,
+    ) -> Result<(), Errno> {
+        let read = if whole { read_whole } else { read_small };
+        match &kept.fd {
+            Some(KeptFd(fd)) => {
+                let length = read(fd, &mut self.contents);
                 if length.is_err() {
                     kept.close();
                 }
-                length?
+                self.length = length?;
             }
             None => {
                 let fd = open_file(&self.dir, path)?;
-                let length = read_small(&fd, &mut self.contents)?;
-                kept.fd = self.budget.keep(fd);
-                length
+                self.length = read(&fd, &mut self.contents)?;
+                self.budget.keep(fd, kept);
             }
-        };
+        }
+        Ok(())
+    }
+
+    /// As [`kept`](Self::kept), of a file below an open directory.
+    pub(crate) fn kept_in(
+        &mut self,
+        dir: impl AsFd,
+        kept: &mut Kept,
+        path: impl FnOnce() -> PidPath,
+    ) -> Result<(), Errno> {
+        if kept.fd.is_some() {
+            return self.kept(kept, path);
+        }
+        let fd = open_file(dir, path().text())?;
+        self.length = read_small(&fd, &mut self.contents)?;
+        self.budget.keep(fd, kept);
         Ok(())
     }
 
@@ -294,7 +374,7 @@ fn read_whole(fd: &OwnedFd, buffer: &mut Vec<u8>) -> Result<usize, Errno> {
 fn list_numbers(dir: &OwnedFd, listing: &mut Vec<u8>, out: &mut Vec<u32>) -> Result<(), Errno> {
     out.clear();
     listing.clear();
-    listing.reserve(LISTING);
+    listing.reserve_exact(LISTING);
     let mut entries = RawDir::new(dir, listing.spare_capacity_mut());
     let mut sorted = true;
     while let Some(entry) = entries.next() {
@@ -345,6 +425,27 @@ impl PidPath {
         path
     }
 
+    /// `PID/name`.
+    pub(crate) fn of(pid: u32, name: &[u8]) -> Self {
+        let mut path = Self::new(pid);
+        path.push(name);
+        path
+    }
+
+    /// `PID/task/TID/name`.
+    pub(crate) fn of_thread(pid: u32, tid: u32, name: &[u8]) -> Self {
+        let mut path = Self::of(pid, b"task/");
+        path.push_number(tid);
+        path.push(b"/");
+        path.push(name);
+        path
+    }
+
+    /// The path.
+    pub(crate) fn text(&self) -> &CStr {
+        CStr::from_bytes_until_nul(&self.bytes).unwrap_or_default()
+    }
+
     /// Appends text. What does not fit is left out; no path here is that long.
     pub(crate) fn push(&mut self, text: &[u8]) {
         for (place, byte) in self.bytes.iter_mut().take(63).skip(self.length).zip(text) {
@@ -356,22 +457,22 @@ impl PidPath {
         }
     }
 
-    /// Appends a number.
-    pub(crate) fn push_number(&mut self, number: u32) {
-        let mut digits = [0; 10];
-        self.push(decimal(number, &mut digits));
-    }
-
     /// The path with `name` behind what was there when it had `length` bytes.
     pub(crate) fn file(&mut self, length: usize, name: &[u8]) -> &CStr {
         self.length = length;
         self.push(name);
-        CStr::from_bytes_until_nul(&self.bytes).unwrap_or_default()
+        self.text()
     }
 
     /// Length so far, for [`file`](Self::file).
     pub(crate) fn len(&self) -> usize {
         self.length
+    }
+
+    /// Appends a number.
+    pub(crate) fn push_number(&mut self, number: u32) {
+        let mut digits = [0; 10];
+        self.push(decimal(number, &mut digits));
     }
 }
 
@@ -402,12 +503,11 @@ mod tests {
         let mut digits = [0; 10];
         assert_eq!(decimal(0, &mut digits), b"0");
         assert_eq!(decimal(u32::MAX, &mut digits), b"4294967295");
-        let mut path = PidPath::new(4_294_967_295);
-        let length = path.len();
-        assert_eq!(path.file(length, b"statm"), c"4294967295/statm");
-        assert_eq!(path.file(length, b"io"), c"4294967295/io");
+        assert_eq!(PidPath::of(u32::MAX, b"statm").text(), c"4294967295/statm");
+        let mut path = PidPath::of_thread(u32::MAX, u32::MAX, b"schedstat");
+        assert_eq!(path.text(), c"4294967295/task/4294967295/schedstat");
         path.push(&[b'x'; 100]);
-        assert_eq!(path.len(), 63);
+        assert_eq!(path.text().count_bytes(), 63);
     }
 
     #[test]
@@ -415,16 +515,18 @@ mod tests {
         let mut reader = Reader::open(Path::new("/proc")).unwrap();
         reader.budget = Budget { limit: 0 };
         let mut kept = Kept::default();
-        reader.kept(c"self/stat", &mut kept).unwrap();
+        let own = || PidPath::of(std::process::id(), b"stat");
+        reader.kept(&mut kept, own).unwrap();
         assert!(kept.fd.is_none() && reader.text().len() > 50);
         assert!(Budget::of_program().limit <= 16_384);
         reader.budget = Budget { limit: usize::MAX };
         for _ in 0..2 {
-            reader.kept(c"self/stat", &mut kept).unwrap();
+            reader.kept(&mut kept, own).unwrap();
             assert!(kept.fd.is_some() && reader.text().len() > 50);
         }
         kept.close();
-        assert_eq!(reader.kept(c"4194305/stat", &mut kept), Err(Errno::NOENT));
+        let none = || PidPath::of(4_194_305, b"stat");
+        assert_eq!(reader.kept(&mut kept, none), Err(Errno::NOENT));
     }
 
     #[test]

@@ -27,16 +27,36 @@ impl<'a> Words<'a> {
 
     /// The next word, with something behind it.
     pub(crate) fn next_word(&mut self) -> Option<&'a [u8]> {
-        let start = self.rest.iter().position(|byte| !is_blank(*byte))?;
-        let rest = self.rest.get(start..)?;
-        let length = rest.iter().position(|byte| is_blank(*byte))?;
-        let (word, rest) = rest.split_at_checked(length)?;
+        let word = after_blanks(self.rest);
+        let mut rest = word;
+        while let [byte, behind @ ..] = rest {
+            if is_blank(*byte) {
+                break;
+            }
+            rest = behind;
+        }
+        if rest.is_empty() {
+            return None;
+        }
         self.rest = rest;
-        Some(word)
+        word.get(..word.len() - rest.len())
     }
 
     /// The next word, a number.
     pub(crate) fn number(&mut self) -> Option<u64> {
+        // Nearly every word is one of few digits with a blank behind it, and
+        // is read in one pass; whatever else it is, the long way tells.
+        let word = after_blanks(self.rest);
+        let (mut rest, mut value) = (word, 0u64);
+        while let [digit @ b'0'..=b'9', behind @ ..] = rest {
+            value = value.wrapping_mul(10).wrapping_add(u64::from(digit - b'0'));
+            rest = behind;
+        }
+        let digits = word.len() - rest.len();
+        if (1..=SAFE_DIGITS).contains(&digits) && rest.first().is_some_and(|byte| is_blank(*byte)) {
+            self.rest = rest;
+            return Some(value);
+        }
         number(self.next_word()?)
     }
 
@@ -49,6 +69,31 @@ impl<'a> Words<'a> {
     }
 }
 
+/// So many digits fit in 64 bits, whichever they are.
+const SAFE_DIGITS: usize = 19;
+
+fn after_blanks(mut text: &[u8]) -> &[u8] {
+    while let [byte, behind @ ..] = text {
+        if !is_blank(*byte) {
+            break;
+        }
+        text = behind;
+    }
+    text
+}
+
+/// Place of the last such byte. Looks at many bytes at once.
+fn last_place(text: &[u8], byte: u8) -> Option<usize> {
+    let mut end = text.len();
+    for part in text.rchunks(16) {
+        end -= part.len();
+        if part.iter().fold(false, |found, other| found | (*other == byte)) {
+            return part.iter().rposition(|other| *other == byte).map(|at| end + at);
+        }
+    }
+    None
+}
+
 fn is_blank(byte: u8) -> bool {
     byte == b' ' || byte == b'\n' || byte == b'\t'
 }
@@ -56,7 +101,7 @@ fn is_blank(byte: u8) -> bool {
 /// Lines that are whole; the second part is whether something without a line
 /// end was left over.
 pub(crate) fn whole_lines(text: &[u8]) -> (impl Iterator<Item = &[u8]>, bool) {
-    let end = text.iter().rposition(|byte| *byte == b'\n').map_or(0, |at| at + 1);
+    let end = last_place(text, b'\n').map_or(0, |at| at + 1);
     let (whole, rest) = text.split_at(end);
     (whole.split_inclusive(|byte| *byte == b'\n'), !rest.is_empty())
 }
@@ -91,7 +136,7 @@ impl<'a> Stat<'a> {
     /// blanks, brackets and line ends: it ends at the last bracket.
     pub(crate) fn parse(text: &'a [u8]) -> Option<Self> {
         let open = text.iter().position(|byte| *byte == b'(')?;
-        let close = text.iter().rposition(|byte| *byte == b')')?;
+        let close = last_place(text, b')')?;
         let name = text.get(open + 1..close)?;
         let mut words = Words::new(text.get(close + 1..)?);
         let [state] = *words.next_word()? else {
@@ -251,10 +296,13 @@ pub(crate) fn kib_to_bytes(kib: u64) -> u64 {
 /// the kernel writes them: one comparison for each line.
 fn in_order<const N: usize>(text: &[u8], keys: [&[u8]; N]) -> Option<[Option<u64>; N]> {
     let mut values = [None; N];
-    let mut lines = whole_lines(text).0;
+    let mut rest = text;
     for (key, value) in keys.iter().zip(&mut values) {
-        let rest = lines.next()?.strip_prefix(*key)?;
-        *value = Some(Words::new(rest).number()?);
+        rest = rest.strip_prefix(*key)?;
+        let mut words =
+            Words::new(rest.first().is_some_and(|byte| is_blank(*byte)).then_some(rest)?);
+        *value = Some(words.number()?);
+        rest = words.rest.strip_prefix(b"\n")?;
     }
     Some(values)
 }
@@ -396,6 +444,12 @@ mod tests {
         let damaged = [io, write, b"cancelled_write_bytes: -\n"].concat();
         assert_eq!(Io::parse(&damaged), Some(parsed));
         assert_eq!(Io::parse(&io[..35]), None);
+        let shuffled = b"x: 1\nsyscw: 4\nrchar: 1\nwchar:\t2\nsyscr: 3\n";
+        assert_eq!(Io::parse(shuffled), Some(parsed));
+        assert_eq!(Io::parse(b"rchar:1\nwchar: 2\nsyscr: 3\nsyscw: 4\n"), None);
+        for end in 0..36 {
+            assert_eq!(Io::parse(&io[..end]), None, "{end}");
+        }
         assert_eq!(Io::parse(b"rchar: 1\nwchar: x\nsyscr: 3\nsyscw: 4\n"), None);
         let load = Load { averages: [2.01, 11.1, 0.69], threads: 108 };
         assert_eq!(Load::parse(b"2.01 11.10 0.69 3/108 20052\n"), Some(load));
@@ -423,6 +477,31 @@ mod tests {
         // The beginning of a character that was cut off at 15 bytes.
         assert_eq!(name(b"a\xf0\x9f\xa6"), [97, 0xdcf0, 0xdc9f, 0xdca6]);
         assert_ne!(name(b"\xff"), name(b"\xfe"));
+    }
+
+    #[test]
+    fn words_as_they_are_and_as_they_are_not() {
+        let mut words = Words::new(b" 0 \t18446744073709551615 99999999999999999999 x7 0012\n 5");
+        let all: Vec<_> = (0..7).map(|_| words.number()).collect();
+        // What is no number is passed over; what is cut off is no word.
+        let expected = [Some(0), Some(u64::MAX), Some(u64::MAX), None, Some(12), None, None];
+        assert_eq!(all, expected);
+        for text in ["", " ", "7", " \n\t"] {
+            assert_eq!(Words::new(text.as_bytes()).number(), None, "{text:?}");
+            assert_eq!(Words::new(text.as_bytes()).skip(1), None, "{text:?}");
+        }
+    }
+
+    #[test]
+    fn the_last_byte_wherever_it_is() {
+        for length in 0..70 {
+            let mut text = vec![b'x'; length];
+            assert_eq!(last_place(&text, b')'), None);
+            for at in 0..length {
+                text[at] = b')';
+                assert_eq!(last_place(&text, b')'), Some(at), "{at} of {length}");
+            }
+        }
     }
 
     #[test]

@@ -19,7 +19,7 @@ use perfhive_engine::{
     ProviderDescription, ProviderError, Session,
 };
 use perfhive_format::{FileTime, InstanceHead, NameRef, TitleIndex};
-use read::{ProcessReader, Sample, Tracked};
+use read::{BATCH, ProcessReader, Sample, Tracked, TrackedThread, follow};
 use rustix::fd::OwnedFd;
 use rustix::param::page_size;
 use wanted::{ThreadWanted, Wanted};
@@ -71,6 +71,7 @@ impl Provider for ProcessProvider {
             owners: Vec::new(),
             threads: Vec::new(),
             maps: Maps::new(),
+            threads_before: Vec::new(),
             process: Layouts::new(&PROCESS),
             thread: Layouts::new(&THREAD),
         }))
@@ -79,7 +80,6 @@ impl Provider for ProcessProvider {
 
 /// A process that was written, for its threads.
 struct Owner {
-    pid: u32,
     /// Place among the processes known.
     known: usize,
     /// Place among the instances of Process.
@@ -109,6 +109,8 @@ struct ProcessSession {
     /// Numbers of the threads of one process.
     threads: Vec<u32>,
     maps: Maps,
+    /// Those of it that were known before; empty between processes.
+    threads_before: Vec<TrackedThread>,
     process: Layouts,
     thread: Layouts,
 }
@@ -129,7 +131,8 @@ impl Session for ProcessSession {
         self.reader
             .numbers(&mut self.pids)
             .map_err(|error| ProviderError::io("the list of processes", error.into()))?;
-        self.follow();
+        let number = |known: &Tracked| known.pid;
+        follow(&self.pids, &mut self.tracked, &mut self.before, number, Tracked::new);
         self.reader.idle(&mut self.stat_file, &mut self.stat);
         self.totals.update(&self.stat.cpus);
 
@@ -147,19 +150,6 @@ impl Session for ProcessSession {
 }
 
 impl ProcessSession {
-    /// Makes `tracked` agree with `pids`: what is known of a process stays
-    /// with its number, for as long as that is there.
-    fn follow(&mut self) {
-        std::mem::swap(&mut self.tracked, &mut self.before);
-        self.tracked.clear();
-        let mut before = self.before.drain(..).peekable();
-        for pid in &self.pids {
-            while before.next_if(|known| known.pid < *pid).is_some() {}
-            let known = before.next_if(|known| known.pid == *pid);
-            self.tracked.push(known.unwrap_or_else(|| Tracked::new(*pid)));
-        }
-    }
-
     fn write_processes(
         &mut self,
         wanted: Wanted,
@@ -176,18 +166,19 @@ impl ProcessSession {
             total.add_values(&sample);
         }
         self.owners.clear();
-        for (at, known) in self.tracked.iter_mut().enumerate() {
-            let Some(sample) = self.reader.process(known, wanted) else {
-                continue;
-            };
-            let place = object.instance_count();
-            let name = NameRef::Utf16(self.reader.name());
-            let head = InstanceHead { name, unique_id: None, parent: None };
-            object.instance_prefix(&head, sample.values())?;
-            total.add(&sample);
-            let threads = sample.threads();
-            self.maps.add(known.pid, place, self.reader.name());
-            self.owners.push(Owner { pid: known.pid, known: at, place, threads });
+        for (batch, known) in self.tracked.chunks_mut(BATCH).enumerate() {
+            self.reader.read(known, wanted);
+            for (at, name, sample) in self.reader.processes() {
+                let place = object.instance_count();
+                let head =
+                    InstanceHead { name: NameRef::Utf16(name), unique_id: None, parent: None };
+                object.instance_prefix(&head, sample.values())?;
+                total.add(sample);
+                let pid = known.get(at).map_or(0, |known| known.pid);
+                self.maps.add(pid, place, name);
+                let (known, threads) = (batch * BATCH + at, sample.threads());
+                self.owners.push(Owner { known, place, threads });
+            }
         }
         // Read when all is read, the clock is behind every start time.
         let now = self.base.now();

@@ -41,9 +41,11 @@ const NO_STD: &str = "x86_64-unknown-none";
 fn fmt() -> Result {
     tools::component("rustfmt", "fmt")?;
     command::run(&mut command::cargo(&["fmt", "--all", "--check"]))?;
-    // A workspace of its own, which --all does not reach.
-    let args = ["fmt", "--manifest-path", "fuzz/Cargo.toml", "--check"];
-    command::run(&mut command::cargo(&args))?;
+    // Workspaces of their own, which --all does not reach.
+    for manifest in ["fuzz/Cargo.toml", "benches/peers/Cargo.toml"] {
+        let args = ["fmt", "--manifest-path", manifest, "--check"];
+        command::run(&mut command::cargo(&args))?;
+    }
     Ok(None)
 }
 

@@ -133,7 +133,7 @@ impl Meter {
             let name = String::from_utf8_lossy(folder).into_owned();
             faults.instance(|| (name, message));
         };
-        let shown = match sys.kept(&self.path, &mut self.file) {
+        let shown = match sys.kept_at(&self.path, &mut self.file, false) {
             Ok(()) => number(sys.text().strip_suffix(b"\n").unwrap_or_default()),
             Err(error) => {
                 let is_off = matches!(error, Errno::NODEV | Errno::NODATA | Errno::AGAIN);

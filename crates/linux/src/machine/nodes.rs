@@ -168,7 +168,7 @@ impl Node {
             let what = what.to_string();
             faults.instance(|| (number.to_string(), what));
         };
-        match sys.kept(path.file(length, b"meminfo"), &mut self.meminfo) {
+        match sys.kept_at(path.file(length, b"meminfo"), &mut self.meminfo, false) {
             Ok(()) => {
                 strip(sys.text(), text);
                 self.sizes = keyed(text, SIZES.map(|(key, ..)| key));
@@ -180,7 +180,7 @@ impl Node {
             Err(error) => failed(&format!("meminfo: {}", describe(error))),
         }
         self.events = [None; EVENTS.len()];
-        match sys.kept(path.file(length, b"numastat"), &mut self.numastat) {
+        match sys.kept_at(path.file(length, b"numastat"), &mut self.numastat, false) {
             Ok(()) => {
                 self.events = keyed(sys.text(), EVENTS.map(|(key, _)| key));
                 if self.events.iter().any(Option::is_none) {

@@ -82,7 +82,7 @@ impl Zone {
     fn read(&mut self, sys: &mut Reader, faults: &mut Faults) -> bool {
         let mut path = PidPath::numbered(b"class/thermal/thermal_zone", self.number);
         let length = path.len();
-        let temperature = match sys.kept(path.file(length, b"temp"), &mut self.file) {
+        let temperature = match sys.kept_at(path.file(length, b"temp"), &mut self.file, false) {
             Ok(()) => match tenths_of_kelvin(sys.text()) {
                 Some(tenths) => Ok(Some(tenths)),
                 None => Err("temp: not understood".to_string()),

@@ -33,7 +33,7 @@ fn write_process(
 ) -> Result<(), ProviderError> {
     let mut path = PidPath::new(process.pid);
     let length = path.len();
-    let folder = match reader.numbers_in(path.file(length, b"task"), threads) {
+    let folder = match reader.list(path.file(length, b"task"), threads) {
         Ok(folder) => folder,
         Err(error) => {
             fault(process.pid, "task", error, faults);

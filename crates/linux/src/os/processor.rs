@@ -273,7 +273,7 @@ impl Details {
             let mut path = path_of(known.cpu);
             let length = path.len();
             let path = path.file(length, b"scaling_cur_freq");
-            known.current = match sys.kept(path, &mut known.file) {
+            known.current = match sys.kept_at(path, &mut known.file, false) {
                 // `<unknown>` where the driver cannot tell.
                 Ok(()) => number(sys.text().trim_ascii_end()),
                 Err(error) => {

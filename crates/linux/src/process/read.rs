@@ -11,21 +11,68 @@ use crate::table::{IO_COUNTERS, PEAK_COUNTERS, SCHEDULE_COUNTERS, STAT_COUNTERS,
 use perfhive_format::FileTime;
 use rustix::fd::OwnedFd;
 use rustix::io::Errno;
+use std::ops::Range;
 
 /// What is known of a process from one collection to the next.
 pub(super) struct Tracked {
     pub(super) pid: u32,
     /// Collections that do not try to read `io` again after it was refused.
     io_pause: u8,
+    is_kernel_thread: bool,
     /// When it was started, in ticks: tells it from a later one of its number.
     start: u64,
     stat: Kept,
     statm: Kept,
     io: Kept,
-    /// `stat` of its first thread.
+    /// `stat` of its first thread, where that is the only one.
     pub(super) thread: Kept,
     /// Sums over its threads, once they were wanted.
     pub(super) sums: Option<Box<Sums>>,
+    /// All of them, where they are several.
+    pub(super) threads: Option<Box<Threads>>,
+}
+
+/// Threads of a process that has several.
+#[derive(Default)]
+pub(super) struct Threads {
+    /// The folder `task`.
+    pub(super) folder: Kept,
+    /// By ascending number.
+    pub(super) known: Vec<TrackedThread>,
+}
+
+/// What is known of a thread from one collection to the next.
+pub(super) struct TrackedThread {
+    pub(super) tid: u32,
+    pub(super) stat: Kept,
+}
+
+impl TrackedThread {
+    pub(super) fn new(tid: u32) -> Self {
+        Self { tid, stat: Kept::default() }
+    }
+}
+
+/// Makes `known` agree with the ascending `numbers`: what is known of one stays
+/// with its number, for as long as that is there. `before` is left empty.
+pub(super) fn follow<T>(
+    numbers: &[u32],
+    known: &mut Vec<T>,
+    before: &mut Vec<T>,
+    number: impl Fn(&T) -> u32,
+    new: impl Fn(u32) -> T,
+) {
+    if numbers.iter().copied().eq(known.iter().map(&number)) {
+        return;
+    }
+    std::mem::swap(known, before);
+    known.clear();
+    let mut before = before.drain(..).peekable();
+    for next in numbers {
+        while before.next_if(|known| number(known) < *next).is_some() {}
+        let same = before.next_if(|known| number(known) == *next);
+        known.push(same.unwrap_or_else(|| new(*next)));
+    }
 }
 
 impl Tracked {
@@ -33,12 +80,14 @@ impl Tracked {
         Self {
             pid,
             io_pause: 0,
+            is_kernel_thread: false,
             start: 0,
             stat: Kept::default(),
             statm: Kept::default(),
             io: Kept::default(),
             thread: Kept::default(),
             sums: None,
+            threads: None,
         }
     }
 
@@ -50,6 +99,7 @@ impl Tracked {
         self.io.close();
         self.thread.close();
         self.sums = None;
+        self.threads = None;
     }
 }
 
@@ -163,8 +213,35 @@ impl Sample {
     }
 }
 
-/// The values from `io`; those of storage apart, which a file may lack.
-type IoValues = ([u64; IO_COUNTERS - 3], Option<[u64; 3]>);
+/// Processes whose files are read together: `stat` of all of them, then
+/// `statm` of all of them, and so on. What the kernel needs for one kind of
+/// file then stays in the processor's caches, and so does what it knows of so
+/// few processes. Measured, one process after the other takes an eighth longer
+/// at 600 processes and a fifth at 2000; 8 to 128 together are alike.
+pub(super) const BATCH: usize = 32;
+
+/// The longest name that the kernel gives a process, with its end.
+const LONG_NAME: usize = 64;
+
+/// A process that is being read.
+struct Slot {
+    /// Place in the batch.
+    at: usize,
+    /// Place of its name among the names of the batch.
+    name: Range<usize>,
+    state: State,
+    sample: Sample,
+}
+
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum State {
+    /// Every value so far is known.
+    Open,
+    /// One is not known, so that those behind it have no place.
+    Closed,
+    /// It ended while it was read.
+    Gone,
+}
 
 /// A process that is not there any more.
 pub(super) struct Gone;
@@ -187,9 +264,14 @@ pub(super) struct ProcessReader {
     ticks: Ticks,
     page: u64,
     base: TimeBase,
+    /// The name that was read last.
     name: Vec<u16>,
     pub(super) kernel: Kernel,
     pub(super) buffers: Buffers,
+    /// The batch that was read last.
+    slots: Vec<Slot>,
+    /// Its names, one after the other.
+    names: Vec<u16>,
     pub(super) faults: Faults,
 }
 
@@ -200,7 +282,9 @@ impl ProcessReader {
             ticks,
             page,
             base,
-            name: Vec::new(),
+            name: Vec::with_capacity(LONG_NAME),
+            slots: Vec::with_capacity(BATCH),
+            names: Vec::with_capacity(BATCH * LONG_NAME),
             kernel: Kernel::default(),
             buffers: Buffers::default(),
             faults: Faults::default(),
@@ -242,11 +326,6 @@ impl ProcessReader {
         self.reader.text()
     }
 
-    /// Name of the process that was read last.
-    pub(super) fn name(&self) -> &[u16] {
-        &self.name
-    }
-
     /// When a process or thread was started.
     pub(super) fn start_time(&self, ticks: u64) -> u64 {
         let units = i64::try_from(self.ticks.to_units(ticks)).unwrap_or(i64::MAX);
@@ -258,48 +337,91 @@ impl ProcessReader {
         self.ticks.to_units(ticks)
     }
 
-    /// Reads a process; `None` where it is gone or hidden.
-    pub(super) fn process(&mut self, known: &mut Tracked, wanted: Wanted) -> Option<Sample> {
-        let mut path = PidPath::new(known.pid);
-        let folder = path.len();
-        let stat = path.file(folder, b"stat");
-        let mut read = self.reader.kept(stat, &mut known.stat);
+    /// Reads the processes of a batch. What was read is
+    /// [`processes`](Self::processes).
+    pub(super) fn read(&mut self, batch: &mut [Tracked], wanted: Wanted) {
+        self.slots.clear();
+        self.names.clear();
+        for (at, known) in batch.iter_mut().enumerate() {
+            self.stat(known, at, wanted);
+        }
+        self.each(batch, Self::memory);
+        if wanted.handles {
+            self.each(batch, Self::handles);
+        }
+        if wanted.peaks || wanted.swap {
+            self.each(batch, |reader, known, sample| reader.status(known, wanted, sample));
+        }
+        if wanted.counts.any() {
+            self.each(batch, |reader, known, sample| {
+                let summed = reader.sums(known, sample.threads(), wanted.counts)?;
+                if let Some(summed) = &summed {
+                    sample.push_all(summed.values());
+                }
+                Ok(summed.is_some())
+            });
+        }
+        if wanted.descriptors {
+            self.each(batch, Self::descriptors);
+        }
+        self.each(batch, Self::io);
+    }
+
+    /// The processes of the batch that was read last: place in the batch, name
+    /// and values. Those that are gone or hidden are not among them.
+    pub(super) fn processes(&self) -> impl Iterator<Item = (usize, &[u16], &Sample)> {
+        let there = self.slots.iter().filter(|slot| slot.state != State::Gone);
+        there.map(|slot| {
+            let name = self.names.get(slot.name.clone()).unwrap_or_default();
+            (slot.at, name, &slot.sample)
+        })
+    }
+
+    /// Reads `stat` of a process. Where it is gone or hidden, it gets no slot.
+    fn stat(&mut self, known: &mut Tracked, at: usize, wanted: Wanted) {
+        let pid = known.pid;
+        let path = || PidPath::of(pid, b"stat");
+        let mut read = self.reader.kept(&mut known.stat, path);
         if read == Err(Errno::SRCH) {
             // It ended; if there is one of its number now, that is another.
             known.begin_anew(0);
-            read = self.reader.kept(stat, &mut known.stat);
+            read = self.reader.kept(&mut known.stat, path);
         }
         if let Err(error) = read {
             if !is_gone(error) && !is_denied(error) {
-                self.fault(known.pid, "stat", &describe(error));
+                self.fault(pid, "stat", &describe(error));
             }
-            return None;
+            return;
         }
         let Some(stat) = Stat::parse(self.reader.text()) else {
-            self.fault(known.pid, "stat", "not understood");
-            return None;
+            self.fault(pid, "stat", "not understood");
+            return;
         };
+        let start = self.names.len();
         utf16_name(stat.name, &mut self.name);
-        let is_kernel_thread = stat.flags & PF_KTHREAD != 0;
+        self.names.extend_from_slice(&self.name);
+        let name = start..self.names.len();
         if known.start != stat.start {
             known.begin_anew(stat.start);
         }
+        known.is_kernel_thread = stat.flags & PF_KTHREAD != 0;
         let schedule = wanted.schedule.then(|| Schedule::parse(self.reader.text()));
         let threads = stat.threads;
-        let mut sample = Sample::default();
         let (user, kernel) = (self.units(stat.user), self.units(stat.kernel));
+        let mut sample = Sample::default();
         sample.push::<STAT_COUNTERS>([
             user.saturating_add(kernel),
             user,
             kernel,
             self.start_time(stat.start),
-            u64::from(known.pid),
+            u64::from(pid),
             stat.parent.min(MOST_OF_32_BITS),
             stat.faults,
             stat.virtual_bytes,
             threads.min(MOST_OF_32_BITS),
             stat.major_faults,
         ]);
+        let mut state = State::Open;
         match schedule {
             None => {}
             Some(Some(Schedule { nice_level, real_time, policy, .. })) => {
@@ -307,165 +429,143 @@ impl ProcessReader {
                 sample.push::<SCHEDULE_COUNTERS>(values.map(|value| value.min(MOST_OF_32_BITS)));
             }
             Some(None) => {
-                self.fault(known.pid, "stat", "nothing of the schedule is understood");
-                return Some(sample);
+                self.fault(pid, "stat", "nothing of the schedule is understood");
+                state = State::Closed;
             }
         }
-
-        match self.memory(known, &mut path, folder) {
-            Err(Gone) => return None,
-            Ok(None) => return Some(sample),
-            Ok(Some(values)) => sample.push(values),
-        }
-        if wanted.handles {
-            match self.handles(known.pid, &mut path, folder) {
-                Err(Gone) => return None,
-                Ok(None) => return Some(sample),
-                Ok(Some(count)) => sample.push([count]),
-            }
-        }
-        if wanted.peaks || wanted.swap {
-            // A thread of the kernel never had any memory of its own.
-            let memory = match is_kernel_thread {
-                true => Ok([Some(0); 3]),
-                false => self.memory_of_status(known.pid, &mut path, folder),
-            };
-            let Ok([virtual_bytes, resident, swapped]) = memory else {
-                return None;
-            };
-            if wanted.peaks {
-                // A process that has ended and is not yet waited for has none
-                // any more.
-                let (Some(virtual_bytes), Some(resident)) = (virtual_bytes, resident) else {
-                    return Some(sample);
-                };
-                sample.push::<PEAK_COUNTERS>([virtual_bytes, resident]);
-            }
-            if wanted.swap {
-                match swapped {
-                    Some(swapped) => sample.push([swapped]),
-                    None => return Some(sample),
-                }
-            }
-        }
-        if wanted.counts.any() {
-            match self.sums(known, threads, wanted.counts) {
-                Err(Gone) => return None,
-                Ok(None) => return Some(sample),
-                Ok(Some(summed)) => sample.push_all(summed.values()),
-            }
-        }
-        if wanted.descriptors {
-            match self.descriptors(known.pid, &mut path, folder) {
-                Err(Gone) => return None,
-                Ok(None) => return Some(sample),
-                Ok(Some(count)) => sample.push([count]),
-            }
-        }
-        match self.io(known, &mut path, folder) {
-            Err(Gone) => return None,
-            Ok(None) => {}
-            Ok(Some((values, storage))) => {
-                sample.push(values);
-                if let Some(storage) = storage {
-                    sample.push(storage);
-                }
-            }
-        }
-        Some(sample)
+        self.slots.push(Slot { at, name, state, sample });
     }
 
-    fn memory(
+    /// Reads the next values of each process of the batch that had all before.
+    /// `read` adds them, and answers whether they are known.
+    fn each(
         &mut self,
-        known: &mut Tracked,
-        path: &mut PidPath,
-        folder: usize,
-    ) -> Result<Option<[u64; STATM_COUNTERS]>, Gone> {
-        let read = self.reader.kept(path.file(folder, b"statm"), &mut known.statm);
-        if self.outcome(known.pid, "statm", read)? != Outcome::Read {
-            return Ok(None);
+        batch: &mut [Tracked],
+        read: impl Fn(&mut Self, &mut Tracked, &mut Sample) -> Result<bool, Gone>,
+    ) {
+        let mut slots = std::mem::take(&mut self.slots);
+        for slot in slots.iter_mut().filter(|slot| slot.state == State::Open) {
+            let Some(known) = batch.get_mut(slot.at) else {
+                continue;
+            };
+            match read(self, known, &mut slot.sample) {
+                Ok(true) => {}
+                Ok(false) => slot.state = State::Closed,
+                Err(Gone) => slot.state = State::Gone,
+            }
+        }
+        self.slots = slots;
+    }
+
+    fn memory(&mut self, known: &mut Tracked, sample: &mut Sample) -> Result<bool, Gone> {
+        // A thread of the kernel has no memory of its own, and its file nothing
+        // but zeroes.
+        if known.is_kernel_thread {
+            sample.push([0; STATM_COUNTERS]);
+            return Ok(true);
+        }
+        let pid = known.pid;
+        let read = self.reader.kept(&mut known.statm, || PidPath::of(pid, b"statm"));
+        if self.outcome(pid, "statm", read)? != Outcome::Read {
+            return Ok(false);
         }
         let Some(Statm { resident, shared, data }) = Statm::parse(self.reader.text()) else {
-            self.fault(known.pid, "statm", "not understood");
-            return Ok(None);
+            self.fault(pid, "statm", "not understood");
+            return Ok(false);
         };
-        let bytes = |pages: u64| pages.saturating_mul(self.page);
-        Ok(Some([bytes(resident), bytes(resident.saturating_sub(shared)), bytes(data)]))
+        let pages = [resident, resident.saturating_sub(shared), data];
+        sample.push::<STATM_COUNTERS>(pages.map(|pages| pages.saturating_mul(self.page)));
+        Ok(true)
     }
 
-    fn handles(
-        &mut self,
-        pid: u32,
-        path: &mut PidPath,
-        folder: usize,
-    ) -> Result<Option<u64>, Gone> {
-        let size = self.reader.size(path.file(folder, b"fd"));
-        self.outcome(pid, "fd", size.map(|_| ()))?;
-        Ok(size.ok().map(|count| count.min(MOST_OF_32_BITS)))
+    fn handles(&mut self, known: &mut Tracked, sample: &mut Sample) -> Result<bool, Gone> {
+        let size = self.reader.size(PidPath::of(known.pid, b"fd").text());
+        self.outcome(known.pid, "fd", size.map(|_| ()))?;
+        if let Ok(count) = size {
+            sample.push([count.min(MOST_OF_32_BITS)]);
+        }
+        Ok(size.is_ok())
     }
 
-    /// The peaks and what is swapped out.
-    fn memory_of_status(
+    /// The peaks, as far as they are wanted, and what is swapped out.
+    fn status(
         &mut self,
-        pid: u32,
-        path: &mut PidPath,
-        folder: usize,
-    ) -> Result<[Option<u64>; 3], Gone> {
-        let read = self.reader.once_here(path.file(folder, b"status"));
-        Ok(match self.outcome(pid, "status", read)? {
-            Outcome::Read => memory_of_status(self.reader.text()),
-            _ => [None; 3],
-        })
+        known: &mut Tracked,
+        wanted: Wanted,
+        sample: &mut Sample,
+    ) -> Result<bool, Gone> {
+        // A thread of the kernel never had any memory of its own.
+        let [virtual_bytes, resident, swapped] = match known.is_kernel_thread {
+            true => [Some(0); 3],
+            false => {
+                let read = self.reader.once_here(PidPath::of(known.pid, b"status").text());
+                match self.outcome(known.pid, "status", read)? {
+                    Outcome::Read => memory_of_status(self.reader.text()),
+                    _ => [None; 3],
+                }
+            }
+        };
+        if wanted.peaks {
+            // A process that has ended and is not yet waited for has none any
+            // more.
+            let (Some(virtual_bytes), Some(resident)) = (virtual_bytes, resident) else {
+                return Ok(false);
+            };
+            sample.push::<PEAK_COUNTERS>([virtual_bytes, resident]);
+        }
+        if wanted.swap {
+            let Some(swapped) = swapped else { return Ok(false) };
+            sample.push([swapped]);
+        }
+        Ok(true)
     }
 
     /// Open descriptors, counted one by one where the kernel does not tell.
-    fn descriptors(
-        &mut self,
-        pid: u32,
-        path: &mut PidPath,
-        folder: usize,
-    ) -> Result<Option<u64>, Gone> {
+    fn descriptors(&mut self, known: &mut Tracked, sample: &mut Sample) -> Result<bool, Gone> {
         if self.counts_descriptors() {
-            return self.handles(pid, path, folder);
+            return self.handles(known, sample);
         }
-        let count = self.reader.count_in(path.file(folder, b"fd"));
+        let pid = known.pid;
+        let count = self.reader.count_in(PidPath::of(pid, b"fd").text());
         self.outcome(pid, "fd", count.map(|_| ()))?;
-        Ok(count.ok().map(|count| count.min(MOST_OF_32_BITS)))
+        if let Ok(count) = count {
+            sample.push([count.min(MOST_OF_32_BITS)]);
+        }
+        Ok(count.is_ok())
     }
 
-    fn io(
-        &mut self,
-        known: &mut Tracked,
-        path: &mut PidPath,
-        folder: usize,
-    ) -> Result<Option<IoValues>, Gone> {
+    fn io(&mut self, known: &mut Tracked, sample: &mut Sample) -> Result<bool, Gone> {
         if known.io_pause > 0 {
             known.io_pause -= 1;
-            return Ok(None);
+            return Ok(false);
         }
-        let read = self.reader.kept(path.file(folder, b"io"), &mut known.io);
-        match self.outcome(known.pid, "io", read)? {
+        let pid = known.pid;
+        let read = self.reader.kept(&mut known.io, || PidPath::of(pid, b"io"));
+        match self.outcome(pid, "io", read)? {
             Outcome::Read => {}
             Outcome::Refused => {
-                known.io_pause = pause(known.pid);
-                return Ok(None);
+                known.io_pause = pause(pid);
+                return Ok(false);
             }
-            Outcome::Failed => return Ok(None),
+            Outcome::Failed => return Ok(false),
         }
         let Some(io) = Io::parse(self.reader.text()) else {
-            self.fault(known.pid, "io", "not understood");
-            return Ok(None);
+            self.fault(pid, "io", "not understood");
+            return Ok(false);
         };
         let Io { read_bytes, written_bytes, reads, writes, storage } = io;
-        let values = [
+        sample.push([
             reads,
             writes,
             reads.saturating_add(writes),
             read_bytes,
             written_bytes,
             read_bytes.saturating_add(written_bytes),
-        ];
-        Ok(Some((values, storage)))
+        ]);
+        if let Some(storage) = storage {
+            sample.push(storage);
+        }
+        Ok(storage.is_some())
     }
 
     /// What an answer means for the process.
@@ -478,14 +578,10 @@ impl ProcessReader {
         match read {
             Ok(()) => Ok(Outcome::Read),
             Err(Errno::SRCH) => Err(Gone),
-            Err(Errno::NOENT) => {
-                let mut path = PidPath::new(pid);
-                let folder = path.len();
-                match self.reader.size(path.file(folder, b"stat")) {
-                    Ok(_) => Ok(Outcome::Refused),
-                    Err(_) => Err(Gone),
-                }
-            }
+            Err(Errno::NOENT) => match self.reader.size(PidPath::of(pid, b"stat").text()) {
+                Ok(_) => Ok(Outcome::Refused),
+                Err(_) => Err(Gone),
+            },
             Err(error) if is_denied(error) => Ok(Outcome::Refused),
             Err(error) => {
                 self.fault(pid, file, &describe(error));

@@ -136,7 +136,7 @@ impl ProcessReader {
         } else {
             let mut path = PidPath::new(pid);
             let length = path.len();
-            match self.files().numbers_in(path.file(length, b"task"), &mut buffers.tids) {
+            match self.files().list(path.file(length, b"task"), &mut buffers.tids) {
                 Ok(folder) => Some(folder),
                 Err(error) => {
                     self.outcome(pid, "task", Err(error))?;

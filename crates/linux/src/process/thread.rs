@@ -1,10 +1,10 @@
 //! Thread 232.
 
-use super::read::ProcessReader;
+use super::read::{ProcessReader, Threads, TrackedThread, follow};
 use super::wanted::ThreadWanted;
-use super::{Owner, Places, ProcessSession};
+use super::{Places, ProcessSession};
 use crate::faults::{describe, is_denied, is_gone};
-use crate::files::{Kept, PidPath, decimal};
+use crate::files::{Kept, PidPath, Reader, decimal};
 use crate::parse::{Schedule, Stat, switches, waiting};
 use crate::table::{COMMON_COUNTERS, PROCESS};
 use perfhive_engine::{ObjectWriter, ProviderError};
@@ -78,39 +78,54 @@ impl ProcessSession {
         wanted: ThreadWanted,
         out: &mut ObjectWriter<'_>,
     ) -> Result<(), ProviderError> {
-        let mut object = out.object(self.thread.template(wanted.mask())?)?;
-        let mut total = Sample::new([0; COMMON_COUNTERS]);
+        let object = out.object(self.thread.template(wanted.mask())?)?;
+        let mut writing = Writing { object, total: Sample::new([0; COMMON_COUNTERS]), wanted };
 
         if let Some(idle) = places.idle {
             let start = self.base.boot().0 as u64;
             for (number, cpu) in (0..).zip(&self.stat.cpus) {
                 let idle_time = cpu.times.idle;
                 let sample = Sample::new([idle_time, 0, idle_time, start, 0, 0, 0, 0]);
-                write(&mut object, number, idle, &sample)?;
+                write(&mut writing.object, number, idle, &sample)?;
             }
             let idle_time = self.totals.sum.idle;
-            total.add(&Sample::new([idle_time, 0, idle_time, 0, 0, 0, 0, 0]));
+            writing.total.add(&Sample::new([idle_time, 0, idle_time, 0, 0, 0, 0, 0]));
         }
         for owner in &self.owners {
-            let Some(folder) = list(&mut self.reader, owner, &mut self.threads) else {
-                continue;
-            };
             let Some(known) = self.tracked.get_mut(owner.known) else {
                 continue;
             };
-            let first = &mut known.thread;
-            let mut process = ThreadsOf { pid: owner.pid, folder, first, wanted };
-            let mut number = 0;
-            for tid in &self.threads {
-                let Some(sample) = process.read(&mut self.reader, *tid) else {
+            let pid = known.pid;
+            if owner.threads == 1 {
+                // The first thread has the number of the process.
+                known.threads = None;
+                let files = Files { pid, folder: None };
+                let (place, first) = (owner.place, &mut known.thread);
+                writing.thread(&mut self.reader, &files, (pid, first), (place, 0))?;
+                continue;
+            }
+            known.thread.close();
+            let Threads { folder, known } = &mut **known.threads.get_or_insert_default();
+            let path = || PidPath::of(pid, b"task");
+            let open = match self.reader.files().numbers_in(folder, path, &mut self.threads) {
+                Ok(open) => open,
+                Err(error) => {
+                    thread_fault(&mut self.reader, pid, "task", error);
                     continue;
-                };
-                write(&mut object, number, owner.place, &sample)?;
-                total.add(&sample);
-                number += 1;
+                }
+            };
+            let before = &mut self.threads_before;
+            follow(&self.threads, known, before, |known| known.tid, TrackedThread::new);
+            let files = Files { pid, folder: open.as_ref().or(folder.fd()) };
+            let mut number = 0;
+            for TrackedThread { tid, stat } in known {
+                let place = (owner.place, number);
+                number +=
+                    u32::from(writing.thread(&mut self.reader, &files, (*tid, stat), place)?);
             }
         }
 
+        let Writing { mut object, mut total, .. } = writing;
         let now = self.base.now();
         total.make_total(now);
         let head = InstanceHead {
@@ -123,45 +138,56 @@ impl ProcessSession {
     }
 }
 
-/// Lists the threads of a process, and answers their folder if they are
-/// several. `None` where the process is gone.
-fn list(
-    reader: &mut ProcessReader,
-    owner: &Owner,
-    threads: &mut Vec<u32>,
-) -> Option<Option<OwnedFd>> {
-    threads.clear();
-    if owner.threads == 1 {
-        // The first thread has the number of the process.
-        threads.push(owner.pid);
-        return Some(None);
-    }
-    let mut path = PidPath::new(owner.pid);
-    let folder = path.len();
-    match reader.files().numbers_in(path.file(folder, b"task"), threads) {
-        Ok(folder) => Some(Some(folder)),
-        Err(error) => {
-            thread_fault(reader, owner.pid, "task", error);
-            None
-        }
-    }
-}
-
-/// The threads of one process.
-struct ThreadsOf<'a> {
-    pid: u32,
-    /// Their folder, if they are several.
-    folder: Option<OwnedFd>,
-    /// `stat` of the first thread, which most processes have alone.
-    first: &'a mut Kept,
+/// The object while it is written.
+struct Writing<'w, 't> {
+    object: ObjectWriting<'w, 't>,
+    total: Sample,
     wanted: ThreadWanted,
 }
 
-impl ThreadsOf<'_> {
+impl Writing<'_, '_> {
+    /// Reads a thread, by its number and file, and writes it, to its place:
+    /// the process' instance, and its number there. Answers whether it was
+    /// there.
+    fn thread(
+        &mut self,
+        reader: &mut ProcessReader,
+        files: &Files<'_>,
+        (tid, kept): (u32, &mut Kept),
+        (parent, number): (u32, u32),
+    ) -> Result<bool, ProviderError> {
+        let Some(sample) = files.read(reader, tid, kept, self.wanted) else {
+            return Ok(false);
+        };
+        write(&mut self.object, number, parent, &sample)?;
+        self.total.add(&sample);
+        Ok(true)
+    }
+}
+
+/// Where the files of a process' threads are.
+struct Files<'a> {
+    pid: u32,
+    /// The open folder, if there is one: a shorter way than the whole path.
+    folder: Option<&'a OwnedFd>,
+}
+
+impl Files<'_> {
     /// Reads a thread; `None` where it is gone or hidden.
-    fn read(&mut self, reader: &mut ProcessReader, tid: u32) -> Option<Sample> {
+    fn read(
+        &self,
+        reader: &mut ProcessReader,
+        tid: u32,
+        kept: &mut Kept,
+        wanted: ThreadWanted,
+    ) -> Option<Sample> {
         let pid = self.pid;
-        if let Err(error) = self.file(reader, tid, b"stat") {
+        let mut read = self.stat(reader.files(), tid, kept);
+        if read == Err(Errno::SRCH) {
+            // It ended; if there is one of its number now, that is another.
+            read = self.stat(reader.files(), tid, kept);
+        }
+        if let Err(error) = read {
             thread_fault(reader, pid, "task: stat", error);
             return None;
         }
@@ -170,7 +196,6 @@ impl ThreadsOf<'_> {
             return None;
         };
         let Stat { state, user, kernel, start, faults, major_faults, .. } = stat;
-        let wanted = self.wanted;
         let more = wanted.schedule || wanted.processor || wanted.counts.delay;
         let schedule = more.then(|| Schedule::parse(reader.text())).flatten();
         if more && schedule.is_none() {
@@ -188,7 +213,7 @@ impl ThreadsOf<'_> {
             major_faults,
         ]);
         // What is not known ends the sample.
-        if self.counts(reader, tid, schedule, &mut sample).is_some() {
+        if self.counts(reader, tid, wanted, schedule, &mut sample).is_some() {
             sample.push(windows_state(state));
             if let Some(Schedule { nice_level, processor, real_time, policy, .. }) = schedule {
                 if wanted.schedule {
@@ -204,13 +229,13 @@ impl ThreadsOf<'_> {
 
     /// Adds the counts that are wanted; `None` where one is not known.
     fn counts(
-        &mut self,
+        &self,
         reader: &mut ProcessReader,
         tid: u32,
+        wanted: ThreadWanted,
         schedule: Option<Schedule>,
         sample: &mut Sample,
     ) -> Option<()> {
-        let wanted = self.wanted;
         if wanted.switches || wanted.counts.apart {
             self.further(reader, tid, "status")?;
             let [voluntary, others] = switches(reader.text())?;
@@ -234,33 +259,25 @@ impl ThreadsOf<'_> {
     }
 
     /// Reads a further file of a thread.
-    fn further(&mut self, reader: &mut ProcessReader, tid: u32, name: &str) -> Option<()> {
-        let read = self.file(reader, tid, name.as_bytes());
+    fn further(&self, reader: &mut ProcessReader, tid: u32, name: &str) -> Option<()> {
+        let files = reader.files();
+        let read = match self.folder {
+            Some(folder) => files.once(folder, PidPath::of(tid, name.as_bytes()).text()),
+            None => {
+                let path = PidPath::of_thread(self.pid, tid, name.as_bytes());
+                files.once_here(path.text())
+            }
+        };
         if let Err(error) = read {
             thread_fault(reader, self.pid, &format!("task: {name}"), error);
         }
         read.ok()
     }
 
-    fn file(&mut self, reader: &mut ProcessReader, tid: u32, name: &[u8]) -> Result<(), Errno> {
-        let files = reader.files();
-        match &self.folder {
-            Some(folder) if tid != self.pid => {
-                let mut path = PidPath::new(tid);
-                let length = path.len();
-                files.once(folder, path.file(length, name))
-            }
-            _ => {
-                let mut path = PidPath::new(self.pid);
-                path.push(b"task/");
-                path.push_number(tid);
-                path.push(b"/");
-                let length = path.len();
-                match name {
-                    b"stat" => files.kept(path.file(length, name), self.first),
-                    _ => files.once_here(path.file(length, name)),
-                }
-            }
+    fn stat(&self, files: &mut Reader, tid: u32, kept: &mut Kept) -> Result<(), Errno> {
+        match self.folder {
+            Some(folder) => files.kept_in(folder, kept, || PidPath::of(tid, b"stat")),
+            None => files.kept(kept, || PidPath::of_thread(self.pid, tid, b"stat")),
         }
     }
 }

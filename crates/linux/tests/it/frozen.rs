@@ -228,6 +228,8 @@ fn peaks_on_request() {
     assert_eq!(look.value(PROCESS, "zombie", 172), None);
     assert_eq!(look.value(PROCESS, "zombie", 186), Some(300 * PAGE));
     assert_eq!(look.value(PROCESS, "kworker", 172), Some(0));
+    // It has no memory, so that `statm` is not even read.
+    assert_eq!(look.value(PROCESS, "kworker", 186), Some(0));
     assert_eq!(look.value(PROCESS, "_Total", 178), Some(3000 * 1024));
     assert_eq!(look.fault_texts(), nothing());
 }
@@ -312,8 +314,10 @@ fn what_is_missing_of_one_process_is_missing_there_only() {
     }
     assert_eq!(row("_Total", 1412), Some(30));
     assert_eq!(row("_Total", 180), Some(1500 * PAGE));
+    let mut faults = look.fault_texts();
+    faults.sort();
     assert_eq!(
-        look.fault_texts(),
+        faults,
         [
             "230/PID 12: io: not understood",
             "230/PID 14: statm: not understood",
@@ -322,6 +326,34 @@ fn what_is_missing_of_one_process_is_missing_there_only() {
             "230/PID 18: stat: not understood",
         ]
     );
+}
+
+#[test]
+fn many_processes_with_some_missing() {
+    let tree = Tree::machine();
+    let missing = [1, 40, 64, 65, 90];
+    for pid in 1..=90 {
+        tree.process(pid, format!("p{pid}").as_bytes());
+        if missing.contains(&pid) {
+            tree.remove(&format!("{pid}/stat"));
+        }
+        if pid % 7 == 0 {
+            tree.remove(&format!("{pid}/io"));
+        }
+    }
+    let mut machine = Machine::new(&tree.root());
+    for _ in 0..2 {
+        let look = machine.look(&[PROCESS, THREAD], &[]);
+        let there: Vec<_> = (1..=90).filter(|pid| !missing.contains(pid)).collect();
+        let names: Vec<_> = there.iter().map(|pid| format!("p{pid}")).collect();
+        assert_eq!(look.names(PROCESS)[1..=there.len()], names);
+        for pid in &there {
+            let process = look.process(*pid).unwrap();
+            assert_eq!(process.name().to_text(), format!("p{pid}"));
+            let reads = (pid % 7 != 0).then_some(30);
+            assert_eq!(look.value_of(PROCESS, process, 1412), reads, "{pid}");
+        }
+    }
 }
 
 #[test]

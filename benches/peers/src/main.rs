@@ -1,0 +1,298 @@
+//! `cargo xtask bench peers`: what reading processes and threads costs, side by
+//! side with the programs that do the same.
+//!
+//! Arguments are `KEY=VALUE` and tell where the peers are that are no crates:
+//! `psutil=PYTHON`, `pcp=FOLDER` with PCP's unpacked packages, `perfhive=PATH`
+//! of the command, and `missing-PEER=REASON` for one that could not be had.
+
+mod children;
+mod readers;
+mod rounds;
+
+use anyhow::{Context, Result, bail};
+use children::{Server, Sleepers};
+use readers::{Bare, Global, PROCESS, Perfhive, Sysinfo, THREAD, procfs, time};
+use rounds::{Goal, Row, measure, print};
+use rustix::process::{Resource, Rlimit, getrlimit, setrlimit};
+use std::collections::HashMap;
+use std::io::{BufRead, Write};
+use std::path::Path;
+use std::process::{Command, Stdio};
+use std::time::{Duration, Instant};
+
+/// Rounds at so many processes that sleep.
+const PROCESSES: [(usize, usize); 2] = [(500, 41), (2000, 21)];
+/// Processes with so many threads each, all with no other purpose.
+const THREADS: (usize, usize) = (8, 500);
+/// How long the command is watched.
+const WATCHED: Duration = Duration::from_secs(20);
+/// The limit of open files that most systems have.
+const FEW_FILES: u64 = 1024;
+
+fn main() -> Result<()> {
+    let arguments: Vec<String> = std::env::args().skip(1).collect();
+    match arguments.iter().map(String::as_str).collect::<Vec<_>>()[..] {
+        ["hold-threads", count] => children::hold_threads(count.parse()?),
+        ["serve-with-few-files"] => serve_with_few_files(),
+        ["global-rounds", rounds] => global_rounds(rounds.parse()?),
+        _ => bench(&arguments),
+    }
+}
+
+/// Where the peers are.
+struct Peers(HashMap<String, String>);
+
+impl Peers {
+    fn get(&self, name: &str) -> Result<&str, String> {
+        let missing = self.0.get(&format!("missing-{name}"));
+        match (self.0.get(name), missing) {
+            (Some(path), _) => Ok(path),
+            (None, Some(why)) => Err(why.clone()),
+            (None, None) => Err("nobody said where it is".to_string()),
+        }
+    }
+
+    /// A row for a program that is asked again and again.
+    fn server<'a>(&self, name: &str, peer: &str, command: impl Fn(&str) -> Command) -> Row<'a> {
+        let started = self.get(peer).and_then(|path| {
+            let mut server =
+                Server::start(&mut command(path)).map_err(|error| error.to_string())?;
+            server.ask().map_err(|error| error.to_string())?;
+            Ok(server)
+        });
+        match started {
+            Ok(mut server) => Row::new(name, move || server.ask()),
+            Err(why) => Row::missing(name, &why),
+        }
+    }
+
+    fn psutil<'a>(&self, what: &'static str) -> Row<'a> {
+        let name = match what {
+            "threads" => "psutil, `threads()`",
+            _ => "psutil, 10 attributes",
+        };
+        self.server(name, "psutil", |python| {
+            let script = concat!(env!("CARGO_MANIFEST_DIR"), "/psutil_peer.py");
+            let mut command = Command::new(python);
+            command.args([script, what]);
+            if let Some(path) = self.0.get("psutil-path") {
+                command.env("PYTHONPATH", path);
+            }
+            command
+        })
+    }
+
+    fn pcp<'a>(&self) -> Row<'a> {
+        self.server("PCP's pmdaproc, 19 metrics", "pcp", |root| {
+            let mut command = Command::new("python3");
+            command.args([concat!(env!("CARGO_MANIFEST_DIR"), "/pcp_peer.py"), root]);
+            command.env("LD_LIBRARY_PATH", Path::new(root).join("usr/lib"));
+            command
+        })
+    }
+
+    /// A row for a program that is started anew each time.
+    fn program<'a>(&self, peer: &str, arguments: &'static [&'static str]) -> Row<'a> {
+        let name = format!("`{} {}`, the whole command", peer, arguments.join(" "));
+        match self.get(peer).map(str::to_string) {
+            Ok(path) => Row::new(&name, move || children::run(&path, arguments)),
+            Err(why) => Row::missing(&name, &why),
+        }
+    }
+}
+
+fn bench(arguments: &[String]) -> Result<()> {
+    let peers = arguments.iter().map(|argument| {
+        let (key, value) = argument.split_once('=').context("KEY=VALUE")?;
+        Ok((key.to_string(), value.to_string()))
+    });
+    let own = std::env::current_exe()?.to_string_lossy().into_owned();
+    let peers = peers.chain([Ok(("self".to_string(), own))]);
+    let peers = Peers(peers.collect::<Result<_>>()?);
+    // The bare reads keep every file open, whatever the limit is.
+    let limit = getrlimit(Resource::Nofile);
+    setrlimit(Resource::Nofile, Rlimit { current: limit.maximum, ..limit })?;
+    println!("Load average {} at the beginning.", load_average());
+    let mut sleepers = Sleepers::new()?;
+    for (count, rounds) in PROCESSES {
+        sleepers.grow(count)?;
+        // They start up.
+        std::thread::sleep(Duration::from_millis(500));
+        processes(&peers, count, rounds)?;
+        if count == PROCESSES[0].0 {
+            global()?;
+            watch(&peers);
+        }
+    }
+    drop(sleepers);
+    let mut sleepers = Sleepers::new()?;
+    for _ in 0..THREADS.0 {
+        sleepers.threads(THREADS.1)?;
+    }
+    threads(&peers)?;
+    drop(sleepers);
+    println!("\nLoad average {} at the end.", load_average());
+    Ok(())
+}
+
+fn processes(peers: &Peers, count: usize, rounds: usize) -> Result<()> {
+    let mut bare = Bare::new(false);
+    let mut own = Perfhive::new(PROCESS)?;
+    let instances = own.count()?;
+    let mut sysinfo = Sysinfo::new(false)?;
+    let most = if count < 1000 { 2.2 } else { 2.6 };
+    let mut rows = vec![
+        Row::new("REF: kept `stat`, read and parsed", || time(|| Ok(bare.read()))),
+        Row::new("**perfhive**, Process", || time(|| own.read().map(|_| instances)))
+            .goal(Goal::AtMost(most)),
+        peers.server("perfhive, 1024 files may be open", "self", |program| {
+            let mut command = Command::new(program);
+            command.arg("serve-with-few-files");
+            command
+        }),
+        Row::new("crate procfs 0.18, `stat`, `statm`, `io`", || time(|| procfs(false)))
+            .goal(Goal::Slower(2.6)),
+        Row::new("crate sysinfo 0.40, cpu, memory, disk", || time(|| Ok(sysinfo.read())))
+            .goal(Goal::Slower(3.7)),
+        peers.pcp().goal(Goal::Slower(4.5)),
+        peers.psutil("processes").goal(Goal::Slower(18.0)),
+        peers.program("ps", &["-eo", "pid,ppid,nlwp,cputimes,min_flt,maj_flt,vsz,rss,etimes,comm"]),
+        peers.program("pidstat", &["-p", "ALL", "-u", "-r", "-d", "-h"]),
+    ];
+    measure(&mut rows, rounds);
+    print(&format!("Processes: {count} that sleep, and others"), &rows);
+    println!("\n{rounds} rounds. Load average {}.", load_average());
+    Ok(())
+}
+
+fn threads(peers: &Peers) -> Result<()> {
+    let rounds = PROCESSES[1].1;
+    let mut bare = Bare::new(true);
+    let mut own = Perfhive::new(THREAD)?;
+    let instances = own.count()?;
+    let mut sysinfo = Sysinfo::new(true)?;
+    let mut rows = vec![
+        Row::new("REF: kept `stat` of each thread, read and parsed", || time(|| Ok(bare.read()))),
+        Row::new("**perfhive**, Thread, with Process", || time(|| own.read().map(|_| instances)))
+            .goal(Goal::AtMost(1.7)),
+        Row::new("crate procfs 0.18, `stat` of each thread", || time(|| procfs(true))),
+        Row::new("crate sysinfo 0.40, with tasks", || time(|| Ok(sysinfo.read()))),
+        peers.psutil("threads"),
+        peers.program("ps", &["-eLo", "pid,lwp,time,state,comm"]),
+    ];
+    measure(&mut rows, rounds);
+    let (processes, each) = THREADS;
+    print(&format!("Threads: {processes} processes with {each} each, and others"), &rows);
+    println!("\n{rounds} rounds. Load average {}.", load_average());
+    Ok(())
+}
+
+/// Everything that is Global, through the broker.
+fn global() -> Result<()> {
+    let mut global = Global::new();
+    for _ in 0..3 {
+        global.read()?;
+    }
+    let mut times = Vec::new();
+    let mut objects = 0;
+    for _ in 0..PROCESSES[0].1 {
+        let (time, count) = time(|| global.read())?;
+        times.push(time);
+        objects = count;
+    }
+    times.sort_by(f64::total_cmp);
+    let median = times.get(times.len() / 2).copied().unwrap_or_default();
+    let calls = calls().unwrap_or_else(|error| format!("not counted ({error:#})"));
+    println!(
+        "\nGlobal with these processes, {objects} objects: {:.2} ms, system calls: {calls}.",
+        median * 1e3
+    );
+    Ok(())
+}
+
+fn global_rounds(rounds: usize) -> Result<()> {
+    let mut global = Global::new();
+    for _ in 0..rounds {
+        global.read()?;
+    }
+    Ok(())
+}
+
+/// System calls of one Global: those of 21 less those of one, by 20.
+fn calls() -> Result<String> {
+    let count = |rounds: &str| -> Result<u64> {
+        let report = std::env::temp_dir().join(format!("perfhive-peers-{}", std::process::id()));
+        let status = Command::new("strace")
+            .args(["-f", "-c", "-o"])
+            .arg(&report)
+            .arg(std::env::current_exe()?)
+            .args(["global-rounds", rounds])
+            .stderr(Stdio::null())
+            .status()
+            .context("strace")?;
+        let text = std::fs::read_to_string(&report);
+        let _ = std::fs::remove_file(&report);
+        if !status.success() {
+            bail!("strace failed ({status})");
+        }
+        let text = text?;
+        let total = text.lines().find(|line| line.ends_with(" total")).context("no total")?;
+        Ok(total.split_whitespace().nth(3).context("no calls")?.parse()?)
+    };
+    let (few, many) = (count("5")?, count("25")?);
+    Ok(format!("{}", many.saturating_sub(few) / 20))
+}
+
+/// What watching all processes once a second costs: the command's processor
+/// time as the kernel's scheduler tells it.
+fn watch(peers: &Peers) {
+    let counter = r"\Process(*)\% Processor Time";
+    let measured = peers.get("perfhive").map_err(anyhow::Error::msg).and_then(|path| {
+        let mut command = Command::new(path);
+        command.args(["watch", "-i", "1", counter]).stdin(Stdio::null()).stdout(Stdio::null());
+        let mut child = command.spawn()?;
+        let measured = share(child.id());
+        child.kill()?;
+        child.wait()?;
+        measured
+    });
+    match measured {
+        Ok(share) => println!(
+            "\n`perfhive watch -i 1 '{counter}'` with these processes takes {:.2} % of one \
+             processor (over {} s).",
+            share * 100.0,
+            WATCHED.as_secs()
+        ),
+        Err(error) => println!("\n`perfhive watch`: not measured: {error:#}"),
+    }
+}
+
+fn share(pid: u32) -> Result<f64> {
+    let spent = || children::spent(pid);
+    // The first sample opens everything.
+    std::thread::sleep(Duration::from_millis(2500));
+    let (start, before) = (Instant::now(), spent()?);
+    std::thread::sleep(WATCHED);
+    Ok((spent()? - before) / start.elapsed().as_secs_f64())
+}
+
+/// perfhive in a process that may open few files.
+fn serve_with_few_files() -> Result<()> {
+    let limit = getrlimit(Resource::Nofile);
+    setrlimit(Resource::Nofile, Rlimit { current: Some(FEW_FILES), ..limit })?;
+    let mut own = Perfhive::new(PROCESS)?;
+    let instances = own.count()?;
+    let mut output = std::io::stdout();
+    for line in std::io::stdin().lock().lines() {
+        line?;
+        let (seconds, count) = time(|| own.read().map(|_| instances))?;
+        writeln!(output, "{seconds} {count}")?;
+        output.flush()?;
+    }
+    Ok(())
+}
+
+fn load_average() -> String {
+    let text = std::fs::read_to_string("/proc/loadavg").unwrap_or_default();
+    text.split_whitespace().take(3).collect::<Vec<_>>().join(" ")
+}

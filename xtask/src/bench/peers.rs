@@ -1,0 +1,96 @@
+//! The benchmark `peers`: gets the peers and starts `benches/peers` with them.
+//!
+//! A peer that cannot be had is a row of the table that says why, and fails
+//! nothing: the others are worth measuring.
+
+use std::path::Path;
+
+use anyhow::{Context, Result, bail};
+
+use crate::{command, tools, workspace};
+
+const MANIFEST: &str = "benches/peers/Cargo.toml";
+/// Where the program is built, and what it is compared with unpacked.
+const FOLDER: &str = "peers";
+/// Performance Co-Pilot: its library, and pmdaproc, which reads /proc.
+const PCP: &[&str] = &["pcp", "pcp-conf", "libpcp3", "libpcp-pmda3"];
+
+pub(super) fn run() -> Result<()> {
+    if !cfg!(target_os = "linux") {
+        bail!("the benchmark `peers` is about /proc: it takes Linux");
+    }
+    let target = workspace::target_directory()?.join(FOLDER);
+    let perfhive = workspace::release_binary()?;
+    let mut arguments = vec![format!("perfhive={}", perfhive.display())];
+    for tool in [tools::PS, tools::PIDSTAT] {
+        let name = tool.program;
+        let path = tools::system(&[tool]).and_then(|()| {
+            let path = tools::find(name).with_context(|| format!("no `{name}`"))?;
+            Ok(vec![format!("{name}={}", path.display())])
+        });
+        arguments.extend(found(name, path));
+    }
+    arguments.extend(found("psutil", psutil(&target)));
+    arguments.extend(found("pcp", pcp(&target)));
+    if let Err(error) = tools::system(&[tools::STRACE]) {
+        say!("system calls will not be counted: {error:#}");
+    }
+    let target = target.to_string_lossy();
+    let mut cargo = command::cargo(&["run", "--release", "--locked", "--manifest-path", MANIFEST]);
+    cargo.args(["--target-dir", &target, "--"]).args(arguments);
+    command::run(&mut cargo)
+}
+
+/// Where a peer is, or why it is not.
+fn found(name: &str, arguments: Result<Vec<String>>) -> Vec<String> {
+    arguments.unwrap_or_else(|error| {
+        let why = format!("{error:#}").replace(['\n', '|'], " ");
+        vec![format!("missing-{name}={why}")]
+    })
+}
+
+/// The newest psutil in a Python environment of its own, or else Debian's.
+fn psutil(target: &Path) -> Result<Vec<String>> {
+    tools::system(&[tools::PYTHON])?;
+    let folder = target.join("psutil");
+    let python = folder.join("bin/python3").to_string_lossy().into_owned();
+    let works = || command::succeeds(&mut command::program(&python, &["-c", "import psutil"]));
+    let install = || -> Result<()> {
+        let folder = folder.to_string_lossy();
+        command::run(&mut command::program("python3", &["-m", "venv", &folder]))?;
+        let pip = ["-m", "pip", "install", "--quiet", "psutil"];
+        command::run(&mut command::program(&python, &pip))
+    };
+    if !works() && install().is_err() {
+        let folder = target.join("psutil-debian");
+        tools::unpack(&["python3-psutil"], &folder)?;
+        let path = folder.join("usr/lib/python3/dist-packages");
+        return Ok(vec![
+            "psutil=/usr/bin/python3".to_owned(),
+            format!("psutil-path={}", path.display()),
+        ]);
+    }
+    Ok(vec![format!("psutil={python}")])
+}
+
+/// PCP is unpacked and not installed: its installation fails where there is no
+/// systemd, and starts daemons where there is.
+fn pcp(target: &Path) -> Result<Vec<String>> {
+    tools::system(&[tools::PYTHON])?;
+    let folder = target.join("pcp");
+    tools::unpack(PCP, &folder)?;
+    Ok(vec![format!("pcp={}", folder.display())])
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use anyhow::anyhow;
+
+    #[test]
+    fn what_is_missing_says_why() {
+        let why = found("x", Err(anyhow!("a|b\nc").context("no x")));
+        assert_eq!(why, ["missing-x=no x: a b c"]);
+        assert_eq!(found("x", Ok(vec!["x=/x".to_owned()])), ["x=/x"]);
+    }
+}
