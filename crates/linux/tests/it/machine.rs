@@ -9,7 +9,7 @@ mod sensors;
 mod warm;
 
 use crate::common::{Look, Tree};
-use perfhive_format::{CounterPlan, TitleIndex, cook};
+use perfhive_format::{CookOptions, CounterPlan, TitleIndex, cook_with};
 
 const SYSTEM: u32 = 2;
 const MEMORY: u32 = 4;
@@ -89,7 +89,8 @@ fn cooked(
     };
     let (kind, now) = sample(after);
     let before = before.map(|look| sample(look).1);
-    cook(kind, before.as_ref(), &now).unwrap().as_f64()
+    let options = CookOptions { same_instance: true, ..CookOptions::default() };
+    cook_with(kind, options, before.as_ref(), &now).unwrap().as_f64()
 }
 
 /// Names of the counters that an object defines.

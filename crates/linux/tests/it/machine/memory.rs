@@ -1,6 +1,6 @@
 //! Memory as Linux counts it, of the machine and of each node.
 
-use super::{CACHE, MEMORY, NODE, OBJECTS, defined, full, nothing};
+use super::{CACHE, MEMORY, NODE, OBJECTS, cooked, defined, full, nothing};
 use crate::common::{Look, Machine};
 use perfhive_linux::{Availability, CounterDoc, counter_table};
 
@@ -94,6 +94,24 @@ fn memory_as_linux_counts_it() {
     let faults =
         ["4/: vmstat: allocstall_dma has no number", "86/: vmstat: nr_written has no number"];
     assert_eq!(look.fault_texts(), faults);
+}
+
+#[test]
+fn counts_of_32_bits_go_on_across_their_wrap() {
+    let tree = full();
+    let text = |count: u32| format!("pgpgin {count}\npswpout {count}\n");
+    tree.file("vmstat", text(u32::MAX - 99));
+    let mut machine = Machine::new(&tree.frozen());
+    let first = machine.look(&[MEMORY], &[]);
+    std::thread::sleep(std::time::Duration::from_millis(20));
+    tree.file("vmstat", text(100));
+    let second = machine.look(&[MEMORY], &[]);
+    let clock = |look: &Look| look.block().clocks().perf_time as f64 / 1e9;
+    let expected = 200.0 / (clock(&second) - clock(&first));
+    for counter in [100_152, 100_154] {
+        let rate = cooked(Some(&first), &second, MEMORY, None, counter);
+        assert!((rate - expected).abs() < expected * 1e-9, "{counter}: {rate} {expected}");
+    }
 }
 
 fn is_present(object: u32) -> impl Fn(&&CounterDoc) -> bool {
