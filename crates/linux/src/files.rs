@@ -99,6 +99,12 @@ impl Reader {
         })
     }
 
+    /// Keeps files open below a directory that is no procfs, but the kernel's
+    /// own as well.
+    pub(crate) fn keep_files(&mut self) {
+        self.budget = Budget::of_program();
+    }
+
     /// The entries of the directory that are numbers, ascending.
     pub(crate) fn numbers(&mut self, out: &mut Vec<u32>) -> Result<(), Errno> {
         seek(&self.dir, SeekFrom::Start(0))?;
@@ -129,9 +135,21 @@ impl Reader {
     /// it open if the budget allows. `Err(SRCH)` where the process that the
     /// kept file belongs to has ended. What was read is [`text`](Self::text).
     pub(crate) fn kept(&mut self, path: &CStr, kept: &mut Kept) -> Result<(), Errno> {
+        self.kept_at(path, kept, false)
+    }
+
+    /// As [`kept`](Self::kept); a file that the kernel makes line by line is
+    /// read as a whole.
+    pub(crate) fn kept_at(
+        &mut self,
+        path: &CStr,
+        kept: &mut Kept,
+        whole: bool,
+    ) -> Result<(), Errno> {
+        let read = if whole { read_whole } else { read_small };
         self.length = match &kept.fd {
             Some(fd) => {
-                let length = read_small(&fd.0, &mut self.contents);
+                let length = read(&fd.0, &mut self.contents);
                 if length.is_err() {
                     kept.close();
                 }
@@ -139,7 +157,7 @@ impl Reader {
             }
             None => {
                 let fd = open_file(&self.dir, path)?;
-                let length = read_small(&fd, &mut self.contents)?;
+                let length = read(&fd, &mut self.contents)?;
                 kept.fd = self.budget.keep(fd);
                 length
             }

@@ -26,6 +26,7 @@
 #![forbid(unsafe_code)]
 #![cfg_attr(test, allow(clippy::unwrap_used, clippy::expect_used))]
 
+mod cgroup;
 mod clock;
 mod cpus;
 mod faults;
@@ -46,11 +47,13 @@ use perfhive_engine::Provider;
 use std::sync::Arc;
 
 /// The providers of this crate, reading below `root`: `linux-system` with
-/// System, Memory and Processor, and `linux-process` with Process and Thread.
+/// System, Memory and Processor, `linux-process` with Process and Thread, and
+/// `linux-cgroup` with control groups and containers.
 #[must_use]
 pub fn providers(root: &ProcRoot) -> Vec<Arc<dyn Provider>> {
     vec![
         Arc::new(os::SystemProvider::new(root.clone())),
         Arc::new(process::ProcessProvider::new(root.clone())),
+        Arc::new(cgroup::CgroupProvider::new(root.clone())),
     ]
 }

@@ -26,7 +26,7 @@ impl<'a> Words<'a> {
     }
 
     /// The next word, with something behind it.
-    fn next_word(&mut self) -> Option<&'a [u8]> {
+    pub(crate) fn next_word(&mut self) -> Option<&'a [u8]> {
         let start = self.rest.iter().position(|byte| !is_blank(*byte))?;
         let rest = self.rest.get(start..)?;
         let length = rest.iter().position(|byte| is_blank(*byte))?;

@@ -12,6 +12,9 @@ mod processor;
 mod system;
 mod thread;
 
+pub(crate) use cgroup::{
+    CGROUP, CGROUP_IO, CGROUP_MEMORY, CGROUP_PRESSURE, CGROUP_PROCESS, CONTAINER, CONTAINER_PROCESS,
+};
 pub(crate) use memory::MEMORY;
 pub(crate) use process::{
     IO_COUNTERS, PEAK_COUNTERS, PROCESS, SCHEDULE_COUNTERS, STAT_COUNTERS, STATM_COUNTERS,

@@ -6,7 +6,7 @@ use crate::clock::TimeBase;
 use crate::cpus::{Damage, SystemStat, Ticks};
 use crate::faults::{Faults, describe, is_denied, is_gone};
 use crate::files::{Kept, PidPath, Reader};
-use crate::parse::{Io, PF_KTHREAD, Schedule, Stat, Statm, memory_of_status, utf16_name};
+use crate::parse::{Io, PF_KTHREAD, Schedule, Stat, Statm, memory_of_status, switches, utf16_name};
 use crate::table::{IO_COUNTERS, PEAK_COUNTERS, SCHEDULE_COUNTERS, STAT_COUNTERS, STATM_COUNTERS};
 use perfhive_format::FileTime;
 use rustix::fd::OwnedFd;
@@ -324,6 +324,9 @@ impl ProcessReader {
                 Ok(Some(count)) => sample.push([count]),
             }
         }
+        // Switches of the only thread, where its file was read for another
+        // reason.
+        let mut status = None;
         if wanted.peaks || wanted.swap {
             // A thread of the kernel never had any memory of its own.
             let memory = match is_kernel_thread {
@@ -333,6 +336,9 @@ impl ProcessReader {
             let Ok([virtual_bytes, resident, swapped]) = memory else {
                 return None;
             };
+            if wanted.counts.apart && threads == 1 && !is_kernel_thread {
+                status = switches(self.reader.text());
+            }
             if wanted.peaks {
                 // A process that has ended and is not yet waited for has none
                 // any more.
@@ -349,7 +355,7 @@ impl ProcessReader {
             }
         }
         if wanted.counts.any() {
-            match self.sums(known, threads, wanted.counts) {
+            match self.sums(known, threads, status, wanted.counts) {
                 Err(Gone) => return None,
                 Ok(None) => return Some(sample),
                 Ok(Some(summed)) => sample.push_all(summed.values()),

@@ -109,14 +109,16 @@ impl Summed {
 
 impl ProcessReader {
     /// The sums of a process; `None` where something of it cannot be read.
+    /// `switches` are those of its only thread, if they are known already.
     pub(super) fn sums(
         &mut self,
         known: &mut Tracked,
         threads: u64,
+        switches: Option<[u64; 2]>,
         wanted: Counts,
     ) -> Result<Option<Summed>, Gone> {
         let mut buffers = std::mem::take(&mut self.buffers);
-        let summed = self.sums_with(known, threads, wanted, &mut buffers);
+        let summed = self.sums_with(known, threads, switches, wanted, &mut buffers);
         self.buffers = buffers;
         summed
     }
@@ -125,6 +127,7 @@ impl ProcessReader {
         &mut self,
         known: &mut Tracked,
         threads: u64,
+        switches: Option<[u64; 2]>,
         wanted: Counts,
         buffers: &mut Buffers,
     ) -> Result<Option<Summed>, Gone> {
@@ -154,8 +157,13 @@ impl ProcessReader {
             if !wanted {
                 continue;
             }
-            if !self.counts(pid, folder.as_ref(), kind, buffers)? {
-                return Ok(None);
+            match (kind, switches) {
+                (Kind::Switches, Some(counts)) => {
+                    buffers.counts.clear();
+                    buffers.counts.push((pid, counts));
+                }
+                _ if self.counts(pid, folder.as_ref(), kind, buffers)? => {}
+                _ => return Ok(None),
             }
             sum.update(&buffers.counts);
             let [first, second] = sum.total;

@@ -88,7 +88,6 @@ impl Tree {
     }
 
     /// Writes a file below `sys`.
-    #[allow(dead_code)]
     pub(crate) fn sys(&self, path: &str, text: impl AsRef<[u8]>) {
         self.write(&format!("sys/{path}"), text);
     }
@@ -119,7 +118,6 @@ impl Tree {
     }
 
     /// Its `proc` and `sys`.
-    #[allow(dead_code)]
     pub(crate) fn frozen(&self) -> ProcRoot {
         ProcRoot::frozen(&self.folder)
     }

@@ -232,13 +232,13 @@ fn churn_makes_no_faults() {
         }
     });
     let mut collections = 0;
-    while start.elapsed() < Duration::from_millis(700) {
+    // One takes long where there are thousands of processes.
+    while start.elapsed() < Duration::from_millis(700) || collections < 4 {
         let look = machine.look(&ALL, &[(230, 0), (232, 0)]);
         assert_eq!(look.fault_texts(), Vec::<String>::new());
         collections += 1;
     }
     churn.join().unwrap();
-    assert!(collections > 3);
 }
 
 #[test]

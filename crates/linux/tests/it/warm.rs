@@ -11,14 +11,15 @@ use std::process::{Child, Command, Stdio};
 
 const ALONE: &str = "PERFHIVE_LINUX_ALONE";
 
-/// Runs a test in a process of its own: it looks at all of the process.
-fn alone(test: &str, body: impl FnOnce()) {
+/// Runs a test in a process of its own: it looks at all of the process. The
+/// name has the module before it.
+pub(crate) fn alone(test: &str, body: impl FnOnce()) {
     if std::env::var(ALONE).is_ok_and(|name| name == test) {
         body();
         return;
     }
     let output = Command::new(std::env::current_exe().unwrap())
-        .args(["--exact", &format!("warm::{test}"), "--nocapture"])
+        .args(["--exact", test, "--nocapture"])
         .env(ALONE, test)
         .output()
         .unwrap();
@@ -49,7 +50,7 @@ impl Drop for Sleepers {
 
 #[test]
 fn nothing_is_allocated() {
-    alone("nothing_is_allocated", || {
+    alone("warm::nothing_is_allocated", || {
         let _sleepers = Sleepers::new(40);
         let mut machine = Machine::new(&ProcRoot::default());
         for (objects, extra) in [
@@ -79,7 +80,7 @@ fn nothing_is_allocated() {
 
 #[test]
 fn files_of_processes_are_kept_and_given_back() {
-    alone("files_of_processes_are_kept_and_given_back", || {
+    alone("warm::files_of_processes_are_kept_and_given_back", || {
         let mut sleepers = Sleepers::new(2);
         let open = |pid: u32| {
             let links = std::fs::read_dir("/proc/self/fd").unwrap().filter_map(|entry| {
@@ -104,7 +105,7 @@ fn files_of_processes_are_kept_and_given_back() {
 
 #[test]
 fn without_descriptors_the_rest_is_delivered() {
-    alone("without_descriptors_the_rest_is_delivered", || {
+    alone("warm::without_descriptors_the_rest_is_delivered", || {
         let before = getrlimit(Resource::Nofile);
         setrlimit(Resource::Nofile, Rlimit { current: Some(256), ..before }).unwrap();
         let sleepers = Sleepers::new(100);
