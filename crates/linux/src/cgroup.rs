@@ -9,7 +9,7 @@ mod rows;
 mod source;
 mod walk;
 
-use crate::faults::{Faults, describe, is_gone};
+use crate::faults::{Faults, describe};
 use crate::files::Reader;
 use crate::layout::Layouts;
 use crate::root::ProcRoot;
@@ -177,9 +177,7 @@ impl CgroupSession {
         if let Err(error) = self.walk.run(reader, &mut self.faults) {
             self.mounted = None;
             self.groups.clear();
-            if !is_gone(error) {
-                self.faults.object(format!("the control groups: {}", describe(error)));
-            }
+            self.faults.object(format!("the control groups: {}", describe(error)));
             return false;
         }
         self.follow();

@@ -100,9 +100,10 @@ impl Reader {
     }
 
     /// Keeps files open below a directory that is no procfs, but the kernel's
-    /// own as well.
+    /// own as well: up to half of the budget, so that these never take it all
+    /// from processes.
     pub(crate) fn keep_files(&mut self) {
-        self.budget = Budget::of_program();
+        self.budget = Budget { limit: Budget::of_program().limit / 2 };
     }
 
     /// The entries of the directory that are numbers, ascending.

@@ -73,10 +73,15 @@ impl Rows {
         let wanted =
             extra.fold(object.standard(), |mask, counter| mask | object.bits(counter.index));
         let there = self.read(wanted, groups, reader);
-        // That there are no containers is something to tell; that no group has
-        // a controller means that there is no such object here.
+        // That there are no containers is an answer; that no group has what
+        // the object needs is the lack of one.
         let mask = match self.instances.is_empty() {
-            true if self.which == Which::All => return Ok(()),
+            true if self.which == Which::All => {
+                let first = self.sources.iter().find(|(bits, _)| bits & object.standard() != 0);
+                let file = first.map_or("", |(_, source)| source.file.name());
+                reader.faults.object(format!("no control group has {file}"));
+                return Ok(());
+            }
             true => wanted,
             false => there,
         };

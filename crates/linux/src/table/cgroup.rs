@@ -30,7 +30,8 @@ pub(crate) static CGROUP: Object = Object {
          these objects is, and a fault says so.\n\n\
          A group has memory, input and output and pressure only where the controller for it is on. Each \
          has an object of its own, with those groups as instances that have it, so that one that is off \
-         hides nothing else. Groups beyond 65,536, and those more than 64 levels deep, are left out with \
+         hides nothing else; where no group has it, the object is not there, and a fault says so. Groups \
+         beyond 65,536, and those more than 64 levels deep, are left out with \
          a fault; symbolic links are not followed.",
     reads: "`self/mountinfo` once, the folders of all groups, and for each group `cpu.stat` and \
         `pids.current`, kept open as far as the budget of descriptors allows",
@@ -200,8 +201,7 @@ pub(crate) static CGROUP_PRESSURE: Object = Object {
     name: "Cgroup Pressure",
     note: "Instances are the groups of Cgroup for which the kernel measures pressure: how long tasks of \
          the group had to wait for processors, memory, or input and output. *Some* is time in which at \
-         least one task waited, *full* time in which all tasks that had something to do waited. There is \
-         no such object where the kernel does not measure.",
+         least one task waited, *full* time in which all tasks that had something to do waited.",
     reads: "as Cgroup, and for each group `cpu.pressure`, `memory.pressure`, `io.pressure` and `irq.pressure`",
     cost: Cost::Costly,
     has_instances: true,

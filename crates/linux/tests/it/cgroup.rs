@@ -27,6 +27,12 @@ pub(crate) fn nothing() -> Vec<String> {
     Vec::new()
 }
 
+/// Faults other than that a controller is off.
+pub(crate) fn damage(look: &Look) -> Vec<String> {
+    let texts = look.fault_texts().into_iter();
+    texts.filter(|text| !text.contains("no control group has")).collect()
+}
+
 /// All counters that are filled on request.
 pub(crate) fn extra() -> [(u32, u32); 7] {
     ALL.map(|object| (object, 0))
@@ -209,7 +215,6 @@ fn what_no_group_has_is_in_no_definition() {
     group_file(&tree, "/old", "cpu.max", "max 100000\n");
     group_file(&tree, "/old", "pids.max", "max\n");
     let look = Look::at(&tree.frozen(), &ALL, &extra());
-    assert_eq!(look.fault_texts(), nothing());
     let inode = std::fs::metadata(folder(&tree, "/old")).unwrap().ino();
     // No limit is no value.
     let mut values = some(&[(6, 10), (142, 10), (144, 0), (ID, inode)]);
@@ -219,6 +224,10 @@ fn what_no_group_has_is_in_no_definition() {
     assert_eq!(row(&look, MEMORY, "/old"), some(&[(104_230, 5)]));
     // No controller, no object.
     assert!(!look.has(IO) && !look.has(PRESSURE));
+    assert_eq!(
+        look.fault_texts(),
+        ["104004/: no control group has io.stat", "104006/: no control group has cpu.pressure"]
+    );
 }
 
 #[test]
@@ -484,6 +493,26 @@ fn groups_in_groups_without_end() {
 }
 
 #[test]
+fn what_is_no_file_holds_nobody_up() {
+    let tree = machine();
+    for group in ["/pipe", "/folder"] {
+        whole_group(&tree, group);
+        std::fs::remove_file(folder(&tree, group).join("memory.current")).unwrap();
+    }
+    std::fs::create_dir(folder(&tree, "/folder/memory.current")).unwrap();
+    let pipe = folder(&tree, "/pipe").join("memory.current");
+    assert!(Command::new("mkfifo").arg(&pipe).status().unwrap().success());
+    let look = Look::at(&tree.frozen(), &[CGROUP, MEMORY], &[]);
+    assert_eq!(look.names(CGROUP), ["/", "/folder", "/pipe"]);
+    assert!(!look.names(MEMORY).contains(&"/".to_string()));
+    let texts = look.fault_texts();
+    assert_eq!(texts.len(), 2, "{texts:?}");
+    assert!(texts[0].starts_with("104002//folder: memory.current: "), "{texts:?}");
+    // What cannot be read at a place, or nothing at all.
+    assert!(texts[1].starts_with("104002//pipe: memory.current: "), "{texts:?}");
+}
+
+#[test]
 fn two_thousand_groups_and_nothing_allocated() {
     alone("cgroup::two_thousand_groups_and_nothing_allocated", || {
         let tree = machine();
@@ -498,10 +527,11 @@ fn two_thousand_groups_and_nothing_allocated() {
         }
         tree.file("7/stat", stat(7, b"seven", 1, 1));
         let mut machine = Machine::new(&tree.frozen());
-        let wanted = ALL.map(TitleIndex);
+        let there = [CGROUP, MEMORY, PROCESS, CONTAINER, CONTAINER_PROCESS];
+        let wanted = there.map(TitleIndex);
         let mut request = Request::new(ObjectQuery::Indexes(wanted.to_vec()));
         request.extra_counters = wanted.iter().map(|object| (*object, TitleIndex(0))).collect();
-        let look = machine.look(&ALL, &[]);
+        let look = machine.look(&there, &[]);
         assert_eq!(look.fault_texts(), nothing());
         let count_of = |object| look.object(object).instance_count();
         assert_eq!((count_of(CGROUP), count_of(MEMORY), count_of(CONTAINER)), (2001, 2000, 2000));
