@@ -145,9 +145,14 @@ impl ProcessSession {
         self.tracked.clear();
         let mut before = self.before.drain(..).peekable();
         for pid in &self.pids {
-            while before.next_if(|known| known.pid < *pid).is_some() {}
+            while let Some(gone) = before.next_if(|known| known.pid < *pid) {
+                self.reader.buffers.take_back(gone.sums);
+            }
             let known = before.next_if(|known| known.pid == *pid);
             self.tracked.push(known.unwrap_or_else(|| Tracked::new(*pid)));
+        }
+        for gone in before {
+            self.reader.buffers.take_back(gone.sums);
         }
     }
 

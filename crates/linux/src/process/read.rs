@@ -42,14 +42,15 @@ impl Tracked {
         }
     }
 
-    /// Forgets everything but the number and the file that it was told by.
-    fn begin_anew(&mut self, start: u64) {
+    /// Forgets everything but the number and the file that it was told by;
+    /// the sums are of no use any more.
+    fn begin_anew(&mut self, start: u64) -> Option<Box<Sums>> {
         self.start = start;
         self.io_pause = 0;
         self.statm.close();
         self.io.close();
         self.thread.close();
-        self.sums = None;
+        self.sums.take()
     }
 }
 
@@ -266,7 +267,7 @@ impl ProcessReader {
         let mut read = self.reader.kept(stat, &mut known.stat);
         if read == Err(Errno::SRCH) {
             // It ended; if there is one of its number now, that is another.
-            known.begin_anew(0);
+            self.buffers.take_back(known.begin_anew(0));
             read = self.reader.kept(stat, &mut known.stat);
         }
         if let Err(error) = read {
@@ -282,7 +283,7 @@ impl ProcessReader {
         utf16_name(stat.name, &mut self.name);
         let is_kernel_thread = stat.flags & PF_KTHREAD != 0;
         if known.start != stat.start {
-            known.begin_anew(stat.start);
+            self.buffers.take_back(known.begin_anew(stat.start));
         }
         let schedule = wanted.schedule.then(|| Schedule::parse(self.reader.text()));
         let threads = stat.threads;

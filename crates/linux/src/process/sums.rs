@@ -48,6 +48,16 @@ pub(super) struct Sums {
     delay: Sum,
 }
 
+impl Sums {
+    /// Forgets everything.
+    fn clear(&mut self) {
+        for sum in [&mut self.switches, &mut self.waiting, &mut self.delay] {
+            sum.before.clear();
+            sum.total = [0; 2];
+        }
+    }
+}
+
 /// A file of a thread, and what is read of it.
 #[derive(Clone, Copy)]
 enum Kind {
@@ -74,11 +84,29 @@ impl Kind {
     }
 }
 
-/// Buffers for one process.
+/// Buffers for one process, and sums of processes that are gone: a machine on
+/// which processes come and go all the time needs no more memory for them.
 #[derive(Default)]
 pub(super) struct Buffers {
     tids: Vec<u32>,
     counts: Vec<ThreadCounts>,
+    #[expect(clippy::vec_box, reason = "a process has its sums in a box, which is kept with them")]
+    spare: Vec<Box<Sums>>,
+}
+
+/// Most sums that are kept for later.
+const SPARE: usize = 256;
+
+impl Buffers {
+    /// Takes the sums of a process that is gone.
+    pub(super) fn take_back(&mut self, sums: Option<Box<Sums>>) {
+        if let Some(mut sums) = sums
+            && self.spare.len() < SPARE
+        {
+            sums.clear();
+            self.spare.push(sums);
+        }
+    }
 }
 
 /// Sums by counter: switches, waiting and delay, as far as they are wanted, in
@@ -147,7 +175,8 @@ impl ProcessReader {
                 }
             }
         };
-        let sums = known.sums.get_or_insert_default();
+        let spare = &mut buffers.spare;
+        let sums = known.sums.get_or_insert_with(|| spare.pop().unwrap_or_default());
         let mut summed = Summed { values: [0; 4], count: 0 };
         for (kind, wanted, sum) in [
             (Kind::Switches, wanted.apart, &mut sums.switches),

@@ -152,6 +152,32 @@ fn everything_on_request() {
 }
 
 #[test]
+fn sums_of_another_process_begin_anew() {
+    let tree = machine();
+    for pid in [20, 30] {
+        tree.process(pid, format!("p{pid}").as_bytes());
+        status(&tree, &pid.to_string(), u64::from(pid), 1);
+    }
+    let mut machine = Machine::new(&tree.root());
+    let mut sums = |names: [&str; 2]| {
+        let look = machine.look(&[PROCESS], &[(PROCESS, VOLUNTARY)]);
+        assert_eq!(look.fault_texts(), nothing());
+        names.map(|name| look.value(PROCESS, name, VOLUNTARY).unwrap())
+    };
+    assert_eq!(sums(["p20", "p30"]), [20, 30]);
+    // One ends and another begins; and one has the number of one that ended.
+    tree.remove("20");
+    tree.process(40, b"p40");
+    status(&tree, "40", 4, 1);
+    let text = String::from_utf8(stat(30, b"new", 1, 1)).unwrap();
+    tree.file("30/stat", text.replace(" 0 30 ", " 0 99 "));
+    status(&tree, "30", 31, 1);
+    assert_eq!(sums(["p40", "new"]), [4, 31]);
+    status(&tree, "30", 33, 1);
+    assert_eq!(sums(["p40", "new"]), [4, 33]);
+}
+
+#[test]
 fn what_the_kernel_does_not_measure_is_not_there() {
     let tree = Tree::machine();
     tree.process(20, b"one");
