@@ -118,6 +118,13 @@ impl Reader {
         })
     }
 
+    /// Keeps files open below a directory that is no procfs, but the kernel's
+    /// own as well: up to half of the budget, so that these never take it all
+    /// from processes.
+    pub(crate) fn keep_files(&mut self) {
+        self.budget = Budget { limit: Budget::of_program().limit / 2 };
+    }
+
     /// The entries of the directory that are numbers, ascending.
     pub(crate) fn numbers(&mut self, out: &mut Vec<u32>) -> Result<(), Errno> {
         seek(&self.dir, SeekFrom::Start(0))?;

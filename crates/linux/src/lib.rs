@@ -26,6 +26,7 @@
 #![forbid(unsafe_code)]
 #![cfg_attr(test, allow(clippy::unwrap_used, clippy::expect_used))]
 
+mod cgroup;
 mod clock;
 mod cpus;
 mod disk;
@@ -60,5 +61,6 @@ pub fn providers(root: &ProcRoot) -> Vec<Arc<dyn Provider>> {
         Arc::new(process::ProcessProvider::new(root.clone())),
         Arc::new(network::NetworkProvider::new(root.clone())),
         Arc::new(machine::MachineProvider::new(root.clone())),
+        Arc::new(cgroup::CgroupProvider::new(root.clone())),
     ]
 }

@@ -132,7 +132,9 @@ impl Session for ProcessSession {
             .numbers(&mut self.pids)
             .map_err(|error| ProviderError::io("the list of processes", error.into()))?;
         let number = |known: &Tracked| known.pid;
-        follow(&self.pids, &mut self.tracked, &mut self.before, number, Tracked::new);
+        let buffers = &mut self.reader.buffers;
+        let gone = |gone: Tracked| buffers.take_back(gone.sums);
+        follow(&self.pids, &mut self.tracked, &mut self.before, number, Tracked::new, gone);
         self.reader.idle(&mut self.stat_file, &mut self.stat);
         self.totals.update(&self.stat.cpus);
 

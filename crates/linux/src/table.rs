@@ -12,6 +12,9 @@ mod processor;
 mod system;
 mod thread;
 
+pub(crate) use cgroup::{
+    CGROUP, CGROUP_IO, CGROUP_MEMORY, CGROUP_PRESSURE, CGROUP_PROCESS, CONTAINER, CONTAINER_PROCESS,
+};
 pub(crate) use disk::{LOGICAL_DISK, PAGING_FILE, PHYSICAL_DISK};
 pub(crate) use machine::{
     CACHE, ENERGY, NODE, OBJECTS_OF_WINDOWS, PRESSURE, PROCESSOR_INFORMATION, THERMAL,

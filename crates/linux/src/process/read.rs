@@ -6,7 +6,7 @@ use crate::clock::TimeBase;
 use crate::cpus::{Damage, SystemStat, Ticks};
 use crate::faults::{Faults, describe, is_denied, is_gone};
 use crate::files::{Kept, PidPath, Reader};
-use crate::parse::{Io, PF_KTHREAD, Schedule, Stat, Statm, memory_of_status, utf16_name};
+use crate::parse::{Io, PF_KTHREAD, Schedule, Stat, Statm, memory_of_status, switches, utf16_name};
 use crate::table::{IO_COUNTERS, PEAK_COUNTERS, SCHEDULE_COUNTERS, STAT_COUNTERS, STATM_COUNTERS};
 use perfhive_format::FileTime;
 use rustix::fd::OwnedFd;
@@ -28,6 +28,9 @@ pub(super) struct Tracked {
     pub(super) thread: Kept,
     /// Sums over its threads, once they were wanted.
     pub(super) sums: Option<Box<Sums>>,
+    /// Switches of its only thread, where they were read along with something
+    /// else in this collection.
+    status: Option<[u64; 2]>,
     /// All of them, where they are several.
     pub(super) threads: Option<Box<Threads>>,
 }
@@ -61,6 +64,7 @@ pub(super) fn follow<T>(
     before: &mut Vec<T>,
     number: impl Fn(&T) -> u32,
     new: impl Fn(u32) -> T,
+    mut gone: impl FnMut(T),
 ) {
     if numbers.iter().copied().eq(known.iter().map(&number)) {
         return;
@@ -69,10 +73,13 @@ pub(super) fn follow<T>(
     known.clear();
     let mut before = before.drain(..).peekable();
     for next in numbers {
-        while before.next_if(|known| number(known) < *next).is_some() {}
+        while let Some(known) = before.next_if(|known| number(known) < *next) {
+            gone(known);
+        }
         let same = before.next_if(|known| number(known) == *next);
         known.push(same.unwrap_or_else(|| new(*next)));
     }
+    before.for_each(gone);
 }
 
 impl Tracked {
@@ -87,19 +94,22 @@ impl Tracked {
             io: Kept::default(),
             thread: Kept::default(),
             sums: None,
+            status: None,
             threads: None,
         }
     }
 
-    /// Forgets everything but the number and the file that it was told by.
-    fn begin_anew(&mut self, start: u64) {
+    /// Forgets everything but the number and the file that it was told by;
+    /// the sums are of no use any more.
+    fn begin_anew(&mut self, start: u64) -> Option<Box<Sums>> {
         self.start = start;
         self.io_pause = 0;
         self.statm.close();
         self.io.close();
         self.thread.close();
-        self.sums = None;
         self.threads = None;
+        self.status = None;
+        self.sums.take()
     }
 }
 
@@ -354,7 +364,8 @@ impl ProcessReader {
         }
         if wanted.counts.any() {
             self.each(batch, |reader, known, sample| {
-                let summed = reader.sums(known, sample.threads(), wanted.counts)?;
+                let status = known.status.take();
+                let summed = reader.sums(known, sample.threads(), status, wanted.counts)?;
                 if let Some(summed) = &summed {
                     sample.push_all(summed.values());
                 }
@@ -384,7 +395,7 @@ impl ProcessReader {
         let mut read = self.reader.kept(&mut known.stat, path);
         if read == Err(Errno::SRCH) {
             // It ended; if there is one of its number now, that is another.
-            known.begin_anew(0);
+            self.buffers.take_back(known.begin_anew(0));
             read = self.reader.kept(&mut known.stat, path);
         }
         if let Err(error) = read {
@@ -402,9 +413,10 @@ impl ProcessReader {
         self.names.extend_from_slice(&self.name);
         let name = start..self.names.len();
         if known.start != stat.start {
-            known.begin_anew(stat.start);
+            self.buffers.take_back(known.begin_anew(stat.start));
         }
         known.is_kernel_thread = stat.flags & PF_KTHREAD != 0;
+        known.status = None;
         let schedule = wanted.schedule.then(|| Schedule::parse(self.reader.text()));
         let threads = stat.threads;
         let (user, kernel) = (self.units(stat.user), self.units(stat.kernel));
@@ -500,7 +512,13 @@ impl ProcessReader {
             false => {
                 let read = self.reader.once_here(PidPath::of(known.pid, b"status").text());
                 match self.outcome(known.pid, "status", read)? {
-                    Outcome::Read => memory_of_status(self.reader.text()),
+                    Outcome::Read => {
+                        // Switches of the only thread are in the same file.
+                        if wanted.counts.apart && sample.threads() == 1 {
+                            known.status = switches(self.reader.text());
+                        }
+                        memory_of_status(self.reader.text())
+                    }
                     _ => [None; 3],
                 }
             }

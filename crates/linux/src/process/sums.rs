@@ -48,6 +48,16 @@ pub(super) struct Sums {
     delay: Sum,
 }
 
+impl Sums {
+    /// Forgets everything.
+    fn clear(&mut self) {
+        for sum in [&mut self.switches, &mut self.waiting, &mut self.delay] {
+            sum.before.clear();
+            sum.total = [0; 2];
+        }
+    }
+}
+
 /// A file of a thread, and what is read of it.
 #[derive(Clone, Copy)]
 enum Kind {
@@ -74,11 +84,29 @@ impl Kind {
     }
 }
 
-/// Buffers for one process.
+/// Buffers for one process, and sums of processes that are gone: a machine on
+/// which processes come and go all the time needs no more memory for them.
 #[derive(Default)]
 pub(super) struct Buffers {
     tids: Vec<u32>,
     counts: Vec<ThreadCounts>,
+    #[expect(clippy::vec_box, reason = "a process has its sums in a box, which is kept with them")]
+    spare: Vec<Box<Sums>>,
+}
+
+/// Most sums that are kept for later.
+const SPARE: usize = 256;
+
+impl Buffers {
+    /// Takes the sums of a process that is gone.
+    pub(super) fn take_back(&mut self, sums: Option<Box<Sums>>) {
+        if let Some(mut sums) = sums
+            && self.spare.len() < SPARE
+        {
+            sums.clear();
+            self.spare.push(sums);
+        }
+    }
 }
 
 /// Sums by counter: switches, waiting and delay, as far as they are wanted, in
@@ -109,14 +137,16 @@ impl Summed {
 
 impl ProcessReader {
     /// The sums of a process; `None` where something of it cannot be read.
+    /// `switches` are those of its only thread, if they are known already.
     pub(super) fn sums(
         &mut self,
         known: &mut Tracked,
         threads: u64,
+        switches: Option<[u64; 2]>,
         wanted: Counts,
     ) -> Result<Option<Summed>, Gone> {
         let mut buffers = std::mem::take(&mut self.buffers);
-        let summed = self.sums_with(known, threads, wanted, &mut buffers);
+        let summed = self.sums_with(known, threads, switches, wanted, &mut buffers);
         self.buffers = buffers;
         summed
     }
@@ -125,6 +155,7 @@ impl ProcessReader {
         &mut self,
         known: &mut Tracked,
         threads: u64,
+        switches: Option<[u64; 2]>,
         wanted: Counts,
         buffers: &mut Buffers,
     ) -> Result<Option<Summed>, Gone> {
@@ -144,7 +175,8 @@ impl ProcessReader {
                 }
             }
         };
-        let sums = known.sums.get_or_insert_default();
+        let spare = &mut buffers.spare;
+        let sums = known.sums.get_or_insert_with(|| spare.pop().unwrap_or_default());
         let mut summed = Summed { values: [0; 4], count: 0 };
         for (kind, wanted, sum) in [
             (Kind::Switches, wanted.apart, &mut sums.switches),
@@ -154,8 +186,13 @@ impl ProcessReader {
             if !wanted {
                 continue;
             }
-            if !self.counts(pid, folder.as_ref(), kind, buffers)? {
-                return Ok(None);
+            match (kind, switches) {
+                (Kind::Switches, Some(counts)) => {
+                    buffers.counts.clear();
+                    buffers.counts.push((pid, counts));
+                }
+                _ if self.counts(pid, folder.as_ref(), kind, buffers)? => {}
+                _ => return Ok(None),
             }
             sum.update(&buffers.counts);
             let [first, second] = sum.total;

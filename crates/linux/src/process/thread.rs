@@ -115,7 +115,7 @@ impl ProcessSession {
                 }
             };
             let before = &mut self.threads_before;
-            follow(&self.threads, known, before, |known| known.tid, TrackedThread::new);
+            follow(&self.threads, known, before, |known| known.tid, TrackedThread::new, drop);
             let files = Files { pid, folder: open.as_ref().or(folder.fd()) };
             let mut number = 0;
             for TrackedThread { tid, stat } in known {

@@ -1,5 +1,456 @@
 //! Cgroup, and what belongs to it.
 
-use super::Object;
+use super::{Counter, Object};
+use perfhive_engine::Cost;
+use perfhive_format::{CounterType as T, DetailLevel};
 
-pub(crate) static OBJECTS: &[&Object] = &[];
+pub(crate) static OBJECTS: &[&Object] = &[
+    &CGROUP,
+    &CGROUP_MEMORY,
+    &CGROUP_IO,
+    &CGROUP_PRESSURE,
+    &CGROUP_PROCESS,
+    &CONTAINER,
+    &CONTAINER_PROCESS,
+];
+
+const LIMIT: &str = "No value where there is no limit, nor for what stands behind it in the same \
+    answer.";
+const DEVICES: &str = "All devices together: one that stands on another (LVM, RAID, encryption) \
+    counts as well as the one below it.";
+
+pub(crate) static CGROUP: Object = Object {
+    index: 104_000,
+    help: 104_001,
+    name: "Cgroup",
+    note: "Instances are the control groups of version 2, each before those in it; the name is the path \
+         below the mount point, `/system.slice/ssh.service` for example, and `/` is the root. Every group \
+         includes the groups in it, so there is no `_Total`. Where version 2 is mounted beside version 1, \
+         what the controllers of version 1 tell is not there; where only version 1 is mounted, none of \
+         these objects is, and a fault says so.\n\n\
+         A group has memory, input and output and pressure only where the controller for it is on. Each \
+         has an object of its own, with those groups as instances that have it, so that one that is off \
+         hides nothing else; where no group has it, the object is not there, and a fault says so. Groups \
+         beyond 65,536, and those more than 64 levels deep, are left out with \
+         a fault; symbolic links are not followed.",
+    reads: "`self/mountinfo` once, the folders of all groups, and for each group `cpu.stat` and \
+        `pids.current`, kept open as far as the budget of descriptors allows",
+    cost: Cost::Costly,
+    has_instances: true,
+    brings: &[],
+    counters: &[
+        usage(104_101),
+        user(104_103),
+        privileged(104_105),
+        id(104_107),
+        Counter::new(104_022, 104_023, "Descendants", T::PERF_COUNTER_RAWCOUNT)
+            .on_request()
+            .unit("groups")
+            .from("`cgroup.stat`: `nr_descendants`")
+            .since("4.14")
+            .means("Groups in the group, at all levels."),
+        Counter::new(248, 104_109, "Processes", T::PERF_COUNTER_RAWCOUNT)
+            .on_request()
+            .unit("processes")
+            .from("lines of `cgroup.procs`")
+            .means("Processes in the group itself, not in groups in it."),
+        tasks(104_111),
+        Counter::new(104_026, 104_027, "Populated", T::PERF_COUNTER_RAWCOUNT)
+            .on_request()
+            .unit("0 or 1")
+            .from("`cgroup.events`: `populated`")
+            .means("1 where the group or one in it has a process."),
+        Counter::new(104_028, 104_029, "Frozen", T::PERF_COUNTER_RAWCOUNT)
+            .on_request()
+            .unit("0 or 1")
+            .from("`cgroup.events`: `frozen`")
+            .since("5.2")
+            .means("1 where all processes of the group are held up."),
+        periods(104_113),
+        throttled_periods(104_115),
+        throttled_time(104_117),
+        Counter::new(104_038, 104_039, "CPU Weight", T::PERF_COUNTER_RAWCOUNT)
+            .on_request()
+            .unit("number")
+            .from("`cpu.weight`")
+            .means("Share of the group among its neighbours, 1 to 10000; 100 is the usual."),
+        Counter::new(104_040, 104_041, "Tasks Limit", T::PERF_COUNTER_RAWCOUNT)
+            .on_request()
+            .unit("tasks")
+            .from("`pids.max`")
+            .since("4.3")
+            .means("Most tasks that the group may have.")
+            .differs(LIMIT),
+        cpu_limit(104_119),
+    ],
+    absent: &[],
+};
+
+pub(crate) static CGROUP_MEMORY: Object = Object {
+    index: 104_002,
+    help: 104_003,
+    name: "Cgroup Memory",
+    note: "Instances are the groups of Cgroup that have the memory controller. The root has none of \
+         the totals, and is there only if counters from `memory.stat` are asked for.",
+    reads: "as Cgroup, and for each group `memory.current`, `memory.swap.current` and `memory.events`",
+    cost: Cost::Costly,
+    has_instances: true,
+    brings: &[],
+    counters: &[
+        memory_stat(104_200, "Anonymous Bytes", "`memory.stat`: `anon`")
+            .means("Memory of programs that belongs to no file."),
+        memory_stat(104_202, "File Bytes", "`memory.stat`: `file`")
+            .means("Pages of files in the cache, shared memory included."),
+        memory_stat(104_204, "Shared Memory Bytes", "`memory.stat`: `shmem`")
+            .means("Shared memory and files of tmpfs."),
+        memory_stat(104_206, "Mapped File Bytes", "`memory.stat`: `file_mapped`")
+            .means("Pages of files that are mapped into address spaces."),
+        memory_stat(104_208, "Dirty File Bytes", "`memory.stat`: `file_dirty`")
+            .means("Changed pages of files that are still to be written."),
+        memory_stat(104_210, "Writeback File Bytes", "`memory.stat`: `file_writeback`")
+            .means("Pages of files that are being written."),
+        memory_stat(104_212, "Socket Bytes", "`memory.stat`: `sock`")
+            .means("Buffers of network connections."),
+        memory_stat(104_214, "Slab Bytes", "`memory.stat`: `slab`")
+            .means("The kernel's own small objects."),
+        memory_stat(104_216, "Kernel Bytes", "`memory.stat`: `kernel`")
+            .since("5.18")
+            .means("Memory of the kernel for the group: slab, stacks, page tables and others."),
+        Counter::new(28, 104_219, "Page Faults/sec", T::PERF_COUNTER_COUNTER)
+            .scale(-1)
+            .on_request()
+            .unit("faults/s")
+            .from("`memory.stat`: `pgfault`")
+            .means("Page faults of the group's processes."),
+        Counter::new(105_000, 104_221, "Major Faults/sec", T::PERF_COUNTER_COUNTER)
+            .on_request()
+            .unit("faults/s")
+            .from("`memory.stat`: `pgmajfault`")
+            .means("Page faults that had to wait for storage."),
+        memory(104_223),
+        swap(104_225),
+        event(104_234, "High Events", "`memory.events`: `high`")
+            .means("How often processes were held up because the group was above its high limit."),
+        event(104_236, "Limit Events", "`memory.events`: `max`")
+            .means("How often the group was about to go beyond its memory limit."),
+        event(104_238, "Out of Memory Events", "`memory.events`: `oom`")
+            .means("How often memory could not be had within the limit."),
+        event(104_240, "Out of Memory Kills", "`memory.events`: `oom_kill`")
+            .since("4.13")
+            .means("Processes that were killed because no memory was left."),
+        Counter::new(104_242, 104_243, "Memory Peak Bytes", T::PERF_COUNTER_LARGE_RAWCOUNT)
+            .scale(-6)
+            .on_request()
+            .unit("bytes")
+            .from("`memory.peak`")
+            .since("5.19")
+            .means("Largest Memory Bytes so far."),
+        memory_limit(104_227),
+        Counter::new(104_246, 104_247, "Memory High Limit Bytes", T::PERF_COUNTER_LARGE_RAWCOUNT)
+            .scale(-6)
+            .on_request()
+            .unit("bytes")
+            .from("`memory.high`")
+            .means("Memory beyond which processes of the group are held up.")
+            .differs(LIMIT),
+        Counter::new(104_248, 104_249, "Swap Limit Bytes", T::PERF_COUNTER_LARGE_RAWCOUNT)
+            .scale(-6)
+            .on_request()
+            .unit("bytes")
+            .from("`memory.swap.max`")
+            .means("Most memory of the group that may be swapped out.")
+            .differs(LIMIT),
+    ],
+    absent: &[],
+};
+
+pub(crate) static CGROUP_IO: Object = Object {
+    index: 104_004,
+    help: 104_005,
+    name: "Cgroup IO",
+    note: "Instances are the groups of Cgroup that have the io controller.",
+    reads: "as Cgroup, and for each group `io.stat`",
+    cost: Cost::Costly,
+    has_instances: true,
+    brings: &[],
+    counters: &[
+        bytes_read(104_301),
+        bytes_written(104_303),
+        reads(104_305),
+        writes(104_307),
+        Counter::new(104_308, 104_309, "Discarded Bytes/sec", T::PERF_COUNTER_BULK_COUNT)
+            .scale(-4)
+            .unit("bytes/s")
+            .from("`io.stat`: `dbytes`")
+            .since("4.19")
+            .means("Bytes that block devices were told to forget.")
+            .differs(DEVICES),
+        Counter::new(104_310, 104_311, "Discards/sec", T::PERF_COUNTER_COUNTER)
+            .unit("operations/s")
+            .from("`io.stat`: `dios`")
+            .since("4.19")
+            .means("Operations by which block devices were told to forget something.")
+            .differs(DEVICES),
+    ],
+    absent: &[],
+};
+
+pub(crate) static CGROUP_PRESSURE: Object = Object {
+    index: 104_006,
+    help: 104_007,
+    name: "Cgroup Pressure",
+    note: "Instances are the groups of Cgroup for which the kernel measures pressure: how long tasks of \
+         the group had to wait for processors, memory, or input and output. *Some* is time in which at \
+         least one task waited, *full* time in which all tasks that had something to do waited.",
+    reads: "as Cgroup, and for each group `cpu.pressure`, `memory.pressure`, `io.pressure` and `irq.pressure`",
+    cost: Cost::Costly,
+    has_instances: true,
+    brings: &[],
+    counters: &[
+        pressure(104_402, "% Some CPU Pressure", "`cpu.pressure`: `some`, `total`")
+            .means("Time in which some task of the group waited for a processor."),
+        pressure(104_406, "% Some Memory Pressure", "`memory.pressure`: `some`, `total`")
+            .means("Time in which some task of the group waited for memory."),
+        pressure(104_408, "% Full Memory Pressure", "`memory.pressure`: `full`, `total`")
+            .means("Time in which all tasks of the group waited for memory."),
+        pressure(104_410, "% Some IO Pressure", "`io.pressure`: `some`, `total`")
+            .means("Time in which some task of the group waited for input or output."),
+        pressure(104_412, "% Full IO Pressure", "`io.pressure`: `full`, `total`")
+            .means("Time in which all tasks of the group waited for input or output."),
+        pressure(104_404, "% Full CPU Pressure", "`cpu.pressure`: `full`, `total`")
+            .since("5.13")
+            .means("Time in which all tasks of the group waited for a processor."),
+        pressure(104_414, "% Full IRQ Pressure", "`irq.pressure`: `full`, `total`")
+            .since("6.1")
+            .means("Time in which interrupts kept tasks of the group from running."),
+    ],
+    absent: &[],
+};
+
+pub(crate) static CGROUP_PROCESS: Object = Object {
+    index: 104_008,
+    help: 104_009,
+    name: "Cgroup Process",
+    note: "Cgroup comes along: the parent of each instance is the group that the process is in. \
+         Instances are the processes by ascending number, named as those of Process; ID Process finds \
+         the same process there. The root's processes are among them. Processes of groups that are \
+         divided by threads belong to the group above that has the processes.",
+    reads: "as Cgroup, and for each group `cgroup.procs`, for each process `PID/stat`",
+    cost: Cost::Costly,
+    has_instances: true,
+    brings: &[104_000],
+    counters: &[process_id(104_501), id(104_503)],
+    absent: &[],
+};
+
+pub(crate) static CONTAINER: Object = Object {
+    index: 104_010,
+    help: 104_011,
+    name: "Container",
+    note: "Instances are the control groups of version 2 whose path is of a kind that a container \
+         runtime makes, named `runtime/id` with the first 12 digits of the identifier, \
+         `docker/f4d3b90bea15` for example: `docker-ID.scope` and `docker/ID`, `libpod-ID.scope`, \
+         `cri-containerd-ID.scope`, `crio-ID.scope`, `nerdctl-ID`, `kubepods/.../ID`, `ecs/.../ID`, \
+         other groups whose name is 64 hexadecimal digits (`container/id`), `buildkit/ID`; and \
+         `runtime/name` for `lxc/NAME`, `lxc.payload.NAME`, `machine.slice/machine-NAME.scope` \
+         (`machine/NAME`, virtual machines of libvirt included) and `systemd-nspawn@NAME.service` \
+         (`nspawn/NAME`). No runtime is asked. ID Cgroup leads to the group. Without containers, the \
+         object has no instances.",
+    reads: "the folders of all groups, and for each container `cpu.stat`, `memory.current`, \
+        `pids.current`, `io.stat` and `memory.swap.current`",
+    cost: Cost::Costly,
+    has_instances: true,
+    brings: &[],
+    counters: &[
+        usage(104_601),
+        user(104_603),
+        privileged(104_605),
+        id(104_607),
+        memory(104_609),
+        tasks(104_611),
+        bytes_read(104_613),
+        bytes_written(104_615),
+        reads(104_617),
+        writes(104_619),
+        periods(104_621),
+        throttled_periods(104_623),
+        throttled_time(104_625),
+        swap(104_627),
+        memory_limit(104_629),
+        cpu_limit(104_631),
+    ],
+    absent: &[],
+};
+
+pub(crate) static CONTAINER_PROCESS: Object = Object {
+    index: 104_012,
+    help: 104_013,
+    name: "Container Process",
+    note: "Container comes along: the parent of each instance is the innermost container that the process \
+         is in, in whichever of its groups. Instances are the processes in containers by ascending \
+         number, named as those of Process. ID Cgroup is that of the group itself.",
+    reads: "as Container, and for each group in a container `cgroup.procs`, for each process `PID/stat`",
+    cost: Cost::Costly,
+    has_instances: true,
+    brings: &[104_010],
+    counters: &[process_id(104_701), id(104_703)],
+    absent: &[],
+};
+
+const fn usage(help: u32) -> Counter {
+    Counter::new(6, help, "% Processor Time", T::PERF_100NSEC_TIMER)
+        .unit("%")
+        .from("`cpu.stat`: `usage_usec`")
+        .since("4.15")
+        .means("Processor time of all processes; 100 is one processor. Time of ended ones stays.")
+}
+
+const fn user(help: u32) -> Counter {
+    Counter::new(142, help, "% User Time", T::PERF_100NSEC_TIMER)
+        .unit("%")
+        .from("`cpu.stat`: `user_usec`")
+        .since("4.15")
+        .means("Processor time in the programs themselves.")
+}
+
+const fn privileged(help: u32) -> Counter {
+    Counter::new(144, help, "% Privileged Time", T::PERF_100NSEC_TIMER)
+        .unit("%")
+        .from("`cpu.stat`: `system_usec`")
+        .since("4.15")
+        .means("Processor time in the kernel on behalf of the processes.")
+}
+
+const fn id(help: u32) -> Counter {
+    Counter::new(104_020, help, "ID Cgroup", T::PERF_COUNTER_LARGE_RAWCOUNT)
+        .detail(DetailLevel::EXPERT)
+        .unit("number")
+        .from("the folder's inode")
+        .means("Number of the group, unique as long as it is there.")
+}
+
+const fn process_id(help: u32) -> Counter {
+    Counter::new(784, help, "ID Process", T::PERF_COUNTER_RAWCOUNT)
+        .scale(-1)
+        .unit("number")
+        .from("`cgroup.procs`")
+        .means("Number of the process.")
+}
+
+const fn tasks(help: u32) -> Counter {
+    Counter::new(104_030, help, "Tasks", T::PERF_COUNTER_RAWCOUNT)
+        .unit("tasks")
+        .from("`pids.current`")
+        .since("4.3")
+        .means("Processes and their further threads, those in groups below included.")
+}
+
+const fn periods(help: u32) -> Counter {
+    Counter::new(104_032, help, "CPU Periods/sec", T::PERF_COUNTER_COUNTER)
+        .unit("periods/s")
+        .from("`cpu.stat`: `nr_periods`")
+        .means(
+            "Periods of the limit on processor time that went by while there was something to do.",
+        )
+}
+
+const fn throttled_periods(help: u32) -> Counter {
+    Counter::new(104_034, help, "CPU Throttled Periods/sec", T::PERF_COUNTER_COUNTER)
+        .unit("periods/s")
+        .from("`cpu.stat`: `nr_throttled`")
+        .means("Periods in which the limit on processor time was used up.")
+}
+
+const fn throttled_time(help: u32) -> Counter {
+    Counter::new(104_036, help, "% CPU Throttled Time", T::PERF_100NSEC_TIMER)
+        .unit("%")
+        .from("`cpu.stat`: `throttled_usec`")
+        .means(
+            "Time in which the limit on processor time held the group up, added up over processors.",
+        )
+}
+
+const fn cpu_limit(help: u32) -> Counter {
+    Counter::new(104_042, help, "CPU Limit", T::PERF_COUNTER_RAWCOUNT)
+        .on_request()
+        .unit("%")
+        .from("`cpu.max`: quota / period")
+        .means("Limit on % Processor Time; 100 is one processor.")
+        .differs(LIMIT)
+}
+
+const fn memory(help: u32) -> Counter {
+    Counter::new(104_230, help, "Memory Bytes", T::PERF_COUNTER_LARGE_RAWCOUNT)
+        .scale(-6)
+        .unit("bytes")
+        .from("`memory.current`")
+        .means("Memory in use, the cache of files and what the kernel holds for it included.")
+}
+
+const fn swap(help: u32) -> Counter {
+    Counter::new(104_232, help, "Swap Bytes", T::PERF_COUNTER_LARGE_RAWCOUNT)
+        .scale(-6)
+        .unit("bytes")
+        .from("`memory.swap.current`")
+        .means("Memory that is swapped out.")
+}
+
+const fn memory_limit(help: u32) -> Counter {
+    Counter::new(104_244, help, "Memory Limit Bytes", T::PERF_COUNTER_LARGE_RAWCOUNT)
+        .scale(-6)
+        .on_request()
+        .unit("bytes")
+        .from("`memory.max`")
+        .means("Most memory that may be in use.")
+        .differs(LIMIT)
+}
+
+const fn memory_stat(index: u32, name: &'static str, source: &'static str) -> Counter {
+    Counter::new(index, index + 1, name, T::PERF_COUNTER_LARGE_RAWCOUNT)
+        .scale(-6)
+        .on_request()
+        .unit("bytes")
+        .from(source)
+}
+
+const fn event(index: u32, name: &'static str, source: &'static str) -> Counter {
+    Counter::new(index, index + 1, name, T::PERF_COUNTER_RAWCOUNT).unit("events").from(source)
+}
+
+const fn bytes_read(help: u32) -> Counter {
+    Counter::new(105_020, help, "Storage Read Bytes/sec", T::PERF_COUNTER_BULK_COUNT)
+        .scale(-4)
+        .unit("bytes/s")
+        .from("`io.stat`: `rbytes`")
+        .means("Bytes read from block devices.")
+        .differs(DEVICES)
+}
+
+const fn bytes_written(help: u32) -> Counter {
+    Counter::new(105_022, help, "Storage Write Bytes/sec", T::PERF_COUNTER_BULK_COUNT)
+        .scale(-4)
+        .unit("bytes/s")
+        .from("`io.stat`: `wbytes`")
+        .means("Bytes written to block devices.")
+        .differs(DEVICES)
+}
+
+const fn reads(help: u32) -> Counter {
+    Counter::new(104_304, help, "Storage Reads/sec", T::PERF_COUNTER_COUNTER)
+        .unit("operations/s")
+        .from("`io.stat`: `rios`")
+        .means("Operations that read from block devices.")
+        .differs(DEVICES)
+}
+
+const fn writes(help: u32) -> Counter {
+    Counter::new(104_306, help, "Storage Writes/sec", T::PERF_COUNTER_COUNTER)
+        .unit("operations/s")
+        .from("`io.stat`: `wios`")
+        .means("Operations that write to block devices.")
+        .differs(DEVICES)
+}
+
+const fn pressure(index: u32, name: &'static str, source: &'static str) -> Counter {
+    Counter::new(index, index + 1, name, T::PERF_100NSEC_TIMER).unit("%").from(source).since("4.20")
+}

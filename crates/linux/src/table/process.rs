@@ -49,7 +49,9 @@ pub(crate) static PROCESS: Object = Object {
          (another PID namespace, `hidepid`) are not there.\n\n\
          The counters from `PID/io` take permission to trace the process (an ordinary user's own \
          processes); for others they have no value. Those are then not in `_Total` either.",
-    reads: "`stat`, one listing of `/proc`, and for each process `PID/stat`, `PID/statm` and `PID/io`, kept open",
+    reads: "`stat`, one listing of `/proc`, and for each process `PID/stat`, `PID/statm` and `PID/io`, kept open; \
+        on request the size or the entries of `PID/fd`, `PID/status`, and of each thread `status`, \
+        `schedstat` and `stat`",
     cost: Cost::Global,
     has_instances: true,
     brings: &[],

@@ -17,7 +17,7 @@ pub(crate) static THREAD: Object = Object {
          has a thread for each processor, as on Windows: its processor time is the idle time of that \
          processor, its thread number 0. Of context switches and waiting, Idle's threads have none. \
          The parent of `_Total` is Process' `_Total`.",
-    reads: "with Process, for each thread `PID/task/TID/stat`",
+    reads: "with Process, for each thread `PID/task/TID/stat`; on request `status` and `schedstat` beside it",
     cost: Cost::Global,
     has_instances: true,
     brings: &[230],

@@ -2,6 +2,8 @@
 #![cfg(target_os = "linux")]
 #![allow(clippy::unwrap_used, clippy::expect_used)]
 
+mod cgroup;
+mod cgroup_live;
 mod common;
 mod disk;
 mod frozen;

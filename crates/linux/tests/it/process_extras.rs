@@ -154,6 +154,32 @@ fn everything_on_request() {
 }
 
 #[test]
+fn sums_of_another_process_begin_anew() {
+    let tree = machine();
+    for pid in [20, 30] {
+        tree.process(pid, format!("p{pid}").as_bytes());
+        status(&tree, &pid.to_string(), u64::from(pid), 1);
+    }
+    let mut machine = Machine::new(&tree.root());
+    let mut sums = |names: [&str; 2]| {
+        let look = machine.look(&[PROCESS], &[(PROCESS, VOLUNTARY)]);
+        assert_eq!(look.fault_texts(), nothing());
+        names.map(|name| look.value(PROCESS, name, VOLUNTARY).unwrap())
+    };
+    assert_eq!(sums(["p20", "p30"]), [20, 30]);
+    // One ends and another begins; and one has the number of one that ended.
+    tree.remove("20");
+    tree.process(40, b"p40");
+    status(&tree, "40", 4, 1);
+    let text = String::from_utf8(stat(30, b"new", 1, 1)).unwrap();
+    tree.file("30/stat", text.replace(" 0 30 ", " 0 99 "));
+    status(&tree, "30", 31, 1);
+    assert_eq!(sums(["p40", "new"]), [4, 31]);
+    status(&tree, "30", 33, 1);
+    assert_eq!(sums(["p40", "new"]), [4, 33]);
+}
+
+#[test]
 fn what_the_kernel_does_not_measure_is_not_there() {
     let tree = Tree::machine();
     tree.process(20, b"one");
@@ -380,4 +406,65 @@ fn descriptors_counted_by_both_ways() {
     let process = look.process(child.pid()).unwrap();
     let count = std::fs::read_dir(format!("/proc/{}/fd", child.pid())).unwrap().count();
     assert_eq!(look.value_of(PROCESS, process, DESCRIPTORS), Some(count as u64));
+}
+
+/// Whether a tool can be run here.
+fn has_tool(tool: &str, argument: &str) -> bool {
+    let run = Command::new(tool).arg(argument).stdout(Stdio::null()).stderr(Stdio::null()).status();
+    if run.is_err() {
+        eprintln!("{tool} is not installed: nothing to compare with");
+    }
+    run.is_ok()
+}
+
+#[test]
+fn schedules_are_those_that_ps_shows() {
+    if !has_tool("ps", "--version") || !has_tool("chrt", "--version") {
+        return;
+    }
+    let mut children = vec![Running::new("nice", &["-n", "7", "sleep", "600"])];
+    for policy in [&["-b", "0"][..], &["-i", "0"], &["-r", "3"], &["-f", "9"]] {
+        children.push(Running::new("chrt", &[policy, &["sleep", "600"]].concat()));
+    }
+    // They are `nice` and `chrt` at first.
+    let start = Instant::now();
+    let name = |child: &Running| std::fs::read_to_string(format!("/proc/{}/comm", child.pid()));
+    while children.iter().any(|child| name(child).is_ok_and(|name| name != "sleep\n"))
+        && start.elapsed() < Duration::from_secs(20)
+    {
+        std::thread::sleep(Duration::from_millis(10));
+    }
+    let extra = [(PROCESS, 0), (THREAD, PROCESSOR), (THREAD, POLICY)];
+    let look = Look::at(&ProcRoot::default(), &[PROCESS, THREAD], &extra);
+    let mut compared = 0;
+    for child in &children {
+        let pid = child.pid().to_string();
+        let output = Command::new("ps").args(["-o", "cls=,ni=,rtprio=", "-p", &pid]).output();
+        let shown = String::from_utf8(output.unwrap().stdout).unwrap();
+        let words: Vec<_> = shown.split_whitespace().collect();
+        // One that may not have its policy has ended.
+        let (Some(process), [class, nice, real_time]) =
+            (look.process(child.pid()), words.as_slice())
+        else {
+            continue;
+        };
+        if *class == "?" || name(child).is_ok_and(|name| name != "sleep\n") {
+            continue;
+        }
+        let value = |counter| look.value_of(PROCESS, process, counter).unwrap();
+        let classes = ["TS", "FF", "RR", "B", "", "IDL", "DLN"];
+        assert_eq!(classes[value(POLICY) as usize], *class);
+        assert_eq!(value(REAL_TIME), real_time.parse().unwrap_or(0), "{shown}");
+        if let Ok(nice) = nice.parse::<i64>() {
+            assert_eq!(value(NICE) as i64, nice + 20, "{shown}");
+        }
+        let is = |thread: &perfhive_format::Instance<'_>| {
+            look.value_of(THREAD, *thread, 804) == Some(u64::from(child.pid()))
+        };
+        let thread = look.object(THREAD).instances().find(is).unwrap();
+        assert_eq!(look.value_of(THREAD, thread, POLICY), Some(value(POLICY)));
+        assert!(look.value_of(THREAD, thread, PROCESSOR).unwrap() < 4096);
+        compared += 1;
+    }
+    assert!(compared >= 1);
 }

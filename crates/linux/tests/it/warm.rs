@@ -51,7 +51,7 @@ impl Drop for Sleepers {
 
 #[test]
 fn nothing_is_allocated() {
-    alone("nothing_is_allocated", || {
+    alone("warm::nothing_is_allocated", || {
         let _sleepers = Sleepers::new(40);
         let mut machine = Machine::new(&ProcRoot::default());
         for (objects, extra) in [
@@ -83,7 +83,7 @@ fn nothing_is_allocated() {
 
 #[test]
 fn files_of_processes_are_kept_and_given_back() {
-    alone("files_of_processes_are_kept_and_given_back", || {
+    alone("warm::files_of_processes_are_kept_and_given_back", || {
         let mut sleepers = Sleepers::new(2);
         let open = |pid: u32| {
             let links = std::fs::read_dir("/proc/self/fd").unwrap().filter_map(|entry| {
@@ -108,7 +108,7 @@ fn files_of_processes_are_kept_and_given_back() {
 
 #[test]
 fn without_descriptors_the_rest_is_delivered() {
-    alone("without_descriptors_the_rest_is_delivered", || {
+    alone("warm::without_descriptors_the_rest_is_delivered", || {
         let before = getrlimit(Resource::Nofile);
         setrlimit(Resource::Nofile, Rlimit { current: Some(256), ..before }).unwrap();
         let sleepers = Sleepers::new(100);

@@ -1,0 +1,228 @@
+//! The provider `linux-cgroup`: control groups of version 2, the containers
+//! among them, and the processes in them.
+
+mod container;
+mod group;
+mod mount;
+mod processes;
+mod rows;
+mod source;
+mod walk;
+
+use crate::faults::{Faults, describe};
+use crate::files::Reader;
+use crate::layout::Layouts;
+use crate::root::ProcRoot;
+use crate::table::{
+    CGROUP, CGROUP_IO, CGROUP_MEMORY, CGROUP_PRESSURE, CGROUP_PROCESS, CONTAINER,
+    CONTAINER_PROCESS, Object,
+};
+use crate::titles;
+use group::{Group, GroupReader};
+use perfhive_engine::{
+    Collection, Numbering, ObjectWriter, OpenContext, ProvidedTitles, Provider,
+    ProviderDescription, ProviderError, Session,
+};
+use perfhive_format::TitleIndex;
+use processes::Processes;
+use rows::{Rows, Which};
+use walk::Walk;
+
+/// The objects of the provider.
+const OBJECTS: [&Object; 7] = [
+    &CGROUP,
+    &CGROUP_MEMORY,
+    &CGROUP_IO,
+    &CGROUP_PRESSURE,
+    &CGROUP_PROCESS,
+    &CONTAINER,
+    &CONTAINER_PROCESS,
+];
+
+pub(crate) struct CgroupProvider {
+    root: ProcRoot,
+}
+
+impl CgroupProvider {
+    pub(crate) fn new(root: ProcRoot) -> Self {
+        Self { root }
+    }
+}
+
+impl Provider for CgroupProvider {
+    fn name(&self) -> &str {
+        "linux-cgroup"
+    }
+
+    fn describe(&self) -> ProviderDescription {
+        ProviderDescription {
+            numbering: Numbering::Windows,
+            objects: OBJECTS.map(Object::description).into(),
+        }
+    }
+
+    fn titles(&self) -> Vec<ProvidedTitles> {
+        titles::of_objects(&OBJECTS)
+    }
+
+    fn open(&self, _: &OpenContext<'_>) -> Result<Box<dyn Session>, ProviderError> {
+        let proc = Reader::open(self.root.proc()).map_err(|error| {
+            ProviderError::io(self.root.proc().display().to_string(), error.into())
+        })?;
+        Ok(Box::new(CgroupSession {
+            root: self.root.clone(),
+            proc,
+            mounted: None,
+            walk: Walk::default(),
+            groups: Vec::new(),
+            before: Vec::new(),
+            rows: [
+                Rows::new(&CGROUP, source::CGROUP, Which::All),
+                Rows::new(&CGROUP_MEMORY, source::MEMORY, Which::All),
+                Rows::new(&CGROUP_IO, source::IO, Which::All),
+                Rows::new(&CGROUP_PRESSURE, source::PRESSURE, Which::All),
+                Rows::new(&CONTAINER, source::CONTAINER, Which::Containers),
+            ],
+            processes: Processes::default(),
+            of_groups: Layouts::new(&CGROUP_PROCESS),
+            of_containers: Layouts::new(&CONTAINER_PROCESS),
+            faults: Faults::default(),
+        }))
+    }
+}
+
+struct CgroupSession {
+    root: ProcRoot,
+    proc: Reader,
+    /// Where the groups are, once they were found.
+    mounted: Option<GroupReader>,
+    walk: Walk,
+    /// The groups known, each before those below it.
+    groups: Vec<Group>,
+    /// Those of the collection before; empty between collections.
+    before: Vec<Group>,
+    rows: [Rows; 5],
+    processes: Processes,
+    of_groups: Layouts,
+    of_containers: Layouts,
+    faults: Faults,
+}
+
+impl Session for CgroupSession {
+    fn collect(
+        &mut self,
+        collection: &Collection<'_>,
+        out: &mut ObjectWriter<'_>,
+    ) -> Result<(), ProviderError> {
+        let wants = |object: &&Object| collection.wants(TitleIndex(object.index));
+        let Some(first) = OBJECTS.into_iter().find(wants) else {
+            return Ok(());
+        };
+        let found = self.find_groups();
+        self.faults.report(first.index, out);
+        if !found {
+            return Ok(());
+        }
+        let Some(reader) = &mut self.mounted else {
+            return Ok(());
+        };
+        let of_groups = collection.wants(TitleIndex(CGROUP_PROCESS.index));
+        let of_containers = collection.wants(TitleIndex(CONTAINER_PROCESS.index));
+        for rows in &mut self.rows {
+            let object = rows.object();
+            // The parents of processes come along with them.
+            let comes_along = (of_groups && object.index == CGROUP.index)
+                || (of_containers && object.index == CONTAINER.index);
+            if !comes_along && !collection.wants(TitleIndex(object.index)) {
+                continue;
+            }
+            let written = rows.write(collection, &mut self.groups, reader, out);
+            reader.faults.report(object.index, out);
+            written?;
+        }
+        if of_groups || of_containers {
+            self.processes.read(&mut self.groups, reader, &mut self.proc);
+            if of_groups {
+                let layouts = &mut self.of_groups;
+                self.processes.write(layouts, &CGROUP, &self.groups, out)?;
+                reader.faults.report(CGROUP_PROCESS.index, out);
+            }
+            if of_containers {
+                let layouts = &mut self.of_containers;
+                self.processes.write(layouts, &CONTAINER, &self.groups, out)?;
+                reader.faults.report(CONTAINER_PROCESS.index, out);
+            }
+        }
+        Ok(())
+    }
+}
+
+impl CgroupSession {
+    /// Finds what groups there are. Answers whether there is anything to tell
+    /// of.
+    fn find_groups(&mut self) -> bool {
+        if self.mounted.is_none() {
+            match mount::find(&self.root, &mut self.proc) {
+                Ok(reader) => self.mounted = Some(reader),
+                Err(message) => {
+                    self.groups.clear();
+                    self.faults.object(message);
+                    return false;
+                }
+            }
+        }
+        let Some(reader) = &self.mounted else {
+            return false;
+        };
+        if let Err(error) = self.walk.run(reader, &mut self.faults) {
+            self.mounted = None;
+            self.groups.clear();
+            self.faults.object(format!("the control groups: {}", describe(error)));
+            return false;
+        }
+        self.follow();
+        true
+    }
+
+    /// Makes `groups` agree with what the walk found: what is known of a group
+    /// stays with its path for as long as it is the same group.
+    fn follow(&mut self) {
+        std::mem::swap(&mut self.groups, &mut self.before);
+        self.groups.clear();
+        let mut before = self.before.drain(..).peekable();
+        for found in self.walk.found() {
+            let path = self.walk.path(found);
+            while before.next_if(|known| walk::order(&known.path, path).is_lt()).is_some() {}
+            let known = before.next_if(|known| known.path == path);
+            let known = known.filter(|known| known.inode == found.inode);
+            let mut group = known.unwrap_or_else(|| Group::new(path, found.inode));
+            group.begin();
+            self.groups.push(group);
+        }
+        drop(before);
+        self.find_owners();
+    }
+
+    /// Tells each group the container that it is in. A group stands behind the
+    /// ones that it is in.
+    fn find_owners(&mut self) {
+        let mut owner: Option<u32> = None;
+        for at in 0..self.groups.len() {
+            let (behind, here) = self.groups.split_at_mut(at);
+            let Some(group) = here.first_mut() else {
+                break;
+            };
+            while let Some(container) = owner.and_then(|owner| behind.get(owner as usize)) {
+                if walk::is_below(&group.path, &container.path) {
+                    break;
+                }
+                owner = container.around;
+            }
+            group.around = owner;
+            if group.container.is_some() {
+                owner = u32::try_from(at).ok();
+            }
+            group.owner = owner;
+        }
+    }
+}

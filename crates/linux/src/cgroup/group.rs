@@ -1,0 +1,137 @@
+//! One group, and reading its files.
+
+use super::container::Container;
+use super::source::File;
+use super::walk::shown;
+use crate::faults::{Faults, describe, is_denied};
+use crate::files::{Kept, Reader};
+use crate::parse::utf16_name;
+use rustix::fd::OwnedFd;
+use rustix::fs::{CWD, FsWord, Mode, OFlags, fstatfs, openat};
+use rustix::io::{Errno, retry_on_intr};
+use std::ffi::CStr;
+use std::path::Path;
+
+/// Number of the file systems that are made of groups.
+const CGROUP2_SUPER_MAGIC: FsWord = 0x6367_7270;
+
+/// A group, from one collection to the next.
+pub(super) struct Group {
+    /// Below the mount point; the root's is empty.
+    pub(super) path: Vec<u8>,
+    /// Name of the instance.
+    pub(super) name: Vec<u16>,
+    pub(super) inode: u64,
+    /// What container it is, if it is one.
+    pub(super) container: Option<Box<Container>>,
+    /// The container that this one is in, by place among the groups.
+    pub(super) around: Option<u32>,
+    /// The container that its processes are in.
+    pub(super) owner: Option<u32>,
+    /// Its place among the instances of Cgroup, and of Container.
+    pub(super) place: Option<u32>,
+    pub(super) container_place: Option<u32>,
+    /// Files that were not there, by bit.
+    absent: u32,
+    /// Collections until these are looked for again.
+    pause: u8,
+    files: [Kept; File::COUNT],
+}
+
+impl Group {
+    pub(super) fn new(path: &[u8], inode: u64) -> Self {
+        let mut name = Vec::new();
+        utf16_name(&[b"/", path].concat(), &mut name);
+        name.shrink_to_fit();
+        Self {
+            path: path.to_vec(),
+            name,
+            inode,
+            container: Container::of(path).map(Box::new),
+            around: None,
+            owner: None,
+            place: None,
+            container_place: None,
+            absent: 0,
+            pause: 0,
+            files: Default::default(),
+        }
+    }
+
+    /// Begins a collection.
+    pub(super) fn begin(&mut self) {
+        self.place = None;
+        self.container_place = None;
+        match self.pause.checked_sub(1) {
+            Some(less) => self.pause = less,
+            None => self.absent = 0,
+        }
+    }
+
+    /// Remembers for some time that a file is not there: a controller that is
+    /// switched on later brings it. Not all groups look again at once.
+    fn miss(&mut self, file: File) {
+        self.absent |= file.bit();
+        if self.pause == 0 {
+            self.pause = 8 + (self.inode % 8) as u8;
+        }
+    }
+}
+
+/// Reads groups.
+pub(super) struct GroupReader {
+    pub(super) dir: OwnedFd,
+    /// Whether these are the kernel's groups, not a copy.
+    pub(super) is_kernel: bool,
+    reader: Reader,
+    path: Vec<u8>,
+    pub(super) faults: Faults,
+}
+
+impl GroupReader {
+    pub(super) fn open(folder: &Path) -> Result<Self, Errno> {
+        let flags = OFlags::RDONLY | OFlags::DIRECTORY | OFlags::CLOEXEC;
+        let dir = retry_on_intr(|| openat(CWD, folder, flags, Mode::empty()))?;
+        let is_kernel = fstatfs(&dir).is_ok_and(|system| system.f_type == CGROUP2_SUPER_MAGIC);
+        let mut reader = Reader::open(folder)?;
+        if is_kernel {
+            reader.keep_files();
+        }
+        Ok(Self { dir, is_kernel, reader, path: Vec::new(), faults: Faults::default() })
+    }
+
+    /// Reads a file of a group; `None` where it is not there, which is no
+    /// fault.
+    pub(super) fn read(&mut self, group: &mut Group, file: File) -> Option<&[u8]> {
+        if group.absent & file.bit() != 0 {
+            return None;
+        }
+        self.path.clear();
+        self.path.extend_from_slice(&group.path);
+        if !group.path.is_empty() {
+            self.path.push(b'/');
+        }
+        self.path.extend_from_slice(file.name().as_bytes());
+        self.path.push(0);
+        let path = CStr::from_bytes_until_nul(&self.path).unwrap_or_default();
+        let kept = group.files.get_mut(file as usize)?;
+        let mut read = self.reader.kept_at(path, kept, file == File::Procs);
+        if read == Err(Errno::NODEV) {
+            // The group ended, or lost a controller and perhaps has it again.
+            read = self.reader.kept_at(path, kept, file == File::Procs);
+        }
+        match read {
+            Ok(()) => return Some(self.reader.text()),
+            Err(Errno::NODEV) => {}
+            Err(Errno::NOENT | Errno::OPNOTSUPP | Errno::NOTDIR) => group.miss(file),
+            Err(error) if is_denied(error) => group.miss(file),
+            Err(error) => self.fault(group, file, &describe(error)),
+        }
+        None
+    }
+
+    /// Reports a fault of a group.
+    pub(super) fn fault(&mut self, group: &Group, file: File, message: &str) {
+        self.faults.instance(|| (shown(&group.path), format!("{}: {message}", file.name())));
+    }
+}

@@ -1,0 +1,181 @@
+//! Writing an object whose instances are groups.
+
+use super::group::{Group, GroupReader};
+use super::source::Source;
+use crate::layout::{Layouts, MOST, Row};
+use crate::table::Object;
+use perfhive_engine::{Collection, ObjectWriter, ProviderError};
+use perfhive_format::{InstanceHead, NameRef, TitleIndex};
+
+/// ID Cgroup.
+const ID: u32 = 104_020;
+
+/// Which groups are instances.
+#[derive(Clone, Copy, PartialEq, Eq)]
+pub(super) enum Which {
+    All,
+    Containers,
+}
+
+/// One group that has values.
+struct Instance {
+    /// Its place among the groups.
+    at: usize,
+    /// The counters that are known, and where their values begin.
+    mask: u64,
+    start: usize,
+}
+
+/// An object, and what was read for it. All groups are read before any is
+/// written, because only then it is known which counters there are.
+pub(super) struct Rows {
+    object: &'static Object,
+    sources: Vec<(u64, &'static Source)>,
+    which: Which,
+    layouts: Layouts,
+    row: Row,
+    instances: Vec<Instance>,
+    values: Vec<u64>,
+}
+
+impl Rows {
+    pub(super) fn new(object: &'static Object, sources: &'static [Source], which: Which) -> Self {
+        let bits = |source: &Source| {
+            source.counters().fold(0, |mask, counter| mask | object.bits(counter))
+        };
+        Self {
+            object,
+            sources: sources.iter().map(|source| (bits(source), source)).collect(),
+            which,
+            layouts: Layouts::new(object),
+            row: Row::new(object),
+            instances: Vec::new(),
+            values: Vec::new(),
+        }
+    }
+
+    pub(super) fn object(&self) -> &'static Object {
+        self.object
+    }
+
+    /// Reads the groups and writes those that have something.
+    pub(super) fn write(
+        &mut self,
+        collection: &Collection<'_>,
+        groups: &mut [Group],
+        reader: &mut GroupReader,
+        out: &mut ObjectWriter<'_>,
+    ) -> Result<(), ProviderError> {
+        let object = self.object;
+        let asked = |index| collection.wants_extra(TitleIndex(object.index), TitleIndex(index));
+        let extra = object.counters.iter().filter(|counter| counter.on_request);
+        let extra = extra.filter(|counter| asked(counter.index));
+        let wanted =
+            extra.fold(object.standard(), |mask, counter| mask | object.bits(counter.index));
+        let there = self.read(wanted, groups, reader);
+        // That there are no containers is an answer; that no group has what
+        // the object needs is the lack of one.
+        let mask = match self.instances.is_empty() {
+            true if self.which == Which::All => {
+                let first = self.sources.iter().find(|(bits, _)| bits & object.standard() != 0);
+                let file = first.map_or("", |(_, source)| source.file.name());
+                reader.faults.object(format!("no control group has {file}"));
+                return Ok(());
+            }
+            true => wanted,
+            false => there,
+        };
+        let mut writing = out.object(self.layouts.template(mask)?)?;
+        for instance in &self.instances {
+            let Some(group) = groups.get_mut(instance.at) else {
+                continue;
+            };
+            let place = writing.instance_count();
+            let name = match self.which {
+                Which::All => {
+                    group.place = Some(place);
+                    &group.name
+                }
+                Which::Containers => {
+                    group.container_place = Some(place);
+                    group.container.as_ref().map_or(&group.name, |container| &container.name)
+                }
+            };
+            let head = InstanceHead { name: NameRef::Utf16(name), unique_id: None, parent: None };
+            let known = self.values.get(instance.start..).unwrap_or_default();
+            let mut values = [0; MOST];
+            let count = prefix(mask, instance.mask, known, &mut values);
+            writing.instance_prefix(&head, values.get(..count).unwrap_or_default())?;
+        }
+        writing.finish()?;
+        Ok(())
+    }
+
+    /// Reads the groups; answers which of the counters any of them has.
+    fn read(&mut self, wanted: u64, groups: &mut [Group], reader: &mut GroupReader) -> u64 {
+        self.instances.clear();
+        self.values.clear();
+        let mut there = 0;
+        for (at, group) in groups.iter_mut().enumerate() {
+            if self.which == Which::Containers && group.container.is_none() {
+                continue;
+            }
+            self.row.clear();
+            for (bits, source) in &self.sources {
+                if bits & wanted != 0 {
+                    source.fill(reader, group, &mut self.row);
+                }
+            }
+            let mask = self.row.mask() & wanted;
+            if mask == 0 {
+                continue;
+            }
+            self.row.set(ID, group.inode);
+            let mask = self.row.mask() & wanted;
+            there |= mask;
+            let mut values = [0; MOST];
+            let start = self.values.len();
+            self.values.extend_from_slice(self.row.values(mask, &mut values));
+            self.instances.push(Instance { at, mask, start });
+        }
+        // Without its first value, a group has none.
+        let first = there & there.wrapping_neg();
+        self.instances.retain(|instance| instance.mask & first != 0);
+        there
+    }
+}
+
+/// The values of the counters in `mask`, up to the first that is not known;
+/// answers how many.
+fn prefix(mask: u64, known: u64, values: &[u64], out: &mut [u64; MOST]) -> usize {
+    let mut values = values.iter();
+    let mut count = 0;
+    for place in 0..MOST {
+        let bit = 1 << place;
+        let value = if known & bit != 0 { values.next() } else { None };
+        if mask & bit == 0 {
+            continue;
+        }
+        let (Some(value), Some(slot)) = (value, out.get_mut(count)) else {
+            break;
+        };
+        *slot = *value;
+        count += 1;
+    }
+    count
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn values_up_to_the_first_that_is_not_known() {
+        let mut out = [0; MOST];
+        assert_eq!(prefix(0b1011, 0b1111, &[1, 2, 3, 4], &mut out), 3);
+        assert_eq!(out[..3], [1, 2, 4]);
+        assert_eq!(prefix(0b1111, 0b1011, &[1, 2, 4], &mut out), 2);
+        assert_eq!(prefix(0b1, 0b10, &[1], &mut out), 0);
+        assert_eq!(prefix(1 << 63, 1 << 63, &[7], &mut out), 1);
+    }
+}

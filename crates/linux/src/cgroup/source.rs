@@ -1,0 +1,385 @@
+//! Which counter is in which file of a group.
+
+use super::group::{Group, GroupReader};
+use crate::layout::Row;
+use crate::parse::{Words, number, whole_lines};
+
+/// A file of a group.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum File {
+    CpuStat,
+    CpuWeight,
+    CpuMax,
+    CpuPressure,
+    MemoryStat,
+    MemoryCurrent,
+    MemoryEvents,
+    MemoryPeak,
+    MemoryMax,
+    MemoryHigh,
+    MemoryPressure,
+    SwapCurrent,
+    SwapMax,
+    IoStat,
+    IoPressure,
+    IrqPressure,
+    PidsCurrent,
+    PidsMax,
+    Events,
+    Stat,
+    Procs,
+}
+
+impl File {
+    pub(super) const COUNT: usize = 21;
+
+    pub(super) fn name(self) -> &'static str {
+        match self {
+            Self::CpuStat => "cpu.stat",
+            Self::CpuWeight => "cpu.weight",
+            Self::CpuMax => "cpu.max",
+            Self::CpuPressure => "cpu.pressure",
+            Self::MemoryStat => "memory.stat",
+            Self::MemoryCurrent => "memory.current",
+            Self::MemoryEvents => "memory.events",
+            Self::MemoryPeak => "memory.peak",
+            Self::MemoryMax => "memory.max",
+            Self::MemoryHigh => "memory.high",
+            Self::MemoryPressure => "memory.pressure",
+            Self::SwapCurrent => "memory.swap.current",
+            Self::SwapMax => "memory.swap.max",
+            Self::IoStat => "io.stat",
+            Self::IoPressure => "io.pressure",
+            Self::IrqPressure => "irq.pressure",
+            Self::PidsCurrent => "pids.current",
+            Self::PidsMax => "pids.max",
+            Self::Events => "cgroup.events",
+            Self::Stat => "cgroup.stat",
+            Self::Procs => "cgroup.procs",
+        }
+    }
+
+    pub(super) fn bit(self) -> u32 {
+        1 << self as u32
+    }
+}
+
+/// A counter, the word that it stands behind, and what its unit is multiplied
+/// by.
+type Field = (u32, &'static [u8], u64);
+
+/// How a file is read.
+pub(super) enum Form {
+    /// Lines of a word and a number.
+    Lines(&'static [Field]),
+    /// One number; `max` is none.
+    Single(u32),
+    /// A quota and a period; `max` is no quota.
+    Quota(u32),
+    /// `word=number`, summed up over devices.
+    Devices(&'static [Field]),
+    /// `some` and `full` with `total=number`.
+    Pressure(&'static [Field]),
+    /// How many lines there are.
+    Count(u32),
+}
+
+/// A file and the counters in it.
+pub(super) struct Source {
+    pub(super) file: File,
+    form: Form,
+}
+
+/// Microseconds in 100 ns units.
+const MICROS: u64 = 10;
+
+const CPU_TIMES: [Field; 3] =
+    [(6, b"usage_usec", MICROS), (142, b"user_usec", MICROS), (144, b"system_usec", MICROS)];
+const THROTTLING: [Field; 3] = [
+    (104_032, b"nr_periods", 1),
+    (104_034, b"nr_throttled", 1),
+    (104_036, b"throttled_usec", MICROS),
+];
+const CPU_STAT: Source = Source {
+    file: File::CpuStat,
+    form: Form::Lines(&{
+        let ([a, b, c], [d, e, f]) = (CPU_TIMES, THROTTLING);
+        [a, b, c, d, e, f]
+    }),
+};
+const TASKS: Source = Source { file: File::PidsCurrent, form: Form::Single(104_030) };
+const CPU_MAX: Source = Source { file: File::CpuMax, form: Form::Quota(104_042) };
+const CURRENT: Source = Source { file: File::MemoryCurrent, form: Form::Single(104_230) };
+const SWAP: Source = Source { file: File::SwapCurrent, form: Form::Single(104_232) };
+const LIMIT: Source = Source { file: File::MemoryMax, form: Form::Single(104_244) };
+const DEVICES: Source = Source {
+    file: File::IoStat,
+    form: Form::Devices(&[
+        (105_020, b"rbytes", 1),
+        (105_022, b"wbytes", 1),
+        (104_304, b"rios", 1),
+        (104_306, b"wios", 1),
+        (104_308, b"dbytes", 1),
+        (104_310, b"dios", 1),
+    ]),
+};
+
+pub(super) const CGROUP: &[Source] = &[
+    CPU_STAT,
+    Source { file: File::Stat, form: Form::Lines(&[(104_022, b"nr_descendants", 1)]) },
+    Source { file: File::Procs, form: Form::Count(248) },
+    TASKS,
+    Source {
+        file: File::Events,
+        form: Form::Lines(&[(104_026, b"populated", 1), (104_028, b"frozen", 1)]),
+    },
+    Source { file: File::CpuWeight, form: Form::Single(104_038) },
+    Source { file: File::PidsMax, form: Form::Single(104_040) },
+    CPU_MAX,
+];
+
+pub(super) const MEMORY: &[Source] = &[
+    Source {
+        file: File::MemoryStat,
+        form: Form::Lines(&[
+            (104_200, b"anon", 1),
+            (104_202, b"file", 1),
+            (104_204, b"shmem", 1),
+            (104_206, b"file_mapped", 1),
+            (104_208, b"file_dirty", 1),
+            (104_210, b"file_writeback", 1),
+            (104_212, b"sock", 1),
+            (104_214, b"slab", 1),
+            (104_216, b"kernel", 1),
+            (28, b"pgfault", 1),
+            (105_000, b"pgmajfault", 1),
+        ]),
+    },
+    CURRENT,
+    SWAP,
+    Source {
+        file: File::MemoryEvents,
+        form: Form::Lines(&[
+            (104_234, b"high", 1),
+            (104_236, b"max", 1),
+            (104_238, b"oom", 1),
+            (104_240, b"oom_kill", 1),
+        ]),
+    },
+    Source { file: File::MemoryPeak, form: Form::Single(104_242) },
+    LIMIT,
+    Source { file: File::MemoryHigh, form: Form::Single(104_246) },
+    Source { file: File::SwapMax, form: Form::Single(104_248) },
+];
+
+pub(super) const IO: &[Source] = &[DEVICES];
+
+pub(super) const PRESSURE: &[Source] = &[
+    Source {
+        file: File::CpuPressure,
+        form: Form::Pressure(&[(104_402, b"some", MICROS), (104_404, b"full", MICROS)]),
+    },
+    Source {
+        file: File::MemoryPressure,
+        form: Form::Pressure(&[(104_406, b"some", MICROS), (104_408, b"full", MICROS)]),
+    },
+    Source {
+        file: File::IoPressure,
+        form: Form::Pressure(&[(104_410, b"some", MICROS), (104_412, b"full", MICROS)]),
+    },
+    Source { file: File::IrqPressure, form: Form::Pressure(&[(104_414, b"full", MICROS)]) },
+];
+
+pub(super) const CONTAINER: &[Source] = &[CPU_STAT, CURRENT, TASKS, DEVICES, SWAP, LIMIT, CPU_MAX];
+
+impl Source {
+    /// The counters in the file.
+    pub(super) fn counters(&self) -> impl Iterator<Item = u32> + '_ {
+        let (fields, single) = match &self.form {
+            Form::Lines(fields) | Form::Devices(fields) | Form::Pressure(fields) => (*fields, None),
+            Form::Single(counter) | Form::Quota(counter) | Form::Count(counter) => {
+                (&[][..], Some(*counter))
+            }
+        };
+        fields.iter().map(|(counter, ..)| *counter).chain(single)
+    }
+
+    /// Reads the file and sets what it has.
+    pub(super) fn fill(&self, reader: &mut GroupReader, group: &mut Group, row: &mut Row) {
+        let Some(text) = reader.read(group, self.file) else {
+            return;
+        };
+        let damage = match &self.form {
+            Form::Lines(fields) => lines(text, fields, row),
+            Form::Single(counter) => single(text, *counter, row),
+            Form::Quota(counter) => quota(text, *counter, row),
+            Form::Devices(fields) => devices(text, fields, row),
+            Form::Pressure(fields) => pressure(text, fields, row),
+            Form::Count(counter) => count(text, *counter, row),
+        };
+        if let Err(Damage { word }) = damage {
+            let message = match word {
+                b"" => "not understood".to_string(),
+                word => format!("{} has no number", String::from_utf8_lossy(word)),
+            };
+            reader.fault(group, self.file, &message);
+        }
+    }
+}
+
+/// A text that is not what it should be; what could be read of it is in the
+/// row.
+struct Damage {
+    /// The word that lacks its number.
+    word: &'static [u8],
+}
+
+const DAMAGE: Damage = Damage { word: b"" };
+
+/// A word that the kernel of this machine does not have is missing, and no
+/// damage.
+fn lines(text: &[u8], fields: &'static [Field], row: &mut Row) -> Result<(), Damage> {
+    let (lines, cut) = whole_lines(text);
+    let mut damage = if cut || text.is_empty() { Err(DAMAGE) } else { Ok(()) };
+    for line in lines {
+        for (counter, word, factor) in fields {
+            let Some(rest) = line.strip_prefix(*word) else {
+                continue;
+            };
+            if !rest.first().is_none_or(u8::is_ascii_whitespace) {
+                continue;
+            }
+            match Words::new(rest).number() {
+                Some(value) => row.set(*counter, value.saturating_mul(*factor)),
+                None => damage = Err(Damage { word }),
+            }
+            break;
+        }
+    }
+    damage
+}
+
+fn single(text: &[u8], counter: u32, row: &mut Row) -> Result<(), Damage> {
+    match text.strip_suffix(b"\n") {
+        Some(b"max") => Ok(()),
+        Some(digits) => {
+            row.set(counter, number(digits).ok_or(DAMAGE)?);
+            Ok(())
+        }
+        None => Err(DAMAGE),
+    }
+}
+
+/// The quota in percent of one processor.
+fn quota(text: &[u8], counter: u32, row: &mut Row) -> Result<(), Damage> {
+    let mut words = Words::new(text);
+    let quota = words.next_word().ok_or(DAMAGE)?;
+    if quota != b"max" {
+        let (quota, period) = (number(quota).ok_or(DAMAGE)?, words.number().ok_or(DAMAGE)?);
+        let percent = quota.saturating_mul(100).checked_div(period).ok_or(DAMAGE)?;
+        row.set(counter, percent);
+    }
+    Ok(())
+}
+
+/// Devices without any input or output have no words, and some kernels no line
+/// end either: so all words count, wherever they are.
+fn devices(text: &[u8], fields: &'static [Field], row: &mut Row) -> Result<(), Damage> {
+    if !text.is_empty() && !text.ends_with(b"\n") {
+        return Err(DAMAGE);
+    }
+    for (counter, word, _) in fields {
+        // Nothing was read or written so far.
+        let mut sum = text.is_empty().then_some(0u64);
+        let mut words = Words::new(text);
+        while let Some(found) = words.next_word() {
+            let rest = found.strip_prefix(*word).and_then(|rest| rest.strip_prefix(b"="));
+            if let Some(digits) = rest {
+                let more = number(digits).ok_or(Damage { word })?;
+                sum = Some(sum.unwrap_or(0).saturating_add(more));
+            }
+        }
+        row.set_some(*counter, sum);
+    }
+    Ok(())
+}
+
+fn pressure(text: &[u8], fields: &'static [Field], row: &mut Row) -> Result<(), Damage> {
+    let (lines, cut) = whole_lines(text);
+    let mut damage = if cut || text.is_empty() { Err(DAMAGE) } else { Ok(()) };
+    for line in lines {
+        let mut words = Words::new(line);
+        let first = words.next_word();
+        let Some((counter, word, factor)) = fields.iter().find(|field| Some(field.1) == first)
+        else {
+            continue;
+        };
+        let mut total = None;
+        while let Some(word) = words.next_word() {
+            total = total.or(word.strip_prefix(b"total=").and_then(number));
+        }
+        match total {
+            Some(total) => row.set(*counter, total.saturating_mul(*factor)),
+            None => damage = Err(Damage { word }),
+        }
+    }
+    damage
+}
+
+fn count(text: &[u8], counter: u32, row: &mut Row) -> Result<(), Damage> {
+    let (lines, cut) = whole_lines(text);
+    if cut {
+        return Err(DAMAGE);
+    }
+    row.set(counter, lines.count() as u64);
+    Ok(())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::layout::MOST;
+    use crate::table;
+
+    #[test]
+    fn every_counter_has_one_source() {
+        for (object, sources) in [
+            (&table::CGROUP, CGROUP),
+            (&table::CGROUP_MEMORY, MEMORY),
+            (&table::CGROUP_IO, IO),
+            (&table::CGROUP_PRESSURE, PRESSURE),
+            (&table::CONTAINER, CONTAINER),
+        ] {
+            for counter in object.counters.iter().filter(|counter| counter.index != 104_020) {
+                let of = |source: &&Source| source.counters().any(|found| found == counter.index);
+                assert_eq!(
+                    sources.iter().filter(of).count(),
+                    1,
+                    "{} {}",
+                    object.name,
+                    counter.index
+                );
+            }
+        }
+        assert_eq!(File::Procs as usize + 1, File::COUNT);
+    }
+
+    #[test]
+    fn devices_are_summed_up_wherever_they_are() {
+        let Form::Devices(fields) = DEVICES.form else { panic!() };
+        let mut row = Row::new(&table::CGROUP_IO);
+        let mut values = [0; MOST];
+        let mut read = |text: &[u8]| {
+            row.clear();
+            let understood = devices(text, fields, &mut row).is_ok();
+            (understood, row.values(row.mask(), &mut values).to_vec())
+        };
+        let text = b"8:0 rbytes=1 wbytes=2 rios=3 wios=4 dbytes=5 dios=6\n\
+            253:1 8:16 rbytes=10 wbytes=20 rios=30 wios=40 dbytes=50 dios=60\n7:0 \n";
+        assert_eq!(read(text), (true, vec![11, 22, 33, 44, 55, 66]));
+        assert_eq!(read(b""), (true, vec![0; 6]));
+        assert_eq!(read(b"8:0 rbytes=1 wbytes=2 rios=3 wios=4\n"), (true, vec![1, 2, 3, 4]));
+        assert_eq!(read(b"8:0 rbytes=1 wbytes=x rios=3\n"), (false, vec![1]));
+        assert_eq!(read(b"8:0 rbytes=1"), (false, vec![]));
+    }
+}

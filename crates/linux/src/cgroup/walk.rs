@@ -1,0 +1,211 @@
+//! What groups there are.
+
+use super::group::GroupReader;
+use crate::faults::{Faults, describe, is_denied, is_gone};
+use rustix::fd::{AsFd, OwnedFd};
+use rustix::fs::{AtFlags, FileType, Mode, OFlags, RawDir, fstat, openat, statat};
+use rustix::io::{Errno, retry_on_intr};
+use std::cmp::Ordering;
+use std::ffi::CStr;
+
+/// Most groups that are looked at.
+const MOST: usize = 65_536;
+/// Groups in groups, at most.
+const DEEPEST: u16 = 64;
+/// Longest path of a group.
+const LONGEST: usize = 3_840;
+/// Size of the buffer for directory entries.
+const LISTING: usize = 32 << 10;
+
+/// A group that is there.
+pub(super) struct Found {
+    start: usize,
+    length: usize,
+    depth: u16,
+    /// It has no groups in it.
+    is_leaf: bool,
+    pub(super) inode: u64,
+}
+
+/// A walk through all groups.
+#[derive(Default)]
+pub(super) struct Walk {
+    /// Paths, each with a 0 behind it.
+    paths: Vec<u8>,
+    found: Vec<Found>,
+    listing: Vec<u8>,
+    /// A path while it is used.
+    path: Vec<u8>,
+}
+
+impl Walk {
+    /// The groups, each before those in it.
+    pub(super) fn found(&self) -> impl Iterator<Item = &Found> {
+        self.found.iter()
+    }
+
+    /// The path of a group below the mount point; the root's is empty.
+    pub(super) fn path(&self, found: &Found) -> &[u8] {
+        self.paths.get(found.start..found.start + found.length).unwrap_or_default()
+    }
+
+    /// Looks at all groups. An error is one of the root; groups in it that end
+    /// meanwhile are none.
+    pub(super) fn run(&mut self, reader: &GroupReader, faults: &mut Faults) -> Result<(), Errno> {
+        self.paths.clear();
+        self.found.clear();
+        let inode = retry_on_intr(|| fstat(&reader.dir))?.st_ino;
+        self.push(b"", b"", inode, 0, false);
+        let mut at = 0;
+        while let Some(&Found { depth, is_leaf, .. }) = self.found.get(at) {
+            if is_leaf {
+                at += 1;
+                continue;
+            }
+            if depth >= DEEPEST {
+                self.fault(at, faults, "groups in it are left out: too many levels");
+            } else {
+                match self.list(at, reader) {
+                    Ok(true) => {}
+                    Ok(false) => {
+                        faults.object(format!(
+                            "more than {MOST} control groups; the others are left out"
+                        ));
+                        break;
+                    }
+                    Err(error) if at == 0 => return Err(error),
+                    Err(error) if is_gone(error) || is_denied(error) || error == Errno::NODEV => {}
+                    Err(error) => self.fault(at, faults, &describe(error)),
+                }
+            }
+            at += 1;
+        }
+        let paths = &self.paths;
+        let path = |found: &Found| paths.get(found.start..found.start + found.length);
+        self.found.sort_unstable_by(|one, other| {
+            order(path(one).unwrap_or_default(), path(other).unwrap_or_default())
+        });
+        Ok(())
+    }
+
+    fn fault(&self, at: usize, faults: &mut Faults, message: &str) {
+        let path = self.found.get(at).map(|found| self.path(found)).unwrap_or_default();
+        faults.instance(|| (shown(path), message.to_string()));
+    }
+
+    fn push(&mut self, above: &[u8], name: &[u8], inode: u64, depth: u16, is_leaf: bool) {
+        let start = self.paths.len();
+        self.paths.extend_from_slice(above);
+        if !above.is_empty() {
+            self.paths.push(b'/');
+        }
+        self.paths.extend_from_slice(name);
+        let length = self.paths.len() - start;
+        self.paths.push(0);
+        self.found.push(Found { start, length, depth, is_leaf, inode });
+    }
+
+    /// Adds the groups in one group. Answers whether there was room.
+    fn list(&mut self, at: usize, reader: &GroupReader) -> Result<bool, Errno> {
+        let Some(found) = self.found.get(at) else {
+            return Ok(true);
+        };
+        let depth = found.depth + 1;
+        let with_end = self.paths.get(found.start..=found.start + found.length);
+        let mut path = std::mem::take(&mut self.path);
+        path.clear();
+        path.extend_from_slice(with_end.unwrap_or_default());
+        let listed = self.list_folder(&path, depth, reader);
+        self.path = path;
+        listed
+    }
+
+    fn list_folder(
+        &mut self,
+        path: &[u8],
+        depth: u16,
+        reader: &GroupReader,
+    ) -> Result<bool, Errno> {
+        let folder =
+            open_folder(&reader.dir, CStr::from_bytes_until_nul(path).unwrap_or_default())?;
+        let above = path.split_last().map_or(&[][..], |(_, path)| path);
+        let mut listing = std::mem::take(&mut self.listing);
+        listing.clear();
+        listing.reserve(LISTING);
+        let mut entries = RawDir::new(&folder, listing.spare_capacity_mut());
+        let mut outcome = Ok(true);
+        while let Some(entry) = entries.next() {
+            let entry = match entry {
+                Ok(entry) => entry,
+                Err(error) => {
+                    outcome = Err(error);
+                    break;
+                }
+            };
+            let name = entry.file_name();
+            let bytes = name.to_bytes();
+            let kind = entry.file_type();
+            if matches!(bytes, b"." | b"..")
+                || !matches!(kind, FileType::Directory | FileType::Unknown)
+                || above.len() + bytes.len() + 1 > LONGEST
+            {
+                continue;
+            }
+            // The kernel's groups tell how many are in them, which saves
+            // listing those that have none; links are not followed.
+            let mut is_leaf = false;
+            if reader.is_kernel || kind == FileType::Unknown {
+                match retry_on_intr(|| statat(&folder, name, AtFlags::SYMLINK_NOFOLLOW)) {
+                    Ok(stat) if FileType::from_raw_mode(stat.st_mode) == FileType::Directory => {
+                        is_leaf = reader.is_kernel && stat.st_nlink == 2;
+                    }
+                    _ => continue,
+                }
+            }
+            if self.found.len() >= MOST {
+                outcome = Ok(false);
+                break;
+            }
+            self.push(above, bytes, entry.ino(), depth, is_leaf);
+        }
+        self.listing = listing;
+        outcome
+    }
+}
+
+fn open_folder(at: impl AsFd, path: &CStr) -> Result<OwnedFd, Errno> {
+    let flags = OFlags::RDONLY | OFlags::DIRECTORY | OFlags::CLOEXEC | OFlags::NOFOLLOW;
+    let path = if path.is_empty() { c"." } else { path };
+    retry_on_intr(|| openat(&at, path, flags, Mode::empty()))
+}
+
+/// The order of paths: a group before those in it, and these before any other.
+pub(super) fn order(one: &[u8], other: &[u8]) -> Ordering {
+    let key = |byte: &u8| if *byte == b'/' { 0 } else { *byte };
+    one.iter().map(key).cmp(other.iter().map(key))
+}
+
+/// Whether a group is in another one.
+pub(super) fn is_below(path: &[u8], above: &[u8]) -> bool {
+    above.is_empty() || path.strip_prefix(above).is_some_and(|rest| rest.first() == Some(&b'/'))
+}
+
+/// A path as it is shown.
+pub(super) fn shown(path: &[u8]) -> String {
+    format!("/{}", String::from_utf8_lossy(path))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn groups_stand_before_those_in_them() {
+        let mut paths = [&b"b"[..], b"a.b", b"a/z", b"", b"a", b"a-b/c", b"a/b", b"a-b"];
+        paths.sort_by(|one, other| order(one, other));
+        assert_eq!(paths, [&b""[..], b"a", b"a/b", b"a/z", b"a-b", b"a-b/c", b"a.b", b"b"]);
+        assert!(is_below(b"a/b", b"a") && is_below(b"a", b""));
+        assert!(!is_below(b"ab", b"a") && !is_below(b"a", b"a"));
+        assert_eq!(shown(b"a/b"), "/a/b");
+    }
+}

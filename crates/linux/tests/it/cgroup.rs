@@ -1,0 +1,572 @@
+//! Control groups and containers.
+
+use crate::common::{Look, Machine, Tree, stat};
+use crate::warm::alone;
+use perfhive_engine::{ObjectQuery, Request};
+use perfhive_format::TitleIndex;
+use perfhive_testkit::{alloc::count, real};
+use std::collections::BTreeSet;
+use std::os::unix::fs::MetadataExt;
+use std::path::PathBuf;
+use std::process::Command;
+
+pub(crate) const CGROUP: u32 = 104_000;
+const MEMORY: u32 = 104_002;
+const IO: u32 = 104_004;
+pub(crate) const PRESSURE: u32 = 104_006;
+pub(crate) const PROCESS: u32 = 104_008;
+pub(crate) const CONTAINER: u32 = 104_010;
+pub(crate) const CONTAINER_PROCESS: u32 = 104_012;
+pub(crate) const ALL: [u32; 7] =
+    [CGROUP, MEMORY, IO, PRESSURE, PROCESS, CONTAINER, CONTAINER_PROCESS];
+pub(crate) const ID: u32 = 104_020;
+
+pub(crate) const LONG_ID: &str = "f4d3b90bea1585f216da780c97cc4675827296e1c90fdc957fb2ea0c1db85a6a";
+
+pub(crate) fn nothing() -> Vec<String> {
+    Vec::new()
+}
+
+/// Faults other than that a controller is off.
+pub(crate) fn damage(look: &Look) -> Vec<String> {
+    let texts = look.fault_texts().into_iter();
+    texts.filter(|text| !text.contains("no control group has")).collect()
+}
+
+/// All counters that are filled on request.
+pub(crate) fn extra() -> [(u32, u32); 7] {
+    ALL.map(|object| (object, 0))
+}
+
+/// A machine with groups of version 2, of which only the root is there.
+fn machine() -> Tree {
+    let tree = Tree::machine();
+    tree.file(
+        "self/mountinfo",
+        "31 23 0:28 / /sys/fs/cgroup rw,relatime shared:4 - cgroup2 cgroup2 rw,nsdelegate\n",
+    );
+    group_file(&tree, "", "cpu.stat", "usage_usec 900\nuser_usec 600\nsystem_usec 300\n");
+    group_file(&tree, "", "cgroup.procs", "");
+    tree
+}
+
+fn group_file(tree: &Tree, group: &str, file: &str, text: &str) {
+    tree.sys(&format!("fs/cgroup{group}/{file}"), text);
+}
+
+fn folder(tree: &Tree, group: &str) -> PathBuf {
+    tree.path().join(format!("sys/fs/cgroup{group}"))
+}
+
+/// A group with everything.
+fn whole_group(tree: &Tree, group: &str) {
+    for (file, text) in [
+        (
+            "cpu.stat",
+            "usage_usec 5000\nuser_usec 3000\nsystem_usec 2000\nnice_usec 0\nnr_periods 10\n\
+             nr_throttled 4\nthrottled_usec 77\nnr_bursts 0\nburst_usec 0\n",
+        ),
+        ("cgroup.stat", "nr_descendants 3\nnr_dying_descendants 0\n"),
+        ("cgroup.procs", ""),
+        ("cgroup.events", "populated 1\nfrozen 0\n"),
+        ("pids.current", "12\n"),
+        ("pids.max", "4915\n"),
+        ("cpu.weight", "200\n"),
+        ("cpu.max", "150000 100000\n"),
+        (
+            "memory.stat",
+            "anon 100\nfile 200\nkernel 30\nkernel_stack 1\nsock 5\nshmem 6\nfile_mapped 7\n\
+             file_dirty 8\nfile_writeback 9\nslab 11\npgfault 4294967300\npgmajfault 13\n",
+        ),
+        ("memory.current", "4096000\n"),
+        ("memory.swap.current", "8192\n"),
+        ("memory.events", "low 1\nhigh 2\nmax 3\noom 4\noom_kill 5\noom_group_kill 6\n"),
+        ("memory.peak", "5000000\n"),
+        ("memory.max", "6000000\n"),
+        ("memory.high", "5500000\n"),
+        ("memory.swap.max", "7000000\n"),
+        (
+            "io.stat",
+            "8:0 rbytes=1 wbytes=2 rios=3 wios=4 dbytes=5 dios=6\n\
+             8:16 rbytes=10 wbytes=20 rios=30 wios=40 dbytes=50 dios=60\n",
+        ),
+        (
+            "cpu.pressure",
+            "some avg10=0.00 avg60=0.00 avg300=0.00 total=1\nfull avg10=0.00 avg60=0.00 avg300=0.00 total=2\n",
+        ),
+        (
+            "memory.pressure",
+            "some avg10=0.00 avg60=0.00 avg300=0.00 total=3\nfull avg10=0.00 avg60=0.00 avg300=0.00 total=4\n",
+        ),
+        (
+            "io.pressure",
+            "some avg10=0.00 avg60=0.00 avg300=0.00 total=5\nfull avg10=0.00 avg60=0.00 avg300=0.00 total=6\n",
+        ),
+        ("irq.pressure", "full avg10=0.00 avg60=0.00 avg300=0.00 total=7\n"),
+    ] {
+        group_file(tree, group, file, text);
+    }
+}
+
+/// The values of all counters that the object defines, for one instance.
+fn row(look: &Look, object: u32, name: &str) -> Vec<(u32, Option<u64>)> {
+    let instance = look.instance(object, name);
+    let indexes = look.object(object).counters().map(|c| c.name_index().0);
+    indexes.map(|index| (index, look.value_of(object, instance, index))).collect()
+}
+
+fn some(values: &[(u32, u64)]) -> Vec<(u32, Option<u64>)> {
+    values.iter().map(|(index, value)| (*index, Some(*value))).collect()
+}
+
+#[test]
+fn every_value_of_a_group() {
+    let tree = machine();
+    whole_group(&tree, "/a.slice");
+    let inode = std::fs::metadata(folder(&tree, "/a.slice")).unwrap().ino();
+    let look = Look::at(&tree.frozen(), &ALL, &extra());
+    assert_eq!(look.fault_texts(), nothing());
+    assert_eq!(look.names(CGROUP), ["/", "/a.slice"]);
+    let cgroup = [
+        (6, 50_000),
+        (142, 30_000),
+        (144, 20_000),
+        (ID, inode),
+        (104_022, 3),
+        (248, 0),
+        (104_030, 12),
+        (104_026, 1),
+        (104_028, 0),
+        (104_032, 10),
+        (104_034, 4),
+        (104_036, 770),
+        (104_038, 200),
+        (104_040, 4915),
+        (104_042, 150),
+    ];
+    assert_eq!(row(&look, CGROUP, "/a.slice"), some(&cgroup));
+    // The root has the times, and no value behind the first that it lacks.
+    let root: Vec<_> = row(&look, CGROUP, "/").into_iter().map(|(_, value)| value).collect();
+    let inode = std::fs::metadata(folder(&tree, "")).unwrap().ino();
+    assert_eq!(root[..5], [Some(9000), Some(6000), Some(3000), Some(inode), None]);
+    assert!(root[4..].iter().all(Option::is_none));
+    // Groups without a controller are not in its object.
+    for object in [MEMORY, IO, PRESSURE] {
+        assert_eq!(look.names(object), ["/a.slice"]);
+    }
+    let memory = [
+        (104_200, 100),
+        (104_202, 200),
+        (104_204, 6),
+        (104_206, 7),
+        (104_208, 8),
+        (104_210, 9),
+        (104_212, 5),
+        (104_214, 11),
+        (104_216, 30),
+        (28, 4),
+        (105_000, 13),
+        (104_230, 4_096_000),
+        (104_232, 8192),
+        (104_234, 2),
+        (104_236, 3),
+        (104_238, 4),
+        (104_240, 5),
+        (104_242, 5_000_000),
+        (104_244, 6_000_000),
+        (104_246, 5_500_000),
+        (104_248, 7_000_000),
+    ];
+    assert_eq!(row(&look, MEMORY, "/a.slice"), some(&memory));
+    let io =
+        [(105_020, 11), (105_022, 22), (104_304, 33), (104_306, 44), (104_308, 55), (104_310, 66)];
+    assert_eq!(row(&look, IO, "/a.slice"), some(&io));
+    let pressure = [
+        (104_402, 10),
+        (104_406, 30),
+        (104_408, 40),
+        (104_410, 50),
+        (104_412, 60),
+        (104_404, 20),
+        (104_414, 70),
+    ];
+    assert_eq!(row(&look, PRESSURE, "/a.slice"), some(&pressure));
+    assert!(look.names(CONTAINER).is_empty() && look.names(PROCESS).is_empty());
+
+    // Without being asked for, what costs extra is not there.
+    let look = Look::at(&tree.frozen(), &ALL, &[]);
+    let indexes =
+        |object| row(&look, object, "/a.slice").iter().map(|(i, _)| *i).collect::<Vec<_>>();
+    assert_eq!(indexes(CGROUP), [6, 142, 144, ID, 104_030, 104_032, 104_034, 104_036]);
+    let standard = [104_230, 104_232, 104_234, 104_236, 104_238, 104_240];
+    assert_eq!(indexes(MEMORY), standard);
+    // One of them alone.
+    let look = Look::at(&tree.frozen(), &[CGROUP], &[(CGROUP, 104_042)]);
+    assert_eq!(look.value(CGROUP, "/a.slice", 104_042), Some(150));
+    assert_eq!(look.value(CGROUP, "/a.slice", 104_040), None);
+}
+
+#[test]
+fn what_no_group_has_is_in_no_definition() {
+    let tree = machine();
+    group_file(&tree, "/old", "cpu.stat", "usage_usec 1\nuser_usec 1\nsystem_usec 0\n");
+    group_file(&tree, "/old", "memory.current", "5\n");
+    group_file(&tree, "/old", "memory.max", "max\n");
+    group_file(&tree, "/old", "cpu.max", "max 100000\n");
+    group_file(&tree, "/old", "pids.max", "max\n");
+    let look = Look::at(&tree.frozen(), &ALL, &extra());
+    let inode = std::fs::metadata(folder(&tree, "/old")).unwrap().ino();
+    // No limit is no value.
+    let mut values = some(&[(6, 10), (142, 10), (144, 0), (ID, inode)]);
+    // The root alone can tell its processes.
+    values.push((248, None));
+    assert_eq!(row(&look, CGROUP, "/old"), values);
+    assert_eq!(row(&look, MEMORY, "/old"), some(&[(104_230, 5)]));
+    // No controller, no object.
+    assert!(!look.has(IO) && !look.has(PRESSURE));
+    assert_eq!(
+        look.fault_texts(),
+        ["104004/: no control group has io.stat", "104006/: no control group has cpu.pressure"]
+    );
+}
+
+#[test]
+fn groups_of_any_name_each_before_those_in_it() {
+    let tree = machine();
+    for group in ["/b", "/a", "/a/x y", "/a-b", "/a(1)#2*", "/träger", "/system.slice/ssh.service"]
+    {
+        group_file(&tree, group, "cpu.stat", "usage_usec 1\nuser_usec 1\nsystem_usec 0\n");
+    }
+    let odd = |name: &[u8]| {
+        use std::os::unix::ffi::OsStrExt;
+        let folder = folder(&tree, "/b").join(std::ffi::OsStr::from_bytes(name));
+        std::fs::create_dir(&folder).unwrap();
+        std::fs::write(folder.join("cpu.stat"), "usage_usec 1\nuser_usec 1\nsystem_usec 0\n")
+            .unwrap();
+    };
+    odd(b"x\xffy");
+    odd(b"x\ny");
+    // Neither a link nor a file is a group, nor a folder without anything.
+    std::os::unix::fs::symlink(folder(&tree, "/a"), folder(&tree, "/link")).unwrap();
+    std::os::unix::fs::symlink(folder(&tree, ""), folder(&tree, "/a/loop")).unwrap();
+    group_file(&tree, "", "file", "");
+    std::fs::create_dir(folder(&tree, "/empty")).unwrap();
+    let look = Look::at(&tree.frozen(), &[CGROUP], &[]);
+    assert_eq!(look.fault_texts(), nothing());
+    let names = look.names(CGROUP);
+    let bad = names
+        .iter()
+        .position(|name| name.starts_with("/b/x") && name.ends_with('y') && name != "/b/x\ny")
+        .unwrap();
+    let mut expected = vec!["/", "/a", "/a/x y", "/a(1)#2*", "/a-b", "/b", "/b/x\ny"];
+    expected.push(&names[bad]);
+    expected.extend(["/system.slice", "/system.slice/ssh.service", "/träger"]);
+    // A slice without times of its own has no values.
+    expected.retain(|name| *name != "/system.slice");
+    assert_eq!(names, expected);
+    let instance = look.object(CGROUP).instances().nth(bad).unwrap();
+    assert_eq!(instance.name().as_bytes()[8..10], 0xdcffu16.to_le_bytes());
+}
+
+#[test]
+fn damage_costs_only_what_it_is_in() {
+    let tree = machine();
+    for group in ["/cut", "/damaged", "/good", "/words"] {
+        whole_group(&tree, group);
+    }
+    group_file(&tree, "/cut", "cpu.stat", "usage_usec 5\nuser_usec 3\nsystem_usec 20");
+    group_file(&tree, "/cut", "memory.current", "40");
+    group_file(&tree, "/cut", "io.stat", "8:0 rbytes=1 wbytes=2");
+    group_file(&tree, "/cut", "cpu.pressure", "some avg10=0.00 total=1\nfull avg");
+    group_file(&tree, "/damaged", "cpu.stat", "usage_usec x\nuser_usec 3\nsystem_usec 20\n");
+    group_file(&tree, "/damaged", "memory.current", "");
+    group_file(&tree, "/damaged", "io.stat", "8:0 rbytes=x\n");
+    group_file(&tree, "/damaged", "cpu.pressure", "some avg10=0.00\nfull total=3\n");
+    group_file(&tree, "/words", "memory.events", "low 1\nhigh\nmax 3\n");
+    group_file(&tree, "/words", "memory.swap.current", "99999999999999999999999\n");
+    group_file(&tree, "/words", "cpu.max", "5000 0\n");
+    group_file(&tree, "/words", "cgroup.procs", "12\nx\n");
+    group_file(&tree, "/words", "pids.current", "-3\n");
+    let wanted = [(CGROUP, 104_042)];
+    let look = Look::at(&tree.frozen(), &[CGROUP, MEMORY, IO, PRESSURE, PROCESS], &wanted);
+    let names = ["/", "/cut", "/good", "/words"];
+    assert_eq!(look.names(CGROUP), names);
+    assert_eq!(look.value(CGROUP, "/cut", 142), Some(30));
+    assert_eq!(look.value(CGROUP, "/cut", 144), None);
+    assert_eq!(look.value(CGROUP, "/words", 6), Some(50_000));
+    assert_eq!(look.value(CGROUP, "/words", 104_030), None);
+    assert_eq!(look.names(MEMORY), ["/good", "/words"]);
+    assert_eq!(look.value(MEMORY, "/words", 104_232), Some(u64::MAX));
+    assert_eq!(look.value(MEMORY, "/words", 104_234), None);
+    assert_eq!(look.names(IO), ["/good", "/words"]);
+    assert_eq!(look.names(PRESSURE), ["/cut", "/good", "/words"]);
+    assert_eq!(look.value(PRESSURE, "/cut", 104_402), Some(10));
+    for name in ["/good", "/words"] {
+        assert_eq!(look.value(PRESSURE, name, 104_404), Some(20));
+    }
+    let texts = look.fault_texts();
+    for text in [
+        "104000//cut: cpu.stat: not understood",
+        "104000//damaged: cpu.stat: usage_usec has no number",
+        "104000//words: pids.current: not understood",
+        "104000//words: cpu.max: not understood",
+        "104002//cut: memory.current: not understood",
+        "104002//damaged: memory.current: not understood",
+        "104002//words: memory.events: high has no number",
+        "104004//cut: io.stat: not understood",
+        "104004//damaged: io.stat: rbytes has no number",
+        "104006//cut: cpu.pressure: not understood",
+        "104006//damaged: cpu.pressure: some has no number",
+        "104008//words: cgroup.procs: not understood",
+    ] {
+        assert!(texts.contains(&text.to_string()), "{text}: {texts:#?}");
+    }
+    assert_eq!(texts.len(), 12, "{texts:#?}");
+}
+
+#[test]
+fn without_groups_of_version_2_a_fault_says_so_once() {
+    let tree = Tree::machine();
+    for (mounts, message) in [
+        ("25 1 0:1 / /proc rw - proc proc rw\n", "no control groups of version 2 are mounted"),
+        (
+            "32 31 0:29 / /sys/fs/cgroup/cpu rw - cgroup cgroup rw,cpu\n",
+            "no control groups of version 2 are mounted, only version 1, which is not read",
+        ),
+        (
+            "31 23 0:28 / /sys/fs/gone rw - cgroup2 cgroup2 rw\n",
+            "/sys/fs/gone: No such file or directory (os error 2)",
+        ),
+        (
+            "31 23 0:28 / /elsewhere rw - cgroup2 cgroup2 rw\n",
+            "no control groups of version 2 are mounted",
+        ),
+    ] {
+        tree.file("self/mountinfo", mounts);
+        let look = Look::at(&tree.frozen(), &ALL, &[]);
+        assert_eq!(look.fault_texts(), [format!("104000/: {message}")]);
+        assert!(ALL.iter().all(|object| !look.has(*object)));
+    }
+    tree.remove("self/mountinfo");
+    let look = Look::at(&tree.frozen(), &[IO], &[]);
+    assert_eq!(
+        look.fault_texts(),
+        ["104004/: self/mountinfo: No such file or directory (os error 2)"]
+    );
+    // They are mounted later, and unmounted again.
+    let mut machine = Machine::new(&tree.frozen());
+    assert!(!machine.look(&[CGROUP], &[]).has(CGROUP));
+    tree.file("self/mountinfo", "31 23 0:28 / /sys/fs/cgroup rw - cgroup2 cgroup2 rw\n");
+    group_file(&tree, "", "cpu.stat", "usage_usec 1\n");
+    assert!(machine.look(&[CGROUP], &[]).has(CGROUP));
+}
+
+/// A process in a group.
+fn add_process(tree: &Tree, group: &str, pid: u32, name: &str) {
+    tree.file(&format!("{pid}/stat"), stat(pid, name.as_bytes(), 1, 1));
+    let path = folder(tree, group).join("cgroup.procs");
+    let before = std::fs::read_to_string(&path).unwrap_or_default();
+    std::fs::write(path, format!("{before}{pid}\n")).unwrap();
+}
+
+#[test]
+fn processes_lead_to_their_groups_and_containers() {
+    let tree = machine();
+    let docker = format!("/system.slice/docker-{LONG_ID}.scope");
+    let inner = format!("{docker}/docker/{}", LONG_ID.replace('f', "0"));
+    for group in
+        ["/system.slice", "/system.slice/ssh.service", &docker, &format!("{docker}/init"), &inner]
+    {
+        whole_group(&tree, group);
+    }
+    add_process(&tree, "", 2, "kthreadd");
+    add_process(&tree, "/system.slice/ssh.service", 700, "sshd");
+    add_process(&tree, &docker, 900, "tini");
+    add_process(&tree, &format!("{docker}/init"), 41, "a b)\u{e4}");
+    add_process(&tree, &inner, 50, "inner");
+    // It was moved while the groups were read; another is of elsewhere, and
+    // one has ended.
+    let path = folder(&tree, "/system.slice").join("cgroup.procs");
+    std::fs::write(path, "900\n0\n4000000\n").unwrap();
+    let mut machine = Machine::new(&tree.frozen());
+    let look = machine.look(&[PROCESS, CONTAINER_PROCESS], &[]);
+    assert_eq!(look.fault_texts(), nothing());
+    let rows = |object: u32| {
+        let instances = look.object(object).instances();
+        let row = |instance| {
+            let (_, parent) = look.block().parent(&instance).unwrap();
+            let value = |counter| look.value_of(object, instance, counter).unwrap();
+            (value(784), instance.name().to_text(), parent.name().to_text(), value(ID))
+        };
+        instances.map(row).collect::<Vec<_>>()
+    };
+    let inode = |group: &str| std::fs::metadata(folder(&tree, group)).unwrap().ino();
+    let of_groups = rows(PROCESS);
+    let init = format!("{docker}/init");
+    for (row, (pid, name, group)) in of_groups.iter().zip([
+        (2, "kthreadd", ""),
+        (41, "a b)\u{e4}", init.as_str()),
+        (50, "inner", &inner),
+        (700, "sshd", "/system.slice/ssh.service"),
+    ]) {
+        let path = if group.is_empty() { "/" } else { group };
+        assert_eq!(*row, (pid, name.to_string(), path.to_string(), inode(group)));
+    }
+    assert_eq!((of_groups.len(), of_groups[4].0), (5, 900));
+    // Its place is one of the two.
+    assert!([docker.as_str(), "/system.slice"].contains(&of_groups[4].2.as_str()));
+    assert_eq!(look.names(CONTAINER), ["docker/f4d3b90bea15", "docker/04d3b90bea15"]);
+    let of_containers: Vec<_> =
+        rows(CONTAINER_PROCESS).into_iter().map(|(pid, _, parent, _)| (pid, parent)).collect();
+    let outer = (41, "docker/f4d3b90bea15".to_string());
+    assert_eq!(of_containers[..2], [outer, (50, "docker/04d3b90bea15".to_string())]);
+
+    // Only containers, with their values.
+    let look = machine.look(&[CONTAINER_PROCESS], &[(CONTAINER, 0)]);
+    assert!(look.has(CONTAINER) && !look.has(CGROUP));
+    let values = [
+        (6, 50_000),
+        (142, 30_000),
+        (144, 20_000),
+        (ID, inode(&docker)),
+        (104_230, 4_096_000),
+        (104_030, 12),
+        (105_020, 11),
+        (105_022, 22),
+        (104_304, 33),
+        (104_306, 44),
+        (104_032, 10),
+        (104_034, 4),
+        (104_036, 770),
+        (104_232, 8192),
+        (104_244, 6_000_000),
+        (104_042, 150),
+    ];
+    assert_eq!(row(&look, CONTAINER, "docker/f4d3b90bea15"), some(&values));
+    // A process damaged.
+    tree.file("50/stat", "50 (inner");
+    let look = machine.look(&[CONTAINER_PROCESS], &[]);
+    assert_eq!(look.fault_texts(), ["104012/PID 50: stat: not understood"]);
+}
+
+#[test]
+fn groups_come_and_go() {
+    let tree = machine();
+    for group in ["/a", "/a/b", "/c"] {
+        whole_group(&tree, group);
+    }
+    let mut machine = Machine::new(&tree.frozen());
+    assert_eq!(machine.look(&[CGROUP], &[]).names(CGROUP), ["/", "/a", "/a/b", "/c"]);
+    std::fs::remove_dir_all(folder(&tree, "/a")).unwrap();
+    whole_group(&tree, "/b");
+    let look = machine.look(&ALL, &[]);
+    assert_eq!(look.fault_texts(), nothing());
+    assert_eq!(look.names(CGROUP), ["/", "/b", "/c"]);
+    // Another group of the same path, which has less.
+    std::fs::remove_dir_all(folder(&tree, "/c")).unwrap();
+    std::fs::create_dir(folder(&tree, "/other")).unwrap();
+    group_file(&tree, "/c", "cpu.stat", "usage_usec 7\nuser_usec 0\nsystem_usec 7\n");
+    let look = machine.look(&[CGROUP, MEMORY], &[]);
+    assert_eq!(look.value(CGROUP, "/c", 6), Some(70));
+    assert_eq!(look.names(MEMORY), ["/b"]);
+    // A controller that is switched on is found after a while.
+    group_file(&tree, "/c", "memory.current", "5\n");
+    let mut collections = 0;
+    while machine.look(&[MEMORY], &[]).names(MEMORY) != ["/b", "/c"] {
+        collections += 1;
+        assert!(collections < 40);
+    }
+}
+
+#[test]
+fn groups_in_groups_without_end() {
+    let tree = machine();
+    let mut group = String::new();
+    for _ in 0..80 {
+        group.push_str("/g");
+        group_file(&tree, &group, "cpu.stat", "usage_usec 1\nuser_usec 1\nsystem_usec 0\n");
+    }
+    let look = Look::at(&tree.frozen(), &[CGROUP], &[]);
+    assert_eq!(look.object(CGROUP).instance_count(), 65);
+    assert_eq!(look.faults.len(), 1);
+    assert!(look.faults[0].message.contains("too many levels"), "{:?}", look.fault_texts());
+}
+
+#[test]
+fn what_is_no_file_holds_nobody_up() {
+    let tree = machine();
+    for group in ["/pipe", "/folder"] {
+        whole_group(&tree, group);
+        std::fs::remove_file(folder(&tree, group).join("memory.current")).unwrap();
+    }
+    std::fs::create_dir(folder(&tree, "/folder/memory.current")).unwrap();
+    let pipe = folder(&tree, "/pipe").join("memory.current");
+    assert!(Command::new("mkfifo").arg(&pipe).status().unwrap().success());
+    let look = Look::at(&tree.frozen(), &[CGROUP, MEMORY], &[]);
+    assert_eq!(look.names(CGROUP), ["/", "/folder", "/pipe"]);
+    assert!(!look.names(MEMORY).contains(&"/".to_string()));
+    let texts = look.fault_texts();
+    assert_eq!(texts.len(), 2, "{texts:?}");
+    assert!(texts[0].starts_with("104002//folder: memory.current: "), "{texts:?}");
+    // What cannot be read at a place, or nothing at all.
+    assert!(texts[1].starts_with("104002//pipe: memory.current: "), "{texts:?}");
+}
+
+#[test]
+fn two_thousand_groups_and_nothing_allocated() {
+    alone("cgroup::two_thousand_groups_and_nothing_allocated", || {
+        let tree = machine();
+        for slice in 0..40 {
+            for service in 0..50 {
+                let group = format!("/s{slice}.slice/docker-{LONG_ID}{service:04}.scope");
+                let group = group.replace(LONG_ID, &LONG_ID[..50]);
+                group_file(&tree, &group, "cpu.stat", "usage_usec 1\nuser_usec 1\nsystem_usec 0\n");
+                group_file(&tree, &group, "memory.current", "5\n");
+                group_file(&tree, &group, "cgroup.procs", "7\n");
+            }
+        }
+        tree.file("7/stat", stat(7, b"seven", 1, 1));
+        let mut machine = Machine::new(&tree.frozen());
+        let there = [CGROUP, MEMORY, PROCESS, CONTAINER, CONTAINER_PROCESS];
+        let wanted = there.map(TitleIndex);
+        let mut request = Request::new(ObjectQuery::Indexes(wanted.to_vec()));
+        request.extra_counters = wanted.iter().map(|object| (*object, TitleIndex(0))).collect();
+        let look = machine.look(&there, &[]);
+        assert_eq!(look.fault_texts(), nothing());
+        let count_of = |object| look.object(object).instance_count();
+        assert_eq!((count_of(CGROUP), count_of(MEMORY), count_of(CONTAINER)), (2001, 2000, 2000));
+        assert_eq!((count_of(PROCESS), count_of(CONTAINER_PROCESS)), (1, 1));
+        machine.collect(&request, &wanted);
+        // The first of a few that is warm.
+        let mut counts = (0..6).map(|_| count(|| machine.collect(&request, &wanted)).1.count);
+        assert!(counts.any(|count| count == 0));
+    });
+}
+
+#[test]
+fn groups_of_version_1_alone() {
+    let Some(root) = real::root() else { return };
+    let archive = root.join("proc-trees/cgroups-root-003.tgz");
+    if !archive.is_file() {
+        return;
+    }
+    let tree = Tree::new();
+    let status = Command::new("tar").arg("-xzf").arg(archive).arg("-C").arg(tree.path()).status();
+    assert!(status.unwrap().success());
+    let look = Look::at(&tree.frozen(), &ALL, &extra());
+    let message = "no control groups of version 2 are mounted, only version 1, which is not read";
+    assert_eq!(look.fault_texts(), [format!("104000/: {message}")]);
+    // The same groups, named as in version 2, hold one container.
+    let name = std::fs::read_dir(tree.path().join("sys/fs/cgroup/memory/system.slice")).unwrap();
+    let names = name.map(|entry| entry.unwrap().file_name().into_string().unwrap());
+    let containers: BTreeSet<_> = names.filter(|name| name.starts_with("docker-")).collect();
+    assert_eq!(containers.len(), 1);
+    for name in &containers {
+        group_file(&tree, &format!("/unified/system.slice/{name}"), "cpu.stat", "usage_usec 1\n");
+    }
+    tree.file("mounts", "cgroup2 /sys/fs/cgroup/unified cgroup2 rw 0 0\n");
+    let look = Look::at(&tree.frozen(), &[CONTAINER], &[]);
+    assert_eq!(look.fault_texts(), nothing());
+    let id = &containers.first().unwrap()["docker-".len()..][..12];
+    assert_eq!(look.names(CONTAINER), [format!("docker/{id}")]);
+}
