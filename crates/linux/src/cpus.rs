@@ -30,6 +30,8 @@ pub(crate) struct Cpu {
 pub(crate) struct SystemStat {
     /// The processors that are on, in the kernel's order.
     pub(crate) cpus: Vec<Cpu>,
+    /// Whether these are all that are on.
+    pub(crate) has_all_cpus: bool,
     pub(crate) switches: Option<u64>,
     pub(crate) running: Option<u64>,
     /// What could not be understood, and is missing above.
@@ -77,6 +79,7 @@ impl SystemStat {
     /// Forgets what was read.
     pub(crate) fn clear(&mut self) {
         self.cpus.clear();
+        self.has_all_cpus = false;
         self.switches = None;
         self.running = None;
         self.damage.clear();
@@ -86,10 +89,14 @@ impl SystemStat {
     pub(crate) fn parse(&mut self, text: &[u8], ticks: Ticks) {
         self.clear();
         let (lines, cut) = whole_lines(text);
+        let mut others = false;
         for line in lines {
+            others |= !line.starts_with(b"cpu");
             if let Some(rest) = line.strip_prefix(b"cpu") {
                 // The line of all processors counts those that are off, too.
-                if rest.first().is_some_and(u8::is_ascii_digit) {
+                let is_of_all = rest.first().is_some_and(|byte| *byte == b' ');
+                if !is_of_all {
+                    self.has_all_cpus = true;
                     match parse_cpu(rest, ticks) {
                         Some(cpu) => self.cpus.push(cpu),
                         None => self.damage.push(Damage::Cpu(leading_digits(rest))),
@@ -104,6 +111,11 @@ impl SystemStat {
         if cut {
             self.damage.push(Damage::Cut);
         }
+        // The processors' lines are the first ones: of a text that ends among them,
+        // others may be missing.
+        let ends_early = cut && !others;
+        let is_damaged = self.damage.iter().any(|damage| matches!(damage, Damage::Cpu(_)));
+        self.has_all_cpus &= !ends_early && !is_damaged;
     }
 
     fn line(&mut self, name: &'static str, rest: &[u8]) -> Option<u64> {
@@ -127,9 +139,9 @@ fn parse_cpu(rest: &[u8], ticks: Ticks) -> Option<Cpu> {
         *place = words.number()?;
     }
     let [user, nice, system, idle] = four;
-    let waiting = words.number().unwrap_or(0);
-    let interrupt = words.number();
-    let soft_interrupt = interrupt.and_then(|_| words.number());
+    let waiting = words.number_if_any()?.unwrap_or(0);
+    let interrupt = words.number_if_any()?;
+    let soft_interrupt = words.number_if_any()?;
     let privileged =
         [interrupt, soft_interrupt].into_iter().flatten().fold(system, u64::saturating_add);
     let times = Times {
@@ -143,8 +155,10 @@ fn parse_cpu(rest: &[u8], ticks: Ticks) -> Option<Cpu> {
 }
 
 fn leading_digits(text: &[u8]) -> String {
-    let digits = text.iter().take_while(|byte| byte.is_ascii_digit());
-    digits.map(|byte| char::from(*byte)).collect()
+    // More are no number of a processor.
+    let digits = text.iter().take_while(|byte| byte.is_ascii_digit()).take(10);
+    let digits: String = digits.map(|byte| char::from(*byte)).collect();
+    if digits.is_empty() { "?".to_string() } else { digits }
 }
 
 /// Mean and sum over processors that come and go.
@@ -226,41 +240,48 @@ impl Interrupts {
     /// Adds up the columns. Answers whether the text is such a table.
     pub(crate) fn parse(&mut self, text: &[u8]) -> bool {
         self.columns.clear();
-        let (mut lines, _) = whole_lines(text);
+        let (mut lines, cut) = whole_lines(text);
         let mut header = lines.next().unwrap_or_default();
         while let Some(at) = header.windows(3).position(|word| word == b"CPU") {
             header = header.get(at + 3..).unwrap_or_default();
             let digits = header.iter().take_while(|byte| byte.is_ascii_digit()).count();
+            let is_whole = header.get(digits).is_none_or(u8::is_ascii_whitespace);
             match header.get(..digits).and_then(number).map(u32::try_from) {
-                Some(Ok(cpu)) => self.columns.push((cpu, 0)),
+                Some(Ok(cpu)) if is_whole => self.columns.push((cpu, 0)),
                 _ => return false,
             }
         }
         for line in lines {
-            self.add(line);
+            if !self.add(line) {
+                return false;
+            }
         }
-        !self.columns.is_empty()
+        // A sum without the last row would be another number.
+        !cut && !self.columns.is_empty()
     }
 
-    /// Adds a row with a count for each column. Rows with one count for the
-    /// whole machine (errors) belong to no processor.
-    fn add(&mut self, line: &[u8]) {
+    /// Adds a row with a count for each column; `false` where counts are missing.
+    /// Rows with one count for the whole machine (errors) belong to no processor,
+    /// and a row without any (`FIQ` of some architectures) counts nothing.
+    fn add(&mut self, line: &[u8]) -> bool {
         let Some(colon) = line.iter().position(|byte| *byte == b':') else {
-            return;
+            return true;
         };
         let (name, rest) = line.split_at(colon);
-        if matches!(name.trim_ascii(), b"ERR" | b"MIS") {
-            return;
+        if matches!(name.trim_ascii(), b"ERR" | b"Err" | b"MIS" | b"FIQ") {
+            return true;
         }
         let counts = || Words::new(rest.get(1..).unwrap_or_default());
         let mut words = counts();
         if self.columns.iter().any(|_| words.number().is_none()) {
-            return;
+            let mut words = counts();
+            return words.number().is_some() && words.number_if_any() == Some(None);
         }
         let mut words = counts();
         for (_, sum) in &mut self.columns {
             *sum = sum.wrapping_add(words.number().unwrap_or(0));
         }
+        true
     }
 
     /// The interrupts of a processor.
@@ -350,7 +371,8 @@ mod tests {
                     LOC:   18017794    5791007   Local timer interrupts\nERR:          7\n\
                     MIS:          9\n 99:   12";
         let mut interrupts = Interrupts::default();
-        assert!(interrupts.parse(text.as_bytes()));
+        assert!(!interrupts.parse(text.as_bytes()));
+        assert!(interrupts.parse(format!("{text}\n").as_bytes()));
         assert_eq!(interrupts.of(0), Some(18_017_832));
         assert_eq!(interrupts.of(2), Some(5_791_008));
         assert_eq!(interrupts.of(1), None);

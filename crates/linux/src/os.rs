@@ -159,7 +159,9 @@ impl SystemSession {
         let mut row = Row::new(&SYSTEM);
         row.set_some(146, self.stat.switches);
         row.set(674, self.base.boot().0 as u64);
-        if cpus > 0 {
+        // How many run, or idle, is known where all processors are.
+        let has_cpus = cpus > 0 && self.stat.has_all_cpus;
+        if has_cpus {
             row.set_some(44, self.stat.running.map(|running| running.saturating_sub(cpus)));
         }
         match self.reader.numbers(&mut self.processes) {
@@ -168,7 +170,7 @@ impl SystemSession {
         }
         match self.reader.system(c"loadavg", &mut self.files.loadavg) {
             Ok(text) => match threads_of_loadavg(text) {
-                Some(threads) if cpus > 0 => row.set(250, threads.saturating_add(cpus)),
+                Some(threads) if has_cpus => row.set(250, threads.saturating_add(cpus)),
                 Some(_) => {}
                 None => self.faults.object("loadavg: not understood".to_string()),
             },

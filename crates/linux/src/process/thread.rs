@@ -39,6 +39,14 @@ impl Sample {
     }
 }
 
+/// Why there is nothing of a thread.
+enum Missing {
+    /// It has ended.
+    Gone,
+    /// It is there, and was not read.
+    Unread,
+}
+
 /// What `_Total` adds up.
 #[derive(Default)]
 struct Sums {
@@ -92,8 +100,14 @@ impl ProcessSession {
             let mut process = ThreadsOf { pid: owner.pid, folder, first, with_switches };
             let mut number = 0;
             for tid in &self.threads {
-                let Some((sample, switches)) = process.read(&mut self.reader, *tid) else {
-                    continue;
+                let (sample, switches) = match process.read(&mut self.reader, *tid) {
+                    Ok(read) => read,
+                    Err(Missing::Gone) => continue,
+                    // It keeps its number: the others are not to change theirs.
+                    Err(Missing::Unread) => {
+                        number += 1;
+                        continue;
+                    }
                 };
                 write(&mut object, number, owner.place, &sample)?;
                 sums.add(sample.values(), switches);
@@ -152,17 +166,20 @@ struct ThreadsOf<'a> {
 }
 
 impl ThreadsOf<'_> {
-    /// Reads a thread, and its context switches; `None` where it is gone or
-    /// hidden.
-    fn read(&mut self, reader: &mut ProcessReader, tid: u32) -> Option<(Sample, Option<u64>)> {
+    /// Reads a thread, and its context switches.
+    fn read(
+        &mut self,
+        reader: &mut ProcessReader,
+        tid: u32,
+    ) -> Result<(Sample, Option<u64>), Missing> {
         let pid = self.pid;
         if let Err(error) = self.file(reader, tid, b"stat") {
             thread_fault(reader, pid, "task: stat", error);
-            return None;
+            return Err(if is_gone(error) { Missing::Gone } else { Missing::Unread });
         }
         let Some(stat) = Stat::parse(reader.text()) else {
             reader.fault(pid, "task: stat", "not understood");
-            return None;
+            return Err(Missing::Unread);
         };
         let state = windows_state(stat.state);
         let (user, kernel) = (reader.units(stat.user), reader.units(stat.kernel));
@@ -176,7 +193,7 @@ impl ThreadsOf<'_> {
         ]);
         if !self.with_switches {
             sample.push(state);
-            return Some((sample, None));
+            return Ok((sample, None));
         }
         let count = match self.file(reader, tid, b"status") {
             Ok(()) => switches(reader.text()),
@@ -189,7 +206,7 @@ impl ThreadsOf<'_> {
             sample.push(count);
             sample.push(state);
         }
-        Some((sample, count))
+        Ok((sample, count))
     }
 
     fn file(&mut self, reader: &mut ProcessReader, tid: u32, name: &[u8]) -> Result<(), Errno> {

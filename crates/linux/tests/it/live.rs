@@ -7,6 +7,8 @@ use perfhive_linux::{LinuxClock, ProcRoot, machine_name, providers};
 use rustix::time::{ClockId, clock_gettime};
 use std::hint::black_box;
 use std::process::{Child, Command, Stdio};
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::{Duration, Instant};
 
 const ALL: [u32; 5] = [2, 4, 230, 232, 238];
@@ -226,19 +228,22 @@ fn processes_that_end_and_begin_disturb_nothing() {
 fn churn_makes_no_faults() {
     let start = Instant::now();
     let mut machine = Machine::new(&ProcRoot::default());
+    let done = Arc::new(AtomicBool::new(false));
+    let until = Arc::clone(&done);
     let churn = std::thread::spawn(move || {
-        while start.elapsed() < Duration::from_millis(700) {
+        while !until.load(Ordering::Relaxed) {
             let _ = Command::new("true").stdin(Stdio::null()).status();
         }
     });
+    // Another test may have thousands of threads meanwhile.
     let mut collections = 0;
-    while start.elapsed() < Duration::from_millis(700) {
+    while collections < 4 || start.elapsed() < Duration::from_millis(700) {
         let look = machine.look(&ALL, &[(230, 0), (232, 0)]);
         assert_eq!(look.fault_texts(), Vec::<String>::new());
         collections += 1;
     }
+    done.store(true, Ordering::Relaxed);
     churn.join().unwrap();
-    assert!(collections > 3);
 }
 
 #[test]

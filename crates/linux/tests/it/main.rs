@@ -3,10 +3,12 @@
 #![allow(clippy::unwrap_used, clippy::expect_used)]
 
 mod common;
+mod faults;
 mod frozen;
 mod live;
 mod manual;
 mod maps;
+mod odd;
 mod real_trees;
 mod warm;
 
