@@ -26,7 +26,7 @@ pub(crate) static IMAGE: Object = Object {
          yet waited for. There is no `_Total`: libraries are shared, and a sum of address space says \
          nothing.\n\n\
          The counters on request take `PID/smaps` in place of `PID/maps`, for which the kernel walks the \
-         page tables of the process: in the order of a millisecond for each 100 MB that are resident, while \
+         page tables of the process: some milliseconds for each 100 MB that are resident, while \
          the process may have to wait to change its mappings.",
     reads: "with Process, for each process all of `PID/maps`; on request `PID/smaps` in its place",
     cost: Cost::Costly,
