@@ -58,7 +58,10 @@ fn write_process(
         let address = match place(reader.text()) {
             Some(Place::At(address)) => Some(address),
             Some(Place::Running) => None,
-            Some(Place::Nowhere) => return Ok(()),
+            Some(Place::Nowhere) => {
+                number += 1;
+                continue;
+            }
             // A thread that has just ended.
             None if reader.text().is_empty() => continue,
             None => {

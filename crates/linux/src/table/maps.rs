@@ -23,7 +23,8 @@ pub(crate) static IMAGE: Object = Object {
          process' instance, and Process comes along.\n\n\
          The maps of a process take permission to trace it (an ordinary user's own processes); others \
          have no instances here. Nor have threads of the kernel, and processes that have ended and are not \
-         yet waited for. There is no `_Total`: libraries are shared, and a sum of address space says \
+         yet waited for; nor one whose first thread has ended while others go on, of which the kernel tells no \
+         maps. There is no `_Total`: libraries are shared, and a sum of address space says \
          nothing.\n\n\
          The counters on request take `PID/smaps` in place of `PID/maps`, for which the kernel walks the \
          page tables of the process: some milliseconds for each 100 MB that are resident, while \

@@ -383,6 +383,10 @@ fn ten_thousand_threads() {
         let space = space(&look, pid).unwrap();
         let mappings = look.value_of(786, space, 106_000).unwrap();
         assert!(mappings > 2 * started, "{mappings}");
+        // All of it was read: it sums up to what the kernel says.
+        let spaces = (710..=774).step_by(2).filter(|counter| *counter != 740);
+        let sum: u64 = spaces.filter_map(|counter| look.value_of(786, space, counter)).sum();
+        assert_eq!(Some(sum), look.value_of(230, process, 174));
         // Threads are read without keeping anything open of them.
         if round == 1 {
             opened = of_process(pid);
