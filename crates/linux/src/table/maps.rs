@@ -15,7 +15,8 @@ pub(crate) static IMAGE: Object = Object {
     help: 741,
     name: "Image",
     note: "An instance for each image of a process: a file of which something is mapped with the right to \
-         be executed, which is to say its program and its libraries. All mappings of a path in a process \
+         be executed, which is to say its program and its libraries. Shared memory that may be executed has a name of its own \
+         in the maps (`/memfd:NAME`, `/dev/zero`), and counts as an image, too. All mappings of a path in a process \
          are one instance, in the order of the lowest address. Its name is the file's without the folders, \
          as the kernel writes it: ` (deleted)` behind it means that no file of that path is there any more \
          (one that was replaced by an update, for example). A line feed in a name is told as `\\012`, and is \
@@ -41,8 +42,8 @@ pub(crate) static FULL_IMAGE: Object = Object {
     index: 1408,
     help: 1409,
     name: "Full Image",
-    note: "As Image, but an instance's name is the whole path, as the process itself sees it (in a container: \
-         within that).",
+    note: "As Image, but an instance's name is the whole path, as the reader sees it; of a process with mounts of \
+         its own (a container), the path within those.",
     reads: "as Image, and at once with it",
     cost: Cost::Costly,
     has_instances: true,
