@@ -39,6 +39,8 @@ pub(crate) struct Cpu {
 pub(crate) struct SystemStat {
     /// The processors that are on, in the kernel's order.
     pub(crate) cpus: Vec<Cpu>,
+    /// Whether these are all that are on.
+    pub(crate) has_all_cpus: bool,
     pub(crate) switches: Option<u64>,
     pub(crate) running: Option<u64>,
     /// Threads that wait for a disk.
@@ -102,10 +104,14 @@ impl SystemStat {
     pub(crate) fn parse(&mut self, text: &[u8], ticks: Ticks) {
         self.clear();
         let (lines, cut) = whole_lines(text);
+        let mut others = false;
         for line in lines {
+            others |= !line.starts_with(b"cpu");
             if let Some(rest) = line.strip_prefix(b"cpu") {
                 // The line of all processors counts those that are off, too.
-                if rest.first().is_some_and(u8::is_ascii_digit) {
+                let is_of_all = rest.first().is_some_and(|byte| *byte == b' ');
+                if !is_of_all {
+                    self.has_all_cpus = true;
                     match parse_cpu(rest, ticks) {
                         Some(cpu) => self.cpus.push(cpu),
                         None => self.damage.push(Damage::Cpu(leading_digits(rest))),
@@ -128,6 +134,11 @@ impl SystemStat {
         if cut {
             self.damage.push(Damage::Cut);
         }
+        // The processors' lines are the first ones: of a text that ends among them,
+        // others may be missing.
+        let ends_early = cut && !others;
+        let is_damaged = self.damage.iter().any(|damage| matches!(damage, Damage::Cpu(_)));
+        self.has_all_cpus &= !ends_early && !is_damaged;
     }
 
     fn line(&mut self, name: &'static str, rest: &[u8]) -> Option<u64> {
@@ -153,7 +164,7 @@ fn parse_cpu(rest: &[u8], ticks: Ticks) -> Option<Cpu> {
     let [user, nice, system, idle] = four;
     let mut more = [None; 6];
     for place in &mut more {
-        *place = words.number();
+        *place = words.number_if_any()?;
         if place.is_none() {
             break;
         }
@@ -178,8 +189,10 @@ fn parse_cpu(rest: &[u8], ticks: Ticks) -> Option<Cpu> {
 }
 
 fn leading_digits(text: &[u8]) -> String {
-    let digits = text.iter().take_while(|byte| byte.is_ascii_digit());
-    digits.map(|byte| char::from(*byte)).collect()
+    // More are no number of a processor.
+    let digits = text.iter().take_while(|byte| byte.is_ascii_digit()).take(10);
+    let digits: String = digits.map(|byte| char::from(*byte)).collect();
+    if digits.is_empty() { "?".to_string() } else { digits }
 }
 
 /// Mean and sum over processors that come and go.

@@ -80,7 +80,7 @@ pub(crate) fn unreadable(file: &CStr, error: Errno, faults: &mut Faults) {
 }
 
 /// The numbers of lines that begin with these words. A line that is not there
-/// is no fault; one without a whole number is.
+/// is no fault; one without a whole number is, and so is a text that was cut off.
 pub(crate) fn numbers<const N: usize>(
     file: &CStr,
     text: &[u8],
@@ -88,15 +88,22 @@ pub(crate) fn numbers<const N: usize>(
     faults: &mut Faults,
 ) -> [Option<u64>; N] {
     let values = keyed(text, keys);
+    let is_line = |line: &[u8], key: &[u8]| {
+        let rest = line.strip_prefix(key);
+        rest.is_some_and(|rest| rest.first().is_none_or(u8::is_ascii_whitespace))
+    };
     for (key, value) in keys.iter().zip(values) {
-        let is_line = |line: &[u8]| {
-            let rest = line.strip_prefix(*key);
-            rest.is_some_and(|rest| rest.first().is_none_or(u8::is_ascii_whitespace))
-        };
-        if value.is_none() && text.split(|byte| *byte == b'\n').any(is_line) {
+        let mut lines = text.split(|byte| *byte == b'\n');
+        if value.is_none() && lines.any(|line| is_line(line, key)) {
             let (file, key) = (file.to_string_lossy(), String::from_utf8_lossy(key));
             faults.object(format!("{file}: {} has no number", key.trim_end_matches(':')));
         }
+    }
+    // What is behind the last line end is no line: unless it was named already, it
+    // is not known what is missing.
+    let rest = text.rsplit(|byte| *byte == b'\n').next().unwrap_or_default();
+    if !rest.is_empty() && !keys.iter().any(|key| is_line(rest, key)) {
+        faults.object(format!("{}: ends in the middle of a line", file.to_string_lossy()));
     }
     values
 }

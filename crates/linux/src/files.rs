@@ -25,6 +25,8 @@ const CONTENTS: usize = 16 << 10;
 const SYSFS_MAGIC: i64 = 0x6265_6572;
 /// Size that no file here has.
 const TOO_LARGE: usize = 64 << 20;
+/// Size that no file has that is made in one piece.
+const TOO_LARGE_AT_ONCE: usize = 4 << 20;
 
 /// Descriptors that all sessions of this program keep for processes.
 static KEPT: AtomicUsize = AtomicUsize::new(0);
@@ -349,8 +351,11 @@ fn read_small(fd: &OwnedFd, buffer: &mut Vec<u8>) -> Result<usize, Errno> {
     }
     loop {
         let length = retry_on_intr(|| pread(fd, buffer.as_mut_slice(), 0))?;
-        if length < buffer.len() || length >= TOO_LARGE {
+        if length < buffer.len() {
             return Ok(length);
+        }
+        if length >= TOO_LARGE_AT_ONCE {
+            return Err(Errno::FBIG);
         }
         buffer.resize(length * 2, 0);
     }

@@ -60,6 +60,14 @@ impl<'a> Words<'a> {
         number(self.next_word()?)
     }
 
+    /// The next word, a number, if there is another word at all.
+    pub(crate) fn number_if_any(&mut self) -> Option<Option<u64>> {
+        match self.rest.iter().all(|byte| is_blank(*byte)) {
+            true => Some(None),
+            false => self.number().map(Some),
+        }
+    }
+
     /// Passes over words.
     pub(crate) fn skip(&mut self, count: usize) -> Option<()> {
         for _ in 0..count {

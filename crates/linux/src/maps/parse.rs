@@ -126,7 +126,7 @@ pub(super) enum Place {
     At(u64),
     /// The thread runs, or is about to.
     Running,
-    /// A thread of the kernel.
+    /// A thread of the kernel, or one that has ended.
     Nowhere,
 }
 

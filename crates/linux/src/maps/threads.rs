@@ -40,6 +40,7 @@ fn write_process(
             return Ok(());
         }
     };
+    // As in Thread, one that cannot be read keeps its number.
     let mut number = 0;
     for tid in threads {
         let mut path = PidPath::new(*tid);
@@ -49,6 +50,7 @@ fn write_process(
             // What is refused of one thread is refused of all.
             Err(error) if is_denied(error) => return Ok(()),
             Err(error) => {
+                number += u32::from(!is_gone(error));
                 fault(process.pid, "task: syscall", error, faults);
                 continue;
             }
@@ -56,7 +58,10 @@ fn write_process(
         let address = match place(reader.text()) {
             Some(Place::At(address)) => Some(address),
             Some(Place::Running) => None,
-            Some(Place::Nowhere) => return Ok(()),
+            Some(Place::Nowhere) => {
+                number += 1;
+                continue;
+            }
             // A thread that has just ended.
             None if reader.text().is_empty() => continue,
             None => {

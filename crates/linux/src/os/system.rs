@@ -29,7 +29,8 @@ impl SystemSession {
         let mut row = Row::new(&SYSTEM);
         row.set_some(146, self.stat.switches);
         row.set(674, self.base.boot().0 as u64);
-        if cpus > 0 {
+        // How many run, or idle, is known where all processors are.
+        if cpus > 0 && self.stat.has_all_cpus {
             row.set_some(44, self.stat.running.map(|running| running.saturating_sub(cpus)));
             row.set(100_016, cpus);
         }
@@ -66,7 +67,7 @@ impl SystemSession {
         }
         match population.load {
             Ok(Some(load)) => {
-                if cpus > 0 {
+                if cpus > 0 && self.stat.has_all_cpus {
                     row.set(250, load.threads.saturating_add(cpus));
                 }
                 return Some(load);

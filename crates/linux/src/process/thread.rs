@@ -71,6 +71,14 @@ impl Sample {
     }
 }
 
+/// Why there is nothing of a thread.
+enum Missing {
+    /// It has ended.
+    Gone,
+    /// It is there, and was not read.
+    Unread,
+}
+
 impl ProcessSession {
     pub(super) fn write_threads(
         &mut self,
@@ -147,8 +155,8 @@ struct Writing<'w, 't> {
 
 impl Writing<'_, '_> {
     /// Reads a thread, by its number and file, and writes it, to its place:
-    /// the process' instance, and its number there. Answers whether it was
-    /// there.
+    /// the process' instance, and its number there. Answers whether it is
+    /// there, read or not.
     fn thread(
         &mut self,
         reader: &mut ProcessReader,
@@ -156,8 +164,11 @@ impl Writing<'_, '_> {
         (tid, kept): (u32, &mut Kept),
         (parent, number): (u32, u32),
     ) -> Result<bool, ProviderError> {
-        let Some(sample) = files.read(reader, tid, kept, self.wanted) else {
-            return Ok(false);
+        let sample = match files.read(reader, tid, kept, self.wanted) {
+            Ok(sample) => sample,
+            Err(Missing::Gone) => return Ok(false),
+            // It keeps its number: the others are not to change theirs.
+            Err(Missing::Unread) => return Ok(true),
         };
         write(&mut self.object, number, parent, &sample)?;
         self.total.add(&sample);
@@ -173,14 +184,14 @@ struct Files<'a> {
 }
 
 impl Files<'_> {
-    /// Reads a thread; `None` where it is gone or hidden.
+    /// Reads a thread.
     fn read(
         &self,
         reader: &mut ProcessReader,
         tid: u32,
         kept: &mut Kept,
         wanted: ThreadWanted,
-    ) -> Option<Sample> {
+    ) -> Result<Sample, Missing> {
         let pid = self.pid;
         let mut read = self.stat(reader.files(), tid, kept);
         if read == Err(Errno::SRCH) {
@@ -189,11 +200,11 @@ impl Files<'_> {
         }
         if let Err(error) = read {
             thread_fault(reader, pid, "task: stat", error);
-            return None;
+            return Err(if is_gone(error) { Missing::Gone } else { Missing::Unread });
         }
         let Some(stat) = Stat::parse(reader.text()) else {
             reader.fault(pid, "task: stat", "not understood");
-            return None;
+            return Err(Missing::Unread);
         };
         let Stat { state, user, kernel, start, faults, major_faults, .. } = stat;
         let more = wanted.schedule || wanted.processor || wanted.counts.delay;
@@ -224,7 +235,7 @@ impl Files<'_> {
                 }
             }
         }
-        Some(sample)
+        Ok(sample)
     }
 
     /// Adds the counts that are wanted; `None` where one is not known.

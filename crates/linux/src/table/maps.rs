@@ -15,7 +15,8 @@ pub(crate) static IMAGE: Object = Object {
     help: 741,
     name: "Image",
     note: "An instance for each image of a process: a file of which something is mapped with the right to \
-         be executed, which is to say its program and its libraries. All mappings of a path in a process \
+         be executed, which is to say its program and its libraries. Shared memory that may be executed has a name of its own \
+         in the maps (`/memfd:NAME`, `/dev/zero`), and counts as an image, too. All mappings of a path in a process \
          are one instance, in the order of the lowest address. Its name is the file's without the folders, \
          as the kernel writes it: ` (deleted)` behind it means that no file of that path is there any more \
          (one that was replaced by an update, for example). A line feed in a name is told as `\\012`, and is \
@@ -23,10 +24,11 @@ pub(crate) static IMAGE: Object = Object {
          process' instance, and Process comes along.\n\n\
          The maps of a process take permission to trace it (an ordinary user's own processes); others \
          have no instances here. Nor have threads of the kernel, and processes that have ended and are not \
-         yet waited for. There is no `_Total`: libraries are shared, and a sum of address space says \
+         yet waited for; nor one whose first thread has ended while others go on, of which the kernel tells no \
+         maps. There is no `_Total`: libraries are shared, and a sum of address space says \
          nothing.\n\n\
          The counters on request take `PID/smaps` in place of `PID/maps`, for which the kernel walks the \
-         page tables of the process: in the order of a millisecond for each 100 MB that are resident, while \
+         page tables of the process: some milliseconds for each 100 MB that are resident, while \
          the process may have to wait to change its mappings.",
     reads: "with Process, for each process all of `PID/maps`; on request `PID/smaps` in its place",
     cost: Cost::Costly,
@@ -40,8 +42,8 @@ pub(crate) static FULL_IMAGE: Object = Object {
     index: 1408,
     help: 1409,
     name: "Full Image",
-    note: "As Image, but an instance's name is the whole path, as the process itself sees it (in a container: \
-         within that).",
+    note: "As Image, but an instance's name is the whole path, as the reader sees it; of a process with mounts of \
+         its own (a container), the path within those.",
     reads: "as Image, and at once with it",
     cost: Cost::Costly,
     has_instances: true,

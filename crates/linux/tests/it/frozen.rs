@@ -141,6 +141,7 @@ fn damaged_system_files_are_faults_and_cost_only_what_they_say() {
             "238/: stat: ends in the middle of a line",
             "4/: meminfo: MemFree has no number",
             "4/: meminfo: Dirty has no number",
+            "4/: meminfo: ends in the middle of a line",
             "4/: vmstat: No such file or directory (os error 2)",
         ]
     );

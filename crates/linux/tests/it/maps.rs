@@ -1,10 +1,13 @@
 //! Image, Full Image, Process Address Space and Thread Details.
 
 use crate::common::{Look, Machine, Tree};
-use perfhive_format::TitleIndex;
-use perfhive_linux::ProcRoot;
+use perfhive_engine::{Broker, ObjectQuery, Request, Snapshot, Source};
+use perfhive_format::{Instance, TitleIndex};
+use perfhive_linux::{LinuxClock, ProcRoot, providers};
 use std::collections::BTreeMap;
 use std::process::{Child, Command, Stdio};
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::{Duration, Instant};
 
 const IMAGE: u32 = 740;
@@ -72,9 +75,8 @@ fn kib(sizes: [u64; 8], mappings: u64) -> Vec<Option<u64>> {
 
 /// Places of the parents of all instances, with the object that they are in.
 fn parents(look: &Look, object: u32) -> Vec<Option<(u32, u32)>> {
-    let parent = |instance: perfhive_format::Instance<'_>| {
-        instance.parent().map(|(object, place)| (object.0, place))
-    };
+    let parent =
+        |instance: Instance<'_>| instance.parent().map(|(object, place)| (object.0, place));
     look.object(object).instances().map(parent).collect()
 }
 
@@ -304,20 +306,25 @@ fn where_threads_are() {
     tree.file("10/task/15/syscall", "-1 0x7fff38635d78 0xffffffffffff\n");
     tree.file("10/task/20/syscall", "running\n");
     tree.file("10/task/21/syscall", "0 0x1 0x2");
+    tree.thread(10, 22, b'Z');
+    tree.file("10/task/22/syscall", "-1 0x0 0x0\n");
+    tree.thread(10, 23, b'S');
+    tree.file("10/task/23/syscall", "7 0x0 0x1 0x2\n");
     tree.process(2, b"kthread");
     tree.file("2/task/2/syscall", "0 0x0 0x0 0x0 0x0 0x0 0x0 0x0 0x0\n");
     tree.process(3, b"refused");
     let look = Look::at(&tree.root(), &[232, DETAILS], &[]);
     assert_eq!(look.fault_texts(), ["816/PID 10: task: syscall: not understood"]);
-    assert_eq!(look.names(DETAILS), ["0", "1", "2", "3"]);
+    // One that has ended has no address, and keeps its number.
+    assert_eq!(look.names(DETAILS), ["0", "1", "2", "3", "5"]);
     let values: Vec<_> = look
         .object(DETAILS)
         .instances()
         .map(|instance| look.value_of(DETAILS, instance, 708))
         .collect();
-    assert_eq!(values, [Some(0x7f60_16ce_92ad), Some(0xffff_ffff_ffff), None, None]);
+    assert_eq!(values, [Some(0x7f60_16ce_92ad), Some(0xffff_ffff_ffff), None, None, Some(2)]);
     let place = look.names(230).iter().position(|name| name == "prog").unwrap() as u32;
-    assert_eq!(parents(&look, DETAILS), [Some((230, place)); 4]);
+    assert_eq!(parents(&look, DETAILS), [Some((230, place)); 5]);
 }
 
 /// A child that is ended with the test.
@@ -381,8 +388,7 @@ fn a_child_is_told_as_it_is() {
     let parent = Some((230, place.unwrap() as u32));
 
     // All space together is what the kernel says of the process.
-    let is_it =
-        |i: &perfhive_format::Instance<'_>| look.value_of(SPACE, *i, 784) == Some(u64::from(pid));
+    let is_it = |i: &Instance<'_>| look.value_of(SPACE, *i, 784) == Some(u64::from(pid));
     let space = look.object(SPACE).instances().find(is_it).unwrap();
     assert_eq!(space.name().to_text(), "sleep");
     let value = |counter| look.value_of(SPACE, space, counter);
@@ -443,8 +449,7 @@ fn pmap_says_the_same() {
     let line = text.lines().find(|line| line.starts_with("total kB")).unwrap();
     let words: Vec<u64> = line.split_whitespace().filter_map(|word| word.parse().ok()).collect();
     let look = Look::at(&ProcRoot::default(), &[SPACE, IMAGE], &[(SPACE, 0), (IMAGE, 0)]);
-    let is_it =
-        |i: &perfhive_format::Instance<'_>| look.value_of(SPACE, *i, 784) == Some(u64::from(pid));
+    let is_it = |i: &Instance<'_>| look.value_of(SPACE, *i, 784) == Some(u64::from(pid));
     let space = look.object(SPACE).instances().find(is_it).unwrap();
     let value = |counter| look.value_of(SPACE, space, counter).unwrap();
     let sum: u64 = (710..=774).step_by(2).filter_map(|c| look.value_of(SPACE, space, c)).sum();
@@ -452,6 +457,68 @@ fn pmap_says_the_same() {
     let own = if text.contains("ffffffffff600000") { words[0] - 4 } else { words[0] };
     assert_eq!(sum, own * 1024, "{text}");
     assert_eq!(value(MEMORY[0]), words[1] * 1024, "{text}");
+}
+
+/// Processes that end while they are read, and one that changes its mappings.
+#[test]
+fn maps_that_change_while_they_are_read() {
+    let stop = Arc::new(AtomicBool::new(false));
+    let until = |body: fn()| {
+        let stop = Arc::clone(&stop);
+        std::thread::spawn(move || {
+            while !stop.load(Ordering::Relaxed) {
+                body();
+            }
+        })
+    };
+    let churn = [
+        until(|| drop(Command::new("true").stdin(Stdio::null()).status())),
+        until(|| {
+            let threads: Vec<_> = (0..20).map(|_| std::thread::spawn(|| {})).collect();
+            threads.into_iter().for_each(|thread| thread.join().unwrap());
+        }),
+    ];
+    let mut machine = Machine::new(&ProcRoot::default());
+    let own = std::env::current_exe().unwrap();
+    let own = own.to_str().unwrap();
+    let (start, mut rounds, mut sizes) = (Instant::now(), 0, Vec::new());
+    let mut texts = Vec::new();
+    while rounds < 5 || start.elapsed() < Duration::from_millis(500) {
+        let look = machine.look(&[IMAGE, FULL, SPACE, DETAILS], &[(SPACE, 0)]);
+        texts.extend(look.fault_texts());
+        let place = look.object(230).instances().position(|instance| {
+            look.value_of(230, instance, 784) == Some(u64::from(std::process::id()))
+        });
+        let parent = Some((TitleIndex(230), place.unwrap() as u32));
+        let is_own = |i: &Instance<'_>| i.parent() == parent && i.name().to_text() == own;
+        let image = look.object(FULL).instances().find(is_own).unwrap();
+        sizes.push(IMAGE_COUNTERS.map(|counter| look.value_of(FULL, image, counter)));
+        rounds += 1;
+    }
+    stop.store(true, Ordering::Relaxed);
+    churn.into_iter().for_each(|thread| thread.join().unwrap());
+    assert_eq!(texts, Vec::<String>::new());
+    // What else the process maps meanwhile is none of its program's.
+    assert!(sizes.iter().all(|size| *size == sizes[0]), "{sizes:?}");
+}
+
+#[test]
+fn costly_brings_them_and_process() {
+    let mut broker = Broker::builder("local:", "machine")
+        .clock(LinuxClock::new())
+        .providers(providers(&ProcRoot::default()))
+        .build();
+    let mut objects = |query| {
+        let mut snapshot = Snapshot::new();
+        broker.collect(&Request::new(query), &mut snapshot).unwrap();
+        snapshot.objects().map(|object| object.view().name_index().0).collect::<Vec<_>>()
+    };
+    let costly = objects(ObjectQuery::Costly);
+    let global = objects(ObjectQuery::Global);
+    for object in [IMAGE, FULL, SPACE, DETAILS] {
+        assert!(costly.contains(&object) && !global.contains(&object), "{object}");
+    }
+    assert!(costly.contains(&230) && !costly.contains(&232));
 }
 
 #[test]
