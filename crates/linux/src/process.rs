@@ -16,7 +16,7 @@ use perfhive_engine::{
     ProviderDescription, ProviderError, Session,
 };
 use perfhive_format::{FileTime, InstanceHead, NameRef, TitleIndex};
-use read::{BATCH, ProcessReader, Sample, Tracked, TrackedThread, Wanted, follow};
+use read::{BATCH, ProcessReader, Sample, Slot, Tracked, TrackedThread, Wanted, follow};
 use rustix::fd::OwnedFd;
 use rustix::param::page_size;
 
@@ -83,6 +83,8 @@ struct Owner {
     /// Place among the instances of Process.
     place: u32,
     threads: u64,
+    /// Its one thread, if that was read with it.
+    first: Option<thread::Sample>,
 }
 
 /// Where the two instances stand that are no processes.
@@ -124,7 +126,9 @@ impl Session for ProcessSession {
         }
         let asked =
             |object, counter| collection.wants_extra(TitleIndex(object), TitleIndex(counter));
+        let switches = asked(THREAD.index, SWITCHES);
         let wanted = Wanted {
+            threads: threads && !switches,
             handles: asked(PROCESS.index, HANDLES) && self.reader.has_handles(),
             peaks: PEAKS.iter().any(|counter| asked(PROCESS.index, *counter)),
         };
@@ -140,7 +144,6 @@ impl Session for ProcessSession {
         self.reader.faults.report(PROCESS.index, out);
         let places = written?;
         if threads {
-            let switches = asked(THREAD.index, SWITCHES);
             let written = self.write_threads(places, switches, out);
             self.reader.faults.report(THREAD.index, out);
             written?;
@@ -175,14 +178,14 @@ impl ProcessSession {
         self.owners.clear();
         for (batch, known) in self.tracked.chunks_mut(BATCH).enumerate() {
             self.reader.read(known, wanted);
-            for (at, name, sample) in self.reader.processes() {
+            for (Slot { at, sample, thread, .. }, name) in self.reader.processes() {
                 let place = object.instance_count();
                 let name = NameRef::Utf16(name);
                 let head = InstanceHead { name, unique_id: None, parent: None };
                 object.instance_prefix(&head, sample.values())?;
                 total.add(sample);
                 let (known, threads) = (batch * BATCH + at, sample.threads());
-                self.owners.push(Owner { known, place, threads });
+                self.owners.push(Owner { known, place, threads, first: *thread });
             }
         }
         // Read when all is read, the clock is behind every start time.

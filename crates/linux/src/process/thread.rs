@@ -1,6 +1,6 @@
 //! Thread 232.
 
-use super::read::{ProcessReader, Threads, TrackedThread, follow};
+use super::read::{ProcessReader, Threads, Tracked, TrackedThread, follow};
 use super::{Places, ProcessSession, SWITCHES};
 use crate::faults::{describe, is_denied, is_gone};
 use crate::files::{Kept, PidPath, Reader, decimal};
@@ -15,7 +15,8 @@ use rustix::io::Errno;
 const MOST: usize = COMMON_COUNTERS + 2;
 
 /// The values of a thread, up to the first that is not known.
-struct Sample {
+#[derive(Clone, Copy)]
+pub(super) struct Sample {
     values: [u64; MOST],
     known: usize,
 }
@@ -89,6 +90,10 @@ impl ProcessSession {
             if owner.threads == 1 {
                 // The first thread has the number of the process.
                 known.threads = None;
+                if let Some(sample) = &owner.first {
+                    writing.add(sample, None, (owner.place, 0))?;
+                    continue;
+                }
                 let files = Files { pid, folder: None };
                 let (place, first) = (owner.place, &mut known.thread);
                 writing.thread(&mut self.reader, &files, (pid, first), (place, 0))?;
@@ -148,15 +153,51 @@ impl Writing<'_, '_> {
         reader: &mut ProcessReader,
         files: &Files<'_>,
         (tid, kept): (u32, &mut Kept),
-        (parent, number): (u32, u32),
+        place: (u32, u32),
     ) -> Result<bool, ProviderError> {
         let Some((sample, switches)) = files.read(reader, tid, kept, self.with_switches) else {
             return Ok(false);
         };
-        write(&mut self.object, number, parent, &sample)?;
-        self.sums.add(sample.values(), switches);
+        self.add(&sample, switches, place)?;
         Ok(true)
     }
+
+    /// Writes a thread.
+    fn add(
+        &mut self,
+        sample: &Sample,
+        switches: Option<u64>,
+        (parent, number): (u32, u32),
+    ) -> Result<(), ProviderError> {
+        write(&mut self.object, number, parent, sample)?;
+        self.sums.add(sample.values(), switches);
+        Ok(())
+    }
+}
+
+/// Reads the one thread of a process while the processor's caches still know
+/// the process; `None` where that fails, in whichever way. The usual reading of
+/// threads will find out what it was.
+pub(super) fn first(reader: &mut ProcessReader, known: &mut Tracked) -> Option<Sample> {
+    let pid = known.pid;
+    Files { pid, folder: None }.stat(reader.files(), pid, &mut known.thread).ok()?;
+    let stat = Stat::parse(reader.text())?;
+    let mut sample = common(reader, pid, pid, &stat);
+    sample.push(windows_state(stat.state));
+    Some(sample)
+}
+
+/// The values that every thread has.
+fn common(reader: &ProcessReader, pid: u32, tid: u32, stat: &Stat<'_>) -> Sample {
+    let (user, kernel) = (reader.units(stat.user), reader.units(stat.kernel));
+    Sample::new([
+        user.saturating_add(kernel),
+        user,
+        kernel,
+        reader.start_time(stat.start),
+        u64::from(pid),
+        u64::from(tid),
+    ])
 }
 
 /// Where the files of a process' threads are.
@@ -191,15 +232,7 @@ impl Files<'_> {
             return None;
         };
         let state = windows_state(stat.state);
-        let (user, kernel) = (reader.units(stat.user), reader.units(stat.kernel));
-        let mut sample = Sample::new([
-            user.saturating_add(kernel),
-            user,
-            kernel,
-            reader.start_time(stat.start),
-            u64::from(pid),
-            u64::from(tid),
-        ]);
+        let mut sample = common(reader, pid, tid, &stat);
         if !with_switches {
             sample.push(state);
             return Some((sample, None));
