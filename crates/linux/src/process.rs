@@ -19,7 +19,7 @@ use perfhive_engine::{
     ProviderDescription, ProviderError, Session,
 };
 use perfhive_format::{FileTime, InstanceHead, NameRef, TitleIndex};
-use read::{BATCH, ProcessReader, Sample, Tracked, TrackedThread, follow};
+use read::{BATCH, ProcessReader, Sample, Slot, Tracked, TrackedThread, follow};
 use rustix::fd::OwnedFd;
 use rustix::param::page_size;
 use wanted::{ThreadWanted, Wanted};
@@ -85,6 +85,8 @@ struct Owner {
     /// Place among the instances of Process.
     place: u32,
     threads: u64,
+    /// Its one thread, if that was read with it.
+    first: Option<thread::Sample>,
 }
 
 /// Where the two instances stand that are no processes.
@@ -126,7 +128,9 @@ impl Session for ProcessSession {
         if !threads && !maps.any() && !collection.wants(TitleIndex(PROCESS.index)) {
             return Ok(());
         }
-        let wanted = Wanted::new(collection, &mut self.reader);
+        let of_threads = threads.then(|| ThreadWanted::new(collection, &mut self.reader));
+        let plain = of_threads.is_some_and(ThreadWanted::is_plain);
+        let wanted = Wanted::new(collection, plain, &mut self.reader);
         self.maps.begin(maps);
         self.reader
             .numbers(&mut self.pids)
@@ -141,8 +145,7 @@ impl Session for ProcessSession {
         let written = self.write_processes(wanted, out);
         self.reader.faults.report(PROCESS.index, out);
         let places = written?;
-        if threads {
-            let wanted = ThreadWanted::new(collection, &mut self.reader);
+        if let Some(wanted) = of_threads {
             let written = self.write_threads(places, wanted, out);
             self.reader.faults.report(THREAD.index, out);
             written?;
@@ -170,16 +173,16 @@ impl ProcessSession {
         self.owners.clear();
         for (batch, known) in self.tracked.chunks_mut(BATCH).enumerate() {
             self.reader.read(known, wanted);
-            for (at, name, sample) in self.reader.processes() {
+            for (Slot { at, sample, thread, .. }, name) in self.reader.processes() {
                 let place = object.instance_count();
                 let head =
                     InstanceHead { name: NameRef::Utf16(name), unique_id: None, parent: None };
                 object.instance_prefix(&head, sample.values())?;
                 total.add(sample);
-                let pid = known.get(at).map_or(0, |known| known.pid);
+                let pid = known.get(*at).map_or(0, |known| known.pid);
                 self.maps.add(pid, place, name);
                 let (known, threads) = (batch * BATCH + at, sample.threads());
-                self.owners.push(Owner { known, place, threads });
+                self.owners.push(Owner { known, place, threads, first: *thread });
             }
         }
         // Read when all is read, the clock is behind every start time.

@@ -1,6 +1,7 @@
 //! What is read of one process.
 
 use super::sums::{Buffers, Summed, Sums};
+use super::thread;
 use super::wanted::{Kernel, Wanted};
 use crate::clock::TimeBase;
 use crate::cpus::{Damage, SystemStat, Ticks};
@@ -234,13 +235,15 @@ pub(super) const BATCH: usize = 32;
 const LONG_NAME: usize = 64;
 
 /// A process that is being read.
-struct Slot {
+pub(super) struct Slot {
     /// Place in the batch.
-    at: usize,
+    pub(super) at: usize,
     /// Place of its name among the names of the batch.
     name: Range<usize>,
     state: State,
-    sample: Sample,
+    pub(super) sample: Sample,
+    /// Its one thread, if that was to be read, and could be.
+    pub(super) thread: Option<thread::Sample>,
 }
 
 #[derive(Clone, Copy, PartialEq, Eq)]
@@ -376,16 +379,16 @@ impl ProcessReader {
             self.each(batch, Self::descriptors);
         }
         self.each(batch, Self::io);
+        if wanted.threads {
+            self.first_threads(batch);
+        }
     }
 
-    /// The processes of the batch that was read last: place in the batch, name
-    /// and values. Those that are gone or hidden are not among them.
-    pub(super) fn processes(&self) -> impl Iterator<Item = (usize, &[u16], &Sample)> {
+    /// The processes of the batch that was read last, and their names. Those
+    /// that are gone or hidden are not among them.
+    pub(super) fn processes(&self) -> impl Iterator<Item = (&Slot, &[u16])> {
         let there = self.slots.iter().filter(|slot| slot.state != State::Gone);
-        there.map(|slot| {
-            let name = self.names.get(slot.name.clone()).unwrap_or_default();
-            (slot.at, name, &slot.sample)
-        })
+        there.map(|slot| (slot, self.names.get(slot.name.clone()).unwrap_or_default()))
     }
 
     /// Reads `stat` of a process. Where it is gone or hidden, it gets no slot.
@@ -445,7 +448,7 @@ impl ProcessReader {
                 state = State::Closed;
             }
         }
-        self.slots.push(Slot { at, name, state, sample });
+        self.slots.push(Slot { at, name, state, sample, thread: None });
     }
 
     /// Reads the next values of each process of the batch that had all before.
@@ -464,6 +467,17 @@ impl ProcessReader {
                 Ok(true) => {}
                 Ok(false) => slot.state = State::Closed,
                 Err(Gone) => slot.state = State::Gone,
+            }
+        }
+        self.slots = slots;
+    }
+
+    /// Reads the threads of those processes that have one.
+    fn first_threads(&mut self, batch: &mut [Tracked]) {
+        let mut slots = std::mem::take(&mut self.slots);
+        for slot in slots.iter_mut().filter(|slot| slot.state != State::Gone) {
+            if let Some(known) = batch.get_mut(slot.at).filter(|_| slot.sample.threads() == 1) {
+                slot.thread = thread::first(self, known);
             }
         }
         self.slots = slots;

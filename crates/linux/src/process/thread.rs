@@ -1,6 +1,6 @@
 //! Thread 232.
 
-use super::read::{ProcessReader, Threads, TrackedThread, follow};
+use super::read::{ProcessReader, Threads, Tracked, TrackedThread, follow};
 use super::wanted::ThreadWanted;
 use super::{Places, ProcessSession};
 use crate::faults::{describe, is_denied, is_gone};
@@ -23,7 +23,8 @@ mod at {
 }
 
 /// The values of a thread, up to the first that is not known.
-struct Sample {
+#[derive(Clone, Copy)]
+pub(super) struct Sample {
     values: [u64; MOST],
     known: usize,
     /// How many of them `_Total` has.
@@ -107,6 +108,10 @@ impl ProcessSession {
             if owner.threads == 1 {
                 // The first thread has the number of the process.
                 known.threads = None;
+                if let Some(sample) = &owner.first {
+                    writing.add(sample, (owner.place, 0))?;
+                    continue;
+                }
                 let files = Files { pid, folder: None };
                 let (place, first) = (owner.place, &mut known.thread);
                 writing.thread(&mut self.reader, &files, (pid, first), (place, 0))?;
@@ -162,7 +167,7 @@ impl Writing<'_, '_> {
         reader: &mut ProcessReader,
         files: &Files<'_>,
         (tid, kept): (u32, &mut Kept),
-        (parent, number): (u32, u32),
+        place: (u32, u32),
     ) -> Result<bool, ProviderError> {
         let sample = match files.read(reader, tid, kept, self.wanted) {
             Ok(sample) => sample,
@@ -170,10 +175,43 @@ impl Writing<'_, '_> {
             // It keeps its number: the others are not to change theirs.
             Err(Missing::Unread) => return Ok(true),
         };
-        write(&mut self.object, number, parent, &sample)?;
-        self.total.add(&sample);
+        self.add(&sample, place)?;
         Ok(true)
     }
+
+    /// Writes a thread.
+    fn add(&mut self, sample: &Sample, (parent, number): (u32, u32)) -> Result<(), ProviderError> {
+        write(&mut self.object, number, parent, sample)?;
+        self.total.add(sample);
+        Ok(())
+    }
+}
+
+/// Reads the one thread of a process while the processor's caches still know
+/// the process; `None` where that fails, in whichever way. The usual reading of
+/// threads will find out what it was.
+pub(super) fn first(reader: &mut ProcessReader, known: &mut Tracked) -> Option<Sample> {
+    let pid = known.pid;
+    Files { pid, folder: None }.stat(reader.files(), pid, &mut known.thread).ok()?;
+    let stat = Stat::parse(reader.text())?;
+    let mut sample = common(reader, pid, pid, &stat);
+    sample.push(windows_state(stat.state));
+    Some(sample)
+}
+
+/// The values that every thread has.
+fn common(reader: &ProcessReader, pid: u32, tid: u32, stat: &Stat<'_>) -> Sample {
+    let (user, kernel) = (reader.units(stat.user), reader.units(stat.kernel));
+    Sample::new([
+        user.saturating_add(kernel),
+        user,
+        kernel,
+        reader.start_time(stat.start),
+        u64::from(pid),
+        u64::from(tid),
+        stat.faults,
+        stat.major_faults,
+    ])
 }
 
 /// Where the files of a process' threads are.
@@ -206,23 +244,13 @@ impl Files<'_> {
             reader.fault(pid, "task: stat", "not understood");
             return Err(Missing::Unread);
         };
-        let Stat { state, user, kernel, start, faults, major_faults, .. } = stat;
+        let state = stat.state;
+        let mut sample = common(reader, pid, tid, &stat);
         let more = wanted.schedule || wanted.processor || wanted.counts.delay;
         let schedule = more.then(|| Schedule::parse(reader.text())).flatten();
         if more && schedule.is_none() {
             reader.fault(pid, "task: stat", "nothing of the schedule is understood");
         }
-        let (user, kernel) = (reader.units(user), reader.units(kernel));
-        let mut sample = Sample::new([
-            user.saturating_add(kernel),
-            user,
-            kernel,
-            reader.start_time(start),
-            u64::from(pid),
-            u64::from(tid),
-            faults,
-            major_faults,
-        ]);
         // What is not known ends the sample.
         if self.counts(reader, tid, wanted, schedule, &mut sample).is_some() {
             sample.push(windows_state(state));

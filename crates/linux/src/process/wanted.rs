@@ -74,10 +74,17 @@ pub(super) struct Wanted {
     pub(super) swap: bool,
     pub(super) counts: Counts,
     pub(super) descriptors: bool,
+    /// Threads as well, without what costs extra of them: the one of a process
+    /// that has no more is read with the process.
+    pub(super) threads: bool,
 }
 
 impl Wanted {
-    pub(super) fn new(collection: &Collection<'_>, reader: &mut ProcessReader) -> Self {
+    pub(super) fn new(
+        collection: &Collection<'_>,
+        threads: bool,
+        reader: &mut ProcessReader,
+    ) -> Self {
         let asked = |object, counter| asked(collection, object, counter);
         let any = |counters: &[u32]| counters.iter().any(|counter| asked(PROCESS.index, *counter));
         Self {
@@ -87,6 +94,7 @@ impl Wanted {
             swap: asked(PROCESS.index, SWAP) && reader.has_swap(),
             counts: Counts::new(PROCESS.index, asked, reader),
             descriptors: asked(PROCESS.index, DESCRIPTORS),
+            threads,
         }
     }
 
@@ -125,6 +133,11 @@ impl ThreadWanted {
             schedule: SCHEDULE.iter().any(|counter| asked(THREAD.index, *counter)),
             processor: asked(THREAD.index, PROCESSOR),
         }
+    }
+
+    /// Whether nothing is wanted that costs extra.
+    pub(super) fn is_plain(self) -> bool {
+        !(self.switches || self.schedule || self.processor || self.counts.any())
     }
 
     /// The counters that are filled.
