@@ -23,9 +23,11 @@
 //! # Ok::<(), perfhive_engine::SourceError>(())
 //! ```
 #![cfg(target_os = "linux")]
-#![forbid(unsafe_code)]
+#![deny(unsafe_code)]
 #![cfg_attr(test, allow(clippy::unwrap_used, clippy::expect_used))]
 
+mod bpf;
+mod choice;
 mod clock;
 mod cpus;
 mod faults;
@@ -38,6 +40,7 @@ mod root;
 mod table;
 mod titles;
 
+pub use choice::{Options, ReaderChoice};
 pub use clock::{LinuxClock, TimeBase};
 pub use root::{ProcRoot, machine_name};
 pub use table::{Availability, CounterDoc, ObjectDoc, counter_table, object_table};
@@ -49,8 +52,22 @@ use std::sync::Arc;
 /// System, Memory and Processor, and `linux-process` with Process and Thread.
 #[must_use]
 pub fn providers(root: &ProcRoot) -> Vec<Arc<dyn Provider>> {
+    providers_with(root, &Options::new())
+}
+
+/// As [`providers`], with options.
+#[must_use]
+pub fn providers_with(root: &ProcRoot, options: &Options) -> Vec<Arc<dyn Provider>> {
     vec![
         Arc::new(os::SystemProvider::new(root.clone())),
-        Arc::new(process::ProcessProvider::new(root.clone())),
+        Arc::new(process::ProcessProvider::new(root.clone(), options.chosen())),
     ]
+}
+
+/// Why processes and threads cannot be read through BPF below `root`, in one
+/// line; `None` where they can. To know for sure, it loads the program once,
+/// which takes some 20 ms.
+#[must_use]
+pub fn bpf_refusal(root: &ProcRoot) -> Option<String> {
+    bpf::refusal(root).map(|refusal| refusal.to_string())
 }

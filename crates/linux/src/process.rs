@@ -2,8 +2,11 @@
 //! those of Process.
 
 mod read;
+mod second;
 mod thread;
 
+use crate::bpf::Wants;
+use crate::choice::ReaderChoice;
 use crate::clock::TimeBase;
 use crate::cpus::{SystemStat, Ticks, Totals};
 use crate::files::Reader;
@@ -19,6 +22,7 @@ use perfhive_format::{FileTime, InstanceHead, NameRef, TitleIndex};
 use read::{ProcessReader, Sample, Tracked, Wanted};
 use rustix::fd::OwnedFd;
 use rustix::param::page_size;
+use second::Second;
 
 /// Process 230, Handle Count.
 const HANDLES: u32 = 952;
@@ -29,11 +33,12 @@ const SWITCHES: u32 = 146;
 
 pub(crate) struct ProcessProvider {
     root: ProcRoot,
+    choice: ReaderChoice,
 }
 
 impl ProcessProvider {
-    pub(crate) fn new(root: ProcRoot) -> Self {
-        Self { root }
+    pub(crate) fn new(root: ProcRoot, choice: ReaderChoice) -> Self {
+        Self { root, choice }
     }
 }
 
@@ -60,6 +65,7 @@ impl Provider for ProcessProvider {
         let base = TimeBase::process();
         Ok(Box::new(ProcessSession {
             reader: ProcessReader::new(reader, Ticks::of_system(), page_size() as u64, base),
+            second: Second::new(self.choice, self.root.clone()),
             base,
             stat_file: None,
             stat: SystemStat::default(),
@@ -75,11 +81,19 @@ impl Provider for ProcessProvider {
     }
 }
 
+/// Who knows a process, and at what place in its list.
+#[derive(Clone, Copy)]
+enum Known {
+    /// It is read from `/proc`.
+    Tracked(usize),
+    /// The second reader has it.
+    Second(usize),
+}
+
 /// A process that was written, for its threads.
 struct Owner {
     pid: u32,
-    /// Place among the processes known.
-    known: usize,
+    known: Known,
     /// Place among the instances of Process.
     place: u32,
     threads: u64,
@@ -94,6 +108,7 @@ struct Places {
 
 struct ProcessSession {
     reader: ProcessReader,
+    second: Second,
     base: TimeBase,
     stat_file: Option<OwnedFd>,
     stat: SystemStat,
@@ -126,11 +141,20 @@ impl Session for ProcessSession {
             handles: asked(PROCESS.index, HANDLES) && self.reader.has_handles(),
             peaks: PEAKS.iter().any(|counter| asked(PROCESS.index, *counter)),
         };
-        self.reader
-            .numbers(&mut self.pids)
-            .map_err(|error| ProviderError::io("the list of processes", error.into()))?;
-        self.follow();
         self.reader.idle(&mut self.stat_file, &mut self.stat);
+        let wants = Wants { threads, handles: wanted.handles, peaks: wanted.peaks };
+        let by_second = self
+            .second
+            .sample(wants, &self.stat, &mut self.reader)
+            .map_err(|refusal| ProviderError::Failed(format!("BPF: {refusal}")))?;
+        match by_second {
+            true => self.second.missing(&mut self.pids),
+            false => self
+                .reader
+                .numbers(&mut self.pids)
+                .map_err(|error| ProviderError::io("the list of processes", error.into()))?,
+        }
+        self.follow();
         self.totals.update(&self.stat.cpus);
 
         let written = self.write_processes(wanted, out);
@@ -183,8 +207,23 @@ impl ProcessSession {
             total.add_values(&sample);
         }
         self.owners.clear();
-        for (at, known) in self.tracked.iter_mut().enumerate() {
-            let Some(sample) = self.reader.process(known, wanted) else {
+        let (mut tracked, mut second) = (0, 0);
+        loop {
+            // By ascending number, whoever knows the next one.
+            let known = match (self.tracked.get_mut(tracked), self.second.pid(second)) {
+                (None, None) => break,
+                (Some(known), pid) if pid.is_none_or(|pid| known.pid < pid) => {
+                    tracked += 1;
+                    let sample = self.reader.process(known, wanted);
+                    sample.map(|sample| (known.pid, sample, Known::Tracked(tracked - 1)))
+                }
+                (_, pid) => {
+                    second += 1;
+                    let sample = self.second.process(second - 1, wanted, &mut self.reader);
+                    sample.zip(pid).map(|(sample, pid)| (pid, sample, Known::Second(second - 1)))
+                }
+            };
+            let Some((pid, sample, known)) = known else {
                 continue;
             };
             let place = object.instance_count();
@@ -193,7 +232,7 @@ impl ProcessSession {
             object.instance_prefix(&head, sample.values())?;
             total.add(&sample);
             let threads = sample.threads();
-            self.owners.push(Owner { pid: known.pid, known: at, place, threads });
+            self.owners.push(Owner { pid, known, place, threads });
         }
         // Read when all is read, the clock is behind every start time.
         let now = self.base.now();

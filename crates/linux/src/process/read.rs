@@ -82,7 +82,50 @@ mod at {
 const MOST_OF_32_BITS: u64 = u32::MAX as u64;
 
 impl Sample {
-    fn push<const N: usize>(&mut self, values: [u64; N]) {
+    /// The values that every process has: times and start, own and parent's
+    /// number, page faults, size, threads.
+    pub(super) fn of_process(
+        [user, kernel, start]: [u64; 3],
+        [pid, parent]: [u32; 2],
+        faults: u64,
+        virtual_bytes: u64,
+        threads: u32,
+    ) -> Self {
+        let mut sample = Self::default();
+        let [pid, parent, threads] = [pid, parent, threads].map(u64::from);
+        let all = user.saturating_add(kernel);
+        sample.push::<STAT_COUNTERS>([
+            all,
+            user,
+            kernel,
+            start,
+            pid,
+            parent,
+            faults,
+            virtual_bytes,
+            threads,
+        ]);
+        sample
+    }
+
+    /// Makes the processor times no less than these, and answers them.
+    pub(super) fn raise_times(&mut self, least: Option<(u64, u64)>) -> (u64, u64) {
+        let [all, user, kernel, ..] = &mut self.values;
+        if let Some(least) = least {
+            *user = least.0.max(*user);
+            *kernel = least.1.max(*kernel);
+            *all = user.saturating_add(*kernel);
+        }
+        (*user, *kernel)
+    }
+
+    /// The counters from `io`.
+    pub(super) fn push_io(&mut self, read: u64, written: u64, reads: u64, writes: u64) {
+        let operations = reads.saturating_add(writes);
+        self.push([reads, writes, operations, read, written, read.saturating_add(written)]);
+    }
+
+    pub(super) fn push<const N: usize>(&mut self, values: [u64; N]) {
         for (place, value) in self.values.iter_mut().skip(self.known).zip(values) {
             *place = value;
             self.known += 1;
@@ -183,6 +226,21 @@ impl ProcessReader {
         self.reader.numbers(pids)
     }
 
+    /// Whether there is a process of this number.
+    pub(super) fn is_there(&self, pid: u32) -> bool {
+        let mut path = PidPath::new(pid);
+        let folder = path.len();
+        self.reader.size(path.file(folder, b"stat")).is_ok()
+    }
+
+    /// Whether `io` of a process may be read, or cannot be for another reason
+    /// than who asks.
+    pub(super) fn tells_io(&mut self, pid: u32) -> bool {
+        let mut path = PidPath::new(pid);
+        let folder = path.len();
+        !self.reader.once_here(path.file(folder, b"io")).is_err_and(is_denied)
+    }
+
     /// Reads what Idle's values are made from. Without a processor in it,
     /// there is no Idle.
     pub(super) fn idle(&mut self, file: &mut Option<OwnedFd>, stat: &mut SystemStat) {
@@ -216,6 +274,22 @@ impl ProcessReader {
     /// Name of the process that was read last.
     pub(super) fn name(&self) -> &[u16] {
         &self.name
+    }
+
+    /// Sets the name of the process that is read otherwise.
+    pub(super) fn set_name(&mut self, name: &[u8]) {
+        utf16_name(name, &mut self.name);
+    }
+
+    /// Bytes of a page.
+    pub(super) fn page(&self) -> u64 {
+        self.page
+    }
+
+    /// When a process or thread was started that was so many nanoseconds after
+    /// the machine, as its `stat` says it.
+    pub(super) fn start_time_of_nanos(&self, nanos: u64) -> u64 {
+        self.start_time(self.ticks.of_nanos(nanos))
     }
 
     /// Whether the kernel tells the number of open descriptors as the size of
@@ -268,19 +342,14 @@ impl ProcessReader {
         if known.start != stat.start {
             known.begin_anew(stat.start);
         }
-        let mut sample = Sample::default();
-        let (user, kernel) = (self.units(stat.user), self.units(stat.kernel));
-        sample.push::<STAT_COUNTERS>([
-            user.saturating_add(kernel),
-            user,
-            kernel,
-            self.start_time(stat.start),
-            u64::from(known.pid),
-            stat.parent.min(MOST_OF_32_BITS),
+        let number = |number: u64| u32::try_from(number).unwrap_or(u32::MAX);
+        let mut sample = Sample::of_process(
+            [self.units(stat.user), self.units(stat.kernel), self.start_time(stat.start)],
+            [known.pid, number(stat.parent)],
             stat.faults,
             stat.virtual_bytes,
-            stat.threads.min(MOST_OF_32_BITS),
-        ]);
+            number(stat.threads),
+        );
 
         match self.memory(known, &mut path, folder) {
             Err(Gone) => return None,
@@ -309,9 +378,19 @@ impl ProcessReader {
         match self.io(known, &mut path, folder) {
             Err(Gone) => return None,
             Ok(None) => {}
-            Ok(Some(values)) => sample.push(values),
+            Ok(Some(Io { read_bytes, written_bytes, reads, writes })) => {
+                sample.push_io(read_bytes, written_bytes, reads, writes);
+            }
         }
         Some(sample)
+    }
+
+    /// The counters from `statm`, of a process of which nothing is kept open.
+    /// `None` where it is gone, or that file cannot be read.
+    pub(super) fn memory_once(&mut self, pid: u32) -> Option<Option<[u64; STATM_COUNTERS]>> {
+        let mut path = PidPath::new(pid);
+        let folder = path.len();
+        self.memory(&mut Tracked::new(pid), &mut path, folder).ok()
     }
 
     fn memory(
@@ -365,7 +444,7 @@ impl ProcessReader {
         known: &mut Tracked,
         path: &mut PidPath,
         folder: usize,
-    ) -> Result<Option<[u64; IO_COUNTERS]>, Gone> {
+    ) -> Result<Option<Io>, Gone> {
         if known.io_pause > 0 {
             known.io_pause -= 1;
             return Ok(None);
@@ -379,19 +458,11 @@ impl ProcessReader {
             }
             Outcome::Failed => return Ok(None),
         }
-        let Some(io) = Io::parse(self.reader.text()) else {
+        let io = Io::parse(self.reader.text());
+        if io.is_none() {
             self.fault(known.pid, "io", "not understood");
-            return Ok(None);
-        };
-        let Io { read_bytes, written_bytes, reads, writes } = io;
-        Ok(Some([
-            reads,
-            writes,
-            reads.saturating_add(writes),
-            read_bytes,
-            written_bytes,
-            read_bytes.saturating_add(written_bytes),
-        ]))
+        }
+        Ok(io)
     }
 
     fn outcome(&mut self, pid: u32, file: &str, read: Result<(), Errno>) -> Result<Outcome, Gone> {

@@ -1,7 +1,7 @@
 //! Thread 232.
 
 use super::read::ProcessReader;
-use super::{Owner, Places, ProcessSession, SWITCHES};
+use super::{Known, Owner, Places, ProcessSession, SWITCHES};
 use crate::faults::{describe, is_denied, is_gone};
 use crate::files::{Kept, PidPath, decimal};
 use crate::parse::{Stat, switches};
@@ -15,7 +15,7 @@ use rustix::io::Errno;
 const MOST: usize = COMMON_COUNTERS + 2;
 
 /// The values of a thread, up to the first that is not known.
-struct Sample {
+pub(super) struct Sample {
     values: [u64; MOST],
     known: usize,
 }
@@ -24,6 +24,21 @@ impl Sample {
     fn new(common: [u64; COMMON_COUNTERS]) -> Self {
         let mut sample = Self { values: [0; MOST], known: 0 };
         common.into_iter().for_each(|value| sample.push(value));
+        sample
+    }
+
+    /// A thread's times and start, the numbers of its process and of itself, and
+    /// its state, with the switches in between if they are wanted.
+    pub(super) fn of(
+        [user, kernel, start]: [u64; 3],
+        (pid, tid): (u32, u32),
+        switches: Option<u64>,
+        state: u64,
+    ) -> Self {
+        let all = user.saturating_add(kernel);
+        let mut sample = Self::new([all, user, kernel, start, u64::from(pid), u64::from(tid)]);
+        switches.into_iter().for_each(|count| sample.push(count));
+        sample.push(state);
         sample
     }
 
@@ -81,11 +96,25 @@ impl ProcessSession {
             let idle_time = self.totals.sum.idle;
             sums.add(&[idle_time, 0, idle_time], None);
         }
+        self.second.begin_threads();
         for owner in &self.owners {
+            let tracked = match owner.known {
+                Known::Tracked(place) => place,
+                Known::Second(second) => {
+                    let mut number = 0;
+                    let reader = &self.reader;
+                    self.second.threads(second, with_switches, reader, |sample, switches| {
+                        sums.add(sample.values(), switches);
+                        number += 1;
+                        write(&mut object, number - 1, owner.place, sample)
+                    })?;
+                    continue;
+                }
+            };
             let Some(folder) = list(&mut self.reader, owner, &mut self.threads) else {
                 continue;
             };
-            let Some(known) = self.tracked.get_mut(owner.known) else {
+            let Some(known) = self.tracked.get_mut(tracked) else {
                 continue;
             };
             let first = &mut known.thread;
@@ -165,18 +194,10 @@ impl ThreadsOf<'_> {
             return None;
         };
         let state = windows_state(stat.state);
-        let (user, kernel) = (reader.units(stat.user), reader.units(stat.kernel));
-        let mut sample = Sample::new([
-            user.saturating_add(kernel),
-            user,
-            kernel,
-            reader.start_time(stat.start),
-            u64::from(pid),
-            u64::from(tid),
-        ]);
+        let times =
+            [reader.units(stat.user), reader.units(stat.kernel), reader.start_time(stat.start)];
         if !self.with_switches {
-            sample.push(state);
-            return Some((sample, None));
+            return Some((Sample::of(times, (pid, tid), None, state), None));
         }
         let count = match self.file(reader, tid, b"status") {
             Ok(()) => switches(reader.text()),
@@ -185,9 +206,10 @@ impl ThreadsOf<'_> {
                 None
             }
         };
-        if let Some(count) = count {
-            sample.push(count);
-            sample.push(state);
+        let mut sample = Sample::of(times, (pid, tid), count, state);
+        if count.is_none() {
+            // What stands behind it has no place then.
+            sample.known = COMMON_COUNTERS;
         }
         Some((sample, count))
     }
@@ -238,7 +260,7 @@ fn write(
 }
 
 /// Windows' number of a thread's state.
-fn windows_state(state: u8) -> u64 {
+pub(super) fn windows_state(state: u8) -> u64 {
     match state {
         b'R' => 2,
         b'Z' | b'X' | b'x' => 4,
