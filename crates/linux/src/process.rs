@@ -208,24 +208,28 @@ impl ProcessSession {
         }
         self.owners.clear();
         let (mut tracked, mut second) = (0, 0);
+        let mut sample = Sample::default();
         loop {
             // By ascending number, whoever knows the next one.
-            let known = match (self.tracked.get_mut(tracked), self.second.pid(second)) {
+            let (pid, known, there) = match (self.tracked.get_mut(tracked), self.second.pid(second))
+            {
                 (None, None) => break,
                 (Some(known), pid) if pid.is_none_or(|pid| known.pid < pid) => {
+                    let read = self.reader.process(known, wanted);
+                    let there = read.map(|read| sample = read).is_some();
                     tracked += 1;
-                    let sample = self.reader.process(known, wanted);
-                    sample.map(|sample| (known.pid, sample, Known::Tracked(tracked - 1)))
+                    (known.pid, Known::Tracked(tracked - 1), there)
                 }
                 (_, pid) => {
+                    let place = second;
+                    let there = self.second.process(place, wanted, &mut self.reader, &mut sample);
                     second += 1;
-                    let sample = self.second.process(second - 1, wanted, &mut self.reader);
-                    sample.zip(pid).map(|(sample, pid)| (pid, sample, Known::Second(second - 1)))
+                    (pid.unwrap_or(0), Known::Second(place), there)
                 }
             };
-            let Some((pid, sample, known)) = known else {
+            if !there {
                 continue;
-            };
+            }
             let place = object.instance_count();
             let name = NameRef::Utf16(self.reader.name());
             let head = InstanceHead { name, unique_id: None, parent: None };

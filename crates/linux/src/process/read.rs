@@ -82,19 +82,20 @@ mod at {
 const MOST_OF_32_BITS: u64 = u32::MAX as u64;
 
 impl Sample {
-    /// The values that every process has: times and start, own and parent's
-    /// number, page faults, size, threads.
-    pub(super) fn of_process(
+    /// Begins with the values that every process has: times and start, own and
+    /// parent's number, page faults, size, threads.
+    pub(super) fn begin(
+        &mut self,
         [user, kernel, start]: [u64; 3],
         [pid, parent]: [u32; 2],
         faults: u64,
         virtual_bytes: u64,
         threads: u32,
-    ) -> Self {
-        let mut sample = Self::default();
+    ) {
+        self.known = 0;
         let [pid, parent, threads] = [pid, parent, threads].map(u64::from);
         let all = user.saturating_add(kernel);
-        sample.push::<STAT_COUNTERS>([
+        self.push::<STAT_COUNTERS>([
             all,
             user,
             kernel,
@@ -105,7 +106,6 @@ impl Sample {
             virtual_bytes,
             threads,
         ]);
-        sample
     }
 
     /// Makes the processor times no less than these, and answers them.
@@ -343,7 +343,8 @@ impl ProcessReader {
             known.begin_anew(stat.start);
         }
         let number = |number: u64| u32::try_from(number).unwrap_or(u32::MAX);
-        let mut sample = Sample::of_process(
+        let mut sample = Sample::default();
+        sample.begin(
             [self.units(stat.user), self.units(stat.kernel), self.start_time(stat.start)],
             [known.pid, number(stat.parent)],
             stat.faults,

@@ -225,37 +225,45 @@ impl Second {
         self.order.get(place).map(|(pid, _)| *pid)
     }
 
-    /// A process by its place; `None` where it is gone. Its name is set in
+    /// A process by its place, into `sample`; `false` where it is gone. Its name is set in
     /// `reader`. To be asked in ascending order.
     pub(super) fn process(
         &mut self,
         place: usize,
         wanted: Wanted,
         reader: &mut ProcessReader,
-    ) -> Option<Sample> {
-        let (pid, slot) = *self.order.get(place)?;
-        let State::Loaded(program) = &self.state else {
-            return None;
+        sample: &mut Sample,
+    ) -> bool {
+        let (Some((pid, slot)), State::Loaded(program)) =
+            (self.order.get(place).copied(), &self.state)
+        else {
+            return false;
         };
-        let slot = program.processes().get(slot as usize)?;
+        let Some(slot) = program.processes().get(slot as usize) else {
+            return false;
+        };
         let (id, start) = ((pid, 0), slot.start);
         let before = self.known.of(id, start);
         // A security module may refuse more than capabilities do. What becomes
         // of a process later is not asked again.
         let open = before.map_or_else(|| reader.tells_io(pid), |known| known.open);
         let before = before.map(|known| known.told);
-        let mut sample = if slot.marks & MARK_TORN == 0 {
+        let there = if slot.marks & MARK_TORN == 0 {
             name_of(slot, &mut self.name);
             reader.set_name(&self.name);
             let told = before.unwrap_or_else(|| told(slot.user_told, slot.kernel_told));
             let time = time(slot.user, slot.kernel, slot.runtime, told);
-            of_slot(slot, time, wanted, open, reader)?
+            from_slot(slot, time, wanted, open, reader, sample)
         } else {
-            reader.process(&mut Tracked::new(pid), wanted)?
+            let read = reader.process(&mut Tracked::new(pid), wanted);
+            read.map(|read| *sample = read).is_some()
         };
+        if !there {
+            return false;
+        }
         let (user, kernel) = sample.raise_times(before.map(|told| (told.user, told.kernel)));
         self.known.now.push(Known { id, start, told: Told { user, kernel }, open });
-        Some(sample)
+        true
     }
 
     /// Begins with the threads.
@@ -333,17 +341,18 @@ fn time(user: u64, kernel: u64, runtime: u64, told: Told) -> Told {
     Told { user: in_program, kernel: all.saturating_sub(in_program) }
 }
 
-/// The sample of a process in a slot; `None` where it is gone.
-fn of_slot(
+/// Makes the sample of a process in a slot; `false` where it is gone.
+fn from_slot(
     slot: &ProcessSlot,
     time: Told,
     wanted: Wanted,
     open: bool,
     reader: &mut ProcessReader,
-) -> Option<Sample> {
+    sample: &mut Sample,
+) -> bool {
     let page = reader.page();
     let pages = |count: u64| count.saturating_mul(page);
-    let mut sample = Sample::of_process(
+    sample.begin(
         [time.user, time.kernel, reader.start_time_of_nanos(slot.start)],
         [slot.pid, slot.parent],
         slot.faults,
@@ -357,9 +366,10 @@ fn of_slot(
     if slot.marks & MARK_NO_RESIDENT == 0 {
         sample.push([pages(resident), pages(resident - shared), pages(slot.data)]);
     } else {
-        match reader.memory_once(slot.pid)? {
-            Some(values) => sample.push(values),
-            None => return Some(sample),
+        match reader.memory_once(slot.pid) {
+            Some(Some(values)) => sample.push(values),
+            Some(None) => return true,
+            None => return false,
         }
     }
     if wanted.handles {
@@ -369,16 +379,15 @@ fn of_slot(
         // As in /proc: threads of the kernel never had any memory of their own,
         // and of a process that has ended its peaks are not known any more.
         if slot.marks & MARK_MEMORY == 0 && u64::from(slot.flags) & PF_KTHREAD == 0 {
-            return Some(sample);
+            return true;
         }
         let most = |peak: u64, now: u64| pages(peak.max(now));
         sample.push([most(slot.size_peak, slot.size), most(slot.resident_peak, resident)]);
     }
-    if !open {
-        return Some(sample);
+    if open {
+        sample.push_io(slot.read_bytes, slot.written_bytes, slot.reads, slot.writes);
     }
-    sample.push_io(slot.read_bytes, slot.written_bytes, slot.reads, slot.writes);
-    Some(sample)
+    true
 }
 
 /// The name as `/proc/PID/stat` has it.
