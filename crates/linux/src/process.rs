@@ -142,7 +142,8 @@ impl Session for ProcessSession {
             peaks: PEAKS.iter().any(|counter| asked(PROCESS.index, *counter)),
         };
         self.reader.idle(&mut self.stat_file, &mut self.stat);
-        let wants = Wants { threads, handles: wanted.handles, peaks: wanted.peaks };
+        let (handles, peaks) = (wanted.handles, wanted.peaks);
+        let wants = Wants { threads, handles, peaks, ..Wants::default() };
         let by_second = self
             .second
             .sample(wants, &self.stat, &mut self.reader)

@@ -73,7 +73,7 @@ struct mm_struct {
 	unsigned long hiwater_rss, hiwater_vm, total_vm, data_vm, stack_vm;
 	struct percpu_counter rss_stat[4];
 } KERNEL;
-enum { MM_FILEPAGES = 0, MM_ANONPAGES = 1, MM_SHMEMPAGES = 3 };
+enum { MM_FILEPAGES = 0, MM_ANONPAGES = 1, MM_SWAPENTS = 2, MM_SHMEMPAGES = 3 };
 
 struct fdtable {
 	u32 max_fds;
@@ -82,6 +82,10 @@ struct fdtable {
 
 struct files_struct {
 	struct fdtable *fdt;
+} KERNEL;
+
+struct sched_info {
+	unsigned long long run_delay;
 } KERNEL;
 
 struct sched_entity {
@@ -93,6 +97,10 @@ struct pid;
 struct task_struct {
 	u32 __state;
 	u32 flags;
+	int static_prio;
+	u32 rt_priority;
+	u32 policy;
+	struct sched_info sched_info;
 	struct sched_entity se;
 	struct mm_struct *mm;
 	int exit_state;
@@ -173,7 +181,14 @@ struct arguments {
 	// The highest number of a processor that is on, and 1.
 	u32 processors;
 };
-enum { WANT_THREADS = 1, WANT_HANDLES = 2, WANT_PEAKS = 4 };
+enum {
+	WANT_THREADS = 1,
+	WANT_HANDLES = 2,
+	WANT_PEAKS = 4,
+	// How it is scheduled, and how long it waited for a processor.
+	WANT_SCHEDULE = 8,
+	WANT_SWAP = 16,
+};
 
 struct process {
 	u32 pid, parent;
@@ -184,15 +199,17 @@ struct process {
 	// Nanoseconds.
 	u64 start, user, kernel, runtime;
 	u64 user_told, kernel_told;
-	u64 faults;
+	u64 minor_faults, major_faults;
 	// Pages.
 	u64 size, data, size_peak, resident_peak;
-	s64 anonymous, file, shared;
+	s64 anonymous, file, shared, swapped;
 	u64 handles;
 	u64 read_bytes, written_bytes, reads, writes;
-	u64 storage_read, storage_written;
+	u64 storage_read, storage_written, storage_cancelled;
 	u64 switches_voluntary, switches_other;
-	u32 sequence, unused;
+	// The kernel's: 120 is the usual one.
+	u32 priority, real_time, policy;
+	u32 sequence;
 	char name[16];
 	// Of threads of the kernel.
 	char long_name[64];
@@ -213,7 +230,12 @@ struct thread {
 	u32 tid, state;
 	u64 start, user, kernel, runtime;
 	u64 user_told, kernel_told;
-	u64 switches;
+	u64 minor_faults, major_faults;
+	u64 switches_voluntary, switches_other;
+	// Nanoseconds.
+	u64 waited;
+	u32 priority, real_time, policy;
+	u32 unused;
 };
 
 // The loader sets how many entries they have.
@@ -287,6 +309,8 @@ INLINE void read_memory(struct process *slot, struct mm_struct *mm, struct argum
 	struct percpu_counter *file = &mm->rss_stat[MM_FILEPAGES];
 	struct percpu_counter *anonymous = &mm->rss_stat[MM_ANONPAGES];
 	struct percpu_counter *shared = &mm->rss_stat[MM_SHMEMPAGES];
+	struct percpu_counter *swapped = &mm->rss_stat[MM_SWAPENTS];
+	u32 with_swap = args->wanted & WANT_SWAP;
 	struct bpf_iter_num it;
 	int *at;
 
@@ -307,6 +331,11 @@ INLINE void read_memory(struct process *slot, struct mm_struct *mm, struct argum
 	u64 files_at = (u64)file->counters;
 	u64 anonymous_at = (u64)anonymous->counters;
 	u64 shared_at = (u64)shared->counters;
+	u64 swapped_at = 0;
+	if (with_swap) {
+		slot->swapped = swapped->count;
+		swapped_at = (u64)swapped->counters;
+	}
 
 	bpf_iter_num_new(&it, 0, args->processors);
 	while ((at = bpf_iter_num_next(&it))) {
@@ -318,6 +347,8 @@ INLINE void read_memory(struct process *slot, struct mm_struct *mm, struct argum
 		slot->file += int_at((void *)(files_at + offset));
 		slot->anonymous += int_at((void *)(anonymous_at + offset));
 		slot->shared += int_at((void *)(shared_at + offset));
+		if (with_swap)
+			slot->swapped += int_at((void *)(swapped_at + offset));
 	}
 	bpf_iter_num_destroy(&it);
 }
@@ -330,9 +361,9 @@ INLINE u64 ones(u64 word)
 	return (word * 0x0101010101010101ull) >> 56;
 }
 
-INLINE void read_handles(struct process *slot, struct task_struct *task)
+INLINE void read_handles(struct process *slot, struct task_struct *loose)
 {
-	struct files_struct *files = task->files;
+	struct files_struct *files = loose->files;
 	struct bpf_iter_num it;
 	int *at;
 
@@ -344,23 +375,34 @@ INLINE void read_handles(struct process *slot, struct task_struct *task)
 	u32 words = fdt->max_fds / 64;
 	if (words > 1 << 24)
 		words = 0;
-	bpf_iter_num_new(&it, 0, words);
-	while ((at = bpf_iter_num_next(&it)))
-		slot->handles += ones(long_at((void *)(open + (u64)(u32)*at * 8)));
+	u64 rest = open + (u64)(words & ~3u) * 8;
+	if (words & 2) {
+		slot->handles += ones(long_at((void *)rest)) + ones(long_at((void *)(rest + 8)));
+		rest += 16;
+	}
+	if (words & 1)
+		slot->handles += ones(long_at((void *)rest));
+	bpf_iter_num_new(&it, 0, words / 4);
+	while ((at = bpf_iter_num_next(&it))) {
+		u64 four = open + (u64)(u32)*at * 32;
+
+		slot->handles += ones(long_at((void *)four)) + ones(long_at((void *)(four + 8))) +
+				 ones(long_at((void *)(four + 16))) + ones(long_at((void *)(four + 24)));
+	}
 	bpf_iter_num_destroy(&it);
-	if (task->files != files)
+	if (loose->files != files)
 		slot->marks |= MARK_TORN;
 }
 
-INLINE void read_long_name(struct process *slot, struct task_struct *task)
+INLINE void read_long_name(struct process *slot, struct task_struct *loose)
 {
 	struct kthread *kthread;
 
 	slot->long_name[0] = 0;
 	slot->work[0] = 0;
-	if (!task->worker_private)
+	if (!loose->worker_private)
 		return;
-	kthread = bpf_rdonly_cast(task->worker_private, KERNEL_TYPE_ID(struct kthread));
+	kthread = bpf_rdonly_cast(loose->worker_private, KERNEL_TYPE_ID(struct kthread));
 	if (kthread->full_name)
 		probe_read_str(slot->long_name, sizeof(slot->long_name), kthread->full_name);
 	if (slot->flags & PF_WQ_WORKER) {
@@ -373,13 +415,16 @@ INLINE void read_long_name(struct process *slot, struct task_struct *task)
 	}
 }
 
-INLINE void begin_process(struct process *slot, struct task_struct *task, struct signal_struct *signal,
-			  struct arguments *args)
+INLINE void begin_process(struct process *slot, struct task_struct *task, struct task_struct *loose,
+			  struct signal_struct *signal, struct arguments *args)
 {
 	slot->sequence = signal->stats_lock.seqcount.seqcount.sequence;
 	slot->marks = slot->sequence & 1 ? MARK_TORN : 0;
+	// Another thread is about to take its place.
+	if ((u64)loose->group_leader != (u64)loose)
+		slot->marks |= MARK_TORN;
 	slot->pid = task->tgid;
-	slot->parent = task->real_parent->tgid;
+	slot->parent = loose->real_parent->tgid;
 	slot->flags = task->flags;
 	slot->state = task->__state | task->exit_state;
 	slot->threads = signal->nr_threads;
@@ -393,48 +438,58 @@ INLINE void begin_process(struct process *slot, struct task_struct *task, struct
 	slot->runtime = signal->sum_sched_runtime;
 	slot->user_told = signal->prev_cputime.utime;
 	slot->kernel_told = signal->prev_cputime.stime;
-	slot->faults = signal->min_flt + signal->maj_flt;
+	slot->minor_faults = signal->min_flt;
+	slot->major_faults = signal->maj_flt;
 	slot->read_bytes = signal->ioac.rchar;
 	slot->written_bytes = signal->ioac.wchar;
 	slot->reads = signal->ioac.syscr;
 	slot->writes = signal->ioac.syscw;
 	slot->storage_read = signal->ioac.read_bytes;
 	slot->storage_written = signal->ioac.write_bytes;
+	slot->storage_cancelled = signal->ioac.cancelled_write_bytes;
 	slot->switches_voluntary = signal->nvcsw;
 	slot->switches_other = signal->nivcsw;
 
 	slot->size = slot->data = slot->size_peak = slot->resident_peak = 0;
-	slot->anonymous = slot->file = slot->shared = 0;
+	slot->anonymous = slot->file = slot->shared = slot->swapped = 0;
+	if (args->wanted & WANT_SCHEDULE) {
+		slot->priority = task->static_prio;
+		slot->real_time = task->rt_priority;
+		slot->policy = task->policy;
+	}
 	if (slot->flags & PF_KTHREAD) {
-		read_long_name(slot, task);
+		read_long_name(slot, loose);
 	} else {
-		struct mm_struct *mm = task->mm;
+		struct mm_struct *mm = loose->mm;
 
 		if (mm) {
 			read_memory(slot, mm, args);
 			// What is not its own any more may be somebody else's.
-			if (task->mm != mm)
+			if (loose->mm != mm)
 				slot->marks |= MARK_TORN;
 		}
 	}
 	if (args->wanted & WANT_HANDLES)
-		read_handles(slot, task);
+		read_handles(slot, loose);
 }
 
-INLINE void add_thread(struct process *slot, struct task_struct *task, struct signal_struct *signal)
+INLINE void add_thread(struct process *slot, struct task_struct *task, struct task_struct *loose,
+		       struct signal_struct *signal)
 {
 	// One that was taken off the lists is in the sums of `signal`.
-	if (task->thread_pid) {
+	if (loose->thread_pid) {
 		slot->user += task->utime;
 		slot->kernel += task->stime;
 		slot->runtime += task->se.sum_exec_runtime;
-		slot->faults += task->min_flt + task->maj_flt;
+		slot->minor_faults += task->min_flt;
+		slot->major_faults += task->maj_flt;
 		slot->read_bytes += task->ioac.rchar;
 		slot->written_bytes += task->ioac.wchar;
 		slot->reads += task->ioac.syscr;
 		slot->writes += task->ioac.syscw;
 		slot->storage_read += task->ioac.read_bytes;
 		slot->storage_written += task->ioac.write_bytes;
+		slot->storage_cancelled += task->ioac.cancelled_write_bytes;
 		slot->switches_voluntary += task->nvcsw;
 		slot->switches_other += task->nivcsw;
 	}
@@ -442,7 +497,7 @@ INLINE void add_thread(struct process *slot, struct task_struct *task, struct si
 		slot->marks |= MARK_TORN;
 }
 
-INLINE void write_thread(struct thread *slot, struct task_struct *task)
+INLINE void write_thread(struct thread *slot, struct task_struct *task, struct arguments *args)
 {
 	slot->tid = task->pid;
 	slot->state = task->__state | task->exit_state;
@@ -452,14 +507,25 @@ INLINE void write_thread(struct thread *slot, struct task_struct *task)
 	slot->runtime = task->se.sum_exec_runtime;
 	slot->user_told = task->prev_cputime.utime;
 	slot->kernel_told = task->prev_cputime.stime;
-	slot->switches = task->nvcsw + task->nivcsw;
+	slot->minor_faults = task->min_flt;
+	slot->major_faults = task->maj_flt;
+	slot->switches_voluntary = task->nvcsw;
+	slot->switches_other = task->nivcsw;
+	if (args->wanted & WANT_SCHEDULE) {
+		slot->waited = 0;
+		if (FIELD_EXISTS(task->sched_info.run_delay))
+			slot->waited = task->sched_info.run_delay;
+		slot->priority = task->static_prio;
+		slot->real_time = task->rt_priority;
+		slot->policy = task->policy;
+	}
 }
 
 SEC("syscall")
 int read_all(struct arguments *args)
 {
 	struct bpf_iter_task it;
-	void *next;
+	struct task_struct *task;
 	struct process *process;
 	struct thread *thread;
 	u32 key;
@@ -471,36 +537,35 @@ int read_all(struct arguments *args)
 
 	bpf_rcu_read_lock();
 	bpf_iter_task_new(&it, (void *)0, ALL_THREADS);
-	while ((next = bpf_iter_task_next(&it))) {
-		// To check what a pointer that the kernel vouches for leads to,
-		// the verifier searches all names that it knows, each time.
-		struct task_struct *task =
-			bpf_rdonly_cast(next, KERNEL_TYPE_ID(struct task_struct));
-		struct signal_struct *signal = task->signal;
+	while ((task = bpf_iter_task_next(&it))) {
+		// Numbers are read faster from what the kernel vouches for. But to
+		// learn whether it vouches for a pointer found there, too, the
+		// verifier searches all names that it has, which takes long.
+		struct task_struct *loose =
+			bpf_rdonly_cast(task, KERNEL_TYPE_ID(struct task_struct));
+		struct signal_struct *signal = loose->signal;
 
 		// The kernel's idle task.
 		if (!task->tgid)
 			continue;
 		if ((u64)signal != last) {
-			struct task_struct *leader = task->group_leader;
-
 			last = (u64)signal;
 			key = args->processes++;
 			process = map_lookup(&processes, &key);
 			if (process)
-				begin_process(process, leader, signal, args);
+				begin_process(process, task, loose, signal, args);
 		} else {
 			key = args->processes - 1;
 			process = map_lookup(&processes, &key);
 		}
 		if (!process)
 			continue;
-		add_thread(process, task, signal);
-		if (args->wanted & WANT_THREADS && task->thread_pid) {
+		add_thread(process, task, loose, signal);
+		if (args->wanted & WANT_THREADS && loose->thread_pid) {
 			key = args->threads++;
 			thread = map_lookup(&threads, &key);
 			if (thread) {
-				write_thread(thread, task);
+				write_thread(thread, task, args);
 				process->thread_slots++;
 			}
 		}

@@ -6,12 +6,17 @@ pub(crate) struct Wants {
     pub(crate) threads: bool,
     pub(crate) handles: bool,
     pub(crate) peaks: bool,
+    /// How it is scheduled, and how long threads waited for a processor.
+    pub(crate) schedule: bool,
+    pub(crate) swap: bool,
 }
 
 impl Wants {
     #[cfg(perfhive_bpf)]
     pub(super) fn bits(self) -> u32 {
-        u32::from(self.threads) | u32::from(self.handles) << 1 | u32::from(self.peaks) << 2
+        let Self { threads, handles, peaks, schedule, swap } = self;
+        let bits = [threads, handles, peaks, schedule, swap];
+        (0..).zip(bits).fold(0, |all, (place, bit)| all | u32::from(bit) << place)
     }
 }
 
@@ -44,7 +49,8 @@ pub(crate) struct ProcessSlot {
     /// What `/proc` told last.
     pub(crate) user_told: u64,
     pub(crate) kernel_told: u64,
-    pub(crate) faults: u64,
+    pub(crate) minor_faults: u64,
+    pub(crate) major_faults: u64,
     pub(crate) size: u64,
     pub(crate) data: u64,
     pub(crate) size_peak: u64,
@@ -52,6 +58,7 @@ pub(crate) struct ProcessSlot {
     pub(crate) anonymous: i64,
     pub(crate) file: i64,
     pub(crate) shared: i64,
+    pub(crate) swapped: i64,
     pub(crate) handles: u64,
     pub(crate) read_bytes: u64,
     pub(crate) written_bytes: u64,
@@ -59,10 +66,14 @@ pub(crate) struct ProcessSlot {
     pub(crate) writes: u64,
     pub(crate) storage_read: u64,
     pub(crate) storage_written: u64,
+    pub(crate) storage_cancelled: u64,
     pub(crate) switches_voluntary: u64,
     pub(crate) switches_other: u64,
+    /// The kernel's: 120 is the usual one.
+    pub(crate) priority: u32,
+    pub(crate) real_time: u32,
+    pub(crate) policy: u32,
     pub(crate) sequence: u32,
-    pub(crate) unused: u32,
     pub(crate) name: [u8; 16],
     pub(crate) long_name: [u8; 64],
     pub(crate) work: [u8; 32],
@@ -80,9 +91,18 @@ pub(crate) struct ThreadSlot {
     pub(crate) runtime: u64,
     pub(crate) user_told: u64,
     pub(crate) kernel_told: u64,
-    pub(crate) switches: u64,
+    pub(crate) minor_faults: u64,
+    pub(crate) major_faults: u64,
+    pub(crate) switches_voluntary: u64,
+    pub(crate) switches_other: u64,
+    /// For a processor.
+    pub(crate) waited: u64,
+    pub(crate) priority: u32,
+    pub(crate) real_time: u32,
+    pub(crate) policy: u32,
+    pub(crate) unused: u32,
 }
 
 // Every entry of an array has a multiple of 8 bytes, so that slots lie one
 // behind the other.
-const _: () = assert!(size_of::<ProcessSlot>() == 336 && size_of::<ThreadSlot>() == 64);
+const _: () = assert!(size_of::<ProcessSlot>() == 368 && size_of::<ThreadSlot>() == 112);

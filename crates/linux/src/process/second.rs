@@ -305,13 +305,15 @@ impl Second {
             let told = before.unwrap_or_else(|| told(slot.user_told, slot.kernel_told));
             let now = time(user, kernel, runtime, told);
             self.known_threads.now.push(Known { id, start, told: now, open: true });
+            let switches =
+                with_switches.then(|| slot.switches_voluntary.wrapping_add(slot.switches_other));
             let sample = thread::Sample::of(
                 [now.user, now.kernel, reader.start_time_of_nanos(start)],
                 id,
-                with_switches.then_some(slot.switches),
+                switches,
                 thread::windows_state(state(slot.state)),
             );
-            write(&sample, with_switches.then_some(slot.switches))?;
+            write(&sample, switches)?;
         }
         Ok(())
     }
@@ -355,7 +357,7 @@ fn from_slot(
     sample.begin(
         [time.user, time.kernel, reader.start_time_of_nanos(slot.start)],
         [slot.pid, slot.parent],
-        slot.faults,
+        slot.minor_faults.wrapping_add(slot.major_faults),
         pages(slot.size),
         slot.threads,
     );

@@ -352,6 +352,28 @@ fn five_thousand_threads_and_more_slots() {
     assert_eq!(ids(&look).len() as u64, told.unwrap());
 }
 
+#[test]
+fn descriptors_are_counted_in_tables_of_any_size() {
+    if refused() {
+        return;
+    }
+    let mut children = Children(Vec::new());
+    // The table has room for the highest one, and a power of two.
+    let mut opened = |highest: u32| {
+        let script = format!("exec 3<&0 {highest}<&0; exec sleep 600");
+        children.spawn("bash", &["-c", &script])
+    };
+    let pids = [9, 64, 127, 128, 200, 255, 256, 700].map(&mut opened);
+    std::thread::sleep(Duration::from_millis(200));
+    let look = machine(ReaderChoice::Bpf).look(&[230], &[(230, 952)]);
+    for pid in pids {
+        let count = std::fs::read_dir(format!("/proc/{pid}/fd")).unwrap().count();
+        let process = look.process(pid).unwrap();
+        assert_eq!(look.value_of(230, process, 952), Some(count as u64));
+        assert!(count >= 5, "{count}");
+    }
+}
+
 /// Descriptors of this process that are open on files of processes.
 fn kept() -> usize {
     let links = std::fs::read_dir("/proc/self/fd").unwrap();
