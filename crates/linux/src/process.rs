@@ -146,7 +146,7 @@ impl Session for ProcessSession {
         let wants = Wants { threads, handles, peaks, ..Wants::default() };
         let by_second = self
             .second
-            .sample(wants, &self.stat, &mut self.reader)
+            .sample(wants, &self.stat, self.pids.len(), &mut self.reader)
             .map_err(|refusal| ProviderError::Failed(format!("BPF: {refusal}")))?;
         match by_second {
             true => self.second.missing(&mut self.pids),

@@ -5,7 +5,6 @@ use super::{ProcessSlot, Refusal, Room, ThreadSlot, Wants, allowed};
 use crate::root::ProcRoot;
 use libbpf_rs::{MapCore as _, Object, ObjectBuilder, OpenObject, ProgramInput};
 use rustix::io::Errno;
-use std::sync::Once;
 
 static OBJECT: &[u8] = include_bytes!(concat!(env!("OUT_DIR"), "/processes.bpf.o"));
 
@@ -32,11 +31,11 @@ impl Program {
     }
 
     fn open(room: Room) -> Result<OpenObject, libbpf_rs::Error> {
-        // The library writes what it thinks of to the standard error output.
-        static SILENT: Once = Once::new();
-        SILENT.call_once(|| {
+        // The library writes what it thinks of to the standard error output,
+        // unless this program has told it where to.
+        if libbpf_rs::get_print().is_none() {
             libbpf_rs::set_print(None);
-        });
+        }
         let mut object = ObjectBuilder::default().open_memory(OBJECT)?;
         for mut map in object.maps_mut() {
             if map.name() == "processes" {

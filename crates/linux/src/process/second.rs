@@ -111,6 +111,7 @@ impl Second {
     }
 
     /// Reads everything. Answers whether it did: if not, `/proc` is to be read.
+    /// `count` is how many processes there were before.
     ///
     /// # Errors
     /// Where nothing but BPF was asked for, and that is refused.
@@ -118,6 +119,7 @@ impl Second {
         &mut self,
         wants: Wants,
         stat: &SystemStat,
+        count: usize,
         reader: &mut ProcessReader,
     ) -> Result<bool, Refusal> {
         let only = self.choice == ReaderChoice::Bpf;
@@ -132,7 +134,7 @@ impl Second {
             State::Loaded(_) => {}
         }
         let loads = matches!(self.state, State::Waiting);
-        let mut done = self.run(wants, stat);
+        let mut done = self.run(wants, stat, count);
         if done.is_ok() && loads {
             done = self.find_missing(wants, stat, reader);
         }
@@ -162,7 +164,7 @@ impl Second {
         let failed = |error| Refusal::surprise(format!("the list of processes: {error}"));
         reader.numbers(&mut self.missing).map_err(failed)?;
         // What was listed, is not met now, and still is there is missing.
-        self.run(wants, stat)?;
+        self.run(wants, stat, self.order.len())?;
         let order = &self.order;
         self.missing.retain(|pid| {
             order.binary_search_by_key(pid, |(pid, _)| *pid).is_err() && reader.is_there(*pid)
@@ -171,14 +173,14 @@ impl Second {
     }
 
     /// Runs the program, loading it first where that is needed.
-    fn run(&mut self, wants: Wants, stat: &SystemStat) -> Result<(), Refusal> {
+    fn run(&mut self, wants: Wants, stat: &SystemStat, count: usize) -> Result<(), Refusal> {
         let too_many = || Refusal::surprise("there are more processes or threads than it can hold");
         let mut program = match std::mem::replace(&mut self.state, State::Waiting) {
             State::Loaded(program) => {
                 bpf::may_go_on()?;
                 program
             }
-            _ => Program::load(&self.root, Room::of(0, 0).ok_or_else(too_many)?)?,
+            _ => Program::load(&self.root, Room::of(count, 0).ok_or_else(too_many)?)?,
         };
         // Of the processors that are off, nothing counts. If none is known, all
         // that there may be are looked at.
