@@ -3,10 +3,13 @@
 use super::memory::Mapped;
 use super::{ProcessSlot, Refusal, Room, ThreadSlot, Wants, allowed};
 use crate::root::ProcRoot;
-use libbpf_rs::{MapCore as _, Object, ObjectBuilder, OpenObject, ProgramInput};
+use libbpf_rs::{ErrorKind, MapCore as _, Object, ObjectBuilder, OpenObject, ProgramInput};
 use rustix::io::Errno;
 
 static OBJECT: &[u8] = include_bytes!(concat!(env!("OUT_DIR"), "/processes.bpf.o"));
+
+/// Times that loading is tried; the library tries as often again in each.
+const TRIES: u32 = 8;
 
 /// The loaded program and the memory that it writes to.
 pub(crate) struct Program {
@@ -24,10 +27,16 @@ impl Program {
     /// Loads the program, if it may be used for the machine below `root`.
     pub(crate) fn load(root: &ProcRoot, room: Room) -> Result<Self, Refusal> {
         allowed::check(root)?;
-        Self::open(room)
-            .and_then(|object| object.load())
-            .map_err(|error| allowed::failed(&error.to_string()))
-            .and_then(|object| Self::map(object, room))
+        let mut tries = 0;
+        loop {
+            tries += 1;
+            match Self::open(room).and_then(OpenObject::load) {
+                Ok(object) => return Self::map(object, room),
+                // The kernel stops checking a program when a signal arrives.
+                Err(error) if error.kind() == ErrorKind::WouldBlock && tries < TRIES => {}
+                Err(error) => return Err(allowed::failed(&error.to_string())),
+            }
+        }
     }
 
     fn open(room: Room) -> Result<OpenObject, libbpf_rs::Error> {
