@@ -35,6 +35,16 @@ pub(crate) const PS: SystemTool = SystemTool { program: "ps", package: "procps" 
 pub(crate) const PIDSTAT: SystemTool = SystemTool { program: "pidstat", package: "sysstat" };
 /// What peers written in Python, or driven by it, need.
 pub(crate) const PYTHON: SystemTool = SystemTool { program: "python3", package: "python3" };
+/// What the BPF reader of processes is built with. Of libraries, whose packages
+/// have no program, a header stands for one: an absolute path is not searched.
+pub(crate) const BPF: &[SystemTool] = &[
+    SystemTool { program: "clang", package: "clang" },
+    SystemTool { program: "gcc", package: "gcc" },
+    SystemTool { program: "make", package: "make" },
+    SystemTool { program: "pkg-config", package: "pkg-config" },
+    SystemTool { program: "/usr/include/libelf.h", package: "libelf-dev" },
+    SystemTool { program: "/usr/include/zlib.h", package: "zlib1g-dev" },
+];
 
 /// What the values of this machine are compared with.
 pub(crate) const VALUES: &[SystemTool] = &[
@@ -329,6 +339,8 @@ mod tests {
     #[test]
     fn programs_are_looked_up_on_the_path() {
         assert!(exists("git"));
+        let absolute = find("git").map(|path| path.display().to_string()).unwrap_or_default();
+        assert!(exists(&absolute), "{absolute}");
         assert!(!exists("perfhive-no-such-program"));
     }
 }

@@ -35,7 +35,8 @@ pub(crate) struct Global {
     /// Where the counters are: local: or file:A.bin,B.bin
     ///
     /// `local:` is this machine. `file:A.bin,B.bin` reads recorded data blocks, one a file, as
-    /// successive samples of one machine.
+    /// successive samples of one machine. `proc:` and `bpf:` are this machine with its processes
+    /// read from /proc or through BPF, `proc:FOLDER` is a copy of a machine's proc and sys.
     #[arg(
         long, short, global = true, value_name = "ADDRESS", default_value = "local:",
         value_parser = value::address

@@ -4,14 +4,15 @@
 //! `cargo bench -p perfhive-linux --bench collect [-- --quick]` prints one
 //! Markdown table. Every round runs every approach once, so that what else the
 //! machine does meets all of them; the figures are medians over the rounds, the
-//! ratios medians of the rounds' ratios.
+//! ratios medians of the rounds' ratios. With `--features bpf`, further rows are
+//! of the BPF reader, against the same reference.
 #![allow(clippy::unwrap_used, clippy::expect_used, missing_docs)]
 
 use perfhive_engine::{
     Collection, ObjectQuery, ObjectWriter, OpenContext, Provider, Request, Session, TestLevel,
 };
 use perfhive_format::{BlockHead, BlockWriter, TitleIndex};
-use perfhive_linux::{ProcRoot, providers};
+use perfhive_linux::{Options, ProcRoot, ReaderChoice, providers_with};
 use perfhive_testkit::alloc;
 use std::fs::File;
 use std::hint::black_box;
@@ -88,9 +89,11 @@ struct Machine {
 }
 
 impl Machine {
-    fn new() -> Self {
+    fn new(reader: ReaderChoice) -> Self {
         let open = |provider: Arc<dyn Provider>| provider.open(&OpenContext::default()).unwrap();
-        let sessions = providers(&ProcRoot::default()).into_iter().map(open).collect();
+        let options = Options::new().reader(reader);
+        let providers = providers_with(&ProcRoot::default(), &options);
+        let sessions = providers.into_iter().map(open).collect();
         Self { sessions, writer: BlockWriter::new() }
     }
 
@@ -122,16 +125,85 @@ fn median(values: &mut [f64]) -> f64 {
     values[values.len() / 2]
 }
 
-fn request(objects: &[u32]) -> (Request, Vec<TitleIndex>) {
+fn request(objects: &[u32], extra: &[(u32, u32)]) -> (Request, Vec<TitleIndex>) {
     let wanted: Vec<_> = objects.iter().copied().map(TitleIndex).collect();
-    (Request::new(ObjectQuery::Indexes(wanted.clone())), wanted)
+    let mut request = Request::new(ObjectQuery::Indexes(wanted.clone()));
+    request.extra_counters = extra.iter().map(|(o, c)| (TitleIndex(*o), TitleIndex(*c))).collect();
+    (request, wanted)
+}
+
+/// One row: what is collected, by which reader, against which reference.
+struct Row<'a> {
+    name: &'a str,
+    objects: &'a [u32],
+    extra: &'a [(u32, u32)],
+    reader: ReaderChoice,
+    reference: &'a [File],
+    /// Processes or threads.
+    number: usize,
+    goal: &'a str,
+}
+
+impl Row<'_> {
+    fn measure(&self, rounds: usize) {
+        let (request, wanted) = request(self.objects, self.extra);
+        let mut buffer = vec![0; 4096];
+        let mut machine = Machine::new(self.reader);
+        for _ in 0..3 {
+            machine.collect(&request, &wanted);
+        }
+        let (mut times, mut ratios) = (Vec::new(), Vec::new());
+        for _ in 0..rounds {
+            let least = time(|| {
+                black_box(read_all(self.reference, &mut buffer));
+            });
+            let own = time(|| machine.collect(&request, &wanted));
+            times.push(own);
+            ratios.push(own / least);
+        }
+        let allocated = (0..5)
+            .map(|_| alloc::count(|| machine.collect(&request, &wanted)).1.count)
+            .min()
+            .unwrap();
+        let (time, ratio) = (median(&mut times), median(&mut ratios));
+        let Self { name, number, goal, .. } = self;
+        println!(
+            "| {name} | {number} | {:.2} ms | {:.2} µs | {ratio:.3} | {goal} | {allocated} |",
+            time * 1e3,
+            time * 1e6 / *number as f64,
+        );
+    }
+}
+
+/// Whether there are rows of the BPF reader.
+fn with_bpf() -> bool {
+    let refusal = perfhive_linux::bpf_refusal(&ProcRoot::default());
+    if let Some(why) = refusal.as_ref().filter(|_| cfg!(feature = "bpf")) {
+        eprintln!("no rows of the BPF reader: {why}");
+    }
+    refusal.is_none()
+}
+
+const THREADS: &str = "PERFHIVE_BENCH_THREADS";
+
+/// Threads that sleep until the benchmark ends them.
+fn be_threads(count: usize) {
+    for _ in 0..count {
+        let sleep = || std::thread::sleep(Duration::from_secs(3600));
+        std::thread::Builder::new().stack_size(16 << 10).spawn(sleep).unwrap();
+    }
+    std::thread::sleep(Duration::from_secs(3600));
 }
 
 fn main() {
+    if let Ok(count) = std::env::var(THREADS) {
+        return be_threads(count.parse().unwrap());
+    }
     let quick = std::env::args().any(|argument| argument == "--quick" || argument == "--test");
     let (counts, rounds): (&[usize], usize) =
         if quick { (&[100], 11) } else { (&[500, 2000], 101) };
-    println!("| objects | processes | time | each | x REF | goal | allocations |");
+    let bpf = with_bpf();
+    println!("| objects | processes, threads | time | each | x REF | goal | allocations |");
     println!("|---|---|---|---|---|---|---|");
     let mut sleepers = Sleepers(Vec::new());
     for count in counts {
@@ -140,38 +212,45 @@ fn main() {
         std::thread::sleep(Duration::from_millis(500));
         let processes = open_all(false);
         let threads = open_all(true);
-        let sets: [(&str, &[u32], &[File], &str); 3] = [
-            ("Process", &[230], &processes, if *count < 1000 { "2.2" } else { "2.6" }),
-            ("Process, Thread", &[230, 232], &threads, ""),
-            ("all", &[2, 4, 230, 232, 238], &processes, ""),
-        ];
-        let mut buffer = vec![0; 4096];
-        for (name, objects, reference, goal) in sets {
-            let (request, wanted) = request(objects);
-            let mut machine = Machine::new();
-            for _ in 0..3 {
-                machine.collect(&request, &wanted);
-            }
-            let (mut times, mut ratios) = (Vec::new(), Vec::new());
-            for _ in 0..rounds {
-                let least = time(|| {
-                    black_box(read_all(reference, &mut buffer));
-                });
-                let own = time(|| machine.collect(&request, &wanted));
-                times.push(own);
-                ratios.push(own / least);
-            }
-            let allocated = (0..5)
-                .map(|_| alloc::count(|| machine.collect(&request, &wanted)).1.count)
-                .min()
-                .unwrap();
-            let (time, ratio) = (median(&mut times), median(&mut ratios));
-            let number = processes.len();
-            println!(
-                "| {name} | {number} | {:.2} ms | {:.2} µs | {ratio:.2} | {goal} | {allocated} |",
-                time * 1e3,
-                time * 1e6 / number as f64,
-            );
+        let row = |name, objects, reference, goal| Row {
+            name,
+            objects,
+            extra: &[],
+            reader: ReaderChoice::Proc,
+            reference,
+            number: processes.len(),
+            goal,
+        };
+        let goal = if *count < 1000 { "2.2" } else { "2.6" };
+        row("Process", &[230], &processes, goal).measure(rounds);
+        row("Process, Thread", &[230, 232], &threads, "").measure(rounds);
+        row("all", &[2, 4, 230, 232, 238], &processes, "").measure(rounds);
+        if bpf {
+            let reader = ReaderChoice::Bpf;
+            Row { reader, ..row("Process, BPF", &[230], &processes, "0.1") }.measure(rounds);
+            let extra = &[(230, 0)];
+            let name = "Process with what is on request, BPF";
+            Row { reader, extra, ..row(name, &[230], &processes, "") }.measure(rounds);
+            let name = "Process, Thread, BPF";
+            Row { reader, ..row(name, &[230, 232], &threads, "") }.measure(rounds);
+        }
+    }
+    if bpf {
+        drop(sleepers);
+        let count = if quick { 400 } else { 4000 };
+        let program = std::env::current_exe().unwrap();
+        let mut command = Command::new(program);
+        let child = command.env(THREADS, count.to_string()).stdin(Stdio::null()).spawn().unwrap();
+        let _child = Sleepers(vec![child]);
+        std::thread::sleep(Duration::from_millis(1500));
+        let threads = open_all(true);
+        for (name, reader) in [
+            ("Process, Thread, one process of many threads", ReaderChoice::Proc),
+            ("Process, Thread, one process of many threads, BPF", ReaderChoice::Bpf),
+        ] {
+            let (objects, extra) = (&[230, 232], &[]);
+            let (reference, number) = (&threads, threads.len());
+            Row { name, objects, extra, reader, reference, number, goal: "" }.measure(rounds);
         }
     }
 }

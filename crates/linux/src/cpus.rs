@@ -85,6 +85,11 @@ impl Ticks {
         Self { units: 10_000_000 / clock_ticks_per_second().max(1) }
     }
 
+    /// The ticks in so many nanoseconds, as the kernel counts them.
+    pub(crate) fn of_nanos(self, nanos: u64) -> u64 {
+        nanos / (self.units * 100).max(1)
+    }
+
     pub(crate) fn to_units(self, ticks: u64) -> u64 {
         ticks.saturating_mul(self.units)
     }

@@ -23,10 +23,12 @@
 //! # Ok::<(), perfhive_engine::SourceError>(())
 //! ```
 #![cfg(target_os = "linux")]
-#![forbid(unsafe_code)]
+#![deny(unsafe_code)]
 #![cfg_attr(test, allow(clippy::unwrap_used, clippy::expect_used))]
 
+mod bpf;
 mod cgroup;
+mod choice;
 mod clock;
 mod cpus;
 mod disk;
@@ -44,6 +46,7 @@ mod root;
 mod table;
 mod titles;
 
+pub use choice::{Options, ReaderChoice};
 pub use clock::{LinuxClock, TimeBase};
 pub use root::{ProcRoot, machine_name};
 pub use table::{Availability, CounterDoc, ObjectDoc, counter_table, object_table};
@@ -55,12 +58,26 @@ use std::sync::Arc;
 /// what they have.
 #[must_use]
 pub fn providers(root: &ProcRoot) -> Vec<Arc<dyn Provider>> {
+    providers_with(root, &Options::new())
+}
+
+/// As [`providers`], with options.
+#[must_use]
+pub fn providers_with(root: &ProcRoot, options: &Options) -> Vec<Arc<dyn Provider>> {
     vec![
         Arc::new(os::SystemProvider::new(root.clone())),
         Arc::new(disk::DiskProvider::new(root.clone())),
-        Arc::new(process::ProcessProvider::new(root.clone())),
         Arc::new(network::NetworkProvider::new(root.clone())),
         Arc::new(machine::MachineProvider::new(root.clone())),
         Arc::new(cgroup::CgroupProvider::new(root.clone())),
+        Arc::new(process::ProcessProvider::new(root.clone(), options.chosen())),
     ]
+}
+
+/// Why processes and threads cannot be read through BPF below `root`, in one
+/// line; `None` where they can. To know for sure, it loads the program once,
+/// which takes some 20 ms.
+#[must_use]
+pub fn bpf_refusal(root: &ProcRoot) -> Option<String> {
+    bpf::refusal(root).map(|refusal| refusal.to_string())
 }

@@ -2,10 +2,13 @@
 //! whose instances point to those of Process.
 
 mod read;
+mod second;
 mod sums;
 mod thread;
 mod wanted;
 
+use crate::bpf::Wants;
+use crate::choice::ReaderChoice;
 use crate::clock::TimeBase;
 use crate::cpus::{SystemStat, Ticks, Totals};
 use crate::files::Reader;
@@ -18,10 +21,11 @@ use perfhive_engine::{
     Collection, Numbering, ObjectWriter, OpenContext, ProvidedTitles, Provider,
     ProviderDescription, ProviderError, Session,
 };
-use perfhive_format::{FileTime, InstanceHead, NameRef, TitleIndex};
+use perfhive_format::{FileTime, InstanceHead, NameRef, ObjectWriting, TitleIndex};
 use read::{BATCH, ProcessReader, Sample, Slot, Tracked, TrackedThread, follow};
 use rustix::fd::OwnedFd;
 use rustix::param::page_size;
+use second::Second;
 use wanted::{ThreadWanted, Wanted};
 
 /// The objects of the provider.
@@ -30,11 +34,12 @@ const OBJECTS: [&Object; 6] =
 
 pub(crate) struct ProcessProvider {
     root: ProcRoot,
+    choice: ReaderChoice,
 }
 
 impl ProcessProvider {
-    pub(crate) fn new(root: ProcRoot) -> Self {
-        Self { root }
+    pub(crate) fn new(root: ProcRoot, choice: ReaderChoice) -> Self {
+        Self { root, choice }
     }
 }
 
@@ -61,6 +66,7 @@ impl Provider for ProcessProvider {
         let base = TimeBase::process();
         Ok(Box::new(ProcessSession {
             reader: ProcessReader::new(reader, Ticks::of_system(), page_size() as u64, base),
+            second: Second::new(self.choice, self.root.clone()),
             base,
             stat_file: None,
             stat: SystemStat::default(),
@@ -78,10 +84,18 @@ impl Provider for ProcessProvider {
     }
 }
 
+/// Who knows a process, and at what place in its list.
+#[derive(Clone, Copy)]
+enum Known {
+    /// It is read from `/proc`.
+    Tracked(usize),
+    /// The second reader has it.
+    Second(usize),
+}
+
 /// A process that was written, for its threads.
 struct Owner {
-    /// Place among the processes known.
-    known: usize,
+    known: Known,
     /// Place among the instances of Process.
     place: u32,
     threads: u64,
@@ -98,6 +112,7 @@ struct Places {
 
 struct ProcessSession {
     reader: ProcessReader,
+    second: Second,
     base: TimeBase,
     stat_file: Option<OwnedFd>,
     stat: SystemStat,
@@ -132,17 +147,32 @@ impl Session for ProcessSession {
         let plain = of_threads.is_some_and(ThreadWanted::is_plain);
         let wanted = Wanted::new(collection, plain, &mut self.reader);
         self.maps.begin(maps);
-        self.reader
-            .numbers(&mut self.pids)
-            .map_err(|error| ProviderError::io("the list of processes", error.into()))?;
+        self.reader.idle(&mut self.stat_file, &mut self.stat);
+        let by_second = match Wants::of(wanted, of_threads) {
+            Some(wants) => {
+                let done = self.second.sample(wants, &self.stat, self.pids.len(), &mut self.reader);
+                done.map_err(|refusal| ProviderError::Failed(format!("BPF: {refusal}")))?
+            }
+            // What it does not tell is read from `/proc`, for all processes.
+            None => {
+                self.second.leave_out();
+                false
+            }
+        };
+        match by_second {
+            true => self.second.missing(&mut self.pids),
+            false => self
+                .reader
+                .numbers(&mut self.pids)
+                .map_err(|error| ProviderError::io("the list of processes", error.into()))?,
+        }
         let number = |known: &Tracked| known.pid;
         let buffers = &mut self.reader.buffers;
         let gone = |gone: Tracked| buffers.take_back(gone.sums);
         follow(&self.pids, &mut self.tracked, &mut self.before, number, Tracked::new, gone);
-        self.reader.idle(&mut self.stat_file, &mut self.stat);
         self.totals.update(&self.stat.cpus);
 
-        let written = self.write_processes(wanted, out);
+        let written = self.write_processes(wanted, by_second, out);
         self.reader.faults.report(PROCESS.index, out);
         let places = written?;
         if let Some(wanted) = of_threads {
@@ -158,6 +188,7 @@ impl ProcessSession {
     fn write_processes(
         &mut self,
         wanted: Wanted,
+        by_second: bool,
         out: &mut ObjectWriter<'_>,
     ) -> Result<Places, ProviderError> {
         let mut object = out.object(self.process.template(wanted.mask())?)?;
@@ -171,20 +202,13 @@ impl ProcessSession {
             total.add_values(&sample);
         }
         self.owners.clear();
-        for (batch, known) in self.tracked.chunks_mut(BATCH).enumerate() {
-            self.reader.read(known, wanted);
-            for (Slot { at, sample, thread, .. }, name) in self.reader.processes() {
-                let place = object.instance_count();
-                let head =
-                    InstanceHead { name: NameRef::Utf16(name), unique_id: None, parent: None };
-                object.instance_prefix(&head, sample.values())?;
-                total.add(sample);
-                let pid = known.get(*at).map_or(0, |known| known.pid);
-                self.maps.add(pid, place, name);
-                let (known, threads) = (batch * BATCH + at, sample.threads());
-                self.owners.push(Owner { known, place, threads, first: *thread });
-            }
+        let Self { reader, second, tracked, owners, maps, .. } = self;
+        let mut writing = Writing { object, total, reader, owners, maps };
+        match by_second {
+            true => writing.by_second(tracked, second, wanted)?,
+            false => writing.by_proc(tracked, wanted)?,
         }
+        let Writing { mut object, mut total, .. } = writing;
         // Read when all is read, the clock is behind every start time.
         let now = self.base.now();
         total.make_total(now, wanted);
@@ -192,5 +216,74 @@ impl ProcessSession {
         object.instance_prefix(&InstanceHead::named("_Total"), total.values())?;
         object.clock(now.0, FileTime::PER_SECOND).finish()?;
         Ok(places)
+    }
+}
+
+/// Process while it is written.
+struct Writing<'a, 'w, 't> {
+    object: ObjectWriting<'w, 't>,
+    total: Sample,
+    reader: &'a mut ProcessReader,
+    owners: &'a mut Vec<Owner>,
+    maps: &'a mut Maps,
+}
+
+impl Writing<'_, '_, '_> {
+    /// The processes as `/proc` tells them, in batches.
+    fn by_proc(&mut self, tracked: &mut [Tracked], wanted: Wanted) -> Result<(), ProviderError> {
+        for (batch, known) in tracked.chunks_mut(BATCH).enumerate() {
+            self.reader.read(known, wanted);
+            for (Slot { at, sample, thread, .. }, name) in self.reader.processes() {
+                let place = self.object.instance_count();
+                let head =
+                    InstanceHead { name: NameRef::Utf16(name), unique_id: None, parent: None };
+                self.object.instance_prefix(&head, sample.values())?;
+                self.total.add(sample);
+                let pid = known.get(*at).map_or(0, |known| known.pid);
+                self.maps.add(pid, place, name);
+                let (known, threads) = (Known::Tracked(batch * BATCH + at), sample.threads());
+                self.owners.push(Owner { known, place, threads, first: *thread });
+            }
+        }
+        Ok(())
+    }
+
+    /// The processes as the second reader tells them, and those from `/proc`
+    /// that it does not meet.
+    fn by_second(
+        &mut self,
+        tracked: &mut [Tracked],
+        second: &mut Second,
+        wanted: Wanted,
+    ) -> Result<(), ProviderError> {
+        let (mut next_tracked, mut next) = (0, 0);
+        let mut sample = Sample::default();
+        loop {
+            // By ascending number, whoever knows the next one.
+            let (pid, known, there) = match (tracked.get_mut(next_tracked), second.pid(next)) {
+                (None, None) => return Ok(()),
+                (Some(known), pid) if pid.is_none_or(|pid| known.pid < pid) => {
+                    let there = self.reader.process(known, wanted, &mut sample);
+                    next_tracked += 1;
+                    (known.pid, Known::Tracked(next_tracked - 1), there)
+                }
+                (_, pid) => {
+                    let there = second.process(next, wanted, self.reader, &mut sample);
+                    next += 1;
+                    (pid.unwrap_or(0), Known::Second(next - 1), there)
+                }
+            };
+            if !there {
+                continue;
+            }
+            let place = self.object.instance_count();
+            let name = self.reader.name();
+            let head = InstanceHead { name: NameRef::Utf16(name), unique_id: None, parent: None };
+            self.object.instance_prefix(&head, sample.values())?;
+            self.total.add(&sample);
+            self.maps.add(pid, place, name);
+            let threads = sample.threads();
+            self.owners.push(Owner { known, place, threads, first: None });
+        }
     }
 }

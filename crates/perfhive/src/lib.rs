@@ -29,7 +29,7 @@ mod files;
 mod open;
 
 pub use files::{language_of_titles, read_block, read_titles};
-pub use open::{OpenOptions, SourceAddress, open};
+pub use open::{OpenOptions, SourceAddress, open, reader_of_processes};
 
 pub use perfhive_engine::*;
 

@@ -10,8 +10,13 @@ use std::str::FromStr;
 #[derive(Clone, Debug, PartialEq, Eq)]
 #[non_exhaustive]
 pub enum SourceAddress {
-    /// `local:`: this machine.
+    /// `local:`: this machine, with the best reader of processes that it allows.
     Local,
+    /// `proc:`: this machine, with everything read from `/proc` and `/sys`, or
+    /// `proc:FOLDER`: another one, of which a folder holds `proc` and `sys`.
+    Proc(Option<PathBuf>),
+    /// `bpf:`: this machine, with processes and threads read through BPF.
+    Bpf,
     /// `file:A.bin,B.bin`: raw data blocks, one a file, as successive samples.
     Files(Vec<PathBuf>),
 }
@@ -24,8 +29,9 @@ impl fmt::Display for BadAddress {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         write!(
             f,
-            "{:?} is no source: expected local: for this machine, or file:A.bin,B.bin for \
-             recorded data blocks",
+            "{:?} is no source: expected local: for this machine, proc: or bpf: for the same \
+             with a reader of its processes, proc:FOLDER for a copy of a machine's proc and sys, \
+             or file:A.bin,B.bin for recorded data blocks",
             self.0
         )
     }
@@ -38,8 +44,14 @@ impl FromStr for SourceAddress {
 
     fn from_str(text: &str) -> Result<Self, BadAddress> {
         let bad = || BadAddress(text.to_string());
-        if text == "local:" || text == "local" {
-            return Ok(Self::Local);
+        match text {
+            "local:" | "local" => return Ok(Self::Local),
+            "proc:" | "proc" => return Ok(Self::Proc(None)),
+            "bpf:" | "bpf" => return Ok(Self::Bpf),
+            _ => {}
+        }
+        if let Some(folder) = text.strip_prefix("proc:") {
+            return Ok(Self::Proc(Some(folder.into())));
         }
         let list = text.strip_prefix("file:").ok_or_else(bad)?;
         if list.is_empty() || list.split(',').any(str::is_empty) {
@@ -59,6 +71,9 @@ impl fmt::Display for SourceAddress {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
             Self::Local => f.write_str("local:"),
+            Self::Proc(None) => f.write_str("proc:"),
+            Self::Proc(Some(folder)) => write!(f, "proc:{}", folder.display()),
+            Self::Bpf => f.write_str("bpf:"),
             Self::Files(files) => {
                 f.write_str("file:")?;
                 for (place, file) in files.iter().enumerate() {
@@ -102,7 +117,7 @@ impl OpenOptions {
             .parse()
             .map_err(|error| SourceError::new(SourceErrorKind::NotFound, "source", error))?;
         match parsed {
-            SourceAddress::Local => local(),
+            SourceAddress::Local | SourceAddress::Proc(_) | SourceAddress::Bpf => machine(&parsed),
             SourceAddress::Files(paths) => {
                 Ok(Box::new(files::open(&parsed_name(&paths), &paths, &self.titles)?))
             }
@@ -114,7 +129,8 @@ fn parsed_name(paths: &[PathBuf]) -> String {
     SourceAddress::Files(paths.to_vec()).to_string()
 }
 
-/// Opens a source with the default options: `local:` or `file:A.bin,B.bin`.
+/// Opens a source with the default options: `local:`, or another
+/// [`SourceAddress`].
 ///
 /// # Errors
 /// Where the address is none, or the source cannot be read.
@@ -122,24 +138,88 @@ pub fn open(address: &str) -> Result<Box<dyn Source>, SourceError> {
     OpenOptions::new().open(address)
 }
 
+/// What processes and threads of a source are read with, in one line; `None`
+/// where there is no choice.
+#[must_use]
+pub fn reader_of_processes(address: &str) -> Option<String> {
+    match (address.parse().ok()?, bpf_refusal()?) {
+        (SourceAddress::Bpf, _) => Some("processes through BPF".to_string()),
+        (SourceAddress::Local, Ok(())) => {
+            Some("processes from /proc, from the third sample on through BPF".to_string())
+        }
+        (SourceAddress::Local, Err(why)) => {
+            Some(format!("processes from /proc; through BPF they are not, because: {why}"))
+        }
+        _ => None,
+    }
+}
+
+#[cfg(all(target_os = "linux", feature = "bpf"))]
+fn bpf_refusal() -> Option<Result<(), String>> {
+    let refusal = perfhive_linux::bpf_refusal(&perfhive_linux::ProcRoot::default());
+    Some(refusal.map_or(Ok(()), Err))
+}
+
+#[cfg(not(all(target_os = "linux", feature = "bpf")))]
+fn bpf_refusal() -> Option<Result<(), String>> {
+    None
+}
+
 #[cfg(target_os = "linux")]
-#[allow(clippy::unnecessary_wraps, reason = "other systems have nothing to open")]
-fn local() -> Result<Box<dyn Source>, SourceError> {
-    let root = perfhive_linux::ProcRoot::default();
-    let broker = perfhive_engine::Broker::builder("local:", &perfhive_linux::machine_name())
-        .providers(perfhive_linux::providers(&root))
-        .clock(perfhive_linux::LinuxClock::new())
+fn machine(address: &SourceAddress) -> Result<Box<dyn Source>, SourceError> {
+    use perfhive_linux::{LinuxClock, Options, ProcRoot, ReaderChoice, machine_name};
+
+    let name = address.to_string();
+    let unavailable =
+        |why: String| SourceError::new(SourceErrorKind::Unavailable, name.as_str(), why);
+    let reader = match address {
+        SourceAddress::Proc(_) => ReaderChoice::Proc,
+        SourceAddress::Bpf => ReaderChoice::Bpf,
+        _ => ReaderChoice::Auto,
+    };
+    let (root, machine) = match address {
+        SourceAddress::Proc(Some(folder)) => {
+            if !folder.join("proc").is_dir() {
+                let what = if folder.is_dir() { "has no folder proc" } else { "is no folder" };
+                return Err(unavailable(format!("{} {what}", folder.display())));
+            }
+            (ProcRoot::frozen(folder), name_of_copy(folder))
+        }
+        _ => (ProcRoot::default(), machine_name()),
+    };
+    if reader == ReaderChoice::Bpf
+        && let Some(why) = perfhive_linux::bpf_refusal(&root)
+    {
+        return Err(unavailable(why));
+    }
+    let broker = perfhive_engine::Broker::builder(&name, &machine)
+        .providers(perfhive_linux::providers_with(&root, &Options::new().reader(reader)))
+        .clock(LinuxClock::new())
         // Processor, the object that Windows names as its default.
         .default_object(perfhive_format::TitleIndex(238))
         .build();
     Ok(Box::new(broker))
 }
 
+/// The name of a machine of which a folder is a copy, or the folder's.
+#[cfg(target_os = "linux")]
+fn name_of_copy(folder: &std::path::Path) -> String {
+    let file = folder.join("proc/sys/kernel/hostname");
+    // Nothing but a small file is read: a pipe would wait for ever.
+    let is_file = std::fs::metadata(&file).is_ok_and(|meta| meta.is_file() && meta.len() < 4096);
+    let name =
+        if is_file { std::fs::read_to_string(file).unwrap_or_default() } else { String::new() };
+    match name.trim() {
+        "" => folder.file_name().unwrap_or_default().to_string_lossy().into_owned(),
+        name => name.to_string(),
+    }
+}
+
 #[cfg(not(target_os = "linux"))]
-fn local() -> Result<Box<dyn Source>, SourceError> {
+fn machine(address: &SourceAddress) -> Result<Box<dyn Source>, SourceError> {
     let message = "this machine's counters can be read on Linux only so far; \
                    recorded blocks open with file:A.bin,B.bin";
-    Err(SourceError::new(SourceErrorKind::Unavailable, "local:", message))
+    Err(SourceError::new(SourceErrorKind::Unavailable, &address.to_string(), message))
 }
 
 #[cfg(test)]
@@ -149,10 +229,18 @@ mod tests {
     #[test]
     fn addresses() {
         assert_eq!("local:".parse(), Ok(SourceAddress::Local));
+        for (text, address) in [
+            ("proc:", SourceAddress::Proc(None)),
+            ("proc:/a/b,c", SourceAddress::Proc(Some("/a/b,c".into()))),
+            ("bpf:", SourceAddress::Bpf),
+        ] {
+            assert_eq!(text.parse(), Ok(address.clone()));
+            assert_eq!(address.to_string(), text);
+        }
         let two = SourceAddress::Files(vec!["a.bin".into(), "b.bin".into()]);
         assert_eq!("file:a.bin,b.bin".parse(), Ok(two.clone()));
         assert_eq!(two.to_string(), "file:a.bin,b.bin");
-        for bad in ["", "file:", "file:a,,b", "http://x", "a.bin", "LOCAL"] {
+        for bad in ["", "file:", "file:a,,b", "http://x", "a.bin", "LOCAL", "bpf:x"] {
             assert!(bad.parse::<SourceAddress>().is_err(), "{bad}");
         }
     }

@@ -19,6 +19,53 @@ fn this_machine_is_a_source() {
     conformance::source(|| open("local:").unwrap());
 }
 
+/// The same machine with each reader of its processes, and a copy of one.
+#[cfg(target_os = "linux")]
+#[test]
+fn this_machine_with_either_reader_is_a_source() {
+    conformance::source(|| open("proc:").unwrap());
+    match open("bpf:") {
+        Ok(_) => conformance::source(|| open("bpf:").unwrap()),
+        Err(error) => {
+            assert_eq!(error.kind(), SourceErrorKind::Unavailable);
+            let message = error.to_string();
+            assert!(message.starts_with("bpf: "), "{message}");
+            eprintln!("BPF cannot be used here: {message}");
+        }
+    }
+}
+
+#[cfg(target_os = "linux")]
+#[test]
+fn a_copy_of_a_machine_is_a_source() {
+    let folder = std::env::temp_dir().join(format!("perfhive-copy-{}", std::process::id()));
+    let write = |path: &str, text: &str| {
+        let path = folder.join(path);
+        std::fs::create_dir_all(path.parent().unwrap()).unwrap();
+        std::fs::write(path, text).unwrap();
+    };
+    write("proc/stat", "cpu 4 0 0 8\ncpu0 4 0 0 8\nctxt 7\n");
+    write("proc/loadavg", "0.5 0.4 0.3 1/5 9\n");
+    let address = format!("proc:{}", folder.display());
+    let mut source = open(&address).unwrap();
+    assert_eq!(source.name(), address);
+    assert!(source.catalogue().unwrap().machine.starts_with("perfhive-copy-"));
+    write("proc/sys/kernel/hostname", "copied\n");
+    assert_eq!(open(&address).unwrap().catalogue().unwrap().machine, "copied");
+    let mut query = Query::new(open(&address).unwrap()).unwrap();
+    let id = query.add(r"\Process(Idle)\Thread Count").unwrap();
+    query.collect().unwrap();
+    let value = query.readings_of(id).next().unwrap().value.as_ref().unwrap().to_string();
+    assert_eq!(value, "1");
+    std::fs::remove_dir_all(&folder).unwrap();
+    let message = open(&address).err().unwrap().to_string();
+    assert!(message.ends_with("is no folder"), "{message}");
+    std::fs::create_dir(&folder).unwrap();
+    let message = open(&address).err().unwrap().to_string();
+    assert!(message.ends_with("has no folder proc"), "{message}");
+    std::fs::remove_dir(&folder).unwrap();
+}
+
 #[test]
 fn recordings_are_a_source() {
     let Some((address, titles)) = vista() else { return };

@@ -22,6 +22,7 @@ pub(super) const STAGES: &[Stage] = &[
     Stage { name: "clippy", about: "no lint warns", run: clippy },
     Stage { name: "docs", about: "the documentation builds without warnings", run: docs },
     Stage { name: "test", about: "unit, integration and property tests", run: test },
+    Stage { name: "bpf", about: "the same with the BPF reader of processes", run: bpf },
     Stage { name: "doctest", about: "the examples of the documentation run", run: doctest },
     Stage { name: "loom", about: "models of threads, in every interleaving", run: loom },
     Stage { name: "release", about: "the command builds with optimisation", run: release },
@@ -76,6 +77,24 @@ fn test() -> Result {
         Some(_) => None,
         None => Some("without real data".to_owned()),
     })
+}
+
+/// A feature that is off by default, because it takes more than Rust to build.
+/// Where the kernel or who runs this does not allow it, its tests say so.
+fn bpf() -> Result {
+    if !cfg!(target_os = "linux") {
+        return Ok(Some("Linux only".to_owned()));
+    }
+    tools::system(tools::BPF)?;
+    tools::system(&[tools::STRACE])?;
+    let crates = ["-p", "perfhive-linux", "-p", "perfhive", "-p", "perfhive-cli"];
+    let features = ["--features", "perfhive-cli/bpf", "--locked"];
+    let mut clippy = command::cargo(&["clippy", "--all-targets"]);
+    clippy.args(crates).args(features).args(["--", "-D", "warnings"]);
+    command::run(&mut clippy)?;
+    let how: &[&str] = if tools::has_nextest() { &["nextest", "run"] } else { &["test"] };
+    command::run(command::cargo(how).args(crates).args(features))?;
+    Ok(None)
 }
 
 /// nextest runs no doctests, so they are a stage of their own.

@@ -11,9 +11,13 @@ use crate::text::style::Style;
 use crate::text::wrap::push_wrapped;
 use perfhive::{
     CatalogueCounter, CatalogueObject, CookError, CounterPath, CounterType, NamePattern,
-    QueryError, Source as _,
+    QueryError, Source as _, TitleIndex,
 };
 use std::fmt::Write as _;
+
+/// The objects that have a choice of readers.
+const PROCESS: TitleIndex = TitleIndex(230);
+const THREAD: TitleIndex = TitleIndex(232);
 
 /// An object, or a counter of one.
 struct Topic {
@@ -226,6 +230,11 @@ fn page(text: &mut String, output: &Output, names: &Names, source: &str, topic: 
     let machine = &names.catalogue.machine;
     let on = if machine.is_empty() { String::new() } else { format!(", machine {machine}") };
     facts.push(("Where", format!("{source}{on}")));
+    if [PROCESS, THREAD].contains(&object.name)
+        && let Some(reader) = perfhive::reader_of_processes(source)
+    {
+        facts.push(("", reader));
+    }
     for (label, fact) in facts {
         text.push_str("  ");
         palette.push(text, Style::Faint, &format!("{label:<11}"));

@@ -126,8 +126,8 @@ fn options_that_are_wrong() {
         (&["list", "--format", "xml"], "possible values"),
         (&["list", "--json", "--format", "csv"], "cannot be used with"),
         (&["list", "--language", "klingon"], "not a language"),
-        (&["--source", "http://x", "list"], "expected local: for this machine, or file:"),
-        (&["--source", "file:", "list"], "expected local: for this machine, or file:"),
+        (&["--source", "http://x", "list"], "expected local: for this machine, "),
+        (&["--source", "file:", "list"], "expected local: for this machine, "),
         (&["completions", "tcsh"], "possible values"),
     ] {
         let run = perfhive(args);

@@ -149,11 +149,55 @@ mod at {
 const MOST_OF_32_BITS: u64 = u32::MAX as u64;
 
 impl Sample {
-    fn push<const N: usize>(&mut self, values: [u64; N]) {
+    /// Begins with the values that every process has: times and start, own and
+    /// parent's number, page faults and the major ones of them, size, threads.
+    pub(super) fn begin(
+        &mut self,
+        [user, kernel, start]: [u64; 3],
+        [pid, parent]: [u32; 2],
+        [faults, major_faults]: [u64; 2],
+        virtual_bytes: u64,
+        threads: u32,
+    ) {
+        self.known = 0;
+        let [pid, parent, threads] = [pid, parent, threads].map(u64::from);
+        let all = user.saturating_add(kernel);
+        self.push::<STAT_COUNTERS>([
+            all,
+            user,
+            kernel,
+            start,
+            pid,
+            parent,
+            faults,
+            virtual_bytes,
+            threads,
+            major_faults,
+        ]);
+    }
+
+    /// Makes the processor times no less than these, and answers them.
+    pub(super) fn raise_times(&mut self, least: Option<(u64, u64)>) -> (u64, u64) {
+        let [all, user, kernel, ..] = &mut self.values;
+        if let Some(least) = least {
+            *user = least.0.max(*user);
+            *kernel = least.1.max(*kernel);
+            *all = user.saturating_add(*kernel);
+        }
+        (*user, *kernel)
+    }
+
+    /// The counters from `io`.
+    pub(super) fn push_io(&mut self, read: u64, written: u64, reads: u64, writes: u64) {
+        let operations = reads.saturating_add(writes);
+        self.push([reads, writes, operations, read, written, read.saturating_add(written)]);
+    }
+
+    pub(super) fn push<const N: usize>(&mut self, values: [u64; N]) {
         self.push_all(&values);
     }
 
-    fn push_all(&mut self, values: &[u64]) {
+    pub(super) fn push_all(&mut self, values: &[u64]) {
         for (place, value) in self.values.iter_mut().skip(self.known).zip(values) {
             *place = *value;
             self.known += 1;
@@ -309,6 +353,17 @@ impl ProcessReader {
         self.reader.numbers(pids)
     }
 
+    /// Whether there is a process of this number.
+    pub(super) fn is_there(&self, pid: u32) -> bool {
+        self.reader.size(PidPath::of(pid, b"stat").text()).is_ok()
+    }
+
+    /// Whether `io` of a process may be read, or cannot be for another reason
+    /// than who asks.
+    pub(super) fn tells_io(&mut self, pid: u32) -> bool {
+        !self.reader.once_here(PidPath::of(pid, b"io").text()).is_err_and(is_denied)
+    }
+
     /// Reads what Idle's values are made from. Without a processor in it,
     /// there is no Idle.
     pub(super) fn idle(&mut self, file: &mut Option<OwnedFd>, stat: &mut SystemStat) {
@@ -337,6 +392,27 @@ impl ProcessReader {
     /// The text that was read last.
     pub(super) fn text(&self) -> &[u8] {
         self.reader.text()
+    }
+
+    /// Name of the process that was read last.
+    pub(super) fn name(&self) -> &[u16] {
+        &self.name
+    }
+
+    /// Sets the name of the process that is read otherwise.
+    pub(super) fn set_name(&mut self, name: &[u8]) {
+        utf16_name(name, &mut self.name);
+    }
+
+    /// Bytes of a page.
+    pub(super) fn page(&self) -> u64 {
+        self.page
+    }
+
+    /// When a process or thread was started that was so many nanoseconds after
+    /// the machine, as its `stat` says it.
+    pub(super) fn start_time_of_nanos(&self, nanos: u64) -> u64 {
+        self.start_time(self.ticks.of_nanos(nanos))
     }
 
     /// When a process or thread was started.
@@ -382,6 +458,30 @@ impl ProcessReader {
         if wanted.threads {
             self.first_threads(batch);
         }
+    }
+
+    /// Reads a single process into `sample`; `false` where it is gone or hidden.
+    pub(super) fn process(
+        &mut self,
+        known: &mut Tracked,
+        wanted: Wanted,
+        sample: &mut Sample,
+    ) -> bool {
+        self.read(std::slice::from_mut(known), wanted);
+        match self.slots.first().filter(|slot| slot.state != State::Gone) {
+            Some(slot) => {
+                *sample = slot.sample;
+                true
+            }
+            None => false,
+        }
+    }
+
+    /// Reads the counters from `statm` of a process of which nothing is kept
+    /// open into `sample`; `None` where it is gone, `false` where they cannot be
+    /// read.
+    pub(super) fn memory_once(&mut self, pid: u32, sample: &mut Sample) -> Option<bool> {
+        self.memory(&mut Tracked::new(pid), sample).ok()
     }
 
     /// The processes of the batch that was read last, and their names. Those
@@ -586,14 +686,7 @@ impl ProcessReader {
             return Ok(false);
         };
         let Io { read_bytes, written_bytes, reads, writes, storage } = io;
-        sample.push([
-            reads,
-            writes,
-            reads.saturating_add(writes),
-            read_bytes,
-            written_bytes,
-            read_bytes.saturating_add(written_bytes),
-        ]);
+        sample.push_io(read_bytes, written_bytes, reads, writes);
         if let Some(storage) = storage {
             sample.push(storage);
         }

@@ -2,7 +2,7 @@
 
 use super::read::{ProcessReader, Threads, Tracked, TrackedThread, follow};
 use super::wanted::ThreadWanted;
-use super::{Places, ProcessSession};
+use super::{Known, Places, ProcessSession};
 use crate::faults::{describe, is_denied, is_gone};
 use crate::files::{Kept, PidPath, Reader, decimal};
 use crate::parse::{Schedule, Stat, switches, waiting};
@@ -32,13 +32,13 @@ pub(super) struct Sample {
 }
 
 impl Sample {
-    fn new(common: [u64; COMMON_COUNTERS]) -> Self {
+    pub(super) fn new(common: [u64; COMMON_COUNTERS]) -> Self {
         let mut sample = Self { values: [0; MOST], known: 0, summed: COMMON_COUNTERS };
         common.into_iter().for_each(|value| sample.push(value));
         sample
     }
 
-    fn push(&mut self, value: u64) {
+    pub(super) fn push(&mut self, value: u64) {
         if let Some(place) = self.values.get_mut(self.known) {
             *place = value;
             self.known += 1;
@@ -46,7 +46,7 @@ impl Sample {
     }
 
     /// Adds a value that `_Total` has as a sum.
-    fn push_summed(&mut self, value: u64) {
+    pub(super) fn push_summed(&mut self, value: u64) {
         self.push(value);
         self.summed = self.known;
     }
@@ -100,8 +100,20 @@ impl ProcessSession {
             let idle_time = self.totals.sum.idle;
             writing.total.add(&Sample::new([idle_time, 0, idle_time, 0, 0, 0, 0, 0]));
         }
+        self.second.begin_threads();
         for owner in &self.owners {
-            let Some(known) = self.tracked.get_mut(owner.known) else {
+            let tracked = match owner.known {
+                Known::Tracked(place) => place,
+                Known::Second(second) => {
+                    let mut number = 0;
+                    self.second.threads(second, wanted, &self.reader, |sample| {
+                        number += 1;
+                        writing.add(sample, (owner.place, number - 1))
+                    })?;
+                    continue;
+                }
+            };
+            let Some(known) = self.tracked.get_mut(tracked) else {
                 continue;
             };
             let pid = known.pid;
@@ -344,7 +356,7 @@ fn write(
 }
 
 /// Windows' number of a thread's state.
-fn windows_state(state: u8) -> u64 {
+pub(super) fn windows_state(state: u8) -> u64 {
     match state {
         b'R' => 2,
         b'Z' | b'X' | b'x' => 4,

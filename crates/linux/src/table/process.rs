@@ -48,7 +48,11 @@ pub(crate) static PROCESS: Object = Object {
          sum of all instances that have the value, `Idle` included. Processes that `/proc` hides \
          (another PID namespace, `hidepid`) are not there.\n\n\
          The counters from `PID/io` take permission to trace the process (an ordinary user's own \
-         processes); for others they have no value. Those are then not in `_Total` either.",
+         processes); for others they have no value. Those are then not in `_Total` either.\n\n\
+         Where the BPF reader is used ([manual](cli.md#processes-through-bpf)), all values are those \
+         of the kernel's structures that `/proc` tells, with two differences: processor times are in \
+         steps of 100 ns, up to the last tick or switch of each processor, and Working Set is exact \
+         before Linux 6.17 too.",
     reads: "`stat`, one listing of `/proc`, and for each process `PID/stat`, `PID/statm` and `PID/io`, kept open; \
         on request the size or the entries of `PID/fd`, `PID/status`, and of each thread `status`, \
         `schedstat` and `stat`",
@@ -64,7 +68,7 @@ const COUNTERS: &[Counter] = &[
         .unit("%")
         .from("`PID/stat`: `utime` + `stime`")
         .means("Processor time of all threads of the process; 100 is one processor.")
-        .differs("In steps of the kernel's tick, usually 10 ms."),
+        .differs("In steps of the kernel's tick, usually 10 ms; of 100 ns through BPF."),
     Counter::new(142, 157, "% User Time", T::PERF_100NSEC_TIMER)
         .detail(DetailLevel::ADVANCED)
         .unit("%")

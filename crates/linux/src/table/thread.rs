@@ -30,7 +30,7 @@ const COUNTERS: &[Counter] = &[
         .unit("%")
         .from("`PID/task/TID/stat`: `utime` + `stime`")
         .means("Processor time of the thread.")
-        .differs("In steps of the kernel's tick, usually 10 ms."),
+        .differs("In steps of the kernel's tick, usually 10 ms; of 100 ns through BPF."),
     Counter::new(142, 193, "% User Time", T::PERF_100NSEC_TIMER)
         .detail(DetailLevel::ADVANCED)
         .unit("%")

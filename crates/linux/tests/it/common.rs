@@ -5,7 +5,7 @@ use perfhive_engine::{
     TestLevel,
 };
 use perfhive_format::{BlockHead, BlockWriter, DataBlock, Instance, PerfObject, TitleIndex};
-use perfhive_linux::{LinuxClock, ProcRoot, providers};
+use perfhive_linux::{LinuxClock, Options, ProcRoot, ReaderChoice, providers_with};
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU32, Ordering};
@@ -154,8 +154,13 @@ pub(crate) struct Machine {
 }
 
 impl Machine {
+    /// Reading `/proc`, always.
     pub(crate) fn new(root: &ProcRoot) -> Self {
-        let providers = providers(root);
+        Self::with(root, &Options::new().reader(ReaderChoice::Proc))
+    }
+
+    pub(crate) fn with(root: &ProcRoot, options: &Options) -> Self {
+        let providers = providers_with(root, options);
         let sessions = providers.iter().map(|p| p.open(&OpenContext::default()).unwrap()).collect();
         let clock = LinuxClock::new();
         Self { providers, sessions, writer: BlockWriter::new(), faults: Vec::new(), clock }

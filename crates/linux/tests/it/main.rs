@@ -2,6 +2,8 @@
 #![cfg(target_os = "linux")]
 #![allow(clippy::unwrap_used, clippy::expect_used)]
 
+#[cfg(feature = "bpf")]
+mod bpf;
 mod cgroup;
 mod cgroup_live;
 mod common;

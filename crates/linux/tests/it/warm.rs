@@ -4,7 +4,7 @@
 use crate::common::{Machine, Tree};
 use perfhive_engine::{ObjectQuery, Request};
 use perfhive_format::TitleIndex;
-use perfhive_linux::ProcRoot;
+use perfhive_linux::{Options, ProcRoot, ReaderChoice};
 use perfhive_testkit::alloc::count;
 use rustix::process::{Resource, Rlimit, getrlimit, setrlimit};
 use std::process::{Child, Command, Stdio};
@@ -49,11 +49,16 @@ impl Drop for Sleepers {
     }
 }
 
+/// This machine, with all of it read from `/proc`.
+fn proc() -> Machine {
+    Machine::with(&ProcRoot::default(), &Options::new().reader(ReaderChoice::Proc))
+}
+
 #[test]
 fn nothing_is_allocated() {
     alone("warm::nothing_is_allocated", || {
         let _sleepers = Sleepers::new(40);
-        let mut machine = Machine::new(&ProcRoot::default());
+        let mut machine = proc();
         for (objects, extra) in [
             (&[230][..], false),
             (&[230], true),
@@ -109,7 +114,7 @@ fn files_of_processes_are_kept_and_given_back() {
             links.filter(|link| link.starts_with(&format!("/proc/{pid}/"))).count()
         };
         let (first, second) = (sleepers.0[0].id(), sleepers.0[1].id());
-        let mut machine = Machine::new(&ProcRoot::default());
+        let mut machine = proc();
         machine.look(&[230, 232], &[(230, 0), (232, 0)]);
         machine.look(&[230, 232], &[(230, 0), (232, 0)]);
         // `stat`, `statm`, `io`, and `stat` of the first thread.
@@ -129,8 +134,7 @@ fn without_descriptors_the_rest_is_delivered() {
         let before = getrlimit(Resource::Nofile);
         setrlimit(Resource::Nofile, Rlimit { current: Some(256), ..before }).unwrap();
         let sleepers = Sleepers::new(100);
-        let mut machine = Machine::new(&ProcRoot::default());
-        let mut fresh = Machine::new(&ProcRoot::default());
+        let (mut machine, mut fresh) = (proc(), proc());
         // Files of some processes are kept, of the others they are opened each time.
         let whole = machine.look(&[230, 232], &[(230, 0), (232, 0)]);
         assert_eq!(whole.fault_texts(), Vec::<String>::new());
@@ -165,7 +169,7 @@ const ROUNDS: &str = "PERFHIVE_WARM_ROUNDS";
 fn run_rounds(rounds: u32, objects: &[u32]) {
     let wanted: Vec<_> = objects.iter().copied().map(TitleIndex).collect();
     let request = Request::objects(&wanted);
-    let mut machine = Machine::new(&ProcRoot::default());
+    let mut machine = proc();
     for _ in 0..rounds {
         machine.collect(&request, &wanted);
     }

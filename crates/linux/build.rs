@@ -1,0 +1,43 @@
+//! Compiles the BPF program, where the feature `bpf` asks for it.
+//!
+//! Without clang the build goes on: the crate then has its reader of `/proc`
+//! only, and says why when it is asked for the other one.
+
+use std::path::PathBuf;
+use std::process::Command;
+
+const SOURCE: &str = "src/bpf/processes.bpf.c";
+
+fn main() {
+    println!("cargo::rustc-check-cfg=cfg(perfhive_bpf)");
+    println!("cargo::rerun-if-changed={SOURCE}");
+    println!("cargo::rerun-if-env-changed=PERFHIVE_CLANG");
+    let variable = |name| std::env::var(name).unwrap_or_default();
+    // The program's slots are laid out for one width of pointers.
+    let asked = std::env::var_os("CARGO_FEATURE_BPF").is_some()
+        && variable("CARGO_CFG_TARGET_OS") == "linux"
+        && variable("CARGO_CFG_TARGET_POINTER_WIDTH") == "64";
+    if !asked {
+        return;
+    }
+    match compile(&variable("CARGO_CFG_TARGET_ENDIAN")) {
+        Ok(()) => println!("cargo::rustc-cfg=perfhive_bpf"),
+        Err(why) => println!(
+            "cargo::warning=without the BPF reader of processes, which takes clang to build: {why}"
+        ),
+    }
+}
+
+fn compile(endian: &str) -> Result<(), String> {
+    let clang = std::env::var_os("PERFHIVE_CLANG").unwrap_or_else(|| "clang".into());
+    let out = std::env::var_os("OUT_DIR").ok_or("cargo names no folder to write to")?;
+    let target = if endian == "big" { "bpfeb" } else { "bpfel" };
+    let status = Command::new(&clang)
+        .args(["-target", target, "-mcpu=v3", "-O2", "-g", "-Wall", "-Werror"])
+        // No path of this machine shall be in the object.
+        .args(["-fdebug-compilation-dir", ".", "-c", SOURCE, "-o"])
+        .arg(PathBuf::from(out).join("processes.bpf.o"))
+        .status()
+        .map_err(|error| format!("{}: {error}", clang.to_string_lossy()))?;
+    if status.success() { Ok(()) } else { Err(format!("clang: {status}")) }
+}

@@ -1,0 +1,65 @@
+//! Memory that the kernel's side writes and this side reads: the only place of
+//! this crate with code that the compiler cannot check.
+#![allow(unsafe_code)]
+
+use super::{ProcessSlot, ThreadSlot};
+use rustix::fd::AsFd;
+use rustix::io::Errno;
+use rustix::mm::{MapFlags, ProtFlags, mmap, munmap};
+use std::ptr::NonNull;
+
+/// Types of which any bytes are a value.
+///
+/// # Safety
+/// Integers and arrays of them only, without padding.
+pub(super) unsafe trait Plain: Copy {}
+// SAFETY: see their definition; their sizes are the sums of their fields'.
+unsafe impl Plain for ProcessSlot {}
+// SAFETY: as above.
+unsafe impl Plain for ThreadSlot {}
+
+/// An array map of BPF, mapped.
+pub(super) struct Mapped<T> {
+    start: NonNull<T>,
+    count: usize,
+    bytes: usize,
+}
+
+impl<T: Plain> Mapped<T> {
+    /// Maps an array of `count` entries, each of the size of `T`.
+    pub(super) fn new(map: impl AsFd, count: u32) -> Result<Self, Errno> {
+        let count = count as usize;
+        let bytes = count.checked_mul(size_of::<T>()).ok_or(Errno::OVERFLOW)?;
+        // SAFETY: a new mapping at a place that the kernel chooses. It succeeds
+        // only if the map has as many bytes (rounded up to pages), which no one
+        // can take away: a map never shrinks.
+        let start = unsafe {
+            mmap(std::ptr::null_mut(), bytes, ProtFlags::READ, MapFlags::SHARED, map, 0)?
+        };
+        let start = NonNull::new(start.cast::<T>()).ok_or(Errno::FAULT)?;
+        Ok(Self { start, count, bytes })
+    }
+
+    /// The first `count` entries, or all if there are fewer.
+    pub(super) fn entries(&self, count: usize) -> &[T] {
+        // SAFETY: the mapping begins at a page, is that long, and lives as long
+        // as `self`. Any bytes are a `T`. They are written by the program that
+        // has this map, while it runs; its owner holds this and runs it through
+        // an exclusive reference, so that no slice is in use then. The map has
+        // no name that others find it by; who may look for maps by their numbers
+        // and change them may change this program's memory in any case.
+        unsafe { std::slice::from_raw_parts(self.start.as_ptr(), count.min(self.count)) }
+    }
+}
+
+impl<T> Drop for Mapped<T> {
+    fn drop(&mut self) {
+        // SAFETY: this mapping was made by `new`, and no slice outlives `self`.
+        // That it cannot fail with a place and length as they were given is why
+        // the answer does not matter.
+        let _ = unsafe { munmap(self.start.as_ptr().cast(), self.bytes) };
+    }
+}
+
+// SAFETY: the mapping is memory like any other, owned by this alone.
+unsafe impl<T: Plain + Send> Send for Mapped<T> {}

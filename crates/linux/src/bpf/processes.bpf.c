@@ -1,0 +1,580 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
+//
+// Reads every process, and if asked every thread, in one run: a program for
+// BPF_PROG_RUN that walks the kernel's list of tasks and writes one slot for
+// each into arrays that user space has mapped. Nothing is converted here that
+// can be converted there.
+//
+// The kernel's structures are declared with the members that are read and no
+// others; their places are found in the running kernel's BTF when the program
+// is loaded. Needs Linux 6.7 or later, for bpf_iter_task.
+
+typedef unsigned int u32;
+typedef int s32;
+typedef unsigned long long u64;
+typedef long long s64;
+
+#define SEC(name) __attribute__((section(name), used))
+#define KERNEL __attribute__((preserve_access_index))
+#define KSYM __attribute__((section(".ksyms")))
+#define INLINE static inline __attribute__((always_inline))
+
+// What the loader reads of a map's definition.
+#define UINT(name, value) int(*name)[value]
+#define TYPE(name, value) value *name
+
+#define FIELD_EXISTS(field) __builtin_preserve_field_info(field, 2)
+#define KERNEL_TYPE_ID(type) __builtin_btf_type_id(*(type *)0, 1)
+
+enum { MAP_TYPE_ARRAY = 2, MAP_TYPE_PERCPU_ARRAY = 6, FLAG_MMAPABLE = 1 << 10 };
+enum { ALL_THREADS = 1 };
+
+// Kernel structures. Anonymous ones there are anonymous here.
+
+struct task_io_accounting {
+	u64 rchar, wchar, syscr, syscw;
+	u64 read_bytes, write_bytes, cancelled_write_bytes;
+} KERNEL;
+
+struct prev_cputime {
+	u64 utime, stime;
+} KERNEL;
+
+struct seqcount {
+	u32 sequence;
+} KERNEL;
+typedef struct seqcount seqcount_t;
+
+struct seqcount_spinlock {
+	seqcount_t seqcount;
+} KERNEL;
+typedef struct seqcount_spinlock seqcount_spinlock_t;
+
+typedef struct {
+	seqcount_spinlock_t seqcount;
+} KERNEL seqlock_t;
+
+struct signal_struct {
+	int nr_threads;
+	seqlock_t stats_lock;
+	u64 utime, stime;
+	struct prev_cputime prev_cputime;
+	unsigned long nvcsw, nivcsw, min_flt, maj_flt;
+	struct task_io_accounting ioac;
+	unsigned long long sum_sched_runtime;
+} KERNEL;
+
+struct percpu_counter {
+	s64 count;
+	s32 *counters;
+} KERNEL;
+
+struct mm_struct {
+	unsigned long hiwater_rss, hiwater_vm, total_vm, data_vm, stack_vm;
+	struct percpu_counter rss_stat[4];
+} KERNEL;
+enum { MM_FILEPAGES = 0, MM_ANONPAGES = 1, MM_SWAPENTS = 2, MM_SHMEMPAGES = 3 };
+
+struct fdtable {
+	u32 max_fds;
+	unsigned long *open_fds;
+} KERNEL;
+
+struct files_struct {
+	struct fdtable *fdt;
+} KERNEL;
+
+struct sched_info {
+	unsigned long long run_delay;
+} KERNEL;
+
+struct sched_entity {
+	u64 sum_exec_runtime;
+} KERNEL;
+
+struct pid;
+
+struct task_struct {
+	u32 __state;
+	u32 flags;
+	int static_prio;
+	u32 rt_priority;
+	u32 policy;
+	struct sched_info sched_info;
+	struct sched_entity se;
+	struct mm_struct *mm;
+	int exit_state;
+	int pid, tgid;
+	struct task_struct *real_parent, *group_leader;
+	struct pid *thread_pid;
+	void *worker_private;
+	u64 utime, stime;
+	struct prev_cputime prev_cputime;
+	unsigned long nvcsw, nivcsw;
+	u64 start_boottime;
+	unsigned long min_flt, maj_flt;
+	char comm[16];
+	struct files_struct *files;
+	struct signal_struct *signal;
+	struct task_io_accounting ioac;
+} KERNEL;
+enum { PF_WQ_WORKER = 0x20, PF_KTHREAD = 0x00200000 };
+
+struct kthread {
+	void *data;
+	char *full_name;
+} KERNEL;
+
+struct work_struct;
+
+struct worker {
+	struct work_struct *current_work;
+	char desc[24]; // 32 later, with the same beginning
+} KERNEL;
+
+struct bpf_array {
+	void *pptrs[0];
+} KERNEL;
+
+// Has an unsigned long in front; to read one at any address.
+struct rb_node {
+	unsigned long __rb_parent_color;
+} KERNEL;
+
+// Has an int in front.
+typedef struct {
+	int counter;
+} KERNEL atomic_t;
+typedef struct refcount_struct {
+	atomic_t refs;
+} KERNEL refcount_t;
+
+struct bpf_iter_task {
+	u64 opaque[3];
+} __attribute__((aligned(8)));
+
+struct bpf_iter_num {
+	u64 opaque[1];
+} __attribute__((aligned(8)));
+
+extern int bpf_iter_task_new(struct bpf_iter_task *it, struct task_struct *task, u32 flags) KSYM;
+extern struct task_struct *bpf_iter_task_next(struct bpf_iter_task *it) KSYM;
+extern void bpf_iter_task_destroy(struct bpf_iter_task *it) KSYM;
+extern int bpf_iter_num_new(struct bpf_iter_num *it, int start, int end) KSYM;
+extern int *bpf_iter_num_next(struct bpf_iter_num *it) KSYM;
+extern void bpf_iter_num_destroy(struct bpf_iter_num *it) KSYM;
+extern void bpf_rcu_read_lock(void) KSYM;
+extern void bpf_rcu_read_unlock(void) KSYM;
+extern void *bpf_rdonly_cast(const void *address, u32 type) KSYM;
+
+static void *(*const map_lookup)(void *map, const void *key) = (void *)1;
+static long (*const probe_read_str)(void *to, u32 size, const void *from) = (void *)115;
+static void *(*const map_lookup_of)(void *map, const void *key, u32 cpu) = (void *)195;
+
+// What user space and this program share; `bpf/slots.rs` has the same.
+
+struct arguments {
+	u32 wanted;
+	// How many there were, those that found no slot included.
+	u32 processes;
+	u32 threads;
+	// The highest number of a processor that is on, and 1.
+	u32 processors;
+};
+enum {
+	WANT_THREADS = 1,
+	WANT_HANDLES = 2,
+	WANT_PEAKS = 4,
+	// How it is scheduled, and how long it waited for a processor.
+	WANT_SCHEDULE = 8,
+	WANT_SWAP = 16,
+};
+
+struct process {
+	u32 pid, parent;
+	u32 flags, state;
+	u32 threads, marks;
+	// Slots of its threads, if they were wanted.
+	u32 first_thread, thread_slots;
+	// Nanoseconds.
+	u64 start, user, kernel, runtime;
+	u64 user_told, kernel_told;
+	u64 minor_faults, major_faults;
+	// Pages.
+	u64 size, data, size_peak, resident_peak;
+	s64 anonymous, file, shared, swapped;
+	u64 handles;
+	u64 read_bytes, written_bytes, reads, writes;
+	u64 storage_read, storage_written, storage_cancelled;
+	u64 switches_voluntary, switches_other;
+	// The kernel's: 120 is the usual one.
+	u32 priority, real_time, policy;
+	u32 sequence;
+	char name[16];
+	// Of threads of the kernel.
+	char long_name[64];
+	char work[32];
+};
+enum {
+	// It has memory of its own.
+	MARK_MEMORY = 1,
+	// A thread ended meanwhile: the sums may be wrong.
+	MARK_TORN = 2,
+	// This kernel counts resident pages in another way.
+	MARK_NO_RESIDENT = 4,
+	// It works on what `work` says.
+	MARK_WORKING = 8,
+};
+
+struct thread {
+	u32 tid, state;
+	u64 start, user, kernel, runtime;
+	u64 user_told, kernel_told;
+	u64 minor_faults, major_faults;
+	u64 switches_voluntary, switches_other;
+	// Nanoseconds.
+	u64 waited;
+	u32 priority, real_time, policy;
+	u32 unused;
+};
+
+// The loader sets how many entries they have.
+struct {
+	UINT(type, MAP_TYPE_ARRAY);
+	UINT(map_flags, FLAG_MMAPABLE);
+	UINT(max_entries, 1);
+	TYPE(key, u32);
+	TYPE(value, struct process);
+} processes SEC(".maps");
+
+struct {
+	UINT(type, MAP_TYPE_ARRAY);
+	UINT(map_flags, FLAG_MMAPABLE);
+	UINT(max_entries, 1);
+	TYPE(key, u32);
+	TYPE(value, struct thread);
+} threads SEC(".maps");
+
+// A variable of its own for each processor, to find out where theirs lie.
+struct {
+	UINT(type, MAP_TYPE_PERCPU_ARRAY);
+	UINT(max_entries, 1);
+	TYPE(key, u32);
+	TYPE(value, u64);
+} probe SEC(".maps");
+
+// How far a processor's variables lie from where their addresses point.
+enum { MOST_PROCESSORS = 8192 };
+static volatile u64 offsets[MOST_PROCESSORS];
+
+INLINE u64 long_at(const void *address)
+{
+	struct rb_node *word = bpf_rdonly_cast(address, KERNEL_TYPE_ID(struct rb_node));
+	return word->__rb_parent_color;
+}
+
+INLINE s32 int_at(const void *address)
+{
+	struct refcount_struct *word =
+		bpf_rdonly_cast(address, KERNEL_TYPE_ID(struct refcount_struct));
+	return word->refs.counter;
+}
+
+// The copy of `probe` that a processor has lies as far from what the kernel
+// keeps as its address as with every such variable.
+INLINE void find_offsets(u32 processors)
+{
+	struct bpf_array *array = bpf_rdonly_cast(&probe, KERNEL_TYPE_ID(struct bpf_array));
+	u64 address = long_at(&array->pptrs);
+	struct bpf_iter_num it;
+	int *at;
+	u32 key = 0;
+
+	bpf_iter_num_new(&it, 0, processors);
+	while ((at = bpf_iter_num_next(&it))) {
+		u32 place = *at;
+		void *copy = map_lookup_of(&probe, &key, place);
+
+		if (!copy || place >= MOST_PROCESSORS)
+			break;
+		// Through memory: what is read back is a number.
+		offsets[place] = (u64)copy;
+		offsets[place] -= address;
+	}
+	bpf_iter_num_destroy(&it);
+}
+
+INLINE void read_memory(struct process *slot, struct mm_struct *mm, struct arguments *args)
+{
+	struct percpu_counter *file = &mm->rss_stat[MM_FILEPAGES];
+	struct percpu_counter *anonymous = &mm->rss_stat[MM_ANONPAGES];
+	struct percpu_counter *shared = &mm->rss_stat[MM_SHMEMPAGES];
+	struct percpu_counter *swapped = &mm->rss_stat[MM_SWAPENTS];
+	u32 with_swap = args->wanted & WANT_SWAP;
+	struct bpf_iter_num it;
+	int *at;
+
+	slot->marks |= MARK_MEMORY;
+	slot->size = mm->total_vm;
+	slot->data = mm->data_vm + mm->stack_vm;
+	if (args->wanted & WANT_PEAKS) {
+		slot->size_peak = mm->hiwater_vm;
+		slot->resident_peak = mm->hiwater_rss;
+	}
+	if (!FIELD_EXISTS(mm->rss_stat[0].counters)) {
+		slot->marks |= MARK_NO_RESIDENT;
+		return;
+	}
+	slot->file = file->count;
+	slot->anonymous = anonymous->count;
+	slot->shared = shared->count;
+	u64 files_at = (u64)file->counters;
+	u64 anonymous_at = (u64)anonymous->counters;
+	u64 shared_at = (u64)shared->counters;
+	u64 swapped_at = 0;
+	if (with_swap) {
+		slot->swapped = swapped->count;
+		swapped_at = (u64)swapped->counters;
+	}
+
+	bpf_iter_num_new(&it, 0, args->processors);
+	while ((at = bpf_iter_num_next(&it))) {
+		u32 place = *at;
+
+		if (place >= MOST_PROCESSORS)
+			break;
+		u64 offset = offsets[place];
+		slot->file += int_at((void *)(files_at + offset));
+		slot->anonymous += int_at((void *)(anonymous_at + offset));
+		slot->shared += int_at((void *)(shared_at + offset));
+		if (with_swap)
+			slot->swapped += int_at((void *)(swapped_at + offset));
+	}
+	bpf_iter_num_destroy(&it);
+}
+
+INLINE u64 ones(u64 word)
+{
+	word -= (word >> 1) & 0x5555555555555555ull;
+	word = (word & 0x3333333333333333ull) + ((word >> 2) & 0x3333333333333333ull);
+	word = (word + (word >> 4)) & 0x0f0f0f0f0f0f0f0full;
+	return (word * 0x0101010101010101ull) >> 56;
+}
+
+INLINE void read_handles(struct process *slot, struct task_struct *loose)
+{
+	struct files_struct *files = loose->files;
+	struct bpf_iter_num it;
+	int *at;
+
+	slot->handles = 0;
+	if (!files)
+		return;
+	struct fdtable *fdt = files->fdt;
+	u64 open = (u64)fdt->open_fds;
+	u32 words = fdt->max_fds / 64;
+	if (words > 1 << 24)
+		words = 0;
+	u64 rest = open + (u64)(words & ~3u) * 8;
+	if (words & 2) {
+		slot->handles += ones(long_at((void *)rest)) + ones(long_at((void *)(rest + 8)));
+		rest += 16;
+	}
+	if (words & 1)
+		slot->handles += ones(long_at((void *)rest));
+	bpf_iter_num_new(&it, 0, words / 4);
+	while ((at = bpf_iter_num_next(&it))) {
+		u64 four = open + (u64)(u32)*at * 32;
+
+		slot->handles += ones(long_at((void *)four)) + ones(long_at((void *)(four + 8))) +
+				 ones(long_at((void *)(four + 16))) + ones(long_at((void *)(four + 24)));
+	}
+	bpf_iter_num_destroy(&it);
+	if (loose->files != files)
+		slot->marks |= MARK_TORN;
+}
+
+INLINE void read_long_name(struct process *slot, struct task_struct *loose)
+{
+	struct kthread *kthread;
+
+	slot->long_name[0] = 0;
+	slot->work[0] = 0;
+	if (!loose->worker_private)
+		return;
+	kthread = bpf_rdonly_cast(loose->worker_private, KERNEL_TYPE_ID(struct kthread));
+	if (kthread->full_name)
+		probe_read_str(slot->long_name, sizeof(slot->long_name), kthread->full_name);
+	if (slot->flags & PF_WQ_WORKER) {
+		struct worker *worker =
+			bpf_rdonly_cast(kthread->data, KERNEL_TYPE_ID(struct worker));
+
+		probe_read_str(slot->work, sizeof(slot->work), &worker->desc);
+		if (worker->current_work)
+			slot->marks |= MARK_WORKING;
+	}
+}
+
+INLINE void begin_process(struct process *slot, struct task_struct *task, struct task_struct *loose,
+			  struct signal_struct *signal, struct arguments *args)
+{
+	slot->sequence = signal->stats_lock.seqcount.seqcount.sequence;
+	slot->marks = slot->sequence & 1 ? MARK_TORN : 0;
+	// Another thread is about to take its place.
+	if ((u64)loose->group_leader != (u64)loose)
+		slot->marks |= MARK_TORN;
+	slot->pid = task->tgid;
+	slot->parent = loose->real_parent->tgid;
+	slot->flags = task->flags;
+	slot->state = task->__state | task->exit_state;
+	slot->threads = signal->nr_threads;
+	slot->first_thread = args->threads;
+	slot->thread_slots = 0;
+	slot->start = task->start_boottime;
+	__builtin_memcpy(slot->name, task->comm, sizeof(slot->name));
+
+	slot->user = signal->utime;
+	slot->kernel = signal->stime;
+	slot->runtime = signal->sum_sched_runtime;
+	slot->user_told = signal->prev_cputime.utime;
+	slot->kernel_told = signal->prev_cputime.stime;
+	slot->minor_faults = signal->min_flt;
+	slot->major_faults = signal->maj_flt;
+	slot->read_bytes = signal->ioac.rchar;
+	slot->written_bytes = signal->ioac.wchar;
+	slot->reads = signal->ioac.syscr;
+	slot->writes = signal->ioac.syscw;
+	slot->storage_read = signal->ioac.read_bytes;
+	slot->storage_written = signal->ioac.write_bytes;
+	slot->storage_cancelled = signal->ioac.cancelled_write_bytes;
+	slot->switches_voluntary = signal->nvcsw;
+	slot->switches_other = signal->nivcsw;
+
+	slot->size = slot->data = slot->size_peak = slot->resident_peak = 0;
+	slot->anonymous = slot->file = slot->shared = slot->swapped = 0;
+	if (args->wanted & WANT_SCHEDULE) {
+		slot->priority = task->static_prio;
+		slot->real_time = task->rt_priority;
+		slot->policy = task->policy;
+	}
+	if (slot->flags & PF_KTHREAD) {
+		read_long_name(slot, loose);
+	} else {
+		struct mm_struct *mm = loose->mm;
+
+		if (mm) {
+			read_memory(slot, mm, args);
+			// What is not its own any more may be somebody else's.
+			if (loose->mm != mm)
+				slot->marks |= MARK_TORN;
+		}
+	}
+	if (args->wanted & WANT_HANDLES)
+		read_handles(slot, loose);
+}
+
+INLINE void add_thread(struct process *slot, struct task_struct *task, struct task_struct *loose,
+		       struct signal_struct *signal)
+{
+	// One that was taken off the lists is in the sums of `signal`.
+	if (loose->thread_pid) {
+		slot->user += task->utime;
+		slot->kernel += task->stime;
+		slot->runtime += task->se.sum_exec_runtime;
+		slot->minor_faults += task->min_flt;
+		slot->major_faults += task->maj_flt;
+		slot->read_bytes += task->ioac.rchar;
+		slot->written_bytes += task->ioac.wchar;
+		slot->reads += task->ioac.syscr;
+		slot->writes += task->ioac.syscw;
+		slot->storage_read += task->ioac.read_bytes;
+		slot->storage_written += task->ioac.write_bytes;
+		slot->storage_cancelled += task->ioac.cancelled_write_bytes;
+		slot->switches_voluntary += task->nvcsw;
+		slot->switches_other += task->nivcsw;
+	}
+	if (signal->stats_lock.seqcount.seqcount.sequence != slot->sequence)
+		slot->marks |= MARK_TORN;
+}
+
+INLINE void write_thread(struct thread *slot, struct task_struct *task, struct arguments *args)
+{
+	slot->tid = task->pid;
+	slot->state = task->__state | task->exit_state;
+	slot->start = task->start_boottime;
+	slot->user = task->utime;
+	slot->kernel = task->stime;
+	slot->runtime = task->se.sum_exec_runtime;
+	slot->user_told = task->prev_cputime.utime;
+	slot->kernel_told = task->prev_cputime.stime;
+	slot->minor_faults = task->min_flt;
+	slot->major_faults = task->maj_flt;
+	slot->switches_voluntary = task->nvcsw;
+	slot->switches_other = task->nivcsw;
+	if (args->wanted & WANT_SCHEDULE) {
+		slot->waited = 0;
+		if (FIELD_EXISTS(task->sched_info.run_delay))
+			slot->waited = task->sched_info.run_delay;
+		slot->priority = task->static_prio;
+		slot->real_time = task->rt_priority;
+		slot->policy = task->policy;
+	}
+}
+
+SEC("syscall")
+int read_all(struct arguments *args)
+{
+	struct bpf_iter_task it;
+	struct task_struct *task;
+	struct process *process;
+	struct thread *thread;
+	u32 key;
+
+	args->processes = 0;
+	args->threads = 0;
+	find_offsets(args->processors);
+	u64 last = 0;
+
+	bpf_rcu_read_lock();
+	bpf_iter_task_new(&it, (void *)0, ALL_THREADS);
+	while ((task = bpf_iter_task_next(&it))) {
+		// Numbers are read faster from what the kernel vouches for. But to
+		// learn whether it vouches for a pointer found there, too, the
+		// verifier searches all names that it has, which takes long.
+		struct task_struct *loose =
+			bpf_rdonly_cast(task, KERNEL_TYPE_ID(struct task_struct));
+		struct signal_struct *signal = loose->signal;
+
+		// The kernel's idle task.
+		if (!task->tgid)
+			continue;
+		if ((u64)signal != last) {
+			last = (u64)signal;
+			key = args->processes++;
+			process = map_lookup(&processes, &key);
+			if (process)
+				begin_process(process, task, loose, signal, args);
+		} else {
+			key = args->processes - 1;
+			process = map_lookup(&processes, &key);
+		}
+		if (!process)
+			continue;
+		add_thread(process, task, loose, signal);
+		if (args->wanted & WANT_THREADS && loose->thread_pid) {
+			key = args->threads++;
+			thread = map_lookup(&threads, &key);
+			if (thread) {
+				write_thread(thread, task, args);
+				process->thread_slots++;
+			}
+		}
+	}
+	bpf_iter_task_destroy(&it);
+	bpf_rcu_read_unlock();
+	return 0;
+}
+
+// Some of what is called here is for programs under such a licence only; this
+// one may be had under either of its own, too.
+SEC("license") const char licence[] = "Dual MIT/GPL";

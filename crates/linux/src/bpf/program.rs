@@ -1,0 +1,110 @@
+//! The program: loaded, and run.
+
+use super::memory::Mapped;
+use super::{ProcessSlot, Refusal, Room, ThreadSlot, Wants, allowed};
+use crate::root::ProcRoot;
+use libbpf_rs::{ErrorKind, MapCore as _, Object, ObjectBuilder, OpenObject, ProgramInput};
+use rustix::io::Errno;
+
+static OBJECT: &[u8] = include_bytes!(concat!(env!("OUT_DIR"), "/processes.bpf.o"));
+
+/// Times that loading is tried; the library tries as often again in each.
+const TRIES: u32 = 8;
+
+/// The loaded program and the memory that it writes to.
+pub(crate) struct Program {
+    object: Object,
+    processes: Mapped<ProcessSlot>,
+    threads: Mapped<ThreadSlot>,
+    room: Room,
+    /// What the last run filled.
+    filled: Room,
+}
+
+pub(crate) use allowed::capabilities as may_go_on;
+
+impl Program {
+    /// Loads the program, if it may be used for the machine below `root`.
+    pub(crate) fn load(root: &ProcRoot, room: Room) -> Result<Self, Refusal> {
+        allowed::check(root)?;
+        let mut tries = 0;
+        loop {
+            tries += 1;
+            match Self::open(room).and_then(OpenObject::load) {
+                Ok(object) => return Self::map(object, room),
+                // The kernel stops checking a program when a signal arrives.
+                Err(error) if error.kind() == ErrorKind::WouldBlock && tries < TRIES => {}
+                Err(error) => return Err(allowed::failed(&error.to_string())),
+            }
+        }
+    }
+
+    fn open(room: Room) -> Result<OpenObject, libbpf_rs::Error> {
+        // The library writes what it thinks of to the standard error output,
+        // unless this program has told it where to.
+        if libbpf_rs::get_print().is_none() {
+            libbpf_rs::set_print(None);
+        }
+        let mut object = ObjectBuilder::default().open_memory(OBJECT)?;
+        for mut map in object.maps_mut() {
+            if map.name() == "processes" {
+                map.set_max_entries(room.processes)?;
+            } else if map.name() == "threads" {
+                map.set_max_entries(room.threads)?;
+            }
+        }
+        Ok(object)
+    }
+
+    fn map(object: Object, room: Room) -> Result<Self, Refusal> {
+        let map = |name: &str| object.maps().find(|map| map.name() == name);
+        let (Some(processes), Some(threads)) = (map("processes"), map("threads")) else {
+            return Err(Refusal::surprise("the BPF program lacks its arrays"));
+        };
+        let failed = |error: Errno| Refusal::surprise(format!("memory of BPF: {error}"));
+        let processes = Mapped::new(&processes, room.processes).map_err(failed)?;
+        let threads = Mapped::new(&threads, room.threads).map_err(failed)?;
+        let filled = Room { processes: 0, threads: 0 };
+        Ok(Self { object, processes, threads, room, filled })
+    }
+
+    /// Reads everything. Answers how many there were, which may be more than
+    /// there is room for. `processors` is the highest number of one that is on,
+    /// and 1.
+    pub(crate) fn run(&mut self, wants: Wants, processors: u32) -> Result<Room, Refusal> {
+        let Some(program) = self.object.progs_mut().next() else {
+            return Err(Refusal::surprise("the BPF object has no program"));
+        };
+        let mut arguments = [0; 16];
+        for (place, value) in arguments.chunks_exact_mut(4).zip([wants.bits(), 0, 0, processors]) {
+            place.copy_from_slice(&value.to_ne_bytes());
+        }
+        let input = ProgramInput { context_in: Some(&mut arguments), ..ProgramInput::default() };
+        program
+            .test_run(input)
+            .map_err(|error| Refusal::surprise(format!("the BPF program cannot run: {error}")))?;
+        let mut words = arguments
+            .chunks_exact(4)
+            .map(|word| word.try_into().map_or(0, u32::from_ne_bytes))
+            .skip(1);
+        let mut next = || words.next().unwrap_or(0);
+        let there = Room { processes: next(), threads: next() };
+        self.filled = there;
+        Ok(there)
+    }
+
+    /// How many there are slots for.
+    pub(crate) fn room(&self) -> Room {
+        self.room
+    }
+
+    /// The processes of the last run.
+    pub(crate) fn processes(&self) -> &[ProcessSlot] {
+        self.processes.entries(self.filled.processes as usize)
+    }
+
+    /// The threads of the last run.
+    pub(crate) fn threads(&self) -> &[ThreadSlot] {
+        self.threads.entries(self.filled.threads as usize)
+    }
+}

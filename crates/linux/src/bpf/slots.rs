@@ -1,0 +1,108 @@
+//! What the BPF program writes; `processes.bpf.c` has the same.
+
+/// What a run shall read beyond the processes.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub(crate) struct Wants {
+    pub(crate) threads: bool,
+    pub(crate) handles: bool,
+    pub(crate) peaks: bool,
+    /// How it is scheduled, and how long threads waited for a processor.
+    pub(crate) schedule: bool,
+    pub(crate) swap: bool,
+}
+
+impl Wants {
+    #[cfg(perfhive_bpf)]
+    pub(super) fn bits(self) -> u32 {
+        let Self { threads, handles, peaks, schedule, swap } = self;
+        let bits = [threads, handles, peaks, schedule, swap];
+        (0..).zip(bits).fold(0, |all, (place, bit)| all | u32::from(bit) << place)
+    }
+}
+
+/// The process has memory of its own.
+pub(crate) const MARK_MEMORY: u32 = 1;
+/// A thread ended while the process was read: the sums may be wrong.
+pub(crate) const MARK_TORN: u32 = 2;
+/// This kernel counts resident pages in a way that the program does not know.
+pub(crate) const MARK_NO_RESIDENT: u32 = 4;
+/// A worker of the kernel is at the work that it names.
+pub(crate) const MARK_WORKING: u32 = 8;
+
+/// A process. Times in nanoseconds, memory in pages.
+#[derive(Clone, Copy, Debug)]
+#[repr(C)]
+pub(crate) struct ProcessSlot {
+    pub(crate) pid: u32,
+    pub(crate) parent: u32,
+    pub(crate) flags: u32,
+    pub(crate) state: u32,
+    pub(crate) threads: u32,
+    pub(crate) marks: u32,
+    /// Slots of its threads, if they were wanted.
+    pub(crate) first_thread: u32,
+    pub(crate) thread_slots: u32,
+    pub(crate) start: u64,
+    pub(crate) user: u64,
+    pub(crate) kernel: u64,
+    pub(crate) runtime: u64,
+    /// What `/proc` told last.
+    pub(crate) user_told: u64,
+    pub(crate) kernel_told: u64,
+    pub(crate) minor_faults: u64,
+    pub(crate) major_faults: u64,
+    pub(crate) size: u64,
+    pub(crate) data: u64,
+    pub(crate) size_peak: u64,
+    pub(crate) resident_peak: u64,
+    pub(crate) anonymous: i64,
+    pub(crate) file: i64,
+    pub(crate) shared: i64,
+    pub(crate) swapped: i64,
+    pub(crate) handles: u64,
+    pub(crate) read_bytes: u64,
+    pub(crate) written_bytes: u64,
+    pub(crate) reads: u64,
+    pub(crate) writes: u64,
+    pub(crate) storage_read: u64,
+    pub(crate) storage_written: u64,
+    pub(crate) storage_cancelled: u64,
+    pub(crate) switches_voluntary: u64,
+    pub(crate) switches_other: u64,
+    /// The kernel's: 120 is the usual one.
+    pub(crate) priority: u32,
+    pub(crate) real_time: u32,
+    pub(crate) policy: u32,
+    pub(crate) sequence: u32,
+    pub(crate) name: [u8; 16],
+    pub(crate) long_name: [u8; 64],
+    pub(crate) work: [u8; 32],
+}
+
+/// A thread. Times in nanoseconds.
+#[derive(Clone, Copy, Debug)]
+#[repr(C)]
+pub(crate) struct ThreadSlot {
+    pub(crate) tid: u32,
+    pub(crate) state: u32,
+    pub(crate) start: u64,
+    pub(crate) user: u64,
+    pub(crate) kernel: u64,
+    pub(crate) runtime: u64,
+    pub(crate) user_told: u64,
+    pub(crate) kernel_told: u64,
+    pub(crate) minor_faults: u64,
+    pub(crate) major_faults: u64,
+    pub(crate) switches_voluntary: u64,
+    pub(crate) switches_other: u64,
+    /// For a processor.
+    pub(crate) waited: u64,
+    pub(crate) priority: u32,
+    pub(crate) real_time: u32,
+    pub(crate) policy: u32,
+    pub(crate) unused: u32,
+}
+
+// Every entry of an array has a multiple of 8 bytes, so that slots lie one
+// behind the other.
+const _: () = assert!(size_of::<ProcessSlot>() == 368 && size_of::<ThreadSlot>() == 112);

@@ -1,0 +1,578 @@
+//! Processes and threads from the BPF reader's slots, with the values that
+//! `/proc` would tell of them.
+
+use super::read::{ProcessReader, Sample, Tracked};
+use super::thread;
+use super::wanted::{ThreadWanted, Wanted};
+use crate::bpf::{
+    self, MARK_MEMORY, MARK_NO_RESIDENT, MARK_TORN, MARK_WORKING, ProcessSlot, Program, Refusal,
+    Room, ThreadSlot, Wants,
+};
+use crate::choice::ReaderChoice;
+use crate::cpus::SystemStat;
+use crate::parse::PF_KTHREAD;
+use crate::root::ProcRoot;
+
+/// Loading takes longer than reading a few times does: what collects once or
+/// twice does without.
+const FIRST: u32 = 3;
+
+/// Times that there is made more room for what was met, in one collection.
+const ENLARGEMENTS: u32 = 3;
+
+/// No kernel has more.
+const MOST_PROCESSORS: u32 = 8192;
+
+/// Flag of the kernel's worker threads.
+const PF_WQ_WORKER: u32 = 0x20;
+
+enum State {
+    /// Not tried so far.
+    Waiting,
+    Loaded(Program),
+    /// It cannot be used.
+    Refused,
+}
+
+/// Processor time as told before, in 100 ns units: it never gets less.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+struct Told {
+    user: u64,
+    kernel: u64,
+}
+
+/// What was told of a process or thread.
+#[derive(Clone, Copy)]
+struct Known {
+    /// Numbers of the process and, for a thread, of that.
+    id: (u32, u32),
+    start: u64,
+    told: Told,
+    /// Whether `/proc` would tell what it read and wrote.
+    open: bool,
+}
+
+/// What is known, by ascending number.
+#[derive(Default)]
+struct Knowledge {
+    now: Vec<Known>,
+    before: Vec<Known>,
+    /// Those of `before` in front of this were passed.
+    passed: usize,
+}
+
+impl Knowledge {
+    fn begin(&mut self) {
+        std::mem::swap(&mut self.now, &mut self.before);
+        self.now.clear();
+        self.passed = 0;
+    }
+
+    /// What was told of one the last time. To be asked in ascending order.
+    fn of(&mut self, id: (u32, u32), start: u64) -> Option<Known> {
+        let rest = self.before.get(self.passed..).unwrap_or_default();
+        self.passed += rest.iter().take_while(|known| known.id < id).count();
+        let known = self.before.get(self.passed)?;
+        (known.id == id && known.start == start).then_some(*known)
+    }
+}
+
+/// The BPF reader of a session, if it has one.
+pub(super) struct Second {
+    choice: ReaderChoice,
+    root: ProcRoot,
+    state: State,
+    collections: u32,
+    /// Number and slot of each process, by ascending number.
+    order: Vec<(u32, u32)>,
+    /// Processes that are not in the kernel's list, though `/proc` has them:
+    /// some keep the first one off it, so that nothing ends it by accident.
+    missing: Vec<u32>,
+    /// The same of the threads of one process.
+    threads: Vec<(u32, u32)>,
+    known: Knowledge,
+    known_threads: Knowledge,
+    name: Vec<u8>,
+}
+
+impl Second {
+    pub(super) fn new(choice: ReaderChoice, root: ProcRoot) -> Self {
+        Self {
+            choice,
+            root,
+            state: State::Waiting,
+            collections: 0,
+            order: Vec::new(),
+            missing: Vec::new(),
+            threads: Vec::new(),
+            known: Knowledge::default(),
+            known_threads: Knowledge::default(),
+            name: Vec::new(),
+        }
+    }
+
+    /// Reads everything. Answers whether it did: if not, `/proc` is to be read.
+    /// `count` is how many processes there were before.
+    ///
+    /// # Errors
+    /// Where nothing but BPF was asked for, and that is refused.
+    pub(super) fn sample(
+        &mut self,
+        wants: Wants,
+        stat: &SystemStat,
+        count: usize,
+        reader: &mut ProcessReader,
+    ) -> Result<bool, Refusal> {
+        let only = self.choice == ReaderChoice::Bpf;
+        match self.state {
+            State::Refused => return Ok(false),
+            State::Waiting => {
+                self.collections += 1;
+                if self.choice == ReaderChoice::Proc || !only && self.collections < FIRST {
+                    return Ok(false);
+                }
+            }
+            State::Loaded(_) => {}
+        }
+        let loads = matches!(self.state, State::Waiting);
+        let mut done = self.run(wants, stat, count);
+        if done.is_ok() && loads {
+            done = self.find_missing(wants, stat, reader);
+        }
+        let Err(refusal) = done else {
+            self.known.begin();
+            return Ok(true);
+        };
+        self.order.clear();
+        if only {
+            self.state = State::Waiting;
+            return Err(refusal);
+        }
+        self.state = State::Refused;
+        if refusal.is_surprising() {
+            reader.faults.object(format!("/proc is read from now on: {refusal}"));
+        }
+        Ok(false)
+    }
+
+    /// Has nothing in this collection, which is read from `/proc`.
+    pub(super) fn leave_out(&mut self) {
+        self.order.clear();
+    }
+
+    /// Looks for processes that `/proc` lists and the program does not meet.
+    fn find_missing(
+        &mut self,
+        wants: Wants,
+        stat: &SystemStat,
+        reader: &mut ProcessReader,
+    ) -> Result<(), Refusal> {
+        let failed = |error| Refusal::surprise(format!("the list of processes: {error}"));
+        reader.numbers(&mut self.missing).map_err(failed)?;
+        // What was listed, is not met now, and still is there is missing.
+        self.run(wants, stat, self.order.len())?;
+        let order = &self.order;
+        self.missing.retain(|pid| {
+            order.binary_search_by_key(pid, |(pid, _)| *pid).is_err() && reader.is_there(*pid)
+        });
+        Ok(())
+    }
+
+    /// Runs the program, loading it first where that is needed.
+    fn run(&mut self, wants: Wants, stat: &SystemStat, count: usize) -> Result<(), Refusal> {
+        let too_many = || Refusal::surprise("there are more processes or threads than it can hold");
+        let mut program = match std::mem::replace(&mut self.state, State::Waiting) {
+            State::Loaded(program) => {
+                bpf::may_go_on()?;
+                program
+            }
+            _ => Program::load(&self.root, Room::of(count, 0).ok_or_else(too_many)?)?,
+        };
+        // Of the processors that are off, nothing counts. If none is known, all
+        // that there may be are looked at.
+        let processors = stat.cpus.iter().map(|cpu| cpu.number.saturating_add(1)).max();
+        for _ in 0..ENLARGEMENTS {
+            let there = program.run(wants, processors.unwrap_or(MOST_PROCESSORS))?;
+            let room = program.room();
+            if there.processes <= room.processes && there.threads <= room.threads {
+                self.sort(program.processes());
+                self.state = State::Loaded(program);
+                return Ok(());
+            }
+            let room = Room::of(
+                there.processes.max(room.processes / 2) as usize,
+                there.threads.max(room.threads / 2) as usize,
+            );
+            program = Program::load(&self.root, room.ok_or_else(too_many)?)?;
+        }
+        Err(too_many())
+    }
+
+    fn sort(&mut self, slots: &[ProcessSlot]) {
+        self.order.clear();
+        self.order.extend((0..).zip(slots).map(|(place, slot)| (slot.pid, place)));
+        // The list is in the order of their births.
+        if !self.order.is_sorted() {
+            self.order.sort_unstable();
+        }
+        // Where one ended and another got its number, the later one counts.
+        self.order.dedup_by(|later, kept| {
+            let same = later.0 == kept.0;
+            kept.1 = if same { later.1 } else { kept.1 };
+            same
+        });
+    }
+
+    /// The processes that must be read from `/proc`.
+    pub(super) fn missing(&self, pids: &mut Vec<u32>) {
+        pids.clone_from(&self.missing);
+    }
+
+    /// The number of a process by its place.
+    pub(super) fn pid(&self, place: usize) -> Option<u32> {
+        self.order.get(place).map(|(pid, _)| *pid)
+    }
+
+    /// A process by its place, into `sample`; `false` where it is gone. Its name is set in
+    /// `reader`. To be asked in ascending order.
+    pub(super) fn process(
+        &mut self,
+        place: usize,
+        wanted: Wanted,
+        reader: &mut ProcessReader,
+        sample: &mut Sample,
+    ) -> bool {
+        let (Some((pid, slot)), State::Loaded(program)) =
+            (self.order.get(place).copied(), &self.state)
+        else {
+            return false;
+        };
+        let Some(slot) = program.processes().get(slot as usize) else {
+            return false;
+        };
+        let (id, start) = ((pid, 0), slot.start);
+        let before = self.known.of(id, start);
+        // A security module may refuse more than capabilities do. What becomes
+        // of a process later is not asked again.
+        let open = before.map_or_else(|| reader.tells_io(pid), |known| known.open);
+        let before = before.map(|known| known.told);
+        let there = if slot.marks & MARK_TORN == 0 {
+            name_of(slot, &mut self.name);
+            reader.set_name(&self.name);
+            let told = before.unwrap_or_else(|| told(slot.user_told, slot.kernel_told));
+            let time = time(slot.user, slot.kernel, slot.runtime, told);
+            from_slot(slot, time, wanted, open, reader, sample)
+        } else {
+            reader.process(&mut Tracked::new(pid), wanted, sample)
+        };
+        if !there {
+            return false;
+        }
+        let (user, kernel) = sample.raise_times(before.map(|told| (told.user, told.kernel)));
+        self.known.now.push(Known { id, start, told: Told { user, kernel }, open });
+        true
+    }
+
+    /// Begins with the threads.
+    pub(super) fn begin_threads(&mut self) {
+        self.known_threads.begin();
+    }
+
+    /// The threads of a process by its place, each given to `write`. To be
+    /// asked in ascending order.
+    pub(super) fn threads<E>(
+        &mut self,
+        place: usize,
+        wanted: ThreadWanted,
+        reader: &ProcessReader,
+        mut write: impl FnMut(&thread::Sample) -> Result<(), E>,
+    ) -> Result<(), E> {
+        let (Some((pid, slot)), State::Loaded(program)) = (self.order.get(place), &self.state)
+        else {
+            return Ok(());
+        };
+        let Some(process) = program.processes().get(*slot as usize) else {
+            return Ok(());
+        };
+        let first = process.first_thread as usize;
+        let slots = program.threads().get(first..).unwrap_or_default();
+        let slots = slots.get(..process.thread_slots as usize).unwrap_or_default();
+        self.threads.clear();
+        self.threads.extend((0..).zip(slots).map(|(place, slot)| (slot.tid, place)));
+        if !self.threads.is_sorted() {
+            self.threads.sort_unstable();
+        }
+        for (tid, place) in &self.threads {
+            let Some(slot) = slots.get(*place as usize) else {
+                continue;
+            };
+            let ThreadSlot { start, user, kernel, runtime, .. } = *slot;
+            let id = (*pid, *tid);
+            let before = self.known_threads.of(id, start).map(|known| known.told);
+            let told = before.unwrap_or_else(|| told(slot.user_told, slot.kernel_told));
+            let now = time(user, kernel, runtime, told);
+            self.known_threads.now.push(Known { id, start, told: now, open: true });
+            let start = reader.start_time_of_nanos(start);
+            write(&thread_from_slot(slot, now, start, id, wanted))?;
+        }
+        Ok(())
+    }
+}
+
+fn told(user: u64, kernel: u64) -> Told {
+    Told { user: user / 100, kernel: kernel / 100 }
+}
+
+/// Processor time as the kernel itself tells it: the runtime is exact, and is
+/// divided as the ticks were that found the processor in the program and in the
+/// kernel. Neither part ever gets less. Nanoseconds in, 100 ns units out.
+fn time(user: u64, kernel: u64, runtime: u64, told: Told) -> Told {
+    let all = runtime / 100;
+    if told.user.saturating_add(told.kernel) >= all {
+        return told;
+    }
+    let ticks = u128::from(user) + u128::from(kernel);
+    let in_kernel = match (user, kernel) {
+        (_, 0) => 0,
+        (0, _) => all,
+        // No more than `all`, since `kernel` is no more than `ticks`.
+        _ => (u128::from(kernel) * u128::from(all) / ticks) as u64,
+    };
+    let in_kernel = in_kernel.max(told.kernel);
+    let in_program = all.saturating_sub(in_kernel).max(told.user);
+    Told { user: in_program, kernel: all.saturating_sub(in_program) }
+}
+
+/// Makes the sample of a process in a slot; `false` where it is gone.
+fn from_slot(
+    slot: &ProcessSlot,
+    time: Told,
+    wanted: Wanted,
+    open: bool,
+    reader: &mut ProcessReader,
+    sample: &mut Sample,
+) -> bool {
+    let page = reader.page();
+    let pages = |count: u64| count.saturating_mul(page);
+    sample.begin(
+        [time.user, time.kernel, reader.start_time_of_nanos(slot.start)],
+        [slot.pid, slot.parent],
+        [slot.minor_faults.wrapping_add(slot.major_faults), slot.major_faults],
+        pages(slot.size),
+        slot.threads,
+    );
+    if wanted.schedule {
+        sample.push(schedule([slot.priority, slot.real_time, slot.policy]));
+    }
+    // Sums over processors that were not stopped may be below zero.
+    let counted = |count: i64| u64::try_from(count).unwrap_or(0);
+    let shared = counted(slot.file).saturating_add(counted(slot.shared));
+    let resident = shared.saturating_add(counted(slot.anonymous));
+    if slot.marks & MARK_NO_RESIDENT == 0 {
+        sample.push([pages(resident), pages(resident - shared), pages(slot.data)]);
+    } else {
+        match reader.memory_once(slot.pid, sample) {
+            Some(true) => {}
+            Some(false) => return true,
+            None => return false,
+        }
+    }
+    if wanted.handles {
+        sample.push([slot.handles]);
+    }
+    if wanted.peaks {
+        // As in /proc: threads of the kernel never had any memory of their own,
+        // and of a process that has ended its peaks are not known any more.
+        if slot.marks & MARK_MEMORY == 0 && u64::from(slot.flags) & PF_KTHREAD == 0 {
+            return true;
+        }
+        let most = |peak: u64, now: u64| pages(peak.max(now));
+        sample.push([most(slot.size_peak, slot.size), most(slot.resident_peak, resident)]);
+    }
+    if wanted.swap {
+        if slot.marks & MARK_MEMORY == 0 && u64::from(slot.flags) & PF_KTHREAD == 0 {
+            return true;
+        }
+        sample.push([pages(counted(slot.swapped))]);
+    }
+    if wanted.descriptors {
+        sample.push([slot.handles]);
+    }
+    if open {
+        sample.push_io(slot.read_bytes, slot.written_bytes, slot.reads, slot.writes);
+        sample.push([slot.storage_read, slot.storage_written, slot.storage_cancelled]);
+    }
+    true
+}
+
+/// Nice Level, Real-Time Priority and Scheduling Policy. The kernel's priority
+/// of a thread with the usual nice value is 120.
+fn schedule([priority, real_time, policy]: [u32; 3]) -> [u64; 3] {
+    [priority.saturating_sub(100), real_time, policy].map(u64::from)
+}
+
+/// Makes the sample of a thread in a slot.
+fn thread_from_slot(
+    slot: &ThreadSlot,
+    time: Told,
+    start: u64,
+    (pid, tid): (u32, u32),
+    wanted: ThreadWanted,
+) -> thread::Sample {
+    let mut sample = thread::Sample::new([
+        time.user.saturating_add(time.kernel),
+        time.user,
+        time.kernel,
+        start,
+        u64::from(pid),
+        u64::from(tid),
+        slot.minor_faults.wrapping_add(slot.major_faults),
+        slot.major_faults,
+    ]);
+    if wanted.switches {
+        sample.push_summed(slot.switches_voluntary.wrapping_add(slot.switches_other));
+    }
+    if wanted.counts.apart {
+        sample.push_summed(slot.switches_voluntary);
+        sample.push_summed(slot.switches_other);
+    }
+    if wanted.counts.waiting {
+        sample.push_summed(slot.waited / 100);
+    }
+    sample.push(thread::windows_state(state(slot.state)));
+    if wanted.schedule {
+        let values = schedule([slot.priority, slot.real_time, slot.policy]);
+        values.into_iter().for_each(|value| sample.push(value));
+    }
+    sample
+}
+
+impl Wants {
+    /// What the program shall read; `None` where something is wanted that it
+    /// does not tell, or not as `/proc` does: sums over the threads of a
+    /// process begin anew with each reader.
+    pub(super) fn of(wanted: Wanted, threads: Option<ThreadWanted>) -> Option<Self> {
+        let of_threads = threads.unwrap_or_default();
+        if wanted.counts.any() || of_threads.counts.delay || of_threads.processor {
+            return None;
+        }
+        Some(Self {
+            threads: threads.is_some(),
+            handles: wanted.handles || wanted.descriptors,
+            peaks: wanted.peaks,
+            schedule: wanted.schedule || of_threads.schedule || of_threads.counts.waiting,
+            swap: wanted.swap,
+        })
+    }
+}
+
+/// The name as `/proc/PID/stat` has it.
+fn name_of(slot: &ProcessSlot, out: &mut Vec<u8>) {
+    let text = |bytes: &'_ [u8]| bytes.split(|byte| *byte == 0).next().map_or(0, <[u8]>::len);
+    out.clear();
+    if u64::from(slot.flags) & PF_KTHREAD == 0 {
+        out.extend_from_slice(slot.name.get(..text(&slot.name)).unwrap_or_default());
+        return;
+    }
+    let name: &[u8] = if slot.long_name[0] == 0 { &slot.name } else { &slot.long_name };
+    out.extend_from_slice(name.get(..text(name)).unwrap_or_default());
+    if slot.flags & PF_WQ_WORKER != 0 && slot.work[0] != 0 {
+        out.push(if slot.marks & MARK_WORKING == 0 { b'-' } else { b'+' });
+        out.extend_from_slice(slot.work.get(..text(&slot.work)).unwrap_or_default());
+    }
+    out.truncate(63);
+}
+
+/// The letter of a state, as the kernel's `task_index_to_char` has it.
+fn state(bits: u32) -> u8 {
+    const REPORTED: u32 = 0x7f;
+    const UNINTERRUPTIBLE: u32 = 0x2;
+    const IDLE: u32 = 0x402;
+    const RTLOCK_WAIT: u32 = 0x1000;
+    const FROZEN: u32 = 0x8000;
+    let mut index = bits & REPORTED;
+    if bits & IDLE == IDLE {
+        index = REPORTED + 1;
+    }
+    if bits & (RTLOCK_WAIT | FROZEN) != 0 {
+        index = UNINTERRUPTIBLE;
+    }
+    let place = (u32::BITS - index.leading_zeros()) as usize;
+    b"RSDTtXZPI".get(place).copied().unwrap_or(b'?')
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn processor_time_is_divided_and_never_less() {
+        let none = Told::default();
+        assert_eq!(time(300, 100, 100_000, none), Told { user: 750, kernel: 250 });
+        assert_eq!(time(0, 100, 100_000, none), Told { user: 0, kernel: 1000 });
+        assert_eq!(time(100, 0, 100_000, none), Told { user: 1000, kernel: 0 });
+        assert_eq!(time(0, 0, 100_000, none), Told { user: 1000, kernel: 0 });
+        // The whole is exact, both parts stay at least what they were.
+        let told = Told { user: 100, kernel: 800 };
+        assert_eq!(time(300, 100, 100_000, told), Told { user: 200, kernel: 800 });
+        let told = Told { user: 900, kernel: 0 };
+        assert_eq!(time(100, 300, 100_000, told), Told { user: 900, kernel: 100 });
+        // What was told is more: it stays.
+        assert_eq!(time(100, 300, 50_000, told), told);
+        let most = time(u64::MAX, u64::MAX, u64::MAX, none);
+        assert_eq!(most.user + most.kernel, u64::MAX / 100);
+    }
+
+    #[test]
+    fn states_have_the_letters_of_proc() {
+        for (bits, letter) in [
+            (0, b'R'),
+            (1, b'S'),
+            (0x2001, b'S'),
+            (2, b'D'),
+            (0x102, b'D'),
+            (4, b'T'),
+            (8, b't'),
+            (0x10, b'X'),
+            (0x80 | 0x20, b'Z'),
+            (0x40, b'P'),
+            (0x402, b'I'),
+            (0x8000, b'D'),
+            (0x1000, b'D'),
+        ] {
+            assert_eq!(state(bits), letter, "{bits:#x}");
+        }
+    }
+
+    #[test]
+    fn knowledge_follows_numbers_and_start_times() {
+        let mut known = Knowledge::default();
+        let told = |user| Told { user, kernel: 0 };
+        for id in [2, 5, 9] {
+            let told = told(u64::from(id));
+            known.now.push(Known { id: (id, 0), start: 7, told, open: true });
+        }
+        known.begin();
+        let mut of = |id, start| known.of(id, start).map(|known| known.told);
+        assert_eq!(of((1, 0), 7), None);
+        assert_eq!(of((5, 0), 7), Some(told(5)));
+        assert_eq!(of((9, 0), 8), None);
+        assert_eq!(of((9, 0), 7), Some(told(9)));
+        assert_eq!(of((9, 1), 7), None);
+        known.begin();
+        assert!(known.of((5, 0), 7).is_none());
+    }
+
+    #[test]
+    fn the_time_of_reading_does_not_matter_to_the_sum() {
+        // However the parts wander, each only grows, and the sum is exact.
+        let mut told = Told::default();
+        for step in 1..1000u64 {
+            let runtime = step * 777;
+            let now = time(step * 7 % 50 + 1, step * 13 % 70 + 1, runtime, told);
+            assert!(now.user >= told.user && now.kernel >= told.kernel);
+            assert_eq!(now.user + now.kernel, runtime / 100);
+            told = now;
+        }
+    }
+}
