@@ -39,7 +39,28 @@ impl Layout {
 }
 
 /// One object in one sample, with its instances told apart and named.
-pub(super) struct ObjectSample {
+///
+/// ```
+/// use perfhive_engine::{ObjectSample, Query, ReplaySource, Request, Snapshot, Source};
+/// use perfhive_format::{BlockHead, BlockWriter, CounterSpec, CounterType};
+/// use perfhive_format::{ObjectSpec, ObjectTemplate, TitleIndex};
+/// # let memory = ObjectTemplate::new(
+/// #     &ObjectSpec::new(TitleIndex(4)),
+/// #     &[CounterSpec::new(TitleIndex(24), CounterType::PERF_COUNTER_LARGE_RAWCOUNT)],
+/// # )?;
+/// # let mut writer = BlockWriter::new();
+/// # writer.start(&BlockHead { system_name: "HOST", ..BlockHead::default() });
+/// # writer.object(&memory)?.values(&[1 << 30])?.finish()?;
+/// # let block = writer.finish().to_vec();
+/// # let mut source = ReplaySource::new("recording", [("first".to_string(), block)])?;
+/// let mut snapshot = Snapshot::new();
+/// source.collect(&Request::objects(&[TitleIndex(4)]), &mut snapshot)?;
+/// let sample = ObjectSample::of(snapshot.object(TitleIndex(4)).unwrap());
+/// let available = sample.counter(0, TitleIndex(24)).unwrap();
+/// assert_eq!(available.value(None)?.as_u64(), Some(1 << 30));
+/// # Ok::<(), Box<dyn std::error::Error>>(())
+/// ```
+pub struct ObjectSample {
     frame: Arc<Frame>,
     place: usize,
     layout: Arc<Layout>,
@@ -91,6 +112,12 @@ impl ObjectState {
 }
 
 impl ObjectSample {
+    /// Reads an object of a snapshot; its frame is kept, not copied.
+    #[must_use]
+    pub fn of(object: SnapshotObject<'_>) -> Self {
+        Self::new(&Arc::new(Layout::new(object.view())), object)
+    }
+
     fn new(layout: &Arc<Layout>, object: SnapshotObject<'_>) -> Self {
         Self {
             frame: Arc::clone(object.frame()),
@@ -100,6 +127,31 @@ impl ObjectSample {
             blocks: blocks(object.view()),
             layout: Arc::clone(layout),
         }
+    }
+
+    /// What the instances are called, in their order; empty for an object
+    /// without instances.
+    #[must_use]
+    pub fn labels(&self) -> &[InstanceLabel] {
+        &self.labels
+    }
+
+    /// Who the instances are, in the same order; of an object without
+    /// instances [`Identity::Single`].
+    #[must_use]
+    pub fn identities(&self) -> &IdentityMap {
+        &self.identities
+    }
+
+    /// The counters of the object in their order, without bases.
+    pub fn counters(&self) -> impl Iterator<Item = &CounterPlan> {
+        self.layout.plans.iter().filter(|plan| !plan.counter_type.is_base())
+    }
+
+    /// Whether the object can have instances.
+    #[must_use]
+    pub fn has_instances(&self) -> bool {
+        self.object().is_some_and(PerfObject::has_instances)
     }
 
     pub(super) fn object(&self) -> Option<PerfObject<'_>> {
@@ -113,7 +165,9 @@ impl ObjectSample {
         Some(CounterBlock::from_validated(bytes))
     }
 
-    pub(super) fn system_time(&self) -> SystemTime {
+    /// Calendar time of the sample, UTC.
+    #[must_use]
+    pub fn system_time(&self) -> SystemTime {
         self.frame.system_time()
     }
 

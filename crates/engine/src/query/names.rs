@@ -1,0 +1,67 @@
+//! Objects and counters by name, in any language of a source, or by index.
+
+use super::QueryError;
+use crate::path::NamePattern;
+use crate::source::{Catalogue, CatalogueCounter, CatalogueObject};
+use crate::suggest::nearest;
+use crate::titles::TitleSet;
+use perfhive_format::TitleIndex;
+
+impl Catalogue {
+    /// The object of a name: in any language of `titles`, without regard to
+    /// case, or by its title index as a number. Of several the first counts.
+    ///
+    /// # Errors
+    /// [`QueryError::UnknownObject`], with the nearest names.
+    pub fn object_named(
+        &self,
+        titles: &TitleSet,
+        name: &str,
+    ) -> Result<&CatalogueObject, QueryError> {
+        let pattern = NamePattern::literal(name);
+        let found = self.objects.iter().find(|object| names_match(titles, &pattern, object.name));
+        found.ok_or_else(|| unknown_object(self, titles, name))
+    }
+}
+
+impl CatalogueObject {
+    /// The counter of a name, found as [`Catalogue::object_named`] finds
+    /// objects. A name that several indexes share is the one of this object.
+    ///
+    /// # Errors
+    /// [`QueryError::UnknownCounter`], with the nearest names.
+    pub fn counter_named(
+        &self,
+        titles: &TitleSet,
+        name: &str,
+    ) -> Result<&CatalogueCounter, QueryError> {
+        let pattern = NamePattern::literal(name);
+        let found = self.counters.iter().find(|c| names_match(titles, &pattern, c.name));
+        found.ok_or_else(|| unknown_counter(self, titles, name))
+    }
+}
+
+pub(super) fn unknown_object(catalogue: &Catalogue, titles: &TitleSet, name: &str) -> QueryError {
+    let names = catalogue.objects.iter().flat_map(|object| titles.names(object.name));
+    let nearest = nearest(name, names, 3).into_iter().map(str::to_string).collect();
+    QueryError::UnknownObject { name: name.to_string(), nearest }
+}
+
+pub(super) fn unknown_counter(
+    object: &CatalogueObject,
+    titles: &TitleSet,
+    name: &str,
+) -> QueryError {
+    let names = object.counters.iter().flat_map(|counter| titles.names(counter.name));
+    let nearest = nearest(name, names, 3).into_iter().map(str::to_string).collect();
+    let object = titles.name_or_index(object.name);
+    QueryError::UnknownCounter { object, name: name.to_string(), nearest }
+}
+
+/// Whether a pattern matches any name of an index, or the index itself, which
+/// is what a source without titles shows.
+pub(super) fn names_match(titles: &TitleSet, pattern: &NamePattern, index: TitleIndex) -> bool {
+    titles.names(index).any(|name| pattern.matches(name))
+        || pattern.as_literal().is_some_and(|literal| literal == index.to_string())
+        || (pattern.is_any() && titles.name(index).is_none())
+}
