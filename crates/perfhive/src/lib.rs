@@ -25,11 +25,18 @@
 #![forbid(unsafe_code)]
 #![cfg_attr(test, allow(clippy::unwrap_used, clippy::expect_used))]
 
+mod category;
 mod files;
 mod open;
+mod shared_source;
 
+pub use category::{
+    Category, CategoryData, CounterColumn, CounterSample, DataByCounter, DataByInstance,
+    InstanceData, InstanceRow, PerformanceCounter,
+};
 pub use files::{language_of_titles, read_block, read_titles};
 pub use open::{OpenOptions, SourceAddress, open};
+pub use shared_source::SharedSource;
 
 pub use perfhive_engine::*;
 
