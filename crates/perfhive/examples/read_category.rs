@@ -20,7 +20,7 @@ fn main() -> Result<(), QueryError> {
     if arguments.next().is_some() {
         for counter in &newer.by_counter() {
             println!("{}", counter.name());
-            counter.iter().for_each(|data| show(data.instance_name(), &data, &older));
+            counter.iter().for_each(|data| show(&data.instance_name(), &data, &older));
         }
     } else {
         for instance in &newer.by_instance() {

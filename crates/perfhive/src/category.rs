@@ -19,7 +19,9 @@ pub(crate) use instances::same_name;
 use crate::shared_source::{Names, SharedSource};
 use counter::check_instance;
 use instances::{Found, find};
-use perfhive_engine::{CatalogueObject, NoValue, ObjectSample, QueryError, SourceError};
+use perfhive_engine::{
+    CatalogueObject, InstanceLabel, NoValue, ObjectSample, QueryError, SourceError,
+};
 use perfhive_format::TitleIndex;
 use std::fmt;
 
@@ -50,6 +52,12 @@ pub struct Category {
 /// Of this machine.
 impl Category {
     /// Every category (.NET: `GetCategories`).
+    ///
+    /// ```ignore-windows,ignore-macos
+    /// let names: Vec<String> = perfhive::Category::all()?.iter().map(|c| c.name()).collect();
+    /// assert!(names.contains(&"Process".to_string()));
+    /// # Ok::<(), perfhive::QueryError>(())
+    /// ```
     ///
     /// # Errors
     /// A source that cannot tell what it has.
@@ -126,6 +134,13 @@ impl Category {
 impl Category {
     /// Every category of a source.
     ///
+    /// ```ignore-windows,ignore-macos
+    /// use perfhive::{Category, SharedSource};
+    /// let source = SharedSource::local()?;
+    /// assert_eq!(Category::all_in(&source)?.len(), Category::all()?.len());
+    /// # Ok::<(), Box<dyn std::error::Error>>(())
+    /// ```
+    ///
     /// # Errors
     /// As [`all`](Self::all).
     pub fn all_in(source: &SharedSource) -> Result<Vec<Self>, QueryError> {
@@ -142,6 +157,13 @@ impl Category {
 
     /// The category of a name in a source.
     ///
+    /// ```ignore-windows,ignore-macos
+    /// use perfhive::{Category, SharedSource};
+    /// let source = SharedSource::of_machine("localhost")?;
+    /// assert!(Category::new_in(&source, "Thread")?.has_instances());
+    /// # Ok::<(), Box<dyn std::error::Error>>(())
+    /// ```
+    ///
     /// # Errors
     /// As [`new`](Self::new).
     pub fn new_in(source: &SharedSource, category: &str) -> Result<Self, QueryError> {
@@ -152,6 +174,12 @@ impl Category {
     }
 
     /// Whether a source has a category of a name.
+    ///
+    /// ```ignore-windows,ignore-macos
+    /// use perfhive::{Category, SharedSource};
+    /// assert!(Category::exists_in(&SharedSource::local()?, "Thread")?);
+    /// # Ok::<(), Box<dyn std::error::Error>>(())
+    /// ```
     ///
     /// # Errors
     /// As [`exists`](Self::exists).
@@ -165,6 +193,12 @@ impl Category {
 
     /// Whether a source has an instance now.
     ///
+    /// ```ignore-windows,ignore-macos
+    /// use perfhive::{Category, SharedSource};
+    /// assert!(Category::instance_exists_in(&SharedSource::local()?, "_total", "Process")?);
+    /// # Ok::<(), Box<dyn std::error::Error>>(())
+    /// ```
+    ///
     /// # Errors
     /// As [`instance_exists`](Self::instance_exists).
     pub fn instance_exists_in(
@@ -176,6 +210,12 @@ impl Category {
     }
 
     /// Whether a category of a source has a counter.
+    ///
+    /// ```ignore-windows,ignore-macos
+    /// use perfhive::{Category, SharedSource};
+    /// assert!(Category::counter_exists_in(&SharedSource::local()?, "Threads", "System")?);
+    /// # Ok::<(), Box<dyn std::error::Error>>(())
+    /// ```
     ///
     /// # Errors
     /// As [`counter_exists`](Self::counter_exists).
@@ -205,6 +245,13 @@ impl Category {
 
     /// What the counters are about, in the shown language; `None` where the
     /// source has no help texts.
+    ///
+    /// ```ignore-windows,ignore-macos
+    /// let memory = perfhive::Category::new("Memory")?;
+    /// println!("{} ({}): {}", memory.name(), memory.index(), memory.help().unwrap_or("?"));
+    /// assert!(!memory.has_instances());
+    /// # Ok::<(), perfhive::QueryError>(())
+    /// ```
     #[must_use]
     pub fn help(&self) -> Option<&str> {
         self.names.titles.help(self.object.help)
@@ -229,11 +276,26 @@ impl Category {
     /// # Errors
     /// A source that fails, or has no data of the category.
     pub fn instance_names(&self) -> Result<Vec<String>, QueryError> {
+        Ok(self.instances()?.iter().map(ToString::to_string).collect())
+    }
+
+    /// The instances that are there now, in their order, as parts of names: a
+    /// parent's name is held once, however many instances it has.
+    ///
+    /// ```ignore-windows,ignore-macos
+    /// let threads = perfhive::Category::new("Thread")?.instances()?;
+    /// assert!(threads.iter().any(|thread| thread.parent.is_some()));
+    /// # Ok::<(), perfhive::QueryError>(())
+    /// ```
+    ///
+    /// # Errors
+    /// A source that fails, or has no data of the category.
+    pub fn instances(&self) -> Result<Vec<InstanceLabel>, QueryError> {
         if !self.object.has_instances {
             return Ok(Vec::new());
         }
         let sample = self.present(self.source.look(self.index_now())?)?;
-        Ok(sample.labels().iter().map(ToString::to_string).collect())
+        Ok(sample.labels().to_vec())
     }
 
     /// Whether an instance is there now; `false` for a category without
@@ -245,12 +307,18 @@ impl Category {
         if !self.object.has_instances {
             return Ok(instance.is_empty());
         }
-        let sample = self.present(self.source.look(self.index_now())?)?;
-        Ok(find(sample.labels(), instance) != Found::Nothing)
+        Ok(find(&self.instances()?, instance) != Found::Nothing)
     }
 
     /// Whether there is a counter of a name in any language, or of a title
     /// index.
+    ///
+    /// ```ignore-windows,ignore-macos
+    /// let process = perfhive::Category::new("Process")?;
+    /// assert!(process.has_counter("working set") && process.has_counter("180"));
+    /// assert!(process.has_instance("_Total")? && !process.has_instance("no such program")?);
+    /// # Ok::<(), perfhive::QueryError>(())
+    /// ```
     #[must_use]
     pub fn has_counter(&self, counter: &str) -> bool {
         let find = |names: &Names| {
@@ -263,6 +331,12 @@ impl Category {
 
     /// The names of the counters in the shown language and in their order;
     /// title indexes for those that have no name. Bases are not among them.
+    ///
+    /// ```ignore-windows,ignore-macos
+    /// let names = perfhive::Category::new("System")?.counter_names();
+    /// assert!(names.contains(&"Processes".to_string()));
+    /// # Ok::<(), perfhive::QueryError>(())
+    /// ```
     #[must_use]
     pub fn counter_names(&self) -> Vec<String> {
         let counters = self.object.counters.iter();
@@ -296,6 +370,14 @@ impl Category {
 
     /// Everything of the category in one sample (.NET: `ReadCategory`),
     /// counters included that cost extra. Each call takes another sample.
+    ///
+    /// ```ignore-windows,ignore-macos
+    /// let data = perfhive::Category::new("System")?.read()?;
+    /// for counter in &data.by_counter() {
+    ///     println!("{}: {:?}", counter.name(), counter.get("").and_then(|data| data.value().ok()));
+    /// }
+    /// # Ok::<(), perfhive::QueryError>(())
+    /// ```
     ///
     /// # Errors
     /// A source that fails, or has no data of the category; the end of a

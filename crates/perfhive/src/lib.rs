@@ -51,7 +51,13 @@ pub use perfhive_format::{
 #[cfg(target_os = "linux")]
 pub use perfhive_linux as linux;
 
-/// The README's examples are tests too.
+/// The README's and the manual's examples are tests too.
 #[cfg(doctest)]
 #[doc = include_str!("../../../README.md")]
 struct Readme;
+#[cfg(doctest)]
+#[doc = include_str!("../../../docs/manual/dotnet.md")]
+struct ForDotnet;
+#[cfg(doctest)]
+#[doc = include_str!("../../../docs/manual/pdh.md")]
+struct ForPdh;

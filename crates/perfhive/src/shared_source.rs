@@ -69,6 +69,13 @@ impl SharedSource {
 
     /// The source of this machine. It is opened once in a process.
     ///
+    /// ```ignore-windows,ignore-macos
+    /// let source = perfhive::SharedSource::local()?;
+    /// assert!(source.is_live());
+    /// println!("{} shows {}", source.name(), source.machine()?);
+    /// # Ok::<(), perfhive::SourceError>(())
+    /// ```
+    ///
     /// # Errors
     /// Where this machine's counters cannot be read; the next call tries again.
     pub fn local() -> Result<Self, SourceError> {
@@ -126,6 +133,19 @@ impl SharedSource {
     /// The same source, read with another limit to the age of kept data. Zero,
     /// which is the default, takes no data that was collected before it was
     /// asked for. Of no meaning for recordings.
+    ///
+    /// ```ignore-windows,ignore-macos
+    /// use perfhive::{PerformanceCounter, SharedSource};
+    /// use std::time::Duration;
+    /// let source = SharedSource::local()?.max_age(Duration::from_millis(500));
+    /// let mut total = 0.0;
+    /// // One collection serves all of these.
+    /// for instance in ["Idle", "_Total"] {
+    ///     let mut set = PerformanceCounter::new_in(&source, "Process", "Working Set", instance)?;
+    ///     total += set.next_value().unwrap_or(0.0);
+    /// }
+    /// # Ok::<(), Box<dyn std::error::Error>>(())
+    /// ```
     #[must_use]
     pub fn max_age(mut self, limit: Duration) -> Self {
         self.max_age = limit;
@@ -174,6 +194,21 @@ impl SharedSource {
     /// For loops that wait for something to be there: looking alone would look
     /// at the same sample for ever.
     ///
+    /// ```ignore-windows,ignore-macos
+    /// use perfhive::{Category, QueryError, SharedSource};
+    /// fn wait_for(source: &mut SharedSource, process: &str) -> Result<(), QueryError> {
+    ///     while !Category::instance_exists_in(source, process, "Process")? {
+    ///         source.advance()?;
+    ///         if source.is_live() {
+    ///             std::thread::sleep(std::time::Duration::from_millis(100));
+    ///         }
+    ///     }
+    ///     Ok(())
+    /// }
+    /// wait_for(&mut SharedSource::local()?, "_Total")?;
+    /// # Ok::<(), Box<dyn std::error::Error>>(())
+    /// ```
+    ///
     /// # Errors
     /// At the end of the recording
     /// ([`is_end_of_data`](SourceError::is_end_of_data)).
@@ -190,13 +225,20 @@ impl SharedSource {
 
     /// How often the source was asked to collect, and how often kept data
     /// served, by all who share it.
+    ///
+    /// ```ignore-windows,ignore-macos
+    /// let source = perfhive::SharedSource::local()?;
+    /// println!("{} collections", source.statistics().collections);
+    /// # Ok::<(), perfhive::SourceError>(())
+    /// ```
     #[must_use]
     pub fn statistics(&self) -> CacheStatistics {
         self.inner.statistics()
     }
 
     /// A source over the same data, for a [`Query`](crate::Query) beside the
-    /// counters.
+    /// counters. Each sample that it takes of a recording is its own, and moves
+    /// the counters on.
     ///
     /// ```ignore-windows,ignore-macos
     /// let shared = perfhive::SharedSource::local()?;

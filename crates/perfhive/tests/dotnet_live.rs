@@ -73,9 +73,14 @@ fn a_process_is_found_measured_and_missed() {
     let mut pid = PerformanceCounter::new("process", "id process", &name.to_uppercase()).unwrap();
     assert_eq!(pid.raw_value().unwrap(), u64::from(burner.child.id()));
     assert!(matches!(time.next_value(), Err(NoValue::NeedsTwoSamples)));
-    let busy = eventually("the process computes", || time.next_value().ok().filter(|v| *v > 0.0));
-    // One thread: never more than one processor, but for the grain of its clock.
-    assert!(busy <= 400.0, "{busy}");
+    let busy = eventually("the process computes", || {
+        // The kernel books processor time in ticks of 10 ms.
+        std::thread::sleep(Duration::from_millis(250));
+        // One thread uses no more than one processor, unless this one was held
+        // up between the clock and the process.
+        time.next_value().ok().filter(|value| *value > 0.0 && *value <= 150.0)
+    });
+    assert!(busy > 0.0);
     let id = u64::from(burner.child.id());
     assert!(matches!(time.identity(), Some(Identity::Process { id: now, .. }) if *now == id));
     burner.stop();
@@ -119,11 +124,12 @@ fn a_whole_category_in_one_sample() {
     let mut category = Category::new("Process").unwrap();
     let older = category.read().unwrap();
     let busy = eventually("the process computes", || {
+        std::thread::sleep(Duration::from_millis(250));
         let newer = category.read().unwrap();
         let time = newer.get("% Processor Time", &burner.name).unwrap();
-        time.value_since(&older).ok().filter(|value| *value > 0.0)
+        time.value_since(&older).ok().filter(|value| *value > 0.0 && *value <= 150.0)
     });
-    assert!(busy <= 400.0, "{busy}");
+    assert!(busy > 0.0);
     let row = older.by_instance().get(&burner.name).unwrap();
     assert!(row.get("Working Set").unwrap().value().unwrap() > 0.0);
     assert_eq!(row.len(), older.by_counter().len());

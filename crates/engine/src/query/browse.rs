@@ -29,17 +29,38 @@ pub struct ObjectItems {
 
 /// Browsing.
 ///
-/// ```no_run
-/// # fn example(source: impl perfhive_engine::Source + 'static) -> Result<(), perfhive_engine::QueryError> {
-/// let mut query = perfhive_engine::Query::new(source)?;
+/// ```
+/// # use perfhive_format::{BlockHead, BlockWriter, Clocks, CounterSpec, CounterType};
+/// # use perfhive_format::{LanguageId, ObjectSpec, ObjectTemplate, TitleIndex};
+/// # use perfhive_engine::{ReplaySource, Source};
+/// # let system = ObjectTemplate::new(
+/// #     &ObjectSpec::new(TitleIndex(2)),
+/// #     &[CounterSpec::new(TitleIndex(146), CounterType::PERF_COUNTER_BULK_COUNT)],
+/// # )?;
+/// # let sample = |second: i64, switches: u64| -> Result<_, Box<dyn std::error::Error>> {
+/// #     let clocks = Clocks { perf_time: second * 10, perf_freq: 10, ..Clocks::default() };
+/// #     let mut writer = BlockWriter::new();
+/// #     writer.start(&BlockHead { system_name: "HOST", clocks, ..BlockHead::default() });
+/// #     writer.object(&system)?.values(&[switches])?.finish()?;
+/// #     Ok((second.to_string(), writer.finish().to_vec()))
+/// # };
+/// # let names = "2\nSystem\n146\nContext Switches/sec\n";
+/// # let names = perfhive_format::titles::TitleList::from_text(names);
+/// # let recording = ReplaySource::new("recording", [sample(0, 100)?, sample(2, 150)?])?
+/// #     .with_titles(LanguageId::ENGLISH, &names);
+/// use perfhive_engine::Query;
+/// let mut query = Query::new(recording)?;
+/// assert_eq!(query.machines(), ["HOST"]);
 /// for object in query.objects(None)? {
 ///     let items = query.items(None, &object)?;
-///     println!("{object}: {} counters", items.counters.len());
+///     assert_eq!((items.object.as_str(), items.has_instances), ("System", false));
+///     assert_eq!(items.counters, ["Context Switches/sec"]);
 /// }
-/// for path in query.expand(r"\Process(java#*)\Working Set")? {
+/// for path in query.expand(r"\*\context*")? {
+///     assert_eq!(path.to_string(), r"\System\Context Switches/sec");
 ///     query.add_path(path)?;
 /// }
-/// # Ok(()) }
+/// # Ok::<(), Box<dyn std::error::Error>>(())
 /// ```
 impl Query {
     /// The machines of the query, as paths name them; the default one first.

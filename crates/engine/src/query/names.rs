@@ -11,6 +11,37 @@ impl Catalogue {
     /// The object of a name: in any language of `titles`, without regard to
     /// case, or by its title index as a number. Of several the first counts.
     ///
+    /// ```
+    /// # use perfhive_format::{BlockHead, BlockWriter, Clocks, CounterSpec, CounterType};
+    /// # use perfhive_format::{LanguageId, ObjectSpec, ObjectTemplate, TitleIndex};
+    /// # use perfhive_engine::{ReplaySource, Source};
+    /// # let system = ObjectTemplate::new(
+    /// #     &ObjectSpec::new(TitleIndex(2)),
+    /// #     &[CounterSpec::new(TitleIndex(146), CounterType::PERF_COUNTER_BULK_COUNT)],
+    /// # )?;
+    /// # let sample = |second: i64, switches: u64| -> Result<_, Box<dyn std::error::Error>> {
+    /// #     let clocks = Clocks { perf_time: second * 10, perf_freq: 10, ..Clocks::default() };
+    /// #     let mut writer = BlockWriter::new();
+    /// #     writer.start(&BlockHead { system_name: "HOST", clocks, ..BlockHead::default() });
+    /// #     writer.object(&system)?.values(&[switches])?.finish()?;
+    /// #     Ok((second.to_string(), writer.finish().to_vec()))
+    /// # };
+    /// # let names = "2\nSystem\n146\nContext Switches/sec\n";
+    /// # let names = perfhive_format::titles::TitleList::from_text(names);
+    /// # let recording = ReplaySource::new("recording", [sample(0, 100)?, sample(2, 150)?])?
+    /// #     .with_titles(LanguageId::ENGLISH, &names);
+    /// use perfhive_engine::TitleSet;
+    /// let mut source = recording;
+    /// let titles = TitleSet::new(vec![source.titles(LanguageId::ENGLISH)?]);
+    /// let catalogue = source.catalogue()?;
+    /// let system = catalogue.object_named(&titles, "SYSTEM")?;
+    /// assert_eq!(system.counter_named(&titles, "context switches/sec")?.name.0, 146);
+    /// assert_eq!(system.counter_named(&titles, "146")?.name.0, 146);
+    /// let error = system.counter_named(&titles, "Context Switch/sec").unwrap_err();
+    /// assert!(error.to_string().contains("did you mean"));
+    /// # Ok::<(), Box<dyn std::error::Error>>(())
+    /// ```
+    ///
     /// # Errors
     /// [`QueryError::UnknownObject`], with the nearest names.
     pub fn object_named(

@@ -10,6 +10,41 @@ use perfhive_format::{
 
 /// One counter of one instance as one sample has it, with what it takes to say
 /// whether an older one is of the same instance. See [`ObjectSample::counter`].
+///
+/// ```
+/// # use perfhive_format::{BlockHead, BlockWriter, Clocks, CounterSpec, CounterType};
+/// # use perfhive_format::{LanguageId, ObjectSpec, ObjectTemplate, TitleIndex};
+/// # use perfhive_engine::{ReplaySource, Source};
+/// # let system = ObjectTemplate::new(
+/// #     &ObjectSpec::new(TitleIndex(2)),
+/// #     &[CounterSpec::new(TitleIndex(146), CounterType::PERF_COUNTER_BULK_COUNT)],
+/// # )?;
+/// # let sample = |second: i64, switches: u64| -> Result<_, Box<dyn std::error::Error>> {
+/// #     let clocks = Clocks { perf_time: second * 10, perf_freq: 10, ..Clocks::default() };
+/// #     let mut writer = BlockWriter::new();
+/// #     writer.start(&BlockHead { system_name: "HOST", clocks, ..BlockHead::default() });
+/// #     writer.object(&system)?.values(&[switches])?.finish()?;
+/// #     Ok((second.to_string(), writer.finish().to_vec()))
+/// # };
+/// # let names = "2\nSystem\n146\nContext Switches/sec\n";
+/// # let names = perfhive_format::titles::TitleList::from_text(names);
+/// # let recording = ReplaySource::new("recording", [sample(0, 100)?, sample(2, 150)?])?
+/// #     .with_titles(LanguageId::ENGLISH, &names);
+/// use perfhive_engine::{NoValue, ObjectSample, Request, Snapshot};
+/// let mut source = recording; // of the context switches of a system
+/// let mut take = || -> Result<_, Box<dyn std::error::Error>> {
+///     let mut snapshot = Snapshot::new();
+///     source.collect(&Request::objects(&[TitleIndex(2)]), &mut snapshot)?;
+///     Ok(ObjectSample::of(snapshot.object(TitleIndex(2)).ok_or("no such object")?))
+/// };
+/// let (older, newer) = (take()?, take()?);
+/// let older = older.counter(0, TitleIndex(146)).ok_or("no such counter")?;
+/// let newer = newer.counter(0, TitleIndex(146)).ok_or("no such counter")?;
+/// assert!(matches!(newer.value(None), Err(NoValue::NeedsTwoSamples)));
+/// // 50 switches in two seconds.
+/// assert_eq!(newer.value(Some(&older))?.as_f64(), 25.0);
+/// # Ok::<(), Box<dyn std::error::Error>>(())
+/// ```
 #[derive(Clone, Debug)]
 pub struct SampledCounter {
     counter_type: CounterType,

@@ -110,6 +110,15 @@ impl PerformanceCounter {
     }
 
     /// The category's name in the shown language, or its title index.
+    ///
+    /// ```ignore-windows,ignore-macos
+    /// let free = perfhive::PerformanceCounter::new("4", "24", "")?;
+    /// assert_eq!(free.category_name(), "Memory");
+    /// assert_eq!(free.counter_name(), "Available Bytes");
+    /// assert_eq!(free.instance_name(), "");
+    /// assert!(free.counter_help().is_some());
+    /// # Ok::<(), perfhive::QueryError>(())
+    /// ```
     #[must_use]
     pub fn category_name(&self) -> String {
         self.names.titles.name_or_index(self.object)
@@ -137,12 +146,28 @@ impl PerformanceCounter {
 
     /// The counter type, which says how values are calculated. Its unit is
     /// [`CounterType::unit`].
+    ///
+    /// ```ignore-windows,ignore-macos
+    /// let busy = perfhive::PerformanceCounter::new("Process", "% User Time", "init")?;
+    /// assert_eq!(busy.counter_type().dotnet_name(), Some("Timer100Ns"));
+    /// assert_eq!(busy.counter_type().unit(), "%");
+    /// # Ok::<(), perfhive::QueryError>(())
+    /// ```
     #[must_use]
     pub fn counter_type(&self) -> CounterType {
         self.counter.counter_type
     }
 
     /// Who the instance was at the last [`next_value`](Self::next_value).
+    ///
+    /// ```ignore-windows,ignore-macos
+    /// use perfhive::{Identity, PerformanceCounter};
+    /// let mut threads = PerformanceCounter::new("System", "Threads", "")?;
+    /// assert!(threads.identity().is_none());
+    /// threads.next_value()?;
+    /// assert_eq!(threads.identity(), Some(&Identity::Single));
+    /// # Ok::<(), Box<dyn std::error::Error>>(())
+    /// ```
     #[must_use]
     pub fn identity(&self) -> Option<&Identity> {
         self.last.as_ref().map(SampledCounter::identity)
@@ -167,6 +192,17 @@ impl PerformanceCounter {
     /// [`next_value`](Self::next_value) calculates against. Types without a
     /// formula have samples too.
     ///
+    /// ```ignore-windows,ignore-macos
+    /// use perfhive::{CounterSample, PerformanceCounter};
+    /// let mut switches = PerformanceCounter::new("System", "Context Switches/sec", "")?;
+    /// let old = switches.next_sample()?;
+    /// std::thread::sleep(std::time::Duration::from_millis(50));
+    /// let new = switches.next_sample()?;
+    /// assert!(new.time_stamp() > old.time_stamp());
+    /// assert!(CounterSample::calculate_between(old, new)? >= 0.0);
+    /// # Ok::<(), Box<dyn std::error::Error>>(())
+    /// ```
+    ///
     /// # Errors
     /// Why there is none: the instance is not there, the source failed, or the
     /// counter is no number ([`next_text`](Self::next_text)).
@@ -176,6 +212,12 @@ impl PerformanceCounter {
     }
 
     /// The text of a text counter, fresh.
+    ///
+    /// ```ignore-windows,ignore-macos
+    /// let mut threads = perfhive::PerformanceCounter::new("System", "Threads", "")?;
+    /// assert!(threads.next_text().is_err()); // a number
+    /// # Ok::<(), perfhive::QueryError>(())
+    /// ```
     ///
     /// # Errors
     /// As [`next_sample`](Self::next_sample); [`NoValue::CounterMissing`] for a
@@ -188,6 +230,17 @@ impl PerformanceCounter {
     /// A fresh value, calculated against the sample of the last call where the
     /// type takes two, as a double: whole numbers above 2^53 are rounded, and
     /// exact as [`raw_value`](Self::raw_value).
+    ///
+    /// ```ignore-windows,ignore-macos
+    /// use perfhive::{NoValue, PerformanceCounter};
+    /// let mut time = PerformanceCounter::new("Process", "% User Time", "no such program")?;
+    /// match time.next_value() {
+    ///     Ok(percent) => println!("{percent} %"),
+    ///     Err(NoValue::Vanished | NoValue::NoSuchInstance) => println!("not there"),
+    ///     Err(why) => println!("no value this time: {why}"),
+    /// }
+    /// # Ok::<(), perfhive::QueryError>(())
+    /// ```
     ///
     /// # Errors
     /// Why there is no value. Some are to be expected: the first time, a type
@@ -215,6 +268,15 @@ impl PerformanceCounter {
     }
 
     /// Forgets the last sample: the next value begins anew.
+    ///
+    /// ```ignore-windows,ignore-macos
+    /// use perfhive::{NoValue, PerformanceCounter};
+    /// let mut busy = PerformanceCounter::new("Processor", "% User Time", "_Total")?;
+    /// assert!(matches!(busy.next_value(), Err(NoValue::NeedsTwoSamples)));
+    /// busy.reset();
+    /// assert!(matches!(busy.next_value(), Err(NoValue::NeedsTwoSamples)));
+    /// # Ok::<(), perfhive::QueryError>(())
+    /// ```
     pub fn reset(&mut self) {
         self.last = None;
     }

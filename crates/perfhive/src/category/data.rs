@@ -32,22 +32,16 @@ pub struct CategoryData {
     names: Names,
     object: TitleIndex,
     sample: ObjectSample,
-    instances: Vec<String>,
     counters: Vec<(TitleIndex, CounterType)>,
 }
 
 impl CategoryData {
     pub(super) fn new(names: Names, object: TitleIndex, sample: ObjectSample) -> Self {
-        let instances = if sample.has_instances() {
-            sample.labels().iter().map(ToString::to_string).collect()
-        } else {
-            vec![String::new()]
-        };
         // Of several counters of one name the first counts, as everywhere.
         let mut seen = HashSet::new();
         let counters = sample.counters().filter(|plan| seen.insert(plan.name));
         let counters = counters.map(|plan| (plan.name, plan.counter_type)).collect();
-        Self { names, object, sample, instances, counters }
+        Self { names, object, sample, counters }
     }
 
     /// The category's name in the shown language, or its title index.
@@ -111,8 +105,8 @@ impl CategoryData {
         counter.map(|index| self.names.titles.name_or_index(index)).unwrap_or_default()
     }
 
-    fn instance_name(&self, place: usize) -> &str {
-        self.instances.get(place).map_or("", String::as_str)
+    fn instance_name(&self, place: usize) -> String {
+        self.sample.labels().get(place).map(ToString::to_string).unwrap_or_default()
     }
 }
 
@@ -121,12 +115,26 @@ impl fmt::Debug for CategoryData {
         f.debug_struct("CategoryData")
             .field("category", &self.category_name())
             .field("time", &self.time())
-            .field("instances", &self.instances)
+            .field("instances", &self.by_instance().len())
             .finish_non_exhaustive()
     }
 }
 
 /// One counter of one instance in a [`CategoryData`] (.NET: `InstanceData`).
+///
+/// ```ignore-windows,ignore-macos
+/// use perfhive::{Category, Identity};
+/// let data = Category::new("Process")?.read()?;
+/// let me = u64::from(std::process::id());
+/// let mine = |data: &perfhive::InstanceData<'_>| {
+///     matches!(data.identity(), Some(Identity::Process { id, .. }) if *id == me)
+/// };
+/// let sets = data.by_counter().get("Working Set").unwrap();
+/// let own = sets.iter().find(mine).unwrap();
+/// println!("{}: {} = {}", own.instance_name(), own.counter_name(), own.value()?);
+/// assert_eq!(own.raw_value()?, own.sample()?.raw_value());
+/// # Ok::<(), Box<dyn std::error::Error>>(())
+/// ```
 #[derive(Clone, Copy)]
 pub struct InstanceData<'a> {
     data: &'a CategoryData,
@@ -138,7 +146,7 @@ impl<'a> InstanceData<'a> {
     /// The instance's name with its parent and `#n`, as
     /// [`InstanceLabel`] prints it; empty for a category without instances.
     #[must_use]
-    pub fn instance_name(&self) -> &'a str {
+    pub fn instance_name(&self) -> String {
         self.data.instance_name(self.instance)
     }
 
@@ -206,7 +214,7 @@ impl<'a> InstanceData<'a> {
     ///     let Some(time) = process.get("% Processor Time") else { continue };
     ///     // A process that is new has no value yet.
     ///     let Ok(percent) = time.value_since(&older) else { continue };
-    ///     if busiest.is_none_or(|(_, most)| percent > most) {
+    ///     if busiest.as_ref().is_none_or(|(_, most)| percent > *most) {
     ///         busiest = Some((process.name(), percent));
     ///     }
     /// }
@@ -302,7 +310,8 @@ macro_rules! list {
 }
 
 fn instance_count(data: &CategoryData) -> usize {
-    data.instances.len()
+    // A category without instances has the one whose name is empty.
+    if data.sample.has_instances() { data.sample.labels().len() } else { 1 }
 }
 
 fn counter_count(data: &CategoryData) -> usize {
@@ -311,12 +320,29 @@ fn counter_count(data: &CategoryData) -> usize {
 
 list! {
     /// The instances of a category in one sample, with the counters of each.
+    ///
+    /// ```ignore-windows,ignore-macos
+    /// let data = perfhive::Category::new("Processor")?.read()?;
+    /// let processors = data.by_instance();
+    /// assert!(processors.len() >= 2 && processors.get("_TOTAL").is_some());
+    /// # Ok::<(), perfhive::QueryError>(())
+    /// ```
     DataByInstance {} of InstanceRow, instance_count,
     |view: Self, instance| InstanceRow { data: view.data, instance }
 }
 
 list! {
     /// One instance of a category in one sample, with its counters.
+    ///
+    /// ```ignore-windows,ignore-macos
+    /// let data = perfhive::Category::new("Processor")?.read()?;
+    /// let total = data.by_instance().get("_Total").unwrap();
+    /// assert_eq!(total.name(), "_Total");
+    /// for counter in &total {
+    ///     println!("{}: {:?}", counter.counter_name(), counter.raw_value());
+    /// }
+    /// # Ok::<(), perfhive::QueryError>(())
+    /// ```
     InstanceRow { instance } of InstanceData, counter_count,
     |view: Self, counter| InstanceData { data: view.data, instance: view.instance, counter }
 }
@@ -324,6 +350,13 @@ list! {
 list! {
     /// The counters of a category in one sample, with the instances of each
     /// (.NET: `InstanceDataCollectionCollection`).
+    ///
+    /// ```ignore-windows,ignore-macos
+    /// let data = perfhive::Category::new("Processor")?.read()?;
+    /// let names: Vec<String> = data.by_counter().iter().map(|counter| counter.name()).collect();
+    /// assert!(names.contains(&"% User Time".to_string()));
+    /// # Ok::<(), perfhive::QueryError>(())
+    /// ```
     DataByCounter {} of CounterColumn, counter_count,
     |view: Self, counter| CounterColumn { data: view.data, counter }
 }
@@ -331,6 +364,14 @@ list! {
 list! {
     /// One counter of a category in one sample, with its instances (.NET:
     /// `InstanceDataCollection`).
+    ///
+    /// ```ignore-windows,ignore-macos
+    /// let data = perfhive::Category::new("Processor")?.read()?;
+    /// let user = data.by_counter().get("% user time").unwrap();
+    /// assert_eq!(user.name(), "% User Time");
+    /// assert!(user.get("_Total").is_some() && user.get("no such processor").is_none());
+    /// # Ok::<(), perfhive::QueryError>(())
+    /// ```
     CounterColumn { counter } of InstanceData, instance_count,
     |view: Self, instance| InstanceData { data: view.data, instance, counter: view.counter }
 }
@@ -349,7 +390,7 @@ impl<'a> InstanceRow<'a> {
     /// The instance's name with its parent and `#n`, as [`InstanceLabel`]
     /// prints it; empty for a category without instances.
     #[must_use]
-    pub fn name(&self) -> &'a str {
+    pub fn name(&self) -> String {
         self.data.instance_name(self.instance)
     }
 

@@ -25,7 +25,8 @@ pub(super) enum Found {
 /// name needs them; as .NET writes it, which knows no carets; or by its bare
 /// name without the parent, if only one instance has it.
 ///
-/// An exact match goes before one that differs in case.
+/// An exact match goes before one that differs in case. The cost is that of
+/// the text for each label, however long the names of a hostile block are.
 pub(super) fn find(labels: &[InstanceLabel], text: &str) -> Found {
     let plain = |text: &str| choose(labels, text, |label| is_plainly(label, text));
     let mut found = plain(text);
@@ -33,10 +34,19 @@ pub(super) fn find(labels: &[InstanceLabel], text: &str) -> Found {
         found = plain(first);
     }
     if found == Found::Nothing && text.contains('^') {
-        found = choose(labels, text, |label| same_name(&label.to_string(), text));
+        let parent = |label: &InstanceLabel| label.parent.as_deref().map_or(0, str::len);
+        // In another case a name may take some more bytes.
+        let may = |label: &InstanceLabel| parent(label).max(label.name.len()) <= 4 * text.len();
+        let prints = |label: &InstanceLabel| may(label) && same_name(&label.to_string(), text);
+        found = choose(labels, text, prints);
     }
     if found == Found::Nothing {
-        found = choose(labels, text, |label| same_name(&label.name, text));
+        let mut bare = (0..).zip(labels).filter(|(_, label)| same_name(&label.name, text));
+        found = match (bare.next(), bare.next()) {
+            (None, _) => Found::Nothing,
+            (Some((place, _)), None) => Found::One(place),
+            _ => Found::Several,
+        };
     }
     found
 }
@@ -44,44 +54,52 @@ pub(super) fn find(labels: &[InstanceLabel], text: &str) -> Found {
 /// The one label that matches. Of several the one that prints exactly as the
 /// text, or else the only one that prints so but for case.
 fn choose(labels: &[InstanceLabel], text: &str, matches: impl Fn(&InstanceLabel) -> bool) -> Found {
-    let places: Vec<usize> =
-        (0..labels.len()).filter(|place| labels.get(*place).is_some_and(&matches)).collect();
+    let places: Vec<(usize, &InstanceLabel)> =
+        (0..).zip(labels).filter(|(_, label)| matches(label)).collect();
     match places.as_slice() {
         [] => return Found::Nothing,
-        [one] => return Found::One(*one),
+        [(one, _)] => return Found::One(*one),
         _ => {}
     }
-    let printed = |place: &&usize| labels.get(**place).map(ToString::to_string);
-    let exact = places.iter().find(|place| printed(place).is_some_and(|name| name == text));
-    if let Some(exact) = exact {
+    if let Some((exact, _)) = places.iter().find(|(_, label)| label.to_string() == text) {
         return Found::One(*exact);
     }
-    let mut same =
-        places.iter().filter(|place| printed(place).is_some_and(|name| same_name(&name, text)));
+    let mut same = places.iter().filter(|(_, label)| same_name(&label.to_string(), text));
     match (same.next(), same.next()) {
-        (Some(one), None) => Found::One(*one),
+        (Some((one, _)), None) => Found::One(*one),
         _ => Found::Several,
     }
 }
 
 /// Whether a label written without carets is `text`, but for case.
 fn is_plainly(label: &InstanceLabel, text: &str) -> bool {
-    let parent = label.parent.as_deref().unwrap_or_default();
-    let slash = if label.parent.is_some() { "/" } else { "" };
-    let start = fold(parent.chars().chain(slash.chars()).chain(label.name.chars()));
-    let mut rest = fold(text.chars());
-    if !start.eq(rest.by_ref().take(length(parent) + slash.len() + length(&label.name))) {
-        return false;
-    }
+    let rest = match &label.parent {
+        Some(parent) => strip(text, parent).and_then(|rest| rest.strip_prefix('/')),
+        None => Some(text),
+    };
+    let Some(rest) = rest.and_then(|rest| strip(rest, &label.name)) else { return false };
     // An empty name can be written only with its number.
-    let numbered = label.order > 0 || (label.name.is_empty() && label.parent.is_none());
-    let number = if numbered { format!("#{}", label.order) } else { String::new() };
-    rest.eq(number.chars())
+    if label.order > 0 || (label.name.is_empty() && label.parent.is_none()) {
+        rest == format!("#{}", label.order)
+    } else {
+        rest.is_empty()
+    }
 }
 
-/// Characters of a name in lower case.
-fn length(name: &str) -> usize {
-    fold(name.chars()).count()
+/// What stands in `text` behind `start`, which is taken without regard to case.
+fn strip<'t>(text: &'t str, start: &str) -> Option<&'t str> {
+    // Mostly the case is right, and comparing bytes is fast.
+    if let Some(rest) = text.strip_prefix(start) {
+        return Some(rest);
+    }
+    let mut wanted = fold(start.chars()).peekable();
+    let mut rest = text.chars();
+    while wanted.peek().is_some() {
+        if !rest.next()?.to_lowercase().all(|c| wanted.next() == Some(c)) {
+            return None;
+        }
+    }
+    Some(rest.as_str())
 }
 
 #[cfg(test)]

@@ -43,6 +43,16 @@ impl CounterSample {
     /// in ticks, and in units of 100 ns for `time_stamp_100nsec`. The object's
     /// time stamp is 0; see
     /// [`with_counter_time_stamp`](Self::with_counter_time_stamp).
+    ///
+    /// ```
+    /// use perfhive::{CounterSample, CounterType};
+    /// let sample = CounterSample::new(1, 2, 3, 4, 5, 6, CounterType::PERF_RAW_FRACTION);
+    /// assert_eq!((sample.raw_value(), sample.base_value()), (1, 2));
+    /// assert_eq!((sample.counter_frequency(), sample.system_frequency()), (3, 4));
+    /// assert_eq!((sample.time_stamp(), sample.time_stamp_100nsec()), (5, 6));
+    /// assert_eq!(sample.counter_time_stamp(), 0);
+    /// assert_eq!(sample.counter_type().dotnet_name(), Some("RawFraction"));
+    /// ```
     #[must_use]
     pub const fn new(
         raw_value: u64,
@@ -86,12 +96,21 @@ impl CounterSample {
     }
 
     /// From a raw sample of a counter of a type.
+    ///
+    /// ```
+    /// use perfhive::{Clocks, CounterSample, CounterType, RawSample};
+    /// let raw = RawSample::new(42, Clocks::default());
+    /// let sample = CounterSample::of(CounterType::PERF_COUNTER_LARGE_RAWCOUNT, raw);
+    /// assert_eq!(sample.raw_value(), 42);
+    /// assert_eq!(sample.raw_sample(), &raw);
+    /// ```
     #[must_use]
     pub const fn of(counter_type: CounterType, raw: RawSample) -> Self {
         Self { raw, counter_type }
     }
 
-    /// The counter's raw value; its unit depends on the type.
+    /// The counter's raw value; its unit depends on the type. Of
+    /// [`PERF_DOUBLE_RAW`](CounterType::PERF_DOUBLE_RAW) the bits of a double.
     #[must_use]
     pub const fn raw_value(&self) -> u64 {
         self.raw.value
@@ -172,6 +191,17 @@ impl CounterSample {
     /// [`PerformanceCounter::next_value`](crate::PerformanceCounter::next_value)
     /// sees to that. For the same reason no wrap is undone here: a counter that
     /// went backwards gives no value.
+    ///
+    /// ```
+    /// use perfhive::{CounterSample, CounterType};
+    /// let busy = CounterType::PERF_100NSEC_TIMER; // .NET: Timer100Ns
+    /// let old = CounterSample::new(10_000_000, 0, 0, 0, 0, 0, busy);
+    /// let new = CounterSample::new(15_000_000, 0, 0, 0, 0, 20_000_000, busy);
+    /// assert_eq!(CounterSample::calculate_between(old, new)?, 25.0);
+    /// let other = CounterSample::new(9, 0, 0, 0, 0, 0, CounterType::PERF_COUNTER_DELTA);
+    /// assert!(CounterSample::calculate_between(other, new).is_err());
+    /// # Ok::<(), perfhive::NoValue>(())
+    /// ```
     ///
     /// # Errors
     /// Why there is no value: [`NoValue::DifferentTypes`] for samples of
