@@ -43,7 +43,11 @@ pub use provider::{
     Collection, Numbering, ObjectDescription, ObjectWriter, OpenContext, ProvidedTitles, Provider,
     ProviderDescription, Session,
 };
-pub use query::{NoValue, PathId, Query, QueryError, Reading, SourceSet};
+pub use query::{
+    FormattedValue, NoFormat, NoValue, NumberFormat, ObjectItems, ObjectSample, PathId, Query,
+    QueryError, Reading, SampleRing, SampledCounter, SourceSet, Statistics, ValueFormat,
+    oldest_first,
+};
 pub use replay::ReplaySource;
 pub use request::{ObjectQuery, Request};
 pub use shared::Shared;

@@ -7,21 +7,31 @@
 //! value is looked up by [`Identity`](crate::Identity), so it never crosses
 //! from one process to another.
 
+mod browse;
 mod error;
+mod format;
+mod names;
 mod reading;
 pub(crate) mod sample;
+mod sampled;
 mod sources;
+mod statistics;
 
+pub use browse::ObjectItems;
 pub use error::QueryError;
+pub use format::{FormattedValue, NoFormat, NumberFormat, ValueFormat};
 pub use reading::{NoValue, Reading};
+pub use sample::ObjectSample;
+pub use sampled::SampledCounter;
 pub use sources::SourceSet;
+pub use statistics::{SampleRing, Statistics, oldest_first};
 
 use crate::frame::Snapshot;
 use crate::path::{CounterPath, InstancePattern, NamePattern};
 use crate::request::{ObjectQuery, Request};
 use crate::source::{Catalogue, CatalogueCounter, CatalogueObject};
-use crate::suggest::nearest;
 use crate::titles::TitleSet;
+use names::{names_match, unknown_counter, unknown_object};
 use perfhive_format::{LanguageId, TitleIndex};
 use sample::ObjectState;
 use sources::Slot;
@@ -246,6 +256,7 @@ impl Query {
             match slot.source.collect(&request, &mut self.snapshot) {
                 Ok(()) => {
                     good += 1;
+                    slot.taken += 1;
                     for ((_, object), state) in
                         self.objects.iter_mut().filter(|((slot, _), _)| *slot == number)
                     {
@@ -384,18 +395,7 @@ fn resolve_in(
     path: &CounterPath,
 ) -> Result<Vec<(TitleIndex, CatalogueCounter)>, QueryError> {
     let titles = &slot.titles;
-    let catalogue = &slot.catalogue;
-    let objects: Vec<&CatalogueObject> = catalogue
-        .objects
-        .iter()
-        .filter(|object| names_match(titles, &path.object, object.name))
-        .collect();
-    if objects.is_empty() {
-        let name = path.object.to_string();
-        let names = catalogue.objects.iter().flat_map(|object| titles.names(object.name));
-        let nearest = nearest(&name, names, 3).into_iter().map(str::to_string).collect();
-        return Err(QueryError::UnknownObject { name, nearest });
-    }
+    let objects = objects_named(slot, &path.object)?;
     let mut found = Vec::new();
     let mut seen = HashSet::new();
     let mut failure = None;
@@ -419,11 +419,8 @@ fn resolve_in(
             }
         }
         if found.len() == before {
-            let name = path.counter.to_string();
-            let names = object.counters.iter().flat_map(|counter| titles.names(counter.name));
-            let nearest = nearest(&name, names, 3).into_iter().map(str::to_string).collect();
-            let object = own_name();
-            failure.get_or_insert(QueryError::UnknownCounter { object, name, nearest });
+            let error = || unknown_counter(object, titles, &path.counter.to_string());
+            failure.get_or_insert_with(error);
         }
     }
     match (found.is_empty(), failure) {
@@ -432,10 +429,16 @@ fn resolve_in(
     }
 }
 
-/// Whether a pattern matches any name of an index, or the index itself, which
-/// is what a source without titles shows.
-fn names_match(titles: &TitleSet, pattern: &NamePattern, index: TitleIndex) -> bool {
-    titles.names(index).any(|name| pattern.matches(name))
-        || pattern.as_literal().is_some_and(|literal| literal == index.to_string())
-        || (pattern.is_any() && titles.name(index).is_none())
+/// The objects that a pattern means in one source, one at least.
+fn objects_named<'a>(
+    slot: &'a Slot,
+    pattern: &NamePattern,
+) -> Result<Vec<&'a CatalogueObject>, QueryError> {
+    let objects = slot.catalogue.objects.iter();
+    let found: Vec<_> =
+        objects.filter(|object| names_match(&slot.titles, pattern, object.name)).collect();
+    if found.is_empty() {
+        return Err(unknown_object(&slot.catalogue, &slot.titles, &pattern.to_string()));
+    }
+    Ok(found)
 }

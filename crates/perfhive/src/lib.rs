@@ -25,11 +25,18 @@
 #![forbid(unsafe_code)]
 #![cfg_attr(test, allow(clippy::unwrap_used, clippy::expect_used))]
 
+mod category;
 mod files;
 mod open;
+mod shared_source;
 
+pub use category::{
+    Category, CategoryData, CounterColumn, CounterSample, DataByCounter, DataByInstance,
+    InstanceData, InstanceRow, PerformanceCounter,
+};
 pub use files::{language_of_titles, read_block, read_titles};
 pub use open::{OpenOptions, SourceAddress, open, reader_of_processes};
+pub use shared_source::SharedSource;
 
 pub use perfhive_engine::*;
 
@@ -44,7 +51,13 @@ pub use perfhive_format::{
 #[cfg(target_os = "linux")]
 pub use perfhive_linux as linux;
 
-/// The README's examples are tests too.
+/// The README's and the manual's examples are tests too.
 #[cfg(doctest)]
 #[doc = include_str!("../../../README.md")]
 struct Readme;
+#[cfg(doctest)]
+#[doc = include_str!("../../../docs/manual/dotnet.md")]
+struct ForDotnet;
+#[cfg(doctest)]
+#[doc = include_str!("../../../docs/manual/pdh.md")]
+struct ForPdh;

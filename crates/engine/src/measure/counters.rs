@@ -348,8 +348,13 @@ fn value(
     counter: TitleIndex,
     place: usize,
 ) -> Result<Measured, NoValue> {
-    let raw = sample.raw(counter, place)?;
-    Ok((state.cook(counter, place, &raw), Some(raw.value)))
+    let newer = sample.counter(place, counter).ok_or(NoValue::CounterMissing)?;
+    let raw = newer.raw()?.value;
+    let older = match newer.samples() {
+        2 => state.older(newer.identity(), counter),
+        _ => Ok(None),
+    };
+    Ok((older.and_then(|older| newer.value(older.as_ref())), Some(raw)))
 }
 
 impl One {

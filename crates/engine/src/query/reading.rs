@@ -1,6 +1,7 @@
 //! One value with its status.
 
 use super::PathId;
+use super::format::NoFormat;
 use super::sample::{ObjectSample, ObjectState};
 use crate::error::SourceError;
 use crate::identity::Identity;
@@ -8,8 +9,7 @@ use crate::label::InstanceLabel;
 use crate::path::{InstancePattern, OrderNumber};
 use crate::source::CatalogueCounter;
 use perfhive_format::{
-    CookError, CookedValue, CounterBlock, CounterPlan, CounterType, PerfObject, RawSample,
-    TitleIndex, ValueError,
+    CookError, CookedValue, CounterPlan, CounterType, RawSample, TitleIndex, ValueError,
 };
 use std::fmt;
 use std::sync::Arc;
@@ -63,6 +63,12 @@ pub enum NoValue {
     Data(ValueError),
     /// The formula has no result.
     Cook(CookError),
+    /// The value does not fit the format asked for.
+    Format(NoFormat),
+    /// Several instances are called so, and none of them exactly.
+    AmbiguousInstance,
+    /// The two samples are of counters of different types.
+    DifferentTypes,
     /// The source could not be read.
     SourceFailed(SourceError),
 }
@@ -88,6 +94,9 @@ impl NoValue {
             Self::Cook(CookError::NoFormula) => "no-formula",
             Self::Cook(CookError::IsText) => "text",
             Self::Cook(_) => "no-number",
+            Self::Format(_) => "out-of-range",
+            Self::AmbiguousInstance => "ambiguous-instance",
+            Self::DifferentTypes => "different-types",
             Self::SourceFailed(_) => "source-failed",
         }
     }
@@ -106,10 +115,15 @@ impl fmt::Display for NoValue {
             Self::Data(ValueError::OutsideBlock { .. }) => f.write_str("not available here"),
             Self::Data(error) => error.fmt(f),
             Self::Cook(error) => error.fmt(f),
+            Self::Format(error) => error.fmt(f),
+            Self::AmbiguousInstance => f.write_str("several instances are called so"),
+            Self::DifferentTypes => f.write_str("the samples are of different counter types"),
             Self::SourceFailed(error) => error.fmt(f),
         }
     }
 }
+
+impl std::error::Error for NoValue {}
 
 /// What all readings of one target have in common.
 pub(super) struct Context<'a> {
@@ -151,25 +165,18 @@ impl Context<'_> {
             return;
         };
         if !object.has_instances() {
-            if object.counter_block().is_some() {
-                let identity = Identity::Single;
-                out.push(self.cook(plan, sample, object, 0, None, identity, state));
-            } else {
-                out.push(absent(NoValue::CounterMissing));
+            match self.at(0, plan, sample, None, state) {
+                Some(reading) => out.push(reading),
+                None => out.push(absent(NoValue::CounterMissing)),
             }
             return;
         }
         let everything = InstancePattern::any();
         let pattern = pattern.unwrap_or(&everything);
         for (place, label) in sample.labels.iter().enumerate() {
-            if !pattern.matches(label.parent.as_deref(), &label.name, label.order) {
-                continue;
+            if pattern.matches(label.parent.as_deref(), &label.name, label.order) {
+                out.extend(self.at(place, plan, sample, Some(label.clone()), state));
             }
-            let Some(identity) = sample.identities.identity(place) else {
-                continue;
-            };
-            let label = Some(label.clone());
-            out.push(self.cook(plan, sample, object, place, label, identity.clone(), state));
         }
         // Those that matched the last time and are gone.
         if let Some(previous) = state.previous().filter(|_| wild || out.len() == before) {
@@ -209,43 +216,30 @@ impl Context<'_> {
         }
     }
 
-    #[allow(clippy::too_many_arguments, reason = "the parts of one sample")]
-    fn cook(
+    /// The reading of the instance at a place of the newest sample.
+    fn at(
         &self,
+        place: usize,
         plan: &CounterPlan,
         sample: &ObjectSample,
-        object: PerfObject<'_>,
-        place: usize,
         label: Option<InstanceLabel>,
-        identity: Identity,
         state: &ObjectState,
-    ) -> Reading {
-        let raw = sample.raw(self.counter, place);
-        let value = match &raw {
-            Err(why) => Err(why.clone()),
-            Ok(raw) => state.cook(self.counter, place, raw),
+    ) -> Option<Reading> {
+        let newer = sample.sampled(place, plan)?;
+        let older = if newer.samples() == 2 {
+            state.older(newer.identity(), self.counter)
+        } else {
+            Ok(None)
         };
-        let text = matches!(value, Err(NoValue::Cook(CookError::IsText)))
-            .then(|| text_of(plan, object, sample.block(place)?))
-            .flatten();
-        let mut reading = self.reading(label, Some(identity), value);
-        reading.counter_type = plan.counter_type;
-        reading.raw = raw.ok();
-        reading.text = text;
-        reading
+        let value = match older {
+            // What this sample lacks comes before what the older one lacks.
+            Err(why) => newer.raw().and(Err(why)),
+            Ok(older) => newer.value(older.as_ref()),
+        };
+        let mut reading = self.reading(label, Some(newer.identity().clone()), value);
+        reading.counter_type = newer.counter_type();
+        reading.raw = newer.raw().ok().copied();
+        reading.text = newer.text().map(str::to_string);
+        Some(reading)
     }
-}
-
-/// The text of a text counter: UTF-16, or the code page of the object.
-fn text_of(plan: &CounterPlan, object: PerfObject<'_>, block: CounterBlock<'_>) -> Option<String> {
-    use perfhive_format::{CounterKind, InstanceName, TextEncoding};
-    let definition = object.counters().nth(plan.place as usize)?;
-    let data = block.data(&definition).ok()?;
-    let code_page = match plan.counter_type.kind() {
-        CounterKind::Text(TextEncoding::Unicode) => 0,
-        CounterKind::Text(TextEncoding::Ascii) if object.code_page() == 0 => 1252,
-        CounterKind::Text(_) => object.code_page(),
-        _ => return None,
-    };
-    Some(InstanceName::new(data, code_page).to_text())
 }

@@ -1,13 +1,11 @@
 //! Two samples of an object: the newest, and the one before it.
 
+use super::sampled::SampledCounter;
 use crate::frame::{Frame, Snapshot, SnapshotObject};
 use crate::identity::{Identifier, Identity, IdentityMap};
 use crate::label::InstanceLabel;
 use crate::query::NoValue;
-use perfhive_format::{
-    CookOptions, CookedValue, CounterBlock, CounterPlan, CounterType, PerfObject, RawSample,
-    SystemTime, TitleIndex,
-};
+use perfhive_format::{CounterBlock, CounterPlan, PerfObject, SystemTime, TitleIndex};
 use std::collections::HashMap;
 use std::sync::Arc;
 
@@ -43,7 +41,28 @@ impl Layout {
 }
 
 /// One object in one sample, with its instances told apart and named.
-pub(crate) struct ObjectSample {
+///
+/// ```
+/// use perfhive_engine::{ObjectSample, Query, ReplaySource, Request, Snapshot, Source};
+/// use perfhive_format::{BlockHead, BlockWriter, CounterSpec, CounterType};
+/// use perfhive_format::{ObjectSpec, ObjectTemplate, TitleIndex};
+/// # let memory = ObjectTemplate::new(
+/// #     &ObjectSpec::new(TitleIndex(4)),
+/// #     &[CounterSpec::new(TitleIndex(24), CounterType::PERF_COUNTER_LARGE_RAWCOUNT)],
+/// # )?;
+/// # let mut writer = BlockWriter::new();
+/// # writer.start(&BlockHead { system_name: "HOST", ..BlockHead::default() });
+/// # writer.object(&memory)?.values(&[1 << 30])?.finish()?;
+/// # let block = writer.finish().to_vec();
+/// # let mut source = ReplaySource::new("recording", [("first".to_string(), block)])?;
+/// let mut snapshot = Snapshot::new();
+/// source.collect(&Request::objects(&[TitleIndex(4)]), &mut snapshot)?;
+/// let sample = ObjectSample::of(snapshot.object(TitleIndex(4)).unwrap());
+/// let available = sample.counter(0, TitleIndex(24)).unwrap();
+/// assert_eq!(available.value(None)?.as_u64(), Some(1 << 30));
+/// # Ok::<(), Box<dyn std::error::Error>>(())
+/// ```
+pub struct ObjectSample {
     frame: Arc<Frame>,
     place: usize,
     layout: Arc<Layout>,
@@ -87,31 +106,25 @@ impl ObjectState {
         is_new
     }
 
-    /// The value of a counter of the instance at a place of the newest sample,
-    /// with that of the same instance in the sample before where the type
-    /// takes two.
-    pub(crate) fn cook(
+    /// A counter of an instance in the sample before, for a value of two;
+    /// `None` where there is no sample to calculate with.
+    ///
+    /// # Errors
+    /// [`NoValue::Born`] where that sample does not have the instance, or where
+    /// it cannot be told which of several of its name it was.
+    pub(crate) fn older(
         &self,
+        identity: &Identity,
         counter: TitleIndex,
-        place: usize,
-        raw: &RawSample,
-    ) -> Result<CookedValue, NoValue> {
-        let sample = self.current().ok_or(NoValue::ObjectMissing(None))?;
-        let plan = sample.plan(counter).ok_or(NoValue::CounterMissing)?;
-        let formula = plan.formula.map_err(NoValue::Cook)?;
-        let mut options = CookOptions::default();
-        let mut older = None;
-        if formula.samples() == 2 {
-            let previous = self.previous().ok_or(NoValue::NeedsTwoSamples)?;
-            let identity = sample.identities.identity(place).ok_or(NoValue::Born)?;
-            let before = previous.identities.place(identity).ok_or(NoValue::Born)?;
-            if !sample.is_same_crowd(identity, previous) {
-                return Err(NoValue::Born);
-            }
-            options.same_instance = previous.is_sure(identity) && sample.is_sure(identity);
-            older = Some(previous.older(before, counter, plan.counter_type)?);
+    ) -> Result<Option<SampledCounter>, NoValue> {
+        let (Some(current), Some(previous)) = (self.current(), self.previous()) else {
+            return Ok(None);
+        };
+        let place = previous.identities.place(identity).ok_or(NoValue::Born)?;
+        if !current.is_same_crowd(identity, previous) {
+            return Err(NoValue::Born);
         }
-        formula.apply(options, older.as_ref(), raw).map_err(NoValue::Cook)
+        Ok(previous.counter(place, counter))
     }
 
     /// Goes on without a new sample: the newest becomes the one before it.
@@ -130,6 +143,12 @@ impl ObjectState {
 }
 
 impl ObjectSample {
+    /// Reads an object of a snapshot; its frame is kept, not copied.
+    #[must_use]
+    pub fn of(object: SnapshotObject<'_>) -> Self {
+        Self::new(&Arc::new(Layout::new(object.view())), object)
+    }
+
     fn new(layout: &Arc<Layout>, object: SnapshotObject<'_>) -> Self {
         Self {
             frame: Arc::clone(object.frame()),
@@ -141,7 +160,32 @@ impl ObjectSample {
         }
     }
 
-    pub(crate) fn object(&self) -> Option<PerfObject<'_>> {
+    /// What the instances are called, in their order; empty for an object
+    /// without instances.
+    #[must_use]
+    pub fn labels(&self) -> &[InstanceLabel] {
+        &self.labels
+    }
+
+    /// Who the instances are, in the same order; of an object without
+    /// instances [`Identity::Single`].
+    #[must_use]
+    pub fn identities(&self) -> &IdentityMap {
+        &self.identities
+    }
+
+    /// The counters of the object in their order, without bases.
+    pub fn counters(&self) -> impl Iterator<Item = &CounterPlan> {
+        self.layout.plans.iter().filter(|plan| !plan.counter_type.is_base())
+    }
+
+    /// Whether the object can have instances.
+    #[must_use]
+    pub fn has_instances(&self) -> bool {
+        self.object().is_some_and(PerfObject::has_instances)
+    }
+
+    pub(super) fn object(&self) -> Option<PerfObject<'_>> {
         self.frame.object(self.place)
     }
 
@@ -152,40 +196,15 @@ impl ObjectSample {
         Some(CounterBlock::from_validated(bytes))
     }
 
-    pub(crate) fn system_time(&self) -> SystemTime {
+    /// Calendar time of the sample, UTC.
+    #[must_use]
+    pub fn system_time(&self) -> SystemTime {
         self.frame.system_time()
     }
 
     /// The plan of a counter that is no base.
     pub(crate) fn plan(&self, counter: TitleIndex) -> Option<&CounterPlan> {
         self.layout.by_name.get(&counter).and_then(|place| self.layout.plans.get(*place))
-    }
-
-    /// The raw sample of a counter of the instance at a place.
-    pub(crate) fn raw(&self, counter: TitleIndex, place: usize) -> Result<RawSample, NoValue> {
-        let object = self.object().ok_or(NoValue::ObjectMissing(None))?;
-        let plan = self.plan(counter).ok_or(NoValue::CounterMissing)?;
-        let block = self.block(place).ok_or(NoValue::NoSuchInstance)?;
-        plan.sample(object, block).map_err(|error| match plan.formula {
-            // What is no number at all says so before its size does.
-            Err(no_number) if plan.value.is_none() => NoValue::Cook(no_number),
-            _ => NoValue::Data(error),
-        })
-    }
-
-    /// The same counter of the same instance as the older of two samples.
-    fn older(
-        &self,
-        place: usize,
-        counter: TitleIndex,
-        counter_type: CounterType,
-    ) -> Result<RawSample, NoValue> {
-        // A counter whose type changed is another counter.
-        self.plan(counter)
-            .filter(|plan| plan.counter_type == counter_type)
-            .ok_or(NoValue::NeedsTwoSamples)?;
-        // What has a value now and had none before waits for its second one.
-        self.raw(counter, place).map_err(|_| NoValue::NeedsTwoSamples)
     }
 
     /// Whether as many instances share the name of this one as in another

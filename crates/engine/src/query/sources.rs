@@ -34,6 +34,8 @@ pub(super) struct Slot {
     prepared: bool,
     generation: u64,
     all_languages: bool,
+    /// How many samples were taken.
+    pub(super) taken: u64,
 }
 
 impl SourceSet {
@@ -170,7 +172,13 @@ impl Slot {
             prepared: false,
             generation: 0,
             all_languages: false,
+            taken: 0,
         }
+    }
+
+    /// The machine as paths may name it; empty before the source was asked.
+    pub(super) fn shown_name(&self) -> &str {
+        self.alias.as_deref().unwrap_or(&self.machine)
     }
 
     /// Asks the source what it has.

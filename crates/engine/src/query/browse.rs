@@ -1,0 +1,227 @@
+//! What a query's sources have: machines, objects, counters, instances, and
+//! the paths that a wildcard stands for.
+
+use super::sample::ObjectSample;
+use super::sources::Slot;
+use super::{Query, QueryError, objects_named, resolve};
+use crate::frame::Snapshot;
+use crate::label::InstanceLabel;
+use crate::path::{CounterPath, InstancePattern, NamePattern};
+use crate::request::Request;
+use crate::source::Source;
+use perfhive_format::TitleIndex;
+use std::collections::HashMap;
+
+/// The counters and instances of an object; see [`Query::items`].
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct ObjectItems {
+    /// The object's name in the shown language, or its title index.
+    pub object: String,
+    /// The counters by name, in the object's order; title indexes for names
+    /// that the source does not have. Bases are not among them.
+    pub counters: Vec<String>,
+    /// The instances of this moment in their order; empty where there are none
+    /// now, or never any ([`has_instances`](Self::has_instances)).
+    pub instances: Vec<InstanceLabel>,
+    /// Whether the object can have instances.
+    pub has_instances: bool,
+}
+
+/// Browsing.
+///
+/// ```
+/// # use perfhive_format::{BlockHead, BlockWriter, Clocks, CounterSpec, CounterType};
+/// # use perfhive_format::{LanguageId, ObjectSpec, ObjectTemplate, TitleIndex};
+/// # use perfhive_engine::{ReplaySource, Source};
+/// # let system = ObjectTemplate::new(
+/// #     &ObjectSpec::new(TitleIndex(2)),
+/// #     &[CounterSpec::new(TitleIndex(146), CounterType::PERF_COUNTER_BULK_COUNT)],
+/// # )?;
+/// # let sample = |second: i64, switches: u64| -> Result<_, Box<dyn std::error::Error>> {
+/// #     let clocks = Clocks { perf_time: second * 10, perf_freq: 10, ..Clocks::default() };
+/// #     let mut writer = BlockWriter::new();
+/// #     writer.start(&BlockHead { system_name: "HOST", clocks, ..BlockHead::default() });
+/// #     writer.object(&system)?.values(&[switches])?.finish()?;
+/// #     Ok((second.to_string(), writer.finish().to_vec()))
+/// # };
+/// # let names = "2\nSystem\n146\nContext Switches/sec\n";
+/// # let names = perfhive_format::titles::TitleList::from_text(names);
+/// # let recording = ReplaySource::new("recording", [sample(0, 100)?, sample(2, 150)?])?
+/// #     .with_titles(LanguageId::ENGLISH, &names);
+/// use perfhive_engine::Query;
+/// let mut query = Query::new(recording)?;
+/// assert_eq!(query.machines(), ["HOST"]);
+/// for object in query.objects(None)? {
+///     let items = query.items(None, &object)?;
+///     assert_eq!((items.object.as_str(), items.has_instances), ("System", false));
+///     assert_eq!(items.counters, ["Context Switches/sec"]);
+/// }
+/// for path in query.expand(r"\*\context*")? {
+///     assert_eq!(path.to_string(), r"\System\Context Switches/sec");
+///     query.add_path(path)?;
+/// }
+/// # Ok::<(), Box<dyn std::error::Error>>(())
+/// ```
+impl Query {
+    /// The machines of the query, as paths name them; the default one first.
+    /// A machine that has not been asked for anything yet may be unnamed and
+    /// is then left out.
+    #[must_use]
+    pub fn machines(&self) -> Vec<&str> {
+        let slots = (0..self.sources.len()).filter_map(|number| self.sources.slot(number).ok());
+        slots.map(Slot::shown_name).filter(|name| !name.is_empty()).collect()
+    }
+
+    /// The objects of a machine (of the default one for `None`), by name in the
+    /// shown language and in the source's order.
+    ///
+    /// # Errors
+    /// A machine that is not known, or a source that cannot tell what it has.
+    pub fn objects(&mut self, machine: Option<&str>) -> Result<Vec<String>, QueryError> {
+        let number = self.slot_of(machine)?;
+        let slot = self.sources.slot(number)?;
+        let objects = slot.catalogue.objects.iter();
+        Ok(objects.map(|object| slot.titles.name_or_index(object.name)).collect())
+    }
+
+    /// The counters and the present instances of an object, given by its name
+    /// in any language of the source or by its title index.
+    ///
+    /// Instances are those of a sample taken for it from a live source; of a
+    /// recording, those of the sample that was taken last, or of its first one.
+    /// Looking does not move a recording on.
+    ///
+    /// # Errors
+    /// A machine or object that is not there; a source that fails.
+    pub fn items(
+        &mut self,
+        machine: Option<&str>,
+        object: &str,
+    ) -> Result<ObjectItems, QueryError> {
+        let number = self.slot_of(machine)?;
+        let pattern = NamePattern::literal(object);
+        let slot = self.sources.slot_mut(number)?;
+        if objects_named(slot, &pattern).is_err() {
+            slot.load_all_languages();
+        }
+        let found = objects_named(slot, &pattern)?;
+        let Some(entry) = found.first() else {
+            return Err(super::unknown_object(&slot.catalogue, &slot.titles, object));
+        };
+        let titles = &slot.titles;
+        let (name, has_instances) = (entry.name, entry.has_instances);
+        let mut items = ObjectItems {
+            object: titles.name_or_index(name),
+            counters: entry.counters.iter().map(|c| titles.name_or_index(c.name)).collect(),
+            instances: Vec::new(),
+            has_instances,
+        };
+        if has_instances {
+            let mut seen = peek(slot, &[name])?;
+            items.instances = seen.remove(&name).map(|s| s.labels().to_vec()).unwrap_or_default();
+        }
+        Ok(items)
+    }
+
+    /// The paths without wildcards that a path stands for at this moment, in
+    /// the shown language: one for each machine, object, counter and instance
+    /// that match. Empty where no instance matches now.
+    ///
+    /// Adding the result pins today's instances; adding the path itself, with
+    /// its wildcards, follows those that come and go. Where the instances are
+    /// taken from is as for [`items`](Self::items).
+    ///
+    /// # Errors
+    /// As [`add`](Query::add), or a source that fails.
+    pub fn expand(&mut self, path: &str) -> Result<Vec<CounterPath>, QueryError> {
+        let path: CounterPath = path.parse()?;
+        let slots = self.sources.select(path.machine.as_ref(), self.language)?;
+        let mut paths = Vec::new();
+        let mut failure = None;
+        for number in slots {
+            let slot = self.sources.slot_mut(number)?;
+            match resolve(slot, &path) {
+                Ok(targets) => expand_in(slot, &path, &targets, &mut paths)?,
+                Err(error) => failure = failure.or(Some(error)),
+            }
+        }
+        match failure {
+            Some(error) if paths.is_empty() => Err(error),
+            _ => Ok(paths),
+        }
+    }
+
+    fn slot_of(&mut self, machine: Option<&str>) -> Result<usize, QueryError> {
+        let pattern = machine.map(|name| NamePattern::literal(name.trim_start_matches('\\')));
+        let slots = self.sources.select(pattern.as_ref(), self.language)?;
+        Ok(slots.first().copied().unwrap_or(0))
+    }
+}
+
+type Targets = [(TitleIndex, crate::source::CatalogueCounter)];
+
+fn expand_in(
+    slot: &mut Slot,
+    path: &CounterPath,
+    targets: &Targets,
+    paths: &mut Vec<CounterPath>,
+) -> Result<(), QueryError> {
+    let mut wanted: Vec<TitleIndex> = targets.iter().map(|(object, _)| *object).collect();
+    wanted.dedup();
+    let samples = if path.instance.is_some() { peek(slot, &wanted)? } else { HashMap::new() };
+    let machine = path.machine.as_ref().map(|_| NamePattern::literal(&slot.machine));
+    let titles = &slot.titles;
+    let mut push = |object: TitleIndex, instance, counter: TitleIndex| {
+        let (object, counter) = (titles.name_or_index(object), titles.name_or_index(counter));
+        let machine = machine.clone();
+        paths.push(CounterPath { machine, ..CounterPath::new(&object, instance, &counter) });
+    };
+    for (object, counter) in targets {
+        let Some(pattern) = &path.instance else {
+            push(*object, None, counter.name);
+            continue;
+        };
+        let labels = samples.get(object).map_or(&[][..], ObjectSample::labels);
+        let matches = |l: &&InstanceLabel| pattern.matches(l.parent.as_deref(), &l.name, l.order);
+        for label in labels.iter().filter(matches) {
+            let instance =
+                InstancePattern::literal(label.parent.as_deref(), &label.name, label.order);
+            push(*object, Some(instance), counter.name);
+        }
+    }
+    Ok(())
+}
+
+/// The wanted objects as they are now. A recording is put back to where it
+/// stood: looking takes no sample away.
+fn peek(
+    slot: &mut Slot,
+    wanted: &[TitleIndex],
+) -> Result<HashMap<TitleIndex, ObjectSample>, QueryError> {
+    let mut snapshot = Snapshot::new();
+    let request = Request::objects(wanted);
+    let taken = slot.taken;
+    if slot.source.is_live() {
+        slot.source.collect(&request, &mut snapshot)?;
+    } else {
+        // The sample that was taken last, or the first.
+        skip(&mut *slot.source, taken.saturating_sub(1))?;
+        slot.source.collect(&request, &mut snapshot)?;
+        if taken == 0 {
+            slot.source.rewind()?;
+        }
+    }
+    let sample = |name: &TitleIndex| snapshot.object(*name).map(ObjectSample::of);
+    Ok(wanted.iter().filter_map(|name| Some((*name, sample(name)?))).collect())
+}
+
+/// Puts a recording behind its first `count` samples.
+fn skip(source: &mut dyn Source, count: u64) -> Result<(), QueryError> {
+    source.rewind()?;
+    let nothing = Request::objects(&[]);
+    let mut snapshot = Snapshot::new();
+    for _ in 0..count {
+        source.collect(&nothing, &mut snapshot)?;
+    }
+    Ok(())
+}

@@ -1,0 +1,98 @@
+//! Objects and counters by name, in any language of a source, or by index.
+
+use super::QueryError;
+use crate::path::NamePattern;
+use crate::source::{Catalogue, CatalogueCounter, CatalogueObject};
+use crate::suggest::nearest;
+use crate::titles::TitleSet;
+use perfhive_format::TitleIndex;
+
+impl Catalogue {
+    /// The object of a name: in any language of `titles`, without regard to
+    /// case, or by its title index as a number. Of several the first counts.
+    ///
+    /// ```
+    /// # use perfhive_format::{BlockHead, BlockWriter, Clocks, CounterSpec, CounterType};
+    /// # use perfhive_format::{LanguageId, ObjectSpec, ObjectTemplate, TitleIndex};
+    /// # use perfhive_engine::{ReplaySource, Source};
+    /// # let system = ObjectTemplate::new(
+    /// #     &ObjectSpec::new(TitleIndex(2)),
+    /// #     &[CounterSpec::new(TitleIndex(146), CounterType::PERF_COUNTER_BULK_COUNT)],
+    /// # )?;
+    /// # let sample = |second: i64, switches: u64| -> Result<_, Box<dyn std::error::Error>> {
+    /// #     let clocks = Clocks { perf_time: second * 10, perf_freq: 10, ..Clocks::default() };
+    /// #     let mut writer = BlockWriter::new();
+    /// #     writer.start(&BlockHead { system_name: "HOST", clocks, ..BlockHead::default() });
+    /// #     writer.object(&system)?.values(&[switches])?.finish()?;
+    /// #     Ok((second.to_string(), writer.finish().to_vec()))
+    /// # };
+    /// # let names = "2\nSystem\n146\nContext Switches/sec\n";
+    /// # let names = perfhive_format::titles::TitleList::from_text(names);
+    /// # let recording = ReplaySource::new("recording", [sample(0, 100)?, sample(2, 150)?])?
+    /// #     .with_titles(LanguageId::ENGLISH, &names);
+    /// use perfhive_engine::TitleSet;
+    /// let mut source = recording;
+    /// let titles = TitleSet::new(vec![source.titles(LanguageId::ENGLISH)?]);
+    /// let catalogue = source.catalogue()?;
+    /// let system = catalogue.object_named(&titles, "SYSTEM")?;
+    /// assert_eq!(system.counter_named(&titles, "context switches/sec")?.name.0, 146);
+    /// assert_eq!(system.counter_named(&titles, "146")?.name.0, 146);
+    /// let error = system.counter_named(&titles, "Context Switch/sec").unwrap_err();
+    /// assert!(error.to_string().contains("did you mean"));
+    /// # Ok::<(), Box<dyn std::error::Error>>(())
+    /// ```
+    ///
+    /// # Errors
+    /// [`QueryError::UnknownObject`], with the nearest names.
+    pub fn object_named(
+        &self,
+        titles: &TitleSet,
+        name: &str,
+    ) -> Result<&CatalogueObject, QueryError> {
+        let pattern = NamePattern::literal(name);
+        let found = self.objects.iter().find(|object| names_match(titles, &pattern, object.name));
+        found.ok_or_else(|| unknown_object(self, titles, name))
+    }
+}
+
+impl CatalogueObject {
+    /// The counter of a name, found as [`Catalogue::object_named`] finds
+    /// objects. A name that several indexes share is the one of this object.
+    ///
+    /// # Errors
+    /// [`QueryError::UnknownCounter`], with the nearest names.
+    pub fn counter_named(
+        &self,
+        titles: &TitleSet,
+        name: &str,
+    ) -> Result<&CatalogueCounter, QueryError> {
+        let pattern = NamePattern::literal(name);
+        let found = self.counters.iter().find(|c| names_match(titles, &pattern, c.name));
+        found.ok_or_else(|| unknown_counter(self, titles, name))
+    }
+}
+
+pub(super) fn unknown_object(catalogue: &Catalogue, titles: &TitleSet, name: &str) -> QueryError {
+    let names = catalogue.objects.iter().flat_map(|object| titles.names(object.name));
+    let nearest = nearest(name, names, 3).into_iter().map(str::to_string).collect();
+    QueryError::UnknownObject { name: name.to_string(), nearest }
+}
+
+pub(super) fn unknown_counter(
+    object: &CatalogueObject,
+    titles: &TitleSet,
+    name: &str,
+) -> QueryError {
+    let names = object.counters.iter().flat_map(|counter| titles.names(counter.name));
+    let nearest = nearest(name, names, 3).into_iter().map(str::to_string).collect();
+    let object = titles.name_or_index(object.name);
+    QueryError::UnknownCounter { object, name: name.to_string(), nearest }
+}
+
+/// Whether a pattern matches any name of an index, or the index itself, which
+/// is what a source without titles shows.
+pub(super) fn names_match(titles: &TitleSet, pattern: &NamePattern, index: TitleIndex) -> bool {
+    titles.names(index).any(|name| pattern.matches(name))
+        || pattern.as_literal().is_some_and(|literal| literal == index.to_string())
+        || (pattern.is_any() && titles.name(index).is_none())
+}

@@ -1,0 +1,164 @@
+//! One counter of one instance in one sample, and its value against another.
+
+use super::reading::NoValue;
+use super::sample::ObjectSample;
+use crate::identity::Identity;
+use perfhive_format::{
+    CookError, CookOptions, CookedValue, CounterBlock, CounterKind, CounterPlan, CounterType,
+    Formula, InstanceName, PerfObject, RawSample, TextEncoding, TitleIndex,
+};
+
+/// One counter of one instance as one sample has it, with what it takes to say
+/// whether an older one is of the same instance. See [`ObjectSample::counter`].
+///
+/// ```
+/// # use perfhive_format::{BlockHead, BlockWriter, Clocks, CounterSpec, CounterType};
+/// # use perfhive_format::{LanguageId, ObjectSpec, ObjectTemplate, TitleIndex};
+/// # use perfhive_engine::{ReplaySource, Source};
+/// # let system = ObjectTemplate::new(
+/// #     &ObjectSpec::new(TitleIndex(2)),
+/// #     &[CounterSpec::new(TitleIndex(146), CounterType::PERF_COUNTER_BULK_COUNT)],
+/// # )?;
+/// # let sample = |second: i64, switches: u64| -> Result<_, Box<dyn std::error::Error>> {
+/// #     let clocks = Clocks { perf_time: second * 10, perf_freq: 10, ..Clocks::default() };
+/// #     let mut writer = BlockWriter::new();
+/// #     writer.start(&BlockHead { system_name: "HOST", clocks, ..BlockHead::default() });
+/// #     writer.object(&system)?.values(&[switches])?.finish()?;
+/// #     Ok((second.to_string(), writer.finish().to_vec()))
+/// # };
+/// # let names = "2\nSystem\n146\nContext Switches/sec\n";
+/// # let names = perfhive_format::titles::TitleList::from_text(names);
+/// # let recording = ReplaySource::new("recording", [sample(0, 100)?, sample(2, 150)?])?
+/// #     .with_titles(LanguageId::ENGLISH, &names);
+/// use perfhive_engine::{NoValue, ObjectSample, Request, Snapshot};
+/// let mut source = recording; // of the context switches of a system
+/// let mut take = || -> Result<_, Box<dyn std::error::Error>> {
+///     let mut snapshot = Snapshot::new();
+///     source.collect(&Request::objects(&[TitleIndex(2)]), &mut snapshot)?;
+///     Ok(ObjectSample::of(snapshot.object(TitleIndex(2)).ok_or("no such object")?))
+/// };
+/// let (older, newer) = (take()?, take()?);
+/// let older = older.counter(0, TitleIndex(146)).ok_or("no such counter")?;
+/// let newer = newer.counter(0, TitleIndex(146)).ok_or("no such counter")?;
+/// assert!(matches!(newer.value(None), Err(NoValue::NeedsTwoSamples)));
+/// // 50 switches in two seconds.
+/// assert_eq!(newer.value(Some(&older))?.as_f64(), 25.0);
+/// # Ok::<(), Box<dyn std::error::Error>>(())
+/// ```
+#[derive(Clone, Debug)]
+pub struct SampledCounter {
+    counter_type: CounterType,
+    formula: Result<Formula, CookError>,
+    identity: Identity,
+    /// Whether whoever has the identity in another sample, where it is sure as
+    /// well, is the same instance for certain.
+    sure: bool,
+    raw: Result<RawSample, NoValue>,
+    text: Option<String>,
+}
+
+impl SampledCounter {
+    /// The counter type.
+    #[must_use]
+    pub fn counter_type(&self) -> CounterType {
+        self.counter_type
+    }
+
+    /// Who the instance is.
+    #[must_use]
+    pub fn identity(&self) -> &Identity {
+        &self.identity
+    }
+
+    /// The text of a text counter.
+    #[must_use]
+    pub fn text(&self) -> Option<&str> {
+        self.text.as_deref()
+    }
+
+    /// The raw data: value, base and clocks.
+    ///
+    /// # Errors
+    /// Where the data block has none for this instance, or what the counter is
+    /// instead of a number.
+    pub fn raw(&self) -> Result<&RawSample, NoValue> {
+        self.raw.as_ref().map_err(Clone::clone)
+    }
+
+    /// How many samples a value takes: 2, 1, or 0 where there is no number.
+    #[must_use]
+    pub fn samples(&self) -> u8 {
+        self.formula.map_or(0, Formula::samples)
+    }
+
+    /// The value, calculated against `older` where the type takes two samples:
+    /// the same counter of the same instance, or else there is no value.
+    ///
+    /// # Errors
+    /// Why there is no value: among others [`NoValue::NeedsTwoSamples`] without
+    /// an older sample, or with one of another type or without data, and
+    /// [`NoValue::Born`] where the older sample is of another instance.
+    pub fn value(&self, older: Option<&Self>) -> Result<CookedValue, NoValue> {
+        let raw = self.raw()?;
+        let formula = self.formula.map_err(NoValue::Cook)?;
+        let mut options = CookOptions::default();
+        let mut before = None;
+        if formula.samples() == 2 {
+            let older = older.ok_or(NoValue::NeedsTwoSamples)?;
+            if older.identity != self.identity {
+                return Err(NoValue::Born);
+            }
+            // A counter whose type changed is another counter.
+            if older.counter_type != self.counter_type {
+                return Err(NoValue::NeedsTwoSamples);
+            }
+            options.same_instance = older.sure && self.sure;
+            // What has a value now and had none before waits for its second.
+            before = Some(older.raw.as_ref().map_err(|_| NoValue::NeedsTwoSamples)?);
+        }
+        formula.apply(options, before, raw).map_err(NoValue::Cook)
+    }
+}
+
+impl ObjectSample {
+    /// A counter that is no base, of the instance at a place (from 0; the only
+    /// place of an object without instances). `None` where the sample has no
+    /// such place or no such counter.
+    #[must_use]
+    pub fn counter(&self, place: usize, counter: TitleIndex) -> Option<SampledCounter> {
+        self.sampled(place, self.plan(counter)?)
+    }
+
+    pub(super) fn sampled(&self, place: usize, plan: &CounterPlan) -> Option<SampledCounter> {
+        let object = self.object()?;
+        let block = self.block(place)?;
+        let identity = self.identities.identity(place)?.clone();
+        let raw = plan.sample(object, block).map_err(|error| match plan.formula {
+            // What is no number at all says so before its size does.
+            Err(no_number) if plan.value.is_none() => NoValue::Cook(no_number),
+            _ => NoValue::Data(error),
+        });
+        let is_text = plan.formula == Err(CookError::IsText);
+        Some(SampledCounter {
+            counter_type: plan.counter_type,
+            formula: plan.formula,
+            sure: self.is_sure(&identity),
+            identity,
+            raw,
+            text: if is_text { text_of(plan, object, block) } else { None },
+        })
+    }
+}
+
+/// The text of a text counter: UTF-16, or the code page of the object.
+fn text_of(plan: &CounterPlan, object: PerfObject<'_>, block: CounterBlock<'_>) -> Option<String> {
+    let definition = object.counters().nth(plan.place as usize)?;
+    let data = block.data(&definition).ok()?;
+    let code_page = match plan.counter_type.kind() {
+        CounterKind::Text(TextEncoding::Unicode) => 0,
+        CounterKind::Text(TextEncoding::Ascii) if object.code_page() == 0 => 1252,
+        CounterKind::Text(_) => object.code_page(),
+        _ => return None,
+    };
+    Some(InstanceName::new(data, code_page).to_text())
+}

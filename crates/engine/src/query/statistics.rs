@@ -1,0 +1,310 @@
+//! The least, the greatest and the mean value of a counter over raw samples.
+
+use super::reading::{NoValue, Reading};
+use crate::identity::Identity;
+use perfhive_format::{
+    Clock, CookError, CookOptions, CookedValue, CounterType, Formula, RawSample,
+};
+use std::collections::VecDeque;
+
+/// Statistics over the values that successive raw samples of one counter give
+/// (`PdhComputeCounterStatistics`).
+///
+/// ```
+/// use perfhive_engine::Statistics;
+/// use perfhive_format::{Clocks, CookOptions, CounterType, RawSample};
+/// // A counter of events at seconds 0, 1 and 3.
+/// let at = |second: i64, events| {
+///     let clocks = Clocks { perf_time: second * 1000, perf_freq: 1000, ..Clocks::default() };
+///     RawSample::new(events, clocks)
+/// };
+/// let samples = [at(0, 0), at(1, 40), at(3, 60)];
+/// let kind = CounterType::PERF_COUNTER_BULK_COUNT;
+/// let statistics = Statistics::of(kind, CookOptions::default(), &samples)?;
+/// assert_eq!(statistics.count, 2);
+/// assert_eq!(statistics.minimum.as_f64(), 10.0);
+/// assert_eq!(statistics.maximum.as_f64(), 40.0);
+/// // 60 events in 3 seconds: not the mean of 40 and 10.
+/// assert_eq!(statistics.mean, 20.0);
+/// # Ok::<(), perfhive_format::CookError>(())
+/// ```
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct Statistics {
+    /// How many values went into it: of a type of one sample, one from each
+    /// sample; of a type of two samples, one from each pair of neighbours.
+    /// Samples without a value do not count.
+    pub count: usize,
+    /// The least value, in the counter's unit.
+    pub minimum: CookedValue,
+    /// The greatest value, in the counter's unit.
+    pub maximum: CookedValue,
+    /// The mean, in the counter's unit. Values of two samples count by what
+    /// their denominators are: rates and shares of time by the length of the
+    /// interval, averages and fractions by the operations in it. That is the
+    /// value between the first sample and the last, as the documentation of
+    /// the counter types defines the average. All other values count alike.
+    pub mean: f64,
+}
+
+impl Statistics {
+    /// From samples, the oldest first. What a ring buffer holds is brought into
+    /// that order by [`oldest_first`].
+    ///
+    /// An interval without a value (the counter was reset, no time passed) is
+    /// left out, of the mean too.
+    ///
+    /// # Errors
+    /// Where no sample gives a value: the newest one's reason.
+    pub fn of<'a>(
+        kind: CounterType,
+        options: CookOptions,
+        samples: impl IntoIterator<Item = &'a RawSample>,
+    ) -> Result<Self, CookError> {
+        let formula = Formula::of(kind)?;
+        let mut sum = Sum::default();
+        let mut failure = CookError::NeedsTwoSamples;
+        let mut older: Option<&RawSample> = None;
+        for sample in samples {
+            match formula.apply(options, older, sample) {
+                Ok(value) => sum.add(value, weight(formula, options, older, sample)),
+                // The first sample of two is no failure.
+                Err(_) if older.is_none() && formula.samples() == 2 => {}
+                Err(error) => failure = error,
+            }
+            older = Some(sample);
+        }
+        sum.statistics().ok_or(failure)
+    }
+}
+
+/// What a value counts in the mean: its denominator.
+#[allow(clippy::cast_precision_loss, reason = "a weight")]
+fn weight(
+    formula: Formula,
+    options: CookOptions,
+    older: Option<&RawSample>,
+    newer: &RawSample,
+) -> f64 {
+    let (Some(older), 2) = (older, formula.samples()) else { return 1.0 };
+    let elapsed =
+        |clock: Clock| clock.time(&newer.clocks).saturating_sub(clock.time(&older.clocks));
+    match formula {
+        Formula::Delta => 1.0,
+        // Their base is no denominator that grows: the number of items.
+        Formula::MultiTimer(clock) | Formula::MultiTimerInverse(clock) => elapsed(clock) as f64,
+        _ if formula.needs_base() => {
+            let base = |sample: &RawSample| {
+                let value = sample.base.unwrap_or(0);
+                RawSample { value, value_size: sample.base_size, ..*sample }
+            };
+            let step = Formula::Delta.apply(options, Some(&base(older)), &base(newer));
+            step.map_or(0.0, CookedValue::as_f64)
+        }
+        _ => formula.clock().map_or(1.0, |clock| elapsed(clock) as f64),
+    }
+}
+
+#[derive(Default)]
+struct Sum {
+    count: usize,
+    weighted: f64,
+    weights: f64,
+    extremes: Option<(CookedValue, CookedValue)>,
+}
+
+impl Sum {
+    fn add(&mut self, value: CookedValue, weight: f64) {
+        self.count += 1;
+        self.weighted += value.as_f64() * weight;
+        self.weights += weight;
+        let (least, greatest) = self.extremes.unwrap_or((value, value));
+        self.extremes = Some((
+            if is_less(value, least) { value } else { least },
+            if is_less(greatest, value) { value } else { greatest },
+        ));
+    }
+
+    fn statistics(self) -> Option<Statistics> {
+        let (minimum, maximum) = self.extremes?;
+        let mean = self.weighted / self.weights;
+        mean.is_finite().then_some(Statistics { count: self.count, minimum, maximum, mean })
+    }
+}
+
+/// Whole numbers are compared as such: above 2^53 doubles tell fewer apart.
+fn is_less(a: CookedValue, b: CookedValue) -> bool {
+    match (a, b) {
+        (CookedValue::Integer(a), CookedValue::Integer(b)) => a < b,
+        _ => a.as_f64() < b.as_f64(),
+    }
+}
+
+/// The entries of a ring buffer in the order of time, given the place of the
+/// oldest: from there to the end, and then from the start. `None` where there
+/// is no such place.
+///
+/// ```
+/// let ring = ["d", "e", "a", "b", "c"];
+/// let ordered: Vec<_> = perfhive_engine::oldest_first(&ring, 2).unwrap().copied().collect();
+/// assert_eq!(ordered.concat(), "abcde");
+/// assert!(perfhive_engine::oldest_first(&ring, 5).is_none());
+/// ```
+#[must_use]
+pub fn oldest_first<T>(ring: &[T], first_entry: usize) -> Option<impl Iterator<Item = &T>> {
+    let (newer, older) = ring.split_at_checked(first_entry)?;
+    (!older.is_empty()).then(|| older.iter().chain(newer))
+}
+
+/// The last raw samples of one counter of one instance, for [`Statistics`].
+///
+/// ```no_run
+/// # fn example(source: impl perfhive_engine::Source + 'static) -> Result<(), Box<dyn std::error::Error>> {
+/// use perfhive_engine::{Query, SampleRing};
+/// let mut query = Query::new(source)?;
+/// query.add(r"\System\Context Switches/sec")?;
+/// let mut ring = SampleRing::new(60);
+/// for _ in 0..100 {
+///     query.collect()?;
+///     query.readings().iter().for_each(|reading| { ring.push(reading); });
+/// }
+/// println!("{} at most", ring.statistics()?.maximum);
+/// # Ok(()) }
+/// ```
+#[derive(Clone, Debug)]
+pub struct SampleRing {
+    samples: VecDeque<RawSample>,
+    capacity: usize,
+    of: Option<(CounterType, Option<Identity>)>,
+}
+
+impl SampleRing {
+    /// A ring that keeps the last `capacity` samples, at least 2.
+    #[must_use]
+    pub fn new(capacity: usize) -> Self {
+        Self { samples: VecDeque::new(), capacity: capacity.max(2), of: None }
+    }
+
+    /// Takes the raw sample of a reading; `false` if it has none. The samples
+    /// of another instance or type are dropped first, since nothing may be
+    /// calculated across them.
+    pub fn push(&mut self, reading: &Reading) -> bool {
+        let Some(raw) = reading.raw else { return false };
+        let of = (reading.counter_type, reading.identity.clone());
+        if self.of.as_ref() != Some(&of) {
+            self.samples.clear();
+            self.of = Some(of);
+        }
+        if self.samples.len() == self.capacity {
+            self.samples.pop_front();
+        }
+        self.samples.push_back(raw);
+        true
+    }
+
+    /// The samples, the oldest first.
+    pub fn samples(&self) -> impl Iterator<Item = &RawSample> {
+        self.samples.iter()
+    }
+
+    /// The statistics of the samples in the ring. A step backwards has no value
+    /// here, be it a counter's wrap or its reset.
+    ///
+    /// # Errors
+    /// Why there are none.
+    pub fn statistics(&self) -> Result<Statistics, NoValue> {
+        let (kind, _) = self.of.as_ref().ok_or(NoValue::NeedsTwoSamples)?;
+        Statistics::of(*kind, CookOptions::default(), &self.samples).map_err(NoValue::Cook)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use perfhive_format::Clocks;
+
+    fn at(seconds: i64, value: u64, base: u64) -> RawSample {
+        let clocks = Clocks {
+            perf_time: seconds * 1000,
+            perf_freq: 1000,
+            time_100ns: seconds * 10_000_000,
+            ..Clocks::default()
+        };
+        RawSample::new(value, clocks).with_base(base)
+    }
+
+    fn of(kind: CounterType, samples: &[RawSample]) -> Result<(usize, f64, f64, f64), CookError> {
+        let s = Statistics::of(kind, CookOptions::default(), samples)?;
+        Ok((s.count, s.minimum.as_f64(), s.maximum.as_f64(), s.mean))
+    }
+
+    #[test]
+    fn values_of_one_sample_count_alike() {
+        let samples = [at(0, 1, 4), at(1, 2, 4), at(9, 6, 4)];
+        assert_eq!(of(CounterType::PERF_COUNTER_RAWCOUNT, &samples), Ok((3, 1.0, 6.0, 3.0)));
+        assert_eq!(of(CounterType::PERF_RAW_FRACTION, &samples), Ok((3, 25.0, 150.0, 75.0)));
+        assert_eq!(of(CounterType::PERF_COUNTER_RAWCOUNT, &samples[..1]), Ok((1, 1.0, 1.0, 1.0)));
+    }
+
+    #[test]
+    fn rates_count_by_time_and_averages_by_operations() {
+        let samples = [at(0, 0, 0), at(1, 40, 1), at(5, 80, 4)];
+        assert_eq!(of(CounterType::PERF_COUNTER_BULK_COUNT, &samples), Ok((2, 10.0, 40.0, 16.0)));
+        assert_eq!(of(CounterType::PERF_AVERAGE_BULK, &samples).map(|s| s.3), Ok(20.0));
+        // The change is a number of its own, whatever time it took.
+        assert_eq!(of(CounterType::PERF_COUNTER_DELTA, &samples), Ok((2, 40.0, 40.0, 40.0)));
+    }
+
+    #[test]
+    fn the_mean_is_the_value_from_the_first_sample_to_the_last() {
+        let samples =
+            [at(3, 5, 2), at(4, 1_000_005, 7), at(9, 3_000_011, 9), at(11, 3_000_011, 30)];
+        for info in CounterType::named() {
+            let kind = info.counter_type;
+            // The items of a multi timer change here; the delta is no quotient.
+            let excluded = kind.is_multi() || Formula::of(kind) == Ok(Formula::Delta);
+            if kind.samples() != 2 || kind.is_base() || excluded {
+                continue;
+            }
+            let whole = Formula::of(kind).unwrap().apply(
+                CookOptions::default(),
+                samples.first(),
+                &samples[3],
+            );
+            match (whole, of(kind, &samples)) {
+                (Ok(whole), Ok((3, _, _, mean))) => {
+                    let error = (mean - whole.as_f64()).abs();
+                    assert!(error <= 1e-12 * mean.abs().max(1.0), "{kind}: {mean} {whole}");
+                }
+                (Err(why), Err(other)) => assert_eq!(why, other, "{kind}"),
+                (whole, mean) => panic!("{kind}: {whole:?} {mean:?}"),
+            }
+        }
+    }
+
+    #[test]
+    fn intervals_without_a_value_are_left_out() {
+        // Ten a second, a reset, then twenty a second.
+        let samples = [at(0, 100, 0), at(1, 110, 0), at(2, 0, 0), at(3, 20, 0), at(3, 25, 0)];
+        assert_eq!(of(CounterType::PERF_COUNTER_BULK_COUNT, &samples), Ok((2, 10.0, 20.0, 15.0)));
+        let backwards = [at(0, 100, 0), at(1, 99, 0)];
+        let kind = CounterType::PERF_COUNTER_BULK_COUNT;
+        assert_eq!(of(kind, &backwards), Err(CookError::WentBackwards));
+        assert_eq!(of(kind, &backwards[..1]), Err(CookError::NeedsTwoSamples));
+        assert_eq!(of(kind, &[]), Err(CookError::NeedsTwoSamples));
+        assert_eq!(of(CounterType::PERF_COUNTER_TEXT, &samples), Err(CookError::IsText));
+        // Where the instance is known to be the same, a wrap is undone.
+        let wrapped = [at(0, 0xffff_fff0, 0), at(1, 0x10, 0)].map(|s| s.with_sizes(4, 4));
+        let options = CookOptions { same_instance: true, ..CookOptions::default() };
+        let kind = CounterType::PERF_COUNTER_COUNTER;
+        assert_eq!(Statistics::of(kind, options, &wrapped).map(|s| s.mean), Ok(32.0));
+    }
+
+    #[test]
+    fn great_numbers_stay_apart() {
+        let samples = [at(0, u64::MAX - 1, 0), at(1, u64::MAX, 0)];
+        let kind = CounterType::PERF_COUNTER_LARGE_RAWCOUNT;
+        let statistics = Statistics::of(kind, CookOptions::default(), &samples).unwrap();
+        assert_eq!(statistics.minimum, CookedValue::Integer(u64::MAX - 1));
+        assert_eq!(statistics.maximum, CookedValue::Integer(u64::MAX));
+    }
+}

@@ -1,0 +1,198 @@
+//! What PDH offers beside paths: browsing, expanding, formats, statistics.
+#![allow(clippy::unwrap_used, clippy::expect_used)]
+
+use perfhive_engine::*;
+use perfhive_format::{CookOptions, CounterSpec, CounterType, LanguageId, TitleIndex};
+use perfhive_testkit::real;
+use perfhive_testkit::script::{Row, block, titles};
+
+const PROCESS: TitleIndex = TitleIndex(230);
+
+fn counters() -> [CounterSpec; 4] {
+    [
+        CounterSpec::new(TitleIndex(784), CounterType::PERF_COUNTER_RAWCOUNT),
+        CounterSpec::new(TitleIndex(684), CounterType::PERF_ELAPSED_TIME),
+        CounterSpec::new(TitleIndex(6), CounterType::PERF_100NSEC_TIMER),
+        CounterSpec::new(TitleIndex(180), CounterType::PERF_COUNTER_LARGE_RAWCOUNT),
+    ]
+}
+
+/// One sample a second: processes by name and PID, each busy for the whole of
+/// `busy` processors.
+fn recording(machine: &str, samples: &[&[(&str, u64)]], busy: u64) -> ReplaySource {
+    let blocks = samples.iter().enumerate().map(|(second, processes)| {
+        let cpu = second as u64 * busy * 10_000_000;
+        let values: Vec<[u64; 4]> =
+            processes.iter().map(|(_, pid)| [*pid, *pid + 1, cpu, 5_000_000_000]).collect();
+        let rows: Vec<Row<'_>> =
+            processes.iter().zip(&values).map(|(p, v)| (p.0, None, &v[..])).collect();
+        let bytes = block(machine, second as i64 + 1, &[(PROCESS, &counters(), &rows)]);
+        (format!("sample {second}"), bytes)
+    });
+    let english =
+        titles(&[(230, "Process"), (784, "ID Process"), (180, "Working Set"), (6, "% PT")]);
+    let german = titles(&[(230, "Prozess"), (180, "Arbeitsseiten")]);
+    ReplaySource::new("script:", blocks)
+        .unwrap()
+        .with_titles(LanguageId::ENGLISH, &english)
+        .with_titles(LanguageId::GERMAN, &german)
+}
+
+fn three() -> ReplaySource {
+    recording("HOST", &[&[("a", 1)], &[("a", 1), ("b", 2), ("a", 3)], &[("b", 2)]], 4)
+}
+
+fn expanded(query: &mut Query, path: &str) -> Vec<String> {
+    query.expand(path).unwrap().iter().map(ToString::to_string).collect()
+}
+
+#[test]
+fn objects_and_items_are_listed() {
+    let mut query = Query::new(three()).unwrap();
+    assert_eq!(query.machines(), ["HOST"]);
+    assert_eq!(query.objects(None).unwrap(), ["Process"]);
+    assert_eq!(query.objects(Some(r"\\host")).unwrap(), ["Process"]);
+    assert!(query.objects(Some("other")).unwrap_err().to_string().contains("HOST"));
+    // By name in any language, and by index.
+    for name in ["process", "PROZESS", "230"] {
+        let items = query.items(None, name).unwrap();
+        assert_eq!(items.object, "Process");
+        assert_eq!(items.counters, ["ID Process", "684", "% PT", "Working Set"]);
+        assert_eq!(items.instances.iter().map(ToString::to_string).collect::<Vec<_>>(), ["a"]);
+        assert!(items.has_instances);
+    }
+    let error = query.items(None, "Proces").unwrap_err().to_string();
+    assert_eq!(error, r#"no object "Proces"; did you mean "Process" or "Prozess"?"#);
+}
+
+#[test]
+fn looking_does_not_move_a_recording_on() {
+    let mut query = Query::new(three()).unwrap();
+    let all = r"\Process(*#*)\Working Set";
+    query.add(all).unwrap();
+    let first = [r"\Process(a)\Working Set"];
+    assert_eq!(expanded(&mut query, all), first);
+    query.collect().unwrap();
+    assert_eq!(query.readings().len(), 1);
+    assert_eq!(expanded(&mut query, all), first);
+    query.collect().unwrap();
+    assert_eq!(query.readings().len(), 3);
+    let second = [r"\Process(a)", r"\Process(b)", r"\Process(a#1)"];
+    assert_eq!(expanded(&mut query, r"\Process(*)\Working Set").len(), 3);
+    assert_eq!(expanded(&mut query, all), second.map(|path| format!(r"{path}\Working Set")));
+    query.collect().unwrap();
+    assert_eq!(expanded(&mut query, all), [r"\Process(b)\Working Set"]);
+    assert!(query.collect().unwrap_err().is_end_of_data());
+    assert_eq!(expanded(&mut query, all), [r"\Process(b)\Working Set"]);
+}
+
+#[test]
+fn paths_expand_in_every_part() {
+    let sources = SourceSet::new(three()).with_machine("OTHER", three());
+    let mut query = Query::over(sources, LanguageId::GERMAN).unwrap();
+    let paths = expanded(&mut query, r"\\*\Process(a)\*");
+    assert_eq!(paths.len(), 8);
+    assert_eq!(paths[0], r"\\HOST\Prozess(a)\ID Process");
+    assert_eq!(paths[7], r"\\OTHER\Prozess(a)\Arbeitsseiten");
+    assert_eq!(expanded(&mut query, r"\Process(none*)\*"), [""; 0]);
+    assert!(query.expand(r"\Process\Working Set").unwrap_err().is_misuse());
+    assert!(query.expand(r"nothing").unwrap_err().is_misuse());
+    assert_eq!(query.machines(), ["HOST", "OTHER"]);
+}
+
+#[test]
+fn readings_are_formatted() {
+    let mut query = Query::new(recording("HOST", &[&[("a", 1)], &[("a", 1)]], 4)).unwrap();
+    let cpu = query.add(r"\Process(a)\% PT").unwrap();
+    let set = query.add(r"\Process(a)\Working Set").unwrap();
+    query.collect().unwrap();
+    let formatted = |query: &Query, id, format| {
+        query.readings_of(id).next().unwrap().formatted(format).map_err(|why| why.code())
+    };
+    assert_eq!(formatted(&query, cpu, ValueFormat::double()), Err("needs-two-samples"));
+    query.collect().unwrap();
+    let double = FormattedValue::Double;
+    assert_eq!(formatted(&query, cpu, ValueFormat::double()), Ok(double(400.0)));
+    assert_eq!(formatted(&query, cpu, ValueFormat::double().cap_100(true)), Ok(double(100.0)));
+    assert_eq!(formatted(&query, set, ValueFormat::long()), Err("out-of-range"));
+    let large = FormattedValue::Large;
+    assert_eq!(formatted(&query, set, ValueFormat::large()), Ok(large(5_000_000_000)));
+    assert_eq!(
+        formatted(&query, set, ValueFormat::long().scale(-6)),
+        Ok(FormattedValue::Long(5000))
+    );
+}
+
+#[test]
+fn a_ring_holds_the_samples_of_one_instance() {
+    let samples: [&[(&str, u64)]; 5] = [&[("a", 1)], &[("a", 1)], &[("a", 9)], &[("a", 9)], &[]];
+    let mut query = Query::new(recording("HOST", &samples, 2)).unwrap();
+    query.add(r"\Process(a)\% PT").unwrap();
+    let mut ring = SampleRing::new(3);
+    assert!(ring.statistics().is_err());
+    let mut counts = Vec::new();
+    for _ in samples {
+        query.collect().unwrap();
+        query.readings().iter().for_each(|reading| {
+            ring.push(reading);
+        });
+        counts.push((ring.samples().count(), ring.statistics().map(|s| s.mean).ok()));
+    }
+    // Another process took the name: nothing is calculated across the two.
+    let two = Some(200.0);
+    assert_eq!(counts, [(1, None), (2, two), (1, None), (2, two), (2, two)]);
+}
+
+#[test]
+fn statistics_of_a_real_log() {
+    let blocks = real::files("windows-vista", "_global.bin");
+    if blocks.is_empty() {
+        return;
+    }
+    let names = real::text("titles/vista_009_from_pal_SampleLog.txt").unwrap();
+    let list = perfhive_format::titles::TitleList::from_text(&names);
+    let source = ReplaySource::new("vista:", blocks).unwrap();
+    let samples = source.len();
+    let mut query = Query::new(source.with_titles(LanguageId::ENGLISH, &list)).unwrap();
+    let paths = [
+        r"\System\Context Switches/sec",
+        r"\Processor(_Total)\% Processor Time",
+        r"\PhysicalDisk(_Total)\Avg. Disk sec/Transfer",
+        r"\PhysicalDisk(_Total)\% Disk Time",
+        r"\Memory\Available Bytes",
+    ];
+    let ids = paths.map(|path| query.add(path).unwrap());
+    let mut rings = ids.map(|_| SampleRing::new(samples));
+    let mut values = ids.map(|_| Vec::new());
+    let mut ends = ids.map(|_| None);
+    for _ in 0..samples {
+        query.collect().unwrap();
+        for (at, id) in ids.iter().enumerate() {
+            let reading = query.readings_of(*id).next().unwrap();
+            assert!(rings[at].push(reading));
+            values[at].extend(reading.value.as_ref().ok().map(|value| value.as_f64()));
+            let ends = ends[at].get_or_insert((reading.counter_type, reading.raw, reading.raw));
+            ends.2 = reading.raw;
+        }
+    }
+    for at in 0..ids.len() {
+        let statistics = rings[at].statistics().unwrap();
+        let values = &values[at];
+        assert_eq!(statistics.count, values.len(), "{}", paths[at]);
+        let least = values.iter().copied().fold(f64::INFINITY, f64::min);
+        let greatest = values.iter().copied().fold(f64::NEG_INFINITY, f64::max);
+        assert_eq!(statistics.minimum.as_f64(), least);
+        assert_eq!(statistics.maximum.as_f64(), greatest);
+        // From the first raw sample to the last, as the types define averages.
+        let (kind, first, last) = ends[at].unwrap();
+        let options = CookOptions::default();
+        let mean = if kind.samples() == 2 {
+            let whole = perfhive_format::cook_with(kind, options, first.as_ref(), &last.unwrap());
+            whole.unwrap().as_f64()
+        } else {
+            values.iter().sum::<f64>() / values.len() as f64
+        };
+        let error = (statistics.mean - mean).abs();
+        assert!(error <= 1e-9 * mean.abs(), "{}: {} {mean}", paths[at], statistics.mean);
+    }
+}

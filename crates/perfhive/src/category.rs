@@ -1,0 +1,429 @@
+//! Categories and counters as .NET knows them.
+//!
+//! docs/manual/dotnet.md has each member of .NET's classes and what takes its
+//! place here, and says where perfhive deliberately differs.
+
+mod counter;
+mod data;
+mod instances;
+mod sample;
+
+pub use counter::PerformanceCounter;
+pub use data::{
+    CategoryData, CounterColumn, DataByCounter, DataByInstance, InstanceData, InstanceRow,
+};
+pub use sample::CounterSample;
+
+pub(crate) use instances::same_name;
+
+use crate::shared_source::{Names, SharedSource};
+use counter::check_instance;
+use instances::{Found, find};
+use perfhive_engine::{
+    CatalogueObject, InstanceLabel, NoValue, ObjectSample, QueryError, SourceError,
+};
+use perfhive_format::TitleIndex;
+use std::fmt;
+
+/// A performance object: a group of counters on one kind of thing (.NET:
+/// `PerformanceCounterCategory`).
+///
+/// Without a source named, a category is one of this machine, which is opened
+/// once for all of the program. Everything is there for other sources too, with
+/// `_in` behind its name.
+///
+/// ```ignore-windows,ignore-macos
+/// use perfhive::Category;
+/// for category in Category::all()? {
+///     println!("{}: {} counters", category.name(), category.counter_names().len());
+/// }
+/// let process = Category::new("Process")?;
+/// assert!(process.instance_names()?.contains(&"_Total".to_string()));
+/// assert!(process.has_counter("% user time"));
+/// # Ok::<(), Box<dyn std::error::Error>>(())
+/// ```
+#[derive(Clone)]
+pub struct Category {
+    source: SharedSource,
+    names: Names,
+    object: CatalogueObject,
+}
+
+/// Of this machine.
+impl Category {
+    /// Every category (.NET: `GetCategories`).
+    ///
+    /// ```ignore-windows,ignore-macos
+    /// let names: Vec<String> = perfhive::Category::all()?.iter().map(|c| c.name()).collect();
+    /// assert!(names.contains(&"Process".to_string()));
+    /// # Ok::<(), perfhive::QueryError>(())
+    /// ```
+    ///
+    /// # Errors
+    /// A source that cannot tell what it has.
+    pub fn all() -> Result<Vec<Self>, QueryError> {
+        Self::all_in(&SharedSource::local()?)
+    }
+
+    /// The category of a name in any language, without regard to case, or of a
+    /// title index as a number.
+    ///
+    /// ```ignore-windows,ignore-macos
+    /// use perfhive::Category;
+    /// assert_eq!(Category::new("PROZESSOR")?.name(), "Processor");
+    /// assert_eq!(Category::new("238")?.name(), "Processor");
+    /// # Ok::<(), perfhive::QueryError>(())
+    /// ```
+    ///
+    /// # Errors
+    /// [`QueryError::UnknownObject`] with the nearest names; a source that
+    /// cannot tell what it has.
+    pub fn new(category: &str) -> Result<Self, QueryError> {
+        Self::new_in(&SharedSource::local()?, category)
+    }
+
+    /// Whether there is a category of a name (.NET: `Exists`).
+    ///
+    /// ```ignore-windows,ignore-macos
+    /// use perfhive::Category;
+    /// assert!(Category::exists("memory")?);
+    /// assert!(!Category::exists("No Such Thing")?);
+    /// # Ok::<(), perfhive::QueryError>(())
+    /// ```
+    ///
+    /// # Errors
+    /// A source that cannot tell what it has.
+    pub fn exists(category: &str) -> Result<bool, QueryError> {
+        Self::exists_in(&SharedSource::local()?, category)
+    }
+
+    /// Whether an instance is there now (.NET: `InstanceExists`, with the
+    /// instance first as there).
+    ///
+    /// ```ignore-windows,ignore-macos
+    /// use perfhive::Category;
+    /// assert!(Category::instance_exists("_Total", "Process")?);
+    /// assert!(!Category::instance_exists("no such program", "Process")?);
+    /// # Ok::<(), perfhive::QueryError>(())
+    /// ```
+    ///
+    /// # Errors
+    /// A category that is not there; a source that fails.
+    pub fn instance_exists(instance: &str, category: &str) -> Result<bool, QueryError> {
+        Self::instance_exists_in(&SharedSource::local()?, instance, category)
+    }
+
+    /// Whether a category has a counter (.NET: `CounterExists`, with the
+    /// counter first as there).
+    ///
+    /// ```ignore-windows,ignore-macos
+    /// use perfhive::Category;
+    /// assert!(Category::counter_exists("Working Set", "Process")?);
+    /// assert!(!Category::counter_exists("Working Set", "Processor")?);
+    /// # Ok::<(), perfhive::QueryError>(())
+    /// ```
+    ///
+    /// # Errors
+    /// A category that is not there; a source that cannot tell what it has.
+    pub fn counter_exists(counter: &str, category: &str) -> Result<bool, QueryError> {
+        Self::counter_exists_in(&SharedSource::local()?, counter, category)
+    }
+}
+
+/// Of any source.
+impl Category {
+    /// Every category of a source.
+    ///
+    /// ```ignore-windows,ignore-macos
+    /// use perfhive::{Category, SharedSource};
+    /// let source = SharedSource::local()?;
+    /// assert_eq!(Category::all_in(&source)?.len(), Category::all()?.len());
+    /// # Ok::<(), Box<dyn std::error::Error>>(())
+    /// ```
+    ///
+    /// # Errors
+    /// As [`all`](Self::all).
+    pub fn all_in(source: &SharedSource) -> Result<Vec<Self>, QueryError> {
+        let mut source = source.clone();
+        let names = source.list()?;
+        let objects = names.catalogue.objects.iter();
+        let category = |object: &CatalogueObject| Self {
+            source: source.clone(),
+            names: names.clone(),
+            object: object.clone(),
+        };
+        Ok(objects.map(category).collect())
+    }
+
+    /// The category of a name in a source.
+    ///
+    /// ```ignore-windows,ignore-macos
+    /// use perfhive::{Category, SharedSource};
+    /// let source = SharedSource::of_machine("localhost")?;
+    /// assert!(Category::new_in(&source, "Thread")?.has_instances());
+    /// # Ok::<(), Box<dyn std::error::Error>>(())
+    /// ```
+    ///
+    /// # Errors
+    /// As [`new`](Self::new).
+    pub fn new_in(source: &SharedSource, category: &str) -> Result<Self, QueryError> {
+        let mut source = source.clone();
+        let find = |names: &Names| names.catalogue.object_named(&names.titles, category).cloned();
+        let (names, object) = source.find(find)?;
+        Ok(Self { source, names, object })
+    }
+
+    /// Whether a source has a category of a name.
+    ///
+    /// ```ignore-windows,ignore-macos
+    /// use perfhive::{Category, SharedSource};
+    /// assert!(Category::exists_in(&SharedSource::local()?, "Thread")?);
+    /// # Ok::<(), Box<dyn std::error::Error>>(())
+    /// ```
+    ///
+    /// # Errors
+    /// As [`exists`](Self::exists).
+    pub fn exists_in(source: &SharedSource, category: &str) -> Result<bool, QueryError> {
+        match Self::new_in(source, category) {
+            Ok(_) => Ok(true),
+            Err(QueryError::UnknownObject { .. }) => Ok(false),
+            Err(error) => Err(error),
+        }
+    }
+
+    /// Whether a source has an instance now.
+    ///
+    /// ```ignore-windows,ignore-macos
+    /// use perfhive::{Category, SharedSource};
+    /// assert!(Category::instance_exists_in(&SharedSource::local()?, "_total", "Process")?);
+    /// # Ok::<(), Box<dyn std::error::Error>>(())
+    /// ```
+    ///
+    /// # Errors
+    /// As [`instance_exists`](Self::instance_exists).
+    pub fn instance_exists_in(
+        source: &SharedSource,
+        instance: &str,
+        category: &str,
+    ) -> Result<bool, QueryError> {
+        Self::new_in(source, category)?.has_instance(instance)
+    }
+
+    /// Whether a category of a source has a counter.
+    ///
+    /// ```ignore-windows,ignore-macos
+    /// use perfhive::{Category, SharedSource};
+    /// assert!(Category::counter_exists_in(&SharedSource::local()?, "Threads", "System")?);
+    /// # Ok::<(), Box<dyn std::error::Error>>(())
+    /// ```
+    ///
+    /// # Errors
+    /// As [`counter_exists`](Self::counter_exists).
+    pub fn counter_exists_in(
+        source: &SharedSource,
+        counter: &str,
+        category: &str,
+    ) -> Result<bool, QueryError> {
+        Ok(Self::new_in(source, category)?.has_counter(counter))
+    }
+}
+
+/// Of one category.
+impl Category {
+    /// The name in the shown language, or the title index where the source has
+    /// no name.
+    #[must_use]
+    pub fn name(&self) -> String {
+        self.names.titles.name_or_index(self.object.name)
+    }
+
+    /// The title index of the name.
+    #[must_use]
+    pub fn index(&self) -> TitleIndex {
+        self.object.name
+    }
+
+    /// What the counters are about, in the shown language; `None` where the
+    /// source has no help texts.
+    ///
+    /// ```ignore-windows,ignore-macos
+    /// let memory = perfhive::Category::new("Memory")?;
+    /// println!("{} ({}): {}", memory.name(), memory.index(), memory.help().unwrap_or("?"));
+    /// assert!(!memory.has_instances());
+    /// # Ok::<(), perfhive::QueryError>(())
+    /// ```
+    #[must_use]
+    pub fn help(&self) -> Option<&str> {
+        self.names.titles.help(self.object.help)
+    }
+
+    /// Whether the category can have instances (.NET: `CategoryType`).
+    #[must_use]
+    pub fn has_instances(&self) -> bool {
+        self.object.has_instances
+    }
+
+    /// The instances that are there now, in their order: `name`, `parent/name`,
+    /// and `#n` behind the second and every further one of a name. Each finds
+    /// its instance again. Empty for a category without instances.
+    ///
+    /// ```ignore-windows,ignore-macos
+    /// let threads = perfhive::Category::new("Thread")?.instance_names()?;
+    /// assert!(threads.iter().any(|thread| thread.contains('/')));
+    /// # Ok::<(), perfhive::QueryError>(())
+    /// ```
+    ///
+    /// # Errors
+    /// A source that fails, or has no data of the category.
+    pub fn instance_names(&self) -> Result<Vec<String>, QueryError> {
+        Ok(self.instances()?.iter().map(ToString::to_string).collect())
+    }
+
+    /// The instances that are there now, in their order, as parts of names: a
+    /// parent's name is held once, however many instances it has.
+    ///
+    /// ```ignore-windows,ignore-macos
+    /// let threads = perfhive::Category::new("Thread")?.instances()?;
+    /// assert!(threads.iter().any(|thread| thread.parent.is_some()));
+    /// # Ok::<(), perfhive::QueryError>(())
+    /// ```
+    ///
+    /// # Errors
+    /// A source that fails, or has no data of the category.
+    pub fn instances(&self) -> Result<Vec<InstanceLabel>, QueryError> {
+        if !self.object.has_instances {
+            return Ok(Vec::new());
+        }
+        let sample = self.present(self.source.look(self.index_now())?)?;
+        Ok(sample.labels().to_vec())
+    }
+
+    /// Whether an instance is there now; `false` for a category without
+    /// instances, unless the name is empty.
+    ///
+    /// # Errors
+    /// A source that fails, or has no data of the category.
+    pub fn has_instance(&self, instance: &str) -> Result<bool, QueryError> {
+        if !self.object.has_instances {
+            return Ok(instance.is_empty());
+        }
+        Ok(find(&self.instances()?, instance) != Found::Nothing)
+    }
+
+    /// Whether there is a counter of a name in any language, or of a title
+    /// index.
+    ///
+    /// ```ignore-windows,ignore-macos
+    /// let process = perfhive::Category::new("Process")?;
+    /// assert!(process.has_counter("working set") && process.has_counter("180"));
+    /// assert!(process.has_instance("_Total")? && !process.has_instance("no such program")?);
+    /// # Ok::<(), perfhive::QueryError>(())
+    /// ```
+    #[must_use]
+    pub fn has_counter(&self, counter: &str) -> bool {
+        let find = |names: &Names| {
+            let object = names.catalogue.object_named(&names.titles, &self.object.name.to_string());
+            object?.counter_named(&names.titles, counter).map(|_| ())
+        };
+        self.object.counter_named(&self.names.titles, counter).is_ok()
+            || self.source.clone().find(find).is_ok()
+    }
+
+    /// The names of the counters in the shown language and in their order;
+    /// title indexes for those that have no name. Bases are not among them.
+    ///
+    /// ```ignore-windows,ignore-macos
+    /// let names = perfhive::Category::new("System")?.counter_names();
+    /// assert!(names.contains(&"Processes".to_string()));
+    /// # Ok::<(), perfhive::QueryError>(())
+    /// ```
+    #[must_use]
+    pub fn counter_names(&self) -> Vec<String> {
+        let counters = self.object.counters.iter();
+        counters.map(|counter| self.names.titles.name_or_index(counter.name)).collect()
+    }
+
+    /// The counters of an instance (.NET: `GetCounters`); of a category without
+    /// instances with an empty name. The instance need not be there: it may
+    /// come.
+    ///
+    /// ```ignore-windows,ignore-macos
+    /// for mut counter in perfhive::Category::new("Memory")?.counters("")? {
+    ///     match counter.next_value() {
+    ///         Ok(value) => println!("{}: {value}", counter.counter_name()),
+    ///         Err(why) => println!("{}: {why}", counter.counter_name()),
+    ///     }
+    /// }
+    /// # Ok::<(), perfhive::QueryError>(())
+    /// ```
+    ///
+    /// # Errors
+    /// No name although there are instances, or a name although there are none.
+    pub fn counters(&self, instance: &str) -> Result<Vec<PerformanceCounter>, QueryError> {
+        check_instance(&self.names, &self.object, instance)?;
+        let counters = self.object.counters.iter();
+        let make = |counter| {
+            PerformanceCounter::of(&self.source, &self.names, &self.object, counter, instance)
+        };
+        Ok(counters.map(make).collect())
+    }
+
+    /// Everything of the category in one sample (.NET: `ReadCategory`),
+    /// counters included that cost extra. Each call takes another sample.
+    ///
+    /// ```ignore-windows,ignore-macos
+    /// let data = perfhive::Category::new("System")?.read()?;
+    /// for counter in &data.by_counter() {
+    ///     println!("{}: {:?}", counter.name(), counter.get("").and_then(|data| data.value().ok()));
+    /// }
+    /// # Ok::<(), perfhive::QueryError>(())
+    /// ```
+    ///
+    /// # Errors
+    /// A source that fails, or has no data of the category; the end of a
+    /// recording.
+    pub fn read(&mut self) -> Result<CategoryData, QueryError> {
+        let everything = [TitleIndex(0)];
+        let object = self.index_now();
+        let sample = self.source.sample(object, &everything)?;
+        let sample = self.present(sample)?;
+        Ok(CategoryData::new(self.names.clone(), object, sample))
+    }
+
+    /// The title index that the category's name has now: a provider that is
+    /// registered anew may have got another.
+    fn index_now(&self) -> TitleIndex {
+        let mut source = self.source.clone();
+        if source.generation() == self.names.generation {
+            return self.object.name;
+        }
+        let name = self.name();
+        let find = |names: &Names| {
+            names.catalogue.object_named(&names.titles, &name).map(|object| object.name)
+        };
+        source.find(find).map_or(self.object.name, |(_, index)| index)
+    }
+
+    /// The object of a sample, which may lack it.
+    fn present(
+        &self,
+        sample: Result<ObjectSample, Option<std::sync::Arc<str>>>,
+    ) -> Result<ObjectSample, QueryError> {
+        sample.map_err(|why| {
+            let message = format!("{}: {}", self.name(), NoValue::ObjectMissing(why));
+            let source = self.source.name();
+            let kind = perfhive_engine::SourceErrorKind::NotFound;
+            QueryError::Source(SourceError::new(kind, &source, message))
+        })
+    }
+}
+
+impl fmt::Debug for Category {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Category")
+            .field("name", &self.name())
+            .field("index", &self.object.name)
+            .field("source", &self.source)
+            .finish()
+    }
+}

@@ -1,0 +1,374 @@
+//! One counter of one instance, read again and again.
+
+use super::instances::{Found, find};
+use super::sample::CounterSample;
+use crate::shared_source::{Names, SharedSource};
+use perfhive_engine::{
+    CatalogueCounter, CatalogueObject, Identity, NoValue, QueryError, SampledCounter,
+};
+use perfhive_format::{CookedValue, CounterType, TitleIndex};
+use std::fmt;
+
+/// One counter of one instance (.NET: `PerformanceCounter`, for reading).
+///
+/// It selects its instance by name at each sample, and remembers who that was.
+/// If another process has taken the name since, there is no value this time: a
+/// value is never calculated across two processes. It goes on with the next
+/// sample, and so it does when a process of the name comes back.
+///
+/// ```ignore-windows,ignore-macos
+/// use perfhive::{NoValue, PerformanceCounter};
+/// let mut busy = PerformanceCounter::new("Processor", "% Processor Time", "_Total")?;
+/// // A share of time takes two samples. The first is no 0.
+/// assert!(matches!(busy.next_value(), Err(NoValue::NeedsTwoSamples)));
+/// std::thread::sleep(std::time::Duration::from_millis(50));
+/// println!("{:.1} %", busy.next_value()?);
+/// # Ok::<(), Box<dyn std::error::Error>>(())
+/// ```
+pub struct PerformanceCounter {
+    source: SharedSource,
+    names: Names,
+    /// As they were given, to be resolved anew when names change.
+    asked: (String, String),
+    instance: String,
+    object: TitleIndex,
+    counter: CatalogueCounter,
+    /// Of the last `next_value`.
+    last: Option<SampledCounter>,
+}
+
+impl PerformanceCounter {
+    /// A counter of this machine: category, counter, instance. The instance is
+    /// empty for a category without instances. Names are taken without regard
+    /// to case and in any language; the title index as a number will do as well.
+    ///
+    /// Nothing is sampled yet, and an instance that is not there is no error:
+    /// it may come.
+    ///
+    /// ```ignore-windows,ignore-macos
+    /// use perfhive::PerformanceCounter;
+    /// PerformanceCounter::new("Memory", "Available Bytes", "")?;
+    /// PerformanceCounter::new("arbeitsspeicher", "available bytes", "")?; // German and English
+    /// PerformanceCounter::new("4", "24", "")?;
+    /// let error = PerformanceCounter::new("Memory", "Available Byte", "").unwrap_err();
+    /// assert!(error.to_string().contains(r#"did you mean "Available Bytes""#));
+    /// # Ok::<(), perfhive::QueryError>(())
+    /// ```
+    ///
+    /// # Errors
+    /// A category or counter that is not there, with the nearest names; an
+    /// instance where there are none, and the other way round; a source that
+    /// cannot tell what it has.
+    pub fn new(category: &str, counter: &str, instance: &str) -> Result<Self, QueryError> {
+        Self::new_in(&SharedSource::local()?, category, counter, instance)
+    }
+
+    /// A counter of another source, or of this machine with other settings.
+    ///
+    /// ```ignore-windows,ignore-macos
+    /// use perfhive::{PerformanceCounter, SharedSource};
+    /// let machine = SharedSource::of_machine(".")?;
+    /// let mut processes = PerformanceCounter::new_in(&machine, "System", "Processes", "")?;
+    /// assert!(processes.raw_value()? > 0);
+    /// # Ok::<(), Box<dyn std::error::Error>>(())
+    /// ```
+    ///
+    /// # Errors
+    /// As [`new`](Self::new).
+    pub fn new_in(
+        source: &SharedSource,
+        category: &str,
+        counter: &str,
+        instance: &str,
+    ) -> Result<Self, QueryError> {
+        let mut source = source.clone();
+        let asked = (category.to_string(), counter.to_string());
+        let (names, (object, counter)) =
+            source.find(|names| resolve(names, category, counter, instance))?;
+        let instance = instance.to_string();
+        Ok(Self { source, names, asked, instance, object, counter, last: None })
+    }
+
+    /// The counter of an object that is known already.
+    pub(super) fn of(
+        source: &SharedSource,
+        names: &Names,
+        object: &CatalogueObject,
+        counter: &CatalogueCounter,
+        instance: &str,
+    ) -> Self {
+        let name = |index| names.titles.name_or_index(index);
+        Self {
+            source: source.clone(),
+            names: names.clone(),
+            asked: (name(object.name), name(counter.name)),
+            instance: instance.to_string(),
+            object: object.name,
+            counter: *counter,
+            last: None,
+        }
+    }
+
+    /// The category's name in the shown language, or its title index.
+    ///
+    /// ```ignore-windows,ignore-macos
+    /// let free = perfhive::PerformanceCounter::new("4", "24", "")?;
+    /// assert_eq!(free.category_name(), "Memory");
+    /// assert_eq!(free.counter_name(), "Available Bytes");
+    /// assert_eq!(free.instance_name(), "");
+    /// assert!(free.counter_help().is_some());
+    /// # Ok::<(), perfhive::QueryError>(())
+    /// ```
+    #[must_use]
+    pub fn category_name(&self) -> String {
+        self.names.titles.name_or_index(self.object)
+    }
+
+    /// The counter's name in the shown language, or its title index.
+    #[must_use]
+    pub fn counter_name(&self) -> String {
+        self.names.titles.name_or_index(self.counter.name)
+    }
+
+    /// The instance's name as it was given; empty for a category without
+    /// instances.
+    #[must_use]
+    pub fn instance_name(&self) -> &str {
+        &self.instance
+    }
+
+    /// What the counter counts, in the shown language; `None` where the source
+    /// has no help texts.
+    #[must_use]
+    pub fn counter_help(&self) -> Option<&str> {
+        self.names.titles.help(self.counter.help)
+    }
+
+    /// The counter type, which says how values are calculated. Its unit is
+    /// [`CounterType::unit`].
+    ///
+    /// ```ignore-windows,ignore-macos
+    /// let busy = perfhive::PerformanceCounter::new("Process", "% User Time", "init")?;
+    /// assert_eq!(busy.counter_type().dotnet_name(), Some("Timer100Ns"));
+    /// assert_eq!(busy.counter_type().unit(), "%");
+    /// # Ok::<(), perfhive::QueryError>(())
+    /// ```
+    #[must_use]
+    pub fn counter_type(&self) -> CounterType {
+        self.counter.counter_type
+    }
+
+    /// Who the instance was at the last [`next_value`](Self::next_value).
+    ///
+    /// ```ignore-windows,ignore-macos
+    /// use perfhive::{Identity, PerformanceCounter};
+    /// let mut threads = PerformanceCounter::new("System", "Threads", "")?;
+    /// assert!(threads.identity().is_none());
+    /// threads.next_value()?;
+    /// assert_eq!(threads.identity(), Some(&Identity::Single));
+    /// # Ok::<(), Box<dyn std::error::Error>>(())
+    /// ```
+    #[must_use]
+    pub fn identity(&self) -> Option<&Identity> {
+        self.last.as_ref().map(SampledCounter::identity)
+    }
+
+    /// A fresh raw value. Its unit depends on the counter type.
+    ///
+    /// ```ignore-windows,ignore-macos
+    /// let mut up = perfhive::PerformanceCounter::new("System", "System Up Time", "")?;
+    /// assert!(up.raw_value()? > 0); // when the machine started, in clock ticks
+    /// assert!(up.next_value()? > 0.0); // seconds
+    /// # Ok::<(), Box<dyn std::error::Error>>(())
+    /// ```
+    ///
+    /// # Errors
+    /// As [`next_sample`](Self::next_sample).
+    pub fn raw_value(&mut self) -> Result<u64, NoValue> {
+        Ok(self.next_sample()?.raw_value())
+    }
+
+    /// A fresh sample: raw value, base, clocks. It leaves alone what
+    /// [`next_value`](Self::next_value) calculates against. Types without a
+    /// formula have samples too.
+    ///
+    /// ```ignore-windows,ignore-macos
+    /// use perfhive::{CounterSample, PerformanceCounter};
+    /// let mut switches = PerformanceCounter::new("System", "Context Switches/sec", "")?;
+    /// let old = switches.next_sample()?;
+    /// std::thread::sleep(std::time::Duration::from_millis(50));
+    /// let new = switches.next_sample()?;
+    /// assert!(new.time_stamp() > old.time_stamp());
+    /// assert!(CounterSample::calculate_between(old, new)? >= 0.0);
+    /// # Ok::<(), Box<dyn std::error::Error>>(())
+    /// ```
+    ///
+    /// # Errors
+    /// Why there is none: the instance is not there, the source failed, or the
+    /// counter is no number ([`next_text`](Self::next_text)).
+    pub fn next_sample(&mut self) -> Result<CounterSample, NoValue> {
+        let sampled = self.take()?;
+        Ok(CounterSample::of(sampled.counter_type(), *sampled.raw()?))
+    }
+
+    /// The text of a text counter, fresh.
+    ///
+    /// ```ignore-windows,ignore-macos
+    /// let mut threads = perfhive::PerformanceCounter::new("System", "Threads", "")?;
+    /// assert!(threads.next_text().is_err()); // a number
+    /// # Ok::<(), perfhive::QueryError>(())
+    /// ```
+    ///
+    /// # Errors
+    /// As [`next_sample`](Self::next_sample); [`NoValue::CounterMissing`] for a
+    /// counter that is no text.
+    pub fn next_text(&mut self) -> Result<String, NoValue> {
+        let sampled = self.take()?;
+        sampled.text().map(str::to_string).ok_or(NoValue::CounterMissing)
+    }
+
+    /// A fresh value, calculated against the sample of the last call where the
+    /// type takes two, as a double: whole numbers above 2^53 are rounded, and
+    /// exact as [`raw_value`](Self::raw_value).
+    ///
+    /// ```ignore-windows,ignore-macos
+    /// use perfhive::{NoValue, PerformanceCounter};
+    /// let mut time = PerformanceCounter::new("Process", "% User Time", "no such program")?;
+    /// match time.next_value() {
+    ///     Ok(percent) => println!("{percent} %"),
+    ///     Err(NoValue::Vanished | NoValue::NoSuchInstance) => println!("not there"),
+    ///     Err(why) => println!("no value this time: {why}"),
+    /// }
+    /// # Ok::<(), perfhive::QueryError>(())
+    /// ```
+    ///
+    /// # Errors
+    /// Why there is no value. Some are to be expected: the first time, a type
+    /// of two samples answers [`NoValue::NeedsTwoSamples`], and
+    /// [`NoValue::Born`] when another instance has taken the name. When the
+    /// instance has gone, [`NoValue::Vanished`] comes once, and
+    /// [`NoValue::NoSuchInstance`] until one of its name is there again.
+    pub fn next_value(&mut self) -> Result<f64, NoValue> {
+        let sampled = match self.take() {
+            Ok(sampled) => sampled,
+            Err(why) => {
+                let had = self.last.is_some();
+                // Who comes back under a name is not known to be the same;
+                // a source that fails once has lost nobody.
+                if !matches!(why, NoValue::SourceFailed(_)) {
+                    self.last = None;
+                }
+                let gone = had && matches!(why, NoValue::NoSuchInstance);
+                return Err(if gone { NoValue::Vanished } else { why });
+            }
+        };
+        let value = sampled.value(self.last.as_ref());
+        self.last = Some(sampled);
+        value.map(CookedValue::as_f64)
+    }
+
+    /// Forgets the last sample: the next value begins anew.
+    ///
+    /// ```ignore-windows,ignore-macos
+    /// use perfhive::{NoValue, PerformanceCounter};
+    /// let mut busy = PerformanceCounter::new("Processor", "% User Time", "_Total")?;
+    /// assert!(matches!(busy.next_value(), Err(NoValue::NeedsTwoSamples)));
+    /// busy.reset();
+    /// assert!(matches!(busy.next_value(), Err(NoValue::NeedsTwoSamples)));
+    /// # Ok::<(), perfhive::QueryError>(())
+    /// ```
+    pub fn reset(&mut self) {
+        self.last = None;
+    }
+
+    /// This counter of this instance in a sample that it has not had.
+    fn take(&mut self) -> Result<SampledCounter, NoValue> {
+        self.refresh();
+        let extra: &[TitleIndex] = if self.counter.on_request { &[self.counter.name] } else { &[] };
+        let sample = self
+            .source
+            .sample(self.object, extra)
+            .map_err(NoValue::SourceFailed)?
+            .map_err(NoValue::ObjectMissing)?;
+        let place = match sample.has_instances() {
+            false if self.instance.is_empty() => 0,
+            // The object was another one when the counter was made.
+            false => return Err(NoValue::NoSuchInstance),
+            true => match find(sample.labels(), &self.instance) {
+                Found::One(place) => place,
+                Found::Several => return Err(NoValue::AmbiguousInstance),
+                Found::Nothing => return Err(NoValue::NoSuchInstance),
+            },
+        };
+        sample.counter(place, self.counter.name).ok_or(NoValue::CounterMissing)
+    }
+
+    /// Resolves the names anew if there are others now. What cannot be found
+    /// any more keeps its index, and its samples then say what is missing.
+    fn refresh(&mut self) {
+        if self.source.generation() == self.names.generation {
+            return;
+        }
+        let (category, counter) = (&self.asked.0, &self.asked.1);
+        let found = self.source.find(|names| resolve(names, category, counter, &self.instance));
+        if let Ok((names, (object, counter))) = found {
+            if (object, counter.name) != (self.object, self.counter.name) {
+                self.last = None;
+            }
+            (self.names, self.object, self.counter) = (names, object, counter);
+        }
+    }
+}
+
+/// Another reader of the same counter, which has had no sample yet.
+impl Clone for PerformanceCounter {
+    fn clone(&self) -> Self {
+        Self {
+            source: self.source.clone(),
+            names: self.names.clone(),
+            asked: self.asked.clone(),
+            instance: self.instance.clone(),
+            object: self.object,
+            counter: self.counter,
+            last: None,
+        }
+    }
+}
+
+fn resolve(
+    names: &Names,
+    category: &str,
+    counter: &str,
+    instance: &str,
+) -> Result<(TitleIndex, CatalogueCounter), QueryError> {
+    let object = names.catalogue.object_named(&names.titles, category)?;
+    check_instance(names, object, instance)?;
+    let counter = object.counter_named(&names.titles, counter)?;
+    Ok((object.name, *counter))
+}
+
+/// Whether an instance is named exactly where there are instances.
+pub(super) fn check_instance(
+    names: &Names,
+    object: &CatalogueObject,
+    instance: &str,
+) -> Result<(), QueryError> {
+    let own_name = || names.titles.name_or_index(object.name);
+    match (object.has_instances, instance.is_empty()) {
+        (true, true) => Err(QueryError::NeedsInstance { object: own_name() }),
+        (false, false) => Err(QueryError::HasNoInstances { object: own_name() }),
+        _ => Ok(()),
+    }
+}
+
+impl fmt::Debug for PerformanceCounter {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("PerformanceCounter")
+            .field("category", &self.category_name())
+            .field("counter", &self.counter_name())
+            .field("instance", &self.instance)
+            .field("source", &self.source)
+            .field("last", &self.last)
+            .finish()
+    }
+}

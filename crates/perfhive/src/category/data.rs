@@ -1,0 +1,438 @@
+//! Everything of a category in one sample.
+
+use super::instances::{Found, find, same_name};
+use super::sample::CounterSample;
+use crate::shared_source::Names;
+use perfhive_engine::{Identity, InstanceLabel, NoValue, ObjectSample, SampledCounter};
+use perfhive_format::{CookedValue, CounterType, SystemTime, TitleIndex};
+use std::collections::HashSet;
+use std::fmt;
+
+/// All counters of all instances of a category, from one sample: what
+/// [`Category::read`](crate::Category::read) gives.
+///
+/// It is read by instance, by counter, or both at once. Every instance is
+/// there, those of one name too, told apart by `#n`. A category without
+/// instances has one, whose name is empty.
+///
+/// ```ignore-windows,ignore-macos
+/// use perfhive::Category;
+/// let data = Category::new("Process")?.read()?;
+/// for process in &data.by_instance() {
+///     let set = process.get("Working Set").and_then(|data| data.value().ok());
+///     println!("{}: {set:?}", process.name());
+/// }
+/// // As .NET has it: the counter first.
+/// let by_counter = data.by_counter();
+/// let sets = by_counter.get("working set").unwrap();
+/// assert_eq!(sets.len(), data.by_instance().len());
+/// # Ok::<(), Box<dyn std::error::Error>>(())
+/// ```
+pub struct CategoryData {
+    names: Names,
+    object: TitleIndex,
+    sample: ObjectSample,
+    counters: Vec<(TitleIndex, CounterType)>,
+}
+
+impl CategoryData {
+    pub(super) fn new(names: Names, object: TitleIndex, sample: ObjectSample) -> Self {
+        // Of several counters of one name the first counts, as everywhere.
+        let mut seen = HashSet::new();
+        let counters = sample.counters().filter(|plan| seen.insert(plan.name));
+        let counters = counters.map(|plan| (plan.name, plan.counter_type)).collect();
+        Self { names, object, sample, counters }
+    }
+
+    /// The category's name in the shown language, or its title index.
+    #[must_use]
+    pub fn category_name(&self) -> String {
+        self.names.titles.name_or_index(self.object)
+    }
+
+    /// Calendar time of the sample, UTC.
+    #[must_use]
+    pub fn time(&self) -> SystemTime {
+        self.sample.system_time()
+    }
+
+    /// The data by instance, with the counters of each.
+    #[must_use]
+    pub fn by_instance(&self) -> DataByInstance<'_> {
+        DataByInstance { data: self }
+    }
+
+    /// The data by counter, with the instances of each: .NET's
+    /// `InstanceDataCollectionCollection`.
+    #[must_use]
+    pub fn by_counter(&self) -> DataByCounter<'_> {
+        DataByCounter { data: self }
+    }
+
+    /// The data of one counter of one instance, both found as
+    /// [`DataByCounter::get`] and [`DataByInstance::get`] find them.
+    ///
+    /// ```ignore-windows,ignore-macos
+    /// let data = perfhive::Category::new("Memory")?.read()?;
+    /// let free = data.get("Available Bytes", "").unwrap();
+    /// assert!(free.value()? > 0.0);
+    /// # Ok::<(), Box<dyn std::error::Error>>(())
+    /// ```
+    #[must_use]
+    pub fn get(&self, counter: &str, instance: &str) -> Option<InstanceData<'_>> {
+        self.by_instance().get(instance)?.get(counter)
+    }
+
+    fn place_of_instance(&self, name: &str) -> Option<usize> {
+        if !self.sample.has_instances() {
+            return name.is_empty().then_some(0);
+        }
+        match find(self.sample.labels(), name) {
+            Found::One(place) => Some(place),
+            Found::Nothing | Found::Several => None,
+        }
+    }
+
+    fn place_of_counter(&self, name: &str) -> Option<usize> {
+        self.counters.iter().position(|(index, _)| {
+            self.names.titles.names(*index).any(|known| same_name(known, name))
+                || index.to_string() == name
+        })
+    }
+
+    fn counter_name(&self, place: usize) -> String {
+        let counter = self.counters.get(place).map(|(index, _)| *index);
+        counter.map(|index| self.names.titles.name_or_index(index)).unwrap_or_default()
+    }
+
+    fn instance_name(&self, place: usize) -> String {
+        self.sample.labels().get(place).map(ToString::to_string).unwrap_or_default()
+    }
+}
+
+impl fmt::Debug for CategoryData {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("CategoryData")
+            .field("category", &self.category_name())
+            .field("time", &self.time())
+            .field("instances", &self.by_instance().len())
+            .finish_non_exhaustive()
+    }
+}
+
+/// One counter of one instance in a [`CategoryData`] (.NET: `InstanceData`).
+///
+/// ```ignore-windows,ignore-macos
+/// use perfhive::{Category, Identity};
+/// let data = Category::new("Process")?.read()?;
+/// let me = u64::from(std::process::id());
+/// let mine = |data: &perfhive::InstanceData<'_>| {
+///     matches!(data.identity(), Some(Identity::Process { id, .. }) if *id == me)
+/// };
+/// let sets = data.by_counter().get("Working Set").unwrap();
+/// let own = sets.iter().find(mine).unwrap();
+/// println!("{}: {} = {}", own.instance_name(), own.counter_name(), own.value()?);
+/// assert_eq!(own.raw_value()?, own.sample()?.raw_value());
+/// # Ok::<(), Box<dyn std::error::Error>>(())
+/// ```
+#[derive(Clone, Copy)]
+pub struct InstanceData<'a> {
+    data: &'a CategoryData,
+    instance: usize,
+    counter: usize,
+}
+
+impl<'a> InstanceData<'a> {
+    /// The instance's name with its parent and `#n`, as
+    /// [`InstanceLabel`] prints it; empty for a category without instances.
+    #[must_use]
+    pub fn instance_name(&self) -> String {
+        self.data.instance_name(self.instance)
+    }
+
+    /// The counter's name in the shown language, or its title index.
+    #[must_use]
+    pub fn counter_name(&self) -> String {
+        self.data.counter_name(self.counter)
+    }
+
+    /// The counter type.
+    #[must_use]
+    pub fn counter_type(&self) -> CounterType {
+        let counter = self.data.counters.get(self.counter);
+        counter.map_or(CounterType::PERF_COUNTER_NODATA, |(_, kind)| *kind)
+    }
+
+    /// Who the instance is.
+    #[must_use]
+    pub fn identity(&self) -> Option<&'a Identity> {
+        self.data.sample.identities().identity(self.instance)
+    }
+
+    /// The raw value.
+    ///
+    /// # Errors
+    /// As [`sample`](Self::sample).
+    pub fn raw_value(&self) -> Result<u64, NoValue> {
+        Ok(self.sample()?.raw_value())
+    }
+
+    /// The sample: raw value, base, clocks.
+    ///
+    /// # Errors
+    /// Why there is none: this instance has no such data, or it is no number.
+    pub fn sample(&self) -> Result<CounterSample, NoValue> {
+        let sampled = self.sampled()?;
+        Ok(CounterSample::of(sampled.counter_type(), *sampled.raw()?))
+    }
+
+    /// The text of a text counter.
+    #[must_use]
+    pub fn text(&self) -> Option<String> {
+        self.sampled().ok()?.text().map(str::to_string)
+    }
+
+    /// The value that one sample gives.
+    ///
+    /// # Errors
+    /// Why there is none; a type of two samples says so, and has a value
+    /// [since](Self::value_since) an older sample.
+    pub fn value(&self) -> Result<f64, NoValue> {
+        self.sampled()?.value(None).map(CookedValue::as_f64)
+    }
+
+    /// The value since an older sample of the category. The same instance is
+    /// looked up there by its identity, whatever it was called then.
+    ///
+    /// ```ignore-windows,ignore-macos
+    /// let mut category = perfhive::Category::new("Process")?;
+    /// let older = category.read()?;
+    /// std::thread::sleep(std::time::Duration::from_millis(50));
+    /// let newer = category.read()?;
+    /// let mut busiest = None;
+    /// for process in &newer.by_instance() {
+    ///     let Some(time) = process.get("% Processor Time") else { continue };
+    ///     // A process that is new has no value yet.
+    ///     let Ok(percent) = time.value_since(&older) else { continue };
+    ///     if busiest.as_ref().is_none_or(|(_, most)| percent > *most) {
+    ///         busiest = Some((process.name(), percent));
+    ///     }
+    /// }
+    /// assert!(busiest.is_some());
+    /// # Ok::<(), Box<dyn std::error::Error>>(())
+    /// ```
+    ///
+    /// # Errors
+    /// Why there is none: [`NoValue::Born`] for an instance that was not there,
+    /// [`NoValue::DifferentTypes`] for a sample of another category.
+    pub fn value_since(&self, older: &CategoryData) -> Result<f64, NoValue> {
+        let newer = self.sampled()?;
+        if older.object != self.data.object {
+            return Err(NoValue::DifferentTypes);
+        }
+        let place = older.sample.identities().place(newer.identity()).ok_or(NoValue::Born);
+        let counter = self.data.counters.get(self.counter).map(|(index, _)| *index);
+        let sampled = |place| counter.and_then(|index| older.sample.counter(place, index));
+        let older: Option<SampledCounter> = match newer.samples() {
+            2 => sampled(newer.raw().and(place)?),
+            _ => None,
+        };
+        newer.value(older.as_ref()).map(CookedValue::as_f64)
+    }
+
+    fn sampled(&self) -> Result<SampledCounter, NoValue> {
+        let counter = self.data.counters.get(self.counter);
+        let sampled =
+            counter.and_then(|(index, _)| self.data.sample.counter(self.instance, *index));
+        sampled.ok_or(NoValue::CounterMissing)
+    }
+}
+
+impl fmt::Debug for InstanceData<'_> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("InstanceData")
+            .field("instance", &self.instance_name())
+            .field("counter", &self.counter_name())
+            .field("sample", &self.sample())
+            .finish()
+    }
+}
+
+/// Defines a view over [`CategoryData`] that lists things in order.
+macro_rules! list {
+    ($(#[$doc:meta])* $name:ident { $($field:ident),* } of $item:ident, $count:expr, $make:expr) => {
+        $(#[$doc])*
+        #[derive(Clone, Copy)]
+        pub struct $name<'a> {
+            data: &'a CategoryData,
+            $($field: usize,)*
+        }
+
+        impl<'a> $name<'a> {
+            /// How many there are.
+            #[must_use]
+            pub fn len(&self) -> usize {
+                $count(self.data)
+            }
+
+            /// Whether there are none.
+            #[must_use]
+            pub fn is_empty(&self) -> bool {
+                self.len() == 0
+            }
+
+            /// All of them, in the order of the sample.
+            pub fn iter(&self) -> impl Iterator<Item = $item<'a>> + use<'a> {
+                let view = *self;
+                (0..self.len()).map(move |place| view.at(place))
+            }
+
+            fn at(self, place: usize) -> $item<'a> {
+                $make(self, place)
+            }
+        }
+
+        impl<'a> IntoIterator for &$name<'a> {
+            type Item = $item<'a>;
+            type IntoIter = Box<dyn Iterator<Item = $item<'a>> + 'a>;
+
+            fn into_iter(self) -> Self::IntoIter {
+                Box::new(self.iter())
+            }
+        }
+
+        impl fmt::Debug for $name<'_> {
+            fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+                f.debug_list().entries(self.iter()).finish()
+            }
+        }
+    };
+}
+
+fn instance_count(data: &CategoryData) -> usize {
+    // A category without instances has the one whose name is empty.
+    if data.sample.has_instances() { data.sample.labels().len() } else { 1 }
+}
+
+fn counter_count(data: &CategoryData) -> usize {
+    data.counters.len()
+}
+
+list! {
+    /// The instances of a category in one sample, with the counters of each.
+    ///
+    /// ```ignore-windows,ignore-macos
+    /// let data = perfhive::Category::new("Processor")?.read()?;
+    /// let processors = data.by_instance();
+    /// assert!(processors.len() >= 2 && processors.get("_TOTAL").is_some());
+    /// # Ok::<(), perfhive::QueryError>(())
+    /// ```
+    DataByInstance {} of InstanceRow, instance_count,
+    |view: Self, instance| InstanceRow { data: view.data, instance }
+}
+
+list! {
+    /// One instance of a category in one sample, with its counters.
+    ///
+    /// ```ignore-windows,ignore-macos
+    /// let data = perfhive::Category::new("Processor")?.read()?;
+    /// let total = data.by_instance().get("_Total").unwrap();
+    /// assert_eq!(total.name(), "_Total");
+    /// for counter in &total {
+    ///     println!("{}: {:?}", counter.counter_name(), counter.raw_value());
+    /// }
+    /// # Ok::<(), perfhive::QueryError>(())
+    /// ```
+    InstanceRow { instance } of InstanceData, counter_count,
+    |view: Self, counter| InstanceData { data: view.data, instance: view.instance, counter }
+}
+
+list! {
+    /// The counters of a category in one sample, with the instances of each
+    /// (.NET: `InstanceDataCollectionCollection`).
+    ///
+    /// ```ignore-windows,ignore-macos
+    /// let data = perfhive::Category::new("Processor")?.read()?;
+    /// let names: Vec<String> = data.by_counter().iter().map(|counter| counter.name()).collect();
+    /// assert!(names.contains(&"% User Time".to_string()));
+    /// # Ok::<(), perfhive::QueryError>(())
+    /// ```
+    DataByCounter {} of CounterColumn, counter_count,
+    |view: Self, counter| CounterColumn { data: view.data, counter }
+}
+
+list! {
+    /// One counter of a category in one sample, with its instances (.NET:
+    /// `InstanceDataCollection`).
+    ///
+    /// ```ignore-windows,ignore-macos
+    /// let data = perfhive::Category::new("Processor")?.read()?;
+    /// let user = data.by_counter().get("% user time").unwrap();
+    /// assert_eq!(user.name(), "% User Time");
+    /// assert!(user.get("_Total").is_some() && user.get("no such processor").is_none());
+    /// # Ok::<(), perfhive::QueryError>(())
+    /// ```
+    CounterColumn { counter } of InstanceData, instance_count,
+    |view: Self, instance| InstanceData { data: view.data, instance, counter: view.counter }
+}
+
+impl<'a> DataByInstance<'a> {
+    /// The instance of a name: as it prints, without regard to case, or by its
+    /// bare name without the parent if only one instance has it. Empty for a
+    /// category without instances.
+    #[must_use]
+    pub fn get(&self, instance: &str) -> Option<InstanceRow<'a>> {
+        self.data.place_of_instance(instance).map(|place| self.at(place))
+    }
+}
+
+impl<'a> InstanceRow<'a> {
+    /// The instance's name with its parent and `#n`, as [`InstanceLabel`]
+    /// prints it; empty for a category without instances.
+    #[must_use]
+    pub fn name(&self) -> String {
+        self.data.instance_name(self.instance)
+    }
+
+    /// The parts of the name; `None` for a category without instances.
+    #[must_use]
+    pub fn label(&self) -> Option<&'a InstanceLabel> {
+        self.data.sample.labels().get(self.instance)
+    }
+
+    /// Who the instance is.
+    #[must_use]
+    pub fn identity(&self) -> Option<&'a Identity> {
+        self.data.sample.identities().identity(self.instance)
+    }
+
+    /// The counter of a name in any language, without regard to case, or of a
+    /// title index.
+    #[must_use]
+    pub fn get(&self, counter: &str) -> Option<InstanceData<'a>> {
+        self.data.place_of_counter(counter).map(|place| self.at(place))
+    }
+}
+
+impl<'a> DataByCounter<'a> {
+    /// The counter of a name in any language, without regard to case, or of a
+    /// title index.
+    #[must_use]
+    pub fn get(&self, counter: &str) -> Option<CounterColumn<'a>> {
+        self.data.place_of_counter(counter).map(|place| self.at(place))
+    }
+}
+
+impl<'a> CounterColumn<'a> {
+    /// The counter's name in the shown language, or its title index.
+    #[must_use]
+    pub fn name(&self) -> String {
+        self.data.counter_name(self.counter)
+    }
+
+    /// The instance of a name, found as [`DataByInstance::get`] finds it.
+    #[must_use]
+    pub fn get(&self, instance: &str) -> Option<InstanceData<'a>> {
+        self.data.place_of_instance(instance).map(|place| self.at(place))
+    }
+}

@@ -1,0 +1,170 @@
+//! Which instance a text means.
+
+use perfhive_engine::InstanceLabel;
+
+/// Whether two names are the same without regard to case.
+pub(crate) fn same_name(a: &str, b: &str) -> bool {
+    fold(a.chars()).eq(fold(b.chars()))
+}
+
+fn fold(chars: impl Iterator<Item = char>) -> impl Iterator<Item = char> {
+    chars.flat_map(char::to_lowercase)
+}
+
+/// What was found of an instance.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Found {
+    Nothing,
+    One(usize),
+    /// Several instances, none of which is called exactly so.
+    Several,
+}
+
+/// Finds the instance that `text` means: as paths and
+/// [`InstanceLabel`] write it (`java#1`, `explorer/0`), with carets where a
+/// name needs them; as .NET writes it, which knows no carets; or by its bare
+/// name without the parent, if only one instance has it.
+///
+/// An exact match goes before one that differs in case. The cost is that of
+/// the text for each label, however long the names of a hostile block are.
+pub(super) fn find(labels: &[InstanceLabel], text: &str) -> Found {
+    let plain = |text: &str| choose(labels, text, |label| is_plainly(label, text));
+    let mut found = plain(text);
+    if let (Found::Nothing, Some(first)) = (found, text.strip_suffix("#0")) {
+        found = plain(first);
+    }
+    if found == Found::Nothing && text.contains('^') {
+        let parent = |label: &InstanceLabel| label.parent.as_deref().map_or(0, str::len);
+        // In another case a name may take some more bytes.
+        let may = |label: &InstanceLabel| parent(label).max(label.name.len()) <= 4 * text.len();
+        let prints = |label: &InstanceLabel| may(label) && same_name(&label.to_string(), text);
+        found = choose(labels, text, prints);
+    }
+    if found == Found::Nothing {
+        let mut bare = (0..).zip(labels).filter(|(_, label)| same_name(&label.name, text));
+        found = match (bare.next(), bare.next()) {
+            (None, _) => Found::Nothing,
+            (Some((place, _)), None) => Found::One(place),
+            _ => Found::Several,
+        };
+    }
+    found
+}
+
+/// The one label that matches. Of several the one that prints exactly as the
+/// text, or else the only one that prints so but for case.
+fn choose(labels: &[InstanceLabel], text: &str, matches: impl Fn(&InstanceLabel) -> bool) -> Found {
+    let places: Vec<(usize, &InstanceLabel)> =
+        (0..).zip(labels).filter(|(_, label)| matches(label)).collect();
+    match places.as_slice() {
+        [] => return Found::Nothing,
+        [(one, _)] => return Found::One(*one),
+        _ => {}
+    }
+    if let Some((exact, _)) = places.iter().find(|(_, label)| label.to_string() == text) {
+        return Found::One(*exact);
+    }
+    let mut same = places.iter().filter(|(_, label)| same_name(&label.to_string(), text));
+    match (same.next(), same.next()) {
+        (Some((one, _)), None) => Found::One(*one),
+        _ => Found::Several,
+    }
+}
+
+/// Whether a label written without carets is `text`, but for case.
+fn is_plainly(label: &InstanceLabel, text: &str) -> bool {
+    let rest = match &label.parent {
+        Some(parent) => strip(text, parent).and_then(|rest| rest.strip_prefix('/')),
+        None => Some(text),
+    };
+    let Some(rest) = rest.and_then(|rest| strip(rest, &label.name)) else { return false };
+    // An empty name can be written only with its number.
+    if label.order > 0 || (label.name.is_empty() && label.parent.is_none()) {
+        rest == format!("#{}", label.order)
+    } else {
+        rest.is_empty()
+    }
+}
+
+/// What stands in `text` behind `start`, which is taken without regard to case.
+fn strip<'t>(text: &'t str, start: &str) -> Option<&'t str> {
+    // Mostly the case is right, and comparing bytes is fast.
+    if let Some(rest) = text.strip_prefix(start) {
+        return Some(rest);
+    }
+    let mut wanted = fold(start.chars()).peekable();
+    let mut rest = text.chars();
+    while wanted.peek().is_some() {
+        if !rest.next()?.to_lowercase().all(|c| wanted.next() == Some(c)) {
+            return None;
+        }
+    }
+    Some(rest.as_str())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn labels(names: &[(Option<&str>, &str, u32)]) -> Vec<InstanceLabel> {
+        let label = |(parent, name, order): &(Option<&str>, &str, u32)| InstanceLabel {
+            parent: parent.map(Into::into),
+            name: (*name).into(),
+            order: *order,
+        };
+        names.iter().map(label).collect()
+    }
+
+    #[test]
+    fn instances_are_found_as_paths_and_as_dotnet_write_them() {
+        let labels = labels(&[
+            (None, "java", 0),
+            (None, "java", 1),
+            (None, "a#3", 0),
+            (None, "b/c", 0),
+            (Some("explorer"), "0", 0),
+            (Some("explorer"), "0", 2),
+            (Some("p"), "only", 0),
+            (None, "", 0),
+            (None, "(x", 0),
+            (None, "İstanbul", 0),
+        ]);
+        let one = |text: &str, place| assert_eq!(find(&labels, text), Found::One(place), "{text}");
+        // What a label prints finds its instance.
+        for (place, label) in labels.iter().enumerate() {
+            one(&label.to_string(), place);
+            one(&label.to_string().to_uppercase(), place);
+        }
+        for (text, place) in [
+            ("JAVA#1", 1),
+            ("java#0", 0),
+            ("a#3", 2),
+            ("b/c", 3),
+            ("Explorer/0#2", 5),
+            ("only", 6),
+            ("(x", 8),
+        ] {
+            one(text, place);
+        }
+        for text in ["java#2", "jav", "javax", "*", "explorer", "explorer/1", "0#2", "#1", "java#"]
+        {
+            assert_eq!(find(&labels, text), Found::Nothing, "{text}");
+        }
+        // Two instances have this name, in whatever process.
+        assert_eq!(find(&labels, "0"), Found::Several);
+    }
+
+    #[test]
+    fn what_is_exact_goes_first() {
+        let labels =
+            labels(&[(None, "App", 0), (None, "app", 0), (None, "a#1", 0), (None, "a", 1)]);
+        assert_eq!(find(&labels, "App"), Found::One(0));
+        assert_eq!(find(&labels, "app"), Found::One(1));
+        assert_eq!(find(&labels, "APP"), Found::Several);
+        // The second instance called `a`, not the one whose name is `a#1`.
+        assert_eq!(find(&labels, "a#1"), Found::One(3));
+        assert_eq!(find(&labels, "a^#1"), Found::One(2));
+        assert_eq!(find(&labels, "A#1"), Found::One(3));
+        assert_eq!(find(&[], "x"), Found::Nothing);
+    }
+}

@@ -1,0 +1,360 @@
+//! One source for all the categories and counters of a program.
+
+use crate::{OpenOptions, SourceAddress};
+use perfhive_engine::{
+    CacheStatistics, Cached, Catalogue, ObjectQuery, ObjectSample, QueryError, Request, Snapshot,
+    Source, SourceError, SourceErrorKind, TitleSet,
+};
+use perfhive_format::{LanguageId, TitleIndex};
+use std::fmt;
+use std::sync::{Arc, Mutex, PoisonError};
+use std::time::Duration;
+
+type Inner = Cached<Box<dyn Source>>;
+
+/// A handle to a source that many [categories](crate::Category) and
+/// [counters](crate::PerformanceCounter) share. A clone is another reader of
+/// the same source; it may go to another thread.
+///
+/// `local:` is opened once in a process, when it is first needed, and stays
+/// open. Everything that names no source reads it.
+///
+/// # Fresh data, or shared
+///
+/// By default every question is answered from a collection that began after it
+/// was asked. Readers that ask at the same time share one. A program with many
+/// counters of one category lets them share kept data too, with
+/// [`max_age`](Self::max_age): a counter then never gets the same sample twice,
+/// and ten counters that are read in turn cost one collection.
+///
+/// # Recordings
+///
+/// All readers of a recording stand at the same sample. Whoever asks for a
+/// sample gets that one if he has not had it, and else moves the recording on
+/// for all. Looking (what instances are there?) never moves it.
+///
+/// ```ignore-windows,ignore-macos
+/// use perfhive::{Category, PerformanceCounter, SharedSource};
+/// use std::time::Duration;
+///
+/// let source = SharedSource::local()?.max_age(Duration::from_millis(500));
+/// assert!(Category::exists_in(&source, "Memory")?);
+/// let mut free = PerformanceCounter::new_in(&source, "Memory", "Available Bytes", "")?;
+/// assert!(free.next_value()? > 0.0);
+/// # Ok::<(), Box<dyn std::error::Error>>(())
+/// ```
+#[derive(Clone)]
+pub struct SharedSource {
+    inner: Inner,
+    max_age: Duration,
+    language: LanguageId,
+}
+
+/// The source of this machine, for all of the process.
+static LOCAL: Mutex<Option<SharedSource>> = Mutex::new(None);
+
+impl SharedSource {
+    /// Shares a source.
+    ///
+    /// ```no_run
+    /// let source = perfhive::open("file:a.bin,b.bin")?;
+    /// let shared = perfhive::SharedSource::new(source);
+    /// # Ok::<(), perfhive::SourceError>(())
+    /// ```
+    #[must_use]
+    pub fn new(source: impl Source + 'static) -> Self {
+        let inner = Cached::new(Box::new(source) as Box<dyn Source>);
+        Self { inner, max_age: Duration::ZERO, language: LanguageId::ENGLISH }
+    }
+
+    /// The source of this machine. It is opened once in a process.
+    ///
+    /// ```ignore-windows,ignore-macos
+    /// let source = perfhive::SharedSource::local()?;
+    /// assert!(source.is_live());
+    /// println!("{} shows {}", source.name(), source.machine()?);
+    /// # Ok::<(), perfhive::SourceError>(())
+    /// ```
+    ///
+    /// # Errors
+    /// Where this machine's counters cannot be read; the next call tries again.
+    pub fn local() -> Result<Self, SourceError> {
+        let mut local = LOCAL.lock().unwrap_or_else(PoisonError::into_inner);
+        if let Some(source) = &*local {
+            return Ok(source.clone());
+        }
+        let source = Self::new(OpenOptions::new().open(&SourceAddress::Local.to_string())?);
+        Ok(local.insert(source).clone())
+    }
+
+    /// Opens an [address](SourceAddress): `local:` is the source that
+    /// [`local`](Self::local) gives, any other is opened anew.
+    ///
+    /// ```ignore-windows,ignore-macos
+    /// assert!(perfhive::SharedSource::open("local:").is_ok());
+    /// assert!(perfhive::SharedSource::open("file:missing.bin").is_err());
+    /// ```
+    ///
+    /// # Errors
+    /// Where the address is none, or the source cannot be read.
+    pub fn open(address: &str) -> Result<Self, SourceError> {
+        match address.parse() {
+            Ok(SourceAddress::Local) => Self::local(),
+            _ => OpenOptions::new().open(address).map(Self::new),
+        }
+    }
+
+    /// The source of a machine by its name, as .NET's `machineName` gives it:
+    /// `.`, `localhost`, nothing, or this machine's own name, with or without
+    /// two backslashes in front. No other machine can be reached so; where its
+    /// data comes from some other place, [`new`](Self::new) shares that.
+    ///
+    /// ```ignore-windows,ignore-macos
+    /// let local = perfhive::SharedSource::of_machine(".")?;
+    /// assert!(perfhive::SharedSource::of_machine(&local.machine()?).is_ok());
+    /// assert!(perfhive::SharedSource::of_machine(r"\\no.such.machine").is_err());
+    /// # Ok::<(), perfhive::SourceError>(())
+    /// ```
+    ///
+    /// # Errors
+    /// [`SourceErrorKind::NotFound`] for another machine; and as
+    /// [`local`](Self::local).
+    pub fn of_machine(name: &str) -> Result<Self, SourceError> {
+        let bare = name.trim_start_matches('\\');
+        let local = Self::local()?;
+        let own = ["", ".", "localhost"].contains(&bare.to_ascii_lowercase().as_str());
+        if own || super::category::same_name(bare, &local.machine()?) {
+            return Ok(local);
+        }
+        let message = "no source is known for this machine; share one with SharedSource::new";
+        Err(SourceError::new(SourceErrorKind::NotFound, name, message))
+    }
+
+    /// The same source, read with another limit to the age of kept data. Zero,
+    /// which is the default, takes no data that was collected before it was
+    /// asked for. Of no meaning for recordings.
+    ///
+    /// ```ignore-windows,ignore-macos
+    /// use perfhive::{PerformanceCounter, SharedSource};
+    /// use std::time::Duration;
+    /// let source = SharedSource::local()?.max_age(Duration::from_millis(500));
+    /// let mut total = 0.0;
+    /// // One collection serves all of these.
+    /// for instance in ["Idle", "_Total"] {
+    ///     let mut set = PerformanceCounter::new_in(&source, "Process", "Working Set", instance)?;
+    ///     total += set.next_value().unwrap_or(0.0);
+    /// }
+    /// # Ok::<(), Box<dyn std::error::Error>>(())
+    /// ```
+    #[must_use]
+    pub fn max_age(mut self, limit: Duration) -> Self {
+        self.max_age = limit;
+        self
+    }
+
+    /// The same source, with names shown in another language where it has
+    /// them. Names are recognised in every language that the source has,
+    /// whatever is shown.
+    ///
+    /// ```ignore-windows,ignore-macos
+    /// use perfhive::{Category, LanguageId, SharedSource};
+    /// let german = SharedSource::local()?.language(LanguageId::GERMAN);
+    /// assert_eq!(Category::new_in(&german, "Process")?.name(), "Prozess");
+    /// # Ok::<(), Box<dyn std::error::Error>>(())
+    /// ```
+    #[must_use]
+    pub fn language(mut self, language: LanguageId) -> Self {
+        self.language = language;
+        self
+    }
+
+    /// The name of the machine that the counters are of.
+    ///
+    /// # Errors
+    /// Where the source cannot tell what it has.
+    pub fn machine(&self) -> Result<String, SourceError> {
+        Ok(self.inner.clone().catalogue()?.machine.clone())
+    }
+
+    /// What the source is called in messages.
+    #[must_use]
+    pub fn name(&self) -> String {
+        self.inner.name().to_string()
+    }
+
+    /// Whether waiting brings new samples; `false` for a recording.
+    #[must_use]
+    pub fn is_live(&self) -> bool {
+        self.inner.is_live()
+    }
+
+    /// Moves a recording on by one sample for all who read it. Of a live
+    /// source time moves on by itself, and nothing is done.
+    ///
+    /// For loops that wait for something to be there: looking alone would look
+    /// at the same sample for ever.
+    ///
+    /// ```ignore-windows,ignore-macos
+    /// use perfhive::{Category, QueryError, SharedSource};
+    /// fn wait_for(source: &mut SharedSource, process: &str) -> Result<(), QueryError> {
+    ///     while !Category::instance_exists_in(source, process, "Process")? {
+    ///         source.advance()?;
+    ///         if source.is_live() {
+    ///             std::thread::sleep(std::time::Duration::from_millis(100));
+    ///         }
+    ///     }
+    ///     Ok(())
+    /// }
+    /// wait_for(&mut SharedSource::local()?, "_Total")?;
+    /// # Ok::<(), Box<dyn std::error::Error>>(())
+    /// ```
+    ///
+    /// # Errors
+    /// At the end of the recording
+    /// ([`is_end_of_data`](SourceError::is_end_of_data)).
+    pub fn advance(&mut self) -> Result<(), SourceError> {
+        if self.is_live() {
+            return Ok(());
+        }
+        // The present sample, and the one behind it; both are had afterwards.
+        let mut reader = self.inner.clone();
+        let mut snapshot = Snapshot::new();
+        reader.collect(&recorded(), &mut snapshot)?;
+        reader.collect(&recorded(), &mut snapshot)
+    }
+
+    /// How often the source was asked to collect, and how often kept data
+    /// served, by all who share it.
+    ///
+    /// ```ignore-windows,ignore-macos
+    /// let source = perfhive::SharedSource::local()?;
+    /// println!("{} collections", source.statistics().collections);
+    /// # Ok::<(), perfhive::SourceError>(())
+    /// ```
+    #[must_use]
+    pub fn statistics(&self) -> CacheStatistics {
+        self.inner.statistics()
+    }
+
+    /// A source over the same data, for a [`Query`](crate::Query) beside the
+    /// counters. Each sample that it takes of a recording is its own, and moves
+    /// the counters on.
+    ///
+    /// ```ignore-windows,ignore-macos
+    /// let shared = perfhive::SharedSource::local()?;
+    /// let mut query = perfhive::Query::new(shared.source())?;
+    /// query.add(r"\Memory\Available Bytes")?;
+    /// # Ok::<(), Box<dyn std::error::Error>>(())
+    /// ```
+    #[must_use]
+    pub fn source(&self) -> Cached<Box<dyn Source>> {
+        self.inner.clone()
+    }
+
+    /// Changes when objects or names do.
+    pub(crate) fn generation(&mut self) -> u64 {
+        self.inner.catalogue_generation()
+    }
+
+    /// What there is, with names in the shown language and English; with
+    /// `all_languages` in every language of the source.
+    fn names(&mut self, all_languages: bool) -> Result<Names, SourceError> {
+        let generation = self.generation();
+        let catalogue = self.inner.catalogue()?;
+        let mut languages = vec![self.language, LanguageId::ENGLISH];
+        if all_languages {
+            languages.extend(&catalogue.languages);
+        }
+        let mut databases = Vec::new();
+        for (place, language) in languages.iter().enumerate() {
+            if languages.iter().position(|known| known == language) != Some(place) {
+                continue;
+            }
+            match self.inner.titles(*language) {
+                Ok(database) => databases.push(database),
+                Err(error) if error.kind() == SourceErrorKind::NotFound => {}
+                Err(error) => return Err(error),
+            }
+        }
+        let titles = Arc::new(TitleSet::new(databases));
+        Ok(Names { generation, catalogue, titles })
+    }
+
+    /// Finds something by name: in the shown language and English, and then in
+    /// every other language that the source has.
+    pub(crate) fn find<T>(
+        &mut self,
+        find: impl Fn(&Names) -> Result<T, QueryError>,
+    ) -> Result<(Names, T), QueryError> {
+        let names = self.names(false)?;
+        if let Ok(found) = find(&names) {
+            return Ok((names, found));
+        }
+        let names = self.names(true)?;
+        let found = find(&names)?;
+        Ok((names, found))
+    }
+
+    /// What there is, in the shown language.
+    pub(crate) fn list(&mut self) -> Result<Names, QueryError> {
+        Ok(self.names(false)?)
+    }
+
+    /// A sample of an object that this handle has not had: a fresh one of a
+    /// live source, the present or the next one of a recording. `None` where
+    /// the sample lacks the object, with the reason if one is known.
+    pub(crate) fn sample(
+        &mut self,
+        object: TitleIndex,
+        extra: &[TitleIndex],
+    ) -> Result<Result<ObjectSample, Option<Arc<str>>>, SourceError> {
+        let request = if self.is_live() {
+            Request {
+                extra_counters: extra.iter().map(|counter| (object, *counter)).collect(),
+                ..Request::objects(&[object]).max_age(self.max_age)
+            }
+        } else {
+            recorded()
+        };
+        let mut snapshot = Snapshot::new();
+        self.inner.collect(&request, &mut snapshot)?;
+        Ok(snapshot.object(object).map(ObjectSample::of).ok_or_else(|| {
+            let mut faults = snapshot.faults().iter();
+            let fault = faults.find(|fault| fault.object == Some(object));
+            fault.map(|fault| Arc::clone(&fault.message))
+        }))
+    }
+
+    /// A sample of an object, taking none away from this handle: of a recording
+    /// the present one.
+    pub(crate) fn look(
+        &self,
+        object: TitleIndex,
+    ) -> Result<Result<ObjectSample, Option<Arc<str>>>, SourceError> {
+        self.clone().sample(object, &[])
+    }
+}
+
+/// All of the present sample of a recording. Asking for single objects would
+/// give each of them a sample of its own.
+fn recorded() -> Request {
+    Request::new(ObjectQuery::Global).max_age(Duration::MAX)
+}
+
+impl fmt::Debug for SharedSource {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("SharedSource")
+            .field("name", &self.inner.name())
+            .field("max_age", &self.max_age)
+            .field("language", &self.language)
+            .finish()
+    }
+}
+
+/// What a source has, and the names for it, as of one generation.
+#[derive(Clone)]
+pub(crate) struct Names {
+    pub(crate) generation: u64,
+    pub(crate) catalogue: Arc<Catalogue>,
+    pub(crate) titles: Arc<TitleSet>,
+}

@@ -1,0 +1,523 @@
+//! Categories and counters over scripted and recorded sources.
+#![allow(clippy::unwrap_used, clippy::expect_used)]
+
+use perfhive::format::CounterSpec;
+use perfhive::*;
+use perfhive_testkit::real;
+use perfhive_testkit::script::{Row, block, titles};
+use std::sync::atomic::{AtomicU64, Ordering};
+use std::sync::{Arc, Mutex};
+use std::time::Duration;
+
+const PROCESS: TitleIndex = TitleIndex(230);
+const THREAD: TitleIndex = TitleIndex(232);
+const MEMORY: TitleIndex = TitleIndex(4);
+
+fn names() -> format::titles::TitleList {
+    titles(&[
+        (4, "Memory"),
+        (24, "Available Bytes"),
+        (230, "Process"),
+        (232, "Thread"),
+        (784, "ID Process"),
+        (684, "Elapsed Time"),
+        (6, "% Processor Time"),
+        (180, "Working Set"),
+        (900, "Odd"),
+    ])
+}
+
+fn german() -> format::titles::TitleList {
+    titles(&[(230, "Prozess"), (6, "Prozessorzeit (%)"), (180, "Arbeitsseiten")])
+}
+
+fn counters() -> [CounterSpec; 5] {
+    [
+        CounterSpec::new(TitleIndex(784), CounterType::PERF_COUNTER_RAWCOUNT),
+        CounterSpec::new(TitleIndex(684), CounterType::PERF_ELAPSED_TIME),
+        CounterSpec::new(TitleIndex(6), CounterType::PERF_100NSEC_TIMER),
+        CounterSpec::new(TitleIndex(180), CounterType::PERF_COUNTER_LARGE_RAWCOUNT),
+        // Bits that no formula is known for.
+        CounterSpec::new(TitleIndex(900), CounterType(0x0088_0500)),
+    ]
+}
+
+/// Name, PID, start, processor seconds, working set.
+type P<'a> = (&'a str, u64, u64, u64, u64);
+
+fn sample(second: usize, processes: &[P<'_>]) -> Vec<u8> {
+    let values: Vec<[u64; 5]> = processes
+        .iter()
+        .map(|(_, pid, start, cpu, set)| [*pid, *start, cpu * 10_000_000, *set, 7])
+        .collect();
+    let rows: Vec<Row<'_>> =
+        processes.iter().zip(&values).map(|(p, v)| (p.0, None, &v[..])).collect();
+    let counters = counters();
+    let parent = |at| Some((PROCESS, at));
+    let threads: [Row<'_>; 2] = [("0", parent(0), &[1]), ("1", parent(0), &[2])];
+    let one = [CounterSpec::new(TitleIndex(180), CounterType::PERF_COUNTER_LARGE_RAWCOUNT)];
+    let threads = if processes.is_empty() { &threads[..0] } else { &threads[..] };
+    let objects: [(TitleIndex, &[CounterSpec], &[Row<'_>]); 2] =
+        [(PROCESS, &counters, &rows), (THREAD, &one, threads)];
+    block("HOST", second as i64 + 1, &objects)
+}
+
+fn recording(samples: &[&[P<'_>]]) -> SharedSource {
+    let blocks =
+        samples.iter().enumerate().map(|(at, processes)| (at.to_string(), sample(at, processes)));
+    let source = ReplaySource::new("script:", blocks).unwrap();
+    let source = source.with_titles(LanguageId::ENGLISH, &names());
+    SharedSource::new(source.with_titles(LanguageId::GERMAN, &german()))
+}
+
+/// A live source that shows the blocks in its hands, and counts collections.
+struct Live {
+    block: Arc<Mutex<Vec<u8>>>,
+    collections: Arc<AtomicU64>,
+}
+
+impl Source for Live {
+    fn name(&self) -> &str {
+        "live:"
+    }
+    fn collect(&mut self, request: &Request, out: &mut Snapshot) -> Result<(), SourceError> {
+        out.clear();
+        let generation = self.collections.fetch_add(1, Ordering::SeqCst) + 1;
+        let bytes = self.block.lock().unwrap().clone();
+        if bytes.is_empty() {
+            return Err(SourceError::new(SourceErrorKind::Busy, "live:", "busy"));
+        }
+        assert!(matches!(request.objects, ObjectQuery::Indexes(_) | ObjectQuery::Global));
+        out.push_frame(Arc::new(Frame::new(bytes, generation).unwrap()), "live:");
+        Ok(())
+    }
+    fn titles(&mut self, language: LanguageId) -> Result<Arc<TitleDatabase>, SourceError> {
+        let list = names();
+        match language {
+            LanguageId::ENGLISH => Ok(Arc::new(TitleDatabase::new(language, &list, &list))),
+            _ => Err(SourceError::new(SourceErrorKind::NotFound, "live:", "no such language")),
+        }
+    }
+}
+
+fn live(processes: &[P<'_>]) -> (SharedSource, Arc<Mutex<Vec<u8>>>, Arc<AtomicU64>) {
+    let block = Arc::new(Mutex::new(sample(0, processes)));
+    let collections = Arc::new(AtomicU64::new(0));
+    let source = Live { block: Arc::clone(&block), collections: Arc::clone(&collections) };
+    (SharedSource::new(source), block, collections)
+}
+
+/// Values and statuses of a counter, sample by sample.
+fn run(counter: &mut PerformanceCounter, samples: usize) -> Vec<String> {
+    let show = |value: Result<f64, NoValue>| match value {
+        Ok(value) => value.to_string(),
+        Err(why) => why.code().to_string(),
+    };
+    (0..samples).map(|_| show(counter.next_value())).collect()
+}
+
+#[test]
+fn categories_list_what_there_is() {
+    let source = recording(&[&[("a", 1, 1, 0, 5), ("b", 2, 1, 0, 6), ("a", 3, 1, 0, 7)]]);
+    let all = Category::all_in(&source).unwrap();
+    assert_eq!(all.iter().map(Category::name).collect::<Vec<_>>(), ["Process", "Thread"]);
+    let process = Category::new_in(&source, "pROCESS").unwrap();
+    assert_eq!(process.instance_names().unwrap(), ["a", "b", "a#1"]);
+    let counters = ["ID Process", "Elapsed Time", "% Processor Time", "Working Set", "Odd"];
+    assert_eq!(process.counter_names(), counters);
+    let made = process.counters("a#1").unwrap();
+    assert_eq!(made.iter().map(PerformanceCounter::counter_name).collect::<Vec<_>>(), counters);
+    assert_eq!(made[3].clone().next_value().unwrap(), 7.0);
+    let thread = Category::new_in(&source, "Thread").unwrap();
+    assert_eq!(thread.instance_names().unwrap(), ["a/0", "a/1"]);
+    assert!(process.has_instances() && process.index() == PROCESS);
+}
+
+#[test]
+fn exists_tests() {
+    let source = recording(&[&[("Notepad", 1, 1, 0, 5)]]);
+    let exists = |name| Category::exists_in(&source, name).unwrap();
+    assert!(exists("process") && exists("230") && exists("Prozess"));
+    assert!(!exists("Proces") && !exists("180") && !exists("") && !exists("*"));
+    let instance = |name, category| Category::instance_exists_in(&source, name, category);
+    assert!(instance("notepad", "Process").unwrap());
+    assert!(instance("notepad/0", "Thread").unwrap());
+    assert!(instance("1", "Thread").unwrap());
+    assert!(!instance("notepad#1", "Process").unwrap());
+    assert!(!instance("", "Process").unwrap());
+    assert!(!instance("*", "Process").unwrap());
+    let counter = |name, category| Category::counter_exists_in(&source, name, category);
+    assert!(counter("working set", "Process").unwrap());
+    assert!(counter("ARBEITSSEITEN", "Prozess").unwrap());
+    assert!(counter("180", "230").unwrap());
+    assert!(!counter("Elapsed Time", "Thread").unwrap());
+    // The arguments the wrong way round are told, not answered.
+    let error = instance("Process", "notepad").unwrap_err();
+    assert!(matches!(error, QueryError::UnknownObject { .. }), "{error}");
+    assert!(counter("Process", "Working Set").is_err());
+}
+
+#[test]
+fn instances_must_be_named_where_there_are_any() {
+    let (source, _, _) = live(&[("a", 1, 1, 0, 5)]);
+    let new = |category, instance| {
+        PerformanceCounter::new_in(&source, category, "Working Set", instance).map(|_| ())
+    };
+    assert!(matches!(new("Process", ""), Err(QueryError::NeedsInstance { .. })));
+    assert!(new("Process", "is not there yet").is_ok());
+    let error = PerformanceCounter::new_in(&source, "Process", "Workingset", "a").unwrap_err();
+    assert!(error.to_string().contains(r#"did you mean "Working Set""#), "{error}");
+    let bytes = {
+        let memory = format::ObjectTemplate::new(
+            &format::ObjectSpec::new(MEMORY),
+            &[CounterSpec::new(TitleIndex(24), CounterType::PERF_COUNTER_LARGE_RAWCOUNT)],
+        );
+        let mut writer = format::BlockWriter::new();
+        writer.start(&format::BlockHead::default());
+        writer.object(&memory.unwrap()).unwrap().values(&[42]).unwrap().finish().unwrap();
+        writer.finish().to_vec()
+    };
+    let memory = ReplaySource::new("m:", [("m".to_string(), bytes)]).unwrap();
+    let memory = SharedSource::new(memory.with_titles(LanguageId::ENGLISH, &names()));
+    let new = |instance| PerformanceCounter::new_in(&memory, "Memory", "Available Bytes", instance);
+    assert!(matches!(new("x"), Err(QueryError::HasNoInstances { .. })));
+    assert_eq!(new("").unwrap().raw_value().unwrap(), 42);
+    let mut category = Category::new_in(&memory, "Memory").unwrap();
+    assert!(category.instance_names().unwrap().is_empty());
+    assert!(category.has_instance("").unwrap() && !category.has_instance("x").unwrap());
+    assert_eq!(category.counters("").unwrap().len(), 1);
+    assert!(category.counters("x").is_err());
+    let data = category.read().unwrap();
+    assert_eq!(data.get("available bytes", "").unwrap().raw_value().unwrap(), 42);
+    assert!(data.get("available bytes", "x").is_none());
+    assert_eq!(data.by_instance().iter().map(|row| row.name()).collect::<Vec<_>>(), [""]);
+}
+
+#[test]
+fn a_value_never_crosses_from_one_process_to_another() {
+    let source = recording(&[
+        &[("app", 10, 1, 5, 1)],
+        &[("app", 10, 1, 6, 1)],
+        // Another process has taken the name, and even the number.
+        &[("app", 10, 2, 100, 1)],
+        &[("app", 10, 2, 103, 1)],
+        &[],
+        &[],
+        &[("app", 99, 7, 50, 1)],
+        &[("app", 99, 7, 52, 1)],
+    ]);
+    let new = || PerformanceCounter::new_in(&source, "Process", "% Processor Time", "app").unwrap();
+    let (mut counter, mut other) = (new(), new());
+    // Two counters see the same samples, whoever asks first.
+    let mut seen = (Vec::new(), Vec::new());
+    for _ in 0..8 {
+        seen.0.extend(run(&mut counter, 1));
+        seen.1.extend(run(&mut other, 1));
+    }
+    let expected = [
+        "needs-two-samples",
+        "100",
+        "born",
+        "300",
+        "vanished",
+        "no-such-instance",
+        "needs-two-samples",
+        "200",
+    ];
+    assert_eq!(seen.0, expected);
+    assert_eq!(seen.1, expected);
+    assert!(matches!(counter.identity(), Some(Identity::Process { id: 99, .. })));
+    assert!(matches!(counter.next_value(), Err(NoValue::SourceFailed(e)) if e.is_end_of_data()));
+}
+
+#[test]
+fn numbers_behind_names_may_shift() {
+    let source = recording(&[
+        &[("java", 10, 1, 100, 1), ("java", 20, 2, 200, 2)],
+        &[("java", 20, 2, 201, 2), ("java", 30, 3, 999, 3)],
+    ]);
+    let mut second =
+        PerformanceCounter::new_in(&source, "Process", "% Processor Time", "java#1").unwrap();
+    assert_eq!(run(&mut second, 2), ["needs-two-samples", "born"]);
+}
+
+#[test]
+fn samples_between_values_do_not_disturb_them() {
+    let samples: [&[P<'_>]; 4] =
+        [&[("a", 1, 1, 0, 1)], &[("a", 1, 1, 1, 1)], &[("a", 1, 1, 1, 1)], &[("a", 1, 1, 3, 1)]];
+    let source = recording(&samples);
+    let mut counter =
+        PerformanceCounter::new_in(&source, "Process", "% Processor Time", "a").unwrap();
+    assert_eq!(run(&mut counter, 1), ["needs-two-samples"]);
+    assert_eq!(counter.raw_value().unwrap(), 10_000_000);
+    assert_eq!(counter.next_sample().unwrap().counter_type().dotnet_name(), Some("Timer100Ns"));
+    // Three processor seconds in three seconds.
+    assert_eq!(run(&mut counter, 1), ["100"]);
+    let mut reset =
+        PerformanceCounter::new_in(&recording(&samples), "Process", "% Processor Time", "a")
+            .unwrap();
+    run(&mut reset, 2);
+    reset.reset();
+    assert_eq!(run(&mut reset, 2), ["needs-two-samples", "200"]);
+}
+
+#[test]
+fn a_type_without_a_formula_has_samples() {
+    let source = recording(&[&[("a", 1, 1, 0, 1)]]);
+    let mut odd = PerformanceCounter::new_in(&source, "Process", "Odd", "a").unwrap();
+    let sample = odd.next_sample().unwrap();
+    assert_eq!((sample.raw_value(), sample.counter_type().0), (7, 0x0088_0500));
+    assert!(matches!(CounterSample::calculate(sample), Err(NoValue::Cook(CookError::NoFormula))));
+    assert_eq!(sample.system_frequency(), 3_579_545);
+    assert_eq!(sample.counter_frequency(), 10_000_000);
+    assert_eq!(sample.counter_time_stamp(), sample.time_stamp_100nsec());
+    assert_eq!(sample.time_stamp(), 3_579_545);
+}
+
+#[test]
+fn looking_does_not_move_a_recording_on() {
+    let mut source = recording(&[&[("a", 1, 1, 0, 1)], &[("b", 2, 1, 0, 1)], &[]]);
+    let names = |source: &SharedSource| {
+        Category::new_in(source, "Process").unwrap().instance_names().unwrap()
+    };
+    assert_eq!((names(&source), names(&source)), (vec!["a".to_string()], vec!["a".to_string()]));
+    let mut category = Category::new_in(&source, "Process").unwrap();
+    assert_eq!(category.read().unwrap().by_instance().iter().next().unwrap().name(), "a");
+    assert_eq!(names(&source), ["a"]);
+    // Who waits for something moves the recording on.
+    while !Category::instance_exists_in(&source, "b", "Process").unwrap() {
+        source.advance().unwrap();
+    }
+    assert_eq!(category.read().unwrap().by_instance().iter().next().unwrap().name(), "b");
+    assert!(category.read().unwrap().by_instance().is_empty());
+    assert!(source.advance().unwrap_err().is_end_of_data());
+    assert!(category.read().unwrap_err().is_end_of_data());
+}
+
+#[test]
+fn everything_of_a_category_by_instance_and_by_counter() {
+    let source = recording(&[
+        &[("svchost", 1, 1, 0, 5), ("Total", 2, 1, 0, 6), ("svchost", 3, 1, 4, 7)],
+        &[("svchost", 3, 1, 6, 8), ("svchost", 4, 1, 9, 9)],
+    ]);
+    let mut category = Category::new_in(&source, "Process").unwrap();
+    let older = category.read().unwrap();
+    let rows: Vec<_> = older.by_instance().iter().map(|row| row.name()).collect();
+    assert_eq!(rows, ["svchost", "Total", "svchost#1"]);
+    let columns: Vec<_> = older.by_counter().iter().map(|column| column.name()).collect();
+    assert_eq!(columns, category.counter_names());
+    // Both ways lead to the same data, whatever the case and the language.
+    let set = |data: InstanceData<'_>| data.value().unwrap();
+    let row = older.by_instance().get("SVCHOST#1").unwrap();
+    assert_eq!(set(row.get("WORKING set").unwrap()), 7.0);
+    let column = older.by_counter().get("180").unwrap();
+    assert_eq!(set(column.get("svchost#1").unwrap()), 7.0);
+    assert_eq!(column.iter().map(set).collect::<Vec<_>>(), [5.0, 6.0, 7.0]);
+    assert_eq!(row.label().unwrap().order, 1);
+    assert!(older.by_instance().get("svchost#2").is_none());
+    assert!(older.by_counter().get("Working").is_none());
+    assert!(matches!(row.identity(), Some(Identity::Process { id: 3, .. })));
+    let time = older.get("% processor time", "svchost").unwrap();
+    assert!(matches!(time.value(), Err(NoValue::NeedsTwoSamples)));
+    assert_eq!(time.sample().unwrap().raw_value(), 0);
+    // Since the older sample: by identity, though the number has shifted.
+    let newer = category.read().unwrap();
+    let since = |name| newer.get("% Processor Time", name).unwrap().value_since(&older);
+    assert_eq!(since("svchost").unwrap(), 200.0);
+    assert!(matches!(since("svchost#1"), Err(NoValue::Born)));
+    let end = category.read().err();
+    assert!(end.is_some_and(|error| error.is_end_of_data()));
+    // Who comes late stands where the others stand.
+    let mut threads = Category::new_in(&source, "Thread").unwrap();
+    assert_eq!(threads.read().unwrap().by_instance().len(), 2);
+    let wrong = threads.clone().read().unwrap();
+    let set = wrong.get("Working Set", "svchost/1").unwrap();
+    assert!(matches!(set.value_since(&newer), Err(NoValue::DifferentTypes)));
+}
+
+#[test]
+fn names_are_shown_in_the_language_asked_for() {
+    let source = recording(&[&[("a", 1, 1, 0, 5)]]).language(LanguageId::GERMAN);
+    let mut process = Category::new_in(&source, "Process").unwrap();
+    assert_eq!(process.name(), "Prozess");
+    let counter = PerformanceCounter::new_in(&source, "process", "working set", "A").unwrap();
+    assert_eq!(counter.category_name(), "Prozess");
+    assert_eq!(counter.counter_name(), "Arbeitsseiten");
+    assert_eq!(counter.instance_name(), "A");
+    let data = process.read().unwrap();
+    let row = data.by_instance().get("a").unwrap();
+    assert_eq!(row.get("Working Set").unwrap().counter_name(), "Arbeitsseiten");
+    assert_eq!(row.get("arbeitsseiten").unwrap().raw_value().unwrap(), 5);
+    // Of names that are not there in German, the English ones.
+    assert_eq!(process.counter_names()[1], "Elapsed Time");
+}
+
+#[test]
+fn counters_get_fresh_data_or_share_it() {
+    let (source, block, collections) = live(&[("a", 1, 1, 0, 5)]);
+    let new = |source: &SharedSource| {
+        PerformanceCounter::new_in(source, "Process", "Working Set", "a").unwrap()
+    };
+    let mut fresh = [new(&source), new(&source), new(&source)];
+    let before = collections.load(Ordering::SeqCst);
+    for counter in &mut fresh {
+        assert_eq!(counter.next_value().unwrap(), 5.0);
+    }
+    assert_eq!(collections.load(Ordering::SeqCst), before + 3);
+    // What is asked now is of now.
+    *block.lock().unwrap() = sample(1, &[("a", 1, 1, 0, 6)]);
+    assert_eq!(fresh[0].next_value().unwrap(), 6.0);
+    // Shared: one collection for all, and never the same sample twice.
+    let shared = source.clone().max_age(Duration::from_secs(3600));
+    let mut counters = [new(&shared), new(&shared), new(&shared)];
+    let before = collections.load(Ordering::SeqCst);
+    for round in 1..=3 {
+        for counter in &mut counters {
+            counter.next_value().unwrap();
+        }
+        // The first round is served by what others collected before.
+        let now = collections.load(Ordering::SeqCst);
+        assert!(now < before + round, "{} collections in {round} rounds", now - before);
+    }
+    assert!(shared.statistics().taken >= 6);
+}
+
+#[test]
+fn a_source_that_fails_once_loses_nobody() {
+    let (source, block, _) = live(&[("a", 1, 1, 0, 5)]);
+    let mut counter =
+        PerformanceCounter::new_in(&source, "Process", "% Processor Time", "a").unwrap();
+    assert_eq!(run(&mut counter, 1), ["needs-two-samples"]);
+    // The same sample again: no time has passed.
+    assert_eq!(run(&mut counter, 1), ["no-time-passed"]);
+    block.lock().unwrap().clear();
+    assert_eq!(run(&mut counter, 1), ["source-failed"]);
+    *block.lock().unwrap() = sample(2, &[("a", 1, 1, 1, 5)]);
+    assert_eq!(run(&mut counter, 1), ["50"]);
+}
+
+#[test]
+fn handles_may_go_to_other_threads() {
+    fn both<T: Send + Sync>() {}
+    both::<SharedSource>();
+    both::<Category>();
+    both::<PerformanceCounter>();
+    both::<CategoryData>();
+    both::<CounterSample>();
+}
+
+#[test]
+fn long_names_in_a_hostile_block_cost_little() {
+    // A thousand instances whose parent's name is as long as a name can be.
+    let long = "x".repeat(30_000);
+    let one = [CounterSpec::new(TitleIndex(180), CounterType::PERF_COUNTER_LARGE_RAWCOUNT)];
+    let parents: [Row<'_>; 1] = [(&long, None, &[1])];
+    let rows: Vec<Row<'_>> = (0..5000).map(|_| ("y", Some((PROCESS, 0)), &[2u64][..])).collect();
+    let bytes = block("HOST", 1, &[(PROCESS, &one, &parents), (THREAD, &one, &rows)]);
+    let source = ReplaySource::new("hostile:", [("1".to_string(), bytes)]).unwrap();
+    let source = SharedSource::new(source.with_titles(LanguageId::ENGLISH, &names()));
+    let mut threads = Category::new_in(&source, "Thread").unwrap();
+    let start = std::time::Instant::now();
+    let data = threads.read().unwrap();
+    assert_eq!(threads.instances().unwrap().len(), 5000);
+    for name in ["y", "x/y", "x^/y", "xy#4999"] {
+        let found = threads.has_instance(name).unwrap();
+        assert_eq!(found, name == "y", "{name}");
+        assert!(data.get("Working Set", name).is_none());
+    }
+    assert!(data.get("Working Set", &format!("{long}/y#4999")).is_some());
+    // Writing all the names out takes minutes where it is not optimised.
+    assert!(start.elapsed() < Duration::from_secs(30), "{:?}", start.elapsed());
+}
+
+#[test]
+fn threads_are_found_by_parent_and_name() {
+    let source = recording(&[&[("a", 1, 1, 0, 5)]]);
+    let get = |instance| {
+        PerformanceCounter::new_in(&source, "Thread", "Working Set", instance).unwrap().raw_value()
+    };
+    assert_eq!(get("a/1").unwrap(), 2);
+    assert_eq!(get("A/0").unwrap(), 1);
+    assert_eq!(get("A/0#0").unwrap(), 1);
+    assert_eq!(get("1").unwrap(), 2);
+    assert!(matches!(get("b/0"), Err(NoValue::NoSuchInstance)));
+    assert!(matches!(get("a/*"), Err(NoValue::NoSuchInstance)));
+}
+
+fn vista() -> Option<SharedSource> {
+    let blocks = real::files("windows-vista", "_global.bin");
+    let names = real::text("titles/vista_009_from_pal_SampleLog.txt")?;
+    let list = format::titles::TitleList::from_text(&names);
+    let source = ReplaySource::new("vista:", blocks).ok()?;
+    Some(SharedSource::new(source.with_titles(LanguageId::ENGLISH, &list)))
+}
+
+#[test]
+fn a_real_log_gives_the_known_values() {
+    let Some(source) = vista() else { return };
+    // Values at the second sample, computed independently from the same data.
+    let known = [
+        ("System", "File Read Operations/sec", "", 241.525_867_351_006_07),
+        ("System", "Processes", "", 50.0),
+        ("System", "System Up Time", "", 2_062.115_783_1),
+        ("Memory", "% Committed Bytes In Use", "", 42.143_595_908_399_26),
+        ("Process", "% Processor Time", "Idle", 17.851_886_844_677_406),
+        ("PhysicalDisk", "Avg. Disk sec/Transfer", "0 C:", 0.008_170_940_934_075_234),
+        ("processor", "% processor time", "_total", 82.148_113_155_322_59),
+    ];
+    let mut counters: Vec<_> = known
+        .iter()
+        .map(|(category, counter, instance, _)| {
+            PerformanceCounter::new_in(&source, category, counter, instance).unwrap()
+        })
+        .collect();
+    // All of them see the first sample, and then the second.
+    for counter in &mut counters {
+        let first = counter.next_value();
+        assert_eq!(first.is_ok(), counter.counter_type().samples() == 1);
+    }
+    for (counter, (category, name, _, expected)) in counters.iter_mut().zip(known) {
+        let value = counter.next_value().unwrap();
+        assert!((value - expected).abs() <= 1e-12 * expected, "{category}/{name}: {value}");
+    }
+}
+
+#[test]
+fn calculate_agrees_with_next_value_on_a_real_log() {
+    let mut compared = 0;
+    for category in ["Processor", "Memory", "PhysicalDisk", "System"] {
+        let Some(source) = vista() else { return };
+        let mut category = Category::new_in(&source, category).unwrap();
+        let (older, newer) = (category.read().unwrap(), category.read().unwrap());
+        for row in &newer.by_instance() {
+            for data in &row {
+                let old = older.get(&data.counter_name(), &row.name()).unwrap().sample();
+                let (Ok(old), Ok(new)) = (old, data.sample()) else { continue };
+                let (a, b) = (CounterSample::calculate_between(old, new), data.value_since(&older));
+                // Wraps are undone only where the instance is known to be the same.
+                if let Ok(value) = a {
+                    assert_eq!(Ok(value), b.map_err(|why| why.code()), "{data:?}");
+                    compared += 1;
+                }
+            }
+        }
+    }
+    assert!(compared > 50, "{compared}");
+}
+
+#[test]
+fn every_instance_of_a_real_log_is_there() {
+    let Some(source) = vista() else { return };
+    let mut category = Category::new_in(&source, "Process").unwrap();
+    let data = category.read().unwrap();
+    let names: Vec<_> = data.by_instance().iter().map(|row| row.name()).collect();
+    let has = |name: &str| names.iter().any(|known| known == name);
+    assert!(has("svchost") && has("svchost#2"), "{names:?}");
+    // Each name finds its own row.
+    for (place, name) in names.iter().enumerate() {
+        let row = data.by_instance().get(name).unwrap();
+        let own = data.by_instance().iter().nth(place).unwrap();
+        assert_eq!(row.identity(), own.identity(), "{name}");
+        assert!(category.has_instance(name).unwrap());
+    }
+}
