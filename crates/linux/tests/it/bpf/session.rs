@@ -1,0 +1,228 @@
+//! When a session uses the BPF reader, and what it costs.
+
+use super::{ALL, Children, ROLE, TICK, Values, again, alone, instances, machine, refused, role};
+use crate::common::{Machine, Tree};
+use perfhive_engine::{Broker, ObjectQuery, Request, Snapshot, Source};
+use perfhive_format::TitleIndex;
+use perfhive_linux::{Options, ProcRoot, ReaderChoice, bpf_refusal, providers_with};
+use perfhive_testkit::alloc::count;
+use rustix::thread::{CapabilitySet, capabilities, set_capabilities};
+use std::collections::BTreeMap;
+use std::process::{Command, Stdio};
+use std::time::{Duration, Instant};
+
+/// Descriptors of this process that are open on files of processes.
+fn kept() -> usize {
+    let links = std::fs::read_dir("/proc/self/fd").unwrap();
+    let links = links.filter_map(|entry| std::fs::read_link(entry.unwrap().path()).ok());
+    let pid = |path: &std::path::Path| {
+        let name = path.strip_prefix("/proc").ok()?.iter().next()?.to_str()?;
+        name.parse::<u32>().ok()
+    };
+    // The first process may be read from /proc in any case.
+    let own = std::process::id();
+    links.filter(|link| pid(link).is_some_and(|pid| pid != 1 && pid != own)).count()
+}
+
+#[test]
+fn a_session_goes_over_to_bpf_and_nobody_notices() {
+    alone("session::a_session_goes_over_to_bpf_and_nobody_notices", || {
+        if refused() {
+            return;
+        }
+        let mut children = Children(Vec::new());
+        let busy = children.spawn("sh", &["-c", "while :; do :; done"]);
+        let mut auto = machine(ReaderChoice::Auto);
+        let mut samples = Vec::new();
+        for round in 1..=6 {
+            let before = Instant::now();
+            let look = auto.look(&[230, 232], ALL);
+            assert_eq!(look.fault_texts(), Vec::<String>::new());
+            samples.push((before, Instant::now(), instances(&look, 230), instances(&look, 232)));
+            // From the third on, the files are given back.
+            assert_eq!(kept() > 0, round < 3, "{round}");
+            std::thread::sleep(Duration::from_millis(100));
+        }
+        for pair in samples.windows(2) {
+            let scope = pair[1].1.duration_since(pair[0].0).as_nanos() as u64 / 100 + 3 * TICK;
+            for (first, second) in [(&pair[0].2, &pair[1].2), (&pair[0].3, &pair[1].3)] {
+                for (id, (name, _, before)) in first {
+                    let Some((_, _, after)) = second.get(id) else { continue };
+                    for counter in [6, 142, 144] {
+                        let [before, after] = [before, after].map(|v| v[&counter].unwrap());
+                        assert!(after >= before, "{counter} of {name} {id:?}: {before} {after}");
+                    }
+                }
+            }
+            let time = |all: &BTreeMap<(u64, u64, u64), (String, usize, Values)>| {
+                let found = all.iter().find(|(id, _)| id.0 == u64::from(busy)).unwrap();
+                found.1.2[&6].unwrap()
+            };
+            let grown = time(&pair[1].2) - time(&pair[0].2);
+            assert!(grown <= scope, "{grown} in {scope}");
+        }
+        // `/proc` tells whole ticks, BPF what was used.
+        let told = |at: usize| samples[at].2.values().map(|(.., values)| values[&6].unwrap());
+        assert!(told(1).all(|time| time % TICK == 0));
+        assert!(told(2).any(|time| time % TICK != 0));
+    });
+}
+
+#[test]
+fn nothing_is_allocated() {
+    alone("session::nothing_is_allocated", || {
+        if refused() {
+            return;
+        }
+        let mut children = Children(Vec::new());
+        for _ in 0..40 {
+            children.spawn("sleep", &["600"]);
+        }
+        let mut machine = machine(ReaderChoice::Bpf);
+        for (objects, extra) in [(&[230][..], false), (&[230], true), (&[230, 232], true)] {
+            let wanted: Vec<_> = objects.iter().copied().map(TitleIndex).collect();
+            let mut request = Request::new(ObjectQuery::Indexes(wanted.clone()));
+            if extra {
+                request.extra_counters = wanted.iter().map(|o| (*o, TitleIndex(0))).collect();
+            }
+            for _ in 0..3 {
+                machine.collect(&request, &wanted);
+            }
+            let collections = (0..10).map(|_| count(|| machine.collect(&request, &wanted)).1.count);
+            assert_eq!(collections.min(), Some(0), "{objects:?}");
+        }
+    });
+}
+
+/// System calls of so many collections, the start of the program included.
+fn calls_of(rounds: u32) -> Option<u64> {
+    let report = std::env::temp_dir().join(format!("perfhive-bpf-{}", std::process::id()));
+    let traced = again("session::system_calls_do_not_depend_on_processes", &rounds.to_string());
+    let status = Command::new("strace")
+        .args(["-f", "-c", "-o"])
+        .arg(&report)
+        .arg(traced.get_program())
+        .args(traced.get_args())
+        .env(ROLE, rounds.to_string())
+        .stdout(Stdio::null())
+        .stderr(Stdio::null())
+        .status();
+    let text = std::fs::read_to_string(&report);
+    let _ = std::fs::remove_file(&report);
+    if !status.is_ok_and(|status| status.success()) {
+        return None;
+    }
+    let text = text.ok()?;
+    let total = text.lines().find(|line| line.ends_with(" total"))?;
+    total.split_whitespace().nth(3)?.parse().ok()
+}
+
+#[test]
+fn system_calls_do_not_depend_on_processes() {
+    if let Some(rounds) = role() {
+        let wanted = [TitleIndex(230)];
+        let mut machine = machine(ReaderChoice::Bpf);
+        for _ in 0..rounds.parse::<u32>().unwrap() {
+            machine.collect(&Request::objects(&wanted), &wanted);
+        }
+        return;
+    }
+    if refused() {
+        return;
+    }
+    let mut children = Children(Vec::new());
+    for _ in 0..200 {
+        children.spawn("sleep", &["600"]);
+    }
+    std::thread::sleep(Duration::from_millis(300));
+    // Processes that others start meanwhile cost some once.
+    let mut least = f64::INFINITY;
+    for _ in 0..8 {
+        let (Some(few), Some(many)) = (calls_of(10), calls_of(60)) else {
+            eprintln!("strace cannot be used here: system calls are not counted");
+            return;
+        };
+        let calls = (many as f64 - few as f64) / 50.0;
+        println!("{calls} system calls for each collection of more than 200 processes");
+        if calls > 0.0 {
+            least = least.min(calls);
+        }
+        // The run, capabilities, `stat` in two pieces, the clock is none; and the
+        // first process, where it is not in the list.
+        if least <= 12.0 {
+            return;
+        }
+    }
+    panic!("{least} system calls for each collection");
+}
+
+/// Takes capabilities from this thread.
+fn give_up(given: CapabilitySet) {
+    let mut sets = capabilities(None).unwrap();
+    sets.effective.remove(given);
+    sets.permitted.remove(given);
+    set_capabilities(None, sets).unwrap();
+}
+
+/// The faults of a collection by a broker.
+fn faults(broker: &mut Broker) -> Vec<String> {
+    let mut snapshot = Snapshot::new();
+    broker.collect(&Request::objects(&[TitleIndex(230)]), &mut snapshot).unwrap();
+    snapshot.faults().iter().map(ToString::to_string).collect()
+}
+
+fn broker(reader: ReaderChoice) -> Broker {
+    let options = Options::new().reader(reader);
+    Broker::builder("test:", "machine")
+        .providers(providers_with(&ProcRoot::default(), &options))
+        .build()
+}
+
+#[test]
+fn without_the_capabilities_proc_is_read() {
+    if refused() {
+        return;
+    }
+    // Capabilities are those of a thread.
+    let test = std::thread::spawn(|| {
+        let mut loaded = machine(ReaderChoice::Auto);
+        for _ in 0..3 {
+            loaded.look(&[230], &[]);
+        }
+        give_up(CapabilitySet::BPF | CapabilitySet::SYS_ADMIN);
+        let why = bpf_refusal(&ProcRoot::default()).unwrap();
+        assert_eq!(why, "takes the capability CAP_BPF");
+        let mut auto = machine(ReaderChoice::Auto);
+        for _ in 0..5 {
+            // Nobody is told unasked: this is how an ordinary user's program runs.
+            for machine in [&mut auto, &mut loaded] {
+                let look = machine.look(&[230], &[]);
+                assert_eq!(look.fault_texts(), Vec::<String>::new());
+                assert!(look.process(std::process::id()).is_some());
+            }
+        }
+        // Who asks for BPF and nothing else gets that line and no processes.
+        let mut bpf = broker(ReaderChoice::Bpf);
+        let said = faults(&mut bpf);
+        assert!(said.iter().any(|fault| fault.contains("BPF: takes the capability CAP_BPF")));
+        give_up(CapabilitySet::PERFMON | CapabilitySet::SYS_PTRACE);
+        let why = bpf_refusal(&ProcRoot::default()).unwrap();
+        assert_eq!(why, "takes the capability CAP_BPF and CAP_PERFMON and CAP_SYS_PTRACE");
+    });
+    test.join().unwrap();
+}
+
+#[test]
+fn other_folders_are_read_as_they_are() {
+    if refused() {
+        return;
+    }
+    let tree = Tree::machine();
+    tree.process(7, b"seven");
+    let why = bpf_refusal(&tree.root()).unwrap();
+    assert!(why.ends_with("is not this system's own /proc"), "{why}");
+    let mut machine = Machine::new(&tree.root());
+    for _ in 0..4 {
+        assert_eq!(machine.look(&[230], &[]).names(230), ["Idle", "seven", "_Total"]);
+    }
+}
