@@ -87,6 +87,20 @@ fn looking_does_not_move_a_recording_on() {
 }
 
 #[test]
+fn looking_through_a_cache_does_not_move_a_recording_on() {
+    let mut query = Query::new(Cached::new(three())).unwrap();
+    let all = r"\Process(*)\Working Set";
+    query.add(all).unwrap();
+    for instances in [1, 3, 1] {
+        query.collect().unwrap();
+        assert_eq!(query.readings().iter().filter(|r| r.value.is_ok()).count(), instances);
+        assert_eq!(expanded(&mut query, all).len(), instances);
+        assert_eq!(query.items(None, "Process").unwrap().instances.len(), instances);
+    }
+    assert!(query.collect().unwrap_err().is_end_of_data());
+}
+
+#[test]
 fn paths_expand_in_every_part() {
     let sources = SourceSet::new(three()).with_machine("OTHER", three());
     let mut query = Query::over(sources, LanguageId::GERMAN).unwrap();
