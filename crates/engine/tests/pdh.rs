@@ -158,6 +158,31 @@ fn a_ring_holds_the_samples_of_one_instance() {
 }
 
 #[test]
+fn a_ring_undoes_the_wraps_of_processes() {
+    let wrapping = [
+        CounterSpec::new(TitleIndex(784), CounterType::PERF_COUNTER_RAWCOUNT),
+        CounterSpec::new(TitleIndex(684), CounterType::PERF_ELAPSED_TIME),
+        CounterSpec::new(TitleIndex(28), CounterType::PERF_COUNTER_COUNTER),
+    ];
+    let blocks = [4_294_967_290, 4, 14].map(|faults: u64| [7, 7, faults]);
+    let blocks = blocks.iter().enumerate().map(|(second, values)| {
+        let rows: [Row<'_>; 2] = [("a", None, values), ("_Total", None, &[0, 0, values[2]])];
+        (second.to_string(), block("HOST", second as i64, &[(PROCESS, &wrapping, &rows)]))
+    });
+    let mut query = Query::new(ReplaySource::new("wrap:", blocks).unwrap()).unwrap();
+    let ids = [query.add(r"\230(a)\28").unwrap(), query.add(r"\230(_Total)\28").unwrap()];
+    let mut rings = [SampleRing::new(5), SampleRing::new(5)];
+    while query.collect().is_ok() {
+        for (id, ring) in ids.iter().zip(&mut rings) {
+            assert!(query.readings_of(*id).all(|reading| ring.push(reading)));
+        }
+    }
+    let statistics = rings.map(|ring| ring.statistics().map(|s| (s.count, s.mean)).unwrap());
+    // A total is a sum over processes that come and go: no wrap is certain.
+    assert_eq!(statistics, [(2, 10.0), (1, 10.0)]);
+}
+
+#[test]
 fn statistics_of_a_real_log() {
     let blocks = real::files("windows-vista", "_global.bin");
     if blocks.is_empty() {

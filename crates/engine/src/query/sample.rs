@@ -181,12 +181,11 @@ impl ObjectSample {
     /// has. `_Total` is a sum over changing instances and never counts.
     pub(super) fn is_sure(&self, identity: &Identity) -> bool {
         match identity {
-            Identity::Single | Identity::Unique(_) => true,
-            Identity::Process { start, .. } | Identity::Thread { start, .. } => *start != 0,
             Identity::Named { parent, name, order } => {
                 let next = Identity::Named { parent: parent.clone(), name: name.clone(), order: 1 };
                 *order == 0 && self.identities.place(&next).is_none() && !is_total(name)
             }
+            numbered => numbered.is_certain(),
         }
     }
 }

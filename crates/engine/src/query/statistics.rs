@@ -225,14 +225,17 @@ impl SampleRing {
         self.samples.iter()
     }
 
-    /// The statistics of the samples in the ring. A step backwards has no value
-    /// here, be it a counter's wrap or its reset.
+    /// The statistics of the samples in the ring. A wrap is undone where the
+    /// identity alone says that the instance is the same (a process, an object
+    /// without instances); any other step backwards has no value.
     ///
     /// # Errors
     /// Why there are none.
     pub fn statistics(&self) -> Result<Statistics, NoValue> {
-        let (kind, _) = self.of.as_ref().ok_or(NoValue::NeedsTwoSamples)?;
-        Statistics::of(*kind, CookOptions::default(), &self.samples).map_err(NoValue::Cook)
+        let (kind, identity) = self.of.as_ref().ok_or(NoValue::NeedsTwoSamples)?;
+        let same_instance = identity.as_ref().is_some_and(Identity::is_certain);
+        let options = CookOptions { same_instance, ..CookOptions::default() };
+        Statistics::of(*kind, options, &self.samples).map_err(NoValue::Cook)
     }
 }
 
