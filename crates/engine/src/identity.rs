@@ -53,6 +53,18 @@ pub enum Identity {
     },
 }
 
+impl Identity {
+    /// Whether two samples that have this identity are surely of the same
+    /// instance, whatever else is in them: names alone are not enough.
+    pub(crate) fn is_certain(&self) -> bool {
+        match self {
+            Self::Single | Self::Unique(_) => true,
+            Self::Process { start, .. } | Self::Thread { start, .. } => *start != 0,
+            Self::Named { .. } => false,
+        }
+    }
+}
+
 /// How the instances of one object are told apart; resolved once for a schema.
 #[derive(Clone, Debug)]
 pub(crate) struct Identifier {

@@ -87,6 +87,20 @@ fn looking_does_not_move_a_recording_on() {
 }
 
 #[test]
+fn looking_through_a_cache_does_not_move_a_recording_on() {
+    let mut query = Query::new(Cached::new(three())).unwrap();
+    let all = r"\Process(*)\Working Set";
+    query.add(all).unwrap();
+    for instances in [1, 3, 1] {
+        query.collect().unwrap();
+        assert_eq!(query.readings().iter().filter(|r| r.value.is_ok()).count(), instances);
+        assert_eq!(expanded(&mut query, all).len(), instances);
+        assert_eq!(query.items(None, "Process").unwrap().instances.len(), instances);
+    }
+    assert!(query.collect().unwrap_err().is_end_of_data());
+}
+
+#[test]
 fn paths_expand_in_every_part() {
     let sources = SourceSet::new(three()).with_machine("OTHER", three());
     let mut query = Query::over(sources, LanguageId::GERMAN).unwrap();
@@ -141,6 +155,31 @@ fn a_ring_holds_the_samples_of_one_instance() {
     // Another process took the name: nothing is calculated across the two.
     let two = Some(200.0);
     assert_eq!(counts, [(1, None), (2, two), (1, None), (2, two), (2, two)]);
+}
+
+#[test]
+fn a_ring_undoes_the_wraps_of_processes() {
+    let wrapping = [
+        CounterSpec::new(TitleIndex(784), CounterType::PERF_COUNTER_RAWCOUNT),
+        CounterSpec::new(TitleIndex(684), CounterType::PERF_ELAPSED_TIME),
+        CounterSpec::new(TitleIndex(28), CounterType::PERF_COUNTER_COUNTER),
+    ];
+    let blocks = [4_294_967_290, 4, 14].map(|faults: u64| [7, 7, faults]);
+    let blocks = blocks.iter().enumerate().map(|(second, values)| {
+        let rows: [Row<'_>; 2] = [("a", None, values), ("_Total", None, &[0, 0, values[2]])];
+        (second.to_string(), block("HOST", second as i64, &[(PROCESS, &wrapping, &rows)]))
+    });
+    let mut query = Query::new(ReplaySource::new("wrap:", blocks).unwrap()).unwrap();
+    let ids = [query.add(r"\230(a)\28").unwrap(), query.add(r"\230(_Total)\28").unwrap()];
+    let mut rings = [SampleRing::new(5), SampleRing::new(5)];
+    while query.collect().is_ok() {
+        for (id, ring) in ids.iter().zip(&mut rings) {
+            assert!(query.readings_of(*id).all(|reading| ring.push(reading)));
+        }
+    }
+    let statistics = rings.map(|ring| ring.statistics().map(|s| (s.count, s.mean)).unwrap());
+    // A total is a sum over processes that come and go: no wrap is certain.
+    assert_eq!(statistics, [(2, 10.0), (1, 10.0)]);
 }
 
 #[test]

@@ -294,7 +294,8 @@ impl Category {
         if !self.object.has_instances {
             return Ok(Vec::new());
         }
-        let sample = self.present(self.source.look(self.index_now())?)?;
+        let index = self.renamed().map_or(self.object.name, |(_, object)| object.name);
+        let sample = self.present(self.source.look(index)?)?;
         Ok(sample.labels().to_vec())
     }
 
@@ -374,7 +375,8 @@ impl Category {
     /// ```ignore-windows,ignore-macos
     /// let data = perfhive::Category::new("System")?.read()?;
     /// for counter in &data.by_counter() {
-    ///     println!("{}: {:?}", counter.name(), counter.get("").and_then(|data| data.value().ok()));
+    ///     let value = counter.get("").and_then(|data| data.value().ok());
+    ///     println!("{}: {value:?}", counter.name());
     /// }
     /// # Ok::<(), perfhive::QueryError>(())
     /// ```
@@ -384,24 +386,24 @@ impl Category {
     /// recording.
     pub fn read(&mut self) -> Result<CategoryData, QueryError> {
         let everything = [TitleIndex(0)];
-        let object = self.index_now();
-        let sample = self.source.sample(object, &everything)?;
+        if let Some((names, object)) = self.renamed() {
+            (self.names, self.object) = (names, object);
+        }
+        let sample = self.source.sample(self.object.name, &everything)?;
         let sample = self.present(sample)?;
-        Ok(CategoryData::new(self.names.clone(), object, sample))
+        Ok(CategoryData::new(self.names.clone(), self.object.name, sample))
     }
 
-    /// The title index that the category's name has now: a provider that is
-    /// registered anew may have got another.
-    fn index_now(&self) -> TitleIndex {
+    /// What the category's name means now, if names have changed: a provider
+    /// that is registered anew may have got other title indexes.
+    fn renamed(&self) -> Option<(Names, CatalogueObject)> {
         let mut source = self.source.clone();
         if source.generation() == self.names.generation {
-            return self.object.name;
+            return None;
         }
         let name = self.name();
-        let find = |names: &Names| {
-            names.catalogue.object_named(&names.titles, &name).map(|object| object.name)
-        };
-        source.find(find).map_or(self.object.name, |(_, index)| index)
+        let find = |names: &Names| names.catalogue.object_named(&names.titles, &name).cloned();
+        source.find(find).ok()
     }
 
     /// The object of a sample, which may lack it.

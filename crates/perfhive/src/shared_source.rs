@@ -237,8 +237,8 @@ impl SharedSource {
     }
 
     /// A source over the same data, for a [`Query`](crate::Query) beside the
-    /// counters. Each sample that it takes of a recording is its own, and moves
-    /// the counters on.
+    /// counters. Each sample that it takes of a recording is its own and moves
+    /// the counters on, and browsing through it rewinds the recording for all.
     ///
     /// ```ignore-windows,ignore-macos
     /// let shared = perfhive::SharedSource::local()?;

@@ -396,6 +396,63 @@ fn a_source_that_fails_once_loses_nobody() {
     assert_eq!(run(&mut counter, 1), ["50"]);
 }
 
+/// A source whose one object gets another number when its provider is
+/// registered anew.
+struct Renumbered(Arc<AtomicU64>);
+
+impl Renumbered {
+    fn base(&self) -> u32 {
+        self.0.load(Ordering::SeqCst) as u32 * 1000
+    }
+}
+
+impl Source for Renumbered {
+    fn name(&self) -> &str {
+        "renumbered:"
+    }
+    fn collect(&mut self, _: &Request, out: &mut Snapshot) -> Result<(), SourceError> {
+        out.clear();
+        let kind = CounterType::PERF_COUNTER_LARGE_RAWCOUNT;
+        let items = [CounterSpec::new(TitleIndex(self.base() + 2), kind)];
+        let rows: [Row<'_>; 1] = [("a", None, &[42])];
+        let bytes = block("HOST", 1, &[(TitleIndex(self.base()), &items, &rows)]);
+        out.push_frame(Arc::new(Frame::new(bytes, u64::from(self.base())).unwrap()), "renumbered:");
+        Ok(())
+    }
+    fn catalogue(&mut self) -> Result<Arc<Catalogue>, SourceError> {
+        let mut snapshot = Snapshot::new();
+        self.collect(&Request::new(ObjectQuery::Global), &mut snapshot)?;
+        let generation = self.catalogue_generation();
+        Ok(Arc::new(Catalogue { generation, ..Catalogue::of_snapshot(&snapshot) }))
+    }
+    fn catalogue_generation(&mut self) -> u64 {
+        self.0.load(Ordering::SeqCst)
+    }
+    fn titles(&mut self, language: LanguageId) -> Result<Arc<TitleDatabase>, SourceError> {
+        let list = titles(&[(self.base(), "Custom"), (self.base() + 2, "Items")]);
+        Ok(Arc::new(TitleDatabase::new(language, &list, &list)))
+    }
+}
+
+#[test]
+fn names_that_get_other_numbers_are_found_again() {
+    let generation = Arc::new(AtomicU64::new(1));
+    let source = SharedSource::new(Renumbered(Arc::clone(&generation)));
+    let mut counter = PerformanceCounter::new_in(&source, "Custom", "Items", "a").unwrap();
+    let mut category = Category::new_in(&source, "Custom").unwrap();
+    assert_eq!(counter.next_value().unwrap(), 42.0);
+    generation.store(2, Ordering::SeqCst);
+    // The change shows with the collection after it.
+    assert!(matches!(counter.next_value(), Err(NoValue::ObjectMissing(_))));
+    assert_eq!(counter.next_value().unwrap(), 42.0);
+    assert_eq!(counter.category_name(), "Custom");
+    assert_eq!(category.instance_names().unwrap(), ["a"]);
+    let data = category.read().unwrap();
+    assert_eq!(data.get("Items", "a").unwrap().raw_value().unwrap(), 42);
+    assert_eq!((data.category_name(), category.name()), ("Custom".into(), "Custom".into()));
+    assert!(category.has_counter("items"));
+}
+
 #[test]
 fn handles_may_go_to_other_threads() {
     fn both<T: Send + Sync>() {}

@@ -89,7 +89,8 @@ impl Query {
     ///
     /// Instances are those of a sample taken for it from a live source; of a
     /// recording, those of the sample that was taken last, or of its first one.
-    /// Looking does not move a recording on.
+    /// Looking does not move a recording on: it is rewound to where the query
+    /// stood, and so with it others who read the same recording through a cache.
     ///
     /// # Errors
     /// A machine or object that is not there; a source that fails.
@@ -205,7 +206,7 @@ fn peek(
         slot.source.collect(&request, &mut snapshot)?;
     } else {
         // The sample that was taken last, or the first.
-        skip(&mut *slot.source, taken.saturating_sub(1))?;
+        skip(&mut *slot.source, &request, taken.saturating_sub(1))?;
         slot.source.collect(&request, &mut snapshot)?;
         if taken == 0 {
             slot.source.rewind()?;
@@ -215,13 +216,13 @@ fn peek(
     Ok(wanted.iter().filter_map(|name| Some((*name, sample(name)?))).collect())
 }
 
-/// Puts a recording behind its first `count` samples.
-fn skip(source: &mut dyn Source, count: u64) -> Result<(), QueryError> {
+/// Puts a recording behind its first `count` samples. Asking for nothing would
+/// be cheaper, but a cache answers that without its source.
+fn skip(source: &mut dyn Source, request: &Request, count: u64) -> Result<(), QueryError> {
     source.rewind()?;
-    let nothing = Request::objects(&[]);
     let mut snapshot = Snapshot::new();
     for _ in 0..count {
-        source.collect(&nothing, &mut snapshot)?;
+        source.collect(request, &mut snapshot)?;
     }
     Ok(())
 }

@@ -241,9 +241,8 @@ impl ObjectSample {
     /// has. `_Total` is a sum over changing instances and never counts.
     pub(crate) fn is_sure(&self, identity: &Identity) -> bool {
         match identity {
-            Identity::Single | Identity::Unique(_) => true,
-            Identity::Process { start, .. } | Identity::Thread { start, .. } => *start != 0,
             Identity::Named { name, .. } => self.is_alone(identity) && !is_total(name),
+            numbered => numbered.is_certain(),
         }
     }
 

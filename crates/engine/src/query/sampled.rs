@@ -142,7 +142,7 @@ impl ObjectSample {
         Some(SampledCounter {
             counter_type: plan.counter_type,
             formula: plan.formula,
-            sure: self.is_sure(&identity),
+            sure: plan.counter_type.samples() == 2 && self.is_sure(&identity),
             identity,
             raw,
             text: if is_text { text_of(plan, object, block) } else { None },

@@ -157,18 +157,37 @@ pub fn oldest_first<T>(ring: &[T], first_entry: usize) -> Option<impl Iterator<I
 
 /// The last raw samples of one counter of one instance, for [`Statistics`].
 ///
-/// ```no_run
-/// # fn example(source: impl perfhive_engine::Source + 'static) -> Result<(), Box<dyn std::error::Error>> {
+/// ```
+/// # use perfhive_format::{BlockHead, BlockWriter, Clocks, CounterSpec, CounterType};
+/// # use perfhive_format::{LanguageId, ObjectSpec, ObjectTemplate, TitleIndex};
+/// # use perfhive_engine::{ReplaySource, Source};
+/// # let system = ObjectTemplate::new(
+/// #     &ObjectSpec::new(TitleIndex(2)),
+/// #     &[CounterSpec::new(TitleIndex(146), CounterType::PERF_COUNTER_BULK_COUNT)],
+/// # )?;
+/// # let sample = |second: i64, switches: u64| -> Result<_, Box<dyn std::error::Error>> {
+/// #     let clocks = Clocks { perf_time: second * 10, perf_freq: 10, ..Clocks::default() };
+/// #     let mut writer = BlockWriter::new();
+/// #     writer.start(&BlockHead { system_name: "HOST", clocks, ..BlockHead::default() });
+/// #     writer.object(&system)?.values(&[switches])?.finish()?;
+/// #     Ok((second.to_string(), writer.finish().to_vec()))
+/// # };
+/// # let names = "2\nSystem\n146\nContext Switches/sec\n";
+/// # let names = perfhive_format::titles::TitleList::from_text(names);
+/// # let recording = ReplaySource::new("recording", [sample(0, 100)?, sample(2, 150)?])?
+/// #     .with_titles(LanguageId::ENGLISH, &names);
 /// use perfhive_engine::{Query, SampleRing};
-/// let mut query = Query::new(source)?;
+/// let mut query = Query::new(recording)?;
 /// query.add(r"\System\Context Switches/sec")?;
 /// let mut ring = SampleRing::new(60);
-/// for _ in 0..100 {
-///     query.collect()?;
-///     query.readings().iter().for_each(|reading| { ring.push(reading); });
+/// while query.collect().is_ok() {
+///     for reading in query.readings() {
+///         ring.push(reading);
+///     }
 /// }
-/// println!("{} at most", ring.statistics()?.maximum);
-/// # Ok(()) }
+/// assert_eq!(ring.samples().count(), 2);
+/// assert_eq!(ring.statistics()?.mean, 25.0);
+/// # Ok::<(), Box<dyn std::error::Error>>(())
 /// ```
 #[derive(Clone, Debug)]
 pub struct SampleRing {
@@ -206,14 +225,17 @@ impl SampleRing {
         self.samples.iter()
     }
 
-    /// The statistics of the samples in the ring. A step backwards has no value
-    /// here, be it a counter's wrap or its reset.
+    /// The statistics of the samples in the ring. A wrap is undone where the
+    /// identity alone says that the instance is the same (a process, an object
+    /// without instances); any other step backwards has no value.
     ///
     /// # Errors
     /// Why there are none.
     pub fn statistics(&self) -> Result<Statistics, NoValue> {
-        let (kind, _) = self.of.as_ref().ok_or(NoValue::NeedsTwoSamples)?;
-        Statistics::of(*kind, CookOptions::default(), &self.samples).map_err(NoValue::Cook)
+        let (kind, identity) = self.of.as_ref().ok_or(NoValue::NeedsTwoSamples)?;
+        let same_instance = identity.as_ref().is_some_and(Identity::is_certain);
+        let options = CookOptions { same_instance, ..CookOptions::default() };
+        Statistics::of(*kind, options, &self.samples).map_err(NoValue::Cook)
     }
 }
 

@@ -28,17 +28,22 @@ pub(super) enum Found {
 /// An exact match goes before one that differs in case. The cost is that of
 /// the text for each label, however long the names of a hostile block are.
 pub(super) fn find(labels: &[InstanceLabel], text: &str) -> Found {
-    let plain = |text: &str| choose(labels, text, |label| is_plainly(label, text));
-    let mut found = plain(text);
-    if let (Found::Nothing, Some(first)) = (found, text.strip_suffix("#0")) {
-        found = plain(first);
-    }
-    if found == Found::Nothing && text.contains('^') {
+    let mut found = Found::Nothing;
+    // A caret stands before a special character or, without its meaning, for
+    // itself; only the first is what a label prints.
+    if text.contains('^') {
         let parent = |label: &InstanceLabel| label.parent.as_deref().map_or(0, str::len);
         // In another case a name may take some more bytes.
         let may = |label: &InstanceLabel| parent(label).max(label.name.len()) <= 4 * text.len();
         let prints = |label: &InstanceLabel| may(label) && same_name(&label.to_string(), text);
         found = choose(labels, text, prints);
+    }
+    let plain = |text: &str| choose(labels, text, |label| is_plainly(label, text));
+    if found == Found::Nothing {
+        found = plain(text);
+    }
+    if let (Found::Nothing, Some(first)) = (found, text.strip_suffix("#0")) {
+        found = plain(first);
     }
     if found == Found::Nothing {
         let mut bare = (0..).zip(labels).filter(|(_, label)| same_name(&label.name, text));
@@ -152,6 +157,29 @@ mod tests {
         }
         // Two instances have this name, in whatever process.
         assert_eq!(find(&labels, "0"), Found::Several);
+    }
+
+    #[test]
+    fn what_any_label_prints_finds_it_among_all_others() {
+        let mut names = vec![String::new()];
+        for length in 0..3 {
+            let longer = |name: &String| "aA#0/^(".chars().map(|c| format!("{name}{c}")).collect();
+            let more: Vec<Vec<String>> =
+                names.iter().filter(|name| name.len() == length).map(longer).collect();
+            names.extend(more.into_iter().flatten());
+        }
+        let mut labels = Vec::new();
+        for parent in [None, Some("a"), Some("a^"), Some("A/0"), Some("(")] {
+            for name in &names {
+                for order in 0..if name.len() < 3 { 2 } else { 1 } {
+                    let parent = parent.map(Into::into);
+                    labels.push(InstanceLabel { parent, name: name.as_str().into(), order });
+                }
+            }
+        }
+        for (place, label) in labels.iter().enumerate().step_by(7) {
+            assert_eq!(find(&labels, &label.to_string()), Found::One(place), "{label:?} {label}");
+        }
     }
 
     #[test]
