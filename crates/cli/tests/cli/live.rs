@@ -78,8 +78,13 @@ fn every_object_can_be_listed_and_enumerated() {
     assert!(rows.len() >= 5);
     for row in &rows {
         let name = row["object"].as_str().expect("a name");
-        let out = perfhive(["list", name]).ok();
-        assert!(out.starts_with(name), "{out}");
+        let run = perfhive(["list", name]);
+        assert!(run.out.starts_with(name), "{}", run.out);
+        if !run.err.is_empty() {
+            // What this machine has none of: control groups with their controllers.
+            assert!(run.one_line().contains("no control group"), "{}", run.err);
+            continue;
+        }
         assert!(perfhive(["enum", name]).ok().starts_with("Object count: "));
         assert!(perfhive(["explain", name]).ok().contains("Where"));
     }
