@@ -73,11 +73,12 @@ const WARM_UP: usize = 3;
 /// How often each row has its turn.
 const TURNS: usize = 5;
 
-/// Measures the rows in turn, REF being `stat` of processes or of threads. In each round of a row, REF is read and then the
-/// row, so that what else the machine does meets both. One row does not run
-/// among the rounds of another, and is started anew for each turn: nobody has
-/// several programs watch all processes at once, and what one keeps in the
-/// caches and in the kernel slows the others down.
+/// Measures the rows in turn, beside `stat` of processes or of threads as REF.
+/// In each round of a row, REF is read and then the row, so that what else the
+/// machine does meets both. One row does not run among the rounds of another,
+/// and is started anew for each turn: nobody has several programs watch all
+/// processes at once, and what one keeps in the caches and in the kernel slows
+/// the others down.
 pub fn measure(rows: &mut [Row], threads: bool, rounds: usize) {
     for _ in 0..TURNS {
         for row in &mut *rows {
