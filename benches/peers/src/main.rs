@@ -12,7 +12,7 @@ mod rounds;
 use anyhow::{Context, Result, bail};
 use children::{Server, Sleepers};
 use readers::{Bare, Global, PROCESS, Perfhive, Sysinfo, THREAD, procfs, time};
-use rounds::{Goal, Row, measure, print};
+use rounds::{Goal, Row, Run, measure, print};
 use rustix::process::{Resource, Rlimit, getrlimit, setrlimit};
 use std::collections::HashMap;
 use std::io::{BufRead, Write};
@@ -20,8 +20,8 @@ use std::path::Path;
 use std::process::{Command, Stdio};
 use std::time::{Duration, Instant};
 
-/// Rounds at so many processes that sleep.
-const PROCESSES: [(usize, usize); 2] = [(500, 41), (2000, 21)];
+/// Processes that sleep, and rounds of each turn.
+const PROCESSES: [(usize, usize); 2] = [(500, 15), (2000, 7)];
 /// Processes with so many threads each, all with no other purpose.
 const THREADS: (usize, usize) = (8, 500);
 /// How long the command is watched.
@@ -53,36 +53,34 @@ impl Peers {
     }
 
     /// A row for a program that is asked again and again.
-    fn server<'a>(&self, name: &str, peer: &str, command: impl Fn(&str) -> Command) -> Row<'a> {
-        let started = self.get(peer).and_then(|path| {
-            let mut server =
-                Server::start(&mut command(path)).map_err(|error| error.to_string())?;
-            server.ask().map_err(|error| error.to_string())?;
-            Ok(server)
-        });
-        match started {
-            Ok(mut server) => Row::new(name, move || server.ask()),
+    fn server(&self, name: &str, peer: &str, command: impl Fn(&str) -> Command + 'static) -> Row {
+        match self.get(peer).map(str::to_string) {
+            Ok(path) => Row::new(name, move || {
+                let mut server = Server::start(&mut command(&path))?;
+                Ok(Box::new(move || server.ask()))
+            }),
             Err(why) => Row::missing(name, &why),
         }
     }
 
-    fn psutil<'a>(&self, what: &'static str) -> Row<'a> {
+    fn psutil(&self, what: &'static str) -> Row {
         let name = match what {
             "threads" => "psutil, `threads()`",
             _ => "psutil, 10 attributes",
         };
-        self.server(name, "psutil", |python| {
+        let packages = self.0.get("psutil-path").cloned();
+        self.server(name, "psutil", move |python| {
             let script = concat!(env!("CARGO_MANIFEST_DIR"), "/psutil_peer.py");
             let mut command = Command::new(python);
             command.args([script, what]);
-            if let Some(path) = self.0.get("psutil-path") {
+            if let Some(path) = &packages {
                 command.env("PYTHONPATH", path);
             }
             command
         })
     }
 
-    fn pcp<'a>(&self) -> Row<'a> {
+    fn pcp(&self) -> Row {
         self.server("PCP's pmdaproc, 19 metrics", "pcp", |root| {
             let mut command = Command::new("python3");
             command.args([concat!(env!("CARGO_MANIFEST_DIR"), "/pcp_peer.py"), root]);
@@ -92,10 +90,13 @@ impl Peers {
     }
 
     /// A row for a program that is started anew each time.
-    fn program<'a>(&self, peer: &str, arguments: &'static [&'static str]) -> Row<'a> {
+    fn program(&self, peer: &str, arguments: &'static [&'static str]) -> Row {
         let name = format!("`{} {}`, the whole command", peer, arguments.join(" "));
         match self.get(peer).map(str::to_string) {
-            Ok(path) => Row::new(&name, move || children::run(&path, arguments)),
+            Ok(path) => Row::new(&name, move || {
+                let path = path.clone();
+                Ok(Box::new(move || children::run(&path, arguments)))
+            }),
             Err(why) => Row::missing(&name, &why),
         }
     }
@@ -120,7 +121,8 @@ fn bench(arguments: &[String]) -> Result<()> {
         std::thread::sleep(Duration::from_millis(500));
         processes(&peers, count, rounds)?;
         if count == PROCESSES[0].0 {
-            global()?;
+            let calls = calls().unwrap_or_else(|error| format!("not counted: {error:#}"));
+            println!("\nSystem calls of one Global with these processes: {calls}.");
             watch(&peers);
         }
     }
@@ -136,78 +138,74 @@ fn bench(arguments: &[String]) -> Result<()> {
 }
 
 fn processes(peers: &Peers, count: usize, rounds: usize) -> Result<()> {
-    let mut bare = Bare::new(false);
-    let mut own = Perfhive::new(PROCESS)?;
-    let instances = own.count()?;
-    let mut sysinfo = Sysinfo::new(false)?;
     let most = if count < 1000 { 2.2 } else { 2.6 };
-    let mut rows = vec![
-        Row::new("REF: kept `stat`, read and parsed", || time(|| Ok(bare.read()))),
-        Row::new("**perfhive**, Process", || time(|| own.read().map(|_| instances)))
-            .goal(Goal::AtMost(most)),
-        peers.server("perfhive, 1024 files may be open", "self", |program| {
-            let mut command = Command::new(program);
-            command.arg("serve-with-few-files");
-            command
-        }),
-        Row::new("crate procfs 0.18, `stat`, `statm`, `io`", || time(|| procfs(false)))
-            .goal(Goal::Slower(2.6)),
-        Row::new("crate sysinfo 0.40, cpu, memory, disk", || time(|| Ok(sysinfo.read())))
+    let few_files = |program: &str| {
+        let mut command = Command::new(program);
+        command.arg("serve-with-few-files");
+        command
+    };
+    let mut rows = [
+        Row::new("REF: kept `stat`, read and parsed", || bare(false)),
+        Row::new("**perfhive**, Process", || perfhive(PROCESS)).goal(Goal::AtMost(most)),
+        Row::new("perfhive, Process and Thread", || perfhive(THREAD)),
+        Row::new("perfhive, everything Global, a snapshot of the broker", global),
+        peers.server("perfhive, Process, with 1024 files that may be open", "self", few_files),
+        Row::new("crate procfs 0.18, `stat`, `statm`, `io`", || {
+            Ok(Box::new(|| time(|| procfs(false))))
+        })
+        .goal(Goal::Slower(2.6)),
+        Row::new("crate sysinfo 0.40, cpu, memory, disk", || sysinfo(false))
             .goal(Goal::Slower(3.7)),
         peers.pcp().goal(Goal::Slower(4.5)),
         peers.psutil("processes").goal(Goal::Slower(18.0)),
         peers.program("ps", &["-eo", "pid,ppid,nlwp,cputimes,min_flt,maj_flt,vsz,rss,etimes,comm"]),
         peers.program("pidstat", &["-p", "ALL", "-u", "-r", "-d", "-h"]),
     ];
-    measure(&mut rows, rounds);
+    measure(&mut rows, false, rounds);
     print(&format!("Processes: {count} that sleep, and others"), &rows);
-    println!("\n{rounds} rounds. Load average {}.", load_average());
+    println!("\nLoad average {}.", load_average());
     Ok(())
 }
 
 fn threads(peers: &Peers) -> Result<()> {
-    let rounds = PROCESSES[1].1;
-    let mut bare = Bare::new(true);
-    let mut own = Perfhive::new(THREAD)?;
-    let instances = own.count()?;
-    let mut sysinfo = Sysinfo::new(true)?;
-    let mut rows = vec![
-        Row::new("REF: kept `stat` of each thread, read and parsed", || time(|| Ok(bare.read()))),
-        Row::new("**perfhive**, Thread, with Process", || time(|| own.read().map(|_| instances)))
-            .goal(Goal::AtMost(1.7)),
-        Row::new("crate procfs 0.18, `stat` of each thread", || time(|| procfs(true))),
-        Row::new("crate sysinfo 0.40, with tasks", || time(|| Ok(sysinfo.read()))),
+    let mut rows = [
+        Row::new("REF: kept `stat` of each thread, read and parsed", || bare(true)),
+        Row::new("**perfhive**, Thread, with Process", || perfhive(THREAD)).goal(Goal::AtMost(1.7)),
+        Row::new("crate procfs 0.18, `stat` of each thread", || {
+            Ok(Box::new(|| time(|| procfs(true))))
+        }),
+        Row::new("crate sysinfo 0.40, with tasks", || sysinfo(true)),
         peers.psutil("threads"),
         peers.program("ps", &["-eLo", "pid,lwp,time,state,comm"]),
     ];
-    measure(&mut rows, rounds);
+    measure(&mut rows, true, PROCESSES[1].1);
     let (processes, each) = THREADS;
     print(&format!("Threads: {processes} processes with {each} each, and others"), &rows);
-    println!("\n{rounds} rounds. Load average {}.", load_average());
+    println!("\nLoad average {}.", load_average());
     Ok(())
 }
 
-/// Everything that is Global, through the broker.
-fn global() -> Result<()> {
-    let mut global = Global::new();
-    for _ in 0..3 {
-        global.read()?;
-    }
-    let mut times = Vec::new();
-    let mut objects = 0;
-    for _ in 0..PROCESSES[0].1 {
-        let (time, count) = time(|| global.read())?;
-        times.push(time);
-        objects = count;
-    }
-    times.sort_by(f64::total_cmp);
-    let median = times.get(times.len() / 2).copied().unwrap_or_default();
-    let calls = calls().unwrap_or_else(|error| format!("not counted ({error:#})"));
-    println!(
-        "\nGlobal with these processes, {objects} objects: {:.2} ms, system calls: {calls}.",
-        median * 1e3
-    );
-    Ok(())
+fn bare(threads: bool) -> Result<Run> {
+    let mut bare = Bare::new(threads);
+    Ok(Box::new(move || time(|| Ok(bare.read()))))
+}
+
+fn perfhive(objects: &[u32]) -> Result<Run> {
+    let mut own = Perfhive::new(objects)?;
+    let instances = own.count()?;
+    Ok(Box::new(move || time(|| own.read().map(|_| instances))))
+}
+
+fn global() -> Result<Run> {
+    let (mut global, mut processes) = (Global::new(), Perfhive::new(PROCESS)?);
+    let instances = processes.count()?;
+    drop(processes);
+    Ok(Box::new(move || time(|| global.read().map(|_| instances))))
+}
+
+fn sysinfo(threads: bool) -> Result<Run> {
+    let mut sysinfo = Sysinfo::new(threads)?;
+    Ok(Box::new(move || time(|| Ok(sysinfo.read()))))
 }
 
 fn global_rounds(rounds: usize) -> Result<()> {
@@ -218,7 +216,7 @@ fn global_rounds(rounds: usize) -> Result<()> {
     Ok(())
 }
 
-/// System calls of one Global: those of 21 less those of one, by 20.
+/// System calls of one Global: those of 25 less those of 5, by 20.
 fn calls() -> Result<String> {
     let count = |rounds: &str| -> Result<u64> {
         let report = std::env::temp_dir().join(format!("perfhive-peers-{}", std::process::id()));

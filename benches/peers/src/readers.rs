@@ -130,6 +130,7 @@ impl Global {
         Self { broker, snapshot: Snapshot::new() }
     }
 
+    /// Answers the number of objects.
     pub fn read(&mut self) -> Result<usize> {
         self.broker
             .collect(&Request::new(ObjectQuery::Global), &mut self.snapshot)

@@ -1,16 +1,18 @@
 //! Rounds, and the table of what they came to.
 
-use anyhow::{Context, Result};
+use crate::readers::{Bare, time};
+use anyhow::Result;
 
-/// A way to read, measured in each round: seconds, and how many were read.
-type Run<'a> = Box<dyn FnMut() -> Result<(f64, usize)> + 'a>;
+/// A way to read: seconds, and how many were read.
+pub type Run = Box<dyn FnMut() -> Result<(f64, usize)>>;
 
 /// A row of the table.
-pub struct Row<'a> {
+pub struct Row {
     name: String,
-    run: Result<Run<'a>, String>,
+    start: Result<Box<dyn Fn() -> Result<Run>>, String>,
     goal: Option<Goal>,
-    times: Vec<f64>,
+    /// Of each turn, the times of its rounds: of this row, and of REF before.
+    turns: Vec<Vec<(f64, f64)>>,
     count: usize,
 }
 
@@ -22,85 +24,119 @@ pub enum Goal {
     Slower(f64),
 }
 
-impl<'a> Row<'a> {
-    pub fn new(name: &str, run: impl FnMut() -> Result<(f64, usize)> + 'a) -> Self {
-        let run = Ok(Box::new(run) as Run<'a>);
-        Self { name: name.to_string(), run, goal: None, times: Vec::new(), count: 0 }
+impl Row {
+    pub fn new(name: &str, start: impl Fn() -> Result<Run> + 'static) -> Self {
+        Self::of(name, Ok(Box::new(start)))
     }
 
     /// A row that says why there is nothing to measure.
     pub fn missing(name: &str, why: &str) -> Self {
-        let run = Err(why.to_string());
-        Self { name: name.to_string(), run, goal: None, times: Vec::new(), count: 0 }
+        Self::of(name, Err(why.to_string()))
+    }
+
+    fn of(name: &str, start: Result<Box<dyn Fn() -> Result<Run>>, String>) -> Self {
+        Self { name: name.to_string(), start, goal: None, turns: Vec::new(), count: 0 }
     }
 
     pub fn goal(self, goal: Goal) -> Self {
         Self { goal: Some(goal), ..self }
     }
+
+    fn turn(&mut self, threads: bool, rounds: usize) -> Result<(), String> {
+        let start = self.start.as_ref().map_err(Clone::clone)?;
+        let mut times = Vec::with_capacity(rounds);
+        let mut measured = || -> Result<()> {
+            let (mut bare, mut run) = (Bare::new(threads), start()?);
+            for round in 0..WARM_UP + rounds {
+                let (least, _) = time(|| Ok(bare.read()))?;
+                let (own, count) = run()?;
+                if round >= WARM_UP {
+                    times.push((own, least));
+                    self.count = count;
+                }
+            }
+            Ok(())
+        };
+        measured().map_err(|error| format!("{error:#}"))?;
+        self.turns.push(times);
+        Ok(())
+    }
+
+    /// The medians of the turns.
+    fn medians(&self) -> impl Iterator<Item = f64> {
+        self.turns.iter().filter_map(|turn| Some(quartiles(turn.iter().map(|(own, _)| *own))?[1]))
+    }
 }
 
-/// Measures the rows in turn, each round in another order. The first row is
-/// REF, the second perfhive. Each is run twice in a row and the second time
-/// counts, so that none pays for what another has left in the caches.
-pub fn measure(rows: &mut [Row<'_>], rounds: usize) {
-    let mut order: Vec<usize> = (0..rows.len()).collect();
-    let mut seed = 0x5eed_u64;
-    for _ in 0..rounds {
-        for at in (1..order.len()).rev() {
-            seed = seed.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1);
-            order.swap(at, (seed >> 33) as usize % (at + 1));
-        }
-        for at in &order {
-            let row = &mut rows[*at];
-            let Ok(run) = &mut row.run else { continue };
-            match run().and_then(|_| run()) {
-                Ok((time, count)) => {
-                    row.times.push(time);
-                    row.count = count;
-                }
-                Err(error) => row.run = Err(format!("{error:#}")),
+/// Rounds before measuring, in which everything is opened.
+const WARM_UP: usize = 3;
+/// How often each row has its turn.
+const TURNS: usize = 5;
+
+/// Measures the rows in turn, beside `stat` of processes or of threads as REF.
+/// In each round of a row, REF is read and then the row, so that what else the
+/// machine does meets both. One row does not run among the rounds of another,
+/// and is started anew for each turn: nobody has several programs watch all
+/// processes at once, and what one keeps in the caches and in the kernel slows
+/// the others down.
+pub fn measure(rows: &mut [Row], threads: bool, rounds: usize) {
+    for _ in 0..TURNS {
+        for row in &mut *rows {
+            if let Err(why) = row.turn(threads, rounds) {
+                row.start = Err(why);
             }
         }
     }
 }
 
-pub fn print(what: &str, rows: &[Row<'_>]) {
-    println!("\n| {what} | instances | time | each | x REF | x perfhive (middle half) | goal | |");
+/// Prints the table. The second row is perfhive. Its ratio to REF is the median
+/// of the rounds' ratios. A peer is compared with perfhive, by the medians of
+/// the same turn: REF after a peer that is much slower than REF would find the
+/// caches empty, and flatter the peer.
+pub fn print(what: &str, rows: &[Row]) {
+    println!("\n| {what} | instances | time | each | x REF | x perfhive (of the turns) | goal | |");
     println!("|---|---:|---:|---:|---:|---:|---:|---|");
-    let times = |at: usize| rows.get(at).map_or(&[][..], |row| &row.times);
-    let (least, own) = (times(0), times(1));
     for row in rows {
-        if let Err(why) = &row.run {
-            println!("| {} | | not measured: {why} | | | | | |", row.name);
-            continue;
+        let line = row.start.as_ref().map_err(Clone::clone).and_then(|_| {
+            line(row, rows).ok_or_else(|| "there is nothing to compare it with".to_string())
+        });
+        match line {
+            Ok(line) => println!("{line}"),
+            Err(why) => println!("| {} | | not measured: {why} | | | | | |", row.name),
         }
-        let Ok([_, time, _]) = quartiles(row.times.iter().copied()) else { continue };
-        let ratios = |to: &[f64]| quartiles(row.times.iter().zip(to).map(|(time, to)| time / to));
-        let (Ok([_, x_least, _]), Ok([low, x_own, high])) = (ratios(least), ratios(own)) else {
-            continue;
-        };
-        let (goal, met) = match row.goal {
-            None => (String::new(), ""),
-            Some(Goal::AtMost(most)) => (format!("<= {most} REF"), judge(x_least <= most)),
-            Some(Goal::Slower(least)) => (format!(">= {least}"), judge(x_own >= least)),
-        };
-        println!(
-            "| {} | {} | {:.2} ms | {:.2} µs | {x_least:.2} | {x_own:.2} ({low:.2} to {high:.2}) | {goal} | {met} |",
-            row.name,
-            row.count,
-            time * 1e3,
-            time * 1e6 / row.count.max(1) as f64,
-        );
     }
+}
+
+fn line(row: &Row, rows: &[Row]) -> Option<String> {
+    let own = rows.get(1)?;
+    let [_, least, _] = quartiles(own.turns.iter().flatten().map(|(own, least)| own / least))?;
+    let turns = row.medians().zip(own.medians()).map(|(time, own)| time / own);
+    let mut turns: Vec<f64> = turns.collect();
+    turns.sort_by(f64::total_cmp);
+    let (x_own, low, high) = (*turns.get(turns.len() / 2)?, turns.first()?, turns.last()?);
+    let x_least = if std::ptr::eq(row, rows.first()?) { 1.0 } else { x_own * least };
+    let [_, time, _] = quartiles(row.turns.iter().flatten().map(|(own, _)| *own))?;
+    let (goal, met) = match row.goal {
+        None => (String::new(), ""),
+        Some(Goal::AtMost(most)) => (format!("<= {most} REF"), judge(x_least <= most)),
+        Some(Goal::Slower(least)) => (format!(">= {least} x"), judge(x_own >= least)),
+    };
+    Some(format!(
+        "| {} | {} | {:.2} ms | {:.2} µs | {x_least:.2} | {x_own:.2} ({low:.2} to {high:.2}) | {goal} | {met} |",
+        row.name,
+        row.count,
+        time * 1e3,
+        time * 1e6 / row.count as f64,
+    ))
 }
 
 fn judge(met: bool) -> &'static str {
     if met { "met" } else { "MISSED" }
 }
 
-fn quartiles(values: impl Iterator<Item = f64>) -> Result<[f64; 3]> {
+fn quartiles(values: impl Iterator<Item = f64>) -> Option<[f64; 3]> {
     let mut values: Vec<f64> = values.collect();
     values.sort_by(f64::total_cmp);
-    let at = |part: usize| values.get(values.len() * part / 4).copied().context("no rounds");
-    Ok([at(1)?, at(2)?, at(3)?])
+    let at = |part: usize| values.get(values.len() * part / 4).copied();
+    Some([at(1)?, at(2)?, at(3)?])
 }
