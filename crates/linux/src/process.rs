@@ -142,8 +142,7 @@ impl Session for ProcessSession {
             peaks: PEAKS.iter().any(|counter| asked(PROCESS.index, *counter)),
         };
         self.reader.idle(&mut self.stat_file, &mut self.stat);
-        let (handles, peaks) = (wanted.handles, wanted.peaks);
-        let wants = Wants { threads, handles, peaks, ..Wants::default() };
+        let wants = Wants { threads, handles: wanted.handles, schedule: false };
         let by_second = self
             .second
             .sample(wants, &self.stat, self.pids.len(), &mut self.reader)
