@@ -23,7 +23,9 @@
 //! # Ok::<(), perfhive_engine::SourceError>(())
 //! ```
 #![cfg(target_os = "linux")]
-#![deny(unsafe_code)]
+// Mapped memory, which the BPF reader needs, is the only exception.
+#![cfg_attr(not(perfhive_bpf), forbid(unsafe_code))]
+#![cfg_attr(perfhive_bpf, deny(unsafe_code))]
 #![cfg_attr(test, allow(clippy::unwrap_used, clippy::expect_used))]
 
 mod bpf;

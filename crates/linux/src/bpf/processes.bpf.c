@@ -97,6 +97,7 @@ struct pid;
 struct task_struct {
 	u32 __state;
 	u32 flags;
+	int on_cpu;
 	int static_prio;
 	u32 rt_priority;
 	u32 policy;
@@ -184,10 +185,8 @@ struct arguments {
 enum {
 	WANT_THREADS = 1,
 	WANT_HANDLES = 2,
-	WANT_PEAKS = 4,
 	// How it is scheduled, and how long it waited for a processor.
-	WANT_SCHEDULE = 8,
-	WANT_SWAP = 16,
+	WANT_SCHEDULE = 4,
 };
 
 struct process {
@@ -210,6 +209,9 @@ struct process {
 	// The kernel's: 120 is the usual one.
 	u32 priority, real_time, policy;
 	u32 sequence;
+	// What it had done when all of it was read, and what was wanted then.
+	u64 ran, switched;
+	u32 wanted, unused;
 	char name[16];
 	// Of threads of the kernel.
 	char long_name[64];
@@ -304,23 +306,20 @@ INLINE void find_offsets(u32 processors)
 	bpf_iter_num_destroy(&it);
 }
 
-INLINE void read_memory(struct process *slot, struct mm_struct *mm, struct arguments *args)
+INLINE void read_memory(struct process *slot, struct mm_struct *mm, u32 processors)
 {
 	struct percpu_counter *file = &mm->rss_stat[MM_FILEPAGES];
 	struct percpu_counter *anonymous = &mm->rss_stat[MM_ANONPAGES];
 	struct percpu_counter *shared = &mm->rss_stat[MM_SHMEMPAGES];
 	struct percpu_counter *swapped = &mm->rss_stat[MM_SWAPENTS];
-	u32 with_swap = args->wanted & WANT_SWAP;
 	struct bpf_iter_num it;
 	int *at;
 
 	slot->marks |= MARK_MEMORY;
 	slot->size = mm->total_vm;
 	slot->data = mm->data_vm + mm->stack_vm;
-	if (args->wanted & WANT_PEAKS) {
-		slot->size_peak = mm->hiwater_vm;
-		slot->resident_peak = mm->hiwater_rss;
-	}
+	slot->size_peak = mm->hiwater_vm;
+	slot->resident_peak = mm->hiwater_rss;
 	if (!FIELD_EXISTS(mm->rss_stat[0].counters)) {
 		slot->marks |= MARK_NO_RESIDENT;
 		return;
@@ -328,16 +327,13 @@ INLINE void read_memory(struct process *slot, struct mm_struct *mm, struct argum
 	slot->file = file->count;
 	slot->anonymous = anonymous->count;
 	slot->shared = shared->count;
+	slot->swapped = swapped->count;
 	u64 files_at = (u64)file->counters;
 	u64 anonymous_at = (u64)anonymous->counters;
 	u64 shared_at = (u64)shared->counters;
-	u64 swapped_at = 0;
-	if (with_swap) {
-		slot->swapped = swapped->count;
-		swapped_at = (u64)swapped->counters;
-	}
+	u64 swapped_at = (u64)swapped->counters;
 
-	bpf_iter_num_new(&it, 0, args->processors);
+	bpf_iter_num_new(&it, 0, processors);
 	while ((at = bpf_iter_num_next(&it))) {
 		u32 place = *at;
 
@@ -347,8 +343,7 @@ INLINE void read_memory(struct process *slot, struct mm_struct *mm, struct argum
 		slot->file += int_at((void *)(files_at + offset));
 		slot->anonymous += int_at((void *)(anonymous_at + offset));
 		slot->shared += int_at((void *)(shared_at + offset));
-		if (with_swap)
-			slot->swapped += int_at((void *)(swapped_at + offset));
+		slot->swapped += int_at((void *)(swapped_at + offset));
 	}
 	bpf_iter_num_destroy(&it);
 }
@@ -375,20 +370,9 @@ INLINE void read_handles(struct process *slot, struct task_struct *loose)
 	u32 words = fdt->max_fds / 64;
 	if (words > 1 << 24)
 		words = 0;
-	u64 rest = open + (u64)(words & ~3u) * 8;
-	if (words & 2) {
-		slot->handles += ones(long_at((void *)rest)) + ones(long_at((void *)(rest + 8)));
-		rest += 16;
-	}
-	if (words & 1)
-		slot->handles += ones(long_at((void *)rest));
-	bpf_iter_num_new(&it, 0, words / 4);
-	while ((at = bpf_iter_num_next(&it))) {
-		u64 four = open + (u64)(u32)*at * 32;
-
-		slot->handles += ones(long_at((void *)four)) + ones(long_at((void *)(four + 8))) +
-				 ones(long_at((void *)(four + 16))) + ones(long_at((void *)(four + 24)));
-	}
+	bpf_iter_num_new(&it, 0, words);
+	while ((at = bpf_iter_num_next(&it)))
+		slot->handles += ones(long_at((void *)(open + (u64)(u32)*at * 8)));
 	bpf_iter_num_destroy(&it);
 	if (loose->files != files)
 		slot->marks |= MARK_TORN;
@@ -415,6 +399,49 @@ INLINE void read_long_name(struct process *slot, struct task_struct *loose)
 	}
 }
 
+// Whether the slot holds the same process, and that has not run since. Then what
+// it does by itself is as it was: half of the memory need not be looked at.
+INLINE int has_not_run(struct process *slot, struct task_struct *task, struct arguments *args)
+{
+	if (!FIELD_EXISTS(task->on_cpu) || task->on_cpu)
+		return 0;
+	return slot->pid == (u32)task->tgid && slot->start == task->start_boottime &&
+	       slot->switched == task->nvcsw + task->nivcsw &&
+	       slot->ran == task->se.sum_exec_runtime && slot->threads == 1 &&
+	       slot->wanted == args->wanted && !(slot->marks & MARK_TORN);
+}
+
+// What others may change while it does not run.
+INLINE void read_levels(struct process *slot, struct task_struct *task, struct task_struct *loose,
+			struct arguments *args)
+{
+	slot->parent = loose->real_parent->tgid;
+	slot->state = task->__state | task->exit_state;
+	slot->first_thread = args->threads;
+	slot->thread_slots = 0;
+	if (args->wanted & WANT_SCHEDULE) {
+		slot->priority = task->static_prio;
+		slot->real_time = task->rt_priority;
+		slot->policy = task->policy;
+	}
+	slot->marks &= ~(MARK_MEMORY | MARK_NO_RESIDENT);
+	if (!(slot->flags & PF_KTHREAD)) {
+		struct mm_struct *mm = loose->mm;
+
+		if (mm) {
+			read_memory(slot, mm, args->processors);
+			// What is not its own any more may be somebody else's.
+			if (loose->mm != mm)
+				slot->marks |= MARK_TORN;
+		} else {
+			slot->size = slot->data = slot->size_peak = slot->resident_peak = 0;
+			slot->anonymous = slot->file = slot->shared = slot->swapped = 0;
+		}
+	}
+	if (args->wanted & WANT_HANDLES)
+		read_handles(slot, loose);
+}
+
 INLINE void begin_process(struct process *slot, struct task_struct *task, struct task_struct *loose,
 			  struct signal_struct *signal, struct arguments *args)
 {
@@ -424,13 +451,12 @@ INLINE void begin_process(struct process *slot, struct task_struct *task, struct
 	if ((u64)loose->group_leader != (u64)loose)
 		slot->marks |= MARK_TORN;
 	slot->pid = task->tgid;
-	slot->parent = loose->real_parent->tgid;
 	slot->flags = task->flags;
-	slot->state = task->__state | task->exit_state;
 	slot->threads = signal->nr_threads;
-	slot->first_thread = args->threads;
-	slot->thread_slots = 0;
 	slot->start = task->start_boottime;
+	slot->switched = task->nvcsw + task->nivcsw;
+	slot->ran = task->se.sum_exec_runtime;
+	slot->wanted = args->wanted;
 	__builtin_memcpy(slot->name, task->comm, sizeof(slot->name));
 
 	slot->user = signal->utime;
@@ -449,28 +475,10 @@ INLINE void begin_process(struct process *slot, struct task_struct *task, struct
 	slot->storage_cancelled = signal->ioac.cancelled_write_bytes;
 	slot->switches_voluntary = signal->nvcsw;
 	slot->switches_other = signal->nivcsw;
-
 	slot->size = slot->data = slot->size_peak = slot->resident_peak = 0;
 	slot->anonymous = slot->file = slot->shared = slot->swapped = 0;
-	if (args->wanted & WANT_SCHEDULE) {
-		slot->priority = task->static_prio;
-		slot->real_time = task->rt_priority;
-		slot->policy = task->policy;
-	}
-	if (slot->flags & PF_KTHREAD) {
+	if (slot->flags & PF_KTHREAD)
 		read_long_name(slot, loose);
-	} else {
-		struct mm_struct *mm = loose->mm;
-
-		if (mm) {
-			read_memory(slot, mm, args);
-			// What is not its own any more may be somebody else's.
-			if (loose->mm != mm)
-				slot->marks |= MARK_TORN;
-		}
-	}
-	if (args->wanted & WANT_HANDLES)
-		read_handles(slot, loose);
 }
 
 INLINE void add_thread(struct process *slot, struct task_struct *task, struct task_struct *loose,
@@ -533,7 +541,7 @@ int read_all(struct arguments *args)
 	args->processes = 0;
 	args->threads = 0;
 	find_offsets(args->processors);
-	u64 last = 0;
+	int last = 0;
 
 	bpf_rcu_read_lock();
 	bpf_iter_task_new(&it, (void *)0, ALL_THREADS);
@@ -543,24 +551,28 @@ int read_all(struct arguments *args)
 		// verifier searches all names that it has, which takes long.
 		struct task_struct *loose =
 			bpf_rdonly_cast(task, KERNEL_TYPE_ID(struct task_struct));
-		struct signal_struct *signal = loose->signal;
 
 		// The kernel's idle task.
 		if (!task->tgid)
 			continue;
-		if ((u64)signal != last) {
-			last = (u64)signal;
+		if (task->tgid != last) {
+			last = task->tgid;
 			key = args->processes++;
 			process = map_lookup(&processes, &key);
-			if (process)
-				begin_process(process, task, loose, signal, args);
+			if (!process)
+				continue;
+			if (!has_not_run(process, task, args)) {
+				begin_process(process, task, loose, loose->signal, args);
+				add_thread(process, task, loose, loose->signal);
+			}
+			read_levels(process, task, loose, args);
 		} else {
 			key = args->processes - 1;
 			process = map_lookup(&processes, &key);
+			if (!process)
+				continue;
+			add_thread(process, task, loose, loose->signal);
 		}
-		if (!process)
-			continue;
-		add_thread(process, task, loose, signal);
 		if (args->wanted & WANT_THREADS && loose->thread_pid) {
 			key = args->threads++;
 			thread = map_lookup(&threads, &key);

@@ -5,17 +5,14 @@
 pub(crate) struct Wants {
     pub(crate) threads: bool,
     pub(crate) handles: bool,
-    pub(crate) peaks: bool,
     /// How it is scheduled, and how long threads waited for a processor.
     pub(crate) schedule: bool,
-    pub(crate) swap: bool,
 }
 
 impl Wants {
     #[cfg(perfhive_bpf)]
     pub(super) fn bits(self) -> u32 {
-        let Self { threads, handles, peaks, schedule, swap } = self;
-        let bits = [threads, handles, peaks, schedule, swap];
+        let bits = [self.threads, self.handles, self.schedule];
         (0..).zip(bits).fold(0, |all, (place, bit)| all | u32::from(bit) << place)
     }
 }
@@ -74,6 +71,11 @@ pub(crate) struct ProcessSlot {
     pub(crate) real_time: u32,
     pub(crate) policy: u32,
     pub(crate) sequence: u32,
+    /// What the program compares the process with the next time.
+    pub(crate) ran: u64,
+    pub(crate) switched: u64,
+    pub(crate) wanted: u32,
+    pub(crate) unused: u32,
     pub(crate) name: [u8; 16],
     pub(crate) long_name: [u8; 64],
     pub(crate) work: [u8; 32],
@@ -105,4 +107,4 @@ pub(crate) struct ThreadSlot {
 
 // Every entry of an array has a multiple of 8 bytes, so that slots lie one
 // behind the other.
-const _: () = assert!(size_of::<ProcessSlot>() == 368 && size_of::<ThreadSlot>() == 112);
+const _: () = assert!(size_of::<ProcessSlot>() == 392 && size_of::<ThreadSlot>() == 112);

@@ -459,9 +459,7 @@ impl Wants {
         Some(Self {
             threads: threads.is_some(),
             handles: wanted.handles || wanted.descriptors,
-            peaks: wanted.peaks,
             schedule: wanted.schedule || of_threads.schedule || of_threads.counts.waiting,
-            swap: wanted.swap,
         })
     }
 }
