@@ -11,6 +11,7 @@ mod rounds;
 
 use anyhow::{Context, Result, bail};
 use children::{Server, Sleepers};
+use perfhive_linux::ReaderChoice;
 use readers::{Bare, Global, PROCESS, Perfhive, Sysinfo, THREAD, procfs, time};
 use rounds::{Goal, Row, Run, measure, print};
 use rustix::process::{Resource, Rlimit, getrlimit, setrlimit};
@@ -148,6 +149,8 @@ fn processes(peers: &Peers, count: usize, rounds: usize) -> Result<()> {
         Row::new("REF: kept `stat`, read and parsed", || bare(false)),
         Row::new("**perfhive**, Process", || perfhive(PROCESS)).goal(Goal::AtMost(most)),
         Row::new("perfhive, Process and Thread", || perfhive(THREAD)),
+        Row::new("perfhive, Process through BPF", || by_bpf(PROCESS))
+            .goal(Goal::FasterThan("crate sysinfo", 80.0)),
         Row::new("perfhive, everything Global, a snapshot of the broker", global),
         peers.server("perfhive, Process, with 1024 files that may be open", "self", few_files),
         Row::new("crate procfs 0.18, `stat`, `statm`, `io`", || {
@@ -171,6 +174,7 @@ fn threads(peers: &Peers) -> Result<()> {
     let mut rows = [
         Row::new("REF: kept `stat` of each thread, read and parsed", || bare(true)),
         Row::new("**perfhive**, Thread, with Process", || perfhive(THREAD)).goal(Goal::AtMost(1.7)),
+        Row::new("perfhive, Thread through BPF, with Process", || by_bpf(THREAD)),
         Row::new("crate procfs 0.18, `stat` of each thread", || {
             Ok(Box::new(|| time(|| procfs(true))))
         }),
@@ -191,13 +195,23 @@ fn bare(threads: bool) -> Result<Run> {
 }
 
 fn perfhive(objects: &[u32]) -> Result<Run> {
-    let mut own = Perfhive::new(objects)?;
+    own(Perfhive::new(objects, ReaderChoice::Proc)?)
+}
+
+fn by_bpf(objects: &[u32]) -> Result<Run> {
+    if let Some(why) = perfhive_linux::bpf_refusal(&perfhive_linux::ProcRoot::default()) {
+        bail!("{why}");
+    }
+    own(Perfhive::new(objects, ReaderChoice::Bpf)?)
+}
+
+fn own(mut own: Perfhive) -> Result<Run> {
     let instances = own.count()?;
     Ok(Box::new(move || time(|| own.read().map(|_| instances))))
 }
 
 fn global() -> Result<Run> {
-    let (mut global, mut processes) = (Global::new(), Perfhive::new(PROCESS)?);
+    let (mut global, mut processes) = (Global::new(), Perfhive::new(PROCESS, ReaderChoice::Proc)?);
     let instances = processes.count()?;
     drop(processes);
     Ok(Box::new(move || time(|| global.read().map(|_| instances))))
@@ -278,7 +292,7 @@ fn share(pid: u32) -> Result<f64> {
 fn serve_with_few_files() -> Result<()> {
     let limit = getrlimit(Resource::Nofile);
     setrlimit(Resource::Nofile, Rlimit { current: Some(FEW_FILES), ..limit })?;
-    let mut own = Perfhive::new(PROCESS)?;
+    let mut own = Perfhive::new(PROCESS, ReaderChoice::Proc)?;
     let instances = own.count()?;
     let mut output = std::io::stdout();
     for line in std::io::stdin().lock().lines() {

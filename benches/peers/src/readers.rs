@@ -6,7 +6,7 @@ use perfhive_engine::{
     TestLevel,
 };
 use perfhive_format::{BlockHead, BlockWriter, DataBlock, TitleIndex};
-use perfhive_linux::{LinuxClock, ProcRoot, machine_name, providers};
+use perfhive_linux::{LinuxClock, Options, ProcRoot, ReaderChoice, machine_name, providers_with};
 use procfs::process::all_processes;
 use rustix::time::{ClockId, clock_gettime};
 use std::fs::File;
@@ -74,9 +74,10 @@ pub struct Perfhive {
 }
 
 impl Perfhive {
-    pub fn new(objects: &[u32]) -> Result<Self> {
+    pub fn new(objects: &[u32], reader: ReaderChoice) -> Result<Self> {
         let wanted: Vec<_> = objects.iter().copied().map(TitleIndex).collect();
-        let sessions = providers(&ProcRoot::default()).into_iter();
+        let options = Options::new().reader(reader);
+        let sessions = providers_with(&ProcRoot::default(), &options).into_iter();
         let sessions = sessions.map(|provider| provider.open(&OpenContext::default()));
         Ok(Self {
             sessions: sessions.collect::<Result<_, _>>().map_err(|error| anyhow!("{error}"))?,
@@ -125,7 +126,10 @@ impl Global {
     pub fn new() -> Self {
         let broker = Broker::builder("local:", &machine_name())
             .clock(LinuxClock::new())
-            .providers(providers(&ProcRoot::default()))
+            .providers(providers_with(
+                &ProcRoot::default(),
+                &Options::new().reader(ReaderChoice::Proc),
+            ))
             .build();
         Self { broker, snapshot: Snapshot::new() }
     }

@@ -22,6 +22,8 @@ pub enum Goal {
     AtMost(f64),
     /// So many times as slow as perfhive, at least.
     Slower(f64),
+    /// So many times as fast as the row whose name begins so, at least.
+    FasterThan(&'static str, f64),
 }
 
 impl Row {
@@ -120,6 +122,14 @@ fn line(row: &Row, rows: &[Row]) -> Option<String> {
         None => (String::new(), ""),
         Some(Goal::AtMost(most)) => (format!("<= {most} REF"), judge(x_least <= most)),
         Some(Goal::Slower(least)) => (format!(">= {least} x"), judge(x_own >= least)),
+        Some(Goal::FasterThan(peer, least)) => {
+            let found = rows.iter().find(|other| other.name.starts_with(peer))?;
+            let mut ratios: Vec<f64> =
+                found.medians().zip(row.medians()).map(|(peer, own)| peer / own).collect();
+            ratios.sort_by(f64::total_cmp);
+            let ratio = *ratios.get(ratios.len() / 2)?;
+            (format!("{ratio:.0} x as fast as {peer}; >= {least} x"), judge(ratio >= least))
+        }
     };
     Some(format!(
         "| {} | {} | {:.2} ms | {:.2} µs | {x_least:.2} | {x_own:.2} ({low:.2} to {high:.2}) | {goal} | {met} |",

@@ -35,8 +35,15 @@ pub(super) fn run() -> Result<()> {
     if let Err(error) = tools::system(&[tools::STRACE]) {
         say!("system calls will not be counted: {error:#}");
     }
+    let with_bpf = tools::system(tools::BPF);
+    if let Err(error) = &with_bpf {
+        say!("nothing will be read through BPF: {error:#}");
+    }
     let target = target.to_string_lossy();
     let mut cargo = command::cargo(&["run", "--release", "--locked", "--manifest-path", MANIFEST]);
+    if with_bpf.is_ok() {
+        cargo.args(["--features", "bpf"]);
+    }
     cargo.args(["--target-dir", &target, "--"]).args(arguments);
     command::run(&mut cargo)
 }
