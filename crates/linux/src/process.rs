@@ -2,6 +2,7 @@
 //! whose instances point to those of Process.
 
 mod read;
+mod sample;
 mod second;
 mod sums;
 mod thread;
@@ -22,9 +23,10 @@ use perfhive_engine::{
     ProviderDescription, ProviderError, Session,
 };
 use perfhive_format::{FileTime, InstanceHead, NameRef, ObjectWriting, TitleIndex};
-use read::{BATCH, ProcessReader, Sample, Slot, Tracked, TrackedThread, follow};
+use read::{BATCH, ProcessReader, Slot, Tracked, TrackedThread, follow};
 use rustix::fd::OwnedFd;
 use rustix::param::page_size;
+use sample::Sample;
 use second::Second;
 use wanted::{ThreadWanted, Wanted};
 

@@ -1,7 +1,8 @@
 //! Processes and threads from the BPF reader's slots, with the values that
 //! `/proc` would tell of them.
 
-use super::read::{ProcessReader, Sample, Tracked};
+use super::read::{ProcessReader, Tracked};
+use super::sample::Sample;
 use super::thread;
 use super::wanted::{ThreadWanted, Wanted};
 use crate::bpf::{
