@@ -19,12 +19,19 @@ use crate::table::Object;
 use perfhive_engine::ProvidedTitles;
 use perfhive_format::LanguageId;
 use perfhive_format::titles::{Title, TitleIndex, TitleList};
+use std::sync::OnceLock;
 
 /// The languages. To add one, add its file here.
 const FILES: [(LanguageId, &str); 2] = [
     (LanguageId::ENGLISH, include_str!("../titles/en.txt")),
     (LanguageId::GERMAN, include_str!("../titles/de.txt")),
 ];
+
+/// Every language, read once: each provider takes its part of it.
+fn languages() -> &'static [ProvidedTitles] {
+    static READ: OnceLock<Vec<ProvidedTitles>> = OnceLock::new();
+    READ.get_or_init(|| FILES.iter().map(|(language, text)| parse(*language, text).0).collect())
+}
 
 /// The titles of some objects and their counters, in every language.
 pub(crate) fn of_objects(objects: &[&Object]) -> Vec<ProvidedTitles> {
@@ -38,18 +45,23 @@ pub(crate) fn of_objects(objects: &[&Object]) -> Vec<ProvidedTitles> {
             helps.push(spec.help.0);
         }
     }
-    let keep = |list: &mut TitleList, wanted: &[u32]| {
-        list.titles.retain(|title| wanted.contains(&title.index.0));
+    names.sort_unstable();
+    helps.sort_unstable();
+    let part = |list: &TitleList, wanted: &[u32]| TitleList {
+        titles: list
+            .titles
+            .iter()
+            .filter(|title| wanted.binary_search(&title.index.0).is_ok())
+            .cloned()
+            .collect(),
+        ..TitleList::default()
     };
-    FILES
-        .iter()
-        .map(|(language, text)| {
-            let mut titles = parse(*language, text).0;
-            keep(&mut titles.names, &names);
-            keep(&mut titles.help, &helps);
-            titles
-        })
-        .collect()
+    let of_language = |all: &ProvidedTitles| ProvidedTitles {
+        language: all.language,
+        names: part(&all.names, &names),
+        help: part(&all.help, &helps),
+    };
+    languages().iter().map(of_language).collect()
 }
 
 /// Reads a file; the second part are lines that make no sense.
