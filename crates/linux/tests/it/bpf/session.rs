@@ -6,6 +6,7 @@ use perfhive_engine::{Broker, ObjectQuery, Request, Snapshot, Source};
 use perfhive_format::TitleIndex;
 use perfhive_linux::{Options, ProcRoot, ReaderChoice, bpf_refusal, providers_with};
 use perfhive_testkit::alloc::count;
+use rustix::process::{Resource, Rlimit, getrlimit, setrlimit};
 use rustix::thread::{CapabilitySet, capabilities, set_capabilities};
 use std::collections::BTreeMap;
 use std::process::{Command, Stdio};
@@ -210,6 +211,35 @@ fn without_the_capabilities_proc_is_read() {
         assert_eq!(why, "takes the capability CAP_BPF and CAP_PERFMON and CAP_SYS_PTRACE");
     });
     test.join().unwrap();
+}
+
+/// What the kernel refuses in the middle of loading is told in one line, and
+/// nothing else is written anywhere.
+#[test]
+fn a_refusal_is_one_line() {
+    if role().is_some() {
+        let before = getrlimit(Resource::Nofile);
+        for limit in 5..16 {
+            setrlimit(Resource::Nofile, Rlimit { current: Some(limit), ..before }).unwrap();
+            let refusal = bpf_refusal(&ProcRoot::default());
+            setrlimit(Resource::Nofile, before).unwrap();
+            println!("refused: {refusal:?}");
+        }
+        return;
+    }
+    if refused() {
+        return;
+    }
+    let output = again("session::a_refusal_is_one_line", "few").output().unwrap();
+    let said = String::from_utf8_lossy(&output.stdout);
+    assert!(output.status.success(), "{said}");
+    assert_eq!(String::from_utf8_lossy(&output.stderr), "");
+    let refusals: Vec<_> = said.lines().filter(|line| line.contains("refused: Some")).collect();
+    let by_kernel = |line: &&&str| line.contains("the kernel does not take the BPF program");
+    assert!(refusals.iter().filter(by_kernel).count() >= 3, "{said}");
+    for line in refusals.iter().filter(by_kernel) {
+        assert!(line.contains("(os error ") && !line.contains("\\n"), "{line}");
+    }
 }
 
 #[test]
