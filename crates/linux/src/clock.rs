@@ -25,8 +25,8 @@ fn nanos(clock: ClockId) -> i64 {
     time.tv_sec.saturating_mul(NANOS).saturating_add(time.tv_nsec)
 }
 
-fn calendar() -> FileTime {
-    FileTime::from_unix_nanos(i128::from(nanos(ClockId::Realtime)))
+fn calendar(nanos: i64) -> FileTime {
+    FileTime::from_unix_nanos(i128::from(nanos))
 }
 
 /// Calendar time that never steps: the FILETIME at which the machine was
@@ -42,10 +42,13 @@ impl TimeBase {
     #[must_use]
     pub fn process() -> Self {
         static BASE: OnceLock<TimeBase> = OnceLock::new();
-        *BASE.get_or_init(|| {
-            let up = nanos(ClockId::Boottime) / 100;
-            Self { boot: FileTime(calendar().0.saturating_sub(up)) }
-        })
+        *BASE.get_or_init(|| Self::by(nanos))
+    }
+
+    /// The base by these clocks, in nanoseconds.
+    fn by(nanos: impl Fn(ClockId) -> i64) -> Self {
+        let up = nanos(ClockId::Boottime) / 100;
+        Self { boot: FileTime(calendar(nanos(ClockId::Realtime)).0.saturating_sub(up)) }
     }
 
     /// The time at which the machine was started.
@@ -57,6 +60,10 @@ impl TimeBase {
     /// The time now.
     #[must_use]
     pub fn now(self) -> FileTime {
+        self.now_by(nanos)
+    }
+
+    fn now_by(self, nanos: impl Fn(ClockId) -> i64) -> FileTime {
         self.after_boot(nanos(ClockId::Boottime) / 100)
     }
 
@@ -89,14 +96,18 @@ impl LinuxClock {
 
     /// The clocks of a block that is made now, and calendar time, UTC.
     pub fn read(&mut self) -> (Clocks, SystemTime) {
+        self.read_by(nanos)
+    }
+
+    fn read_by(self, nanos: impl Fn(ClockId) -> i64) -> (Clocks, SystemTime) {
         let clocks = Clocks {
             perf_time: nanos(ClockId::Monotonic),
             perf_freq: NANOS,
-            time_100ns: self.base.now().0,
+            time_100ns: self.base.now_by(&nanos).0,
             object_time: 0,
             object_freq: 0,
         };
-        (clocks, calendar().to_system_time())
+        (clocks, calendar(nanos(ClockId::Realtime)).to_system_time())
     }
 }
 
@@ -126,5 +137,35 @@ mod tests {
         assert_eq!(TimeBase::process(), clock.base);
         assert!(clock.base.boot() < clock.base.now());
         assert_eq!(clock.base.after_boot(i64::MAX).0, i64::MAX);
+    }
+
+    /// The calendar is set forwards and backwards, and the machine sleeps.
+    #[test]
+    fn clocks_that_are_set_and_sleep() {
+        const SECOND: i64 = 10_000_000;
+        // Seconds since the start of the machine, slept, and of the calendar.
+        let clocks = |awake: i64, slept: i64, calendar: i64| {
+            move |clock| match clock {
+                ClockId::Monotonic => awake * NANOS,
+                ClockId::Boottime => (awake + slept) * NANOS,
+                ClockId::Realtime => calendar * NANOS,
+                other => panic!("{other:?}"),
+            }
+        };
+        let clock = LinuxClock { base: TimeBase::by(clocks(100, 0, 1_700_000_000)) };
+        let (first, date) = clock.read_by(clocks(101, 0, 1_700_000_001));
+        assert_eq!((date.year, date.month, date.day), (2023, 11, 14));
+        assert_eq!(first.time_100ns, clock.base.after_boot(101 * SECOND).0);
+        for (calendar, year) in [(1_800_000_002, 2027), (1_000_000_002, 2001)] {
+            let (now, date) = clock.read_by(clocks(102, 0, calendar));
+            assert_eq!(now.perf_time - first.perf_time, NANOS);
+            assert_eq!(now.time_100ns - first.time_100ns, SECOND);
+            // Only what nothing is calculated with goes along.
+            assert_eq!(date.year, year);
+        }
+        // Time asleep is time of processes and their starts.
+        let (now, _) = clock.read_by(clocks(103, 3600, 1_700_003_603));
+        assert_eq!(now.perf_time - first.perf_time, 2 * NANOS);
+        assert_eq!(now.time_100ns - first.time_100ns, 3602 * SECOND);
     }
 }

@@ -208,6 +208,8 @@ fn leading_digits(text: &[u8]) -> String {
 /// both, beginning with the plain ones.
 #[derive(Debug, Default)]
 pub(crate) struct Totals {
+    /// Whether there was a processor yet.
+    started: bool,
     last: Vec<Cpu>,
     pub(crate) mean: Times,
     pub(crate) sum: Times,
@@ -219,11 +221,10 @@ impl Totals {
         let mut grown = [0i128; FIELDS];
         let mut known = [true; FIELDS];
         let mut count = 0;
-        let start = self.last.is_empty();
         for (at, cpu) in cpus.iter().enumerate() {
             let before = match self.before(at, cpu.number) {
                 Some(last) => fields(last.times),
-                None if start => [Some(0); FIELDS],
+                None if !self.started => [Some(0); FIELDS],
                 None => continue,
             };
             count += 1;
@@ -240,6 +241,7 @@ impl Totals {
             self.mean = add(self.mean, grown.map(|sum| sum / count), known);
             self.sum = add(self.sum, grown, known);
         }
+        self.started |= !cpus.is_empty();
         self.last.clear();
         self.last.extend_from_slice(cpus);
     }
@@ -362,5 +364,10 @@ mod tests {
         // None at all.
         totals.update(&[]);
         assert_eq!(totals.mean.idle, 90_000_000);
+        // What comes back then brings nothing along either.
+        totals.update(&[cpu(0, 700)]);
+        assert_eq!((totals.mean.idle, totals.sum.idle), (90_000_000, 90_000_000));
+        totals.update(&[cpu(0, 800)]);
+        assert_eq!((totals.mean.idle, totals.sum.idle), (90_000_100, 90_000_100));
     }
 }

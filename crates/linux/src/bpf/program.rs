@@ -3,13 +3,40 @@
 use super::memory::Mapped;
 use super::{ProcessSlot, Refusal, Room, ThreadSlot, Wants, allowed};
 use crate::root::ProcRoot;
-use libbpf_rs::{ErrorKind, MapCore as _, Object, ObjectBuilder, OpenObject, ProgramInput};
+use libbpf_rs::{
+    ErrorKind, MapCore as _, Object, ObjectBuilder, OpenObject, PrintCallback, PrintLevel,
+    ProgramInput, set_print,
+};
 use rustix::io::Errno;
+use std::sync::{Mutex, MutexGuard, PoisonError};
 
 static OBJECT: &[u8] = include_bytes!(concat!(env!("OUT_DIR"), "/processes.bpf.o"));
 
 /// Times that loading is tried; the library tries as often again in each.
 const TRIES: u32 = 8;
+
+/// The library writes what it thinks of to the standard error output, the whole
+/// protocol of the kernel's verifier included. While this is there, it does not;
+/// what it did before, it does again behind it.
+struct Quiet {
+    before: Option<(PrintLevel, PrintCallback)>,
+    /// Two at a time would take each other's silence for what was before.
+    _alone: MutexGuard<'static, ()>,
+}
+
+impl Quiet {
+    fn begin() -> Self {
+        static ALONE: Mutex<()> = Mutex::new(());
+        let alone = ALONE.lock().unwrap_or_else(PoisonError::into_inner);
+        Self { before: set_print(None), _alone: alone }
+    }
+}
+
+impl Drop for Quiet {
+    fn drop(&mut self) {
+        set_print(self.before.take());
+    }
+}
 
 /// The loaded program and the memory that it writes to.
 pub(crate) struct Program {
@@ -27,6 +54,7 @@ impl Program {
     /// Loads the program, if it may be used for the machine below `root`.
     pub(crate) fn load(root: &ProcRoot, room: Room) -> Result<Self, Refusal> {
         allowed::check(root)?;
+        let _quiet = Quiet::begin();
         let mut tries = 0;
         loop {
             tries += 1;
@@ -34,17 +62,12 @@ impl Program {
                 Ok(object) => return Self::map(object, room),
                 // The kernel stops checking a program when a signal arrives.
                 Err(error) if error.kind() == ErrorKind::WouldBlock && tries < TRIES => {}
-                Err(error) => return Err(allowed::failed(&error.to_string())),
+                Err(error) => return Err(allowed::failed(&format!("{error:#}"))),
             }
         }
     }
 
     fn open(room: Room) -> Result<OpenObject, libbpf_rs::Error> {
-        // The library writes what it thinks of to the standard error output,
-        // unless this program has told it where to.
-        if libbpf_rs::get_print().is_none() {
-            libbpf_rs::set_print(None);
-        }
         let mut object = ObjectBuilder::default().open_memory(OBJECT)?;
         for mut map in object.maps_mut() {
             if map.name() == "processes" {
@@ -82,7 +105,7 @@ impl Program {
         let input = ProgramInput { context_in: Some(&mut arguments), ..ProgramInput::default() };
         program
             .test_run(input)
-            .map_err(|error| Refusal::surprise(format!("the BPF program cannot run: {error}")))?;
+            .map_err(|error| Refusal::surprise(format!("the BPF program cannot run: {error:#}")))?;
         let mut words = arguments
             .chunks_exact(4)
             .map(|word| word.try_into().map_or(0, u32::from_ne_bytes))

@@ -469,6 +469,74 @@ fn threads_that_end_take_no_time_with_them() {
     child.wait().unwrap();
 }
 
+/// A process whose threads have read something, and then end one by one.
+fn be_dwindling() {
+    let (end, ended) = std::sync::mpsc::channel::<()>();
+    let ended = std::sync::Arc::new(std::sync::Mutex::new(ended));
+    let read = std::sync::Arc::new(std::sync::Barrier::new(DWINDLING + 1));
+    for _ in 0..DWINDLING {
+        let (ended, read) = (ended.clone(), read.clone());
+        let work = move || {
+            let mut zeros = std::fs::File::open("/dev/zero").unwrap();
+            std::io::Read::read_exact(&mut zeros, &mut [0; 8192]).unwrap();
+            drop(zeros);
+            read.wait();
+            let _ = ended.lock().unwrap().recv();
+        };
+        std::thread::Builder::new().stack_size(64 << 10).spawn(work).unwrap();
+    }
+    read.wait();
+    println!("threads {DWINDLING}");
+    let _ = std::io::stdin().read_line(&mut String::new());
+    for _ in 0..DWINDLING {
+        let _ = end.send(());
+        std::thread::sleep(Duration::from_micros(100));
+    }
+    let _ = std::io::stdin().lines().count();
+    std::process::exit(0);
+}
+
+const DWINDLING: usize = 2000;
+
+/// What a thread did is counted once, also while it ends.
+#[test]
+fn threads_that_end_are_counted_once() {
+    if role().is_some() {
+        return be_dwindling();
+    }
+    if refused() {
+        return;
+    }
+    let mut command = again("threads_that_end_are_counted_once", "dwindling");
+    let mut child = command.stdin(Stdio::piped()).stdout(Stdio::piped()).spawn().unwrap();
+    let pid = child.id();
+    let mut lines = BufReader::new(child.stdout.take().unwrap()).lines();
+    assert!(lines.any(|line| line.unwrap().contains("threads 2000")));
+    let mut bpf = machine(ReaderChoice::Bpf);
+    let mut look = || {
+        let look = bpf.look(&[230], &[]);
+        let process = look.process(pid).unwrap();
+        [1420, 680].map(|counter| look.value_of(230, process, counter).unwrap())
+    };
+    let [read, _] = look();
+    assert!(read >= 8192 * DWINDLING as u64, "{read}");
+    let input = child.stdin.as_mut().unwrap();
+    std::io::Write::write_all(input, b"end\n").unwrap();
+    let mut looks = 0;
+    loop {
+        let [now, threads] = look();
+        // The line that said so was read, too.
+        assert!((read..read + 4096).contains(&now), "{read} {now} with {threads} threads");
+        looks += 1;
+        if threads < 10 {
+            break;
+        }
+    }
+    println!("{looks} looks at {DWINDLING} threads that end");
+    drop(child.stdin.take());
+    child.wait().unwrap();
+}
+
 #[test]
 fn descriptors_are_counted_in_tables_of_any_size() {
     if refused() {

@@ -3,7 +3,7 @@
 
 use crate::common::{Look, Machine, Tree};
 use perfhive_format::Instance;
-use perfhive_linux::ProcRoot;
+use perfhive_linux::{Options, ProcRoot, bpf_refusal};
 use rustix::process::{Resource, getrlimit};
 use std::io::{BufRead, BufReader, Write};
 use std::os::unix::ffi::OsStrExt;
@@ -127,6 +127,13 @@ fn another_pid_namespace() {
     within("another_pid_namespace", &command, "/", || {
         let child = Running::sleep();
         let mut machine = Machine::new(&ProcRoot::default());
+        // However long one looks, in whichever way: nobody else is seen.
+        let mut auto = Machine::with(&ProcRoot::default(), &Options::new());
+        for _ in 0..4 {
+            let look = auto.look(&[230], &[]);
+            no_faults(&look);
+            assert_eq!(ids(&look), [0, 1, u64::from(child.pid()), 0]);
+        }
         let look = machine.look(&ALL, &EXTRA);
         no_faults(&look);
         // This process is the first one here. Idle and _Total have number 0.
@@ -185,6 +192,23 @@ fn a_proc_that_hides_others() {
 #[test]
 fn a_proc_that_lists_others_and_refuses_them() {
     look_at_hidden("a_proc_that_lists_others_and_refuses_them", "hidepid=1", true);
+}
+
+/// The way round `/proc` is not taken where that hides something, by nobody.
+#[test]
+fn a_proc_that_hides_is_not_gone_round() {
+    let test = "a_proc_that_hides_is_not_gone_round";
+    if let Some(why) = bpf_refusal(&ProcRoot::default())
+        && std::env::var(PLACE).is_err()
+    {
+        eprintln!("{test}: there is no way round here: {why}");
+        return;
+    }
+    let script = "mount -t proc -o hidepid=2 proc /proc && exec \"$@\"";
+    within(test, &["unshare", "-m", "sh", "-c", script, "sh"], "/", || {
+        let why = bpf_refusal(&ProcRoot::default()).unwrap();
+        assert_eq!(why, "/proc hides processes (hidepid or subset)");
+    });
 }
 
 #[test]

@@ -128,6 +128,28 @@ fn files_of_processes_are_kept_and_given_back() {
     });
 }
 
+/// The budget is one for all sessions of a program: each gives back what it had.
+#[test]
+fn one_session_after_the_other_keeps_files() {
+    alone("warm::one_session_after_the_other_keeps_files", || {
+        let before = getrlimit(Resource::Nofile);
+        let _sleepers = Sleepers::new(30);
+        setrlimit(Resource::Nofile, Rlimit { current: Some(256), ..before }).unwrap();
+        let open = || std::fs::read_dir("/proc/self/fd").unwrap().count();
+        let at_first = open();
+        for _ in 0..3 {
+            let mut machine = proc();
+            machine.look(&[230], &[]);
+            // Half of what may be open, less 64; and the folders and files of the
+            // system.
+            let kept = open() - at_first;
+            assert!((64..96).contains(&kept), "{kept}");
+            drop(machine);
+            assert_eq!(open(), at_first);
+        }
+    });
+}
+
 #[test]
 fn without_descriptors_the_rest_is_delivered() {
     alone("warm::without_descriptors_the_rest_is_delivered", || {

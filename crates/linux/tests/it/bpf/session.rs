@@ -1,11 +1,12 @@
 //! When a session uses the BPF reader, and what it costs.
 
 use super::{ALL, Children, ROLE, TICK, Values, again, alone, instances, machine, refused, role};
-use crate::common::{Machine, Tree};
+use crate::common::{Look, Machine, Tree};
 use perfhive_engine::{Broker, ObjectQuery, Request, Snapshot, Source};
 use perfhive_format::TitleIndex;
 use perfhive_linux::{Options, ProcRoot, ReaderChoice, bpf_refusal, providers_with};
 use perfhive_testkit::alloc::count;
+use rustix::process::{Resource, Rlimit, getrlimit, setrlimit};
 use rustix::thread::{CapabilitySet, capabilities, set_capabilities};
 use std::collections::BTreeMap;
 use std::process::{Command, Stdio};
@@ -186,9 +187,12 @@ fn without_the_capabilities_proc_is_read() {
     // Capabilities are those of a thread.
     let test = std::thread::spawn(|| {
         let mut loaded = machine(ReaderChoice::Auto);
-        for _ in 0..3 {
-            loaded.look(&[230], &[]);
-        }
+        // `/proc` tells whole ticks.
+        let of_proc = |look: &Look| {
+            instances(look, 230).values().all(|(.., values)| values[&6].unwrap() % TICK == 0)
+        };
+        let looks = [(); 3].map(|()| loaded.look(&[230], &[]));
+        assert_eq!(looks.each_ref().map(of_proc), [true, true, false]);
         give_up(CapabilitySet::BPF | CapabilitySet::SYS_ADMIN);
         let why = bpf_refusal(&ProcRoot::default()).unwrap();
         assert_eq!(why, "takes the capability CAP_BPF");
@@ -199,6 +203,7 @@ fn without_the_capabilities_proc_is_read() {
                 let look = machine.look(&[230], &[]);
                 assert_eq!(look.fault_texts(), Vec::<String>::new());
                 assert!(look.process(std::process::id()).is_some());
+                assert!(of_proc(&look));
             }
         }
         // Who asks for BPF and nothing else gets that line and no processes.
@@ -210,6 +215,69 @@ fn without_the_capabilities_proc_is_read() {
         assert_eq!(why, "takes the capability CAP_BPF and CAP_PERFMON and CAP_SYS_PTRACE");
     });
     test.join().unwrap();
+}
+
+/// Who may not read `io` of a process does not get it from the kernel's list.
+#[test]
+fn what_io_does_not_tell_bpf_does_not_tell() {
+    if refused() {
+        return;
+    }
+    let user = ["--reuid=65534", "--regid=65534", "--clear-groups", "sleep", "600"];
+    if Command::new("setpriv").arg("--version").stdout(Stdio::null()).status().is_err() {
+        eprintln!("setpriv is not installed: there is no process of another user");
+        return;
+    }
+    let mut children = Children(Vec::new());
+    let (other, own) = (children.spawn("setpriv", &user), children.spawn("sleep", &["600"]));
+    let name = |pid: u32| std::fs::read(format!("/proc/{pid}/comm")).unwrap();
+    while [other, own].iter().any(|pid| name(*pid) != b"sleep\n") {
+        std::thread::sleep(Duration::from_millis(1));
+    }
+    // Capabilities are those of a thread.
+    let test = std::thread::spawn(move || {
+        give_up(CapabilitySet::DAC_OVERRIDE | CapabilitySet::DAC_READ_SEARCH);
+        assert!(std::fs::read(format!("/proc/{other}/io")).is_err());
+        for reader in [ReaderChoice::Proc, ReaderChoice::Bpf] {
+            let mut machine = machine(reader);
+            for _ in 0..2 {
+                let look = machine.look(&[230], &[]);
+                let known = [other, own]
+                    .map(|pid| look.value_of(230, look.process(pid).unwrap(), 1412).is_some());
+                assert_eq!(known, [false, true], "{reader:?}");
+            }
+        }
+    });
+    test.join().unwrap();
+}
+
+/// What the kernel refuses in the middle of loading is told in one line, and
+/// nothing else is written anywhere.
+#[test]
+fn a_refusal_is_one_line() {
+    if role().is_some() {
+        let before = getrlimit(Resource::Nofile);
+        for limit in 5..16 {
+            setrlimit(Resource::Nofile, Rlimit { current: Some(limit), ..before }).unwrap();
+            let refusal = bpf_refusal(&ProcRoot::default());
+            setrlimit(Resource::Nofile, before).unwrap();
+            println!("refused: {refusal:?}");
+        }
+        return;
+    }
+    if refused() {
+        return;
+    }
+    let output = again("session::a_refusal_is_one_line", "few").output().unwrap();
+    let said = String::from_utf8_lossy(&output.stdout);
+    assert!(output.status.success(), "{said}");
+    assert_eq!(String::from_utf8_lossy(&output.stderr), "");
+    let refusals: Vec<_> = said.lines().filter(|line| line.contains("refused: Some")).collect();
+    let by_kernel = |line: &&&str| line.contains("the kernel does not take the BPF program");
+    assert!(refusals.iter().filter(by_kernel).count() >= 3, "{said}");
+    for line in refusals.iter().filter(by_kernel) {
+        assert!(line.contains("(os error ") && !line.contains("\\n"), "{line}");
+    }
 }
 
 #[test]

@@ -137,6 +137,26 @@ fn totals_go_on_when_processors_and_devices_come_and_go() {
     assert_eq!(look(), (150, 355, 600));
 }
 
+/// The one processor of a node goes and comes back: the node's times go on.
+#[test]
+fn a_node_that_has_no_processor_for_a_while() {
+    let tree = full();
+    let mut machine = Machine::new(&tree.frozen());
+    let mut node = || {
+        let look = machine.look(&[INFORMATION], &[]);
+        let is_there = look.names(INFORMATION).contains(&"1,_Total".to_string());
+        is_there.then(|| look.value(INFORMATION, "1,_Total", 6)).flatten()
+    };
+    assert_eq!(node(), units(440));
+    let text = std::fs::read_to_string(tree.path().join("proc/stat")).unwrap();
+    tree.file("stat", "cpu0 100 10 80 600 60 4 6 1 0 0\n");
+    assert_eq!(node(), None);
+    tree.file("stat", &text);
+    assert_eq!(node(), units(440));
+    tree.file("stat", text.replace("cpu1 200 10 50 400 ", "cpu1 200 10 50 430 "));
+    assert_eq!(node(), units(470));
+}
+
 #[test]
 fn many_processors_with_gaps() {
     for count in [256u32, 1024] {
