@@ -1,4 +1,5 @@
-//! Names and help texts, one file for each language.
+//! Names and help texts, one file for each language in the folder `titles`, named
+//! by the language's code: to add a language, add its file.
 //!
 //! A file is made for people who translate: a block for each name, with the
 //! index before it, and below it the help texts of the counters of that name
@@ -20,11 +21,14 @@ use perfhive_engine::ProvidedTitles;
 use perfhive_format::LanguageId;
 use perfhive_format::titles::{Title, TitleIndex, TitleList};
 
-/// The languages. To add one, add its file here.
-const FILES: [(LanguageId, &str); 2] = [
-    (LanguageId::ENGLISH, include_str!("../titles/en.txt")),
-    (LanguageId::GERMAN, include_str!("../titles/de.txt")),
-];
+/// Code and text of each file, English first.
+const FILES: &[(&str, &str)] = &include!(concat!(env!("OUT_DIR"), "/titles.rs"));
+
+/// The languages and their texts. A file whose name is no language has none; a
+/// test knows of it.
+fn languages() -> impl Iterator<Item = (LanguageId, &'static str)> {
+    FILES.iter().filter_map(|(code, text)| Some((code.parse().ok()?, *text)))
+}
 
 /// The titles of some objects and their counters, in every language.
 pub(crate) fn of_objects(objects: &[&Object]) -> Vec<ProvidedTitles> {
@@ -41,10 +45,9 @@ pub(crate) fn of_objects(objects: &[&Object]) -> Vec<ProvidedTitles> {
     let keep = |list: &mut TitleList, wanted: &[u32]| {
         list.titles.retain(|title| wanted.contains(&title.index.0));
     };
-    FILES
-        .iter()
+    languages()
         .map(|(language, text)| {
-            let mut titles = parse(*language, text).0;
+            let mut titles = parse(language, text).0;
             keep(&mut titles.names, &names);
             keep(&mut titles.help, &helps);
             titles
@@ -132,7 +135,7 @@ mod tests {
                 helps.insert(spec.help.0);
             }
         }
-        for (language, text) in FILES {
+        for (language, text) in languages() {
             let (titles, bad) = parse(language, text);
             assert_eq!(bad, Vec::<String>::new(), "{language}");
             let has = |list: &TitleList| map(list).into_keys().collect::<BTreeSet<_>>();
@@ -145,6 +148,18 @@ mod tests {
                 assert!(text.len() > 30 && text.ends_with('.'), "{language} {index} {text:?}");
             }
         }
+    }
+
+    #[test]
+    fn every_file_of_the_folder_is_a_language() {
+        let folder = concat!(env!("CARGO_MANIFEST_DIR"), "/titles");
+        let mut names: Vec<_> = std::fs::read_dir(folder)
+            .unwrap()
+            .map(|entry| entry.unwrap().file_name().into_string().unwrap())
+            .collect();
+        names.sort_by_key(|name| (name != "en.txt", name.clone()));
+        let of = |language: LanguageId| format!("{}.txt", language.code().unwrap());
+        assert_eq!(languages().map(|(language, _)| of(language)).collect::<Vec<_>>(), names);
     }
 
     #[test]
