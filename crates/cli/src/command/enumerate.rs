@@ -7,7 +7,7 @@ use crate::names::Names;
 use crate::output::Output;
 use crate::session::Session;
 use crate::text::escape::Escaped;
-use crate::text::number::{push_cooked, push_grouped};
+use crate::text::number::{is_hex, push_cooked, push_grouped};
 use crate::text::records::{Field, Records};
 use crate::text::style::Style;
 use crate::text::table::{Align, Layout, Table};
@@ -264,7 +264,7 @@ fn values(
         let raw = Raw::of(object, counter, block, hex);
         let mut behind = suffix(counter_type).to_string();
         match raw {
-            Raw::Number(value) if hex => {
+            Raw::Number(value) if hex || is_hex(counter_type) => {
                 table.cell(Style::Plain, |out| {
                     let _ = write!(out, "{value:#x}");
                 });
