@@ -1,16 +1,24 @@
-//! Compiles the BPF program, where the feature `bpf` asks for it.
+//! Lists the languages in `titles`, and compiles the BPF program, where the
+//! feature `bpf` asks for it.
 //!
 //! Without clang the build goes on: the crate then has its reader of `/proc`
 //! only, and says why when it is asked for the other one.
 
+use std::fmt::Write as _;
 use std::path::PathBuf;
 use std::process::Command;
 
+/// A file for each language, named by its code: `de.txt`.
+const TITLES: &str = "titles";
 const SOURCE: &str = "src/bpf/processes.bpf.c";
 
 fn main() {
     println!("cargo::rustc-check-cfg=cfg(perfhive_bpf)");
     println!("cargo::rerun-if-changed={SOURCE}");
+    println!("cargo::rerun-if-changed={TITLES}");
+    if let Err(why) = list_titles() {
+        println!("cargo::error={TITLES}: {why}");
+    }
     println!("cargo::rerun-if-env-changed=PERFHIVE_CLANG");
     let variable = |name| std::env::var(name).unwrap_or_default();
     // The program's slots are laid out for one width of pointers.
@@ -26,6 +34,27 @@ fn main() {
             "cargo::warning=without the BPF reader of processes, which takes clang to build: {why}"
         ),
     }
+}
+
+/// Writes `titles.rs`: code and text of every language, English first.
+fn list_titles() -> std::io::Result<()> {
+    let folder = PathBuf::from(std::env::var_os("CARGO_MANIFEST_DIR").unwrap_or_default());
+    let mut files = Vec::new();
+    for entry in std::fs::read_dir(folder.join(TITLES))? {
+        let path = entry?.path();
+        if path.extension().is_some_and(|extension| extension == "txt") {
+            let code = path.file_stem().unwrap_or_default().to_string_lossy().into_owned();
+            files.push((code != "en", code, path));
+        }
+    }
+    files.sort();
+    let mut list = String::from("[\n");
+    for (_, code, path) in files {
+        let _ = writeln!(list, "    ({code:?}, include_str!({:?})),", path.to_string_lossy());
+    }
+    list.push_str("]\n");
+    let out = PathBuf::from(std::env::var_os("OUT_DIR").unwrap_or_default());
+    std::fs::write(out.join("titles.rs"), list)
 }
 
 fn compile(endian: &str) -> Result<(), String> {

@@ -1,4 +1,5 @@
-//! Names and help texts, one file for each language.
+//! Names and help texts, one file for each language in the folder `titles`, named
+//! by the language's code: to add a language, add its file.
 //!
 //! A file is made for people who translate: a block for each name, with the
 //! index before it, and below it the help texts of the counters of that name
@@ -21,16 +22,19 @@ use perfhive_format::LanguageId;
 use perfhive_format::titles::{Title, TitleIndex, TitleList};
 use std::sync::OnceLock;
 
-/// The languages. To add one, add its file here.
-const FILES: [(LanguageId, &str); 2] = [
-    (LanguageId::ENGLISH, include_str!("../titles/en.txt")),
-    (LanguageId::GERMAN, include_str!("../titles/de.txt")),
-];
+/// Code and text of each file, English first.
+const FILES: &[(&str, &str)] = &include!(concat!(env!("OUT_DIR"), "/titles.rs"));
+
+/// The languages and their texts. A file whose name is no language has none; a
+/// test knows of it.
+fn texts() -> impl Iterator<Item = (LanguageId, &'static str)> {
+    FILES.iter().filter_map(|(code, text)| Some((code.parse().ok()?, *text)))
+}
 
 /// Every language, read once: each provider takes its part of it.
 fn languages() -> &'static [ProvidedTitles] {
     static READ: OnceLock<Vec<ProvidedTitles>> = OnceLock::new();
-    READ.get_or_init(|| FILES.iter().map(|(language, text)| parse(*language, text).0).collect())
+    READ.get_or_init(|| texts().map(|(language, text)| parse(language, text).0).collect())
 }
 
 /// The titles of some objects and their counters, in every language.
@@ -144,7 +148,7 @@ mod tests {
                 helps.insert(spec.help.0);
             }
         }
-        for (language, text) in FILES {
+        for (language, text) in texts() {
             let (titles, bad) = parse(language, text);
             assert_eq!(bad, Vec::<String>::new(), "{language}");
             let has = |list: &TitleList| map(list).into_keys().collect::<BTreeSet<_>>();
@@ -157,6 +161,18 @@ mod tests {
                 assert!(text.len() > 30 && text.ends_with('.'), "{language} {index} {text:?}");
             }
         }
+    }
+
+    #[test]
+    fn every_file_of_the_folder_is_a_language() {
+        let folder = concat!(env!("CARGO_MANIFEST_DIR"), "/titles");
+        let mut names: Vec<_> = std::fs::read_dir(folder)
+            .unwrap()
+            .map(|entry| entry.unwrap().file_name().into_string().unwrap())
+            .collect();
+        names.sort_by_key(|name| (name != "en.txt", name.clone()));
+        let of = |language: LanguageId| format!("{}.txt", language.code().unwrap());
+        assert_eq!(texts().map(|(language, _)| of(language)).collect::<Vec<_>>(), names);
     }
 
     #[test]

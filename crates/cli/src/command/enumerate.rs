@@ -7,7 +7,7 @@ use crate::names::Names;
 use crate::output::Output;
 use crate::session::Session;
 use crate::text::escape::Escaped;
-use crate::text::number::push_grouped;
+use crate::text::number::{is_hex, push_cooked, push_grouped};
 use crate::text::records::{Field, Records};
 use crate::text::style::Style;
 use crate::text::table::{Align, Layout, Table};
@@ -17,8 +17,8 @@ use perfhive::format::{
     PerfObject, TextEncoding,
 };
 use perfhive::{
-    CounterPath, CounterType, InstanceLabel, InstancePattern, NamePattern, ObjectQuery, Request,
-    Snapshot, SnapshotObject, Source as _, TitleIndex,
+    CookedValue, CounterPath, CounterType, InstanceLabel, InstancePattern, NamePattern,
+    ObjectQuery, Request, Snapshot, SnapshotObject, Source as _, TitleIndex,
 };
 use std::fmt::Write as _;
 
@@ -149,6 +149,8 @@ fn suffix(counter_type: CounterType) -> &'static str {
 /// What a counter block holds of one counter.
 enum Raw<'a> {
     Number(u64),
+    /// What `PERF_DOUBLE_RAW` holds: the number is only its bits.
+    Double(f64),
     Text(String),
     Bytes(&'a [u8]),
     Nothing,
@@ -161,6 +163,7 @@ impl<'a> Raw<'a> {
         object: PerfObject<'_>,
         counter: CounterDefinition<'_>,
         block: Option<CounterBlock<'a>>,
+        hex: bool,
     ) -> Self {
         let Some(Ok(data)) = block.map(|block| block.data(&counter)) else {
             return Self::Absent;
@@ -176,6 +179,9 @@ impl<'a> Raw<'a> {
                 Self::Text(InstanceName::new(data, code_page).to_text())
             }
             _ if data.is_empty() => Self::Nothing,
+            (_, Some(bits)) if !hex && counter.counter_type() == CounterType::PERF_DOUBLE_RAW => {
+                Self::Double(f64::from_bits(bits))
+            }
             (_, Some(number)) => Self::Number(number),
             (_, None) => Self::Bytes(data),
         }
@@ -255,15 +261,18 @@ fn values(
         let counter_type = counter.counter_type();
         table.text(Style::Plain, &names.name(counter.name_index()));
         table.text(Style::Faint, subtype(counter_type));
-        let raw = Raw::of(object, counter, block);
+        let raw = Raw::of(object, counter, block, hex);
         let mut behind = suffix(counter_type).to_string();
         match raw {
-            Raw::Number(value) if hex => {
+            Raw::Number(value) if hex || is_hex(counter_type) => {
                 table.cell(Style::Plain, |out| {
                     let _ = write!(out, "{value:#x}");
                 });
             }
             Raw::Number(value) => table.cell(Style::Plain, |out| push_grouped(out, value)),
+            Raw::Double(value) => {
+                table.cell(Style::Plain, |out| push_cooked(out, CookedValue::Float(value)));
+            }
             Raw::Text(text) => {
                 table.text(Style::Plain, "");
                 behind = text;
@@ -324,7 +333,7 @@ fn push_records(
             let path = CounterPath::new(&object_name, pattern.clone(), &counter_name).to_string();
             let counter_type = counter.counter_type();
             let type_name = counter_type.to_string();
-            let raw = Raw::of(view, *counter, block);
+            let raw = Raw::of(view, *counter, block, hex);
             let text = match &raw {
                 Raw::Number(value) if hex => format!("{value:#x}"),
                 Raw::Text(text) => text.clone(),
@@ -333,6 +342,7 @@ fn push_records(
             };
             let value = match &raw {
                 Raw::Number(value) if !hex => Field::Unsigned(*value),
+                Raw::Double(value) => Field::Float(*value),
                 Raw::Nothing | Raw::Absent => Field::None,
                 _ => Field::Text(&text),
             };

@@ -6,7 +6,7 @@ use crate::output::Output;
 use crate::paths::{add_paths, missing_instances};
 use crate::readings::{Answer, KEYS, Row, push_rows};
 use crate::session::Session;
-use crate::text::number::{push_cooked, unit_for_people};
+use crate::text::number::{push_typed, unit_for_people};
 use crate::text::records::{Records, Shape};
 use crate::text::style::Style;
 use crate::text::table::{Align, Table};
@@ -65,7 +65,7 @@ fn table(rows: &[Row]) -> Table {
         table.text(Style::Plain, &row.path);
         match &row.answer {
             Answer::Number(value) => {
-                table.cell(Style::Heading, |out| push_cooked(out, *value));
+                table.cell(Style::Heading, |out| push_typed(out, *value, row.counter_type));
                 table.text(Style::Faint, unit_for_people(row.counter_type.unit()));
             }
             Answer::Text(text) => {

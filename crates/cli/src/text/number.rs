@@ -1,7 +1,8 @@
 //! Numbers for people: grouped digits, few decimals, units. (Programs get
 //! numbers as they are; see `records`.)
 
-use perfhive::CookedValue;
+use perfhive::format::{CounterKind, NumberBase};
+use perfhive::{CookedValue, CounterType};
 use std::fmt::Write as _;
 
 /// Appends a whole number with its digits in groups of three.
@@ -60,6 +61,22 @@ pub(crate) fn push_cooked(out: &mut String, value: CookedValue) {
     match value {
         CookedValue::Integer(value) => push_grouped(out, value),
         CookedValue::Float(value) => push_float(out, value, decimals(value, 3)),
+    }
+}
+
+/// Whether a number of this type is one that people read in hexadecimal: an
+/// address.
+pub(crate) fn is_hex(counter_type: CounterType) -> bool {
+    counter_type.kind() == CounterKind::Number(NumberBase::Hex)
+}
+
+/// As [`push_cooked`], in hexadecimal where the type says so.
+pub(crate) fn push_typed(out: &mut String, value: CookedValue, counter_type: CounterType) {
+    match value {
+        CookedValue::Integer(value) if is_hex(counter_type) => {
+            let _ = write!(out, "{value:#x}");
+        }
+        value => push_cooked(out, value),
     }
 }
 
@@ -139,6 +156,17 @@ mod tests {
         let mut out = String::new();
         push(&mut out);
         out
+    }
+
+    #[test]
+    fn addresses_are_hexadecimal() {
+        let typed = |value, kind| text(|out| push_typed(out, value, kind));
+        let address = CookedValue::Integer(0x7ff8_ae85_2dc3);
+        let hex = CounterType::PERF_COUNTER_LARGE_RAWCOUNT_HEX;
+        assert_eq!(typed(address, hex), "0x7ff8ae852dc3");
+        let plain = CounterType::PERF_COUNTER_LARGE_RAWCOUNT;
+        assert_eq!(typed(CookedValue::Integer(1234), plain), "1,234");
+        assert_eq!(typed(CookedValue::Float(0.5), hex), "0.500");
     }
 
     #[test]

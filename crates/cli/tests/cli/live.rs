@@ -90,6 +90,20 @@ fn every_object_can_be_listed_and_enumerated() {
     }
 }
 
+/// A load average is a double in the counter block, not the number that its
+/// bits make.
+#[test]
+fn doubles_are_enumerated_as_doubles() {
+    let rows = perfhive(["enum", "System", "--json"]).json();
+    let row = rows.iter().find(|row| row["counter_index"] == 100_000).expect("a load average");
+    assert_eq!(row["counter_type"], "PERF_DOUBLE_RAW");
+    let value = row["value"].as_f64().expect("a number");
+    assert!((0.0..100_000.0).contains(&value), "{value}");
+    let page = perfhive(["enum", "System"]).ok();
+    let line = page.lines().find(|line| line.contains("Load Average 1 min")).expect("a line");
+    assert!(line.contains('.') && !line.contains(','), "{line}");
+}
+
 #[test]
 fn a_counter_that_linux_lacks_says_why() {
     let line = perfhive(["get", r"\Process(x)\Pool Paged Bytes"]).fails(2);

@@ -214,7 +214,7 @@ impl Source {
             Form::Single(counter) => single(text, *counter, row),
             Form::Quota(counter) => quota(text, *counter, row),
             Form::Devices(fields) => devices(text, fields, row),
-            Form::Pressure(fields) => pressure(text, fields, row),
+            Form::Pressure(fields) => pressure(text, fields, group.inode, row),
             Form::Count(counter) => count(text, *counter, row),
         };
         if let Err(Damage { word }) = damage {
@@ -304,7 +304,18 @@ fn devices(text: &[u8], fields: &'static [Field], row: &mut Row) -> Result<(), D
     Ok(())
 }
 
-fn pressure(text: &[u8], fields: &'static [Field], row: &mut Row) -> Result<(), Damage> {
+/// Number of the root of all groups, in which a container's own root is not.
+const ROOT: u64 = 1;
+/// % Full CPU Pressure, which means nothing for a whole machine: the kernel
+/// calls it undefined and prints zeros.
+const FULL_CPU: u32 = 104_404;
+
+fn pressure(
+    text: &[u8],
+    fields: &'static [Field],
+    inode: u64,
+    row: &mut Row,
+) -> Result<(), Damage> {
     let (lines, cut) = whole_lines(text);
     let mut damage = if cut || text.is_empty() { Err(DAMAGE) } else { Ok(()) };
     for line in lines {
@@ -314,6 +325,9 @@ fn pressure(text: &[u8], fields: &'static [Field], row: &mut Row) -> Result<(), 
         else {
             continue;
         };
+        if inode == ROOT && *counter == FULL_CPU {
+            continue;
+        }
         let mut total = None;
         while let Some(word) = words.next_word() {
             total = total.or(word.strip_prefix(b"total=").and_then(number));
@@ -362,6 +376,22 @@ mod tests {
             }
         }
         assert_eq!(File::Procs as usize + 1, File::COUNT);
+    }
+
+    #[test]
+    fn the_root_has_no_full_pressure_on_processors() {
+        let Form::Pressure(fields) = PRESSURE[0].form else { panic!() };
+        let text = b"some avg10=0.00 avg60=0.00 avg300=0.00 total=3\n\
+            full avg10=0.00 avg60=0.00 avg300=0.00 total=0\n";
+        let mut row = Row::new(&table::CGROUP_PRESSURE);
+        let mut values = [0; MOST];
+        let mut read = |inode| {
+            row.clear();
+            assert!(pressure(text, fields, inode, &mut row).is_ok());
+            row.values(row.mask(), &mut values).to_vec()
+        };
+        assert_eq!(read(ROOT), [30]);
+        assert_eq!(read(2), [30, 0]);
     }
 
     #[test]

@@ -11,13 +11,17 @@ use rustix::fd::OwnedFd;
 use rustix::io::Errno;
 use std::ffi::CStr;
 
-/// What is waited for: the file, and the names of its two lines.
-const RESOURCES: [(&CStr, [&str; 2]); 4] = [
-    (c"pressure/cpu", ["cpu some", "cpu full"]),
-    (c"pressure/memory", ["memory some", "memory full"]),
-    (c"pressure/io", ["io some", "io full"]),
-    (c"pressure/irq", ["irq some", "irq full"]),
+/// What is waited for: the file, and the names of its two lines, as far as they
+/// mean something. For a whole machine `full` of the processors does not: the
+/// kernel prints the line since 5.13 and calls it undefined, with zeros in it
+/// since 5.19.
+const RESOURCES: [(&CStr, Names); 4] = [
+    (c"pressure/cpu", [Some("cpu some"), None]),
+    (c"pressure/memory", [Some("memory some"), Some("memory full")]),
+    (c"pressure/io", [Some("io some"), Some("io full")]),
+    (c"pressure/irq", [Some("irq some"), Some("irq full")]),
 ];
+type Names = [Option<&'static str>; 2];
 
 /// The words before the numbers of a line, and their counters: averages in
 /// hundredths of a percent.
@@ -52,7 +56,12 @@ impl Pressure {
         self.lines.clear();
         for ((path, names), file) in RESOURCES.into_iter().zip(&mut self.files) {
             match proc.system(path, file) {
-                Ok(text) => read(text, names, &mut self.lines, faults),
+                Ok(text) => {
+                    if read(text, names, &mut self.lines, faults) {
+                        let path = path.to_string_lossy();
+                        faults.object(format!("{path}: ends in the middle of a line"));
+                    }
+                }
                 // Not built in, or switched off at the start.
                 Err(error) if is_gone(error) || is_denied(error) || error == Errno::OPNOTSUPP => {}
                 Err(error) => unreadable(path, error, faults),
@@ -75,13 +84,13 @@ impl Pressure {
     }
 }
 
-/// Reads the lines of a file.
+/// Reads the lines of a file; answers whether its end is missing.
 fn read(
     text: &[u8],
-    [some, full]: [&'static str; 2],
+    [some, full]: Names,
     out: &mut Vec<(&'static str, Line)>,
     faults: &mut Faults,
-) {
+) -> bool {
     let (lines, cut) = whole_lines(text);
     for line in lines {
         let (name, rest) = if let Some(rest) = line.strip_prefix(b"some ") {
@@ -91,15 +100,15 @@ fn read(
         } else {
             continue;
         };
+        let Some(name) = name else {
+            continue;
+        };
         match parse(rest) {
             Some(line) => out.push((name, line)),
             None => faults.instance(|| (name.to_string(), "not understood".to_string())),
         }
     }
-    if cut {
-        let resource = some.trim_end_matches(" some");
-        faults.object(format!("pressure/{resource}: ends in the middle of a line"));
-    }
+    cut
 }
 
 /// `avg10=0.00 avg60=0.00 avg300=0.00 total=0`, and a line end.

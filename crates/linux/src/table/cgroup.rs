@@ -201,7 +201,9 @@ pub(crate) static CGROUP_PRESSURE: Object = Object {
     name: "Cgroup Pressure",
     note: "Instances are the groups of Cgroup for which the kernel measures pressure: how long tasks of \
          the group had to wait for processors, memory, or input and output. *Some* is time in which at \
-         least one task waited, *full* time in which all tasks that had something to do waited.",
+         least one task waited, *full* time in which all tasks that had something to do waited. \
+         The root of all groups has no % Full CPU Pressure: for a whole machine it has no meaning, and \
+         the kernel prints 0 for it (since 5.19).",
     reads: "as Cgroup, and for each group `cpu.pressure`, `memory.pressure`, `io.pressure` and `irq.pressure`",
     cost: Cost::Costly,
     has_instances: true,
@@ -217,12 +219,12 @@ pub(crate) static CGROUP_PRESSURE: Object = Object {
             .means("Time in which some task of the group waited for input or output."),
         pressure(104_412, "% Full IO Pressure", "`io.pressure`: `full`, `total`")
             .means("Time in which all tasks of the group waited for input or output."),
-        pressure(104_404, "% Full CPU Pressure", "`cpu.pressure`: `full`, `total`")
-            .since("5.13")
-            .means("Time in which all tasks of the group waited for a processor."),
         pressure(104_414, "% Full IRQ Pressure", "`irq.pressure`: `full`, `total`")
             .since("6.1")
             .means("Time in which interrupts kept tasks of the group from running."),
+        pressure(104_404, "% Full CPU Pressure", "`cpu.pressure`: `full`, `total`")
+            .since("5.13")
+            .means("Time in which all tasks of the group waited for a processor."),
     ],
     absent: &[],
 };

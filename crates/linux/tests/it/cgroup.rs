@@ -187,8 +187,8 @@ fn every_value_of_a_group() {
         (104_408, 40),
         (104_410, 50),
         (104_412, 60),
-        (104_404, 20),
         (104_414, 70),
+        (104_404, 20),
     ];
     assert_eq!(row(&look, PRESSURE, "/a.slice"), some(&pressure));
     assert!(look.names(CONTAINER).is_empty() && look.names(PROCESS).is_empty());

@@ -37,8 +37,9 @@ pub(crate) static PRESSURE: Object = Object {
     name: "Pressure",
     note: "`cpu some`, `memory full` and so on: what is waited for, and whether some \
              tasks wait or all that have something to do. `irq` has `full` alone, and \
-             takes Linux 6.1; `cpu full` is there since 5.13 and always 0 for the whole \
-             machine. Without `CONFIG_PSI`, or with `psi=0`, there is no instance. No \
+             takes Linux 6.1. `cpu full` is left out: for a whole machine it has no meaning, \
+             and the kernel prints 0 for it (since 5.19); Cgroup Pressure has it for \
+             groups. Without `CONFIG_PSI`, or with `psi=0`, there is no instance. No \
              `_Total`: times in which tasks wait for different things overlap.",
     reads: "`pressure/cpu`, `memory`, `io` and `irq`",
     cost: Cost::Global,
