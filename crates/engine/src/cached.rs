@@ -81,11 +81,15 @@ use reply::{Key, Reply, Slot};
 use std::collections::HashMap;
 use std::sync::atomic::Ordering;
 use std::sync::{Arc, PoisonError};
-use std::time::Duration;
+use std::time::{Duration, Instant};
 use wants::Wants;
 
 /// How old kept data may be if nobody says otherwise.
 const LIMIT: Duration = Duration::from_millis(500);
+
+/// Most objects, words and foreign machines of which a consumer remembers one
+/// by one what it had; many times what any source has.
+const MOST_SEEN: usize = 4096;
 
 type Clock = Arc<dyn Fn() -> Duration + Send + Sync>;
 
@@ -137,6 +141,11 @@ pub struct Cached<S> {
     hub: Arc<Hub<S>>,
     /// What this consumer has had.
     seen: HashMap<Key, Seen>,
+    /// Every answer up to this number counts as had, whatever is in `seen`.
+    floor: u64,
+    /// The catalogue's generation as of which this consumer knows that the hub
+    /// has the costly objects.
+    costs_of: u64,
     /// For the length of a request: what it asks for, sorted; the reply that
     /// was found for each; what is still needed, by lane; and the replies of
     /// the collections that it waited for.
@@ -203,9 +212,13 @@ impl<S: Source> Cached<S> {
 
     fn answer(&mut self, request: &Request, out: &mut Snapshot) -> Result<(), SourceError> {
         let asked_at = (self.hub.clock)();
-        if self.hub.costly.is_some() {
-            // Which objects are costly; kept until providers come or go.
-            self.catalogue()?;
+        self.forget_old();
+        // Which objects are costly; kept until providers come or go.
+        if self.hub.costly.is_some()
+            && (self.costs_of == UNKNOWN
+                || self.costs_of != self.hub.generation.load(Ordering::Acquire))
+        {
+            self.costs_of = self.catalogue_by(request.deadline)?.generation;
         }
         self.list_keys(request);
         let keys = std::mem::take(&mut self.keys);
@@ -222,6 +235,43 @@ impl<S: Source> Cached<S> {
             }
             _ => Ok(()),
         }
+    }
+
+    /// Whoever asks for ever other objects and machines must not fill the
+    /// memory with what he had: beyond [`MOST_SEEN`] it becomes one number.
+    fn forget_old(&mut self) {
+        if self.seen.len() > MOST_SEEN {
+            let newest = self.seen.values().map(|seen| seen.number).max();
+            self.floor = newest.unwrap_or(0).max(self.floor);
+            self.seen.clear();
+        }
+    }
+
+    /// The catalogue, which is read by one of all who need it.
+    fn catalogue_by(&mut self, deadline: Option<Instant>) -> Result<Arc<Catalogue>, SourceError> {
+        let hub = &self.hub;
+        let kept = |generation| {
+            let kept = hub.catalogue.read().unwrap_or_else(PoisonError::into_inner).clone();
+            kept.filter(|kept| kept.generation == generation)
+        };
+        if let Some(kept) = kept(hub.generation.load(Ordering::Acquire)) {
+            return Ok(kept);
+        }
+        hub.main.with(deadline, |source| {
+            // Somebody else may have read it meanwhile.
+            hub.notice(source.catalogue_generation());
+            if let Some(kept) = kept(hub.generation.load(Ordering::Acquire)) {
+                return Ok(kept);
+            }
+            let catalogue = source.catalogue()?;
+            hub.notice(source.catalogue_generation());
+            let costly = catalogue.objects.iter().filter(|object| object.cost == Cost::Costly);
+            let costly = costly.map(|object| object.name).collect();
+            *hub.costly_objects.write().unwrap_or_else(PoisonError::into_inner) = costly;
+            let kept = Some(Arc::clone(&catalogue));
+            *hub.catalogue.write().unwrap_or_else(PoisonError::into_inner) = kept;
+            Ok(catalogue)
+        })?
     }
 
     /// Lists what is asked for, each once.
@@ -338,7 +388,7 @@ impl<S: Source> Cached<S> {
     ) -> Option<Arc<Reply>> {
         if !self.seen.contains_key(key) {
             let slot = self.hub.slots.get(key);
-            self.seen.insert(key.clone(), Seen { slot, number: 0 });
+            self.seen.insert(key.clone(), Seen { slot, number: self.floor });
         }
         let seen = self.seen.get(key)?;
         let is_new = |reply: &Reply| match key {
@@ -414,6 +464,8 @@ impl<S> Cached<S> {
         Self {
             hub,
             seen: HashMap::new(),
+            floor: 0,
+            costs_of: UNKNOWN,
             keys: Vec::new(),
             sorted: Vec::new(),
             found: Vec::new(),
@@ -434,22 +486,7 @@ impl<S: Source> Source for Cached<S> {
     }
 
     fn catalogue(&mut self) -> Result<Arc<Catalogue>, SourceError> {
-        let generation = self.catalogue_generation();
-        let kept = self.hub.catalogue.read().unwrap_or_else(PoisonError::into_inner).clone();
-        if let Some(kept) = kept.filter(|kept| kept.generation == generation) {
-            return Ok(kept);
-        }
-        let catalogue = self.hub.main.with(None, |source| {
-            let catalogue = source.catalogue();
-            self.hub.notice(source.catalogue_generation());
-            catalogue
-        })??;
-        let costly = catalogue.objects.iter().filter(|object| object.cost == Cost::Costly);
-        let costly = costly.map(|object| object.name).collect();
-        *self.hub.costly_objects.write().unwrap_or_else(PoisonError::into_inner) = costly;
-        let kept = Some(Arc::clone(&catalogue));
-        *self.hub.catalogue.write().unwrap_or_else(PoisonError::into_inner) = kept;
-        Ok(catalogue)
+        self.catalogue_by(None)
     }
 
     /// The generation as of the newest collection.
@@ -488,5 +525,52 @@ impl<S: Source> Source for Cached<S> {
 
     fn is_live(&self) -> bool {
         self.hub.live
+    }
+}
+
+#[cfg(all(test, not(loom)))]
+mod tests {
+    use super::*;
+    use crate::frame::Frame;
+    use perfhive_format::{BlockHead, BlockWriter};
+
+    /// Has nothing of what it is asked for.
+    struct Empty(u64);
+
+    impl Source for Empty {
+        fn name(&self) -> &str {
+            "empty"
+        }
+        fn collect(&mut self, _: &Request, out: &mut Snapshot) -> Result<(), SourceError> {
+            out.clear();
+            self.0 += 1;
+            let mut writer = BlockWriter::new();
+            writer.start(&BlockHead::default());
+            let frame = Frame::new(writer.finish().to_vec(), self.0).unwrap();
+            out.push_frame(Arc::new(frame), "empty");
+            Ok(())
+        }
+        fn titles(&mut self, _: LanguageId) -> Result<Arc<TitleDatabase>, SourceError> {
+            Err(SourceError::new(SourceErrorKind::NotFound, "empty", "has no titles"))
+        }
+    }
+
+    #[test]
+    fn who_asks_for_ever_other_things_does_not_fill_the_memory() {
+        let mut one = Cached::new(Empty(0));
+        let mut other = one.clone();
+        let mut out = Snapshot::new();
+        for number in 0..3 * MOST_SEEN as u32 {
+            one.collect(&Request::objects(&[TitleIndex(number)]), &mut out).unwrap();
+        }
+        assert!(one.seen.len() <= MOST_SEEN + 1, "{}", one.seen.len());
+        // What it had and has forgotten is not given to it again.
+        let had = Request::objects(&[TitleIndex(1)]).max_age(Duration::MAX);
+        let before = one.statistics().collections;
+        one.collect(&had, &mut out).unwrap();
+        assert_eq!(one.statistics().collections, before + 1);
+        // And whoever has not had it gets what there is.
+        other.collect(&had, &mut out).unwrap();
+        assert_eq!(one.statistics().collections, before + 1);
     }
 }

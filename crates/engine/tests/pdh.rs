@@ -47,6 +47,34 @@ fn expanded(query: &mut Query, path: &str) -> Vec<String> {
 }
 
 #[test]
+fn a_ring_never_spans_two_instances() {
+    let timer = [CounterSpec::new(TitleIndex(6), CounterType::PERF_100NSEC_TIMER)];
+    let sample = |at: i64, times: &[u64]| {
+        let values: Vec<[u64; 1]> = times.iter().map(|time| [time * 10_000_000]).collect();
+        let rows: Vec<Row<'_>> = values.iter().map(|v| ("x", None, &v[..])).collect();
+        (at.to_string(), block("HOST", at, &[(TitleIndex(700), &timer, &rows)]))
+    };
+    // The first x, which is quick, is gone, and the second in its place.
+    let blocks = [sample(1, &[0, 500]), sample(2, &[1, 501]), sample(3, &[502]), sample(4, &[503])];
+    let source = ReplaySource::new("script:", blocks)
+        .unwrap()
+        .with_titles(LanguageId::ENGLISH, &titles(&[(6, "Time"), (700, "Paths")]));
+    let mut query = Query::new(source).unwrap();
+    query.add(r"\Paths(x)\Time").unwrap();
+    let mut ring = SampleRing::new(10);
+    let mut most = Vec::new();
+    while query.collect().is_ok() {
+        query.readings().iter().for_each(|reading| {
+            ring.push(reading);
+        });
+        most.push(ring.statistics().map(|s| s.maximum.as_f64()).map_err(|why| why.code()));
+    }
+    let two = Err("needs-two-samples");
+    assert_eq!(most[1..2], [Ok(100.0)]);
+    assert!(most[2..].iter().all(|most| *most == two || *most == Ok(100.0)), "{most:?}");
+}
+
+#[test]
 fn objects_and_items_are_listed() {
     let mut query = Query::new(three()).unwrap();
     assert_eq!(query.machines(), ["HOST"]);

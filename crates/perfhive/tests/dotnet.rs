@@ -242,6 +242,46 @@ fn numbers_behind_names_may_shift() {
 }
 
 #[test]
+fn equals_that_moved_up_are_not_taken_for_those_before_them() {
+    let second = 10_000_000;
+    let timer = [CounterSpec::new(TitleIndex(6), CounterType::PERF_100NSEC_TIMER)];
+    let sample = |at: i64, rows: &[(&str, u64)]| {
+        let values: Vec<[u64; 1]> = rows.iter().map(|(_, time)| [time * second]).collect();
+        let rows: Vec<Row<'_>> =
+            rows.iter().zip(&values).map(|(r, v)| (r.0, None, &v[..])).collect();
+        (at.to_string(), block("HOST", at, &[(MEMORY, &timer, &rows)]))
+    };
+    let blocks = [
+        sample(1, &[("x", 0), ("x", 50), ("y", 0)]),
+        // The first x is gone; there is no number that would tell.
+        sample(2, &[("x", 51), ("y", 1)]),
+        sample(3, &[("x", 52), ("y", 3)]),
+    ];
+    let open = || {
+        let source = ReplaySource::new("script:", blocks.clone()).unwrap();
+        SharedSource::new(source.with_titles(LanguageId::ENGLISH, &names()))
+    };
+    let values = |instance: &str| {
+        let source = open();
+        let mut counter =
+            PerformanceCounter::new_in(&source, "Memory", "% Processor Time", instance).unwrap();
+        run(&mut counter, 3)
+    };
+    assert_eq!(values("x"), ["needs-two-samples", "born", "100"]);
+    assert_eq!(values("y"), ["needs-two-samples", "100", "200"]);
+    let mut category = Category::new_in(&open(), "Memory").unwrap();
+    let (first, second, third) =
+        (category.read().unwrap(), category.read().unwrap(), category.read().unwrap());
+    let since = |newer: &CategoryData, older: &CategoryData, instance: &str| {
+        let data = newer.get("% Processor Time", instance).unwrap();
+        data.value_since(older).map_err(|why| why.code())
+    };
+    assert_eq!(since(&second, &first, "x"), Err("born"));
+    assert_eq!(since(&second, &first, "y"), Ok(100.0));
+    assert_eq!(since(&third, &second, "x"), Ok(100.0));
+}
+
+#[test]
 fn samples_between_values_do_not_disturb_them() {
     let samples: [&[P<'_>]; 4] =
         [&[("a", 1, 1, 0, 1)], &[("a", 1, 1, 1, 1)], &[("a", 1, 1, 1, 1)], &[("a", 1, 1, 3, 1)]];

@@ -21,11 +21,13 @@ impl Follower {
     }
 
     /// The newest data of the object, unless this follower has had it, or its
-    /// collection began more than `max_age` before `now`.
+    /// collection began more than `max_age` before `now`; with a limit of zero
+    /// never any.
     pub fn take(&mut self, now: Duration, max_age: Duration) -> Option<Taken> {
         let kept = self.slot.as_ref()?.load();
         let reply = kept.as_ref()?;
-        if reply.number <= self.seen || now.saturating_sub(reply.begun) > max_age {
+        let is_old = max_age.is_zero() || now.saturating_sub(reply.begun) > max_age;
+        if reply.number <= self.seen || is_old {
             return None;
         }
         self.seen = reply.number;

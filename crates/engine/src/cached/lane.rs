@@ -130,8 +130,10 @@ impl<S, W: Wishes, T: Clone + Default> Lane<S, W, T> {
                     outcome
                 });
             }
+            // The clock is read first: if it panics, the source stays.
+            let begun = state.source.is_some().then(&now).unwrap_or_default();
             if let Some(source) = state.source.take() {
-                let result = self.lead(state, source, now(), run);
+                let result = self.lead(state, source, begun, run);
                 return Ok(Outcome { in_full: true, led: true, result });
             }
             let (woken, timed_out) = self.wait(state, deadline);

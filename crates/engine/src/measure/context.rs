@@ -138,8 +138,9 @@ impl MeasurementOptions {
         self
     }
 
-    /// How long a sample may take; a source that needs longer is late. The
-    /// sources must keep to deadlines for that.
+    /// How long each data source may take for a sample; one that needs longer is
+    /// late, and the next one has its own time. The sources must keep to
+    /// deadlines for that.
     #[must_use]
     pub fn patience(mut self, patience: Duration) -> Self {
         self.patience = Some(patience);
@@ -319,10 +320,12 @@ impl MeasurementContext {
             reading.before = time.now();
         }
         let begun = Instant::now();
-        let deadline = self.patience.and_then(|patience| begun.checked_add(patience));
         let anomalies = &mut self.record.anomalies;
         let mut good = self.parts.is_empty();
         for part in self.parts.iter_mut().filter(|part| part.failed.is_none()) {
+            // Each has its own, so that one that hangs costs no other its data.
+            let patience = self.patience;
+            let deadline = patience.and_then(|patience| Instant::now().checked_add(patience));
             part.failed = part.probe.sample(deadline, anomalies).err();
             good |= part.failed.is_none();
         }

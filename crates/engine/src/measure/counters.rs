@@ -5,6 +5,7 @@ use super::{Anomaly, Sensor, SensorId, SensorKind, SensorName, SensorReading, Sl
 use crate::error::{SourceError, SourceErrorKind};
 use crate::frame::Snapshot;
 use crate::identity::Identity;
+use crate::label::InstanceLabel;
 use crate::query::NoValue;
 use crate::query::sample::{ObjectSample, ObjectState};
 use crate::request::{ObjectQuery, Request};
@@ -12,7 +13,7 @@ use crate::source::{Catalogue, CatalogueCounter, CatalogueObject, Cost, Source};
 use crate::suggest::nearest;
 use crate::titles::TitleDatabase;
 use perfhive_format::{CookedValue, CounterType, Formula, LanguageId, TitleIndex};
-use std::collections::HashMap;
+use std::collections::{HashMap, HashSet};
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
@@ -127,13 +128,25 @@ fn instance_names(sample: &ObjectSample) -> Vec<String> {
 fn instance_name(sample: &ObjectSample, place: usize) -> String {
     match (sample.identities.identity(place), sample.labels.get(place)) {
         (Some(Identity::Process { id, .. } | Identity::Thread { id, .. }), _) => id.to_string(),
-        (_, Some(label)) if &*label.name == "_Total" && label.order == 0 => "_Total".to_string(),
+        (identity, Some(label)) if is_total(identity, label) => "_Total".to_string(),
         (_, Some(label)) => label.to_string(),
         (_, None) => String::new(),
     }
 }
 
-/// How long it may take to list instances.
+/// Whether an instance is the sum over all others, whose parent, where it has
+/// one, is called so too; a parent's own sum is not. What has a number of its
+/// own and is called like the sum does not take its name.
+fn is_total(identity: Option<&Identity>, label: &InstanceLabel) -> bool {
+    const TOTAL: &str = "_Total";
+    let is_first = match identity {
+        Some(Identity::Named { order, .. }) => *order == 0,
+        _ => label.order == 0,
+    };
+    is_first && &*label.name == TOTAL && label.parent.as_deref().is_none_or(|name| name == TOTAL)
+}
+
+/// How long it may take to list instances, or to take a first sample.
 const PATIENCE: Duration = Duration::from_secs(30);
 
 impl<S: Source + Clone + 'static> DataSource for CounterSource<S> {
@@ -311,6 +324,7 @@ impl<S: Source> CounterProbe<S> {
 
     /// The first sample, which binds instances to their names.
     fn take_baseline(&mut self) -> Result<(), MeasureError> {
+        self.request.deadline = Instant::now().checked_add(PATIENCE);
         self.source.collect(&self.request, &mut self.snapshot)?;
         for probed in &mut self.objects {
             probed.state.advance(probed.name, &self.snapshot);
@@ -320,12 +334,15 @@ impl<S: Source> CounterProbe<S> {
             let probed = self.objects.get(target.object);
             let sample = probed.and_then(|probed| probed.state.current());
             let names = sample.map(instance_names).unwrap_or_default();
-            let place = names.iter().position(|name| *name == one.name).or_else(|| {
-                // As everywhere, case does not matter where it tells nothing apart.
-                let folded = one.name.to_lowercase();
-                let mut same = names.iter().enumerate().filter(|(_, n)| n.to_lowercase() == folded);
+            // A name that several have means none of them.
+            let only = |is: &dyn Fn(&str) -> bool| {
+                let mut same = names.iter().enumerate().filter(|(_, name)| is(name));
                 same.next().filter(|_| same.next().is_none()).map(|(place, _)| place)
-            });
+            };
+            let folded = one.name.to_lowercase();
+            // As everywhere, case does not matter where it tells nothing apart.
+            let place = only(&|name| name == one.name)
+                .or_else(|| only(&|name| name.to_lowercase() == folded));
             one.identity = place.and_then(|place| sample?.identities.identity(place).cloned());
             if one.identity.is_none() {
                 let near = nearest(&one.name, names.iter().map(String::as_str), 3);
@@ -438,12 +455,16 @@ impl Target {
         let state = &probed.state;
         if !probed.all {
             let slot = slot_of(&mut self.slots, &Identity::Single, None);
-            push(&slot, value(state, sample, self.counter, 0));
+            // An object that got instances has no value of its own any more.
+            let alone = sample.identities.place(&Identity::Single).ok_or(NoValue::Vanished);
+            push(&slot, alone.and_then(|place| value(state, sample, self.counter, place)));
             return;
         }
         // Instances that are gone take their slots with them.
         self.slots.retain(|identity, _| sample.identities.place(identity).is_some());
         let identities = sample.identities.identities().iter().enumerate();
+        // And an object that lost its instances has none to follow.
+        let identities = identities.filter(|(_, identity)| **identity != Identity::Single);
         for (place, identity) in identities {
             let label = match self.slots.contains_key(identity) {
                 true => None,
@@ -495,7 +516,7 @@ impl<S: Source> ProbeContext for CounterProbe<S> {
             MeasureError::Source(error) => error.clone(),
             other => SourceError::new(SourceErrorKind::Internal, &self.name, other),
         });
-        for probed in &mut self.objects {
+        for (number, probed) in self.objects.iter_mut().enumerate() {
             if failed.is_some() {
                 probed.state.skip();
                 continue;
@@ -506,7 +527,8 @@ impl<S: Source> ProbeContext for CounterProbe<S> {
                 anomalies.push(Anomaly::StructureChanged { group });
             }
             if !is_first {
-                probed.report_instances(anomalies, &self.targets);
+                let targets = self.targets.iter().filter(|target| target.object == number);
+                probed.report_instances(anomalies, targets);
             }
         }
         for target in &mut self.targets {
@@ -520,7 +542,11 @@ impl<S: Source> ProbeContext for CounterProbe<S> {
 
 impl Probed {
     /// Tells of instances that came or went, of those that are measured.
-    fn report_instances(&self, anomalies: &mut Vec<Anomaly>, targets: &[Target]) {
+    fn report_instances<'a>(
+        &self,
+        anomalies: &mut Vec<Anomaly>,
+        targets: impl Iterator<Item = &'a Target>,
+    ) {
         let (Some(now), Some(before)) = (self.state.current(), self.state.previous()) else {
             return;
         };
@@ -534,12 +560,11 @@ impl Probed {
         };
         if !self.all {
             // Several sensors may be of one instance.
-            let ones = targets.iter().filter_map(|target| target.one.as_ref()?.identity.as_ref());
-            let mut lost: Vec<_> = ones
+            let ones = targets.filter_map(|target| target.one.as_ref()?.identity.as_ref());
+            let lost: HashSet<_> = ones
                 .filter(|id| before.identities.place(id).is_some())
                 .filter(|id| now.identities.place(id).is_none())
                 .collect();
-            lost.dedup();
             gone = lost.len();
         }
         let group = || Arc::clone(&self.group);

@@ -32,10 +32,7 @@ impl SensorName {
     /// A sensor's name from its parts, as they are.
     #[must_use]
     pub fn new(source: &str, group: &str, sensor: &str) -> Self {
-        let source = match source {
-            "win32.winperf" => "windows.winperf",
-            other => other,
-        };
+        let source = source_name(source);
         let [source, group, sensor] = [source, group, sensor].map(str::to_string);
         Self { source, group, sensor, instance: None }
     }
@@ -82,6 +79,14 @@ impl SensorName {
     #[must_use]
     pub fn is_every_instance(&self) -> bool {
         self.instance() == Some("*")
+    }
+}
+
+/// The one name of a data source that has two.
+pub(super) fn source_name(name: &str) -> &str {
+    match name {
+        "win32.winperf" => "windows.winperf",
+        other => other,
     }
 }
 

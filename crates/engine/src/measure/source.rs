@@ -1,5 +1,6 @@
 //! The open traits: whoever has sensors.
 
+use super::name::source_name;
 use super::{
     Anomaly, BadSensorName, Operation, Sensor, SensorId, SensorName, SensorReading, State,
 };
@@ -230,11 +231,16 @@ impl DataSources {
     /// # Errors
     /// [`MeasureError::SameName`].
     pub fn add(&mut self, source: impl DataSource + 'static) -> Result<(), MeasureError> {
-        if self.sources.iter().any(|known| known.name() == source.name()) {
+        if self.place_of(source.name()).is_some() {
             return Err(MeasureError::SameName(source.name().to_string()));
         }
         self.sources.push(Box::new(source));
         Ok(())
+    }
+
+    fn place_of(&self, name: &str) -> Option<usize> {
+        let name = source_name(name);
+        self.sources.iter().position(|source| source_name(source.name()) == name)
     }
 
     /// Every data source.
@@ -242,12 +248,13 @@ impl DataSources {
         self.sources.iter_mut().map(|source| &mut **source as &mut dyn DataSource)
     }
 
-    /// The data source of a name.
+    /// The data source of a name; `win32.winperf` is another name of
+    /// `windows.winperf`.
     ///
     /// # Errors
     /// [`MeasureError::UnknownSource`].
     pub fn get(&mut self, name: &str) -> Result<&mut dyn DataSource, MeasureError> {
-        let place = self.sources.iter().position(|source| source.name() == name);
+        let place = self.place_of(name);
         let unknown = || MeasureError::UnknownSource {
             name: name.to_string(),
             known: self.sources.iter().map(|source| source.name().to_string()).collect(),

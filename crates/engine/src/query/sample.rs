@@ -110,20 +110,14 @@ impl ObjectState {
     /// `None` where there is no sample to calculate with.
     ///
     /// # Errors
-    /// [`NoValue::Born`] where that sample does not have the instance, or where
-    /// it cannot be told which of several of its name it was.
+    /// [`NoValue::Born`] where that sample does not have the instance.
     pub(crate) fn older(
         &self,
         identity: &Identity,
         counter: TitleIndex,
     ) -> Result<Option<SampledCounter>, NoValue> {
-        let (Some(current), Some(previous)) = (self.current(), self.previous()) else {
-            return Ok(None);
-        };
+        let Some(previous) = self.previous() else { return Ok(None) };
         let place = previous.identities.place(identity).ok_or(NoValue::Born)?;
-        if !current.is_same_crowd(identity, previous) {
-            return Err(NoValue::Born);
-        }
         Ok(previous.counter(place, counter))
     }
 
@@ -211,39 +205,32 @@ impl ObjectSample {
     /// sample. If one of several equals went, those behind it moved up, and
     /// which is which cannot be told.
     pub(crate) fn is_same_crowd(&self, identity: &Identity, other: &Self) -> bool {
-        let Identity::Named { parent, name, .. } = identity else { return true };
-        let of_order = |sample: &Self, order| {
-            let equal = Identity::Named { parent: parent.clone(), name: name.clone(), order };
-            sample.identities.place(&equal).is_some()
-        };
-        // Orders are without gaps: the last is found by halving.
-        let crowd = |sample: &Self| {
-            let mut end = 1;
-            while of_order(sample, end) && end < u32::MAX / 2 {
-                end *= 2;
-            }
-            let mut begin = end / 2;
-            while begin < end {
-                let middle = begin + (end - begin) / 2;
-                if of_order(sample, middle) {
-                    begin = middle + 1;
-                } else {
-                    end = middle;
-                }
-            }
-            begin
-        };
-        crowd(self) == crowd(other)
+        self.crowd(identity) == other.crowd(identity)
     }
 
-    /// Whether an identity is surely the same instance in this sample and
-    /// another: numbers identify, and so does a name that only one instance
-    /// has. `_Total` is a sum over changing instances and never counts.
-    pub(crate) fn is_sure(&self, identity: &Identity) -> bool {
-        match identity {
-            Identity::Named { name, .. } => self.is_alone(identity) && !is_total(name),
-            numbered => numbered.is_certain(),
+    /// How many instances share the name of this one; 1 for an instance that is
+    /// known by number.
+    pub(super) fn crowd(&self, identity: &Identity) -> u32 {
+        let Identity::Named { parent, name, .. } = identity else { return 1 };
+        let has = |order| {
+            let equal = Identity::Named { parent: parent.clone(), name: name.clone(), order };
+            self.identities.place(&equal).is_some()
+        };
+        // Orders are without gaps: the last is found by halving.
+        let mut end = 1;
+        while has(end) && end < u32::MAX / 2 {
+            end *= 2;
         }
+        let mut begin = end / 2;
+        while begin < end {
+            let middle = begin + (end - begin) / 2;
+            if has(middle) {
+                begin = middle + 1;
+            } else {
+                end = middle;
+            }
+        }
+        begin
     }
 
     /// Whether no more than one instance has the name of this one.
@@ -252,11 +239,6 @@ impl ObjectSample {
         let next = Identity::Named { parent: parent.clone(), name: name.clone(), order: 1 };
         *order == 0 && self.identities.place(&next).is_none()
     }
-}
-
-fn is_total(name: &[u8]) -> bool {
-    let total = "_Total";
-    name == total.as_bytes() || name.iter().copied().eq(total.bytes().flat_map(|byte| [byte, 0]))
 }
 
 /// Start and end of each counter block, from the start of the object.

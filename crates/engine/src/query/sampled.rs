@@ -53,6 +53,8 @@ pub struct SampledCounter {
     /// Whether whoever has the identity in another sample, where it is sure as
     /// well, is the same instance for certain.
     sure: bool,
+    /// How many instances have the name, of a type that takes two samples.
+    crowd: u32,
     raw: Result<RawSample, NoValue>,
     text: Option<String>,
 }
@@ -97,7 +99,8 @@ impl SampledCounter {
     /// # Errors
     /// Why there is no value: among others [`NoValue::NeedsTwoSamples`] without
     /// an older sample, or with one of another type or without data, and
-    /// [`NoValue::Born`] where the older sample is of another instance.
+    /// [`NoValue::Born`] where the older sample is of another instance, or where
+    /// it cannot be told which of several of its name it was.
     pub fn value(&self, older: Option<&Self>) -> Result<CookedValue, NoValue> {
         let raw = self.raw()?;
         let formula = self.formula.map_err(NoValue::Cook)?;
@@ -105,7 +108,8 @@ impl SampledCounter {
         let mut before = None;
         if formula.samples() == 2 {
             let older = older.ok_or(NoValue::NeedsTwoSamples)?;
-            if older.identity != self.identity {
+            // If one of several equals came or went, those behind it moved.
+            if older.identity != self.identity || older.crowd != self.crowd {
                 return Err(NoValue::Born);
             }
             // A counter whose type changed is another counter.
@@ -138,16 +142,36 @@ impl ObjectSample {
             Err(no_number) if plan.value.is_none() => NoValue::Cook(no_number),
             _ => NoValue::Data(error),
         });
+        let crowd = match plan.counter_type.samples() {
+            2 => self.crowd(&identity),
+            _ => 0,
+        };
         let is_text = plan.formula == Err(CookError::IsText);
         Some(SampledCounter {
             counter_type: plan.counter_type,
             formula: plan.formula,
-            sure: plan.counter_type.samples() == 2 && self.is_sure(&identity),
+            sure: is_sure(&identity, crowd),
+            crowd,
             identity,
             raw,
             text: if is_text { text_of(plan, object, block) } else { None },
         })
     }
+}
+
+/// Whether an identity is surely the same instance in this sample and another:
+/// numbers identify, and so does a name that only one instance has. `_Total` is
+/// a sum over changing instances and never counts.
+fn is_sure(identity: &Identity, crowd: u32) -> bool {
+    match identity {
+        Identity::Named { name, .. } => crowd == 1 && !is_total(name),
+        numbered => numbered.is_certain(),
+    }
+}
+
+fn is_total(name: &[u8]) -> bool {
+    let total = "_Total";
+    name == total.as_bytes() || name.iter().copied().eq(total.bytes().flat_map(|byte| [byte, 0]))
 }
 
 /// The text of a text counter: UTF-16, or the code page of the object.

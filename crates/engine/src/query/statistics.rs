@@ -205,8 +205,12 @@ impl SampleRing {
 
     /// Takes the raw sample of a reading; `false` if it has none. The samples
     /// of another instance or type are dropped first, since nothing may be
-    /// calculated across them.
+    /// calculated across them; so it is where the instance is
+    /// [`Born`](NoValue::Born) under the name of another.
     pub fn push(&mut self, reading: &Reading) -> bool {
+        if matches!(reading.value, Err(NoValue::Born)) {
+            self.samples.clear();
+        }
         let Some(raw) = reading.raw else { return false };
         let of = (reading.counter_type, reading.identity.clone());
         if self.of.as_ref() != Some(&of) {

@@ -3,6 +3,7 @@
 #![allow(clippy::unwrap_used, clippy::expect_used)]
 
 mod model;
+mod odds;
 mod source;
 mod threads;
 

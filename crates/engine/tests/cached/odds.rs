@@ -1,0 +1,272 @@
+//! Random interleavings with a source that knows when each of its answers was
+//! begun, and what goes wrong around the source.
+
+use crate::source::{Numbered, request};
+use crate::{Hand, ask, cache};
+use perfhive_engine::{
+    Cached, Catalogue, CatalogueObject, Cost, Frame, ObjectQuery, Request, Snapshot, Source,
+    SourceError, SourceErrorKind, TitleDatabase,
+};
+use perfhive_format::{
+    BlockHead, BlockWriter, DetailLevel, LanguageId, ObjectSpec, ObjectTemplate, TitleIndex,
+};
+use proptest::prelude::*;
+use std::collections::HashMap;
+use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
+use std::sync::{Arc, Mutex};
+use std::time::{Duration, Instant};
+
+/// Stamps each answer with a number, under which it notes when it was begun.
+#[derive(Clone, Default)]
+struct Stamped {
+    begun: Arc<Mutex<Vec<Instant>>>,
+    pause: Duration,
+}
+
+/// Objects from here on are costly.
+const COSTLY: u32 = 100;
+
+impl Source for Stamped {
+    fn name(&self) -> &str {
+        "stamped"
+    }
+
+    fn collect(&mut self, request: &Request, out: &mut Snapshot) -> Result<(), SourceError> {
+        out.clear();
+        let number = {
+            let mut begun = self.begun.lock().unwrap();
+            begun.push(Instant::now());
+            begun.len() as u64
+        };
+        std::thread::sleep(self.pause);
+        if number % 17 == 0 {
+            return Err(SourceError::new(SourceErrorKind::Unavailable, "stamped", "now and then"));
+        }
+        let ObjectQuery::Indexes(list) = &request.objects else { panic!("{request:?}") };
+        let mut writer = BlockWriter::new();
+        writer.start(&BlockHead::default());
+        for object in list {
+            let template = ObjectTemplate::new(&ObjectSpec::new(*object), &[]).unwrap();
+            writer.object(&template).unwrap().values(&[]).unwrap().finish().unwrap();
+        }
+        out.push_frame(Arc::new(Frame::new(writer.finish().to_vec(), number).unwrap()), "stamped");
+        Ok(())
+    }
+
+    fn catalogue(&mut self) -> Result<Arc<Catalogue>, SourceError> {
+        let object = |name: u32| CatalogueObject {
+            name: TitleIndex(name),
+            help: TitleIndex(name + 1),
+            detail: DetailLevel::NOVICE,
+            cost: if name < COSTLY { Cost::Global } else { Cost::Costly },
+            has_instances: false,
+            default_counter: None,
+            counters: Vec::new(),
+        };
+        let objects = [1, 2, 3, 100, 101].map(object).to_vec();
+        Ok(Arc::new(Catalogue { objects, ..Catalogue::default() }))
+    }
+
+    fn titles(&mut self, _: LanguageId) -> Result<Arc<TitleDatabase>, SourceError> {
+        Err(SourceError::new(SourceErrorKind::NotFound, "stamped", "has no titles"))
+    }
+}
+
+/// One request of a consumer: objects, limit in ms, deadline in ms, and how long
+/// to pause before it, in µs.
+type Step = (Vec<u32>, u64, Option<u64>, u64);
+
+fn steps() -> impl Strategy<Value = Vec<Step>> {
+    let objects = prop::collection::vec(prop::sample::select(&[1u32, 2, 3, 100, 101][..]), 1..4);
+    let limit = prop::sample::select(&[0u64, 1, 3, 10, 1000][..]);
+    let deadline = prop_oneof![2 => Just(None), 1 => (0u64..6).prop_map(Some)];
+    let pause = prop::sample::select(&[0u64, 0, 50, 500, 2500][..]);
+    prop::collection::vec((objects, limit, deadline, pause), 1..25)
+}
+
+/// What one consumer does, held against what the source knows.
+fn go(mut consumer: Cached<Stamped>, steps: &[Step], begun: &Mutex<Vec<Instant>>) {
+    let mut seen: HashMap<u32, u64> = HashMap::new();
+    let mut out = Snapshot::new();
+    for (objects, limit, deadline, pause) in steps {
+        std::thread::sleep(Duration::from_micros(*pause));
+        let limit = Duration::from_millis(*limit);
+        let asked = Instant::now();
+        let mut wanted = request(objects).max_age(limit);
+        wanted.deadline = deadline.map(|ms| asked + Duration::from_millis(ms));
+        match consumer.collect(&wanted, &mut out) {
+            Ok(()) => {}
+            Err(error) if error.kind() == SourceErrorKind::Deadline => {
+                assert!(Instant::now() >= wanted.deadline.expect("had no deadline"));
+                continue;
+            }
+            Err(error) => {
+                assert_eq!(error.kind(), SourceErrorKind::Unavailable, "{error}");
+                continue;
+            }
+        }
+        let had: Vec<u32> = out.objects().map(|o| o.view().name_index().0).collect();
+        for object in out.objects() {
+            let (name, number) = (object.view().name_index().0, object.generation());
+            assert!(objects.contains(&name), "{name} was not asked for");
+            let before = seen.insert(name, number);
+            assert!(before != Some(number), "object {name}: answer {number} twice");
+            let begun = begun.lock().unwrap()[number as usize - 1];
+            let oldest = if limit.is_zero() { asked } else { asked.checked_sub(limit).unwrap() };
+            // The cache looks at its clock just before the source does.
+            assert!(begun >= oldest, "{:?} too old for {limit:?}", oldest - begun);
+        }
+        // Whatever is lacking is accounted for.
+        let complete = objects.iter().all(|object| had.contains(object));
+        assert!(complete || !out.faults().is_empty(), "{objects:?}: only {had:?}");
+    }
+}
+
+proptest! {
+    #![proptest_config(ProptestConfig { cases: 24, ..ProptestConfig::default() })]
+
+    #[test]
+    fn ages_and_numbers_hold_under_random_interleavings(
+        consumers in prop::collection::vec(steps(), 2..6), two_lanes in any::<bool>(),
+        pause in prop::sample::select(&[0u64, 100, 1500][..]),
+    ) {
+        let source = Stamped { pause: Duration::from_micros(pause), ..Stamped::default() };
+        let mut builder = Cached::builder(source.clone());
+        if two_lanes {
+            builder = builder.costly_by(Stamped { pause: source.pause * 3, ..source.clone() });
+        }
+        let cache = builder.build();
+        std::thread::scope(|scope| {
+            for steps in &consumers {
+                let (consumer, begun) = (cache.clone(), &source.begun);
+                scope.spawn(move || go(consumer, steps, begun));
+            }
+        });
+        prop_assert_eq!(cache.statistics().collections, source.begun.lock().unwrap().len() as u64);
+    }
+}
+
+/// A source whose catalogue takes until it is let go.
+struct Held {
+    inner: Numbered,
+    hold: Arc<Mutex<()>>,
+    asked: Arc<AtomicU64>,
+}
+
+impl Source for Held {
+    fn name(&self) -> &str {
+        "held"
+    }
+    fn collect(&mut self, request: &Request, out: &mut Snapshot) -> Result<(), SourceError> {
+        self.inner.collect(request, out)
+    }
+    fn catalogue(&mut self) -> Result<Arc<Catalogue>, SourceError> {
+        self.asked.fetch_add(1, Ordering::SeqCst);
+        drop(self.hold.lock().unwrap());
+        self.inner.catalogue()
+    }
+    fn titles(&mut self, language: LanguageId) -> Result<Arc<TitleDatabase>, SourceError> {
+        self.inner.titles(language)
+    }
+}
+
+#[test]
+fn a_deadline_holds_while_others_find_out_what_is_costly() {
+    let hold = Arc::new(Mutex::new(()));
+    let asked = Arc::new(AtomicU64::new(0));
+    let held = || Held {
+        inner: Numbered::new().catalogued(&[1], &[740]),
+        hold: Arc::clone(&hold),
+        asked: Arc::clone(&asked),
+    };
+    let cache = Cached::builder(held()).costly_by(held()).build();
+    let guard = hold.lock().unwrap();
+    std::thread::scope(|scope| {
+        let others: Vec<_> = (0..3)
+            .map(|_| {
+                let mut consumer = cache.clone();
+                scope.spawn(move || ask(&mut consumer, &request(&[1])))
+            })
+            .collect();
+        while asked.load(Ordering::SeqCst) == 0 {
+            std::thread::yield_now();
+        }
+        let (sent, late) = std::sync::mpsc::channel();
+        let mut consumer = cache.clone();
+        scope.spawn(move || {
+            let soon = request(&[740]).deadline(Instant::now() + Duration::from_millis(30));
+            let error = consumer.collect(&soon, &mut Snapshot::new()).err();
+            sent.send(error.map(|error| error.kind())).unwrap();
+        });
+        let answer = late.recv_timeout(Duration::from_secs(5));
+        drop(guard);
+        assert_eq!(answer, Ok(Some(SourceErrorKind::Deadline)));
+        for other in others {
+            assert_eq!(other.join().unwrap().len(), 1);
+        }
+    });
+    // Once for all of them.
+    assert_eq!(asked.load(Ordering::SeqCst), 1);
+}
+
+#[test]
+fn a_limit_of_zero_takes_nothing_kept_for_a_follower_either() {
+    let clock = Hand::default();
+    let mut first = cache(Numbered::new(), &clock);
+    let mut follower = first.follow(TitleIndex(1));
+    ask(&mut first, &request(&[1]));
+    assert!(follower.take(first.now(), Duration::ZERO).is_none());
+    assert!(follower.take(first.now(), Duration::from_nanos(1)).is_some());
+}
+
+#[test]
+fn a_clock_that_panics_does_not_take_the_source_along() {
+    let calls = Arc::new(AtomicU64::new(0));
+    let clock = {
+        let calls = Arc::clone(&calls);
+        move || {
+            // The first tells when the request came, the second when the
+            // source is asked.
+            assert_ne!(calls.fetch_add(1, Ordering::SeqCst), 1, "a clock's own trouble");
+            Duration::from_millis(1)
+        }
+    };
+    let cache = Cached::builder(Numbered::new()).clock(clock).build();
+    let mut consumer = cache.clone();
+    let attempt = std::panic::AssertUnwindSafe(|| ask(&mut consumer, &request(&[1])));
+    assert!(std::panic::catch_unwind(attempt).is_err());
+    let soon = request(&[1]).deadline(Instant::now() + Duration::from_secs(2));
+    assert_eq!(ask(&mut cache.clone(), &soon), [(1, 1)]);
+}
+
+#[test]
+fn who_wants_the_source_alone_does_not_starve() {
+    let cache = Cached::builder(Numbered::new()).max_age(Duration::ZERO).build();
+    let stop = AtomicBool::new(false);
+    let turns = AtomicU64::new(0);
+    std::thread::scope(|scope| {
+        for number in 0..6u32 {
+            let (mut consumer, stop) = (cache.clone(), &stop);
+            scope.spawn(move || {
+                let mut out = Snapshot::new();
+                while !stop.load(Ordering::Relaxed) {
+                    consumer.collect(&request(&[number]), &mut out).unwrap();
+                }
+            });
+        }
+        let (mut alone, turns, stop) = (cache.clone(), &turns, &stop);
+        scope.spawn(move || {
+            while !stop.load(Ordering::Relaxed) {
+                // A live source refuses, once it has been asked.
+                assert!(alone.rewind().is_err());
+                turns.fetch_add(1, Ordering::Relaxed);
+            }
+        });
+        let begun = Instant::now();
+        while turns.load(Ordering::Relaxed) < 200 && begun.elapsed() < Duration::from_secs(60) {
+            std::thread::sleep(Duration::from_millis(5));
+        }
+        stop.store(true, Ordering::Relaxed);
+    });
+    assert!(turns.into_inner() >= 200);
+}

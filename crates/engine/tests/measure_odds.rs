@@ -1,0 +1,278 @@
+//! Measurement contexts and odd data: names that mean nobody or several,
+//! objects that turn into others, and sources that take all the time there is.
+#![allow(clippy::unwrap_used, clippy::expect_used)]
+
+use perfhive_engine::measure::{
+    CounterSource, DataSource, DataSources, MeasureError, MeasurementContext, MeasurementOptions,
+    Readings, Selection, SensorName,
+};
+use perfhive_engine::{
+    Cached, Catalogue, CatalogueObject, Frame, NoValue, Request, Snapshot, Source, SourceError,
+    TitleDatabase, Worker,
+};
+use perfhive_format::titles::TitleList;
+use perfhive_format::{
+    BlockHead, BlockWriter, CounterSpec, CounterType, LanguageId, ObjectSpec, ObjectTemplate,
+    TitleIndex,
+};
+use perfhive_testkit::script::{Row, block, titles};
+use std::sync::{Arc, Mutex};
+use std::time::{Duration, Instant};
+
+const PROCESS: TitleIndex = TitleIndex(230);
+const PATHS: TitleIndex = TitleIndex(700);
+const SECOND: u64 = 10_000_000;
+
+/// Shows the block in its hands, after a pause.
+#[derive(Clone)]
+struct Shows {
+    block: Arc<Mutex<Vec<u8>>>,
+    pause: Arc<Mutex<Duration>>,
+    deadlines: Arc<Mutex<Vec<Option<Instant>>>>,
+    catalogue: Arc<Catalogue>,
+}
+
+impl Shows {
+    fn new(block: Vec<u8>) -> Self {
+        let frame = Frame::new(block.clone(), 0).unwrap();
+        let objects = (0..).map_while(|place| frame.object(place)).map(CatalogueObject::of);
+        let catalogue = Catalogue { objects: objects.collect(), ..Catalogue::default() };
+        Self {
+            block: Arc::new(Mutex::new(block)),
+            pause: Arc::default(),
+            deadlines: Arc::default(),
+            catalogue: Arc::new(catalogue),
+        }
+    }
+
+    fn show(&self, block: Vec<u8>) {
+        *self.block.lock().unwrap() = block;
+    }
+
+    fn take(&self, time: Duration) {
+        *self.pause.lock().unwrap() = time;
+    }
+}
+
+impl Source for Shows {
+    fn name(&self) -> &str {
+        "shows"
+    }
+    fn collect(&mut self, request: &Request, out: &mut Snapshot) -> Result<(), SourceError> {
+        out.clear();
+        let pause = *self.pause.lock().unwrap();
+        std::thread::sleep(pause);
+        self.deadlines.lock().unwrap().push(request.deadline);
+        let block = self.block.lock().unwrap().clone();
+        out.push_frame(Arc::new(Frame::new(block, 1).unwrap()), "shows");
+        Ok(())
+    }
+    fn catalogue(&mut self) -> Result<Arc<Catalogue>, SourceError> {
+        Ok(Arc::clone(&self.catalogue))
+    }
+    fn titles(&mut self, language: LanguageId) -> Result<Arc<TitleDatabase>, SourceError> {
+        let names = [
+            (6, "Time"),
+            (8, "Level"),
+            (230, "Process"),
+            (684, "Elapsed"),
+            (700, "Paths"),
+            (784, "ID"),
+        ];
+        Ok(Arc::new(TitleDatabase::new(language, &titles(&names), &TitleList::default())))
+    }
+}
+
+fn time_and_level() -> [CounterSpec; 2] {
+    [
+        CounterSpec::new(TitleIndex(6), CounterType::PERF_100NSEC_TIMER),
+        CounterSpec::new(TitleIndex(8), CounterType::PERF_COUNTER_LARGE_RAWCOUNT),
+    ]
+}
+
+fn process_counters() -> [CounterSpec; 3] {
+    [
+        CounterSpec::new(TitleIndex(6), CounterType::PERF_100NSEC_TIMER),
+        CounterSpec::new(TitleIndex(784), CounterType::PERF_COUNTER_RAWCOUNT),
+        CounterSpec::new(TitleIndex(684), CounterType::PERF_ELAPSED_TIME),
+    ]
+}
+
+fn sources(shows: &Shows) -> DataSources {
+    let mut sources = DataSources::new();
+    sources.add(CounterSource::new("test.host", shows.clone())).unwrap();
+    sources
+}
+
+fn context(shows: &Shows, names: &[&str]) -> Result<MeasurementContext, MeasureError> {
+    let names: Vec<SensorName> = names.iter().map(|name| name.parse().unwrap()).collect();
+    MeasurementContext::new(&mut sources(shows), &names)
+}
+
+fn cycle(context: &mut MeasurementContext) -> Vec<String> {
+    let mut readings = Readings::new();
+    context.prepare().unwrap();
+    context.sample().unwrap();
+    context.decode(&mut readings).unwrap();
+    let shown = |value: &Result<perfhive_format::CookedValue, NoValue>| match value {
+        Ok(value) => value.to_string(),
+        Err(why) => why.code().to_string(),
+    };
+    readings.iter().map(|reading| shown(&reading.value)).collect()
+}
+
+fn anomalies(context: &MeasurementContext) -> Vec<String> {
+    context.record().unwrap().anomalies.iter().map(ToString::to_string).collect()
+}
+
+/// Children with parents, and two sums of one name.
+fn children(second: i64, levels: [u64; 4]) -> Vec<u8> {
+    let values = levels.map(|level| [0, level]);
+    let parents: [Row<'_>; 2] = [("p", None, &[0, 0]), ("q", None, &[0, 0])];
+    let of = |place| Some((TitleIndex(600), place));
+    let rows: [Row<'_>; 4] = [
+        ("x", of(0), &values[0]),
+        ("_Total", of(0), &values[1]),
+        ("x", of(1), &values[2]),
+        ("_Total", of(1), &values[3]),
+    ];
+    let counters = time_and_level();
+    block("host", second, &[(TitleIndex(600), &counters, &parents), (PATHS, &counters, &rows)])
+}
+
+#[test]
+fn sums_of_several_parents_are_told_apart() {
+    let shows = Shows::new(children(1, [10, 11, 12, 13]));
+    let mut sources = sources(&shows);
+    let source = sources.get("test.host").unwrap();
+    let level = CounterSource::<Shows>::sensor_id(PATHS, TitleIndex(8));
+    let names = source.instances(level).unwrap();
+    assert_eq!(names, ["p/x", "p/_Total", "q/x", "q/_Total"]);
+    let sensor = |instance: &str| {
+        SensorName::new("test.host", "Paths", "Level").with_instance(instance).to_string()
+    };
+    let asked = [sensor("q/_Total"), sensor("p/_Total")];
+    let mut both = context(&shows, &asked.each_ref().map(String::as_str)).unwrap();
+    assert_eq!(cycle(&mut both), ["13", "11"]);
+    // Whose sum this would be nobody knows.
+    let error = context(&shows, &[&sensor("_Total")]).err().unwrap();
+    assert!(matches!(error, MeasureError::UnknownInstance { .. }), "{error}");
+}
+
+fn processes(second: i64, list: &[(&str, u64, u64, u64)]) -> Vec<u8> {
+    let values: Vec<[u64; 3]> =
+        list.iter().map(|(_, id, start, time)| [*time, *id, *start]).collect();
+    let rows: Vec<Row<'_>> = list.iter().zip(&values).map(|(p, v)| (p.0, None, &v[..])).collect();
+    block("host", second, &[(PROCESS, &process_counters(), &rows)])
+}
+
+#[test]
+fn a_process_called_total_is_not_the_sum_and_does_not_hide_it() {
+    let machine = |second: i64, time: u64| {
+        processes(second, &[("_Total", 7, 3, time), ("_Total", 0, 0, 4 * time), ("a", 8, 3, 0)])
+    };
+    let shows = Shows::new(machine(1, 0));
+    let names = ["test.host/Process/Time#_Total", "test.host/Process/Time#7"];
+    let mut context = context(&shows, &names).unwrap();
+    shows.show(machine(2, SECOND / 4));
+    assert_eq!(cycle(&mut context), ["100", "25"]);
+}
+
+#[test]
+fn who_is_gone_is_counted_once_and_only_where_it_is_measured() {
+    let machine = |second, rest: &[(&str, u64, u64, u64)], total: bool| {
+        let values = [[0, 0], [0, 0]];
+        let rows: [Row<'_>; 2] = [("_Total", None, &values[0]), ("y", None, &values[1])];
+        let rows = if total { &rows[..] } else { &rows[1..] };
+        let process: Vec<[u64; 3]> = rest.iter().map(|(_, id, s, t)| [*t, *id, *s]).collect();
+        let process: Vec<Row<'_>> =
+            rest.iter().zip(&process).map(|(p, v)| (p.0, None, &v[..])).collect();
+        let counters = time_and_level();
+        block("host", second, &[(PROCESS, &process_counters(), &process), (PATHS, &counters, rows)])
+    };
+    let all = [("a", 7, 3, 0), ("b", 8, 3, 0), ("_Total", 0, 0, 0)];
+    let shows = Shows::new(machine(1, &all, true));
+    let names = [
+        "test.host/Process/Time#7",
+        "test.host/Process/Time#8",
+        "test.host/Process/ID#7",
+        "test.host/Process/Time#_Total",
+        "test.host/Paths/Level#y",
+    ];
+    let mut context = context(&shows, &names).unwrap();
+    // Nobody measures the sum of the paths.
+    shows.show(machine(2, &[("_Total", 0, 0, 0)], false));
+    cycle(&mut context);
+    assert_eq!(anomalies(&context), ["test.host/Process: 2 instances gone"]);
+}
+
+#[test]
+fn an_object_that_got_instances_gives_nobody_s_value() {
+    let alone = |second: i64| {
+        let mut writer = BlockWriter::new();
+        let time = second * SECOND as i64;
+        let clocks =
+            perfhive_format::Clocks { time_100ns: time, ..perfhive_format::Clocks::default() };
+        writer.start(&BlockHead { clocks, ..BlockHead::default() });
+        let template = ObjectTemplate::new(&ObjectSpec::new(PATHS), &time_and_level()).unwrap();
+        writer.object(&template).unwrap().values(&[0, 42]).unwrap().finish().unwrap();
+        writer.finish().to_vec()
+    };
+    let shows = Shows::new(alone(1));
+    let names = ["test.host/Paths/Level", "test.host/Paths/Time"];
+    let mut context = context(&shows, &names).unwrap();
+    assert_eq!(cycle(&mut context)[0], "42");
+    let counters = time_and_level();
+    shows.show(block(
+        "host",
+        2,
+        &[(PATHS, &counters, &[("x", None, &[0, 7]), ("y", None, &[1, 8])])],
+    ));
+    assert_eq!(cycle(&mut context), ["vanished", "vanished"]);
+    shows.show(alone(3));
+    assert_eq!(cycle(&mut context), ["42", "born"]);
+}
+
+#[test]
+fn both_names_of_windows_lead_to_it() {
+    let shows = Shows::new(children(1, [0; 4]));
+    for name in ["windows.winperf", "win32.winperf"] {
+        let mut sources = DataSources::new();
+        sources.add(CounterSource::new(name, shows.clone())).unwrap();
+        let again = sources.add(CounterSource::new("windows.winperf", shows.clone()));
+        assert!(matches!(again, Err(MeasureError::SameName(_))), "{name}");
+        for asked in ["windows.winperf", "win32.winperf"] {
+            let sensor = format!("{asked}/Paths/Level#*").parse().unwrap();
+            assert!(MeasurementContext::new(&mut sources, &[sensor]).is_ok(), "{asked} of {name}");
+            assert!(sources.get(asked).is_ok(), "{asked} of {name}");
+        }
+    }
+}
+
+#[test]
+fn a_source_that_hangs_leaves_the_others_their_time() {
+    let (slow, fast) = (Shows::new(children(1, [1; 4])), Shows::new(children(1, [2; 4])));
+    let mut sources = DataSources::new();
+    let cached = |shows: &Shows| {
+        let worker = Worker::new(shows.clone(), None).unwrap();
+        Cached::builder(worker).max_age(Duration::ZERO).build()
+    };
+    sources.add(CounterSource::new("slow", cached(&slow))).unwrap();
+    sources.add(CounterSource::new("fast", cached(&fast))).unwrap();
+    let names = ["slow/Paths/Level#p%2Fx", "fast/Paths/Level#p%2Fx"].map(|n| n.parse().unwrap());
+    let options = MeasurementOptions::new().patience(Duration::from_millis(200));
+    let mut context = MeasurementContext::with_options(&mut sources, &names, options).unwrap();
+    slow.take(Duration::from_millis(1500));
+    fast.take(Duration::from_millis(20));
+    assert_eq!(cycle(&mut context), ["source-failed", "2"]);
+    assert_eq!(anomalies(&context), ["slow: did not answer in time"]);
+}
+
+#[test]
+fn no_source_is_waited_for_for_ever_when_a_context_is_made() {
+    let shows = Shows::new(children(1, [0; 4]));
+    let mut source = CounterSource::new("test.host", shows.clone());
+    source.probe(&Selection::Global).unwrap();
+    let deadlines = shows.deadlines.lock().unwrap().clone();
+    assert!(!deadlines.is_empty() && deadlines.iter().all(Option::is_some), "{deadlines:?}");
+}
