@@ -57,6 +57,8 @@ struct State<S, W, T> {
     outcomes: Vec<Pending<T>>,
     /// Empty sets for reuse.
     spares: Vec<W>,
+    /// Threads that wait for a change: waking nobody would be a system call.
+    asleep: usize,
 }
 
 struct Running<W> {
@@ -84,6 +86,7 @@ impl<S, W: Wishes, T: Clone + Default> Lane<S, W, T> {
             ended: 0,
             outcomes: Vec::new(),
             spares: Vec::new(),
+            asleep: 0,
         };
         Self { name: name.to_string(), state: Mutex::new(state), changed: Condvar::new() }
     }
@@ -257,6 +260,17 @@ impl<S, W: Wishes, T: Clone + Default> Lane<S, W, T> {
 
     fn wait<'a>(
         &self,
+        mut state: MutexGuard<'a, State<S, W, T>>,
+        deadline: Option<Instant>,
+    ) -> (MutexGuard<'a, State<S, W, T>>, bool) {
+        state.asleep += 1;
+        let (mut state, timed_out) = self.sleep(state, deadline);
+        state.asleep -= 1;
+        (state, timed_out)
+    }
+
+    fn sleep<'a>(
+        &self,
         state: MutexGuard<'a, State<S, W, T>>,
         deadline: Option<Instant>,
     ) -> (MutexGuard<'a, State<S, W, T>>, bool) {
@@ -317,8 +331,11 @@ impl<S, W: Wishes, T: Clone + Default> Leading<'_, S, W, T> {
                 }
             }
         }
+        let anybody = state.asleep > 0;
         drop(state);
-        self.lane.changed.notify_all();
+        if anybody {
+            self.lane.changed.notify_all();
+        }
     }
 }
 

@@ -1,0 +1,187 @@
+//! System calls, counted by `strace` in processes that do nothing else.
+#![cfg(target_os = "linux")]
+#![allow(clippy::unwrap_used, clippy::expect_used)]
+
+use perfhive::format::{CounterSpec, CounterType, ObjectSpec, ObjectTemplate, TitleIndex};
+use perfhive::measure::{
+    CounterSource, DataSources, MeasurementContext, MeasurementOptions, MonotonicTime, WallTime,
+};
+use perfhive::{Broker, Cached, Numbering, Request, Snapshot, Source, open};
+use perfhive_testkit::script::ScriptProvider;
+use std::path::{Path, PathBuf};
+use std::process::{Command, Stdio};
+use std::sync::Arc;
+use std::time::Duration;
+
+const WORK: &str = "PERFHIVE_CALLS_WORK";
+const ROUNDS: &str = "PERFHIVE_CALLS_ROUNDS";
+const FOLDER: &str = "PERFHIVE_CALLS_FOLDER";
+
+/// What this process was started for, if it was started to be counted.
+fn told() -> Option<(String, u32)> {
+    let rounds = std::env::var(ROUNDS).ok()?.parse().ok()?;
+    Some((std::env::var(WORK).ok()?, rounds))
+}
+
+/// System calls of so many rounds of a test's work, start and end of the
+/// program included. Reading the clock counts nowhere: it is a system call on
+/// some machines only.
+fn calls(test: &str, work: &str, rounds: u32, folder: &Path) -> Option<i64> {
+    let report = format!("perfhive-calls-{test}-{work}-{}", std::process::id());
+    let report = std::env::temp_dir().join(report);
+    let status = Command::new("strace")
+        .args(["-f", "-c", "-o"])
+        .arg(&report)
+        .arg(std::env::current_exe().unwrap())
+        .args(["--exact", test])
+        .env(WORK, work)
+        .env(ROUNDS, rounds.to_string())
+        .env(FOLDER, folder)
+        .stdin(Stdio::null())
+        .stdout(Stdio::null())
+        .stderr(Stdio::null())
+        .status();
+    let text = std::fs::read_to_string(&report);
+    let _ = std::fs::remove_file(&report);
+    // Not installed, or not allowed to trace.
+    if !status.is_ok_and(|status| status.success()) {
+        return None;
+    }
+    let count = |line: &str| -> Option<i64> {
+        let name = line.split_whitespace().next_back()?;
+        let is_clock = ["clock_gettime", "gettimeofday", "total"].contains(&name);
+        if is_clock { None } else { line.split_whitespace().nth(3)?.parse().ok() }
+    };
+    Some(text.ok()?.lines().filter_map(count).sum())
+}
+
+const MORE: u32 = 400;
+
+/// System calls of `MORE` rounds.
+fn calls_of_more(test: &str, work: &str, folder: &Path) -> Option<i64> {
+    let few = calls(test, work, 20, folder);
+    let many = few.and_then(|few| Some(calls(test, work, 20 + MORE, folder)? - few));
+    if many.is_none() {
+        eprintln!("strace cannot be used here: system calls are not counted");
+    }
+    many
+}
+
+/// What starting and ending a program makes more or fewer system calls: its
+/// threads wait for each other or do not need to.
+const SLACK: i64 = 20;
+
+#[test]
+fn sharing_makes_no_system_call() {
+    const TEST: &str = "sharing_makes_no_system_call";
+    if let Some((_, rounds)) = told() {
+        return share(rounds);
+    }
+    if let Some(calls) = calls_of_more(TEST, "share", "/".as_ref()) {
+        assert!(calls.abs() <= SLACK, "{calls} system calls of {MORE} rounds");
+    }
+}
+
+/// One consumer has data collected by a source that makes no system call, and
+/// two others and a follower take it.
+fn share(rounds: u32) {
+    let provider =
+        ScriptProvider::new("p", Numbering::Windows, &[(2, "System"), (10, "Beats")], |_, out| {
+            let kind = CounterType::PERF_COUNTER_LARGE_RAWCOUNT;
+            let counter = CounterSpec::new(TitleIndex(10), kind);
+            let template = ObjectTemplate::new(&ObjectSpec::new(TitleIndex(2)), &[counter])?;
+            out.object(&template)?.values(&[7])?.finish()?;
+            Ok(())
+        });
+    let broker = Broker::builder("local:", "machine").provider(Arc::new(provider)).build();
+    let mut first = Cached::new(broker);
+    let mut others = [first.clone(), first.clone()];
+    let mut follower = first.follow(TitleIndex(2));
+    let wanted = Request::objects(&[TitleIndex(2)]);
+    let anew = Request::objects(&[TitleIndex(2)]).max_age(Duration::ZERO);
+    let young = wanted.clone().max_age(Duration::from_secs(60));
+    let mut out = Snapshot::new();
+    let mut had = 0;
+    for _ in 0..rounds {
+        first.collect(&anew, &mut out).unwrap();
+        for other in &mut others {
+            other.collect(&young, &mut out).unwrap();
+            had += out.objects().count();
+        }
+        let taken = follower.take(first.now(), Duration::from_secs(60)).unwrap();
+        had += usize::from(taken.object().is_some());
+    }
+    assert_eq!(had, 3 * rounds as usize);
+    assert_eq!(first.statistics().collections, u64::from(rounds));
+}
+
+#[test]
+fn a_sample_makes_the_system_calls_of_its_source_alone() {
+    const TEST: &str = "a_sample_makes_the_system_calls_of_its_source_alone";
+    if let Some((work, rounds)) = told() {
+        let folder = PathBuf::from(std::env::var_os(FOLDER).unwrap());
+        return if work == "sample" { sample(rounds, &folder) } else { collect(rounds, &folder) };
+    }
+    let folder = frozen();
+    let count = |work| calls_of_more(TEST, work, &folder);
+    let counted = count("collect").and_then(|source| Some((source, count("sample")?)));
+    std::fs::remove_dir_all(&folder).unwrap();
+    if let Some((source, sample)) = counted {
+        // Two processes, of three files each.
+        assert!(source > 6 * i64::from(MORE), "{source} system calls of {MORE} collections");
+        let own = sample - source;
+        assert!(own.abs() <= SLACK, "{own} system calls more than {source}");
+    }
+}
+
+/// A machine where nothing happens.
+fn frozen() -> PathBuf {
+    let folder = std::env::temp_dir().join(format!("perfhive-frozen-{}", std::process::id()));
+    let write = |path: &str, text: &str| {
+        let path = folder.join("proc").join(path);
+        std::fs::create_dir_all(path.parent().unwrap()).unwrap();
+        std::fs::write(path, text).unwrap();
+    };
+    write("stat", "cpu 4 0 0 8\ncpu0 4 0 0 8\nctxt 7\nbtime 1700000000\n");
+    for pid in [10, 11] {
+        let rest = "20 0 1 0 50 8192000 123 18446744073709551615 1 1 0 0 0 0 0 0 0 0 0 0 17 1 0";
+        let head = format!("{pid} (it) S 1 {pid} {pid} 0 -1 4194560 100 9 7 9 {pid} 5 1 2");
+        write(&format!("{pid}/stat"), &format!("{head} {rest} 0 0 0 0\n"));
+        write(&format!("{pid}/statm"), "2000 500 100 10 0 300 0\n");
+        write(
+            &format!("{pid}/io"),
+            "rchar: 1\nwchar: 2\nsyscr: 3\nsyscw: 4\nread_bytes: 0\nwrite_bytes: 0\n",
+        );
+    }
+    folder
+}
+
+fn collect(rounds: u32, folder: &Path) {
+    let mut source = open(&format!("proc:{}", folder.display())).unwrap();
+    let mut out = Snapshot::new();
+    for _ in 0..rounds {
+        source.collect(&Request::objects(&[TitleIndex(230)]), &mut out).unwrap();
+    }
+}
+
+/// Whole cycles: preparing and decoding make no system call either.
+fn sample(rounds: u32, folder: &Path) {
+    let source = Cached::new(open(&format!("proc:{}", folder.display())).unwrap());
+    let mut sources = DataSources::new();
+    sources.add(CounterSource::new("linux.frozen", source)).unwrap();
+    let names = ["linux.frozen/Process/%25 Processor Time#*", "linux.frozen/Process/ID Process#10"];
+    let names = names.map(|name| name.parse().unwrap());
+    let options = MeasurementOptions::new()
+        .time(WallTime)
+        .time(MonotonicTime::default())
+        .patience(Duration::from_secs(60));
+    let mut context = MeasurementContext::with_options(&mut sources, &names, options).unwrap();
+    let mut readings = perfhive::measure::Readings::new();
+    for _ in 0..rounds {
+        context.prepare().unwrap();
+        assert!(context.sample().unwrap().anomalies.is_empty());
+        context.decode(&mut readings).unwrap();
+    }
+    let last = readings.iter().last().unwrap();
+    assert_eq!(last.value.as_ref().unwrap().to_string(), "10");
+}
