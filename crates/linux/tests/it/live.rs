@@ -6,6 +6,7 @@ use perfhive_format::{CounterPlan, CounterType, PerfObject, RawSample, TitleInde
 use perfhive_linux::{LinuxClock, ObjectDoc, ProcRoot, machine_name, object_table, providers};
 use rustix::time::{ClockId, clock_gettime};
 use std::hint::black_box;
+use std::io::Read as _;
 use std::process::{Child, Command, Stdio};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -84,6 +85,59 @@ fn own_process_burns_what_it_is_said_to_burn() {
     // process's identity.
     let start = |look: &Look| sample(look.object(230), 684, me).value;
     assert_eq!(start(&first), start(&second));
+}
+
+/// A child that holds 30 MB and burns processor time, as ps shows it before and
+/// after.
+#[test]
+fn ps_says_the_same() {
+    let script = "x=$(head -c 30000000 /dev/zero | tr '\\0' x); echo; while :; do :; done";
+    let mut child = Sleeper(
+        Command::new("sh")
+            .args(["-c", script])
+            .stdin(Stdio::null())
+            .stdout(Stdio::piped())
+            .spawn()
+            .unwrap(),
+    );
+    let pid = child.pid();
+    let ps = || -> Option<[u64; 8]> {
+        let columns = "ppid=,nlwp=,vsz=,rss=,cputimes=,etimes=,min_flt=,maj_flt=";
+        let output = Command::new("ps").args(["-o", columns, "-p", &pid.to_string()]).output();
+        let shown = String::from_utf8(output.ok()?.stdout).ok()?;
+        let numbers: Option<Vec<_>> =
+            shown.split_whitespace().map(|word| word.parse().ok()).collect();
+        numbers?.try_into().ok()
+    };
+    // It has its memory when it says so.
+    child.0.stdout.take().unwrap().read_exact(&mut [0]).unwrap();
+    std::thread::sleep(Duration::from_millis(2500));
+    let Some(before) = ps() else {
+        eprintln!("ps cannot be used here: nothing is compared with it");
+        return;
+    };
+    let look = Look::at(&ProcRoot::default(), &[230], &[]);
+    let after = ps().unwrap();
+    child.end();
+
+    let process = look.process(pid).unwrap();
+    let value = |counter| look.value_of(230, process, counter).unwrap();
+    let [parent, threads, size, resident, burnt, age, minor, major] = before;
+    assert_eq!((value(1410), value(680)), (parent, threads));
+    assert_eq!(value(174), size * 1024);
+    // ps takes the kernel's estimate of resident memory.
+    let (working_set, resident) = (value(180), resident * 1024);
+    assert!(working_set > 30_000_000, "{working_set}");
+    assert!(working_set.abs_diff(resident) <= 1 << 20, "{working_set} {resident}");
+    // ps shows whole seconds.
+    let second = 10_000_000;
+    let time = value(6);
+    assert!(time > 0 && time >= burnt * second && time <= (after[4] + 1) * second, "{time}");
+    let elapsed = sample(look.object(230), 684, pid);
+    let elapsed = cook(CounterType::PERF_ELAPSED_TIME, None, &elapsed).unwrap().as_f64();
+    assert!(elapsed > age as f64 - 1.0 && elapsed < after[5] as f64 + 2.0, "{elapsed} {age}");
+    let faults = value(28);
+    assert!((minor + major..=after[6] + after[7]).contains(&faults), "{faults}");
 }
 
 #[test]
