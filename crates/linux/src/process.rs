@@ -196,13 +196,14 @@ impl ProcessSession {
         let mut object = out.object(self.process.template(wanted.mask())?)?;
         let mut total = Sample::default();
         let mut idle_place = None;
-        if !self.stat.cpus.is_empty() {
-            let idle = self.totals.sum.idle;
-            let sample = Sample::idle(idle, self.stat.cpus.len() as u64, self.base, wanted);
+        let processors = self.stat.cpus.len() as u64;
+        let idle = Sample::idle(self.totals.sum.idle, processors, self.base, wanted);
+        if processors > 0 {
             idle_place = Some(object.instance_count());
-            object.instance_prefix(&InstanceHead::named("Idle"), sample.values())?;
-            total.add_values(&sample);
+            object.instance_prefix(&InstanceHead::named("Idle"), idle.values())?;
         }
+        // Where the processors are not known now, the sum keeps what they did.
+        total.add_values(&idle);
         self.owners.clear();
         let Self { reader, second, tracked, owners, maps, .. } = self;
         let mut writing = Writing { object, total, reader, owners, maps };

@@ -97,9 +97,9 @@ impl ProcessSession {
                 let sample = Sample::new([idle_time, 0, idle_time, start, 0, 0, 0, 0]);
                 write(&mut writing.object, number, idle, &sample)?;
             }
-            let idle_time = self.totals.sum.idle;
-            writing.total.add(&Sample::new([idle_time, 0, idle_time, 0, 0, 0, 0, 0]));
         }
+        let idle_time = self.totals.sum.idle;
+        writing.total.add(&Sample::new([idle_time, 0, idle_time, 0, 0, 0, 0, 0]));
         self.second.begin_threads();
         for owner in &self.owners {
             let tracked = match owner.known {

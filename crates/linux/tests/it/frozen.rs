@@ -401,6 +401,24 @@ fn without_stat_there_is_no_idle() {
     assert_eq!(look.fault_texts(), ["230/Idle: stat: No such file or directory (os error 2)"]);
 }
 
+/// A sum of everything does not step back and forth by all that Idle ever was.
+#[test]
+fn totals_go_on_while_stat_cannot_be_read() {
+    let tree = Tree::machine();
+    tree.process(10, b"ten");
+    let text = std::fs::read_to_string(tree.path().join("proc/stat")).unwrap();
+    let mut machine = Machine::new(&tree.root());
+    let mut totals = || {
+        let look = machine.look(&[PROCESS, THREAD], &[]);
+        [PROCESS, THREAD].map(|object| look.value(object, "_Total", 6).unwrap())
+    };
+    let before = totals();
+    tree.remove("stat");
+    assert_eq!(totals(), before);
+    tree.file("stat", text);
+    assert_eq!([totals(), totals()], [before; 2]);
+}
+
 #[test]
 fn threads_point_to_their_processes() {
     let tree = Tree::machine();
