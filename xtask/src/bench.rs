@@ -25,6 +25,8 @@ Usage: cargo xtask bench [OPTIONS] [NAME]...
 Names (default: all):
   decode    Walking, extracting and cooking real-sized data blocks
   collect   Processes and threads of this machine against bare reads of /proc
+  cache     Taking what is kept in the shared cache against Arc and RwLock
+  sharing   One cache for many consumers, and what measuring costs others
   peers     The same against sysinfo, procfs, PCP, psutil, ps and pidstat
   ps        The whole process `perfhive ps` against `ps -e`
   get       The whole process `perfhive get` of one counter against `true`
@@ -66,6 +68,8 @@ struct Goal {
 const BENCHES: &[Bench] = &[
     Bench { name: "decode", kind: Kind::Target { package: "perfhive-format", bench: "decode" } },
     Bench { name: "collect", kind: Kind::Target { package: "perfhive-linux", bench: "collect" } },
+    Bench { name: "cache", kind: Kind::Target { package: "perfhive-engine", bench: "cache" } },
+    Bench { name: "sharing", kind: Kind::Target { package: "perfhive", bench: "sharing" } },
     Bench { name: "peers", kind: Kind::Peers },
     Bench {
         name: "ps",

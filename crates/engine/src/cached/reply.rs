@@ -8,7 +8,12 @@ use std::sync::{Arc, Mutex, PoisonError, RwLock};
 use std::time::Duration;
 
 /// One answer of the source, immutable from when it is published.
+///
+/// In a cache line of its own, and the one behind it that processors fetch
+/// along: the count of its owners, which those who keep it write, is not where
+/// others look at number and time.
 #[derive(Debug)]
+#[repr(align(128))]
 pub(super) struct Reply {
     pub(super) snapshot: Snapshot,
     /// Number of the collection, ascending over the whole cache.
@@ -73,8 +78,12 @@ type Place = arc_swap::ArcSwapOption<Reply>;
 /// Where the newest reply that was asked for something is. Reading takes no
 /// lock and touches no counter that others write: it costs the same whatever
 /// the number of threads.
+///
+/// In a cache line of its own: a consumer that comes or goes writes the count
+/// of the slot's owners.
 #[cfg(not(loom))]
 #[derive(Debug, Default)]
+#[repr(align(128))]
 pub(super) struct Slot(Place);
 
 /// Loom has no model of the real one.
@@ -85,6 +94,7 @@ pub(super) struct Slot(std::sync::Mutex<Option<Arc<Reply>>>);
 impl Slot {
     /// The newest reply, protected for as long as the answer lives.
     #[cfg(not(loom))]
+    #[inline]
     pub(super) fn load(&self) -> arc_swap::Guard<Option<Arc<Reply>>> {
         self.0.load()
     }

@@ -1,0 +1,254 @@
+//! What it costs to take kept data that a consumer has not seen yet, against
+//! the other ways to share something that is replaced now and then.
+//!
+//! `cargo bench -p perfhive-engine --bench cache [-- --quick]` prints one
+//! Markdown table. Every round runs every approach with every number of
+//! threads once, so that what else the machine does meets all of them; the
+//! figures are medians over the rounds, the ratios medians of the rounds'
+//! ratios. Times are processor time of the threads that take: with more threads
+//! than processors a clock on the wall would count who waits for a turn.
+#![allow(clippy::unwrap_used, clippy::expect_used, missing_docs)]
+
+use arc_swap::ArcSwap;
+use perfhive_engine::{
+    Cached, Follower, Frame, Request, Snapshot, Source, SourceError, SourceErrorKind, TitleDatabase,
+};
+use perfhive_format::{LanguageId, TitleIndex};
+use perfhive_testkit::script::block;
+use std::hint::black_box;
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::{Arc, Barrier, RwLock};
+use std::time::{Duration, Instant};
+
+const OBJECT: TitleIndex = TitleIndex(230);
+/// Between two publications of the writer, and what waking up takes.
+const PACE: Duration = Duration::from_micros(50);
+/// As long as waking all threads takes.
+const AWAKE: Duration = Duration::from_millis(3);
+const GOAL: f64 = 12.0;
+
+/// Answers the same block again and again.
+struct Same {
+    bytes: Vec<u8>,
+    number: u64,
+}
+
+impl Source for Same {
+    fn name(&self) -> &str {
+        "same"
+    }
+
+    fn collect(&mut self, _: &Request, out: &mut Snapshot) -> Result<(), SourceError> {
+        self.number += 1;
+        out.clear();
+        out.push_frame(Arc::new(Frame::new(self.bytes.clone(), self.number).unwrap()), "same");
+        Ok(())
+    }
+
+    fn titles(&mut self, _: LanguageId) -> Result<Arc<TitleDatabase>, SourceError> {
+        Err(SourceError::new(SourceErrorKind::NotFound, "same", "has no titles"))
+    }
+}
+
+/// Processor time of this thread, in ns; elsewhere the time on the wall.
+fn thread_time() -> u64 {
+    #[cfg(target_os = "linux")]
+    {
+        let time = rustix::time::clock_gettime(rustix::time::ClockId::ThreadCPUTime);
+        time.tv_sec as u64 * 1_000_000_000 + time.tv_nsec as u64
+    }
+    #[cfg(not(target_os = "linux"))]
+    {
+        static START: std::sync::OnceLock<std::time::Instant> = std::sync::OnceLock::new();
+        START.get_or_init(std::time::Instant::now).elapsed().as_nanos() as u64
+    }
+}
+
+fn median(mut values: Vec<f64>) -> f64 {
+    values.sort_by(f64::total_cmp);
+    values[values.len() / 2]
+}
+
+/// What the peers share: as much as a consumer looks at.
+struct Data {
+    number: u64,
+}
+
+#[derive(Clone, Copy, PartialEq)]
+enum Approach {
+    Take,
+    NothingNew,
+    ArcSwap,
+    ArcClone,
+    Guard,
+    GuardAndClone,
+}
+
+use Approach::{ArcClone, ArcSwap as Bare, Guard, GuardAndClone, NothingNew, Take};
+
+const APPROACHES: [(Approach, &str); 6] = [
+    (Take, "`Follower::take`, new data"),
+    (NothingNew, "`Follower::take`, nothing new"),
+    (Bare, "`ArcSwap::load`"),
+    (ArcClone, "`Arc::clone`"),
+    (Guard, "`RwLock::read`"),
+    (GuardAndClone, "`RwLock::read` and `Arc::clone`"),
+];
+
+/// Threads that take, and whether another one publishes meanwhile.
+const CROWDS: [(usize, bool); 5] = [(1, false), (2, false), (4, false), (1, true), (2, true)];
+
+struct Shared {
+    cache: Cached<Same>,
+    swap: ArcSwap<Data>,
+    arc: Arc<Data>,
+    lock: RwLock<Arc<Data>>,
+}
+
+impl Shared {
+    fn publish(&self, approach: Approach, number: u64) {
+        match approach {
+            Take | NothingNew => {
+                let request = Request::objects(&[OBJECT]).max_age(Duration::ZERO);
+                self.cache.clone().collect(&request, &mut Snapshot::new()).unwrap();
+            }
+            Bare => self.swap.store(Arc::new(Data { number })),
+            Guard | GuardAndClone => *self.lock.write().unwrap() = Arc::new(Data { number }),
+            // Cannot be replaced.
+            ArcClone => {}
+        }
+    }
+
+    /// Takes as often as there are followers.
+    fn run(&self, approach: Approach, followers: &mut [Follower]) {
+        let count = followers.len();
+        match approach {
+            Take | NothingNew => {
+                let now = self.cache.now();
+                for follower in followers {
+                    black_box(follower.take(now, Duration::MAX));
+                }
+            }
+            Bare => (0..count).for_each(|_| {
+                black_box(self.swap.load().number);
+            }),
+            ArcClone => (0..count).for_each(|_| {
+                black_box(black_box(Arc::clone(&self.arc)).number);
+            }),
+            Guard => (0..count).for_each(|_| {
+                black_box(self.lock.read().unwrap().number);
+            }),
+            GuardAndClone => (0..count).for_each(|_| {
+                let data = Arc::clone(&self.lock.read().unwrap());
+                black_box(data.number);
+            }),
+        }
+    }
+
+    /// One round of one approach: ns for each time, over all threads.
+    fn measure(&self, approach: Approach, hands: &mut [Vec<Follower>], writes: bool) -> f64 {
+        if approach == Take {
+            // So that nobody has had what there is.
+            self.publish(approach, 1);
+        }
+        let ready = Barrier::new(hands.len() + usize::from(writes));
+        let end = AtomicBool::new(false);
+        let threads = hands.len();
+        std::thread::scope(|scope| {
+            if writes {
+                scope.spawn(|| {
+                    ready.wait();
+                    for number in 1.. {
+                        self.publish(approach, number);
+                        if end.load(Ordering::Relaxed) {
+                            break;
+                        }
+                        std::thread::sleep(PACE);
+                    }
+                });
+            }
+            let takers: Vec<_> = hands
+                .iter_mut()
+                .map(|followers| {
+                    scope.spawn(|| {
+                        ready.wait();
+                        // Until every thread has a processor, if there are as
+                        // many: one that is woken late would find the others
+                        // done.
+                        let woken = Instant::now();
+                        while woken.elapsed() < AWAKE {
+                            std::hint::spin_loop();
+                        }
+                        let (begun, count) = (thread_time(), followers.len());
+                        self.run(approach, followers);
+                        (thread_time() - begun) as f64 / count as f64
+                    })
+                })
+                .collect();
+            let sum: f64 = takers.into_iter().map(|taker| taker.join().unwrap()).sum();
+            end.store(true, Ordering::Relaxed);
+            sum / threads as f64
+        })
+    }
+}
+
+fn main() {
+    let quick = std::env::args().any(|argument| argument == "--quick" || argument == "--test");
+    let (count, rounds) = if quick { (2_000, 5) } else { (40_000, 101) };
+    let cache = Cached::new(Same { bytes: block("host", 1, &[(OBJECT, &[], &[])]), number: 0 });
+    let shared = Shared {
+        swap: ArcSwap::from_pointee(Data { number: 0 }),
+        arc: Arc::new(Data { number: 0 }),
+        lock: RwLock::new(Arc::new(Data { number: 0 })),
+        cache,
+    };
+    let hand = |_| (0..count).map(|_| shared.cache.follow(OBJECT)).collect::<Vec<_>>();
+    let mut hands: Vec<Vec<Follower>> = (0..4).map(hand).collect();
+    let mut times = vec![vec![Vec::new(); CROWDS.len()]; APPROACHES.len()];
+    for round in 0..=rounds {
+        for (crowd, (threads, writes)) in CROWDS.into_iter().enumerate() {
+            for (row, (approach, _)) in APPROACHES.into_iter().enumerate() {
+                // With a writer there is always something new.
+                if writes && matches!(approach, NothingNew | ArcClone) {
+                    continue;
+                }
+                let time = shared.measure(approach, &mut hands[..threads], writes);
+                // The first round fills caches.
+                if round > 0 {
+                    times[row][crowd].push(time);
+                }
+            }
+        }
+    }
+    println!(
+        "Processor time of one time, in ns; in brackets, how much more than by one thread \
+         alone.\n"
+    );
+    println!(
+        "| approach | 1 thread | 2 threads | 4 threads | 1 and a writer | 2 and a writer | goal |"
+    );
+    println!("|---|---:|---:|---:|---:|---:|---|");
+    for (row, (approach, name)) in APPROACHES.into_iter().enumerate() {
+        let alone = &times[row][0];
+        let cells: Vec<_> = times[row]
+            .iter()
+            .enumerate()
+            .map(|(crowd, times)| {
+                if times.is_empty() {
+                    return "—".to_string();
+                }
+                let ratios = times.iter().zip(alone).map(|(time, alone)| time / alone).collect();
+                match crowd {
+                    0 => format!("{:.1}", median(times.clone())),
+                    _ => format!("{:.1} (x {:.2})", median(times.clone()), median(ratios)),
+                }
+            })
+            .collect();
+        let goal = match (approach, median(alone.clone())) {
+            (Take, time) if time <= GOAL => "<= 12 ns, flat: met",
+            (Take, _) => "<= 12 ns, flat: MISSED",
+            _ => "",
+        };
+        println!("| {name} | {} | {goal} |", cells.join(" | "));
+    }
+}
