@@ -1,0 +1,355 @@
+//! Measurement contexts over real processes.
+#![cfg(target_os = "linux")]
+#![allow(clippy::unwrap_used, clippy::expect_used)]
+
+use perfhive::format::{CounterSpec, CounterType, TitleIndex};
+use perfhive::measure::{
+    Anomaly, CounterSource, DataSources, MeasurementContext, MeasurementOptions, MonotonicTime,
+    Readings, SensorReading, WallTime,
+};
+use perfhive::{Cached, LanguageId, ReplaySource, open};
+use perfhive_testkit::script::{block, titles};
+use std::path::Path;
+use std::process::{Child, Command, Stdio};
+use std::thread::sleep;
+use std::time::{Duration, Instant};
+
+/// A child that is ended with the test.
+struct Running(Child);
+
+impl Running {
+    fn new(program: &str, arguments: &[&str]) -> Self {
+        let mut command = Command::new(program);
+        // What waits for input waits for ever.
+        command.args(arguments).stdin(Stdio::piped()).stdout(Stdio::null());
+        Self(command.spawn().unwrap())
+    }
+
+    fn pid(&self) -> u32 {
+        self.0.id()
+    }
+
+    fn end(&mut self) {
+        let _ = self.0.kill();
+        let _ = self.0.wait();
+    }
+}
+
+impl Drop for Running {
+    fn drop(&mut self) {
+        self.end();
+    }
+}
+
+/// Waits until something is so, for a minute: others may need the machine.
+fn wait_until(what: &str, mut is_so: impl FnMut() -> bool) {
+    let start = Instant::now();
+    while !is_so() {
+        assert!(start.elapsed() < Duration::from_secs(60), "{what}");
+        sleep(Duration::from_millis(5));
+    }
+}
+
+fn sources() -> DataSources {
+    let mut sources = DataSources::new();
+    let source = Cached::new(open("local:").unwrap());
+    sources.add(CounterSource::new("linux.procfs", source)).unwrap();
+    sources
+}
+
+fn context(sources: &mut DataSources, names: &[String]) -> MeasurementContext {
+    let names: Vec<_> = names.iter().map(|name| name.parse().unwrap()).collect();
+    let options = MeasurementOptions::new().time(WallTime).time(MonotonicTime::default());
+    MeasurementContext::with_options(sources, &names, options).unwrap()
+}
+
+fn time_of(instance: impl ToString) -> String {
+    format!("linux.procfs/Process/%25 Processor Time#{}", instance.to_string())
+}
+
+fn id_of(instance: impl ToString) -> String {
+    format!("linux.procfs/Process/ID Process#{}", instance.to_string())
+}
+
+fn cycle(context: &mut MeasurementContext) -> Readings {
+    let mut readings = Readings::new();
+    context.prepare().unwrap();
+    context.sample().unwrap();
+    context.decode(&mut readings).unwrap();
+    readings
+}
+
+/// A value, or the code of why there is none.
+fn shown(reading: &SensorReading) -> String {
+    match &reading.value {
+        Ok(value) => value.to_string(),
+        Err(why) => why.code().to_string(),
+    }
+}
+
+/// What there is of a sensor asked for and one of its instances.
+fn found(readings: &Readings, asked: usize, instance: u32) -> Option<String> {
+    let instance = instance.to_string();
+    let is_it = |reading: &&SensorReading| {
+        reading.asked == asked && reading.slot.name.instance() == Some(&instance)
+    };
+    let mut all = readings.iter().filter(is_it);
+    let first = all.next().map(shown);
+    assert!(all.next().is_none(), "process {instance} has two slots");
+    first
+}
+
+fn born(context: &MeasurementContext) -> usize {
+    let anomalies = &context.record().unwrap().anomalies;
+    let count = |anomaly: &Anomaly| match anomaly {
+        Anomaly::Born { count, .. } => Some(*count),
+        _ => None,
+    };
+    anomalies.iter().find_map(count).unwrap_or(0)
+}
+
+fn gone(context: &MeasurementContext) -> usize {
+    let anomalies = &context.record().unwrap().anomalies;
+    let count = |anomaly: &Anomaly| match anomaly {
+        Anomaly::Gone { count, .. } => Some(*count),
+        _ => None,
+    };
+    anomalies.iter().find_map(count).unwrap_or(0)
+}
+
+/// What is odd about a sample, but for buffers: the first ones that a source
+/// fills must grow.
+fn odd(context: &MeasurementContext) -> Vec<Anomaly> {
+    let mut anomalies = context.record().unwrap().anomalies.clone();
+    anomalies.retain(|anomaly| !matches!(anomaly, Anomaly::BufferGrown { .. }));
+    anomalies
+}
+
+/// Processor time of a process in seconds, in ticks as the kernel tells it.
+fn processor_time(pid: u32) -> f64 {
+    let text = std::fs::read_to_string(format!("/proc/{pid}/stat")).unwrap();
+    let (_, rest) = text.rsplit_once(')').unwrap();
+    let ticks = rest.split_whitespace().skip(11).take(2);
+    let ticks: u64 = ticks.map(|ticks| ticks.parse::<u64>().unwrap()).sum();
+    ticks as f64 / rustix::param::clock_ticks_per_second() as f64
+}
+
+#[test]
+fn a_process_that_is_busy() {
+    let child = Running::new("sh", &["-c", "while :; do :; done"]);
+    let pid = child.pid();
+    wait_until("the child is busy", || processor_time(pid) > 0.05);
+    let mut sources = sources();
+    // The baseline is taken between these, and the sample below likewise, so
+    // that what can be right is bounded however busy the machine is.
+    let (begun, outer) = (Instant::now(), processor_time(pid));
+    let mut context = context(&mut sources, &[time_of(pid), id_of(pid)]);
+    let (ready, inner) = (Instant::now(), processor_time(pid));
+    wait_until("the child goes on", || processor_time(pid) > inner + 0.3);
+    context.prepare().unwrap();
+    let (shortest, least) = (ready.elapsed(), processor_time(pid) - inner);
+    context.sample().unwrap();
+    let (longest, most) = (begun.elapsed(), processor_time(pid) - outer);
+    let mut readings = Readings::new();
+    context.decode(&mut readings).unwrap();
+
+    // User and system time are in whole ticks, each.
+    let tick = 2.0 / rustix::param::clock_ticks_per_second() as f64;
+    let least = 100.0 * (least - tick) / longest.as_secs_f64();
+    let most = 100.0 * (most + tick) / shortest.as_secs_f64();
+    let time: f64 = found(&readings, 0, pid).unwrap().parse().unwrap();
+    assert!((least.min(100.0)..=most).contains(&time), "{time}, not {least} to {most}");
+    assert_eq!(found(&readings, 1, pid), Some(pid.to_string()));
+    let record = context.record().unwrap();
+    assert_eq!(odd(&context), []);
+    let clocks: Vec<_> = record.times.iter().map(|time| &*time.name).collect();
+    assert_eq!(clocks, ["wall", "monotonic"]);
+    let monotonic = &record.times[1];
+    assert!(monotonic.before.unwrap() < monotonic.after.unwrap());
+    let around = monotonic.after.unwrap() - monotonic.before.unwrap();
+    assert!(i128::from(around) >= record.duration.as_nanos() as i128);
+}
+
+#[test]
+fn a_process_that_ends_between_prepare_and_sample() {
+    let mut children = [Running::new("cat", &[]), Running::new("cat", &[])];
+    let [first, second] = children.each_ref().map(Running::pid);
+    let mut sources = sources();
+    let names = [time_of(first), id_of(first), id_of(second)];
+    let mut context = context(&mut sources, &names);
+    let readings = cycle(&mut context);
+    assert_eq!(found(&readings, 1, first), Some(first.to_string()));
+    assert_eq!(gone(&context), 0);
+
+    context.prepare().unwrap();
+    children[0].end();
+    context.sample().unwrap();
+    let mut readings = Readings::new();
+    context.decode(&mut readings).unwrap();
+    assert_eq!(found(&readings, 0, first), Some("vanished".to_string()));
+    assert_eq!(found(&readings, 1, first), Some("vanished".to_string()));
+    assert_eq!(found(&readings, 2, second), Some(second.to_string()));
+    assert_eq!(gone(&context), 1);
+
+    let readings = cycle(&mut context);
+    assert_eq!(found(&readings, 0, first), Some("vanished".to_string()));
+    assert_eq!(found(&readings, 2, second), Some(second.to_string()));
+    assert_eq!(gone(&context), 0);
+    // Whoever asks for it now is told that there is none.
+    let name = time_of(first).parse().unwrap();
+    let error = MeasurementContext::new(&mut sources, &[name]).err().unwrap();
+    assert!(error.to_string().starts_with("no instance"), "{error}");
+}
+
+#[test]
+fn processes_that_come_and_go_are_followed() {
+    let mut sources = sources();
+    let mut context = context(&mut sources, &[time_of("*"), id_of("*")]);
+    let own = std::process::id();
+    assert_eq!(found(&cycle(&mut context), 1, own), Some(own.to_string()));
+    for _ in 0..3 {
+        let mut children: Vec<_> = (0..5).map(|_| Running::new("cat", &[])).collect();
+        let readings = cycle(&mut context);
+        assert!(born(&context) >= children.len());
+        for child in &children {
+            assert_eq!(found(&readings, 0, child.pid()), Some("born".to_string()));
+            assert_eq!(found(&readings, 1, child.pid()), Some(child.pid().to_string()));
+        }
+        let readings = cycle(&mut context);
+        for child in &children {
+            let time: f64 = found(&readings, 0, child.pid()).unwrap().parse().unwrap();
+            assert!((0.0..=100.0).contains(&time), "{time}");
+        }
+        children.iter_mut().for_each(Running::end);
+        let readings = cycle(&mut context);
+        assert!(gone(&context) >= children.len());
+        for child in &children {
+            assert_eq!(found(&readings, 0, child.pid()), None);
+        }
+    }
+}
+
+#[test]
+fn two_data_sources_at_once() {
+    const PROCESS: TitleIndex = TitleIndex(230);
+    let counters = [
+        CounterSpec::new(TitleIndex(6), CounterType::PERF_100NSEC_TIMER),
+        CounterSpec::new(TitleIndex(784), CounterType::PERF_COUNTER_RAWCOUNT),
+        CounterSpec::new(TitleIndex(684), CounterType::PERF_ELAPSED_TIME),
+    ];
+    let sample = |seconds: i64| {
+        let values = [seconds as u64 * 2_500_000, 7, 1];
+        let rows = [("a", None, &values[..])];
+        (seconds.to_string(), block("host", seconds, &[(PROCESS, &counters, &rows)]))
+    };
+    let names = [(230, "Process"), (6, "% Processor Time"), (784, "ID Process")];
+    let log = ReplaySource::new("log", (1..=3).map(sample)).unwrap();
+    let log = log.with_titles(LanguageId::ENGLISH, &titles(&names));
+    let mut sources = sources();
+    sources.add(CounterSource::new("written.log", Cached::new(log))).unwrap();
+
+    let child = Running::new("cat", &[]);
+    let pid = child.pid();
+    let names = [
+        id_of(pid),
+        "written.log/Process/%25 Processor Time#7".to_string(),
+        time_of(pid),
+        "written.log/Process/ID Process#*".to_string(),
+    ];
+    let mut context = context(&mut sources, &names);
+    for _ in 0..2 {
+        let readings = cycle(&mut context);
+        // In the order asked for, not that of the data sources.
+        assert_eq!(readings.iter().map(|r| r.asked).collect::<Vec<_>>(), [0, 1, 2, 3]);
+        assert_eq!(found(&readings, 0, pid), Some(pid.to_string()));
+        assert_eq!(found(&readings, 1, 7), Some("25".to_string()));
+        let time: f64 = found(&readings, 2, pid).unwrap().parse().unwrap();
+        assert!((0.0..=100.0).contains(&time), "{time}");
+        assert_eq!(found(&readings, 3, 7), Some("7".to_string()));
+        assert_eq!(odd(&context), []);
+    }
+    // The log has ended: that costs its own sensors only.
+    let readings = cycle(&mut context);
+    assert_eq!(found(&readings, 0, pid), Some(pid.to_string()));
+    let log = readings.iter().find(|reading| reading.asked == 1).unwrap();
+    assert!(log.value.is_err(), "{log:?}");
+    let anomalies = odd(&context);
+    let [Anomaly::Failed { source, .. }] = &anomalies[..] else { panic!("{anomalies:?}") };
+    assert_eq!(&**source, "written.log");
+}
+
+const PLACE: &str = "PERFHIVE_MEASURING_PLACE";
+
+/// Runs a test in a PID namespace of its own. Where that is not permitted,
+/// says so.
+fn within_namespace(test: &str, body: impl FnOnce()) {
+    if std::env::var(PLACE).is_ok_and(|name| name == test) {
+        return body();
+    }
+    let start = |program: &Path| {
+        let mut start = Command::new("unshare");
+        start.args(["-pf", "--mount-proc"]).arg(program).env(PLACE, test).stdin(Stdio::null());
+        start
+    };
+    let program = std::env::current_exe().unwrap();
+    let probe = start(&program).arg("--list").stdout(Stdio::null()).stderr(Stdio::null()).status();
+    if !probe.is_ok_and(|status| status.success()) {
+        eprintln!("{test}: unshare is not permitted or not installed here");
+        return;
+    }
+    let output = start(&program).args(["--exact", test, "--nocapture"]).output().unwrap();
+    let said = String::from_utf8_lossy(&output.stderr);
+    assert!(output.status.success(), "{said}");
+    eprint!("{said}");
+    assert!(String::from_utf8_lossy(&output.stdout).contains("1 passed"), "the test did not run");
+}
+
+#[test]
+fn a_number_that_another_process_takes() {
+    const TEST: &str = "a_number_that_another_process_takes";
+    within_namespace(TEST, || {
+        let mut first = Running::new("sleep", &["600"]);
+        let pid = first.pid();
+        let runs = |name: &str| {
+            let text = std::fs::read_to_string(format!("/proc/{pid}/comm"));
+            text.is_ok_and(|text| text.trim_end() == name)
+        };
+        wait_until("the first runs", || runs("sleep"));
+        let mut sources = sources();
+        let names = [time_of(pid), id_of(pid), time_of("*"), id_of("*")];
+        let mut context = context(&mut sources, &names);
+        let readings = cycle(&mut context);
+        assert_eq!(found(&readings, 1, pid), Some(pid.to_string()));
+        assert_eq!(found(&readings, 2, pid), Some("0".to_string()));
+
+        // Between prepare and sample another process takes the number.
+        context.prepare().unwrap();
+        first.end();
+        if std::fs::write("/proc/sys/kernel/ns_last_pid", (pid - 1).to_string()).is_err() {
+            eprintln!("{TEST}: numbers of processes cannot be chosen here");
+            return;
+        }
+        // Starts are told apart by ticks.
+        sleep(Duration::from_millis(30));
+        let second = Running::new("cat", &[]);
+        assert_eq!(second.pid(), pid, "the number is not the same");
+        wait_until("the second runs", || runs("cat"));
+        context.sample().unwrap();
+        let mut readings = Readings::new();
+        context.decode(&mut readings).unwrap();
+        for asked in [0, 1] {
+            assert_eq!(found(&readings, asked, pid), Some("vanished".to_string()));
+        }
+        assert_eq!(found(&readings, 2, pid), Some("born".to_string()));
+        assert_eq!(found(&readings, 3, pid), Some(pid.to_string()));
+        assert_eq!((born(&context), gone(&context)), (1, 1));
+
+        let readings = cycle(&mut context);
+        for asked in [0, 1] {
+            assert_eq!(found(&readings, asked, pid), Some("vanished".to_string()));
+        }
+        let time: f64 = found(&readings, 2, pid).unwrap().parse().unwrap();
+        assert!((0.0..=100.0).contains(&time), "{time}");
+        assert_eq!((born(&context), gone(&context)), (0, 0));
+    });
+}
