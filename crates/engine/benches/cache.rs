@@ -126,7 +126,8 @@ impl Shared {
             Take | NothingNew => {
                 let now = self.cache.now();
                 for follower in followers {
-                    black_box(follower.take(now, Duration::MAX));
+                    let taken = follower.take(now, Duration::MAX);
+                    black_box(taken.as_ref().map(|taken| taken.age(now)));
                 }
             }
             Bare => (0..count).for_each(|_| {
@@ -146,11 +147,13 @@ impl Shared {
     }
 
     /// One round of one approach: ns for each time, over all threads.
-    fn measure(&self, approach: Approach, hands: &mut [Vec<Follower>], writes: bool) -> f64 {
-        if approach == Take {
-            // So that nobody has had what there is.
-            self.publish(approach, 1);
-        }
+    fn measure(
+        &self,
+        approach: Approach,
+        hands: &mut [Vec<Follower>],
+        passes: u64,
+        writes: bool,
+    ) -> f64 {
         let ready = Barrier::new(hands.len() + usize::from(writes));
         let end = AtomicBool::new(false);
         let threads = hands.len();
@@ -179,9 +182,17 @@ impl Shared {
                         while woken.elapsed() < AWAKE {
                             std::hint::spin_loop();
                         }
-                        let (begun, count) = (thread_time(), followers.len());
-                        self.run(approach, followers);
-                        (thread_time() - begun) as f64 / count as f64
+                        let mut spent = 0;
+                        for pass in 0..passes {
+                            if approach == Take {
+                                // So that nobody has had what there is.
+                                self.publish(approach, pass);
+                            }
+                            let begun = thread_time();
+                            self.run(approach, followers);
+                            spent += thread_time() - begun;
+                        }
+                        spent as f64 / passes as f64 / followers.len() as f64
                     })
                 })
                 .collect();
@@ -194,7 +205,10 @@ impl Shared {
 
 fn main() {
     let quick = std::env::args().any(|argument| argument == "--quick" || argument == "--test");
-    let (count, rounds) = if quick { (2_000, 5) } else { (40_000, 101) };
+    // As many followers as fit into a processor's cache, and passes that last
+    // longer than a thread has a processor to itself.
+    let (passes, rounds) = if quick { (2, 5) } else { (200, 31) };
+    let count = 2_000;
     let cache = Cached::new(Same { bytes: block("host", 1, &[(OBJECT, &[], &[])]), number: 0 });
     let shared = Shared {
         swap: ArcSwap::from_pointee(Data { number: 0 }),
@@ -212,7 +226,7 @@ fn main() {
                 if writes && matches!(approach, NothingNew | ArcClone) {
                     continue;
                 }
-                let time = shared.measure(approach, &mut hands[..threads], writes);
+                let time = shared.measure(approach, &mut hands[..threads], passes, writes);
                 // The first round fills caches.
                 if round > 0 {
                     times[row][crowd].push(time);

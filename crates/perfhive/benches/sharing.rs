@@ -121,7 +121,7 @@ mod linux {
 
     fn consumers(quick: bool) {
         let counts: &[usize] = if quick { &[1, 10] } else { &[1, 10, 100] };
-        let (length, rounds) = if quick { (300, 1) } else { (2000, 5) };
+        let (length, rounds) = if quick { (300, 1) } else { (2000, 3) };
         let length = Duration::from_millis(length);
         println!(
             "{} instances of Process, which each consumer wants ten times a second; {rounds} \
@@ -342,7 +342,7 @@ mod linux {
     }
 
     fn approaches(quick: bool) {
-        let (length, rounds) = if quick { (200, 1) } else { (1000, 15) };
+        let (length, rounds) = if quick { (200, 1) } else { (500, 5) };
         let length = Duration::from_millis(length);
         println!(
             "{} instances of Process, two counters of each; {rounds} rounds of {} s beside a \
