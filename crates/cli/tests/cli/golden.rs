@@ -48,6 +48,12 @@ fn get() {
 }
 
 #[test]
+fn sensors() {
+    compare("sensors.txt", &shown(&["sensors"]));
+    compare("sensors-instances.txt", &shown(&["sensors", "Process/*i*", "--instances"]));
+}
+
+#[test]
 fn watch() {
     compare("watch.txt", &shown(&["watch"]));
     compare("watch-paths.txt", &shown(&["watch", r"\Process(bash#*)\*", r"\Memory\*"]));
