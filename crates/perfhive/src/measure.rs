@@ -138,11 +138,11 @@ pub fn counters_of(name: &str, source: impl Source + 'static) -> SharedCounters 
 }
 
 /// The name of an address's data source: `linux.procfs` for this machine,
-/// whatever reads its processes; `log.MACHINE` for a recording of a machine,
+/// whatever reads its processes (`windows.winperf` on Windows); `log.MACHINE` for a recording of a machine,
 /// or `log.FILE` where the recording does not name it; `copy.FOLDER` for a
 /// copy of a machine's proc and sys.
 ///
-/// ```
+/// ```ignore-windows
 /// use perfhive::measure;
 ///
 /// assert_eq!(measure::name_of(&"local:".parse()?, ""), "linux.procfs");
@@ -155,6 +155,7 @@ pub fn counters_of(name: &str, source: impl Source + 'static) -> SharedCounters 
 pub fn name_of(address: &SourceAddress, machine: &str) -> String {
     let last = |path: &Path| path.file_stem().unwrap_or_default().to_string_lossy().into_owned();
     match address {
+        SourceAddress::Local if cfg!(windows) => "windows.winperf".to_string(),
         SourceAddress::Local | SourceAddress::Bpf | SourceAddress::Proc(None) => {
             "linux.procfs".to_string()
         }
