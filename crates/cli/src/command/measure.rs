@@ -61,8 +61,8 @@ pub(super) fn run(global: &Global, args: &Measure) -> Outcome {
     let mut text = String::new();
     let signals = Signals::listen_with(PATIENCE);
     let context = MeasurementContext::with_options(&mut sources, &names, options)?;
-    // Later faults are anomalies of their samples.
-    faults.report();
+    // What could not be collected is an anomaly of each sample that lacks it;
+    // beyond that, a recording has faults of objects that nobody asked for.
     let rows = (!output.is_table()).then(|| Rows(output.stream(KEYS, &mut text)));
     output.write(&text)?;
     let answered = vec![false; asked.len()];

@@ -8,7 +8,7 @@ use crate::sensors::{Opened, missing};
 use crate::text::records::Field;
 use crate::text::style::Style;
 use crate::text::table::{Align, Table};
-use perfhive::measure::{DataSource as _, Sensor, SensorName};
+use perfhive::measure::{DataSource as _, Sensor, SensorId, SensorName};
 use perfhive::{NamePattern, nearest};
 use std::collections::HashMap;
 
@@ -21,12 +21,16 @@ struct Listed<'a> {
 pub(super) fn run(global: &Global, args: &Sensors) -> Outcome {
     let mut opened = Opened::open(global)?;
     let sensors = opened.source.sensors()?;
+    if !opened.is_live {
+        // A recording's damaged objects have no sensors; its first sample tells
+        // of them, whatever is looked for in it.
+        opened.source.instances(SensorId(0))?;
+    }
     let (mut found, instance) = match &args.pattern {
         None => (sensors.iter().collect(), None),
         Some(pattern) => matching(&sensors, pattern),
     };
-    if found.is_empty() {
-        let pattern = args.pattern.as_deref().unwrap_or_default();
+    if let (Some(pattern), true) = (&args.pattern, found.is_empty()) {
         return Err(no_such_sensor(global, &sensors, opened.source.name(), pattern));
     }
     // As objects are listed; the sensors of a group stay in their order.
@@ -37,8 +41,7 @@ pub(super) fn run(global: &Global, args: &Sensors) -> Outcome {
         found.iter().map(|sensor| Listed { sensor, name: sensor.name.clone() }).collect()
     };
     opened.faults.report();
-    if listed.is_empty() {
-        let pattern = args.pattern.as_deref().unwrap_or("*");
+    if let (Some(pattern), true) = (&args.pattern, listed.is_empty()) {
         let sensor = pattern.split('#').next().unwrap_or_default();
         return Err(Failure::Missing(format!(
             "{pattern:?}: no such instance at the moment; perfhive sensors '{sensor}' --instances \

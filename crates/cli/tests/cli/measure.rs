@@ -241,6 +241,35 @@ fn a_sensor_without_any_value() {
     assert_eq!(of_kind(&rows, "reading").len(), 4, "{}", run.out);
 }
 
+/// Of a damaged object the damage is what to tell, not that it is unknown; what
+/// is sound can be measured.
+#[test]
+fn a_damaged_object() {
+    let folder = Folder::new();
+    let files = [0, 10, 20].map(|second| {
+        let mut block = sample(second);
+        // A counter definition of length 0.
+        let memory = crate::golden::find(&block, 4);
+        block[memory + 64..memory + 68].fill(0);
+        folder.file(&format!("{second}.bin"), block)
+    });
+    let (source, titles) = (format!("file:{}", files.join(",")), folder.file("t.txt", TITLES));
+    let run = |args: &[&str]| {
+        perfhive([&["--source", source.as_str(), "--titles", titles.as_str()], args].concat())
+    };
+    let all = run(&["sensors"]);
+    assert_eq!(all.code, Some(0));
+    assert!(all.one_line().starts_with("warning: ") && all.err.contains("length"), "{}", all.err);
+    assert!(all.out.contains("log.HOST/System/Processes ") && !all.out.contains("Memory"));
+    for args in [&["sensors", "Memory/Available Bytes"][..], &["measure", "Memory/Available Bytes"]]
+    {
+        let line = run(args).fails(3);
+        assert!(line.contains("length is smaller"), "{args:?}: {line}");
+    }
+    let rows = stream(&run(&["measure", "System/Processes", "--json"]).ok());
+    assert_eq!(of_kind(&rows, "reading").len(), 2);
+}
+
 #[test]
 fn a_source_that_cannot_be_read() {
     let folder = Folder::new();
