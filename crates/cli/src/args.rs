@@ -83,7 +83,7 @@ pub(crate) struct Global {
 pub(crate) enum Format {
     /// For people
     Table,
-    /// A JSON array of flat objects; of `watch`, one object a line
+    /// A JSON array of flat objects; of `watch` and `measure`, one object a line
     Json,
     /// Values separated by commas, quoted as in RFC 4180
     Csv,
@@ -126,6 +126,12 @@ pub(crate) enum Command {
     /// List processes
     #[command(after_help = help::PS)]
     Ps(Ps),
+    /// List what can be measured
+    #[command(after_help = help::SENSORS)]
+    Sensors(Sensors),
+    /// Measure sensors, with anomalies and what measuring cost
+    #[command(after_help = help::MEASURE)]
+    Measure(Measure),
     /// Print every field of a raw data block
     #[command(after_help = help::DUMP)]
     Dump(Dump),
@@ -220,6 +226,42 @@ pub(crate) struct Ps {
     /// Time between the two samples that rates and percentages take
     #[arg(long, short, value_name = "SECONDS", default_value = "1", value_parser = value::interval)]
     pub(crate) interval: Duration,
+}
+
+#[derive(Debug, Args)]
+pub(crate) struct Sensors {
+    /// A name, group/sensor, or a group or sensor alone; * stands for any text
+    ///
+    /// Compared without regard to case, with or without %25, %2F and %23 for %, / and #. What
+    /// stands behind a # picks instances, which --instances lists all.
+    pub(crate) pattern: Option<String>,
+
+    /// List each sensor once for each instance that it has at the moment
+    ///
+    /// Instances of Process are named by process ID, those of Thread by thread ID.
+    #[arg(long, short = 'I')]
+    pub(crate) instances: bool,
+}
+
+#[derive(Debug, Args)]
+pub(crate) struct Measure {
+    /// Names of sensors, such as 'Memory/Available Bytes' or 'Process/Working Set#*'
+    ///
+    /// source/group/sensor, or group/sensor; #INSTANCE behind it, or #* for every instance, those
+    /// that come later too.
+    #[arg(required = true, value_name = "SENSOR")]
+    pub(crate) sensors: Vec<String>,
+
+    /// Time between samples
+    ///
+    /// In seconds, or with a unit: 0.5, 500ms, 2s, 1m. One second by default. Recordings are
+    /// read without a pause unless this is given.
+    #[arg(long, short, value_name = "SECONDS", value_parser = value::interval)]
+    pub(crate) interval: Option<Duration>,
+
+    /// End after this many samples
+    #[arg(long, short = 'n', value_name = "COUNT", value_parser = clap::value_parser!(u64).range(1..))]
+    pub(crate) count: Option<u64>,
 }
 
 #[derive(Debug, Args)]

@@ -7,7 +7,9 @@ mod explain;
 mod get;
 mod list;
 mod man;
+mod measure;
 mod ps;
+mod sensors;
 mod watch;
 mod workset;
 
@@ -25,6 +27,8 @@ pub(crate) fn run(arguments: &Arguments) -> Outcome {
         Command::Enumerate(args) => enumerate::run(global, args),
         Command::Workset(args) => workset::run(global, args),
         Command::Ps(args) => ps::run(global, args),
+        Command::Sensors(args) => sensors::run(global, args),
+        Command::Measure(args) => measure::run(global, args),
         Command::Dump(args) => dump::run(global, args),
         Command::Completions(args) => completions::run(global, args),
         Command::Man(args) => man::run(global, args),

@@ -2,6 +2,7 @@
 
 use crate::text::escape::Escaped;
 use clap::error::ErrorKind;
+use perfhive::measure::MeasureError;
 use perfhive::{QueryError, SourceError, SourceErrorKind};
 use std::fmt;
 use std::io::{self, Write as _};
@@ -72,6 +73,27 @@ impl From<QueryError> for Failure {
                 Self::Usage(format!("{error}; perfhive list {object:?} shows what there is"))
             }
             misuse => Self::Usage(misuse.to_string()),
+        }
+    }
+}
+
+impl From<MeasureError> for Failure {
+    fn from(error: MeasureError) -> Self {
+        match error {
+            MeasureError::Source(error) => error.into(),
+            // Where no name is near, a list is the way out.
+            MeasureError::UnknownSensor { ref nearest, .. } if nearest.is_empty() => {
+                Self::Usage(format!("{error}; perfhive sensors shows what there is"))
+            }
+            MeasureError::UnknownInstance { ref nearest, ref name } if nearest.is_empty() => {
+                let sensor = name.as_ref().clone().without_instance();
+                Self::Missing(format!(
+                    "{error}; perfhive sensors '{sensor}' --instances shows those that there are"
+                ))
+            }
+            MeasureError::UnknownInstance { .. } => Self::Missing(error.to_string()),
+            misuse if misuse.is_misuse() => Self::Usage(misuse.to_string()),
+            other => Self::Source(other.to_string()),
         }
     }
 }

@@ -2,7 +2,8 @@
 //!
 //! `args` says what can be asked, `command` answers it, one module for each
 //! command. What they share: `session` opens the source, `names` finds objects,
-//! `readings` turns a query's answers into rows, `output` and `text` print.
+//! `readings` turns a query's answers into rows, `sensors` opens a data source,
+//! `output` and `text` print.
 //! A failure is one line on standard error and an exit code (`failure`).
 #![forbid(unsafe_code)]
 
@@ -16,6 +17,7 @@ mod output;
 mod paths;
 mod process;
 mod readings;
+mod sensors;
 mod session;
 mod signals;
 mod text;

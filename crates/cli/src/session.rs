@@ -3,15 +3,16 @@
 use crate::args::Global;
 use crate::failure::{Failure, warn};
 use perfhive::{
-    Catalogue, Fault, LanguageId, OpenOptions, Query, Request, Snapshot, Source, SourceError,
-    SourceErrorKind, SourceSet, TitleDatabase,
+    Catalogue, LanguageId, OpenOptions, Query, Request, Snapshot, Source, SourceError,
+    SourceErrorKind, SourceSet, SystemTime, TitleDatabase,
 };
 use std::collections::HashSet;
 use std::path::Path;
 use std::sync::{Arc, Mutex, PoisonError};
 
-/// A source that notes what could not be collected. Queries keep their
-/// snapshots to themselves, so the faults are caught on the way.
+/// A source that notes what could not be collected, and when. Queries and
+/// measurements keep their snapshots to themselves, so both are caught on the
+/// way.
 pub(crate) struct Observed {
     source: Box<dyn Source>,
     faults: Faults,
@@ -24,7 +25,7 @@ impl Source for Observed {
 
     fn collect(&mut self, request: &Request, out: &mut Snapshot) -> Result<(), SourceError> {
         self.source.collect(request, out)?;
-        self.faults.note(out.faults());
+        self.faults.note(out);
         Ok(())
     }
 
@@ -57,21 +58,25 @@ pub(crate) struct Faults(Arc<Mutex<Noted>>);
 struct Noted {
     known: HashSet<String>,
     fresh: Vec<String>,
+    time: Option<SystemTime>,
     quiet: bool,
 }
 
 impl Faults {
-    fn note(&self, faults: &[Fault]) {
-        if faults.is_empty() {
-            return;
-        }
+    fn note(&self, snapshot: &Snapshot) {
         let mut noted = self.0.lock().unwrap_or_else(PoisonError::into_inner);
-        for fault in faults {
+        noted.time = snapshot.system_time();
+        for fault in snapshot.faults() {
             let text = fault.to_string();
             if noted.known.insert(text.clone()) {
                 noted.fresh.push(text);
             }
         }
+    }
+
+    /// When the newest sample was taken, as its source says.
+    pub(crate) fn time(&self) -> Option<SystemTime> {
+        self.0.lock().unwrap_or_else(PoisonError::into_inner).time
     }
 
     /// What was noted since the last call.

@@ -1,9 +1,7 @@
 //! What the terminal and its user say while a table is redrawn.
 
 use std::sync::mpsc::{Receiver, RecvTimeoutError, channel};
-#[cfg(unix)]
-use std::time::Duration;
-use std::time::Instant;
+use std::time::{Duration, Instant};
 
 /// Why waiting ended.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -19,7 +17,6 @@ pub(crate) enum Event {
 }
 
 /// How long a request to end waits for the table under way.
-#[cfg(unix)]
 const PATIENCE: Duration = Duration::from_millis(300);
 
 /// Waits for a time or a signal, whichever comes first.
@@ -28,12 +25,21 @@ pub(crate) struct Signals(Receiver<Event>);
 impl Signals {
     /// Begins to listen. Where that fails signals do what they usually do.
     pub(crate) fn listen() -> Self {
+        Self::listen_with(PATIENCE)
+    }
+
+    /// As [`listen`](Self::listen), with another time that a request to end
+    /// waits for what is under way.
+    pub(crate) fn listen_with(patience: Duration) -> Self {
         let (sender, receiver) = channel();
         #[cfg(unix)]
         {
             use signal_hook::consts::{SIGCONT, SIGHUP, SIGINT, SIGTERM, SIGWINCH};
             use signal_hook::iterator::Signals;
-            if let Ok(mut signals) = Signals::new([SIGINT, SIGTERM, SIGHUP, SIGCONT, SIGWINCH]) {
+            let heard = [SIGINT, SIGTERM, SIGHUP, SIGCONT, SIGWINCH].into_iter();
+            // Who started the program under nohup wants it to go on.
+            let heard = heard.filter(|signal| !is_ignored(*signal));
+            if let Ok(mut signals) = Signals::new(heard.collect::<Vec<_>>()) {
                 std::thread::spawn(move || {
                     for signal in signals.forever() {
                         let event = match signal {
@@ -44,7 +50,7 @@ impl Signals {
                         let heard = sender.send(event).is_ok();
                         if let Event::End(signal) = event {
                             // A source that hangs must not hold up the user.
-                            std::thread::sleep(PATIENCE);
+                            std::thread::sleep(patience);
                             end_by(signal);
                         } else if !heard {
                             break;
@@ -54,7 +60,10 @@ impl Signals {
             }
         }
         #[cfg(not(unix))]
-        drop(sender);
+        {
+            let _ = patience;
+            drop(sender);
+        }
         Self(receiver)
     }
 
@@ -70,6 +79,16 @@ impl Signals {
             }
         }
     }
+}
+
+/// Whether a signal was to be ignored when the program was started. Where
+/// nobody says, it was not.
+#[cfg(unix)]
+fn is_ignored(signal: i32) -> bool {
+    let status = std::fs::read_to_string("/proc/self/status").unwrap_or_default();
+    let mask = status.lines().find_map(|line| line.strip_prefix("SigIgn:"));
+    let mask = mask.and_then(|mask| u64::from_str_radix(mask.trim(), 16).ok());
+    mask.is_some_and(|mask| mask >> (signal - 1) & 1 == 1)
 }
 
 /// Ends the program by the signal that it got, as if nobody had listened: the

@@ -290,6 +290,7 @@ impl Query {
                     counter: target.counter.name,
                     definition: target.counter,
                     error: errors.get(&target.slot),
+                    any_counter: item.path.counter.is_wild(),
                 };
                 context.read(item.path.instance.as_ref(), state, &mut self.readings);
             }

@@ -15,14 +15,18 @@
 
 use perfhive_engine::Clock;
 use perfhive_format::{Clocks, FileTime, SystemTime};
-use rustix::time::{ClockId, clock_gettime};
+use rustix::time::{ClockId, Timespec, clock_gettime};
 use std::sync::OnceLock;
 
 const NANOS: i64 = 1_000_000_000;
 
-fn nanos(clock: ClockId) -> i64 {
-    let time = clock_gettime(clock);
+/// A time of the kernel's in nanoseconds.
+pub(crate) fn of_timespec(time: Timespec) -> i64 {
     time.tv_sec.saturating_mul(NANOS).saturating_add(time.tv_nsec)
+}
+
+fn nanos(clock: ClockId) -> i64 {
+    of_timespec(clock_gettime(clock))
 }
 
 fn calendar(nanos: i64) -> FileTime {

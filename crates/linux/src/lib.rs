@@ -46,12 +46,14 @@ mod parse;
 mod process;
 mod root;
 mod table;
+mod time;
 mod titles;
 
 pub use choice::{Options, ReaderChoice};
 pub use clock::{LinuxClock, TimeBase};
 pub use root::{ProcRoot, machine_name};
 pub use table::{Availability, CounterDoc, ObjectDoc, counter_table, object_table};
+pub use time::{PerformanceCounterTime, ProcessCpuTime, ThreadCpuTime};
 
 use perfhive_engine::Provider;
 use std::sync::Arc;

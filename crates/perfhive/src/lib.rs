@@ -27,6 +27,7 @@
 
 mod category;
 mod files;
+pub mod measure;
 mod open;
 mod shared_source;
 
@@ -61,3 +62,6 @@ struct ForDotnet;
 #[cfg(doctest)]
 #[doc = include_str!("../../../docs/manual/pdh.md")]
 struct ForPdh;
+#[cfg(doctest)]
+#[doc = include_str!("../../../docs/manual/measuring.md")]
+struct ForMeasuring;

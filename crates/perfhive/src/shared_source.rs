@@ -325,6 +325,11 @@ impl SharedSource {
         }))
     }
 
+    /// Another consumer of the same data, for who reads it as a source.
+    pub(crate) fn consumer(&self) -> Cached<Box<dyn Source>> {
+        self.inner.clone()
+    }
+
     /// A sample of an object, taking none away from this handle: of a recording
     /// the present one.
     pub(crate) fn look(

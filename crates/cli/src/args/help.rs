@@ -52,17 +52,29 @@ Paths:
 
 Formats:
   table   for people: aligned, with units and grouped digits
-  json    an array of flat objects, one a line; `watch` prints the
-          objects alone, one a line
+  json    an array of flat objects, one a line; `watch` and `measure`
+          print the objects alone, one a line
   csv     a line of keys, then the rows, quoted as in RFC 4180
   tsv     the same with tabs; \t \n \r \\ stand for these characters
 
   Rows of counters have the keys path, value, unit, status, time,
-  machine, object, instance, counter, counter_type, raw and base.
+  machine, object, instance, counter, counter_type, raw and base. Rows
+  of `measure` have sensor in the place of path, and kind: reading,
+  anomaly or cost.
   Numbers are exact. The status is ok, or one word that says why there
   is no value; the time is that of the sample, in UTC. Control
   characters in names are escaped in tables, and in every format on a
   terminal.
+
+Sensors:
+  source/group/sensor
+  source/group/sensor#instance
+
+  What can be measured has a name that is unique over all sources, such
+  as linux.procfs/Memory/Available Bytes. %25, %2F and %23 stand for %,
+  / and # in a part. The source may be left out. Instances of Process
+  are named by process ID, those of Thread by thread ID; #* means every
+  instance.
 
 Exit status:
   0    everything that was asked for is there, or the reader of the
@@ -146,6 +158,28 @@ Examples:
   perfhive ps -o pid,cpu,ws,name --sort -cpu
   perfhive ps -o pid,"Working Set Peak",name
   perfhive ps --json"#;
+
+pub(super) const SENSORS: &str = r"Examples:
+  perfhive sensors
+  perfhive sensors Memory                            a group
+  perfhive sensors 'Process/*Bytes*'
+  perfhive sensors 'Working Set' --instances         with the names to measure
+  perfhive sensors 'Process/Working Set#1*' --json   instances that begin with 1
+
+Of a recording, instances are those of its first sample.";
+
+pub(super) const MEASURE: &str = r"Examples:
+  perfhive measure 'Memory/Available Bytes' -n 10
+  perfhive measure 'Processor/%25 Processor Time#*' -i 0.5
+  perfhive measure 'linux.procfs/Process/Working Set#4711' --json >> ws.jsonl
+
+A baseline is taken first, so that the first sample has rates already; of a
+recording it is the first sample. One instance is bound when measuring begins:
+nobody who takes its name or its process ID later is taken for it. Lines that
+begin with ! tell what is odd about a sample. At the end, after Ctrl-C too,
+stands what the samples cost.
+
+Exit code 1 tells that a sensor had no value in any sample.";
 
 pub(super) const DUMP: &str = r"Examples:
   perfhive dump block.bin

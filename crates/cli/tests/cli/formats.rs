@@ -191,7 +191,7 @@ fn help_completions_and_manual() {
     let short = perfhive(["-h"]).ok();
     assert!(short.lines().count() < 45, "{}", short.lines().count());
     for command in
-        ["list", "explain", "get", "watch", "enum", "workset", "ps", "dump", "completions", "man"]
+        "list explain get watch enum workset ps sensors measure dump completions man".split(' ')
     {
         let help = perfhive([command, "-h"]).ok();
         assert!(help.contains("Examples:\n  perfhive"), "{help}");

@@ -48,6 +48,12 @@ fn get() {
 }
 
 #[test]
+fn sensors() {
+    compare("sensors.txt", &shown(&["sensors"]));
+    compare("sensors-instances.txt", &shown(&["sensors", "Process/*i*", "--instances"]));
+}
+
+#[test]
 fn watch() {
     compare("watch.txt", &shown(&["watch"]));
     compare("watch-paths.txt", &shown(&["watch", r"\Process(bash#*)\*", r"\Memory\*"]));
@@ -137,7 +143,7 @@ fn dump_of_damaged_blocks() {
 }
 
 /// Where the object of an index begins.
-fn find(block: &[u8], index: u32) -> usize {
+pub(crate) fn find(block: &[u8], index: u32) -> usize {
     let mut at = u32::from_le_bytes([block[24], block[25], block[26], block[27]]) as usize;
     loop {
         let field = |offset: usize| {

@@ -6,6 +6,7 @@ mod blocks;
 mod formats;
 mod golden;
 mod live;
+mod measure;
 mod recorded;
 mod run;
 mod terminal;

@@ -18,7 +18,8 @@ use std::sync::Arc;
 use std::time::{Duration, Instant};
 
 /// The sensors of a [`Source`]: every counter of every object. Groups are
-/// objects, by their English names.
+/// objects, by their English names; where the source has none, by those of its
+/// first language, or else by their indexes.
 ///
 /// Each probe context has a source of its own, a clone: give it a
 /// [`Cached`](crate::Cached), whose clones share what they collect.
@@ -57,12 +58,24 @@ impl<S: Source + Clone + 'static> CounterSource<S> {
         let generation = self.source.catalogue_generation();
         if self.known.as_ref().is_none_or(|known| known.generation != generation) {
             let catalogue = self.source.catalogue()?;
-            let titles = self.source.titles(LanguageId::ENGLISH)?;
+            let titles = self.titles(&catalogue)?;
             let sensors = sensors(&self.name, &catalogue, &titles);
             self.known = Some(Known { generation, catalogue, titles, sensors });
         }
         // It was just put there.
         self.known.as_ref().ok_or_else(|| MeasureError::Other("no catalogue".into()))
+    }
+
+    /// English names, or else those of the source's first language, or none: a
+    /// recording may lack them.
+    fn titles(&mut self, catalogue: &Catalogue) -> Result<Arc<TitleDatabase>, SourceError> {
+        for language in [LanguageId::ENGLISH].iter().chain(&catalogue.languages) {
+            match self.source.titles(*language) {
+                Err(error) if error.kind() == SourceErrorKind::NotFound => {}
+                found => return found,
+            }
+        }
+        Ok(Arc::new(TitleDatabase::from_lists(LanguageId::ENGLISH, [], [])))
     }
 }
 

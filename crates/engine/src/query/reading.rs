@@ -134,6 +134,9 @@ pub(super) struct Context<'a> {
     pub(super) counter: TitleIndex,
     pub(super) definition: CatalogueCounter,
     pub(super) error: Option<&'a SourceError>,
+    /// Whether the path asks for any counter: those that this sample does not
+    /// define are then none of them.
+    pub(super) any_counter: bool,
 }
 
 impl Context<'_> {
@@ -161,7 +164,9 @@ impl Context<'_> {
             return;
         };
         let Some(plan) = sample.plan(self.counter) else {
-            out.push(absent(NoValue::CounterMissing));
+            if !self.any_counter {
+                out.push(absent(NoValue::CounterMissing));
+            }
             return;
         };
         if !object.has_instances() {

@@ -1,0 +1,229 @@
+//! `perfhive measure`: sensors in three stages, with what that cost.
+
+mod cost;
+mod rows;
+
+use super::watch::following;
+use crate::args::{Global, Measure};
+use crate::failure::{Exit, Failure, Outcome, complain};
+use crate::output::Output;
+use crate::sensors::{Asked, Opened, find};
+use crate::session::Faults;
+use crate::signals::{Event, Signals, end_by};
+use crate::text::escape::Escaped;
+use crate::text::number::{push_cooked, push_float, push_grouped, unit_for_people};
+use crate::text::style::Style;
+use crate::text::table::{Align, Table};
+use crate::text::time::{for_people, rfc3339};
+use cost::Cost;
+use perfhive::measure::{
+    DataSource as _, DataSources, MeasureError, MeasurementContext, MeasurementOptions, Readings,
+    SampleRecord, SensorName, TimeSource,
+};
+use rows::{KEYS, Place, Rows};
+use std::time::{Duration, Instant};
+
+/// How long Ctrl-C waits for a sample under way, and for the cost.
+const PATIENCE: Duration = Duration::from_secs(3);
+
+/// A measurement under way.
+struct Measuring {
+    output: Output,
+    /// None where a table is printed.
+    rows: Option<Rows>,
+    faults: Faults,
+    asked: Vec<Asked>,
+    /// Which of them have had a value.
+    answered: Vec<bool>,
+    cost: Cost,
+}
+
+/// Why measuring ended.
+enum End {
+    /// It was counted to the end, or the recording ended.
+    Done,
+    /// Ctrl-C, or a request to end.
+    Signal(i32),
+}
+
+pub(super) fn run(global: &Global, args: &Measure) -> Outcome {
+    let opened = Opened::open(global)?;
+    let (faults, is_live) = (opened.faults.clone(), opened.is_live);
+    let own = opened.source.name().to_string();
+    let mut sources = DataSources::new();
+    sources.add(opened.source)?;
+    let asked = find(&mut sources, &own, global, &args.sensors)?;
+    let names: Vec<SensorName> = asked.iter().map(|asked| asked.name.clone()).collect();
+
+    let mut cost = Cost::default();
+    let options = clocks(&mut cost);
+    let output = Output::new(global);
+    let mut text = String::new();
+    let signals = Signals::listen_with(PATIENCE);
+    let context = MeasurementContext::with_options(&mut sources, &names, options)?;
+    // What could not be collected is an anomaly of each sample that lacks it;
+    // beyond that, a recording has faults of objects that nobody asked for.
+    let rows = (!output.is_table()).then(|| Rows(output.stream(KEYS, &mut text)));
+    output.write(&text)?;
+    let answered = vec![false; asked.len()];
+    let mut measuring = Measuring { output, rows, faults, asked, answered, cost };
+    let pause = args.interval.or_else(|| is_live.then_some(Duration::from_secs(1)));
+    let end = measuring.run(context, &signals, pause, args.count);
+    if measuring.cost.samples() > 0 && !matches!(end, Err(Failure::Output(_))) {
+        measuring.end()?;
+    }
+    match end? {
+        End::Signal(signal) => end_by(signal),
+        End::Done => Ok(measuring.exit()),
+    }
+}
+
+/// The clocks around each sample, the innermost last.
+fn clocks(cost: &mut Cost) -> MeasurementOptions {
+    fn with<T: TimeSource + 'static>(
+        options: MeasurementOptions,
+        cost: &mut Cost,
+        mut clock: T,
+    ) -> MeasurementOptions {
+        cost.clock(&mut clock);
+        options.time(clock)
+    }
+    let options = MeasurementOptions::new();
+    #[cfg(target_os = "linux")]
+    {
+        use perfhive::measure::{PerformanceCounterTime, ProcessCpuTime, ThreadCpuTime};
+        let options = with(options, cost, PerformanceCounterTime);
+        let options = with(options, cost, ProcessCpuTime);
+        with(options, cost, ThreadCpuTime)
+    }
+    #[cfg(not(target_os = "linux"))]
+    with(options, cost, perfhive::measure::MonotonicTime::default())
+}
+
+impl Measuring {
+    fn run(
+        &mut self,
+        mut context: MeasurementContext,
+        signals: &Signals,
+        pause: Option<Duration>,
+        count: Option<u64>,
+    ) -> Result<End, Failure> {
+        let mut readings = Readings::new();
+        let mut next = Instant::now();
+        loop {
+            // Ready before its time, so that a sample is taken at its time.
+            context.prepare()?;
+            let now = Instant::now();
+            next = pause.map_or(now, |pause| following(next, pause, now));
+            loop {
+                match signals.wait_until(next) {
+                    Event::Timeout => break,
+                    Event::End(signal) => return Ok(End::Signal(signal)),
+                    Event::Resized | Event::Continued => {}
+                }
+            }
+            match context.sample() {
+                Ok(record) => self.cost.add(record),
+                Err(MeasureError::Source(error)) if error.is_end_of_data() => {
+                    return match self.cost.samples() {
+                        0 => Err(Failure::Missing(format!(
+                            "{error}, and measuring takes two: the first is the baseline; \
+                             perfhive get reads a single one"
+                        ))),
+                        _ => Ok(End::Done),
+                    };
+                }
+                Err(error) => return Err(error.into()),
+            }
+            let record = context.decode(&mut readings)?;
+            self.show(record, &readings)?;
+            if count.is_some_and(|count| self.cost.samples() >= count) {
+                return Ok(End::Done);
+            }
+        }
+    }
+
+    fn show(&mut self, record: &SampleRecord, readings: &Readings) -> Result<(), Failure> {
+        for reading in readings.iter().filter(|reading| reading.value.is_ok()) {
+            if let Some(answered) = self.answered.get_mut(reading.asked) {
+                *answered = true;
+            }
+        }
+        let mut text = String::new();
+        let time = self.faults.time();
+        match &mut self.rows {
+            Some(rows) => {
+                let time = time.and_then(rfc3339);
+                let place = Place { sample: self.cost.samples(), time: time.as_deref() };
+                for reading in readings.iter() {
+                    rows.reading(&mut text, place, self.asked.get(reading.asked), reading);
+                }
+                for anomaly in &record.anomalies {
+                    rows.anomaly(&mut text, place, anomaly);
+                }
+            }
+            None => {
+                let mut head = String::from("Sample ");
+                push_grouped(&mut head, self.cost.samples());
+                if let Some(time) = time.and_then(for_people) {
+                    head = format!("{head}  {time}");
+                }
+                head.push_str("  taken in ");
+                push_float(&mut head, record.duration.as_secs_f64() * 1e3, 3);
+                head.push_str(" ms");
+                self.output.palette.push(&mut text, Style::Heading, &head);
+                text.push('\n');
+                self.table(readings).render(&mut text, self.output.layout(false));
+                for anomaly in &record.anomalies {
+                    let line = format!("! {}", Escaped(&anomaly.to_string()));
+                    self.output.palette.push(&mut text, Style::Attention, &line);
+                    text.push('\n');
+                }
+                text.push('\n');
+            }
+        }
+        self.output.write(&text)
+    }
+
+    fn table(&self, readings: &Readings) -> Table {
+        let mut table = Table::new(&[("", Align::Left), ("", Align::Point), ("", Align::Left)]);
+        for reading in readings.iter() {
+            table.text(Style::Plain, &reading.slot.name.to_string());
+            match &reading.value {
+                Ok(value) => {
+                    let unit = self.asked.get(reading.asked).map_or("", |asked| &asked.unit);
+                    table.cell(Style::Heading, |out| push_cooked(out, *value));
+                    table.text(Style::Faint, unit_for_people(unit));
+                }
+                Err(why) => {
+                    table.text(Style::Faint, "-");
+                    table.text(Style::Attention, &why.to_string());
+                }
+            }
+        }
+        table
+    }
+
+    /// Prints the cost.
+    fn end(&mut self) -> Result<(), Failure> {
+        let mut text = String::new();
+        match self.rows.take() {
+            Some(mut rows) => {
+                self.cost.push(&mut rows, &mut text);
+                rows.0.end(&mut text);
+            }
+            None => self.cost.render(&self.output, &mut text),
+        }
+        self.output.write(&text)
+    }
+
+    fn exit(&self) -> Exit {
+        let silent = self.asked.iter().zip(&self.answered).filter(|(_, answered)| !**answered);
+        let mut exit = Exit::Done;
+        for (asked, _) in silent {
+            complain(&format!("{} had no value in any sample", asked.name));
+            exit = Exit::NoValue;
+        }
+        exit
+    }
+}

@@ -1,0 +1,152 @@
+//! What the sample stage cost.
+
+use super::rows::Rows;
+use crate::output::Output;
+use crate::text::number::{push_float, push_grouped};
+use crate::text::style::Style;
+use crate::text::table::{Align, Table};
+use perfhive::measure::{SampleRecord, TimeSource};
+use std::time::Duration;
+
+/// Of so many samples, the newest, the median is told.
+const KEPT: usize = 100_000;
+
+/// Times of many samples, in ns.
+#[derive(Default)]
+struct Series {
+    newest: Vec<u64>,
+    count: u64,
+    longest: u64,
+}
+
+impl Series {
+    fn add(&mut self, nanos: u64) {
+        let place = self.count as usize % KEPT;
+        match self.newest.get_mut(place) {
+            Some(oldest) => *oldest = nanos,
+            None => self.newest.push(nanos),
+        }
+        self.count += 1;
+        self.longest = self.longest.max(nanos);
+    }
+
+    /// The middle one; of an even number, the greater of the two.
+    fn median(&self) -> Option<u64> {
+        let mut sorted = self.newest.clone();
+        sorted.sort_unstable();
+        sorted.get(sorted.len() / 2).copied()
+    }
+}
+
+/// A clock around the samples.
+struct Clock {
+    name: String,
+    resolution: Duration,
+    /// What one reading costs.
+    reading: Duration,
+    series: Series,
+}
+
+/// What the samples cost so far.
+#[derive(Default)]
+pub(super) struct Cost {
+    stage: Series,
+    clocks: Vec<Clock>,
+}
+
+impl Cost {
+    /// Tells of a clock, in the order in which the context has them.
+    pub(super) fn clock(&mut self, clock: &mut dyn TimeSource) {
+        self.clocks.push(Clock {
+            name: clock.name().to_string(),
+            resolution: clock.resolution(),
+            reading: clock.cost(),
+            series: Series::default(),
+        });
+    }
+
+    /// Adds a sample.
+    pub(super) fn add(&mut self, record: &SampleRecord) {
+        self.stage.add(u64::try_from(record.duration.as_nanos()).unwrap_or(u64::MAX));
+        for (clock, reading) in self.clocks.iter_mut().zip(&record.times) {
+            let passed = reading.after.zip(reading.before);
+            let passed = passed.and_then(|(after, before)| after.checked_sub(before));
+            // A clock that went back tells nothing.
+            if let Some(nanos) = passed.and_then(|passed| u64::try_from(passed).ok()) {
+                clock.series.add(nanos);
+            }
+        }
+    }
+
+    /// How many samples there were.
+    pub(super) fn samples(&self) -> u64 {
+        self.stage.count
+    }
+
+    /// For people: in microseconds.
+    pub(super) fn render(&self, output: &Output, text: &mut String) {
+        let mut head = String::from("Cost of ");
+        push_grouped(&mut head, self.samples());
+        head.push_str(if self.samples() == 1 { " sample" } else { " samples" });
+        head.push_str(", in µs");
+        output.palette.push(text, Style::Heading, &head);
+        text.push('\n');
+        let mut table = Table::new(&[
+            ("", Align::Left),
+            ("MEDIAN", Align::Point),
+            ("LONGEST", Align::Point),
+            ("STEP", Align::Point),
+            ("READING", Align::Point),
+        ]);
+        let mut row = |name: &str, series: &Series, clock: Option<(Duration, Duration)>| {
+            let longest = (series.count > 0).then_some(series.longest);
+            let of = |time: Duration| u64::try_from(time.as_nanos()).ok();
+            let (step, reading) = clock.unzip();
+            table.text(Style::Name, name);
+            for nanos in [series.median(), longest, step.and_then(of), reading.and_then(of)] {
+                table.cell(Style::Plain, |out| {
+                    if let Some(nanos) = nanos {
+                        push_float(out, nanos as f64 / 1e3, 3);
+                    }
+                });
+            }
+        };
+        row("sample", &self.stage, None);
+        for clock in &self.clocks {
+            row(&clock.name, &clock.series, Some((clock.resolution, clock.reading)));
+        }
+        table.render(text, output.layout(true));
+    }
+
+    /// For programs: in seconds.
+    pub(super) fn push(&self, rows: &mut Rows, text: &mut String) {
+        rows.cost(text, "sample", "count", self.samples(), None);
+        let clocks = self.clocks.iter().map(|clock| (clock.name.as_str(), &clock.series));
+        for (name, series) in [("sample", &self.stage)].into_iter().chain(clocks) {
+            if let Some(median) = series.median() {
+                rows.cost(text, name, "median", series.count, Some(median));
+                rows.cost(text, name, "longest", series.count, Some(series.longest));
+            }
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn medians_of_the_newest() {
+        let mut series = Series::default();
+        assert_eq!(series.median(), None);
+        for nanos in [5, 1, 9] {
+            series.add(nanos);
+        }
+        assert_eq!((series.median(), series.longest, series.count), (Some(5), 9, 3));
+        for _ in 0..KEPT {
+            series.add(2);
+        }
+        assert_eq!((series.median(), series.longest), (Some(2), 9));
+        assert_eq!(series.newest.len(), KEPT);
+    }
+}

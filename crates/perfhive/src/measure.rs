@@ -1,0 +1,207 @@
+//! Measuring, from addresses to data sources.
+//!
+//! [`open`] makes the [`DataSources`] of addresses; everything else is that of
+//! [`perfhive_engine::measure`], where states and anomalies are explained, with
+//! clocks of this machine beside it.
+//!
+//! ```ignore-windows,ignore-macos
+//! use perfhive::measure::{self, MeasurementContext, MeasurementOptions, Readings};
+//!
+//! let mut sources = measure::open(&["local:"])?;
+//! let names = [
+//!     "linux.procfs/System/Context Switches%2Fsec".parse()?,
+//!     format!("linux.procfs/Process/Working Set#{}", std::process::id()).parse()?,
+//! ];
+//! let options = MeasurementOptions::new().time(measure::ProcessCpuTime);
+//! let mut context = MeasurementContext::with_options(&mut sources, &names, options)?;
+//! let mut readings = Readings::new();
+//! for _ in 0..3 {
+//!     context.prepare()?;
+//!     // ... what is to be measured ...
+//!     let record = context.sample()?;
+//!     println!("taken in {:?}", record.duration);
+//!     let record = context.decode(&mut readings)?;
+//!     for anomaly in &record.anomalies {
+//!         println!("! {anomaly}");
+//!     }
+//!     for reading in readings.iter() {
+//!         match &reading.value {
+//!             Ok(value) => println!("{} = {value}", reading.slot.name),
+//!             Err(why) => println!("{}: {why}", reading.slot.name),
+//!         }
+//!     }
+//! }
+//! # assert_eq!(readings.len(), 2);
+//! # assert!(readings.iter().all(|reading| reading.value.is_ok()));
+//! # Ok::<(), Box<dyn std::error::Error>>(())
+//! ```
+
+pub use perfhive_engine::measure::*;
+#[cfg(target_os = "linux")]
+pub use perfhive_linux::{PerformanceCounterTime, ProcessCpuTime, ThreadCpuTime};
+
+use crate::{OpenOptions, SharedSource, SourceAddress};
+use perfhive_engine::{
+    Cached, Catalogue, ObjectQuery, Request, Snapshot, Source, SourceError, TitleDatabase,
+};
+use perfhive_format::LanguageId;
+use std::path::Path;
+use std::sync::Arc;
+use std::time::Duration;
+
+/// The sensors of a source that all probe contexts share: what one of them
+/// collects, the others get while it is young.
+pub type SharedCounters = CounterSource<Cached<Box<dyn Source>>>;
+
+/// Opens the data sources of [addresses](SourceAddress), named by
+/// [`name_of`], with the default options.
+///
+/// ```no_run
+/// use perfhive::measure;
+///
+/// // Sensors linux.procfs/... and log.MACHINE/..., in one context if need be.
+/// let sources = measure::open(&["local:", "file:a.bin,b.bin"])?;
+/// # Ok::<(), measure::MeasureError>(())
+/// ```
+///
+/// # Errors
+/// Where an address is none, a source cannot be read, or two have one name.
+pub fn open(addresses: &[&str]) -> Result<DataSources, MeasureError> {
+    let mut sources = DataSources::new();
+    for address in addresses {
+        sources.add(data_source(address, &OpenOptions::new())?)?;
+    }
+    Ok(sources)
+}
+
+/// Opens the data source of one address, to be added to [`DataSources`].
+///
+/// `local:` is the source that every category, counter and context of the
+/// program shares ([`SharedSource::local`]); any other is opened anew.
+///
+/// ```no_run
+/// use perfhive::OpenOptions;
+/// use perfhive::measure::{self, DataSources};
+///
+/// let mut sources = DataSources::new();
+/// let options = OpenOptions::new().titles("009.txt");
+/// sources.add(measure::data_source("file:a.bin,b.bin", &options)?)?;
+/// # Ok::<(), measure::MeasureError>(())
+/// ```
+///
+/// # Errors
+/// Where the address is none, or the source cannot be read.
+pub fn data_source(address: &str, options: &OpenOptions) -> Result<SharedCounters, MeasureError> {
+    match address.parse() {
+        Ok(SourceAddress::Local) => {
+            let name = name_of(&SourceAddress::Local, "");
+            Ok(CounterSource::new(&name, SharedSource::local()?.consumer()))
+        }
+        Ok(parsed) => {
+            let mut source = options.open(address)?;
+            let name = name_of(&parsed, &source.catalogue()?.machine);
+            Ok(counters_of(&name, source))
+        }
+        // Opening says what is wrong with it.
+        Err(_) => Ok(counters_of("", options.open(address)?)),
+    }
+}
+
+/// The sensors of any source, under a name of the caller's choice: two
+/// recordings of one machine, for example, or a source behind a
+/// [`Worker`](crate::Worker), which keeps to deadlines.
+///
+/// Data is kept for others for 500 ms. Of a recording the present sample is
+/// kept, whole, until some reader that has had it asks for the next one: all
+/// readers stand at the same sample.
+///
+/// ```ignore-windows,ignore-macos
+/// use perfhive::measure::{self, DataSource};
+/// use perfhive::{Worker, open};
+/// use std::time::Duration;
+///
+/// // A second at most, whatever the machine does.
+/// let worker = Worker::new(open("local:")?, Some(Duration::from_secs(1)))?;
+/// let mut source = measure::counters_of("linux.patient", worker);
+/// assert!(source.sensors()?.iter().any(|sensor| sensor.name.group() == "Memory"));
+/// # Ok::<(), Box<dyn std::error::Error>>(())
+/// ```
+pub fn counters_of(name: &str, source: impl Source + 'static) -> SharedCounters {
+    let cached = if source.is_live() {
+        Cached::new(Box::new(source) as Box<dyn Source>)
+    } else {
+        Cached::builder(Box::new(WholeSamples(source)) as Box<dyn Source>)
+            .max_age(Duration::MAX)
+            .build()
+    };
+    CounterSource::new(name, cached)
+}
+
+/// The name of an address's data source: `linux.procfs` for this machine,
+/// whatever reads its processes (`windows.winperf` on Windows); `log.MACHINE` for a recording of a machine,
+/// or `log.FILE` where the recording does not name it; `copy.FOLDER` for a
+/// copy of a machine's proc and sys.
+///
+/// ```ignore-windows
+/// use perfhive::measure;
+///
+/// assert_eq!(measure::name_of(&"local:".parse()?, ""), "linux.procfs");
+/// assert_eq!(measure::name_of(&"file:a.bin,b.bin".parse()?, "SERVER"), "log.SERVER");
+/// assert_eq!(measure::name_of(&"file:x/a.bin".parse()?, ""), "log.a");
+/// assert_eq!(measure::name_of(&"proc:/data/box".parse()?, "server"), "copy.box");
+/// # Ok::<(), Box<dyn std::error::Error>>(())
+/// ```
+#[must_use]
+pub fn name_of(address: &SourceAddress, machine: &str) -> String {
+    let last = |path: &Path| path.file_stem().unwrap_or_default().to_string_lossy().into_owned();
+    match address {
+        SourceAddress::Local if cfg!(windows) => "windows.winperf".to_string(),
+        SourceAddress::Local | SourceAddress::Bpf | SourceAddress::Proc(None) => {
+            "linux.procfs".to_string()
+        }
+        SourceAddress::Proc(Some(folder)) => {
+            let name = folder.file_name().unwrap_or_default().to_string_lossy();
+            format!("copy.{name}")
+        }
+        SourceAddress::Files(files) => match (machine, files.first()) {
+            ("", Some(file)) => format!("log.{}", last(file)),
+            (machine, _) => format!("log.{machine}"),
+        },
+    }
+}
+
+/// A recording that answers with all of a sample, whatever is asked for. Who
+/// asks for one object and then for another gets both of one sample so.
+struct WholeSamples<S>(S);
+
+impl<S: Source> Source for WholeSamples<S> {
+    fn name(&self) -> &str {
+        self.0.name()
+    }
+
+    fn collect(&mut self, request: &Request, out: &mut Snapshot) -> Result<(), SourceError> {
+        let mut whole = Request::new(ObjectQuery::Global);
+        whole.deadline = request.deadline;
+        self.0.collect(&whole, out)
+    }
+
+    fn catalogue(&mut self) -> Result<Arc<Catalogue>, SourceError> {
+        self.0.catalogue()
+    }
+
+    fn catalogue_generation(&mut self) -> u64 {
+        self.0.catalogue_generation()
+    }
+
+    fn titles(&mut self, language: LanguageId) -> Result<Arc<TitleDatabase>, SourceError> {
+        self.0.titles(language)
+    }
+
+    fn rewind(&mut self) -> Result<(), SourceError> {
+        self.0.rewind()
+    }
+
+    fn is_live(&self) -> bool {
+        self.0.is_live()
+    }
+}
