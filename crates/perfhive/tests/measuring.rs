@@ -99,6 +99,14 @@ fn found(readings: &Readings, asked: usize, instance: u32) -> Option<String> {
     first
 }
 
+/// A value that a share of time may have. The kernel counts in ticks, so that
+/// one tick in a short interval may be more than all of it.
+fn share(readings: &Readings, asked: usize, instance: u32) {
+    let value = found(readings, asked, instance).unwrap();
+    let number = value.parse::<f64>();
+    assert!(number.is_ok_and(|number| number >= 0.0 && number.is_finite()), "{value}");
+}
+
 fn born(context: &MeasurementContext) -> usize {
     let anomalies = &context.record().unwrap().anomalies;
     let count = |anomaly: &Anomaly| match anomaly {
@@ -217,8 +225,7 @@ fn processes_that_come_and_go_are_followed() {
         }
         let readings = cycle(&mut context);
         for child in &children {
-            let time: f64 = found(&readings, 0, child.pid()).unwrap().parse().unwrap();
-            assert!((0.0..=100.0).contains(&time), "{time}");
+            share(&readings, 0, child.pid());
         }
         children.iter_mut().for_each(Running::end);
         let readings = cycle(&mut context);
@@ -263,8 +270,7 @@ fn two_data_sources_at_once() {
         assert_eq!(readings.iter().map(|r| r.asked).collect::<Vec<_>>(), [0, 1, 2, 3]);
         assert_eq!(found(&readings, 0, pid), Some(pid.to_string()));
         assert_eq!(found(&readings, 1, 7), Some("25".to_string()));
-        let time: f64 = found(&readings, 2, pid).unwrap().parse().unwrap();
-        assert!((0.0..=100.0).contains(&time), "{time}");
+        share(&readings, 2, pid);
         assert_eq!(found(&readings, 3, 7), Some("7".to_string()));
         assert_eq!(odd(&context), []);
     }
@@ -320,7 +326,7 @@ fn a_number_that_another_process_takes() {
         let mut context = context(&mut sources, &names);
         let readings = cycle(&mut context);
         assert_eq!(found(&readings, 1, pid), Some(pid.to_string()));
-        assert_eq!(found(&readings, 2, pid), Some("0".to_string()));
+        share(&readings, 2, pid);
 
         // Between prepare and sample another process takes the number.
         context.prepare().unwrap();
@@ -348,8 +354,7 @@ fn a_number_that_another_process_takes() {
         for asked in [0, 1] {
             assert_eq!(found(&readings, asked, pid), Some("vanished".to_string()));
         }
-        let time: f64 = found(&readings, 2, pid).unwrap().parse().unwrap();
-        assert!((0.0..=100.0).contains(&time), "{time}");
+        share(&readings, 2, pid);
         assert_eq!((born(&context), gone(&context)), (0, 0));
     });
 }
