@@ -16,6 +16,7 @@ use rustix::process::{Resource, getrlimit};
 use std::ffi::CStr;
 use std::path::Path;
 use std::sync::atomic::{AtomicUsize, Ordering};
+use std::time::Instant;
 
 /// Size of the buffer for directory entries: several thousand processes fit.
 const LISTING: usize = 128 << 10;
@@ -94,6 +95,8 @@ pub(crate) struct Reader {
     /// Whether a file stays the same for as long as it is there.
     stays: bool,
     budget: Budget,
+    /// When an answer is of no use any more.
+    deadline: Option<Instant>,
     contents: Vec<u8>,
     /// Length of what was read last into `contents`.
     length: usize,
@@ -114,6 +117,7 @@ impl Reader {
             is_procfs,
             stays,
             budget: if stays { Budget::of_program() } else { Budget { limit: 0 } },
+            deadline: None,
             contents: Vec::new(),
             length: 0,
             listing: Vec::new(),
@@ -125,6 +129,17 @@ impl Reader {
     /// from processes.
     pub(crate) fn keep_files(&mut self) {
         self.budget = Budget { limit: Budget::of_program().limit / 2 };
+    }
+
+    /// Sets until when reading is worth while.
+    pub(crate) fn set_deadline(&mut self, deadline: Option<Instant>) {
+        self.deadline = deadline;
+    }
+
+    /// Whether that time has passed. A read that the kernel itself holds up
+    /// cannot be ended; what comes behind it can be left out.
+    pub(crate) fn is_late(&self) -> bool {
+        self.deadline.is_some_and(|deadline| Instant::now() >= deadline)
     }
 
     /// The entries of the directory that are numbers, ascending.

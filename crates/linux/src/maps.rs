@@ -209,6 +209,13 @@ impl Maps {
             let Some(&Listed { pid, place, .. }) = self.listed.get(process) else {
                 continue;
             };
+            if reader.is_late() {
+                let left = self.listed.len() - process;
+                let message =
+                    format!("the deadline passed: maps of {left} processes were not read");
+                self.faults.object(message);
+                break;
+            }
             match self.read_maps(reader, pid) {
                 Ok(true) => self.keep(reader, process, pid, place),
                 Ok(false) => {}

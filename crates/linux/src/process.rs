@@ -145,6 +145,7 @@ impl Session for ProcessSession {
         if !threads && !maps.any() && !collection.wants(TitleIndex(PROCESS.index)) {
             return Ok(());
         }
+        self.reader.files().set_deadline(collection.deadline());
         let of_threads = threads.then(|| ThreadWanted::new(collection, &mut self.reader));
         let plain = of_threads.is_some_and(ThreadWanted::is_plain);
         let wanted = Wanted::new(collection, plain, &mut self.reader);
@@ -234,7 +235,14 @@ struct Writing<'a, 'w, 't> {
 impl Writing<'_, '_, '_> {
     /// The processes as `/proc` tells them, in batches.
     fn by_proc(&mut self, tracked: &mut [Tracked], wanted: Wanted) -> Result<(), ProviderError> {
+        let all = tracked.len();
         for (batch, known) in tracked.chunks_mut(BATCH).enumerate() {
+            if self.reader.files().is_late() {
+                let left = all.saturating_sub(batch * BATCH);
+                let message = format!("the deadline passed: {left} processes were not read");
+                self.reader.faults.object(message);
+                break;
+            }
             self.reader.read(known, wanted);
             for (Slot { at, sample, thread, .. }, name) in self.reader.processes() {
                 let place = self.object.instance_count();

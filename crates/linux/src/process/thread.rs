@@ -101,7 +101,14 @@ impl ProcessSession {
         let idle_time = self.totals.sum.idle;
         writing.total.add(&Sample::new([idle_time, 0, idle_time, 0, 0, 0, 0, 0]));
         self.second.begin_threads();
-        for owner in &self.owners {
+        for (at, owner) in self.owners.iter().enumerate() {
+            if self.reader.files().is_late() {
+                let left = self.owners.len() - at;
+                let message =
+                    format!("the deadline passed: threads of {left} processes were not read");
+                self.reader.faults.object(message);
+                break;
+            }
             let tracked = match owner.known {
                 Known::Tracked(place) => place,
                 Known::Second(second) => {

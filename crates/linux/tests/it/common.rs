@@ -197,7 +197,12 @@ impl Machine {
         let mut request = Request::new(ObjectQuery::Indexes(indexes.clone()));
         request.extra_counters =
             extra.iter().map(|(o, c)| (TitleIndex(*o), TitleIndex(*c))).collect();
-        self.collect(&request, &indexes);
+        self.look_with(&request, &indexes)
+    }
+
+    /// Collects by a request, and answers what came of it.
+    pub(crate) fn look_with(&mut self, request: &Request, wanted: &[TitleIndex]) -> Look {
+        self.collect(request, wanted);
         Look { block: self.writer.finish().to_vec(), faults: self.faults.clone() }
     }
 }
