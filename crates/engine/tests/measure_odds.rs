@@ -234,6 +234,70 @@ fn an_object_that_got_instances_gives_nobody_s_value() {
 }
 
 #[test]
+fn a_number_alone_that_was_gone_is_nobody_s() {
+    // Without start times nothing tells who has the number now.
+    let counters = process_counters();
+    let machine = |second: i64, list: &[(u64, u64)]| {
+        let values: Vec<[u64; 2]> = list.iter().map(|(id, time)| [*time, *id]).collect();
+        let rows: Vec<Row<'_>> = values.iter().map(|v| ("p", None, &v[..])).collect();
+        block("host", second, &[(PROCESS, &counters[..2], &rows)])
+    };
+    let shows = Shows::new(machine(1, &[(7, 0), (8, 0)]));
+    let names = ["test.host/Process/Time#7", "test.host/Process/Time#8"];
+    let mut context = context(&shows, &names).unwrap();
+    shows.show(machine(2, &[(8, SECOND)]));
+    assert_eq!(cycle(&mut context), ["vanished", "100"]);
+    for second in 3..6 {
+        let time = second as u64 * SECOND;
+        shows.show(machine(second, &[(7, 50 * time), (8, time - SECOND)]));
+        assert_eq!(cycle(&mut context), ["vanished", "100"]);
+    }
+}
+
+#[test]
+fn slots_go_with_their_instances() {
+    let counters = time_and_level();
+    let machine = |second, names: &[&str]| {
+        let rows: Vec<Row<'_>> = names.iter().map(|name| (*name, None, &[0, 1][..])).collect();
+        block("host", second, &[(PATHS, &counters, &rows)])
+    };
+    let shows = Shows::new(machine(1, &["x", "y"]));
+    let mut context = context(&shows, &["test.host/Paths/Level#*"]).unwrap();
+    let mut readings = Readings::new();
+    let mut slots = |context: &mut MeasurementContext| {
+        context.prepare().unwrap();
+        context.sample().unwrap();
+        context.decode(&mut readings).unwrap();
+        readings.iter().map(|reading| Arc::downgrade(&reading.slot)).collect::<Vec<_>>()
+    };
+    let both = slots(&mut context);
+    // Made once for each instance.
+    assert!(both.iter().zip(slots(&mut context)).all(|(a, b)| a.ptr_eq(&b)));
+    shows.show(machine(2, &["y"]));
+    assert!(slots(&mut context)[0].ptr_eq(&both[1]));
+    assert!(both[0].upgrade().is_none(), "the slot of x is kept");
+}
+
+#[test]
+fn readings_of_several_sources_come_in_the_order_asked_for() {
+    let (one, two) = (Shows::new(children(1, [1; 4])), Shows::new(children(1, [2; 4])));
+    let mut sources = DataSources::new();
+    sources.add(CounterSource::new("one", one)).unwrap();
+    sources.add(CounterSource::new("two", two)).unwrap();
+    let names = [
+        "two/Paths/Level#p%2Fx",
+        "one/Paths/Level#*",
+        "two/Paths/Level#q%2Fx",
+        "one/Paths/Level#q%2Fx",
+    ];
+    let names = names.map(|name| name.parse().unwrap());
+    let mut context = MeasurementContext::new(&mut sources, &names).unwrap();
+    assert_eq!(cycle(&mut context), ["2", "1", "1", "1", "1", "2", "1"]);
+    let asked: Vec<_> = context.values().unwrap().iter().map(|reading| reading.asked).collect();
+    assert_eq!(asked, [0, 1, 1, 1, 1, 2, 3]);
+}
+
+#[test]
 fn both_names_of_windows_lead_to_it() {
     let shows = Shows::new(children(1, [0; 4]));
     for name in ["windows.winperf", "win32.winperf"] {

@@ -30,8 +30,8 @@ pub(super) struct Outcome<T> {
     /// Whether the run that served it was asked for all that was wanted; one
     /// that was joined on its way may bring a part only.
     pub(super) in_full: bool,
-    /// Whether this one collected, by its own deadline.
-    pub(super) led: bool,
+    /// The deadline of the one who collected.
+    pub(super) deadline: Option<Instant>,
     /// What that run brought.
     pub(super) result: Result<T, SourceError>,
 }
@@ -63,12 +63,14 @@ struct Running<W> {
     number: u64,
     wants: W,
     begun: Duration,
+    deadline: Option<Instant>,
     thread: ThreadId,
     waiting: usize,
 }
 
 struct Pending<T> {
     run: u64,
+    deadline: Option<Instant>,
     result: Result<T, SourceError>,
     waiting: usize,
 }
@@ -133,8 +135,8 @@ impl<S, W: Wishes, T: Clone + Default> Lane<S, W, T> {
             // The clock is read first: if it panics, the source stays.
             let begun = state.source.is_some().then(&now).unwrap_or_default();
             if let Some(source) = state.source.take() {
-                let result = self.lead(state, source, begun, run);
-                return Ok(Outcome { in_full: true, led: true, result });
+                let result = self.lead(state, source, (begun, deadline), run);
+                return Ok(Outcome { in_full: true, deadline, result });
             }
             let (woken, timed_out) = self.wait(state, deadline);
             state = woken;
@@ -154,7 +156,7 @@ impl<S, W: Wishes, T: Clone + Default> Lane<S, W, T> {
         &self,
         mut state: MutexGuard<'_, State<S, W, T>>,
         source: S,
-        begun: Duration,
+        (begun, deadline): (Duration, Option<Instant>),
         run: impl FnOnce(&mut S, &mut W) -> Result<T, SourceError>,
     ) -> Result<T, SourceError> {
         let number = state.next_number;
@@ -167,7 +169,7 @@ impl<S, W: Wishes, T: Clone + Default> Lane<S, W, T> {
         let mut copy = state.spares.pop().unwrap_or_default();
         copy.merge(&wants);
         state.running =
-            Some(Running { number, wants: copy, begun, thread: this_thread(), waiting });
+            Some(Running { number, wants: copy, begun, deadline, thread: this_thread(), waiting });
         drop(state);
 
         let mut leading = Leading { lane: self, source: Some(source), wants, ended: false };
@@ -198,19 +200,23 @@ impl<S, W: Wishes, T: Clone + Default> Lane<S, W, T> {
             }
         }
         let at = state.outcomes.iter().position(|pending| pending.run == run);
-        let result = match at.and_then(|at| Some((at, state.outcomes.get_mut(at)?))) {
+        let (deadline, result) = match at.and_then(|at| Some((at, state.outcomes.get_mut(at)?))) {
             Some((at, pending)) => {
                 pending.waiting = pending.waiting.saturating_sub(1);
+                let by = pending.deadline;
                 if pending.waiting == 0 {
-                    state.outcomes.swap_remove(at).result
+                    (by, state.outcomes.swap_remove(at).result)
                 } else {
-                    pending.result.clone()
+                    (by, pending.result.clone())
                 }
             }
             // Kept until everybody who was counted has it.
-            None => Err(self.error(SourceErrorKind::Internal, "a collection's outcome is lost")),
+            None => {
+                let message = "a collection's outcome is lost";
+                (None, Err(self.error(SourceErrorKind::Internal, message)))
+            }
         };
-        Ok(Outcome { in_full: false, led: false, result })
+        Ok(Outcome { in_full: false, deadline, result })
     }
 
     /// Has the source alone for something else than a collection.
@@ -231,6 +237,7 @@ impl<S, W: Wishes, T: Clone + Default> Lane<S, W, T> {
                     number,
                     wants: W::default(),
                     begun: Duration::ZERO,
+                    deadline,
                     thread: this_thread(),
                     waiting: 0,
                 });
@@ -307,8 +314,9 @@ impl<S, W: Wishes, T: Clone + Default> Leading<'_, S, W, T> {
         if let Some(running) = state.running.take() {
             state.ended = state.ended.max(running.number);
             if running.waiting > 0 {
-                let (run, waiting) = (running.number, running.waiting);
-                state.outcomes.push(Pending { run, result: result.clone(), waiting });
+                let Running { number: run, deadline, waiting, .. } = running;
+                let result = result.clone();
+                state.outcomes.push(Pending { run, deadline, result, waiting });
             }
             for mut set in [running.wants, std::mem::take(&mut self.wants)] {
                 set.clear();

@@ -39,6 +39,9 @@ impl Source for Stamped {
             begun.len() as u64
         };
         std::thread::sleep(self.pause);
+        if request.deadline.is_some_and(|deadline| deadline <= Instant::now()) {
+            return Err(SourceError::new(SourceErrorKind::Deadline, "stamped", "too late"));
+        }
         if number % 17 == 0 {
             return Err(SourceError::new(SourceErrorKind::Unavailable, "stamped", "now and then"));
         }
@@ -207,6 +210,68 @@ fn a_deadline_holds_while_others_find_out_what_is_costly() {
     });
     // Once for all of them.
     assert_eq!(asked.load(Ordering::SeqCst), 1);
+}
+
+#[test]
+fn costly_objects_that_come_along_are_not_kept_twice() {
+    let fast = Numbered::new().catalogued(&[1], &[740]).brings(1, 740);
+    let slow = Numbered::new();
+    let cache = Cached::builder(fast.clone()).costly_by(slow.clone()).build();
+    ask(&mut cache.clone(), &request(&[1]));
+    // Two sources that overtake each other would break the order of an object.
+    ask(&mut cache.clone(), &request(&[740]));
+    assert_eq!((fast.asked(), slow.asked()), (vec![vec![1]], vec![vec![740]]));
+}
+
+/// Is late for whoever has a deadline, after a while.
+#[derive(Clone, Default)]
+struct LateForSome(Arc<AtomicU64>);
+
+impl Source for LateForSome {
+    fn name(&self) -> &str {
+        "late"
+    }
+    fn collect(&mut self, request: &Request, out: &mut Snapshot) -> Result<(), SourceError> {
+        out.clear();
+        let number = self.0.fetch_add(1, Ordering::SeqCst) + 1;
+        if let Some(deadline) = request.deadline {
+            std::thread::sleep(deadline.saturating_duration_since(Instant::now()));
+            return Err(SourceError::new(SourceErrorKind::Deadline, "late", "too late"));
+        }
+        let mut writer = BlockWriter::new();
+        writer.start(&BlockHead::default());
+        out.push_frame(Arc::new(Frame::new(writer.finish().to_vec(), number).unwrap()), "late");
+        Ok(())
+    }
+    fn titles(&mut self, _: LanguageId) -> Result<Arc<TitleDatabase>, SourceError> {
+        Err(SourceError::new(SourceErrorKind::NotFound, "late", "has no titles"))
+    }
+}
+
+#[test]
+fn who_has_time_does_not_fail_by_the_deadlines_of_others() {
+    let cache = Cached::builder(LateForSome::default()).max_age(Duration::ZERO).build();
+    let stop = AtomicBool::new(false);
+    std::thread::scope(|scope| {
+        for number in 0..4u32 {
+            let (mut hasty, stop) = (cache.clone(), &stop);
+            scope.spawn(move || {
+                while !stop.load(Ordering::Relaxed) {
+                    let soon = Instant::now() + Duration::from_micros(300);
+                    let result =
+                        hasty.collect(&request(&[number]).deadline(soon), &mut Snapshot::new());
+                    // Or it was served by who has time.
+                    assert!(result.is_ok() || Instant::now() >= soon);
+                }
+            });
+        }
+        let mut patient = cache.clone();
+        let results: Vec<_> =
+            (0..100).map(|_| patient.collect(&request(&[1]), &mut Snapshot::new())).collect();
+        stop.store(true, Ordering::Relaxed);
+        let failed = results.iter().filter(|result| result.is_err()).count();
+        assert_eq!(failed, 0, "{:?}", results.iter().find(|result| result.is_err()));
+    });
 }
 
 #[test]
