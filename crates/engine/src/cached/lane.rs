@@ -338,3 +338,58 @@ impl<S, W: Wishes, T: Clone + Default> Drop for Leading<'_, S, W, T> {
         }
     }
 }
+
+#[cfg(all(test, not(loom)))]
+mod tests {
+    use super::*;
+    use std::sync::mpsc::channel;
+
+    #[derive(Default)]
+    struct Bits(u32);
+
+    impl Wishes for Bits {
+        fn merge(&mut self, other: &Self) {
+            self.0 |= other.0;
+        }
+        fn overlaps(&self, other: &Self) -> bool {
+            self.0 & other.0 != 0
+        }
+        fn clear(&mut self) {
+            self.0 = 0;
+        }
+    }
+
+    #[test]
+    fn nothing_is_kept_for_who_stopped_waiting() {
+        let lane: Lane<(), Bits, u32> = Lane::new("source", ());
+        let ask = |wants, joins, patience: Option<u64>, run: &dyn Fn()| {
+            let deadline = patience.map(|ms| Instant::now() + Duration::from_millis(ms));
+            let run = |(): &mut (), wants: &mut Bits| {
+                run();
+                Ok(wants.0)
+            };
+            let outcome = lane.request(&Bits(wants), |_| joins, || Duration::ZERO, deadline, run);
+            outcome.map(|outcome| outcome.result.unwrap()).map_err(|error| error.kind())
+        };
+        std::thread::scope(|scope| {
+            let (entered, enter) = channel();
+            let (open, opened) = channel::<()>();
+            scope.spawn(move || {
+                let wait = || {
+                    entered.send(()).unwrap();
+                    opened.recv().unwrap();
+                };
+                assert_eq!(ask(1, false, None, &wait), Ok(1));
+            });
+            enter.recv().unwrap();
+            // One joins the run at work, the other waits for the next one.
+            assert_eq!(ask(1, true, Some(5), &|| {}), Err(SourceErrorKind::Deadline));
+            assert_eq!(ask(6, false, Some(5), &|| {}), Err(SourceErrorKind::Deadline));
+            open.send(()).unwrap();
+        });
+        assert_eq!(ask(8, false, None, &|| {}), Ok(8));
+        let state = lane.lock();
+        assert!(state.outcomes.is_empty() && state.running.is_none());
+        assert_eq!((state.next.0, state.next_waiting), (0, 0));
+    }
+}

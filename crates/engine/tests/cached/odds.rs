@@ -4,8 +4,8 @@
 use crate::source::{Numbered, request};
 use crate::{Hand, ask, cache};
 use perfhive_engine::{
-    Cached, Catalogue, CatalogueObject, Cost, Frame, ObjectQuery, Request, Snapshot, Source,
-    SourceError, SourceErrorKind, TitleDatabase,
+    Cached, Catalogue, CatalogueObject, Cost, Frame, ObjectQuery, ReplaySource, Request, Snapshot,
+    Source, SourceError, SourceErrorKind, TitleDatabase,
 };
 use perfhive_format::{
     BlockHead, BlockWriter, DetailLevel, LanguageId, ObjectSpec, ObjectTemplate, TitleIndex,
@@ -334,4 +334,23 @@ fn who_wants_the_source_alone_does_not_starve() {
         stop.store(true, Ordering::Relaxed);
     });
     assert!(turns.into_inner() >= 200);
+}
+
+#[test]
+fn nothing_from_before_is_kept_when_a_recording_is_rewound() {
+    let sample =
+        |second: i64| (second.to_string(), perfhive_testkit::script::block("host", second, &[]));
+    let recording = ReplaySource::new("recording", [sample(1), sample(2), sample(3)]).unwrap();
+    let mut cache = Cached::new(recording);
+    let second_of = |consumer: &mut Cached<ReplaySource>| {
+        let mut out = Snapshot::new();
+        consumer.collect(&Request::new(ObjectQuery::Global), &mut out).unwrap();
+        out.frames()[0].clocks().perf_time / 3_579_545
+    };
+    assert_eq!((second_of(&mut cache), second_of(&mut cache)), (1, 2));
+    assert_eq!(second_of(&mut cache.clone()), 2);
+    cache.rewind().unwrap();
+    assert_eq!(second_of(&mut cache.clone()), 1);
+    // The same sample, but taken anew.
+    assert_eq!((second_of(&mut cache), second_of(&mut cache)), (1, 2));
 }
