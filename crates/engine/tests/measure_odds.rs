@@ -4,7 +4,7 @@
 
 use perfhive_engine::measure::{
     CounterSource, DataSource, DataSources, MeasureError, MeasurementContext, MeasurementOptions,
-    Readings, Selection, SensorName,
+    Readings, Selection, SensorName, TimeSource,
 };
 use perfhive_engine::{
     Cached, Catalogue, CatalogueObject, Frame, NoValue, Request, Snapshot, Source, SourceError,
@@ -16,6 +16,7 @@ use perfhive_format::{
     TitleIndex,
 };
 use perfhive_testkit::script::{Row, block, titles};
+use std::sync::atomic::{AtomicI64, Ordering};
 use std::sync::{Arc, Mutex};
 use std::time::{Duration, Instant};
 
@@ -154,6 +155,8 @@ fn sums_of_several_parents_are_told_apart() {
     let asked = [sensor("q/_Total"), sensor("p/_Total")];
     let mut both = context(&shows, &asked.each_ref().map(String::as_str)).unwrap();
     assert_eq!(cycle(&mut both), ["13", "11"]);
+    // Case does not matter where it tells nothing apart.
+    assert_eq!(cycle(&mut context(&shows, &[&sensor("Q/_TOTAL")]).unwrap()), ["13"]);
     // Whose sum this would be nobody knows.
     let error = context(&shows, &[&sensor("_Total")]).err().unwrap();
     assert!(matches!(error, MeasureError::UnknownInstance { .. }), "{error}");
@@ -252,6 +255,36 @@ fn a_number_alone_that_was_gone_is_nobody_s() {
         shows.show(machine(second, &[(7, 50 * time), (8, time - SECOND)]));
         assert_eq!(cycle(&mut context), ["vanished", "100"]);
     }
+}
+
+/// Ticks each time that any of them is read.
+struct Ticks(&'static str, Arc<AtomicI64>);
+
+impl TimeSource for Ticks {
+    fn name(&self) -> &str {
+        self.0
+    }
+    fn resolution(&self) -> Duration {
+        Duration::from_nanos(1)
+    }
+    fn now(&mut self) -> Option<i64> {
+        Some(self.1.fetch_add(1, Ordering::SeqCst))
+    }
+}
+
+#[test]
+fn the_first_clock_is_around_all_others() {
+    let shows = Shows::new(children(1, [0; 4]));
+    let ticks = Arc::new(AtomicI64::new(1));
+    let ticking = |name| Ticks(name, Arc::clone(&ticks));
+    let options = MeasurementOptions::new().time(ticking("outer")).time(ticking("inner"));
+    let names = ["test.host/Paths/Level#*".parse().unwrap()];
+    let mut context =
+        MeasurementContext::with_options(&mut sources(&shows), &names, options).unwrap();
+    cycle(&mut context);
+    let times = &context.record().unwrap().times;
+    let times: Vec<_> = times.iter().map(|time| (&*time.name, time.before, time.after)).collect();
+    assert_eq!(times, [("outer", Some(1), Some(4)), ("inner", Some(2), Some(3))]);
 }
 
 #[test]

@@ -1,11 +1,11 @@
 //! Random interleavings with a source that knows when each of its answers was
 //! begun, and what goes wrong around the source.
 
-use crate::source::{Numbered, request};
+use crate::source::{Gate, Numbered, request};
 use crate::{Hand, ask, cache};
 use perfhive_engine::{
-    Cached, Catalogue, CatalogueObject, Cost, Frame, ObjectQuery, ReplaySource, Request, Snapshot,
-    Source, SourceError, SourceErrorKind, TitleDatabase,
+    Cached, Catalogue, CatalogueObject, Cost, Fault, FaultKind, Frame, ObjectQuery, ReplaySource,
+    Request, Snapshot, Source, SourceError, SourceErrorKind, TitleDatabase,
 };
 use perfhive_format::{
     BlockHead, BlockWriter, DetailLevel, LanguageId, ObjectSpec, ObjectTemplate, TitleIndex,
@@ -353,4 +353,87 @@ fn nothing_from_before_is_kept_when_a_recording_is_rewound() {
     assert_eq!(second_of(&mut cache.clone()), 1);
     // The same sample, but taken anew.
     assert_eq!((second_of(&mut cache), second_of(&mut cache)), (1, 2));
+}
+
+/// Has object 1, here and on every other machine, and something to complain of.
+#[derive(Clone, Default)]
+struct Everywhere(Arc<AtomicU64>, Gate);
+
+/// Generations from here on are of another machine.
+const ELSEWHERE: u64 = 1000;
+
+impl Source for Everywhere {
+    fn name(&self) -> &str {
+        "everywhere"
+    }
+    fn collect(&mut self, request: &Request, out: &mut Snapshot) -> Result<(), SourceError> {
+        out.clear();
+        self.1.pass();
+        let number = self.0.fetch_add(1, Ordering::SeqCst) + 1;
+        let elsewhere = matches!(request.objects, ObjectQuery::Foreign(_));
+        let generation = if elsewhere { ELSEWHERE + number } else { number };
+        let mut writer = BlockWriter::new();
+        writer.start(&BlockHead::default());
+        let template = ObjectTemplate::new(&ObjectSpec::new(TitleIndex(1)), &[]).unwrap();
+        writer.object(&template).unwrap().values(&[]).unwrap().finish().unwrap();
+        let frame = Frame::new(writer.finish().to_vec(), generation).unwrap();
+        out.push_frame(Arc::new(frame), "everywhere");
+        out.push_fault(Fault::new(FaultKind::Partial, "everywhere", "something general"));
+        Ok(())
+    }
+    fn titles(&mut self, _: LanguageId) -> Result<Arc<TitleDatabase>, SourceError> {
+        Err(SourceError::new(SourceErrorKind::NotFound, "everywhere", "has no titles"))
+    }
+}
+
+fn foreign(machine: &str) -> Request {
+    Request::new(ObjectQuery::Foreign(machine.to_string()))
+}
+
+#[test]
+fn objects_of_other_machines_are_not_this_one_s() {
+    let source = Everywhere::default();
+    source.1.open();
+    let cache = Cached::new(source);
+    let asked = |request: &Request| ask(&mut cache.clone(), request);
+    assert_eq!(asked(&foreign("a")), [(1, ELSEWHERE + 1)]);
+    assert_eq!(asked(&request(&[1])), [(1, 2)]);
+    assert_eq!(asked(&foreign("b")), [(1, ELSEWHERE + 3)]);
+    assert_eq!(asked(&foreign("a")), [(1, ELSEWHERE + 1)]);
+    assert_eq!(asked(&request(&[1])), [(1, 2)]);
+}
+
+#[test]
+fn nor_are_they_when_both_are_asked_for_at_once() {
+    let source = Everywhere::default();
+    let cache = Cached::new(source.clone());
+    std::thread::scope(|scope| {
+        let mut busy = cache.clone();
+        scope.spawn(move || ask(&mut busy, &request(&[5])));
+        source.1.wait_until_entered();
+        let spawn = |request: Request| {
+            let mut consumer = cache.clone();
+            scope.spawn(move || ask(&mut consumer, &request.max_age(Duration::ZERO))[0].1)
+        };
+        let (here, there) = (spawn(request(&[1])), spawn(foreign("a")));
+        // Until both wait; otherwise there is nothing to see, and no harm.
+        std::thread::sleep(Duration::from_millis(100));
+        source.1.open();
+        assert!(here.join().unwrap() < ELSEWHERE);
+        assert!(there.join().unwrap() > ELSEWHERE);
+    });
+}
+
+#[test]
+fn what_went_wrong_in_general_is_told_once_to_everybody() {
+    let source = Everywhere::default();
+    source.1.open();
+    let cache = Cached::new(source);
+    let mut out = Snapshot::new();
+    for _ in 0..2 {
+        cache.clone().collect(&request(&[1, 2]), &mut out).unwrap();
+        let faults: Vec<_> = out.faults().iter().map(|fault| fault.message.to_string()).collect();
+        assert_eq!(faults, ["something general"]);
+    }
+    assert_eq!(cache.statistics().collections, 1);
 }
