@@ -302,9 +302,8 @@ impl<S: Source> Cached<S> {
         let limit = request.max_age.unwrap_or(hub.limit);
         let young = |begun| !limit.is_zero() && asked_at.saturating_sub(begun) <= limit;
         let mut failure = None;
-        // By lane: nothing more is to be had, a run was joined, and one that was
-        // late for others is tried again.
-        let (mut done, mut joined, mut tried_again) = ([false; 2], [false; 2], [false; 2]);
+        // By lane: nothing more is to be had, and a run was joined.
+        let (mut done, mut joined) = ([false; 2], [false; 2]);
         let mut waited = false;
         self.found.clear();
         self.found.resize(keys.len(), None);
@@ -325,12 +324,9 @@ impl<S: Source> Cached<S> {
             let mut asked = false;
             for (number, lane) in [Some(&hub.main), hub.costly.as_ref()].into_iter().enumerate() {
                 let Some(lane) = lane else { continue };
-                let (Some(wants), Some(done), Some(joined), Some(again)) = (
-                    self.missing.get(number),
-                    done.get_mut(number),
-                    joined.get_mut(number),
-                    tried_again.get_mut(number),
-                ) else {
+                let (Some(wants), Some(done), Some(joined)) =
+                    (self.missing.get(number), done.get_mut(number), joined.get_mut(number))
+                else {
                     continue;
                 };
                 if *done || wants.is_empty() {
@@ -347,15 +343,17 @@ impl<S: Source> Cached<S> {
                 );
                 *joined = true;
                 match outcome {
-                    Ok(Outcome { in_full, led, result: Ok(brought) }) => {
+                    Ok(Outcome { in_full, deadline, result: Ok(brought) }) => {
                         *done = in_full;
                         for collected in brought.into_iter() {
                             match collected {
                                 Ok(reply) => self.own.push(reply),
-                                // The deadline of who collected is not this
-                                // one's, who may try again, once.
-                                Err(error) if is_late(&error) && !led && !*again => {
-                                    (*again, *done) = (true, false);
+                                // It was by the earlier deadline of who
+                                // collected; this one has time to try again.
+                                Err(error)
+                                    if is_late(&error) && ends(deadline, request.deadline) =>
+                                {
+                                    *done = false;
                                 }
                                 Err(error) => failure = Some(error),
                             }
@@ -446,6 +444,11 @@ impl<S: Source> Cached<S> {
         }
         served
     }
+}
+
+/// Whether one deadline ends before another.
+fn ends(one: Option<Instant>, other: Option<Instant>) -> bool {
+    one.is_some_and(|one| other.is_none_or(|other| one < other))
 }
 
 fn is_late(error: &SourceError) -> bool {

@@ -4,7 +4,7 @@
 
 use perfhive_engine::measure::{
     CounterSource, DataSource, DataSources, MeasureError, MeasurementContext, MeasurementOptions,
-    Readings, Selection, SensorName,
+    Readings, Selection, SensorName, TimeSource,
 };
 use perfhive_engine::{
     Cached, Catalogue, CatalogueObject, Frame, NoValue, Request, Snapshot, Source, SourceError,
@@ -16,6 +16,7 @@ use perfhive_format::{
     TitleIndex,
 };
 use perfhive_testkit::script::{Row, block, titles};
+use std::sync::atomic::{AtomicI64, Ordering};
 use std::sync::{Arc, Mutex};
 use std::time::{Duration, Instant};
 
@@ -154,6 +155,8 @@ fn sums_of_several_parents_are_told_apart() {
     let asked = [sensor("q/_Total"), sensor("p/_Total")];
     let mut both = context(&shows, &asked.each_ref().map(String::as_str)).unwrap();
     assert_eq!(cycle(&mut both), ["13", "11"]);
+    // Case does not matter where it tells nothing apart.
+    assert_eq!(cycle(&mut context(&shows, &[&sensor("Q/_TOTAL")]).unwrap()), ["13"]);
     // Whose sum this would be nobody knows.
     let error = context(&shows, &[&sensor("_Total")]).err().unwrap();
     assert!(matches!(error, MeasureError::UnknownInstance { .. }), "{error}");
@@ -231,6 +234,100 @@ fn an_object_that_got_instances_gives_nobody_s_value() {
     assert_eq!(cycle(&mut context), ["vanished", "vanished"]);
     shows.show(alone(3));
     assert_eq!(cycle(&mut context), ["42", "born"]);
+}
+
+#[test]
+fn a_number_alone_that_was_gone_is_nobody_s() {
+    // Without start times nothing tells who has the number now.
+    let counters = process_counters();
+    let machine = |second: i64, list: &[(u64, u64)]| {
+        let values: Vec<[u64; 2]> = list.iter().map(|(id, time)| [*time, *id]).collect();
+        let rows: Vec<Row<'_>> = values.iter().map(|v| ("p", None, &v[..])).collect();
+        block("host", second, &[(PROCESS, &counters[..2], &rows)])
+    };
+    let shows = Shows::new(machine(1, &[(7, 0), (8, 0)]));
+    let names = ["test.host/Process/Time#7", "test.host/Process/Time#8"];
+    let mut context = context(&shows, &names).unwrap();
+    shows.show(machine(2, &[(8, SECOND)]));
+    assert_eq!(cycle(&mut context), ["vanished", "100"]);
+    for second in 3..6 {
+        let time = second as u64 * SECOND;
+        shows.show(machine(second, &[(7, 50 * time), (8, time - SECOND)]));
+        assert_eq!(cycle(&mut context), ["vanished", "100"]);
+    }
+}
+
+/// Ticks each time that any of them is read.
+struct Ticks(&'static str, Arc<AtomicI64>);
+
+impl TimeSource for Ticks {
+    fn name(&self) -> &str {
+        self.0
+    }
+    fn resolution(&self) -> Duration {
+        Duration::from_nanos(1)
+    }
+    fn now(&mut self) -> Option<i64> {
+        Some(self.1.fetch_add(1, Ordering::SeqCst))
+    }
+}
+
+#[test]
+fn the_first_clock_is_around_all_others() {
+    let shows = Shows::new(children(1, [0; 4]));
+    let ticks = Arc::new(AtomicI64::new(1));
+    let ticking = |name| Ticks(name, Arc::clone(&ticks));
+    let options = MeasurementOptions::new().time(ticking("outer")).time(ticking("inner"));
+    let names = ["test.host/Paths/Level#*".parse().unwrap()];
+    let mut context =
+        MeasurementContext::with_options(&mut sources(&shows), &names, options).unwrap();
+    cycle(&mut context);
+    let times = &context.record().unwrap().times;
+    let times: Vec<_> = times.iter().map(|time| (&*time.name, time.before, time.after)).collect();
+    assert_eq!(times, [("outer", Some(1), Some(4)), ("inner", Some(2), Some(3))]);
+}
+
+#[test]
+fn slots_go_with_their_instances() {
+    let counters = time_and_level();
+    let machine = |second, names: &[&str]| {
+        let rows: Vec<Row<'_>> = names.iter().map(|name| (*name, None, &[0, 1][..])).collect();
+        block("host", second, &[(PATHS, &counters, &rows)])
+    };
+    let shows = Shows::new(machine(1, &["x", "y"]));
+    let mut context = context(&shows, &["test.host/Paths/Level#*"]).unwrap();
+    let mut readings = Readings::new();
+    let mut slots = |context: &mut MeasurementContext| {
+        context.prepare().unwrap();
+        context.sample().unwrap();
+        context.decode(&mut readings).unwrap();
+        readings.iter().map(|reading| Arc::downgrade(&reading.slot)).collect::<Vec<_>>()
+    };
+    let both = slots(&mut context);
+    // Made once for each instance.
+    assert!(both.iter().zip(slots(&mut context)).all(|(a, b)| a.ptr_eq(&b)));
+    shows.show(machine(2, &["y"]));
+    assert!(slots(&mut context)[0].ptr_eq(&both[1]));
+    assert!(both[0].upgrade().is_none(), "the slot of x is kept");
+}
+
+#[test]
+fn readings_of_several_sources_come_in_the_order_asked_for() {
+    let (one, two) = (Shows::new(children(1, [1; 4])), Shows::new(children(1, [2; 4])));
+    let mut sources = DataSources::new();
+    sources.add(CounterSource::new("one", one)).unwrap();
+    sources.add(CounterSource::new("two", two)).unwrap();
+    let names = [
+        "two/Paths/Level#p%2Fx",
+        "one/Paths/Level#*",
+        "two/Paths/Level#q%2Fx",
+        "one/Paths/Level#q%2Fx",
+    ];
+    let names = names.map(|name| name.parse().unwrap());
+    let mut context = MeasurementContext::new(&mut sources, &names).unwrap();
+    assert_eq!(cycle(&mut context), ["2", "1", "1", "1", "1", "2", "1"]);
+    let asked: Vec<_> = context.values().unwrap().iter().map(|reading| reading.asked).collect();
+    assert_eq!(asked, [0, 1, 1, 1, 1, 2, 3]);
 }
 
 #[test]

@@ -55,17 +55,26 @@ fn a_ring_never_spans_two_instances() {
         (at.to_string(), block("HOST", at, &[(TitleIndex(700), &timer, &rows)]))
     };
     // The first x, which is quick, is gone, and the second in its place.
-    let blocks = [sample(1, &[0, 500]), sample(2, &[1, 501]), sample(3, &[502]), sample(4, &[503])];
+    let blocks = [
+        sample(1, &[0, 500]),
+        sample(2, &[1, 501]),
+        sample(3, &[502]),
+        sample(4, &[503]),
+        sample(5, &[504]),
+    ];
     let source = ReplaySource::new("script:", blocks)
         .unwrap()
         .with_titles(LanguageId::ENGLISH, &titles(&[(6, "Time"), (700, "Paths")]));
     let mut query = Query::new(source).unwrap();
     query.add(r"\Paths(x)\Time").unwrap();
     let mut ring = SampleRing::new(10);
+    let mut small = SampleRing::new(2);
     let mut most = Vec::new();
     while query.collect().is_ok() {
         query.readings().iter().for_each(|reading| {
             ring.push(reading);
+            small.push(reading);
+            assert!(small.samples().count() <= 2);
         });
         most.push(ring.statistics().map(|s| s.maximum.as_f64()).map_err(|why| why.code()));
     }

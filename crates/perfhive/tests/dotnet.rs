@@ -282,6 +282,25 @@ fn equals_that_moved_up_are_not_taken_for_those_before_them() {
 }
 
 #[test]
+fn samples_of_two_machines_give_no_value() {
+    let read = |machine: &str, at: i64| {
+        let timer = [CounterSpec::new(TitleIndex(6), CounterType::PERF_100NSEC_TIMER)];
+        let row: [Row<'_>; 1] = [("x", None, &[at as u64 * 10_000_000])];
+        let block = (at.to_string(), block(machine, at, &[(MEMORY, &timer, &row)]));
+        let source = ReplaySource::new("script:", [block]).unwrap();
+        let source = SharedSource::new(source.with_titles(LanguageId::ENGLISH, &names()));
+        Category::new_in(&source, "Memory").unwrap().read().unwrap()
+    };
+    let (one, same, other) = (read("ONE", 1), read("ONE", 2), read("OTHER", 3));
+    let since = |newer: &CategoryData, older: &CategoryData| {
+        let data = newer.get("% Processor Time", "x").unwrap();
+        data.value_since(older).map_err(|why| why.code())
+    };
+    assert_eq!(since(&same, &one), Ok(100.0));
+    assert_eq!(since(&other, &one), Err("different-types"));
+}
+
+#[test]
 fn samples_between_values_do_not_disturb_them() {
     let samples: [&[P<'_>]; 4] =
         [&[("a", 1, 1, 0, 1)], &[("a", 1, 1, 1, 1)], &[("a", 1, 1, 1, 1)], &[("a", 1, 1, 3, 1)]];

@@ -30,8 +30,8 @@ pub(super) struct Outcome<T> {
     /// Whether the run that served it was asked for all that was wanted; one
     /// that was joined on its way may bring a part only.
     pub(super) in_full: bool,
-    /// Whether this one collected, by its own deadline.
-    pub(super) led: bool,
+    /// The deadline of the one who collected.
+    pub(super) deadline: Option<Instant>,
     /// What that run brought.
     pub(super) result: Result<T, SourceError>,
 }
@@ -65,12 +65,14 @@ struct Running<W> {
     number: u64,
     wants: W,
     begun: Duration,
+    deadline: Option<Instant>,
     thread: ThreadId,
     waiting: usize,
 }
 
 struct Pending<T> {
     run: u64,
+    deadline: Option<Instant>,
     result: Result<T, SourceError>,
     waiting: usize,
 }
@@ -136,8 +138,8 @@ impl<S, W: Wishes, T: Clone + Default> Lane<S, W, T> {
             // The clock is read first: if it panics, the source stays.
             let begun = state.source.is_some().then(&now).unwrap_or_default();
             if let Some(source) = state.source.take() {
-                let result = self.lead(state, source, begun, run);
-                return Ok(Outcome { in_full: true, led: true, result });
+                let result = self.lead(state, source, (begun, deadline), run);
+                return Ok(Outcome { in_full: true, deadline, result });
             }
             let (woken, timed_out) = self.wait(state, deadline);
             state = woken;
@@ -157,7 +159,7 @@ impl<S, W: Wishes, T: Clone + Default> Lane<S, W, T> {
         &self,
         mut state: MutexGuard<'_, State<S, W, T>>,
         source: S,
-        begun: Duration,
+        (begun, deadline): (Duration, Option<Instant>),
         run: impl FnOnce(&mut S, &mut W) -> Result<T, SourceError>,
     ) -> Result<T, SourceError> {
         let number = state.next_number;
@@ -170,7 +172,7 @@ impl<S, W: Wishes, T: Clone + Default> Lane<S, W, T> {
         let mut copy = state.spares.pop().unwrap_or_default();
         copy.merge(&wants);
         state.running =
-            Some(Running { number, wants: copy, begun, thread: this_thread(), waiting });
+            Some(Running { number, wants: copy, begun, deadline, thread: this_thread(), waiting });
         drop(state);
 
         let mut leading = Leading { lane: self, source: Some(source), wants, ended: false };
@@ -201,19 +203,23 @@ impl<S, W: Wishes, T: Clone + Default> Lane<S, W, T> {
             }
         }
         let at = state.outcomes.iter().position(|pending| pending.run == run);
-        let result = match at.and_then(|at| Some((at, state.outcomes.get_mut(at)?))) {
+        let (deadline, result) = match at.and_then(|at| Some((at, state.outcomes.get_mut(at)?))) {
             Some((at, pending)) => {
                 pending.waiting = pending.waiting.saturating_sub(1);
+                let by = pending.deadline;
                 if pending.waiting == 0 {
-                    state.outcomes.swap_remove(at).result
+                    (by, state.outcomes.swap_remove(at).result)
                 } else {
-                    pending.result.clone()
+                    (by, pending.result.clone())
                 }
             }
             // Kept until everybody who was counted has it.
-            None => Err(self.error(SourceErrorKind::Internal, "a collection's outcome is lost")),
+            None => {
+                let message = "a collection's outcome is lost";
+                (None, Err(self.error(SourceErrorKind::Internal, message)))
+            }
         };
-        Ok(Outcome { in_full: false, led: false, result })
+        Ok(Outcome { in_full: false, deadline, result })
     }
 
     /// Has the source alone for something else than a collection.
@@ -234,6 +240,7 @@ impl<S, W: Wishes, T: Clone + Default> Lane<S, W, T> {
                     number,
                     wants: W::default(),
                     begun: Duration::ZERO,
+                    deadline,
                     thread: this_thread(),
                     waiting: 0,
                 });
@@ -321,8 +328,9 @@ impl<S, W: Wishes, T: Clone + Default> Leading<'_, S, W, T> {
         if let Some(running) = state.running.take() {
             state.ended = state.ended.max(running.number);
             if running.waiting > 0 {
-                let (run, waiting) = (running.number, running.waiting);
-                state.outcomes.push(Pending { run, result: result.clone(), waiting });
+                let Running { number: run, deadline, waiting, .. } = running;
+                let result = result.clone();
+                state.outcomes.push(Pending { run, deadline, result, waiting });
             }
             for mut set in [running.wants, std::mem::take(&mut self.wants)] {
                 set.clear();
@@ -345,5 +353,60 @@ impl<S, W: Wishes, T: Clone + Default> Drop for Leading<'_, S, W, T> {
             let message = "panicked while collecting";
             self.end(&Err(self.lane.error(SourceErrorKind::Internal, message)));
         }
+    }
+}
+
+#[cfg(all(test, not(loom)))]
+mod tests {
+    use super::*;
+    use std::sync::mpsc::channel;
+
+    #[derive(Default)]
+    struct Bits(u32);
+
+    impl Wishes for Bits {
+        fn merge(&mut self, other: &Self) {
+            self.0 |= other.0;
+        }
+        fn overlaps(&self, other: &Self) -> bool {
+            self.0 & other.0 != 0
+        }
+        fn clear(&mut self) {
+            self.0 = 0;
+        }
+    }
+
+    #[test]
+    fn nothing_is_kept_for_who_stopped_waiting() {
+        let lane: Lane<(), Bits, u32> = Lane::new("source", ());
+        let ask = |wants, joins, patience: Option<u64>, run: &dyn Fn()| {
+            let deadline = patience.map(|ms| Instant::now() + Duration::from_millis(ms));
+            let run = |(): &mut (), wants: &mut Bits| {
+                run();
+                Ok(wants.0)
+            };
+            let outcome = lane.request(&Bits(wants), |_| joins, || Duration::ZERO, deadline, run);
+            outcome.map(|outcome| outcome.result.unwrap()).map_err(|error| error.kind())
+        };
+        std::thread::scope(|scope| {
+            let (entered, enter) = channel();
+            let (open, opened) = channel::<()>();
+            scope.spawn(move || {
+                let wait = || {
+                    entered.send(()).unwrap();
+                    opened.recv().unwrap();
+                };
+                assert_eq!(ask(1, false, None, &wait), Ok(1));
+            });
+            enter.recv().unwrap();
+            // One joins the run at work, the other waits for the next one.
+            assert_eq!(ask(1, true, Some(5), &|| {}), Err(SourceErrorKind::Deadline));
+            assert_eq!(ask(6, false, Some(5), &|| {}), Err(SourceErrorKind::Deadline));
+            open.send(()).unwrap();
+        });
+        assert_eq!(ask(8, false, None, &|| {}), Ok(8));
+        let state = lane.lock();
+        assert!(state.outcomes.is_empty() && state.running.is_none());
+        assert_eq!((state.next.0, state.next_waiting), (0, 0));
     }
 }

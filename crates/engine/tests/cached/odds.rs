@@ -1,11 +1,11 @@
 //! Random interleavings with a source that knows when each of its answers was
 //! begun, and what goes wrong around the source.
 
-use crate::source::{Numbered, request};
+use crate::source::{Gate, Numbered, request};
 use crate::{Hand, ask, cache};
 use perfhive_engine::{
-    Cached, Catalogue, CatalogueObject, Cost, Frame, ObjectQuery, Request, Snapshot, Source,
-    SourceError, SourceErrorKind, TitleDatabase,
+    Cached, Catalogue, CatalogueObject, Cost, Fault, FaultKind, Frame, ObjectQuery, ReplaySource,
+    Request, Snapshot, Source, SourceError, SourceErrorKind, TitleDatabase,
 };
 use perfhive_format::{
     BlockHead, BlockWriter, DetailLevel, LanguageId, ObjectSpec, ObjectTemplate, TitleIndex,
@@ -39,6 +39,9 @@ impl Source for Stamped {
             begun.len() as u64
         };
         std::thread::sleep(self.pause);
+        if request.deadline.is_some_and(|deadline| deadline <= Instant::now()) {
+            return Err(SourceError::new(SourceErrorKind::Deadline, "stamped", "too late"));
+        }
         if number % 17 == 0 {
             return Err(SourceError::new(SourceErrorKind::Unavailable, "stamped", "now and then"));
         }
@@ -210,6 +213,68 @@ fn a_deadline_holds_while_others_find_out_what_is_costly() {
 }
 
 #[test]
+fn costly_objects_that_come_along_are_not_kept_twice() {
+    let fast = Numbered::new().catalogued(&[1], &[740]).brings(1, 740);
+    let slow = Numbered::new();
+    let cache = Cached::builder(fast.clone()).costly_by(slow.clone()).build();
+    ask(&mut cache.clone(), &request(&[1]));
+    // Two sources that overtake each other would break the order of an object.
+    ask(&mut cache.clone(), &request(&[740]));
+    assert_eq!((fast.asked(), slow.asked()), (vec![vec![1]], vec![vec![740]]));
+}
+
+/// Is late for whoever has a deadline, after a while.
+#[derive(Clone, Default)]
+struct LateForSome(Arc<AtomicU64>);
+
+impl Source for LateForSome {
+    fn name(&self) -> &str {
+        "late"
+    }
+    fn collect(&mut self, request: &Request, out: &mut Snapshot) -> Result<(), SourceError> {
+        out.clear();
+        let number = self.0.fetch_add(1, Ordering::SeqCst) + 1;
+        if let Some(deadline) = request.deadline {
+            std::thread::sleep(deadline.saturating_duration_since(Instant::now()));
+            return Err(SourceError::new(SourceErrorKind::Deadline, "late", "too late"));
+        }
+        let mut writer = BlockWriter::new();
+        writer.start(&BlockHead::default());
+        out.push_frame(Arc::new(Frame::new(writer.finish().to_vec(), number).unwrap()), "late");
+        Ok(())
+    }
+    fn titles(&mut self, _: LanguageId) -> Result<Arc<TitleDatabase>, SourceError> {
+        Err(SourceError::new(SourceErrorKind::NotFound, "late", "has no titles"))
+    }
+}
+
+#[test]
+fn who_has_time_does_not_fail_by_the_deadlines_of_others() {
+    let cache = Cached::builder(LateForSome::default()).max_age(Duration::ZERO).build();
+    let stop = AtomicBool::new(false);
+    std::thread::scope(|scope| {
+        for number in 0..4u32 {
+            let (mut hasty, stop) = (cache.clone(), &stop);
+            scope.spawn(move || {
+                while !stop.load(Ordering::Relaxed) {
+                    let soon = Instant::now() + Duration::from_micros(300);
+                    let result =
+                        hasty.collect(&request(&[number]).deadline(soon), &mut Snapshot::new());
+                    // Or it was served by who has time.
+                    assert!(result.is_ok() || Instant::now() >= soon);
+                }
+            });
+        }
+        let mut patient = cache.clone();
+        let results: Vec<_> =
+            (0..100).map(|_| patient.collect(&request(&[1]), &mut Snapshot::new())).collect();
+        stop.store(true, Ordering::Relaxed);
+        let failed = results.iter().filter(|result| result.is_err()).count();
+        assert_eq!(failed, 0, "{:?}", results.iter().find(|result| result.is_err()));
+    });
+}
+
+#[test]
 fn a_limit_of_zero_takes_nothing_kept_for_a_follower_either() {
     let clock = Hand::default();
     let mut first = cache(Numbered::new(), &clock);
@@ -269,4 +334,106 @@ fn who_wants_the_source_alone_does_not_starve() {
         stop.store(true, Ordering::Relaxed);
     });
     assert!(turns.into_inner() >= 200);
+}
+
+#[test]
+fn nothing_from_before_is_kept_when_a_recording_is_rewound() {
+    let sample =
+        |second: i64| (second.to_string(), perfhive_testkit::script::block("host", second, &[]));
+    let recording = ReplaySource::new("recording", [sample(1), sample(2), sample(3)]).unwrap();
+    let mut cache = Cached::new(recording);
+    let second_of = |consumer: &mut Cached<ReplaySource>| {
+        let mut out = Snapshot::new();
+        consumer.collect(&Request::new(ObjectQuery::Global), &mut out).unwrap();
+        out.frames()[0].clocks().perf_time / 3_579_545
+    };
+    assert_eq!((second_of(&mut cache), second_of(&mut cache)), (1, 2));
+    assert_eq!(second_of(&mut cache.clone()), 2);
+    cache.rewind().unwrap();
+    assert_eq!(second_of(&mut cache.clone()), 1);
+    // The same sample, but taken anew.
+    assert_eq!((second_of(&mut cache), second_of(&mut cache)), (1, 2));
+}
+
+/// Has object 1, here and on every other machine, and something to complain of.
+#[derive(Clone, Default)]
+struct Everywhere(Arc<AtomicU64>, Gate);
+
+/// Generations from here on are of another machine.
+const ELSEWHERE: u64 = 1000;
+
+impl Source for Everywhere {
+    fn name(&self) -> &str {
+        "everywhere"
+    }
+    fn collect(&mut self, request: &Request, out: &mut Snapshot) -> Result<(), SourceError> {
+        out.clear();
+        self.1.pass();
+        let number = self.0.fetch_add(1, Ordering::SeqCst) + 1;
+        let elsewhere = matches!(request.objects, ObjectQuery::Foreign(_));
+        let generation = if elsewhere { ELSEWHERE + number } else { number };
+        let mut writer = BlockWriter::new();
+        writer.start(&BlockHead::default());
+        let template = ObjectTemplate::new(&ObjectSpec::new(TitleIndex(1)), &[]).unwrap();
+        writer.object(&template).unwrap().values(&[]).unwrap().finish().unwrap();
+        let frame = Frame::new(writer.finish().to_vec(), generation).unwrap();
+        out.push_frame(Arc::new(frame), "everywhere");
+        out.push_fault(Fault::new(FaultKind::Partial, "everywhere", "something general"));
+        Ok(())
+    }
+    fn titles(&mut self, _: LanguageId) -> Result<Arc<TitleDatabase>, SourceError> {
+        Err(SourceError::new(SourceErrorKind::NotFound, "everywhere", "has no titles"))
+    }
+}
+
+fn foreign(machine: &str) -> Request {
+    Request::new(ObjectQuery::Foreign(machine.to_string()))
+}
+
+#[test]
+fn objects_of_other_machines_are_not_this_one_s() {
+    let source = Everywhere::default();
+    source.1.open();
+    let cache = Cached::new(source);
+    let asked = |request: &Request| ask(&mut cache.clone(), request);
+    assert_eq!(asked(&foreign("a")), [(1, ELSEWHERE + 1)]);
+    assert_eq!(asked(&request(&[1])), [(1, 2)]);
+    assert_eq!(asked(&foreign("b")), [(1, ELSEWHERE + 3)]);
+    assert_eq!(asked(&foreign("a")), [(1, ELSEWHERE + 1)]);
+    assert_eq!(asked(&request(&[1])), [(1, 2)]);
+}
+
+#[test]
+fn nor_are_they_when_both_are_asked_for_at_once() {
+    let source = Everywhere::default();
+    let cache = Cached::new(source.clone());
+    std::thread::scope(|scope| {
+        let mut busy = cache.clone();
+        scope.spawn(move || ask(&mut busy, &request(&[5])));
+        source.1.wait_until_entered();
+        let spawn = |request: Request| {
+            let mut consumer = cache.clone();
+            scope.spawn(move || ask(&mut consumer, &request.max_age(Duration::ZERO))[0].1)
+        };
+        let (here, there) = (spawn(request(&[1])), spawn(foreign("a")));
+        // Until both wait; otherwise there is nothing to see, and no harm.
+        std::thread::sleep(Duration::from_millis(100));
+        source.1.open();
+        assert!(here.join().unwrap() < ELSEWHERE);
+        assert!(there.join().unwrap() > ELSEWHERE);
+    });
+}
+
+#[test]
+fn what_went_wrong_in_general_is_told_once_to_everybody() {
+    let source = Everywhere::default();
+    source.1.open();
+    let cache = Cached::new(source);
+    let mut out = Snapshot::new();
+    for _ in 0..2 {
+        cache.clone().collect(&request(&[1, 2]), &mut out).unwrap();
+        let faults: Vec<_> = out.faults().iter().map(|fault| fault.message.to_string()).collect();
+        assert_eq!(faults, ["something general"]);
+    }
+    assert_eq!(cache.statistics().collections, 1);
 }

@@ -53,7 +53,7 @@ impl Gate {
         changed.notify_all();
     }
 
-    fn pass(&self) {
+    pub(crate) fn pass(&self) {
         let (state, changed) = &*self.0;
         let mut guard = state.lock().unwrap();
         guard.0 = true;

@@ -10,6 +10,16 @@ use std::time::{Duration, Instant};
 
 #[test]
 fn requests_that_come_together_become_one() {
+    // Those who wait are not seen waiting from outside. A busy machine may need
+    // longer until all of them do.
+    let mut pauses = [50, 200, 1_000, 4_000].map(Duration::from_millis).into_iter();
+    let few = pauses.any(|pause| collections_for_nine(pause) <= 5);
+    assert!(few, "more collections than groups, however long the pause");
+}
+
+/// How many collections one consumer and eight more make that come while it is
+/// at work.
+fn collections_for_nine(pause: Duration) -> u64 {
     let source = Numbered::new();
     let cache = Cached::new(source.clone());
     let gate = source.gate();
@@ -34,9 +44,7 @@ fn requests_that_come_together_become_one() {
                 })
             })
             .collect();
-        // They are not seen waiting from outside; without the pause the test
-        // would only see less of what it looks for.
-        std::thread::sleep(Duration::from_millis(100));
+        std::thread::sleep(pause);
         gate.open();
         assert_eq!(busy.join().unwrap(), [(1, 1), (2, 1)]);
         for (number, waiting) in waiting.into_iter().enumerate() {
@@ -45,10 +53,8 @@ fn requests_that_come_together_become_one() {
             assert_eq!(found[1].0, 10 + number as u32 / 2);
         }
     });
-    // The gate was passed by all; after the first, at most one for each group
-    // that came too late for the union.
-    assert!(source.collections() <= 5, "{} collections", source.collections());
     assert_eq!(source.asked()[0], [1, 2]);
+    source.collections()
 }
 
 #[test]

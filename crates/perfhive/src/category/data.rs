@@ -224,10 +224,12 @@ impl<'a> InstanceData<'a> {
     ///
     /// # Errors
     /// Why there is none: [`NoValue::Born`] for an instance that was not there,
-    /// [`NoValue::DifferentTypes`] for a sample of another category.
+    /// [`NoValue::DifferentTypes`] for a sample of another category, or of
+    /// another machine.
     pub fn value_since(&self, older: &CategoryData) -> Result<f64, NoValue> {
         let newer = self.sampled()?;
-        if older.object != self.data.object {
+        let machine = |data: &CategoryData| data.names.catalogue.machine.clone();
+        if older.object != self.data.object || machine(older) != machine(self.data) {
             return Err(NoValue::DifferentTypes);
         }
         let place = older.sample.identities().place(newer.identity()).ok_or(NoValue::Born);
