@@ -127,9 +127,11 @@ struct kthread {
 } KERNEL;
 
 struct work_struct;
+struct worker_pool;
 
 struct worker {
 	struct work_struct *current_work;
+	struct worker_pool *pool;
 	char desc[24]; // 32 later, with the same beginning
 } KERNEL;
 
@@ -393,6 +395,10 @@ INLINE void read_long_name(struct process *slot, struct task_struct *loose)
 		struct worker *worker =
 			bpf_rdonly_cast(kthread->data, KERNEL_TYPE_ID(struct worker));
 
+		// A rescuer that has nothing to rescue belongs to no pool: then
+		// /proc does not tell what it worked on last.
+		if (!worker->pool)
+			return;
 		probe_read_str(slot->work, sizeof(slot->work), &worker->desc);
 		if (worker->current_work)
 			slot->marks |= MARK_WORKING;

@@ -212,10 +212,7 @@ impl Second {
     fn sort(&mut self, slots: &[ProcessSlot]) {
         self.order.clear();
         self.order.extend((0..).zip(slots).map(|(place, slot)| (slot.pid, place)));
-        // The list is in the order of their births.
-        if !self.order.is_sorted() {
-            self.order.sort_unstable();
-        }
+        sort_by_number(&mut self.order);
         // Where one ended and another got its number, the later one counts.
         self.order.dedup_by(|later, kept| {
             let same = later.0 == kept.0;
@@ -300,9 +297,7 @@ impl Second {
         let slots = slots.get(..process.thread_slots as usize).unwrap_or_default();
         self.threads.clear();
         self.threads.extend((0..).zip(slots).map(|(place, slot)| (slot.tid, place)));
-        if !self.threads.is_sorted() {
-            self.threads.sort_unstable();
-        }
+        sort_by_number(&mut self.threads);
         for (tid, place) in &self.threads {
             let Some(slot) = slots.get(*place as usize) else {
                 continue;
@@ -317,6 +312,18 @@ impl Second {
             write(&thread_from_slot(slot, now, start, id, wanted))?;
         }
         Ok(())
+    }
+}
+
+/// Sorts what is in the order of births: most often by number already, or by
+/// number up to where the numbers began anew.
+fn sort_by_number(order: &mut [(u32, u32)]) {
+    let Some(last) = order.windows(2).position(|pair| pair.first() > pair.last()) else {
+        return;
+    };
+    order.rotate_left(last + 1);
+    if !order.is_sorted() {
+        order.sort_unstable();
     }
 }
 
@@ -520,6 +527,19 @@ mod tests {
         assert_eq!(time(100, 300, 50_000, told), told);
         let most = time(u64::MAX, u64::MAX, u64::MAX, none);
         assert_eq!(most.user + most.kernel, u64::MAX / 100);
+    }
+
+    #[test]
+    fn births_are_sorted_by_number() {
+        for numbers in
+            [&[][..], &[4], &[1, 2, 9], &[7, 9, 1, 3], &[9, 1], &[2, 9, 1, 5, 3, 4], &[3, 3, 1, 3]]
+        {
+            let mut order: Vec<_> = numbers.iter().copied().zip(0..).collect();
+            let mut expected = order.clone();
+            expected.sort_unstable();
+            sort_by_number(&mut order);
+            assert_eq!(order, expected);
+        }
     }
 
     #[test]
