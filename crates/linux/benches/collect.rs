@@ -225,12 +225,12 @@ fn main() {
         row("Process", &[230], &processes, goal).measure(rounds);
         row("Process, Thread", &[230, 232], &threads, "").measure(rounds);
         row("all", &[2, 4, 230, 232, 238], &processes, "").measure(rounds);
+        let extra = &[(230, 0)];
+        let name = "Process with all that is on request";
+        Row { extra, ..row(name, &[230], &processes, "") }.measure(rounds);
         if bpf {
             let reader = ReaderChoice::Bpf;
             Row { reader, ..row("Process, BPF", &[230], &processes, "0.1") }.measure(rounds);
-            let extra = &[(230, 0)];
-            let name = "Process with what is on request, BPF";
-            Row { reader, extra, ..row(name, &[230], &processes, "") }.measure(rounds);
             let name = "Process, Thread, BPF";
             Row { reader, ..row(name, &[230, 232], &threads, "") }.measure(rounds);
         }
