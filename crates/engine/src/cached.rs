@@ -64,6 +64,8 @@ mod hub;
 mod lane;
 #[cfg(all(test, loom))]
 mod models;
+#[allow(unsafe_code, reason = "it keeps values alive that readers look at, and proves it")]
+mod place;
 mod reply;
 mod sync;
 mod wants;
@@ -187,7 +189,8 @@ impl<S: Source> Cached<S> {
     /// A consumer of a single object, for who reads it over and over.
     #[must_use]
     pub fn follow(&self, object: TitleIndex) -> Follower {
-        Follower::new(object, self.hub.slots.get(&Key::Object(object)))
+        let slot = self.hub.slots.get(&Key::Object(object));
+        Follower::new(object, slot.as_deref().map(Slot::follow))
     }
 
     /// The time on the cache's clock, for [`Follower::take`].

@@ -9,7 +9,7 @@
 //! Partial failure is data: a provider that fails, an instance that vanished
 //! and a counter without a value are facts attached to the result, never the
 //! failure of the whole.
-#![forbid(unsafe_code)]
+#![deny(unsafe_code)]
 #![cfg_attr(test, allow(clippy::unwrap_used, clippy::expect_used))]
 
 mod broker;

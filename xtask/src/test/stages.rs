@@ -28,7 +28,11 @@ pub(super) const STAGES: &[Stage] = &[
     Stage { name: "release", about: "the command builds with optimisation", run: release },
     Stage { name: "no-std", about: "the format builds where there is no std", run: no_std },
     Stage { name: "deny", about: "licences, sources and advisories of dependencies", run: deny },
-    Stage { name: "miri", about: "the format's tests under Miri", run: miri },
+    Stage {
+        name: "miri",
+        about: "the tests of the format, and of the engine's unsafe code, under Miri",
+        run: miri,
+    },
     Stage { name: "big-endian", about: "the same, as a big-endian machine", run: big_endian },
     Stage { name: "fuzz", about: "each fuzz target for a short time", run: fuzz },
 ];
@@ -156,22 +160,24 @@ fn fetch_failure(errors: &str) -> &str {
 }
 
 fn miri() -> Result {
-    run_miri(&[])
+    run_miri(&["-p", "perfhive-format", "--lib", "--tests"])?;
+    // Where the engine says that memory is still there.
+    run_miri(&["-p", "perfhive-engine", "--lib", "cached::place"])
 }
 
 /// Everything in a block is little-endian; a decoder that forgets to say so
 /// works by chance on most machines. Miri interprets one where it does not.
 fn big_endian() -> Result {
-    run_miri(&["--target", BIG_ENDIAN])
+    run_miri(&["-p", "perfhive-format", "--lib", "--tests", "--target", BIG_ENDIAN])
 }
 
-fn run_miri(target: &[&str]) -> Result {
+fn run_miri(what: &[&str]) -> Result {
     tools::nightly_components(&["miri", "rust-src"])?;
     // Under nextest each test has a time limit, and all cores are used.
     let how: &[&str] =
         if tools::has_nextest() { &["miri", "nextest", "run"] } else { &["miri", "test"] };
     let mut cargo = command::nightly_cargo(how);
-    cargo.args(["--locked", "-p", "perfhive-format", "--lib", "--tests"]).args(target);
+    cargo.arg("--locked").args(what);
     // Golden files and real data are read from disk.
     cargo.env("MIRIFLAGS", "-Zmiri-disable-isolation");
     // Miri is some hundred times slower than the machine: tests that try many

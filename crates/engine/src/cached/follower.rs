@@ -1,23 +1,24 @@
 //! Taking kept data of one object.
 
-use super::reply::{Reply, Slot};
+use super::place::{Kept, Reader};
+use super::reply::Reply;
 use crate::error::Fault;
 use crate::frame::SnapshotObject;
 use perfhive_format::TitleIndex;
-use std::sync::Arc;
 use std::time::Duration;
 
 /// A consumer of one object, which takes kept data and never collects.
 #[derive(Debug)]
 pub struct Follower {
     object: TitleIndex,
-    slot: Option<Arc<Slot>>,
+    /// None where there is too much kept already.
+    reader: Option<Reader<Reply>>,
     seen: u64,
 }
 
 impl Follower {
-    pub(super) fn new(object: TitleIndex, slot: Option<Arc<Slot>>) -> Self {
-        Self { object, slot, seen: 0 }
+    pub(super) fn new(object: TitleIndex, reader: Option<Reader<Reply>>) -> Self {
+        Self { object, reader, seen: 0 }
     }
 
     /// The newest data of the object, unless this follower has had it, or its
@@ -26,50 +27,43 @@ impl Follower {
     // Inlined into the caller's crate, where the bound on the age is worked out
     // once for a whole loop.
     #[inline]
-    pub fn take(&mut self, now: Duration, max_age: Duration) -> Option<Taken> {
-        let kept = self.slot.as_ref()?.load();
-        let reply = kept.as_ref()?;
-        let is_old = max_age.is_zero() || reply.begun < now.saturating_sub(max_age);
-        if reply.number <= self.seen || is_old {
+    pub fn take(&mut self, now: Duration, max_age: Duration) -> Option<Taken<'_>> {
+        let reply = self.reader.as_mut()?.newer_than(self.seen)?;
+        if max_age.is_zero() || reply.begun < now.saturating_sub(max_age) {
             return None;
         }
         self.seen = reply.number;
-        Some(Taken { object: self.object, kept })
+        Some(Taken { object: self.object, reply })
     }
 }
 
-/// Data of an object that stays as it is for as long as this lives. Made for
-/// looking at it and letting go: a thread that keeps many at once slows itself
-/// down.
-pub struct Taken {
+/// Data of an object that stays as it is for as long as this lives. A follower
+/// looks at one at a time.
+pub struct Taken<'a> {
     object: TitleIndex,
-    #[cfg(not(loom))]
-    kept: arc_swap::Guard<Option<Arc<Reply>>>,
-    #[cfg(loom)]
-    kept: Option<Arc<Reply>>,
+    reply: Kept<'a, Reply>,
 }
 
-impl Taken {
+impl Taken<'_> {
     /// The object; `None` where the source was asked for it and does not have
     /// it, for which [`faults`](Self::faults) may have the reason.
     #[must_use]
     pub fn object(&self) -> Option<SnapshotObject<'_>> {
-        self.reply()?.snapshot.object(self.object)
+        self.reply.snapshot.object(self.object)
     }
 
     /// What could not be collected of this object.
     pub fn faults(&self) -> impl Iterator<Item = &Fault> {
-        let faults = self.reply().map(|reply| reply.snapshot.faults()).unwrap_or_default();
-        faults.iter().filter(|fault| fault.object.is_none_or(|object| object == self.object))
+        self.reply
+            .snapshot
+            .faults()
+            .iter()
+            .filter(|fault| fault.object.is_none_or(|object| object == self.object))
     }
 
     /// Age of the data at `now`.
     #[must_use]
     pub fn age(&self, now: Duration) -> Duration {
-        self.reply().map_or(Duration::MAX, |reply| now.saturating_sub(reply.begun))
-    }
-
-    fn reply(&self) -> Option<&Reply> {
-        self.kept.as_ref().map(Arc::as_ref)
+        now.saturating_sub(self.reply.begun)
     }
 }

@@ -3,6 +3,7 @@
 //! `RUSTFLAGS="--cfg loom" cargo test -p perfhive-engine --lib models --release`
 
 use super::lane::{Lane, Outcome, Wishes};
+use super::place::{Place, Reader};
 use crate::error::{SourceError, SourceErrorKind};
 use loom::sync::Arc;
 use loom::sync::atomic::{AtomicUsize, Ordering};
@@ -134,4 +135,69 @@ fn who_uses_the_source_alone_and_who_collects_take_turns() {
         thread.join().unwrap();
         assert_eq!(lane.with(None, |source| *source).unwrap(), 11);
     });
+}
+
+/// Loom reports it if one thread writes while another one reads.
+struct Watched(loom::cell::UnsafeCell<u64>);
+
+// SAFETY: the models are there to show that it is so: loom looks at every
+// access.
+#[allow(unsafe_code, reason = "what is modelled is who may access it")]
+unsafe impl Sync for Watched {}
+
+impl Watched {
+    fn get(&self) -> u64 {
+        #[allow(unsafe_code, reason = "as above")]
+        // SAFETY: loom's own pointer to a value that lives as long as `self`.
+        self.0.with(|value| unsafe { *value })
+    }
+}
+
+/// A reader looks at values while others are put in their place, and those that
+/// nobody looks at are used again, as the hub does with replies.
+fn values_are_not_changed_while_looked_at(readers: usize, puts: u64) {
+    model(move || {
+        type Shared = std::sync::Arc<Place<Watched>>;
+        let new = |number| std::sync::Arc::new(Watched(loom::cell::UnsafeCell::new(number)));
+        let place = Shared::default();
+        let mut pool = vec![new(1)];
+        let threads: Vec<_> = (0..readers)
+            .map(|_| {
+                let mut reader = Reader::new(Shared::clone(&place), || Some((1, pool[0].clone())));
+                thread::spawn(move || {
+                    let mut last = 0;
+                    for _ in 0..2 {
+                        if let Some(value) = reader.newer_than(last) {
+                            let number = value.get();
+                            assert!(number > last && number == value.get());
+                            last = number;
+                        }
+                    }
+                    assert!(last > 0, "there was a value from the beginning");
+                })
+            })
+            .collect();
+        for number in 2..2 + puts {
+            let free = pool.iter_mut().position(|value| std::sync::Arc::get_mut(value).is_some());
+            let value = free.map_or_else(|| new(0), |at| pool.swap_remove(at));
+            #[allow(unsafe_code, reason = "as above")]
+            // SAFETY: loom's own pointer; that nobody else uses it is modelled.
+            value.0.with_mut(|place| unsafe { *place = number });
+            place.put(number, &value);
+            pool.push(value);
+        }
+        for thread in threads {
+            thread.join().unwrap();
+        }
+    });
+}
+
+#[test]
+fn one_reader_and_values_used_again() {
+    values_are_not_changed_while_looked_at(1, 3);
+}
+
+#[test]
+fn two_readers_and_values_used_again() {
+    values_are_not_changed_while_looked_at(2, 1);
 }

@@ -1,5 +1,6 @@
 //! What is kept: the answers of the source, and where each object's newest is.
 
+use super::place::{Place, Reader};
 use crate::frame::Snapshot;
 use crate::request::{ObjectQuery, Request};
 use perfhive_format::TitleIndex;
@@ -72,8 +73,12 @@ impl Reply {
     }
 }
 
+/// Loom has no model of the real one.
+#[cfg(loom)]
+type Shared = std::sync::Mutex<Option<Arc<Reply>>>;
+
 #[cfg(not(loom))]
-type Place = arc_swap::ArcSwapOption<Reply>;
+type Shared = arc_swap::ArcSwapOption<Reply>;
 
 /// Where the newest reply that was asked for something is. Reading takes no
 /// lock and touches no counter that others write: it costs the same whatever
@@ -81,27 +86,32 @@ type Place = arc_swap::ArcSwapOption<Reply>;
 ///
 /// In a cache line of its own: a consumer that comes or goes writes the count
 /// of the slot's owners.
-#[cfg(not(loom))]
 #[derive(Debug, Default)]
 #[repr(align(128))]
-pub(super) struct Slot(Place);
-
-/// Loom has no model of the real one.
-#[cfg(loom)]
-#[derive(Debug, Default)]
-pub(super) struct Slot(std::sync::Mutex<Option<Arc<Reply>>>);
+pub(super) struct Slot {
+    newest: Shared,
+    /// The same, for those who follow it.
+    followed: Arc<Place<Reply>>,
+}
 
 impl Slot {
     /// The newest reply, protected for as long as the answer lives.
     #[cfg(not(loom))]
     #[inline]
     pub(super) fn load(&self) -> arc_swap::Guard<Option<Arc<Reply>>> {
-        self.0.load()
+        self.newest.load()
     }
 
     #[cfg(loom)]
     pub(super) fn load(&self) -> Option<Arc<Reply>> {
-        self.0.lock().unwrap_or_else(PoisonError::into_inner).clone()
+        self.newest.lock().unwrap_or_else(PoisonError::into_inner).clone()
+    }
+
+    /// One that takes the replies as they come.
+    pub(super) fn follow(&self) -> Reader<Reply> {
+        Reader::new(Arc::clone(&self.followed), || {
+            self.load().as_ref().map(|reply| (reply.number, Arc::clone(reply)))
+        })
     }
 
     /// Puts a reply in, unless a newer one is there.
@@ -112,14 +122,17 @@ impl Slot {
         }
     }
 
-    #[cfg(not(loom))]
     fn set(&self, reply: Option<Arc<Reply>>) {
-        self.0.store(reply);
-    }
-
-    #[cfg(loom)]
-    fn set(&self, reply: Option<Arc<Reply>>) {
-        *self.0.lock().unwrap_or_else(PoisonError::into_inner) = reply;
+        #[cfg(not(loom))]
+        self.newest.store(reply.clone());
+        #[cfg(loom)]
+        self.newest.lock().unwrap_or_else(PoisonError::into_inner).clone_from(&reply);
+        // After that: who begins to follow meanwhile finds it in one or the
+        // other.
+        match &reply {
+            Some(reply) => self.followed.put(reply.number, reply),
+            None => self.followed.clear(),
+        }
     }
 }
 

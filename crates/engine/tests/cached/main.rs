@@ -212,10 +212,16 @@ fn a_follower_takes_what_is_new() {
     let taken = follower.take(first.now(), limit).unwrap();
     assert_eq!(taken.age(first.now()), Duration::from_millis(20));
     assert_eq!(taken.object().unwrap().generation(), 1);
+    drop(taken);
     assert!(follower.take(first.now(), limit).is_none());
     ask(&mut first, &request(&[1]));
+    let taken = follower.take(first.now(), limit).unwrap();
+    for _ in 0..20 {
+        ask(&mut first, &request(&[1]));
+    }
     // What was taken stays.
-    assert_eq!(taken.object().unwrap().generation(), 1);
+    assert_eq!(taken.object().unwrap().generation(), 2);
+    drop(taken);
     clock.forward(501);
     assert!(follower.take(first.now(), limit).is_none());
 }
