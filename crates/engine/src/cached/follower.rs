@@ -29,6 +29,10 @@ impl Follower {
     #[inline]
     pub fn take(&mut self, now: Duration, max_age: Duration) -> Option<Taken<'_>> {
         let reply = self.reader.as_mut()?.newer_than(self.seen)?;
+        // It may be lower where the cache forgot everything meanwhile.
+        if reply.number <= self.seen {
+            return None;
+        }
         if max_age.is_zero() || reply.begun < now.saturating_sub(max_age) {
             return None;
         }

@@ -155,18 +155,20 @@ impl Watched {
 
 /// A reader looks at values while others are put in their place, and those that
 /// nobody looks at are used again, as the hub does with replies.
-fn values_are_not_changed_while_looked_at(readers: usize, puts: u64) {
+fn values_are_not_changed_while_looked_at(readers: usize, looks: u64, puts: u64) {
     model(move || {
         type Shared = std::sync::Arc<Place<Watched>>;
         let new = |number| std::sync::Arc::new(Watched(loom::cell::UnsafeCell::new(number)));
         let place = Shared::default();
         let mut pool = vec![new(1)];
+        // It does not look, and what others do goes on beside it.
+        let idle = Reader::new(Shared::clone(&place), || None);
         let threads: Vec<_> = (0..readers)
             .map(|_| {
                 let mut reader = Reader::new(Shared::clone(&place), || Some((1, pool[0].clone())));
                 thread::spawn(move || {
                     let mut last = 0;
-                    for _ in 0..2 {
+                    for _ in 0..looks {
                         if let Some(value) = reader.newer_than(last) {
                             let number = value.get();
                             assert!(number > last && number == value.get());
@@ -189,15 +191,21 @@ fn values_are_not_changed_while_looked_at(readers: usize, puts: u64) {
         for thread in threads {
             thread.join().unwrap();
         }
+        drop(idle);
     });
 }
 
 #[test]
 fn one_reader_and_values_used_again() {
-    values_are_not_changed_while_looked_at(1, 3);
+    values_are_not_changed_while_looked_at(1, 2, 3);
+}
+
+#[test]
+fn a_reader_that_leaves_and_values_used_again() {
+    values_are_not_changed_while_looked_at(1, 1, 4);
 }
 
 #[test]
 fn two_readers_and_values_used_again() {
-    values_are_not_changed_while_looked_at(2, 1);
+    values_are_not_changed_while_looked_at(2, 1, 1);
 }

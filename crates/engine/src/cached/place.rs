@@ -9,7 +9,7 @@
 //! "Hazard Pointers: Safe Memory Reclamation for Lock-Free Objects", 2004), with
 //! one pointer for each reader.
 
-use super::sync::{AtomicPtr, AtomicU64, Mutex, full_fence};
+use super::sync::{AtomicPtr, AtomicU64, Mutex, MutexGuard, full_fence};
 use std::ops::Deref;
 use std::ptr::{NonNull, null_mut};
 use std::sync::atomic::Ordering;
@@ -37,16 +37,22 @@ struct Owned<T> {
     newest: Option<(u64, Arc<T>)>,
     /// What it pointed to before, and a reader may look at still.
     replaced: Vec<Arc<T>>,
-    /// A cell whose reader is gone has no other owner.
     cells: Vec<Arc<Cell<T>>>,
     /// With so many cells it is time to look for those without a reader.
     many: usize,
 }
 
-/// The value that a reader looks at.
+/// The value that a reader looks at: null for none, [`gone`] in the end.
 #[derive(Debug)]
 #[repr(align(128))]
 struct Cell<T>(AtomicPtr<T>);
+
+/// What a reader writes last, and only then: whoever reads it knows that what
+/// the reader did is done, which a count of the cell's owners would not tell. No
+/// value has this address, since there are counts in front of it.
+fn gone<T>() -> *mut T {
+    null_mut::<T>().wrapping_byte_add(1)
+}
 
 /// Cells before those without a reader are looked for the first time.
 const MANY: usize = 16;
@@ -61,49 +67,58 @@ impl<T> Default for Place<T> {
 }
 
 impl<T> Owned<T> {
-    /// Lets go of what no reader looks at any more, and of cells without one.
+    /// Lets go of cells without a reader, and of what no reader looks at any
+    /// more.
     fn let_go(&mut self) {
         // Ordered behind the change of `Newest`, as the other side is.
         full_fence();
+        self.cells.retain(|cell| cell.0.load(Ordering::SeqCst) != gone());
         let cells = &self.cells;
         self.replaced.retain(|value| {
             let address = Arc::as_ptr(value).cast_mut();
             cells.iter().any(|cell| cell.0.load(Ordering::SeqCst) == address)
         });
-        // The reader's last write is the null, and who reads it knows that
-        // nothing is looked at any more. That there is no other owner would not
-        // tell: counting them orders nothing.
-        self.cells
-            .retain(|cell| Arc::strong_count(cell) > 1 || !cell.0.load(Ordering::SeqCst).is_null());
+    }
+
+    /// Whether a value with this number is newer than the newest one.
+    fn is_newer(&self, number: u64) -> bool {
+        self.newest.as_ref().is_none_or(|(there, _)| *there < number)
     }
 }
 
 impl<T> Place<T> {
-    /// Puts a value in, unless one with this number or a higher one is there or
-    /// nobody reads here.
+    /// Puts a value in, unless one with this number or a higher one is there.
+    /// Where nobody reads, nothing is held.
     pub(super) fn put(&self, number: u64, value: &Arc<T>) {
-        self.exchange(|owned| {
-            let is_newer = owned.newest.as_ref().is_none_or(|(there, _)| *there < number);
-            (is_newer && !owned.cells.is_empty()).then(|| Some((number, Arc::clone(value))))
-        });
+        let mut owned = self.lock();
+        if owned.cells.is_empty() {
+            if owned.newest.is_some() {
+                self.exchange(&mut owned, None);
+            }
+        } else if owned.is_newer(number) {
+            self.exchange(&mut owned, Some((number, Arc::clone(value))));
+        }
     }
 
     /// Takes the value out.
     pub(super) fn clear(&self) {
-        self.exchange(|_| Some(None));
+        self.exchange(&mut self.lock(), None);
     }
 
-    /// Exchanges the value for what `by` has, if it has anything.
-    #[allow(clippy::type_complexity, reason = "a number and a value that may both be absent")]
-    fn exchange(&self, by: impl FnOnce(&mut Owned<T>) -> Option<Option<(u64, Arc<T>)>>) {
-        let mut owned = self.owned.lock().unwrap_or_else(PoisonError::into_inner);
-        let Some(new) = by(&mut owned) else { return };
+    fn lock(&self) -> MutexGuard<'_, Owned<T>> {
+        self.owned.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// Exchanges the value.
+    fn exchange(&self, owned: &mut Owned<T>, new: Option<(u64, Arc<T>)>) {
         let (number, address) = match &new {
             Some((number, value)) => (*number, Arc::as_ptr(value).cast_mut()),
             None => (0, null_mut()),
         };
+        // Nothing may fail between the two steps.
+        owned.replaced.reserve(1);
         self.newest.value.store(address, Ordering::SeqCst);
-        // Behind the value: who sees the number finds that value or a newer one.
+        // Behind the value: who sees the number finds that value or a later one.
         self.newest.number.store(number, Ordering::Release);
         let old = std::mem::replace(&mut owned.newest, new);
         owned.replaced.extend(old.map(|(_, value)| value));
@@ -120,24 +135,26 @@ pub(super) struct Reader<T> {
 
 impl<T> Reader<T> {
     /// A reader. `now` answers what is the newest value at present, with its
-    /// number; it is asked when whatever is put in later will be seen.
+    /// number; it is asked when whatever is put in later will be seen, and
+    /// nothing can be put in or cleared meanwhile.
     pub(super) fn new(place: Arc<Place<T>>, now: impl FnOnce() -> Option<(u64, Arc<T>)>) -> Self {
         let cell = Arc::new(Cell(AtomicPtr::new(null_mut())));
         {
-            let mut owned = place.owned.lock().unwrap_or_else(PoisonError::into_inner);
+            let mut owned = place.lock();
             if owned.cells.len() >= owned.many {
                 owned.let_go();
                 owned.many = MANY.max(2 * owned.cells.len());
             }
             owned.cells.push(Arc::clone(&cell));
-        }
-        if let Some((number, value)) = now() {
-            place.put(number, &value);
+            if let Some((number, value)) = now().filter(|(number, _)| owned.is_newer(*number)) {
+                place.exchange(&mut owned, Some((number, value)));
+            }
         }
         Self { place, cell }
     }
 
-    /// The newest value, if its number is higher than this.
+    /// The newest value, if its number is higher than this: nearly always. If
+    /// the place is cleared meanwhile, it may be one with a lower number.
     #[inline]
     pub(super) fn newer_than(&mut self, number: u64) -> Option<Kept<'_, T>> {
         let newest = &self.place.newest;
@@ -161,8 +178,9 @@ impl<T> Reader<T> {
 
 impl<T> Drop for Reader<T> {
     fn drop(&mut self) {
-        // Full where a value was forgotten, and not dropped.
-        self.cell.0.store(null_mut(), Ordering::Release);
+        // Release, as where a value is dropped; if one was forgotten, it goes
+        // with this.
+        self.cell.0.store(gone(), Ordering::Release);
     }
 }
 
@@ -290,6 +308,18 @@ mod tests {
         // Who comes later gets what is there by then.
         let mut reader = Reader::new(Arc::clone(&place), || Some((1, Arc::clone(&there))));
         assert_eq!(reader.newer_than(0).unwrap().as_str(), "there");
+    }
+
+    #[test]
+    fn nothing_is_held_when_the_last_reader_has_gone() {
+        let (place, mut reader) = place();
+        let values = ["a", "b", "c"].map(value);
+        place.put(1, &values[0]);
+        assert!(reader.newer_than(0).is_some());
+        drop(reader);
+        place.put(2, &values[1]);
+        place.put(3, &values[2]);
+        assert_eq!(values.each_ref().map(Arc::strong_count), [1; 3]);
     }
 
     #[test]

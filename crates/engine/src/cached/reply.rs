@@ -198,6 +198,9 @@ impl Slots {
 
     /// Forgets everything kept.
     pub(super) fn clear(&self) {
+        // A reply that is being published is forgotten in all of a slot's
+        // places, or in none. First, as in `publish`.
+        let _one_at_a_time = self.publishing.lock().unwrap_or_else(PoisonError::into_inner);
         let slots = self.slots.read().unwrap_or_else(PoisonError::into_inner);
         slots.values().for_each(|slot| slot.set(None));
     }
