@@ -68,17 +68,20 @@ const FLOORS: &[House] = &[
         ..house("perfhive-format", "crates/format", Floor::Number(0))
     },
     house("perfhive-engine", "crates/engine", Floor::Number(1)),
-    house("perfhive-linux", "crates/linux", Floor::Number(2)),
-    house("perfhive-windows", "crates/windows", Floor::Number(2)),
-    house("perfhive-remote", "crates/remote", Floor::Number(2)),
-    house("perfhive-logs", "crates/logs", Floor::Number(2)),
-    house("perfhive-shm", "crates/shm", Floor::Number(2)),
-    house("perfhive", "crates/perfhive", Floor::Number(3)),
+    house("perfhive-contract", "crates/contract", Floor::Number(2)),
+    house("perfhive-extension", "crates/extension", Floor::Number(3)),
+    house("perfhive-registration", "crates/registration", Floor::Number(3)),
+    house("perfhive-linux", "crates/linux", Floor::Number(3)),
+    house("perfhive-windows", "crates/windows", Floor::Number(3)),
+    house("perfhive-remote", "crates/remote", Floor::Number(3)),
+    house("perfhive-logs", "crates/logs", Floor::Number(3)),
+    house("perfhive-shm", "crates/shm", Floor::Number(3)),
+    house("perfhive", "crates/perfhive", Floor::Number(4)),
     // The command is the first user of the public API: what it cannot do
     // through the facade, nobody can.
-    House { only: Some(&["perfhive"]), ..house("perfhive-cli", "crates/cli", Floor::Number(4)) },
-    house("perfhive-jni", "crates/jni", Floor::Number(4)),
-    house("perfhive-export", "crates/export", Floor::Number(4)),
+    House { only: Some(&["perfhive"]), ..house("perfhive-cli", "crates/cli", Floor::Number(5)) },
+    house("perfhive-jni", "crates/jni", Floor::Number(5)),
+    house("perfhive-export", "crates/export", Floor::Number(5)),
     House {
         only: Some(&["perfhive-format", "perfhive-engine"]),
         ..house("perfhive-testkit", "crates/testkit", Floor::Testkit)

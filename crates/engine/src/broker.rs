@@ -6,18 +6,23 @@
 //! put into quarantine.
 
 mod registry;
+mod roster;
 
 use crate::collect_tests::{TestLevel, check_objects};
 use crate::error::{Fault, FaultKind, ProviderError, SourceError, SourceErrorKind};
 use crate::frame::{FramePool, Snapshot};
-use crate::provider::{Collection, ObjectWriter, OpenContext, Provider, Session};
+use crate::provider::{
+    Collection, ObjectDescription, ObjectWriter, OpenContext, Provider, Session,
+};
 use crate::request::{ObjectQuery, Request};
 use crate::source::{Catalogue, Cost, Source};
 use crate::titles::TitleDatabase;
 use perfhive_format::{
     BlockHead, BlockWriter, Clocks, FileTime, LanguageId, SystemTime, TitleIndex,
 };
+pub use registry::CHOSEN_INDEXES;
 use registry::Registered;
+pub use roster::Roster;
 use std::collections::HashMap;
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::Arc;
@@ -103,6 +108,8 @@ pub enum ProviderState {
 
 struct Entry {
     provider: Arc<dyn Provider>,
+    /// The roster it came from; `None` for one that stays.
+    roster: Option<usize>,
     registered: Registered,
     session: Option<Box<dyn Session>>,
     status: ProviderStatus,
@@ -110,6 +117,8 @@ struct Entry {
     in_a_row: u32,
     /// Objects wanted of it in this collection; kept for its allocation.
     wanted: Vec<TitleIndex>,
+    /// Objects that it offers and another provider has.
+    lost: Vec<ObjectDescription>,
 }
 
 /// Puts a [`Broker`] together.
@@ -117,6 +126,7 @@ pub struct BrokerBuilder {
     name: String,
     machine: String,
     providers: Vec<Arc<dyn Provider>>,
+    rosters: Vec<Box<dyn Roster>>,
     clock: Box<dyn Clock>,
     level: TestLevel,
     quarantine_after: u32,
@@ -136,6 +146,13 @@ impl BrokerBuilder {
     #[must_use]
     pub fn providers(mut self, providers: impl IntoIterator<Item = Arc<dyn Provider>>) -> Self {
         self.providers.extend(providers);
+        self
+    }
+
+    /// Adds a set of providers that may change while the broker is at work.
+    #[must_use]
+    pub fn roster(mut self, roster: impl Roster + 'static) -> Self {
+        self.rosters.push(Box::new(roster));
         self
     }
 
@@ -185,6 +202,7 @@ impl BrokerBuilder {
             name: self.name,
             machine: self.machine,
             entries,
+            rosters: self.rosters,
             clock: self.clock,
             level: self.level,
             quarantine_after: self.quarantine_after,
@@ -208,6 +226,7 @@ pub struct Broker {
     name: String,
     machine: String,
     entries: Vec<Entry>,
+    rosters: Vec<Box<dyn Roster>>,
     clock: Box<dyn Clock>,
     level: TestLevel,
     quarantine_after: u32,
@@ -231,6 +250,7 @@ impl Broker {
             name: name.to_string(),
             machine: machine.to_string(),
             providers: Vec::new(),
+            rosters: Vec::new(),
             clock: Box::new(StdClock::default()),
             level: TestLevel::default(),
             quarantine_after: 5,
@@ -247,36 +267,8 @@ impl Broker {
     /// Registers a further provider while the broker is at work. Indexes that
     /// were allotted before stay; readers notice by the catalogue's generation.
     pub fn register(&mut self, provider: Arc<dyn Provider>) {
-        let last = self.entries.iter().map(|entry| entry.registered.highest()).max();
-        let registered = registry::register(&[Arc::clone(&provider)], last.unwrap_or(0));
-        self.entries.extend(registered.into_iter().map(|r| Entry::new((Arc::clone(&provider), r))));
-        self.claim();
-        self.catalogue = None;
-        self.titles.clear();
-        self.catalogue_generation += 1;
-    }
-
-    /// Gives every object to the provider that was registered with it first.
-    /// Another that claims it too does not serve it, and its account says so.
-    fn claim(&mut self) {
-        for entry in &mut self.entries {
-            let name: Arc<str> = entry.status.name.as_str().into();
-            let owners = &mut self.owners;
-            let mut lost = None;
-            entry.registered.description.objects.retain(|object| {
-                let owner = owners.entry(object.spec.name).or_insert_with(|| Arc::clone(&name));
-                let own = *owner == name;
-                if !own {
-                    let message = format!("not served: the object is {owner}'s");
-                    let fault = Fault::new(FaultKind::Warning, &name, message);
-                    lost = Some(fault.of_object(object.spec.name));
-                }
-                own
-            });
-            if lost.is_some() {
-                entry.status.last_fault = lost;
-            }
-        }
+        self.add(provider, None);
+        self.catalogue_changed();
     }
 
     /// Lets a provider out of quarantine; `false` if there is none of this
@@ -319,7 +311,16 @@ impl Entry {
             worst: Duration::ZERO,
             bytes: 0,
         };
-        Self { provider, registered, session: None, status, in_a_row: 0, wanted: Vec::new() }
+        Self {
+            provider,
+            roster: None,
+            registered,
+            session: None,
+            status,
+            in_a_row: 0,
+            wanted: Vec::new(),
+            lost: Vec::new(),
+        }
     }
 
     /// Notes which of this provider's objects a query wants; answers whether
@@ -452,6 +453,7 @@ impl Source for Broker {
 
     fn collect(&mut self, request: &Request, out: &mut Snapshot) -> Result<(), SourceError> {
         out.clear();
+        self.look_at_rosters();
         self.generation += 1;
         let (clocks, system_time) = self.clock.read();
         let head = BlockHead {
@@ -505,6 +507,7 @@ impl Source for Broker {
     }
 
     fn catalogue(&mut self) -> Result<Arc<Catalogue>, SourceError> {
+        self.look_at_rosters();
         if let Some(catalogue) = &self.catalogue {
             return Ok(Arc::clone(catalogue));
         }
@@ -519,10 +522,12 @@ impl Source for Broker {
     }
 
     fn catalogue_generation(&mut self) -> u64 {
+        self.look_at_rosters();
         self.catalogue_generation
     }
 
     fn titles(&mut self, language: LanguageId) -> Result<Arc<TitleDatabase>, SourceError> {
+        self.look_at_rosters();
         if let Some(titles) = self.titles.get(&language) {
             return Ok(Arc::clone(titles));
         }

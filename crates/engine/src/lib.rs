@@ -31,7 +31,9 @@ mod suggest;
 mod titles;
 mod worker;
 
-pub use broker::{Broker, BrokerBuilder, Clock, ProviderState, ProviderStatus, StdClock};
+pub use broker::{
+    Broker, BrokerBuilder, CHOSEN_INDEXES, Clock, ProviderState, ProviderStatus, Roster, StdClock,
+};
 pub use cached::{CacheBuilder, CacheStatistics, Cached, Follower, Taken};
 pub use collect_tests::{CollectFault, CollectWarning, GuardedBuffer, RawClaim, TestLevel};
 pub use error::{Fault, FaultKind, ProviderError, SourceError, SourceErrorKind};

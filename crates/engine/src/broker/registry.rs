@@ -15,6 +15,10 @@ const BASE_INDEX: u32 = 1847;
 /// allotting goes on below them, and behind them where a provider needs more.
 const OWN_INDEXES: Range<u32> = 100_000..200_000;
 
+/// The first of the indexes that providers of a [`Roster`](super::Roster) may
+/// choose for themselves; allotting takes no notice of these.
+pub const CHOSEN_INDEXES: u32 = 0x0100_0000;
+
 /// A provider's description and titles under their final indexes.
 pub(super) struct Registered {
     pub(super) description: ProviderDescription,
@@ -66,7 +70,7 @@ impl Registered {
             .iter()
             .flat_map(|titles| titles.names.titles.iter().chain(&titles.help.titles))
             .map(|title| title.index.0);
-        let own = |index: &u32| OWN_INDEXES.contains(index);
+        let own = |index: &u32| OWN_INDEXES.contains(index) || *index >= CHOSEN_INDEXES;
         objects.chain(titles).filter(|index| !own(index)).max().unwrap_or(0)
     }
 

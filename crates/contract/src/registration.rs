@@ -1,0 +1,94 @@
+//! What is registered of a provider, whatever holds it: the registry of
+//! Windows or files elsewhere.
+
+use perfhive_engine::{ProvidedTitles, TestLevel};
+use perfhive_format::TitleIndex;
+use std::path::PathBuf;
+use std::time::Duration;
+
+/// One provider's registration: the values of `Services\NAME\Performance`.
+#[derive(Clone, Debug, PartialEq, Eq)]
+#[non_exhaustive]
+pub struct Registration {
+    /// The name of the service.
+    pub name: String,
+    /// `Library`: the file that holds the functions.
+    pub library: PathBuf,
+    /// `Open`: the name of the function; some providers have none.
+    pub open: Option<String>,
+    /// `Collect`: the name of the function.
+    pub collect: String,
+    /// `Close`: the name of the function; some providers have none.
+    pub close: Option<String>,
+    /// `Linkage\Export`: what Open is given; strings apart by NUL where there
+    /// are several.
+    pub linkage: Option<String>,
+    /// `Object List`: the only objects that the provider is asked for; empty if
+    /// it is asked for everything.
+    pub objects: Vec<TitleIndex>,
+    /// `First Counter`: index of the first name.
+    pub first_counter: u32,
+    /// `Last Counter`: index of the last name.
+    pub last_counter: u32,
+    /// `First Help`: index of the first help text.
+    pub first_help: u32,
+    /// `Last Help`: index of the last help text.
+    pub last_help: u32,
+    /// `Disable Performance Counters`: the provider is registered and not asked.
+    pub disabled: bool,
+    /// `Open Timeout`: how long Open may take.
+    pub open_timeout: Duration,
+    /// `Collect Timeout`: how long Collect may take.
+    pub collect_timeout: Duration,
+    /// Whether the library is trusted to run in the reader's own process.
+    pub in_process: bool,
+}
+
+impl Registration {
+    /// How long Open and Collect may take where nothing is registered: the ten
+    /// seconds of Windows.
+    pub const TIMEOUT: Duration = Duration::from_secs(10);
+
+    /// A registration of the functions of a library, with nothing else set.
+    #[must_use]
+    pub fn new(name: &str, library: impl Into<PathBuf>, collect: &str) -> Self {
+        Self {
+            name: name.to_string(),
+            library: library.into(),
+            open: None,
+            collect: collect.to_string(),
+            close: None,
+            linkage: None,
+            objects: Vec::new(),
+            first_counter: 0,
+            last_counter: 0,
+            first_help: 0,
+            last_help: 0,
+            disabled: false,
+            open_timeout: Self::TIMEOUT,
+            collect_timeout: Self::TIMEOUT,
+            in_process: false,
+        }
+    }
+}
+
+/// Everything that is registered on a machine: `Services\*\Performance`,
+/// `Perflib` and the names and help texts of each language.
+#[derive(Clone, Debug)]
+#[non_exhaustive]
+pub struct Registrations {
+    /// The providers, in the order of their names.
+    pub providers: Vec<Registration>,
+    /// Names and help texts under their final indexes, one entry a language.
+    pub titles: Vec<ProvidedTitles>,
+    /// `ExtCounterTestLevel`.
+    pub test_level: TestLevel,
+}
+
+impl Registrations {
+    /// Nothing registered.
+    #[must_use]
+    pub fn none() -> Self {
+        Self { providers: Vec::new(), titles: Vec::new(), test_level: TestLevel::default() }
+    }
+}

@@ -1,0 +1,111 @@
+//! Providers that come and go while a broker is at work, and whose objects
+//! are whose.
+
+use super::{Broker, Entry, close, registry};
+use crate::error::{Fault, FaultKind};
+use crate::provider::Provider;
+use std::sync::Arc;
+
+/// A changing set of providers: what is registered on this machine, or what
+/// running programs publish. A broker looks at it before each answer.
+///
+/// A provider that changed is another provider: the set holds a new [`Arc`]
+/// then, and the broker closes the session of the old one.
+pub trait Roster: Send {
+    /// The providers, if they may have changed since they were last asked for;
+    /// `None` if they surely have not. Asked before every collection, so the
+    /// usual answer must be cheap and must not allocate; look at the system at
+    /// most as often as a person would notice.
+    fn changed(&mut self) -> Option<Vec<Arc<dyn Provider>>>;
+}
+
+impl Broker {
+    /// Looks whether providers have come, gone or changed.
+    pub(super) fn look_at_rosters(&mut self) {
+        let mut changed = false;
+        for place in 0..self.rosters.len() {
+            let Some(providers) = self.rosters.get_mut(place).and_then(|r| r.changed()) else {
+                continue;
+            };
+            let is_listed =
+                |entry: &Entry| providers.iter().any(|one| Arc::ptr_eq(one, &entry.provider));
+            let (entries, owners) = (&mut self.entries, &mut self.owners);
+            entries.retain_mut(|entry| {
+                let stays = entry.roster != Some(place) || is_listed(entry);
+                if !stays {
+                    close(entry.session.take());
+                    for object in &entry.registered.description.objects {
+                        owners.remove(&object.spec.name);
+                    }
+                    changed = true;
+                }
+                stays
+            });
+            for provider in providers {
+                if !self.entries.iter().any(|entry| Arc::ptr_eq(&provider, &entry.provider)) {
+                    self.add(provider, Some(place));
+                    changed = true;
+                }
+            }
+        }
+        if changed {
+            self.catalogue_changed();
+        }
+    }
+
+    pub(super) fn add(&mut self, provider: Arc<dyn Provider>, roster: Option<usize>) {
+        let last = self.entries.iter().map(|entry| entry.registered.highest()).max();
+        let registered = registry::register(&[Arc::clone(&provider)], last.unwrap_or(0));
+        self.entries.extend(
+            registered.into_iter().map(|registered| Entry {
+                roster,
+                ..Entry::new((Arc::clone(&provider), registered))
+            }),
+        );
+    }
+
+    pub(super) fn catalogue_changed(&mut self) {
+        self.claim();
+        self.catalogue = None;
+        self.titles.clear();
+        self.catalogue_generation += 1;
+    }
+
+    /// Gives every object to the provider that was registered with it first.
+    /// Another that claims it too does not serve it, and its account says so;
+    /// should the first one go, it gets its turn.
+    pub(super) fn claim(&mut self) {
+        for place in 0..self.entries.len() {
+            let (before, rest) = self.entries.split_at_mut(place);
+            let Some(entry) = rest.first_mut() else { break };
+            let name: Arc<str> = entry.status.name.as_str().into();
+            let taken = before.iter().any(|other| other.status.name == entry.status.name);
+            let owners = &mut self.owners;
+            let objects = &mut entry.registered.description.objects;
+            objects.append(&mut entry.lost);
+            let mut lost = None;
+            for object in std::mem::take(objects) {
+                let index = object.spec.name;
+                let owner = owners.get(&index).cloned();
+                let message = match owner {
+                    _ if taken => Some(format!("not served: another provider is called {name}")),
+                    Some(owner) if owner != name => {
+                        Some(format!("not served: the object is {owner}'s"))
+                    }
+                    _ => None,
+                };
+                if let Some(message) = message {
+                    let fault = Fault::new(FaultKind::Warning, &name, message);
+                    lost = Some(fault.of_object(index));
+                    entry.lost.push(object);
+                } else {
+                    owners.insert(index, Arc::clone(&name));
+                    objects.push(object);
+                }
+            }
+            if lost.is_some() {
+                entry.status.last_fault = lost;
+            }
+        }
+    }
+}

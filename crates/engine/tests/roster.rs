@@ -1,0 +1,111 @@
+//! Providers that come, go and change while a broker is at work.
+#![allow(clippy::unwrap_used)]
+
+use perfhive_engine::*;
+use perfhive_format::{CounterSpec, CounterType, ObjectSpec, ObjectTemplate, TitleIndex};
+use perfhive_testkit::script::ScriptProvider;
+use std::sync::{Arc, Mutex};
+
+fn sound(name: &str, object: u32, value: u64) -> Arc<dyn Provider> {
+    let names = [(object, name), (object + 2, "Value")];
+    let template = ObjectTemplate::new(
+        &ObjectSpec::new(TitleIndex(object)),
+        &[CounterSpec::new(TitleIndex(object + 2), CounterType::PERF_COUNTER_LARGE_RAWCOUNT)],
+    )
+    .unwrap();
+    Arc::new(ScriptProvider::new(name, Numbering::Windows, &names, move |_, out| {
+        out.object(&template)?.values(&[value])?.finish()?;
+        Ok(())
+    }))
+}
+
+/// What the test says is there; `None` once it was told.
+type Told = Arc<Mutex<Option<Vec<Arc<dyn Provider>>>>>;
+
+struct Scripted(Told);
+
+impl Roster for Scripted {
+    fn changed(&mut self) -> Option<Vec<Arc<dyn Provider>>> {
+        self.0.lock().unwrap().take()
+    }
+}
+
+fn broker() -> (Broker, Told) {
+    let told = Told::default();
+    let broker = Broker::builder("test:", "HOST")
+        .provider(sound("Fixed", 100, 1))
+        .roster(Scripted(Arc::clone(&told)))
+        .build();
+    (broker, told)
+}
+
+/// Objects and their values.
+fn values(broker: &mut Broker, query: &str) -> Vec<(u32, u64)> {
+    let mut snapshot = Snapshot::new();
+    broker.collect(&Request::new(query.parse().unwrap()), &mut snapshot).unwrap();
+    let value = |object: SnapshotObject<'_>| {
+        let view = object.view();
+        let counter = view.counters().next().unwrap();
+        view.counter_block().unwrap().value(&counter).unwrap()
+    };
+    snapshot.objects().map(|o| (o.view().name_index().0, value(o))).collect()
+}
+
+#[test]
+fn providers_come_change_and_go() {
+    let (mut broker, told) = broker();
+    assert_eq!(values(&mut broker, "Global"), [(100, 1)]);
+    let before = broker.catalogue_generation();
+
+    let kept = sound("Kept", 200, 2);
+    *told.lock().unwrap() = Some(vec![Arc::clone(&kept), sound("Old", 300, 3)]);
+    assert_ne!(broker.catalogue_generation(), before, "readers notice");
+    assert_eq!(values(&mut broker, "Global"), [(100, 1), (200, 2), (300, 3)]);
+    let english = perfhive_format::LanguageId::ENGLISH;
+    assert_eq!(broker.titles(english).unwrap().name(TitleIndex(300)), Some("Old"));
+
+    // One changed, one stayed: its account goes on.
+    *told.lock().unwrap() = Some(vec![kept, sound("New", 300, 4)]);
+    assert_eq!(values(&mut broker, "Global"), [(100, 1), (200, 2), (300, 4)]);
+    assert_eq!(broker.titles(english).unwrap().name(TitleIndex(300)), Some("New"));
+    let status = broker.providers().find(|status| status.name == "Kept").unwrap();
+    assert_eq!(status.collections, 2);
+
+    *told.lock().unwrap() = Some(Vec::new());
+    assert_eq!(values(&mut broker, "Global"), [(100, 1)]);
+    assert_eq!(broker.catalogue().unwrap().objects.len(), 1);
+    assert_eq!(broker.providers().count(), 1);
+}
+
+#[test]
+fn a_quiet_roster_changes_nothing() {
+    let (mut broker, told) = broker();
+    let kept = sound("Kept", 200, 2);
+    *told.lock().unwrap() = Some(vec![Arc::clone(&kept)]);
+    let generation = broker.catalogue_generation();
+    // Told again, and the same: nobody resolves anything anew.
+    *told.lock().unwrap() = Some(vec![kept]);
+    assert_eq!(broker.catalogue_generation(), generation);
+}
+
+#[test]
+fn who_had_lost_an_object_serves_it_once_its_owner_is_gone() {
+    let (mut broker, told) = broker();
+    let second = sound("Second", 200, 2);
+    *told.lock().unwrap() = Some(vec![sound("First", 200, 1), Arc::clone(&second)]);
+    assert_eq!(values(&mut broker, "200"), [(200, 1)]);
+    *told.lock().unwrap() = Some(vec![second]);
+    assert_eq!(values(&mut broker, "200"), [(200, 2)]);
+}
+
+#[test]
+fn nobody_takes_the_name_of_another() {
+    let (mut broker, told) = broker();
+    *told.lock().unwrap() = Some(vec![sound("Fixed", 200, 2)]);
+    assert_eq!(values(&mut broker, "Global"), [(100, 1)]);
+    let status = broker.providers().nth(1).unwrap();
+    assert!(status.last_fault.as_ref().unwrap().message.contains("called Fixed"));
+    // Nor does it take the other's objects along when it goes.
+    *told.lock().unwrap() = Some(Vec::new());
+    assert_eq!(values(&mut broker, "Global"), [(100, 1)]);
+}

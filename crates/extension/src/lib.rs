@@ -1,0 +1,1 @@
+//! Providers in libraries of their own.

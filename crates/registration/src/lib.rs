@@ -1,0 +1,1 @@
+//! Which providers are registered, on systems without a registry.

@@ -1,0 +1,1 @@
+//! Counters that a program publishes in shared memory.
