@@ -1,0 +1,46 @@
+//! The clocks of the blocks that a broker makes.
+
+use perfhive_format::{Clocks, FileTime, SystemTime};
+use std::time::{Instant, SystemTime as StdSystemTime};
+
+/// Where a broker takes the time of its blocks from.
+pub trait Clock: Send {
+    /// The clocks of a block that is made now (an object's own clock is set by
+    /// its provider), and calendar time, UTC.
+    fn read(&mut self) -> (Clocks, SystemTime);
+}
+
+/// The clock of the standard library: nanoseconds since the clock was made,
+/// and a system time that goes on from there without ever stepping.
+#[derive(Debug)]
+pub struct StdClock {
+    start: Instant,
+    wall: FileTime,
+}
+
+impl Default for StdClock {
+    fn default() -> Self {
+        Self { start: Instant::now(), wall: wall_clock() }
+    }
+}
+
+fn wall_clock() -> FileTime {
+    let nanos = StdSystemTime::now()
+        .duration_since(StdSystemTime::UNIX_EPOCH)
+        .map_or(0, |time| i128::try_from(time.as_nanos()).unwrap_or(0));
+    FileTime::from_unix_nanos(nanos)
+}
+
+impl Clock for StdClock {
+    fn read(&mut self) -> (Clocks, SystemTime) {
+        let nanos = i64::try_from(self.start.elapsed().as_nanos()).unwrap_or(i64::MAX);
+        let clocks = Clocks {
+            perf_time: nanos,
+            perf_freq: 1_000_000_000,
+            time_100ns: self.wall.0.saturating_add(nanos / 100),
+            object_time: 0,
+            object_freq: 0,
+        };
+        (clocks, wall_clock().to_system_time())
+    }
+}
