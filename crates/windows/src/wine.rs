@@ -1,0 +1,144 @@
+//! Wine's counters lie in another place than their header says.
+//!
+//! Every Wine to date writes the objects `sizeof(PERF_DATA_BLOCK)` bytes, 88,
+//! too far: it adds the header's length to a pointer that is behind the header
+//! already. `HeaderLength` and `TotalByteLength` are as on Windows, so the
+//! objects begin 88 bytes behind the place where they should, and as many bytes
+//! are written beyond the size that was announced. This file undoes both, and
+//! nothing of it happens where `ntdll` does not export `wine_get_version`, a
+//! function that no Windows has.
+
+use perfhive_format::DataBlock;
+
+/// How much less than there is is announced as the buffer's size, so that what
+/// Wine writes beyond it is still inside: a page, where 88 bytes would do.
+const RESERVE: usize = 4096;
+
+/// The distance by which Wine misses: `sizeof(PERF_DATA_BLOCK)` on 64-bit systems.
+const SHIFT: usize = 88;
+
+/// What must be done about a reply because of who gave it.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Layout {
+    /// Windows' own: nothing.
+    Windows,
+    /// Wine's: the objects are moved to where they belong.
+    Wine,
+}
+
+impl Layout {
+    /// That of the system this program runs on.
+    #[cfg(windows)]
+    pub(crate) fn of_system() -> Self {
+        if is_wine() { Self::Wine } else { Self::Windows }
+    }
+
+    /// How many bytes at the end of a buffer are not to be announced.
+    pub(crate) fn reserve(self) -> usize {
+        match self {
+            Self::Windows => 0,
+            Self::Wine => RESERVE,
+        }
+    }
+
+    /// How many bytes beyond the length that was told belong to a reply.
+    pub(crate) fn excess(self) -> usize {
+        match self {
+            Self::Windows => 0,
+            Self::Wine => SHIFT,
+        }
+    }
+
+    /// Puts the objects of a reply where its header says that they are, and
+    /// cuts it to the length that it tells. The reply comes with
+    /// [`excess`](Self::excess) bytes behind that length.
+    pub(crate) fn repair(self, reply: &mut Vec<u8>) {
+        if self == Self::Windows {
+            return;
+        }
+        let total = reply.len().saturating_sub(SHIFT);
+        let header = DataBlock::scan(reply).ok().map(|(header, _)| header.header());
+        if let Some(header) = header.map(|header| header.HeaderLength as usize)
+            && header < total
+        {
+            reply.copy_within(header + SHIFT..total + SHIFT, header);
+        }
+        reply.truncate(total);
+    }
+}
+
+/// Whether `ntdll` exports `wine_get_version`.
+#[cfg(windows)]
+#[must_use]
+pub fn is_wine() -> bool {
+    use std::sync::OnceLock;
+    static WINE: OnceLock<bool> = OnceLock::new();
+    *WINE.get_or_init(|| crate::ffi::exports(c"ntdll.dll", c"wine_get_version"))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use perfhive_format::winperf::PERF_DATA_BLOCK;
+    use perfhive_format::{CounterSpec, CounterType, TitleIndex};
+    use perfhive_testkit::script::block;
+
+    fn sound() -> Vec<u8> {
+        let counters = [CounterSpec::new(TitleIndex(4), CounterType::PERF_COUNTER_LARGE_RAWCOUNT)];
+        let rows: &[_] = &[("one", None, &[1u64][..]), ("two", None, &[2])];
+        block("BOX", 1, &[(TitleIndex(2), &counters, rows)])
+    }
+
+    /// What Wine makes of a block: the same header, the objects 88 bytes on.
+    fn misplaced(sound: &[u8]) -> Vec<u8> {
+        let header = PERF_DATA_BLOCK::read(sound).unwrap().HeaderLength as usize;
+        let gap = [0xEE; SHIFT];
+        [&sound[..header], &gap, &sound[header..]].concat()
+    }
+
+    #[test]
+    fn objects_go_back_to_where_the_header_says() {
+        let sound = sound();
+        let mut reply = misplaced(&sound);
+        assert!(DataBlock::parse(&reply).is_err(), "the bug is there to be undone");
+        Layout::Wine.repair(&mut reply);
+        assert_eq!(reply, sound);
+    }
+
+    #[test]
+    fn a_block_of_windows_is_left_as_it_is() {
+        let mut reply = sound();
+        let before = reply.clone();
+        Layout::Windows.repair(&mut reply);
+        assert_eq!(reply, before);
+        assert_eq!((Layout::Windows.reserve(), Layout::Windows.excess()), (0, 0));
+    }
+
+    #[test]
+    fn what_is_no_block_is_only_cut() {
+        let sound = sound();
+        for length in 0..sound.len() {
+            let mut reply = misplaced(&sound);
+            reply.truncate(length);
+            Layout::Wine.repair(&mut reply);
+            assert_eq!(reply.len(), length.saturating_sub(SHIFT));
+        }
+        // A header without objects, and one that is longer than the reply.
+        let mut reply = vec![0xAA; 96 + SHIFT];
+        Layout::Wine.repair(&mut reply);
+        assert_eq!(reply, [0xAA; 96]);
+    }
+
+    /// That of the system, proven by the one thing that tells the two apart.
+    #[cfg(windows)]
+    #[test]
+    fn the_remedy_is_taken_only_where_ntdll_says_that_it_is_wines() {
+        let exported = crate::ffi::exports(c"ntdll.dll", c"wine_get_version");
+        assert_eq!(is_wine(), exported);
+        assert_eq!(Layout::of_system(), if exported { Layout::Wine } else { Layout::Windows });
+        // What asks is able to say no, and looks for the whole name.
+        assert!(crate::ffi::exports(c"ntdll.dll", c"NtQuerySystemInformation"));
+        assert!(!crate::ffi::exports(c"ntdll.dll", c"wine_get_version_"));
+        assert!(!crate::ffi::exports(c"no-such.dll", c"wine_get_version"));
+    }
+}
