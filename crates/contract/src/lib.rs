@@ -1,7 +1,22 @@
 //! The contract of extensible performance counters, as it is between the
 //! performance library and whatever has counters to offer: three functions,
 //! Open, Collect and Close, and what is registered about them.
+//!
+//! [`provider_library!`] turns any [`Provider`](perfhive_engine::Provider) into
+//! a library with these functions, for Windows (`.dll`) and for perfhive's own
+//! loader (`.so`). The same contract in C is `include/perfhive_provider.h`.
+#![deny(unsafe_code)]
+#![cfg_attr(test, allow(clippy::unwrap_used, clippy::expect_used))]
 
+#[allow(unsafe_code, reason = "the edge to foreign code")]
+pub mod abi;
+#[allow(unsafe_code, reason = "the edge to foreign code")]
+mod library;
+pub mod log;
 mod registration;
 
+pub use library::{AllottedIndexes, IndexLookup, Library, Report};
 pub use registration::{Registration, Registrations};
+
+/// [`provider_library!`] under the name that it has on Windows.
+pub use provider_library as provider_dll;

@@ -300,6 +300,7 @@ impl Entry {
             }
         }
         !self.wanted.is_empty()
+            || (matches!(query, ObjectQuery::Foreign(_)) && self.provider.answers_foreign())
     }
 
     /// Asks the provider; what it wrote is tested, and taken back if it fails.

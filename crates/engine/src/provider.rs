@@ -26,6 +26,12 @@ pub trait Provider: Send + Sync {
     /// among them.
     fn titles(&self) -> Vec<ProvidedTitles>;
 
+    /// Whether the provider reaches other machines, and so is asked for
+    /// [`ObjectQuery::Foreign`] even if it names no objects of theirs.
+    fn answers_foreign(&self) -> bool {
+        false
+    }
+
     /// Opens a session. Several may be open and collect at once.
     ///
     /// # Errors

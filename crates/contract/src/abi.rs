@@ -1,0 +1,156 @@
+//! Signatures, strings and error codes of the three functions.
+//!
+//! Source: Microsoft, "The Collect Function" and its siblings for Open and
+//! Close (Platform SDK, performance monitoring). `system` is `stdcall` on
+//! 32-bit Windows and the C convention everywhere else.
+
+use core::ffi::{c_char, c_void};
+
+/// Done; also "not mine" and "it failed", with both counts 0.
+pub const ERROR_SUCCESS: u32 = 0;
+/// Something that Open looked for is not there.
+pub const ERROR_FILE_NOT_FOUND: u32 = 2;
+/// There is no memory left.
+pub const ERROR_NOT_ENOUGH_MEMORY: u32 = 8;
+/// A failure that has no better code.
+pub const ERROR_GEN_FAILURE: u32 = 31;
+/// A pointer is NULL that must not be.
+pub const ERROR_INVALID_PARAMETER: u32 = 87;
+/// The buffer is too small; pointer unmoved, both counts 0.
+pub const ERROR_MORE_DATA: u32 = 234;
+
+/// `DWORD Open(LPWSTR lpDeviceNames)`: makes ready. The string is the linkage
+/// string of the registration, or NULL. Called once by each reader, hence
+/// several times; each call that answers [`ERROR_SUCCESS`] is followed by one
+/// of Close.
+pub type OpenFunction = unsafe extern "system" fn(linkage: *mut u16) -> u32;
+
+/// `DWORD Collect(LPWSTR lpwszValue, LPVOID *lppData, LPDWORD lpcbBytes,
+/// LPDWORD lpcObjectTypes)`: writes the objects asked for. Called from many
+/// threads at once.
+pub type CollectFunction = unsafe extern "system" fn(
+    value: *mut u16,
+    data: *mut *mut c_void,
+    bytes: *mut u32,
+    object_types: *mut u32,
+) -> u32;
+
+/// `DWORD Close(void)`: the counterpart of one Open.
+pub type CloseFunction = unsafe extern "system" fn() -> u32;
+
+/// What perfhive's loader tells a library that asks for it.
+///
+/// On Windows a provider looks up its indexes in the registry and writes to the
+/// event log. Where there is neither, a library may export a function
+/// [`HostFunction`] under the name of its Collect function with `Host` behind
+/// it; the loader calls that once, before the first Open. The structure, and
+/// what it points to, stays until the library is unloaded.
+#[derive(Clone, Copy, Debug)]
+#[repr(C)]
+pub struct Host {
+    /// Size of this structure in bytes; it may grow at its end.
+    pub size: u32,
+    /// `First Counter` of the registration.
+    pub first_counter: u32,
+    /// `First Help` of the registration.
+    pub first_help: u32,
+    /// Zero.
+    pub reserved: u32,
+    /// To be handed to `report`.
+    pub context: *mut c_void,
+    /// Takes a message for whoever looks after the machine, in UTF-8 without a
+    /// terminator: why Open or Collect failed. May be called from any thread;
+    /// called during Open or Collect, it makes these count as failed.
+    pub report: Option<ReportFunction>,
+}
+
+/// The type of [`Host::report`].
+pub type ReportFunction =
+    unsafe extern "system" fn(context: *mut c_void, text: *const c_char, length: usize);
+
+/// The type of the function by which a library learns of its [`Host`].
+pub type HostFunction = unsafe extern "system" fn(host: *const Host);
+
+/// What stands behind the name of Collect in the name of a [`HostFunction`].
+pub const HOST_SUFFIX: &str = "Host";
+
+/// Text as UTF-16 with a terminator.
+#[must_use]
+pub fn wide(text: &str) -> Vec<u16> {
+    text.encode_utf16().chain([0]).collect()
+}
+
+/// Strings apart by NUL as `REG_MULTI_SZ`, which ends with two.
+#[must_use]
+pub fn wide_list(text: &str) -> Vec<u16> {
+    text.encode_utf16().chain([0, 0]).collect()
+}
+
+/// The longest string that is taken, in UTF-16 units: a list of a hundred
+/// thousand indexes.
+const LONGEST: usize = 1 << 20;
+
+/// Reads a string up to its terminator; `None` for NULL or where there is no
+/// end in sight. Lone surrogates become U+FFFD.
+///
+/// # Safety
+/// `text` is NULL or points to UTF-16 units that can be read up to a NUL.
+#[must_use]
+pub unsafe fn read_wide(text: *const u16) -> Option<String> {
+    // SAFETY: as promised by the caller.
+    unsafe { read_until(text, false) }
+}
+
+/// As [`read_wide`], up to two NULs; strings are apart by one.
+///
+/// # Safety
+/// `list` is NULL or points to UTF-16 units that can be read up to two NULs.
+#[must_use]
+pub unsafe fn read_wide_list(list: *const u16) -> Option<String> {
+    // SAFETY: as promised by the caller.
+    unsafe { read_until(list, true) }
+}
+
+/// # Safety
+/// `text` is NULL or readable up to a NUL, of which `list` wants two.
+unsafe fn read_until(text: *const u16, list: bool) -> Option<String> {
+    if text.is_null() {
+        return None;
+    }
+    let mut units = Vec::new();
+    while units.len() < LONGEST {
+        // SAFETY: no end was met so far, so this unit can be read too. Some
+        // callers hand out strings at odd addresses.
+        let unit = unsafe { text.add(units.len()).read_unaligned() };
+        if unit == 0 && (!list || matches!(units.last(), None | Some(0))) {
+            if list && units.last() == Some(&0) {
+                units.pop();
+            }
+            return Some(String::from_utf16_lossy(&units));
+        }
+        units.push(unit);
+    }
+    None
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn strings_up_to_their_end() {
+        let text = wide("Foreign Ä🦀");
+        // SAFETY: terminated.
+        assert_eq!(unsafe { read_wide(text.as_ptr()) }.as_deref(), Some("Foreign Ä🦀"));
+        // SAFETY: NULL is allowed.
+        assert_eq!(unsafe { read_wide(core::ptr::null()) }, None);
+        for list in ["", "a", "a\0b"] {
+            let text = wide_list(list);
+            // SAFETY: terminated by two NULs.
+            assert_eq!(unsafe { read_wide_list(text.as_ptr()) }.as_deref(), Some(list));
+        }
+        let endless = vec![b'x'.into(); LONGEST + 1];
+        // SAFETY: reading stops before the end of the vector.
+        assert_eq!(unsafe { read_wide(endless.as_ptr()) }, None);
+    }
+}

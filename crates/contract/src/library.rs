@@ -1,0 +1,486 @@
+//! A provider behind the three functions.
+
+use crate::abi::{
+    ERROR_FILE_NOT_FOUND, ERROR_GEN_FAILURE, ERROR_INVALID_PARAMETER, ERROR_MORE_DATA,
+    ERROR_SUCCESS, Host, read_wide, read_wide_list,
+};
+use crate::log::Limiter;
+use core::ffi::{c_char, c_void};
+use perfhive_engine::{
+    Collection, Cost, Fault, Numbering, ObjectQuery, ObjectWriter, OpenContext, Provider,
+    ProviderDescription, ProviderError, Request, Session, TestLevel,
+};
+use perfhive_format::winperf::PERF_DATA_BLOCK;
+use perfhive_format::{BlockHead, BlockWriter, TitleIndex};
+use std::panic::{AssertUnwindSafe, catch_unwind};
+use std::sync::{Arc, Mutex, MutexGuard, OnceLock, PoisonError};
+use std::time::Instant;
+
+/// The first of the indexes that registration allotted to a provider.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct AllottedIndexes {
+    /// `First Counter`.
+    pub first_counter: u32,
+    /// `First Help`.
+    pub first_help: u32,
+}
+
+/// Finds the indexes that were allotted to the provider of a name, where its
+/// loader did not tell them: on Windows in the registry.
+pub type IndexLookup = fn(provider: &str) -> Option<AllottedIndexes>;
+
+/// Takes what a provider (by its name) has to say to whoever looks after the
+/// machine; rate-limited already.
+pub type Report = fn(provider: &str, message: &str);
+
+/// A [`Provider`] behind Open, Collect and Close;
+/// [`provider_library!`](crate::provider_library) makes one for a library.
+///
+/// Open may be called several times, and Collect from many threads: the
+/// provider is made by the first Open and dropped by the last Close, and each
+/// thread that collects gets a session of its own, from a pool that is as large
+/// as there ever were threads at once. Panics are contained and reported, and
+/// the session that panicked is not used again. (A library that is compiled
+/// with `panic = "abort"` has nothing to contain.)
+pub struct Library {
+    make: fn() -> Box<dyn Provider>,
+    lookup: IndexLookup,
+    report: Report,
+    host: OnceLock<HostCopy>,
+    state: Mutex<State>,
+    limiter: OnceLock<Mutex<Limiter>>,
+}
+
+#[derive(Default)]
+struct State {
+    /// How often Open succeeded, less the calls of Close.
+    opens: u32,
+    running: Option<Arc<Running>>,
+}
+
+struct HostCopy(Host);
+
+// SAFETY: the context is only handed to `report`, which its loader promises to
+// be callable from any thread.
+unsafe impl Send for HostCopy {}
+// SAFETY: as above; the copy itself is never written again.
+unsafe impl Sync for HostCopy {}
+
+/// A provider that is open.
+struct Running {
+    name: String,
+    provider: Box<dyn Provider>,
+    description: ProviderDescription,
+    linkage: Option<String>,
+    indexes: AllottedIndexes,
+    pool: Mutex<Vec<Work>>,
+}
+
+/// A session, and the buffer that it writes into.
+struct Work {
+    session: Box<dyn Session>,
+    buffer: Vec<u8>,
+}
+
+/// What a collection comes to.
+enum Answer {
+    /// Objects, or blocks of other machines.
+    Data { bytes: Vec<u8>, start: usize, objects: u32 },
+    /// Nothing that the provider has was asked for.
+    Nothing,
+    /// The buffer is too small.
+    Full,
+}
+
+impl Library {
+    /// A library of the provider that `make` makes. `lookup` finds the indexes
+    /// that were allotted to it where no [`Host`] tells them.
+    #[must_use]
+    pub const fn new(make: fn() -> Box<dyn Provider>, lookup: IndexLookup, report: Report) -> Self {
+        Self {
+            make,
+            lookup,
+            report,
+            host: OnceLock::new(),
+            state: Mutex::new(State { opens: 0, running: None }),
+            limiter: OnceLock::new(),
+        }
+    }
+
+    /// Takes note of who loaded the library. The first to call stays.
+    ///
+    /// # Safety
+    /// `host` is NULL or points to a [`Host`] whose function can be called with
+    /// its context, from any thread, as long as this library is in use.
+    pub unsafe fn host(&self, host: *const Host) {
+        if host.is_null() {
+            return;
+        }
+        // SAFETY: the caller promises a structure of at least its first field.
+        let size = unsafe { host.cast::<u32>().read_unaligned() };
+        if size as usize >= size_of::<Host>() {
+            // SAFETY: the structure is as long as it says.
+            let copy = HostCopy(unsafe { host.read_unaligned() });
+            // Whoever came first stays: its context is in use.
+            let _ = self.host.set(copy);
+        }
+    }
+
+    /// Open.
+    ///
+    /// # Safety
+    /// `linkage` is NULL or a string: on Windows up to a NUL, elsewhere up to
+    /// two (`REG_MULTI_SZ`).
+    pub unsafe fn open(&self, linkage: *const u16) -> u32 {
+        // SAFETY: as promised by the caller. What a Windows machine registers
+        // may be a single string, so that only one NUL is certain there.
+        let linkage =
+            unsafe { if cfg!(windows) { read_wide(linkage) } else { read_wide_list(linkage) } };
+        let mut state = lock(&self.state);
+        if state.running.is_none() {
+            match self.contained("provider library", || self.start(linkage)) {
+                Some(Ok(running)) => state.running = Some(Arc::new(running)),
+                Some(Err(code)) => return code,
+                None => return ERROR_GEN_FAILURE,
+            }
+        }
+        state.opens = state.opens.saturating_add(1);
+        ERROR_SUCCESS
+    }
+
+    fn start(&self, linkage: Option<String>) -> Result<Running, u32> {
+        let provider = (self.make)();
+        let name = provider.name().to_string();
+        let mut description = provider.describe();
+        let told = self.host.get().map(|HostCopy(host)| AllottedIndexes {
+            first_counter: host.first_counter,
+            first_help: host.first_help,
+        });
+        let allotted = told
+            .filter(|indexes| *indexes != AllottedIndexes::default())
+            .or_else(|| (self.lookup)(&name));
+        let indexes = match (description.numbering, allotted) {
+            (Numbering::Windows, _) => AllottedIndexes::default(),
+            (Numbering::Allotted, Some(indexes)) => indexes,
+            (Numbering::Allotted, None) => {
+                let message = "no indexes are allotted to it: it must be registered first";
+                self.tell(&name, message);
+                return Err(ERROR_FILE_NOT_FOUND);
+            }
+        };
+        shift(&mut description, indexes.first_counter);
+        let running =
+            Running { name, provider, description, linkage, indexes, pool: Mutex::default() };
+        match running.open() {
+            Ok(work) => {
+                lock(&running.pool).push(work);
+                Ok(running)
+            }
+            Err(error) => {
+                self.tell(&running.name, &format!("Open failed: {error}"));
+                Err(ERROR_GEN_FAILURE)
+            }
+        }
+    }
+
+    /// Collect.
+    ///
+    /// # Safety
+    /// `value` is NULL or a string up to a NUL; the other pointers are NULL or
+    /// may be read and written, and `*data` points to `*bytes` bytes that may
+    /// be written.
+    pub unsafe fn collect(
+        &self,
+        value: *const u16,
+        data: *mut *mut c_void,
+        bytes: *mut u32,
+        object_types: *mut u32,
+    ) -> u32 {
+        if data.is_null() || bytes.is_null() || object_types.is_null() {
+            return ERROR_INVALID_PARAMETER;
+        }
+        // SAFETY: neither is NULL, so the caller promises that they can be read
+        // and written.
+        let room = unsafe {
+            object_types.write_unaligned(0);
+            let room = bytes.read_unaligned();
+            bytes.write_unaligned(0);
+            room as usize
+        };
+        // SAFETY: as promised by the caller.
+        let query = unsafe { read_wide(value) }.and_then(|text| text.parse::<ObjectQuery>().ok());
+        let Some(query) = query else { return ERROR_SUCCESS };
+        let Some(running) = lock(&self.state).running.clone() else { return ERROR_SUCCESS };
+        let answer = self.contained(&running.name, || self.answer(&running, query, room));
+        let (written, start, objects) = match answer {
+            Some(Answer::Data { bytes, start, objects }) => (bytes, start, objects),
+            Some(Answer::Full) => return ERROR_MORE_DATA,
+            Some(Answer::Nothing) | None => return ERROR_SUCCESS,
+        };
+        let out = written.get(start..).unwrap_or_default();
+        if out.len() > room {
+            return ERROR_MORE_DATA;
+        }
+        // SAFETY: `*data` can be read; it points to `room` bytes that may be
+        // written and that nobody else has, and `out` is not longer.
+        unsafe {
+            let place = data.read_unaligned();
+            if place.is_null() {
+                return if out.is_empty() { ERROR_SUCCESS } else { ERROR_INVALID_PARAMETER };
+            }
+            core::ptr::copy_nonoverlapping(out.as_ptr(), place.cast(), out.len());
+            data.write_unaligned(place.cast::<u8>().add(out.len()).cast());
+            bytes.write_unaligned(out.len() as u32);
+            object_types.write_unaligned(objects);
+        }
+        running.keep_buffer(written);
+        ERROR_SUCCESS
+    }
+
+    fn answer(&self, running: &Running, query: ObjectQuery, room: usize) -> Answer {
+        let wanted = wanted(&running.description, &query);
+        let foreign = matches!(query, ObjectQuery::Foreign(_));
+        if wanted.is_empty() && !(foreign && running.provider.answers_foreign()) {
+            return Answer::Nothing;
+        }
+        let taken = lock(&running.pool).pop();
+        let opened = taken.map_or_else(|| running.open(), Ok);
+        let name = &*running.name;
+        let mut work = match opened {
+            Ok(work) => work,
+            Err(error) => {
+                self.tell(name, &format!("no further session can be opened: {error}"));
+                return Answer::Nothing;
+            }
+        };
+        let mut writer = BlockWriter::with_buffer(std::mem::take(&mut work.buffer));
+        writer.start(&BlockHead::default());
+        let start = writer.len();
+        writer.set_limit(start.saturating_add(room));
+        let request = Request::new(query);
+        let (mut faults, mut blocks) = (Vec::new(), Vec::new());
+        let mut out =
+            ObjectWriter::new(&mut writer, name, TestLevel::All, &mut faults, &mut blocks);
+        // A panic leaves from here: the session is dropped with it.
+        let outcome = work.session.collect(&Collection::new(&request, &wanted), &mut out);
+        faults.iter().for_each(|fault: &Fault| self.tell(name, &fault.message));
+        let objects = writer.object_count();
+        let mut buffer = writer.into_buffer();
+        lock(&running.pool).push(work);
+        match outcome {
+            Ok(()) => {}
+            Err(ProviderError::Full) => return Answer::Full,
+            Err(error) => {
+                self.tell(name, &format!("Collect failed: {error}"));
+                return Answer::Nothing;
+            }
+        }
+        if !foreign {
+            return Answer::Data { bytes: buffer, start, objects };
+        }
+        // Blocks with headers of their own, one behind the other.
+        buffer.clear();
+        let mut objects = 0u32;
+        for block in &blocks {
+            buffer.extend_from_slice(block);
+            let count = PERF_DATA_BLOCK::read(block).map_or(0, |head| head.NumObjectTypes);
+            objects = objects.saturating_add(count);
+        }
+        Answer::Data { bytes: buffer, start: 0, objects }
+    }
+
+    /// Close.
+    pub fn close(&self) -> u32 {
+        let mut state = lock(&self.state);
+        state.opens = state.opens.saturating_sub(1);
+        if state.opens == 0 {
+            let running = state.running.take();
+            drop(state);
+            if let Some(running) = running {
+                let name = running.name.clone();
+                // Sessions that are at work are dropped by their threads.
+                let _ = self.contained(&name, || drop(running));
+            }
+        }
+        ERROR_SUCCESS
+    }
+
+    /// Runs code that may panic; what it says then is reported.
+    fn contained<T>(&self, name: &str, body: impl FnOnce() -> T) -> Option<T> {
+        match catch_unwind(AssertUnwindSafe(body)) {
+            Ok(value) => Some(value),
+            Err(panic) => {
+                let text = panic
+                    .downcast_ref::<&str>()
+                    .copied()
+                    .or_else(|| panic.downcast_ref::<String>().map(String::as_str));
+                let message = format!("the provider panicked: {}", text.unwrap_or("no message"));
+                // Dropping what a panic carries may panic in its turn.
+                let _ = catch_unwind(AssertUnwindSafe(|| drop(panic)));
+                self.tell(name, &message);
+                None
+            }
+        }
+    }
+
+    /// Tells the loader, or the system's log.
+    fn tell(&self, provider: &str, message: &str) {
+        if let Some(HostCopy(host)) = self.host.get()
+            && let Some(report) = host.report
+        {
+            // SAFETY: whoever gave the host promises that its function can be
+            // called with its context and a text of this length.
+            unsafe { report(host.context, message.as_ptr().cast::<c_char>(), message.len()) };
+            return;
+        }
+        let limiter = self.limiter.get_or_init(Mutex::default);
+        let line = lock(limiter).pass(message, Instant::now());
+        if let Some(line) = line {
+            (self.report)(provider, &line);
+        }
+    }
+}
+
+impl Running {
+    fn open(&self) -> Result<Work, ProviderError> {
+        let context = OpenContext {
+            linkage: self.linkage.as_deref(),
+            first_counter: self.indexes.first_counter,
+            first_help: self.indexes.first_help,
+        };
+        Ok(Work { session: self.provider.open(&context)?, buffer: Vec::new() })
+    }
+
+    /// Gives a buffer back to a session that has none.
+    fn keep_buffer(&self, buffer: Vec<u8>) {
+        if let Some(work) = lock(&self.pool).last_mut()
+            && work.buffer.capacity() < buffer.capacity()
+        {
+            work.buffer = buffer;
+        }
+    }
+}
+
+/// The objects that a query asks for, with those that come along.
+fn wanted(description: &ProviderDescription, query: &ObjectQuery) -> Vec<TitleIndex> {
+    let is_wanted = |cost: Cost, name: TitleIndex| match query {
+        ObjectQuery::Global => cost == Cost::Global,
+        ObjectQuery::Costly => cost == Cost::Costly,
+        ObjectQuery::Foreign(_) => cost == Cost::Foreign,
+        ObjectQuery::Indexes(list) => cost != Cost::Foreign && list.contains(&name),
+    };
+    let mut wanted = Vec::new();
+    for object in &description.objects {
+        if is_wanted(object.cost, object.spec.name) {
+            for name in object.brings.iter().chain([&object.spec.name]) {
+                if !wanted.contains(name) {
+                    wanted.push(*name);
+                }
+            }
+        }
+    }
+    wanted
+}
+
+/// Turns offsets of names into indexes.
+fn shift(description: &mut ProviderDescription, first_counter: u32) {
+    let shift = |index: &mut TitleIndex| index.0 = index.0.saturating_add(first_counter);
+    for object in &mut description.objects {
+        shift(&mut object.spec.name);
+        object.brings.iter_mut().for_each(shift);
+    }
+}
+
+fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
+    // What is behind these locks is whole at every moment.
+    mutex.lock().unwrap_or_else(PoisonError::into_inner)
+}
+
+#[cfg(test)]
+mod tests;
+
+/// Makes a library of a provider: exports Open, Collect and Close under the
+/// names given, and a fourth function by which perfhive's loader tells the
+/// indexes that were allotted ([`abi::HostFunction`](crate::abi::HostFunction)).
+///
+/// ```
+/// # use perfhive_engine::{ObjectWriter, OpenContext, Provider, ProviderDescription};
+/// # use perfhive_engine::{Numbering, ProvidedTitles, ProviderError, Session};
+/// # struct Gauges;
+/// # impl Provider for Gauges {
+/// #     fn name(&self) -> &str { "Gauges" }
+/// #     fn describe(&self) -> ProviderDescription {
+/// #         ProviderDescription { numbering: Numbering::Allotted, objects: Vec::new() }
+/// #     }
+/// #     fn titles(&self) -> Vec<ProvidedTitles> { Vec::new() }
+/// #     fn open(&self, _: &OpenContext<'_>) -> Result<Box<dyn Session>, ProviderError> {
+/// #         Err(ProviderError::Full)
+/// #     }
+/// # }
+/// perfhive_contract::provider_library! {
+///     provider: Gauges,
+///     open: OpenGauges,
+///     collect: CollectGauges,
+///     close: CloseGauges,
+/// }
+/// # fn main() {}
+/// ```
+///
+/// The provider is an expression that is evaluated at the first Open. The crate
+/// is built with `crate-type = ["cdylib"]`. Two more entries may follow:
+/// `indexes: LOOKUP`, an [`IndexLookup`](crate::IndexLookup) for systems whose
+/// loader does not tell (on Windows: the registry), and `report: REPORT`, a
+/// [`Report`](crate::Report) other than the system's log.
+#[macro_export]
+macro_rules! provider_library {
+    (
+        provider: $provider:expr,
+        open: $open:ident,
+        collect: $collect:ident,
+        close: $close:ident
+        $(, indexes: $lookup:expr)?
+        $(, report: $report:expr)?
+        $(,)?
+    ) => {
+        const _: () = {
+            static LIBRARY: $crate::Library = $crate::Library::new(
+                || ::std::boxed::Box::new($provider),
+                $crate::provider_library!(@or $($lookup)?; |_| ::core::option::Option::None),
+                $crate::provider_library!(@or $($report)?; $crate::log::warn),
+            );
+
+            #[unsafe(no_mangle)]
+            #[allow(non_snake_case)]
+            unsafe extern "system" fn $open(linkage: *mut u16) -> u32 {
+                // SAFETY: the caller keeps to the contract of Open.
+                unsafe { LIBRARY.open(linkage) }
+            }
+
+            #[unsafe(no_mangle)]
+            #[allow(non_snake_case)]
+            unsafe extern "system" fn $collect(
+                value: *mut u16,
+                data: *mut *mut ::core::ffi::c_void,
+                bytes: *mut u32,
+                object_types: *mut u32,
+            ) -> u32 {
+                // SAFETY: the caller keeps to the contract of Collect.
+                unsafe { LIBRARY.collect(value, data, bytes, object_types) }
+            }
+
+            #[unsafe(no_mangle)]
+            #[allow(non_snake_case)]
+            unsafe extern "system" fn $close() -> u32 {
+                LIBRARY.close()
+            }
+
+            #[unsafe(export_name = concat!(stringify!($collect), "Host"))]
+            unsafe extern "system" fn host(host: *const $crate::abi::Host) {
+                // SAFETY: the caller keeps to the contract of `HostFunction`.
+                unsafe { LIBRARY.host(host) }
+            }
+        };
+    };
+    (@or $given:expr; $default:expr) => { $given };
+    (@or ; $default:expr) => { $default };
+}

@@ -1,0 +1,315 @@
+//! The three functions, called as a performance library calls them.
+
+use super::*;
+use crate::abi::{wide, wide_list};
+use perfhive_engine::{ObjectDescription, ProvidedTitles};
+use perfhive_format::titles::TitleList;
+use perfhive_format::{
+    CounterSpec, CounterType, DataBlock, InstanceHead, LanguageId, ObjectSpec, ObjectTemplate,
+    PerfObject,
+};
+use perfhive_testkit::script::ScriptProvider;
+use std::sync::atomic::{AtomicU32, Ordering};
+
+/// What Collect did.
+#[derive(Debug, PartialEq, Eq)]
+struct Collected {
+    code: u32,
+    moved: isize,
+    bytes: u32,
+    objects: u32,
+    data: Vec<u8>,
+}
+
+fn collect(library: &Library, value: &str, room: usize) -> Collected {
+    let value = wide(value);
+    let mut buffer = vec![0u8; room];
+    let start: *mut c_void = buffer.as_mut_ptr().cast();
+    let (mut data, mut bytes, mut objects) = (start, room as u32, 77);
+    // SAFETY: the string is terminated, `room` bytes may be written.
+    let code = unsafe { library.collect(value.as_ptr(), &mut data, &mut bytes, &mut objects) };
+    let moved = data as isize - start as isize;
+    buffer.truncate(bytes as usize);
+    Collected { code, moved, bytes, objects, data: buffer }
+}
+
+fn open(library: &Library, linkage: Option<&str>) -> u32 {
+    let linkage = linkage.map(wide_list);
+    // SAFETY: NULL or ended by two NULs.
+    unsafe { library.open(linkage.as_ref().map_or(core::ptr::null(), |list| list.as_ptr())) }
+}
+
+const NOTHING: Collected =
+    Collected { code: ERROR_SUCCESS, moved: 0, bytes: 0, objects: 0, data: Vec::new() };
+
+fn gauges() -> Box<dyn Provider> {
+    Box::new(Gauges { refuse: false })
+}
+
+/// Three objects at offsets 0 (global), 10 (costly), 20 (foreign), whose single
+/// value is First Counter. Sessions with the linkage `one` are counted.
+struct Gauges {
+    refuse: bool,
+}
+
+static OPEN: AtomicU32 = AtomicU32::new(0);
+
+struct GaugesSession {
+    first: u32,
+    linkage: String,
+}
+
+impl Drop for GaugesSession {
+    fn drop(&mut self) {
+        if self.linkage == "one" {
+            OPEN.fetch_sub(1, Ordering::Relaxed);
+        }
+    }
+}
+
+impl Provider for Gauges {
+    fn name(&self) -> &str {
+        "Gauges"
+    }
+    fn describe(&self) -> ProviderDescription {
+        let object = |name: u32, cost| ObjectDescription {
+            spec: ObjectSpec::new(TitleIndex(name)),
+            counters: Vec::new(),
+            on_request: Vec::new(),
+            cost,
+            brings: Vec::new(),
+        };
+        ProviderDescription {
+            numbering: Numbering::Allotted,
+            objects: vec![
+                object(0, Cost::Global),
+                object(10, Cost::Costly),
+                object(20, Cost::Foreign),
+            ],
+        }
+    }
+    fn titles(&self) -> Vec<ProvidedTitles> {
+        let (names, help) = (TitleList::default(), TitleList::default());
+        vec![ProvidedTitles { language: LanguageId::ENGLISH, names, help }]
+    }
+    fn open(&self, context: &OpenContext<'_>) -> Result<Box<dyn Session>, ProviderError> {
+        if self.refuse {
+            return Err(ProviderError::Failed("the gauges are out".into()));
+        }
+        let linkage = context.linkage.unwrap_or_default().to_string();
+        if linkage == "one" {
+            OPEN.fetch_add(1, Ordering::Relaxed);
+        }
+        Ok(Box::new(GaugesSession { first: context.first_counter, linkage }))
+    }
+}
+
+impl GaugesSession {
+    fn write(&self, out: &mut BlockWriter, name: u32) -> Result<(), ProviderError> {
+        let kind = CounterType::PERF_COUNTER_RAWCOUNT;
+        let counter = CounterSpec::new(TitleIndex(name + 2), kind);
+        let spec = ObjectSpec::new(TitleIndex(name)).with_instances();
+        let template = ObjectTemplate::new(&spec, &[counter])?;
+        let mut object = out.object(&template)?;
+        object.instance(&InstanceHead::named(&self.linkage), &[u64::from(self.first)])?;
+        object.finish()?;
+        Ok(())
+    }
+}
+
+impl Session for GaugesSession {
+    fn collect(
+        &mut self,
+        collection: &Collection<'_>,
+        out: &mut ObjectWriter<'_>,
+    ) -> Result<(), ProviderError> {
+        let mut block = BlockWriter::new();
+        if let ObjectQuery::Foreign(machine) = collection.query() {
+            if machine == "MARS" {
+                block.start(&BlockHead { system_name: machine, ..BlockHead::default() });
+                self.write(&mut block, self.first + 20)?;
+                out.foreign_block(block.finish().to_vec());
+            }
+            return Ok(());
+        }
+        for offset in [0, 10] {
+            if collection.wants(TitleIndex(self.first + offset)) {
+                block.start(&BlockHead::default());
+                let mark = block.mark();
+                self.write(&mut block, self.first + offset)?;
+                out.raw_objects(block.since(mark))?;
+            }
+        }
+        Ok(())
+    }
+}
+
+fn allotted(provider: &str) -> Option<AllottedIndexes> {
+    assert_eq!(provider, "Gauges");
+    Some(AllottedIndexes { first_counter: 5000, first_help: 5001 })
+}
+
+#[test]
+fn the_whole_contract() {
+    let library = Library::new(gauges, allotted, |_, message| panic!("{message}"));
+    assert_eq!(collect(&library, "Global", 4096), NOTHING, "not open");
+    assert_eq!(open(&library, Some("one")), ERROR_SUCCESS);
+
+    let global = collect(&library, "Global", 4096);
+    assert_eq!((global.code, global.objects), (ERROR_SUCCESS, 1));
+    assert_eq!(global.moved, global.bytes as isize);
+    assert!(global.bytes.is_multiple_of(8));
+    let object = PerfObject::parse(&global.data).unwrap();
+    assert_eq!(object.name_index(), TitleIndex(5000));
+    let instance = object.instances().next().unwrap();
+    assert_eq!(instance.name().to_string(), "one");
+
+    assert_eq!(collect(&library, "5000", 4096).data, global.data);
+    assert_eq!(collect(&library, "2 5000 230", 4096).data, global.data);
+    let costly = collect(&library, "Costly", 4096);
+    assert_eq!(PerfObject::parse(&costly.data).unwrap().name_index(), TitleIndex(5010));
+    assert_eq!(collect(&library, "5010 5000", 4096).objects, 2);
+    for other in ["2 230", "5020", "0", "Foreign", "Foreign VENUS", "nonsense", "-1"] {
+        assert_eq!(collect(&library, other, 4096), NOTHING, "{other}");
+    }
+
+    let foreign = collect(&library, "Foreign MARS", 4096);
+    assert_eq!((foreign.code, foreign.objects), (ERROR_SUCCESS, 1));
+    assert_eq!(foreign.moved, foreign.data.len() as isize);
+    let (head, objects) = DataBlock::scan(&foreign.data).unwrap();
+    assert_eq!(head.system_name().to_string(), "MARS");
+    assert_eq!(objects.count(), 1);
+
+    // Every size that is too small, and the one that is not.
+    for query in ["Global", "Foreign MARS"] {
+        let needed = collect(&library, query, 4096).bytes as usize;
+        for room in (0..needed).step_by(4) {
+            let full = Collected { code: ERROR_MORE_DATA, ..NOTHING };
+            assert_eq!(collect(&library, query, room), full, "{query} {room}");
+        }
+        assert_eq!(collect(&library, query, needed).bytes as usize, needed);
+    }
+
+    // As many Close as Open; the last one ends the sessions.
+    assert_eq!(open(&library, None), ERROR_SUCCESS);
+    assert_eq!(library.close(), ERROR_SUCCESS);
+    assert_eq!(collect(&library, "Global", 4096).data, global.data);
+    std::thread::scope(|threads| {
+        for _ in 0..8 {
+            threads.spawn(|| {
+                for _ in 0..200 {
+                    assert_eq!(collect(&library, "Global", 4096).data, global.data);
+                }
+            });
+        }
+    });
+    assert!((1..=9).contains(&OPEN.load(Ordering::Relaxed)));
+    assert_eq!(library.close(), ERROR_SUCCESS);
+    assert_eq!(OPEN.load(Ordering::Relaxed), 0);
+    assert_eq!(collect(&library, "Global", 4096), NOTHING, "closed");
+    assert_eq!(library.close(), ERROR_SUCCESS, "one too many");
+}
+
+#[test]
+fn pointers_that_are_none() {
+    let library = Library::new(gauges, allotted, |_, _| {});
+    let (mut data, mut bytes, mut objects) = (core::ptr::null_mut(), 0, 0);
+    let null = core::ptr::null_mut::<u8>();
+    let value = wide("Global");
+    // SAFETY: NULL is allowed for each, and nothing may be written.
+    unsafe {
+        let code = library.collect(value.as_ptr(), null.cast(), &mut bytes, &mut objects);
+        assert_eq!(code, ERROR_INVALID_PARAMETER);
+        let code = library.collect(value.as_ptr(), &mut data, null.cast(), &mut objects);
+        assert_eq!(code, ERROR_INVALID_PARAMETER);
+        let code = library.collect(core::ptr::null(), &mut data, &mut bytes, &mut objects);
+        assert_eq!((code, bytes, objects), (ERROR_SUCCESS, 0, 0));
+    }
+}
+
+static TOLD: Mutex<Vec<String>> = Mutex::new(Vec::new());
+
+fn note(provider: &str, message: &str) {
+    lock(&TOLD).push(format!("{provider}: {message}"));
+}
+
+fn trouble() -> Box<dyn Provider> {
+    static CALLS: AtomicU32 = AtomicU32::new(0);
+    let names = [(4000, "Trouble"), (4002, "Value")];
+    let mut provider = ScriptProvider::new("Trouble", Numbering::Windows, &names, |_, out| {
+        match CALLS.fetch_add(1, Ordering::Relaxed) {
+            0 => panic!("gauge {} is broken", 3),
+            1 => Err(ProviderError::Failed("no connection".into())),
+            2 => {
+                out.fault(TitleIndex(4000), None, "half of it");
+                Ok(())
+            }
+            _ => Ok(()),
+        }
+    });
+    provider.refuse = None;
+    Box::new(provider)
+}
+
+#[test]
+fn failures_are_contained_and_reported() {
+    let library = Library::new(trouble, |_| None, note);
+    assert_eq!(open(&library, None), ERROR_SUCCESS);
+    for _ in 0..4 {
+        assert_eq!(collect(&library, "Global", 4096), NOTHING);
+    }
+    let refusing = Library::new(|| Box::new(Gauges { refuse: true }), allotted, note);
+    assert_eq!(open(&refusing, None), ERROR_GEN_FAILURE);
+    assert_eq!(collect(&refusing, "Global", 4096), NOTHING);
+    let unregistered = Library::new(gauges, |_| None, note);
+    assert_eq!(open(&unregistered, None), ERROR_FILE_NOT_FOUND);
+    let panicking = Library::new(|| panic!("not even made"), |_| None, note);
+    assert_eq!(open(&panicking, None), ERROR_GEN_FAILURE);
+    assert_eq!(
+        *lock(&TOLD),
+        [
+            "Trouble: the provider panicked: gauge 3 is broken",
+            "Trouble: Collect failed: no connection",
+            "Trouble: half of it",
+            "Gauges: Open failed: the gauges are out",
+            "Gauges: no indexes are allotted to it: it must be registered first",
+            "provider library: the provider panicked: not even made",
+        ]
+    );
+}
+
+unsafe extern "system" fn hear(context: *mut c_void, text: *const c_char, length: usize) {
+    // SAFETY: the context is the test's vector, the text is as long as it says.
+    let (heard, text) = unsafe {
+        let text = core::slice::from_raw_parts(text.cast::<u8>(), length);
+        (&*context.cast::<Mutex<Vec<String>>>(), text)
+    };
+    lock(heard).push(String::from_utf8(text.to_vec()).unwrap());
+}
+
+#[test]
+fn a_host_tells_indexes_and_hears_failures() {
+    let heard: &'static Mutex<Vec<String>> = Box::leak(Box::default());
+    let context = core::ptr::from_ref(heard).cast_mut().cast();
+    let host = Host {
+        size: size_of::<Host>() as u32,
+        first_counter: 7000,
+        first_help: 7001,
+        reserved: 0,
+        context,
+        report: Some(hear),
+    };
+    let library = Library::new(gauges, |_| None, note);
+    let short = Host { size: 8, ..host };
+    // SAFETY: the structures are whole; what they point to lives for ever.
+    unsafe {
+        library.host(core::ptr::null());
+        library.host(&short);
+        library.host(&host);
+    }
+    assert_eq!(open(&library, None), ERROR_SUCCESS);
+    let global = collect(&library, "Global", 4096);
+    assert_eq!(PerfObject::parse(&global.data).unwrap().name_index(), TitleIndex(7000));
+    library.tell("Gauges", "a message");
+    assert_eq!(*lock(heard), ["a message"]);
+}

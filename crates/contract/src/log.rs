@@ -1,0 +1,165 @@
+//! The system's log, and how often something is worth a line in it.
+
+use std::collections::HashMap;
+use std::time::{Duration, Instant};
+
+/// Writes a warning of the provider `provider` to the system's log (syslog, and
+/// so the journal); where there is none, nowhere: a log that cannot be reached
+/// must not cost the reader anything.
+pub fn warn(provider: &str, message: &str) {
+    #[cfg(unix)]
+    syslog::send(provider, message);
+    #[cfg(not(unix))]
+    let _ = (provider, message);
+}
+
+#[cfg(unix)]
+mod syslog {
+    use std::os::unix::net::UnixDatagram;
+    use std::path::Path;
+
+    /// Where the system's log listens.
+    const SOCKET: &str = "/dev/log";
+    /// Facility daemon (3), severity warning (4); RFC 3164, section 4.1.1.
+    const PRIORITY: u32 = 3 * 8 + 4;
+    /// Longer lines are cut off; RFC 3164 asks for no more in one packet.
+    const LONGEST: usize = 1000;
+
+    pub(super) fn send(provider: &str, message: &str) {
+        send_to(Path::new(SOCKET), provider, message);
+    }
+
+    pub(super) fn send_to(socket: &Path, provider: &str, message: &str) {
+        let Ok(log) = UnixDatagram::unbound() else { return };
+        // A log that does not keep up loses lines; we do not wait for it.
+        let _ = log.set_nonblocking(true);
+        let _ = log.send_to(line(provider, message).as_bytes(), socket);
+    }
+
+    /// A line as the C library's `syslog` writes it, without the time, which
+    /// the log adds.
+    pub(super) fn line(provider: &str, message: &str) -> String {
+        let mut line = format!("<{PRIORITY}>perfhive[{}]: ", std::process::id());
+        let text = [provider, ": ", message].into_iter().flat_map(str::chars);
+        for c in text {
+            if line.len() >= LONGEST {
+                break;
+            }
+            line.push(if c.is_control() { ' ' } else { c });
+        }
+        line
+    }
+}
+
+/// Lets a few messages of each kind pass, then one a minute with the number of
+/// those that were left out: the log is not flooded.
+#[derive(Debug)]
+pub struct Limiter {
+    kinds: HashMap<u64, Kind>,
+    every: Duration,
+}
+
+#[derive(Debug)]
+struct Kind {
+    since: Instant,
+    passed: u32,
+    held: u64,
+}
+
+impl Default for Limiter {
+    fn default() -> Self {
+        Self::new(Duration::from_secs(60))
+    }
+}
+
+impl Limiter {
+    /// How many messages of a kind pass at first.
+    pub const BURST: u32 = 3;
+    /// How many kinds are told apart; whatever comes then shares an account.
+    const KINDS: usize = 64;
+
+    /// A limiter that lets [`BURST`](Self::BURST) messages of a kind pass in
+    /// each period `every`.
+    #[must_use]
+    pub fn new(every: Duration) -> Self {
+        Self { kinds: HashMap::new(), every }
+    }
+
+    /// The message as it is to be written at the time `now`, or `None` if
+    /// enough was said. Messages that differ in numbers only are of one kind.
+    pub fn pass(&mut self, message: &str, now: Instant) -> Option<String> {
+        let mut key = kind_of(message);
+        if !self.kinds.contains_key(&key) && self.kinds.len() >= Self::KINDS {
+            key = 0;
+        }
+        let kind = self.kinds.entry(key).or_insert(Kind { since: now, passed: 0, held: 0 });
+        if now.saturating_duration_since(kind.since) >= self.every {
+            (kind.since, kind.passed) = (now, 0);
+        }
+        if kind.passed >= Self::BURST {
+            kind.held = kind.held.saturating_add(1);
+            return None;
+        }
+        kind.passed += 1;
+        Some(match std::mem::take(&mut kind.held) {
+            0 => message.to_string(),
+            held => format!("{message} (and {held} more like this)"),
+        })
+    }
+}
+
+/// FNV-1a over everything but digits.
+fn kind_of(message: &str) -> u64 {
+    message
+        .bytes()
+        .filter(|byte| !byte.is_ascii_digit())
+        .fold(0xcbf2_9ce4_8422_2325, |hash, b| (hash ^ u64::from(b)).wrapping_mul(0x0100_0000_01b3))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_log_is_not_flooded() {
+        let mut limiter = Limiter::default();
+        let start = Instant::now();
+        let passed = (0..100).filter_map(|n| limiter.pass(&format!("at byte {n}"), start)).count();
+        assert_eq!(passed, 3);
+        assert_eq!(limiter.pass("another", start).as_deref(), Some("another"));
+        let later = start + Duration::from_secs(60);
+        let again = limiter.pass("at byte 7", later).unwrap();
+        assert_eq!(again, "at byte 7 (and 97 more like this)");
+        assert_eq!(limiter.pass("at byte 7", later).as_deref(), Some("at byte 7"));
+    }
+
+    #[test]
+    fn ever_new_messages_do_not_fill_the_memory() {
+        let mut limiter = Limiter::default();
+        let start = Instant::now();
+        let text = |n: u32| "x".repeat(n as usize);
+        let passed = (0..1000).filter_map(|n| limiter.pass(&text(n), start)).count();
+        assert_eq!(limiter.kinds.len(), Limiter::KINDS + 1);
+        assert_eq!(passed, Limiter::KINDS + Limiter::BURST as usize);
+    }
+
+    #[cfg(unix)]
+    #[test]
+    fn lines_reach_a_log() {
+        let folder = std::env::temp_dir().join(format!("perfhive-log-{}", std::process::id()));
+        std::fs::create_dir_all(&folder).unwrap();
+        let socket = folder.join("log");
+        let log = std::os::unix::net::UnixDatagram::bind(&socket).unwrap();
+        syslog::send_to(&socket, "Gauges", "a line\nwith a break");
+        let mut line = [0; 200];
+        let length = log.recv(&mut line).unwrap();
+        let line = std::str::from_utf8(&line[..length]).unwrap();
+        assert!(line.starts_with("<28>perfhive["), "{line}");
+        assert!(line.ends_with("]: Gauges: a line with a break"), "{line}");
+        assert!(syslog::line("a", &"é".repeat(5000)).len() < 1100);
+        // Nobody listens: nothing happens.
+        drop(log);
+        syslog::send_to(&socket, "Gauges", "unheard");
+        std::fs::remove_dir_all(&folder).unwrap();
+    }
+}
