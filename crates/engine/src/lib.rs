@@ -27,6 +27,7 @@ mod replay;
 mod request;
 mod shared;
 mod source;
+pub mod standard;
 mod suggest;
 mod titles;
 mod worker;

@@ -11,7 +11,6 @@ mod walk;
 
 use crate::faults::{Faults, describe};
 use crate::files::Reader;
-use crate::layout::Layouts;
 use crate::root::ProcRoot;
 use crate::table::{
     CGROUP, CGROUP_IO, CGROUP_MEMORY, CGROUP_PRESSURE, CGROUP_PROCESS, CONTAINER,
@@ -19,6 +18,7 @@ use crate::table::{
 };
 use crate::titles;
 use group::{Group, GroupReader};
+use perfhive_engine::standard::Layouts;
 use perfhive_engine::{
     Collection, Numbering, ObjectWriter, OpenContext, ProvidedTitles, Provider,
     ProviderDescription, ProviderError, Session,

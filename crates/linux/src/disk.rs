@@ -11,11 +11,11 @@ mod volumes;
 use crate::clock::TimeBase;
 use crate::faults::{Faults, describe, is_gone, unreadable};
 use crate::files::Reader;
-use crate::layout::{Layouts, MOST, Row};
 use crate::root::ProcRoot;
 use crate::table::{LOGICAL_DISK, Object, PAGING_FILE, PHYSICAL_DISK};
 use crate::titles;
 use devices::{Devices, Sample};
+use perfhive_engine::standard::{Layouts, MOST, Row};
 use perfhive_engine::{
     Collection, Numbering, ObjectWriter, OpenContext, ProvidedTitles, Provider,
     ProviderDescription, ProviderError, Session,

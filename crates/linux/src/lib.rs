@@ -37,7 +37,6 @@ mod disk;
 mod faults;
 mod files;
 mod interrupts;
-mod layout;
 mod machine;
 mod maps;
 mod network;
@@ -51,8 +50,9 @@ mod titles;
 
 pub use choice::{Options, ReaderChoice};
 pub use clock::{LinuxClock, TimeBase};
+pub use perfhive_engine::standard::{Availability, CounterDoc, ObjectDoc};
 pub use root::{ProcRoot, machine_name};
-pub use table::{Availability, CounterDoc, ObjectDoc, counter_table, object_table};
+pub use table::{counter_table, object_table};
 pub use time::{PerformanceCounterTime, ProcessCpuTime, ThreadCpuTime};
 
 use perfhive_engine::Provider;

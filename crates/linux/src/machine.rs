@@ -8,10 +8,10 @@ mod thermal;
 use crate::clock::TimeBase;
 use crate::faults::Faults;
 use crate::files::Reader;
-use crate::layout::Layouts;
 use crate::root::ProcRoot;
 use crate::table::{ENERGY, NODE, Object, PRESSURE, THERMAL};
 use crate::titles;
+use perfhive_engine::standard::Layouts;
 use perfhive_engine::{
     Collection, Numbering, ObjectWriter, OpenContext, ProvidedTitles, Provider,
     ProviderDescription, ProviderError, Session,

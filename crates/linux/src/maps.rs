@@ -12,13 +12,13 @@ mod threads;
 
 use crate::faults::{Faults, is_denied, is_gone};
 use crate::files::{PidPath, Reader};
-use crate::layout::{Layouts, MOST, Row};
 use crate::parse::{keyed, kib_to_bytes, utf16_name};
 use crate::table::{
     ADDRESS_SPACE, FULL_IMAGE, IMAGE, MEMORY_COUNTERS, Object, PROCESS, THREAD_DETAILS,
 };
 use lines::{Broken, Lines};
 use parse::{PROTECTIONS, unescape};
+use perfhive_engine::standard::{Layouts, MOST, Row};
 use perfhive_engine::{Collection, ObjectWriter, ProviderError};
 use perfhive_format::{InstanceHead, NameRef, TitleIndex};
 use rustix::fd::OwnedFd;

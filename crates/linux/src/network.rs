@@ -8,7 +8,6 @@ mod pairs;
 
 use crate::faults::{Faults, is_gone, unreadable};
 use crate::files::Reader;
-use crate::layout::{Layouts, Row, write_single};
 use crate::root::ProcRoot;
 use crate::table::{
     ICMP, ICMPV6, INTERFACE, IPV4, IPV6, NETWORK, Object, TCPV4, TCPV6, UDPV4, UDPV6,
@@ -18,6 +17,7 @@ use connections::Connections;
 use fields::Part;
 use interfaces::Interfaces;
 use pairs::File;
+use perfhive_engine::standard::{Layouts, Row, write_single};
 use perfhive_engine::{
     Collection, Numbering, ObjectWriter, OpenContext, ProvidedTitles, Provider,
     ProviderDescription, ProviderError, Session,

@@ -11,12 +11,12 @@ use crate::cpus::{Damage, SystemStat, Ticks, Totals};
 use crate::faults::{Faults, unreadable};
 use crate::files::Reader;
 use crate::interrupts::{Interrupts, SoftInterrupts};
-use crate::layout::Layouts;
 use crate::root::ProcRoot;
 use crate::table::{
     CACHE, MEMORY, OBJECTS_OF_WINDOWS, Object, PROCESSOR, PROCESSOR_INFORMATION, SYSTEM,
 };
 use crate::titles;
+use perfhive_engine::standard::Layouts;
 use perfhive_engine::{
     Collection, Numbering, ObjectWriter, OpenContext, ProvidedTitles, Provider,
     ProviderDescription, ProviderError, Session,

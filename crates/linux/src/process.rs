@@ -13,11 +13,11 @@ use crate::choice::ReaderChoice;
 use crate::clock::TimeBase;
 use crate::cpus::{SystemStat, Ticks, Totals};
 use crate::files::Reader;
-use crate::layout::Layouts;
 use crate::maps::{self, Maps};
 use crate::root::ProcRoot;
 use crate::table::{ADDRESS_SPACE, FULL_IMAGE, IMAGE, Object, PROCESS, THREAD, THREAD_DETAILS};
 use crate::titles;
+use perfhive_engine::standard::Layouts;
 use perfhive_engine::{
     Collection, Numbering, ObjectWriter, OpenContext, ProvidedTitles, Provider,
     ProviderDescription, ProviderError, Session,

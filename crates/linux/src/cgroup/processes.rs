@@ -4,9 +4,9 @@ use super::group::{Group, GroupReader};
 use super::source::File;
 use crate::faults::{describe, is_denied, is_gone};
 use crate::files::{PidPath, Reader};
-use crate::layout::Layouts;
 use crate::parse::{Stat, number, utf16_name, whole_lines};
 use crate::table::{CGROUP, Object};
+use perfhive_engine::standard::Layouts;
 use perfhive_engine::{ObjectWriter, ProviderError};
 use perfhive_format::{InstanceHead, NameRef, TitleIndex};
 

@@ -2,8 +2,8 @@
 
 use super::group::{Group, GroupReader};
 use super::source::Source;
-use crate::layout::{Layouts, MOST, Row};
 use crate::table::Object;
+use perfhive_engine::standard::{Layouts, MOST, Row};
 use perfhive_engine::{Collection, ObjectWriter, ProviderError};
 use perfhive_format::{InstanceHead, NameRef, TitleIndex};
 

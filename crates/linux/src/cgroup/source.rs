@@ -1,8 +1,8 @@
 //! Which counter is in which file of a group.
 
 use super::group::{Group, GroupReader};
-use crate::layout::Row;
 use crate::parse::{Words, number, whole_lines};
+use perfhive_engine::standard::Row;
 
 /// A file of a group.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -352,8 +352,8 @@ fn count(text: &[u8], counter: u32, row: &mut Row) -> Result<(), Damage> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::layout::MOST;
     use crate::table;
+    use perfhive_engine::standard::MOST;
 
     #[test]
     fn every_counter_has_one_source() {

@@ -4,9 +4,9 @@ use super::write_nothing;
 use crate::faults::{Faults, describe, is_gone};
 use crate::files::{Kept, PidPath, Reader, decimal};
 use crate::interrupts::Tally;
-use crate::layout::{Layouts, MOST, Row};
 use crate::parse::{keyed, kib_to_bytes};
 use crate::table::NODE;
+use perfhive_engine::standard::{Layouts, MOST, Row};
 use perfhive_engine::{ObjectWriter, ProviderError};
 use perfhive_format::InstanceHead;
 

@@ -2,9 +2,9 @@
 
 use crate::faults::{Faults, is_denied, is_gone, unreadable};
 use crate::files::Reader;
-use crate::layout::{Layouts, MOST, Row};
 use crate::parse::{hundredths, number, whole_lines};
 use crate::table::PRESSURE;
+use perfhive_engine::standard::{Layouts, MOST, Row};
 use perfhive_engine::{ObjectWriter, ProviderError};
 use perfhive_format::InstanceHead;
 use rustix::fd::OwnedFd;

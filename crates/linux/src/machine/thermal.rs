@@ -2,9 +2,9 @@
 
 use crate::faults::{Faults, describe, is_denied, is_gone};
 use crate::files::{Kept, PidPath, Reader};
-use crate::layout::{Layouts, MOST, Row};
 use crate::parse::{number, utf16_name};
 use crate::table::THERMAL;
+use perfhive_engine::standard::{Layouts, MOST, Row};
 use perfhive_engine::{ObjectWriter, ProviderError};
 use perfhive_format::{InstanceHead, NameRef};
 use rustix::io::Errno;

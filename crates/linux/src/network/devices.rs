@@ -1,9 +1,9 @@
 //! `/proc/net/dev`: a header that names the columns, and a line for each
 //! interface.
 
-use crate::layout::Row;
 use crate::parse::{number, whole_lines};
 use crate::table::INTERFACE;
+use perfhive_engine::standard::Row;
 
 use super::pairs::words;
 

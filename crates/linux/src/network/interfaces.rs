@@ -3,9 +3,9 @@
 use super::devices::{Columns, devices};
 use crate::faults::{Faults, describe, unreadable};
 use crate::files::Reader;
-use crate::layout::{Layouts, MOST, Row};
 use crate::parse::{number, utf16_name};
 use crate::table::INTERFACE;
+use perfhive_engine::standard::{Layouts, MOST, Row};
 use perfhive_engine::{Collection, ObjectWriter, ProviderError};
 use perfhive_format::{InstanceHead, NameRef, TitleIndex};
 use rustix::fd::OwnedFd;

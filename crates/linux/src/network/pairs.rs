@@ -7,8 +7,8 @@
 //! nothing where the two lines do not fit.
 
 use super::fields::Part;
-use crate::layout::{MOST, Row};
 use crate::parse::{number, whole_lines};
+use perfhive_engine::standard::{MOST, Row};
 use std::ffi::CStr;
 use std::fmt;
 

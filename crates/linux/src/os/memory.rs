@@ -2,9 +2,9 @@
 
 use super::{SystemSession, readable, text_of};
 use crate::faults::{Faults, numbers};
-use crate::layout::{Row, write_single};
 use crate::parse::{Words, kib_to_bytes, whole_lines};
 use crate::table::{CACHE, MEMORY};
+use perfhive_engine::standard::{Row, write_single};
 use perfhive_engine::{ObjectWriter, ProviderError};
 
 /// Lines of `meminfo` that are a counter of their own, in kibibytes.

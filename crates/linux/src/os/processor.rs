@@ -6,9 +6,9 @@ use crate::cpus::{Cpu, Times, Totals};
 use crate::faults::{Faults, describe, is_denied, is_gone, unreadable};
 use crate::files::{Kept, PidPath, Reader, decimal};
 use crate::interrupts::{KINDS, Tally};
-use crate::layout::{MOST, Row};
 use crate::parse::number;
 use crate::table::{PROCESSOR, PROCESSOR_INFORMATION};
+use perfhive_engine::standard::{MOST, Row};
 use perfhive_engine::{ObjectWriter, ProviderError};
 use perfhive_format::InstanceHead;
 

@@ -3,9 +3,9 @@
 use super::SystemSession;
 use crate::faults::{Faults, describe, is_gone, unreadable};
 use crate::files::Reader;
-use crate::layout::{Row, write_single};
 use crate::parse::{Load, Words};
 use crate::table::{OBJECTS_OF_WINDOWS, SYSTEM};
+use perfhive_engine::standard::{Row, write_single};
 use perfhive_engine::{ObjectWriter, ProviderError};
 use rustix::fd::OwnedFd;
 use rustix::io::Errno;

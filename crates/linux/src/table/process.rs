@@ -1,7 +1,8 @@
 //! Process 230.
 
-use super::{Absent, Counter, Object, absent};
+use super::{Absent, Counter, Object};
 use perfhive_engine::Cost;
+use perfhive_engine::standard::windows::process as w;
 use perfhive_format::{CounterType as T, DetailLevel};
 
 const NO_POOL: &str = "Linux does not account kernel memory to processes.";
@@ -64,54 +65,19 @@ pub(crate) static PROCESS: Object = Object {
 };
 
 const COUNTERS: &[Counter] = &[
-    Counter::new(6, 189, "% Processor Time", T::PERF_100NSEC_TIMER)
-        .unit("%")
+    w::PROCESSOR_TIME
         .from("`PID/stat`: `utime` + `stime`")
-        .means("Processor time of all threads of the process; 100 is one processor.")
         .differs("In steps of the kernel's tick, usually 10 ms; of 100 ns through BPF."),
-    Counter::new(142, 157, "% User Time", T::PERF_100NSEC_TIMER)
-        .detail(DetailLevel::ADVANCED)
-        .unit("%")
-        .from("`PID/stat`: `utime`")
-        .means("Processor time in the program itself."),
-    Counter::new(144, 159, "% Privileged Time", T::PERF_100NSEC_TIMER)
-        .detail(DetailLevel::ADVANCED)
-        .unit("%")
-        .from("`PID/stat`: `stime`")
-        .means("Processor time in the kernel on behalf of the process."),
-    Counter::new(684, 685, "Elapsed Time", T::PERF_ELAPSED_TIME)
-        .scale(-4)
-        .detail(DetailLevel::ADVANCED)
-        .unit("s")
-        .from("`PID/stat`: `starttime`")
-        .means("Time since the process was started."),
-    Counter::new(784, 785, "ID Process", T::PERF_COUNTER_RAWCOUNT)
-        .scale(-1)
-        .unit("number")
-        .from("the entry of `/proc`")
-        .means("Number of the process; another process may get it later."),
-    Counter::new(1410, 1411, "Creating Process ID", T::PERF_COUNTER_RAWCOUNT)
-        .scale(-1)
-        .unit("number")
+    w::USER_TIME.from("`PID/stat`: `utime`"),
+    w::PRIVILEGED_TIME.from("`PID/stat`: `stime`"),
+    w::ELAPSED_TIME.from("`PID/stat`: `starttime`"),
+    w::ID_PROCESS.from("the entry of `/proc`"),
+    w::CREATING_PROCESS_ID
         .from("`PID/stat`: `ppid`")
-        .means("Number of the process that created this one; it may have ended.")
         .differs("A process whose parent ended gets another one, usually 1."),
-    Counter::new(28, 177, "Page Faults/sec", T::PERF_COUNTER_COUNTER)
-        .scale(-1)
-        .unit("faults/s")
-        .from("`PID/stat`: `minflt` + `majflt`")
-        .means("Page faults of all threads of the process."),
-    Counter::new(174, 175, "Virtual Bytes", T::PERF_COUNTER_LARGE_RAWCOUNT)
-        .scale(-6)
-        .detail(DetailLevel::EXPERT)
-        .unit("bytes")
-        .from("`PID/stat`: `vsize`")
-        .means("Size of the address space in use."),
-    Counter::new(680, 681, "Thread Count", T::PERF_COUNTER_RAWCOUNT)
-        .detail(DetailLevel::ADVANCED)
-        .unit("threads")
-        .from("`PID/stat`: `num_threads`")
-        .means("Threads at this moment."),
+    w::PAGE_FAULTS.from("`PID/stat`: `minflt` + `majflt`"),
+    w::VIRTUAL_BYTES.from("`PID/stat`: `vsize`"),
+    w::THREAD_COUNT.from("`PID/stat`: `num_threads`"),
     Counter::new(105_000, 105_001, "Major Faults/sec", T::PERF_COUNTER_COUNTER)
         .unit("faults/s")
         .from("`PID/stat`: `majflt`")
@@ -134,47 +100,25 @@ const COUNTERS: &[Counter] = &[
         .unit("number")
         .from("`PID/stat`: `policy`")
         .means(POLICY),
-    Counter::new(180, 181, "Working Set", T::PERF_COUNTER_LARGE_RAWCOUNT)
-        .scale(-5)
-        .unit("bytes")
+    w::WORKING_SET
         .from("`PID/statm`: `resident`")
-        .means("Memory of the process that is resident, shared pages included.")
         .differs("`PID/stat` has an estimate only, which may be off by a quarter."),
-    Counter::new(1478, 1479, "Working Set - Private", T::PERF_COUNTER_LARGE_RAWCOUNT)
-        .scale(-5)
-        .unit("bytes")
+    w::WORKING_SET_PRIVATE
         .from("`PID/statm`: `resident` − `shared`")
-        .means("The part of Working Set that no other process has or can have.")
         .differs("All anonymous pages, those that a child still shares included."),
-    Counter::new(186, 187, "Private Bytes", T::PERF_COUNTER_LARGE_RAWCOUNT)
-        .scale(-5)
-        .detail(DetailLevel::ADVANCED)
-        .unit("bytes")
+    w::PRIVATE_BYTES
         .from("`PID/statm`: `data`")
-        .means("Memory that was promised to the process and is not shared.")
         .differs("Private writable mappings and the stack, touched or not."),
-    Counter::new(952, 953, "Handle Count", T::PERF_COUNTER_RAWCOUNT)
-        .detail(DetailLevel::ADVANCED)
+    w::HANDLE_COUNT
         .on_request()
         .unit("descriptors")
         .from("`PID/fd`: `st_size`")
         .since("6.2")
-        .means("Handles that the process has open.")
         .differs("File descriptors."),
-    Counter::new(172, 173, "Virtual Bytes Peak", T::PERF_COUNTER_LARGE_RAWCOUNT)
-        .scale(-6)
-        .detail(DetailLevel::EXPERT)
+    w::VIRTUAL_BYTES_PEAK.on_request().from("`PID/status`: `VmPeak`"),
+    w::WORKING_SET_PEAK
         .on_request()
-        .unit("bytes")
-        .from("`PID/status`: `VmPeak`")
-        .means("Largest Virtual Bytes so far."),
-    Counter::new(178, 179, "Working Set Peak", T::PERF_COUNTER_LARGE_RAWCOUNT)
-        .scale(-5)
-        .detail(DetailLevel::ADVANCED)
-        .on_request()
-        .unit("bytes")
         .from("`PID/status`: `VmHWM`")
-        .means("Largest Working Set so far.")
         .differs("The kernel's count of resident pages for it may lag behind Working Set."),
     Counter::new(105_008, 105_009, "Swapped Bytes", T::PERF_COUNTER_LARGE_RAWCOUNT)
         .scale(-5)
@@ -226,48 +170,12 @@ const COUNTERS: &[Counter] = &[
             "File descriptors that the process has open, counted one by one where the kernel is \
              older than 6.2, which takes time and permission; else as Handle Count.",
         ),
-    Counter::new(1412, 1413, "IO Read Operations/sec", T::PERF_COUNTER_BULK_COUNT)
-        .detail(DetailLevel::ADVANCED)
-        .unit("operations/s")
-        .from("`PID/io`: `syscr`")
-        .since("2.6.20")
-        .means("Read operations on files, devices and the network.")
-        .differs(CHILDREN),
-    Counter::new(1414, 1415, "IO Write Operations/sec", T::PERF_COUNTER_BULK_COUNT)
-        .detail(DetailLevel::ADVANCED)
-        .unit("operations/s")
-        .from("`PID/io`: `syscw`")
-        .since("2.6.20")
-        .means("Write operations on files, devices and the network.")
-        .differs(CHILDREN),
-    Counter::new(1416, 1417, "IO Data Operations/sec", T::PERF_COUNTER_BULK_COUNT)
-        .detail(DetailLevel::ADVANCED)
-        .unit("operations/s")
-        .from("`PID/io`: `syscr` + `syscw`")
-        .since("2.6.20")
-        .means("Read and write operations together.")
-        .differs(SUM),
-    Counter::new(1420, 1421, "IO Read Bytes/sec", T::PERF_COUNTER_BULK_COUNT)
-        .detail(DetailLevel::ADVANCED)
-        .unit("bytes/s")
-        .from("`PID/io`: `rchar`")
-        .since("2.6.20")
-        .means("Bytes read from files, devices and the network.")
-        .differs(CHILDREN),
-    Counter::new(1422, 1423, "IO Write Bytes/sec", T::PERF_COUNTER_BULK_COUNT)
-        .detail(DetailLevel::ADVANCED)
-        .unit("bytes/s")
-        .from("`PID/io`: `wchar`")
-        .since("2.6.20")
-        .means("Bytes written to files, devices and the network.")
-        .differs(CHILDREN),
-    Counter::new(1424, 1425, "IO Data Bytes/sec", T::PERF_COUNTER_BULK_COUNT)
-        .detail(DetailLevel::ADVANCED)
-        .unit("bytes/s")
-        .from("`PID/io`: `rchar` + `wchar`")
-        .since("2.6.20")
-        .means("Bytes read and written together.")
-        .differs(SUM),
+    w::IO_READ_OPERATIONS.from("`PID/io`: `syscr`").since("2.6.20").differs(CHILDREN),
+    w::IO_WRITE_OPERATIONS.from("`PID/io`: `syscw`").since("2.6.20").differs(CHILDREN),
+    w::IO_DATA_OPERATIONS.from("`PID/io`: `syscr` + `syscw`").since("2.6.20").differs(SUM),
+    w::IO_READ_BYTES.from("`PID/io`: `rchar`").since("2.6.20").differs(CHILDREN),
+    w::IO_WRITE_BYTES.from("`PID/io`: `wchar`").since("2.6.20").differs(CHILDREN),
+    w::IO_DATA_BYTES.from("`PID/io`: `rchar` + `wchar`").since("2.6.20").differs(SUM),
     Counter::new(105_020, 105_021, "Storage Read Bytes/sec", T::PERF_COUNTER_BULK_COUNT)
         .scale(-4)
         .detail(DetailLevel::ADVANCED)
@@ -300,17 +208,14 @@ const COUNTERS: &[Counter] = &[
 ];
 
 const ABSENT: &[Absent] = &[
-    absent(56, "Pool Paged Bytes", T::PERF_COUNTER_RAWCOUNT, NO_POOL),
-    absent(58, "Pool Nonpaged Bytes", T::PERF_COUNTER_RAWCOUNT, NO_POOL),
-    absent(182, "Page File Bytes Peak", T::PERF_COUNTER_LARGE_RAWCOUNT, NO_PAGE_FILE),
-    absent(184, "Page File Bytes", T::PERF_COUNTER_LARGE_RAWCOUNT, NO_PAGE_FILE),
-    absent(
-        682,
-        "Priority Base",
-        T::PERF_COUNTER_RAWCOUNT,
+    w::POOL_PAGED_BYTES.absent(NO_POOL),
+    w::POOL_NONPAGED_BYTES.absent(NO_POOL),
+    w::PAGE_FILE_BYTES_PEAK.absent(NO_PAGE_FILE),
+    w::PAGE_FILE_BYTES.absent(NO_PAGE_FILE),
+    w::PRIORITY_BASE.absent(
         "Linux schedules by policy and nice value, which have no place on Windows' scale of \
          0 to 31.",
     ),
-    absent(1418, "IO Other Operations/sec", T::PERF_COUNTER_BULK_COUNT, NO_OTHER),
-    absent(1426, "IO Other Bytes/sec", T::PERF_COUNTER_BULK_COUNT, NO_OTHER),
+    w::IO_OTHER_OPERATIONS.absent(NO_OTHER),
+    w::IO_OTHER_BYTES.absent(NO_OTHER),
 ];

@@ -1,8 +1,8 @@
 //! Processor 238.
 
-use super::{Absent, Counter, Object, absent};
+use super::{Absent, Counter, Object};
 use perfhive_engine::Cost;
-use perfhive_format::{CounterType as T, DetailLevel};
+use perfhive_engine::standard::windows::processor as w;
 
 const NO_C_STATES: &str = "The kernel's idle states are named and numbered by each processor \
     model's driver (`cpuidle` in `/sys`), and are not Windows' C1 to C3.";
@@ -26,70 +26,38 @@ pub(crate) static PROCESSOR: Object = Object {
 };
 
 const COUNTERS: &[Counter] = &[
-    Counter::new(6, 7, "% Processor Time", T::PERF_100NSEC_TIMER_INV)
-        .unit("%")
-        .from("`stat`: `cpuN`: `idle` + `iowait`")
-        .means("Share of time in which the processor ran anything but its idle thread.")
-        .differs(
-            "Measured as what is not idle, as on Windows: time that a hypervisor took away \
+    w::PROCESSOR_TIME.from("`stat`: `cpuN`: `idle` + `iowait`").differs(
+        "Measured as what is not idle, as on Windows: time that a hypervisor took away \
              (`steal`) is in it.",
-        ),
-    Counter::new(142, 143, "% User Time", T::PERF_100NSEC_TIMER)
-        .detail(DetailLevel::ADVANCED)
-        .unit("%")
+    ),
+    w::USER_TIME
         .from("`stat`: `cpuN`: `user` + `nice`")
-        .means("Share of time spent in programs.")
         .differs("Time given to guests of this machine is in it."),
-    Counter::new(144, 145, "% Privileged Time", T::PERF_100NSEC_TIMER)
-        .detail(DetailLevel::ADVANCED)
-        .unit("%")
-        .from("`stat`: `cpuN`: `system` + `irq` + `softirq`")
-        .means("Share of time spent in the kernel, interrupts included."),
-    Counter::new(1746, 1747, "% Idle Time", T::PERF_100NSEC_TIMER)
-        .detail(DetailLevel::WIZARD)
-        .unit("%")
-        .from("`stat`: `cpuN`: `idle` + `iowait`")
-        .means("Share of time in which the processor was idle."),
-    Counter::new(698, 397, "% Interrupt Time", T::PERF_100NSEC_TIMER)
-        .detail(DetailLevel::ADVANCED)
-        .unit("%")
+    w::PRIVILEGED_TIME.from("`stat`: `cpuN`: `system` + `irq` + `softirq`"),
+    w::IDLE_TIME.from("`stat`: `cpuN`: `idle` + `iowait`"),
+    w::INTERRUPT_TIME
         .from("`stat`: `cpuN`: `irq`")
         .since("2.6")
-        .means("Share of time spent on hardware interrupts.")
         .differs("Without `IRQ_TIME_ACCOUNTING` the kernel samples it by ticks and sees little."),
-    Counter::new(696, 339, "% DPC Time", T::PERF_100NSEC_TIMER)
-        .detail(DetailLevel::ADVANCED)
-        .unit("%")
+    w::DPC_TIME
         .from("`stat`: `cpuN`: `softirq`")
         .since("2.6")
-        .means("Share of time spent on deferred procedure calls.")
         .differs("Linux's counterpart are soft interrupts, without those left to `ksoftirqd`."),
-    Counter::new(148, 149, "Interrupts/sec", T::PERF_COUNTER_COUNTER)
-        .scale(-2)
+    w::INTERRUPTS
         .on_request()
-        .unit("interrupts/s")
         .from("`interrupts`: the processor's column")
-        .means("Hardware interrupts that the processor took.")
         .differs("Interrupts between processors and of the local timer count, as in the file."),
 ];
 
 const ABSENT: &[Absent] = &[
-    absent(
-        1334,
-        "DPCs Queued/sec",
-        T::PERF_COUNTER_COUNTER,
-        "Linux counts soft interrupts when they run, not when they are raised.",
-    ),
-    absent(
-        1336,
-        "DPC Rate",
-        T::PERF_COUNTER_RAWCOUNT,
+    w::DPCS_QUEUED.absent("Linux counts soft interrupts when they run, not when they are raised."),
+    w::DPC_RATE.absent(
         "A number per tick of Windows' clock interrupt, which Linux has no counterpart of.",
     ),
-    absent(1748, "% C1 Time", T::PERF_100NSEC_TIMER, NO_C_STATES),
-    absent(1750, "% C2 Time", T::PERF_100NSEC_TIMER, NO_C_STATES),
-    absent(1752, "% C3 Time", T::PERF_100NSEC_TIMER, NO_C_STATES),
-    absent(1754, "C1 Transitions/sec", T::PERF_COUNTER_BULK_COUNT, NO_C_STATES),
-    absent(1756, "C2 Transitions/sec", T::PERF_COUNTER_BULK_COUNT, NO_C_STATES),
-    absent(1758, "C3 Transitions/sec", T::PERF_COUNTER_BULK_COUNT, NO_C_STATES),
+    w::C1_TIME.absent(NO_C_STATES),
+    w::C2_TIME.absent(NO_C_STATES),
+    w::C3_TIME.absent(NO_C_STATES),
+    w::C1_TRANSITIONS.absent(NO_C_STATES),
+    w::C2_TRANSITIONS.absent(NO_C_STATES),
+    w::C3_TRANSITIONS.absent(NO_C_STATES),
 ];

@@ -1,8 +1,9 @@
 //! System 2.
 
-use super::{Absent, Counter, Object, absent};
+use super::{Absent, Counter, Object};
 use perfhive_engine::Cost;
-use perfhive_format::{CounterType as T, DetailLevel};
+use perfhive_engine::standard::windows::system as w;
+use perfhive_format::CounterType as T;
 
 const NO_FILE_CALLS: &str = "Linux counts no read, write or control calls of the whole machine \
     (only of each process: Process has them).";
@@ -21,42 +22,20 @@ pub(crate) static SYSTEM: Object = Object {
 };
 
 const COUNTERS: &[Counter] = &[
-    Counter::new(146, 147, "Context Switches/sec", T::PERF_COUNTER_COUNTER)
-        .scale(-2)
-        .detail(DetailLevel::ADVANCED)
-        .unit("switches/s")
-        .from("`stat`: `ctxt`")
-        .means("Switches from one thread to another, on all processors."),
-    Counter::new(674, 675, "System Up Time", T::PERF_ELAPSED_TIME)
-        .scale(-5)
-        .unit("s")
-        .from("`CLOCK_BOOTTIME`")
-        .means("Time since the machine was started.")
-        .differs("Time in suspension counts."),
-    Counter::new(44, 45, "Processor Queue Length", T::PERF_COUNTER_RAWCOUNT)
-        .scale(1)
-        .detail(DetailLevel::WIZARD)
-        .unit("threads")
+    w::CONTEXT_SWITCHES.from("`stat`: `ctxt`"),
+    w::SYSTEM_UP_TIME.from("`CLOCK_BOOTTIME`").differs("Time in suspension counts."),
+    w::PROCESSOR_QUEUE_LENGTH
         .from("`stat`: `procs_running` less the number of `cpuN` lines")
-        .means("Threads that are ready to run and wait for a processor.")
         .differs(
             "The kernel does not say which runnable threads run: counted are those beyond the \
              number of processors, 0 where there are fewer. Waiting threads beside an idle \
              processor are not seen.",
         ),
-    Counter::new(248, 249, "Processes", T::PERF_COUNTER_RAWCOUNT)
-        .scale(1)
-        .detail(DetailLevel::WIZARD)
-        .unit("processes")
+    w::PROCESSES
         .from("the numeric entries of `/proc`, and Idle")
-        .means("Processes at this moment, Idle included.")
         .differs("Those that this mount of `/proc` shows (PID namespace, `hidepid`)."),
-    Counter::new(250, 251, "Threads", T::PERF_COUNTER_RAWCOUNT)
-        .scale(1)
-        .detail(DetailLevel::WIZARD)
-        .unit("threads")
+    w::THREADS
         .from("`loadavg`: fourth field; `stat`: one idle thread for each `cpuN` line")
-        .means("Threads at this moment, those of Idle included.")
         .differs("Always of the whole machine, in a PID namespace too."),
     Counter::new(100_000, 100_001, "Load Average 1 min", T::PERF_DOUBLE_RAW)
         .unit("threads")
@@ -127,36 +106,19 @@ const COUNTERS: &[Counter] = &[
 ];
 
 const ABSENT: &[Absent] = &[
-    absent(10, "File Read Operations/sec", T::PERF_COUNTER_COUNTER, NO_FILE_CALLS),
-    absent(12, "File Write Operations/sec", T::PERF_COUNTER_COUNTER, NO_FILE_CALLS),
-    absent(14, "File Control Operations/sec", T::PERF_COUNTER_COUNTER, NO_FILE_CALLS),
-    absent(16, "File Read Bytes/sec", T::PERF_COUNTER_BULK_COUNT, NO_FILE_CALLS),
-    absent(18, "File Write Bytes/sec", T::PERF_COUNTER_BULK_COUNT, NO_FILE_CALLS),
-    absent(20, "File Control Bytes/sec", T::PERF_COUNTER_BULK_COUNT, NO_FILE_CALLS),
-    absent(
-        150,
-        "System Calls/sec",
-        T::PERF_COUNTER_COUNTER,
-        "Linux does not count system calls; tracing them would slow each down.",
-    ),
-    absent(406, "File Data Operations/sec", T::PERF_COUNTER_COUNTER, NO_FILE_CALLS),
-    absent(
-        686,
-        "Alignment Fixups/sec",
-        T::PERF_COUNTER_COUNTER,
-        "Linux counts them on a few architectures only, in files of each its own.",
-    ),
-    absent(
-        688,
-        "Exception Dispatches/sec",
-        T::PERF_COUNTER_COUNTER,
-        "Linux has signals instead of dispatched exceptions, and does not count them.",
-    ),
-    absent(
-        690,
-        "Floating Emulations/sec",
-        T::PERF_COUNTER_COUNTER,
-        "No supported processor leaves floating point to the kernel in regular operation.",
-    ),
-    absent(1350, "% Registry Quota In Use", T::PERF_RAW_FRACTION, "Linux has no registry."),
+    w::FILE_READ_OPERATIONS.absent(NO_FILE_CALLS),
+    w::FILE_WRITE_OPERATIONS.absent(NO_FILE_CALLS),
+    w::FILE_CONTROL_OPERATIONS.absent(NO_FILE_CALLS),
+    w::FILE_READ_BYTES.absent(NO_FILE_CALLS),
+    w::FILE_WRITE_BYTES.absent(NO_FILE_CALLS),
+    w::FILE_CONTROL_BYTES.absent(NO_FILE_CALLS),
+    w::SYSTEM_CALLS.absent("Linux does not count system calls; tracing them would slow each down."),
+    w::FILE_DATA_OPERATIONS.absent(NO_FILE_CALLS),
+    w::ALIGNMENT_FIXUPS
+        .absent("Linux counts them on a few architectures only, in files of each its own."),
+    w::EXCEPTION_DISPATCHES
+        .absent("Linux has signals instead of dispatched exceptions, and does not count them."),
+    w::FLOATING_EMULATIONS
+        .absent("No supported processor leaves floating point to the kernel in regular operation."),
+    w::REGISTRY_QUOTA_IN_USE.absent("Linux has no registry."),
 ];

@@ -1,8 +1,9 @@
 //! Thread 232.
 
 use super::process::{DELAY, NICE, POLICY, REAL_TIME};
-use super::{Absent, Counter, Object, absent};
+use super::{Absent, Counter, Object};
 use perfhive_engine::Cost;
+use perfhive_engine::standard::windows::thread as w;
 use perfhive_format::{CounterType as T, DetailLevel};
 
 /// Counters that every thread has, Idle's and `_Total` included.
@@ -26,37 +27,15 @@ pub(crate) static THREAD: Object = Object {
 };
 
 const COUNTERS: &[Counter] = &[
-    Counter::new(6, 191, "% Processor Time", T::PERF_100NSEC_TIMER)
-        .unit("%")
+    w::PROCESSOR_TIME
         .from("`PID/task/TID/stat`: `utime` + `stime`")
-        .means("Processor time of the thread.")
         .differs("In steps of the kernel's tick, usually 10 ms; of 100 ns through BPF."),
-    Counter::new(142, 193, "% User Time", T::PERF_100NSEC_TIMER)
-        .detail(DetailLevel::ADVANCED)
-        .unit("%")
-        .from("`PID/task/TID/stat`: `utime`")
-        .means("Processor time in the program itself."),
-    Counter::new(144, 195, "% Privileged Time", T::PERF_100NSEC_TIMER)
-        .detail(DetailLevel::ADVANCED)
-        .unit("%")
-        .from("`PID/task/TID/stat`: `stime`")
-        .means("Processor time in the kernel on behalf of the thread."),
-    Counter::new(684, 685, "Elapsed Time", T::PERF_ELAPSED_TIME)
-        .scale(-4)
-        .detail(DetailLevel::ADVANCED)
-        .unit("s")
-        .from("`PID/task/TID/stat`: `starttime`")
-        .means("Time since the thread was started."),
-    Counter::new(784, 785, "ID Process", T::PERF_COUNTER_RAWCOUNT)
-        .detail(DetailLevel::EXPERT)
-        .unit("number")
-        .from("the entry of `/proc`")
-        .means("Number of the process that the thread belongs to."),
-    Counter::new(804, 805, "ID Thread", T::PERF_COUNTER_RAWCOUNT)
-        .detail(DetailLevel::EXPERT)
-        .unit("number")
+    w::USER_TIME.from("`PID/task/TID/stat`: `utime`"),
+    w::PRIVILEGED_TIME.from("`PID/task/TID/stat`: `stime`"),
+    w::ELAPSED_TIME.from("`PID/task/TID/stat`: `starttime`"),
+    w::ID_PROCESS.from("the entry of `/proc`"),
+    w::ID_THREAD
         .from("the entry of `PID/task`")
-        .means("Number of the thread; another thread may get it later.")
         .differs("The first thread of a process has the number of the process."),
     Counter::new(28, 105_101, "Page Faults/sec", T::PERF_COUNTER_COUNTER)
         .scale(-1)
@@ -67,11 +46,8 @@ const COUNTERS: &[Counter] = &[
         .unit("faults/s")
         .from("`PID/task/TID/stat`: `majflt`")
         .means("Page faults of the thread that had to wait for storage."),
-    Counter::new(146, 197, "Context Switches/sec", T::PERF_COUNTER_COUNTER)
-        .scale(-2)
-        .detail(DetailLevel::ADVANCED)
+    w::CONTEXT_SWITCHES
         .on_request()
-        .unit("switches/s")
         .from("`PID/task/TID/status`: `voluntary_ctxt_switches` + `nonvoluntary_ctxt_switches`")
         .since("2.6.23")
         .means("Switches from this thread to another. Idle's threads have none here."),
@@ -107,19 +83,11 @@ const COUNTERS: &[Counter] = &[
         .from("`PID/task/TID/stat`: `delayacct_blkio_ticks`")
         .since("5.14")
         .means(DELAY),
-    Counter::new(46, 47, "Thread State", T::PERF_COUNTER_RAWCOUNT)
-        .detail(DetailLevel::WIZARD)
-        .unit("state")
-        .from("`PID/task/TID/stat`: `state`")
-        .means(
-            "0 initialized, 1 ready, 2 running, 3 standby, 4 terminated, 5 waiting, \
-             6 transition, 7 unknown.",
-        )
-        .differs(
-            "2 for `R`, which does not tell whether the thread has a processor or waits for \
+    w::THREAD_STATE.from("`PID/task/TID/stat`: `state`").differs(
+        "2 for `R`, which does not tell whether the thread has a processor or waits for \
              one; 5 for `S`, `D`, `I`, `T`, `t`, `P` and `K`; 4 for `Z`, `X` and `x`; 7 for any \
              other. Idle's threads and `_Total` have none.",
-        ),
+    ),
     Counter::new(105_002, 105_113, "Nice Level", T::PERF_COUNTER_RAWCOUNT)
         .detail(DetailLevel::ADVANCED)
         .on_request()
@@ -147,31 +115,17 @@ const COUNTERS: &[Counter] = &[
 ];
 
 const ABSENT: &[Absent] = &[
-    absent(
-        336,
-        "Thread Wait Reason",
-        T::PERF_COUNTER_RAWCOUNT,
+    w::THREAD_WAIT_REASON.absent(
         "Linux names the kernel function that a thread waits in (`wchan`), where it is allowed \
          to, which is not one of Windows' reasons.",
     ),
-    absent(
-        682,
-        "Priority Base",
-        T::PERF_COUNTER_RAWCOUNT,
+    w::PRIORITY_BASE.absent(
         "Linux schedules by policy and nice value, which have no place on Windows' scale of \
          0 to 31.",
     ),
-    absent(
-        694,
-        "Priority Current",
-        T::PERF_COUNTER_RAWCOUNT,
+    w::PRIORITY_CURRENT.absent(
         "Linux schedules by policy and nice value, which have no place on Windows' scale of \
          0 to 31.",
     ),
-    absent(
-        706,
-        "Start Address",
-        T::PERF_COUNTER_RAWCOUNT_HEX,
-        "Linux does not keep the function that a thread began with.",
-    ),
+    w::START_ADDRESS.absent("Linux does not keep the function that a thread began with."),
 ];

@@ -1,15 +1,17 @@
 //! Templates of an object for the counters that are there at the moment.
 
-use crate::table::Object;
-use perfhive_engine::{ObjectWriter, ProviderError};
+use super::Object;
+use crate::error::ProviderError;
+use crate::provider::ObjectWriter;
 use perfhive_format::{FileTime, ObjectTemplate, WriteError};
 
 /// Most counters that an object may have, bases included.
-pub(crate) const MOST: usize = 64;
+pub const MOST: usize = 64;
 
 /// Templates by the counters in them: which fields a kernel tells, and which
 /// counters are asked for, seldom changes between two collections.
-pub(crate) struct Layouts {
+#[derive(Debug)]
+pub struct Layouts {
     object: &'static Object,
     made: Vec<(u64, ObjectTemplate)>,
 }
@@ -18,13 +20,18 @@ pub(crate) struct Layouts {
 const KEPT: usize = 16;
 
 impl Layouts {
-    pub(crate) fn new(object: &'static Object) -> Self {
+    /// No templates so far.
+    #[must_use]
+    pub fn new(object: &'static Object) -> Self {
         Self { object, made: Vec::new() }
     }
 
     /// The template with the counters at the set bits of `mask`, as places in
     /// the object's table.
-    pub(crate) fn template(&mut self, mask: u64) -> Result<&ObjectTemplate, ProviderError> {
+    ///
+    /// # Errors
+    /// Where the table makes no template, which is a mistake in it.
+    pub fn template(&mut self, mask: u64) -> Result<&ObjectTemplate, ProviderError> {
         let place = match self.made.iter().position(|(made, _)| *made == mask) {
             Some(place) => place,
             None => {
@@ -54,44 +61,47 @@ impl Layouts {
 
 /// The values of an instance by counter, in the order of the object's table,
 /// with those left out that are not known.
-pub(crate) struct Row {
+#[derive(Debug)]
+pub struct Row {
     object: &'static Object,
     values: [u64; MOST],
     mask: u64,
 }
 
 impl Row {
-    pub(crate) fn new(object: &'static Object) -> Self {
+    /// A row without values.
+    #[must_use]
+    pub fn new(object: &'static Object) -> Self {
         Self { object, values: [0; MOST], mask: 0 }
     }
 
     /// The object that the values are of.
-    #[cfg(test)]
-    pub(crate) fn object(&self) -> &'static Object {
+    #[must_use]
+    pub fn object(&self) -> &'static Object {
         self.object
     }
 
     /// Forgets every value.
-    pub(crate) fn clear(&mut self) {
+    pub fn clear(&mut self) {
         self.mask = 0;
     }
 
     /// Sets the value of a counter.
-    pub(crate) fn set(&mut self, counter: u32, value: u64) {
+    pub fn set(&mut self, counter: u32, value: u64) {
         if let Some(place) = self.object.place(counter) {
             self.put(place, value);
         }
     }
 
     /// Sets the value of a counter, if there is one.
-    pub(crate) fn set_some(&mut self, counter: u32, value: Option<u64>) {
+    pub fn set_some(&mut self, counter: u32, value: Option<u64>) {
         if let Some(value) = value {
             self.set(counter, value);
         }
     }
 
     /// Sets the values of a counter and of the base behind it.
-    pub(crate) fn set_with_base(&mut self, counter: u32, value: u64, base: u64) {
+    pub fn set_with_base(&mut self, counter: u32, value: u64, base: u64) {
         if let Some(place) = self.object.place(counter) {
             self.put(place, value);
             self.put(place + 1, base);
@@ -108,13 +118,15 @@ impl Row {
     }
 
     /// Which counters have a value.
-    pub(crate) fn mask(&self) -> u64 {
+    #[must_use]
+    pub fn mask(&self) -> u64 {
         self.mask
     }
 
     /// The values of the counters in `mask`, one after the other, up to the
     /// first that is not known.
-    pub(crate) fn values<'a>(&self, mask: u64, out: &'a mut [u64; MOST]) -> &'a [u64] {
+    #[must_use]
+    pub fn values<'a>(&self, mask: u64, out: &'a mut [u64; MOST]) -> &'a [u64] {
         let mut count = 0;
         for (place, value) in self.values.iter().enumerate() {
             if mask & (1 << place) == 0 {
@@ -133,7 +145,10 @@ impl Row {
 }
 
 /// Writes an object without instances, with the counters that have a value.
-pub(crate) fn write_single(
+///
+/// # Errors
+/// Where the block is full.
+pub fn write_single(
     layouts: &mut Layouts,
     row: &Row,
     clock: Option<FileTime>,

@@ -1,0 +1,457 @@
+//! What Windows says of the counters of System, Processor, Process and Thread:
+//! index and help index, English name, type, scale and level of detail; and
+//! what they mean, in our words.
+//!
+//! The definitions are those that a Windows machine's blocks carry; a test
+//! compares them with recorded ones. A table adds where the value comes from.
+
+use super::Counter;
+use perfhive_format::{CounterType as T, DetailLevel};
+
+/// System 2.
+pub mod system {
+    use super::{Counter, DetailLevel, T};
+
+    /// File Read Operations/sec.
+    pub const FILE_READ_OPERATIONS: Counter =
+        Counter::new(10, 11, "File Read Operations/sec", T::PERF_COUNTER_COUNTER)
+            .unit("operations/s")
+            .means("Read operations on files and devices of the whole machine.");
+    /// File Write Operations/sec.
+    pub const FILE_WRITE_OPERATIONS: Counter =
+        Counter::new(12, 13, "File Write Operations/sec", T::PERF_COUNTER_COUNTER)
+            .unit("operations/s")
+            .means("Write operations on files and devices of the whole machine.");
+    /// File Control Operations/sec.
+    pub const FILE_CONTROL_OPERATIONS: Counter =
+        Counter::new(14, 15, "File Control Operations/sec", T::PERF_COUNTER_COUNTER)
+            .detail(DetailLevel::ADVANCED)
+            .unit("operations/s")
+            .means("Operations on files and devices that neither read nor write.");
+    /// File Read Bytes/sec.
+    pub const FILE_READ_BYTES: Counter =
+        Counter::new(16, 17, "File Read Bytes/sec", T::PERF_COUNTER_BULK_COUNT)
+            .scale(-4)
+            .detail(DetailLevel::EXPERT)
+            .unit("bytes/s")
+            .means("Bytes read from files and devices.");
+    /// File Write Bytes/sec.
+    pub const FILE_WRITE_BYTES: Counter =
+        Counter::new(18, 19, "File Write Bytes/sec", T::PERF_COUNTER_BULK_COUNT)
+            .scale(-4)
+            .detail(DetailLevel::EXPERT)
+            .unit("bytes/s")
+            .means("Bytes written to files and devices.");
+    /// File Control Bytes/sec.
+    pub const FILE_CONTROL_BYTES: Counter =
+        Counter::new(20, 21, "File Control Bytes/sec", T::PERF_COUNTER_BULK_COUNT)
+            .scale(-3)
+            .detail(DetailLevel::WIZARD)
+            .unit("bytes/s")
+            .means("Bytes of operations that neither read nor write.");
+    /// Context Switches/sec.
+    pub const CONTEXT_SWITCHES: Counter =
+        Counter::new(146, 147, "Context Switches/sec", T::PERF_COUNTER_COUNTER)
+            .scale(-2)
+            .detail(DetailLevel::ADVANCED)
+            .unit("switches/s")
+            .means("Switches from one thread to another, on all processors.");
+    /// System Calls/sec.
+    pub const SYSTEM_CALLS: Counter =
+        Counter::new(150, 151, "System Calls/sec", T::PERF_COUNTER_COUNTER)
+            .scale(-1)
+            .detail(DetailLevel::ADVANCED)
+            .unit("calls/s")
+            .means("Calls of programs to the kernel, on all processors.");
+    /// File Data Operations/sec.
+    pub const FILE_DATA_OPERATIONS: Counter =
+        Counter::new(406, 407, "File Data Operations/sec", T::PERF_COUNTER_COUNTER)
+            .unit("operations/s")
+            .means("Read and write operations together.");
+    /// System Up Time.
+    pub const SYSTEM_UP_TIME: Counter =
+        Counter::new(674, 675, "System Up Time", T::PERF_ELAPSED_TIME)
+            .scale(-5)
+            .unit("s")
+            .means("Time since the machine was started.");
+    /// Processor Queue Length.
+    pub const PROCESSOR_QUEUE_LENGTH: Counter =
+        Counter::new(44, 45, "Processor Queue Length", T::PERF_COUNTER_RAWCOUNT)
+            .scale(1)
+            .detail(DetailLevel::WIZARD)
+            .unit("threads")
+            .means("Threads that are ready to run and wait for a processor.");
+    /// Processes.
+    pub const PROCESSES: Counter = Counter::new(248, 249, "Processes", T::PERF_COUNTER_RAWCOUNT)
+        .scale(1)
+        .detail(DetailLevel::WIZARD)
+        .unit("processes")
+        .means("Processes at this moment, Idle included.");
+    /// Threads.
+    pub const THREADS: Counter = Counter::new(250, 251, "Threads", T::PERF_COUNTER_RAWCOUNT)
+        .scale(1)
+        .detail(DetailLevel::WIZARD)
+        .unit("threads")
+        .means("Threads at this moment, those of Idle included.");
+    /// Alignment Fixups/sec.
+    pub const ALIGNMENT_FIXUPS: Counter =
+        Counter::new(686, 687, "Alignment Fixups/sec", T::PERF_COUNTER_COUNTER)
+            .detail(DetailLevel::WIZARD)
+            .unit("fixups/s")
+            .means("Faults of unaligned access that the kernel repaired.");
+    /// Exception Dispatches/sec.
+    pub const EXCEPTION_DISPATCHES: Counter =
+        Counter::new(688, 689, "Exception Dispatches/sec", T::PERF_COUNTER_COUNTER)
+            .detail(DetailLevel::WIZARD)
+            .unit("exceptions/s")
+            .means("Exceptions that the kernel dispatched.");
+    /// Floating Emulations/sec.
+    pub const FLOATING_EMULATIONS: Counter =
+        Counter::new(690, 691, "Floating Emulations/sec", T::PERF_COUNTER_COUNTER)
+            .detail(DetailLevel::WIZARD)
+            .unit("emulations/s")
+            .means("Floating-point instructions that the kernel carried out.");
+    /// % Registry Quota In Use.
+    pub const REGISTRY_QUOTA_IN_USE: Counter =
+        Counter::new(1350, 1351, "% Registry Quota In Use", T::PERF_RAW_FRACTION)
+            .detail(DetailLevel::ADVANCED)
+            .unit("%")
+            .means("Part of the memory allowed to the registry that it uses.");
+}
+
+/// Processor 238.
+pub mod processor {
+    use super::{Counter, DetailLevel, T};
+
+    /// % Processor Time.
+    pub const PROCESSOR_TIME: Counter =
+        Counter::new(6, 7, "% Processor Time", T::PERF_100NSEC_TIMER_INV)
+            .unit("%")
+            .means("Share of time in which the processor ran anything but its idle thread.");
+    /// % User Time.
+    pub const USER_TIME: Counter = Counter::new(142, 143, "% User Time", T::PERF_100NSEC_TIMER)
+        .detail(DetailLevel::ADVANCED)
+        .unit("%")
+        .means("Share of time spent in programs.");
+    /// % Privileged Time.
+    pub const PRIVILEGED_TIME: Counter =
+        Counter::new(144, 145, "% Privileged Time", T::PERF_100NSEC_TIMER)
+            .detail(DetailLevel::ADVANCED)
+            .unit("%")
+            .means("Share of time spent in the kernel, interrupts included.");
+    /// Interrupts/sec.
+    pub const INTERRUPTS: Counter =
+        Counter::new(148, 149, "Interrupts/sec", T::PERF_COUNTER_COUNTER)
+            .scale(-2)
+            .unit("interrupts/s")
+            .means("Hardware interrupts that the processor took.");
+    /// % DPC Time.
+    pub const DPC_TIME: Counter = Counter::new(696, 339, "% DPC Time", T::PERF_100NSEC_TIMER)
+        .detail(DetailLevel::ADVANCED)
+        .unit("%")
+        .means("Share of time spent on deferred procedure calls.");
+    /// % Interrupt Time.
+    pub const INTERRUPT_TIME: Counter =
+        Counter::new(698, 397, "% Interrupt Time", T::PERF_100NSEC_TIMER)
+            .detail(DetailLevel::ADVANCED)
+            .unit("%")
+            .means("Share of time spent on hardware interrupts.");
+    /// DPCs Queued/sec.
+    pub const DPCS_QUEUED: Counter =
+        Counter::new(1334, 1335, "DPCs Queued/sec", T::PERF_COUNTER_COUNTER)
+            .detail(DetailLevel::ADVANCED)
+            .unit("calls/s")
+            .means("Deferred procedure calls that were queued.");
+    /// DPC Rate.
+    pub const DPC_RATE: Counter = Counter::new(1336, 1337, "DPC Rate", T::PERF_COUNTER_RAWCOUNT)
+        .detail(DetailLevel::ADVANCED)
+        .unit("calls")
+        .means("Deferred procedure calls queued between two ticks of the clock.");
+    /// % Idle Time.
+    pub const IDLE_TIME: Counter = Counter::new(1746, 1747, "% Idle Time", T::PERF_100NSEC_TIMER)
+        .detail(DetailLevel::WIZARD)
+        .unit("%")
+        .means("Share of time in which the processor was idle.");
+    /// % C1 Time.
+    pub const C1_TIME: Counter = Counter::new(1748, 1749, "% C1 Time", T::PERF_100NSEC_TIMER)
+        .detail(DetailLevel::WIZARD)
+        .unit("%")
+        .means("Share of time in the low-power state C1.");
+    /// % C2 Time.
+    pub const C2_TIME: Counter = Counter::new(1750, 1751, "% C2 Time", T::PERF_100NSEC_TIMER)
+        .detail(DetailLevel::WIZARD)
+        .unit("%")
+        .means("Share of time in the low-power state C2.");
+    /// % C3 Time.
+    pub const C3_TIME: Counter = Counter::new(1752, 1753, "% C3 Time", T::PERF_100NSEC_TIMER)
+        .detail(DetailLevel::WIZARD)
+        .unit("%")
+        .means("Share of time in the low-power state C3.");
+    /// C1 Transitions/sec.
+    pub const C1_TRANSITIONS: Counter =
+        Counter::new(1754, 1755, "C1 Transitions/sec", T::PERF_COUNTER_BULK_COUNT)
+            .detail(DetailLevel::WIZARD)
+            .unit("transitions/s")
+            .means("How often the processor entered the state C1.");
+    /// C2 Transitions/sec.
+    pub const C2_TRANSITIONS: Counter =
+        Counter::new(1756, 1757, "C2 Transitions/sec", T::PERF_COUNTER_BULK_COUNT)
+            .detail(DetailLevel::WIZARD)
+            .unit("transitions/s")
+            .means("How often the processor entered the state C2.");
+    /// C3 Transitions/sec.
+    pub const C3_TRANSITIONS: Counter =
+        Counter::new(1758, 1759, "C3 Transitions/sec", T::PERF_COUNTER_BULK_COUNT)
+            .detail(DetailLevel::WIZARD)
+            .unit("transitions/s")
+            .means("How often the processor entered the state C3.");
+}
+
+/// Process 230.
+pub mod process {
+    use super::{Counter, DetailLevel, T};
+
+    /// % Processor Time.
+    pub const PROCESSOR_TIME: Counter =
+        Counter::new(6, 189, "% Processor Time", T::PERF_100NSEC_TIMER)
+            .unit("%")
+            .means("Processor time of all threads of the process; 100 is one processor.");
+    /// % User Time.
+    pub const USER_TIME: Counter = Counter::new(142, 157, "% User Time", T::PERF_100NSEC_TIMER)
+        .detail(DetailLevel::ADVANCED)
+        .unit("%")
+        .means("Processor time in the program itself.");
+    /// % Privileged Time.
+    pub const PRIVILEGED_TIME: Counter =
+        Counter::new(144, 159, "% Privileged Time", T::PERF_100NSEC_TIMER)
+            .detail(DetailLevel::ADVANCED)
+            .unit("%")
+            .means("Processor time in the kernel on behalf of the process.");
+    /// Virtual Bytes Peak.
+    pub const VIRTUAL_BYTES_PEAK: Counter =
+        Counter::new(172, 173, "Virtual Bytes Peak", T::PERF_COUNTER_LARGE_RAWCOUNT)
+            .scale(-6)
+            .detail(DetailLevel::EXPERT)
+            .unit("bytes")
+            .means("Largest Virtual Bytes so far.");
+    /// Virtual Bytes.
+    pub const VIRTUAL_BYTES: Counter =
+        Counter::new(174, 175, "Virtual Bytes", T::PERF_COUNTER_LARGE_RAWCOUNT)
+            .scale(-6)
+            .detail(DetailLevel::EXPERT)
+            .unit("bytes")
+            .means("Size of the address space in use.");
+    /// Page Faults/sec.
+    pub const PAGE_FAULTS: Counter =
+        Counter::new(28, 177, "Page Faults/sec", T::PERF_COUNTER_COUNTER)
+            .scale(-1)
+            .unit("faults/s")
+            .means("Page faults of all threads of the process.");
+    /// Working Set Peak.
+    pub const WORKING_SET_PEAK: Counter =
+        Counter::new(178, 179, "Working Set Peak", T::PERF_COUNTER_LARGE_RAWCOUNT)
+            .scale(-5)
+            .detail(DetailLevel::ADVANCED)
+            .unit("bytes")
+            .means("Largest Working Set so far.");
+    /// Working Set.
+    pub const WORKING_SET: Counter =
+        Counter::new(180, 181, "Working Set", T::PERF_COUNTER_LARGE_RAWCOUNT)
+            .scale(-5)
+            .unit("bytes")
+            .means("Memory of the process that is resident, shared pages included.");
+    /// Page File Bytes Peak.
+    pub const PAGE_FILE_BYTES_PEAK: Counter =
+        Counter::new(182, 183, "Page File Bytes Peak", T::PERF_COUNTER_LARGE_RAWCOUNT)
+            .scale(-6)
+            .detail(DetailLevel::ADVANCED)
+            .unit("bytes")
+            .means("Largest Page File Bytes so far.");
+    /// Page File Bytes.
+    pub const PAGE_FILE_BYTES: Counter =
+        Counter::new(184, 185, "Page File Bytes", T::PERF_COUNTER_LARGE_RAWCOUNT)
+            .scale(-6)
+            .detail(DetailLevel::ADVANCED)
+            .unit("bytes")
+            .means("Memory that the process has reserved in paging files.");
+    /// Private Bytes.
+    pub const PRIVATE_BYTES: Counter =
+        Counter::new(186, 187, "Private Bytes", T::PERF_COUNTER_LARGE_RAWCOUNT)
+            .scale(-5)
+            .detail(DetailLevel::ADVANCED)
+            .unit("bytes")
+            .means("Memory that was promised to the process and is not shared.");
+    /// Thread Count.
+    pub const THREAD_COUNT: Counter =
+        Counter::new(680, 681, "Thread Count", T::PERF_COUNTER_RAWCOUNT)
+            .detail(DetailLevel::ADVANCED)
+            .unit("threads")
+            .means("Threads at this moment.");
+    /// Priority Base.
+    pub const PRIORITY_BASE: Counter =
+        Counter::new(682, 683, "Priority Base", T::PERF_COUNTER_RAWCOUNT)
+            .detail(DetailLevel::ADVANCED)
+            .unit("number")
+            .means("Base priority of the process, 0 to 31.");
+    /// Elapsed Time.
+    pub const ELAPSED_TIME: Counter = Counter::new(684, 685, "Elapsed Time", T::PERF_ELAPSED_TIME)
+        .scale(-4)
+        .detail(DetailLevel::ADVANCED)
+        .unit("s")
+        .means("Time since the process was started.");
+    /// ID Process.
+    pub const ID_PROCESS: Counter = Counter::new(784, 785, "ID Process", T::PERF_COUNTER_RAWCOUNT)
+        .scale(-1)
+        .unit("number")
+        .means("Number of the process; another process may get it later.");
+    /// Creating Process ID.
+    pub const CREATING_PROCESS_ID: Counter =
+        Counter::new(1410, 1411, "Creating Process ID", T::PERF_COUNTER_RAWCOUNT)
+            .scale(-1)
+            .unit("number")
+            .means("Number of the process that created this one; it may have ended.");
+    /// Pool Paged Bytes.
+    pub const POOL_PAGED_BYTES: Counter =
+        Counter::new(56, 57, "Pool Paged Bytes", T::PERF_COUNTER_RAWCOUNT)
+            .scale(-5)
+            .detail(DetailLevel::ADVANCED)
+            .unit("bytes")
+            .means("Pageable kernel memory that the process is charged for.");
+    /// Pool Nonpaged Bytes.
+    pub const POOL_NONPAGED_BYTES: Counter =
+        Counter::new(58, 59, "Pool Nonpaged Bytes", T::PERF_COUNTER_RAWCOUNT)
+            .scale(-5)
+            .detail(DetailLevel::ADVANCED)
+            .unit("bytes")
+            .means("Resident kernel memory that the process is charged for.");
+    /// Handle Count.
+    pub const HANDLE_COUNT: Counter =
+        Counter::new(952, 953, "Handle Count", T::PERF_COUNTER_RAWCOUNT)
+            .detail(DetailLevel::ADVANCED)
+            .unit("handles")
+            .means("Handles that the process has open.");
+    /// IO Read Operations/sec.
+    pub const IO_READ_OPERATIONS: Counter =
+        Counter::new(1412, 1413, "IO Read Operations/sec", T::PERF_COUNTER_BULK_COUNT)
+            .detail(DetailLevel::ADVANCED)
+            .unit("operations/s")
+            .means("Read operations on files, devices and the network.");
+    /// IO Write Operations/sec.
+    pub const IO_WRITE_OPERATIONS: Counter =
+        Counter::new(1414, 1415, "IO Write Operations/sec", T::PERF_COUNTER_BULK_COUNT)
+            .detail(DetailLevel::ADVANCED)
+            .unit("operations/s")
+            .means("Write operations on files, devices and the network.");
+    /// IO Data Operations/sec.
+    pub const IO_DATA_OPERATIONS: Counter =
+        Counter::new(1416, 1417, "IO Data Operations/sec", T::PERF_COUNTER_BULK_COUNT)
+            .detail(DetailLevel::ADVANCED)
+            .unit("operations/s")
+            .means("Read and write operations together.");
+    /// IO Other Operations/sec.
+    pub const IO_OTHER_OPERATIONS: Counter =
+        Counter::new(1418, 1419, "IO Other Operations/sec", T::PERF_COUNTER_BULK_COUNT)
+            .detail(DetailLevel::ADVANCED)
+            .unit("operations/s")
+            .means("Operations that neither read nor write, such as control calls.");
+    /// IO Read Bytes/sec.
+    pub const IO_READ_BYTES: Counter =
+        Counter::new(1420, 1421, "IO Read Bytes/sec", T::PERF_COUNTER_BULK_COUNT)
+            .detail(DetailLevel::ADVANCED)
+            .unit("bytes/s")
+            .means("Bytes read from files, devices and the network.");
+    /// IO Write Bytes/sec.
+    pub const IO_WRITE_BYTES: Counter =
+        Counter::new(1422, 1423, "IO Write Bytes/sec", T::PERF_COUNTER_BULK_COUNT)
+            .detail(DetailLevel::ADVANCED)
+            .unit("bytes/s")
+            .means("Bytes written to files, devices and the network.");
+    /// IO Data Bytes/sec.
+    pub const IO_DATA_BYTES: Counter =
+        Counter::new(1424, 1425, "IO Data Bytes/sec", T::PERF_COUNTER_BULK_COUNT)
+            .detail(DetailLevel::ADVANCED)
+            .unit("bytes/s")
+            .means("Bytes read and written together.");
+    /// IO Other Bytes/sec.
+    pub const IO_OTHER_BYTES: Counter =
+        Counter::new(1426, 1427, "IO Other Bytes/sec", T::PERF_COUNTER_BULK_COUNT)
+            .detail(DetailLevel::ADVANCED)
+            .unit("bytes/s")
+            .means("Bytes of operations that neither read nor write.");
+    /// Working Set - Private.
+    pub const WORKING_SET_PRIVATE: Counter =
+        Counter::new(1478, 1479, "Working Set - Private", T::PERF_COUNTER_LARGE_RAWCOUNT)
+            .scale(-5)
+            .unit("bytes")
+            .means("The part of Working Set that no other process has or can have.");
+}
+
+/// Thread 232.
+pub mod thread {
+    use super::{Counter, DetailLevel, T};
+
+    /// % Processor Time.
+    pub const PROCESSOR_TIME: Counter =
+        Counter::new(6, 191, "% Processor Time", T::PERF_100NSEC_TIMER)
+            .unit("%")
+            .means("Processor time of the thread.");
+    /// % User Time.
+    pub const USER_TIME: Counter = Counter::new(142, 193, "% User Time", T::PERF_100NSEC_TIMER)
+        .detail(DetailLevel::ADVANCED)
+        .unit("%")
+        .means("Processor time in the program itself.");
+    /// % Privileged Time.
+    pub const PRIVILEGED_TIME: Counter =
+        Counter::new(144, 195, "% Privileged Time", T::PERF_100NSEC_TIMER)
+            .detail(DetailLevel::ADVANCED)
+            .unit("%")
+            .means("Processor time in the kernel on behalf of the thread.");
+    /// Context Switches/sec.
+    pub const CONTEXT_SWITCHES: Counter =
+        Counter::new(146, 197, "Context Switches/sec", T::PERF_COUNTER_COUNTER)
+            .scale(-2)
+            .detail(DetailLevel::ADVANCED)
+            .unit("switches/s");
+    /// Elapsed Time.
+    pub const ELAPSED_TIME: Counter = Counter::new(684, 685, "Elapsed Time", T::PERF_ELAPSED_TIME)
+        .scale(-4)
+        .detail(DetailLevel::ADVANCED)
+        .unit("s")
+        .means("Time since the thread was started.");
+    /// Priority Current.
+    pub const PRIORITY_CURRENT: Counter =
+        Counter::new(694, 695, "Priority Current", T::PERF_COUNTER_RAWCOUNT)
+            .detail(DetailLevel::ADVANCED)
+            .unit("number")
+            .means("Priority of the thread at this moment, 0 to 31.");
+    /// Priority Base.
+    pub const PRIORITY_BASE: Counter =
+        Counter::new(682, 683, "Priority Base", T::PERF_COUNTER_RAWCOUNT)
+            .detail(DetailLevel::ADVANCED)
+            .unit("number")
+            .means("Base priority of the thread, 0 to 31.");
+    /// Start Address.
+    pub const START_ADDRESS: Counter =
+        Counter::new(706, 707, "Start Address", T::PERF_COUNTER_RAWCOUNT_HEX)
+            .detail(DetailLevel::WIZARD)
+            .unit("address")
+            .means("Address of the function that the thread began with.");
+    /// Thread State.
+    pub const THREAD_STATE: Counter = Counter::new(46, 47, "Thread State", T::PERF_COUNTER_RAWCOUNT).detail(DetailLevel::WIZARD).unit("state").means("0 initialized, 1 ready, 2 running, 3 standby, 4 terminated, 5 waiting, 6 transition, 7 unknown.");
+    /// Thread Wait Reason.
+    pub const THREAD_WAIT_REASON: Counter =
+        Counter::new(336, 337, "Thread Wait Reason", T::PERF_COUNTER_RAWCOUNT)
+            .detail(DetailLevel::WIZARD)
+            .unit("reason")
+            .means("Why a waiting thread waits, as a number of KWAIT_REASON.");
+    /// ID Process.
+    pub const ID_PROCESS: Counter = Counter::new(784, 785, "ID Process", T::PERF_COUNTER_RAWCOUNT)
+        .detail(DetailLevel::EXPERT)
+        .unit("number")
+        .means("Number of the process that the thread belongs to.");
+    /// ID Thread.
+    pub const ID_THREAD: Counter = Counter::new(804, 805, "ID Thread", T::PERF_COUNTER_RAWCOUNT)
+        .detail(DetailLevel::EXPERT)
+        .unit("number")
+        .means("Number of the thread; another thread may get it later.");
+}
