@@ -9,8 +9,13 @@ pub(crate) enum Event {
     /// The time is over.
     Timeout,
     /// The terminal has another size.
+    #[cfg_attr(
+        not(unix),
+        expect(dead_code, reason = "a console tells this to who reads its input")
+    )]
     Resized,
     /// The program was stopped and goes on: the terminal shows something else.
+    #[cfg_attr(not(unix), expect(dead_code, reason = "there is no stopping and going on"))]
     Continued,
     /// Ctrl-C, or a request to end.
     End(i32),
@@ -59,7 +64,20 @@ impl Signals {
                 });
             }
         }
-        #[cfg(not(unix))]
+        #[cfg(windows)]
+        {
+            /// The number of Ctrl-C, of which the exit code is made.
+            const SIGINT: i32 = 2;
+            // Heard on a thread that Windows makes for it. Where somebody else
+            // listens already, Ctrl-C does what it usually does.
+            let _ = ctrlc::set_handler(move || {
+                let _ = sender.send(Event::End(SIGINT));
+                // A source that hangs must not hold up the user.
+                std::thread::sleep(patience);
+                end_by(SIGINT);
+            });
+        }
+        #[cfg(not(any(unix, windows)))]
         {
             let _ = patience;
             drop(sender);

@@ -52,6 +52,10 @@ pub use perfhive_format::{
 #[cfg(target_os = "linux")]
 pub use perfhive_linux as linux;
 
+/// Windows' own counters.
+#[cfg(windows)]
+pub use perfhive_windows as windows;
+
 /// The README's and the manual's examples are tests too.
 #[cfg(doctest)]
 #[doc = include_str!("../../../README.md")]

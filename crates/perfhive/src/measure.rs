@@ -138,8 +138,8 @@ pub fn counters_of(name: &str, source: impl Source + 'static) -> SharedCounters 
 }
 
 /// The name of an address's data source: `linux.procfs` for this machine,
-/// whatever reads its processes (`windows.winperf` on Windows); `log.MACHINE` for a recording of a machine,
-/// or `log.FILE` where the recording does not name it; `copy.FOLDER` for a
+/// whatever reads its processes (`windows.winperf` on Windows); `windows.HOST` for
+/// another Windows machine; `log.MACHINE` for a recording of a machine, or `log.FILE` where the recording does not name it; `copy.FOLDER` for a
 /// copy of a machine's proc and sys.
 ///
 /// ```ignore-windows
@@ -163,6 +163,7 @@ pub fn name_of(address: &SourceAddress, machine: &str) -> String {
             let name = folder.file_name().unwrap_or_default().to_string_lossy();
             format!("copy.{name}")
         }
+        SourceAddress::Registry(host) => format!("windows.{host}"),
         SourceAddress::Files(files) => match (machine, files.first()) {
             ("", Some(file)) => format!("log.{}", last(file)),
             (machine, _) => format!("log.{machine}"),

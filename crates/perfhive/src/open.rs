@@ -17,6 +17,9 @@ pub enum SourceAddress {
     Proc(Option<PathBuf>),
     /// `bpf:`: this machine, with processes and threads read through BPF.
     Bpf,
+    /// `registry://HOST`: another Windows machine through its service Remote
+    /// Registry; on Windows only.
+    Registry(String),
     /// `file:A.bin,B.bin`: raw data blocks, one a file, as successive samples.
     Files(Vec<PathBuf>),
 }
@@ -31,7 +34,7 @@ impl fmt::Display for BadAddress {
             f,
             "{:?} is no source: expected local: for this machine, proc: or bpf: for the same \
              with a reader of its processes, proc:FOLDER for a copy of a machine's proc and sys, \
-             or file:A.bin,B.bin for recorded data blocks",
+             registry://HOST for another Windows machine, or file:A.bin,B.bin for recorded data blocks",
             self.0
         )
     }
@@ -52,6 +55,14 @@ impl FromStr for SourceAddress {
         }
         if let Some(folder) = text.strip_prefix("proc:") {
             return Ok(Self::Proc(Some(folder.into())));
+        }
+        if let Some(host) = text.strip_prefix("registry://") {
+            let host = host.strip_suffix('/').unwrap_or(host);
+            let bad_host = |c: char| c.is_control() || "/\\ \"".contains(c);
+            return match host.is_empty() || host.contains(bad_host) {
+                true => Err(bad()),
+                false => Ok(Self::Registry(host.to_string())),
+            };
         }
         let list = text.strip_prefix("file:").ok_or_else(bad)?;
         if list.is_empty() || list.split(',').any(str::is_empty) {
@@ -74,6 +85,7 @@ impl fmt::Display for SourceAddress {
             Self::Proc(None) => f.write_str("proc:"),
             Self::Proc(Some(folder)) => write!(f, "proc:{}", folder.display()),
             Self::Bpf => f.write_str("bpf:"),
+            Self::Registry(host) => write!(f, "registry://{host}"),
             Self::Files(files) => {
                 f.write_str("file:")?;
                 for (place, file) in files.iter().enumerate() {
@@ -117,7 +129,10 @@ impl OpenOptions {
             .parse()
             .map_err(|error| SourceError::new(SourceErrorKind::NotFound, "source", error))?;
         match parsed {
-            SourceAddress::Local | SourceAddress::Proc(_) | SourceAddress::Bpf => machine(&parsed),
+            SourceAddress::Local
+            | SourceAddress::Proc(_)
+            | SourceAddress::Bpf
+            | SourceAddress::Registry(_) => machine(&parsed),
             SourceAddress::Files(paths) => {
                 Ok(Box::new(files::open(&parsed_name(&paths), &paths, &self.titles)?))
             }
@@ -175,6 +190,10 @@ fn machine(address: &SourceAddress) -> Result<Box<dyn Source>, SourceError> {
     let reader = match address {
         SourceAddress::Proc(_) => ReaderChoice::Proc,
         SourceAddress::Bpf => ReaderChoice::Bpf,
+        SourceAddress::Registry(_) => {
+            let message = "another machine's registry can be read on Windows only";
+            return Err(unavailable(message.to_string()));
+        }
         _ => ReaderChoice::Auto,
     };
     let (root, machine) = match address {
@@ -215,9 +234,31 @@ fn name_of_copy(folder: &std::path::Path) -> String {
     }
 }
 
-#[cfg(not(target_os = "linux"))]
+/// How long a request without a deadline of its own may take. Windows gives each
+/// provider ten seconds; a collection that takes thrice that hangs.
+#[cfg(windows)]
+const PATIENCE: std::time::Duration = std::time::Duration::from_secs(30);
+
+/// The registry's counters, on a thread of their own: a provider that hangs is
+/// reported and does not hang who asked.
+#[cfg(windows)]
 fn machine(address: &SourceAddress) -> Result<Box<dyn Source>, SourceError> {
-    let message = "this machine's counters can be read on Linux only so far; \
+    use perfhive_windows::RegistrySource;
+    let name = address.to_string();
+    let source = match address {
+        SourceAddress::Local => RegistrySource::local(&name),
+        SourceAddress::Registry(host) => RegistrySource::remote(&name, host),
+        _ => {
+            let message = "there is no /proc on Windows; local: is this machine";
+            return Err(SourceError::new(SourceErrorKind::Unavailable, &name, message));
+        }
+    };
+    Ok(Box::new(perfhive_engine::Worker::new(source, Some(PATIENCE))?))
+}
+
+#[cfg(not(any(target_os = "linux", windows)))]
+fn machine(address: &SourceAddress) -> Result<Box<dyn Source>, SourceError> {
+    let message = "this machine's counters can be read on Linux and Windows only so far; \
                    recorded blocks open with file:A.bin,B.bin";
     Err(SourceError::new(SourceErrorKind::Unavailable, &address.to_string(), message))
 }
@@ -233,6 +274,7 @@ mod tests {
             ("proc:", SourceAddress::Proc(None)),
             ("proc:/a/b,c", SourceAddress::Proc(Some("/a/b,c".into()))),
             ("bpf:", SourceAddress::Bpf),
+            ("registry://BOX", SourceAddress::Registry("BOX".into())),
         ] {
             assert_eq!(text.parse(), Ok(address.clone()));
             assert_eq!(address.to_string(), text);
@@ -240,7 +282,17 @@ mod tests {
         let two = SourceAddress::Files(vec!["a.bin".into(), "b.bin".into()]);
         assert_eq!("file:a.bin,b.bin".parse(), Ok(two.clone()));
         assert_eq!(two.to_string(), "file:a.bin,b.bin");
-        for bad in ["", "file:", "file:a,,b", "http://x", "a.bin", "LOCAL", "bpf:x"] {
+        for bad in [
+            "",
+            "file:",
+            "file:a,,b",
+            "http://x",
+            "a.bin",
+            "LOCAL",
+            "bpf:x",
+            "registry://",
+            "registry://a\\b",
+        ] {
             assert!(bad.parse::<SourceAddress>().is_err(), "{bad}");
         }
     }

@@ -1,7 +1,20 @@
 //! The calls of Windows that the crate makes, each in a safe function.
 
+use crate::explain::{INVALID_DATA, SUCCESS};
+use crate::registry::ValueName;
+use crate::wine::Layout;
 use std::ffi::CStr;
+use std::ptr::{null, null_mut};
+use windows_sys::Win32::Globalization::GetUserDefaultUILanguage;
 use windows_sys::Win32::System::LibraryLoader::{GetModuleHandleA, GetProcAddress};
+use windows_sys::Win32::System::Registry::{
+    HKEY, HKEY_LOCAL_MACHINE, HKEY_PERFORMANCE_DATA, HKEY_PERFORMANCE_NLSTEXT,
+    HKEY_PERFORMANCE_TEXT, KEY_READ, RegCloseKey, RegConnectRegistryW, RegEnumKeyExW,
+    RegOpenKeyExW, RegQueryValueExW,
+};
+
+/// The longest name of a registry key, with its NUL.
+const KEY_NAME: usize = 256;
 
 /// Whether a library that is loaded already exports a function.
 pub(crate) fn exports(library: &CStr, function: &CStr) -> bool {
@@ -12,4 +25,155 @@ pub(crate) fn exports(library: &CStr, function: &CStr) -> bool {
         let module = GetModuleHandleA(library.as_ptr().cast());
         !module.is_null() && GetProcAddress(module, function.as_ptr().cast()).is_some()
     }
+}
+
+/// The user's language: a Windows language identifier.
+pub(crate) fn user_language() -> u16 {
+    // SAFETY: takes nothing and only answers a number.
+    unsafe { GetUserDefaultUILanguage() }
+}
+
+/// A registry key: one that every process has, or an open one, closed on drop.
+#[derive(Debug)]
+pub(crate) struct Key {
+    handle: HKEY,
+    owned: bool,
+}
+
+// SAFETY: a registry handle is a number that belongs to the process; Windows
+// documents no tie to a thread, and each call on it is complete in itself.
+unsafe impl Send for Key {}
+
+impl Key {
+    /// `HKEY_PERFORMANCE_DATA` of this machine, which opens with the first read.
+    pub(crate) const DATA: Self = Self { handle: HKEY_PERFORMANCE_DATA, owned: false };
+    /// `HKEY_PERFORMANCE_TEXT`.
+    pub(crate) const TEXT: Self = Self { handle: HKEY_PERFORMANCE_TEXT, owned: false };
+    /// `HKEY_PERFORMANCE_NLSTEXT`.
+    pub(crate) const NLSTEXT: Self = Self { handle: HKEY_PERFORMANCE_NLSTEXT, owned: false };
+    /// `HKEY_LOCAL_MACHINE`.
+    pub(crate) const MACHINE: Self = Self { handle: HKEY_LOCAL_MACHINE, owned: false };
+
+    /// The same key of another machine.
+    ///
+    /// # Errors
+    /// The code of `RegConnectRegistryW`.
+    pub(crate) fn connect(&self, host: &str) -> Result<Self, u32> {
+        let host = ValueName::new(&format!(r"\\{host}"));
+        let mut handle: HKEY = null_mut();
+        // SAFETY: the name ends in NUL and lives beyond the call; `handle` is
+        // a place for the answer.
+        let code = unsafe { RegConnectRegistryW(host.as_ptr(), self.handle, &mut handle) };
+        if code == SUCCESS { Ok(Self { handle, owned: true }) } else { Err(code) }
+    }
+
+    /// Opens a key below this one for reading.
+    ///
+    /// # Errors
+    /// The code of `RegOpenKeyExW`.
+    pub(crate) fn open(&self, name: &str) -> Result<Self, u32> {
+        let name = ValueName::new(name);
+        let mut handle: HKEY = null_mut();
+        // SAFETY: as in `connect`; `self.handle` is open as long as `self` lives.
+        let code = unsafe { RegOpenKeyExW(self.handle, name.as_ptr(), 0, KEY_READ, &mut handle) };
+        if code == SUCCESS { Ok(Self { handle, owned: true }) } else { Err(code) }
+    }
+
+    /// Reads a value into `reply`, whose capacity is the buffer, and answers
+    /// the error code. One call of `RegQueryValueExW`.
+    pub(crate) fn read(&self, name: &ValueName, layout: Layout, reply: &mut Vec<u8>) -> u32 {
+        reply.clear();
+        let room = reply.capacity().saturating_sub(layout.reserve());
+        let room = u32::try_from(room).unwrap_or(u32::MAX);
+        let mut length = room;
+        // SAFETY: the name ends in NUL and lives beyond the call. The buffer is
+        // the vector's, which has at least `room` bytes and is borrowed
+        // exclusively, as `length` is. The type of the value is not asked for.
+        let code = unsafe {
+            RegQueryValueExW(
+                self.handle,
+                name.as_ptr(),
+                null(),
+                null_mut(),
+                reply.as_mut_ptr(),
+                &mut length,
+            )
+        };
+        if code != SUCCESS {
+            return code;
+        }
+        // Who tells of more than there was room for has told nothing.
+        if length > room {
+            return INVALID_DATA;
+        }
+        let length = length as usize + layout.excess();
+        // SAFETY: `length` is at most `room` and the excess, which is less than
+        // the reserve, so within the capacity. The bytes are initialised: what
+        // the call did not write is what `read::read` put there when it made
+        // the buffer, zeros, or what an earlier call wrote.
+        unsafe { reply.set_len(length) };
+        layout.repair(reply);
+        SUCCESS
+    }
+
+    /// Reads a 32-bit number; takes no memory.
+    pub(crate) fn number(&self, name: &ValueName) -> Option<u32> {
+        let mut bytes = [0u8; 4];
+        let mut length = 4;
+        // SAFETY: as in `read`, with an array of as many bytes as are announced.
+        let code = unsafe {
+            RegQueryValueExW(
+                self.handle,
+                name.as_ptr(),
+                null(),
+                null_mut(),
+                bytes.as_mut_ptr(),
+                &mut length,
+            )
+        };
+        (code == SUCCESS && length == 4).then(|| u32::from_le_bytes(bytes))
+    }
+
+    /// The names of the keys below this one.
+    pub(crate) fn keys(&self) -> Vec<String> {
+        let mut names = Vec::new();
+        for place in 0.. {
+            let mut name = [0u16; KEY_NAME];
+            let mut length = KEY_NAME as u32;
+            // SAFETY: the buffer has as many units as `length` says, and both
+            // are borrowed exclusively; nothing else is asked for.
+            let code = unsafe {
+                RegEnumKeyExW(
+                    self.handle,
+                    place,
+                    name.as_mut_ptr(),
+                    &mut length,
+                    null(),
+                    null_mut(),
+                    null_mut(),
+                    null_mut(),
+                )
+            };
+            if code != SUCCESS {
+                break;
+            }
+            names.push(String::from_utf16_lossy(name.get(..length as usize).unwrap_or_default()));
+        }
+        names
+    }
+}
+
+impl Drop for Key {
+    fn drop(&mut self) {
+        if self.owned {
+            // SAFETY: this handle was opened for this key and is closed once.
+            unsafe { RegCloseKey(self.handle) };
+        }
+    }
+}
+
+/// Closes `HKEY_PERFORMANCE_DATA`: Windows unloads the providers' libraries.
+pub(crate) fn close_performance_data() {
+    // SAFETY: a key that every process has; whoever reads it later opens it anew.
+    unsafe { RegCloseKey(HKEY_PERFORMANCE_DATA) };
 }

@@ -6,10 +6,26 @@
 #![deny(unsafe_op_in_unsafe_fn)]
 #![cfg_attr(test, allow(clippy::unwrap_used, clippy::expect_used))]
 
+#[cfg(any(windows, test))]
+mod explain;
 #[cfg(windows)]
 mod ffi;
 #[cfg(any(windows, test))]
+mod read;
+#[cfg(any(windows, test))]
+mod registry;
+#[cfg(any(windows, test))]
+mod source;
+#[cfg(test)]
+mod tests;
+#[cfg(any(windows, test))]
+mod titles;
+#[cfg(any(windows, test))]
 mod wine;
+#[cfg(windows)]
+mod winreg;
 
+#[cfg(any(windows, test))]
+pub use source::RegistrySource;
 #[cfg(windows)]
 pub use wine::is_wine;

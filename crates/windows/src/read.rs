@@ -1,0 +1,191 @@
+//! Reading a value whose length nobody knows beforehand.
+
+use crate::explain::{MORE_DATA, SUCCESS, is_busy};
+use std::time::{Duration, Instant};
+
+/// The first buffer: what a few objects need.
+pub(crate) const FIRST: usize = 64 << 10;
+/// The largest buffer. A machine with ten thousand threads fills some
+/// megabytes; whatever asks for more than this asks for more without end.
+pub(crate) const LARGEST: usize = 64 << 20;
+/// How often a busy performance library is asked, and how long the first pause
+/// is; each further one is twice as long, 63 ms in all.
+const TRIES: u32 = 7;
+const PAUSE: Duration = Duration::from_millis(1);
+
+/// Why a value could not be read.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum ReadError {
+    /// The error code of the last call.
+    Code(u32),
+    /// Even the largest buffer was too small.
+    TooLarge,
+    /// The deadline came before the answer.
+    Deadline,
+}
+
+/// How large a buffer a request needed so far.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) struct Size(usize);
+
+impl Default for Size {
+    fn default() -> Self {
+        Self(FIRST)
+    }
+}
+
+/// Reads a value into `reply`. `call` is one `RegQueryValueExW`: it fills the
+/// buffer up to its capacity and answers the error code.
+///
+/// `ERROR_MORE_DATA` says nothing of the size that is needed, so the buffer
+/// doubles, and `size` keeps what it came to: the next read of the same value
+/// takes one call and, with the same buffer, no allocation. Memory that was
+/// never written is zero, so that no call can hand out what lay there before.
+pub(crate) fn read(
+    size: &mut Size,
+    reply: &mut Vec<u8>,
+    deadline: Option<Instant>,
+    wait: &mut dyn FnMut(Duration),
+    mut call: impl FnMut(&mut Vec<u8>) -> u32,
+) -> Result<(), ReadError> {
+    let mut tries = 0;
+    loop {
+        reply.clear();
+        if reply.capacity() < size.0 {
+            *reply = vec![0; size.0];
+            reply.clear();
+        }
+        match call(reply) {
+            SUCCESS => {
+                // Room for what comes next, so that growth is seldom paid for
+                // with a second collection.
+                if reply.len() > size.0 / 4 * 3 {
+                    size.0 = (size.0 * 2).min(LARGEST);
+                }
+                return Ok(());
+            }
+            MORE_DATA if size.0 >= LARGEST => {
+                *reply = Vec::new();
+                return Err(ReadError::TooLarge);
+            }
+            // A reused buffer may be larger than what this value needed before.
+            MORE_DATA => size.0 = (reply.capacity().max(size.0) * 2).min(LARGEST),
+            code if is_busy(code) && tries + 1 < TRIES => {
+                wait(PAUSE * 2u32.pow(tries));
+                tries += 1;
+            }
+            code => {
+                reply.clear();
+                return Err(ReadError::Code(code));
+            }
+        }
+        if deadline.is_some_and(|deadline| Instant::now() >= deadline) {
+            reply.clear();
+            return Err(ReadError::Deadline);
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn run(
+        size: &mut Size,
+        reply: &mut Vec<u8>,
+        call: impl FnMut(&mut Vec<u8>) -> u32,
+    ) -> (Result<(), ReadError>, Duration) {
+        let mut waited = Duration::ZERO;
+        let result = read(size, reply, None, &mut |pause| waited += pause, call);
+        (result, waited)
+    }
+
+    /// A value of `length` bytes, as Windows hands it out.
+    fn value(length: usize, calls: &mut u32) -> impl FnMut(&mut Vec<u8>) -> u32 {
+        move |reply| {
+            *calls += 1;
+            if reply.capacity() < length {
+                return MORE_DATA;
+            }
+            reply.resize(length, 7);
+            SUCCESS
+        }
+    }
+
+    #[test]
+    fn the_buffer_doubles_and_its_size_is_remembered() {
+        let (mut size, mut reply, mut calls) = (Size::default(), Vec::new(), 0);
+        let length = 900 << 10;
+        assert_eq!(run(&mut size, &mut reply, value(length, &mut calls)).0, Ok(()));
+        assert_eq!((reply.len(), calls), (length, 5), "64, 128, 256, 512, 1024 KiB");
+        // Nearly full: the next buffer is larger before it must be.
+        assert_eq!(size, Size(2 << 20));
+        let mut calls = 0;
+        assert_eq!(run(&mut size, &mut reply, value(length, &mut calls)).0, Ok(()));
+        let buffer = (reply.as_ptr(), reply.capacity());
+        assert_eq!(run(&mut size, &mut reply, value(length, &mut calls)).0, Ok(()));
+        assert_eq!(calls, 2, "one call each");
+        assert_eq!(buffer, (reply.as_ptr(), reply.capacity()), "and the same buffer");
+    }
+
+    #[test]
+    fn growth_has_an_end() {
+        let (mut size, mut reply, mut calls) = (Size::default(), Vec::new(), 0);
+        let without_end = |calls: &mut u32| {
+            *calls += 1;
+            MORE_DATA
+        };
+        let result = run(&mut size, &mut reply, |_| without_end(&mut calls)).0;
+        assert_eq!((result, calls), (Err(ReadError::TooLarge), 11));
+        assert_eq!(reply.capacity(), 0, "and the memory is given back");
+        // The next time it is known at once.
+        calls = 0;
+        let result = run(&mut size, &mut reply, |_| without_end(&mut calls)).0;
+        assert_eq!((result, calls), (Err(ReadError::TooLarge), 1));
+        // What then comes down to earth is read.
+        assert_eq!(run(&mut size, &mut reply, value(10, &mut calls)).0, Ok(()));
+    }
+
+    #[test]
+    fn a_busy_library_is_asked_a_few_times() {
+        let (mut size, mut reply) = (Size::default(), Vec::new());
+        let mut left = 3;
+        let (result, waited) = run(&mut size, &mut reply, |reply| {
+            if left > 0 {
+                left -= 1;
+                return 170;
+            }
+            reply.push(1);
+            SUCCESS
+        });
+        assert_eq!((result, waited), (Ok(()), Duration::from_millis(7)));
+        let mut calls = 0;
+        let (result, waited) = run(&mut size, &mut reply, |_| {
+            calls += 1;
+            170
+        });
+        assert_eq!((result, calls), (Err(ReadError::Code(170)), 7));
+        assert_eq!(waited, Duration::from_millis(63));
+    }
+
+    #[test]
+    fn a_deadline_ends_trying() {
+        let (mut size, mut reply, mut calls) = (Size::default(), Vec::new(), 0);
+        let result = read(&mut size, &mut reply, Some(Instant::now()), &mut |_| {}, |_| {
+            calls += 1;
+            MORE_DATA
+        });
+        assert_eq!((result, calls), (Err(ReadError::Deadline), 1));
+    }
+
+    #[test]
+    fn any_other_failure_is_told_at_once() {
+        let (mut size, mut reply, mut calls) = (Size::default(), Vec::new(), 0);
+        let result = run(&mut size, &mut reply, |_| {
+            calls += 1;
+            5
+        });
+        assert_eq!((result.0, calls), (Err(ReadError::Code(5)), 1));
+        assert!(reply.is_empty());
+    }
+}

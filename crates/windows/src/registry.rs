@@ -1,0 +1,66 @@
+//! The calls that reading takes, as a trait: Windows' registry, or a test's.
+
+/// A value's name: UTF-16 with a NUL at its end, as the calls want it.
+#[derive(Clone, Debug, PartialEq, Eq, Hash)]
+pub(crate) struct ValueName(Vec<u16>);
+
+impl ValueName {
+    /// Makes a name; a NUL inside would end it early, and is left out.
+    pub(crate) fn new(name: &str) -> Self {
+        Self(name.encode_utf16().filter(|unit| *unit != 0).chain([0]).collect())
+    }
+
+    /// The units with the NUL at the end.
+    #[cfg(windows)]
+    pub(crate) fn as_ptr(&self) -> *const u16 {
+        self.0.as_ptr()
+    }
+
+    /// The name as text.
+    #[cfg(test)]
+    pub(crate) fn text(&self) -> String {
+        String::from_utf16_lossy(self.0.strip_suffix(&[0]).unwrap_or(&self.0))
+    }
+}
+
+/// Where a value is read.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Place<'a> {
+    /// `HKEY_PERFORMANCE_DATA`: data, and the titles of any language.
+    Data,
+    /// `HKEY_PERFORMANCE_TEXT`: titles in English.
+    Text,
+    /// `HKEY_PERFORMANCE_NLSTEXT`: titles in the user's language.
+    NlsText,
+    /// The key `Perflib\LLL`: titles of one language.
+    Language(&'a str),
+}
+
+/// What was counted when a provider was last registered or taken away.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub(crate) struct LastTitles {
+    /// `Perflib\Last Counter`.
+    pub(crate) counter: Option<u32>,
+    /// `Perflib\Last Help`.
+    pub(crate) help: Option<u32>,
+}
+
+/// The registry of a machine, as far as counters are concerned. Error codes
+/// are Windows'.
+pub(crate) trait Registry: Send {
+    /// The other machine's name, if it is one.
+    fn host(&self) -> Option<&str>;
+
+    /// Reads a value into `reply`, whose capacity is the buffer: one
+    /// `RegQueryValueExW`.
+    fn value(&mut self, place: Place<'_>, name: &ValueName, reply: &mut Vec<u8>) -> u32;
+
+    /// `Last Counter` and `Last Help`; takes no memory.
+    fn last_titles(&mut self) -> LastTitles;
+
+    /// The names of the keys below `Perflib`.
+    fn language_keys(&mut self) -> Vec<String>;
+
+    /// The user's language: a Windows language identifier.
+    fn user_language(&self) -> u16;
+}

@@ -1,0 +1,324 @@
+//! The source over a registry that a test makes up, and over recorded Windows.
+
+use crate::explain::{MORE_DATA, NOT_FOUND, SUCCESS};
+use crate::registry::{LastTitles, Place, Registry, ValueName};
+use crate::source::RegistrySource;
+use perfhive_engine::{ObjectQuery, Request, Snapshot, Source, SourceErrorKind};
+use perfhive_format::{CounterSpec, CounterType, LanguageId, TitleIndex};
+use perfhive_testkit::script::block;
+use std::collections::HashMap;
+use std::sync::{Arc, Mutex, PoisonError};
+
+/// What the made-up registry holds; a test changes it while the source reads.
+#[derive(Default)]
+struct World {
+    data: HashMap<String, Vec<u8>>,
+    /// Titles by place (`text`, `nls`, or a language's key) and value name.
+    titles: HashMap<(String, String), Vec<u8>>,
+    languages: Vec<String>,
+    user: u16,
+    last: LastTitles,
+    /// An error code that reading data gives instead.
+    code: Option<u32>,
+    host: Option<String>,
+    /// Value names as they were asked for.
+    asked: Vec<String>,
+}
+
+#[derive(Clone, Default)]
+struct Fake(Arc<Mutex<World>>, Option<String>);
+
+impl Fake {
+    fn with<T>(&self, act: impl FnOnce(&mut World) -> T) -> T {
+        act(&mut self.0.lock().unwrap_or_else(PoisonError::into_inner))
+    }
+
+    fn source(&self) -> RegistrySource {
+        let host = self.with(|world| world.host.clone());
+        RegistrySource::over("test:", Box::new(Self(Arc::clone(&self.0), host)))
+    }
+}
+
+impl Registry for Fake {
+    fn host(&self) -> Option<&str> {
+        self.1.as_deref()
+    }
+
+    fn value(&mut self, place: Place<'_>, name: &ValueName, reply: &mut Vec<u8>) -> u32 {
+        self.with(|world| {
+            let name = name.text();
+            let place = match place {
+                Place::Data => "data",
+                Place::Text => "text",
+                Place::NlsText => "nls",
+                Place::Language(key) => key,
+            };
+            let titles = world.titles.get(&(place.to_string(), name.clone()));
+            let found = match titles {
+                Some(titles) => Some(titles.clone()),
+                None if place == "data" => {
+                    if let Some(code) = world.code {
+                        return code;
+                    }
+                    world.asked.push(name.clone());
+                    world.data.get(&name).cloned()
+                }
+                None => None,
+            };
+            let Some(found) = found else { return NOT_FOUND };
+            if found.len() > reply.capacity() {
+                return MORE_DATA;
+            }
+            reply.extend_from_slice(&found);
+            SUCCESS
+        })
+    }
+
+    fn last_titles(&mut self) -> LastTitles {
+        self.with(|world| world.last)
+    }
+
+    fn language_keys(&mut self) -> Vec<String> {
+        self.with(|world| world.languages.clone())
+    }
+
+    fn user_language(&self) -> u16 {
+        self.with(|world| world.user)
+    }
+}
+
+fn multi_sz(pairs: &[(u32, &str)]) -> Vec<u8> {
+    let text: String = pairs.iter().map(|(index, text)| format!("{index}\0{text}\0")).collect();
+    text.encode_utf16().chain([0]).flat_map(u16::to_le_bytes).collect()
+}
+
+fn object(names: &[u32], seconds: i64) -> Vec<u8> {
+    let counters: Vec<_> = names
+        .iter()
+        .skip(1)
+        .map(|name| CounterSpec::new(TitleIndex(*name), CounterType::PERF_COUNTER_LARGE_RAWCOUNT))
+        .collect();
+    let values: Vec<u64> = (1..).take(counters.len()).collect();
+    let rows: &[_] = &[("one", None, &values[..])];
+    block("BOX", seconds, &[(TitleIndex(names[0]), &counters, rows)])
+}
+
+/// A machine with one object, 230, and titles in English and German.
+fn world() -> Fake {
+    let fake = Fake::default();
+    fake.with(|world| {
+        for query in ["Global", "230"] {
+            world.data.insert(query.to_string(), object(&[230, 6], 1));
+        }
+        let english = multi_sz(&[(6, "% Processor Time"), (230, "Process")]);
+        let german = multi_sz(&[(6, "Prozessorzeit (%)"), (230, "Prozess")]);
+        world.titles.insert(("data".into(), "Counter 009".into()), english);
+        world.titles.insert(("data".into(), "Counter 007".into()), german);
+        let help = multi_sz(&[(7, "How busy."), (231, "Programs.")]);
+        world.titles.insert(("data".into(), "Explain 009".into()), help);
+        world.languages = ["009", "007", "CurrentLanguage"].map(str::to_string).to_vec();
+        world.user = 0x0407;
+        world.last = LastTitles { counter: Some(230), help: Some(231) };
+    });
+    fake
+}
+
+fn collect(source: &mut dyn Source, query: ObjectQuery) -> Snapshot {
+    let mut snapshot = Snapshot::new();
+    source.collect(&Request::new(query), &mut snapshot).unwrap();
+    snapshot
+}
+
+#[test]
+fn the_users_language_comes_first_and_english_is_always_there() {
+    let fake = world();
+    let mut source = fake.source();
+    let catalogue = source.catalogue().unwrap();
+    assert_eq!(catalogue.languages, [LanguageId::GERMAN, LanguageId::ENGLISH]);
+    assert_eq!(catalogue.machine, "BOX");
+    let german = source.titles(LanguageId::GERMAN).unwrap();
+    assert_eq!(german.name(TitleIndex(230)), Some("Prozess"));
+    let english = source.titles(LanguageId::ENGLISH).unwrap();
+    assert_eq!(english.name(TitleIndex(230)), Some("Process"));
+    assert_eq!(english.help(TitleIndex(231)), Some("Programs."), "`Explain` stands for `Help`");
+    let error = source.titles(LanguageId(0x00c)).unwrap_err();
+    assert_eq!(error.kind(), SourceErrorKind::NotFound, "{error}");
+}
+
+#[test]
+fn titles_that_the_data_key_lacks_come_from_the_other_keys() {
+    let fake = world();
+    fake.with(|world| {
+        world.titles.clear();
+        // As under Wine: a list that is no more than its end.
+        let end = multi_sz(&[(1, "1847"), (1846, "End Marker")]);
+        world.titles.insert(("data".into(), "Counter 009".into()), end);
+        let written = multi_sz(&[(5000, "Beekeeping"), (5002, "Bees")]);
+        world.titles.insert(("009".into(), "Counter".into()), written);
+        world.last.counter = Some(5002);
+        // The user's language has no key, but a handle of its own.
+        world.languages = vec!["009".to_string()];
+        world.titles.insert(("nls".into(), "Counter".into()), multi_sz(&[(230, "Prozess")]));
+    });
+    let mut source = fake.source();
+    assert_eq!(source.catalogue().unwrap().languages, [LanguageId::GERMAN, LanguageId::ENGLISH]);
+    let english = source.titles(LanguageId::ENGLISH).unwrap();
+    assert_eq!(english.name(TitleIndex(5002)), Some("Bees"));
+    assert_eq!(english.name(TitleIndex(1846)), Some("End Marker"));
+    let german = source.titles(LanguageId::GERMAN).unwrap();
+    assert_eq!(german.name(TitleIndex(230)), Some("Prozess"));
+}
+
+#[test]
+fn a_registration_is_noticed_by_last_counter() {
+    let fake = world();
+    let mut source = fake.source();
+    let first = source.catalogue().unwrap();
+    assert_eq!(first.generation, source.catalogue_generation());
+    assert!(source.titles(LanguageId::ENGLISH).unwrap().name(TitleIndex(5000)).is_none());
+    fake.with(|world| {
+        let more = multi_sz(&[(230, "Process"), (5000, "Beekeeping")]);
+        world.titles.insert(("data".into(), "Counter 009".into()), more);
+        world.last.counter = Some(5000);
+    });
+    assert_ne!(first.generation, source.catalogue_generation());
+    let titles = source.titles(LanguageId::ENGLISH).unwrap();
+    assert_eq!(titles.name(TitleIndex(5000)), Some("Beekeeping"));
+}
+
+#[test]
+fn an_unknown_index_in_a_reply_makes_the_catalogue_outdated_once() {
+    let fake = world();
+    let mut source = fake.source();
+    let generation = source.catalogue().unwrap().generation;
+    collect(&mut source, ObjectQuery::Global);
+    assert_eq!(source.catalogue_generation(), generation, "nothing is new");
+    // A counter more, and nobody counted Last Counter up.
+    fake.with(|world| world.data.insert("Global".into(), object(&[230, 6, 142], 2)));
+    collect(&mut source, ObjectQuery::Global);
+    let second = source.catalogue_generation();
+    assert_ne!(second, generation);
+    assert_eq!(source.catalogue().unwrap().objects[0].counters.len(), 2);
+    // To and fro is no news.
+    for names in [&[230, 6][..], &[230, 6, 142]] {
+        fake.with(|world| world.data.insert("Global".into(), object(names, 3)));
+        collect(&mut source, ObjectQuery::Global);
+    }
+    assert_eq!(source.catalogue_generation(), second);
+}
+
+#[test]
+fn requests_name_only_the_objects_needed() {
+    let fake = world();
+    let mut source = fake.source();
+    fake.with(|world| world.data.insert("230 232".into(), object(&[230, 6], 2)));
+    collect(&mut source, ObjectQuery::Indexes(vec![TitleIndex(230), TitleIndex(232)]));
+    assert_eq!(fake.with(|world| std::mem::take(&mut world.asked)), ["230 232"]);
+    // An empty list would mean everything to Windows.
+    let nothing = collect(&mut source, ObjectQuery::Indexes(Vec::new()));
+    assert_eq!(nothing.objects().count(), 0);
+    assert!(fake.with(|world| world.asked.is_empty()));
+}
+
+#[test]
+fn costly_objects_are_listed_and_not_part_of_global() {
+    let fake = world();
+    fake.with(|world| world.data.insert("Costly".into(), object(&[816, 6], 1)));
+    let catalogue = fake.source().catalogue().unwrap();
+    let costs: Vec<_> = catalogue.objects.iter().map(|o| (o.name.0, o.cost)).collect();
+    use perfhive_engine::Cost;
+    assert_eq!(costs, [(230, Cost::Global), (816, Cost::Costly)]);
+}
+
+#[test]
+fn an_object_that_stays_away_is_a_fault_and_one_that_never_was_is_none() {
+    let fake = world();
+    let mut source = fake.source();
+    source.catalogue().unwrap();
+    fake.with(|world| {
+        let other = object(&[240, 6], 2);
+        world.data.insert("230".into(), other.clone());
+        world.data.insert("9999".into(), other);
+    });
+    let answer = collect(&mut source, ObjectQuery::one(TitleIndex(230)));
+    let faults: Vec<_> = answer.faults().iter().map(|fault| fault.object).collect();
+    assert_eq!(faults, [Some(TitleIndex(230))]);
+    assert!(answer.faults()[0].message.contains("Perflib"));
+    assert!(collect(&mut source, ObjectQuery::one(TitleIndex(9999))).faults().is_empty());
+}
+
+#[test]
+fn errors_are_explained() {
+    let fake = world();
+    let mut source = fake.source();
+    let mut snapshot = Snapshot::new();
+    let request = Request::new(ObjectQuery::Global);
+    for (code, kind) in [
+        (5, SourceErrorKind::Denied),
+        (170, SourceErrorKind::Busy),
+        (MORE_DATA, SourceErrorKind::Malformed),
+        (1005, SourceErrorKind::Unavailable),
+    ] {
+        fake.with(|world| world.code = Some(code));
+        let error = source.collect(&request, &mut snapshot).unwrap_err();
+        assert_eq!(error.kind(), kind, "{error}");
+        assert_eq!(snapshot.objects().count(), 0, "nothing old is handed out");
+    }
+    fake.with(|world| world.code = None);
+    assert!(source.collect(&request, &mut snapshot).is_ok(), "and then it goes on");
+    // Garbage is told as such.
+    for garbage in [Vec::new(), vec![0; 20], vec![0xff; 200]] {
+        fake.with(|world| world.data.insert("Global".into(), garbage));
+        let error = source.collect(&request, &mut snapshot).unwrap_err();
+        assert_eq!(error.kind(), SourceErrorKind::Malformed, "{error}");
+    }
+    // Another machine's errors name it.
+    fake.with(|world| (world.host, world.code) = (Some("BOX".into()), Some(53)));
+    let error = fake.source().collect(&request, &mut snapshot).unwrap_err();
+    assert!(error.to_string().contains("BOX cannot be reached"), "{error}");
+}
+
+/// What Wine has none of: the objects and the title table of a real Windows.
+#[test]
+fn recorded_windows_goes_through_the_same_code() {
+    use perfhive_testkit::real;
+    let Some(global) = real::file("windows-vista/s00_global.bin") else { return };
+    let (Some(process), Some(titles)) = (
+        real::file("windows-vista/s00_o5_230.bin"),
+        real::file("titles/vista_009_from_pal_SampleLog.txt"),
+    ) else {
+        return;
+    };
+    let text = String::from_utf8(titles).unwrap();
+    let list = perfhive_format::titles::TitleList::from_text(&text);
+    let pairs: Vec<_> = list.titles.iter().map(|t| (t.index.0, t.text.as_str())).collect();
+    let fake = world();
+    fake.with(|world| {
+        world.data.insert("Global".into(), global);
+        world.data.insert("230".into(), process);
+        world.titles.insert(("data".into(), "Counter 009".into()), multi_sz(&pairs));
+        world.user = 0x0409;
+        world.languages = vec!["009".into()];
+    });
+    let mut source = fake.source();
+    let catalogue = source.catalogue().unwrap();
+    let english = source.titles(LanguageId::ENGLISH).unwrap();
+    for name in ["System", "Processor", "Process", "Memory"] {
+        let index = english.indexes(name).iter().find(|index| catalogue.object(**index).is_some());
+        assert!(index.is_some(), "{name} is in the catalogue");
+    }
+    let answer = collect(&mut source, ObjectQuery::one(TitleIndex(230)));
+    let process = answer.object(TitleIndex(230)).unwrap();
+    assert!(process.view().instances().count() > 10);
+}
+
+#[test]
+fn the_fake_is_a_source_like_any_other() {
+    let fake = world();
+    fake.with(|world| {
+        let german = multi_sz(&[(6, "Prozessorzeit (%)"), (230, "Prozess")]);
+        world.titles.insert(("data".into(), "Counter 007".into()), german);
+        world.data.insert("2147483632".into(), object(&[240, 6], 1));
+    });
+    perfhive_testkit::conformance::source(|| Box::new(fake.source()));
+}

@@ -1,0 +1,132 @@
+//! The title databases of a machine: which languages there are, and their lists.
+
+use crate::explain::INVALID_DATA;
+use crate::read::{ReadError, Size, read};
+use crate::registry::{LastTitles, Place, Registry, ValueName};
+use perfhive_engine::TitleDatabase;
+use perfhive_format::LanguageId;
+use perfhive_format::titles::TitleList;
+use std::thread::sleep;
+
+/// The part of a language identifier that names the language without a region.
+const PRIMARY: u16 = 0x3ff;
+
+/// A language that titles are to be had in.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(crate) struct Language {
+    /// The language.
+    pub(crate) id: LanguageId,
+    /// The name of its key: three digits, or four where a region counts.
+    key: String,
+    /// Whether it is the user's own, which a key of its own answers for too.
+    own: bool,
+}
+
+/// The languages of a machine, the user's first, English always.
+pub(crate) fn languages(registry: &mut dyn Registry) -> Vec<Language> {
+    let user = registry.user_language();
+    let mut keys: Vec<(u16, String)> = registry
+        .language_keys()
+        .into_iter()
+        .filter(|key| (3..=4).contains(&key.len()))
+        .filter_map(|key| Some((u16::from_str_radix(&key, 16).ok()?, key)))
+        .collect();
+    // Of several regions of a language the user's counts, else the least.
+    keys.sort_by_key(|(id, key)| (*id != user, *id & PRIMARY, *id, key.len()));
+    let mut languages: Vec<Language> = Vec::new();
+    for (id, key) in keys {
+        let id = LanguageId(id & PRIMARY);
+        if id.0 != 0 && languages.iter().all(|known| known.id != id) {
+            languages.push(Language { id, key, own: id.0 == user & PRIMARY });
+        }
+    }
+    let user = LanguageId(user & PRIMARY);
+    let mut add = |id: LanguageId, own| {
+        if languages.iter().all(|known| known.id != id) {
+            languages.push(Language { id, key: id.to_string(), own });
+        }
+    };
+    add(LanguageId::ENGLISH, user == LanguageId::ENGLISH);
+    if registry.host().is_none() && user.0 != 0 && has_own_titles(registry) {
+        add(user, true);
+    }
+    languages.sort_by_key(|language| (language.id != user, language.id));
+    languages
+}
+
+/// Whether the titles in the user's language are others than the English ones.
+fn has_own_titles(registry: &mut dyn Registry) -> bool {
+    let own = list(registry, Place::NlsText, "Counter");
+    own.as_ref().is_ok_and(|own| !own.titles.is_empty())
+        && list(registry, Place::Text, "Counter").ok() != own.ok()
+}
+
+/// Loads the titles of a language.
+///
+/// `Counter LLL` of `HKEY_PERFORMANCE_DATA` comes first; the keys with texts of
+/// their own stand in where it fails, and `Perflib\LLL` adds what they lack,
+/// as seen by Last Counter. An error is that of the first place.
+pub(crate) fn load(
+    registry: &mut dyn Registry,
+    language: &Language,
+    last: LastTitles,
+) -> Result<TitleDatabase, ReadError> {
+    let key = language.key.as_str();
+    let names = lists(registry, language, &[&format!("Counter {key}")], "Counter", last.counter)?;
+    let help = [&*format!("Help {key}"), &*format!("Explain {key}")];
+    // Names without help are better than none.
+    let help = lists(registry, language, &help, "Help", last.help).unwrap_or_default();
+    Ok(TitleDatabase::from_lists(language.id, &names, &help))
+}
+
+/// The lists that together are the names, or the help texts, of a language.
+fn lists(
+    registry: &mut dyn Registry,
+    language: &Language,
+    data: &[&str],
+    key: &str,
+    last: Option<u32>,
+) -> Result<Vec<TitleList>, ReadError> {
+    let mut failure = None;
+    let mut found = Vec::new();
+    let own = language.own.then_some((Place::NlsText, key));
+    let english = (language.id == LanguageId::ENGLISH).then_some((Place::Text, key));
+    let whole = data.iter().map(|name| (Place::Data, *name)).chain(own).chain(english);
+    for (place, name) in whole {
+        match list(registry, place, name) {
+            Ok(list) if list.titles.is_empty() => {}
+            Ok(list) => {
+                found.push(list);
+                break;
+            }
+            Err(error) => failure = failure.or(Some(error)),
+        }
+    }
+    let highest = found.iter().flat_map(|list| &list.titles).map(|title| title.index.0).max();
+    if highest.is_none_or(|highest| last.is_some_and(|last| highest < last)) {
+        let place = Place::Language(&language.key);
+        let written = list(registry, place, key).or_else(|error| match key {
+            "Help" => list(registry, place, "Explain"),
+            _ => Err(error),
+        });
+        match written {
+            Ok(list) => found.push(list),
+            Err(error) => failure = failure.or(Some(error)),
+        }
+    }
+    match failure {
+        Some(error) if found.is_empty() => Err(error),
+        _ => Ok(found),
+    }
+}
+
+fn list(registry: &mut dyn Registry, place: Place<'_>, name: &str) -> Result<TitleList, ReadError> {
+    let (mut bytes, name) = (Vec::new(), ValueName::new(name));
+    let call = |reply: &mut Vec<u8>| registry.value(place, &name, reply);
+    read(&mut Size::default(), &mut bytes, None, &mut |pause| sleep(pause), call)?;
+    let list = TitleList::from_multi_sz(&bytes);
+    if list.titles.is_empty() && !bytes.iter().all(|byte| *byte == 0) {
+        return Err(ReadError::Code(INVALID_DATA));
+    }
+    Ok(list)
+}
