@@ -225,8 +225,12 @@ impl<S: Source> Cached<S> {
         }
         self.list_keys(request);
         let keys = std::mem::take(&mut self.keys);
+        let room = self.room();
         let failure = self.gather(request, &keys, asked_at);
         let served = self.hand_out(&keys, out);
+        if self.room() > room || self.own.iter().any(|reply| reply.snapshot.has_grown()) {
+            out.note_growth();
+        }
         self.keys = keys;
         self.own.clear();
         match failure {
@@ -238,6 +242,11 @@ impl<S: Source> Cached<S> {
             }
             _ => Ok(()),
         }
+    }
+
+    /// How much there is room for in the lists that a request fills.
+    fn room(&self) -> usize {
+        self.seen.capacity() + self.found.capacity() + self.own.capacity()
     }
 
     /// Whoever asks for ever other objects and machines must not fill the

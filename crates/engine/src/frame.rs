@@ -216,6 +216,8 @@ pub struct Snapshot {
     /// Name and place in `objects`, in order: a block may hold many objects.
     by_name: Vec<(TitleIndex, u32)>,
     faults: Vec<Fault>,
+    /// Whether a list had to grow, here or on the way.
+    grown: bool,
 }
 
 impl Snapshot {
@@ -231,44 +233,70 @@ impl Snapshot {
         self.objects.clear();
         self.by_name.clear();
         self.faults.clear();
+        self.grown = false;
+    }
+
+    /// Whether something of what it took had more than there was room for: a
+    /// block, or one of the lists. Only then was anything allocated.
+    #[must_use]
+    pub fn has_grown(&self) -> bool {
+        self.grown || self.frames.iter().any(|frame| frame.has_grown())
+    }
+
+    pub(crate) fn note_growth(&mut self) {
+        self.grown = true;
+    }
+
+    /// Adds something, and notes whether there was room for it. Faults do not
+    /// count: they are told, and in words that are allocated anyway.
+    fn add(&mut self, add: impl FnOnce(&mut Self)) {
+        let room = |of: &Self| of.frames.capacity() + of.objects.capacity() + of.by_name.capacity();
+        let before = room(self);
+        add(self);
+        self.grown |= room(self) > before;
     }
 
     /// Adds a frame with all its objects; damaged ones become faults of
     /// `provider`.
     pub fn push_frame(&mut self, frame: Arc<Frame>, provider: &str) {
-        let place = self.frames.len() as u32;
-        self.objects.extend((0..frame.object_count() as u32).map(|object| (place, object)));
-        let first = self.by_name.len() as u32;
-        self.by_name.extend((first..).zip(&frame.objects).map(|(at, object)| (object.name, at)));
-        self.by_name.sort_unstable();
-        for (name, error) in frame.damaged() {
-            let mut fault = Fault::new(FaultKind::DamagedObject(*error), provider, error);
-            fault.object = *name;
-            self.faults.push(fault);
-        }
-        self.frames.push(frame);
+        self.add(|this| {
+            let place = this.frames.len() as u32;
+            this.objects.extend((0..frame.object_count() as u32).map(|object| (place, object)));
+            let first = this.by_name.len() as u32;
+            this.by_name
+                .extend((first..).zip(&frame.objects).map(|(at, object)| (object.name, at)));
+            this.by_name.sort_unstable();
+            for (name, error) in frame.damaged() {
+                let mut fault = Fault::new(FaultKind::DamagedObject(*error), provider, error);
+                fault.object = *name;
+                this.faults.push(fault);
+            }
+            this.frames.push(frame);
+        });
     }
 
     /// Adds the objects of a name from another snapshot, and the faults that
     /// concern them.
     pub(crate) fn push_objects_of(&mut self, other: &Self, name: TitleIndex) {
-        let from = other.by_name.partition_point(|(listed, _)| *listed < name);
-        let rest = other.by_name.get(from..).unwrap_or_default();
-        for (_, at) in rest.iter().take_while(|(listed, _)| *listed == name) {
-            let Some(&(frame, object)) = other.objects.get(*at as usize) else { continue };
-            let Some(frame) = other.frames.get(frame as usize) else { continue };
-            let known = self.frames.iter().position(|known| Arc::ptr_eq(known, frame));
-            let place = known.unwrap_or_else(|| {
-                self.frames.push(Arc::clone(frame));
-                self.frames.len() - 1
-            });
-            let entry = (name, self.objects.len() as u32);
-            self.objects.push((place as u32, object));
-            let place = self.by_name.partition_point(|listed| *listed < entry);
-            self.by_name.insert(place, entry);
-        }
-        let concerned = other.faults.iter().filter(|fault| fault.object == Some(name));
-        self.faults.extend(concerned.cloned());
+        self.add(|this| {
+            let from = other.by_name.partition_point(|(listed, _)| *listed < name);
+            let rest = other.by_name.get(from..).unwrap_or_default();
+            for (_, at) in rest.iter().take_while(|(listed, _)| *listed == name) {
+                let Some(&(frame, object)) = other.objects.get(*at as usize) else { continue };
+                let Some(frame) = other.frames.get(frame as usize) else { continue };
+                let known = this.frames.iter().position(|known| Arc::ptr_eq(known, frame));
+                let place = known.unwrap_or_else(|| {
+                    this.frames.push(Arc::clone(frame));
+                    this.frames.len() - 1
+                });
+                let entry = (name, this.objects.len() as u32);
+                this.objects.push((place as u32, object));
+                let place = this.by_name.partition_point(|listed| *listed < entry);
+                this.by_name.insert(place, entry);
+            }
+            let concerned = other.faults.iter().filter(|fault| fault.object == Some(name));
+            this.faults.extend(concerned.cloned());
+        });
     }
 
     /// Adds the faults of another snapshot that concern no single object.
@@ -279,12 +307,14 @@ impl Snapshot {
 
     /// Adds everything that another snapshot has.
     pub(crate) fn push_all_of(&mut self, other: &Self) {
-        let (frames, objects) = (self.frames.len() as u32, self.objects.len() as u32);
-        self.frames.extend(other.frames.iter().cloned());
-        self.objects.extend(other.objects.iter().map(|(frame, at)| (frame + frames, *at)));
-        self.by_name.extend(other.by_name.iter().map(|(name, at)| (*name, at + objects)));
-        self.by_name.sort_unstable();
-        self.faults.extend(other.faults.iter().cloned());
+        self.add(|this| {
+            let (frames, objects) = (this.frames.len() as u32, this.objects.len() as u32);
+            this.frames.extend(other.frames.iter().cloned());
+            this.objects.extend(other.objects.iter().map(|(frame, at)| (frame + frames, *at)));
+            this.by_name.extend(other.by_name.iter().map(|(name, at)| (*name, at + objects)));
+            this.by_name.sort_unstable();
+            this.faults.extend(other.faults.iter().cloned());
+        });
     }
 
     /// Adds a fault.

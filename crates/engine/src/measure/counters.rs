@@ -509,7 +509,7 @@ impl<S: Source> ProbeContext for CounterProbe<S> {
                 anomalies.push(anomaly);
             }
         };
-        if self.snapshot.frames().iter().any(|frame| frame.has_grown()) {
+        if self.snapshot.has_grown() {
             report(Anomaly::BufferGrown { source: Arc::clone(&self.name) });
         }
         for fault in self.snapshot.faults() {
