@@ -55,6 +55,10 @@
 //!   one of those who wait collects, for all. Deadlines of those who wait hold;
 //!   the one who collects depends on the source's own, so that a source that
 //!   may hang belongs into a [`Worker`](crate::Worker) first.
+//! - Who needs the source alone, for its catalogue or titles, takes turns with
+//!   the collections: neither starves.
+//! - A source that asks its own cache gets an error; see
+//!   [`Collecting`](crate::Collecting) for sources with threads of their own.
 //! - A failed collection is told to those who waited for it. The next request
 //!   tries again.
 //! - Data that a consumer holds stays as it is for as long as it does.

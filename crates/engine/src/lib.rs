@@ -15,6 +15,7 @@
 mod broker;
 pub mod cached;
 mod collect_tests;
+mod collecting;
 mod error;
 mod frame;
 mod identity;
@@ -37,6 +38,7 @@ pub use broker::{
 };
 pub use cached::{CacheBuilder, CacheStatistics, Cached, Follower, Taken};
 pub use collect_tests::{CollectFault, CollectWarning, GuardedBuffer, RawClaim, TestLevel};
+pub use collecting::{Collecting, Entered};
 pub use error::{Fault, FaultKind, ProviderError, SourceError, SourceErrorKind};
 pub use frame::{Frame, FramePool, Parents, Snapshot, SnapshotObject};
 pub use identity::{Identity, IdentityMap};

@@ -1,5 +1,6 @@
 //! A source on a thread of its own, which answers by deadlines.
 
+use crate::collecting::Collecting;
 use crate::error::{SourceError, SourceErrorKind};
 use crate::frame::Snapshot;
 use crate::request::Request;
@@ -20,7 +21,7 @@ use std::time::{Duration, Instant};
 pub struct Worker {
     name: String,
     live: bool,
-    requests: Sender<Job>,
+    requests: Sender<(Collecting, Job)>,
     answers: Receiver<(u64, Answer)>,
     /// Number of the newest request, and of the newest one answered.
     asked: u64,
@@ -58,10 +59,11 @@ impl Worker {
     ) -> Result<Self, SourceError> {
         let name = source.name().to_string();
         let live = source.is_live();
-        let (requests, jobs) = channel::<Job>();
+        let (requests, jobs) = channel::<(Collecting, Job)>();
         let (replies, answers) = channel();
         let body = move || {
-            for job in jobs {
+            for (collecting, job) in jobs {
+                let _entered = collecting.enter();
                 let answer = match job {
                     Job::Collect(id, request, mut out) => {
                         let result = source.collect(&request, &mut out);
@@ -111,7 +113,8 @@ impl Worker {
             return Err(self.error(SourceErrorKind::Busy, message));
         }
         self.asked += 1;
-        self.requests.send(job(self.asked)).map_err(|_| self.gone())?;
+        let job = job(self.asked);
+        self.requests.send((Collecting::current(), job)).map_err(|_| self.gone())?;
         let deadline = deadline.or_else(|| Instant::now().checked_add(self.patience?));
         let answer = match deadline {
             None => self.answers.recv().map_err(|_| RecvTimeoutError::Disconnected),

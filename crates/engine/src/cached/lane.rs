@@ -10,8 +10,11 @@
 //! The lock guards a few words and lists. It is never held while the source is
 //! at work, and those who only take kept data never touch it.
 
-use super::sync::{Condvar, Mutex, MutexGuard, ThreadId, this_thread};
+use super::sync::{Condvar, Mutex, MutexGuard};
+use crate::collecting::{Collecting, Entered, Link, Waiting};
 use crate::error::{SourceError, SourceErrorKind};
+use std::collections::VecDeque;
+use std::panic::{AssertUnwindSafe, catch_unwind, resume_unwind};
 use std::time::{Duration, Instant};
 
 /// What a run is asked to collect, as a set.
@@ -39,6 +42,7 @@ pub(super) struct Outcome<T> {
 /// A source, and those who wait for it.
 pub(super) struct Lane<S, W, T> {
     name: String,
+    link: Link,
     state: Mutex<State<S, W, T>>,
     changed: Condvar,
 }
@@ -51,6 +55,12 @@ struct State<S, W, T> {
     next: W,
     next_number: u64,
     next_waiting: usize,
+    /// Those who want the source alone, in the order in which they came.
+    alone: VecDeque<u64>,
+    next_alone: u64,
+    /// Where a run and one who wants the source alone both wait, they take
+    /// turns: neither starves, however many come.
+    turn: Turn,
     /// Number of the newest run that ended.
     ended: u64,
     /// What those runs brought whose outcome somebody has not picked up yet.
@@ -61,12 +71,17 @@ struct State<S, W, T> {
     asleep: usize,
 }
 
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Turn {
+    Run,
+    Alone,
+}
+
 struct Running<W> {
     number: u64,
     wants: W,
     begun: Duration,
     deadline: Option<Instant>,
-    thread: ThreadId,
     waiting: usize,
 }
 
@@ -85,12 +100,16 @@ impl<S, W: Wishes, T: Clone + Default> Lane<S, W, T> {
             next: W::default(),
             next_number: 1,
             next_waiting: 0,
+            alone: VecDeque::new(),
+            next_alone: 0,
+            turn: Turn::Run,
             ended: 0,
             outcomes: Vec::new(),
             spares: Vec::new(),
             asleep: 0,
         };
-        Self { name: name.to_string(), state: Mutex::new(state), changed: Condvar::new() }
+        let (state, changed) = (Mutex::new(state), Condvar::new());
+        Self { name: name.to_string(), link: Link::new(), state, changed }
     }
 
     fn error(&self, kind: SourceErrorKind, message: &str) -> SourceError {
@@ -111,17 +130,15 @@ impl<S, W: Wishes, T: Clone + Default> Lane<S, W, T> {
         deadline: Option<Instant>,
         run: impl FnOnce(&mut S, &mut W) -> Result<T, SourceError>,
     ) -> Result<Outcome<T>, SourceError> {
-        let me = this_thread();
+        let (collecting, _waiting) = self.on_behalf()?;
         let mut state = self.lock();
-        if let Some(running) = &mut state.running {
-            if running.thread == me {
-                return Err(self.recursion());
-            }
-            if running.wants.overlaps(wants) && joins(running.begun) {
-                running.waiting += 1;
-                let number = running.number;
-                return self.wait_for(state, number, deadline);
-            }
+        if let Some(running) = &mut state.running
+            && running.wants.overlaps(wants)
+            && joins(running.begun)
+        {
+            running.waiting += 1;
+            let number = running.number;
+            return self.wait_for(state, number, deadline);
         }
         state.next.merge(wants);
         state.next_waiting += 1;
@@ -135,22 +152,56 @@ impl<S, W: Wishes, T: Clone + Default> Lane<S, W, T> {
                     outcome
                 });
             }
-            // The clock is read first: if it panics, the source stays.
-            let begun = state.source.is_some().then(&now).unwrap_or_default();
-            if let Some(source) = state.source.take() {
-                let result = self.lead(state, source, (begun, deadline), run);
-                return Ok(Outcome { in_full: true, deadline, result });
+            if state.alone.is_empty() || state.turn == Turn::Run {
+                // The clock is read first: if it panics, the source stays.
+                let begun = state.source.is_some().then(|| catch_unwind(AssertUnwindSafe(&now)));
+                let begun = match begun.transpose() {
+                    Ok(begun) => begun.unwrap_or_default(),
+                    Err(panic) => {
+                        self.leave(state);
+                        resume_unwind(panic);
+                    }
+                };
+                if let Some(source) = state.source.take() {
+                    let entered = collecting.enter();
+                    let result = self.lead(state, source, entered, (begun, deadline), run);
+                    return Ok(Outcome { in_full: true, deadline, result });
+                }
             }
             let (woken, timed_out) = self.wait(state, deadline);
             state = woken;
             if timed_out && state.next_number == number {
-                state.next_waiting -= 1;
-                if state.next_waiting == 0 {
-                    // Nobody wants it any more.
-                    state.next.clear();
-                }
+                self.leave(state);
                 return Err(self.late());
             }
+        }
+    }
+
+    /// Those on whose behalf the source will be at work, and that this thread
+    /// may have to wait for it.
+    fn on_behalf(&self) -> Result<(Collecting, Waiting), SourceError> {
+        let current = Collecting::current();
+        let collecting = current.and(self.link).ok_or_else(|| self.recursion())?;
+        let waiting = current.waits_for(self.link).ok_or_else(|| self.recursion())?;
+        Ok((collecting, waiting))
+    }
+
+    /// No longer waits for the next run.
+    fn leave(&self, mut state: MutexGuard<'_, State<S, W, T>>) {
+        state.next_waiting -= 1;
+        if state.next_waiting == 0 {
+            // Nobody wants it any more.
+            state.next.clear();
+        }
+        self.wake(state);
+    }
+
+    /// Wakes those who wait: it may be their turn.
+    fn wake(&self, state: MutexGuard<'_, State<S, W, T>>) {
+        let anybody = state.asleep > 0;
+        drop(state);
+        if anybody {
+            self.changed.notify_all();
         }
     }
 
@@ -159,6 +210,7 @@ impl<S, W: Wishes, T: Clone + Default> Lane<S, W, T> {
         &self,
         mut state: MutexGuard<'_, State<S, W, T>>,
         source: S,
+        entered: Entered,
         (begun, deadline): (Duration, Option<Instant>),
         run: impl FnOnce(&mut S, &mut W) -> Result<T, SourceError>,
     ) -> Result<T, SourceError> {
@@ -171,11 +223,11 @@ impl<S, W: Wishes, T: Clone + Default> Lane<S, W, T> {
         // One set goes to the run; its copy stays for others to compare with.
         let mut copy = state.spares.pop().unwrap_or_default();
         copy.merge(&wants);
-        state.running =
-            Some(Running { number, wants: copy, begun, deadline, thread: this_thread(), waiting });
+        state.running = Some(Running { number, wants: copy, begun, deadline, waiting });
+        state.turn = Turn::Alone;
         drop(state);
 
-        let mut leading = Leading { lane: self, source: Some(source), wants, ended: false };
+        let mut leading = Leading::new(self, source, wants, entered);
         let result = match &mut leading.source {
             Some(source) => run(source, &mut leading.wants),
             None => Ok(T::default()),
@@ -228,25 +280,24 @@ impl<S, W: Wishes, T: Clone + Default> Lane<S, W, T> {
         deadline: Option<Instant>,
         use_it: impl FnOnce(&mut S) -> V,
     ) -> Result<V, SourceError> {
+        let (collecting, _waiting) = self.on_behalf()?;
         let mut state = self.lock();
+        let mine = state.next_alone;
+        state.next_alone += 1;
+        state.alone.push_back(mine);
         loop {
-            if state.running.as_ref().is_some_and(|running| running.thread == this_thread()) {
-                return Err(self.recursion());
-            }
-            if let Some(source) = state.source.take() {
+            let is_mine = state.alone.front() == Some(&mine)
+                && (state.turn == Turn::Alone || state.next_waiting == 0);
+            if let Some(source) = is_mine.then(|| state.source.take()).flatten() {
+                state.alone.pop_front();
+                state.turn = Turn::Run;
                 // Counts as a run of nothing, which nobody joins.
-                let number = state.ended;
-                state.running = Some(Running {
-                    number,
-                    wants: W::default(),
-                    begun: Duration::ZERO,
-                    deadline,
-                    thread: this_thread(),
-                    waiting: 0,
-                });
+                let (number, wants) = (state.ended, W::default());
+                let begun = Duration::ZERO;
+                state.running = Some(Running { number, wants, begun, deadline, waiting: 0 });
                 drop(state);
-                let wants = W::default();
-                let mut leading = Leading { lane: self, source: Some(source), wants, ended: false };
+                let entered = collecting.enter();
+                let mut leading = Leading::new(self, source, W::default(), entered);
                 let value = leading.source.as_mut().map(use_it);
                 leading.end(&Ok(T::default()));
                 return value.ok_or_else(|| self.recursion());
@@ -254,6 +305,8 @@ impl<S, W: Wishes, T: Clone + Default> Lane<S, W, T> {
             let (woken, timed_out) = self.wait(state, deadline);
             state = woken;
             if timed_out && state.source.is_none() {
+                state.alone.retain(|waiting| *waiting != mine);
+                self.wake(state);
                 return Err(self.late());
             }
         }
@@ -317,12 +370,17 @@ struct Leading<'a, S, W: Wishes, T: Clone + Default> {
     lane: &'a Lane<S, W, T>,
     source: Option<S>,
     wants: W,
-    ended: bool,
+    /// Until the source is back.
+    entered: Option<Entered>,
 }
 
-impl<S, W: Wishes, T: Clone + Default> Leading<'_, S, W, T> {
+impl<'a, S, W: Wishes, T: Clone + Default> Leading<'a, S, W, T> {
+    fn new(lane: &'a Lane<S, W, T>, source: S, wants: W, entered: Entered) -> Self {
+        Self { lane, source: Some(source), wants, entered: Some(entered) }
+    }
+
     fn end(&mut self, result: &Result<T, SourceError>) {
-        self.ended = true;
+        self.entered = None;
         let mut state = self.lane.lock();
         state.source = self.source.take();
         if let Some(running) = state.running.take() {
@@ -339,17 +397,13 @@ impl<S, W: Wishes, T: Clone + Default> Leading<'_, S, W, T> {
                 }
             }
         }
-        let anybody = state.asleep > 0;
-        drop(state);
-        if anybody {
-            self.lane.changed.notify_all();
-        }
+        self.lane.wake(state);
     }
 }
 
 impl<S, W: Wishes, T: Clone + Default> Drop for Leading<'_, S, W, T> {
     fn drop(&mut self) {
-        if !self.ended {
+        if self.entered.is_some() {
             let message = "panicked while collecting";
             self.end(&Err(self.lane.error(SourceErrorKind::Internal, message)));
         }
@@ -408,5 +462,101 @@ mod tests {
         let state = lane.lock();
         assert!(state.outcomes.is_empty() && state.running.is_none());
         assert_eq!((state.next.0, state.next_waiting), (0, 0));
+    }
+
+    #[test]
+    fn runs_and_those_who_want_the_source_alone_take_turns() {
+        let lane: Lane<Vec<char>, Bits, u32> = Lane::new("source", Vec::new());
+        let run = |name: char| {
+            let run = |order: &mut Vec<char>, wants: &mut Bits| {
+                order.push(name);
+                Ok(wants.0)
+            };
+            lane.request(&Bits(1), |_| false, || Duration::ZERO, None, run).unwrap();
+        };
+        let alone = |name: char| lane.with(None, |order| order.push(name)).unwrap();
+        type IsSo<'a> = &'a dyn Fn(&State<Vec<char>, Bits, u32>) -> bool;
+        let wait_until = |is_so: IsSo<'_>| {
+            while !is_so(&lane.lock()) {
+                std::thread::yield_now();
+            }
+        };
+        let (run, alone) = (&run, &alone);
+        std::thread::scope(|scope| {
+            let (open, opened) = channel::<()>();
+            let lane = &lane;
+            scope.spawn(move || {
+                let hold = |order: &mut Vec<char>| {
+                    order.push('a');
+                    opened.recv().unwrap();
+                };
+                lane.with(None, hold).unwrap();
+            });
+            wait_until(&|state| state.running.is_some());
+            // Two for themselves come before a run: it is not behind both.
+            scope.spawn(move || alone('b'));
+            wait_until(&|state| state.alone.len() == 1);
+            scope.spawn(move || alone('d'));
+            wait_until(&|state| state.alone.len() == 2);
+            scope.spawn(move || run('c'));
+            wait_until(&|state| state.next_waiting == 1);
+            open.send(()).unwrap();
+        });
+        // After one alone, the run; then the oldest of the others.
+        let order: String = lane.with(None, |order| order.drain(..).collect()).unwrap();
+        assert_eq!(order, "acbd");
+
+        std::thread::scope(|scope| {
+            let (open, opened) = channel::<()>();
+            let lane = &lane;
+            scope.spawn(move || {
+                let hold = |order: &mut Vec<char>, wants: &mut Bits| {
+                    order.push('a');
+                    opened.recv().unwrap();
+                    Ok(wants.0)
+                };
+                lane.request(&Bits(1), |_| false, || Duration::ZERO, None, hold).unwrap();
+            });
+            wait_until(&|state| state.running.is_some());
+            // However early the next run comes, it is not before the other.
+            scope.spawn(move || run('c'));
+            wait_until(&|state| state.next_waiting == 1);
+            scope.spawn(move || alone('b'));
+            wait_until(&|state| state.alone.len() == 1);
+            open.send(()).unwrap();
+        });
+        let order: String = lane.with(None, |order| order.drain(..).collect()).unwrap();
+        assert_eq!(order, "abc");
+    }
+
+    #[test]
+    fn who_gives_up_lets_the_others_go_on() {
+        let lane: Lane<(), Bits, u32> = Lane::new("source", ());
+        let run = |deadline| {
+            let run = |(): &mut (), wants: &mut Bits| Ok(wants.0);
+            lane.request(&Bits(1), |_| false, || Duration::ZERO, deadline, run).map(drop)
+        };
+        let soon = || Some(Instant::now() + Duration::from_millis(5));
+        let held = |check: &dyn Fn()| {
+            std::thread::scope(|scope| {
+                let (open, opened) = channel::<()>();
+                let lane = &lane;
+                scope.spawn(move || lane.with(None, |()| opened.recv().unwrap()).unwrap());
+                while lane.lock().running.is_none() {
+                    std::thread::yield_now();
+                }
+                check();
+                open.send(()).unwrap();
+            });
+        };
+        held(&|| {
+            assert!(run(soon()).is_err());
+            assert!(lane.with(soon(), |()| ()).is_err());
+        });
+        // Neither is waited for any more.
+        lane.with(None, |()| ()).unwrap();
+        run(None).unwrap();
+        let state = lane.lock();
+        assert!(state.alone.is_empty() && state.next_waiting == 0 && state.asleep == 0);
     }
 }

@@ -4,10 +4,13 @@
 
 use super::lane::{Lane, Outcome, Wishes};
 use super::place::{Place, Reader};
+use super::reply::{Key, Reply, Slots};
 use crate::error::{SourceError, SourceErrorKind};
+use crate::request::{ObjectQuery, Request};
 use loom::sync::Arc;
 use loom::sync::atomic::{AtomicUsize, Ordering};
 use loom::thread;
+use perfhive_format::TitleIndex;
 use std::time::Duration;
 
 /// A set of up to 32 things.
@@ -208,4 +211,61 @@ fn a_reader_that_leaves_and_values_used_again() {
 #[test]
 fn two_readers_and_values_used_again() {
     values_are_not_changed_while_looked_at(2, 1, 1);
+}
+
+const OBJECT: TitleIndex = TitleIndex(1);
+
+/// Slots that hold the replies of these numbers, put in one after another.
+fn slots_with(numbers: &[u64]) -> std::sync::Arc<Slots> {
+    let slots = std::sync::Arc::new(Slots::default());
+    numbers.iter().for_each(|number| publish(&slots, *number));
+    slots
+}
+
+fn publish(slots: &Slots, number: u64) {
+    let request = Request::new(ObjectQuery::Indexes(vec![OBJECT]));
+    let reply = Reply { number, request, ..Reply::default() };
+    slots.publish(&std::sync::Arc::new(reply), |_| true);
+}
+
+/// What one who asks finds, and what one who begins to follow takes; 0 for
+/// nothing.
+fn kept(slots: &Slots) -> (u64, u64) {
+    let slot = slots.get(&Key::Object(OBJECT)).unwrap();
+    let found = slot.load().map_or(0, |reply| reply.number);
+    (found, slot.follow().newer_than(0).map_or(0, |reply| reply.number))
+}
+
+#[test]
+fn what_is_forgotten_while_another_is_put_in_is_gone_for_all() {
+    model(|| {
+        let slots = slots_with(&[1]);
+        let other = std::sync::Arc::clone(&slots);
+        let thread = thread::spawn(move || publish(&other, 2));
+        let mut follower = slots.get(&Key::Object(OBJECT)).unwrap().follow();
+        slots.clear();
+        // The one before it never comes back.
+        assert_ne!(follower.newer_than(0).map_or(0, |reply| reply.number), 1);
+        thread.join().unwrap();
+        let (found, taken) = kept(&slots);
+        assert!(found == taken && found != 1, "{found} {taken}");
+        assert_eq!(follower.newer_than(0).map_or(0, |reply| reply.number), found);
+    });
+}
+
+#[test]
+fn who_begins_to_follow_misses_nothing_and_sees_the_newest_in_the_end() {
+    model(|| {
+        let slots = slots_with(&[1]);
+        let other = std::sync::Arc::clone(&slots);
+        let thread = thread::spawn(move || publish(&other, 3));
+        let mut follower = slots.get(&Key::Object(OBJECT)).unwrap().follow();
+        let first = follower.newer_than(0).map(|reply| reply.number);
+        let first = first.expect("there was one from the beginning");
+        publish(&slots, 2);
+        thread.join().unwrap();
+        assert_eq!(kept(&slots), (3, 3));
+        let last = follower.newer_than(first).map_or(first, |reply| reply.number);
+        assert_eq!(last, 3);
+    });
 }

@@ -1,11 +1,12 @@
 //! What is kept: the answers of the source, and where each object's newest is.
 
 use super::place::{Place, Reader};
+use super::sync::{Mutex, RwLock};
 use crate::frame::Snapshot;
 use crate::request::{ObjectQuery, Request};
 use perfhive_format::TitleIndex;
 use std::collections::HashMap;
-use std::sync::{Arc, Mutex, PoisonError, RwLock};
+use std::sync::{Arc, PoisonError};
 use std::time::Duration;
 
 /// One answer of the source, immutable from when it is published.

@@ -4,6 +4,7 @@
 
 mod model;
 mod odds;
+mod recursion;
 mod source;
 mod threads;
 
@@ -240,25 +241,6 @@ fn warm_it_allocates_nothing() {
     };
     (0..6).for_each(|_| round());
     assert_eq!(count(&mut round).1.count, 0);
-}
-
-#[test]
-fn a_source_that_asks_its_own_cache_is_told_so() {
-    let source = Numbered::new();
-    let cache = Cached::new(source.clone());
-    let mut inner = cache.clone();
-    source.then(move || {
-        let mut out = Snapshot::new();
-        let error = inner.collect(&request(&[5]), &mut out).unwrap_err();
-        assert_eq!(error.kind(), SourceErrorKind::Internal);
-        assert!(error.message().contains("its own cache"), "{error}");
-        let error = inner.titles(perfhive_format::LanguageId::ENGLISH).unwrap_err();
-        assert_eq!(error.kind(), SourceErrorKind::Internal);
-    });
-    assert_eq!(ask(&mut cache.clone(), &request(&[1])), [(1, 1)]);
-    assert_eq!(source.collections(), 1);
-    // The closure holds a consumer of the cache that holds the source.
-    source.then(|| {});
 }
 
 #[test]
