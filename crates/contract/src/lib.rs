@@ -10,11 +10,13 @@
 
 #[allow(unsafe_code, reason = "the edge to foreign code")]
 pub mod abi;
+mod header;
 #[allow(unsafe_code, reason = "the edge to foreign code")]
 mod library;
 pub mod log;
 mod registration;
 
+pub use header::c_header;
 pub use library::{AllottedIndexes, IndexLookup, Library, Report};
 pub use registration::{Registration, Registrations};
 

@@ -8,22 +8,64 @@
 
 use crate::bytes::{i32_at, i64_at, put, u16_at, u32_at};
 
+/// A structure of this module, described: for headers in other languages.
+#[derive(Clone, Copy, Debug)]
+pub struct Layout {
+    /// Its name.
+    pub name: &'static str,
+    /// Its size in bytes.
+    pub size: usize,
+    /// What it is, a line of text each.
+    pub doc: &'static [&'static str],
+    /// Its fields, in order.
+    pub fields: &'static [FieldLayout],
+}
+
+/// A field of a [`Layout`].
+#[derive(Clone, Copy, Debug)]
+pub struct FieldLayout {
+    /// Its name.
+    pub name: &'static str,
+    /// Its type: `u16`, `u32`, `i32`, `i64`, `WCHAR4` or `SYSTEMTIME`.
+    pub kind: &'static str,
+    /// Where it begins, in bytes.
+    pub offset: usize,
+    /// What it means, a line of text each.
+    pub doc: &'static [&'static str],
+}
+
+/// A constant of this module: its name, its value, and what it is.
+pub type Constant = (&'static str, u32, &'static [&'static str]);
+
 macro_rules! structure {
     (
-        $(#[$doc:meta])*
+        $(#[doc = $doc:literal])*
         $name:ident, $size:literal {
-            $( $(#[$fdoc:meta])* $field:ident : $ty:tt @ $at:literal ),+ $(,)?
+            $( $(#[doc = $fdoc:literal])* $field:ident : $ty:tt @ $at:literal ),+ $(,)?
         }
     ) => {
-        $(#[$doc])*
+        $(#[doc = $doc])*
         #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
         pub struct $name {
-            $( $(#[$fdoc])* pub $field: $ty, )+
+            $( $(#[doc = $fdoc])* pub $field: $ty, )+
         }
 
         impl $name {
             /// Size of the structure in bytes.
             pub const SIZE: usize = $size;
+
+            /// The structure, described.
+            pub const LAYOUT: Layout = Layout {
+                name: stringify!($name),
+                size: $size,
+                doc: &[$($doc),*],
+                fields: &[$( FieldLayout {
+                    name: stringify!($field),
+                    kind: stringify!($ty),
+                    offset: $at,
+                    doc: &[$($fdoc),*],
+                }, )+],
+            };
 
             /// Reads the structure from the start of `bytes`; `None` if they
             /// are too few.
@@ -239,8 +281,11 @@ pub const PERF_DETAIL_EXPERT: u32 = 300;
 pub const PERF_DETAIL_WIZARD: u32 = 400;
 
 macro_rules! constants {
-    ($( $(#[$doc:meta])* $name:ident = $value:literal; )+) => {
-        $( $(#[$doc])* pub const $name: u32 = $value; )+
+    ($( $(#[doc = $doc:literal])* $name:ident = $value:literal; )+) => {
+        $( $(#[doc = $doc])* pub const $name: u32 = $value; )+
+
+        /// The facets of counter types, described.
+        pub const FACETS: &[Constant] = &[$( (stringify!($name), $value, &[$($doc),*]), )+];
     };
 }
 
