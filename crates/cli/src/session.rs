@@ -3,8 +3,8 @@
 use crate::args::Global;
 use crate::failure::{Failure, warn};
 use perfhive::{
-    Catalogue, LanguageId, OpenOptions, Query, Request, Snapshot, Source, SourceError,
-    SourceErrorKind, SourceSet, SystemTime, TitleDatabase,
+    Catalogue, LanguageId, OpenOptions, ProviderStatus, Query, Request, Snapshot, Source,
+    SourceError, SourceErrorKind, SourceSet, SystemTime, TitleDatabase,
 };
 use std::collections::HashSet;
 use std::path::Path;
@@ -39,6 +39,10 @@ impl Source for Observed {
 
     fn titles(&mut self, language: LanguageId) -> Result<Arc<TitleDatabase>, SourceError> {
         self.source.titles(language)
+    }
+
+    fn providers(&mut self) -> Vec<ProviderStatus> {
+        self.source.providers()
     }
 
     fn rewind(&mut self) -> Result<(), SourceError> {

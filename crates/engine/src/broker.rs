@@ -8,6 +8,7 @@
 mod clock;
 mod registry;
 mod roster;
+mod status;
 
 use crate::collect_tests::{TestLevel, check_objects};
 use crate::error::{Fault, FaultKind, ProviderError, SourceError, SourceErrorKind};
@@ -23,46 +24,11 @@ use perfhive_format::{BlockHead, BlockWriter, LanguageId, TitleIndex};
 pub use registry::CHOSEN_INDEXES;
 use registry::Registered;
 pub use roster::Roster;
+pub use status::{ProviderState, ProviderStatus};
 use std::collections::HashMap;
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::Arc;
 use std::time::{Duration, Instant};
-
-/// How a provider is doing.
-#[derive(Clone, Debug)]
-pub struct ProviderStatus {
-    /// The provider's name.
-    pub name: String,
-    /// What state it is in.
-    pub state: ProviderState,
-    /// Collections it took part in.
-    pub collections: u64,
-    /// Collections in which it failed.
-    pub faults: u64,
-    /// What it failed with last.
-    pub last_fault: Option<Fault>,
-    /// Time the last collection took.
-    pub last: Duration,
-    /// Time of all collections together.
-    pub total: Duration,
-    /// Time the slowest collection took.
-    pub worst: Duration,
-    /// Bytes that the last collection delivered.
-    pub bytes: usize,
-}
-
-/// The states of a provider.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum ProviderState {
-    /// Never asked so far.
-    Idle,
-    /// Open and delivering.
-    Open,
-    /// It could not be opened; the next collection tries again.
-    Failed,
-    /// Disabled after repeated faults, until it is released.
-    Quarantined,
-}
 
 struct Entry {
     provider: Arc<dyn Provider>,
@@ -217,7 +183,7 @@ impl Broker {
         }
     }
 
-    /// How each provider is doing.
+    /// How each provider is doing; [`Source::providers`] answers copies.
     pub fn providers(&self) -> impl Iterator<Item = &ProviderStatus> {
         self.entries.iter().map(|entry| &entry.status)
     }
@@ -258,17 +224,7 @@ impl Broker {
 
 impl Entry {
     fn new((provider, registered): (Arc<dyn Provider>, Registered)) -> Self {
-        let status = ProviderStatus {
-            name: provider.name().to_string(),
-            state: ProviderState::Idle,
-            collections: 0,
-            faults: 0,
-            last_fault: None,
-            last: Duration::ZERO,
-            total: Duration::ZERO,
-            worst: Duration::ZERO,
-            bytes: 0,
-        };
+        let status = ProviderStatus::of(&*provider);
         Self {
             provider,
             roster: None,
@@ -342,6 +298,7 @@ impl Entry {
                 .map(drop)
                 .map_err(|error| fault(FaultKind::TestFailed, &error)),
             Ok(Ok(())) => Ok(()),
+            Ok(Err(ProviderError::NotYet(why))) => Err(fault(FaultKind::NotYet, &why)),
             Ok(Err(error)) => Err(match &failed_test {
                 Some(failed) => fault(FaultKind::TestFailed, failed),
                 None => fault(FaultKind::CollectFailed, &error),
@@ -446,6 +403,7 @@ impl Source for Broker {
                     faults.extend(entry.wanted.iter().map(|o| fault.clone().of_object(*o)));
                     continue;
                 }
+                let level = entry.provider.test_level().unwrap_or(level);
                 let verdict = entry.collect(request, level, owners, block, &mut faults, foreign);
                 entry.note(verdict, start.elapsed(), quarantine_after, &mut faults);
             }
@@ -483,6 +441,11 @@ impl Source for Broker {
     fn catalogue_generation(&mut self) -> u64 {
         self.look_at_rosters();
         self.catalogue_generation
+    }
+
+    fn providers(&mut self) -> Vec<ProviderStatus> {
+        self.look_at_rosters();
+        self.entries.iter().map(|entry| entry.status.clone()).collect()
     }
 
     fn titles(&mut self, language: LanguageId) -> Result<Arc<TitleDatabase>, SourceError> {
@@ -538,14 +501,16 @@ impl Entry {
                 self.in_a_row = 0;
             }
             Err(fault) => {
-                status.faults += 1;
+                // Who waits is neither better nor worse for it.
+                let waits = fault.kind == FaultKind::NotYet;
+                status.faults += u64::from(!waits);
                 status.state = if fault.kind == FaultKind::OpenFailed {
                     ProviderState::Failed
                 } else {
                     ProviderState::Open
                 };
-                self.in_a_row += 1;
-                if quarantine_after > 0 && self.in_a_row >= quarantine_after {
+                self.in_a_row += u32::from(!waits);
+                if quarantine_after > 0 && !waits && self.in_a_row >= quarantine_after {
                     status.state = ProviderState::Quarantined;
                     close(self.session.take());
                 }

@@ -5,7 +5,8 @@
 //! The first test to fail names what, where and by how much; the data is
 //! discarded and the rest of the collection goes on.
 
-use perfhive_format::{ObjectLayout, ParseError, PerfObject, TitleIndex};
+use perfhive_format::winperf::PERF_DATA_BLOCK;
+use perfhive_format::{DataBlock, ObjectLayout, ParseError, PerfObject, TitleIndex};
 use std::fmt;
 
 /// How much is tested (`ExtCounterTestLevel`).
@@ -167,10 +168,9 @@ impl GuardedBuffer {
     /// A buffer of `size` bytes.
     #[must_use]
     pub fn new(size: usize) -> Self {
-        let mut bytes: Vec<u8> = Self::PATTERN.iter().copied().cycle().take(Self::GUARD).collect();
-        bytes.resize(Self::GUARD + size, 0);
-        bytes.extend(Self::PATTERN.iter().copied().cycle().take(Self::GUARD));
-        Self { bytes, size }
+        let mut buffer = Self { bytes: Vec::new(), size };
+        buffer.reset(size);
+        buffer
     }
 
     /// Bytes that may be written.
@@ -196,12 +196,82 @@ impl GuardedBuffer {
         &mut self.bytes
     }
 
+    /// Makes the buffer as new with `size` bytes, keeping its memory.
+    pub fn reset(&mut self, size: usize) {
+        self.size = size;
+        self.bytes.clear();
+        self.bytes.resize(Self::GUARD + size + Self::GUARD, 0);
+        let (before, rest) = self.bytes.split_at_mut(Self::GUARD);
+        Self::paint(before);
+        Self::paint(rest.get_mut(size..).unwrap_or_default());
+    }
+
+    /// Writes the pattern that a guard region has. What is tested is the whole
+    /// region, so `guard` should be [`GUARD`](Self::GUARD) bytes long.
+    pub fn paint(guard: &mut [u8]) {
+        for (byte, pattern) in guard.iter_mut().zip(Self::PATTERN.iter().cycle()) {
+            *byte = *pattern;
+        }
+    }
+
     /// Tests what was claimed against what is there. Answers the objects'
     /// bytes.
     ///
     /// # Errors
     /// The first test that failed.
     pub fn check(
+        &self,
+        level: TestLevel,
+        claim: &RawClaim,
+    ) -> Result<(&[u8], Vec<CollectWarning>), CollectFault> {
+        let (data, mut warnings) = self.check_extent(level, claim)?;
+        if level == TestLevel::All {
+            let found = check_objects(data)?;
+            if found != claim.objects {
+                return Err(CollectFault::ObjectCount { found, claimed: claim.objects });
+            }
+            warnings.extend(check_alignment(data));
+        }
+        Ok((data, warnings))
+    }
+
+    /// The same tests for blocks of other machines, which have a header each.
+    /// Answers the blocks.
+    ///
+    /// # Errors
+    /// The first test that failed.
+    pub fn check_foreign(
+        &self,
+        level: TestLevel,
+        claim: &RawClaim,
+    ) -> Result<(Vec<&[u8]>, Vec<CollectWarning>), CollectFault> {
+        let (mut rest, warnings) = self.check_extent(level, claim)?;
+        let mut blocks = Vec::new();
+        let mut found = 0u32;
+        while !rest.is_empty() {
+            // Headers are looked at at every level: without them nobody knows
+            // where a block ends.
+            DataBlock::scan(rest).map_err(CollectFault::Malformed)?;
+            let raw = PERF_DATA_BLOCK::read(rest).unwrap_or_default();
+            let length = raw.TotalByteLength as usize;
+            let sum = rest.len().saturating_add(length);
+            let block = rest.get(..length).filter(|block| !block.is_empty());
+            let block = block.ok_or(CollectFault::ObjectLengths { sum, bytes: rest.len() })?;
+            if level == TestLevel::All {
+                let objects = block.get(raw.HeaderLength as usize..).unwrap_or_default();
+                found = found.saturating_add(check_objects(objects)?);
+            }
+            blocks.push(block);
+            rest = rest.get(length..).unwrap_or_default();
+        }
+        if level == TestLevel::All && found != claim.objects {
+            return Err(CollectFault::ObjectCount { found, claimed: claim.objects });
+        }
+        Ok((blocks, warnings))
+    }
+
+    /// The tests of pointer, buffer and guards.
+    fn check_extent(
         &self,
         level: TestLevel,
         claim: &RawClaim,
@@ -220,15 +290,7 @@ impl GuardedBuffer {
         if level != TestLevel::None {
             self.check_guards()?;
         }
-        let data = self.bytes.get(Self::GUARD..Self::GUARD + moved).unwrap_or_default();
-        if level == TestLevel::All {
-            let found = check_objects(data)?;
-            if found != claim.objects {
-                return Err(CollectFault::ObjectCount { found, claimed: claim.objects });
-            }
-            warnings.extend(check_alignment(data));
-        }
-        Ok((data, warnings))
+        Ok((self.bytes.get(Self::GUARD..Self::GUARD + moved).unwrap_or_default(), warnings))
     }
 
     fn check_guards(&self) -> Result<(), CollectFault> {
@@ -409,6 +471,50 @@ mod tests {
             assert_eq!(buffer.check(TestLevel::Basic, &claim).unwrap_err(), fault);
             assert!(buffer.check(TestLevel::None, &claim).is_ok());
         }
+    }
+
+    #[test]
+    fn blocks_of_other_machines() {
+        let block = |machine: &str| {
+            let mut writer = BlockWriter::new();
+            writer.start(&BlockHead { system_name: machine, ..BlockHead::default() });
+            writer.raw_objects(&object()).unwrap();
+            writer.finish().to_vec()
+        };
+        let both = [block("A"), block("B")];
+        let all = both.concat();
+        let length = all.len();
+        let mut buffer = GuardedBuffer::new(4096);
+        buffer.body_mut()[..length].copy_from_slice(&all);
+        let claim = RawClaim { moved: length as isize, bytes: length as u32, objects: 2 };
+        let (blocks, warnings) = buffer.check_foreign(TestLevel::All, &claim).unwrap();
+        assert_eq!((blocks, warnings), (both.iter().map(|b| &b[..]).collect(), Vec::new()));
+
+        let one = RawClaim { objects: 1, ..claim };
+        let fault = CollectFault::ObjectCount { found: 2, claimed: 1 };
+        assert_eq!(buffer.check_foreign(TestLevel::All, &one).unwrap_err(), fault);
+        assert!(buffer.check_foreign(TestLevel::Basic, &one).is_ok());
+        // Objects without a header, and a block that ends behind the data.
+        let (objects, bare) = filled(4096);
+        for level in [TestLevel::All, TestLevel::None] {
+            assert!(matches!(objects.check_foreign(level, &bare), Err(CollectFault::Malformed(_))));
+        }
+        let cut = RawClaim { moved: length as isize - 8, bytes: length as u32 - 8, objects: 2 };
+        assert!(buffer.check_foreign(TestLevel::All, &cut).is_err());
+        buffer.body_mut()[20..24].copy_from_slice(&0u32.to_le_bytes());
+        assert!(buffer.check_foreign(TestLevel::All, &claim).is_err());
+    }
+
+    #[test]
+    fn a_buffer_is_used_again() {
+        let (mut buffer, claim) = filled(4096);
+        buffer.whole_mut()[0] ^= 1;
+        buffer.reset(8192);
+        assert_eq!(buffer.len(), 8192);
+        assert!(buffer.body_mut().iter().all(|byte| *byte == 0));
+        let nothing = RawClaim { moved: 0, bytes: 0, objects: 0 };
+        assert_eq!(buffer.check(TestLevel::All, &nothing).unwrap().0, []);
+        assert!(buffer.check(TestLevel::All, &claim).is_err());
     }
 
     #[test]

@@ -100,6 +100,9 @@ pub enum ProviderError {
         /// The system's answer.
         error: std::io::Error,
     },
+    /// Not at the moment, in words: still at work on an earlier request, or
+    /// waiting to be started again. Not counted as a failure of its own.
+    NotYet(String),
     /// Anything else, in words.
     Failed(String),
 }
@@ -126,7 +129,7 @@ impl fmt::Display for ProviderError {
             Self::Full => f.write_str("the data exceeds the size limit of a block"),
             Self::BadWrite(error) => write!(f, "the provider wrote no valid object: {error}"),
             Self::Io { what, error } => write!(f, "{what}: {error}"),
-            Self::Failed(message) => f.write_str(message),
+            Self::NotYet(message) | Self::Failed(message) => f.write_str(message),
         }
     }
 }
@@ -156,6 +159,9 @@ pub enum FaultKind {
     OpenFailed,
     /// A provider failed to collect.
     CollectFailed,
+    /// A provider does not deliver at the moment; see
+    /// [`ProviderError::NotYet`].
+    NotYet,
     /// A provider panicked.
     Panicked,
     /// What a provider delivered failed a test and was discarded.

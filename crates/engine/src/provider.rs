@@ -1,5 +1,6 @@
 //! The other half: whoever has counters to offer.
 
+use crate::broker::ProviderState;
 use crate::collect_tests::{CollectFault, CollectWarning, GuardedBuffer, RawClaim, TestLevel};
 use crate::error::{Fault, FaultKind, ProviderError};
 use crate::request::{ObjectQuery, Request};
@@ -30,6 +31,18 @@ pub trait Provider: Send + Sync {
     /// [`ObjectQuery::Foreign`] even if it names no objects of theirs.
     fn answers_foreign(&self) -> bool {
         false
+    }
+
+    /// How much of its data is tested, if that is not the broker's choice.
+    fn test_level(&self) -> Option<TestLevel> {
+        None
+    }
+
+    /// Why the provider has nothing to offer, and the state that this means,
+    /// where it is so from the start: it is registered and yet disabled, or what
+    /// it offers could not be found out.
+    fn refusal(&self) -> Option<(ProviderState, String)> {
+        None
     }
 
     /// Opens a session. Several may be open and collect at once.
@@ -213,18 +226,46 @@ impl<'a> ObjectWriter<'a> {
     ) -> Result<(), ProviderError> {
         let mut buffer = GuardedBuffer::new(size);
         let claim = fill(&mut buffer);
-        match buffer.check(self.level, &claim) {
-            Ok((bytes, warnings)) => {
-                warnings.iter().for_each(|warning| self.warn(warning));
-                self.block.raw_objects(bytes)?;
-                Ok(())
-            }
-            Err(fault) => {
-                let message = fault.to_string();
-                self.failed = Some(fault);
-                Err(ProviderError::Failed(message))
-            }
-        }
+        self.take(&buffer, &claim).map(drop)
+    }
+
+    /// Takes what foreign code wrote into a buffer that its caller keeps, as
+    /// [`guarded`](Self::guarded) does. Answers the objects' bytes.
+    ///
+    /// # Errors
+    /// The fault, as [`ProviderError::Failed`], when a test failed.
+    pub fn take<'b>(
+        &mut self,
+        buffer: &'b GuardedBuffer,
+        claim: &RawClaim,
+    ) -> Result<&'b [u8], ProviderError> {
+        let (bytes, warnings) = buffer.check(self.level, claim).map_err(|f| self.fail(f))?;
+        warnings.iter().for_each(|warning| self.warn(warning));
+        self.block.raw_objects(bytes)?;
+        Ok(bytes)
+    }
+
+    /// Takes blocks of other machines that foreign code wrote, one behind the
+    /// other, with the same tests.
+    ///
+    /// # Errors
+    /// As [`take`](Self::take).
+    pub fn take_foreign(
+        &mut self,
+        buffer: &GuardedBuffer,
+        claim: &RawClaim,
+    ) -> Result<(), ProviderError> {
+        let checked = buffer.check_foreign(self.level, claim);
+        let (blocks, warnings) = checked.map_err(|fault| self.fail(fault))?;
+        warnings.iter().for_each(|warning| self.warn(warning));
+        blocks.into_iter().for_each(|block| self.foreign_block(block.to_vec()));
+        Ok(())
+    }
+
+    fn fail(&mut self, fault: CollectFault) -> ProviderError {
+        let message = fault.to_string();
+        self.failed = Some(fault);
+        ProviderError::Failed(message)
     }
 
     /// Adds a block of another machine, which keeps its own clocks and name.

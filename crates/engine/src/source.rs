@@ -1,5 +1,6 @@
 //! The trait of everything that has counters.
 
+use crate::broker::ProviderStatus;
 use crate::error::{SourceError, SourceErrorKind};
 use crate::frame::Snapshot;
 use crate::request::{ObjectQuery, Request};
@@ -50,6 +51,12 @@ pub trait Source: Send {
     /// have; the catalogue lists those that it has.
     fn titles(&mut self, language: LanguageId) -> Result<Arc<TitleDatabase>, SourceError>;
 
+    /// How the providers are doing that the source is made of; none for a
+    /// source that is not made of providers.
+    fn providers(&mut self) -> Vec<ProviderStatus> {
+        Vec::new()
+    }
+
     /// Puts a source of recorded samples back to its first one.
     ///
     /// # Errors
@@ -82,6 +89,9 @@ impl<S: Source + ?Sized> Source for Box<S> {
     }
     fn titles(&mut self, language: LanguageId) -> Result<Arc<TitleDatabase>, SourceError> {
         (**self).titles(language)
+    }
+    fn providers(&mut self) -> Vec<ProviderStatus> {
+        (**self).providers()
     }
     fn rewind(&mut self) -> Result<(), SourceError> {
         (**self).rewind()

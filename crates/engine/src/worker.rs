@@ -1,5 +1,6 @@
 //! A source on a thread of its own, which answers by deadlines.
 
+use crate::broker::ProviderStatus;
 use crate::collecting::Collecting;
 use crate::error::{SourceError, SourceErrorKind};
 use crate::frame::Snapshot;
@@ -37,6 +38,7 @@ enum Job {
     Titles(u64, LanguageId),
     Rewind(u64),
     Generation(u64),
+    Providers(u64),
 }
 
 enum Answer {
@@ -45,6 +47,7 @@ enum Answer {
     Titles(Result<Arc<TitleDatabase>, SourceError>),
     Rewound(Result<(), SourceError>),
     Generation(u64),
+    Providers(Vec<ProviderStatus>),
 }
 
 impl Worker {
@@ -72,6 +75,7 @@ impl Worker {
                     Job::Catalogue(id) => (id, Answer::Catalogue(source.catalogue())),
                     Job::Titles(id, language) => (id, Answer::Titles(source.titles(language))),
                     Job::Rewind(id) => (id, Answer::Rewound(source.rewind())),
+                    Job::Providers(id) => (id, Answer::Providers(source.providers())),
                     Job::Generation(id) => (id, Answer::Generation(source.catalogue_generation())),
                 };
                 if replies.send(answer).is_err() {
@@ -178,6 +182,14 @@ impl Source for Worker {
         match self.ask(|id| Job::Titles(id, language), None)? {
             Answer::Titles(result) => result,
             _ => Err(self.mixed_up()),
+        }
+    }
+
+    /// None, where the source does not answer.
+    fn providers(&mut self) -> Vec<ProviderStatus> {
+        match self.ask(Job::Providers, None) {
+            Ok(Answer::Providers(providers)) => providers,
+            _ => Vec::new(),
         }
     }
 
