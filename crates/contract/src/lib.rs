@@ -14,10 +14,15 @@ mod header;
 #[allow(unsafe_code, reason = "the edge to foreign code")]
 mod library;
 pub mod log;
+mod registrar;
 mod registration;
 
 pub use header::c_header;
 pub use library::{AllottedIndexes, IndexLookup, Library, Report};
+pub use registrar::{
+    Change, DeclaredCounter, DeclaredObject, Definition, Functions, Instances, RegisterError,
+    RegisterErrorKind, RegisterFault, Registrar, Texts,
+};
 pub use registration::{Registration, Registrations};
 
 /// [`provider_library!`] under the name that it has on Windows.

@@ -1,0 +1,10 @@
+//! Files that say what a provider has: `.ini` with its symbol file, and `.man`.
+
+mod error;
+mod ini;
+mod symbols;
+mod text;
+
+pub use error::{DefinitionError, Read};
+pub use ini::{parse_ini, read_ini};
+pub use text::encoding;

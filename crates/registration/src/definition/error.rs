@@ -1,0 +1,97 @@
+//! What is wrong with a definition file, and where.
+
+use std::fmt;
+use std::path::{Path, PathBuf};
+
+/// A definition file cannot be used.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct DefinitionError {
+    file: PathBuf,
+    line: Option<u32>,
+    message: String,
+}
+
+impl DefinitionError {
+    pub(crate) fn new(file: &Path, line: Option<u32>, message: impl Into<String>) -> Self {
+        Self { file: file.to_path_buf(), line, message: message.into() }
+    }
+
+    /// The file.
+    #[must_use]
+    pub fn file(&self) -> &Path {
+        &self.file
+    }
+
+    /// The line, from 1, where one is to blame.
+    #[must_use]
+    pub fn line(&self) -> Option<u32> {
+        self.line
+    }
+
+    /// What is wrong, and the way out.
+    #[must_use]
+    pub fn message(&self) -> &str {
+        &self.message
+    }
+}
+
+impl fmt::Display for DefinitionError {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "{}", self.file.display())?;
+        if let Some(line) = self.line {
+            write!(f, ":{line}")?;
+        }
+        write!(f, ": {}", self.message)
+    }
+}
+
+impl std::error::Error for DefinitionError {}
+
+/// What was read, and what is odd about it without being wrong.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Read<T> {
+    /// What was read.
+    pub value: T,
+    /// What is odd, in the order of the lines.
+    pub warnings: Vec<DefinitionError>,
+}
+
+/// Collects warnings, so many and no more.
+pub(crate) struct Warnings<'a> {
+    file: &'a Path,
+    list: Vec<DefinitionError>,
+    left_out: usize,
+}
+
+impl<'a> Warnings<'a> {
+    /// More than anybody reads.
+    const LIMIT: usize = 100;
+
+    pub(crate) fn new(file: &'a Path) -> Self {
+        Self { file, list: Vec::new(), left_out: 0 }
+    }
+
+    pub(crate) fn add(&mut self, line: Option<u32>, message: impl Into<String>) {
+        if self.list.len() < Self::LIMIT {
+            self.list.push(DefinitionError::new(self.file, line, message));
+        } else {
+            self.left_out += 1;
+        }
+    }
+
+    pub(crate) fn error(
+        &self,
+        line: impl Into<Option<u32>>,
+        message: impl Into<String>,
+    ) -> DefinitionError {
+        DefinitionError::new(self.file, line.into(), message)
+    }
+
+    pub(crate) fn finish(mut self) -> Vec<DefinitionError> {
+        if self.left_out > 0 {
+            let message = format!("{} more warnings", self.left_out);
+            self.list.push(DefinitionError::new(self.file, None, message));
+        }
+        self.list
+    }
+}

@@ -1,0 +1,192 @@
+//! The symbol file of a definition: a C header whose `#define`s give the
+//! offsets of the names.
+
+use super::error::{DefinitionError, Warnings};
+use std::collections::HashMap;
+use std::path::Path;
+
+/// A `#define` with a number.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) struct Symbol {
+    pub(super) value: u32,
+    pub(super) line: u32,
+}
+
+/// The numbers that a header defines. What else stands in it is of no concern.
+#[derive(Debug, Default)]
+pub(super) struct Symbols {
+    known: HashMap<String, Symbol>,
+    /// What is defined, but as no number, with the reason.
+    unclear: HashMap<String, (u32, String)>,
+}
+
+impl Symbols {
+    pub(super) fn get(&self, name: &str) -> Option<Symbol> {
+        self.known.get(name).copied()
+    }
+
+    /// Why a symbol that is defined has no number.
+    pub(super) fn unclear(&self, name: &str) -> Option<(u32, &str)> {
+        self.unclear.get(name).map(|(line, why)| (*line, why.as_str()))
+    }
+
+    /// Reads a header.
+    pub(super) fn parse(file: &Path, text: &str) -> (Self, Vec<DefinitionError>) {
+        let mut warnings = Warnings::new(file);
+        let mut symbols = Self::default();
+        for (line, directive) in directives(text) {
+            let Some(rest) = directive.trim_start().strip_prefix('#') else { continue };
+            let Some(rest) = rest.trim_start().strip_prefix("define") else { continue };
+            if !rest.starts_with([' ', '\t']) {
+                continue;
+            }
+            let rest = rest.trim();
+            let end = rest.find(|c: char| !(c.is_alphanumeric() || c == '_')).unwrap_or(rest.len());
+            let (name, value) = rest.split_at(end);
+            // A macro with arguments, or a guard without a value.
+            if name.is_empty() || value.starts_with('(') || value.trim().is_empty() {
+                continue;
+            }
+            match symbols.evaluate(value) {
+                Ok(value) => {
+                    symbols.unclear.remove(name);
+                    let old = symbols.known.insert(name.to_string(), Symbol { value, line });
+                    if let Some(old) = old.filter(|old| old.value != value) {
+                        let message = format!(
+                            "{name} is defined again: {value}, and {} in line {}; the later one \
+                             counts",
+                            old.value, old.line
+                        );
+                        warnings.add(Some(line), message);
+                    }
+                }
+                Err(why) => {
+                    symbols.known.remove(name);
+                    symbols.unclear.insert(name.to_string(), (line, why));
+                }
+            }
+        }
+        (symbols, warnings.finish())
+    }
+
+    /// A number, a symbol defined above, or a sum of these, in parentheses or
+    /// not.
+    fn evaluate(&self, text: &str) -> Result<u32, String> {
+        let mut text = text.trim();
+        while let Some(inner) = text.strip_prefix('(').and_then(|text| text.strip_suffix(')')) {
+            // `(A) + (B)` begins and ends with parentheses that are no pair.
+            if inner.find(')') < inner.find('(') {
+                break;
+            }
+            text = inner.trim();
+        }
+        let mut sum = 0_u32;
+        for part in text.split('+') {
+            let part = part.trim().trim_matches(|c| c == '(' || c == ')').trim();
+            let value = match part.chars().next() {
+                Some(first) if first.is_ascii_digit() => number(part)
+                    .ok_or_else(|| format!("{part} is no number from 0 to {}", u32::MAX))?,
+                Some(first) if first.is_alphabetic() || first == '_' => self
+                    .get(part)
+                    .map(|symbol| symbol.value)
+                    .ok_or_else(|| format!("{part} is not defined above as a number"))?,
+                _ => return Err(format!("{text:?} is no number")),
+            };
+            sum = sum.checked_add(value).ok_or_else(|| format!("{text} is too large"))?;
+        }
+        Ok(sum)
+    }
+}
+
+/// A C integer: decimal, hexadecimal or octal, with or without U and L.
+fn number(text: &str) -> Option<u32> {
+    let text = text.trim_end_matches(['u', 'U', 'l', 'L']);
+    if let Some(hex) = text.strip_prefix("0x").or_else(|| text.strip_prefix("0X")) {
+        return u32::from_str_radix(hex, 16).ok();
+    }
+    match text.strip_prefix('0') {
+        Some(octal) if !octal.is_empty() => u32::from_str_radix(octal, 8).ok(),
+        _ => text.parse().ok(),
+    }
+}
+
+/// The lines of a header as the preprocessor sees them: without comments, with
+/// lines that end in a backslash joined; each with the number of its first line.
+fn directives(text: &str) -> Vec<(u32, String)> {
+    let mut found = Vec::new();
+    let mut pending: Option<(u32, String)> = None;
+    let mut in_comment = false;
+    for (place, line) in text.lines().enumerate() {
+        let at = u32::try_from(place + 1).unwrap_or(u32::MAX);
+        let (goes_on, line) = match line.trim_end().strip_suffix('\\') {
+            Some(line) => (true, line),
+            None => (false, line),
+        };
+        let (_, out) = pending.get_or_insert_with(|| (at, String::new()));
+        strip_comments(line, &mut in_comment, out);
+        out.push(' ');
+        if !goes_on {
+            found.extend(pending.take());
+        }
+    }
+    found.extend(pending);
+    found
+}
+
+fn strip_comments(mut line: &str, in_comment: &mut bool, out: &mut String) {
+    loop {
+        if *in_comment {
+            let Some((_, rest)) = line.split_once("*/") else { return };
+            *in_comment = false;
+            line = rest;
+        }
+        let block = line.find("/*");
+        let to_end = line.find("//");
+        match (block, to_end) {
+            (Some(at), end) if end.is_none_or(|end| at < end) => {
+                out.push_str(line.get(..at).unwrap_or_default());
+                out.push(' ');
+                *in_comment = true;
+                line = line.get(at + 2..).unwrap_or_default();
+            }
+            (_, Some(at)) => {
+                out.push_str(line.get(..at).unwrap_or_default());
+                return;
+            }
+            _ => {
+                out.push_str(line);
+                return;
+            }
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn numbers_of_every_kind() {
+        let header = "\u{feff}#ifndef H\n#define H\n# define\tA 0 // zero\n#define B 0x1Ful\n\
+             #define C (B) /* same\nas B */\n#define D \\\n  A + 2\n#define M(x) 7\n\
+             #define TEXT \"no\"\n#define E 010\n//#define F 1\n/* #define G 2 */\n#defineX 3\n\
+             #define BIG 99999999999\n#define LATE LATER\n#define LATER 4\n#define A 6\n";
+        let (symbols, warnings) = Symbols::parse(Path::new("x.h"), header);
+        let value = |name: &str| symbols.get(name).map(|symbol| symbol.value);
+        assert_eq!(value("B"), Some(31));
+        assert_eq!(value("C"), Some(31));
+        assert_eq!(value("D"), Some(2));
+        assert_eq!(value("E"), Some(8));
+        assert_eq!(value("LATER"), Some(4));
+        for none in ["H", "M", "TEXT", "F", "G", "X", "BIG", "LATE"] {
+            assert_eq!(value(none), None, "{none}");
+        }
+        assert_eq!(symbols.unclear("LATE").map(|(line, _)| line), Some(16));
+        assert!(symbols.unclear("BIG").is_some_and(|(_, why)| why.contains("99999999999")));
+        // The line of a joined definition is its first.
+        assert_eq!(symbols.get("D").map(|symbol| symbol.line), Some(7));
+        assert_eq!(value("A"), Some(6));
+        assert_eq!(warnings.len(), 1);
+        assert_eq!(warnings[0].line(), Some(18));
+    }
+}

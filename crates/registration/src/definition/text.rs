@@ -1,0 +1,140 @@
+//! From the bytes of a definition file to text: UTF-16 and UTF-8 with or without
+//! a byte order mark, and Windows' ANSI code pages.
+
+use super::DefinitionError;
+use encoding_rs::{Encoding, UTF_8, UTF_16BE, UTF_16LE};
+use perfhive_format::LanguageId;
+use std::io::Read as _;
+use std::path::Path;
+
+/// The largest definition file that is read: the largest in the world are some
+/// hundred kilobytes.
+const LIMIT: u64 = 16 << 20;
+
+/// Reads a file whole, if it is one and not too large.
+pub(super) fn read(file: &Path) -> Result<Vec<u8>, DefinitionError> {
+    let wrong = |message: String| DefinitionError::new(file, None, message);
+    let failed = |error: std::io::Error| wrong(format!("cannot be read: {error}"));
+    // A pipe would wait for ever, so what it is comes first.
+    if !std::fs::metadata(file).map_err(failed)?.is_file() {
+        return Err(wrong("is no file".to_string()));
+    }
+    let mut bytes = Vec::new();
+    let opened = std::fs::File::open(file).map_err(failed)?;
+    opened.take(LIMIT + 1).read_to_end(&mut bytes).map_err(failed)?;
+    if bytes.len() as u64 > LIMIT {
+        return Err(wrong(format!("is larger than {} MiB; is it the right file?", LIMIT >> 20)));
+    }
+    Ok(bytes)
+}
+
+/// Finds an encoding by one of its names (`windows-1251`, `shift_jis`, `utf-8`)
+/// or the number of a code page (`1251`, `932`).
+#[must_use]
+pub fn encoding(name: &str) -> Option<&'static Encoding> {
+    let number = name.trim_start_matches(['c', 'C', 'p', 'P']);
+    match number {
+        "874" => Some(encoding_rs::WINDOWS_874),
+        "932" => Some(encoding_rs::SHIFT_JIS),
+        "936" => Some(encoding_rs::GBK),
+        "949" => Some(encoding_rs::EUC_KR),
+        "950" => Some(encoding_rs::BIG5),
+        "65001" => Some(UTF_8),
+        "1200" => Some(UTF_16LE),
+        "1201" => Some(UTF_16BE),
+        _ if number.len() == 4 && number.starts_with("125") => {
+            Encoding::for_label(format!("windows-{number}").as_bytes())
+        }
+        _ => Encoding::for_label(name.as_bytes()),
+    }
+}
+
+/// The ANSI code page of a language's Windows.
+fn ansi(language: LanguageId) -> &'static Encoding {
+    match language.0 & 0x3ff {
+        0x001 | 0x020 | 0x029 => encoding_rs::WINDOWS_1256,
+        0x002 | 0x019 | 0x022 | 0x023 | 0x02f => encoding_rs::WINDOWS_1251,
+        0x004 => encoding_rs::GBK,
+        0x005 | 0x00e | 0x015 | 0x018 | 0x01a | 0x01b | 0x01c | 0x024 => encoding_rs::WINDOWS_1250,
+        0x008 => encoding_rs::WINDOWS_1253,
+        0x00d => encoding_rs::WINDOWS_1255,
+        0x011 => encoding_rs::SHIFT_JIS,
+        0x012 => encoding_rs::EUC_KR,
+        0x01e => encoding_rs::WINDOWS_874,
+        0x01f | 0x02c => encoding_rs::WINDOWS_1254,
+        0x025..=0x027 => encoding_rs::WINDOWS_1257,
+        0x02a => encoding_rs::WINDOWS_1258,
+        _ => encoding_rs::WINDOWS_1252,
+    }
+}
+
+/// Decodes the bytes of a file. `wanted` is the encoding that the caller named;
+/// a byte order mark counts for more. `languages` finds the languages that a
+/// text speaks of, given one in which only ASCII can be relied on.
+pub(super) fn decode(
+    file: &Path,
+    bytes: &[u8],
+    wanted: Option<&'static Encoding>,
+    languages: impl Fn(&str) -> Vec<LanguageId>,
+) -> Result<String, DefinitionError> {
+    if let Some((encoding, mark)) = Encoding::for_bom(bytes) {
+        return strictly(file, bytes.get(mark..).unwrap_or_default(), encoding);
+    }
+    if let Some(encoding) = wanted {
+        return strictly(file, bytes, encoding);
+    }
+    // UTF-16 without a mark: these files begin in ASCII.
+    match bytes {
+        [low, 0, ..] if *low != 0 => return strictly(file, bytes, UTF_16LE),
+        [0, low, ..] if *low != 0 => return strictly(file, bytes, UTF_16BE),
+        _ => {}
+    }
+    if let Ok(text) = std::str::from_utf8(bytes) {
+        return Ok(text.to_string());
+    }
+    let (rough, _) = encoding_rs::WINDOWS_1252.decode_without_bom_handling(bytes);
+    // English is ASCII in every code page, so it does not say which one.
+    let mut pages: Vec<&'static Encoding> = languages(&rough)
+        .into_iter()
+        .filter(|language| *language != LanguageId::ENGLISH)
+        .map(ansi)
+        .collect();
+    pages.sort_by_key(|page| page.name());
+    pages.dedup();
+    match pages.as_slice() {
+        [] => strictly(file, bytes, encoding_rs::WINDOWS_1252),
+        [one] => strictly(file, bytes, one),
+        several => {
+            let names: Vec<&str> = several.iter().map(|page| page.name()).collect();
+            let message = format!(
+                "is in a code page, and its languages have different ones ({}): say which with \
+                 --encoding, or save the file as UTF-8 or UTF-16",
+                names.join(", ")
+            );
+            Err(DefinitionError::new(file, None, message))
+        }
+    }
+}
+
+/// Decodes, and takes nothing that the encoding does not have: a name with a
+/// question mark in it would be a wrong one.
+fn strictly(
+    file: &Path,
+    bytes: &[u8],
+    encoding: &'static Encoding,
+) -> Result<String, DefinitionError> {
+    let (text, _) = encoding.decode_with_bom_removal(bytes);
+    match encoding.decode_without_bom_handling_and_without_replacement(bytes) {
+        Some(strict) => Ok(strict.into_owned()),
+        None => {
+            let before = text.find('\u{fffd}').and_then(|at| text.get(..at)).unwrap_or_default();
+            let line = before.matches('\n').count() + 1;
+            let message = format!(
+                "is no {} text: something in this line is no character; say the encoding with \
+                 --encoding, or save the file as UTF-8 or UTF-16",
+                encoding.name()
+            );
+            Err(DefinitionError::new(file, u32::try_from(line).ok(), message))
+        }
+    }
+}
