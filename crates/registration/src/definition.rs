@@ -6,5 +6,6 @@ mod symbols;
 mod text;
 
 pub use error::{DefinitionError, Read};
+pub(crate) use ini::MAX_OFFSET;
 pub use ini::{parse_ini, read_ini};
 pub use text::encoding;

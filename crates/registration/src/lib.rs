@@ -2,4 +2,11 @@
 #![forbid(unsafe_code)]
 #![cfg_attr(test, allow(clippy::unwrap_used, clippy::expect_used))]
 
+#[cfg(test)]
+#[global_allocator]
+static ALLOCATOR: perfhive_testkit::alloc::Counting = perfhive_testkit::alloc::Counting;
+
 pub mod definition;
+pub mod hive;
+#[cfg(target_os = "linux")]
+pub mod store;

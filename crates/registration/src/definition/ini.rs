@@ -17,7 +17,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::path::{Path, PathBuf};
 
 /// The highest offset of a name. Every provider in the world is far below.
-pub(super) const MAX_OFFSET: u32 = 0xfffe;
+pub(crate) const MAX_OFFSET: u32 = 0xfffe;
 
 /// One `key=value`.
 struct Line<'a> {

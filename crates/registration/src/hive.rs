@@ -1,0 +1,223 @@
+//! The hive: what the registry of Windows holds of providers, as a value.
+//!
+//! `hive/text.rs` is its form in a file, `hive/change.rs` what registering
+//! does to it.
+
+mod change;
+mod text;
+
+use perfhive_contract::{RegisterFault, Registration, Registrations};
+use perfhive_engine::{CHOSEN_INDEXES, ProvidedTitles, TestLevel};
+use perfhive_format::titles::{Title, TitleList};
+use perfhive_format::{LanguageId, TitleIndex};
+use std::collections::{BTreeMap, HashMap};
+use std::ops::RangeInclusive;
+
+pub use text::HiveFault;
+
+/// The largest hive that is read or written.
+pub const MAX_HIVE: usize = 16 << 20;
+/// The longest name or help text, in bytes.
+pub const MAX_TEXT: usize = 32 << 10;
+/// The most providers of a hive.
+pub const MAX_SERVICES: usize = 4096;
+
+/// Whose hive it is, and so which indexes it allots.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Scope {
+    /// Everyone's on this machine.
+    System,
+    /// One user's.
+    User,
+}
+
+impl Scope {
+    /// `Base Index` of a new hive: indexes up to it are not allotted. Windows'
+    /// own end at 1847. Those of a user's hive begin far behind, so that both
+    /// can be read together.
+    #[must_use]
+    pub const fn base_index(self) -> u32 {
+        match self {
+            Self::System => 1847,
+            Self::User => 999_999,
+        }
+    }
+
+    /// The highest index that may be allotted.
+    const fn highest(self) -> u32 {
+        match self {
+            Self::System => 999_999,
+            Self::User => CHOSEN_INDEXES - 1,
+        }
+    }
+}
+
+/// Indexes of perfhive's own objects, which stand between.
+const OWN_INDEXES: RangeInclusive<u32> = 100_000..=199_999;
+
+/// The names and help texts of one language.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub(crate) struct Titles {
+    pub(crate) names: BTreeMap<u32, String>,
+    pub(crate) help: BTreeMap<u32, String>,
+}
+
+/// A provider as it is registered.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(crate) struct Service {
+    pub(crate) registration: Registration,
+    /// Values that are not the contract's, as written: whoever makes a provider
+    /// may keep some beside it, and they stay.
+    pub(crate) other: Vec<(String, String)>,
+}
+
+/// What is registered: `Services\*\Performance`, `Perflib`, and the names and
+/// help texts of each language.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Hive {
+    pub(crate) scope: Scope,
+    pub(crate) base_index: u32,
+    pub(crate) last_counter: u32,
+    pub(crate) last_help: u32,
+    /// `ExtCounterTestLevel`, if it is set.
+    pub(crate) test_level: Option<TestLevel>,
+    /// By name.
+    pub(crate) services: Vec<Service>,
+    pub(crate) languages: BTreeMap<LanguageId, Titles>,
+}
+
+impl Hive {
+    /// A hive with nothing in it.
+    #[must_use]
+    pub fn new(scope: Scope) -> Self {
+        let base = scope.base_index();
+        Self {
+            scope,
+            base_index: base,
+            last_counter: base - 1,
+            last_help: base,
+            test_level: None,
+            services: Vec::new(),
+            languages: BTreeMap::new(),
+        }
+    }
+
+    /// `Last Counter`: the highest index of a name.
+    #[must_use]
+    pub fn last_counter(&self) -> u32 {
+        self.last_counter
+    }
+
+    /// `Last Help`: the highest index of a help text.
+    #[must_use]
+    pub fn last_help(&self) -> u32 {
+        self.last_help
+    }
+
+    /// The registration of a name, which is compared without regard to case, as
+    /// the registry's keys are.
+    #[must_use]
+    pub fn get(&self, name: &str) -> Option<&Registration> {
+        self.place(name).and_then(|at| self.services.get(at)).map(|found| &found.registration)
+    }
+
+    /// The registrations, by name.
+    pub fn services(&self) -> impl Iterator<Item = &Registration> {
+        self.services.iter().map(|service| &service.registration)
+    }
+
+    fn place(&self, name: &str) -> Option<usize> {
+        let folded = fold(name);
+        self.services.iter().position(|service| fold(&service.registration.name) == folded)
+    }
+
+    /// Adds what this hive holds to what is known already. A name or index that
+    /// is somebody else's already is left out, which is a fault at `place`.
+    pub fn add_to(&self, all: &mut Registrations, place: &str, faults: &mut Vec<RegisterFault>) {
+        if let Some(level) = self.test_level.filter(|_| self.scope == Scope::System) {
+            all.test_level = level;
+        }
+        let mut left_out: Vec<RangeInclusive<u32>> = Vec::new();
+        let names: HashMap<String, usize> =
+            all.providers.iter().enumerate().map(|(at, one)| (fold(&one.name), at)).collect();
+        let before = all.providers.len();
+        for service in &self.services {
+            let one = &service.registration;
+            let others = all.providers.get(..before).unwrap_or_default();
+            let taken = match names.get(&fold(&one.name)) {
+                Some(at) => others.get(*at),
+                None => others.iter().find(|other| overlap(other, one)),
+            };
+            if let Some(other) = taken {
+                let message = format!(
+                    "{} is left out, because its name or its indexes are those of {}, which is \
+                     registered for the whole machine; unregister it, and register it again \
+                     under another name",
+                    one.name, other.name
+                );
+                faults.push(RegisterFault::new(place, message));
+                left_out.push(span(one));
+                continue;
+            }
+            all.providers.push(one.clone());
+        }
+        all.providers.sort_by(|a, b| a.name.cmp(&b.name));
+        let list = |titles: &BTreeMap<u32, String>| TitleList {
+            titles: titles
+                .iter()
+                .filter(|(index, _)| !left_out.iter().any(|range| range.contains(index)))
+                .map(|(index, text)| Title { index: TitleIndex(*index), text: text.clone() })
+                .collect(),
+            faults: Vec::new(),
+        };
+        for (language, titles) in &self.languages {
+            let (mut names, mut help) = (list(&titles.names), list(&titles.help));
+            match all.titles.iter_mut().find(|one| one.language == *language) {
+                Some(one) => {
+                    one.names.titles.append(&mut names.titles);
+                    one.help.titles.append(&mut help.titles);
+                }
+                None => all.titles.push(ProvidedTitles { language: *language, names, help }),
+            }
+        }
+    }
+}
+
+/// Names of services are compared as the registry compares keys.
+pub(crate) fn fold(name: &str) -> String {
+    name.to_lowercase()
+}
+
+/// All indexes of a provider, names and help texts alike.
+pub(crate) fn span(one: &Registration) -> RangeInclusive<u32> {
+    one.first_counter.min(one.first_help)..=one.last_counter.max(one.last_help)
+}
+
+fn overlap(a: &Registration, b: &Registration) -> bool {
+    let (a, b) = (span(a), span(b));
+    a.start() <= b.end() && b.start() <= a.end()
+}
+
+/// What is wrong with the name of a service, if anything is: it is a key of the
+/// registry on Windows, and stands in sections of the hive.
+pub(crate) fn bad_name(name: &str) -> Option<&'static str> {
+    if name.is_empty() {
+        return Some("is empty");
+    }
+    if name.chars().count() > 255 {
+        return Some("is longer than 255 characters");
+    }
+    if name.trim() != name {
+        return Some("begins or ends with a blank");
+    }
+    if name.chars().any(|c| c.is_control() || matches!(c, '\\' | '/' | '[' | ']')) {
+        return Some("holds one of \\ / [ ] or a control character");
+    }
+    if name == "." || name == ".." {
+        return Some("is a folder");
+    }
+    None
+}
+
+#[cfg(test)]
+mod tests;

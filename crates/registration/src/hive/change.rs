@@ -1,0 +1,217 @@
+//! What registering and taking back do to a hive.
+//!
+//! **Allotting** follows document and practice of Windows: names get the even
+//! numbers behind Last Counter, help texts the odd ones behind them, and Last
+//! Counter and Last Help move on. **Taking back** lowers Last Counter and Last
+//! Help where the provider was the last, as `unlodctr` does, and never moves
+//! the others: whoever is running knows its indexes.
+
+use super::{Hive, MAX_HIVE, MAX_SERVICES, MAX_TEXT, OWN_INDEXES, Service, Titles, bad_name, span};
+use perfhive_contract::{
+    Change, Definition, Functions, RegisterError, RegisterErrorKind, Registration,
+};
+use perfhive_format::TitleIndex;
+use std::collections::BTreeMap;
+
+fn invalid(message: impl Into<String>) -> RegisterError {
+    RegisterError::new(RegisterErrorKind::Invalid, message)
+}
+
+impl Hive {
+    /// Registers a provider; see [`perfhive_contract::Registrar::register`].
+    ///
+    /// # Errors
+    /// [`RegisterError`]; the hive is as before then.
+    pub fn register(
+        &mut self,
+        definition: &Definition,
+        functions: &Functions,
+    ) -> Result<(Registration, Change), RegisterError> {
+        let name = &definition.name;
+        if let Some(why) = bad_name(name) {
+            return Err(invalid(format!(
+                "{name:?} cannot be the name of a provider: it {why}; change drivername"
+            )));
+        }
+        check_texts(definition)?;
+        let before = self.place(name);
+        let old = before.and_then(|at| self.services.get(at)).cloned();
+        let old_registration = old.as_ref().map(|old| &old.registration);
+        let mut one = functions.registration(name, old_registration)?;
+        check_functions(&one)?;
+        one.name.clone_from(name);
+
+        let mut next = self.clone();
+        if old.is_some() {
+            next.take_back(name);
+        } else if next.services.len() >= MAX_SERVICES {
+            return Err(invalid(format!(
+                "there are {MAX_SERVICES} providers, which is the most; unregister one"
+            )));
+        }
+        let last = definition.last_offset();
+        let first = next.first(last, old_registration)?;
+        one.first_counter = first;
+        one.last_counter = first + last;
+        one.first_help = first + 1;
+        one.last_help = first + 1 + last;
+        one.objects = definition.objects.iter().map(|at| TitleIndex(first + at)).collect();
+        next.last_counter = next.last_counter.max(one.last_counter);
+        next.last_help = next.last_help.max(one.last_help);
+        for titles in definition.titles_at(one.first_counter, one.first_help) {
+            let Titles { names, help } = next.languages.entry(titles.language).or_default();
+            for (list, made) in [(names, titles.names), (help, titles.help)] {
+                list.extend(made.titles.into_iter().map(|title| (title.index.0, title.text)));
+            }
+        }
+        let other = old.map(|old| old.other).unwrap_or_default();
+        next.services.push(Service { registration: one.clone(), other });
+        next.services.sort_by(|a, b| a.registration.name.cmp(&b.registration.name));
+        if next.to_text().len() > MAX_HIVE {
+            return Err(invalid(format!(
+                "what is registered would exceed {} MiB; unregister a provider",
+                MAX_HIVE >> 20
+            )));
+        }
+        let change = match () {
+            () if next == *self => Change::Unchanged,
+            () if before.is_some() => Change::Updated,
+            () => Change::Added,
+        };
+        *self = next;
+        Ok((one, change))
+    }
+
+    /// Takes everything of a provider back; see
+    /// [`perfhive_contract::Registrar::unregister`].
+    ///
+    /// # Errors
+    /// [`RegisterError`] where no such provider is registered.
+    pub fn unregister(&mut self, name: &str) -> Result<Registration, RegisterError> {
+        self.take_back(name).ok_or_else(|| {
+            let known: Vec<&str> = self.services().map(|one| one.name.as_str()).collect();
+            let message = if known.is_empty() {
+                format!("{name} is not registered; nothing is")
+            } else {
+                format!("{name} is not registered; there are: {}", known.join(", "))
+            };
+            RegisterError::new(RegisterErrorKind::NotRegistered, message)
+        })
+    }
+
+    fn take_back(&mut self, name: &str) -> Option<Registration> {
+        let one = self.services.remove(self.place(name)?).registration;
+        let indexes = span(&one);
+        for titles in self.languages.values_mut() {
+            for list in [&mut titles.names, &mut titles.help] {
+                list.retain(|index, _| !indexes.contains(index));
+            }
+        }
+        self.languages.retain(|_, titles| !titles.names.is_empty() || !titles.help.is_empty());
+        // Only a provider that was the last gives its indexes back.
+        let highest = |of: fn(&Registration) -> u32, none: u32| {
+            self.services.iter().map(|other| of(&other.registration)).max().unwrap_or(none)
+        };
+        let base = self.base_index;
+        if self.last_counter == one.last_counter {
+            self.last_counter =
+                highest(|one| one.last_counter, base.saturating_sub(1)).max(base.saturating_sub(1));
+        }
+        if self.last_help == one.last_help {
+            self.last_help = highest(|one| one.last_help, base).max(base);
+        }
+        Some(one)
+    }
+
+    /// Where the names begin of a provider with offsets up to `last`.
+    fn first(&self, last: u32, old: Option<&Registration>) -> Result<u32, RegisterError> {
+        // The indexes it had, if nobody has come since who is in the way.
+        if let Some(old) = old {
+            let end = old.first_counter.saturating_add(last).saturating_add(1);
+            let range = old.first_counter..=end;
+            let free = self.services().all(|other| {
+                let other = span(other);
+                other.start() > range.end() || range.start() > other.end()
+            });
+            if free && old.first_help == old.first_counter + 1 && self.allowed(&range) {
+                return Ok(old.first_counter);
+            }
+        }
+        let behind = self.last_counter.max(self.last_help).max(self.base_index);
+        let full = || {
+            invalid(format!(
+                "the indexes up to {} are all allotted; unregister what is not needed, the last \
+                 registered first",
+                self.scope.highest()
+            ))
+        };
+        let mut first = behind.checked_add(1).ok_or_else(full)?.next_multiple_of(2);
+        let end = |first: u32| first.checked_add(last).and_then(|end| end.checked_add(1));
+        if end(first).ok_or_else(full)? >= *OWN_INDEXES.start() && first <= *OWN_INDEXES.end() {
+            first = *OWN_INDEXES.end() + 1;
+        }
+        let range = first..=end(first).ok_or_else(full)?;
+        if self.allowed(&range) { Ok(first) } else { Err(full()) }
+    }
+
+    fn allowed(&self, range: &std::ops::RangeInclusive<u32>) -> bool {
+        *range.start() > self.base_index && *range.end() <= self.scope.highest()
+    }
+}
+
+/// Whether the texts of a definition are such that readers can use them.
+fn check_texts(definition: &Definition) -> Result<(), RegisterError> {
+    let name = &definition.name;
+    if definition.last_offset() > crate::definition::MAX_OFFSET {
+        return Err(invalid(format!(
+            "{name} has an offset of more than {}",
+            crate::definition::MAX_OFFSET
+        )));
+    }
+    let mut seen = BTreeMap::new();
+    for texts in &definition.titles {
+        if seen.insert(texts.language, ()).is_some() {
+            return Err(invalid(format!("{name} has the language {} twice", texts.language)));
+        }
+        for (offset, text) in texts.names.iter().chain(&texts.help) {
+            let what = match () {
+                () if offset % 2 != 0 => "is odd; names have even offsets",
+                () if text.len() > MAX_TEXT => "has a text that is too long",
+                () if text.contains('\0') => "has a text with a NUL, which ends texts",
+                () => continue,
+            };
+            return Err(invalid(format!("{name}: offset {offset} {what}")));
+        }
+    }
+    if definition.titles.iter().all(|texts| texts.names.is_empty()) {
+        return Err(invalid(format!("{name} has no names")));
+    }
+    Ok(())
+}
+
+/// Whether the library can be found and called by what is registered.
+fn check_functions(one: &Registration) -> Result<(), RegisterError> {
+    let name = &one.name;
+    let Some(library) = one.library.to_str() else {
+        return Err(invalid(format!("the path of the library of {name} is no UTF-8; rename it")));
+    };
+    if !one.library.is_absolute() {
+        return Err(invalid(format!("the library of {name}, {library:?}, is no absolute path")));
+    }
+    if one.collect.is_empty() {
+        return Err(invalid(format!("{name} needs the name of a Collect function")));
+    }
+    let functions = [one.open.as_deref(), Some(one.collect.as_str()), one.close.as_deref()];
+    for text in functions.into_iter().flatten().chain([library]) {
+        if text.contains('\0') {
+            return Err(invalid(format!("{text:?} holds a NUL")));
+        }
+        if text.len() > MAX_TEXT {
+            return Err(invalid(format!("a text of {name} has more than {MAX_TEXT} bytes")));
+        }
+    }
+    if one.linkage.as_ref().is_some_and(|linkage| linkage.len() > MAX_TEXT) {
+        return Err(invalid(format!("the linkage of {name} has more than {MAX_TEXT} bytes")));
+    }
+    Ok(())
+}

@@ -1,0 +1,611 @@
+//! The hive as a file that a person can read; docs/manual/registration.md
+//! describes it line by line.
+
+use super::{Hive, MAX_SERVICES, MAX_TEXT, Scope, Service, Titles, bad_name, overlap};
+use perfhive_contract::Registration;
+use perfhive_engine::TestLevel;
+use perfhive_format::{LanguageId, TitleIndex};
+use std::collections::{BTreeMap, HashMap};
+use std::fmt::{self, Write as _};
+use std::time::Duration;
+
+/// The first line: what the file is, and the version of its form.
+const FIRST: &str = "perfhive hive 1";
+/// The last line. A file without it has lost its end.
+const LAST: &str = "[End]";
+/// The longest line: every character of a text may be escaped.
+const MAX_LINE: usize = MAX_TEXT * 4;
+/// Faults that are kept; a file with more is not looked at further.
+const MAX_FAULTS: usize = 100;
+
+/// A line of a hive that cannot be used.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct HiveFault {
+    /// The line, from 1.
+    pub line: u32,
+    /// What is wrong, and the way out.
+    pub message: String,
+}
+
+impl fmt::Display for HiveFault {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "line {}: {}", self.line, self.message)
+    }
+}
+
+/// Where in the file a line belongs.
+#[derive(Clone, Debug, PartialEq, Eq)]
+enum Section {
+    /// Before the first.
+    Start,
+    /// One that is not known, which was said.
+    Unknown,
+    Perflib,
+    Names(LanguageId),
+    Help(LanguageId),
+    Service(usize, Part),
+}
+
+/// What a section of a provider is about.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Part {
+    Performance,
+    Linkage,
+}
+
+impl Section {
+    /// A section by its name; `draft` gives the place of a provider.
+    fn parse(text: &str, draft: impl FnOnce(&str) -> Option<usize>) -> Option<Self> {
+        let parts: Vec<&str> = text.split('\\').collect();
+        let is = |part: &str, name: &str| part.eq_ignore_ascii_case(name);
+        match *parts.as_slice() {
+            [perflib] if is(perflib, "Perflib") => Some(Self::Perflib),
+            [perflib, language, kind] if is(perflib, "Perflib") => {
+                let hex = language.len() == 3 && language.bytes().all(|b| b.is_ascii_hexdigit());
+                let language = language.parse().ok().filter(|_| hex)?;
+                match () {
+                    () if is(kind, "Counter") => Some(Self::Names(language)),
+                    () if is(kind, "Help") => Some(Self::Help(language)),
+                    () => None,
+                }
+            }
+            [services, name, kind] if is(services, "Services") && bad_name(name).is_none() => {
+                let part = match () {
+                    () if is(kind, "Performance") => Part::Performance,
+                    () if is(kind, "Linkage") => Part::Linkage,
+                    () => return None,
+                };
+                draft(name).map(|place| Self::Service(place, part))
+            }
+            _ => None,
+        }
+    }
+}
+
+/// A value: a number, or strings.
+#[derive(Clone, Debug, PartialEq, Eq)]
+enum Value {
+    Number(u32),
+    Strings(Vec<String>),
+}
+
+impl Value {
+    fn parse(text: &str) -> Result<Self, String> {
+        if !text.starts_with('"') {
+            let number = text.parse().map_err(|_| {
+                format!(
+                    "{text:?} is neither a number up to {} nor a text in quotation marks",
+                    u32::MAX
+                )
+            })?;
+            return Ok(Self::Number(number));
+        }
+        let mut strings = Vec::new();
+        let mut rest = text;
+        loop {
+            let (string, behind) = unquote(rest)?;
+            strings.push(string);
+            let behind = behind.trim_start();
+            if behind.is_empty() {
+                return Ok(Self::Strings(strings));
+            }
+            rest = behind.strip_prefix(',').map(str::trim_start).ok_or_else(|| {
+                format!("{behind:?} stands behind a text; texts are set apart by commas")
+            })?;
+        }
+    }
+
+    fn number(&self) -> Result<u32, String> {
+        match self {
+            Self::Number(number) => Ok(*number),
+            Self::Strings(_) => Err("is a text and should be a number".to_string()),
+        }
+    }
+
+    fn text(&self) -> Result<String, String> {
+        match self {
+            Self::Strings(strings) if strings.len() == 1 => Ok(strings.concat()),
+            Self::Strings(_) => Err("is several texts and should be one".to_string()),
+            Self::Number(_) => Err("is a number and should be a text".to_string()),
+        }
+    }
+
+    fn strings(&self) -> Result<&[String], String> {
+        match self {
+            Self::Strings(strings) => Ok(strings),
+            Self::Number(_) => Err("is a number and should be texts".to_string()),
+        }
+    }
+}
+
+/// A text in quotation marks at the beginning; answers it and what is behind.
+fn unquote(text: &str) -> Result<(String, &str), String> {
+    let body = text.strip_prefix('"').ok_or_else(|| format!("{text:?} has no quotation mark"))?;
+    let mut made = String::new();
+    let mut chars = body.char_indices();
+    while let Some((at, c)) = chars.next() {
+        match c {
+            '"' => {
+                if made.len() > MAX_TEXT {
+                    return Err(format!("is a text of more than {MAX_TEXT} bytes"));
+                }
+                return Ok((made, body.get(at + 1..).unwrap_or_default()));
+            }
+            '\\' => match chars.next().map(|(_, c)| c) {
+                Some(c @ ('\\' | '"')) => made.push(c),
+                Some('n') => made.push('\n'),
+                Some('r') => made.push('\r'),
+                Some('t') => made.push('\t'),
+                Some('u') => {
+                    let digits: String = chars.by_ref().take(6).map(|(_, c)| c).collect();
+                    let code = Some(&digits).filter(|text| text.len() == 6);
+                    let code = code.and_then(|text| u32::from_str_radix(text, 16).ok());
+                    let c = code.and_then(char::from_u32).ok_or_else(|| {
+                        format!("\\u{digits} is no character; six hexadecimal digits are")
+                    })?;
+                    made.push(c);
+                }
+                _ => return Err("a backslash is followed by none of \\ \" n r t u".to_string()),
+            },
+            c => made.push(c),
+        }
+    }
+    Err("a text has no end; a quotation mark ends it".to_string())
+}
+
+pub(super) fn quote(out: &mut String, text: &str) {
+    out.push('"');
+    for c in text.chars() {
+        match c {
+            '"' | '\\' => out.extend(['\\', c]),
+            '\n' => out.push_str("\\n"),
+            '\r' => out.push_str("\\r"),
+            '\t' => out.push_str("\\t"),
+            // What no editor shows, or what turns the direction of a line.
+            c if c.is_control()
+                || matches!(c, '\u{200e}' | '\u{200f}' | '\u{2028}'..='\u{202e}' | '\u{2066}'..='\u{2069}' | '\u{feff}') =>
+            {
+                let _ = write!(out, "\\u{:06x}", u32::from(c));
+            }
+            c => out.push(c),
+        }
+    }
+    out.push('"');
+}
+
+/// A provider while its lines are read.
+#[derive(Default)]
+struct Draft {
+    /// The first line of the provider.
+    line: u32,
+    name: String,
+    values: BTreeMap<&'static str, (u32, Value)>,
+    linkage: Option<Vec<String>>,
+    other: Vec<(String, String)>,
+    /// A line was damaged; who is made of the others might be called wrongly.
+    damaged: bool,
+}
+
+/// The values of `Services\NAME\Performance` that are the contract's.
+const KNOWN: [&str; 13] = [
+    "Library",
+    "Open",
+    "Collect",
+    "Close",
+    "Object List",
+    "First Counter",
+    "Last Counter",
+    "First Help",
+    "Last Help",
+    "Disable Performance Counters",
+    "Open Timeout",
+    "Collect Timeout",
+    "In Process",
+];
+
+struct Reader {
+    hive: Hive,
+    drafts: Vec<Draft>,
+    /// Folded names of the drafts.
+    places: HashMap<String, usize>,
+    section: Section,
+    faults: Vec<HiveFault>,
+    ended: bool,
+}
+
+impl Hive {
+    /// Reads a hive. What is damaged is left out, and said.
+    #[must_use]
+    pub fn parse(scope: Scope, bytes: &[u8]) -> (Self, Vec<HiveFault>) {
+        let mut reader = Reader {
+            hive: Self::new(scope),
+            drafts: Vec::new(),
+            places: HashMap::new(),
+            section: Section::Start,
+            faults: Vec::new(),
+            ended: false,
+        };
+        let mut lines = bytes.split(|byte| *byte == b'\n');
+        let first = lines.next().unwrap_or_default();
+        let first = first.strip_suffix(b"\r").unwrap_or(first);
+        if first != FIRST.as_bytes() {
+            let shown = String::from_utf8_lossy(first.get(..40).unwrap_or(first)).into_owned();
+            let message = format!(
+                "begins with {shown:?}, not with {FIRST:?}: it is no hive, or of another version; \
+                 move it away, or use the perfhive that made it"
+            );
+            return (reader.hive, vec![HiveFault { line: 1, message }]);
+        }
+        let mut last = 1;
+        for (place, line) in lines.enumerate() {
+            let number = u32::try_from(place).unwrap_or(u32::MAX).saturating_add(2);
+            if reader.ended || reader.faults.len() >= MAX_FAULTS {
+                break;
+            }
+            last = number;
+            match std::str::from_utf8(line) {
+                _ if line.len() > MAX_LINE => {
+                    reader.damaged(number, format!("is longer than {MAX_LINE} bytes"));
+                }
+                Ok(line) => {
+                    if let Err(message) = reader.line(number, line.trim()) {
+                        reader.damaged(number, message);
+                    }
+                }
+                Err(_) => reader.damaged(number, "is no UTF-8".to_string()),
+            }
+        }
+        reader.finish(last)
+    }
+
+    /// Writes the hive.
+    #[must_use]
+    pub fn to_text(&self) -> String {
+        let mut out = format!(
+            "{FIRST}\n; What performance counter providers are registered. Written by \
+             `perfhive register`;\n; the manual's page on registration describes every line.\n\n\
+             [Perflib]\nBase Index = {}\nLast Counter = {}\nLast Help = {}\n",
+            self.base_index, self.last_counter, self.last_help
+        );
+        if let Some(level) = self.test_level {
+            let number = match level {
+                TestLevel::All => 1,
+                TestLevel::Basic => 2,
+                TestLevel::None => 3,
+            };
+            let _ = writeln!(out, "ExtCounterTestLevel = {number}");
+        }
+        for service in &self.services {
+            service.write(&mut out);
+        }
+        for (language, titles) in &self.languages {
+            for (kind, list) in [("Counter", &titles.names), ("Help", &titles.help)] {
+                if list.is_empty() {
+                    continue;
+                }
+                let _ = writeln!(out, "\n[Perflib\\{language}\\{kind}]");
+                for (index, text) in list {
+                    let _ = write!(out, "{index} = ");
+                    quote(&mut out, text);
+                    out.push('\n');
+                }
+            }
+        }
+        let _ = writeln!(out, "\n{LAST}");
+        out
+    }
+}
+
+impl Service {
+    fn write(&self, out: &mut String) {
+        let one = &self.registration;
+        let _ = writeln!(out, "\n[Services\\{}\\Performance]", one.name);
+        let mut text = |key: &str, value: &str| {
+            let _ = write!(out, "{key} = ");
+            quote(out, value);
+            out.push('\n');
+        };
+        text("Library", one.library.to_str().unwrap_or_default());
+        for (key, function) in
+            [("Open", &one.open), ("Collect", &Some(one.collect.clone())), ("Close", &one.close)]
+        {
+            if let Some(function) = function {
+                text(key, function);
+            }
+        }
+        if !one.objects.is_empty() {
+            let list: Vec<String> = one.objects.iter().map(ToString::to_string).collect();
+            text("Object List", &list.join(" "));
+        }
+        let millis = |time: Duration| u32::try_from(time.as_millis()).unwrap_or(u32::MAX);
+        for (key, number) in [
+            ("First Counter", one.first_counter),
+            ("Last Counter", one.last_counter),
+            ("First Help", one.first_help),
+            ("Last Help", one.last_help),
+            ("Disable Performance Counters", one.disabled.into()),
+            ("Open Timeout", millis(one.open_timeout)),
+            ("Collect Timeout", millis(one.collect_timeout)),
+            ("In Process", one.in_process.into()),
+        ] {
+            let _ = writeln!(out, "{key} = {number}");
+        }
+        for (key, value) in &self.other {
+            let _ = writeln!(out, "{key} = {value}");
+        }
+        if let Some(linkage) = &one.linkage {
+            let _ = write!(out, "\n[Services\\{}\\Linkage]\nExport = ", one.name);
+            for (place, string) in linkage.split('\0').enumerate() {
+                out.push_str(if place == 0 { "" } else { ", " });
+                quote(out, string);
+            }
+            out.push('\n');
+        }
+    }
+}
+
+impl Reader {
+    fn fault(&mut self, line: u32, message: impl Into<String>) {
+        self.faults.push(HiveFault { line, message: message.into() });
+    }
+
+    /// A line that cannot be used takes the provider along that it belongs to.
+    fn damaged(&mut self, line: u32, message: String) {
+        if let Section::Service(place, _) = self.section
+            && let Some(draft) = self.drafts.get_mut(place)
+        {
+            draft.damaged = true;
+        }
+        self.fault(line, message);
+    }
+
+    fn line(&mut self, number: u32, line: &str) -> Result<(), String> {
+        if line.is_empty() || line.starts_with(';') {
+            return Ok(());
+        }
+        if line == LAST {
+            self.ended = true;
+            return Ok(());
+        }
+        if line.starts_with('[') {
+            self.section = Section::Unknown;
+            let name = line.strip_prefix('[').and_then(|line| line.strip_suffix(']'));
+            let (drafts, places) = (&mut self.drafts, &mut self.places);
+            let mut too_many = false;
+            let draft = |name: &str| {
+                let next = drafts.len();
+                let place = *places.entry(super::fold(name)).or_insert(next);
+                if place == next {
+                    if next >= MAX_SERVICES {
+                        places.remove(&super::fold(name));
+                        too_many = true;
+                        return None;
+                    }
+                    let name = name.to_string();
+                    drafts.push(Draft { line: number, name, ..Draft::default() });
+                }
+                Some(place)
+            };
+            let section = name.and_then(|name| Section::parse(name, draft));
+            self.section = section.ok_or_else(|| {
+                if too_many {
+                    format!("there are more than {MAX_SERVICES} providers; {line} is left out")
+                } else {
+                    format!("{line} is no section of a hive; what follows it is left out")
+                }
+            })?;
+            return Ok(());
+        }
+        match self.section {
+            Section::Start => return Err("stands before the first section".to_string()),
+            Section::Unknown => return Ok(()),
+            _ => {}
+        }
+        let (key, raw) = line.split_once('=').ok_or("is no NAME = VALUE")?;
+        let (key, raw) = (key.trim(), raw.trim());
+        let value = Value::parse(raw);
+        match self.section {
+            Section::Start | Section::Unknown => {}
+            Section::Perflib => self.perflib(key, &value?)?,
+            Section::Names(language) => {
+                self.title(language, key, &value?, |titles| &mut titles.names)?
+            }
+            Section::Help(language) => {
+                self.title(language, key, &value?, |titles| &mut titles.help)?
+            }
+            Section::Service(place, part) => {
+                let value = value?;
+                let Some(draft) = self.drafts.get_mut(place) else { return Ok(()) };
+                draft.take(number, part, key, raw, value)?;
+            }
+        }
+        Ok(())
+    }
+
+    fn perflib(&mut self, key: &str, value: &Value) -> Result<(), String> {
+        let number = value.number()?;
+        match key.to_ascii_lowercase().as_str() {
+            "base index" => self.hive.base_index = number,
+            "last counter" => self.hive.last_counter = number,
+            "last help" => self.hive.last_help = number,
+            "extcountertestlevel" => {
+                self.hive.test_level = Some(match number {
+                    1 => TestLevel::All,
+                    2 => TestLevel::Basic,
+                    3 => TestLevel::None,
+                    other => return Err(format!("{other} is no test level; 1, 2 and 3 are")),
+                });
+            }
+            _ => {}
+        }
+        Ok(())
+    }
+
+    fn title(
+        &mut self,
+        language: LanguageId,
+        key: &str,
+        value: &Value,
+        list: impl Fn(&mut Titles) -> &mut BTreeMap<u32, String>,
+    ) -> Result<(), String> {
+        let index = key.parse().map_err(|_| format!("{key:?} is no index"))?;
+        let text = value.text()?;
+        let titles = self.hive.languages.entry(language).or_default();
+        if list(titles).contains_key(&index) {
+            return Err(format!("index {index} is there twice; the first counts"));
+        }
+        list(titles).insert(index, text);
+        Ok(())
+    }
+
+    fn finish(mut self, last: u32) -> (Hive, Vec<HiveFault>) {
+        if !self.ended {
+            let message = match self.faults.len() {
+                MAX_FAULTS.. => "there are too many faults; nothing behind is read".to_string(),
+                _ => format!("the last line, {LAST}, is missing: the end of the file is lost"),
+            };
+            self.fault(last, message);
+        }
+        for draft in std::mem::take(&mut self.drafts) {
+            if draft.damaged {
+                let message =
+                    format!("the provider {} is left out, for a line is damaged", draft.name);
+                self.fault(draft.line, message);
+                continue;
+            }
+            let line = draft.line;
+            match draft.finish() {
+                Ok(service) => {
+                    let one = &service.registration;
+                    let other = self.hive.services().find(|other| overlap(other, one));
+                    if let Some(other) = other {
+                        let message =
+                            format!("{} is left out: its indexes are {}'s", one.name, other.name);
+                        self.fault(line, message);
+                    } else {
+                        self.hive.services.push(service);
+                    }
+                }
+                Err((line, message)) => self.fault(line, message),
+            }
+        }
+        self.hive.services.sort_by(|a, b| a.registration.name.cmp(&b.registration.name));
+        // Last Counter and Last Help are never below what is in use.
+        for service in &self.hive.services {
+            let one = &service.registration;
+            self.hive.last_counter = self.hive.last_counter.max(one.last_counter);
+            self.hive.last_help = self.hive.last_help.max(one.last_help);
+        }
+        self.faults.sort_by_key(|fault| fault.line);
+        (self.hive, self.faults)
+    }
+}
+
+impl Draft {
+    fn take(
+        &mut self,
+        line: u32,
+        part: Part,
+        key: &str,
+        raw: &str,
+        value: Value,
+    ) -> Result<(), String> {
+        if part == Part::Linkage {
+            if key.eq_ignore_ascii_case("Export") {
+                self.linkage = Some(value.strings()?.to_vec());
+            }
+            return Ok(());
+        }
+        match KNOWN.iter().find(|known| known.eq_ignore_ascii_case(key)) {
+            Some(known) if self.values.contains_key(*known) => {
+                return Err(format!("{known} is there twice"));
+            }
+            Some(known) => drop(self.values.insert(known, (line, value))),
+            None => self.other.push((key.to_string(), raw.to_string())),
+        }
+        Ok(())
+    }
+
+    fn finish(self) -> Result<Service, (u32, String)> {
+        let Self { line, name, values, linkage, other, .. } = self;
+        let left_out = |line: u32, why: String| {
+            (line, format!("{why}; the provider {name} is left out, until it is registered again"))
+        };
+        let text = |key: &str| match values.get(key) {
+            None => Ok(None),
+            Some((line, value)) => match value.text() {
+                Ok(text) if text.contains('\0') => {
+                    Err(left_out(*line, format!("{key} holds a NUL")))
+                }
+                Ok(text) => Ok(Some(text).filter(|text| !text.is_empty())),
+                Err(why) => Err(left_out(*line, format!("{key} {why}"))),
+            },
+        };
+        let number = |key: &str| match values.get(key) {
+            None => Ok(None),
+            Some((line, value)) => {
+                value.number().map(Some).map_err(|why| left_out(*line, format!("{key} {why}")))
+            }
+        };
+        let needed = |key: &str| left_out(line, format!("there is no {key}"));
+        let flag = |key: &str| number(key).map(|number| number.is_some_and(|number| number != 0));
+        let time = |key: &str| {
+            let time = number(key)?.map(|millis| Duration::from_millis(millis.into()));
+            Ok::<_, (u32, String)>(time.unwrap_or(Registration::TIMEOUT))
+        };
+
+        let library = text("Library")?.ok_or_else(|| needed("Library"))?;
+        if !library.starts_with('/') && !cfg!(windows) {
+            return Err(left_out(line, format!("Library {library:?} is no absolute path")));
+        }
+        let collect = text("Collect")?.ok_or_else(|| needed("Collect"))?;
+        let mut one = Registration::new(&name, library, &collect);
+        one.open = text("Open")?;
+        one.close = text("Close")?;
+        for index in text("Object List")?.unwrap_or_default().split_whitespace() {
+            let index = index
+                .parse()
+                .map_err(|_| left_out(line, format!("{index:?} in Object List is no index")))?;
+            one.objects.push(TitleIndex(index));
+        }
+        for (key, place) in [
+            ("First Counter", &mut one.first_counter),
+            ("Last Counter", &mut one.last_counter),
+            ("First Help", &mut one.first_help),
+            ("Last Help", &mut one.last_help),
+        ] {
+            *place = number(key)?.ok_or_else(|| needed(key))?;
+        }
+        if one.first_counter > one.last_counter || one.first_help > one.last_help {
+            return Err(left_out(line, "a first index is behind the last".to_string()));
+        }
+        one.disabled = flag("Disable Performance Counters")?;
+        one.in_process = flag("In Process")?;
+        one.open_timeout = time("Open Timeout")?;
+        one.collect_timeout = time("Collect Timeout")?;
+        if let Some(strings) = linkage {
+            one.linkage = Some(strings.join("\0"));
+        }
+        Ok(Service { registration: one, other })
+    }
+}

@@ -1,0 +1,342 @@
+//! The hive on disk: where it lies, and how it is changed so that whoever reads
+//! it, and whatever is killed when, it is whole.
+//!
+//! A hive is one file. It is changed under a lock, by writing another beside it
+//! and renaming that; so at every moment there is the old one or the new one.
+
+mod trust;
+mod watch;
+
+use crate::hive::{Hive, HiveFault, MAX_HIVE, Scope};
+use perfhive_contract::{
+    Change, Definition, Functions, RegisterError, RegisterErrorKind, RegisterFault, Registrar,
+    Registration, Registrations,
+};
+use std::fs::{DirBuilder, File, OpenOptions, TryLockError};
+use std::io::{self, Read as _, Write as _};
+use std::os::unix::fs::{DirBuilderExt as _, OpenOptionsExt as _, PermissionsExt as _};
+use std::path::{Path, PathBuf};
+use std::time::{Duration, Instant};
+
+pub use trust::{Refusal, Trust};
+pub use watch::{Loaded, Watch};
+
+/// The environment variable with a folder that stands for the usual ones: the
+/// hives are then in its folders `system` and `user`. A program with more
+/// rights than its caller takes no notice of it.
+pub const FOLDER_VARIABLE: &str = "PERFHIVE_HIVE";
+
+/// How long a registration waits for another that is under way.
+const PATIENCE: Duration = Duration::from_secs(10);
+
+/// One hive on disk.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct HiveFile {
+    scope: Scope,
+    folder: PathBuf,
+    file: PathBuf,
+}
+
+/// One step of changing a hive: what is about to happen. Only tests look.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Step {
+    Folder,
+    Lock,
+    Read,
+    TakeAwayOld,
+    Create,
+    Write,
+    Sync,
+    Rename,
+    SyncFolder,
+    Unlock,
+    Done,
+}
+
+impl HiveFile {
+    /// A hive in a folder, which need not be there yet.
+    #[must_use]
+    pub fn new(scope: Scope, folder: impl Into<PathBuf>) -> Self {
+        let folder = folder.into();
+        let file = folder.join("hive");
+        Self { scope, folder, file }
+    }
+
+    /// The hive of the whole machine: `/var/lib/perfhive`.
+    #[must_use]
+    pub fn system() -> Self {
+        let folder = instead_of("system").unwrap_or_else(|| "/var/lib/perfhive".into());
+        Self::new(Scope::System, folder)
+    }
+
+    /// The user's own hive: `perfhive` in `$XDG_CONFIG_HOME` or `~/.config`.
+    /// `None` where the environment names no home.
+    #[must_use]
+    pub fn user() -> Option<Self> {
+        let home = |name: &str| {
+            std::env::var_os(name).map(PathBuf::from).filter(|path| path.is_absolute())
+        };
+        let folder = instead_of("user").or_else(|| {
+            let config = home("XDG_CONFIG_HOME").or_else(|| Some(home("HOME")?.join(".config")));
+            config.map(|config| config.join("perfhive"))
+        });
+        folder.map(|folder| Self::new(Scope::User, folder))
+    }
+
+    /// The hives that a reader looks at, that of the machine first.
+    #[must_use]
+    pub fn all() -> Vec<Self> {
+        [Some(Self::system()), Self::user()].into_iter().flatten().collect()
+    }
+
+    /// Whose hive it is.
+    #[must_use]
+    pub fn scope(&self) -> Scope {
+        self.scope
+    }
+
+    /// The file.
+    #[must_use]
+    pub fn path(&self) -> &Path {
+        &self.file
+    }
+
+    /// Reads the hive; `None` where there is none.
+    fn read(&self, trust: Trust) -> Result<Option<(Hive, Vec<HiveFault>)>, RegisterError> {
+        let io_error = |error: io::Error| {
+            RegisterError::new(
+                RegisterErrorKind::Io,
+                format!("cannot read {}: {error}", self.place()),
+            )
+        };
+        let file = match trust.open(&self.file) {
+            Ok((file, _)) => file,
+            Err(Refusal::NotFound) => return Ok(None),
+            Err(Refusal::Io { error, .. }) if error.kind() != io::ErrorKind::PermissionDenied => {
+                return Err(io_error(error));
+            }
+            Err(refusal) => {
+                return Err(RegisterError::new(RegisterErrorKind::Denied, refusal.to_string()));
+            }
+        };
+        let mut bytes = Vec::new();
+        file.take(MAX_HIVE as u64 + 1).read_to_end(&mut bytes).map_err(io_error)?;
+        if bytes.len() > MAX_HIVE {
+            let message =
+                format!("{} is larger than {} MiB; no hive is", self.place(), MAX_HIVE >> 20);
+            return Err(RegisterError::new(RegisterErrorKind::Damaged, message));
+        }
+        Ok(Some(Hive::parse(self.scope, &bytes)))
+    }
+
+    /// Changes the hive, with nobody else at it.
+    fn change<T>(
+        &self,
+        change: impl FnOnce(&mut Hive) -> Result<T, RegisterError>,
+        step: &mut dyn FnMut(Step),
+    ) -> Result<T, RegisterError> {
+        let failed = |what: &'static str| move |error: io::Error| self.failed(what, &error);
+        let shared = self.scope == Scope::System;
+        step(Step::Folder);
+        let mode = if shared { 0o755 } else { 0o700 };
+        DirBuilder::new()
+            .recursive(true)
+            .mode(mode)
+            .create(&self.folder)
+            .map_err(failed("create the folder of"))?;
+        step(Step::Lock);
+        let lock = self.lock()?;
+        step(Step::Read);
+        let (mut hive, faults) = match self.read(Trust::of_caller())? {
+            Some(read) => read,
+            None => (Hive::new(self.scope), Vec::new()),
+        };
+        if let Some(fault) = faults.first() {
+            let message = format!(
+                "{} is damaged, and a change would lose what cannot be read; mend it or move it \
+                 away: {fault}",
+                self.place()
+            );
+            return Err(RegisterError::new(RegisterErrorKind::Damaged, message));
+        }
+        let before = hive.clone();
+        let answer = change(&mut hive)?;
+        if hive != before {
+            self.write(hive.to_text().as_bytes(), if shared { 0o644 } else { 0o600 }, step)?;
+        }
+        step(Step::Unlock);
+        drop(lock);
+        step(Step::Done);
+        Ok(answer)
+    }
+
+    fn lock(&self) -> Result<File, RegisterError> {
+        let failed = |error: io::Error| self.failed("lock", &error);
+        let lock = OpenOptions::new()
+            .create(true)
+            .truncate(false)
+            .write(true)
+            .mode(0o600)
+            .custom_flags(rustix::fs::OFlags::NOFOLLOW.bits().cast_signed())
+            .open(self.folder.join("lock"))
+            .map_err(failed)?;
+        let start = Instant::now();
+        loop {
+            match lock.try_lock() {
+                Ok(()) => return Ok(lock),
+                Err(TryLockError::WouldBlock) if start.elapsed() < PATIENCE => {
+                    std::thread::sleep(Duration::from_millis(10));
+                }
+                Err(TryLockError::WouldBlock) => {
+                    let message = format!(
+                        "another registration has been at {} for {} seconds; try again when it \
+                         has ended",
+                        self.place(),
+                        PATIENCE.as_secs()
+                    );
+                    return Err(RegisterError::new(RegisterErrorKind::Io, message));
+                }
+                Err(TryLockError::Error(error)) => return Err(failed(error)),
+            }
+        }
+    }
+
+    fn write(
+        &self,
+        bytes: &[u8],
+        mode: u32,
+        step: &mut dyn FnMut(Step),
+    ) -> Result<(), RegisterError> {
+        let new = self.folder.join("hive.new");
+        let failed = |error: io::Error| self.failed("write", &error);
+        // What a registration left that was killed.
+        step(Step::TakeAwayOld);
+        match std::fs::remove_file(&new) {
+            Err(error) if error.kind() != io::ErrorKind::NotFound => return Err(failed(error)),
+            _ => {}
+        }
+        step(Step::Create);
+        let mut file = OpenOptions::new()
+            .write(true)
+            .create_new(true)
+            .mode(0o600)
+            .open(&new)
+            .map_err(failed)?;
+        for part in bytes.chunks(4096) {
+            step(Step::Write);
+            file.write_all(part).map_err(failed)?;
+        }
+        file.set_permissions(std::fs::Permissions::from_mode(mode)).map_err(failed)?;
+        step(Step::Sync);
+        file.sync_all().map_err(failed)?;
+        step(Step::Rename);
+        std::fs::rename(&new, &self.file).map_err(failed)?;
+        step(Step::SyncFolder);
+        // The new name is there for everyone; this is for a loss of power.
+        let folder = File::open(&self.folder).map_err(failed)?;
+        folder.sync_all().map_err(failed)
+    }
+
+    fn failed(&self, what: &str, error: &io::Error) -> RegisterError {
+        let denied = matches!(
+            error.kind(),
+            io::ErrorKind::PermissionDenied | io::ErrorKind::ReadOnlyFilesystem
+        );
+        let way_out = match self.scope {
+            Scope::System if denied => "; that takes root, or register for yourself with --user",
+            _ => "",
+        };
+        let kind = if denied { RegisterErrorKind::Denied } else { RegisterErrorKind::Io };
+        RegisterError::new(kind, format!("cannot {what} {}: {error}{way_out}", self.place()))
+    }
+}
+
+impl Registrar for HiveFile {
+    fn place(&self) -> String {
+        self.file.display().to_string()
+    }
+
+    fn register(
+        &mut self,
+        definition: &Definition,
+        functions: &Functions,
+    ) -> Result<(Registration, Change), RegisterError> {
+        let change = |hive: &mut Hive| {
+            let (one, change) = hive.register(definition, functions)?;
+            match Trust::of_caller().open(&one.library) {
+                Ok(_) => Ok((one, change)),
+                Err(Refusal::NotFound) => {
+                    let message = format!(
+                        "there is no library {}; build or install it first",
+                        one.library.display()
+                    );
+                    Err(RegisterError::new(RegisterErrorKind::Invalid, message))
+                }
+                Err(refusal) => {
+                    Err(RegisterError::new(RegisterErrorKind::Denied, refusal.to_string()))
+                }
+            }
+        };
+        self.change(change, &mut |_| ())
+    }
+
+    fn unregister(&mut self, name: &str) -> Result<Registration, RegisterError> {
+        // Nothing is made where nothing is.
+        if self.read(Trust::of_caller())?.is_none() {
+            return Hive::new(self.scope).unregister(name);
+        }
+        self.change(|hive| hive.unregister(name), &mut |_| ())
+    }
+
+    fn registrations(&self) -> Result<(Registrations, Vec<RegisterFault>), RegisterError> {
+        let mut all = Registrations::none();
+        let mut faults = Vec::new();
+        let Some((hive, damaged)) = self.read(Trust::of_caller())? else {
+            return Ok((all, faults));
+        };
+        faults.extend(damaged.iter().map(|fault| self.fault(fault)));
+        hive.add_to(&mut all, &self.place(), &mut faults);
+        for one in &all.providers {
+            if let Err(refusal) = Trust::of_caller().open(&one.library) {
+                faults.push(watch::not_loaded(self, one, &refusal));
+            }
+        }
+        Ok((all, faults))
+    }
+}
+
+impl HiveFile {
+    fn fault(&self, fault: &HiveFault) -> RegisterFault {
+        RegisterFault::new(format!("{}:{}", self.place(), fault.line), fault.message.as_str())
+    }
+}
+
+/// The folder that the environment names in place of a usual one.
+fn instead_of(name: &str) -> Option<PathBuf> {
+    // Who calls a program with more rights than his own does not choose what it loads.
+    if has_more_rights() {
+        return None;
+    }
+    let folder = PathBuf::from(std::env::var_os(FOLDER_VARIABLE)?);
+    let folder =
+        if folder.is_absolute() { folder } else { std::env::current_dir().ok()?.join(folder) };
+    Some(folder.join(name))
+}
+
+/// Whether this program has more rights than its caller, by bits of its file
+/// or by capabilities: `AT_SECURE` of the auxiliary vector.
+fn has_more_rights() -> bool {
+    const AT_SECURE: usize = 23;
+    const WORD: usize = size_of::<usize>();
+    let words = std::fs::read("/proc/self/auxv").unwrap_or_default();
+    let word = |bytes: &[u8]| bytes.try_into().map_or(0, usize::from_ne_bytes);
+    let secure = words.chunks_exact(2 * WORD).find_map(|pair| {
+        let (key, value) = pair.split_at(WORD);
+        (word(key) == AT_SECURE).then(|| word(value) != 0)
+    });
+    let ids = || rustix::process::geteuid() != rustix::process::getuid();
+    secure.unwrap_or_else(ids)
+}
+
+#[cfg(test)]
+mod tests;

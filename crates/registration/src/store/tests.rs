@@ -1,0 +1,410 @@
+use super::*;
+use perfhive_contract::Texts;
+use perfhive_format::LanguageId;
+use std::os::unix::fs::{chown, symlink};
+use std::os::unix::process::ExitStatusExt as _;
+use std::process::Command;
+
+fn definition(name: &str, count: u32) -> Definition {
+    let mut made = Definition::new(name);
+    let texts = |what: &str| (0..count).map(|n| (2 * n, format!("{what} {n} of {name}"))).collect();
+    made.objects = vec![0];
+    made.titles =
+        vec![Texts { language: LanguageId::ENGLISH, names: texts("Name"), help: texts("Help") }];
+    made
+}
+
+/// A folder with a library in it that can be trusted.
+struct Place {
+    folder: tempfile::TempDir,
+    functions: Functions,
+}
+
+impl Place {
+    fn new() -> Self {
+        let folder = tempfile::tempdir().unwrap();
+        let library = folder.path().join("library.so");
+        std::fs::write(&library, "no code").unwrap();
+        std::fs::set_permissions(&library, std::fs::Permissions::from_mode(0o755)).unwrap();
+        Self { folder, functions: Functions { library: Some(library), ..Functions::default() } }
+    }
+
+    fn library(&self) -> PathBuf {
+        self.functions.library.clone().unwrap()
+    }
+
+    fn hive(&self) -> HiveFile {
+        HiveFile::new(Scope::System, self.folder.path().join("lib/hives"))
+    }
+
+    fn parsed(&self) -> Hive {
+        let (hive, faults) = self.hive().read(Trust::of_caller()).unwrap().unwrap();
+        assert_eq!(faults, []);
+        hive
+    }
+}
+
+fn mode(path: &Path) -> u32 {
+    std::fs::metadata(path).unwrap().permissions().mode() & 0o7777
+}
+
+fn chmod(path: &Path, mode: u32) {
+    std::fs::set_permissions(path, std::fs::Permissions::from_mode(mode)).unwrap();
+}
+
+fn is_root() -> bool {
+    rustix::process::geteuid().is_root()
+}
+
+#[test]
+fn what_is_registered_is_read_and_taken_back() {
+    let place = Place::new();
+    let mut hive = place.hive();
+    assert!(hive.registrations().unwrap().0.providers.is_empty());
+    assert!(hive.unregister("A").is_err());
+    assert!(!hive.path().parent().unwrap().exists(), "looking makes nothing");
+
+    let (one, change) = hive.register(&definition("A", 2), &place.functions).unwrap();
+    assert_eq!((one.first_counter, change), (1848, Change::Added));
+    assert_eq!((mode(hive.path()), mode(&place.folder.path().join("lib/hives"))), (0o644, 0o755));
+    let (all, faults) = hive.registrations().unwrap();
+    assert_eq!((all.providers, faults), (vec![one.clone()], vec![]));
+    // What is the same is not written again.
+    let inode =
+        |hive: &HiveFile| std::os::unix::fs::MetadataExt::ino(&hive.path().metadata().unwrap());
+    let before = inode(&hive);
+    assert_eq!(hive.register(&definition("A", 2), &place.functions).unwrap().1, Change::Unchanged);
+    assert_eq!(inode(&hive), before);
+    assert_eq!(hive.unregister("A").unwrap(), one);
+    assert_eq!(place.parsed(), Hive::new(Scope::System));
+
+    let mut own = HiveFile::new(Scope::User, place.folder.path().join("own"));
+    own.register(&definition("A", 2), &place.functions).unwrap();
+    assert_eq!((mode(own.path()), mode(&place.folder.path().join("own"))), (0o600, 0o700));
+}
+
+#[test]
+fn a_damaged_hive_is_not_written_over() {
+    let place = Place::new();
+    let mut hive = place.hive();
+    hive.register(&definition("A", 2), &place.functions).unwrap();
+    let text = std::fs::read_to_string(hive.path()).unwrap();
+    let damaged = text.replace("Collect = ", "Collect : ");
+    std::fs::write(hive.path(), &damaged).unwrap();
+    for error in [
+        hive.register(&definition("B", 1), &place.functions).unwrap_err(),
+        hive.unregister("A").unwrap_err(),
+    ] {
+        assert_eq!(error.kind(), RegisterErrorKind::Damaged);
+        assert!(error.to_string().contains("line 1"), "{error}");
+    }
+    assert_eq!(std::fs::read_to_string(hive.path()).unwrap(), damaged);
+    let (_, faults) = hive.registrations().unwrap();
+    assert!(faults[0].to_string().contains("hive:1"), "{}", faults[0]);
+}
+
+#[test]
+fn registrations_at_the_same_time_do_not_disturb_each_other() {
+    let place = Place::new();
+    std::thread::scope(|scope| {
+        for thread in 0..8 {
+            let place = &place;
+            scope.spawn(move || {
+                let mut hive = place.hive();
+                for round in 0..4 {
+                    let name = format!("{thread}-{round}");
+                    hive.register(&definition(&name, 3), &place.functions).unwrap();
+                    if round == 1 {
+                        hive.unregister(&format!("{thread}-0")).unwrap();
+                    }
+                    // A reader never sees anything but a whole hive.
+                    place.parsed();
+                }
+            });
+        }
+    });
+    let hive = place.parsed();
+    let mut firsts: Vec<u32> = hive.services().map(|one| one.first_counter).collect();
+    firsts.sort_unstable();
+    assert_eq!(firsts.len(), 24);
+    assert!(firsts.windows(2).all(|pair| pair[1] >= pair[0] + 6), "{firsts:?}");
+}
+
+const CHILD: &str = "PERFHIVE_TEST_KILLED";
+
+/// What the test below kills: registers B in place of a shorter A, and kills
+/// itself before a step.
+#[test]
+#[ignore = "a process that the test of killing starts"]
+fn child_that_is_killed() {
+    let Some(text) = std::env::var_os(CHILD) else { return };
+    let text = text.into_string().unwrap();
+    let (at, folder) = text.split_once(':').unwrap();
+    let (at, folder) = (at.parse::<u32>().unwrap(), PathBuf::from(folder));
+    let library = folder.join("library.so");
+    let functions = Functions { library: Some(library), ..Functions::default() };
+    let hive = HiveFile::new(Scope::System, folder.join("lib/hives"));
+    let mut steps = 0;
+    hive.change(|hive| hive.register(&definition("B", 400), &functions), &mut |_| {
+        if steps == at {
+            let own = rustix::process::getpid();
+            rustix::process::kill_process(own, rustix::process::Signal::KILL).unwrap();
+        }
+        steps += 1;
+    })
+    .unwrap();
+}
+
+#[test]
+fn whoever_is_killed_at_whatever_step_leaves_a_whole_hive() {
+    for begun in [false, true] {
+        let mut outcomes = Vec::new();
+        for at in 0.. {
+            let place = Place::new();
+            let mut hive = place.hive();
+            if begun {
+                hive.register(&definition("A", 2), &place.functions).unwrap();
+            }
+            let before = hive.read(Trust::of_caller()).unwrap();
+            let status = Command::new(std::env::current_exe().unwrap())
+                .args(["--exact", "store::tests::child_that_is_killed", "--ignored"])
+                .env(CHILD, format!("{at}:{}", place.folder.path().display()))
+                .stdout(std::process::Stdio::null())
+                .status()
+                .unwrap();
+            let after = hive.read(Trust::of_caller()).unwrap();
+            if let Some((_, faults)) = &after {
+                assert_eq!(faults, &[], "step {at}");
+            }
+            let done = after != before;
+            if done {
+                let (after, _) = after.as_ref().unwrap();
+                assert_eq!(
+                    after.get("B").map(|one| one.last_counter - one.first_counter),
+                    Some(798)
+                );
+                assert_eq!(after.get("A").is_some(), begun);
+            }
+            // The next one is not held up by what the killed one left.
+            hive.register(&definition("C", 1), &place.functions).unwrap();
+            assert_eq!(place.parsed().get("B").is_some(), done);
+            let left: Vec<_> = std::fs::read_dir(place.folder.path().join("lib/hives"))
+                .unwrap()
+                .map(|entry| entry.unwrap().file_name().into_string().unwrap())
+                .filter(|name| name != "hive" && name != "lock")
+                .collect();
+            assert_eq!(left, Vec::<String>::new());
+            outcomes.push(done);
+            if status.success() {
+                break;
+            }
+            assert_eq!(status.signal(), Some(9), "step {at}");
+        }
+        // Each step before the renaming leaves the old hive, each behind it the new one.
+        assert!(outcomes.len() > 12, "{outcomes:?}");
+        assert!(outcomes.is_sorted() && outcomes.contains(&false) && outcomes.contains(&true));
+    }
+}
+
+#[test]
+fn a_lock_that_is_kept_is_waited_for() {
+    let place = Place::new();
+    let mut hive = place.hive();
+    hive.register(&definition("A", 1), &place.functions).unwrap();
+    let lock = hive.lock().unwrap();
+    let other = std::thread::spawn({
+        let (mut hive, functions) = (hive.clone(), place.functions.clone());
+        move || hive.register(&definition("B", 1), &functions)
+    });
+    // Readers need no lock.
+    assert!(place.parsed().get("B").is_none());
+    drop(lock);
+    other.join().unwrap().unwrap();
+    assert!(place.parsed().get("B").is_some());
+}
+
+#[test]
+fn files_that_others_could_have_written_are_refused() {
+    let place = Place::new();
+    let library = place.library();
+    let open = |path: &Path| Trust::of_caller().open(path);
+    let real = std::fs::canonicalize(&library).unwrap();
+    assert_eq!(open(&library).unwrap().1, real);
+
+    // The file, its folder, and a folder above.
+    let inner = place.folder.path().join("a/b");
+    std::fs::create_dir_all(&inner).unwrap();
+    let file = inner.join("x.so");
+    std::fs::write(&file, "").unwrap();
+    for path in [&file, &inner, &place.folder.path().join("a")] {
+        let old = mode(path);
+        chmod(path, old | 0o020);
+        let refusal = open(&file).unwrap_err();
+        assert!(
+            matches!(&refusal, Refusal::Writable { path: at, .. } if at.ends_with(path.file_name().unwrap()))
+        );
+        assert!(refusal.to_string().contains("chmod go-w"), "{refusal}");
+        chmod(path, old | 0o002);
+        assert!(matches!(open(&file), Err(Refusal::Writable { .. })), "{}", path.display());
+        chmod(path, old & !0o022);
+        assert!(open(&file).is_ok());
+    }
+    // A sticky folder above is /tmp's way; but not for the folder of the library.
+    chmod(&place.folder.path().join("a"), 0o1777);
+    assert!(open(&file).is_ok());
+    chmod(&inner, 0o1777);
+    assert!(matches!(open(&file), Err(Refusal::Writable { .. })));
+    assert!(matches!(open(&inner.join("none")), Err(Refusal::Writable { .. })));
+    chmod(&inner, 0o755);
+    assert!(matches!(open(&inner.join("none")), Err(Refusal::NotFound)));
+
+    // Not a file; a pipe is not waited for.
+    assert!(matches!(open(&inner), Err(Refusal::Kind { .. })));
+    assert!(matches!(open(Path::new("x.so")), Err(Refusal::Kind { .. })));
+    assert!(matches!(open(&file.join("x")), Err(Refusal::Kind { .. })));
+    let pipe = inner.join("pipe");
+    rustix::fs::mknodat(
+        rustix::fs::CWD,
+        &pipe,
+        rustix::fs::FileType::Fifo,
+        rustix::fs::Mode::from_raw_mode(0o600),
+        0,
+    )
+    .unwrap();
+    assert!(matches!(open(&pipe), Err(Refusal::Kind { .. })));
+
+    // Links of our own lead on; the answer is where they lead.
+    let real = std::fs::canonicalize(&file).unwrap();
+    for target in [real.clone(), PathBuf::from("../b/./x.so")] {
+        let link = inner.join("link.so");
+        symlink(&target, &link).unwrap();
+        assert_eq!(open(&link).unwrap().1, real);
+        std::fs::remove_file(&link).unwrap();
+    }
+    let round = inner.join("round");
+    symlink("round", &round).unwrap();
+    assert!(matches!(open(&round), Err(Refusal::Kind { .. })));
+}
+
+#[test]
+fn files_of_others_are_refused() {
+    let place = Place::new();
+    let library = place.library();
+    let me = rustix::process::geteuid().as_raw();
+    if !is_root() {
+        // What is mine is no other user's.
+        let refusal = Trust::of_user(me + 1).open(&library).unwrap_err();
+        assert!(matches!(refusal, Refusal::Owner { .. }), "{refusal}");
+        return;
+    }
+    let (other, third) = (54_321, 54_322);
+    let allowed = |user: u32, path: &Path| Trust::of_user(user).open(path).is_ok();
+    // Root's files are everyone's to use.
+    assert!(allowed(0, &library) && allowed(other, &library));
+    // A user's file is for that user alone, never for root.
+    chown(&library, Some(other), None).unwrap();
+    assert!(!allowed(0, &library) && allowed(other, &library) && !allowed(third, &library));
+    chown(&library, Some(0), None).unwrap();
+    // The same goes for a folder on the way, and for a link in a folder like /tmp.
+    let folder = place.folder.path();
+    chown(folder, Some(other), None).unwrap();
+    assert!(!allowed(0, &library) && allowed(other, &library));
+    chown(folder, Some(0), None).unwrap();
+    let shared = folder.join("shared");
+    std::fs::create_dir(&shared).unwrap();
+    chmod(&shared, 0o1777);
+    let link = shared.join("link.so");
+    symlink(&library, &link).unwrap();
+    assert!(allowed(0, &link) && allowed(third, &link));
+    std::os::unix::fs::lchown(&link, Some(other), None).unwrap();
+    assert!(!allowed(0, &link) && allowed(other, &link) && !allowed(third, &link));
+
+    // A hive in another user's home, as under sudo with HOME kept.
+    let mut home = HiveFile::new(Scope::User, folder.join("home"));
+    home.register(&definition("A", 1), &place.functions).unwrap();
+    chown(home.path(), Some(other), None).unwrap();
+    let loaded = Loaded::read(std::slice::from_ref(&home), Trust::of_caller());
+    assert!(loaded.registrations.providers.is_empty());
+    assert!(loaded.faults[0].message.contains("must belong to root"), "{}", loaded.faults[0]);
+    let error = home.register(&definition("B", 1), &place.functions).unwrap_err();
+    assert_eq!(error.kind(), RegisterErrorKind::Denied);
+}
+
+#[test]
+fn a_library_that_cannot_be_trusted_is_neither_registered_nor_loaded() {
+    let place = Place::new();
+    let mut hive = place.hive();
+    hive.register(&definition("A", 1), &place.functions).unwrap();
+    let read = || Loaded::read(&[place.hive()], Trust::of_caller());
+    assert_eq!(read().registrations.providers.len(), 1);
+    chmod(&place.library(), 0o777);
+    assert!(read().registrations.providers.is_empty());
+    assert!(read().faults[0].to_string().starts_with("A: its library"), "{}", read().faults[0]);
+    let error = hive.register(&definition("B", 1), &place.functions).unwrap_err();
+    assert_eq!(error.kind(), RegisterErrorKind::Denied);
+    assert!(place.parsed().get("B").is_none());
+    // One that is missing stays registered, and whoever loads it says so.
+    std::fs::remove_file(place.library()).unwrap();
+    assert_eq!((read().registrations.providers.len(), read().faults.len()), (1, 0));
+    let error = hive.register(&definition("B", 1), &place.functions).unwrap_err();
+    assert!(error.to_string().contains("there is no library"), "{error}");
+}
+
+#[test]
+fn changes_are_noticed_without_looking_all_the_time() {
+    let place = Place::new();
+    let mut hive = place.hive();
+    let mut watch = Watch::new(vec![hive.clone()], Trust::of_caller());
+    let start = Instant::now();
+    let mut now = start;
+    assert!(watch.changed_at(now).unwrap().registrations.providers.is_empty());
+    hive.register(&definition("A", 1), &place.functions).unwrap();
+    assert!(watch.changed_at(now).is_none(), "not looked at so soon");
+    now += Watch::EVERY;
+    let loaded = watch.changed_at(now).unwrap();
+    assert_eq!(loaded.registrations.providers[0].name, "A");
+    now += Watch::EVERY;
+    assert!(watch.changed_at(now).is_none());
+    // An editor that changes the file in place.
+    let text = std::fs::read_to_string(hive.path()).unwrap();
+    std::fs::write(hive.path(), text.replace("Timeout = 10000", "Timeout = 20000")).unwrap();
+    now += Watch::EVERY;
+    let loaded = watch.changed_at(now).unwrap();
+    assert_eq!(loaded.registrations.providers[0].collect_timeout, Duration::from_secs(20));
+    hive.unregister("A").unwrap();
+    now += Watch::EVERY;
+    assert!(watch.changed_at(now).unwrap().registrations.providers.is_empty());
+
+    // A mode that is put right shows nowhere in the hive.
+    hive.register(&definition("A", 1), &place.functions).unwrap();
+    chmod(&place.library(), 0o777);
+    now += Watch::EVERY;
+    assert_eq!(watch.changed_at(now).unwrap().faults.len(), 1);
+    now += Watch::AGAIN;
+    assert!(watch.changed_at(now).is_none());
+    chmod(&place.library(), 0o755);
+    now += Watch::AGAIN;
+    assert_eq!(watch.changed_at(now).unwrap().registrations.providers.len(), 1);
+    std::fs::remove_dir_all(place.folder.path().join("lib")).unwrap();
+    now += Watch::EVERY;
+    assert!(watch.changed_at(now).unwrap().registrations.providers.is_empty());
+}
+
+#[test]
+fn looking_allocates_nothing() {
+    let place = Place::new();
+    let mut hive = place.hive();
+    hive.register(&definition("A", 1), &place.functions).unwrap();
+    let mut watch = Watch::new(vec![hive], Trust::of_caller());
+    let start = Instant::now();
+    watch.changed_at(start).unwrap();
+    let (changed, allocations) = perfhive_testkit::alloc::count(|| {
+        let mut changed = false;
+        for round in 1..100 {
+            changed |= watch.changed_at(start + Watch::EVERY * round).is_some();
+        }
+        changed
+    });
+    assert!(!changed);
+    assert_eq!(allocations.count, 0);
+}

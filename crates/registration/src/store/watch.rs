@@ -1,0 +1,147 @@
+//! Reading what is registered, and noticing when that changes.
+
+use super::{HiveFile, Refusal, Trust};
+use perfhive_contract::{RegisterFault, Registration, Registrations};
+use std::os::unix::fs::MetadataExt as _;
+use std::sync::Arc;
+use std::time::{Duration, Instant};
+
+/// Everything that is registered for a reader, and what of it cannot be used.
+#[derive(Clone, Debug)]
+pub struct Loaded {
+    /// The providers, with their libraries' paths free of symbolic links.
+    pub registrations: Arc<Registrations>,
+    /// What was left out.
+    pub faults: Arc<[RegisterFault]>,
+}
+
+impl Loaded {
+    /// Reads hives, that of the machine first. What is damaged, or could have
+    /// been written by somebody else, is a fault; the rest is there.
+    #[must_use]
+    pub fn read(hives: &[HiveFile], trust: Trust) -> Self {
+        let mut all = Registrations::none();
+        let mut faults = Vec::new();
+        for file in hives {
+            match file.read(trust) {
+                Ok(Some((hive, damaged))) => {
+                    faults.extend(damaged.iter().map(|fault| file.fault(fault)));
+                    let place = file.path().display().to_string();
+                    hive.add_to(&mut all, &place, &mut faults);
+                }
+                Ok(None) => {}
+                Err(error) => {
+                    let place = file.path().display().to_string();
+                    faults.push(RegisterFault::new(place, error.to_string()));
+                }
+            }
+        }
+        all.providers.retain_mut(|one| match trust.open(&one.library) {
+            Ok((_, path)) => {
+                one.library = path;
+                true
+            }
+            // Nobody else can put it there; who loads it says that it is missing.
+            Err(Refusal::NotFound) => true,
+            Err(refusal) => {
+                faults.push(not_loaded_by_name(one, &refusal));
+                false
+            }
+        });
+        Self { registrations: Arc::new(all), faults: faults.into() }
+    }
+}
+
+pub(super) fn not_loaded(file: &HiveFile, one: &Registration, refusal: &Refusal) -> RegisterFault {
+    let mut fault = not_loaded_by_name(one, refusal);
+    fault.place = file.path().display().to_string();
+    fault
+}
+
+fn not_loaded_by_name(one: &Registration, refusal: &Refusal) -> RegisterFault {
+    let library = one.library.display();
+    let message = match refusal {
+        Refusal::NotFound => format!("its library {library} is not there"),
+        refusal => format!("its library {library} is not loaded: {refusal}"),
+    };
+    RegisterFault::new(one.name.as_str(), message)
+}
+
+/// What tells one state of a hive's file from the next.
+type Stamp = Option<(u64, u64, i64, i64, i64, i64, u64)>;
+
+fn stamp(file: &HiveFile) -> Stamp {
+    // A short path is kept on the stack: nothing is allocated.
+    let meta = std::fs::symlink_metadata(file.path()).ok()?;
+    Some((
+        meta.dev(),
+        meta.ino(),
+        meta.mtime(),
+        meta.mtime_nsec(),
+        meta.ctime(),
+        meta.ctime_nsec(),
+        meta.size(),
+    ))
+}
+
+/// Notices what is registered and taken back while a reader is at work.
+#[derive(Debug)]
+pub struct Watch {
+    hives: Vec<HiveFile>,
+    trust: Trust,
+    stamps: Vec<Stamp>,
+    looked: Option<Instant>,
+    /// When what was refused is looked at again: a mode that is put right does
+    /// not show in the hive.
+    refused: Option<Instant>,
+    providers: Vec<Registration>,
+}
+
+impl Watch {
+    /// How often the files are looked at: as soon as a person would notice.
+    pub const EVERY: Duration = Duration::from_millis(500);
+    /// How often refused libraries are looked at again.
+    pub const AGAIN: Duration = Duration::from_secs(10);
+
+    /// Watches hives, that of the machine first.
+    #[must_use]
+    pub fn new(hives: Vec<HiveFile>, trust: Trust) -> Self {
+        let stamps = vec![None; hives.len()];
+        Self { hives, trust, stamps, looked: None, refused: None, providers: Vec::new() }
+    }
+
+    /// What is registered, if that may have changed since the last call; the
+    /// first call answers always. Looks at the files at most every
+    /// [`EVERY`](Self::EVERY), and allocates nothing where they are as before.
+    pub fn changed(&mut self) -> Option<Loaded> {
+        self.changed_at(Instant::now())
+    }
+
+    /// As [`changed`](Self::changed), at a time of the caller's.
+    pub fn changed_at(&mut self, now: Instant) -> Option<Loaded> {
+        let first = match self.looked {
+            Some(looked) if now.saturating_duration_since(looked) < Self::EVERY => return None,
+            looked => looked.is_none(),
+        };
+        self.looked = Some(now);
+        let mut other = false;
+        // The stamp is taken first: what changes while the file is read shows the next time.
+        for (file, known) in self.hives.iter().zip(&mut self.stamps) {
+            let stamp = stamp(file);
+            other |= *known != stamp;
+            *known = stamp;
+        }
+        let again = self.refused.is_some_and(|at| now.saturating_duration_since(at) >= Self::AGAIN);
+        if !first && !other && !again {
+            return None;
+        }
+        let loaded = Loaded::read(&self.hives, self.trust);
+        self.refused = (!loaded.faults.is_empty()).then_some(now);
+        let same = self.providers == loaded.registrations.providers;
+        if !first && !other && same {
+            return None;
+        }
+        self.providers.clone_from(&loaded.registrations.providers);
+        Some(loaded)
+    }
+}
