@@ -5,6 +5,7 @@
 
 mod change;
 mod text;
+mod value;
 
 use perfhive_contract::{RegisterFault, Registration, Registrations};
 use perfhive_engine::{CHOSEN_INDEXES, ProvidedTitles, TestLevel};

@@ -132,27 +132,52 @@ fn registrations_at_the_same_time_do_not_disturb_each_other() {
 
 const CHILD: &str = "PERFHIVE_TEST_KILLED";
 
-/// What the test below kills: registers B in place of a shorter A, and kills
-/// itself before a step.
-#[test]
-#[ignore = "a process that the test of killing starts"]
-fn child_that_is_killed() {
-    let Some(text) = std::env::var_os(CHILD) else { return };
-    let text = text.into_string().unwrap();
-    let (at, folder) = text.split_once(':').unwrap();
-    let (at, folder) = (at.parse::<u32>().unwrap(), PathBuf::from(folder));
+/// Registers B, 400 names, in a folder; sees each step before it is taken.
+fn register_b(folder: &Path, see: &mut dyn FnMut(Step)) {
     let library = folder.join("library.so");
     let functions = Functions { library: Some(library), ..Functions::default() };
     let hive = HiveFile::new(Scope::System, folder.join("lib/hives"));
+    hive.change(|hive| hive.register(&definition("B", 400), &functions), see).unwrap();
+}
+
+/// What is written is on the disk before it takes the name of the old one. The
+/// test below starts this as a process that kills itself before a step.
+#[test]
+fn a_hive_is_written_beside_the_old_one_and_renamed() {
+    let Some(text) = std::env::var_os(CHILD) else {
+        let (place, mut steps) = (Place::new(), Vec::new());
+        register_b(place.folder.path(), &mut |step| steps.push(step));
+        steps.dedup();
+        use Step::*;
+        assert_eq!(
+            steps,
+            [
+                Folder,
+                Lock,
+                Read,
+                TakeAwayOld,
+                Create,
+                Write,
+                Sync,
+                Rename,
+                SyncFolder,
+                Unlock,
+                Done
+            ]
+        );
+        return;
+    };
+    let text = text.into_string().unwrap();
+    let (at, folder) = text.split_once(':').unwrap();
+    let at = at.parse::<u32>().unwrap();
     let mut steps = 0;
-    hive.change(|hive| hive.register(&definition("B", 400), &functions), &mut |_| {
+    register_b(Path::new(folder), &mut |_| {
         if steps == at {
             let own = rustix::process::getpid();
             rustix::process::kill_process(own, rustix::process::Signal::KILL).unwrap();
         }
         steps += 1;
-    })
-    .unwrap();
+    });
 }
 
 #[test]
@@ -167,7 +192,7 @@ fn whoever_is_killed_at_whatever_step_leaves_a_whole_hive() {
             }
             let before = hive.read(Trust::of_caller()).unwrap();
             let status = Command::new(std::env::current_exe().unwrap())
-                .args(["--exact", "store::tests::child_that_is_killed", "--ignored"])
+                .args(["--exact", "store::tests::a_hive_is_written_beside_the_old_one_and_renamed"])
                 .env(CHILD, format!("{at}:{}", place.folder.path().display()))
                 .stdout(std::process::Stdio::null())
                 .status()
