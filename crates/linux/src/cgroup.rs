@@ -11,25 +11,22 @@ mod walk;
 
 use crate::faults::{Faults, describe};
 use crate::files::Reader;
+use crate::provider::LinuxProvider;
 use crate::root::ProcRoot;
 use crate::table::{
     CGROUP, CGROUP_IO, CGROUP_MEMORY, CGROUP_PRESSURE, CGROUP_PROCESS, CONTAINER,
     CONTAINER_PROCESS, Object,
 };
-use crate::titles;
 use group::{Group, GroupReader};
 use perfhive_engine::standard::Layouts;
-use perfhive_engine::{
-    Collection, Numbering, ObjectWriter, OpenContext, ProvidedTitles, Provider,
-    ProviderDescription, ProviderError, Session,
-};
+use perfhive_engine::{Collection, ObjectWriter, Provider, ProviderError, Session};
 use perfhive_format::TitleIndex;
 use processes::Processes;
 use rows::{Rows, Which};
 use walk::Walk;
 
 /// The objects of the provider.
-const OBJECTS: [&Object; 7] = [
+static OBJECTS: [&Object; 7] = [
     &CGROUP,
     &CGROUP_MEMORY,
     &CGROUP_IO,
@@ -39,56 +36,9 @@ const OBJECTS: [&Object; 7] = [
     &CONTAINER_PROCESS,
 ];
 
-pub(crate) struct CgroupProvider {
-    root: ProcRoot,
-}
-
-impl CgroupProvider {
-    pub(crate) fn new(root: ProcRoot) -> Self {
-        Self { root }
-    }
-}
-
-impl Provider for CgroupProvider {
-    fn name(&self) -> &str {
-        "linux-cgroup"
-    }
-
-    fn describe(&self) -> ProviderDescription {
-        ProviderDescription {
-            numbering: Numbering::Windows,
-            objects: OBJECTS.map(Object::description).into(),
-        }
-    }
-
-    fn titles(&self) -> Vec<ProvidedTitles> {
-        titles::of_objects(&OBJECTS)
-    }
-
-    fn open(&self, _: &OpenContext<'_>) -> Result<Box<dyn Session>, ProviderError> {
-        let proc = Reader::open(self.root.proc()).map_err(|error| {
-            ProviderError::io(self.root.proc().display().to_string(), error.into())
-        })?;
-        Ok(Box::new(CgroupSession {
-            root: self.root.clone(),
-            proc,
-            mounted: None,
-            walk: Walk::default(),
-            groups: Vec::new(),
-            before: Vec::new(),
-            rows: [
-                Rows::new(&CGROUP, source::CGROUP, Which::All),
-                Rows::new(&CGROUP_MEMORY, source::MEMORY, Which::All),
-                Rows::new(&CGROUP_IO, source::IO, Which::All),
-                Rows::new(&CGROUP_PRESSURE, source::PRESSURE, Which::All),
-                Rows::new(&CONTAINER, source::CONTAINER, Which::Containers),
-            ],
-            processes: Processes::default(),
-            of_groups: Layouts::new(&CGROUP_PROCESS),
-            of_containers: Layouts::new(&CONTAINER_PROCESS),
-            faults: Faults::default(),
-        }))
-    }
+/// The provider.
+pub(crate) fn provider(root: &ProcRoot) -> impl Provider + use<> {
+    LinuxProvider::new("linux-cgroup", &OBJECTS, root, CgroupSession::open)
 }
 
 struct CgroupSession {
@@ -106,6 +56,30 @@ struct CgroupSession {
     of_groups: Layouts,
     of_containers: Layouts,
     faults: Faults,
+}
+
+impl CgroupSession {
+    fn open(root: &ProcRoot, proc: Reader) -> Self {
+        Self {
+            root: root.clone(),
+            proc,
+            mounted: None,
+            walk: Walk::default(),
+            groups: Vec::new(),
+            before: Vec::new(),
+            rows: [
+                Rows::new(&CGROUP, source::CGROUP, Which::All),
+                Rows::new(&CGROUP_MEMORY, source::MEMORY, Which::All),
+                Rows::new(&CGROUP_IO, source::IO, Which::All),
+                Rows::new(&CGROUP_PRESSURE, source::PRESSURE, Which::All),
+                Rows::new(&CONTAINER, source::CONTAINER, Which::Containers),
+            ],
+            processes: Processes::default(),
+            of_groups: Layouts::new(&CGROUP_PROCESS),
+            of_containers: Layouts::new(&CONTAINER_PROCESS),
+            faults: Faults::default(),
+        }
+    }
 }
 
 impl Session for CgroupSession {

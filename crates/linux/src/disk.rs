@@ -11,15 +11,12 @@ mod volumes;
 use crate::clock::TimeBase;
 use crate::faults::{Faults, describe, is_gone, unreadable};
 use crate::files::Reader;
+use crate::provider::LinuxProvider;
 use crate::root::ProcRoot;
 use crate::table::{LOGICAL_DISK, Object, PAGING_FILE, PHYSICAL_DISK};
-use crate::titles;
 use devices::{Devices, Sample};
 use perfhive_engine::standard::{Layouts, MOST, Row};
-use perfhive_engine::{
-    Collection, Numbering, ObjectWriter, OpenContext, ProvidedTitles, Provider,
-    ProviderDescription, ProviderError, Session,
-};
+use perfhive_engine::{Collection, ObjectWriter, Provider, ProviderError, Session};
 use perfhive_format::{FileTime, InstanceHead, NameRef, TitleIndex};
 use rustix::fd::OwnedFd;
 use rustix::io::Errno;
@@ -36,53 +33,11 @@ const NANOS: u64 = 1_000_000;
 const SECTOR: u64 = 512;
 const MEGABYTE: u64 = 1 << 20;
 
-pub(crate) struct DiskProvider {
-    root: ProcRoot,
-}
+static OBJECTS: [&Object; 3] = [&PHYSICAL_DISK, &LOGICAL_DISK, &PAGING_FILE];
 
-impl DiskProvider {
-    pub(crate) fn new(root: ProcRoot) -> Self {
-        Self { root }
-    }
-}
-
-const OBJECTS: [&Object; 3] = [&PHYSICAL_DISK, &LOGICAL_DISK, &PAGING_FILE];
-
-impl Provider for DiskProvider {
-    fn name(&self) -> &str {
-        "linux-disk"
-    }
-
-    fn describe(&self) -> ProviderDescription {
-        ProviderDescription {
-            numbering: Numbering::Windows,
-            objects: OBJECTS.map(|object| object.description()).into(),
-        }
-    }
-
-    fn titles(&self) -> Vec<ProvidedTitles> {
-        titles::of_objects(&OBJECTS)
-    }
-
-    fn open(&self, _: &OpenContext<'_>) -> Result<Box<dyn Session>, ProviderError> {
-        let reader = Reader::open(self.root.proc()).map_err(|error| {
-            ProviderError::io(self.root.proc().display().to_string(), error.into())
-        })?;
-        Ok(Box::new(DiskSession {
-            root: self.root.clone(),
-            reader,
-            base: TimeBase::process(),
-            files: Files::default(),
-            sys: None,
-            devices: Devices::default(),
-            volumes: Volumes::default(),
-            swaps: Swaps::default(),
-            faults: Faults::default(),
-            physical: Sheet::new(&PHYSICAL_DISK),
-            logical: Sheet::new(&LOGICAL_DISK),
-            paging: Sheet::new(&PAGING_FILE),
-        }))
-    }
+/// The provider.
+pub(crate) fn provider(root: &ProcRoot) -> impl Provider + use<> {
+    LinuxProvider::new("linux-disk", &OBJECTS, root, DiskSession::open)
 }
 
 /// Files that are open since they were read first.
@@ -107,6 +62,25 @@ struct DiskSession {
     physical: Sheet,
     logical: Sheet,
     paging: Sheet,
+}
+
+impl DiskSession {
+    fn open(root: &ProcRoot, reader: Reader) -> Self {
+        Self {
+            root: root.clone(),
+            reader,
+            base: TimeBase::process(),
+            files: Files::default(),
+            sys: None,
+            devices: Devices::default(),
+            volumes: Volumes::default(),
+            swaps: Swaps::default(),
+            faults: Faults::default(),
+            physical: Sheet::new(&PHYSICAL_DISK),
+            logical: Sheet::new(&LOGICAL_DISK),
+            paging: Sheet::new(&PAGING_FILE),
+        }
+    }
 }
 
 impl Session for DiskSession {

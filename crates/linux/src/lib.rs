@@ -43,6 +43,7 @@ mod network;
 mod os;
 mod parse;
 mod process;
+mod provider;
 mod root;
 mod table;
 mod time;
@@ -69,12 +70,12 @@ pub fn providers(root: &ProcRoot) -> Vec<Arc<dyn Provider>> {
 #[must_use]
 pub fn providers_with(root: &ProcRoot, options: &Options) -> Vec<Arc<dyn Provider>> {
     vec![
-        Arc::new(os::SystemProvider::new(root.clone())),
-        Arc::new(disk::DiskProvider::new(root.clone())),
-        Arc::new(network::NetworkProvider::new(root.clone())),
-        Arc::new(machine::MachineProvider::new(root.clone())),
-        Arc::new(cgroup::CgroupProvider::new(root.clone())),
-        Arc::new(process::ProcessProvider::new(root.clone(), options.chosen())),
+        Arc::new(os::provider(root)),
+        Arc::new(disk::provider(root)),
+        Arc::new(network::provider(root)),
+        Arc::new(machine::provider(root)),
+        Arc::new(cgroup::provider(root)),
+        Arc::new(process::provider(root, options.chosen())),
     ]
 }
 

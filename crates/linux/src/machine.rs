@@ -8,61 +8,18 @@ mod thermal;
 use crate::clock::TimeBase;
 use crate::faults::Faults;
 use crate::files::Reader;
+use crate::provider::LinuxProvider;
 use crate::root::ProcRoot;
 use crate::table::{ENERGY, NODE, Object, PRESSURE, THERMAL};
-use crate::titles;
 use perfhive_engine::standard::Layouts;
-use perfhive_engine::{
-    Collection, Numbering, ObjectWriter, OpenContext, ProvidedTitles, Provider,
-    ProviderDescription, ProviderError, Session,
-};
+use perfhive_engine::{Collection, ObjectWriter, Provider, ProviderError, Session};
 use perfhive_format::TitleIndex;
 
 static OBJECTS: [&Object; 4] = [&PRESSURE, &NODE, &THERMAL, &ENERGY];
 
-pub(crate) struct MachineProvider {
-    root: ProcRoot,
-}
-
-impl MachineProvider {
-    pub(crate) fn new(root: ProcRoot) -> Self {
-        Self { root }
-    }
-}
-
-impl Provider for MachineProvider {
-    fn name(&self) -> &str {
-        "linux-machine"
-    }
-
-    fn describe(&self) -> ProviderDescription {
-        ProviderDescription {
-            numbering: Numbering::Windows,
-            objects: OBJECTS.map(Object::description).into(),
-        }
-    }
-
-    fn titles(&self) -> Vec<ProvidedTitles> {
-        titles::of_objects(&OBJECTS)
-    }
-
-    fn open(&self, _: &OpenContext<'_>) -> Result<Box<dyn Session>, ProviderError> {
-        let proc = Reader::open(self.root.proc()).map_err(|error| {
-            ProviderError::io(self.root.proc().display().to_string(), error.into())
-        })?;
-        Ok(Box::new(MachineSession {
-            proc,
-            // Without it, there are no nodes and no sensors.
-            sys: self.root.sys().and_then(|sys| Reader::open(sys).ok()),
-            base: TimeBase::process(),
-            faults: Faults::default(),
-            pressure: pressure::Pressure::default(),
-            nodes: nodes::Nodes::default(),
-            thermal: thermal::Zones::default(),
-            energy: energy::Meters::default(),
-            layouts: OBJECTS.map(Layouts::new),
-        }))
-    }
+/// The provider.
+pub(crate) fn provider(root: &ProcRoot) -> impl Provider + use<> {
+    LinuxProvider::new("linux-machine", &OBJECTS, root, MachineSession::open)
 }
 
 struct MachineSession {
@@ -76,6 +33,23 @@ struct MachineSession {
     energy: energy::Meters,
     /// In the order of the objects.
     layouts: [Layouts; OBJECTS.len()],
+}
+
+impl MachineSession {
+    fn open(root: &ProcRoot, proc: Reader) -> Self {
+        Self {
+            proc,
+            // Without it, there are no nodes and no sensors.
+            sys: root.sys().and_then(|sys| Reader::open(sys).ok()),
+            base: TimeBase::process(),
+            faults: Faults::default(),
+            pressure: pressure::Pressure::default(),
+            nodes: nodes::Nodes::default(),
+            thermal: thermal::Zones::default(),
+            energy: energy::Meters::default(),
+            layouts: OBJECTS.map(Layouts::new),
+        }
+    }
 }
 
 impl Session for MachineSession {

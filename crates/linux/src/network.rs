@@ -8,20 +8,17 @@ mod pairs;
 
 use crate::faults::{Faults, is_gone, unreadable};
 use crate::files::Reader;
+use crate::provider::LinuxProvider;
 use crate::root::ProcRoot;
 use crate::table::{
     ICMP, ICMPV6, INTERFACE, IPV4, IPV6, NETWORK, Object, TCPV4, TCPV6, UDPV4, UDPV6,
 };
-use crate::titles;
 use connections::Connections;
 use fields::Part;
 use interfaces::Interfaces;
 use pairs::File;
 use perfhive_engine::standard::{Layouts, Row, write_single};
-use perfhive_engine::{
-    Collection, Numbering, ObjectWriter, OpenContext, ProvidedTitles, Provider,
-    ProviderDescription, ProviderError, Session,
-};
+use perfhive_engine::{Collection, ObjectWriter, Provider, ProviderError, Session};
 use perfhive_format::TitleIndex;
 use rustix::fd::OwnedFd;
 use rustix::param::page_size;
@@ -42,45 +39,9 @@ static PROTOCOLS: [(&Object, &[Part]); 8] = [
     (&UDPV6, fields::UDPV6),
 ];
 
-pub(crate) struct NetworkProvider {
-    root: ProcRoot,
-}
-
-impl NetworkProvider {
-    pub(crate) fn new(root: ProcRoot) -> Self {
-        Self { root }
-    }
-}
-
-impl Provider for NetworkProvider {
-    fn name(&self) -> &str {
-        "linux-network"
-    }
-
-    fn describe(&self) -> ProviderDescription {
-        ProviderDescription {
-            numbering: Numbering::Windows,
-            objects: NETWORK.iter().map(|object| object.description()).collect(),
-        }
-    }
-
-    fn titles(&self) -> Vec<ProvidedTitles> {
-        titles::of_objects(NETWORK)
-    }
-
-    fn open(&self, _: &OpenContext<'_>) -> Result<Box<dyn Session>, ProviderError> {
-        let reader = Reader::open(self.root.proc()).map_err(|error| {
-            ProviderError::io(self.root.proc().display().to_string(), error.into())
-        })?;
-        Ok(Box::new(NetworkSession {
-            reader,
-            page: page_size() as u64,
-            files: Default::default(),
-            connections: ConnectionFiles::default(),
-            interfaces: Interfaces::new(self.root.sys().map(Into::into)),
-            protocols: PROTOCOLS.map(|(object, parts)| Protocol::new(object, parts)),
-        }))
-    }
+/// The provider.
+pub(crate) fn provider(root: &ProcRoot) -> impl Provider + use<> {
+    LinuxProvider::new("linux-network", NETWORK, root, NetworkSession::open)
 }
 
 /// A protocol in this session.
@@ -127,6 +88,19 @@ struct NetworkSession {
     connections: ConnectionFiles,
     interfaces: Interfaces,
     protocols: [Protocol; PROTOCOLS.len()],
+}
+
+impl NetworkSession {
+    fn open(root: &ProcRoot, reader: Reader) -> Self {
+        Self {
+            reader,
+            page: page_size() as u64,
+            files: Default::default(),
+            connections: ConnectionFiles::default(),
+            interfaces: Interfaces::new(root.sys().map(Into::into)),
+            protocols: PROTOCOLS.map(|(object, parts)| Protocol::new(object, parts)),
+        }
+    }
 }
 
 impl Session for NetworkSession {

@@ -11,16 +11,13 @@ use crate::cpus::{Damage, SystemStat, Ticks, Totals};
 use crate::faults::{Faults, unreadable};
 use crate::files::Reader;
 use crate::interrupts::{Interrupts, SoftInterrupts};
+use crate::provider::LinuxProvider;
 use crate::root::ProcRoot;
 use crate::table::{
     CACHE, MEMORY, OBJECTS_OF_WINDOWS, Object, PROCESSOR, PROCESSOR_INFORMATION, SYSTEM,
 };
-use crate::titles;
 use perfhive_engine::standard::Layouts;
-use perfhive_engine::{
-    Collection, Numbering, ObjectWriter, OpenContext, ProvidedTitles, Provider,
-    ProviderDescription, ProviderError, Session,
-};
+use perfhive_engine::{Collection, ObjectWriter, Provider, ProviderError, Session};
 use perfhive_format::TitleIndex;
 use processor::Details;
 use rustix::fd::OwnedFd;
@@ -31,59 +28,9 @@ use std::ffi::CStr;
 static OBJECTS: [&Object; 6] =
     [&SYSTEM, &MEMORY, &PROCESSOR, &PROCESSOR_INFORMATION, &CACHE, &OBJECTS_OF_WINDOWS];
 
-pub(crate) struct SystemProvider {
-    root: ProcRoot,
-}
-
-impl SystemProvider {
-    pub(crate) fn new(root: ProcRoot) -> Self {
-        Self { root }
-    }
-}
-
-impl Provider for SystemProvider {
-    fn name(&self) -> &str {
-        "linux-system"
-    }
-
-    fn describe(&self) -> ProviderDescription {
-        ProviderDescription {
-            numbering: Numbering::Windows,
-            objects: OBJECTS.map(Object::description).into(),
-        }
-    }
-
-    fn titles(&self) -> Vec<ProvidedTitles> {
-        titles::of_objects(&OBJECTS)
-    }
-
-    fn open(&self, _: &OpenContext<'_>) -> Result<Box<dyn Session>, ProviderError> {
-        let reader = Reader::open(self.root.proc()).map_err(|error| {
-            ProviderError::io(self.root.proc().display().to_string(), error.into())
-        })?;
-        Ok(Box::new(SystemSession {
-            reader,
-            // Without it, there are no nodes and no frequencies.
-            sys: self.root.sys().and_then(|sys| Reader::open(sys).ok()),
-            ticks: Ticks::of_system(),
-            page: page_size() as u64,
-            base: TimeBase::process(),
-            files: Files::default(),
-            stat: SystemStat::default(),
-            totals: Totals::default(),
-            interrupts: Interrupts::default(),
-            soft_interrupts: SoftInterrupts::default(),
-            details: Details::default(),
-            processes: Vec::new(),
-            faults: Faults::default(),
-            system: Layouts::new(&SYSTEM),
-            memory: Layouts::new(&MEMORY),
-            cache: Layouts::new(&CACHE),
-            objects: Layouts::new(&OBJECTS_OF_WINDOWS),
-            processor: Layouts::new(&PROCESSOR),
-            information: Layouts::new(&PROCESSOR_INFORMATION),
-        }))
-    }
+/// The provider.
+pub(crate) fn provider(root: &ProcRoot) -> impl Provider + use<> {
+    LinuxProvider::new("linux-system", &OBJECTS, root, SystemSession::open)
 }
 
 /// Files of the system, open since they were read first.
@@ -120,6 +67,33 @@ struct SystemSession {
     objects: Layouts,
     processor: Layouts,
     information: Layouts,
+}
+
+impl SystemSession {
+    fn open(root: &ProcRoot, reader: Reader) -> Self {
+        Self {
+            reader,
+            // Without it, there are no nodes and no frequencies.
+            sys: root.sys().and_then(|sys| Reader::open(sys).ok()),
+            ticks: Ticks::of_system(),
+            page: page_size() as u64,
+            base: TimeBase::process(),
+            files: Files::default(),
+            stat: SystemStat::default(),
+            totals: Totals::default(),
+            interrupts: Interrupts::default(),
+            soft_interrupts: SoftInterrupts::default(),
+            details: Details::default(),
+            processes: Vec::new(),
+            faults: Faults::default(),
+            system: Layouts::new(&SYSTEM),
+            memory: Layouts::new(&MEMORY),
+            cache: Layouts::new(&CACHE),
+            objects: Layouts::new(&OBJECTS_OF_WINDOWS),
+            processor: Layouts::new(&PROCESSOR),
+            information: Layouts::new(&PROCESSOR_INFORMATION),
+        }
+    }
 }
 
 impl Session for SystemSession {

@@ -14,14 +14,11 @@ use crate::clock::TimeBase;
 use crate::cpus::{SystemStat, Ticks, Totals};
 use crate::files::Reader;
 use crate::maps::{self, Maps};
+use crate::provider::LinuxProvider;
 use crate::root::ProcRoot;
 use crate::table::{ADDRESS_SPACE, FULL_IMAGE, IMAGE, Object, PROCESS, THREAD, THREAD_DETAILS};
-use crate::titles;
 use perfhive_engine::standard::Layouts;
-use perfhive_engine::{
-    Collection, Numbering, ObjectWriter, OpenContext, ProvidedTitles, Provider,
-    ProviderDescription, ProviderError, Session,
-};
+use perfhive_engine::{Collection, ObjectWriter, Provider, ProviderError, Session};
 use perfhive_format::{FileTime, InstanceHead, NameRef, ObjectWriting, TitleIndex};
 use read::{BATCH, ProcessReader, Slot, Tracked, TrackedThread, follow};
 use rustix::fd::OwnedFd;
@@ -31,59 +28,14 @@ use second::Second;
 use wanted::{ThreadWanted, Wanted};
 
 /// The objects of the provider.
-const OBJECTS: [&Object; 6] =
+static OBJECTS: [&Object; 6] =
     [&PROCESS, &THREAD, &IMAGE, &FULL_IMAGE, &ADDRESS_SPACE, &THREAD_DETAILS];
 
-pub(crate) struct ProcessProvider {
-    root: ProcRoot,
-    choice: ReaderChoice,
-}
-
-impl ProcessProvider {
-    pub(crate) fn new(root: ProcRoot, choice: ReaderChoice) -> Self {
-        Self { root, choice }
-    }
-}
-
-impl Provider for ProcessProvider {
-    fn name(&self) -> &str {
-        "linux-process"
-    }
-
-    fn describe(&self) -> ProviderDescription {
-        ProviderDescription {
-            numbering: Numbering::Windows,
-            objects: OBJECTS.map(|object| object.description()).into(),
-        }
-    }
-
-    fn titles(&self) -> Vec<ProvidedTitles> {
-        titles::of_objects(&OBJECTS)
-    }
-
-    fn open(&self, _: &OpenContext<'_>) -> Result<Box<dyn Session>, ProviderError> {
-        let reader = Reader::open(self.root.proc()).map_err(|error| {
-            ProviderError::io(self.root.proc().display().to_string(), error.into())
-        })?;
-        let base = TimeBase::process();
-        Ok(Box::new(ProcessSession {
-            reader: ProcessReader::new(reader, Ticks::of_system(), page_size() as u64, base),
-            second: Second::new(self.choice, self.root.clone()),
-            base,
-            stat_file: None,
-            stat: SystemStat::default(),
-            totals: Totals::default(),
-            pids: Vec::new(),
-            tracked: Vec::new(),
-            before: Vec::new(),
-            owners: Vec::new(),
-            threads: Vec::new(),
-            maps: Maps::new(),
-            threads_before: Vec::new(),
-            process: Layouts::new(&PROCESS),
-            thread: Layouts::new(&THREAD),
-        }))
-    }
+/// The provider.
+pub(crate) fn provider(root: &ProcRoot, choice: ReaderChoice) -> impl Provider + use<> {
+    LinuxProvider::new("linux-process", &OBJECTS, root, move |root, reader| {
+        ProcessSession::open(root, reader, choice)
+    })
 }
 
 /// Who knows a process, and at what place in its list.
@@ -132,6 +84,29 @@ struct ProcessSession {
     threads_before: Vec<TrackedThread>,
     process: Layouts,
     thread: Layouts,
+}
+
+impl ProcessSession {
+    fn open(root: &ProcRoot, reader: Reader, choice: ReaderChoice) -> Self {
+        let base = TimeBase::process();
+        Self {
+            reader: ProcessReader::new(reader, Ticks::of_system(), page_size() as u64, base),
+            second: Second::new(choice, root.clone()),
+            base,
+            stat_file: None,
+            stat: SystemStat::default(),
+            totals: Totals::default(),
+            pids: Vec::new(),
+            tracked: Vec::new(),
+            before: Vec::new(),
+            owners: Vec::new(),
+            threads: Vec::new(),
+            maps: Maps::new(),
+            threads_before: Vec::new(),
+            process: Layouts::new(&PROCESS),
+            thread: Layouts::new(&THREAD),
+        }
+    }
 }
 
 impl Session for ProcessSession {
