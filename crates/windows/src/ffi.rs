@@ -1,6 +1,10 @@
 //! The calls of Windows that the crate makes, each in a safe function.
 
-use crate::explain::{INVALID_DATA, SUCCESS};
+mod write;
+
+pub(crate) use write::{Value, load_perf, report_event};
+
+use crate::explain::{INVALID_DATA, MORE_DATA, SUCCESS};
 use crate::registry::ValueName;
 use crate::wine::Layout;
 use std::ffi::CStr;
@@ -10,7 +14,7 @@ use windows_sys::Win32::System::LibraryLoader::{GetModuleHandleA, GetProcAddress
 use windows_sys::Win32::System::Registry::{
     HKEY, HKEY_LOCAL_MACHINE, HKEY_PERFORMANCE_DATA, HKEY_PERFORMANCE_NLSTEXT,
     HKEY_PERFORMANCE_TEXT, KEY_READ, RegCloseKey, RegConnectRegistryW, RegEnumKeyExW,
-    RegOpenKeyExW, RegQueryValueExW,
+    RegEnumValueW, RegOpenKeyExW, RegQueryValueExW,
 };
 
 /// The longest name of a registry key, with its NUL.
@@ -132,6 +136,28 @@ impl Key {
             )
         };
         (code == SUCCESS && length == 4).then(|| u32::from_le_bytes(bytes))
+    }
+
+    /// Whether the key holds any value.
+    fn has_values(&self) -> bool {
+        let mut name = [0u16; 1];
+        let mut length = 1;
+        // SAFETY: the buffer has as many units as `length` says, and both are
+        // borrowed exclusively; nothing else is asked for.
+        let code = unsafe {
+            RegEnumValueW(
+                self.handle,
+                0,
+                name.as_mut_ptr(),
+                &mut length,
+                null(),
+                null_mut(),
+                null_mut(),
+                null_mut(),
+            )
+        };
+        // A name that is too long for the buffer is there as well.
+        code == SUCCESS || code == MORE_DATA
     }
 
     /// The names of the keys below this one.

@@ -7,11 +7,15 @@
 #![cfg_attr(test, allow(clippy::unwrap_used, clippy::expect_used))]
 
 #[cfg(any(windows, test))]
+mod allot;
+#[cfg(any(windows, test))]
 mod explain;
 #[cfg(windows)]
 mod ffi;
 #[cfg(any(windows, test))]
 mod read;
+#[cfg(windows)]
+mod register;
 #[cfg(any(windows, test))]
 mod registry;
 #[cfg(any(windows, test))]
@@ -25,6 +29,8 @@ mod wine;
 #[cfg(windows)]
 mod winreg;
 
+#[cfg(windows)]
+pub use register::{RegisterError, allotted_indexes, register, report_event, unregister};
 #[cfg(any(windows, test))]
 pub use source::RegistrySource;
 #[cfg(windows)]

@@ -16,8 +16,9 @@ const PRIMARY: u16 = 0x3ff;
 pub(crate) struct Language {
     /// The language.
     pub(crate) id: LanguageId,
-    /// The name of its key: three digits, or four where a region counts.
-    key: String,
+    /// The names of its keys: three digits, or four where a region counts, the
+    /// user's region first.
+    keys: Vec<String>,
     /// Whether it is the user's own, which a key of its own answers for too.
     own: bool,
 }
@@ -36,14 +37,16 @@ pub(crate) fn languages(registry: &mut dyn Registry) -> Vec<Language> {
     let mut languages: Vec<Language> = Vec::new();
     for (id, key) in keys {
         let id = LanguageId(id & PRIMARY);
-        if id.0 != 0 && languages.iter().all(|known| known.id != id) {
-            languages.push(Language { id, key, own: id.0 == user & PRIMARY });
+        match languages.iter_mut().find(|known| known.id == id) {
+            Some(known) => known.keys.push(key),
+            None if id.0 == 0 => {}
+            None => languages.push(Language { id, keys: vec![key], own: id.0 == user & PRIMARY }),
         }
     }
     let user = LanguageId(user & PRIMARY);
     let mut add = |id: LanguageId, own| {
         if languages.iter().all(|known| known.id != id) {
-            languages.push(Language { id, key: id.to_string(), own });
+            languages.push(Language { id, keys: vec![id.to_string()], own });
         }
     };
     add(LanguageId::ENGLISH, user == LanguageId::ENGLISH);
@@ -71,27 +74,30 @@ pub(crate) fn load(
     language: &Language,
     last: LastTitles,
 ) -> Result<TitleDatabase, ReadError> {
-    let key = language.key.as_str();
-    let names = lists(registry, language, &[&format!("Counter {key}")], "Counter", last.counter)?;
-    let help = [&*format!("Help {key}"), &*format!("Explain {key}")];
+    let names = lists(registry, language, "Counter", "Counter", last.counter)?;
     // Names without help are better than none.
-    let help = lists(registry, language, &help, "Help", last.help).unwrap_or_default();
+    let help = lists(registry, language, "Help", "Explain", last.help).unwrap_or_default();
     Ok(TitleDatabase::from_lists(language.id, &names, &help))
 }
 
-/// The lists that together are the names, or the help texts, of a language.
+/// The lists that together are the names, or the help texts, of a language:
+/// those of the value `value`, or `older`, as it was called once.
 fn lists(
     registry: &mut dyn Registry,
     language: &Language,
-    data: &[&str],
-    key: &str,
+    value: &str,
+    older: &str,
     last: Option<u32>,
 ) -> Result<Vec<TitleList>, ReadError> {
     let mut failure = None;
     let mut found = Vec::new();
-    let own = language.own.then_some((Place::NlsText, key));
-    let english = (language.id == LanguageId::ENGLISH).then_some((Place::Text, key));
-    let whole = data.iter().map(|name| (Place::Data, *name)).chain(own).chain(english);
+    let id = language.id.to_string();
+    let keys = language.keys.iter().chain((!language.keys.contains(&id)).then_some(&id));
+    let data = keys.flat_map(|key| [format!("{value} {key}"), format!("{older} {key}")]);
+    let own = language.own.then_some((Place::NlsText, value));
+    let english = (language.id == LanguageId::ENGLISH).then_some((Place::Text, value));
+    let data: Vec<String> = data.collect();
+    let whole = data.iter().map(|name| (Place::Data, name.as_str())).chain(own).chain(english);
     for (place, name) in whole {
         match list(registry, place, name) {
             Ok(list) if list.titles.is_empty() => {}
@@ -104,14 +110,12 @@ fn lists(
     }
     let highest = found.iter().flat_map(|list| &list.titles).map(|title| title.index.0).max();
     if highest.is_none_or(|highest| last.is_some_and(|last| highest < last)) {
-        let place = Place::Language(&language.key);
-        let written = list(registry, place, key).or_else(|error| match key {
-            "Help" => list(registry, place, "Explain"),
-            _ => Err(error),
-        });
-        match written {
-            Ok(list) => found.push(list),
-            Err(error) => failure = failure.or(Some(error)),
+        for key in &language.keys {
+            let place = Place::Language(key);
+            match list(registry, place, value).or_else(|_| list(registry, place, older)) {
+                Ok(list) => found.push(list),
+                Err(error) => failure = failure.or(Some(error)),
+            }
         }
     }
     match failure {

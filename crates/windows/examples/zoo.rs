@@ -1,0 +1,230 @@
+//! Providers as they are met: a good one, and those that break the contract in
+//! one way each. The tests register them and have the system load them.
+#![cfg(windows)]
+
+use perfhive_engine::{
+    Collection, Cost, Numbering, ObjectDescription, ObjectWriter, OpenContext, ProvidedTitles,
+    Provider, ProviderDescription, ProviderError, Session,
+};
+use perfhive_format::titles::{Title, TitleList};
+use perfhive_format::{
+    BlockHead, BlockWriter, CounterSpec, CounterType, InstanceHead, LanguageId, ObjectSpec,
+    ObjectTemplate, TitleIndex,
+};
+use std::ffi::c_void;
+use std::time::{Duration, SystemTime};
+
+/// Hives: two instances with a count, a timer that runs a quarter of the time,
+/// and a fraction.
+struct Bees;
+
+struct Hives {
+    template: ObjectTemplate,
+}
+
+const SPECS: [(u32, CounterType); 4] = [
+    (2, CounterType::PERF_COUNTER_RAWCOUNT),
+    (4, CounterType::PERF_OBJ_TIME_TIMER),
+    (6, CounterType::PERF_RAW_FRACTION),
+    (8, CounterType::PERF_RAW_BASE),
+];
+
+fn counters(first: u32) -> Vec<CounterSpec> {
+    SPECS.iter().map(|(offset, kind)| CounterSpec::new(TitleIndex(first + offset), *kind)).collect()
+}
+
+fn list(texts: [&str; 4]) -> TitleList {
+    let titles = (0u32..)
+        .step_by(2)
+        .zip(texts)
+        .map(|(index, text)| Title { index: TitleIndex(index), text: text.to_string() });
+    TitleList { titles: titles.collect(), faults: Vec::new() }
+}
+
+impl Provider for Bees {
+    fn name(&self) -> &str {
+        "PerfhiveBees"
+    }
+    fn describe(&self) -> ProviderDescription {
+        ProviderDescription {
+            numbering: Numbering::Allotted,
+            objects: vec![ObjectDescription {
+                spec: ObjectSpec::new(TitleIndex(0)).with_instances(),
+                counters: counters(0),
+                on_request: Vec::new(),
+                cost: Cost::Global,
+                brings: Vec::new(),
+            }],
+        }
+    }
+    fn titles(&self) -> Vec<ProvidedTitles> {
+        vec![ProvidedTitles {
+            language: LanguageId::ENGLISH,
+            names: list(["Beekeeping", "Bees", "% Flight Time", "% Full"]),
+            help: list(["Hives.", "Bees in the hive.", "Time on the wing.", "How full it is."]),
+        }]
+    }
+    fn open(&self, context: &OpenContext<'_>) -> Result<Box<dyn Session>, ProviderError> {
+        let first = context.first_counter;
+        let spec = ObjectSpec::new(TitleIndex(first)).with_instances();
+        Ok(Box::new(Hives { template: ObjectTemplate::new(&spec, &counters(first))? }))
+    }
+}
+
+impl Session for Hives {
+    fn collect(
+        &mut self,
+        collection: &Collection<'_>,
+        out: &mut ObjectWriter<'_>,
+    ) -> Result<(), ProviderError> {
+        if !collection.wants(self.template.name()) {
+            return Ok(());
+        }
+        let now = SystemTime::UNIX_EPOCH.elapsed().unwrap_or_default();
+        // A flight of 1 ms each 4 ms, by a clock that stands still in between:
+        // so it is a quarter of the time, whenever it is asked for.
+        let flights = now.as_millis() as u64 / 4;
+        let object = out.object(&self.template)?;
+        let mut object = object.clock((flights * 40_000) as i64, 10_000_000);
+        let flown = flights * 10_000;
+        object.instance(&InstanceHead::named("north"), &[1000, flown, 1, 4])?;
+        object.instance(&InstanceHead::named("south"), &[2000, flown, 3, 4])?;
+        object.finish()?;
+        Ok(())
+    }
+}
+
+perfhive_contract::provider_dll! {
+    provider: Bees,
+    open: OpenBees,
+    collect: CollectBees,
+    close: CloseBees,
+    indexes: perfhive_windows::allotted_indexes,
+    report: perfhive_windows::report_event,
+}
+
+/// What Collect is given: where to write, how much, and how many objects.
+struct Out {
+    data: *mut *mut c_void,
+    bytes: *mut u32,
+    objects: *mut u32,
+}
+
+impl Out {
+    fn room(&self) -> usize {
+        // SAFETY: the caller of Collect keeps to its contract.
+        unsafe { *self.bytes as usize }
+    }
+
+    /// Writes bytes and claims them, as `objects` objects.
+    fn claim(self, written: &[u8], objects: u32) -> u32 {
+        if written.len() > self.room() {
+            return self.nothing(234);
+        }
+        // SAFETY: there is room for the bytes, by the contract of Collect.
+        unsafe {
+            let start = (*self.data).cast::<u8>();
+            start.copy_from_nonoverlapping(written.as_ptr(), written.len());
+            *self.data = start.add(written.len()).cast();
+            *self.bytes = written.len() as u32;
+            *self.objects = objects;
+        }
+        0
+    }
+
+    fn nothing(self, code: u32) -> u32 {
+        // SAFETY: the caller of Collect keeps to its contract.
+        unsafe {
+            *self.bytes = 0;
+            *self.objects = 0;
+        }
+        code
+    }
+}
+
+/// An object of as many instances as are asked for.
+fn object(name: u32, instances: usize) -> Vec<u8> {
+    let counter = CounterSpec::new(TitleIndex(name + 2), CounterType::PERF_COUNTER_RAWCOUNT);
+    let spec = ObjectSpec::new(TitleIndex(name)).with_instances();
+    let Ok(template) = ObjectTemplate::new(&spec, &[counter]) else { return Vec::new() };
+    let mut block = BlockWriter::new();
+    block.start(&BlockHead::default());
+    let mark = block.mark();
+    if let Ok(mut object) = block.object(&template) {
+        for number in 0..instances {
+            let name = format!("instance {number}");
+            if object.instance(&InstanceHead::named(&name), &[number as u64]).is_err() {
+                break;
+            }
+        }
+        let _ = object.finish();
+    }
+    block.since(mark).to_vec()
+}
+
+#[unsafe(no_mangle)]
+#[allow(non_snake_case)]
+extern "system" fn CloseZoo() -> u32 {
+    0
+}
+
+macro_rules! zoo {
+    ($($(#[$doc:meta])* $open:ident, $collect:ident, $answer:expr, $body:expr;)+) => {
+        $(
+            #[unsafe(no_mangle)]
+            #[allow(non_snake_case)]
+            unsafe extern "system" fn $open(_: *mut u16) -> u32 {
+                $answer
+            }
+
+            $(#[$doc])*
+            #[unsafe(no_mangle)]
+            #[allow(non_snake_case)]
+            unsafe extern "system" fn $collect(
+                _: *mut u16,
+                data: *mut *mut c_void,
+                bytes: *mut u32,
+                objects: *mut u32,
+            ) -> u32 {
+                let body: fn(Out) -> u32 = $body;
+                body(Out { data, bytes, objects })
+            }
+        )+
+    };
+}
+
+zoo! {
+    /// Is never content with the buffer.
+    OpenGreedy, CollectGreedy, 0, |out| out.nothing(234);
+    /// Needs 600 KiB.
+    OpenLarge, CollectLarge, 0, |out| out.claim(&object(7000, 10_000), 1);
+    /// Claims five objects where there is one.
+    OpenCount, CollectCount, 0, |out| out.claim(&object(7100, 2), 5);
+    /// Writes what is no object.
+    OpenGarbage, CollectGarbage, 0, |out| out.claim(&[0xff; 512], 1);
+    /// An object that is zero bytes long.
+    OpenZero, CollectZero, 0, |out| {
+        let mut bytes = object(7200, 2);
+        bytes[..4].fill(0);
+        out.claim(&bytes, 1)
+    };
+    /// Refuses to open.
+    OpenRefuses, CollectRefuses, 5, |out| out.claim(&object(7300, 2), 1);
+    /// Opens, and fails to collect.
+    OpenFails, CollectFails, 0, |out| out.nothing(31);
+    /// Claims more bytes than it was given.
+    OpenClaims, CollectClaims, 0, |out| {
+        let bytes = out.bytes;
+        let code = out.claim(&object(7400, 2), 1);
+        // SAFETY: the caller of Collect keeps to its contract.
+        unsafe { *bytes = 0x7fff_fff8 };
+        code
+    };
+    /// Does not answer as long as its process lives.
+    OpenHangs, CollectHangs, 0, |out| {
+        for _ in 0..600 {
+            std::thread::sleep(Duration::from_millis(100));
+        }
+        out.nothing(0)
+    };
+}

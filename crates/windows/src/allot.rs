@@ -1,0 +1,183 @@
+//! Titles on their way into the registry: which indexes they get, and the files
+//! that Windows' own loader reads.
+
+use perfhive_engine::ProvidedTitles;
+use perfhive_format::titles::{Title, TitleList};
+use perfhive_format::{LanguageId, TitleIndex};
+use std::fmt::Write as _;
+
+/// `Base Index`: the last index that Windows keeps for its own objects.
+pub(crate) const BASE_INDEX: u32 = 1847;
+
+/// The indexes that a registration allots.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) struct Allotted {
+    pub(crate) first_counter: u32,
+    pub(crate) last_counter: u32,
+    pub(crate) first_help: u32,
+    pub(crate) last_help: u32,
+}
+
+/// Allots indexes for titles with these offsets, behind the last ones of a
+/// machine: names get even numbers, help texts the odd ones behind them.
+/// `None` where the numbers end.
+pub(crate) fn allot(
+    last_counter: u32,
+    last_help: u32,
+    titles: &[ProvidedTitles],
+) -> Option<Allotted> {
+    let highest = |list: fn(&ProvidedTitles) -> &TitleList| {
+        titles.iter().flat_map(|t| &list(t).titles).map(|title| title.index.0).max().unwrap_or(0)
+    };
+    let last = last_counter.max(last_help).max(BASE_INDEX);
+    let first_counter = last.checked_add(1)?.checked_next_multiple_of(2)?;
+    let first_help = first_counter.checked_add(1)?;
+    Some(Allotted {
+        first_counter,
+        last_counter: first_counter.checked_add(highest(|titles| &titles.names))?,
+        first_help,
+        last_help: first_help.checked_add(highest(|titles| &titles.help))?,
+    })
+}
+
+/// A list with further titles, whose offsets count from `first`; those that
+/// stood in their places are replaced.
+pub(crate) fn added(list: &TitleList, more: &TitleList, first: u32) -> TitleList {
+    let moved = more.titles.iter().filter_map(|title| {
+        let index = TitleIndex(first.checked_add(title.index.0)?);
+        Some(Title { index, text: title.text.clone() })
+    });
+    let moved: Vec<Title> = moved.collect();
+    let kept = list.titles.iter().filter(|old| moved.iter().all(|new| new.index != old.index));
+    let mut titles: Vec<Title> = kept.cloned().collect();
+    titles.extend(moved.iter().cloned());
+    titles.sort_by_key(|title| title.index);
+    TitleList { titles, faults: Vec::new() }
+}
+
+/// A list without the titles from `first` to `last`.
+pub(crate) fn removed(list: &TitleList, first: u32, last: u32) -> TitleList {
+    let kept = list.titles.iter().filter(|title| !(first..=last).contains(&title.index.0));
+    TitleList { titles: kept.cloned().collect(), faults: Vec::new() }
+}
+
+/// A list as strings apart by NUL, the content of a `REG_MULTI_SZ`. An empty
+/// text would end it, and a NUL in a text would shift what follows.
+pub(crate) fn multi_sz(list: &TitleList) -> String {
+    let mut text = String::new();
+    for title in &list.titles {
+        let clean = title.text.replace('\0', " ");
+        let clean = if clean.is_empty() { " " } else { clean.as_str() };
+        let end = if text.is_empty() { "" } else { "\0" };
+        let _ = write!(text, "{end}{}\0{clean}", title.index);
+    }
+    text
+}
+
+/// The `.ini` and `.h` files of titles, as `lodctr` reads them; the header file
+/// stands beside the other under the name `header`.
+pub(crate) fn files(name: &str, header: &str, titles: &[ProvidedTitles]) -> (String, String) {
+    let mut ini =
+        format!("[info]\r\ndrivername={name}\r\nsymbolfile={header}\r\n\r\n[languages]\r\n");
+    for titles in titles {
+        let language = titles.language;
+        let _ = write!(ini, "{language}={}\r\n", language.name().unwrap_or("Other"));
+    }
+    ini.push_str("\r\n[text]\r\n");
+    let mut offsets: Vec<u32> = Vec::new();
+    for titles in titles {
+        for (list, what) in [(&titles.names, "NAME"), (&titles.help, "HELP")] {
+            for title in &list.titles {
+                let (offset, text) = (title.index.0, one_line(&title.text));
+                let _ = write!(ini, "TITLE_{offset}_{}_{what}={text}\r\n", titles.language);
+                offsets.push(offset);
+            }
+        }
+    }
+    offsets.sort_unstable();
+    offsets.dedup();
+    let mut symbols = String::new();
+    for offset in offsets {
+        let _ = write!(symbols, "#define TITLE_{offset} {offset}\r\n");
+    }
+    (ini, symbols)
+}
+
+fn one_line(text: &str) -> String {
+    text.chars().map(|c| if c.is_control() { ' ' } else { c }).collect()
+}
+
+/// Whether the titles can be registered at all: English must be among them, and
+/// offsets are even, since help takes the odd numbers.
+pub(crate) fn objection(titles: &[ProvidedTitles]) -> Option<String> {
+    if titles.iter().all(|titles| titles.language != LanguageId::ENGLISH) {
+        return Some("the titles have no English texts, which every machine needs".to_string());
+    }
+    let mut all = titles.iter().flat_map(|t| t.names.titles.iter().chain(&t.help.titles));
+    let odd = all.find(|title| title.index.0 % 2 != 0)?;
+    Some(format!("offset {} of {:?} is odd: offsets count by two", odd.index, odd.text))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use perfhive_testkit::script::titles;
+
+    fn bees() -> Vec<ProvidedTitles> {
+        vec![
+            ProvidedTitles {
+                language: LanguageId::ENGLISH,
+                names: titles(&[(0, "Beekeeping"), (2, "Bees")]),
+                help: titles(&[(0, "Hives."), (2, "How many\nthere are.")]),
+            },
+            ProvidedTitles {
+                language: LanguageId::GERMAN,
+                names: titles(&[(0, "Imkerei"), (2, "Bienen")]),
+                help: titles(&[]),
+            },
+        ]
+    }
+
+    #[test]
+    fn indexes_are_allotted_behind_the_last_ones() {
+        let allotted = allot(0, 0, &bees()).unwrap();
+        assert_eq!((allotted.first_counter, allotted.last_counter), (1848, 1850));
+        assert_eq!((allotted.first_help, allotted.last_help), (1849, 1851));
+        assert_eq!(allot(1850, 1851, &bees()).unwrap().first_counter, 1852);
+        assert_eq!(allot(5001, 0, &bees()).unwrap().first_counter, 5002);
+        assert_eq!(allot(u32::MAX - 2, 0, &bees()), None);
+        assert_eq!(allot(u32::MAX, 0, &bees()), None);
+    }
+
+    #[test]
+    fn titles_come_and_go() {
+        let list = titles(&[(2, "System"), (4, "")]);
+        let with = added(&list, &bees()[0].names, 1848);
+        let text = multi_sz(&with);
+        assert_eq!(text.replace('\0', "|"), "2|System|4| |1848|Beekeeping|1850|Bees");
+        assert_eq!(removed(&with, 1848, 1850), list);
+        assert_eq!(added(&with, &bees()[0].names, 1848), with, "twice is once");
+        let units = text.encode_utf16().chain([0, 0]).flat_map(u16::to_le_bytes);
+        let back = TitleList::from_multi_sz(&units.collect::<Vec<u8>>());
+        assert_eq!(back.titles.last(), with.titles.last());
+    }
+
+    #[test]
+    fn files_for_windows_loader() {
+        let (ini, header) = files("Bees", "bees.h", &bees());
+        assert!(ini.starts_with("[info]\r\ndrivername=Bees\r\nsymbolfile=bees.h\r\n"));
+        assert!(ini.contains("009=English\r\n007=German\r\n"));
+        assert!(ini.contains("TITLE_2_009_HELP=How many there are.\r\n"));
+        assert!(ini.contains("TITLE_2_007_NAME=Bienen\r\n"));
+        assert_eq!(header, "#define TITLE_0 0\r\n#define TITLE_2 2\r\n");
+    }
+
+    #[test]
+    fn what_cannot_be_registered() {
+        assert_eq!(objection(&bees()), None);
+        assert!(objection(&bees()[1..]).unwrap().contains("English"));
+        let mut odd = bees();
+        odd[0].names = titles(&[(0, "Beekeeping"), (3, "Bees")]);
+        assert!(objection(&odd).unwrap().contains("offset 3 of \"Bees\""));
+    }
+}

@@ -1,0 +1,183 @@
+//! The calls that write: keys and values of registrations, and the event log.
+
+use super::Key;
+use crate::explain::{NOT_FOUND, SUCCESS};
+use crate::registry::ValueName;
+use std::ffi::CStr;
+use std::ptr::{null, null_mut};
+use windows_sys::Win32::Foundation::FreeLibrary;
+use windows_sys::Win32::System::EventLog::{
+    DeregisterEventSource, EVENTLOG_WARNING_TYPE, RegisterEventSourceW, ReportEventW,
+};
+use windows_sys::Win32::System::LibraryLoader::{
+    GetProcAddress, LOAD_LIBRARY_SEARCH_SYSTEM32, LoadLibraryExA,
+};
+use windows_sys::Win32::System::Registry::{
+    HKEY, KEY_READ, KEY_WRITE, REG_DWORD, REG_EXPAND_SZ, REG_MULTI_SZ, REG_OPTION_NON_VOLATILE,
+    REG_SZ, RegCreateKeyExW, RegDeleteKeyW, RegDeleteTreeW, RegDeleteValueW, RegOpenKeyExW,
+    RegSetValueExW,
+};
+
+/// A value to be written.
+#[derive(Clone, Copy, Debug)]
+pub(crate) enum Value<'a> {
+    /// `REG_SZ`.
+    Text(&'a str),
+    /// `REG_EXPAND_SZ`: environment variables in it are expanded.
+    Path(&'a str),
+    /// `REG_MULTI_SZ`: strings apart by NUL.
+    List(&'a str),
+    /// `REG_DWORD`.
+    Number(u32),
+}
+
+impl Value<'_> {
+    fn encode(self) -> (u32, Vec<u8>) {
+        let wide = |text: &str, end: usize| {
+            let units = text.encode_utf16().chain(std::iter::repeat_n(0, end));
+            units.flat_map(u16::to_le_bytes).collect()
+        };
+        match self {
+            Self::Text(text) => (REG_SZ, wide(text, 1)),
+            Self::Path(text) => (REG_EXPAND_SZ, wide(text, 1)),
+            Self::List(text) => (REG_MULTI_SZ, wide(text, 2)),
+            Self::Number(number) => (REG_DWORD, number.to_le_bytes().to_vec()),
+        }
+    }
+}
+
+impl Key {
+    /// Opens a key below this one for reading and writing, and makes it if it
+    /// is not there.
+    ///
+    /// # Errors
+    /// The code of `RegCreateKeyExW`.
+    pub(crate) fn create(&self, name: &str) -> Result<Self, u32> {
+        let name = ValueName::new(name);
+        let mut handle: HKEY = null_mut();
+        // SAFETY: the name ends in NUL and lives beyond the call; neither a
+        // class nor security attributes are given, which NULL says; `handle` is
+        // a place for the answer.
+        let code = unsafe {
+            RegCreateKeyExW(
+                self.handle,
+                name.as_ptr(),
+                0,
+                null(),
+                REG_OPTION_NON_VOLATILE,
+                KEY_READ | KEY_WRITE,
+                null(),
+                &mut handle,
+                null_mut(),
+            )
+        };
+        if code == SUCCESS { Ok(Self { handle, owned: true }) } else { Err(code) }
+    }
+
+    /// Opens a key below this one for reading and writing, if it is there.
+    ///
+    /// # Errors
+    /// The code of `RegOpenKeyExW`.
+    pub(crate) fn open_to_write(&self, name: &str) -> Result<Self, u32> {
+        let name = ValueName::new(name);
+        let mut handle: HKEY = null_mut();
+        let rights = KEY_READ | KEY_WRITE;
+        // SAFETY: as in `create`.
+        let code = unsafe { RegOpenKeyExW(self.handle, name.as_ptr(), 0, rights, &mut handle) };
+        if code == SUCCESS { Ok(Self { handle, owned: true }) } else { Err(code) }
+    }
+
+    /// Writes a value.
+    ///
+    /// # Errors
+    /// The code of `RegSetValueExW`.
+    pub(crate) fn set(&self, name: &str, value: Value<'_>) -> Result<(), u32> {
+        let name = ValueName::new(name);
+        let (kind, bytes) = value.encode();
+        let length = u32::try_from(bytes.len()).map_err(|_| crate::explain::INVALID_DATA)?;
+        // SAFETY: the name ends in NUL; the data has as many bytes as are told
+        // and is only read; both live beyond the call.
+        let code =
+            unsafe { RegSetValueExW(self.handle, name.as_ptr(), 0, kind, bytes.as_ptr(), length) };
+        if code == SUCCESS { Ok(()) } else { Err(code) }
+    }
+
+    /// Takes a value away; one that is not there is no error.
+    ///
+    /// # Errors
+    /// The code of `RegDeleteValueW`.
+    pub(crate) fn remove(&self, name: &str) -> Result<(), u32> {
+        let name = ValueName::new(name);
+        // SAFETY: the name ends in NUL and lives beyond the call.
+        match unsafe { RegDeleteValueW(self.handle, name.as_ptr()) } {
+            SUCCESS | NOT_FOUND => Ok(()),
+            code => Err(code),
+        }
+    }
+
+    /// Takes a key below this one away with all that is in it; one that is not
+    /// there is no error.
+    ///
+    /// # Errors
+    /// The code of `RegDeleteTreeW`.
+    pub(crate) fn remove_tree(&self, name: &str) -> Result<(), u32> {
+        let name = ValueName::new(name);
+        // SAFETY: the name ends in NUL and lives beyond the call.
+        match unsafe { RegDeleteTreeW(self.handle, name.as_ptr()) } {
+            SUCCESS | NOT_FOUND => Ok(()),
+            code => Err(code),
+        }
+    }
+
+    /// Takes a key below this one away if it has no values and no keys.
+    pub(crate) fn remove_if_empty(&self, name: &str) {
+        let empty = self.open(name).is_ok_and(|key| key.keys().is_empty() && !key.has_values());
+        if empty {
+            let name = ValueName::new(name);
+            // SAFETY: the name ends in NUL and lives beyond the call. A key
+            // that was filled since is refused, which is as well.
+            let _ = unsafe { RegDeleteKeyW(self.handle, name.as_ptr()) };
+        }
+    }
+}
+
+/// Calls one of the functions of `loadperf.dll` with a command line. `None`
+/// where there is no such library or function.
+pub(crate) fn load_perf(function: &CStr, command: &str) -> Option<u32> {
+    type Function = unsafe extern "system" fn(command: *const u16, quiet: i32) -> u32;
+    let command = ValueName::new(command);
+    // SAFETY: both names are NUL-terminated and live beyond the calls, and the
+    // library is looked for among the system's own only. The function is one of
+    // LoadPerfCounterTextStringsW and UnloadPerfCounterTextStringsW, which have
+    // this signature (loadperf.h), and is called while the library is loaded.
+    unsafe {
+        let library = c"loadperf.dll".as_ptr().cast();
+        let module = LoadLibraryExA(library, null_mut(), LOAD_LIBRARY_SEARCH_SYSTEM32);
+        if module.is_null() {
+            return None;
+        }
+        let found = GetProcAddress(module, function.as_ptr().cast());
+        let code = found.map(|found| {
+            let call = std::mem::transmute::<unsafe extern "system" fn() -> isize, Function>(found);
+            call(command.as_ptr(), 1)
+        });
+        FreeLibrary(module);
+        code
+    }
+}
+
+/// Writes a warning to the event log (Application).
+pub(crate) fn report_event(source: &str, message: &str) {
+    let (source, message) = (ValueName::new(source), ValueName::new(message));
+    let strings = [message.as_ptr()];
+    // SAFETY: the names end in NUL and live beyond the calls, of which the
+    // second gets one string and no data; a handle that is none is not used.
+    unsafe {
+        let log = RegisterEventSourceW(null(), source.as_ptr());
+        if !log.is_null() {
+            let no_user = null_mut();
+            ReportEventW(log, EVENTLOG_WARNING_TYPE, 0, 1, no_user, 1, 0, strings.as_ptr(), null());
+            DeregisterEventSource(log);
+        }
+    }
+}

@@ -1,0 +1,297 @@
+//! Providers registered in a registry, loaded by the system's own
+//! `RegQueryValueExW`, and read.
+//!
+//! The tests write to the registry, so they run under Wine only, where a prefix
+//! of their own has one: `cargo xtask test --only wine`.
+#![cfg(windows)]
+#![allow(clippy::unwrap_used, clippy::expect_used)]
+
+use perfhive_contract::Registration;
+use perfhive_engine::{
+    ObjectQuery, ProvidedTitles, Query, Request, Snapshot, Source, SourceErrorKind, Worker,
+};
+use perfhive_format::titles::{Title, TitleList};
+use perfhive_format::{LanguageId, TitleIndex};
+use perfhive_testkit::{alloc, conformance};
+use perfhive_windows::{RegistrySource, is_wine, register, unregister};
+use std::path::PathBuf;
+use std::sync::{Mutex, MutexGuard, PoisonError};
+use std::time::{Duration, Instant};
+
+#[global_allocator]
+static ALLOCATOR: alloc::Counting = alloc::Counting;
+
+/// There is one registry for all tests.
+static REGISTRY: Mutex<()> = Mutex::new(());
+
+/// A provider that is registered as long as this lives.
+struct Registered {
+    services: Vec<String>,
+    _registry: MutexGuard<'static, ()>,
+}
+
+impl Registered {
+    /// Registers the functions `OpenX`, `CollectX` of the zoo.
+    fn new(names: &[&str]) -> Self {
+        assert!(is_wine(), "these tests change the registry: run them under Wine");
+        let registry = REGISTRY.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut all = Self { services: Vec::new(), _registry: registry };
+        for name in names {
+            let service = format!("Perfhive{name}");
+            let mut registration = Registration::new(&service, zoo(), &format!("Collect{name}"));
+            registration.open = Some(format!("Open{name}"));
+            let close = if *name == "Bees" { "CloseBees" } else { "CloseZoo" };
+            registration.close = Some(close.to_string());
+            all.services.push(service);
+            register(&registration, &titles()).unwrap();
+        }
+        all
+    }
+}
+
+impl Drop for Registered {
+    fn drop(&mut self) {
+        for name in &self.services {
+            let _ = unregister(name);
+        }
+    }
+}
+
+fn zoo() -> PathBuf {
+    let tests = std::env::current_exe().unwrap();
+    let library = tests.parent().unwrap().parent().unwrap().join("examples").join("zoo.dll");
+    assert!(library.is_file(), "{} is not built", library.display());
+    library
+}
+
+fn titles() -> Vec<ProvidedTitles> {
+    let list = |texts: [&str; 4]| TitleList {
+        titles: (0u32..)
+            .step_by(2)
+            .zip(texts)
+            .map(|(index, text)| Title { index: TitleIndex(index), text: text.to_string() })
+            .collect(),
+        faults: Vec::new(),
+    };
+    vec![
+        ProvidedTitles {
+            language: LanguageId::ENGLISH,
+            names: list(["Beekeeping", "Bees", "% Flight Time", "% Full"]),
+            help: list(["Hives.", "Bees in the hive.", "Time on the wing.", "How full it is."]),
+        },
+        ProvidedTitles {
+            language: LanguageId::GERMAN,
+            names: list(["Imkerei", "Bienen", "Flugzeit (%)", "Füllung (%)"]),
+            help: list(["Stöcke.", "Bienen im Stock.", "Zeit in der Luft.", "Wie voll er ist."]),
+        },
+    ]
+}
+
+fn source() -> RegistrySource {
+    RegistrySource::local("local:")
+}
+
+fn collect(source: &mut dyn Source, query: ObjectQuery) -> Snapshot {
+    let mut snapshot = Snapshot::new();
+    source.collect(&Request::new(query), &mut snapshot).unwrap();
+    snapshot
+}
+
+#[test]
+fn the_registry_is_a_source_like_any_other() {
+    let _bees = Registered::new(&["Bees"]);
+    conformance::source(|| Box::new(source()));
+}
+
+#[test]
+fn a_worker_around_it_is_one_too() {
+    let _bees = Registered::new(&["Bees"]);
+    conformance::source(|| Box::new(Worker::new(source(), None).unwrap()));
+}
+
+#[test]
+fn values_are_cooked_from_what_a_registered_provider_writes() {
+    let _bees = Registered::new(&["Bees"]);
+    let mut query = Query::new(source()).unwrap();
+    for path in
+        [r"\Beekeeping(*)\Bees", r"\Imkerei(north)\Flugzeit (%)", r"\beekeeping(south)\% full"]
+    {
+        query.add(path).unwrap();
+    }
+    query.collect().unwrap();
+    std::thread::sleep(Duration::from_millis(50));
+    query.collect().unwrap();
+    let values: Vec<_> = query
+        .readings()
+        .iter()
+        .map(|r| (query.path_of(r).to_string(), r.value.as_ref().unwrap().as_f64()))
+        .collect();
+    let ends: Vec<_> =
+        values.iter().map(|(path, value)| (path.rsplit_once(r"\Bee").unwrap().1, *value)).collect();
+    assert_eq!(
+        ends,
+        [
+            (r"s", 1000.0),
+            (r"s", 2000.0),
+            (r"keeping(north)\% Flight Time", 25.0),
+            (r"keeping(south)\% Full", 75.0),
+        ],
+        "{values:?}"
+    );
+}
+
+#[test]
+fn nothing_is_allocated_once_warm() {
+    let _bees = Registered::new(&["Bees"]);
+    let mut source = source();
+    let bees = source.catalogue().unwrap().objects[0].name;
+    for query in [ObjectQuery::Global, ObjectQuery::one(bees)] {
+        let request = Request::new(query);
+        let mut snapshot = Snapshot::new();
+        for _ in 0..3 {
+            source.collect(&request, &mut snapshot).unwrap();
+            source.catalogue_generation();
+        }
+        let (faults, allocated) = alloc::count(|| {
+            for _ in 0..10 {
+                source.collect(&request, &mut snapshot).unwrap();
+                source.catalogue_generation();
+            }
+            snapshot.faults().len()
+        });
+        assert_eq!((faults, allocated.count), (0, 0), "{request:?}");
+        assert_eq!(snapshot.objects().count(), 1);
+    }
+}
+
+#[test]
+fn a_registration_is_noticed_and_taken_back() {
+    let bees = Registered::new(&["Bees"]);
+    let mut source = source();
+    let first = source.catalogue().unwrap();
+    assert_eq!(first.objects.len(), 1);
+    let mut registration = Registration::new("PerfhiveLarge", zoo(), "CollectLarge");
+    registration.open = Some("OpenLarge".to_string());
+    registration.close = Some("CloseZoo".to_string());
+    register(&registration, &titles()).unwrap();
+    assert_ne!(source.catalogue_generation(), first.generation);
+    let both = source.catalogue().unwrap();
+    unregister("PerfhiveLarge").unwrap();
+    assert_eq!(both.objects.len(), 2);
+    let english = source.titles(LanguageId::ENGLISH).unwrap();
+    assert_eq!(english.indexes("Beekeeping").len(), 1, "and its titles are gone");
+    drop(bees);
+    assert_eq!(source.catalogue().unwrap().objects.len(), 0);
+    let english = source.titles(LanguageId::ENGLISH).unwrap();
+    assert!(english.indexes("Beekeeping").is_empty());
+    unregister("PerfhiveBees").unwrap();
+}
+
+#[test]
+fn a_provider_that_needs_more_gets_more_and_the_size_is_remembered() {
+    let _large = Registered::new(&["Large"]);
+    let mut source = source();
+    let answer = collect(&mut source, ObjectQuery::Global);
+    let object = answer.object(TitleIndex(7000)).unwrap();
+    assert_eq!(object.view().instances().count(), 10_000);
+    assert!(answer.frames()[0].has_grown());
+    drop(answer);
+    collect(&mut source, ObjectQuery::Global);
+    let warm = collect(&mut source, ObjectQuery::Global);
+    assert!(!warm.frames()[0].has_grown());
+}
+
+#[test]
+fn a_provider_that_is_never_content_costs_an_error_and_no_more() {
+    let greedy = Registered::new(&["Greedy"]);
+    let mut source = source();
+    let mut snapshot = Snapshot::new();
+    let request = Request::new(ObjectQuery::Global);
+    for _ in 0..2 {
+        let error = source.collect(&request, &mut snapshot).unwrap_err();
+        assert_eq!(error.kind(), SourceErrorKind::Malformed, "{error}");
+        assert!(error.to_string().contains("64 MiB"), "{error}");
+    }
+    drop(greedy);
+    let _bees = Registered::new(&["Bees"]);
+    source.collect(&request, &mut snapshot).unwrap();
+    assert_eq!(snapshot.objects().count(), 1, "and is forgotten with its cause");
+}
+
+/// What a bad provider writes, and what is still to be had of a good one.
+#[test]
+fn garbage_is_a_fault_and_never_more() {
+    for bad in ["Count", "Garbage", "Zero", "Claims"] {
+        let _providers = Registered::new(&["Bees", bad]);
+        let mut source = source();
+        let mut snapshot = Snapshot::new();
+        match source.collect(&Request::new(ObjectQuery::Global), &mut snapshot) {
+            Ok(()) => {
+                let told = !snapshot.faults().is_empty();
+                assert!(told, "{bad}: nothing is told of it");
+                for object in snapshot.objects() {
+                    assert!(object.view().instances().count() <= 2, "{bad}");
+                }
+            }
+            Err(error) => assert_eq!(error.kind(), SourceErrorKind::Malformed, "{bad}: {error}"),
+        }
+    }
+}
+
+#[test]
+fn a_provider_that_fails_takes_nothing_with_it() {
+    for bad in ["Refuses", "Fails"] {
+        let _providers = Registered::new(&[bad, "Bees"]);
+        let answer = collect(&mut source(), ObjectQuery::Global);
+        assert_eq!(answer.objects().count(), 1, "{bad}");
+    }
+}
+
+#[test]
+fn a_provider_that_hangs_does_not_hang_the_caller() {
+    let _hangs = Registered::new(&["Hangs"]);
+    let mut worker = Worker::new(source(), None).unwrap();
+    let mut snapshot = Snapshot::new();
+    let soon = Instant::now() + Duration::from_millis(100);
+    let request = Request::new(ObjectQuery::Global).deadline(soon);
+    let error = worker.collect(&request, &mut snapshot).unwrap_err();
+    assert_eq!(error.kind(), SourceErrorKind::Deadline, "{error}");
+    let error = worker.collect(&request, &mut snapshot).unwrap_err();
+    assert_eq!(error.kind(), SourceErrorKind::Busy, "{error}");
+    assert!(error.is_transient());
+}
+
+#[test]
+fn several_threads_read_at_once() {
+    let _bees = Registered::new(&["Bees"]);
+    std::thread::scope(|threads| {
+        for _ in 0..4 {
+            threads.spawn(|| {
+                let mut source = source();
+                for _ in 0..10 {
+                    let answer = collect(&mut source, ObjectQuery::Global);
+                    let counts: Vec<_> =
+                        answer.objects().map(|o| o.view().instances().count()).collect();
+                    assert_eq!(counts, [2]);
+                }
+            });
+        }
+    });
+}
+
+#[test]
+fn this_machine_is_reached_by_its_name_and_others_are_explained() {
+    let _bees = Registered::new(&["Bees"]);
+    let name = collect(&mut source(), ObjectQuery::Global).machine().unwrap();
+    let mut source = RegistrySource::remote("registry://own", &name);
+    let catalogue = source.catalogue().unwrap();
+    assert_eq!((catalogue.machine.as_str(), catalogue.objects.len()), (name.as_str(), 1));
+    let english = source.titles(LanguageId::ENGLISH).unwrap();
+    assert_eq!(english.name(catalogue.objects[0].name), Some("Beekeeping"));
+
+    let mut other = RegistrySource::remote("registry://no-such-host", r"\\no-such-host");
+    let error = other.catalogue().unwrap_err();
+    assert_eq!(error.kind(), SourceErrorKind::Unavailable);
+    assert!(error.message().contains("no-such-host cannot be reached"), "{error}");
+    assert!(error.message().contains("(Windows error 53)"), "{error}");
+}
