@@ -5,6 +5,7 @@ mod value;
 
 use clap::{ArgAction, Args, CommandFactory, Parser, Subcommand, ValueEnum};
 use perfhive::LanguageId;
+use perfhive::registration::TextEncoding;
 use std::ffi::OsString;
 use std::path::PathBuf;
 use std::time::Duration;
@@ -135,6 +136,12 @@ pub(crate) enum Command {
     /// Print every field of a raw data block
     #[command(after_help = help::DUMP)]
     Dump(Dump),
+    /// Register a provider's counters, or list what is registered
+    #[command(after_help = help::REGISTER)]
+    Register(Register),
+    /// Take back everything that is registered of a provider
+    #[command(after_help = help::UNREGISTER)]
+    Unregister(Unregister),
     /// Print a completion script for a shell
     #[command(after_help = help::COMPLETIONS)]
     Completions(Completions),
@@ -268,6 +275,102 @@ pub(crate) struct Measure {
 pub(crate) struct Dump {
     /// A raw data block
     pub(crate) file: PathBuf,
+}
+
+/// Whose registrations.
+#[derive(Clone, Copy, Debug, Args)]
+pub(crate) struct Place {
+    /// Of the whole machine; takes root. Usual for root
+    #[arg(long, conflicts_with = "user")]
+    pub(crate) system: bool,
+
+    /// Of this user alone. Usual for everybody else
+    #[arg(long)]
+    pub(crate) user: bool,
+}
+
+#[derive(Debug, Args)]
+pub(crate) struct Register {
+    /// The provider's definition: an .ini file as lodctr takes it, or a manifest (.man)
+    #[arg(required_unless_present = "list", conflicts_with = "list")]
+    pub(crate) file: Option<PathBuf>,
+
+    /// The library with the provider's functions
+    ///
+    /// A provider that is registered already keeps its library, and whatever else is not given,
+    /// if this is left out.
+    #[arg(long, short = 'l', value_name = "FILE")]
+    pub(crate) library: Option<PathBuf>,
+
+    /// Name of the function that opens the provider; empty if there is none
+    #[arg(long, value_name = "NAME")]
+    pub(crate) open: Option<String>,
+
+    /// Name of the function that collects
+    #[arg(long, value_name = "NAME")]
+    pub(crate) collect: Option<String>,
+
+    /// Name of the function that closes the provider; empty if there is none
+    #[arg(long, value_name = "NAME")]
+    pub(crate) close: Option<String>,
+
+    /// A string that the open function is given; may be given several times
+    #[arg(long, value_name = "TEXT", action = ArgAction::Append)]
+    pub(crate) linkage: Vec<String>,
+
+    /// How long opening may take, 10 seconds if nothing is said
+    #[arg(long, value_name = "SECONDS", value_parser = value::interval)]
+    pub(crate) open_timeout: Option<Duration>,
+
+    /// How long collecting may take, 10 seconds if nothing is said
+    #[arg(long, value_name = "SECONDS", value_parser = value::interval)]
+    pub(crate) collect_timeout: Option<Duration>,
+
+    /// Let the library run inside of whoever reads, not in a process of its own
+    ///
+    /// Faster by some microseconds; but what it does wrong, it does to the reader.
+    #[arg(long, conflicts_with = "isolate")]
+    pub(crate) trust: bool,
+
+    /// Let the library run in a process of its own again
+    #[arg(long)]
+    pub(crate) isolate: bool,
+
+    /// Register, but do not ask the provider for data
+    #[arg(long, conflicts_with = "enable")]
+    pub(crate) disable: bool,
+
+    /// Ask a provider again that was registered with --disable
+    #[arg(long)]
+    pub(crate) enable: bool,
+
+    /// The symbol file of an .ini file, if it is not where that says
+    #[arg(long, value_name = "FILE")]
+    pub(crate) symbols: Option<PathBuf>,
+
+    /// Encoding of a file that does not tell its own, such as windows-1251
+    #[arg(long, value_name = "NAME")]
+    pub(crate) encoding: Option<TextEncoding>,
+
+    #[command(flatten)]
+    pub(crate) place: Place,
+
+    /// Print what the file says, with offsets in the place of indexes, and register nothing
+    #[arg(long, short = 'n', conflicts_with = "list")]
+    pub(crate) dry_run: bool,
+
+    /// List what is registered
+    #[arg(long)]
+    pub(crate) list: bool,
+}
+
+#[derive(Debug, Args)]
+pub(crate) struct Unregister {
+    /// Name of the provider, without regard to case
+    pub(crate) name: String,
+
+    #[command(flatten)]
+    pub(crate) place: Place,
 }
 
 #[derive(Debug, Args)]

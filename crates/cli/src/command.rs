@@ -9,6 +9,7 @@ mod list;
 mod man;
 mod measure;
 mod ps;
+mod register;
 mod sensors;
 mod watch;
 mod workset;
@@ -30,6 +31,8 @@ pub(crate) fn run(arguments: &Arguments) -> Outcome {
         Command::Sensors(args) => sensors::run(global, args),
         Command::Measure(args) => measure::run(global, args),
         Command::Dump(args) => dump::run(global, args),
+        Command::Register(args) => register::run(global, args),
+        Command::Unregister(args) => register::back(global, args),
         Command::Completions(args) => completions::run(global, args),
         Command::Man(args) => man::run(global, args),
     }

@@ -3,6 +3,7 @@
 use crate::text::escape::Escaped;
 use clap::error::ErrorKind;
 use perfhive::measure::MeasureError;
+use perfhive::registration::{DefinitionError, RegisterError, RegisterErrorKind};
 use perfhive::{QueryError, SourceError, SourceErrorKind};
 use std::fmt;
 use std::io::{self, Write as _};
@@ -104,6 +105,22 @@ impl From<SourceError> for Failure {
             SourceErrorKind::NotFound => Self::Usage(error.to_string()),
             _ => Self::Source(error.to_string()),
         }
+    }
+}
+
+impl From<RegisterError> for Failure {
+    fn from(error: RegisterError) -> Self {
+        match error.kind() {
+            RegisterErrorKind::NotRegistered => Self::Missing(error.to_string()),
+            RegisterErrorKind::Invalid => Self::Usage(error.to_string()),
+            _ => Self::Source(error.to_string()),
+        }
+    }
+}
+
+impl From<DefinitionError> for Failure {
+    fn from(error: DefinitionError) -> Self {
+        Self::Source(error.to_string())
     }
 }
 

@@ -29,6 +29,7 @@ mod category;
 mod files;
 pub mod measure;
 mod open;
+pub mod registration;
 mod shared_source;
 
 pub use category::{

@@ -8,5 +8,6 @@ static ALLOCATOR: perfhive_testkit::alloc::Counting = perfhive_testkit::alloc::C
 
 pub mod definition;
 pub mod hive;
+pub mod library;
 #[cfg(target_os = "linux")]
 pub mod store;

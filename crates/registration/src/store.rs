@@ -311,6 +311,12 @@ impl HiveFile {
     }
 }
 
+/// Whether this process has the rights of root.
+#[must_use]
+pub fn is_root() -> bool {
+    rustix::process::geteuid().is_root()
+}
+
 /// The folder that the environment names in place of a usual one.
 fn instead_of(name: &str) -> Option<PathBuf> {
     // Who calls a program with more rights than his own does not choose what it loads.

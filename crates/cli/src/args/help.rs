@@ -130,6 +130,25 @@ machine each table is complete: the sample before the first one is not
 shown. Without paths: processors, memory, and the busiest processes, as
 far as the source has them.";
 
+pub(super) const REGISTER: &str = r"Examples:
+  perfhive register gauges.ini --library ./gauges.so
+  perfhive register gauges.ini --library ./gauges.so --open OpenGauges \
+      --collect CollectGauges --close CloseGauges
+  perfhive register gauges.ini --dry-run        what the file says
+  perfhive register gauges.ini --disable        keeps the library
+  perfhive register --list --json
+
+Names get indexes behind those of everybody else; readers that are running
+notice. Registering again replaces what was there. Library and folders above
+it must belong to root or to you, and nobody else may write them.";
+
+pub(super) const UNREGISTER: &str = r"Examples:
+  perfhive unregister Gauges
+  sudo perfhive unregister Gauges --system
+
+Names, help texts and library go; the indexes of the others stay. Exit code 1
+tells that no such provider is registered.";
+
 pub(super) const ENUM: &str = r"Examples:
   perfhive enum
   perfhive enum Costly

@@ -8,5 +8,6 @@ mod golden;
 mod live;
 mod measure;
 mod recorded;
+mod register;
 mod run;
 mod terminal;

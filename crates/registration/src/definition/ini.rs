@@ -7,10 +7,10 @@
 //! regard to case, blanks around names and values dropped, quotation marks
 //! around a value too, lines without `=` ignored.
 
+use super::ReadOptions;
 use super::error::{DefinitionError, Read, Warnings};
 use super::symbols::Symbols;
-use super::text;
-use encoding_rs::Encoding;
+use super::text::{self, TextEncoding};
 use perfhive_contract::{Definition, Texts};
 use perfhive_format::LanguageId;
 use std::collections::{BTreeMap, BTreeSet};
@@ -102,13 +102,13 @@ fn text_key(key: &str) -> Option<(&str, &str, Kind)> {
 ///
 /// # Errors
 /// [`DefinitionError`] with file, line, and the way out.
-pub fn read_ini(
-    file: &Path,
-    encoding: Option<&'static Encoding>,
-) -> Result<Read<Definition>, DefinitionError> {
+pub fn read_ini(file: &Path, options: &ReadOptions) -> Result<Read<Definition>, DefinitionError> {
     let bytes = text::read(file)?;
-    parse_ini(file, &bytes, encoding, |name| {
-        let header = symbol_file(file, name)?;
+    parse_ini(file, &bytes, options.encoding, |name| {
+        let header = match &options.symbols {
+            Some(symbols) => symbols.clone(),
+            None => symbol_file(file, name)?,
+        };
         let bytes = text::read(&header)?;
         Ok((header, bytes))
     })
@@ -130,8 +130,10 @@ fn symbol_file(ini: &Path, name: &str) -> Result<PathBuf, DefinitionError> {
         entry.file_name().to_str().is_some_and(|other| other.eq_ignore_ascii_case(base))
     });
     beside.map(|entry| entry.path()).ok_or_else(|| {
-        let message =
-            format!("the symbol file {name:?} is not there; put it into the folder of this file");
+        let message = format!(
+            "the symbol file {name:?} is not there; put it into the folder of this file, \
+             or say where it is with --symbols"
+        );
         DefinitionError::new(ini, None, message)
     })
 }
@@ -143,7 +145,7 @@ fn symbol_file(ini: &Path, name: &str) -> Result<PathBuf, DefinitionError> {
 pub fn parse_ini(
     file: &Path,
     bytes: &[u8],
-    encoding: Option<&'static Encoding>,
+    encoding: Option<TextEncoding>,
     header: impl FnOnce(&str) -> Result<(PathBuf, Vec<u8>), DefinitionError>,
 ) -> Result<Read<Definition>, DefinitionError> {
     let text = text::decode(file, bytes, encoding, |rough| {

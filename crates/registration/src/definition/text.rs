@@ -4,8 +4,10 @@
 use super::DefinitionError;
 use encoding_rs::{Encoding, UTF_8, UTF_16BE, UTF_16LE};
 use perfhive_format::LanguageId;
+use std::fmt;
 use std::io::Read as _;
 use std::path::Path;
+use std::str::FromStr;
 
 /// The largest definition file that is read: the largest in the world are some
 /// hundred kilobytes.
@@ -28,24 +30,45 @@ pub(super) fn read(file: &Path) -> Result<Vec<u8>, DefinitionError> {
     Ok(bytes)
 }
 
-/// Finds an encoding by one of its names (`windows-1251`, `shift_jis`, `utf-8`)
-/// or the number of a code page (`1251`, `932`).
-#[must_use]
-pub fn encoding(name: &str) -> Option<&'static Encoding> {
-    let number = name.trim_start_matches(['c', 'C', 'p', 'P']);
-    match number {
-        "874" => Some(encoding_rs::WINDOWS_874),
-        "932" => Some(encoding_rs::SHIFT_JIS),
-        "936" => Some(encoding_rs::GBK),
-        "949" => Some(encoding_rs::EUC_KR),
-        "950" => Some(encoding_rs::BIG5),
-        "65001" => Some(UTF_8),
-        "1200" => Some(UTF_16LE),
-        "1201" => Some(UTF_16BE),
-        _ if number.len() == 4 && number.starts_with("125") => {
-            Encoding::for_label(format!("windows-{number}").as_bytes())
-        }
-        _ => Encoding::for_label(name.as_bytes()),
+/// How the characters of a file are written.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct TextEncoding(&'static Encoding);
+
+/// A text that names no encoding.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct UnknownEncoding(String);
+
+impl fmt::Display for UnknownEncoding {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let name = &self.0;
+        write!(f, "{name:?} is no encoding; utf-8, utf-16le, windows-1252 and 932 are")
+    }
+}
+
+impl std::error::Error for UnknownEncoding {}
+
+/// Takes a name (`windows-1251`, `shift_jis`, `utf-8`) or the number of a code
+/// page (`1251`, `cp932`).
+impl FromStr for TextEncoding {
+    type Err = UnknownEncoding;
+
+    fn from_str(name: &str) -> Result<Self, UnknownEncoding> {
+        let number = name.trim_start_matches(['c', 'C', 'p', 'P']);
+        let found = match number {
+            "874" => Some(encoding_rs::WINDOWS_874),
+            "932" => Some(encoding_rs::SHIFT_JIS),
+            "936" => Some(encoding_rs::GBK),
+            "949" => Some(encoding_rs::EUC_KR),
+            "950" => Some(encoding_rs::BIG5),
+            "65001" => Some(UTF_8),
+            "1200" => Some(UTF_16LE),
+            "1201" => Some(UTF_16BE),
+            _ if number.len() == 4 && number.starts_with("125") => {
+                Encoding::for_label(format!("windows-{number}").as_bytes())
+            }
+            _ => Encoding::for_label(name.as_bytes()),
+        };
+        found.map(Self).ok_or_else(|| UnknownEncoding(name.to_string()))
     }
 }
 
@@ -74,13 +97,13 @@ fn ansi(language: LanguageId) -> &'static Encoding {
 pub(super) fn decode(
     file: &Path,
     bytes: &[u8],
-    wanted: Option<&'static Encoding>,
+    wanted: Option<TextEncoding>,
     languages: impl Fn(&str) -> Vec<LanguageId>,
 ) -> Result<String, DefinitionError> {
     if let Some((encoding, mark)) = Encoding::for_bom(bytes) {
         return strictly(file, bytes.get(mark..).unwrap_or_default(), encoding);
     }
-    if let Some(encoding) = wanted {
+    if let Some(TextEncoding(encoding)) = wanted {
         return strictly(file, bytes, encoding);
     }
     // UTF-16 without a mark: these files begin in ASCII.

@@ -262,6 +262,9 @@ fn files_that_others_could_have_written_are_refused() {
     let file = inner.join("x.so");
     std::fs::write(&file, "").unwrap();
     for path in [&file, &inner, &place.folder.path().join("a")] {
+        chmod(path, 0o755);
+    }
+    for path in [&file, &inner, &place.folder.path().join("a")] {
         let old = mode(path);
         chmod(path, old | 0o020);
         let refusal = open(&file).unwrap_err();

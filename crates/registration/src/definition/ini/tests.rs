@@ -71,7 +71,7 @@ fn code_pages_go_by_the_languages() {
     let (bytes, ..) = encoding_rs::WINDOWS_1251.encode(&mixed);
     let error = parse_with(&bytes, HEADER).unwrap_err().to_string();
     assert!(error.contains("--encoding") && error.contains("Shift_JIS"), "{error}");
-    let named = parse_ini(Path::new("x.ini"), &bytes, text::encoding("cp1251"), |name| {
+    let named = parse_ini(Path::new("x.ini"), &bytes, "cp1251".parse().ok(), |name| {
         Ok((name.into(), HEADER.into()))
     });
     assert!(names(&named.unwrap()).contains(&(0x19, 2, "Скорость")));
@@ -122,8 +122,12 @@ fn the_symbol_file_is_found_in_any_case_of_letters() {
     let folder = tempfile::tempdir().unwrap();
     let ini = folder.path().join("Own.ini");
     std::fs::write(&ini, GOOD.replace("x.h", r"..\inc\Names.H")).unwrap();
-    let error = read_ini(&ini, None).unwrap_err();
+    let error = read_ini(&ini, &ReadOptions::default()).unwrap_err();
     assert!(error.line() == Some(4) && error.message().contains("symbol file"), "{error}");
     std::fs::write(folder.path().join("names.h"), HEADER).unwrap();
-    assert_eq!(names(&read_ini(&ini, None).unwrap()).len(), 4);
+    assert_eq!(names(&read_ini(&ini, &ReadOptions::default()).unwrap()).len(), 4);
+    let other = folder.path().join("other.h");
+    std::fs::write(&other, "#define OBJ 0\n#define A_1 2\n#define B 40\n").unwrap();
+    let options = ReadOptions { symbols: Some(other), ..ReadOptions::default() };
+    assert_eq!(read_ini(&ini, &options).unwrap().value.last_offset(), 40);
 }

@@ -1,0 +1,266 @@
+//! `perfhive register` and `unregister`: what `lodctr` and `unlodctr` do.
+
+mod definition;
+
+use crate::args::{Global, Place, Register, Unregister};
+use crate::failure::{Exit, Failure, Outcome, warn};
+use crate::output::Output;
+use crate::text::escape::Escaped;
+use crate::text::records::{Field, Records};
+use crate::text::style::Style;
+use crate::text::table::{Align, Table};
+use perfhive::registration::{
+    Change, Functions, ReadOptions, RegisterErrorKind, Registration, Scope, definitions,
+    find_functions, registrar, usual_scope,
+};
+use std::fmt::Write as _;
+use std::path::Path;
+use std::time::Duration;
+
+pub(super) fn run(global: &Global, args: &Register) -> Outcome {
+    let Some(file) = &args.file else {
+        return list(global, args.place);
+    };
+    let options = ReadOptions { encoding: args.encoding, symbols: args.symbols.clone() };
+    let read = definitions(file, &options)?;
+    if !global.quiet {
+        read.warnings.iter().for_each(|warning| warn(&warning.to_string()));
+    }
+    if args.dry_run {
+        return definition::print(global, &read.value);
+    }
+    let mut functions = functions(args)?;
+    find_functions(&mut functions)?;
+    let scope = scope(args.place).unwrap_or_else(usual_scope);
+    let mut registrar = registrar(scope)?;
+    let output = Output::new(global);
+    let mut text = String::new();
+    let mut done = Rows::begin(&output, &mut text);
+    for definition in &read.value {
+        let (one, change) = registrar.register(definition, &functions)?;
+        let place = registrar.place();
+        let word = match change {
+            Change::Added => "registered",
+            Change::Updated => "updated",
+            Change::Unchanged => "unchanged",
+        };
+        if output.is_table() {
+            let indexes = format!(
+                "names {} to {}, help texts {} to {}",
+                one.first_counter, one.last_counter, one.first_help, one.last_help
+            );
+            let name = Escaped(&one.name);
+            let _ = match change {
+                Change::Added => writeln!(text, "{name} is registered: {indexes}, in {place}"),
+                Change::Updated => writeln!(text, "{name} is updated: {indexes}, in {place}"),
+                Change::Unchanged => {
+                    writeln!(text, "{name} was registered so already: {indexes}, in {place}")
+                }
+            };
+        }
+        done.row(&mut text, &one, Some(word), scope, &place);
+    }
+    done.end(&mut text);
+    output.write(&text)?;
+    Ok(Exit::Done)
+}
+
+pub(super) fn back(global: &Global, args: &Unregister) -> Outcome {
+    let scope = scope(args.place).unwrap_or_else(usual_scope);
+    let mut registrar = registrar(scope)?;
+    let one = registrar.unregister(&args.name).map_err(|error| {
+        let missing = error.kind() == RegisterErrorKind::NotRegistered;
+        match elsewhere(&args.name, scope).filter(|_| missing) {
+            Some(hint) => Failure::Missing(format!("{error}; {hint}")),
+            None => error.into(),
+        }
+    })?;
+    let output = Output::new(global);
+    let mut text = String::new();
+    let place = registrar.place();
+    if output.is_table() {
+        let _ = writeln!(text, "{} is no longer registered in {place}", Escaped(&one.name));
+    }
+    let mut rows = Rows::begin(&output, &mut text);
+    rows.row(&mut text, &one, Some("unregistered"), scope, &place);
+    rows.end(&mut text);
+    output.write(&text)?;
+    Ok(Exit::Done)
+}
+
+/// Where else a provider is registered that is not in one place.
+fn elsewhere(name: &str, scope: Scope) -> Option<String> {
+    let (other, option) = match scope {
+        Scope::System => (Scope::User, "--user"),
+        Scope::User => (Scope::System, "--system"),
+    };
+    let registrar = registrar(other).ok()?;
+    let (all, _) = registrar.registrations().ok()?;
+    let is_there = all.providers.iter().any(|one| one.name.eq_ignore_ascii_case(name));
+    is_there.then(|| format!("it is in {}: give {option}", registrar.place()))
+}
+
+fn scope(place: Place) -> Option<Scope> {
+    match (place.system, place.user) {
+        (true, _) => Some(Scope::System),
+        (_, true) => Some(Scope::User),
+        _ => None,
+    }
+}
+
+const fn scope_name(scope: Scope) -> &'static str {
+    match scope {
+        Scope::System => "system",
+        Scope::User => "user",
+    }
+}
+
+/// What the command line says of a library.
+fn functions(args: &Register) -> Result<Functions, Failure> {
+    let absolute = |path: &Path| {
+        std::path::absolute(path)
+            .map_err(|error| Failure::Usage(format!("--library {}: {error}", path.display())))
+    };
+    let either = |yes: bool, no: bool| (yes || no).then_some(yes);
+    Ok(Functions {
+        library: args.library.as_deref().map(absolute).transpose()?,
+        open: args.open.clone(),
+        collect: args.collect.clone(),
+        close: args.close.clone(),
+        linkage: (!args.linkage.is_empty()).then(|| args.linkage.clone()),
+        open_timeout: args.open_timeout,
+        collect_timeout: args.collect_timeout,
+        disabled: either(args.disable, args.enable),
+        in_process: either(args.trust, args.isolate),
+    })
+}
+
+fn list(global: &Global, place: Place) -> Outcome {
+    let scopes = scope(place).map_or(vec![Scope::System, Scope::User], |scope| vec![scope]);
+    let output = Output::new(global);
+    let mut text = String::new();
+    let mut table = Table::new(&[
+        ("PROVIDER", Align::Left),
+        ("NAMES", Align::Left),
+        ("OBJECTS", Align::Left),
+        ("FOR", Align::Left),
+        ("LIBRARY", Align::Left),
+        ("", Align::Left),
+    ]);
+    let mut rows = Rows::begin(&output, &mut text);
+    for scope in scopes {
+        // Who has no home has no registrations of his own.
+        let Ok(registrar) = registrar(scope) else { continue };
+        let (all, faults) = registrar.registrations()?;
+        if !global.quiet {
+            faults.iter().for_each(|fault| warn(&fault.to_string()));
+        }
+        for one in &all.providers {
+            rows.row(&mut text, one, None, scope, &registrar.place());
+            table.text(Style::Name, &one.name);
+            table.text(Style::Plain, &format!("{}-{}", one.first_counter, one.last_counter));
+            table.text(Style::Plain, &objects(one));
+            table.text(Style::Faint, scope_name(scope));
+            table.text(Style::Plain, &one.library.to_string_lossy());
+            table.text(Style::Attention, state(one));
+        }
+    }
+    rows.end(&mut text);
+    if output.is_table() {
+        if table.rows() == 0 {
+            text.push_str("Nothing is registered.\n");
+        } else {
+            table.render(&mut text, output.layout(true));
+        }
+    }
+    output.write(&text)?;
+    Ok(Exit::Done)
+}
+
+const fn state(one: &Registration) -> &'static str {
+    match (one.disabled, one.in_process) {
+        (true, _) => "disabled",
+        (_, true) => "trusted",
+        _ => "",
+    }
+}
+
+fn objects(one: &Registration) -> String {
+    let list: Vec<String> = one.objects.iter().map(ToString::to_string).collect();
+    list.join(" ")
+}
+
+/// Registrations for programs.
+struct Rows {
+    records: Option<Records>,
+}
+
+impl Rows {
+    fn begin(output: &Output, text: &mut String) -> Self {
+        let keys = [
+            "name",
+            "change",
+            "scope",
+            "library",
+            "open",
+            "collect",
+            "close",
+            "linkage",
+            "objects",
+            "first_counter",
+            "last_counter",
+            "first_help",
+            "last_help",
+            "disabled",
+            "in_process",
+            "open_timeout_ms",
+            "collect_timeout_ms",
+            "place",
+        ];
+        Self { records: (!output.is_table()).then(|| output.records(keys, text)) }
+    }
+
+    fn row(
+        &mut self,
+        text: &mut String,
+        one: &Registration,
+        change: Option<&str>,
+        scope: Scope,
+        place: &str,
+    ) {
+        let Some(records) = &mut self.records else { return };
+        let library = one.library.to_string_lossy();
+        let linkage = one.linkage.as_ref().map(|linkage| linkage.replace('\0', "\n"));
+        let objects = objects(one);
+        let millis = |time: Duration| Field::Unsigned(time.as_millis().try_into().unwrap_or(0));
+        records.row(
+            text,
+            [
+                Field::Text(&one.name),
+                Field::text(change),
+                Field::Text(scope_name(scope)),
+                Field::Text(&library),
+                Field::text(one.open.as_deref()),
+                Field::Text(&one.collect),
+                Field::text(one.close.as_deref()),
+                Field::text(linkage.as_deref()),
+                Field::Text(&objects),
+                Field::Unsigned(one.first_counter.into()),
+                Field::Unsigned(one.last_counter.into()),
+                Field::Unsigned(one.first_help.into()),
+                Field::Unsigned(one.last_help.into()),
+                Field::Bool(one.disabled),
+                Field::Bool(one.in_process),
+                millis(one.open_timeout),
+                millis(one.collect_timeout),
+                Field::Text(place),
+            ],
+        );
+    }
+
+    fn end(self, text: &mut String) {
+        if let Some(records) = self.records {
+            records.end(text);
+        }
+    }
+}

@@ -1,0 +1,171 @@
+//! What a definition file says, for its author to look at.
+
+use crate::args::Global;
+use crate::failure::{Exit, Outcome};
+use crate::output::Output;
+use crate::text::escape::Escaped;
+use crate::text::records::Field;
+use crate::text::style::Style;
+use crate::text::table::{Align, Table};
+use perfhive::LanguageId;
+use perfhive::registration::{DeclaredCounter, Definition, Instances, Texts};
+use std::fmt::Write as _;
+
+pub(super) fn print(global: &Global, definitions: &[Definition]) -> Outcome {
+    let output = Output::new(global);
+    let mut text = String::new();
+    if output.is_table() {
+        for (place, definition) in definitions.iter().enumerate() {
+            if place > 0 {
+                text.push('\n');
+            }
+            table(&output, definition, global.language, &mut text);
+        }
+    } else {
+        records(&output, definitions, &mut text);
+    }
+    output.write(&text)?;
+    Ok(Exit::Done)
+}
+
+/// What is declared of the counter or object at an offset.
+enum Declared<'a> {
+    Counter(&'a DeclaredCounter),
+    Object(Instances),
+    Nothing,
+}
+
+fn declared(definition: &Definition, offset: u32) -> Declared<'_> {
+    for object in &definition.declared {
+        if object.offset == offset {
+            return Declared::Object(object.instances);
+        }
+        if let Some(counter) = object.counters.iter().find(|one| one.offset == offset) {
+            return Declared::Counter(counter);
+        }
+    }
+    Declared::Nothing
+}
+
+fn kind(definition: &Definition, offset: u32) -> Option<&'static str> {
+    match () {
+        () if definition.objects.contains(&offset) => Some("object"),
+        () if definition.objects.is_empty() => None,
+        () => Some("counter"),
+    }
+}
+
+fn help(texts: &Texts, offset: u32) -> Option<&str> {
+    texts.help.iter().find(|(at, _)| *at == offset).map(|(_, text)| text.as_str())
+}
+
+/// The language that is shown: the one asked for, else English, else any.
+fn shown(definition: &Definition, wanted: Option<LanguageId>) -> Option<&Texts> {
+    let of = |language| definition.titles.iter().find(|texts| texts.language == language);
+    wanted.and_then(of).or_else(|| of(LanguageId::ENGLISH)).or_else(|| definition.titles.first())
+}
+
+fn table(output: &Output, definition: &Definition, wanted: Option<LanguageId>, text: &mut String) {
+    let palette = output.palette;
+    palette.push(text, Style::Heading, &Escaped(&definition.name).to_string());
+    let languages: Vec<String> =
+        definition.titles.iter().map(|texts| texts.language.to_string()).collect();
+    palette.push(text, Style::Faint, &format!("  languages {}", languages.join(", ")));
+    text.push_str("\n\n");
+    let Some(texts) = shown(definition, wanted) else { return };
+    let mut table =
+        Table::new(&[("OFFSET", Align::Right), ("KIND", Align::Left), ("NAME", Align::Left)]);
+    let types = !definition.declared.is_empty();
+    if types {
+        table.column("TYPE", Align::Left);
+    }
+    table.column("HELP", Align::Left);
+    for (offset, name) in &texts.names {
+        table.text(Style::Faint, &offset.to_string());
+        table.text(Style::Plain, kind(definition, *offset).unwrap_or_default());
+        table.text(Style::Name, name);
+        if types {
+            let mut about = String::new();
+            match declared(definition, *offset) {
+                Declared::Counter(counter) => {
+                    let _ = write!(about, "{}", counter.counter_type);
+                    if counter.scale != 0 {
+                        let _ = write!(about, ", scale {}", counter.scale);
+                    }
+                    if counter.no_display {
+                        about.push_str(", not shown");
+                    }
+                }
+                Declared::Object(instances) => about = instances.to_string(),
+                Declared::Nothing => {}
+            }
+            table.text(Style::Faint, &about);
+        }
+        table.text(Style::Plain, help(texts, *offset).unwrap_or_default());
+    }
+    table.render(text, output.layout(true));
+}
+
+fn records(output: &Output, definitions: &[Definition], text: &mut String) {
+    let keys = [
+        "provider",
+        "language",
+        "offset",
+        "kind",
+        "name",
+        "help",
+        "type",
+        "id",
+        "base_id",
+        "scale",
+        "advanced",
+        "no_display",
+        "aggregate",
+        "instances",
+        "struct",
+        "field",
+    ];
+    let mut records = output.records(keys, text);
+    for definition in definitions {
+        for texts in &definition.titles {
+            let language = texts.language.to_string();
+            for (offset, name) in &texts.names {
+                let head = [
+                    Field::Text(&definition.name),
+                    Field::Text(&language),
+                    Field::Unsigned((*offset).into()),
+                    Field::text(kind(definition, *offset)),
+                    Field::Text(name),
+                    Field::text(help(texts, *offset)),
+                ];
+                let (type_name, instances);
+                let mut about = [Field::None; 10];
+                match declared(definition, *offset) {
+                    Declared::Counter(counter) => {
+                        type_name = counter.counter_type.to_string();
+                        let field = counter.field.as_ref();
+                        about = [
+                            Field::Text(&type_name),
+                            Field::Unsigned(counter.id.into()),
+                            Field::unsigned(counter.base.map(u64::from)),
+                            Field::Signed(counter.scale.into()),
+                            Field::Bool(counter.advanced),
+                            Field::Bool(counter.no_display),
+                            Field::text(counter.aggregate.as_deref()),
+                            Field::None,
+                            Field::text(field.map(|(name, _)| name.as_str())),
+                            Field::text(field.map(|(_, name)| name.as_str())),
+                        ];
+                    }
+                    Declared::Object(kind) => {
+                        instances = kind.to_string();
+                        about[7] = Field::Text(&instances);
+                    }
+                    Declared::Nothing => {}
+                }
+                records.row(text, head.into_iter().chain(about));
+            }
+        }
+    }
+    records.end(text);
+}

@@ -1,0 +1,153 @@
+//! Registering providers, as their authors do it.
+#![cfg(target_os = "linux")]
+
+use crate::run::{Folder, Run, command, finish};
+use std::os::unix::fs::PermissionsExt as _;
+use std::path::Path;
+use std::process::Command;
+
+/// A folder with an example provider, and hives of its own.
+struct Place {
+    folder: Folder,
+    library: String,
+}
+
+const INI: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/../extension/examples/c/gauges.ini");
+
+impl Place {
+    fn new() -> Self {
+        let folder = Folder::new();
+        let example = Path::new(INI).with_extension("c");
+        let include = Path::new(env!("CARGO_MANIFEST_DIR")).join("../contract/include");
+        let library = folder.path().join("gauges.so");
+        let status = Command::new("cc")
+            .args(["-shared", "-fPIC", "-I"])
+            .arg(include)
+            .arg("-o")
+            .args([&library, &example])
+            .status()
+            .expect("a C compiler");
+        assert!(status.success());
+        let chmod = |path: &Path, mode| {
+            std::fs::set_permissions(path, std::fs::Permissions::from_mode(mode)).unwrap();
+        };
+        chmod(&library, 0o755);
+        chmod(folder.path(), 0o755);
+        Self { library: library.display().to_string(), folder }
+    }
+
+    fn run(&self, args: &[&str]) -> Run {
+        finish(command().args(args).env("PERFHIVE_HIVE", self.folder.path().join("hives")))
+    }
+
+    fn hive(&self) -> String {
+        let hive = self.folder.path().join("hives/system/hive");
+        std::fs::read_to_string(hive).unwrap()
+    }
+}
+
+#[test]
+fn a_provider_is_registered_listed_and_taken_back() {
+    let place = Place::new();
+    assert_eq!(place.run(&["register", "--list"]).ok(), "Nothing is registered.\n");
+    let out = place.run(&["register", INI, "--library", &place.library, "--system"]).ok();
+    assert!(out.starts_with("Gauges is registered: names 1848 to 1852, help"), "{out}");
+    let hive = place.hive();
+    for line in [
+        "Collect = \"CollectGauges\"",
+        "Open = \"OpenGauges\"",
+        "Object List = \"1848\"",
+        "1850 = \"Level\"",
+        "1850 = \"Füllstand\"",
+        "1851 = \"How full it is, in litres.\"",
+    ] {
+        assert!(hive.lines().any(|other| other == line), "{line} in\n{hive}");
+    }
+    // Again, and with something new: the library stays known.
+    let out = place.run(&["register", INI, "--system"]).ok();
+    assert!(out.starts_with("Gauges was registered so already"), "{out}");
+    let linkage = ["--linkage", "one", "--linkage", "two", "--collect-timeout", "1.5"];
+    let out = place.run(&[&["register", INI, "--trust", "--system"], &linkage[..]].concat()).ok();
+    assert!(out.starts_with("Gauges is updated: names 1848 to 1852"), "{out}");
+
+    let list = place.run(&["register", "--list", "--json"]).json();
+    assert_eq!(list.len(), 1);
+    let expected: [(&str, serde_json::Value); 8] = [
+        ("name", "Gauges".into()),
+        ("scope", "system".into()),
+        ("collect", "CollectGauges".into()),
+        ("linkage", "one\ntwo".into()),
+        ("objects", "1848".into()),
+        ("last_help", 1853.into()),
+        ("in_process", true.into()),
+        ("collect_timeout_ms", 1500.into()),
+    ];
+    for (key, value) in expected {
+        assert_eq!(list[0][key], value, "{key}");
+    }
+    let table = place.run(&["register", "--list"]).ok();
+    assert!(table.contains("1848-1852") && table.contains("trusted"), "{table}");
+
+    // Somewhere else it is not, which is said with the way there.
+    let message = place.run(&["unregister", "gauges", "--user"]).fails(1);
+    assert!(message.contains("give --system"), "{message}");
+    let out = place.run(&["unregister", "gauges", "--system"]).ok();
+    assert!(out.starts_with("Gauges is no longer registered"), "{out}");
+    assert!(!place.hive().contains("Gauges"));
+    let message = place.run(&["unregister", "gauges", "--system"]).fails(1);
+    assert!(message.contains("gauges is not registered"), "{message}");
+}
+
+#[test]
+fn what_cannot_be_registered_changes_nothing() {
+    let place = Place::new();
+    let library = place.library.as_str();
+    let ini = |text: &str| place.folder.file("x.ini", text);
+    for (args, code, needle) in [
+        (vec!["register"], 2, "required"),
+        (vec!["register", INI], 2, "--library FILE"),
+        (vec!["register", INI, "-l", "/none/x.so"], 3, "/none/x.so cannot be read"),
+        (vec!["register", INI, "-l", INI], 2, "is no library"),
+        (vec!["register", INI, "-l", library, "--collect", "X"], 2, "there are"),
+        (vec!["register", "/none.ini", "-l", library], 3, "/none.ini: cannot be read"),
+        (vec!["register", INI, "--list"], 2, "cannot be used"),
+        (vec!["register", INI, "--encoding", "x"], 2, "is no encoding"),
+        (vec!["register", &ini("[info]\nsymbolfile=x\n[text]\n"), "-l", library], 3, "drivername"),
+    ] {
+        let run = place.run(&args);
+        assert_eq!(run.code, Some(code), "{args:?} {}", run.err);
+        assert!(run.err.contains(needle), "{args:?} {}", run.err);
+    }
+    // A library that anybody may write could bring anything into a reader.
+    std::fs::set_permissions(library, std::fs::Permissions::from_mode(0o777)).unwrap();
+    let message = place.run(&["register", INI, "-l", library]).fails(3);
+    assert!(message.contains("chmod go-w"), "{message}");
+    assert_eq!(place.run(&["register", "--list", "--json"]).json().len(), 0);
+}
+
+#[test]
+fn a_dry_run_shows_what_a_file_says() {
+    let place = Place::new();
+    let table = place.run(&["register", INI, "--dry-run"]).ok();
+    let row = |table: &str, words: [&str; 4]| {
+        table.lines().any(|line| {
+            let mut rest = line;
+            words.iter().all(|word| match rest.split_once(word) {
+                Some((_, behind)) => {
+                    rest = behind;
+                    true
+                }
+                None => false,
+            })
+        })
+    };
+    assert!(row(&table, ["0", "object", "Gauges", "in an example only"]), "{table}");
+    assert!(row(&table, ["2", "counter", "Level", "in litres"]), "{table}");
+    let german = place.run(&["register", INI, "-n", "--language", "de"]).ok();
+    assert!(row(&german, ["2", "counter", "Füllstand", "in Litern"]), "{german}");
+    let rows = place.run(&["register", INI, "-n", "--json"]).json();
+    assert_eq!(rows.len(), 6);
+    assert_eq!(rows[4]["name"], "Level");
+    assert_eq!((&rows[4]["language"], &rows[4]["offset"]), (&"009".into(), &2.into()));
+    assert_eq!(place.run(&["register", "--list"]).ok(), "Nothing is registered.\n");
+}

@@ -1,0 +1,72 @@
+//! Registering providers: what `lodctr` and `unlodctr` do on Windows.
+//!
+//! [`definitions`] reads what a provider says of itself, an `.ini` file with its
+//! symbol file; [`registrar`] gives whoever writes that down on this system.
+//!
+//! ```no_run
+//! use perfhive::registration::{
+//!     Functions, ReadOptions, Scope, definitions, find_functions, registrar,
+//! };
+//!
+//! let mut registrar = registrar(Scope::User)?;
+//! let library = Some("/opt/x/x.so".into());
+//! let mut functions = Functions { library, ..Functions::default() };
+//! find_functions(&mut functions)?;
+//! for definition in definitions("/opt/x/x.ini".as_ref(), &ReadOptions::default())?.value {
+//!     let (one, _) = registrar.register(&definition, &functions)?;
+//!     println!("{}: names from {}", one.name, one.first_counter);
+//! }
+//! # Ok::<(), Box<dyn std::error::Error>>(())
+//! ```
+
+pub use perfhive_contract::{
+    Change, DeclaredCounter, DeclaredObject, Definition, Functions, Instances, RegisterError,
+    RegisterErrorKind, RegisterFault, Registrar, Registration, Registrations, Texts,
+};
+pub use perfhive_registration::definition::{
+    DefinitionError, Read, ReadOptions, TextEncoding, UnknownEncoding, read as definitions,
+};
+pub use perfhive_registration::hive::Scope;
+pub use perfhive_registration::library::fill as find_functions;
+
+/// Whoever keeps registrations on this system: for the whole machine or for the
+/// user. Elsewhere than on Windows that is a file, which the manual describes.
+///
+/// # Errors
+/// Where the system has no place for them.
+pub fn registrar(scope: Scope) -> Result<Box<dyn Registrar>, RegisterError> {
+    on_this_system(scope)
+}
+
+#[cfg(target_os = "linux")]
+fn on_this_system(scope: Scope) -> Result<Box<dyn Registrar>, RegisterError> {
+    use perfhive_registration::store::HiveFile;
+
+    let hive = match scope {
+        Scope::System => Some(HiveFile::system()),
+        Scope::User => HiveFile::user(),
+    };
+    let hive = hive.ok_or_else(|| {
+        let message = "the environment names no home (HOME); register for the whole machine with \
+                       --system";
+        RegisterError::new(RegisterErrorKind::Invalid, message)
+    })?;
+    Ok(Box::new(hive))
+}
+
+#[cfg(not(target_os = "linux"))]
+fn on_this_system(_: Scope) -> Result<Box<dyn Registrar>, RegisterError> {
+    let message = "providers can be registered on Linux only so far";
+    Err(RegisterError::new(RegisterErrorKind::Invalid, message))
+}
+
+/// Where a registration goes if nobody says: the whole machine's for root, the
+/// user's for everybody else.
+#[must_use]
+pub fn usual_scope() -> Scope {
+    #[cfg(target_os = "linux")]
+    if !perfhive_registration::store::is_root() {
+        return Scope::User;
+    }
+    Scope::System
+}

@@ -1,0 +1,172 @@
+//! Which functions a library offers, so that nobody has to name them and a
+//! wrong name is noticed when it is registered, not when it is first read.
+
+use object::NameOrOrdinal;
+use object::read::{Object as _, ReadCache};
+use perfhive_contract::{Functions, RegisterError, RegisterErrorKind};
+use std::fs::File;
+use std::path::Path;
+
+/// How many functions a message lists.
+const SHOWN: usize = 12;
+
+/// Fills in which functions of the library open, collect and close, where that
+/// is not said: those with the usual names, or the only `Collect...` that it
+/// exports with the `Open...` and `Close...` beside it.
+///
+/// # Errors
+/// Where the library cannot be read, has no such functions or several, or not
+/// those that are named; nothing has changed then.
+pub fn fill(functions: &mut Functions) -> Result<(), RegisterError> {
+    let Some(library) = functions.library.clone() else { return Ok(()) };
+    let exports = exports(&library)?;
+    let chosen = choose(functions, &exports).map_err(|message| {
+        let library = library.display();
+        RegisterError::new(RegisterErrorKind::Invalid, format!("{library} {message}"))
+    })?;
+    *functions = chosen;
+    Ok(())
+}
+
+/// The names of the functions that a library exports.
+///
+/// # Errors
+/// Where it is no library, or cannot be read.
+pub fn exports(library: &Path) -> Result<Vec<String>, RegisterError> {
+    let failed = |kind, what: &str, error: &dyn std::fmt::Display| {
+        RegisterError::new(kind, format!("{} {what}: {error}", library.display()))
+    };
+    let io = |error: std::io::Error| failed(RegisterErrorKind::Io, "cannot be read", &error);
+    // A pipe would wait for ever.
+    if !std::fs::metadata(library).map_err(io)?.is_file() {
+        let message = format!("{} is no file", library.display());
+        return Err(RegisterError::new(RegisterErrorKind::Invalid, message));
+    }
+    let cache = ReadCache::new(File::open(library).map_err(io)?);
+    let no_library =
+        |error: object::Error| failed(RegisterErrorKind::Invalid, "is no library", &error);
+    let file = object::File::parse(&cache).map_err(no_library)?;
+    let exports = file.exports().map_err(no_library)?;
+    let mut names = Vec::new();
+    for export in exports {
+        // What has a number alone cannot be asked for by name.
+        if let NameOrOrdinal::Name(name) = export.map_err(no_library)?.name() {
+            names.push(String::from_utf8_lossy(name).into_owned());
+        }
+    }
+    Ok(names)
+}
+
+fn choose(functions: &Functions, exports: &[String]) -> Result<Functions, String> {
+    let has = |name: &str| exports.iter().any(|other| other == name);
+    let mut chosen = functions.clone();
+    let collect = match &functions.collect {
+        Some(collect) => collect.clone(),
+        None if has(Functions::USUAL[1]) => Functions::USUAL[1].to_string(),
+        None => only_collect(exports)?,
+    };
+    let beside = |word: &str| {
+        let name =
+            collect.replacen("Collect", word, 1).replacen("collect", &word.to_lowercase(), 1);
+        // None is what has no such function.
+        Some(if name != collect && has(&name) { name } else { String::new() })
+    };
+    chosen.open = functions.open.clone().or_else(|| beside("Open"));
+    chosen.close = functions.close.clone().or_else(|| beside("Close"));
+    chosen.collect = Some(collect);
+    for name in [&chosen.open, &chosen.collect, &chosen.close].into_iter().flatten() {
+        if !name.is_empty() && !has(name) {
+            return Err(format!("exports no function {name}; {}", there_are(exports)));
+        }
+    }
+    Ok(chosen)
+}
+
+fn only_collect(exports: &[String]) -> Result<String, String> {
+    let has = |name: &str| exports.iter().any(|other| other == name);
+    let found: Vec<&String> = exports
+        .iter()
+        .filter(|name| name.to_lowercase().starts_with("collect"))
+        // The function through which perfhive tells a library who loads it.
+        .filter(|name| !name.strip_suffix("Host").is_some_and(has))
+        .collect();
+    match found.as_slice() {
+        [one] => Ok((*one).clone()),
+        [] => Err(format!(
+            "exports no function whose name begins with Collect; say which one collects with \
+             --collect; {}",
+            there_are(exports)
+        )),
+        several => {
+            let names: Vec<&str> = several.iter().map(|name| name.as_str()).collect();
+            Err(format!("exports {}; say which one collects with --collect", names.join(", ")))
+        }
+    }
+}
+
+fn there_are(exports: &[String]) -> String {
+    let shown: Vec<&str> = exports.iter().take(SHOWN).map(String::as_str).collect();
+    match exports.len().checked_sub(SHOWN) {
+        _ if shown.is_empty() => "it exports nothing".to_string(),
+        Some(more @ 1..) => format!("there are {} and {more} more", shown.join(", ")),
+        _ => format!("there are {}", shown.join(", ")),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn chosen(functions: &Functions, exports: &[&str]) -> Result<[Option<String>; 3], String> {
+        let exports: Vec<String> = exports.iter().map(ToString::to_string).collect();
+        let chosen = choose(functions, &exports)?;
+        Ok([chosen.open, chosen.collect, chosen.close])
+    }
+
+    fn named(open: &str, collect: &str, close: &str) -> [Option<String>; 3] {
+        [Some(open.into()), Some(collect.into()), Some(close.into())]
+    }
+
+    #[test]
+    fn functions_are_found_by_their_names() {
+        let any = Functions::default();
+        let gauges = ["OpenGauges", "CollectGauges", "CollectGaugesHost", "CloseGauges", "main"];
+        assert_eq!(chosen(&any, &gauges), Ok(named("OpenGauges", "CollectGauges", "CloseGauges")));
+        let [open, collect, close] = Functions::USUAL;
+        let usual = [open, collect, close, "CollectOther"];
+        assert_eq!(chosen(&any, &usual), Ok(named(open, collect, close)));
+        assert_eq!(chosen(&any, &["collect_x", "open_x"]), Ok(named("open_x", "collect_x", "")));
+        let said = Functions { collect: Some("Fill".into()), ..any.clone() };
+        assert_eq!(chosen(&said, &["Fill", "Open"]), Ok(named("", "Fill", "")));
+
+        for (functions, exports, needle) in [
+            (&any, vec!["CollectA", "CollectB"], "CollectA, CollectB; say which"),
+            (&any, vec!["main"], "there are main"),
+            (&any, vec![], "exports nothing"),
+            (&said, vec!["Full"], "no function Fill; there are Full"),
+            (&Functions { open: Some("X".into()), ..said.clone() }, vec!["Fill"], "function X"),
+        ] {
+            let error = chosen(functions, &exports).unwrap_err();
+            assert!(error.contains(needle), "{error}");
+        }
+        let many: Vec<String> = (0..20).map(|n| format!("f{n}")).collect();
+        let many: Vec<&str> = many.iter().map(String::as_str).collect();
+        assert!(chosen(&any, &many).unwrap_err().contains("f11 and 8 more"));
+    }
+
+    #[test]
+    fn what_is_no_library_is_said_to_be_none() {
+        let folder = tempfile::tempdir().unwrap();
+        let file = folder.path().join("x.so");
+        for (content, needle) in [("", "is no library"), ("#!/bin/sh", "is no library")] {
+            std::fs::write(&file, content).unwrap();
+            let error = exports(&file).unwrap_err().to_string();
+            assert!(error.contains(needle), "{error}");
+        }
+        let error = exports(&folder.path().join("none")).unwrap_err();
+        assert_eq!(error.kind(), RegisterErrorKind::Io);
+        assert_eq!(exports(folder.path()).unwrap_err().kind(), RegisterErrorKind::Invalid);
+        // This program is an executable file, with whatever it exports.
+        assert!(exports(&std::env::current_exe().unwrap()).is_ok());
+    }
+}
