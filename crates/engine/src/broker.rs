@@ -259,6 +259,14 @@ impl Entry {
             || (matches!(query, ObjectQuery::Foreign(_)) && self.provider.answers_foreign())
     }
 
+    /// That a provider which offers nothing is missing in an answer that is to
+    /// have everything.
+    fn refused(&self, query: &ObjectQuery) -> Option<Fault> {
+        let everything = matches!(query, ObjectQuery::Global | ObjectQuery::Costly);
+        let failed = self.status.state == ProviderState::Failed && self.status.collections == 0;
+        self.status.last_fault.clone().filter(|_| everything && failed)
+    }
+
     /// Asks the provider; what it wrote is tested, and taken back if it fails.
     fn collect(
         &mut self,
@@ -388,6 +396,7 @@ impl Source for Broker {
             block.set_limit(limit);
             for entry in entries {
                 if !entry.select(&request.objects) {
+                    faults.extend(entry.refused(&request.objects));
                     continue;
                 }
                 if entry.status.state == ProviderState::Quarantined {

@@ -158,17 +158,21 @@ impl fmt::Display for CollectFault {
 pub struct GuardedBuffer {
     bytes: Vec<u8>,
     size: usize,
+    /// Bytes of the body, from its start, that may have been written.
+    used: usize,
 }
 
 impl GuardedBuffer {
     /// Bytes of each guard region.
     pub const GUARD: usize = 1024;
+    /// Bytes of a buffer that are cleared in any case: that takes a few µs.
+    const SHORT: usize = 64 << 10;
     const PATTERN: [u8; 4] = [0xA5, 0x5A, 0xC3, 0x3C];
 
     /// A buffer of `size` bytes.
     #[must_use]
     pub fn new(size: usize) -> Self {
-        let mut buffer = Self { bytes: Vec::new(), size };
+        let mut buffer = Self { bytes: Vec::new(), size, used: 0 };
         buffer.reset(size);
         buffer
     }
@@ -187,23 +191,38 @@ impl GuardedBuffer {
 
     /// The bytes that may be written.
     pub fn body_mut(&mut self) -> &mut [u8] {
+        self.used = self.size;
         self.bytes.get_mut(Self::GUARD..Self::GUARD + self.size).unwrap_or_default()
     }
 
     /// All bytes, guards included: what foreign code gets at when it does not
     /// keep to its buffer.
     pub fn whole_mut(&mut self) -> &mut [u8] {
+        self.used = self.size;
         &mut self.bytes
     }
 
-    /// Makes the buffer as new with `size` bytes, keeping its memory.
+    /// Makes the buffer as new with `size` bytes, keeping its memory if it has
+    /// that size.
     pub fn reset(&mut self, size: usize) {
-        self.size = size;
-        self.bytes.clear();
-        self.bytes.resize(Self::GUARD + size + Self::GUARD, 0);
+        if self.bytes.len() == Self::GUARD + size + Self::GUARD {
+            let used = self.used.min(size);
+            self.bytes.get_mut(Self::GUARD..Self::GUARD + used).unwrap_or_default().fill(0);
+        } else {
+            self.bytes = vec![0; Self::GUARD + size + Self::GUARD];
+        }
+        (self.size, self.used) = (size, 0);
         let (before, rest) = self.bytes.split_at_mut(Self::GUARD);
         Self::paint(before);
         Self::paint(rest.get_mut(size..).unwrap_or_default());
+    }
+
+    /// Notes that who got hold of the buffer claims to have written so much of
+    /// it, so that a long buffer need not be cleared whole for the next one.
+    /// Who writes further than that may find it there again.
+    pub fn note_used(&mut self, moved: isize) {
+        let claimed = usize::try_from(moved).unwrap_or(self.size);
+        self.used = claimed.max(Self::SHORT).min(self.size);
     }
 
     /// Writes the pattern that a guard region has. What is tested is the whole
@@ -508,6 +527,15 @@ mod tests {
     #[test]
     fn a_buffer_is_used_again() {
         let (mut buffer, claim) = filled(4096);
+        buffer.reset(4096);
+        assert_eq!(buffer.bytes, GuardedBuffer::new(4096).bytes);
+        // What is not claimed of a long buffer is not cleared; all else is.
+        let mut long = GuardedBuffer::new(1 << 20);
+        long.body_mut().fill(7);
+        long.note_used(100_000);
+        long.reset(1 << 20);
+        assert!(long.body_mut()[..100_000].iter().all(|byte| *byte == 0));
+        assert_eq!(long.body_mut()[100_000], 7);
         buffer.whole_mut()[0] ^= 1;
         buffer.reset(8192);
         assert_eq!(buffer.len(), 8192);

@@ -143,6 +143,12 @@ impl<'a> Collection<'a> {
         Self { request, wanted }
     }
 
+    /// The objects of this provider that are wanted.
+    #[must_use]
+    pub fn wanted(&self) -> &'a [TitleIndex] {
+        self.wanted
+    }
+
     /// Whether an object is wanted.
     #[must_use]
     pub fn wants(&self, object: TitleIndex) -> bool {
@@ -230,7 +236,8 @@ impl<'a> ObjectWriter<'a> {
     }
 
     /// Takes what foreign code wrote into a buffer that its caller keeps, as
-    /// [`guarded`](Self::guarded) does. Answers the objects' bytes.
+    /// [`guarded`](Self::guarded) does. Answers the objects' bytes, and the
+    /// warnings, which are among the collection's faults already.
     ///
     /// # Errors
     /// The fault, as [`ProviderError::Failed`], when a test failed.
@@ -238,11 +245,11 @@ impl<'a> ObjectWriter<'a> {
         &mut self,
         buffer: &'b GuardedBuffer,
         claim: &RawClaim,
-    ) -> Result<&'b [u8], ProviderError> {
+    ) -> Result<(&'b [u8], Vec<CollectWarning>), ProviderError> {
         let (bytes, warnings) = buffer.check(self.level, claim).map_err(|f| self.fail(f))?;
         warnings.iter().for_each(|warning| self.warn(warning));
         self.block.raw_objects(bytes)?;
-        Ok(bytes)
+        Ok((bytes, warnings))
     }
 
     /// Takes blocks of other machines that foreign code wrote, one behind the

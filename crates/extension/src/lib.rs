@@ -1,1 +1,34 @@
-//! Providers in libraries of their own.
+//! Providers in libraries of their own, as Windows loads them: registered with
+//! the names of three functions, and asked through these.
+//!
+//! By default a library runs in a host process of its own ([`HostCommand`]),
+//! so that a crash, an endless loop, a leak or a write outside of its buffer
+//! costs its own objects and nothing else. A library that is trusted
+//! ([`Registration::in_process`](perfhive_contract::Registration)) runs in the
+//! reader. Either way what it delivers passes the tests of Windows' performance
+//! library before anybody reads it.
+//!
+//! [`ExtensionRoster`] makes a provider of each registration, for a broker.
+#![cfg(target_os = "linux")]
+#![deny(unsafe_code)]
+#![cfg_attr(test, allow(clippy::unwrap_used, clippy::expect_used))]
+
+#[allow(unsafe_code, reason = "maps memory that foreign code writes to")]
+mod area;
+mod caller;
+mod describe;
+#[allow(unsafe_code, reason = "closes what the host process must not have")]
+pub mod host;
+mod in_process;
+mod isolated;
+#[allow(unsafe_code, reason = "calls foreign code")]
+mod library;
+mod options;
+mod process;
+mod provider;
+mod roster;
+mod session;
+mod wire;
+
+pub use options::{HostCommand, LogSink, Options};
+pub use roster::{ExtensionRoster, RegistrationSource};

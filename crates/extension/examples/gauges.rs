@@ -1,0 +1,93 @@
+//! A provider in Rust as a library: one object with an instance for each word
+//! of its linkage string, and a counter that counts how often it was asked.
+//!
+//! ```text
+//! cargo build --release --example gauges
+//! perfhive check target/release/examples/libgauges.so
+//! ```
+//!
+//! With the linkage `panic` it shows that a panic does no harm.
+
+use perfhive_contract::provider_library;
+use perfhive_engine::{
+    Collection, Cost, Numbering, ObjectDescription, ObjectWriter, OpenContext, ProvidedTitles,
+    Provider, ProviderDescription, ProviderError, Session,
+};
+use perfhive_format::{
+    CounterSpec, CounterType, InstanceHead, ObjectSpec, ObjectTemplate, TitleIndex,
+};
+use std::sync::atomic::{AtomicU64, Ordering};
+
+provider_library! {
+    provider: Gauges,
+    open: OpenGauges,
+    collect: CollectGauges,
+    close: CloseGauges,
+}
+
+/// Offsets from First Counter, as in the .ini file.
+const GAUGES: TitleIndex = TitleIndex(0);
+const ASKED: TitleIndex = TitleIndex(2);
+
+struct Gauges;
+
+impl Provider for Gauges {
+    fn name(&self) -> &str {
+        "Gauges"
+    }
+
+    fn describe(&self) -> ProviderDescription {
+        let counter = CounterSpec::new(ASKED, CounterType::PERF_COUNTER_BULK_COUNT);
+        ProviderDescription {
+            numbering: Numbering::Allotted,
+            objects: vec![ObjectDescription {
+                spec: ObjectSpec::new(GAUGES).with_instances(),
+                counters: vec![counter],
+                on_request: Vec::new(),
+                cost: Cost::Global,
+                brings: Vec::new(),
+            }],
+        }
+    }
+
+    /// A library's names are those of its registration.
+    fn titles(&self) -> Vec<ProvidedTitles> {
+        Vec::new()
+    }
+
+    fn open(&self, context: &OpenContext<'_>) -> Result<Box<dyn Session>, ProviderError> {
+        let name = |offset: TitleIndex| TitleIndex(context.first_counter + offset.0);
+        let spec = ObjectSpec::new(name(GAUGES)).with_instances();
+        let counter = CounterSpec::new(name(ASKED), CounterType::PERF_COUNTER_BULK_COUNT);
+        let names = context.linkage.unwrap_or("one");
+        Ok(Box::new(Reading {
+            template: ObjectTemplate::new(&spec, &[counter])?,
+            names: names.split(['\0', ' ']).map(str::to_string).collect(),
+        }))
+    }
+}
+
+static TIMES: AtomicU64 = AtomicU64::new(0);
+
+/// One session; each thread that collects has its own.
+struct Reading {
+    template: ObjectTemplate,
+    names: Vec<String>,
+}
+
+impl Session for Reading {
+    fn collect(
+        &mut self,
+        _: &Collection<'_>,
+        out: &mut ObjectWriter<'_>,
+    ) -> Result<(), ProviderError> {
+        let times = TIMES.fetch_add(1, Ordering::Relaxed);
+        let mut object = out.object(&self.template)?;
+        for name in &self.names {
+            assert!(name != "panic", "the gauge called {name} is broken");
+            object.instance(&InstanceHead::named(name), &[times])?;
+        }
+        object.finish()?;
+        Ok(())
+    }
+}

@@ -1,0 +1,159 @@
+//! The buffer of a host process: shared memory with a guard region on each
+//! side, and inaccessible pages outside of these.
+//!
+//! ```text
+//! | no access | pattern | the buffer        | pattern | no access |
+//!   a page      1 KiB     room bytes          1 KiB     a page
+//! ```
+
+use core::ffi::c_void;
+use perfhive_engine::GuardedBuffer;
+use rustix::fd::OwnedFd;
+use rustix::fs::ftruncate;
+use rustix::io;
+use rustix::mm::{MapFlags, ProtFlags, mmap, mmap_anonymous, munmap};
+
+const GUARD: usize = GuardedBuffer::GUARD;
+/// More than a page on every system that Linux runs on.
+const FENCE: usize = 64 << 10;
+/// The size that the buffer and its two guards together are a multiple of, so
+/// that the guard ends where the inaccessible pages begin.
+const STEP: usize = 64 << 10;
+
+/// Room of the smallest buffer in bytes.
+pub(crate) const FIRST_ROOM: usize = STEP - 2 * GUARD;
+/// Room of the largest one: a block is no larger than 64 MiB.
+pub(crate) const LAST_ROOM: usize = (64 << 20) - 2 * GUARD;
+
+/// The room after one that was too small; `None` where there is none larger.
+pub(crate) fn larger(room: usize) -> Option<usize> {
+    let more = (room + 2 * GUARD).saturating_mul(4).min(LAST_ROOM + 2 * GUARD) - 2 * GUARD;
+    (more > room).then_some(more)
+}
+
+/// Where the region behind the buffer begins, in the shared memory.
+pub(crate) fn rear(room: usize) -> u64 {
+    (GUARD + room) as u64
+}
+
+/// A mapping.
+pub(crate) struct Area {
+    /// Where the mapping begins, fence included.
+    whole: *mut c_void,
+    length: usize,
+    room: usize,
+    /// Bytes from the start of the buffer that may have been written.
+    used: usize,
+}
+
+impl Area {
+    /// Maps `memory`, made as long as it must be.
+    pub(crate) fn map(memory: &OwnedFd, room: usize) -> io::Result<Self> {
+        let total = GUARD + room + GUARD;
+        if !total.is_multiple_of(STEP) || room > LAST_ROOM {
+            return Err(io::Errno::INVAL);
+        }
+        ftruncate(memory, total as u64)?;
+        let length = FENCE + total + FENCE;
+        // SAFETY: a new mapping, at an address of the kernel's choice.
+        let whole = unsafe {
+            mmap_anonymous(core::ptr::null_mut(), length, ProtFlags::empty(), MapFlags::PRIVATE)?
+        };
+        let area = Self { whole, length, room, used: room };
+        // SAFETY: inside of the mapping made above, which nobody else has.
+        unsafe {
+            mmap(
+                area.whole.byte_add(FENCE),
+                total,
+                ProtFlags::READ | ProtFlags::WRITE,
+                MapFlags::SHARED | MapFlags::FIXED,
+                memory,
+                0,
+            )?;
+        }
+        Ok(area)
+    }
+
+    pub(crate) fn room(&self) -> usize {
+        self.room
+    }
+
+    /// Where the buffer begins.
+    pub(crate) fn start(&self) -> *mut u8 {
+        // SAFETY: inside of the mapping.
+        unsafe { self.whole.cast::<u8>().add(FENCE + GUARD) }
+    }
+
+    /// Makes the buffer as new: zeros, and the pattern in its guards. What a
+    /// provider moves its pointer over without writing it must not look like
+    /// what it wrote before.
+    pub(crate) fn renew(&mut self) {
+        // SAFETY: the guards and the buffer are mapped, one behind the other,
+        // and may be written. A thread that the library left behind may write
+        // too, which is a race in its code: whatever bytes come of it are
+        // tested by the reader.
+        unsafe {
+            let start = self.start();
+            let guards = [start.sub(GUARD), start.add(self.room)];
+            for guard in guards {
+                GuardedBuffer::paint(core::slice::from_raw_parts_mut(guard, GUARD));
+            }
+            start.write_bytes(0, self.used);
+        }
+    }
+
+    /// Notes that a provider moved its pointer so far.
+    pub(crate) fn note_used(&mut self, moved: isize) {
+        // Short buffers are cleared whole, whatever was claimed.
+        let claimed = usize::try_from(moved).unwrap_or(self.room);
+        self.used = claimed.max(FIRST_ROOM).min(self.room);
+    }
+}
+
+impl Drop for Area {
+    fn drop(&mut self) {
+        // SAFETY: the mapping made by `map`; nobody calls the library now.
+        let _ = unsafe { munmap(self.whole, self.length) };
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use rustix::fs::{MemfdFlags, memfd_create};
+    use rustix::io::pread;
+
+    #[test]
+    fn rooms_grow_to_the_largest_block() {
+        let rooms: Vec<usize> =
+            std::iter::successors(Some(FIRST_ROOM), |room| larger(*room)).collect();
+        assert_eq!(rooms.first(), Some(&(65536 - 2048)));
+        assert_eq!(rooms.last(), Some(&LAST_ROOM));
+        assert!(rooms.iter().all(|room| (room + 2048).is_multiple_of(STEP)));
+    }
+
+    #[test]
+    fn what_is_written_is_shared_and_then_gone() {
+        let memory = memfd_create("area", MemfdFlags::CLOEXEC).unwrap();
+        assert!(Area::map(&memory, FIRST_ROOM + 8).is_err());
+        let mut area = Area::map(&memory, FIRST_ROOM).unwrap();
+        area.renew();
+        let start = area.start();
+        assert!(start.addr().is_multiple_of(1024));
+        // SAFETY: inside of the buffer and of its guards.
+        unsafe {
+            start.write(7);
+            start.sub(1).write(8);
+            start.add(area.room() + GUARD - 1).write(9);
+        }
+        let mut seen = vec![0u8; GUARD + 1];
+        pread(&memory, &mut seen[..], 0).unwrap();
+        assert_eq!((seen[GUARD - 1], seen[GUARD]), (8, 7));
+        area.note_used(8);
+        area.renew();
+        let mut again = vec![0u8; GUARD + FIRST_ROOM + GUARD];
+        pread(&memory, &mut again[..], 0).unwrap();
+        let mut fresh = GuardedBuffer::new(FIRST_ROOM);
+        assert_eq!(again, fresh.whole_mut());
+    }
+}

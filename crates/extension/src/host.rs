@@ -1,0 +1,205 @@
+//! The process that a library runs in.
+//!
+//! It is started with one end of a pair of sockets as its standard input and
+//! the shared memory as its standard output. Before it loads anything it gives
+//! up what a provider does not need: other descriptors, further privileges,
+//! memory without end, and a life longer than its reader's.
+
+use crate::area::Area;
+use crate::library::{Loaded, Names, Returned};
+use crate::wire::{LONGEST, Lane, OpenRequest, Request, Response};
+use perfhive_contract::abi::{ERROR_NOT_ENOUGH_MEMORY, ERROR_SUCCESS};
+use rustix::fd::{AsFd, OwnedFd};
+use rustix::io::{Errno, fcntl_dupfd_cloexec};
+use rustix::net::{RecvFlags, SendFlags, recv, send};
+use rustix::process::{Resource, Rlimit, Signal};
+use std::fs::File;
+use std::process::ExitCode;
+use std::thread;
+
+/// By how much the priority of a thread is lowered that collects what is
+/// expensive (its nice value).
+const LOWERED: i32 = 10;
+/// Stack of that thread: as much as the first thread of a process has.
+const STACK: usize = 8 << 20;
+
+/// Runs the host until its reader is gone. For programs that are a host
+/// themselves: called first thing in `main`, and its answer returned.
+#[must_use]
+pub fn main() -> ExitCode {
+    match serve() {
+        Ok(()) => ExitCode::SUCCESS,
+        // There is nobody to tell: the reader sees that the host is gone.
+        Err(_) => ExitCode::FAILURE,
+    }
+}
+
+fn serve() -> Result<(), Errno> {
+    let (socket, memory) = take_over()?;
+    let mut packet = vec![0u8; LONGEST];
+    let mut library: Option<Loaded> = None;
+    let mut area: Option<Area> = None;
+    loop {
+        let length = match recv(&socket, &mut packet[..], RecvFlags::empty()) {
+            Ok((length, _)) => length,
+            Err(Errno::INTR) => continue,
+            Err(error) => return Err(error),
+        };
+        let request = packet.get(..length).and_then(Request::decode);
+        let response = match (request, &library) {
+            (Some(Request::Open(request)), None) => {
+                confine(&request)?;
+                let (response, loaded) = open(&request);
+                library = loaded;
+                response
+            }
+            (Some(Request::Collect { id, lane, room, value }), Some(library)) => {
+                collect(library, &mut area, &memory, id, lane, room, &value)
+            }
+            (Some(Request::Close), Some(library)) => {
+                library.close();
+                return Ok(());
+            }
+            // The reader is gone, or is none.
+            _ => return Ok(()),
+        };
+        send(&socket, &response.encode(), SendFlags::NOSIGNAL)?;
+    }
+}
+
+/// Takes the socket and the memory to where no library writes by mistake, and
+/// closes everything else.
+fn take_over() -> Result<(OwnedFd, OwnedFd), Errno> {
+    let socket = fcntl_dupfd_cloexec(rustix::stdio::stdin(), 3)?;
+    let memory = fcntl_dupfd_cloexec(rustix::stdio::stdout(), 3)?;
+    let null = File::options().read(true).write(true).open("/dev/null");
+    let null = null.map_err(|error| Errno::from_io_error(&error).unwrap_or(Errno::IO))?;
+    rustix::stdio::dup2_stdin(null.as_fd())?;
+    rustix::stdio::dup2_stdout(null.as_fd())?;
+    rustix::stdio::dup2_stderr(null.as_fd())?;
+    drop(null);
+    // Descriptors that the reader left open for its children: 3 and 4, if they
+    // were free, are ours.
+    use std::os::fd::AsRawFd as _;
+    let mut from = 3u32;
+    let mut ours = [socket.as_raw_fd(), memory.as_raw_fd()].map(|fd| fd.unsigned_abs());
+    ours.sort_unstable();
+    for fd in ours.into_iter().chain([u32::MAX]) {
+        if from < fd {
+            // SAFETY: nothing in this process knows any of these descriptors:
+            // it has just begun, and its own two are left out.
+            unsafe { libc::syscall(libc::SYS_close_range, from, fd - 1, 0) };
+        }
+        from = fd.saturating_add(1);
+    }
+    Ok((socket, memory))
+}
+
+/// Gives up what a provider does not need.
+fn confine(request: &OpenRequest) -> Result<(), Errno> {
+    rustix::process::set_parent_process_death_signal(Some(Signal::KILL))?;
+    let reader = rustix::process::getppid().map(|pid| pid.as_raw_nonzero().get().unsigned_abs());
+    if reader != Some(request.reader) {
+        // It went before the line above; nobody would ever end this process.
+        return Err(Errno::SRCH);
+    }
+    rustix::thread::set_no_new_privs(true)?;
+    let limit = |resource, most: u64| {
+        let limit = Rlimit { current: Some(most), maximum: Some(most) };
+        rustix::process::setrlimit(resource, limit)
+    };
+    limit(Resource::As, request.memory_limit)?;
+    // A core file of each crash would fill the disk.
+    limit(Resource::Core, 0)?;
+    // Should memory run short, this is what can be spared. It is no matter if
+    // the system does not allow saying so.
+    let _ = std::fs::write("/proc/self/oom_score_adj", "1000");
+    Ok(())
+}
+
+fn open(request: &OpenRequest) -> (Response, Option<Loaded>) {
+    let names = Names {
+        library: &request.library,
+        open: request.open.as_deref(),
+        collect: &request.collect,
+        close: request.close.as_deref(),
+        first_counter: request.first_counter,
+        first_help: request.first_help,
+    };
+    let mut response = Response { id: request.id, ..Response::default() };
+    // SAFETY: this process is there to be lost if the library does harm.
+    match unsafe { Loaded::load(&names) } {
+        Ok(library) => {
+            let (code, said) = library.open(request.linkage.as_deref());
+            (response.code, response.said) = (code, said);
+            (response, (code == ERROR_SUCCESS).then_some(library))
+        }
+        Err(message) => {
+            response.failure = Some(message);
+            (response, None)
+        }
+    }
+}
+
+fn collect(
+    library: &Loaded,
+    area: &mut Option<Area>,
+    memory: &OwnedFd,
+    id: u32,
+    lane: Lane,
+    room: u32,
+    value: &str,
+) -> Response {
+    if area.as_ref().is_none_or(|area| area.room() != room as usize) {
+        // The old mapping goes first: both together might exceed the limit.
+        *area = None;
+        *area = Area::map(memory, room as usize).ok();
+    }
+    let failed = |message: &str| Response {
+        id,
+        code: ERROR_NOT_ENOUGH_MEMORY,
+        failure: Some(message.to_string()),
+        ..Response::default()
+    };
+    let Some(area) = area else {
+        return failed("there is no memory for a buffer of this size");
+    };
+    area.renew();
+    let mut value = perfhive_contract::abi::wide(value);
+    let start = area.start();
+    let answer = match lane {
+        // SAFETY: the buffer is mapped, and `room` bytes long.
+        Lane::Usual => Some(unsafe { library.collect(&mut value, start, room) }),
+        Lane::Costly => {
+            let address = start.expose_provenance();
+            on_low_priority(|| {
+                let start = core::ptr::with_exposed_provenance_mut(address);
+                // SAFETY: as above; this thread waits until it is done.
+                unsafe { library.collect(&mut value, start, room) }
+            })
+        }
+    };
+    let Some((returned, said)) = answer else {
+        return failed("no thread can be started for what is expensive");
+    };
+    let Returned { code, moved, bytes, objects } = returned;
+    area.note_used(moved);
+    Response { id, code, moved: moved as i64, bytes, objects, failure: None, said }
+}
+
+/// Runs something on a thread of lowered priority. `None` where there can be
+/// none.
+pub(crate) fn on_low_priority<T: Send>(work: impl FnOnce() -> T + Send) -> Option<T> {
+    thread::scope(|scope| {
+        let body = || {
+            // Of threads that are not allowed to, the priority stays.
+            let me = rustix::thread::gettid();
+            let _ = rustix::process::setpriority_process(Some(me), LOWERED);
+            work()
+        };
+        let name = "perfhive costly".to_string();
+        let builder = thread::Builder::new().name(name).stack_size(STACK);
+        let thread = builder.spawn_scoped(scope, body).ok()?;
+        thread.join().ok()
+    })
+}

@@ -1,0 +1,276 @@
+//! A library in a host process, which is started, asked by deadlines, ended
+//! and started again.
+
+use crate::area::rear;
+use crate::caller::{Call, CallFault};
+use crate::in_process::open_failed;
+use crate::options::{HostCommand, Options};
+use crate::process::{HostProcess, NoAnswer};
+use crate::wire::{LONGEST, Lane, OpenRequest, Request, Response};
+use perfhive_contract::Registration;
+use perfhive_contract::abi::ERROR_SUCCESS;
+use perfhive_engine::{GuardedBuffer, RawClaim};
+use rustix::io::{Errno, pread};
+use std::sync::Arc;
+use std::time::{Duration, Instant};
+
+const LONGEST_PAUSE: Duration = Duration::from_secs(60);
+/// After so many collections without a failure the pauses begin anew.
+const CALM: u32 = 10;
+
+/// A library that runs in a process of its own.
+pub(crate) struct Isolated {
+    registration: Arc<Registration>,
+    command: HostCommand,
+    memory_limit: u64,
+    /// The first pause before a process is started again.
+    pause: Duration,
+    process: Option<HostProcess>,
+    /// What the process is still at work on.
+    pending: Option<Pending>,
+    next_id: u32,
+    /// Failures since the last calm, and collections since the last failure.
+    failures: u32,
+    good: u32,
+    not_before: Option<Instant>,
+    last_failure: String,
+    buffer: GuardedBuffer,
+}
+
+#[derive(Clone, Copy)]
+struct Pending {
+    id: u32,
+    is_open: bool,
+    since: Instant,
+}
+
+impl Isolated {
+    pub(crate) fn new(
+        registration: Arc<Registration>,
+        command: HostCommand,
+        options: &Options,
+    ) -> Self {
+        Self {
+            registration,
+            command,
+            memory_limit: options.memory_limit,
+            pause: options.pause,
+            process: None,
+            pending: None,
+            next_id: 0,
+            failures: 0,
+            good: 0,
+            not_before: None,
+            last_failure: String::new(),
+            buffer: GuardedBuffer::new(0),
+        }
+    }
+
+    pub(crate) fn is_sound(&self) -> bool {
+        self.process.is_some() && self.pending.is_none()
+    }
+
+    pub(crate) fn collect(
+        &mut self,
+        value: &str,
+        lane: Lane,
+        room: usize,
+        deadline: Option<Instant>,
+    ) -> Result<Call<'_>, CallFault> {
+        // A list of indexes that is longer than a packet: the host would get
+        // half of it.
+        if value.len() > LONGEST / 2 {
+            let message = format!("{} bytes of indexes are too many at once", value.len());
+            return Err(CallFault::Failed(message));
+        }
+        self.make_ready(deadline)?;
+        self.next_id = self.next_id.wrapping_add(1) & 0x7fff_ffff;
+        let id = self.next_id;
+        let request = Request::Collect { id, lane, room: room as u32, value: value.to_string() };
+        let response = self.ask(&request, false, deadline)?;
+        if let Some(failure) = response.failure {
+            return Err(self.fail(failure));
+        }
+        let claim = RawClaim {
+            moved: isize::try_from(response.moved).unwrap_or(isize::MIN),
+            bytes: response.bytes,
+            objects: response.objects,
+        };
+        if response.code == ERROR_SUCCESS {
+            self.read(room, &claim)?;
+        }
+        self.good = self.good.saturating_add(1);
+        if self.good >= CALM {
+            self.failures = 0;
+        }
+        Ok(Call { code: response.code, claim, said: response.said, buffer: &self.buffer })
+    }
+
+    /// Sees to it that there is a process with the library open and at work on
+    /// nothing else.
+    fn make_ready(&mut self, deadline: Option<Instant>) -> Result<(), CallFault> {
+        if self.process.is_none() {
+            let now = Instant::now();
+            if let Some(not_before) = self.not_before
+                && now < not_before
+            {
+                let left = not_before.duration_since(now).as_secs_f64();
+                let last = &self.last_failure;
+                let message = format!("will be started again in {left:.1} s; it {last}");
+                return Err(CallFault::NotYet(message));
+            }
+            match HostProcess::start(&self.command) {
+                Ok(process) => self.process = Some(process),
+                Err(message) => return Err(self.fail(message)),
+            }
+            self.next_id = self.next_id.wrapping_add(1) & 0x7fff_ffff;
+            let of = &self.registration;
+            let request = Request::Open(Box::new(OpenRequest {
+                id: self.next_id,
+                reader: std::process::id(),
+                memory_limit: self.memory_limit,
+                library: of.library.clone(),
+                open: of.open.clone(),
+                collect: of.collect.clone(),
+                close: of.close.clone(),
+                linkage: of.linkage.clone(),
+                first_counter: of.first_counter,
+                first_help: of.first_help,
+            }));
+            let response = self.ask(&request, true, deadline)?;
+            return self.opened(&response);
+        }
+        let Some(pending) = self.pending else { return Ok(()) };
+        let response = self.wait(pending, deadline)?;
+        // What Collect answers too late is nobody's.
+        if pending.is_open { self.opened(&response) } else { Ok(()) }
+    }
+
+    fn opened(&mut self, response: &Response) -> Result<(), CallFault> {
+        if let Some(failure) = &response.failure {
+            return Err(self.fail(failure.clone()));
+        }
+        if response.code != ERROR_SUCCESS {
+            return Err(self.fail(open_failed(response.code, &response.said)));
+        }
+        Ok(())
+    }
+
+    fn ask(
+        &mut self,
+        request: &Request,
+        is_open: bool,
+        deadline: Option<Instant>,
+    ) -> Result<Response, CallFault> {
+        let pending = Pending { id: self.next_id, is_open, since: Instant::now() };
+        let sent = match &mut self.process {
+            Some(process) => process.send(request),
+            None => Err(NoAnswer::Gone("is gone".to_string())),
+        };
+        match sent {
+            Ok(()) => self.wait(pending, deadline),
+            Err(NoAnswer::Gone(how)) => Err(self.fail(how)),
+            Err(NoAnswer::Late) => Err(self.fail("does not take requests any more".to_string())),
+        }
+    }
+
+    /// Waits for an answer: until the reader's deadline, and no longer than
+    /// the function may take at all.
+    fn wait(&mut self, pending: Pending, deadline: Option<Instant>) -> Result<Response, CallFault> {
+        self.pending = Some(pending);
+        let (function, timeout) = if pending.is_open {
+            ("Open", self.registration.open_timeout)
+        } else {
+            ("Collect", self.registration.collect_timeout)
+        };
+        // A time-out beyond all time is none that anybody would see the end of.
+        let far = Duration::from_secs(24 * 3600);
+        let end = pending.since + timeout.min(far);
+        let until = deadline.map_or(end, |deadline| deadline.min(end));
+        let Some(process) = &mut self.process else {
+            return Err(self.fail("is gone".to_string()));
+        };
+        match process.wait(pending.id, until) {
+            Ok(response) => {
+                self.pending = None;
+                Ok(response)
+            }
+            Err(NoAnswer::Gone(how)) => Err(self.fail(format!("{how} in {function}"))),
+            Err(NoAnswer::Late) if Instant::now() >= end => {
+                let message = format!(
+                    "did not come back from {function} within {:?}: its process was ended",
+                    timeout
+                );
+                Err(self.fail(message))
+            }
+            Err(NoAnswer::Late) => Err(CallFault::NotYet(format!(
+                "is still at work in {function} at the reader's deadline"
+            ))),
+        }
+    }
+
+    /// Copies what the provider wrote, with the guards, out of the memory that
+    /// it still has access to. What is tested afterwards cannot change.
+    fn read(&mut self, room: usize, claim: &RawClaim) -> Result<(), CallFault> {
+        const GUARD: usize = GuardedBuffer::GUARD;
+        if self.buffer.len() != room {
+            self.buffer.reset(room);
+        }
+        let Some(process) = &self.process else { return Ok(()) };
+        let memory = process.memory();
+        let whole = self.buffer.whole_mut();
+        // Of data that would not fit, the guards are all that matters.
+        let data = usize::try_from(claim.moved).ok().filter(|moved| *moved <= room).unwrap_or(0);
+        let copied = match whole.split_at_mut_checked(GUARD + room) {
+            Some((front, back)) => {
+                let front = front.get_mut(..GUARD + data).unwrap_or_default();
+                read_all(memory, front, 0).and_then(|()| read_all(memory, back, rear(room)))
+            }
+            None => Err(Errno::INVAL),
+        };
+        copied.map_err(|_| self.fail("cut off the buffer that it shares".to_string()))
+    }
+
+    /// Ends the process and notes why; the next one may have to wait.
+    fn fail(&mut self, message: String) -> CallFault {
+        if let Some(mut process) = self.process.take() {
+            process.end();
+        }
+        self.pending = None;
+        self.good = 0;
+        // The first time it is started again at once.
+        let pause = match self.failures {
+            0 => Duration::ZERO,
+            more => self.pause.saturating_mul(1 << (more - 1).min(16)).min(LONGEST_PAUSE),
+        };
+        self.failures = self.failures.saturating_add(1);
+        self.not_before = Some(Instant::now() + pause);
+        self.last_failure.clone_from(&message);
+        CallFault::Failed(message)
+    }
+}
+
+impl Drop for Isolated {
+    fn drop(&mut self) {
+        if let Some(process) = &mut self.process {
+            // One that is at work would not hear of it.
+            if self.pending.is_none() {
+                process.close();
+            }
+            process.end();
+        }
+    }
+}
+
+fn read_all(memory: impl rustix::fd::AsFd, to: &mut [u8], from: u64) -> Result<(), Errno> {
+    let mut done = 0;
+    while let Some(rest) = to.get_mut(done..).filter(|rest| !rest.is_empty()) {
+        match pread(&memory, rest, from + done as u64) {
+            Ok(0) => return Err(Errno::INVAL),
+            Ok(count) => done += count,
+            Err(Errno::INTR) => {}
+            Err(error) => return Err(error),
+        }
+    }
+    Ok(())
+}

@@ -1,0 +1,155 @@
+//! How libraries are run.
+
+use std::ffi::OsString;
+use std::fmt;
+use std::io;
+use std::path::PathBuf;
+use std::sync::Arc;
+use std::time::Duration;
+
+/// The program that a library runs in: one that calls
+/// [`host::main`](crate::host::main) when it is started with these arguments.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct HostCommand {
+    /// The program.
+    pub program: PathBuf,
+    /// Its arguments.
+    pub arguments: Vec<OsString>,
+}
+
+impl HostCommand {
+    /// A program, with arguments to be added to
+    /// [`arguments`](Self::arguments).
+    #[must_use]
+    pub fn new(program: impl Into<PathBuf>) -> Self {
+        Self { program: program.into(), arguments: Vec::new() }
+    }
+
+    /// The running program itself, called with one argument. That is how the
+    /// command `perfhive` does it, with `host`.
+    ///
+    /// # Errors
+    /// Where the system does not tell the program's file.
+    pub fn this_program(argument: &str) -> io::Result<Self> {
+        Ok(Self { program: std::env::current_exe()?, arguments: vec![argument.into()] })
+    }
+
+    /// For a program that is no host itself: `perfhive-host` beside it, or else
+    /// on the PATH; failing that, the command `perfhive` in the same places.
+    #[must_use]
+    pub fn find() -> Option<Self> {
+        let beside = std::env::current_exe().ok();
+        let beside = beside.as_deref().and_then(std::path::Path::parent).map(PathBuf::from);
+        let path = std::env::var_os("PATH").unwrap_or_default();
+        let folders: Vec<PathBuf> =
+            beside.into_iter().chain(std::env::split_paths(&path)).collect();
+        [("perfhive-host", None), ("perfhive", Some("host"))].into_iter().find_map(
+            |(name, argument)| {
+                let files = folders.iter().filter(|folder| folder.is_absolute());
+                let program = files.map(|folder| folder.join(name)).find(|file| file.is_file())?;
+                Some(Self {
+                    program,
+                    arguments: argument.into_iter().map(OsString::from).collect(),
+                })
+            },
+        )
+    }
+}
+
+/// Takes lines for the system's log: a provider's name, and a message. It is
+/// given no more of them than are worth a line.
+pub type LogSink = Arc<dyn Fn(&str, &str) + Send + Sync>;
+
+/// How libraries are run.
+#[derive(Clone)]
+#[non_exhaustive]
+pub struct Options {
+    /// The program that they run in; `None` leaves those out that are not
+    /// trusted to run in the reader.
+    pub host: Option<HostCommand>,
+    /// Address space that a host process may have, in bytes.
+    pub memory_limit: u64,
+    /// How long a reader waits, at the most, for providers that are asked for
+    /// the first time what they have. They come later if they take longer.
+    pub patience: Duration,
+    /// How long a host process that failed twice waits until it is started
+    /// again; twice as long each further time, a minute at the most. After one
+    /// failure alone it does not wait.
+    pub pause: Duration,
+    /// Where failures are written to; the system's log by default.
+    pub log: LogSink,
+}
+
+impl Options {
+    /// One GiB: a provider and the libraries that it needs have room.
+    pub const MEMORY_LIMIT: u64 = 1 << 30;
+    /// Two seconds: a person at a terminal waits as long.
+    pub const PATIENCE: Duration = Duration::from_secs(2);
+
+    /// One second: less than the time between samples of most readers.
+    pub const PAUSE: Duration = Duration::from_secs(1);
+
+    /// The default options with the host that [`HostCommand::find`] finds.
+    #[must_use]
+    pub fn new() -> Self {
+        Self {
+            host: HostCommand::find(),
+            memory_limit: Self::MEMORY_LIMIT,
+            patience: Self::PATIENCE,
+            pause: Self::PAUSE,
+            log: Arc::new(perfhive_contract::log::warn),
+        }
+    }
+
+    /// The same options with another host.
+    #[must_use]
+    pub fn host(mut self, host: HostCommand) -> Self {
+        self.host = Some(host);
+        self
+    }
+
+    /// The same options with another limit of memory, in bytes.
+    #[must_use]
+    pub fn memory_limit(mut self, bytes: u64) -> Self {
+        self.memory_limit = bytes;
+        self
+    }
+
+    /// The same options with another patience.
+    #[must_use]
+    pub fn patience(mut self, patience: Duration) -> Self {
+        self.patience = patience;
+        self
+    }
+
+    /// The same options with another pause before a process is started again.
+    #[must_use]
+    pub fn pause(mut self, pause: Duration) -> Self {
+        self.pause = pause;
+        self
+    }
+
+    /// The same options with another log.
+    #[must_use]
+    pub fn log(mut self, log: impl Fn(&str, &str) + Send + Sync + 'static) -> Self {
+        self.log = Arc::new(log);
+        self
+    }
+}
+
+impl Default for Options {
+    fn default() -> Self {
+        Self::new()
+    }
+}
+
+impl fmt::Debug for Options {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Options")
+            .field("host", &self.host)
+            .field("memory_limit", &self.memory_limit)
+            .field("patience", &self.patience)
+            .field("pause", &self.pause)
+            .finish_non_exhaustive()
+    }
+}

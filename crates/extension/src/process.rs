@@ -1,0 +1,219 @@
+//! A host process, as its reader has it.
+
+use crate::options::HostCommand;
+use crate::wire::{LONGEST, Request, Response};
+use rustix::event::{PollFd, PollFlags, Timespec, poll};
+use rustix::fd::OwnedFd;
+use rustix::fs::{MemfdFlags, memfd_create};
+use rustix::io::Errno;
+use rustix::net::{
+    AddressFamily, RecvFlags, SendFlags, SocketFlags, SocketType, recv, send, socketpair,
+};
+use rustix::process::{Pid, Signal, WaitId, WaitIdOptions, kill_process_group, waitid};
+use std::io;
+use std::os::unix::process::{CommandExt as _, ExitStatusExt as _};
+use std::process::{Child, Command, ExitStatus, Stdio};
+use std::sync::OnceLock;
+use std::sync::mpsc::{Sender, channel};
+use std::thread;
+use std::time::{Duration, Instant};
+
+/// A host process and the ways to it. Dropping it ends the process.
+pub(crate) struct HostProcess {
+    child: Option<Child>,
+    socket: OwnedFd,
+    memory: OwnedFd,
+    packet: Vec<u8>,
+}
+
+/// Why no answer came.
+#[derive(Debug)]
+pub(crate) enum NoAnswer {
+    /// Not in time.
+    Late,
+    /// The process is gone, and how.
+    Gone(String),
+}
+
+impl HostProcess {
+    /// Starts a process. Nothing is loaded yet.
+    ///
+    /// # Errors
+    /// Why it cannot be started, in words.
+    pub(crate) fn start(command: &HostCommand) -> Result<Self, String> {
+        let failed = |what: &'static str| move |error: Errno| format!("{what}: {error}");
+        let (socket, theirs) =
+            socketpair(AddressFamily::UNIX, SocketType::SEQPACKET, SocketFlags::CLOEXEC, None)
+                .map_err(failed("no pair of sockets"))?;
+        let memory =
+            memfd_create("perfhive", MemfdFlags::CLOEXEC).map_err(failed("no shared memory"))?;
+        let shared = memory.try_clone().map_err(|error| format!("no shared memory: {error}"))?;
+        let mut process = Command::new(&command.program);
+        process
+            .args(&command.arguments)
+            .env_clear()
+            .current_dir("/")
+            // Ctrl-C at a terminal is for the reader.
+            .process_group(0)
+            .stdin(Stdio::from(theirs))
+            .stdout(Stdio::from(shared))
+            .stderr(Stdio::null());
+        let child = nursery(process)
+            .map_err(|error| format!("{} cannot be started: {error}", command.program.display()))?;
+        Ok(Self { child: Some(child), socket, memory, packet: vec![0; LONGEST] })
+    }
+
+    /// The shared memory.
+    pub(crate) fn memory(&self) -> &OwnedFd {
+        &self.memory
+    }
+
+    /// Sends a request.
+    pub(crate) fn send(&mut self, request: &Request) -> Result<(), NoAnswer> {
+        // A packet waits for no one: if there is no room for it, the host has
+        // not taken the ones before.
+        match send(&self.socket, &request.encode(), SendFlags::NOSIGNAL | SendFlags::DONTWAIT) {
+            Ok(_) => Ok(()),
+            Err(Errno::AGAIN) => Err(NoAnswer::Late),
+            Err(_) => Err(NoAnswer::Gone(self.how_it_went())),
+        }
+    }
+
+    /// Waits for the answer to the request `id`; others are late ones to
+    /// requests before.
+    pub(crate) fn wait(&mut self, id: u32, deadline: Instant) -> Result<Response, NoAnswer> {
+        loop {
+            let flags = RecvFlags::DONTWAIT;
+            match recv(&self.socket, &mut self.packet[..], flags) {
+                Ok((0, _)) => return Err(NoAnswer::Gone(self.how_it_went())),
+                Ok((length, _)) => {
+                    let response = self.packet.get(..length).and_then(Response::decode);
+                    match response {
+                        Some(response) if response.id == id => return Ok(response),
+                        Some(_) => continue,
+                        None => {
+                            self.end();
+                            let text = "wrote over what its host says, and was ended";
+                            return Err(NoAnswer::Gone(text.to_string()));
+                        }
+                    }
+                }
+                Err(Errno::AGAIN) => {}
+                Err(Errno::INTR) => continue,
+                Err(_) => return Err(NoAnswer::Gone(self.how_it_went())),
+            }
+            let left = deadline.saturating_duration_since(Instant::now());
+            if left.is_zero() {
+                return Err(NoAnswer::Late);
+            }
+            let left = Timespec::try_from(left).ok();
+            match poll(&mut [PollFd::new(&self.socket, PollFlags::IN)], left.as_ref()) {
+                Ok(_) | Err(Errno::INTR) => {}
+                Err(error) => return Err(NoAnswer::Gone(error.to_string())),
+            }
+        }
+    }
+
+    /// Has the library closed and the process leave by itself, for which it
+    /// gets a moment.
+    pub(crate) fn close(&mut self) {
+        const MOMENT: Duration = Duration::from_millis(100);
+        if self.send(&Request::Close).is_ok() {
+            // No answer has this number: what comes is the end.
+            let _ = self.wait(u32::MAX, Instant::now() + MOMENT);
+        }
+        self.end();
+    }
+
+    /// Ends the process, and those that its library started.
+    pub(crate) fn end(&mut self) {
+        let Some(mut child) = self.child.take() else { return };
+        end_group(&child);
+        // A process may be held up in the kernel; that is not for the reader
+        // to wait for.
+        let reaper = thread::Builder::new().name("perfhive reaper".to_string());
+        let _ = reaper.spawn(move || child.wait());
+    }
+
+    /// How the process went that does not answer any more.
+    fn how_it_went(&mut self) -> String {
+        /// Its socket is closed a little before its end is told.
+        const PATIENCE: Duration = Duration::from_millis(100);
+        let start = Instant::now();
+        let Some(child) = &mut self.child else { return "is gone".to_string() };
+        while start.elapsed() < PATIENCE {
+            // It is only looked at: until it is waited for, its number, and
+            // that of its group, are nobody else's.
+            let look = WaitIdOptions::EXITED | WaitIdOptions::NOHANG | WaitIdOptions::NOWAIT;
+            match waitid(WaitId::Pid(Pid::from_child(child)), look) {
+                Ok(Some(_)) => {
+                    end_group(child);
+                    let status = child.wait();
+                    self.child = None;
+                    return status.map_or_else(|_| "is gone".to_string(), describe);
+                }
+                Ok(None) => thread::sleep(Duration::from_millis(1)),
+                Err(error) => return format!("is gone: {error}"),
+            }
+        }
+        self.end();
+        "closed the way to its host, and was ended".to_string()
+    }
+}
+
+/// Kills a process that nobody waited for so far, and all of its group.
+fn end_group(child: &Child) {
+    // That can fail only where there is none any more.
+    let _ = kill_process_group(Pid::from_child(child), Signal::KILL);
+}
+
+impl Drop for HostProcess {
+    fn drop(&mut self) {
+        self.end();
+    }
+}
+
+fn describe(status: ExitStatus) -> String {
+    const NAMES: &[(i32, &str)] = &[
+        (libc::SIGILL, "illegal instruction"),
+        (libc::SIGABRT, "abort"),
+        (libc::SIGBUS, "bus error"),
+        (libc::SIGFPE, "arithmetic error"),
+        (libc::SIGKILL, "killed"),
+        (libc::SIGSEGV, "access outside of its memory"),
+        (libc::SIGTERM, "terminated"),
+    ];
+    match (status.signal(), status.code()) {
+        (Some(signal), _) => match NAMES.iter().find(|(number, _)| *number == signal) {
+            Some((_, name)) => format!("crashed with signal {signal} ({name})"),
+            None => format!("crashed with signal {signal}"),
+        },
+        (None, Some(code)) => format!("left its process with exit status {code}"),
+        (None, None) => "is gone".to_string(),
+    }
+}
+
+type Job = (Command, Sender<io::Result<Child>>);
+
+/// Starts a process from a thread that stays for as long as this process: a
+/// host is ended by the kernel together with the *thread* that started it.
+fn nursery(command: Command) -> io::Result<Child> {
+    static NURSERY: OnceLock<Option<Sender<Job>>> = OnceLock::new();
+    let gone = || io::Error::other("the thread that starts processes is gone");
+    let nursery = NURSERY.get_or_init(|| {
+        let (jobs, queue) = channel::<Job>();
+        let body = move || {
+            for (mut command, reply) in queue {
+                // Nobody waits for the answer any more: the process is alone
+                // and ends by itself, for its socket is closed.
+                let _ = reply.send(command.spawn());
+            }
+        };
+        let thread = thread::Builder::new().name("perfhive hosts".to_string());
+        thread.spawn(body).ok().map(|_| jobs)
+    });
+    let (reply, answer) = channel();
+    let nursery = nursery.as_ref().ok_or_else(gone)?;
+    nursery.send((command, reply)).map_err(|_| gone())?;
+    answer.recv().map_err(|_| gone())?
+}

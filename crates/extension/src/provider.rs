@@ -1,0 +1,157 @@
+//! A registration as a provider.
+
+use crate::caller::Caller;
+use crate::describe::Known;
+use crate::in_process::{self, InProcess};
+use crate::isolated::Isolated;
+use crate::library::Loaded;
+use crate::options::Options;
+use crate::session::ExtensionSession;
+use perfhive_contract::Registration;
+use perfhive_contract::log::Limiter;
+use perfhive_engine::{
+    Numbering, ObjectDescription, OpenContext, ProvidedTitles, Provider, ProviderDescription,
+    ProviderError, ProviderState, Session, TestLevel,
+};
+use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::time::Instant;
+
+/// What all providers and sessions of one registration share, as its library's
+/// objects become known and change.
+pub(crate) struct Shared {
+    pub(crate) registration: Arc<Registration>,
+    pub(crate) options: Options,
+    pub(crate) level: TestLevel,
+    /// The library, once it is loaded into this process.
+    loaded: Mutex<Option<Arc<Loaded>>>,
+    pub(crate) known: Mutex<Known>,
+    /// Whether there is more known than the provider describes.
+    pub(crate) news: AtomicBool,
+    /// A library at work that its last session left in good order.
+    parked: Mutex<Option<Caller>>,
+    /// Room that sufficed for the last collection.
+    pub(crate) room: AtomicUsize,
+    limiter: Mutex<Limiter>,
+}
+
+impl Shared {
+    pub(crate) fn new(
+        registration: Arc<Registration>,
+        options: Options,
+        level: TestLevel,
+    ) -> Arc<Self> {
+        Arc::new(Self {
+            registration,
+            options,
+            level,
+            loaded: Mutex::default(),
+            known: Mutex::default(),
+            news: AtomicBool::new(false),
+            parked: Mutex::default(),
+            room: AtomicUsize::new(crate::area::FIRST_ROOM),
+            limiter: Mutex::default(),
+        })
+    }
+
+    /// A library at work, or one that will be with the first collection.
+    pub(crate) fn caller(&self) -> Result<Caller, ProviderError> {
+        if let Some(caller) = lock(&self.parked).take() {
+            return Ok(caller);
+        }
+        let registration = &self.registration;
+        if !registration.in_process {
+            let host = self.options.host.clone().ok_or_else(|| {
+                ProviderError::Failed(
+                    "there is no program to run it in: perfhive-host is not beside this one nor \
+                     on the PATH"
+                        .to_string(),
+                )
+            })?;
+            let isolated = Isolated::new(Arc::clone(registration), host, &self.options);
+            return Ok(Caller::Isolated(Box::new(isolated)));
+        }
+        let mut loaded = lock(&self.loaded);
+        let library = match &*loaded {
+            Some(library) => Arc::clone(library),
+            None => {
+                let library = in_process::load(registration).map_err(ProviderError::Failed)?;
+                Arc::clone(loaded.insert(library))
+            }
+        };
+        drop(loaded);
+        let opened = InProcess::open(library, registration.linkage.as_deref());
+        opened.map(Caller::InProcess).map_err(ProviderError::Failed)
+    }
+
+    /// Keeps a library at work for the next session.
+    pub(crate) fn park(&self, caller: Caller) {
+        let before = if caller.is_sound() { lock(&self.parked).replace(caller) } else { None };
+        // Closed without the lock held.
+        drop(before);
+    }
+
+    /// Writes to the log, if it is worth a line.
+    pub(crate) fn log(&self, message: &str) {
+        let line = lock(&self.limiter).pass(message, Instant::now());
+        if let Some(line) = line {
+            (self.options.log)(&self.registration.name, &line);
+        }
+    }
+
+    /// The description as far as things are known, and no more news from then.
+    pub(crate) fn describe(&self) -> Vec<ObjectDescription> {
+        self.news.store(false, Ordering::Relaxed);
+        lock(&self.known).descriptions()
+    }
+}
+
+/// What is behind these locks is whole at every moment.
+pub(crate) fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
+    mutex.lock().unwrap_or_else(PoisonError::into_inner)
+}
+
+/// A registered library with what is known of its objects.
+pub(crate) struct ExtensionProvider {
+    pub(crate) shared: Arc<Shared>,
+    pub(crate) objects: Vec<ObjectDescription>,
+    pub(crate) titles: Vec<ProvidedTitles>,
+    pub(crate) refusal: Option<(ProviderState, String)>,
+}
+
+impl Provider for ExtensionProvider {
+    fn name(&self) -> &str {
+        &self.shared.registration.name
+    }
+
+    fn describe(&self) -> ProviderDescription {
+        // The indexes are final: registration chose them.
+        ProviderDescription { numbering: Numbering::Windows, objects: self.objects.clone() }
+    }
+
+    fn titles(&self) -> Vec<ProvidedTitles> {
+        self.titles.clone()
+    }
+
+    fn answers_foreign(&self) -> bool {
+        self.refusal.is_none()
+    }
+
+    fn test_level(&self) -> Option<TestLevel> {
+        Some(self.shared.level)
+    }
+
+    fn refusal(&self) -> Option<(ProviderState, String)> {
+        self.refusal.clone()
+    }
+
+    fn open(&self, _: &OpenContext<'_>) -> Result<Box<dyn Session>, ProviderError> {
+        match ExtensionSession::open(&self.shared) {
+            Ok(session) => Ok(Box::new(session)),
+            Err(error) => {
+                self.shared.log(&error.to_string());
+                Err(error)
+            }
+        }
+    }
+}

@@ -1,0 +1,229 @@
+//! A library at work for one reader.
+
+use crate::area::larger;
+use crate::caller::{Call, CallFault, Caller};
+use crate::describe::{name_of, objects};
+use crate::provider::{Shared, lock};
+use crate::wire::Lane;
+use perfhive_contract::abi::{ERROR_MORE_DATA, ERROR_SUCCESS};
+use perfhive_engine::{
+    Collection, Cost, Fault, ObjectQuery, ObjectWriter, ProviderError, RawClaim, Session,
+};
+use perfhive_format::{BlockHead, BlockWriter, TitleIndex};
+use std::sync::Arc;
+use std::sync::atomic::Ordering;
+use std::time::Instant;
+
+/// What Collect claims that has nothing to give.
+const NOTHING: RawClaim = RawClaim { moved: 0, bytes: 0, objects: 0 };
+
+/// A session of an extension provider.
+pub(crate) struct ExtensionSession {
+    shared: Arc<Shared>,
+    /// `None` only once it is dropped.
+    caller: Option<Caller>,
+    /// Objects of the answer at hand; kept for its allocation.
+    delivered: Vec<TitleIndex>,
+    failed: bool,
+}
+
+impl ExtensionSession {
+    pub(crate) fn open(shared: &Arc<Shared>) -> Result<Self, ProviderError> {
+        let caller = Some(shared.caller()?);
+        Ok(Self { shared: Arc::clone(shared), caller, delivered: Vec::new(), failed: false })
+    }
+
+    /// Finds out what the library has: everything that it gives for `Global`,
+    /// for `Costly`, and what its `Object List` names beyond.
+    ///
+    /// # Errors
+    /// Where it does not answer `Global`; what is wrong with the others is
+    /// only written to the log.
+    pub(crate) fn discover(&mut self) -> Result<(), ProviderError> {
+        let name = self.shared.registration.name.clone();
+        let mut block = BlockWriter::new();
+        block.start(&BlockHead::default());
+        let (mut faults, mut foreign): (Vec<Fault>, _) = (Vec::new(), Vec::new());
+        let level = self.shared.level;
+        let mut out = ObjectWriter::new(&mut block, &name, level, &mut faults, &mut foreign);
+        let outcome = self.ask("Global", Lane::Usual, Cost::Global, None, &mut out);
+        self.note(outcome.as_ref().err());
+        outcome?;
+        let outcome = self.ask("Costly", Lane::Costly, Cost::Costly, None, &mut out);
+        self.note(outcome.as_ref().err());
+        let listed = &self.shared.registration.objects;
+        let known = lock(&self.shared.known);
+        let missing: Vec<_> =
+            listed.iter().copied().filter(|name| known.cost(*name).is_none()).collect();
+        drop(known);
+        if !missing.is_empty() {
+            let value = ObjectQuery::Indexes(missing).to_string();
+            let outcome = self.ask(&value, Lane::Costly, Cost::Costly, None, &mut out);
+            self.note(outcome.as_ref().err());
+        }
+        Ok(())
+    }
+
+    /// Writes a failure to the log.
+    fn note(&mut self, error: Option<&ProviderError>) {
+        self.failed = match error {
+            None => false,
+            // It is known why, and a line of each sample would help nobody.
+            Some(ProviderError::NotYet(_)) => true,
+            Some(error) => {
+                self.shared.log(&error.to_string());
+                true
+            }
+        };
+    }
+
+    /// Asks the library, with a larger buffer as long as that is what it wants.
+    fn ask(
+        &mut self,
+        value: &str,
+        lane: Lane,
+        cost: Cost,
+        deadline: Option<Instant>,
+        out: &mut ObjectWriter<'_>,
+    ) -> Result<(), ProviderError> {
+        let shared = &self.shared;
+        let gone = || ProviderError::Failed("the session is closed".to_string());
+        let caller = self.caller.as_mut().ok_or_else(gone)?;
+        let mut room = shared.room.load(Ordering::Relaxed);
+        loop {
+            let call = match caller.collect(value, lane, room, deadline) {
+                Ok(call) => call,
+                Err(CallFault::Failed(message)) => return Err(ProviderError::Failed(message)),
+                Err(CallFault::NotYet(message)) => return Err(ProviderError::NotYet(message)),
+            };
+            if call.code == ERROR_MORE_DATA {
+                if call.claim != NOTHING {
+                    shared.log("answered ERROR_MORE_DATA without setting its counts to 0");
+                }
+                room = larger(room).ok_or_else(|| {
+                    ProviderError::Failed(format!("{room} bytes are not enough for it"))
+                })?;
+                shared.room.store(room, Ordering::Relaxed);
+                continue;
+            }
+            return take(shared, &call, cost, &mut self.delivered, out);
+        }
+    }
+
+    /// The requests that a collection comes to, as value strings.
+    fn requests(&self, collection: &Collection<'_>) -> Vec<(String, Lane)> {
+        let list = match collection.query() {
+            ObjectQuery::Global => return vec![("Global".to_string(), Lane::Usual)],
+            ObjectQuery::Costly => return vec![("Costly".to_string(), Lane::Costly)],
+            // The whole text, as the reader gave it.
+            foreign @ ObjectQuery::Foreign(_) => return vec![(foreign.to_string(), Lane::Usual)],
+            ObjectQuery::Indexes(list) => list,
+        };
+        // What is listed as its objects is all that it is asked for.
+        let own = &self.shared.registration.objects;
+        let mut usual = Vec::new();
+        let mut costly = Vec::new();
+        let known = lock(&self.shared.known);
+        for name in list {
+            if collection.wants(*name) && (own.is_empty() || own.contains(name)) {
+                match known.cost(*name) {
+                    Some(Cost::Costly) => costly.push(*name),
+                    _ => usual.push(*name),
+                }
+            }
+        }
+        drop(known);
+        [(usual, Lane::Usual), (costly, Lane::Costly)]
+            .into_iter()
+            .filter(|(list, _)| !list.is_empty())
+            .map(|(list, lane)| (ObjectQuery::Indexes(list).to_string(), lane))
+            .collect()
+    }
+}
+
+impl Session for ExtensionSession {
+    fn collect(
+        &mut self,
+        collection: &Collection<'_>,
+        out: &mut ObjectWriter<'_>,
+    ) -> Result<(), ProviderError> {
+        self.delivered.clear();
+        let foreign = matches!(collection.query(), ObjectQuery::Foreign(_));
+        // What comes along with a request by index is known to be had so.
+        let cost = match collection.query() {
+            ObjectQuery::Global => Cost::Global,
+            ObjectQuery::Foreign(_) => Cost::Foreign,
+            ObjectQuery::Costly | ObjectQuery::Indexes(_) => Cost::Costly,
+        };
+        let mut first: Result<(), ProviderError> = Ok(());
+        for (place, (value, lane)) in self.requests(collection).iter().enumerate() {
+            let outcome = self.ask(value, *lane, cost, collection.deadline(), out);
+            self.note(outcome.as_ref().err());
+            match outcome {
+                Err(error) if place == 0 => first = Err(error),
+                // Half of it is there, and stays.
+                Err(error) => collection.wanted().iter().for_each(|object| {
+                    if !self.delivered.contains(object) {
+                        out.fault(*object, None, &error.to_string());
+                    }
+                }),
+                Ok(()) => {}
+            }
+        }
+        if !foreign && first.is_ok() && !self.failed {
+            for object in collection.wanted() {
+                if !self.delivered.contains(object) {
+                    out.fault(*object, None, "its provider gave no data for it");
+                }
+            }
+        }
+        first
+    }
+}
+
+/// Takes what Collect delivered, once it stands the tests.
+fn take(
+    shared: &Shared,
+    call: &Call<'_>,
+    cost: Cost,
+    delivered: &mut Vec<TitleIndex>,
+    out: &mut ObjectWriter<'_>,
+) -> Result<(), ProviderError> {
+    let said = || call.said.join("; ");
+    if call.code != ERROR_SUCCESS {
+        let mut message = format!("Collect answered with error {}", call.code);
+        if !call.said.is_empty() {
+            message = format!("{message}: {}", said());
+        }
+        return Err(ProviderError::Failed(message));
+    }
+    if call.claim == NOTHING {
+        // Not its, or it failed and said so.
+        return if call.said.is_empty() { Ok(()) } else { Err(ProviderError::Failed(said())) };
+    }
+    call.said.iter().for_each(|message| shared.log(message));
+    if cost == Cost::Foreign {
+        return out.take_foreign(call.buffer, &call.claim);
+    }
+    let (bytes, warnings) = out.take(call.buffer, &call.claim)?;
+    warnings.iter().for_each(|warning| shared.log(&warning.to_string()));
+    let mut known = lock(&shared.known);
+    for object in objects(bytes) {
+        delivered.push(name_of(object));
+        if known.note(object, cost) {
+            shared.news.store(true, Ordering::Relaxed);
+        }
+    }
+    Ok(())
+}
+
+impl Drop for ExtensionSession {
+    fn drop(&mut self) {
+        // One that failed last begins anew.
+        if let Some(caller) = self.caller.take()
+            && !self.failed
+        {
+            self.shared.park(caller);
+        }
+    }
+}

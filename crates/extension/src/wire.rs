@@ -1,0 +1,292 @@
+//! What a reader and a host process say to each other: one packet each way for
+//! every call. The data itself goes through shared memory.
+//!
+//! Integers are little endian; a text is its length in bytes (32 bits) and its
+//! bytes. Both ends are the same build of perfhive, so that there are no
+//! versions; but the host has foreign code in it, so that the reader takes what
+//! it says as it takes any hostile input.
+
+use std::ffi::OsString;
+use std::os::unix::ffi::{OsStrExt as _, OsStringExt as _};
+use std::path::PathBuf;
+
+/// Packets are no longer than this; the socket's own limit is above it.
+pub(crate) const LONGEST: usize = 128 << 10;
+/// Messages of a provider that go with one answer, and how long each may be.
+pub(crate) const MESSAGES: usize = 8;
+const MESSAGE: usize = 1000;
+
+/// On which thread a collection runs.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Lane {
+    /// On the caller's.
+    Usual,
+    /// On one of lowered priority: the collection is expensive.
+    Costly,
+}
+
+/// What a host is to do.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(crate) enum Request {
+    /// Load a library and call Open.
+    Open(Box<OpenRequest>),
+    /// Call Collect with a buffer of `room` bytes.
+    Collect { id: u32, lane: Lane, room: u32, value: String },
+    /// Call Close and leave.
+    Close,
+}
+
+/// Everything that a host must know of its library.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(crate) struct OpenRequest {
+    pub(crate) id: u32,
+    /// Process ID of the reader, without which the host does not stay.
+    pub(crate) reader: u32,
+    pub(crate) memory_limit: u64,
+    pub(crate) library: PathBuf,
+    pub(crate) open: Option<String>,
+    pub(crate) collect: String,
+    pub(crate) close: Option<String>,
+    pub(crate) linkage: Option<String>,
+    pub(crate) first_counter: u32,
+    pub(crate) first_help: u32,
+}
+
+/// What a host answers to Open and Collect.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub(crate) struct Response {
+    pub(crate) id: u32,
+    /// What the function answered.
+    pub(crate) code: u32,
+    /// How far Collect moved its pointer.
+    pub(crate) moved: i64,
+    /// The counts of Collect.
+    pub(crate) bytes: u32,
+    pub(crate) objects: u32,
+    /// Why the library could not be called at all.
+    pub(crate) failure: Option<String>,
+    /// What the provider reported meanwhile.
+    pub(crate) said: Vec<String>,
+}
+
+struct Out(Vec<u8>);
+
+impl Out {
+    fn u32(&mut self, value: u32) -> &mut Self {
+        self.0.extend(value.to_le_bytes());
+        self
+    }
+    fn u64(&mut self, value: u64) -> &mut Self {
+        self.0.extend(value.to_le_bytes());
+        self
+    }
+    fn bytes(&mut self, bytes: &[u8]) -> &mut Self {
+        self.u32(bytes.len() as u32).0.extend_from_slice(bytes);
+        self
+    }
+    fn maybe(&mut self, text: Option<&str>) -> &mut Self {
+        match text {
+            Some(text) => self.u32(1).bytes(text.as_bytes()),
+            None => self.u32(0),
+        }
+    }
+}
+
+struct In<'a>(&'a [u8]);
+
+impl<'a> In<'a> {
+    fn u32(&mut self) -> Option<u32> {
+        let (head, rest) = self.0.split_first_chunk()?;
+        self.0 = rest;
+        Some(u32::from_le_bytes(*head))
+    }
+    fn u64(&mut self) -> Option<u64> {
+        let (head, rest) = self.0.split_first_chunk()?;
+        self.0 = rest;
+        Some(u64::from_le_bytes(*head))
+    }
+    fn bytes(&mut self) -> Option<&'a [u8]> {
+        let length = self.u32()? as usize;
+        let (head, rest) = self.0.split_at_checked(length)?;
+        self.0 = rest;
+        Some(head)
+    }
+    fn text(&mut self) -> Option<String> {
+        Some(String::from_utf8_lossy(self.bytes()?).into_owned())
+    }
+    fn maybe(&mut self) -> Option<Option<String>> {
+        match self.u32()? {
+            0 => Some(None),
+            1 => self.text().map(Some),
+            _ => None,
+        }
+    }
+}
+
+impl Request {
+    pub(crate) fn encode(&self) -> Vec<u8> {
+        let mut out = Out(Vec::new());
+        match self {
+            Self::Close => {
+                out.u32(0);
+            }
+            Self::Open(open) => {
+                out.u32(1).u32(open.id).u32(open.reader).u64(open.memory_limit);
+                out.bytes(open.library.as_os_str().as_bytes());
+                out.maybe(open.open.as_deref()).bytes(open.collect.as_bytes());
+                out.maybe(open.close.as_deref()).maybe(open.linkage.as_deref());
+                out.u32(open.first_counter).u32(open.first_help);
+            }
+            Self::Collect { id, lane, room, value } => {
+                let lane = if *lane == Lane::Costly { 3 } else { 2 };
+                out.u32(lane).u32(*id).u32(*room).bytes(value.as_bytes());
+            }
+        }
+        out.0
+    }
+
+    pub(crate) fn decode(bytes: &[u8]) -> Option<Self> {
+        let mut from = In(bytes);
+        let request = match from.u32()? {
+            0 => Self::Close,
+            1 => Self::Open(Box::new(OpenRequest {
+                id: from.u32()?,
+                reader: from.u32()?,
+                memory_limit: from.u64()?,
+                library: OsString::from_vec(from.bytes()?.to_vec()).into(),
+                open: from.maybe()?,
+                collect: from.text()?,
+                close: from.maybe()?,
+                linkage: from.maybe()?,
+                first_counter: from.u32()?,
+                first_help: from.u32()?,
+            })),
+            lane @ (2 | 3) => Self::Collect {
+                lane: if lane == 3 { Lane::Costly } else { Lane::Usual },
+                id: from.u32()?,
+                room: from.u32()?,
+                value: from.text()?,
+            },
+            _ => return None,
+        };
+        from.0.is_empty().then_some(request)
+    }
+}
+
+impl Response {
+    pub(crate) fn encode(&self) -> Vec<u8> {
+        let mut out = Out(Vec::new());
+        out.u32(self.id).u32(self.code).u64(self.moved as u64);
+        out.u32(self.bytes).u32(self.objects);
+        out.maybe(self.failure.as_deref().map(cut));
+        let said = self.said.len().min(MESSAGES);
+        out.u32(said as u32);
+        self.said.iter().take(said).for_each(|text| {
+            out.bytes(cut(text).as_bytes());
+        });
+        out.0
+    }
+
+    pub(crate) fn decode(bytes: &[u8]) -> Option<Self> {
+        let mut from = In(bytes);
+        let mut response = Self {
+            id: from.u32()?,
+            code: from.u32()?,
+            moved: from.u64()? as i64,
+            bytes: from.u32()?,
+            objects: from.u32()?,
+            failure: from.maybe()?,
+            said: Vec::new(),
+        };
+        let said = from.u32()?;
+        if said as usize > MESSAGES {
+            return None;
+        }
+        for _ in 0..said {
+            response.said.push(from.text()?);
+        }
+        from.0.is_empty().then_some(response)
+    }
+}
+
+/// The beginning of a text, as much as goes into a message.
+pub(crate) fn cut(text: &str) -> &str {
+    let mut end = text.len().min(MESSAGE);
+    while !text.is_char_boundary(end) {
+        end -= 1;
+    }
+    text.get(..end).unwrap_or_default()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn requests() -> Vec<Request> {
+        let collect = |lane| Request::Collect { id: 7, lane, room: 63488, value: "230 Ä".into() };
+        let open = OpenRequest {
+            id: 1,
+            reader: 4711,
+            memory_limit: 1 << 40,
+            library: "/opt/gauges.so".into(),
+            open: None,
+            collect: "CollectGauges".into(),
+            close: Some(String::new()),
+            linkage: Some("a\0b".into()),
+            first_counter: 5000,
+            first_help: 5001,
+        };
+        vec![
+            Request::Close,
+            Request::Open(Box::new(open)),
+            collect(Lane::Usual),
+            collect(Lane::Costly),
+        ]
+    }
+
+    #[test]
+    fn packets_survive_a_round_trip() {
+        for request in requests() {
+            assert_eq!(Request::decode(&request.encode()), Some(request));
+        }
+        let response = Response {
+            id: 3,
+            code: 234,
+            moved: -8,
+            bytes: 1,
+            objects: 2,
+            failure: Some("é".repeat(2000)),
+            said: vec!["one".into(); 20],
+        };
+        let read = Response::decode(&response.encode()).unwrap();
+        assert_eq!(read.failure, Some("é".repeat(500)));
+        assert_eq!(read.said, vec!["one"; MESSAGES]);
+        assert_eq!((read.id, read.code, read.moved), (3, 234, -8));
+    }
+
+    #[test]
+    fn damaged_packets_are_none() {
+        let response = Response { said: vec!["x".into()], ..Response::default() }.encode();
+        for end in 0..response.len() {
+            assert_eq!(Response::decode(&response[..end]), None);
+        }
+        let mut packets: Vec<Vec<u8>> = requests().iter().map(Request::encode).collect();
+        for packet in &packets {
+            for end in 0..packet.len() {
+                assert_eq!(Request::decode(&packet[..end]), None);
+            }
+            let longer = [&packet[..], &[0]].concat();
+            assert_eq!(Request::decode(&longer), None);
+        }
+        packets.push(response);
+        for packet in packets {
+            for at in 0..packet.len() {
+                let mut changed = packet.clone();
+                changed[at] = 0xff;
+                // No panic, and no allocation by a length that is not there.
+                let _ = (Request::decode(&changed), Response::decode(&changed));
+            }
+        }
+        assert_eq!(Request::decode(&[9, 0, 0, 0]), None);
+    }
+}

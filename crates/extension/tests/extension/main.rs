@@ -1,0 +1,7 @@
+//! Providers in libraries, compiled and loaded for real.
+#![cfg(target_os = "linux")]
+#![allow(clippy::unwrap_used, clippy::expect_used, reason = "a test fails by panicking")]
+
+mod good;
+mod support;
+mod zoo;

@@ -1,0 +1,148 @@
+//! Compiles providers, and reads them through a broker.
+
+use perfhive_contract::{Registration, Registrations};
+use perfhive_engine::{
+    Broker, Fault, ProviderState, ProviderStatus, Request, Snapshot, Source as _, TestLevel,
+};
+use perfhive_extension::{ExtensionRoster, HostCommand, Options};
+use perfhive_format::TitleIndex;
+use std::path::{Path, PathBuf};
+use std::process::Command;
+use std::sync::{Arc, Mutex};
+use std::time::Duration;
+
+/// The object of the providers in zoo.c.
+pub(crate) const OBJECT: TitleIndex = TitleIndex(50000);
+
+/// A folder of one test, removed at its end.
+pub(crate) struct Folder(pub(crate) PathBuf);
+
+impl Folder {
+    pub(crate) fn new(name: &str) -> Self {
+        let folder = format!("perfhive-{name}-{}", std::process::id());
+        let folder = std::env::temp_dir().join(folder);
+        std::fs::create_dir_all(&folder).unwrap();
+        Self(folder)
+    }
+
+    /// Compiles a source file of this crate into a library.
+    pub(crate) fn compile(&self, source: &str) -> PathBuf {
+        let root = Path::new(env!("CARGO_MANIFEST_DIR"));
+        let source = root.join(source);
+        let library = self.0.join(source.with_extension("so").file_name().unwrap());
+        let output = Command::new("cc")
+            .args(["-std=gnu11", "-O1", "-g0", "-Wall", "-Wextra", "-Werror"])
+            .args(["-Wno-infinite-recursion", "-Wno-array-bounds", "-Wno-stringop-overflow"])
+            .args(["-shared", "-fPIC", "-I"])
+            .arg(root.join("../contract/include"))
+            .arg("-o")
+            .args([&library, &source])
+            .output()
+            .expect("a C compiler is needed for this test: cc");
+        let errors = String::from_utf8_lossy(&output.stderr);
+        assert!(output.status.success(), "{errors}");
+        library
+    }
+}
+
+impl Drop for Folder {
+    fn drop(&mut self) {
+        std::fs::remove_dir_all(&self.0).unwrap();
+    }
+}
+
+/// Lines for the system's log.
+pub(crate) type Lines = Arc<Mutex<Vec<String>>>;
+
+/// The program that libraries run in.
+pub(crate) fn host() -> HostCommand {
+    HostCommand::new(env!("CARGO_BIN_EXE_perfhive-host"))
+}
+
+/// The registration of a provider in zoo.c.
+pub(crate) fn registration(library: &Path, kind: &str) -> Registration {
+    let mut registration = Registration::new("Zoo", library, "CollectZoo");
+    registration.open = Some("OpenZoo".to_string());
+    registration.close = Some("CloseZoo".to_string());
+    registration.linkage = Some(kind.to_string());
+    registration.first_counter = OBJECT.0;
+    registration.last_counter = OBJECT.0 + 200;
+    registration.first_help = OBJECT.0 + 1;
+    registration.last_help = OBJECT.0 + 201;
+    registration
+}
+
+/// A broker of one registration, and the lines that were logged.
+pub(crate) fn broker(
+    registration: Registration,
+    change: impl FnOnce(Options) -> Options,
+) -> Reader {
+    broker_at(registration, TestLevel::All, change)
+}
+
+pub(crate) fn broker_at(
+    registration: Registration,
+    level: TestLevel,
+    change: impl FnOnce(Options) -> Options,
+) -> Reader {
+    let mut registrations = Registrations::none();
+    registrations.providers.push(registration);
+    registrations.test_level = level;
+    let lines = Lines::default();
+    let sink = Arc::clone(&lines);
+    let options = Options::new()
+        .host(host())
+        .patience(Duration::from_secs(30))
+        .log(move |provider, text| sink.lock().unwrap().push(format!("{provider}: {text}")));
+    let mut news = Some(Arc::new(registrations));
+    let roster = ExtensionRoster::new(move || news.take(), change(options));
+    let broker = Broker::builder("test:", "HERE").test_level(level).roster(roster).build();
+    Reader { broker, lines }
+}
+
+/// A broker, with what it logged.
+pub(crate) struct Reader {
+    pub(crate) broker: Broker,
+    pub(crate) lines: Lines,
+}
+
+/// What one collection gave.
+#[derive(Debug)]
+pub(crate) struct Seen {
+    /// Instances of the zoo's object, if it is there.
+    pub(crate) instances: Option<usize>,
+    pub(crate) faults: Vec<Fault>,
+}
+
+impl Reader {
+    pub(crate) fn collect(&mut self, request: &Request) -> (Snapshot, Vec<Fault>) {
+        let mut snapshot = Snapshot::new();
+        self.broker.collect(request, &mut snapshot).unwrap();
+        let faults = snapshot.faults().to_vec();
+        (snapshot, faults)
+    }
+
+    /// Reads the zoo's object.
+    pub(crate) fn see(&mut self) -> Seen {
+        let (snapshot, faults) = self.collect(&Request::objects(&[OBJECT]));
+        let object = snapshot.object(OBJECT);
+        Seen { instances: object.map(|object| object.view().instances().count()), faults }
+    }
+
+    pub(crate) fn status(&self) -> ProviderStatus {
+        self.broker.providers().next().unwrap().clone()
+    }
+
+    pub(crate) fn state(&self) -> ProviderState {
+        self.status().state
+    }
+
+    pub(crate) fn lines(&self) -> Vec<String> {
+        self.lines.lock().unwrap().clone()
+    }
+
+    /// The lines of the log that have a text in them.
+    pub(crate) fn logged(&self, text: &str) -> usize {
+        self.lines().iter().filter(|line| line.contains(text)).count()
+    }
+}

@@ -1,0 +1,270 @@
+/*
+ * Providers that do what they must not; which one, the linkage string says. They
+ * do it when they are asked by index, or with a ! before it at every request.
+ */
+#define _GNU_SOURCE
+#include "perfhive_provider.h"
+
+#include <signal.h>
+#include <stdatomic.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/mman.h>
+#include <unistd.h>
+
+#define OBJECT 50000u
+
+typedef struct {
+    PERF_COUNTER_BLOCK Head;
+    DWORD Value;
+} VALUES;
+
+typedef struct {
+    PERF_OBJECT_TYPE Object;
+    PERF_COUNTER_DEFINITION Counter;
+} DEFINITION;
+
+typedef struct {
+    PERF_INSTANCE_DEFINITION Instance;
+    WCHAR Name[4];
+    VALUES Values;
+} ROW;
+
+static char kind[64];
+static atomic_uint calls;
+static const PERFHIVE_HOST *host;
+
+PERFHIVE_EXPORT void CollectZooHost(const PERFHIVE_HOST *given)
+{
+    host = given;
+}
+
+static _Thread_local int by_index;
+
+static int is(const char *word)
+{
+    return kind[0] == '!' ? strcmp(kind + 1, word) == 0 : by_index && strcmp(kind, word) == 0;
+}
+
+static int begins(const WCHAR *value, const char *word)
+{
+    while (*word != 0)
+        if (*value++ != (WCHAR)*word++)
+            return 0;
+    return 1;
+}
+
+PERFHIVE_EXPORT DWORD OpenZoo(LPWSTR linkage)
+{
+    for (size_t i = 0; linkage != NULL && linkage[i] != 0 && i + 1 < sizeof kind; i++)
+        kind[i] = (char)linkage[i];
+    by_index = 1;
+    if (is("refuses to open"))
+        return ERROR_FILE_NOT_FOUND;
+    if (is("crashes in Open"))
+        raise(SIGSEGV);
+    if (is("never comes back from Open"))
+        for (;;)
+            pause();
+    return ERROR_SUCCESS;
+}
+
+PERFHIVE_EXPORT DWORD CloseZoo(void)
+{
+    by_index = 1;
+    if (is("never comes back from Close"))
+        for (;;)
+            pause();
+    return ERROR_SUCCESS;
+}
+
+/* A sound object of some rows; answers its length. */
+static DWORD write_object(BYTE *to, DWORD name, DWORD rows)
+{
+    DEFINITION head = {0};
+    head.Object.TotalByteLength = (DWORD)(sizeof head + rows * sizeof(ROW));
+    head.Object.DefinitionLength = sizeof head;
+    head.Object.HeaderLength = sizeof head.Object;
+    head.Object.ObjectNameTitleIndex = name;
+    head.Object.ObjectHelpTitleIndex = name + 1;
+    head.Object.DetailLevel = PERF_DETAIL_NOVICE;
+    head.Object.NumCounters = 1;
+    head.Object.NumInstances = (LONG)rows;
+    head.Counter.ByteLength = sizeof head.Counter;
+    head.Counter.CounterNameTitleIndex = name + 2;
+    head.Counter.CounterHelpTitleIndex = name + 3;
+    head.Counter.DetailLevel = PERF_DETAIL_NOVICE;
+    head.Counter.CounterType = PERF_COUNTER_RAWCOUNT;
+    head.Counter.CounterSize = sizeof(DWORD);
+    head.Counter.CounterOffset = offsetof(VALUES, Value);
+    memcpy(to, &head, sizeof head);
+    for (DWORD row = 0; row < rows; row++) {
+        ROW instance = {0};
+        instance.Instance.ByteLength = offsetof(ROW, Values);
+        instance.Instance.UniqueID = PERF_NO_UNIQUE_ID;
+        instance.Instance.NameOffset = sizeof instance.Instance;
+        instance.Instance.NameLength = 4;
+        instance.Name[0] = (WCHAR)('a' + row % 26);
+        instance.Values.Head.ByteLength = sizeof instance.Values;
+        instance.Values.Value = row;
+        memcpy(to + sizeof head + row * sizeof instance, &instance, sizeof instance);
+    }
+    return head.Object.TotalByteLength;
+}
+
+static void put(BYTE *at, DWORD value)
+{
+    memcpy(at, &value, sizeof value);
+}
+
+PERFHIVE_EXPORT DWORD CollectZoo(LPWSTR value, LPVOID *data, LPDWORD bytes, LPDWORD object_types)
+{
+    BYTE *start = *data;
+    DWORD room = *bytes;
+    unsigned call = atomic_fetch_add(&calls, 1);
+    int costly = begins(value, "Costly");
+    by_index = begins(value, "50000");
+    int foreign = begins(value, "Foreign");
+
+    *bytes = 0;
+    *object_types = 0;
+    if (is("is costly") ? (!costly && !by_index) : costly)
+        return ERROR_SUCCESS;
+    if (foreign && !is("reaches another machine"))
+        return ERROR_SUCCESS;
+
+    if (is("crashes"))
+        *(volatile int *)16 = 1;
+    if (is("crashes the second time") && call == 3)
+        abort();
+    if (is("exits"))
+        exit(7);
+    if (is("exits with success"))
+        _exit(0);
+    if (is("never returns"))
+        for (;;)
+            ;
+    if (is("sleeps past its deadline"))
+        sleep(3600);
+    if (is("sleeps now and then") && call == 3)
+        usleep(700000);
+    if (is("allocates without end"))
+        for (;;) {
+            char *more = malloc(1 << 20);
+            memset(more, 1, 1 << 20);
+        }
+    if (is("closes everything"))
+        for (int fd = 0; fd < 1000; fd++)
+            close(fd);
+    if (is("answers an error"))
+        return 1234;
+    if (is("says why") && host != NULL) {
+        host->report(host->context, "the pump is dry", 15);
+        return ERROR_SUCCESS;
+    }
+    if (is("never has enough"))
+        return ERROR_MORE_DATA;
+    if (is("wants more and moves")) {
+        *data = start + 8;
+        *bytes = 8;
+        return ERROR_MORE_DATA;
+    }
+    if (is("has nothing"))
+        return ERROR_SUCCESS;
+
+    DWORD rows = is("is large") ? 20000 : 2;
+    DWORD length = (DWORD)(sizeof(DEFINITION) + rows * sizeof(ROW));
+    if (length > room)
+        return ERROR_MORE_DATA;
+    if (foreign) {
+        PERF_DATA_BLOCK block = {0};
+        const char *signature = "PERF";
+        for (int i = 0; i < 4; i++)
+            block.Signature[i] = (WCHAR)signature[i];
+        block.LittleEndian = 1;
+        block.Version = 1;
+        block.Revision = 1;
+        block.HeaderLength = sizeof block + 16;
+        block.NumObjectTypes = 1;
+        block.DefaultObject = -1;
+        block.PerfFreq.QuadPart = 1000;
+        block.SystemNameOffset = sizeof block;
+        block.SystemNameLength = 10;
+        length = write_object(start + block.HeaderLength, OBJECT + 100, rows);
+        block.TotalByteLength = block.HeaderLength + length;
+        memset(start + sizeof block, 0, 16);
+        for (int i = 0; i < 4; i++)
+            put(start + sizeof block + 2 * i, (DWORD)"MARS"[i]);
+        memcpy(start, &block, sizeof block);
+        *data = start + block.TotalByteLength;
+        *bytes = block.TotalByteLength;
+        *object_types = 1;
+        return ERROR_SUCCESS;
+    }
+    if (!is("moves and writes nothing"))
+        write_object(start, OBJECT, rows);
+    *data = start + length;
+    *bytes = length;
+    *object_types = 1;
+
+    ROW *first = (ROW *)(start + sizeof(DEFINITION));
+    if (is("wrong byte count"))
+        *bytes = length - 8;
+    if (is("moves and counts no bytes"))
+        *bytes = 0;
+    if (is("counts bytes and does not move"))
+        *data = start;
+    if (is("wrong object count"))
+        *object_types = 3;
+    if (is("wrong object length"))
+        put(start, length + 8);
+    if (is("object without length"))
+        put(start, 0);
+    if (is("odd length")) {
+        *data = start + length - 2;
+        *bytes = length - 2;
+    }
+    if (is("wrong instance length"))
+        put((BYTE *)&first->Instance, 28);
+    if (is("zero-length instances"))
+        put((BYTE *)&first->Instance, 0);
+    if (is("one instance too few"))
+        put(start + offsetof(PERF_OBJECT_TYPE, NumInstances), 1);
+    if (is("a million instances"))
+        put(start + offsetof(PERF_OBJECT_TYPE, NumInstances), 1000000);
+    if (is("garbage"))
+        for (DWORD i = 0; i < length; i++)
+            start[i] = (BYTE)(i * 167 + 13);
+    if (is("overrun by 1 byte"))
+        start[room] ^= 1;
+    if (is("overrun by 1 page"))
+        memset(start + room, 0x55, 4096);
+    if (is("underrun by 1 byte"))
+        start[-1] ^= 1;
+    if (is("underrun by 1 page"))
+        memset(start - 4096, 0x55, 4096);
+    if (is("points past its buffer"))
+        *data = start + room + 8;
+    if (is("points far past its buffer"))
+        *data = start + room + 100000;
+    if (is("points before its buffer"))
+        *data = start - 8;
+    if (is("takes another object")) {
+        write_object(start, 238, rows);
+    }
+    if (is("changes its objects") && call % 2 == 1)
+        write_object(start, OBJECT + 10 * (call % 8), rows);
+    if (is("differs from call to call"))
+        put((BYTE *)&first->Values + 4, call);
+    if (is("writes later, too")) {
+        /* Another process goes on writing: fork shares the mapping. */
+        if (fork() == 0)
+            for (int i = 0; i < 20000000; i++)
+                ((volatile BYTE *)start)[i % (int)length] = (BYTE)i;
+    }
+    if (is("shrinks the memory"))
+        for (int fd = 3; fd < 20; fd++)
+            if (ftruncate(fd, 4096) == 0)
+                break;
+    return ERROR_SUCCESS;
+}
