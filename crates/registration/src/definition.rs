@@ -1,16 +1,21 @@
-//! Files that say what a provider has: `.ini` with its symbol file, and `.man`.
+//! Files that say what a provider has: `.ini` with its symbol file, and
+//! manifests (`.man`).
 
 mod error;
 mod ini;
+mod manifest;
 mod symbols;
 mod text;
 
 pub use error::{DefinitionError, Read};
 pub(crate) use ini::MAX_OFFSET;
 pub use ini::{parse_ini, read_ini};
+pub use manifest::{parse_manifest, read_manifest};
 pub use text::{TextEncoding, UnknownEncoding};
 
-use perfhive_contract::Definition;
+use perfhive_contract::{Definition, Texts};
+use perfhive_format::LanguageId;
+use std::collections::{BTreeMap, BTreeSet};
 use std::path::{Path, PathBuf};
 
 /// What a definition file does not tell itself.
@@ -22,11 +27,34 @@ pub struct ReadOptions {
     pub symbols: Option<PathBuf>,
 }
 
-/// Reads a definition file, and what it names.
+/// Reads a definition file: a manifest if its name ends in `.man` or `.xml`, and
+/// otherwise an `.ini` file with the symbol file that it names.
 ///
 /// # Errors
 /// [`DefinitionError`] with file, line, and the way out.
 pub fn read(file: &Path, options: &ReadOptions) -> Result<Read<Vec<Definition>>, DefinitionError> {
+    let is =
+        |other: &str| file.extension().is_some_and(|ending| ending.eq_ignore_ascii_case(other));
+    if is("man") || is("xml") {
+        return read_manifest(file, options);
+    }
     let Read { value, warnings } = read_ini(file, options)?;
     Ok(Read { value: vec![value], warnings })
+}
+
+/// Names and help texts, by language and offset, as a definition has them.
+fn group_texts(
+    mut names: BTreeMap<LanguageId, BTreeMap<u32, String>>,
+    mut help: BTreeMap<LanguageId, BTreeMap<u32, String>>,
+) -> Vec<Texts> {
+    let languages: BTreeSet<LanguageId> = names.keys().chain(help.keys()).copied().collect();
+    let list = |map: Option<BTreeMap<u32, String>>| map.into_iter().flatten().collect();
+    languages
+        .into_iter()
+        .map(|language| Texts {
+            language,
+            names: list(names.remove(&language)),
+            help: list(help.remove(&language)),
+        })
+        .collect()
 }

@@ -145,6 +145,7 @@ fn seeds(target: &str) -> Vec<String> {
     let (own, real): (&str, &[&str]) = match target {
         "parse_block" | "roundtrip" | "query" => ("block", &["windows-vista", "samba"]),
         "titles" => ("titles", &["samba"]),
+        "definition" => ("definition", &["providers"]),
         other => (other, &[]),
     };
     let own = workspace::root().map(|root| root.join("fuzz/seeds").join(own));

@@ -7,10 +7,10 @@
 //! regard to case, blanks around names and values dropped, quotation marks
 //! around a value too, lines without `=` ignored.
 
-use super::ReadOptions;
 use super::error::{DefinitionError, Read, Warnings};
 use super::symbols::Symbols;
 use super::text::{self, TextEncoding};
+use super::{ReadOptions, group_texts};
 use perfhive_contract::{Definition, Texts};
 use perfhive_format::LanguageId;
 use std::collections::{BTreeMap, BTreeSet};
@@ -382,20 +382,14 @@ impl<'a> Made<'a> {
         }
     }
 
-    fn into_texts(mut self) -> Vec<Texts> {
-        let languages: BTreeSet<LanguageId> =
-            self.names.keys().chain(self.help.keys()).copied().collect();
-        let list = |map: Option<BTreeMap<u32, (u32, String)>>| {
-            map.into_iter().flatten().map(|(offset, (_, text))| (offset, text)).collect()
+    fn into_texts(self) -> Vec<Texts> {
+        let without_lines = |all: BTreeMap<LanguageId, BTreeMap<u32, (u32, String)>>| {
+            let list = |list: BTreeMap<u32, (u32, String)>| {
+                list.into_iter().map(|(offset, (_, text))| (offset, text)).collect()
+            };
+            all.into_iter().map(|(language, texts)| (language, list(texts))).collect()
         };
-        languages
-            .into_iter()
-            .map(|language| Texts {
-                language,
-                names: list(self.names.remove(&language)),
-                help: list(self.help.remove(&language)),
-            })
-            .collect()
+        group_texts(without_lines(self.names), without_lines(self.help))
     }
 }
 

@@ -30,7 +30,7 @@ impl Hive {
         let name = &definition.name;
         if let Some(why) = bad_name(name) {
             return Err(invalid(format!(
-                "{name:?} cannot be the name of a provider: it {why}; change drivername"
+                "{name:?} cannot be the name of a provider: it {why}; change it in the definition file"
             )));
         }
         check_texts(definition)?;
@@ -133,7 +133,10 @@ impl Hive {
                 let other = span(other);
                 other.start() > range.end() || range.start() > other.end()
             });
-            if free && old.first_help == old.first_counter + 1 && self.allowed(&range) {
+            if free
+                && old.first_help.checked_sub(1) == Some(old.first_counter)
+                && self.allowed(&range)
+            {
                 return Ok(old.first_counter);
             }
         }

@@ -93,7 +93,7 @@ fn what_cannot_be_registered_is_refused_with_a_reason() {
         assert_eq!(hive, Hive::new(Scope::System));
     };
     for name in ["", " a", "a\\b", "a/b", "x]", "..", "a\nb"] {
-        refused(&definition(name, 1), &library(), "drivername");
+        refused(&definition(name, 1), &library(), "definition file");
     }
     refused(&definition(&"n".repeat(256), 1), &library(), "longer");
     refused(&definition("A", 0), &library(), "no names");

@@ -1,0 +1,353 @@
+//! Manifests (`.man`): counter sets and counters of version 2.
+//!
+//! Elements and attributes: the performance counters schema in Windows'
+//! documentation (`counters`, `provider`, `counterSet`, `structs`, `counter`,
+//! `counterAttributes`), and of the instrumentation manifest the
+//! `localization`, whose strings stand where a text says `$(string.ID)`.
+//! Events and everything else in the file are of no concern.
+
+use super::error::{DefinitionError, Read, Warnings};
+use super::ini::MAX_OFFSET;
+use super::text::{self, TextEncoding};
+use super::{ReadOptions, group_texts};
+use perfhive_contract::{DeclaredCounter, DeclaredObject, Definition, Instances};
+use perfhive_format::{CounterType, LanguageId};
+use roxmltree::{Document, Node, ParsingOptions};
+use std::collections::{BTreeMap, HashMap, HashSet};
+use std::path::Path;
+
+/// More elements than any manifest has.
+const MAX_NODES: u32 = 1 << 20;
+
+/// Reads a manifest.
+///
+/// # Errors
+/// [`DefinitionError`] with file, line, and the way out.
+pub fn read_manifest(
+    file: &Path,
+    options: &ReadOptions,
+) -> Result<Read<Vec<Definition>>, DefinitionError> {
+    parse_manifest(file, &text::read(file)?, options.encoding)
+}
+
+/// Reads the bytes of a manifest: one definition for each provider.
+///
+/// # Errors
+/// [`DefinitionError`] with file, line, and the way out.
+pub fn parse_manifest(
+    file: &Path,
+    bytes: &[u8],
+    encoding: Option<TextEncoding>,
+) -> Result<Read<Vec<Definition>>, DefinitionError> {
+    let encoding = encoding.or_else(|| declared_encoding(bytes));
+    let text = text::decode(file, bytes, encoding, |_| Vec::new())?;
+    let options =
+        ParsingOptions { allow_dtd: false, nodes_limit: MAX_NODES, ..ParsingOptions::default() };
+    let document = Document::parse_with_options(&text, options).map_err(|error| {
+        DefinitionError::new(file, Some(error.pos().row), format!("is no sound XML: {error}"))
+    })?;
+    let mut reader =
+        Reader { document: &document, strings: strings(&document), warnings: Warnings::new(file) };
+    let mut definitions = Vec::new();
+    let of_counters = |node: &Node<'_, '_>| {
+        let parent = node.parent_element();
+        named(node, "provider") && parent.is_some_and(|parent| named(&parent, "counters"))
+    };
+    for provider in document.descendants().filter(of_counters) {
+        definitions.push(reader.provider(provider)?);
+    }
+    if definitions.is_empty() {
+        let message = "has no provider of counters; those stand in \
+                       <instrumentation><counters><provider>";
+        return Err(DefinitionError::new(file, None, message));
+    }
+    Ok(Read { value: definitions, warnings: reader.warnings.finish() })
+}
+
+/// The encoding that an XML declaration names, which is ASCII.
+fn declared_encoding(bytes: &[u8]) -> Option<TextEncoding> {
+    let head = bytes.get(..bytes.len().min(200))?;
+    let head = String::from_utf8_lossy(head);
+    let declaration = head.strip_prefix("<?xml")?.split("?>").next()?;
+    let value = declaration.split_once("encoding")?.1.trim_start().strip_prefix('=')?.trim_start();
+    let mark = value.chars().next().filter(|c| matches!(c, '"' | '\''))?;
+    let name = value.get(1..)?.split(mark).next()?;
+    // A file in UTF-16 without a mark is seen by its zeros, and what says so
+    // here, in single bytes, is wrong.
+    name.parse().ok().filter(|_| !name.to_lowercase().starts_with("utf-16"))
+}
+
+fn named(node: &Node<'_, '_>, name: &str) -> bool {
+    node.is_element() && node.tag_name().name() == name
+}
+
+/// The strings of a manifest, by `id`, in each language.
+type Strings<'a> = BTreeMap<LanguageId, HashMap<&'a str, &'a str>>;
+
+fn strings<'a>(document: &'a Document<'_>) -> Strings<'a> {
+    let mut found = Strings::new();
+    for resources in document.descendants().filter(|node| named(node, "resources")) {
+        let culture = resources.attribute("culture").unwrap_or("en-US");
+        let Ok(language) = culture.parse() else { continue };
+        let list = found.entry(language).or_default();
+        for string in resources.descendants().filter(|node| named(node, "string")) {
+            if let (Some(id), Some(value)) = (string.attribute("id"), string.attribute("value")) {
+                list.entry(id).or_insert(value);
+            }
+        }
+    }
+    found
+}
+
+struct Reader<'a> {
+    document: &'a Document<'a>,
+    strings: Strings<'a>,
+    warnings: Warnings<'a>,
+}
+
+/// The texts of a definition as they are put together.
+type Texts = BTreeMap<LanguageId, BTreeMap<u32, String>>;
+
+impl<'a> Reader<'a> {
+    fn line(&self, node: Node<'_, '_>) -> u32 {
+        self.document.text_pos_at(node.range().start).row
+    }
+
+    fn error(&self, node: Node<'_, '_>, message: impl Into<String>) -> DefinitionError {
+        self.warnings.error(self.line(node), message)
+    }
+
+    fn warn(&mut self, node: Node<'_, '_>, message: impl Into<String>) {
+        let line = self.line(node);
+        self.warnings.add(Some(line), message);
+    }
+
+    fn needed(&self, node: Node<'a, 'a>, name: &str) -> Result<&'a str, DefinitionError> {
+        node.attribute(name).ok_or_else(|| {
+            self.error(node, format!("<{}> has no {name}; add it", node.tag_name().name()))
+        })
+    }
+
+    fn number<T: std::str::FromStr>(
+        &self,
+        node: Node<'a, 'a>,
+        name: &str,
+    ) -> Result<Option<T>, DefinitionError> {
+        let Some(text) = node.attribute(name) else { return Ok(None) };
+        text.trim()
+            .parse()
+            .map(Some)
+            .map_err(|_| self.error(node, format!("{name} is {text:?}; it should be a number")))
+    }
+
+    fn provider(&mut self, provider: Node<'a, 'a>) -> Result<Definition, DefinitionError> {
+        let name = ["providerName", "symbol", "applicationIdentity"]
+            .iter()
+            .find_map(|name| provider.attribute(*name))
+            .map(str::trim)
+            .filter(|name| !name.is_empty())
+            .ok_or_else(|| self.error(provider, "<provider> has no name; add providerName"))?;
+        let mut definition = Definition::new(name);
+        let (mut names, mut help) = (Texts::new(), Texts::new());
+        let mut next = 0;
+        for set in provider.children().filter(|node| named(node, "counterSet")) {
+            let declared = self.counter_set(set, &mut next, &mut names, &mut help)?;
+            definition.objects.push(declared.offset);
+            definition.declared.push(declared);
+        }
+        if definition.objects.is_empty() {
+            return Err(self.error(provider, format!("the provider {name} has no counterSet")));
+        }
+        if !names.contains_key(&LanguageId::ENGLISH) {
+            let message = "has no English texts (en-US), the language that readers rely on";
+            self.warn(provider, message);
+        }
+        definition.titles = group_texts(names, help);
+        Ok(definition)
+    }
+
+    fn counter_set(
+        &mut self,
+        set: Node<'a, 'a>,
+        next: &mut u32,
+        names: &mut Texts,
+        help: &mut Texts,
+    ) -> Result<DeclaredObject, DefinitionError> {
+        let guid = self.needed(set, "guid")?;
+        let kind = set.attribute("instances").unwrap_or("single");
+        let instances = Instances::NAMES.iter().find(|(name, _)| *name == kind);
+        let (_, instances) = instances.ok_or_else(|| {
+            let names: Vec<&str> = Instances::NAMES.iter().map(|(name, _)| *name).collect();
+            self.error(set, format!("instances is {kind:?}; it is one of {}", names.join(", ")))
+        })?;
+        let offset = self.allot(set, next)?;
+        if !self.texts(set, offset, names, help)? {
+            return Err(self.error(set, "<counterSet> has no name; add it"));
+        }
+        let mut object = DeclaredObject::new(offset, guid, *instances);
+        let structs: Vec<&str> = set
+            .descendants()
+            .filter(|node| named(node, "struct"))
+            .filter_map(|node| node.attribute("type").or_else(|| node.attribute("name")))
+            .collect();
+        let mut ids = HashSet::new();
+        let mut places = Vec::new();
+        for counter in set.children().filter(|node| named(node, "counter")) {
+            let offset = self.allot(counter, next)?;
+            let one = self.counter(counter, offset, &structs)?;
+            if !ids.insert(one.id) {
+                return Err(self.error(counter, format!("the id {} is there twice", one.id)));
+            }
+            let named = self.texts(counter, offset, names, help)?;
+            if !named && !one.no_display {
+                let message = format!("counter {} has no name, and so none in any list", one.id);
+                self.warn(counter, message);
+            }
+            places.push(counter);
+            object.counters.push(one);
+        }
+        for (one, place) in object.counters.iter().zip(places) {
+            for (name, id) in [
+                ("baseID", one.base),
+                ("multiCounterID", one.multi),
+                ("perfTimeID", one.time),
+                ("perfFreqID", one.frequency),
+            ] {
+                if let Some(id) = id.filter(|id| !ids.contains(id)) {
+                    let message = format!("{name} is {id}, which no counter of the set has as id");
+                    return Err(self.error(place, message));
+                }
+            }
+            if one.counter_type.needs_base() && one.base.is_none() {
+                let message = format!(
+                    "{} is calculated with a base; name the counter that is it with baseID",
+                    one.counter_type
+                );
+                self.warn(place, message);
+            }
+        }
+        if object.counters.is_empty() {
+            self.warn(set, "<counterSet> has no counters");
+        }
+        Ok(object)
+    }
+
+    /// The next offset: names are numbered in the order of the file.
+    fn allot(&self, node: Node<'_, '_>, next: &mut u32) -> Result<u32, DefinitionError> {
+        let offset = *next;
+        if offset > MAX_OFFSET {
+            return Err(self.error(node, format!("there are more than {} names", MAX_OFFSET / 2)));
+        }
+        *next += 2;
+        Ok(offset)
+    }
+
+    fn counter(
+        &mut self,
+        node: Node<'a, 'a>,
+        offset: u32,
+        structs: &[&str],
+    ) -> Result<DeclaredCounter, DefinitionError> {
+        let id = self.number(node, "id")?;
+        let id = id.ok_or_else(|| self.error(node, "<counter> has no id; add it"))?;
+        let name = self.needed(node, "type")?.trim();
+        let counter_type = counter_type(name).ok_or_else(|| {
+            self.error(node, format!("{name:?} is no counter type; perf_counter_rawcount is one"))
+        })?;
+        let mut one = DeclaredCounter::new(offset, id, counter_type);
+        one.base = self.number(node, "baseID")?;
+        one.multi = self.number(node, "multiCounterID")?;
+        one.time = self.number(node, "perfTimeID")?;
+        one.frequency = self.number(node, "perfFreqID")?;
+        one.scale = self.number(node, "defaultScale")?.unwrap_or(0);
+        if !(-10..=10).contains(&one.scale) {
+            return Err(
+                self.error(node, format!("defaultScale is {}; -10 to 10 can be", one.scale))
+            );
+        }
+        one.advanced = match node.attribute("detailLevel") {
+            None | Some("standard") => false,
+            Some("advanced") => true,
+            Some(other) => {
+                let message = format!("detailLevel is {other:?}; it is standard or advanced");
+                return Err(self.error(node, message));
+            }
+        };
+        one.aggregate = node.attribute("aggregate").map(str::to_string);
+        if let Some(field) = node.attribute("field") {
+            let of = node.attribute("struct").or_else(|| structs.first().copied());
+            match of {
+                Some(of) => one.field = Some((of.to_string(), field.to_string())),
+                None => self.warn(node, format!("field {field} is of no struct; add <structs>")),
+            }
+        }
+        for attribute in node.descendants().filter(|node| named(node, "counterAttribute")) {
+            match attribute.attribute("name") {
+                Some("noDisplay") => one.no_display = true,
+                Some(other) => one.attributes.push(other.to_string()),
+                None => {}
+            }
+        }
+        // A base is there for another counter, whether that is said or not.
+        one.no_display |= counter_type.is_base();
+        Ok(one)
+    }
+
+    /// Notes name and description; answers whether there is a name.
+    fn texts(
+        &mut self,
+        node: Node<'a, 'a>,
+        offset: u32,
+        names: &mut Texts,
+        help: &mut Texts,
+    ) -> Result<bool, DefinitionError> {
+        let mut is_named = false;
+        for (attribute, texts) in [("name", &mut *names), ("description", help)] {
+            let Some(text) = node.attribute(attribute).map(str::trim) else { continue };
+            for (language, text) in self.in_languages(node, attribute, text)? {
+                if !text.is_empty() {
+                    is_named |= attribute == "name";
+                    texts.entry(language).or_default().insert(offset, text.to_string());
+                }
+            }
+        }
+        Ok(is_named)
+    }
+
+    /// A text as it stands, or the strings that it stands for.
+    fn in_languages(
+        &self,
+        node: Node<'a, 'a>,
+        attribute: &str,
+        text: &'a str,
+    ) -> Result<Vec<(LanguageId, &'a str)>, DefinitionError> {
+        let id = text.strip_prefix("$(string.").and_then(|text| text.strip_suffix(')'));
+        let Some(id) = id else { return Ok(vec![(LanguageId::ENGLISH, text)]) };
+        let found: Vec<(LanguageId, &'a str)> = self
+            .strings
+            .iter()
+            .filter_map(|(language, list)| list.get(id).map(|text| (*language, text.trim())))
+            .collect();
+        if found.is_empty() {
+            let message = format!(
+                "{attribute} is {text}, and no <stringTable> has a string {id}; add it to \
+                 <localization><resources>"
+            );
+            return Err(self.error(node, message));
+        }
+        Ok(found)
+    }
+}
+
+/// A counter type by its name in winperf.h, in any case of letters.
+fn counter_type(name: &str) -> Option<CounterType> {
+    let is = |other: &str| other.eq_ignore_ascii_case(name);
+    let known = CounterType::named().iter();
+    known
+        .clone()
+        .find(|info| is(info.winperf) || info.aliases.iter().any(|alias| is(alias)))
+        .map(|info| info.counter_type)
+}
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,37 @@
+//! Any bytes as a hive: reading never fails, what was read can be written and
+//! read again, and registering in it keeps everybody's indexes apart.
+
+#![no_main]
+
+use libfuzzer_sys::fuzz_target;
+use perfhive_contract::{Definition, Functions, Texts};
+use perfhive_format::LanguageId;
+use perfhive_registration::hive::{Hive, Scope};
+
+fuzz_target!(|data: &[u8]| {
+    let (mut hive, faults) = Hive::parse(Scope::System, data);
+    let lines = data.split(|byte| *byte == b'\n').count();
+    for fault in &faults {
+        assert!((1..=lines).contains(&(fault.line as usize)), "{fault}");
+    }
+    assert_eq!(Hive::parse(Scope::System, hive.to_text().as_bytes()), (hive.clone(), Vec::new()));
+
+    let mut definition = Definition::new("Fuzzed");
+    definition.titles = vec![Texts {
+        language: LanguageId::ENGLISH,
+        names: vec![(0, "Object".into()), (2, "Counter".into())],
+        help: Vec::new(),
+    }];
+    let functions = Functions { library: Some("/x.so".into()), ..Functions::default() };
+    if let Ok((one, _)) = hive.register(&definition, &functions) {
+        let span = one.first_counter..=one.last_help;
+        for other in hive.services().filter(|other| other.name != one.name) {
+            let apart = other.last_counter.max(other.last_help) < *span.start()
+                || other.first_counter.min(other.first_help) > *span.end();
+            assert!(apart, "{other:?}");
+        }
+        let text = hive.to_text();
+        assert_eq!(Hive::parse(Scope::System, text.as_bytes()), (hive.clone(), Vec::new()));
+        assert_eq!(hive.unregister("fuzzed").as_ref(), Ok(&one));
+    }
+});
