@@ -9,13 +9,18 @@ use crate::registry::ValueName;
 use crate::wine::Layout;
 use std::ffi::CStr;
 use std::ptr::{null, null_mut};
+use windows_sys::Wdk::System::SystemInformation::NtQuerySystemInformation;
+use windows_sys::Win32::Foundation::FILETIME;
 use windows_sys::Win32::Globalization::GetUserDefaultUILanguage;
 use windows_sys::Win32::System::LibraryLoader::{GetModuleHandleA, GetProcAddress};
+use windows_sys::Win32::System::Performance::{QueryPerformanceCounter, QueryPerformanceFrequency};
 use windows_sys::Win32::System::Registry::{
     HKEY, HKEY_LOCAL_MACHINE, HKEY_PERFORMANCE_DATA, HKEY_PERFORMANCE_NLSTEXT,
     HKEY_PERFORMANCE_TEXT, KEY_READ, RegCloseKey, RegConnectRegistryW, RegEnumKeyExW,
     RegEnumValueW, RegOpenKeyExW, RegQueryValueExW,
 };
+use windows_sys::Win32::System::SystemInformation::GetSystemTimeAsFileTime;
+use windows_sys::Win32::System::WindowsProgramming::GetComputerNameW;
 
 /// The longest name of a registry key, with its NUL.
 const KEY_NAME: usize = 256;
@@ -202,4 +207,53 @@ impl Drop for Key {
 pub(crate) fn close_performance_data() {
     // SAFETY: a key that every process has; whoever reads it later opens it anew.
     unsafe { RegCloseKey(HKEY_PERFORMANCE_DATA) };
+}
+
+/// `NtQuerySystemInformation`: the status, and the bytes that were written or
+/// that it would take.
+pub(crate) fn system_information(class: u32, buffer: &mut [u8]) -> (u32, u32) {
+    let room = u32::try_from(buffer.len()).unwrap_or(u32::MAX);
+    let mut length = 0;
+    // SAFETY: the buffer has at least `room` bytes and is borrowed exclusively,
+    // as `length` is; the function writes to no other memory, and refuses a
+    // buffer that is not aligned as the class wants it. The class is a number
+    // that it doubts itself.
+    let status = unsafe {
+        NtQuerySystemInformation(class as i32, buffer.as_mut_ptr().cast(), room, &mut length)
+    };
+    (status.cast_unsigned(), length)
+}
+
+/// The performance counter, and its ticks in a second.
+pub(crate) fn performance_counter() -> (i64, i64) {
+    let (mut now, mut frequency) = (0, 0);
+    // SAFETY: both write one number to the place that they are given, which
+    // lives beyond the call. Since Windows XP neither fails.
+    unsafe {
+        QueryPerformanceCounter(&mut now);
+        QueryPerformanceFrequency(&mut frequency);
+    }
+    (now, frequency)
+}
+
+/// Calendar time, UTC, as a FILETIME.
+pub(crate) fn system_time() -> u64 {
+    let mut time = FILETIME { dwLowDateTime: 0, dwHighDateTime: 0 };
+    // SAFETY: writes the structure that it is given, which lives beyond the call.
+    unsafe { GetSystemTimeAsFileTime(&mut time) };
+    u64::from(time.dwHighDateTime) << 32 | u64::from(time.dwLowDateTime)
+}
+
+/// The NetBIOS name of this machine, which is what Windows' blocks carry; empty
+/// where it is not told.
+pub(crate) fn computer_name() -> String {
+    // At most 15 characters and the NUL (MAX_COMPUTERNAME_LENGTH); Wine's may
+    // have more.
+    let mut name = [0u16; 256];
+    let mut length = name.len() as u32;
+    // SAFETY: the buffer has as many units as `length` says, and both are
+    // borrowed exclusively.
+    let told = unsafe { GetComputerNameW(name.as_mut_ptr(), &mut length) } != 0;
+    let name = name.get(..length as usize).filter(|_| told).unwrap_or_default();
+    String::from_utf16_lossy(name)
 }

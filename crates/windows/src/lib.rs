@@ -13,6 +13,8 @@ mod explain;
 #[cfg(windows)]
 mod ffi;
 #[cfg(any(windows, test))]
+pub mod native;
+#[cfg(any(windows, test))]
 mod read;
 #[cfg(windows)]
 mod register;

@@ -1,0 +1,301 @@
+//! Asking the kernel: classes of information, and buffers that grow.
+
+use std::fmt;
+
+/// A class of `NtQuerySystemInformation`, under its number in
+/// `SYSTEM_INFORMATION_CLASS`.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[non_exhaustive]
+pub enum Class {
+    /// `SystemPerformanceInformation`: counts of the whole system.
+    Performance = 2,
+    /// `SystemTimeOfDayInformation`: the time, and when the machine was started.
+    TimeOfDay = 3,
+    /// `SystemProcessInformation`: every process and thread.
+    Process = 5,
+    /// `SystemProcessorPerformanceInformation`: the times of each processor.
+    ProcessorPerformance = 8,
+    /// `SystemExceptionInformation`: exceptions and what was emulated.
+    Exception = 33,
+}
+
+impl fmt::Display for Class {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(match self {
+            Self::Performance => "SystemPerformanceInformation",
+            Self::TimeOfDay => "SystemTimeOfDayInformation",
+            Self::Process => "SystemProcessInformation",
+            Self::ProcessorPerformance => "SystemProcessorPerformanceInformation",
+            Self::Exception => "SystemExceptionInformation",
+        })
+    }
+}
+
+/// An `NTSTATUS`.
+#[derive(Clone, Copy, PartialEq, Eq)]
+pub struct Status(pub u32);
+
+impl Status {
+    /// `STATUS_SUCCESS`.
+    pub const SUCCESS: Self = Self(0);
+    /// `STATUS_INFO_LENGTH_MISMATCH`: the buffer has not the right size.
+    pub const INFO_LENGTH_MISMATCH: Self = Self(0xC000_0004);
+    /// `STATUS_BUFFER_TOO_SMALL`.
+    pub const BUFFER_TOO_SMALL: Self = Self(0xC000_0023);
+    /// `STATUS_BUFFER_OVERFLOW`.
+    pub const BUFFER_OVERFLOW: Self = Self(0x8000_0005);
+
+    /// Whether it tells success, or something worth knowing, but no warning
+    /// and no error (`NT_SUCCESS`).
+    #[must_use]
+    pub fn is_success(self) -> bool {
+        self.0 < 0x8000_0000
+    }
+
+    /// Whether another size of the buffer helps.
+    fn is_about_size(self) -> bool {
+        matches!(self, Self::INFO_LENGTH_MISMATCH | Self::BUFFER_TOO_SMALL | Self::BUFFER_OVERFLOW)
+    }
+}
+
+impl fmt::Debug for Status {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "Status({:#010X})", self.0)
+    }
+}
+
+impl fmt::Display for Status {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let meaning = match self.0 {
+            0xC000_0002 => " (not implemented)",
+            0xC000_0003 => " (no such class of information)",
+            0xC000_0004 => " (the buffer's size does not fit)",
+            0xC000_0017 => " (no memory)",
+            0xC000_0022 => " (access denied)",
+            0xC000_009A => " (no resources)",
+            _ => "",
+        };
+        write!(f, "status {:#010X}{meaning}", self.0)
+    }
+}
+
+/// What a call answered.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Answer {
+    /// The status.
+    pub status: Status,
+    /// The bytes that were written, or that it would take.
+    pub length: u32,
+}
+
+/// The native function, or what stands for it in a test.
+pub trait SystemInformation: Send + Sync {
+    /// `NtQuerySystemInformation`: fills `buffer`, which begins at a multiple
+    /// of 8, with information of a class.
+    fn query(&self, class: u32, buffer: &mut [u8]) -> Answer;
+}
+
+/// Why there is no information.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum NoInformation {
+    Failed(Class, Status),
+    TooLarge(Class),
+    /// An answer shorter than the structure that it should be.
+    Short(Class, usize),
+}
+
+impl fmt::Display for NoInformation {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::Failed(class, status) => {
+                write!(f, "NtQuerySystemInformation({class}) answered {status}")
+            }
+            Self::TooLarge(class) => write!(
+                f,
+                "NtQuerySystemInformation({class}) asks for ever larger buffers; {} MiB are the \
+                 most",
+                LARGEST >> 20
+            ),
+            Self::Short(class, length) => write!(
+                f,
+                "NtQuerySystemInformation({class}) answered {length} bytes, too few to be what it \
+                 should"
+            ),
+        }
+    }
+}
+
+/// What no buffer exceeds.
+const LARGEST: usize = 64 << 20;
+
+/// What the functions want buffers to be aligned to.
+const ALIGNMENT: usize = 8;
+
+/// Information, and the address at which it was written: pointers in it are
+/// absolute.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Information<'a> {
+    pub(super) bytes: &'a [u8],
+    pub(super) address: u64,
+}
+
+/// Memory for answers, which only grows.
+pub(super) struct Buffer {
+    memory: Vec<u8>,
+    /// How much of it is used; what a class needs it needs again.
+    size: usize,
+}
+
+impl Buffer {
+    pub(super) fn new(size: usize) -> Self {
+        Self { memory: Vec::new(), size }
+    }
+
+    /// Asks until the buffer is large enough.
+    pub(super) fn ask(
+        &mut self,
+        information: &dyn SystemInformation,
+        class: Class,
+    ) -> Result<Information<'_>, NoInformation> {
+        loop {
+            let room = self.room();
+            let length = room.len();
+            let Answer { status, length: told } = information.query(class as u32, room);
+            let told = told as usize;
+            if status.is_success() {
+                let told = told.min(length);
+                let start = self.start();
+                let room = self.memory.get(start..).unwrap_or_default();
+                let address = room.as_ptr().addr() as u64;
+                let bytes = room.get(..told).unwrap_or_default();
+                return Ok(Information { bytes, address });
+            }
+            if !status.is_about_size() {
+                return Err(NoInformation::Failed(class, status));
+            }
+            if length >= LARGEST {
+                return Err(NoInformation::TooLarge(class));
+            }
+            // By the time of the next call there may be more processes.
+            let wanted = told.saturating_add(told / 8);
+            self.size = wanted.max(length.saturating_mul(2)).min(LARGEST);
+        }
+    }
+
+    /// As [`ask`](Self::ask), for a structure of which at least the first
+    /// `least` bytes must be there.
+    pub(super) fn ask_for(
+        &mut self,
+        information: &dyn SystemInformation,
+        class: Class,
+        least: usize,
+    ) -> Result<&[u8], NoInformation> {
+        let Information { bytes, .. } = self.ask(information, class)?;
+        if bytes.len() < least {
+            return Err(NoInformation::Short(class, bytes.len()));
+        }
+        Ok(bytes)
+    }
+
+    /// The place in the memory where an aligned buffer begins.
+    fn start(&self) -> usize {
+        self.memory.as_ptr().align_offset(ALIGNMENT).min(ALIGNMENT)
+    }
+
+    fn room(&mut self) -> &mut [u8] {
+        let needed = self.size + ALIGNMENT;
+        if self.memory.len() < needed {
+            self.memory.resize(needed, 0);
+        }
+        let start = self.start();
+        self.memory.get_mut(start..start + self.size).unwrap_or_default()
+    }
+}
+
+/// A number of 32 bits at a place; `None` where the bytes end before.
+pub(super) fn u32_at(bytes: &[u8], at: usize) -> Option<u32> {
+    Some(u32::from_le_bytes(*bytes.get(at..)?.first_chunk()?))
+}
+
+/// A number of 64 bits at a place.
+pub(super) fn u64_at(bytes: &[u8], at: usize) -> Option<u64> {
+    Some(u64::from_le_bytes(*bytes.get(at..)?.first_chunk()?))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use std::sync::Mutex;
+
+    /// Answers a length that grows with every call, and notes the sizes given.
+    struct Growing {
+        needed: usize,
+        sizes: Mutex<Vec<usize>>,
+        fails: Option<Status>,
+    }
+
+    impl Growing {
+        fn new(needed: usize, fails: Option<Status>) -> Self {
+            Self { needed, sizes: Mutex::default(), fails }
+        }
+    }
+
+    impl SystemInformation for Growing {
+        fn query(&self, _: u32, buffer: &mut [u8]) -> Answer {
+            assert_eq!(buffer.as_ptr().addr() % 8, 0);
+            self.sizes.lock().unwrap().push(buffer.len());
+            let length = u32::try_from(self.needed).unwrap_or(u32::MAX);
+            let status = match self.fails {
+                Some(status) => status,
+                None if buffer.len() < self.needed => Status::INFO_LENGTH_MISMATCH,
+                None => Status::SUCCESS,
+            };
+            Answer { status, length }
+        }
+    }
+
+    #[test]
+    fn a_buffer_grows_once_and_stays() {
+        let growing = Growing::new(100_000, None);
+        let mut buffer = Buffer::new(64);
+        for _ in 0..3 {
+            let got = buffer.ask(&growing, Class::Process).unwrap();
+            assert_eq!(got.bytes.len(), 100_000);
+            assert_eq!(got.address, got.bytes.as_ptr().addr() as u64);
+        }
+        // With some room for what comes until the next call.
+        assert_eq!(*growing.sizes.lock().unwrap(), [64, 112_500, 112_500, 112_500]);
+    }
+
+    #[test]
+    fn a_length_without_end_is_given_up() {
+        // One that always wants more, one that tells nothing.
+        for needed in [usize::MAX, 0] {
+            let growing = Growing::new(needed, Some(Status::INFO_LENGTH_MISMATCH));
+            let mut buffer = Buffer::new(64);
+            let failed = buffer.ask(&growing, Class::Process).unwrap_err();
+            assert_eq!(failed, NoInformation::TooLarge(Class::Process));
+            let sizes = growing.sizes.lock().unwrap();
+            assert_eq!(sizes.iter().max(), Some(&LARGEST));
+            assert!(sizes.len() < 32);
+        }
+    }
+
+    #[test]
+    fn what_a_buffer_does_not_help_is_told() {
+        let denied = Growing::new(0, Some(Status(0xC000_0022)));
+        let mut buffer = Buffer::new(64);
+        let failed = buffer.ask(&denied, Class::Exception).unwrap_err();
+        assert_eq!(
+            failed.to_string(),
+            "NtQuerySystemInformation(SystemExceptionInformation) answered status 0xC0000022 \
+             (access denied)"
+        );
+        let short = Growing::new(4, None);
+        let failed = buffer.ask_for(&short, Class::TimeOfDay, 32).unwrap_err();
+        assert!(failed.to_string().contains("answered 4 bytes"), "{failed}");
+        // One that claims to have written more than there was room for.
+        let liar = Growing::new(1 << 30, Some(Status::SUCCESS));
+        assert_eq!(buffer.ask(&liar, Class::Process).unwrap().bytes.len(), 64);
+    }
+}

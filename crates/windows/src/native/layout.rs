@@ -1,0 +1,97 @@
+//! Which counters this system fills, and rows of those.
+
+use perfhive_engine::standard::MOST;
+
+/// Which counters of an object are filled, as places in its table.
+///
+/// Some fields are always meant as they are; others are known to be filled
+/// once any instance has anything but 0 in them, and stay known.
+pub(super) struct Filled {
+    known: u64,
+    /// Places that are never known by a value.
+    by_rule: u64,
+}
+
+impl Filled {
+    /// Nothing is known but what is `always` filled; `by_rule` becomes known
+    /// only by [`add`](Self::add).
+    pub(super) fn new(always: u64, by_rule: u64) -> Self {
+        Self { known: always, by_rule }
+    }
+
+    /// Looks at the values of an instance.
+    pub(super) fn see(&mut self, values: &[u64]) {
+        let bits = (0..).zip(values).filter(|(_, value)| **value != 0);
+        self.known |= bits.fold(0, |mask, (place, _)| mask | 1u64 << place) & !self.by_rule;
+    }
+
+    /// Adds places that are known to be filled otherwise.
+    pub(super) fn add(&mut self, mask: u64) {
+        self.known |= mask;
+    }
+
+    pub(super) fn mask(&self) -> u64 {
+        self.known
+    }
+}
+
+/// The values at the places in `mask`, one after the other.
+pub(super) fn pick<'a>(values: &[u64], mask: u64, out: &'a mut [u64; MOST]) -> &'a [u64] {
+    let wanted = (0..).zip(values).filter(|(place, _)| mask & (1u64 << place) != 0);
+    let mut count = 0;
+    for (slot, (_, value)) in out.iter_mut().zip(wanted) {
+        *slot = *value;
+        count += 1;
+    }
+    out.get(..count).unwrap_or_default()
+}
+
+/// The decimal digits of a number.
+pub(super) struct Digits {
+    bytes: [u8; 20],
+    start: usize,
+}
+
+impl Digits {
+    pub(super) fn of(number: u64) -> Self {
+        let (mut bytes, mut start, mut rest) = ([b'0'; 20], 20, number);
+        loop {
+            start -= 1;
+            if let Some(digit) = bytes.get_mut(start) {
+                *digit = b'0' + (rest % 10) as u8;
+            }
+            rest /= 10;
+            if rest == 0 || start == 0 {
+                return Self { bytes, start };
+            }
+        }
+    }
+
+    pub(super) fn text(&self) -> &str {
+        std::str::from_utf8(self.bytes.get(self.start..).unwrap_or_default()).unwrap_or_default()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn numbers_are_written_out() {
+        for number in [0, 7, 10, 4294967296, u64::MAX] {
+            assert_eq!(Digits::of(number).text(), number.to_string());
+        }
+    }
+
+    #[test]
+    fn what_was_filled_once_stays() {
+        let mut filled = Filled::new(0b0001, 0b1000);
+        assert_eq!(filled.mask(), 0b0001);
+        filled.see(&[0, 0, 5, 5]);
+        filled.see(&[0, 0, 0, 0]);
+        assert_eq!(filled.mask(), 0b0101);
+        filled.add(0b1000);
+        let mut out = [0; MOST];
+        assert_eq!(pick(&[1, 2, 3, 4], filled.mask(), &mut out), [1, 3, 4]);
+    }
+}

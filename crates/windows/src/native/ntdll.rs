@@ -1,0 +1,69 @@
+//! The native functions themselves, and clocks as Windows' own blocks have
+//! them.
+
+use super::information::{Answer, Status, SystemInformation};
+use crate::ffi;
+use perfhive_engine::Clock;
+use perfhive_format::{Clocks, FileTime, SystemTime};
+
+/// `NtQuerySystemInformation` of this machine.
+#[derive(Clone, Copy, Debug, Default)]
+pub struct Ntdll;
+
+impl SystemInformation for Ntdll {
+    fn query(&self, class: u32, buffer: &mut [u8]) -> Answer {
+        let (status, length) = ffi::system_information(class, buffer);
+        Answer { status: Status(status), length }
+    }
+}
+
+/// The clock for a broker with [`NativeProvider`](super::NativeProvider).
+///
+/// `PerfTime` and `PerfFreq` are the performance counter's, as in Windows' own
+/// blocks. `PerfTime100nSec` is calendar time when the clock was made and goes
+/// on by the performance counter, so that setting the calendar does not disturb
+/// percentages, which it does in Windows' own blocks.
+#[derive(Clone, Copy, Debug)]
+pub struct NativeClock {
+    frequency: i64,
+    start: i64,
+    calendar: u64,
+}
+
+impl Default for NativeClock {
+    fn default() -> Self {
+        Self::new()
+    }
+}
+
+impl NativeClock {
+    /// A clock that begins now.
+    #[must_use]
+    pub fn new() -> Self {
+        let (start, frequency) = ffi::performance_counter();
+        // Windows documents that it is never 0; a division must not rely on it.
+        Self { frequency: frequency.max(1), start, calendar: ffi::system_time() }
+    }
+}
+
+impl Clock for NativeClock {
+    fn read(&mut self) -> (Clocks, SystemTime) {
+        let (now, _) = ffi::performance_counter();
+        let passed = i128::from(now - self.start) * i128::from(FileTime::PER_SECOND);
+        let passed = i64::try_from(passed / i128::from(self.frequency)).unwrap_or(i64::MAX);
+        let clocks = Clocks {
+            perf_time: now,
+            perf_freq: self.frequency,
+            time_100ns: (self.calendar as i64).saturating_add(passed),
+            object_time: 0,
+            object_freq: 0,
+        };
+        (clocks, FileTime(ffi::system_time() as i64).to_system_time())
+    }
+}
+
+/// The name of this machine, as blocks carry it.
+#[must_use]
+pub fn machine_name() -> String {
+    ffi::computer_name()
+}

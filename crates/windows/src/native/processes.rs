@@ -1,0 +1,149 @@
+//! Process 230.
+
+use super::layout::{Digits, Filled, pick};
+use super::system::Time;
+use super::table::PROCESS;
+use super::walk::{Process, Processes};
+use perfhive_engine::standard::{Layouts, MOST};
+use perfhive_engine::{ObjectWriter, ProviderError};
+use perfhive_format::{FileTime, InstanceHead, NameRef, TitleIndex};
+
+/// The counters, in the order of the table.
+const COUNTERS: usize = 28;
+/// Those that `_Total` has: all but the priority.
+const COMMON: u64 = (1 << (COUNTERS - 1)) - 1;
+/// Times, numbers and threads: what every process has.
+const ALWAYS: u64 = 0x7F;
+
+/// Places of what is no sum.
+const ELAPSED: usize = 3;
+const ID: usize = 4;
+const PARENT: usize = 5;
+
+/// Where the threads of `_Total` hang, if it was written.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) struct Places {
+    pub(super) total: Option<u32>,
+}
+
+pub(super) struct Writer {
+    layouts: Layouts,
+    filled: Filled,
+}
+
+impl Writer {
+    pub(super) fn new(layouts: Layouts) -> Self {
+        Self { layouts, filled: Filled::new(ALWAYS, 0) }
+    }
+
+    pub(super) fn write(
+        &mut self,
+        list: Processes<'_>,
+        time: Time,
+        out: &mut ObjectWriter<'_>,
+    ) -> Result<Places, ProviderError> {
+        for process in list.clone().flatten() {
+            self.filled.see(&values(&process, time));
+        }
+        let mask = self.filled.mask();
+        let mut damage = None;
+        let mut total = [0u64; COUNTERS];
+        let mut row = [0; MOST];
+        let mut object = out.object(self.layouts.template(mask)?)?;
+        for process in list {
+            let process = match process {
+                Ok(process) => process,
+                Err(found) => {
+                    damage = Some(found);
+                    break;
+                }
+            };
+            let values = values(&process, time);
+            for (sum, value) in total.iter_mut().zip(values) {
+                *sum = sum.wrapping_add(value);
+            }
+            let digits = Digits::of(process.id);
+            let head =
+                InstanceHead { name: name(&process, &digits), unique_id: None, parent: None };
+            object.instance(&head, pick(&fit(values), mask, &mut row))?;
+        }
+        // A sum over a part of the processes would be a wrong number.
+        let mut places = Places { total: None };
+        if damage.is_none() {
+            total[ELAPSED] = time.now;
+            (total[ID], total[PARENT]) = (0, 0);
+            places.total = Some(object.instance_count());
+            let values = pick(&fit(total), mask & COMMON, &mut row);
+            object.instance_prefix(&InstanceHead::named("_Total"), values)?;
+        }
+        object.clock(time.now as i64, FileTime::PER_SECOND).finish()?;
+        if let Some(damage) = damage {
+            out.fault(TitleIndex(PROCESS.index), None, &damage.to_string());
+        }
+        Ok(places)
+    }
+}
+
+/// The values in the order of the table.
+fn values(process: &Process<'_>, time: Time) -> [u64; COUNTERS] {
+    let memory = &process.memory;
+    let [reads, writes, others, read, written, other] = process.io;
+    [
+        process.user.wrapping_add(process.kernel),
+        process.user,
+        process.kernel,
+        time.start(process.start),
+        process.id,
+        process.parent,
+        u64::from(process.thread_count),
+        memory.virtual_peak,
+        memory.virtual_size,
+        u64::from(process.page_faults),
+        memory.working_set_peak,
+        memory.working_set,
+        memory.working_set_private,
+        memory.page_file_peak,
+        memory.page_file,
+        memory.private,
+        memory.paged_pool,
+        memory.nonpaged_pool,
+        u64::from(process.handles),
+        reads,
+        writes,
+        reads.wrapping_add(writes),
+        others,
+        read,
+        written,
+        read.wrapping_add(written),
+        other,
+        u64::from(process.priority),
+    ]
+}
+
+/// The values as the counters' widths take them.
+fn fit(mut values: [u64; COUNTERS]) -> [u64; COUNTERS] {
+    for (value, counter) in values.iter_mut().zip(PROCESS.counters) {
+        *value = counter.fit(*value);
+    }
+    values
+}
+
+/// The name of a process, as Windows' own library makes it: that of the image
+/// without `.exe`.
+fn name<'a>(process: &Process<'a>, digits: &'a Digits) -> NameRef<'a> {
+    const EXE: [u8; 4] = *b".exe";
+    if process.name.is_empty() {
+        return NameRef::Text(if process.id == 0 { "Idle" } else { digits.text() });
+    }
+    let (units, _) = process.name.as_chunks::<2>();
+    let (stem, ending) = units.split_at(units.len().saturating_sub(EXE.len()));
+    let is_exe = ending.len() == EXE.len()
+        && ending
+            .iter()
+            .zip(EXE)
+            .all(|([low, high], letter)| *high == 0 && low.eq_ignore_ascii_case(&letter));
+    match is_exe && !stem.is_empty() {
+        true => NameRef::Bytes(stem.as_flattened()),
+        false => NameRef::Bytes(process.name),
+    }
+}

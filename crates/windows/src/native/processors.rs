@@ -1,0 +1,89 @@
+//! Processor 238, from `SystemProcessorPerformanceInformation`.
+//!
+//! An array of `SYSTEM_PROCESSOR_PERFORMANCE_INFORMATION`, 48 bytes each on
+//! every Windows: `IdleTime`, `KernelTime` (in which idle time is), `UserTime`,
+//! `DpcTime`, `InterruptTime` in 100 ns units, and `InterruptCount` in 32 bits.
+
+use super::information::{Class, Information, NoInformation, u32_at, u64_at};
+use super::layout::{Digits, Filled, pick};
+use super::table::PROCESSOR;
+use perfhive_engine::standard::{Layouts, MOST};
+use perfhive_engine::{ObjectWriter, ProviderError};
+use perfhive_format::{InstanceHead, TitleIndex};
+
+const SIZE: usize = 48;
+/// The counters, in the order of the table.
+const COUNTERS: usize = 7;
+/// % Processor Time, % User Time, % Idle Time.
+const ALWAYS: u64 = 0b1011;
+/// % Privileged Time.
+const PRIVILEGED: u64 = 1 << 2;
+/// Place of the one count, of which `_Total` is the sum.
+const INTERRUPTS: usize = 4;
+
+pub(super) struct Writer {
+    layouts: Layouts,
+    filled: Filled,
+}
+
+impl Writer {
+    pub(super) fn new(layouts: Layouts) -> Self {
+        Self { layouts, filled: Filled::new(ALWAYS, PRIVILEGED) }
+    }
+
+    pub(super) fn write(
+        &mut self,
+        times: Information<'_>,
+        out: &mut ObjectWriter<'_>,
+    ) -> Result<(), ProviderError> {
+        let (processors, rest) = times.bytes.as_chunks::<SIZE>();
+        if processors.is_empty() || !rest.is_empty() {
+            let why = NoInformation::Short(Class::ProcessorPerformance, times.bytes.len());
+            out.fault(TitleIndex(PROCESSOR.index), None, &why.to_string());
+            return Ok(());
+        }
+        let mut mask = PRIVILEGED;
+        for processor in processors {
+            match values(processor) {
+                (values, true) => self.filled.see(&values),
+                // Kernel time without the idle time in it, or no time at all.
+                (values, false) => {
+                    self.filled.see(&values);
+                    mask = 0;
+                }
+            }
+        }
+        mask |= self.filled.mask();
+        let mut total = [0u64; COUNTERS];
+        let mut row = [0; MOST];
+        let mut object = out.object(self.layouts.template(mask)?)?;
+        for (number, processor) in (0..).zip(processors) {
+            let (values, _) = values(processor);
+            for (sum, value) in total.iter_mut().zip(values) {
+                *sum = sum.wrapping_add(value);
+            }
+            let digits = Digits::of(number);
+            let head = InstanceHead::named(digits.text());
+            object.instance(&head, pick(&values, mask, &mut row))?;
+        }
+        // A share of the whole: times are averages.
+        let times = total.iter_mut().enumerate().filter(|(place, _)| *place != INTERRUPTS);
+        for (_, sum) in times {
+            *sum /= processors.len() as u64;
+        }
+        object.instance(&InstanceHead::named("_Total"), pick(&total, mask, &mut row))?;
+        object.finish()?;
+        Ok(())
+    }
+}
+
+/// The values in the order of the table, and whether the kernel's time is more
+/// than the idle time that should be in it.
+fn values(processor: &[u8; SIZE]) -> ([u64; COUNTERS], bool) {
+    let time = |at| u64_at(processor, at).unwrap_or(0);
+    let (idle, kernel, user, dpc, interrupt) = (time(0), time(8), time(16), time(24), time(32));
+    let interrupts = u64::from(u32_at(processor, 40).unwrap_or(0));
+    let privileged = kernel.checked_sub(idle);
+    let values = [idle, user, privileged.unwrap_or(0), idle, interrupts, dpc, interrupt];
+    (values, privileged.is_some())
+}

@@ -1,0 +1,120 @@
+//! Thread 232.
+
+use super::layout::{Digits, Filled, pick};
+use super::processes::Places;
+use super::system::Time;
+use super::table::{PROCESS, THREAD};
+use super::walk::{Processes, Thread};
+use perfhive_engine::standard::{Layouts, MOST};
+use perfhive_engine::{ObjectWriter, ProviderError};
+use perfhive_format::{FileTime, InstanceHead, NameRef, TitleIndex};
+
+/// The counters, in the order of the table.
+const COUNTERS: usize = 12;
+/// Those that `_Total` has: no priorities, address, state and reason.
+const COMMON: u64 = 0x7F;
+/// Times and numbers: what every thread has.
+const ALWAYS: u64 = 0x3F;
+/// State and reason.
+const STATE: u64 = 0b11 << 10;
+
+/// Places of what is no sum.
+const ELAPSED: usize = 3;
+const PROCESS_ID: usize = 4;
+const ID: usize = 5;
+
+/// The state of a thread that has a processor.
+const RUNNING: u32 = 2;
+
+pub(super) struct Writer {
+    layouts: Layouts,
+    filled: Filled,
+}
+
+impl Writer {
+    pub(super) fn new(layouts: Layouts) -> Self {
+        Self { layouts, filled: Filled::new(ALWAYS, STATE) }
+    }
+
+    /// Writes the threads of the processes that were written from `list`.
+    pub(super) fn write(
+        &mut self,
+        list: Processes<'_>,
+        time: Time,
+        places: Places,
+        out: &mut ObjectWriter<'_>,
+    ) -> Result<(), ProviderError> {
+        for thread in list.clone().flatten().flat_map(|process| process.threads) {
+            self.filled.see(&values(&thread, time));
+            // Whoever asks is running: where nobody is, states are not told.
+            if thread.state == RUNNING {
+                self.filled.add(STATE);
+            }
+        }
+        let mask = self.filled.mask();
+        let mut total = [0u64; COUNTERS];
+        let mut row = [0; MOST];
+        let mut object = out.object(self.layouts.template(mask)?)?;
+        let mut damage = None;
+        for (place, process) in (0..).zip(list) {
+            let process = match process {
+                Ok(process) => process,
+                Err(found) => {
+                    damage = Some(found);
+                    break;
+                }
+            };
+            for (number, thread) in (0..).zip(process.threads) {
+                let values = values(&thread, time);
+                for (sum, value) in total.iter_mut().zip(values) {
+                    *sum = sum.wrapping_add(value);
+                }
+                let digits = Digits::of(number);
+                let head = head(digits.text(), place);
+                object.instance(&head, pick(&fit(values), mask, &mut row))?;
+            }
+        }
+        if let Some(place) = places.total.filter(|_| damage.is_none()) {
+            total[ELAPSED] = time.now;
+            (total[PROCESS_ID], total[ID]) = (0, 0);
+            let values = pick(&fit(total), mask & COMMON, &mut row);
+            object.instance_prefix(&head("_Total", place), values)?;
+        }
+        object.clock(time.now as i64, FileTime::PER_SECOND).finish()?;
+        if let Some(damage) = damage {
+            out.fault(TitleIndex(THREAD.index), None, &damage.to_string());
+        }
+        Ok(())
+    }
+}
+
+fn head(name: &str, process: u32) -> InstanceHead<'_> {
+    let parent = Some((TitleIndex(PROCESS.index), process));
+    InstanceHead { name: NameRef::Text(name), unique_id: None, parent }
+}
+
+/// The values in the order of the table.
+fn values(thread: &Thread, time: Time) -> [u64; COUNTERS] {
+    [
+        thread.user.wrapping_add(thread.kernel),
+        thread.user,
+        thread.kernel,
+        time.start(thread.start),
+        thread.process,
+        thread.id,
+        u64::from(thread.switches),
+        u64::from(thread.priority),
+        u64::from(thread.base_priority),
+        thread.start_address,
+        u64::from(thread.state),
+        u64::from(thread.wait_reason),
+    ]
+}
+
+/// The values as the counters' widths take them.
+fn fit(mut values: [u64; COUNTERS]) -> [u64; COUNTERS] {
+    for (value, counter) in values.iter_mut().zip(THREAD.counters) {
+        *value = counter.fit(*value);
+    }
+    values
+}

@@ -1,0 +1,286 @@
+//! The list of processes and threads that `SystemProcessInformation` is.
+//!
+//! A chain of `SYSTEM_PROCESS_INFORMATION`, each with its threads behind it
+//! (`SYSTEM_THREAD_INFORMATION`); `NextEntryOffset` leads from one to the next
+//! and is 0 in the last. The image's name lies somewhere in the buffer, and is
+//! pointed to. The first 8 bytes behind the number of threads have been in use
+//! since Windows Vista, the 16 behind them since Windows 7; the rest has been
+//! the same since Windows 2000.
+//!
+//! | field | 64-bit | 32-bit |
+//! |---|---|---|
+//! | `NextEntryOffset`, `NumberOfThreads` | 0, 4 | 0, 4 |
+//! | `WorkingSetPrivateSize` | 8 | 8 |
+//! | `CreateTime`, `UserTime`, `KernelTime` | 32, 40, 48 | 32, 40, 48 |
+//! | `ImageName`: `Length`, `Buffer` | 56, 64 | 56, 60 |
+//! | `BasePriority`, `UniqueProcessId` | 72, 80 | 64, 68 |
+//! | `InheritedFromUniqueProcessId`, `HandleCount` | 88, 96 | 72, 76 |
+//! | `PeakVirtualSize`, `VirtualSize`, `PageFaultCount` | 112, 120, 128 | 88, 92, 96 |
+//! | `PeakWorkingSetSize`, `WorkingSetSize` | 136, 144 | 100, 104 |
+//! | `QuotaPagedPoolUsage`, `QuotaNonPagedPoolUsage` | 160, 176 | 112, 120 |
+//! | `PagefileUsage`, `PeakPagefileUsage`, `PrivatePageCount` | 184, 192, 200 | 124, 128, 132 |
+//! | six I/O counts and sizes | 208 | 136 |
+//! | threads, each | 256, 80 | 184, 64 |
+//!
+//! `PrivatePageCount` is in bytes, whatever its name says. A 32-bit program
+//! gets the 32-bit structures on 64-bit Windows too, so the width is the
+//! program's own.
+
+use super::information::{u32_at, u64_at};
+use std::fmt;
+
+/// The width of the program's pointers.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Width {
+    #[cfg_attr(target_pointer_width = "64", allow(dead_code))]
+    Bits32,
+    #[cfg_attr(target_pointer_width = "32", allow(dead_code))]
+    Bits64,
+}
+
+impl Width {
+    #[cfg(target_pointer_width = "64")]
+    pub(super) const NATIVE: Self = Self::Bits64;
+    #[cfg(not(target_pointer_width = "64"))]
+    pub(super) const NATIVE: Self = Self::Bits32;
+
+    /// Size of a process without its threads.
+    pub(super) fn process(self) -> usize {
+        self.of(184, 256)
+    }
+
+    /// Size of a thread.
+    pub(super) fn thread(self) -> usize {
+        self.of(64, 80)
+    }
+
+    fn of(self, bits32: usize, bits64: usize) -> usize {
+        match self {
+            Self::Bits32 => bits32,
+            Self::Bits64 => bits64,
+        }
+    }
+}
+
+/// Fields of a structure; every place is inside of it, which was tested before.
+#[derive(Clone, Copy, Debug)]
+struct Fields<'a> {
+    bytes: &'a [u8],
+    width: Width,
+}
+
+impl Fields<'_> {
+    fn u32(self, bits32: usize, bits64: usize) -> u32 {
+        u32_at(self.bytes, self.width.of(bits32, bits64)).unwrap_or(0)
+    }
+
+    fn u64(self, bits32: usize, bits64: usize) -> u64 {
+        u64_at(self.bytes, self.width.of(bits32, bits64)).unwrap_or(0)
+    }
+
+    /// A pointer, handle or size.
+    fn word(self, bits32: usize, bits64: usize) -> u64 {
+        match self.width {
+            Width::Bits32 => u64::from(self.u32(bits32, 0)),
+            Width::Bits64 => self.u64(0, bits64),
+        }
+    }
+}
+
+/// One process.
+#[derive(Clone, Debug)]
+pub(super) struct Process<'a> {
+    pub(super) id: u64,
+    pub(super) parent: u64,
+    /// The image's name in UTF-16, low byte first, up to the first NUL; empty
+    /// where there is none.
+    pub(super) name: &'a [u8],
+    pub(super) priority: u32,
+    pub(super) handles: u32,
+    /// FILETIME; 0 of those that came with the machine.
+    pub(super) start: u64,
+    pub(super) user: u64,
+    pub(super) kernel: u64,
+    pub(super) page_faults: u32,
+    pub(super) memory: Memory,
+    /// Reads, writes, others; bytes of reads, writes, others.
+    pub(super) io: [u64; 6],
+    /// What the process says of its number of threads.
+    pub(super) thread_count: u32,
+    pub(super) threads: Threads<'a>,
+}
+
+/// The memory of a process, in bytes.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub(super) struct Memory {
+    pub(super) virtual_peak: u64,
+    pub(super) virtual_size: u64,
+    pub(super) working_set_peak: u64,
+    pub(super) working_set: u64,
+    pub(super) working_set_private: u64,
+    pub(super) paged_pool: u64,
+    pub(super) nonpaged_pool: u64,
+    pub(super) page_file: u64,
+    pub(super) page_file_peak: u64,
+    pub(super) private: u64,
+}
+
+/// One thread.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) struct Thread {
+    pub(super) id: u64,
+    pub(super) process: u64,
+    pub(super) start: u64,
+    pub(super) user: u64,
+    pub(super) kernel: u64,
+    pub(super) start_address: u64,
+    pub(super) priority: u32,
+    pub(super) base_priority: u32,
+    pub(super) switches: u32,
+    pub(super) state: u32,
+    pub(super) wait_reason: u32,
+}
+
+/// Where a list makes no sense.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) struct Damage {
+    at: usize,
+    what: &'static str,
+}
+
+impl fmt::Display for Damage {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "the list of processes is damaged at byte {}: {}", self.at, self.what)
+    }
+}
+
+/// The processes of a list. What is damaged ends it; it never loops, since it
+/// only goes forwards.
+#[derive(Clone, Debug)]
+pub(super) struct Processes<'a> {
+    bytes: &'a [u8],
+    /// Where the bytes lay when they were filled.
+    address: u64,
+    width: Width,
+    next: Option<usize>,
+}
+
+impl<'a> Processes<'a> {
+    pub(super) fn new(bytes: &'a [u8], address: u64, width: Width) -> Self {
+        Self { bytes, address, width, next: Some(0) }
+    }
+
+    fn read(&self, at: usize) -> Result<(Process<'a>, Option<usize>), Damage> {
+        let damage = |what| Damage { at, what };
+        let rest = self.bytes.get(at..).unwrap_or_default();
+        let header = self.width.process();
+        if rest.len() < header {
+            return Err(damage("the buffer ends within a process"));
+        }
+        let offset = u32_at(rest, 0).unwrap_or(0) as usize;
+        let (entry, next) = match offset {
+            0 => (rest, None),
+            _ if offset < header => return Err(damage("NextEntryOffset leads into the entry")),
+            _ => match rest.get(..offset) {
+                Some(entry) => (entry, Some(at + offset)),
+                None => return Err(damage("NextEntryOffset leads out of the buffer")),
+            },
+        };
+        let fields = Fields { bytes: entry, width: self.width };
+        let thread_count = fields.u32(4, 4);
+        let size = (thread_count as usize).checked_mul(self.width.thread());
+        let threads = size
+            .and_then(|size| entry.get(header..header.checked_add(size)?))
+            .ok_or(damage("there are fewer threads than NumberOfThreads says"))?;
+        let name =
+            self.name(fields).ok_or(damage("the name of the image lies outside of the buffer"))?;
+        let io = |place: usize| fields.u64(136 + 8 * place, 208 + 8 * place);
+        let process = Process {
+            id: fields.word(68, 80),
+            parent: fields.word(72, 88),
+            name,
+            priority: fields.u32(64, 72),
+            handles: fields.u32(76, 96),
+            start: fields.u64(32, 32),
+            user: fields.u64(40, 40),
+            kernel: fields.u64(48, 48),
+            page_faults: fields.u32(96, 128),
+            memory: Memory {
+                virtual_peak: fields.word(88, 112),
+                virtual_size: fields.word(92, 120),
+                working_set_peak: fields.word(100, 136),
+                working_set: fields.word(104, 144),
+                working_set_private: fields.u64(8, 8),
+                paged_pool: fields.word(112, 160),
+                nonpaged_pool: fields.word(120, 176),
+                page_file: fields.word(124, 184),
+                page_file_peak: fields.word(128, 192),
+                private: fields.word(132, 200),
+            },
+            io: [io(0), io(1), io(2), io(3), io(4), io(5)],
+            thread_count,
+            threads: Threads { bytes: threads, width: self.width },
+        };
+        Ok((process, next))
+    }
+
+    /// The bytes of the image's name, `None` where they lie elsewhere.
+    fn name(&self, fields: Fields<'_>) -> Option<&'a [u8]> {
+        let length = (fields.u32(56, 56) & 0xFFFF) as usize;
+        if length == 0 {
+            return Some(&[]);
+        }
+        let start = fields.word(60, 64).checked_sub(self.address)?;
+        let start = usize::try_from(start).ok()?;
+        let name = self.bytes.get(start..start.checked_add(length)?)?;
+        // An odd byte at the end is no half of a character.
+        let (units, _) = name.as_chunks::<2>();
+        let end = units.iter().position(|unit| *unit == [0, 0]).unwrap_or(units.len());
+        name.get(..2 * end)
+    }
+}
+
+impl<'a> Iterator for Processes<'a> {
+    type Item = Result<Process<'a>, Damage>;
+
+    fn next(&mut self) -> Option<Self::Item> {
+        let at = self.next.take()?;
+        match self.read(at) {
+            Ok((process, next)) => {
+                self.next = next;
+                Some(Ok(process))
+            }
+            Err(damage) => Some(Err(damage)),
+        }
+    }
+}
+
+/// The threads of a process.
+#[derive(Clone, Debug)]
+pub(super) struct Threads<'a> {
+    bytes: &'a [u8],
+    width: Width,
+}
+
+impl Iterator for Threads<'_> {
+    type Item = Thread;
+
+    fn next(&mut self) -> Option<Thread> {
+        let (bytes, rest) = self.bytes.split_at_checked(self.width.thread())?;
+        self.bytes = rest;
+        let fields = Fields { bytes, width: self.width };
+        Some(Thread {
+            kernel: fields.u64(0, 0),
+            user: fields.u64(8, 8),
+            start: fields.u64(16, 16),
+            start_address: fields.word(28, 32),
+            process: fields.word(32, 40),
+            id: fields.word(36, 48),
+            priority: fields.u32(40, 56),
+            base_priority: fields.u32(44, 60),
+            switches: fields.u32(48, 64),
+            state: fields.u32(52, 68),
+            wait_reason: fields.u32(56, 72),
+        })
+    }
+}
