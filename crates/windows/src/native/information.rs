@@ -128,6 +128,9 @@ impl fmt::Display for NoInformation {
 /// What no buffer exceeds.
 const LARGEST: usize = 64 << 20;
 
+/// The longest structure that is no list.
+const LONGEST: usize = 0x1000;
+
 /// What the functions want buffers to be aligned to.
 const ALIGNMENT: usize = 8;
 
@@ -182,19 +185,35 @@ impl Buffer {
         }
     }
 
-    /// As [`ask`](Self::ask), for a structure of which at least the first
-    /// `least` bytes must be there.
+    /// Asks for a structure of `size` bytes; a later system's may be longer.
+    /// Several classes refuse a buffer that is larger than their structure.
     pub(super) fn ask_for(
         &mut self,
         information: &dyn SystemInformation,
         class: Class,
-        least: usize,
+        size: usize,
     ) -> Result<&[u8], NoInformation> {
-        let Information { bytes, .. } = self.ask(information, class)?;
-        if bytes.len() < least {
-            return Err(NoInformation::Short(class, bytes.len()));
+        self.size = self.size.max(size);
+        let mut answer = self.call(information, class, size);
+        let told = answer.length as usize;
+        if answer.status.is_about_size() && (size + 1..=LONGEST).contains(&told) {
+            self.size = self.size.max(told);
+            answer = self.call(information, class, told);
         }
-        Ok(bytes)
+        if !answer.status.is_success() {
+            return Err(NoInformation::Failed(class, answer.status));
+        }
+        let length = answer.length as usize;
+        if length < size {
+            return Err(NoInformation::Short(class, length));
+        }
+        let start = self.start();
+        Ok(self.memory.get(start..start + size).unwrap_or_default())
+    }
+
+    fn call(&mut self, information: &dyn SystemInformation, class: Class, size: usize) -> Answer {
+        let room = self.room().get_mut(..size).unwrap_or_default();
+        information.query(class as u32, room)
     }
 
     /// The place in the memory where an aligned buffer begins.
@@ -294,6 +313,12 @@ mod tests {
         let short = Growing::new(4, None);
         let failed = buffer.ask_for(&short, Class::TimeOfDay, 32).unwrap_err();
         assert!(failed.to_string().contains("answered 4 bytes"), "{failed}");
+        // A structure is asked for with its own size first.
+        let longer = Growing::new(48, None);
+        assert_eq!(buffer.ask_for(&longer, Class::TimeOfDay, 32).unwrap().len(), 32);
+        assert_eq!(*longer.sizes.lock().unwrap(), [32, 48]);
+        let greedy = Growing::new(1 << 20, None);
+        assert!(buffer.ask_for(&greedy, Class::TimeOfDay, 32).is_err());
         // One that claims to have written more than there was room for.
         let liar = Growing::new(1 << 30, Some(Status::SUCCESS));
         assert_eq!(buffer.ask(&liar, Class::Process).unwrap().bytes.len(), 64);

@@ -9,8 +9,8 @@
 //! | `IoReadOperationCount`, `IoWriteOperationCount`, `IoOtherOperationCount` | 32, 36, 40 | 4 |
 //! | `ContextSwitches`, `SystemCalls` | 296, 308 | 4 |
 //!
-//! `SYSTEM_TIMEOFDAY_INFORMATION` begins with `BootTime` and `CurrentTime`, both
-//! FILETIMEs; `SYSTEM_EXCEPTION_INFORMATION` is four counts of 32 bits:
+//! `SYSTEM_TIMEOFDAY_INFORMATION` has 48 bytes and begins with `BootTime` and
+//! `CurrentTime`, both FILETIMEs; `SYSTEM_EXCEPTION_INFORMATION` is four counts of 32 bits:
 //! alignment fixups, exceptions, floating emulations, byte and word emulations.
 
 use super::information::{Buffer, Class, NoInformation, SystemInformation, u32_at, u64_at};
@@ -32,7 +32,7 @@ impl Time {
         buffer: &mut Buffer,
         information: &dyn SystemInformation,
     ) -> Result<Self, NoInformation> {
-        let bytes = buffer.ask_for(information, Class::TimeOfDay, 16)?;
+        let bytes = buffer.ask_for(information, Class::TimeOfDay, 48)?;
         let at = |place| u64_at(bytes, place).unwrap_or(0);
         Ok(Self { boot: at(0), now: at(8) })
     }
