@@ -5,10 +5,14 @@ use crate::args::Global;
 
 /// Why this machine lacks a counter of an object, both given by their English
 /// names; none for another source, or where there is no such counter anywhere.
-#[cfg(target_os = "linux")]
+#[cfg(any(target_os = "linux", windows))]
 pub(crate) fn reason(global: &Global, object: &str, counter: &str) -> Option<String> {
-    use perfhive::linux::{Availability, counter_table};
-    if !is_local(global) {
+    #[cfg(target_os = "linux")]
+    use perfhive::linux::counter_table;
+    use perfhive::standard::Availability;
+    #[cfg(windows)]
+    use perfhive::windows::native::counter_table;
+    if !is_from_table(global) {
         return None;
     }
     let same = |a: &str, b: &str| a.to_lowercase() == b.to_lowercase();
@@ -28,12 +32,14 @@ pub(crate) fn reason(global: &Global, object: &str, counter: &str) -> Option<Str
 }
 
 /// Other systems have no table of what they lack.
-#[cfg(not(target_os = "linux"))]
+#[cfg(not(any(target_os = "linux", windows)))]
 pub(crate) fn reason(_: &Global, _: &str, _: &str) -> Option<String> {
     None
 }
 
-#[cfg(target_os = "linux")]
-fn is_local(global: &Global) -> bool {
-    global.source.starts_with("local")
+/// Whether the source has what the table tells of: on Windows, `local:` may
+/// have it from the registry.
+#[cfg(any(target_os = "linux", windows))]
+fn is_from_table(global: &Global) -> bool {
+    global.source.starts_with(if cfg!(windows) { "native" } else { "local" })
 }

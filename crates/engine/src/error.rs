@@ -213,6 +213,10 @@ impl Fault {
 
 impl fmt::Display for Fault {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        if self.object.is_none() && self.instance.is_none() && self.provider.ends_with(':') {
+            // An address such as `local:` brings its own colon.
+            return write!(f, "{} {}", self.provider, self.message);
+        }
         write!(f, "{}", self.provider)?;
         if let Some(object) = self.object {
             write!(f, ", object {object}")?;

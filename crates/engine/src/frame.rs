@@ -306,7 +306,7 @@ impl Snapshot {
     }
 
     /// Adds everything that another snapshot has.
-    pub(crate) fn push_all_of(&mut self, other: &Self) {
+    pub fn push_all_of(&mut self, other: &Self) {
         self.add(|this| {
             let (frames, objects) = (this.frames.len() as u32, this.objects.len() as u32);
             this.frames.extend(other.frames.iter().cloned());

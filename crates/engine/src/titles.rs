@@ -49,6 +49,27 @@ impl TitleDatabase {
         Self { language, names, help, by_name: OnceLock::new() }
     }
 
+    /// The same titles, and another database's for indexes that have none here.
+    #[must_use]
+    pub fn completed_by(&self, other: &Self) -> Self {
+        let fill = |mine: &HashMap<TitleIndex, Box<str>>, theirs: &HashMap<_, Box<str>>| {
+            let mut map = mine.clone();
+            for (index, text) in theirs {
+                let place = map.entry(*index).or_default();
+                if place.is_empty() {
+                    place.clone_from(text);
+                }
+            }
+            map
+        };
+        Self {
+            language: self.language,
+            names: fill(&self.names, &other.names),
+            help: fill(&self.help, &other.help),
+            by_name: OnceLock::new(),
+        }
+    }
+
     /// The language.
     #[must_use]
     pub fn language(&self) -> LanguageId {

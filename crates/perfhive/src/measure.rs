@@ -163,6 +163,7 @@ pub fn name_of(address: &SourceAddress, machine: &str) -> String {
             let name = folder.file_name().unwrap_or_default().to_string_lossy();
             format!("copy.{name}")
         }
+        SourceAddress::Native => "windows.native".to_string(),
         SourceAddress::Registry(host) => format!("windows.{host}"),
         SourceAddress::Files(files) => match (machine, files.first()) {
             ("", Some(file)) => format!("log.{}", last(file)),

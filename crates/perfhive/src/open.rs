@@ -17,6 +17,9 @@ pub enum SourceAddress {
     Proc(Option<PathBuf>),
     /// `bpf:`: this machine, with processes and threads read through BPF.
     Bpf,
+    /// `native:`: this machine's System, Processor, Process and Thread by
+    /// Windows' native functions, without the registry; on Windows only.
+    Native,
     /// `registry://HOST`: another Windows machine through its service Remote
     /// Registry; on Windows only.
     Registry(String),
@@ -33,7 +36,7 @@ impl fmt::Display for BadAddress {
         write!(
             f,
             "{:?} is no source: expected local: for this machine, proc: or bpf: for the same \
-             with a reader of its processes, proc:FOLDER for a copy of a machine's proc and sys, \
+             with a reader of its processes, native: for the same without the registry of Windows, proc:FOLDER for a copy of a machine's proc and sys, \
              registry://HOST for another Windows machine, or file:A.bin,B.bin for recorded data blocks",
             self.0
         )
@@ -51,6 +54,7 @@ impl FromStr for SourceAddress {
             "local:" | "local" => return Ok(Self::Local),
             "proc:" | "proc" => return Ok(Self::Proc(None)),
             "bpf:" | "bpf" => return Ok(Self::Bpf),
+            "native:" | "native" => return Ok(Self::Native),
             _ => {}
         }
         if let Some(folder) = text.strip_prefix("proc:") {
@@ -85,6 +89,7 @@ impl fmt::Display for SourceAddress {
             Self::Proc(None) => f.write_str("proc:"),
             Self::Proc(Some(folder)) => write!(f, "proc:{}", folder.display()),
             Self::Bpf => f.write_str("bpf:"),
+            Self::Native => f.write_str("native:"),
             Self::Registry(host) => write!(f, "registry://{host}"),
             Self::Files(files) => {
                 f.write_str("file:")?;
@@ -132,6 +137,7 @@ impl OpenOptions {
             SourceAddress::Local
             | SourceAddress::Proc(_)
             | SourceAddress::Bpf
+            | SourceAddress::Native
             | SourceAddress::Registry(_) => machine(&parsed),
             SourceAddress::Files(paths) => {
                 Ok(Box::new(files::open(&parsed_name(&paths), &paths, &self.titles)?))
@@ -157,7 +163,12 @@ pub fn open(address: &str) -> Result<Box<dyn Source>, SourceError> {
 /// where there is no choice.
 #[must_use]
 pub fn reader_of_processes(address: &str) -> Option<String> {
-    match (address.parse().ok()?, bpf_refusal()?) {
+    reader(&address.parse().ok()?)
+}
+
+#[cfg(not(windows))]
+fn reader(address: &SourceAddress) -> Option<String> {
+    match (address, bpf_refusal()?) {
         (SourceAddress::Bpf, _) => Some("processes through BPF".to_string()),
         (SourceAddress::Local, Ok(())) => {
             Some("processes from /proc, from the third sample on through BPF".to_string())
@@ -169,13 +180,26 @@ pub fn reader_of_processes(address: &str) -> Option<String> {
     }
 }
 
+#[cfg(windows)]
+fn reader(address: &SourceAddress) -> Option<String> {
+    match address {
+        SourceAddress::Native => Some("processes by Windows' native functions".to_string()),
+        SourceAddress::Local => match local("local:").reason() {
+            Ok(None) => Some("processes from the registry's counters".to_string()),
+            Ok(Some(reason)) => Some(reason.to_string()),
+            Err(error) => Some(error.message().to_string()),
+        },
+        _ => None,
+    }
+}
+
 #[cfg(all(target_os = "linux", feature = "bpf"))]
 fn bpf_refusal() -> Option<Result<(), String>> {
     let refusal = perfhive_linux::bpf_refusal(&perfhive_linux::ProcRoot::default());
     Some(refusal.map_or(Ok(()), Err))
 }
 
-#[cfg(not(all(target_os = "linux", feature = "bpf")))]
+#[cfg(not(any(windows, all(target_os = "linux", feature = "bpf"))))]
 fn bpf_refusal() -> Option<Result<(), String>> {
     None
 }
@@ -192,6 +216,10 @@ fn machine(address: &SourceAddress) -> Result<Box<dyn Source>, SourceError> {
         SourceAddress::Bpf => ReaderChoice::Bpf,
         SourceAddress::Registry(_) => {
             let message = "another machine's registry can be read on Windows only";
+            return Err(unavailable(message.to_string()));
+        }
+        SourceAddress::Native => {
+            let message = "Windows' native functions are on Windows only; local: is this machine";
             return Err(unavailable(message.to_string()));
         }
         _ => ReaderChoice::Auto,
@@ -245,15 +273,37 @@ const PATIENCE: std::time::Duration = std::time::Duration::from_secs(30);
 fn machine(address: &SourceAddress) -> Result<Box<dyn Source>, SourceError> {
     use perfhive_windows::RegistrySource;
     let name = address.to_string();
-    let source = match address {
-        SourceAddress::Local => RegistrySource::local(&name),
-        SourceAddress::Registry(host) => RegistrySource::remote(&name, host),
+    let source: Box<dyn Source> = match address {
+        SourceAddress::Local => Box::new(local(&name)),
+        SourceAddress::Native => return Ok(Box::new(native(&name))),
+        SourceAddress::Registry(host) => Box::new(RegistrySource::remote(&name, host)),
         _ => {
             let message = "there is no /proc on Windows; local: is this machine";
             return Err(SourceError::new(SourceErrorKind::Unavailable, &name, message));
         }
     };
     Ok(Box::new(perfhive_engine::Worker::new(source, Some(PATIENCE))?))
+}
+
+/// This machine's counters, those of the registry first.
+#[cfg(windows)]
+fn local(
+    name: &str,
+) -> perfhive_windows::Fallback<perfhive_windows::RegistrySource, perfhive_engine::Broker> {
+    let registry = perfhive_windows::RegistrySource::local(name);
+    perfhive_windows::Fallback::new(registry, native(name))
+}
+
+#[cfg(windows)]
+fn native(name: &str) -> perfhive_engine::Broker {
+    use perfhive_windows::native::{NativeClock, NativeProvider, Ntdll, machine_name};
+    use std::sync::Arc;
+    perfhive_engine::Broker::builder(name, &machine_name())
+        .provider(Arc::new(NativeProvider::new(Arc::new(Ntdll))))
+        .clock(NativeClock::new())
+        // Processor, the object that Windows names as its default.
+        .default_object(perfhive_format::TitleIndex(238))
+        .build()
 }
 
 #[cfg(not(any(target_os = "linux", windows)))]
@@ -274,6 +324,7 @@ mod tests {
             ("proc:", SourceAddress::Proc(None)),
             ("proc:/a/b,c", SourceAddress::Proc(Some("/a/b,c".into()))),
             ("bpf:", SourceAddress::Bpf),
+            ("native:", SourceAddress::Native),
             ("registry://BOX", SourceAddress::Registry("BOX".into())),
         ] {
             assert_eq!(text.parse(), Ok(address.clone()));
@@ -290,6 +341,7 @@ mod tests {
             "a.bin",
             "LOCAL",
             "bpf:x",
+            "native:x",
             "registry://",
             "registry://a\\b",
         ] {

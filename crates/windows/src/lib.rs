@@ -10,6 +10,8 @@
 mod allot;
 #[cfg(any(windows, test))]
 mod explain;
+#[cfg(any(windows, test))]
+mod fallback;
 #[cfg(windows)]
 mod ffi;
 #[cfg(any(windows, test))]
@@ -31,6 +33,8 @@ mod wine;
 #[cfg(windows)]
 mod winreg;
 
+#[cfg(any(windows, test))]
+pub use fallback::Fallback;
 #[cfg(windows)]
 pub use register::{RegisterError, allotted_indexes, register, report_event, unregister};
 #[cfg(any(windows, test))]

@@ -1,0 +1,62 @@
+//! The command on Windows, or under Wine, where `local:` has live values of
+//! the processes there whatever the registry has.
+#![cfg(windows)]
+#![allow(clippy::unwrap_used, clippy::expect_used)]
+
+use serde_json::Value;
+use std::process::{Command, Output};
+
+fn perfhive(args: &[&str]) -> Output {
+    Command::new(env!("CARGO_BIN_EXE_perfhive")).args(args).output().unwrap()
+}
+
+fn rows(args: &[&str]) -> Vec<Value> {
+    let output = perfhive(args);
+    let said = String::from_utf8_lossy(&output.stderr);
+    assert!(output.status.success(), "{args:?}: {said}");
+    let text = String::from_utf8(output.stdout).unwrap();
+    match serde_json::from_str::<Value>(&text) {
+        Ok(Value::Array(rows)) => rows,
+        _ => text.lines().map(|line| serde_json::from_str(line).unwrap()).collect(),
+    }
+}
+
+#[test]
+fn processes_are_listed() {
+    for source in ["local:", "native:"] {
+        let rows = rows(&["ps", "--json", "-q", "-s", source, "-o", "pid,name,ws,threads"]);
+        let mine = rows.iter().find(|row| row["name"] == "perfhive").unwrap();
+        assert!(mine["pid"].as_u64().unwrap() > 0 && mine["ws"].as_u64().unwrap() > 0);
+        assert!(mine["threads"].as_u64().unwrap() >= 1);
+        let test = rows.iter().find(|row| row["pid"] == u64::from(std::process::id()));
+        assert!(test.is_some(), "the test's own process");
+    }
+}
+
+#[test]
+fn rates_of_processes_and_processors() {
+    let paths = [r"\Process(*)\% Processor Time", r"\Processor(_Total)\% Idle Time"];
+    let rows = rows(&["get", "--json", "-q", "-i", "0.3", paths[0], paths[1]]);
+    let has = |name: &str| {
+        let named = rows.iter().find(|row| row["instance"] == name);
+        named.is_some_and(|row| row["status"] == "ok" && row["value"].as_f64().is_some())
+    };
+    assert!(has("perfhive") && has("_Total"), "{rows:?}");
+}
+
+#[test]
+fn watching_shows_every_sample() {
+    let rows = rows(&["watch", "-n", "2", "-i", "0.2", "--json", "-q", r"\System\Processes"]);
+    assert_eq!(rows.len(), 2);
+    assert!(rows.iter().all(|row| row["value"].as_u64().unwrap() >= 2), "{rows:?}");
+}
+
+#[test]
+fn what_is_not_filled_is_explained() {
+    let output = perfhive(&["get", "-s", "native:", r"\Processor(0)\DPC Rate"]);
+    let said = String::from_utf8_lossy(&output.stderr).into_owned();
+    assert!(
+        said.contains(r"no \Processor\DPC Rate: SystemInterruptInformation tells it"),
+        "{said}"
+    );
+}

@@ -1,0 +1,66 @@
+//! Windows' native functions as a source: `native:`, and `local:` where the
+//! registry has no counters of Windows itself, as under Wine.
+#![allow(clippy::unwrap_used, clippy::expect_used)]
+
+/// Elsewhere there are none, which is said.
+#[cfg(not(windows))]
+#[test]
+fn they_are_on_windows_only() {
+    let error = perfhive::open("native:").err().unwrap();
+    assert!(error.to_string().contains("on Windows only"), "{error}");
+}
+
+#[cfg(windows)]
+mod windows {
+    use perfhive::{LanguageId, Query, Source, open, reader_of_processes};
+    use perfhive_testkit::conformance;
+
+    /// The values of this process, which the test's program is the only one of.
+    fn mine(query: &Query) -> Vec<f64> {
+        let program = std::env::current_exe().unwrap();
+        let name = program.file_stem().unwrap().to_str().unwrap();
+        let mut values = Vec::new();
+        for reading in query.readings() {
+            if reading.instance.as_ref().is_some_and(|label| &*label.name == name) {
+                values.push(reading.value.as_ref().unwrap().as_f64());
+            }
+        }
+        values
+    }
+
+    #[test]
+    fn every_rule_of_a_source_is_kept() {
+        conformance::source(|| open("native:").unwrap());
+    }
+
+    #[test]
+    fn live_values_of_this_process() {
+        for address in ["native:", "local:"] {
+            let mut query = Query::new(open(address).unwrap()).unwrap();
+            query.add(r"\Process(*)\% Processor Time").unwrap();
+            query.collect().unwrap();
+            let end = std::time::Instant::now() + std::time::Duration::from_millis(200);
+            while std::time::Instant::now() < end {
+                std::hint::black_box(0);
+            }
+            query.collect().unwrap();
+            let values = mine(&query);
+            assert_eq!(values.len(), 1, "{address}");
+            assert!(values[0] > 0.0 && values[0] < 800.0, "{address} {values:?}");
+        }
+    }
+
+    #[test]
+    fn who_reads_is_told() {
+        assert!(reader_of_processes("native:").unwrap().contains("native functions"));
+        let told = reader_of_processes("local:").unwrap();
+        // Under Wine the registry has no objects of Windows itself.
+        if perfhive::windows::is_wine() {
+            assert!(told.contains("by native functions, not from the registry"), "{told}");
+        }
+        let mut source = open("local:").unwrap();
+        assert!(source.catalogue().unwrap().object(perfhive::TitleIndex(230)).is_some());
+        let titles = source.titles(LanguageId::ENGLISH).unwrap();
+        assert_eq!(titles.name(perfhive::TitleIndex(230)), Some("Process"));
+    }
+}
