@@ -32,17 +32,14 @@ use std::fmt;
 /// The width of the program's pointers.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Width {
-    #[cfg_attr(target_pointer_width = "64", allow(dead_code))]
     Bits32,
-    #[cfg_attr(target_pointer_width = "32", allow(dead_code))]
     Bits64,
 }
 
 impl Width {
-    #[cfg(target_pointer_width = "64")]
-    pub(super) const NATIVE: Self = Self::Bits64;
-    #[cfg(not(target_pointer_width = "64"))]
-    pub(super) const NATIVE: Self = Self::Bits32;
+    /// That of this program.
+    pub(super) const NATIVE: Self =
+        if size_of::<usize>() == 8 { Self::Bits64 } else { Self::Bits32 };
 
     /// Size of a process without its threads.
     pub(super) fn process(self) -> usize {
