@@ -6,6 +6,7 @@
 
 mod fuzz;
 mod stages;
+mod wine;
 
 use std::time::{Duration, Instant};
 

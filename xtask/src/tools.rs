@@ -31,6 +31,14 @@ pub(crate) const CXX: SystemTool = SystemTool { program: "g++", package: "g++" }
 /// The peer of `perfhive ps`.
 pub(crate) const PS: SystemTool = SystemTool { program: "ps", package: "procps" };
 
+/// The C compiler for Windows, which links Rust's programs for it too.
+pub(crate) const MINGW: &str = "x86_64-w64-mingw32-gcc";
+/// What builds and runs programs for Windows.
+pub(crate) const WINE: &[SystemTool] = &[
+    SystemTool { program: "/usr/lib/wine/wine64", package: "wine64" },
+    SystemTool { program: MINGW, package: "gcc-mingw-w64-x86-64-win32" },
+];
+
 /// Peers that read processes.
 pub(crate) const PIDSTAT: SystemTool = SystemTool { program: "pidstat", package: "sysstat" };
 /// What peers written in Python, or driven by it, need.

@@ -29,6 +29,7 @@ mod category;
 mod files;
 pub mod measure;
 mod open;
+mod provide;
 pub mod registration;
 mod shared_source;
 
@@ -48,6 +49,9 @@ pub use perfhive_format::{
     Clocks, CookError, CookOptions, CookedValue, CounterType, FileTime, LanguageId, RawSample,
     SystemTime, TitleIndex, ValueError,
 };
+
+/// The contract of provider libraries, and what is registered of them.
+pub use perfhive_contract as contract;
 
 /// The embedded Linux providers.
 #[cfg(target_os = "linux")]

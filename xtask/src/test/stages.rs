@@ -3,6 +3,7 @@
 use anyhow::Context;
 
 use super::fuzz::fuzz;
+use super::wine::wine;
 use crate::{command, tidy, tools, workspace};
 
 /// Nothing to add, or a note for the summary; an error if the stage failed.
@@ -25,6 +26,7 @@ pub(super) const STAGES: &[Stage] = &[
     Stage { name: "bpf", about: "the same with the BPF reader of processes", run: bpf },
     Stage { name: "doctest", about: "the examples of the documentation run", run: doctest },
     Stage { name: "loom", about: "models of threads, in every interleaving", run: loom },
+    Stage { name: "wine", about: "the Windows side, built for it and run under Wine", run: wine },
     Stage { name: "release", about: "the command builds with optimisation", run: release },
     Stage { name: "no-std", about: "the format builds where there is no std", run: no_std },
     Stage { name: "deny", about: "licences, sources and advisories of dependencies", run: deny },

@@ -11,3 +11,4 @@ mod recorded;
 mod register;
 mod run;
 mod terminal;
+mod windows;

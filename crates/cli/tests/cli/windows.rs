@@ -1,0 +1,144 @@
+//! The command on Windows: a provider's library is registered, loaded by the
+//! system, and read.
+//!
+//! Run by `cargo xtask test --only wine`, which builds the library before; the
+//! registry is that of Wine's prefix, and no other is touched.
+#![cfg(windows)]
+
+use crate::run::{Folder, perfhive};
+use perfhive::contract::Registration;
+use perfhive::format::titles::TitleList;
+use perfhive::{LanguageId, ProvidedTitles, Query, open};
+use std::path::{Path, PathBuf};
+use std::sync::{Mutex, MutexGuard, PoisonError};
+
+/// There is one registry for all tests.
+static REGISTRY: Mutex<()> = Mutex::new(());
+
+/// The shop of the example, registered as long as this lives.
+struct Shop {
+    file: PathBuf,
+    _folder: Folder,
+    _registry: MutexGuard<'static, ()>,
+}
+
+impl Shop {
+    fn open() -> Self {
+        assert!(perfhive::windows::is_wine(), "this changes the registry: run it under Wine");
+        let registry = REGISTRY.lock().unwrap_or_else(PoisonError::into_inner);
+        let folder = Folder::new();
+        let file = folder.path().join("shop.txt");
+        let library = Path::new(env!("CARGO_BIN_EXE_perfhive"));
+        let library = library.with_file_name("examples").join("print_shop.dll");
+        assert!(library.is_file(), "{} is not built", library.display());
+        let mut registration = Registration::new("PrintShop", library, "CollectPrintShop");
+        registration.open = Some("OpenPrintShop".into());
+        registration.close = Some("ClosePrintShop".into());
+        registration.linkage = Some(file.display().to_string());
+        perfhive::windows::register(&registration, &titles()).unwrap();
+        let shop = Self { file, _folder: folder, _registry: registry };
+        shop.prints([120, 4, 3]);
+        shop
+    }
+
+    /// Writes the shop's file: two printers, of which the first has these
+    /// pages, jobs and waiting jobs.
+    fn prints(&self, [pages, jobs, waiting]: [u64; 3]) {
+        let text = format!("laser\t{pages}\t{jobs}\t{waiting}\nstar (24 pin)\t7\t7\t0\n");
+        std::fs::write(&self.file, text).unwrap();
+    }
+}
+
+impl Drop for Shop {
+    fn drop(&mut self) {
+        let _ = perfhive::windows::unregister("PrintShop");
+    }
+}
+
+/// The titles of the example.
+fn titles() -> Vec<ProvidedTitles> {
+    let names = "0\nPrint Shop\n2\nPages Printed\n4\nPages/sec\n6\nPages/Job\n8\nJobs\n\
+                 10\nJobs Waiting";
+    let help = "0\nThe printers of the shop.\n2\nPages printed since the shop opened.";
+    vec![ProvidedTitles {
+        language: LanguageId::ENGLISH,
+        names: TitleList::from_text(names),
+        help: TitleList::from_text(help),
+    }]
+}
+
+#[test]
+fn the_library_cooks_what_a_registered_provider_writes() {
+    let shop = Shop::open();
+    let mut query = Query::new(open("local:").unwrap()).unwrap();
+    query.add(r"\Print Shop(laser)\Pages/Job").unwrap();
+    query.add(r"\Print Shop(*)\Pages Printed").unwrap();
+    query.collect().unwrap();
+    // Two jobs of 15 pages on average.
+    shop.prints([150, 6, 1]);
+    query.collect().unwrap();
+    let readings = query.readings();
+    let values: Vec<f64> =
+        readings.iter().map(|reading| reading.value.as_ref().unwrap().as_f64()).collect();
+    assert_eq!(values, [15.0, 150.0, 7.0]);
+}
+
+#[test]
+fn list_get_and_enum_show_it() {
+    let _shop = Shop::open();
+    let list = perfhive(["list"]).ok();
+    let line = list.lines().find(|line| line.contains("Print Shop")).unwrap();
+    assert!(line.split_whitespace().any(|word| word == "global"), "{line}");
+    let counters = perfhive(["list", "print shop"]).ok();
+    for name in ["Pages Printed", "Pages/sec", "Pages/Job", "Jobs Waiting", "star (24 pin)"] {
+        assert!(counters.contains(name), "{name}: {counters}");
+    }
+
+    let path = r"\Print Shop(*)\Jobs Waiting";
+    let rows = perfhive(["get", path, "--format", "json"]).json();
+    let values: Vec<_> = rows.iter().map(|row| (&row["instance"], &row["value"])).collect();
+    assert_eq!(
+        format!("{values:?}"),
+        r#"[(String("laser"), Number(3)), (String("star (24 pin)"), Number(0))]"#
+    );
+    assert_eq!(perfhive(["get", "-b", r"\Print Shop(laser)\Pages Printed"]).ok(), "120\n");
+    // Nothing is printed in between, and the mean of no jobs is no number.
+    let rate = perfhive(["get", "-b", "-i", "0.05", r"\Print Shop(laser)\Pages/sec"]).ok();
+    assert_eq!(rate, "0.0\n");
+
+    let all = perfhive(["enum", "Print Shop"]).ok();
+    assert!(all.contains("Pages Printed") && all.contains("120"), "{all}");
+    assert!(perfhive(["enum"]).ok().contains("star (24 pin)"));
+    let help = perfhive(["explain", r"\Print Shop\Pages Printed"]).ok();
+    assert!(help.contains("Pages printed since the shop opened."), "{help}");
+}
+
+#[test]
+fn watch_sensors_and_measure_show_it() {
+    let _shop = Shop::open();
+    let path = r"\Print Shop(laser)\Jobs Waiting";
+    let rows = perfhive(["watch", "-n", "2", "-i", "0.05", path, "--format", "csv"]).ok();
+    assert_eq!(rows.lines().filter(|row| row.contains(",3,")).count(), 2, "{rows}");
+    let sensors = perfhive(["sensors"]).ok();
+    assert!(sensors.contains("windows.winperf/Print Shop/Pages Printed"), "{sensors}");
+    let sensor = "windows.winperf/Print Shop/Pages Printed#laser";
+    let measured = perfhive(["measure", "-n", "2", "-i", "0.05", sensor]).ok();
+    assert!(measured.contains("120"), "{measured}");
+}
+
+#[test]
+fn a_shop_without_its_file_costs_its_own_object_only() {
+    let shop = Shop::open();
+    std::fs::remove_file(&shop.file).unwrap();
+    let list = perfhive(["list"]).ok();
+    assert!(!list.contains("Print Shop"), "{list}");
+    let line = perfhive(["get", r"\Print Shop(laser)\Jobs Waiting"]).fails(2);
+    assert!(line.contains("Print Shop"), "{line}");
+}
+
+#[test]
+fn another_machine_that_is_not_there_is_explained() {
+    let line = perfhive(["list", "-s", "registry://no-such-host"]).fails(3);
+    assert!(line.contains("no-such-host cannot be reached"), "{line}");
+    assert!(line.contains("Remote Registry"), "{line}");
+}

@@ -1,0 +1,131 @@
+//! A library that publishes a program's own counters.
+//!
+//! The program, a print shop, keeps a small file with a line for each printer:
+//! its name, the pages and jobs that it has printed, and the jobs that wait,
+//! apart by tabs. Where the file is is the linkage string of the registration.
+//! Whoever reads counters, perfmon or perfhive, loads this library, and it makes
+//! an object of the file: one instance for each printer.
+//!
+//! `cargo build --release -p perfhive --example print_shop` makes
+//! `print_shop.dll`, or `libprint_shop.so`.
+
+use perfhive::format::titles::TitleList;
+use perfhive::format::{CounterSpec, InstanceHead, ObjectSpec, ObjectTemplate};
+use perfhive::{
+    Collection, Cost, CounterType, LanguageId, Numbering, ObjectDescription, ObjectWriter,
+    OpenContext, ProvidedTitles, Provider, ProviderDescription, ProviderError, Session, TitleIndex,
+};
+use std::path::PathBuf;
+
+perfhive::provider_dll! {
+    provider: PrintShop,
+    open: OpenPrintShop,
+    collect: CollectPrintShop,
+    close: ClosePrintShop,
+}
+
+/// Offset from First Counter, and type, of each counter.
+const COUNTERS: [(u32, CounterType); 5] = [
+    (2, CounterType::PERF_COUNTER_LARGE_RAWCOUNT),
+    (4, CounterType::PERF_COUNTER_BULK_COUNT),
+    (6, CounterType::PERF_AVERAGE_BULK),
+    // The denominator of the one before; it has no name that anyone sees.
+    (8, CounterType::PERF_AVERAGE_BASE),
+    (10, CounterType::PERF_COUNTER_RAWCOUNT),
+];
+
+const NAMES: &str = "0\nPrint Shop\n2\nPages Printed\n4\nPages/sec\n6\nPages/Job\n8\nJobs\n\
+                     10\nJobs Waiting";
+const HELP: &str = "0\nThe printers of the shop.\n2\nPages printed since the shop opened.\n\
+                    4\nPages printed in a second.\n6\nPages of a job, on average.\n\
+                    8\nJobs printed.\n10\nJobs that wait for the printer.";
+
+struct PrintShop;
+
+fn counters(first: u32) -> Vec<CounterSpec> {
+    let spec =
+        |(offset, kind): &(u32, CounterType)| CounterSpec::new(TitleIndex(first + offset), *kind);
+    COUNTERS.iter().map(spec).collect()
+}
+
+impl Provider for PrintShop {
+    fn name(&self) -> &str {
+        "PrintShop"
+    }
+
+    fn describe(&self) -> ProviderDescription {
+        ProviderDescription {
+            numbering: Numbering::Allotted,
+            objects: vec![ObjectDescription {
+                spec: ObjectSpec::new(TitleIndex(0)).with_instances(),
+                counters: counters(0),
+                on_request: Vec::new(),
+                cost: Cost::Global,
+                brings: Vec::new(),
+            }],
+        }
+    }
+
+    fn titles(&self) -> Vec<ProvidedTitles> {
+        vec![ProvidedTitles {
+            language: LanguageId::ENGLISH,
+            names: TitleList::from_text(NAMES),
+            help: TitleList::from_text(HELP),
+        }]
+    }
+
+    fn open(&self, context: &OpenContext<'_>) -> Result<Box<dyn Session>, ProviderError> {
+        let Some(file) = context.linkage else {
+            let message = "the registration has no linkage: it names the shop's file";
+            return Err(ProviderError::Failed(message.to_string()));
+        };
+        let first = context.first_counter;
+        let spec = ObjectSpec::new(TitleIndex(first)).with_instances();
+        let template = ObjectTemplate::new(&spec, &counters(first))?;
+        Ok(Box::new(Till { file: file.into(), template }))
+    }
+}
+
+struct Till {
+    file: PathBuf,
+    template: ObjectTemplate,
+}
+
+impl Session for Till {
+    fn collect(
+        &mut self,
+        collection: &Collection<'_>,
+        out: &mut ObjectWriter<'_>,
+    ) -> Result<(), ProviderError> {
+        let name = self.template.name();
+        if !collection.wants(name) {
+            return Ok(());
+        }
+        let text = std::fs::read_to_string(&self.file)
+            .map_err(|error| ProviderError::io(self.file.display().to_string(), error))?;
+        let mut object = out.object(&self.template)?;
+        let mut bad = None;
+        for line in text.lines() {
+            match printer(line) {
+                Some((printer, [pages, jobs, waiting])) => {
+                    let values = [pages, pages, pages, jobs, waiting];
+                    object.instance(&InstanceHead::named(printer), &values)?;
+                }
+                None => bad = Some(line),
+            }
+        }
+        object.finish()?;
+        if let Some(line) = bad {
+            out.fault(name, None, &format!("{line:?} is no line of the shop's file"));
+        }
+        Ok(())
+    }
+}
+
+/// A printer's name; its pages, jobs and waiting jobs.
+fn printer(line: &str) -> Option<(&str, [u64; 3])> {
+    let mut fields = line.split('\t');
+    let name = fields.next().filter(|name| !name.is_empty())?;
+    let mut number = || fields.next()?.parse().ok();
+    Some((name, [number()?, number()?, number()?]))
+}
