@@ -238,8 +238,8 @@ mod tests {
     #[test]
     fn a_floor_above_is_refused() {
         complains("perfhive-format", "perfhive-engine", Kind::Normal, true, "(floor 1)");
-        complains("perfhive-engine", "perfhive-linux", Kind::Build, true, "(floor 2)");
-        complains("perfhive-linux", "perfhive", Kind::Dev, true, "(floor 3)");
+        complains("perfhive-engine", "perfhive-linux", Kind::Build, true, "(floor 3)");
+        complains("perfhive-linux", "perfhive", Kind::Dev, true, "(floor 4)");
     }
 
     #[test]
