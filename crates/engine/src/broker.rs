@@ -387,6 +387,9 @@ impl Source for Broker {
             clocks,
         };
         let mut faults = Vec::new();
+        if request.objects == ObjectQuery::Global {
+            faults.extend(self.rosters.iter().flat_map(|roster| roster.faults()).cloned());
+        }
         let entries = &mut self.entries;
         let owners = &self.owners;
         let foreign = &mut self.foreign;

@@ -61,6 +61,10 @@ pub use perfhive_linux as linux;
 #[cfg(windows)]
 pub use perfhive_windows as windows;
 
+/// Counters that a program publishes in shared memory, for everybody to read.
+#[cfg(all(target_os = "linux", target_endian = "little"))]
+pub use perfhive_shm as publish;
+
 /// The README's and the manual's examples are tests too.
 #[cfg(doctest)]
 #[doc = include_str!("../../../README.md")]

@@ -239,13 +239,28 @@ fn machine(address: &SourceAddress) -> Result<Box<dyn Source>, SourceError> {
     {
         return Err(unavailable(why));
     }
-    let broker = perfhive_engine::Broker::builder(&name, &machine)
+    let builder = perfhive_engine::Broker::builder(&name, &machine)
         .providers(perfhive_linux::providers_with(&root, &Options::new().reader(reader)))
         .clock(LinuxClock::new())
         // Processor, the object that Windows names as its default.
-        .default_object(perfhive_format::TitleIndex(238))
-        .build();
-    Ok(Box::new(broker))
+        .default_object(perfhive_format::TitleIndex(238));
+    let builder = match address {
+        // Nobody publishes into a copy.
+        SourceAddress::Proc(Some(_)) => builder,
+        _ => with_published(builder),
+    };
+    Ok(Box::new(builder.build()))
+}
+
+/// The counters that programs of this machine publish.
+#[cfg(all(target_os = "linux", target_endian = "little"))]
+fn with_published(builder: perfhive_engine::BrokerBuilder) -> perfhive_engine::BrokerBuilder {
+    builder.roster(perfhive_shm::PublishedCounters::new())
+}
+
+#[cfg(all(target_os = "linux", not(target_endian = "little")))]
+fn with_published(builder: perfhive_engine::BrokerBuilder) -> perfhive_engine::BrokerBuilder {
+    builder
 }
 
 /// The name of a machine of which a folder is a copy, or the folder's.

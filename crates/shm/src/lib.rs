@@ -1,1 +1,71 @@
-//! Counters that a program publishes in shared memory.
+//! Counters that a program publishes in shared memory: what .NET gives its
+//! programs, for any program.
+//!
+//! A program declares a [`Category`] with its counters and counts; readers see
+//! it like any other object, without asking the program. A change is one relaxed
+//! atomic operation in a mapped file. The file's layout is the manual's
+//! `shared-memory.md`, by which programs in other languages publish too.
+//!
+//! ```
+//! use perfhive_shm::{Category, CounterDefinition, CounterType};
+//! # let folder = std::env::temp_dir().join(format!("perfhive-doc-{}", std::process::id()));
+//!
+//! let shop = Category::builder("Web Shop")
+//!     .help("Orders of the shop, by city.")
+//!     .instances(100)
+//!     .counter(CounterDefinition::new("Orders/sec", CounterType::PERF_COUNTER_BULK_COUNT))
+//!     .counter(CounterDefinition::new("Avg. sec/Order", CounterType::PERF_AVERAGE_TIMER))
+//! #   .folder(&folder)
+//!     .publish()?;
+//!
+//! let berlin = shop.instance("Berlin")?;
+//! let (orders, time) = (berlin.counter("Orders/sec")?, berlin.pair("Avg. sec/Order")?);
+//! for _ in 0..3 {
+//!     let _time = time.time(); // Until the end of the scope.
+//!     orders.increment();
+//! }
+//! assert_eq!((orders.get(), time.get().1), (3, 3));
+//! # drop(shop);
+//! # std::fs::remove_dir(folder)?;
+//! # Ok::<(), Box<dyn std::error::Error>>(())
+//! ```
+//!
+//! # Where, and for how long
+//!
+//! The file lies in `/dev/shm/perfhive-UID`, or in the folder that the variable
+//! `PERFHIVE_COUNTERS` names. It is taken away with the last handle to the
+//! category. Of a process that died otherwise it is the kernel that says so: a
+//! lock goes with it. Its instances vanish, and the next reader or writer who
+//! may do so removes the file.
+//!
+//! # After a fork
+//!
+//! A process that was forked has the handles of its parent, and counting with
+//! them does nothing: the numbers are the parent's. Asking for further instances
+//! fails with [`PublishErrorKind::Forked`]; a category that it publishes itself
+//! is its own.
+// The numbers of a file are little-endian: elsewhere they could not be added to
+// by one atomic operation.
+#![cfg(all(target_os = "linux", target_endian = "little"))]
+#![deny(unsafe_code)]
+#![cfg_attr(test, allow(clippy::unwrap_used, clippy::expect_used))]
+
+mod category;
+mod counter;
+mod definition;
+mod error;
+mod layout;
+mod os;
+mod pair;
+#[cfg(feature = "reader")]
+mod reader;
+
+pub use category::{Category, CategoryBuilder, Instance, Lifetime};
+pub use counter::{ActiveTime, Counter, OperationTime, PairCounter};
+pub use definition::CounterDefinition;
+pub use error::{PublishError, PublishErrorKind};
+pub use perfhive_format::{CounterType, DetailLevel};
+#[cfg(feature = "reader")]
+pub use reader::{
+    Definition, FileContents, InstanceValues, LayoutError, PublishedCounters, decode,
+};

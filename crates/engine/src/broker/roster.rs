@@ -17,6 +17,12 @@ pub trait Roster: Send {
     /// usual answer must be cheap and must not allocate; look at the system at
     /// most as often as a person would notice.
     fn changed(&mut self) -> Option<Vec<Arc<dyn Provider>>>;
+
+    /// What is there and makes no provider, such as a registration that cannot
+    /// be read. Part of every collection of `Global`.
+    fn faults(&self) -> &[Fault] {
+        &[]
+    }
 }
 
 impl Broker {

@@ -1,0 +1,226 @@
+//! Handles to counters: what a program touches all the time.
+#![allow(unsafe_code, reason = "handles point into the mapping")]
+
+use crate::category::InstanceShared;
+use crate::os::ForkGuard;
+use crate::pair::Pair;
+use std::ptr::NonNull;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicU64, Ordering};
+use std::time::{Duration, Instant};
+
+/// A number in the mapping of an instance that whoever has this keeps alive.
+#[derive(Clone, Copy, Debug)]
+struct Cell(NonNull<AtomicU64>);
+
+// SAFETY: it points to an atomic, which any thread may use.
+unsafe impl Send for Cell {}
+// SAFETY: as above.
+unsafe impl Sync for Cell {}
+
+impl Cell {
+    #[inline]
+    fn get(&self) -> &AtomicU64 {
+        // SAFETY: `Counter` and `PairCounter` make cells of references into the
+        // mapping of the instance that they hold (or to a static) and hand out
+        // no cell, so that the mapping outlives every one.
+        unsafe { self.0.as_ref() }
+    }
+}
+
+/// A counter without a base. Clones are handles to the same one.
+///
+/// Every change is one relaxed atomic operation: no lock, no system call, no
+/// allocation. In a process that was forked from the one that published the
+/// category nothing is counted.
+#[derive(Clone, Debug)]
+pub struct Counter {
+    cell: Cell,
+    guard: ForkGuard,
+    _instance: Arc<InstanceShared>,
+}
+
+impl Counter {
+    pub(crate) fn new(instance: Arc<InstanceShared>, at: &AtomicU64, guard: ForkGuard) -> Self {
+        let cell = Cell(NonNull::from(at));
+        Self { cell, guard, _instance: instance }
+    }
+
+    #[inline]
+    fn add(&self, number: u64) {
+        if self.guard.holds() {
+            self.cell.get().fetch_add(number, Ordering::Relaxed);
+        }
+    }
+
+    /// Adds 1.
+    #[inline]
+    pub fn increment(&self) {
+        self.add(1);
+    }
+
+    /// Adds a number, which may be below 0.
+    #[inline]
+    pub fn increment_by(&self, number: i64) {
+        self.add(number as u64);
+    }
+
+    /// Takes 1 away.
+    #[inline]
+    pub fn decrement(&self) {
+        self.add(u64::MAX);
+    }
+
+    /// Sets the number.
+    #[inline]
+    pub fn set(&self, number: u64) {
+        if self.guard.holds() {
+            self.cell.get().store(number, Ordering::Relaxed);
+        }
+    }
+
+    /// Sets a counter of type `PERF_DOUBLE_RAW`, which holds a double.
+    #[inline]
+    pub fn set_double(&self, number: f64) {
+        self.set(number.to_bits());
+    }
+
+    /// Sets a counter of type `PERF_ELAPSED_TIME` to now, the time from which on
+    /// readers count.
+    pub fn set_start(&self) {
+        let now = std::time::SystemTime::now().duration_since(std::time::UNIX_EPOCH);
+        let nanos = now.map_or(0, |time| i128::try_from(time.as_nanos()).unwrap_or(0));
+        self.set(perfhive_format::FileTime::from_unix_nanos(nanos).0 as u64);
+    }
+
+    /// Adds to a counter of a timer type the time that something was active.
+    #[inline]
+    pub fn add_time(&self, time: Duration) {
+        self.add(nanoseconds(time));
+    }
+
+    /// Adds to a counter of a timer type the time from now until the guard is
+    /// dropped.
+    #[must_use = "it measures until it is dropped"]
+    pub fn time(&self) -> ActiveTime<'_> {
+        ActiveTime { counter: self, start: Instant::now() }
+    }
+
+    /// The number as it is.
+    #[must_use]
+    pub fn get(&self) -> u64 {
+        self.cell.get().load(Ordering::Relaxed)
+    }
+}
+
+#[inline]
+fn nanoseconds(time: Duration) -> u64 {
+    // 64 bits hold 584 years.
+    u64::try_from(time.as_nanos()).unwrap_or(u64::MAX)
+}
+
+/// Measures the time that something is active; see [`Counter::time`].
+#[derive(Debug)]
+pub struct ActiveTime<'a> {
+    counter: &'a Counter,
+    start: Instant,
+}
+
+impl Drop for ActiveTime<'_> {
+    fn drop(&mut self) {
+        self.counter.add_time(self.start.elapsed());
+    }
+}
+
+/// A counter that has a base: an average, a fraction, a share of several items.
+/// Clones are handles to the same one.
+///
+/// Value and base change together, and readers see both or neither. An update
+/// of up to 16 operations and a quarter of a second (or 2^28 of what else is
+/// counted) is three relaxed atomic operations, others are five; nobody waits.
+#[derive(Clone, Debug)]
+pub struct PairCounter {
+    cells: [Cell; 5],
+    guard: ForkGuard,
+    _instance: Arc<InstanceShared>,
+}
+
+impl PairCounter {
+    pub(crate) fn new(
+        instance: Arc<InstanceShared>,
+        at: [&AtomicU64; 5],
+        guard: ForkGuard,
+    ) -> Self {
+        Self { cells: at.map(|at| Cell(NonNull::from(at))), guard, _instance: instance }
+    }
+
+    #[inline]
+    fn pair(&self) -> Pair<'_, AtomicU64> {
+        let [value, base, tagged, begun, ended] = &self.cells;
+        Pair {
+            value: value.get(),
+            base: base.get(),
+            tagged: tagged.get(),
+            begun: begun.get(),
+            ended: ended.get(),
+        }
+    }
+
+    /// Adds to value and base.
+    #[inline]
+    pub fn add(&self, value: i64, base: i64) {
+        if self.guard.holds() {
+            self.pair().add(value, base);
+        }
+    }
+
+    /// Counts one operation that the value grows by this number for: its size,
+    /// or 1 for a hit and 0 for a miss.
+    #[inline]
+    pub fn record(&self, value: i64) {
+        self.add(value, 1);
+    }
+
+    /// Counts one operation that took this time, for `PERF_AVERAGE_TIMER`.
+    #[inline]
+    pub fn record_time(&self, time: Duration) {
+        self.add(i64::try_from(nanoseconds(time)).unwrap_or(i64::MAX), 1);
+    }
+
+    /// Counts one operation that takes from now until the guard is dropped.
+    #[must_use = "it measures until it is dropped"]
+    pub fn time(&self) -> OperationTime<'_> {
+        OperationTime { counter: self, start: Instant::now() }
+    }
+
+    /// Sets both. Who sets them at the same time waits for the others.
+    pub fn set(&self, value: u64, base: u64) {
+        while self.guard.holds() && !self.pair().try_set(value, base) {
+            std::thread::yield_now();
+        }
+    }
+
+    /// Value and base at one moment.
+    #[must_use]
+    pub fn get(&self) -> (u64, u64) {
+        loop {
+            if let Some(pair) = self.pair().try_read() {
+                return pair;
+            }
+            std::thread::yield_now();
+        }
+    }
+}
+
+/// Measures the time of one operation; see [`PairCounter::time`].
+#[derive(Debug)]
+pub struct OperationTime<'a> {
+    counter: &'a PairCounter,
+    start: Instant,
+}
+
+impl Drop for OperationTime<'_> {
+    fn drop(&mut self) {
+        self.counter.record_time(self.start.elapsed());
+    }
+}

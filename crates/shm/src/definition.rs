@@ -1,0 +1,364 @@
+//! What a program declares: a category and its counters.
+
+use crate::error::PublishError;
+use crate::layout::{
+    ALIGN, COUNTER, HEADER, LARGEST, LIVE, LONGEST_NAME, LONGEST_TEXT, MOST_COUNTERS, MOST_SLOTS,
+    MOST_TEXT, MULTI_INSTANCE, NANOSECONDS, PAIR, SINGLE, SLOT, header,
+};
+use crate::layout::{MAGIC, VERSION, counter as entry};
+use perfhive_format::{
+    CounterKind, CounterType, DetailLevel, NumericSubtype, SizeFacet, TimerFacet,
+};
+use std::collections::HashSet;
+
+/// One counter of a category to be published.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct CounterDefinition {
+    pub(crate) name: String,
+    pub(crate) help: String,
+    pub(crate) counter_type: CounterType,
+    pub(crate) base_type: Option<CounterType>,
+    pub(crate) scale: i32,
+    pub(crate) detail: DetailLevel,
+}
+
+impl CounterDefinition {
+    /// A counter without a help text, for everyone, unscaled. If its type needs
+    /// a base it gets one.
+    #[must_use]
+    pub fn new(name: &str, counter_type: CounterType) -> Self {
+        Self {
+            name: name.to_string(),
+            help: String::new(),
+            counter_type,
+            base_type: base_of(counter_type),
+            scale: 0,
+            detail: DetailLevel::NOVICE,
+        }
+    }
+
+    /// The same counter with a help text.
+    #[must_use]
+    pub fn help(mut self, help: &str) -> Self {
+        self.help = help.to_string();
+        self
+    }
+
+    /// The same counter with a power of ten by which a chart should scale it.
+    #[must_use]
+    pub fn scale(mut self, scale: i32) -> Self {
+        self.scale = scale;
+        self
+    }
+
+    /// The same counter for others.
+    #[must_use]
+    pub fn detail(mut self, detail: DetailLevel) -> Self {
+        self.detail = detail;
+        self
+    }
+
+    /// The same counter with a base of another type than its type usually has.
+    #[must_use]
+    pub fn base_type(mut self, base_type: CounterType) -> Self {
+        self.base_type = Some(base_type);
+        self
+    }
+
+    pub(crate) fn flags(&self) -> u32 {
+        if nanoseconds_per_tick(self.counter_type).is_some() { NANOSECONDS } else { 0 }
+    }
+}
+
+/// The type that the base of a counter has on Windows.
+fn base_of(counter_type: CounterType) -> Option<CounterType> {
+    use CounterType as T;
+    if !counter_type.needs_base() {
+        return None;
+    }
+    Some(match counter_type {
+        T::PERF_AVERAGE_TIMER | T::PERF_AVERAGE_BULK => T::PERF_AVERAGE_BASE,
+        T::PERF_SAMPLE_FRACTION => T::PERF_SAMPLE_BASE,
+        T::PERF_RAW_FRACTION => T::PERF_RAW_BASE,
+        _ if counter_type.is_multi() => T::PERF_COUNTER_MULTI_BASE,
+        _ if counter_type.kind() == CounterKind::Counter(NumericSubtype::Precision) => {
+            T::PERF_PRECISION_TIMESTAMP
+        }
+        _ => T::PERF_LARGE_RAW_BASE,
+    })
+}
+
+/// Where the value of a type is time by a clock that blocks tell, the
+/// nanoseconds of a tick, or 0 where that is the reader's performance counter.
+/// Programs count such times in nanoseconds.
+pub(crate) fn nanoseconds_per_tick(counter_type: CounterType) -> Option<u64> {
+    let CounterKind::Counter(subtype) = counter_type.kind() else { return None };
+    let is_time = match subtype {
+        NumericSubtype::Rate => counter_type.unit() == "%",
+        NumericSubtype::Fraction => counter_type.unit() == "s",
+        _ => false,
+    };
+    match counter_type.timer() {
+        TimerFacet::Tick => is_time.then_some(0),
+        TimerFacet::Ns100 | TimerFacet::Object => is_time.then_some(100),
+        TimerFacet::Unknown => None,
+    }
+}
+
+/// Everything about a category that does not change.
+#[derive(Clone, Debug)]
+pub(crate) struct Declared {
+    pub(crate) name: String,
+    pub(crate) help: String,
+    pub(crate) detail: DetailLevel,
+    pub(crate) default_counter: Option<u32>,
+    pub(crate) counters: Vec<CounterDefinition>,
+    /// The most instances, where there are instances.
+    pub(crate) instances: Option<usize>,
+    pub(crate) longest_name: usize,
+}
+
+/// Where everything lies in a file.
+#[derive(Clone, Debug)]
+pub(crate) struct Places {
+    pub(crate) slots: usize,
+    pub(crate) name_size: usize,
+    pub(crate) live_at: usize,
+    pub(crate) names_at: usize,
+    pub(crate) values_at: usize,
+    pub(crate) values_size: usize,
+    pub(crate) file_size: usize,
+    /// Offset of each counter's cells among the values of an instance.
+    pub(crate) cells: Vec<usize>,
+}
+
+impl Declared {
+    /// Checks everything and lays the file out.
+    pub(crate) fn places(&self) -> Result<Places, PublishError> {
+        let bad = PublishError::bad_definition;
+        check_text("the name of the category", &self.name)?;
+        let slots = self.instances.unwrap_or(1);
+        if slots == 0 || slots > MOST_SLOTS {
+            return Err(bad(format!("{slots} instances: expected 1 to {MOST_SLOTS}")));
+        }
+        if self.longest_name == 0 || self.longest_name > LONGEST_NAME {
+            let length = self.longest_name;
+            return Err(bad(format!("names of {length} bytes: expected 1 to {LONGEST_NAME}")));
+        }
+        if self.counters.is_empty() || self.counters.len() > MOST_COUNTERS {
+            let count = self.counters.len();
+            return Err(bad(format!("{count} counters: expected 1 to {MOST_COUNTERS}")));
+        }
+        let place = self.default_counter.map_or(0, |place| place as usize);
+        if place >= self.counters.len() {
+            return Err(bad(format!("no counter {place} to be the default")));
+        }
+        let mut seen = HashSet::new();
+        for counter in &self.counters {
+            check_text("the name of a counter", &counter.name)?;
+            check_type(counter)?;
+            if !seen.insert(counter.name.to_lowercase()) {
+                return Err(bad(format!("two counters are called {:?}", counter.name)));
+            }
+        }
+        let mut texts = self.texts();
+        if let Some(text) = texts.find(|text| text.len() > LONGEST_TEXT || text.contains('\0')) {
+            let start: String = text.chars().take(40).collect();
+            let what = format!("a text has a NUL or more than {LONGEST_TEXT} bytes: {start:?}");
+            return Err(bad(what));
+        }
+        let text_size: usize = self.texts().map(str::len).sum();
+        if text_size > MOST_TEXT {
+            return Err(bad(format!("{text_size} bytes of text: at most {MOST_TEXT}")));
+        }
+        // The cells of pairs have a cache line each; the others fill lines.
+        let mut cells = Vec::with_capacity(self.counters.len());
+        let pairs = self.counters.iter().filter(|counter| counter.base_type.is_some()).count();
+        let (mut pair, mut single) = (0, pairs * ALIGN);
+        for counter in &self.counters {
+            let (next, size) = if counter.base_type.is_some() {
+                (&mut pair, ALIGN)
+            } else {
+                (&mut single, SINGLE)
+            };
+            cells.push(*next);
+            *next += size;
+        }
+        let align = |offset: usize| offset.next_multiple_of(ALIGN);
+        let name_size = align(self.longest_name);
+        let live_at = align(HEADER + self.counters.len() * COUNTER + text_size);
+        let names_at = align(live_at + LIVE + slots * SLOT);
+        let values_at =
+            if self.instances.is_some() { names_at + slots * name_size } else { names_at };
+        let values_size = align(single);
+        let file_size = values_at + slots * values_size;
+        if file_size > LARGEST {
+            let what = format!("{slots} instances take {file_size} bytes: at most {LARGEST}");
+            return Err(bad(what));
+        }
+        let name_size = if self.instances.is_some() { name_size } else { 0 };
+        Ok(Places { slots, name_size, live_at, names_at, values_at, values_size, file_size, cells })
+    }
+
+    fn texts(&self) -> impl Iterator<Item = &str> {
+        let counters = self.counters.iter().flat_map(|counter| [&*counter.name, &*counter.help]);
+        [&*self.name, &*self.help].into_iter().chain(counters)
+    }
+
+    /// The part of the file that never changes: header, counters, texts.
+    pub(crate) fn encode(
+        &self,
+        places: &Places,
+        owner: &crate::os::Owner,
+        created: u64,
+    ) -> Vec<u8> {
+        let mut out = vec![0; places.live_at];
+        let texts_at = HEADER + self.counters.len() * COUNTER;
+        let mut text_size = 0usize;
+        let mut text = |out: &mut [u8], at: usize, text: &str| {
+            put(out, at, &(text_size as u32).to_le_bytes());
+            put(out, at + 4, &(text.len() as u32).to_le_bytes());
+            put(out, texts_at + text_size, text.as_bytes());
+            text_size += text.len();
+        };
+        text(&mut out, header::NAME, &self.name);
+        text(&mut out, header::HELP, &self.help);
+        for (place, counter) in self.counters.iter().enumerate() {
+            let at = HEADER + place * COUNTER;
+            text(&mut out, at + entry::NAME, &counter.name);
+            text(&mut out, at + entry::HELP, &counter.help);
+            let base = counter.base_type.map_or(0, |base| base.0);
+            let cell = places.cells.get(place).map_or(0, |cell| *cell as u32);
+            for (field, number) in [
+                (entry::TYPE, counter.counter_type.0),
+                (entry::BASE_TYPE, base),
+                (entry::SCALE, counter.scale as u32),
+                (entry::DETAIL, counter.detail.0),
+                (entry::CELL, cell),
+                (entry::FLAGS, counter.flags()),
+            ] {
+                put(&mut out, at + field, &number.to_le_bytes());
+            }
+        }
+        put(&mut out, 0, &MAGIC);
+        let flags = if self.instances.is_some() { MULTI_INSTANCE } else { 0 };
+        for (at, number) in [
+            (header::VERSION, VERSION),
+            (header::LENGTH, HEADER as u32),
+            (header::FLAGS, flags),
+            (header::COUNTERS, self.counters.len() as u32),
+            (header::SLOTS, places.slots as u32),
+            (header::NAME_SIZE, places.name_size as u32),
+            (header::VALUES_SIZE, places.values_size as u32),
+            (header::DEFAULT_COUNTER, self.default_counter.unwrap_or(u32::MAX)),
+            (header::DETAIL, self.detail.0),
+        ] {
+            put(&mut out, at, &number.to_le_bytes());
+        }
+        for (at, number) in [
+            (header::FILE_SIZE, places.file_size as u64),
+            (header::COUNTERS_AT, HEADER as u64),
+            (header::TEXTS_AT, texts_at as u64),
+            (header::TEXTS_SIZE, text_size as u64),
+            (header::LIVE_AT, places.live_at as u64),
+            (header::NAMES_AT, places.names_at as u64),
+            (header::VALUES_AT, places.values_at as u64),
+            (header::PID, owner.pid),
+            (header::START, owner.start),
+            (header::PID_NAMESPACE, owner.pid_namespace),
+            (header::TIME_NAMESPACE, owner.time_namespace),
+            (header::CREATED, created),
+        ] {
+            put(&mut out, at, &number.to_le_bytes());
+        }
+        out
+    }
+}
+
+fn put(out: &mut [u8], at: usize, bytes: &[u8]) {
+    if let Some(place) = out.get_mut(at..).and_then(|rest| rest.get_mut(..bytes.len())) {
+        place.copy_from_slice(bytes);
+    }
+}
+
+fn check_text(what: &str, text: &str) -> Result<(), PublishError> {
+    if text.trim().is_empty() || text.chars().any(char::is_control) {
+        let message = format!("{what} is {text:?}: expected text without control characters");
+        return Err(PublishError::bad_definition(message));
+    }
+    Ok(())
+}
+
+/// Whether a counter of this type can be counted: it has a number, and if it
+/// needs a base then it has one.
+pub(crate) fn is_countable(counter_type: CounterType, base_type: Option<CounterType>) -> bool {
+    let has_number = matches!(counter_type.size(), SizeFacet::Dword | SizeFacet::Large)
+        && matches!(counter_type.kind(), CounterKind::Number(_) | CounterKind::Counter(_));
+    let base_fits = base_type.is_none_or(CounterType::is_base);
+    has_number
+        && !counter_type.is_base()
+        && base_fits
+        && counter_type.needs_base() == base_type.is_some()
+}
+
+fn check_type(counter: &CounterDefinition) -> Result<(), PublishError> {
+    let CounterDefinition { name, counter_type, base_type, .. } = counter;
+    if is_countable(*counter_type, *base_type) {
+        return Ok(());
+    }
+    let why = match base_type {
+        _ if counter_type.is_base() => "a base comes with the counter it belongs to".to_string(),
+        Some(base) => format!("{base} cannot be its base"),
+        None => "its values are no numbers".to_string(),
+    };
+    let message = format!("counter {name:?} of type {counter_type} cannot be published: {why}");
+    Err(PublishError::bad_definition(message))
+}
+
+/// How long the longest pair of cells is: the reader relies on it.
+const _: () = assert!(PAIR <= ALIGN);
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn every_named_type_with_a_number_can_be_declared() {
+        let mut refused = Vec::new();
+        for info in CounterType::named() {
+            let counter = CounterDefinition::new("x", info.counter_type);
+            if let Err(error) = check_type(&counter) {
+                assert!(error.to_string().contains(info.winperf), "{error}");
+                refused.push(info.winperf);
+            }
+        }
+        // Bases come with their counters; the others have no numbers.
+        refused.retain(|name| !name.ends_with("_BASE"));
+        assert_eq!(
+            refused,
+            ["PERF_COUNTER_TEXT", "PERF_COUNTER_NODATA", "PERF_PRECISION_TIMESTAMP"]
+        );
+    }
+
+    #[test]
+    fn times_are_counted_in_nanoseconds() {
+        use CounterType as T;
+        for kind in [T::PERF_AVERAGE_TIMER, T::PERF_COUNTER_TIMER, T::PERF_COUNTER_MULTI_TIMER] {
+            assert_eq!(nanoseconds_per_tick(kind), Some(0), "{kind}");
+        }
+        for kind in [T::PERF_100NSEC_TIMER_INV, T::PERF_OBJ_TIME_TIMER] {
+            assert_eq!(nanoseconds_per_tick(kind), Some(100), "{kind}");
+        }
+        for kind in [
+            T::PERF_COUNTER_COUNTER,
+            T::PERF_AVERAGE_BULK,
+            T::PERF_ELAPSED_TIME,
+            T::PERF_SAMPLE_FRACTION,
+            T::PERF_RAW_FRACTION,
+            T::PERF_PRECISION_100NS_TIMER,
+            T::PERF_COUNTER_LARGE_QUEUELEN_TYPE,
+        ] {
+            assert_eq!(nanoseconds_per_tick(kind), None, "{kind}");
+        }
+    }
+}

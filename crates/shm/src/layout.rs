@@ -1,0 +1,131 @@
+//! The layout of a file of counters, version 1: the numbers of the manual's
+//! `shared-memory.md`, which explains them.
+//!
+//! A file holds one category of one process. All numbers are little-endian and
+//! aligned to their size; every area begins at a multiple of 64 bytes:
+//!
+//! header, counter table, texts | live header, slot table | names | values
+//!
+//! What is left of the first bar never changes once the file has its final
+//! name.
+
+/// The first eight bytes.
+pub(crate) const MAGIC: [u8; 8] = *b"PERFHSHM";
+/// The version of the layout.
+pub(crate) const VERSION: u32 = 1;
+/// How the name of a file ends that readers look at.
+pub(crate) const SUFFIX: &str = ".counters";
+/// How the name of a file ends that is not complete yet.
+pub(crate) const UNFINISHED: &str = ".counters-new";
+
+/// Length of the header.
+pub(crate) const HEADER: usize = 256;
+/// Length of an entry of the counter table.
+pub(crate) const COUNTER: usize = 48;
+/// Length of the live header, which lies before the slot table.
+pub(crate) const LIVE: usize = 64;
+/// Length of an entry of the slot table.
+pub(crate) const SLOT: usize = 16;
+/// Length of the cell of a counter without a base.
+pub(crate) const SINGLE: usize = 8;
+/// Length of the cells of a counter with a base.
+pub(crate) const PAIR: usize = 40;
+/// What areas, and the cells of counters with bases, are aligned to.
+pub(crate) const ALIGN: usize = 64;
+
+/// Most counters, bases not counted.
+pub(crate) const MOST_COUNTERS: usize = 512;
+/// Most instances.
+pub(crate) const MOST_SLOTS: usize = 65_536;
+/// Most bytes of an instance's name.
+pub(crate) const LONGEST_NAME: usize = 1024;
+/// Most bytes of one name or help text of the definitions.
+pub(crate) const LONGEST_TEXT: usize = 16 << 10;
+/// Most bytes of all names and help texts together.
+pub(crate) const MOST_TEXT: usize = 1 << 20;
+/// Most bytes of a file.
+pub(crate) const LARGEST: usize = 16 << 20;
+
+/// Offsets in the header.
+pub(crate) mod header {
+    pub(crate) const VERSION: usize = 8;
+    pub(crate) const LENGTH: usize = 12;
+    pub(crate) const FILE_SIZE: usize = 16;
+    pub(crate) const FLAGS: usize = 24;
+    pub(crate) const COUNTERS: usize = 28;
+    pub(crate) const SLOTS: usize = 32;
+    pub(crate) const NAME_SIZE: usize = 36;
+    pub(crate) const COUNTERS_AT: usize = 40;
+    pub(crate) const TEXTS_AT: usize = 48;
+    pub(crate) const TEXTS_SIZE: usize = 56;
+    pub(crate) const LIVE_AT: usize = 64;
+    pub(crate) const NAMES_AT: usize = 72;
+    pub(crate) const VALUES_AT: usize = 80;
+    pub(crate) const VALUES_SIZE: usize = 88;
+    pub(crate) const DEFAULT_COUNTER: usize = 92;
+    pub(crate) const NAME: usize = 96;
+    pub(crate) const HELP: usize = 104;
+    pub(crate) const DETAIL: usize = 112;
+    pub(crate) const PID: usize = 120;
+    pub(crate) const START: usize = 128;
+    pub(crate) const PID_NAMESPACE: usize = 136;
+    pub(crate) const TIME_NAMESPACE: usize = 144;
+    pub(crate) const CREATED: usize = 152;
+}
+
+/// The category has instances.
+pub(crate) const MULTI_INSTANCE: u32 = 1;
+
+/// Offsets in an entry of the counter table.
+pub(crate) mod counter {
+    pub(crate) const NAME: usize = 0;
+    pub(crate) const HELP: usize = 8;
+    pub(crate) const TYPE: usize = 16;
+    pub(crate) const BASE_TYPE: usize = 20;
+    pub(crate) const SCALE: usize = 24;
+    pub(crate) const DETAIL: usize = 28;
+    pub(crate) const CELL: usize = 32;
+    pub(crate) const FLAGS: usize = 36;
+}
+
+/// The counter's cells count nanoseconds, whatever clock its type is for.
+pub(crate) const NANOSECONDS: u32 = 1;
+
+/// Offsets in the live header.
+pub(crate) mod live {
+    pub(crate) const STATE: usize = 0;
+    pub(crate) const USED: usize = 8;
+    pub(crate) const GENERATION: usize = 16;
+}
+
+/// States of the live header.
+pub(crate) const READY: u64 = 1;
+/// The program took its category away.
+pub(crate) const WITHDRAWN: u64 = 2;
+
+/// Offsets in an entry of the slot table.
+pub(crate) mod slot {
+    pub(crate) const STATE: usize = 0;
+    pub(crate) const UNIQUE_ID: usize = 8;
+    pub(crate) const NAME_LENGTH: usize = 12;
+}
+
+/// The low bits of a slot's state; the others count its uses.
+pub(crate) const PHASE: u64 = 3;
+/// Nobody's, or somebody's who is not there any more.
+pub(crate) const FREE: u64 = 0;
+/// Being given to an instance.
+pub(crate) const CHANGING: u64 = 1;
+/// An instance's.
+pub(crate) const ALIVE: u64 = 2;
+/// What one use adds to the state.
+pub(crate) const ONE_USE: u64 = 4;
+
+/// Offsets in the cells of a counter with a base.
+pub(crate) mod pair {
+    pub(crate) const VALUE: usize = 0;
+    pub(crate) const BASE: usize = 8;
+    pub(crate) const TAGGED: usize = 16;
+    pub(crate) const BEGUN: usize = 24;
+    pub(crate) const ENDED: usize = 32;
+}

@@ -1,0 +1,356 @@
+//! A published category as a provider.
+
+use super::contents::{Contents, Names};
+use super::definition::{Counter, Definition, LayoutError};
+use crate::definition::nanoseconds_per_tick;
+use crate::layout::{HEADER, READY};
+use crate::os::{self, Owner};
+use perfhive_engine::{
+    Collection, Cost, Numbering, ObjectDescription, ObjectWriter, OpenContext, ProvidedTitles,
+    Provider, ProviderDescription, ProviderError, Session,
+};
+use perfhive_format::titles::{Title, TitleList};
+use perfhive_format::{
+    CounterSpec, FileTime, InstanceHead, LanguageId, NameRef, ObjectSpec, ObjectTemplate,
+    TitleIndex,
+};
+use std::collections::HashMap;
+use std::fs::File;
+use std::io;
+use std::path::{Path, PathBuf};
+use std::sync::atomic::{AtomicI32, Ordering};
+use std::sync::{Arc, Mutex, PoisonError};
+use std::time::SystemTime;
+
+/// What tells a file apart from every other: device, number, and time of
+/// creation by its writer.
+pub(super) type FileKey = (u64, u64, u64);
+
+/// A file that a program publishes a category in.
+pub(super) struct PublishedFile {
+    pub(super) definition: Definition,
+    pub(super) key: FileKey,
+    pub(super) path: PathBuf,
+    file: File,
+    /// By slot: which use of it has which number.
+    numbers: Mutex<HashMap<usize, (u64, i32)>>,
+}
+
+/// Why a file is not read.
+pub(super) enum FileError {
+    /// It cannot be opened, or is not a file.
+    Io(io::Error),
+    /// Its contents are not what they should be.
+    Layout(LayoutError),
+}
+
+impl PublishedFile {
+    pub(super) fn open(path: &Path, of_user: Option<u32>) -> Result<Self, FileError> {
+        let file = os::open(path).map_err(FileError::Io)?;
+        let facts = os::facts(&file).map_err(FileError::Io)?;
+        if !facts.is_file || of_user.is_some_and(|user| user != facts.user) {
+            let what = "not a file of the user whose folder it is in";
+            return Err(FileError::Io(io::Error::new(io::ErrorKind::PermissionDenied, what)));
+        }
+        let mut bytes = vec![0; HEADER];
+        let read = |bytes: &mut [u8]| os::read_bytes(&file, 0, bytes).map_err(FileError::Io);
+        read(&mut bytes)?;
+        let length = Definition::prefix(&bytes, facts.length).map_err(FileError::Layout)?;
+        bytes.resize(length, 0);
+        read(&mut bytes)?;
+        let definition = Definition::parse(&bytes, facts.length).map_err(FileError::Layout)?;
+        let key = (facts.device, facts.number, definition.created);
+        let numbers = Mutex::default();
+        Ok(Self { definition, key, path: path.to_path_buf(), file, numbers })
+    }
+
+    /// Whether the process that writes it is surely not there any more.
+    pub(super) fn is_dead(&self, here: &Owner) -> bool {
+        os::is_abandoned(&self.file) || self.definition.owner.is_gone(here)
+    }
+
+    /// The number by which the instance in a slot is known.
+    fn number(&self, slot: usize, state: u64, next: &AtomicI32) -> i32 {
+        let mut numbers = self.numbers.lock().unwrap_or_else(PoisonError::into_inner);
+        let (known, number) = numbers.entry(slot).or_insert((state.wrapping_add(1), 0));
+        if *known != state {
+            // Far from the numbers that programs give.
+            const FROM: i32 = 1 << 30;
+            *number = FROM | (next.fetch_add(1, Ordering::Relaxed) & (FROM - 1));
+            *known = state;
+        }
+        *number
+    }
+}
+
+/// What a category's provider and its sessions share with the roster.
+pub(super) struct Members {
+    /// The files whose instances are shown, oldest first.
+    pub(super) files: Vec<Arc<PublishedFile>>,
+    /// Why others are not.
+    pub(super) left_out: Vec<String>,
+}
+
+/// A category that one or more processes publish.
+pub(super) struct CategoryProvider {
+    name: String,
+    /// What all files shown agree with.
+    pub(super) definition: Definition,
+    index: TitleIndex,
+    pub(super) members: Arc<Mutex<Arc<Members>>>,
+    next_number: Arc<AtomicI32>,
+}
+
+impl CategoryProvider {
+    /// How many title indexes a category takes.
+    pub(super) fn indexes(definition: &Definition) -> u32 {
+        2 * (1 + definition.counters.len() as u32)
+    }
+
+    pub(super) fn new(definition: Definition, index: TitleIndex, members: Members) -> Self {
+        Self {
+            name: format!("published: {}", definition.name),
+            definition,
+            index,
+            members: Arc::new(Mutex::new(Arc::new(members))),
+            next_number: Arc::default(),
+        }
+    }
+
+    pub(super) fn set_members(&self, members: Members) {
+        *self.members.lock().unwrap_or_else(PoisonError::into_inner) = Arc::new(members);
+    }
+
+    fn name_index(&self, place: usize) -> TitleIndex {
+        TitleIndex(self.index.0 + 2 + 2 * place as u32)
+    }
+
+    fn object(&self) -> ObjectSpec {
+        let mut spec = ObjectSpec::new(self.index);
+        spec.detail = self.definition.detail;
+        spec.has_instances = self.definition.has_instances;
+        spec.default_counter = self.definition.default_counter.map(|place| {
+            // Bases take places as well.
+            let before = self.definition.counters.iter().take(place as usize);
+            place + before.filter(|counter| counter.base_type.is_some()).count() as u32
+        });
+        spec
+    }
+
+    /// All have 8 bytes of data, so that none wraps: a wrap could not be told
+    /// from a program that began anew.
+    fn counters(&self) -> Vec<CounterSpec> {
+        let of = |(place, counter): (usize, &Counter)| {
+            let name = self.name_index(place);
+            let spec = |kind| {
+                let spec = CounterSpec::new(name, kind).detail(counter.detail).size(8);
+                spec.scale(counter.scale)
+            };
+            let base = counter.base_type.map(|base| spec(base).scale(0));
+            [Some(spec(counter.counter_type)), base]
+        };
+        self.definition.counters.iter().enumerate().flat_map(of).flatten().collect()
+    }
+}
+
+impl Provider for CategoryProvider {
+    fn name(&self) -> &str {
+        &self.name
+    }
+
+    fn describe(&self) -> ProviderDescription {
+        ProviderDescription {
+            numbering: Numbering::Windows,
+            objects: vec![ObjectDescription {
+                spec: self.object(),
+                counters: self.counters(),
+                on_request: Vec::new(),
+                cost: Cost::Global,
+                brings: Vec::new(),
+            }],
+        }
+    }
+
+    fn titles(&self) -> Vec<ProvidedTitles> {
+        let mut names = TitleList { titles: Vec::new(), faults: Vec::new() };
+        let mut help = names.clone();
+        let counters = self.definition.counters.iter().map(|c| (&c.name, &c.help));
+        let all = [(&self.definition.name, &self.definition.help)].into_iter().chain(counters);
+        for (index, (name, text)) in (self.index.0..).step_by(2).zip(all) {
+            names.titles.push(Title { index: TitleIndex(index), text: name.clone() });
+            if !text.is_empty() {
+                help.titles.push(Title { index: TitleIndex(index + 1), text: text.clone() });
+            }
+        }
+        vec![ProvidedTitles { language: LanguageId::ENGLISH, names, help }]
+    }
+
+    fn open(&self, _: &OpenContext<'_>) -> Result<Box<dyn Session>, ProviderError> {
+        let template = ObjectTemplate::new(&self.object(), &self.counters())?;
+        Ok(Box::new(CategorySession {
+            template,
+            index: self.index,
+            members: Arc::clone(&self.members),
+            next_number: Arc::clone(&self.next_number),
+            contents: Contents::default(),
+            names: HashMap::new(),
+            shown: None,
+            row: Vec::new(),
+        }))
+    }
+}
+
+struct CategorySession {
+    template: ObjectTemplate,
+    index: TitleIndex,
+    members: Arc<Mutex<Arc<Members>>>,
+    next_number: Arc<AtomicI32>,
+    contents: Contents,
+    names: HashMap<FileKey, Names>,
+    /// The file that a category without instances was last read from.
+    shown: Option<FileKey>,
+    row: Vec<u64>,
+}
+
+impl Session for CategorySession {
+    fn collect(
+        &mut self,
+        _: &Collection<'_>,
+        out: &mut ObjectWriter<'_>,
+    ) -> Result<(), ProviderError> {
+        let members = Arc::clone(&*self.members.lock().unwrap_or_else(PoisonError::into_inner));
+        for why in &members.left_out {
+            out.fault(self.index, None, why);
+        }
+        if self.names.len() > 2 * members.files.len() + 8 {
+            self.names.retain(|key, _| members.files.iter().any(|file| file.key == *key));
+        }
+        if self.template.has_instances() {
+            self.collect_instances(&members, out)
+        } else {
+            self.collect_single(&members, out)
+        }
+    }
+}
+
+/// The object's clock: calendar time, in which programs say when something
+/// began.
+fn now() -> (i64, i64) {
+    let now = SystemTime::now().duration_since(SystemTime::UNIX_EPOCH).unwrap_or_default();
+    let now = FileTime::from_unix_nanos(i128::try_from(now.as_nanos()).unwrap_or(0));
+    (now.0, FileTime::PER_SECOND)
+}
+
+impl CategorySession {
+    fn collect_instances(
+        &mut self,
+        members: &Members,
+        out: &mut ObjectWriter<'_>,
+    ) -> Result<(), ProviderError> {
+        let mut failed = Vec::new();
+        let (time, frequency) = now();
+        let mut object = out.object(&self.template)?.clock(time, frequency);
+        for file in &members.files {
+            if os::is_abandoned(&file.file) {
+                continue; // Its process died since files were last looked at.
+            }
+            if let Err(error) = self.contents.read(&file.file, &file.definition) {
+                failed.push((None, format!("{}: {error}", file.path.display())));
+                continue;
+            }
+            if self.contents.state() != READY {
+                continue;
+            }
+            let names = self.names.entry(file.key).or_default();
+            let (row, next) = (&mut self.row, &self.next_number);
+            let mut full = Ok(());
+            self.contents.each_named(&file.file, &file.definition, names, |instance| {
+                let Some(values) = instance.values else {
+                    failed.push((
+                        Some(instance.name.to_string()),
+                        "left out: a value and its base changed too fast to be told".to_string(),
+                    ));
+                    return;
+                };
+                if full.is_err() {
+                    return;
+                }
+                in_ticks(&file.definition, values, row);
+                let number = instance.unique_id.map(|id| id as i32);
+                let number =
+                    number.unwrap_or_else(|| file.number(instance.slot, instance.state, next));
+                let head = InstanceHead {
+                    name: NameRef::Text(instance.name),
+                    unique_id: Some(number),
+                    parent: None,
+                };
+                full = object.instance(&head, row);
+            });
+            full?;
+        }
+        object.finish()?;
+        for (instance, message) in failed {
+            out.fault(self.index, instance.as_deref(), &message);
+        }
+        Ok(())
+    }
+
+    fn collect_single(
+        &mut self,
+        members: &Members,
+        out: &mut ObjectWriter<'_>,
+    ) -> Result<(), ProviderError> {
+        let (time, frequency) = now();
+        self.row.clear();
+        let mut failed = None;
+        if let Some(file) = members.files.first() {
+            let row = &mut self.row;
+            let mut told = false;
+            match self.contents.read(&file.file, &file.definition) {
+                _ if os::is_abandoned(&file.file) => told = true,
+                Ok(()) if self.contents.state() != READY => told = true,
+                Ok(()) => self.contents.each(&file.file, &file.definition, |instance| {
+                    if let Some(values) = instance.values {
+                        in_ticks(&file.definition, values, row);
+                    }
+                }),
+                Err(error) => {
+                    failed = Some(format!("{}: {error}", file.path.display()));
+                }
+            }
+            if self.row.is_empty() && failed.is_none() && !told {
+                failed = Some("its values changed too fast to be told".to_string());
+            }
+            // The numbers of one process are not to be subtracted from those of
+            // another: between them there is a sample without values.
+            if self.shown.replace(file.key).is_some_and(|shown| shown != file.key) {
+                self.row.clear();
+            }
+        }
+        let object = out.object(&self.template)?.clock(time, frequency);
+        object.values_prefix(&self.row)?.finish()?;
+        if let Some(message) = failed {
+            out.fault(self.index, None, &message);
+        }
+        Ok(())
+    }
+}
+
+/// Ticks a second of the performance counter of brokers on Linux.
+const PERFORMANCE_FREQUENCY: u64 = 1_000_000_000;
+
+/// Turns nanoseconds into what the counters' types say, and leaves the rest.
+fn in_ticks(definition: &Definition, values: &[u64], row: &mut Vec<u64>) {
+    row.clear();
+    row.extend(values);
+    let mut place = 0;
+    for counter in &definition.counters {
+        if let (true, Some(value)) = (counter.nanoseconds, row.get_mut(place)) {
+            *value = match nanoseconds_per_tick(counter.counter_type) {
+                None | Some(0) => *value / (1_000_000_000 / PERFORMANCE_FREQUENCY),
+                Some(nanoseconds) => *value / nanoseconds,
+            };
+        }
+        place += 1 + usize::from(counter.base_type.is_some());
+    }
+}

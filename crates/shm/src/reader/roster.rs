@@ -1,0 +1,341 @@
+//! Which categories are published at the moment.
+
+use super::definition::Definition;
+use super::provider::{CategoryProvider, FileError, Members, PublishedFile};
+use crate::layout::SUFFIX;
+use crate::os::{self, FOLDER_VARIABLE, Owner, SHARED_MEMORY, SYSTEM_FOLDER, USER_FOLDER};
+use perfhive_engine::{CHOSEN_INDEXES, Fault, FaultKind, Provider, Roster};
+use perfhive_format::TitleIndex;
+use std::cell::OnceCell;
+use std::collections::{BTreeMap, HashMap};
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+use std::time::{Duration, Instant, SystemTime};
+
+/// How often folders are looked at.
+const EVERY: Duration = Duration::from_millis(250);
+/// A folder that changed this short a time before it was listed is listed again:
+/// the next change may bear the same time.
+const RECENT: Duration = Duration::from_secs(1);
+/// Files of a folder that are read; others are a fault.
+const MOST_FILES: usize = 256;
+/// Users whose folders are read.
+const MOST_FOLDERS: usize = 1024;
+/// Categories whose title indexes are remembered.
+const MOST_CATEGORIES: usize = 16_384;
+
+/// The categories that programs of this machine publish, as the providers of a
+/// [`Broker`](perfhive_engine::Broker): one for each category, whatever number
+/// of processes publish into it.
+///
+/// A category that comes back with the same counters has the title indexes that
+/// it had. What cannot be read is a fault of every collection of `Global`.
+pub struct PublishedCounters {
+    folders: Folders,
+    looked: Option<Instant>,
+    every: Duration,
+    /// This process, once there is a file to compare with.
+    here: OnceCell<Owner>,
+    files: BTreeMap<PathBuf, Known>,
+    /// By name in lower case.
+    categories: BTreeMap<String, Arc<CategoryProvider>>,
+    /// By name and counters: the first index.
+    indexes: HashMap<String, u32>,
+    next_index: u32,
+    faults: Vec<Fault>,
+}
+
+enum Known {
+    Read(Arc<PublishedFile>),
+    /// Why not.
+    Refused(String),
+}
+
+/// Which folders are looked at.
+enum Folders {
+    /// This one.
+    One(Folder),
+    /// The known ones.
+    Known { system: Folder, users: BTreeMap<PathBuf, Folder>, list: Listing },
+}
+
+struct Folder {
+    path: PathBuf,
+    /// Only files of this user are read.
+    user: Option<u32>,
+    listing: Listing,
+}
+
+/// When something was listed, by its time of change.
+#[derive(Default)]
+struct Listing(Option<(SystemTime, bool)>);
+
+impl Listing {
+    /// Whether a folder must be listed: it changed, or may have.
+    fn is_due(&mut self, path: &Path) -> bool {
+        let changed = std::fs::symlink_metadata(path).and_then(|meta| meta.modified()).ok();
+        let Some(changed) = changed else {
+            // It is gone: if it was there, its files are to be forgotten.
+            return self.0.take().is_some();
+        };
+        let settled = SystemTime::now().duration_since(changed).is_ok_and(|age| age > RECENT);
+        let due = self.0 != Some((changed, true));
+        self.0 = Some((changed, settled));
+        due
+    }
+}
+
+impl Default for PublishedCounters {
+    fn default() -> Self {
+        Self::new()
+    }
+}
+
+impl PublishedCounters {
+    /// What is published in the known folders, or in the one that the variable
+    /// `PERFHIVE_COUNTERS` names.
+    #[must_use]
+    pub fn new() -> Self {
+        match std::env::var_os(FOLDER_VARIABLE) {
+            Some(folder) if !folder.is_empty() => Self::in_folder(folder),
+            _ => Self::of(Folders::Known {
+                system: Folder::new(SYSTEM_FOLDER.into(), None),
+                users: BTreeMap::new(),
+                list: Listing::default(),
+            }),
+        }
+    }
+
+    /// What is published in a folder.
+    #[must_use]
+    pub fn in_folder(folder: impl Into<PathBuf>) -> Self {
+        Self::of(Folders::One(Folder::new(folder.into(), None)))
+    }
+
+    fn of(folders: Folders) -> Self {
+        Self {
+            folders,
+            looked: None,
+            every: EVERY,
+            here: OnceCell::new(),
+            files: BTreeMap::new(),
+            categories: BTreeMap::new(),
+            indexes: HashMap::new(),
+            next_index: CHOSEN_INDEXES,
+            faults: Vec::new(),
+        }
+    }
+
+    /// Sets how often folders are looked at; 4 times a second by default.
+    #[must_use]
+    pub fn every(mut self, every: Duration) -> Self {
+        self.every = every;
+        self
+    }
+
+    /// Looks at the folders, and whether processes are alive; answers whether
+    /// the files are others than before.
+    fn look(&mut self) -> bool {
+        let mut listed = Vec::new();
+        match &mut self.folders {
+            Folders::One(folder) => folder.list(&mut listed),
+            Folders::Known { system, users, list } => {
+                system.list(&mut listed);
+                if list.is_due(Path::new(SHARED_MEMORY)) {
+                    let found = users_folders();
+                    for (path, folder) in users.iter_mut() {
+                        if !found.contains_key(path) {
+                            listed.push((folder.path.clone(), Vec::new(), None));
+                        }
+                    }
+                    users.retain(|path, _| found.contains_key(path));
+                    for (path, user) in found {
+                        let make = || Folder::new(path.clone(), Some(user));
+                        users.entry(path.clone()).or_insert_with(make);
+                    }
+                }
+                users.values_mut().for_each(|folder| folder.list(&mut listed));
+            }
+        }
+        let mut changed = !listed.is_empty() && self.take(listed);
+        self.files.retain(|path, known| {
+            let Known::Read(file) = known else { return true };
+            let dead = file.is_dead(self.here.get_or_init(Owner::this));
+            if dead {
+                os::remove_abandoned(path);
+                changed = true;
+            }
+            !dead
+        });
+        changed
+    }
+
+    /// Takes what folders hold now; answers whether anything is different.
+    fn take(&mut self, listed: Vec<(PathBuf, Vec<PathBuf>, Option<u32>)>) -> bool {
+        let mut changed = false;
+        for (folder, paths, user) in listed {
+            let before = self.files.len();
+            self.files.retain(|path, _| path.parent() != Some(&*folder) || paths.contains(path));
+            changed |= self.files.len() != before;
+            for path in paths.iter().take(MOST_FILES) {
+                // A file that was refused may have been written on since.
+                if matches!(self.files.get(path), Some(Known::Read(_))) {
+                    continue;
+                }
+                let known = match PublishedFile::open(path, user) {
+                    Ok(file) if file.is_dead(self.here.get_or_init(Owner::this)) => {
+                        os::remove_abandoned(path);
+                        continue;
+                    }
+                    Ok(file) => Known::Read(Arc::new(file)),
+                    Err(FileError::Io(error)) if error.kind() == std::io::ErrorKind::NotFound => {
+                        continue; // It went meanwhile.
+                    }
+                    Err(FileError::Io(error)) => Known::Refused(error.to_string()),
+                    Err(FileError::Layout(error)) => Known::Refused(error.to_string()),
+                };
+                changed = true;
+                self.files.insert(path.clone(), known);
+            }
+            if paths.len() > MOST_FILES {
+                let what = format!("{} files, of which {MOST_FILES} are read", paths.len());
+                self.files.insert(folder.join("*"), Known::Refused(what));
+            }
+        }
+        changed
+    }
+
+    /// Puts files of one category together.
+    fn arrange(&mut self) -> Vec<Arc<dyn Provider>> {
+        self.faults.clear();
+        let mut groups: BTreeMap<String, Vec<Arc<PublishedFile>>> = BTreeMap::new();
+        for (path, known) in &self.files {
+            match known {
+                Known::Read(file) => {
+                    let name = file.definition.name.to_lowercase();
+                    groups.entry(name).or_default().push(Arc::clone(file));
+                }
+                Known::Refused(why) => {
+                    let message = format!("{}: {why}", path.display());
+                    let fault = Fault::new(FaultKind::OpenFailed, "published counters", message);
+                    self.faults.push(fault);
+                }
+            }
+        }
+        let mut before = std::mem::take(&mut self.categories);
+        for (name, mut files) in groups {
+            files.sort_by_key(|file| (file.definition.created, file.key));
+            let known = before.remove(&name).filter(|provider| {
+                files.iter().any(|f| f.definition.has_same_counters(&provider.definition))
+            });
+            let Some(oldest) = files.first() else { continue };
+            let chosen = known.as_ref().map_or(&oldest.definition, |known| &known.definition);
+            let members = members(chosen, &files);
+            let provider = match known {
+                Some(provider) => {
+                    provider.set_members(members);
+                    provider
+                }
+                None => {
+                    let definition = oldest.definition.clone();
+                    let Some(index) = self.index(&definition) else {
+                        let what = format!("{:?}: more than {MOST_CATEGORIES} so far", name);
+                        let fault = Fault::new(FaultKind::OpenFailed, "published counters", what);
+                        self.faults.push(fault);
+                        continue;
+                    };
+                    Arc::new(CategoryProvider::new(definition, index, members))
+                }
+            };
+            self.categories.insert(name, provider);
+        }
+        let as_provider = |one: &Arc<CategoryProvider>| Arc::clone(one) as Arc<dyn Provider>;
+        self.categories.values().map(as_provider).collect()
+    }
+
+    /// The first title index of a category, the same for the same counters.
+    fn index(&mut self, definition: &Definition) -> Option<TitleIndex> {
+        let mut key = format!("{}\0{}", definition.name.to_lowercase(), definition.has_instances);
+        for (name, kind, base) in definition.counters() {
+            key.push_str(&format!("\0{name}\0{}\0{}", kind.0, base.map_or(0, |base| base.0)));
+        }
+        if let Some(index) = self.indexes.get(&key) {
+            return Some(TitleIndex(*index));
+        }
+        if self.indexes.len() >= MOST_CATEGORIES {
+            return None;
+        }
+        let index = self.next_index;
+        self.next_index = index.checked_add(CategoryProvider::indexes(definition))?;
+        self.indexes.insert(key, index);
+        Some(TitleIndex(index))
+    }
+}
+
+/// Which of a category's files are shown, and why others are not.
+fn members(chosen: &Definition, files: &[Arc<PublishedFile>]) -> Members {
+    let mut shown: Vec<Arc<PublishedFile>> = Vec::new();
+    let mut left_out = Vec::new();
+    for file in files {
+        let pid = file.definition.owner.pid;
+        if !file.definition.has_same_counters(chosen) {
+            left_out.push(format!("process {pid} publishes other counters: left out"));
+        } else if !chosen.has_instances && !shown.is_empty() {
+            left_out.push(format!("process {pid} publishes it too, without instances: left out"));
+        } else {
+            shown.push(Arc::clone(file));
+        }
+    }
+    Members { files: shown, left_out }
+}
+
+impl Roster for PublishedCounters {
+    fn changed(&mut self) -> Option<Vec<Arc<dyn Provider>>> {
+        let now = Instant::now();
+        let looked = self.looked.replace(now);
+        if looked.is_some_and(|looked| now.duration_since(looked) < self.every) {
+            self.looked = looked;
+            return None;
+        }
+        self.look().then(|| self.arrange())
+    }
+
+    fn faults(&self) -> &[Fault] {
+        &self.faults
+    }
+}
+
+impl Folder {
+    fn new(path: PathBuf, user: Option<u32>) -> Self {
+        Self { path, user, listing: Listing::default() }
+    }
+
+    /// Adds what is in the folder, if that may be something else than before.
+    fn list(&mut self, out: &mut Vec<(PathBuf, Vec<PathBuf>, Option<u32>)>) {
+        if !self.listing.is_due(&self.path) {
+            return;
+        }
+        let mut paths = Vec::new();
+        let entries = std::fs::read_dir(&self.path).into_iter().flatten();
+        for entry in entries.flatten().take(16 * MOST_FILES) {
+            if entry.file_name().to_string_lossy().ends_with(SUFFIX) {
+                paths.push(entry.path());
+            }
+        }
+        paths.sort();
+        out.push((self.path.clone(), paths, self.user));
+    }
+}
+
+/// The folders of users that are theirs, with the users' numbers.
+fn users_folders() -> BTreeMap<PathBuf, u32> {
+    let entries = std::fs::read_dir(SHARED_MEMORY).into_iter().flatten().flatten();
+    entries
+        .filter_map(|entry| {
+            let name = entry.file_name();
+            let user = name.to_str()?.strip_prefix(USER_FOLDER)?.parse().ok()?;
+            (os::user_of_folder(&entry.path()) == Some(user)).then(|| (entry.path(), user))
+        })
+        .take(MOST_FOLDERS)
+        .collect()
+}

@@ -1,0 +1,193 @@
+//! A folder of its own for each test, a broker that reads it, and processes.
+
+use perfhive_engine::*;
+use perfhive_format::{BaseColumn, CounterPlan, LanguageId, TitleIndex};
+use perfhive_shm::{Category, CategoryBuilder, CounterDefinition, CounterType, PublishedCounters};
+use std::collections::BTreeMap;
+use std::io::{BufRead, BufReader};
+use std::path::{Path, PathBuf};
+use std::process::{Child, ChildStdout, Command, Stdio};
+use std::sync::atomic::{AtomicU32, Ordering};
+use std::time::Duration;
+
+/// A folder that is removed in the end.
+pub(crate) struct Folder(PathBuf);
+
+impl Folder {
+    pub(crate) fn new() -> Self {
+        static COUNT: AtomicU32 = AtomicU32::new(0);
+        let count = COUNT.fetch_add(1, Ordering::Relaxed);
+        let name = format!("perfhive-shm-test-{}-{count}", std::process::id());
+        let folder = Path::new("/dev/shm").join(name);
+        std::fs::create_dir(&folder).unwrap();
+        Self(folder)
+    }
+
+    pub(crate) fn path(&self) -> &Path {
+        &self.0
+    }
+
+    pub(crate) fn files(&self) -> Vec<PathBuf> {
+        let entries = std::fs::read_dir(&self.0).unwrap();
+        let mut files: Vec<_> = entries.map(|entry| entry.unwrap().path()).collect();
+        files.sort();
+        files
+    }
+}
+
+impl Drop for Folder {
+    fn drop(&mut self) {
+        let _ = std::fs::remove_dir_all(&self.0);
+    }
+}
+
+pub(crate) const COUNT: CounterType = CounterType::PERF_COUNTER_LARGE_RAWCOUNT;
+pub(crate) const AVERAGE: CounterType = CounterType::PERF_AVERAGE_BULK;
+
+/// A category of one number and one average.
+pub(crate) fn shop(folder: &Folder) -> CategoryBuilder {
+    Category::builder("Web Shop")
+        .help("A shop.")
+        .counter(CounterDefinition::new("Orders", COUNT).help("How many."))
+        .counter(CounterDefinition::new("Avg. Bytes/Order", AVERAGE))
+        .folder(folder.path())
+}
+
+pub(crate) struct Reader {
+    pub(crate) broker: Broker,
+    pub(crate) snapshot: Snapshot,
+}
+
+/// Raw values by instance; an object without instances has one without a name.
+/// A value that is not there is `None`.
+pub(crate) type Rows = Vec<(String, Vec<Option<(u64, Option<u64>)>>)>;
+
+impl Reader {
+    pub(crate) fn new(folder: &Folder) -> Self {
+        let counters = PublishedCounters::in_folder(folder.path()).every(Duration::ZERO);
+        let broker = Broker::builder("test:", "HOST").roster(counters).build();
+        Self { broker, snapshot: Snapshot::new() }
+    }
+
+    /// Everything there is, by the names of the objects.
+    pub(crate) fn read(&mut self) -> BTreeMap<String, Rows> {
+        self.broker.collect(&Request::new(ObjectQuery::Global), &mut self.snapshot).unwrap();
+        let titles = self.broker.titles(LanguageId::ENGLISH);
+        let mut objects = BTreeMap::new();
+        for object in self.snapshot.objects() {
+            let view = object.view();
+            let plans: Vec<_> = CounterPlan::all(view)
+                .into_iter()
+                .filter(|plan| !plan.counter_type.is_base())
+                .collect();
+            let row = |block| -> Vec<_> {
+                plans
+                    .iter()
+                    .map(|plan| {
+                        let base = match plan.base {
+                            BaseColumn::At(column) => column.read(block),
+                            _ => None,
+                        };
+                        Some((plan.value(block).ok()?, base))
+                    })
+                    .collect()
+            };
+            let mut rows = Rows::new();
+            if let Some(block) = view.counter_block() {
+                rows.push((String::new(), row(block)));
+            }
+            for instance in view.instances() {
+                rows.push((instance.name().to_text().to_string(), row(instance.counter_block())));
+            }
+            // Whoever published it may have gone meanwhile.
+            if let Some(name) = titles.as_ref().ok().and_then(|t| t.name(view.name_index())) {
+                objects.insert(name.to_string(), rows);
+            }
+        }
+        objects
+    }
+
+    /// The instances of one object.
+    pub(crate) fn rows(&mut self, name: &str) -> Rows {
+        self.read().remove(name).unwrap_or_default()
+    }
+
+    pub(crate) fn faults(&self) -> Vec<String> {
+        self.snapshot.faults().iter().map(ToString::to_string).collect()
+    }
+
+    pub(crate) fn index(&mut self, name: &str) -> Option<TitleIndex> {
+        let titles = self.broker.titles(LanguageId::ENGLISH).unwrap();
+        let catalogue = self.broker.catalogue().unwrap();
+        let mut indexes = catalogue.objects.iter().map(|object| object.name);
+        indexes.find(|index| titles.name(*index) == Some(name))
+    }
+}
+
+const ROLE: &str = "PERFHIVE_SHM_ROLE";
+const FOLDER: &str = "PERFHIVE_SHM_FOLDER";
+
+/// What this process was started for, and the folder, if a test started it.
+pub(crate) fn role() -> Option<(String, PathBuf)> {
+    Some((std::env::var(ROLE).ok()?, std::env::var_os(FOLDER)?.into()))
+}
+
+/// A process that runs a test of this program in another role. It is killed when
+/// this is dropped.
+pub(crate) struct Process {
+    child: Child,
+    lines: BufReader<ChildStdout>,
+}
+
+impl Process {
+    pub(crate) fn start(test: &str, role: &str, folder: &Folder) -> Self {
+        let mut child = Command::new(std::env::current_exe().unwrap())
+            .args(["--exact", test, "--nocapture", "--test-threads=1"])
+            .env(ROLE, role)
+            .env(FOLDER, folder.path())
+            .stdin(Stdio::piped())
+            .stdout(Stdio::piped())
+            .stderr(Stdio::inherit())
+            .spawn()
+            .unwrap();
+        let lines = BufReader::new(child.stdout.take().unwrap());
+        Self { child, lines }
+    }
+
+    /// Waits for a line that begins with `>`; what is behind that.
+    pub(crate) fn line(&mut self) -> String {
+        let mut line = String::new();
+        loop {
+            line.clear();
+            let length = self.lines.read_line(&mut line).unwrap();
+            assert!(length > 0, "the process ended");
+            if let Some((_, text)) = line.split_once('>') {
+                return text.trim().to_string();
+            }
+        }
+    }
+
+    pub(crate) fn kill(mut self) {
+        self.child.kill().unwrap();
+        self.child.wait().unwrap();
+    }
+
+    /// Ends its input and waits for its end.
+    pub(crate) fn finish(mut self) {
+        drop(self.child.stdin.take());
+        assert!(self.child.wait().unwrap().success());
+    }
+}
+
+impl Drop for Process {
+    fn drop(&mut self) {
+        let _ = self.child.kill();
+        let _ = self.child.wait();
+    }
+}
+
+/// Tells the process that started this one, and waits for it to end our input.
+pub(crate) fn tell_and_wait(text: &str) {
+    println!("\n>{text}");
+    let _ = std::io::stdin().read_line(&mut String::new());
+}

@@ -1,0 +1,166 @@
+//! Files that are not what they should be.
+
+use crate::common::*;
+use perfhive_engine::Source;
+use perfhive_shm::{FileContents, decode};
+use std::fs::File;
+use std::os::unix::fs::FileExt;
+
+/// The bytes of a file that a program publishes.
+fn published(folder: &Folder) -> Vec<u8> {
+    let category = shop(folder).instances(3).publish().unwrap();
+    let instance = category.instance("Berlin").unwrap();
+    instance.counter("Orders").unwrap().set(5);
+    instance.pair("Avg. Bytes/Order").unwrap().record(100);
+    category.instance("Rome").unwrap().remove();
+    category.instance("Oslo").unwrap();
+    std::fs::read(category.path()).unwrap()
+}
+
+/// Puts a file there as its process would, and holds its lock.
+fn put(folder: &Folder, name: &str, bytes: &[u8]) -> File {
+    let path = folder.path().join(name);
+    std::fs::write(&path, bytes).unwrap();
+    let file = File::options().read(true).write(true).open(path).unwrap();
+    file.lock().unwrap();
+    file
+}
+
+#[test]
+fn bytes_are_decoded() {
+    let bytes = published(&Folder::new());
+    let FileContents { definition, instances } = decode(&bytes).unwrap();
+    assert_eq!(definition.name(), "Web Shop");
+    assert_eq!(definition.counters().count(), 2);
+    let instances: Vec<_> = instances.into_iter().map(|i| (i.name, i.values)).collect();
+    assert_eq!(
+        instances,
+        [("Berlin".to_string(), vec![5, 100, 1]), ("Oslo".to_string(), vec![0, 0, 0])]
+    );
+}
+
+#[test]
+fn every_truncation_is_refused() {
+    let bytes = published(&Folder::new());
+    for length in 0..bytes.len() {
+        assert!(decode(&bytes[..length]).is_err(), "{length}");
+    }
+}
+
+#[test]
+fn every_change_of_one_byte_is_borne() {
+    let bytes = published(&Folder::new());
+    let mut refused = 0;
+    for at in 0..bytes.len() {
+        for value in [0, 1, 0x7F, 0x80, 0xFF, bytes[at] ^ 1] {
+            let mut changed = bytes.clone();
+            changed[at] = value;
+            match decode(&changed) {
+                Ok(FileContents { definition, instances }) => {
+                    assert!(!definition.name().is_empty() && instances.len() <= 1 << 16);
+                }
+                Err(error) => {
+                    assert!(!error.to_string().is_empty());
+                    refused += 1;
+                }
+            }
+        }
+    }
+    assert!(refused > 100);
+}
+
+#[test]
+fn other_versions_and_other_files_are_faults() {
+    let folder = Folder::new();
+    let mut bytes = published(&folder);
+    let good = put(&folder, "good.counters", &bytes);
+    bytes[8] = 2;
+    let newer = put(&folder, "newer.counters", &bytes);
+    let text = put(&folder, "text.counters", b"hello");
+    let _other = put(&folder, "notes.txt", b"hello");
+    let empty = put(&folder, "empty.counters", b"");
+    std::fs::create_dir(folder.path().join("folder.counters")).unwrap();
+    std::os::unix::fs::symlink("/dev/zero", folder.path().join("link.counters")).unwrap();
+    let pipe = folder.path().join("pipe.counters");
+    assert!(std::process::Command::new("mkfifo").arg(pipe).status().unwrap().success());
+
+    let mut reader = Reader::new(&folder);
+    assert_eq!(reader.rows("Web Shop").len(), 2);
+    let faults = reader.faults();
+    for (file, why) in [
+        ("newer.counters", "version 2 of the layout, of which 1 is known at offset 8"),
+        ("text.counters", ""),
+        ("empty.counters", ""),
+        ("folder.counters", "not a file"),
+        ("link.counters", ""),
+        ("pipe.counters", "not a file"),
+    ] {
+        let fault = faults.iter().find(|fault| fault.contains(file)).expect(file);
+        assert!(fault.contains(why), "{fault}");
+    }
+    assert_eq!(faults.len(), 6, "{faults:?}");
+    drop((good, newer, text, empty));
+}
+
+#[test]
+fn a_file_that_shrinks_is_a_fault() {
+    let folder = Folder::new();
+    let bytes = published(&folder);
+    let file = put(&folder, "a.counters", &bytes);
+    let mut reader = Reader::new(&folder);
+    assert_eq!(reader.rows("Web Shop").len(), 2);
+    let values = u64::from_le_bytes(bytes[80..88].try_into().unwrap());
+    for length in [values + 100, values - 1, 300, 100, 0] {
+        file.set_len(length).unwrap();
+        assert_eq!(reader.read()["Web Shop"], []);
+        assert!(reader.faults()[0].contains("a.counters"), "{:?}", reader.faults());
+    }
+}
+
+/// Whatever is written into a file that is being read, the reader lives.
+#[test]
+fn a_file_torn_under_the_reader() {
+    let folder = Folder::new();
+    let bytes = published(&folder);
+    let file = put(&folder, "a.counters", &bytes);
+    let mut reader = Reader::new(&folder);
+    let mut random = 1u64;
+    let mut next = || {
+        random = random.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1);
+        random >> 20
+    };
+    let live = u64::from_le_bytes(bytes[64..72].try_into().unwrap());
+    for _ in 0..2_000 {
+        let at = live + next() % (bytes.len() as u64 - live);
+        file.write_at(&[next() as u8], at).unwrap();
+        let rows = reader.rows("Web Shop");
+        assert!(rows.len() <= 3);
+    }
+    file.write_at(&bytes, 0).unwrap();
+    assert_eq!(reader.rows("Web Shop").len(), 2);
+}
+
+#[test]
+fn a_file_that_says_too_much_is_left_out() {
+    let folder = Folder::new();
+    let bytes = published(&folder);
+    // Uses more slots than there are, of names longer than there is room for.
+    let live = u64::from_le_bytes(bytes[64..72].try_into().unwrap()) as usize;
+    let mut changed = bytes.clone();
+    changed[live + 8..live + 16].fill(0xFF);
+    changed[live + 64 + 12..live + 64 + 16].fill(0xFF);
+    let instances = decode(&changed).unwrap().instances;
+    assert_eq!(instances.len(), 2);
+    assert!(instances[0].name.len() <= 3 * 256);
+    // A sparse file as large as there are.
+    let path = folder.path().join("sparse.counters");
+    std::fs::write(&path, &bytes).unwrap();
+    File::options().write(true).open(&path).unwrap().set_len(1 << 40).unwrap();
+    let held = File::open(&path).unwrap();
+    held.lock().unwrap();
+    let mut reader = Reader::new(&folder);
+    assert!(reader.read().is_empty());
+    assert!(reader.faults()[0].contains("length of the file"), "{:?}", reader.faults());
+    assert_eq!(reader.broker.providers().count(), 0);
+    reader.broker.catalogue().unwrap();
+}

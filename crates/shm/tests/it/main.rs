@@ -1,0 +1,9 @@
+//! Programs that publish, and a broker that reads what they do.
+#![cfg(all(target_os = "linux", target_endian = "little"))]
+#![allow(clippy::unwrap_used, clippy::expect_used)]
+
+mod common;
+mod hostile;
+mod processes;
+mod publish;
+mod threads;

@@ -1,0 +1,203 @@
+//! Several processes, and their ends.
+
+use crate::common::*;
+use perfhive_shm::{Category, CounterDefinition, PublishErrorKind};
+use std::os::unix::fs::FileExt;
+
+/// In a process of its own: publishes an instance of its own name, and waits.
+fn publish_and_wait(role: &str, folder: &std::path::Path) {
+    let category = Category::builder("Shared")
+        .instances(8)
+        .counter(CounterDefinition::new("Orders", COUNT))
+        .folder(folder)
+        .publish()
+        .unwrap();
+    for name in ["both", role] {
+        category.instance(name).unwrap().counter("Orders").unwrap().set(role.len() as u64);
+    }
+    tell_and_wait("ready");
+}
+
+#[test]
+fn two_processes_share_a_category() {
+    const TEST: &str = "processes::two_processes_share_a_category";
+    if let Some((role, folder)) = role() {
+        return publish_and_wait(&role, &folder);
+    }
+    let folder = Folder::new();
+    let mut reader = Reader::new(&folder);
+    let mut first = Process::start(TEST, "a", &folder);
+    first.line();
+    let mut second = Process::start(TEST, "bb", &folder);
+    second.line();
+    let names = |rows: Rows| -> Vec<(String, u64)> {
+        rows.into_iter().map(|(name, row)| (name, row[0].unwrap().0)).collect()
+    };
+    let own = |name: &str, value| (name.to_string(), value);
+    assert_eq!(
+        names(reader.rows("Shared")),
+        [own("both", 1), own("a", 1), own("both", 2), own("bb", 2)]
+    );
+    // Each has its number, so that the second is never taken for the first.
+    let numbers = |reader: &Reader| -> Vec<_> {
+        let object = reader.snapshot.objects().next().unwrap();
+        object.view().instances().map(|i| i.unique_id().unwrap()).collect()
+    };
+    let before = numbers(&reader);
+    first.finish();
+    assert_eq!(names(reader.rows("Shared")), [own("both", 2), own("bb", 2)]);
+    assert_eq!(numbers(&reader), before[2..]);
+    // What dies without a word is gone as well, and its file with it.
+    second.kill();
+    assert!(reader.read().is_empty());
+    assert!(folder.files().is_empty());
+}
+
+#[test]
+fn other_counters_or_no_instances_are_left_out() {
+    let folder = Folder::new();
+    let first = shop(&folder).instances(2).publish().unwrap();
+    first.instance("x").unwrap();
+    let second = shop(&folder).publish().unwrap();
+    let mut reader = Reader::new(&folder);
+    assert_eq!(reader.rows("Web Shop").len(), 1);
+    let fault = &reader.faults()[0];
+    assert!(fault.contains("publishes other counters: left out"), "{fault}");
+    // When the first goes, it is the second's turn; a third has to wait.
+    drop(first);
+    second.counter("Orders").unwrap().set(2);
+    let third = shop(&folder).publish().unwrap();
+    third.counter("Orders").unwrap().set(3);
+    assert_eq!(reader.rows("Web Shop")[0].1[0], Some((2, None)));
+    assert!(reader.faults()[0].contains("publishes it too, without instances"));
+    // The third's numbers are not subtracted from the second's: one sample has
+    // none.
+    drop(second);
+    assert_eq!(reader.rows("Web Shop")[0].1[0], None);
+    assert_eq!(reader.rows("Web Shop")[0].1[0], Some((3, None)));
+}
+
+/// Processes that publish, count, change their instances and end, killed at any
+/// moment.
+#[test]
+fn writers_killed_at_random() {
+    const TEST: &str = "processes::writers_killed_at_random";
+    if let Some((_, folder)) = role() {
+        println!("\n>begun");
+        for round in 0u64.. {
+            let category = Category::builder("Shared")
+                .instances(8)
+                .counter(CounterDefinition::new("Orders", COUNT))
+                .counter(CounterDefinition::new("Avg. Bytes/Order", AVERAGE))
+                .folder(&folder)
+                .publish()
+                .unwrap();
+            for step in 0..200i64 {
+                let name = format!("instance {}", step % 11);
+                let Ok(instance) = category.instance(&name) else { continue };
+                instance.counter("Orders").unwrap().increment();
+                let pair = instance.pair("Avg. Bytes/Order").unwrap();
+                pair.add(3 * step, step);
+                if step % 3 == 0 {
+                    instance.remove();
+                }
+            }
+            if round % 2 == 0 {
+                drop(category);
+            }
+        }
+    }
+    let folder = Folder::new();
+    let mut reader = Reader::new(&folder);
+    for round in 0..25u64 {
+        let mut processes: Vec<_> =
+            (0..2).map(|_| Process::start(TEST, "worker", &folder)).collect();
+        processes.iter_mut().for_each(|process| drop(process.line()));
+        for _ in 0..round % 7 * 5 {
+            for (name, row) in reader.rows("Shared") {
+                assert!(name.starts_with("instance "), "{name}");
+                let (value, base) = row[1].unwrap();
+                assert_eq!(value, 3 * base.unwrap());
+            }
+        }
+        processes.into_iter().for_each(Process::kill);
+        assert!(reader.read().is_empty(), "{round}");
+        assert_eq!(reader.faults(), [""; 0]);
+    }
+    // Files that were not complete are left for the next writer.
+    drop(shop(&folder).publish().unwrap());
+    assert_eq!(folder.files(), [""; 0].map(std::path::PathBuf::from));
+}
+
+/// A process of another start time has the number of one that died, and somebody
+/// who was forked from the dead one holds the lock.
+#[test]
+fn a_number_used_again_is_not_the_process() {
+    let folder = Folder::new();
+    let category = shop(&folder).publish().unwrap();
+    let mut reader = Reader::new(&folder);
+    assert_eq!(reader.read().len(), 1);
+    let file = std::fs::File::options().write(true).open(category.path()).unwrap();
+    let bytes = std::fs::read(category.path()).unwrap();
+    let start = u64::from_le_bytes(bytes[128..136].try_into().unwrap());
+    assert!(start > 0);
+    // Written before somebody reads it: what was read once does not change.
+    let mut reader = Reader::new(&folder);
+    file.write_at(&(start - 1).to_le_bytes(), 128).unwrap();
+    assert!(reader.read().is_empty());
+    assert!(category.path().exists(), "somebody holds its lock");
+    // In another namespace numbers say nothing, and the lock counts.
+    file.write_at(&1u64.to_le_bytes(), 136).unwrap();
+    assert_eq!(Reader::new(&folder).read().len(), 1);
+}
+
+#[test]
+fn who_is_forked_does_not_count_for_its_parent() {
+    const TEST: &str = "processes::who_is_forked_does_not_count_for_its_parent";
+    if let Some((_, folder)) = role() {
+        return fork(&folder);
+    }
+    let folder = Folder::new();
+    let mut reader = Reader::new(&folder);
+    let mut process = Process::start(TEST, "parent", &folder);
+    assert_eq!(process.line(), "forked: refused, published its own");
+    assert_eq!(reader.rows("Forking"), [("parent".to_string(), vec![Some((1, None))])]);
+    process.finish();
+    assert!(folder.files().is_empty());
+}
+
+#[allow(unsafe_code)]
+fn fork(folder: &std::path::Path) {
+    let builder = Category::builder("Forking")
+        .instances(2)
+        .counter(CounterDefinition::new("Orders", COUNT))
+        .folder(folder);
+    let category = builder.clone().publish().unwrap();
+    let instance = category.instance("parent").unwrap();
+    let orders = instance.counter("Orders").unwrap();
+    orders.increment();
+    // SAFETY: no other thread of this process holds a lock that the child needs:
+    // the one that started the test waits for its end.
+    let child = unsafe { libc::fork() };
+    if child == 0 {
+        orders.increment();
+        orders.set(100);
+        let refused = category.instance("child").map(drop).map_err(|error| error.kind());
+        instance.remove();
+        let published = builder.publish().and_then(|own| {
+            own.instance("mine")?.counter("Orders")?.increment();
+            Ok(own.instance("mine")?.counter("Orders")?.get())
+        });
+        drop((orders, category));
+        let good = refused == Err(PublishErrorKind::Forked) && published.ok() == Some(1);
+        // SAFETY: ends the process without running anything else of it.
+        unsafe { libc::_exit(i32::from(!good)) };
+    }
+    let mut status = 0;
+    // SAFETY: waits for the child made above.
+    assert_eq!(unsafe { libc::waitpid(child, &raw mut status, 0) }, child);
+    let good = libc::WIFEXITED(status) && libc::WEXITSTATUS(status) == 0;
+    let text = if good { "refused, published its own" } else { "wrong" };
+    tell_and_wait(&format!("forked: {text}"));
+    drop(category);
+}

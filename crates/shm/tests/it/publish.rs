@@ -1,0 +1,249 @@
+//! One program, and what a reader sees of it.
+
+use crate::common::*;
+use perfhive_engine::{Query, Source};
+use perfhive_format::CounterType as T;
+use perfhive_shm::{Category, CounterDefinition, Lifetime, PublishErrorKind};
+use std::time::Duration;
+
+#[test]
+fn a_category_without_instances() {
+    let folder = Folder::new();
+    let mut reader = Reader::new(&folder);
+    assert!(reader.read().is_empty());
+
+    let category = shop(&folder).publish().unwrap();
+    let (orders, bytes) =
+        (category.counter("Orders").unwrap(), category.pair("avg. bytes/order").unwrap());
+    assert_eq!(
+        reader.rows("Web Shop"),
+        [(String::new(), vec![Some((0, None)), Some((0, Some(0)))])]
+    );
+    orders.increment();
+    orders.increment_by(40);
+    orders.decrement();
+    bytes.record(1000);
+    bytes.add(-1, 2);
+    bytes.add(1 << 40, 1 << 30);
+    let row = vec![Some((40, None)), Some(((1 << 40) + 999, Some((1 << 30) + 3)))];
+    assert_eq!(reader.rows("Web Shop"), [(String::new(), row)]);
+    bytes.set(7, 2);
+    orders.set(u64::MAX);
+    let row = vec![Some((u64::MAX, None)), Some((7, Some(2)))];
+    assert_eq!(reader.rows("Web Shop"), [(String::new(), row)]);
+    assert_eq!(reader.faults(), [""; 0]);
+
+    assert_eq!(category.pair("Orders").unwrap_err().kind(), PublishErrorKind::BadName);
+    assert_eq!(category.counter("Order").unwrap_err().kind(), PublishErrorKind::BadName);
+    assert_eq!(category.instance("x").unwrap_err().kind(), PublishErrorKind::BadName);
+
+    drop(category);
+    assert!(reader.read().is_empty());
+    assert!(folder.files().is_empty());
+    orders.increment(); // Harmless.
+}
+
+#[test]
+fn instances_come_and_go() {
+    let folder = Folder::new();
+    let category = shop(&folder).instances(2).publish().unwrap();
+    let mut reader = Reader::new(&folder);
+    assert_eq!(reader.read()["Web Shop"], []);
+
+    let berlin = category.instance("Berlin").unwrap();
+    let orders = berlin.counter("Orders").unwrap();
+    orders.increment();
+    let madrid = category.instance("Madrid").unwrap();
+    assert_eq!(category.instance("Rome").unwrap_err().kind(), PublishErrorKind::Full);
+    category.instance("Berlin").unwrap().counter("Orders").unwrap().increment();
+    let value = |rows: &Rows| -> Vec<(String, u64)> {
+        rows.iter().map(|(name, row)| (name.clone(), row[0].unwrap().0)).collect()
+    };
+    let (berlin_2, madrid_0) = (("Berlin".to_string(), 2), ("Madrid".to_string(), 0));
+    assert_eq!(value(&reader.rows("Web Shop")), [berlin_2, madrid_0.clone()]);
+
+    // There are handles to it: nobody gets its place, and they harm nobody.
+    berlin.remove();
+    assert_eq!(value(&reader.rows("Web Shop")), std::slice::from_ref(&madrid_0));
+    assert_eq!(category.instance("Rome").unwrap_err().kind(), PublishErrorKind::Full);
+    orders.increment_by(1000);
+    drop(orders);
+    let rome = category.instance("Rome").unwrap();
+    assert_eq!(value(&reader.rows("Web Shop")), [("Rome".to_string(), 0), madrid_0.clone()]);
+
+    // Those of another lifetime go with their last handle.
+    madrid.remove();
+    let handle = category.instance_of("Oslo", Lifetime::Handles, Some(77)).unwrap();
+    let orders = handle.counter("Orders").unwrap();
+    drop(handle);
+    orders.increment();
+    let rows = reader.rows("Web Shop");
+    assert_eq!(value(&rows), [("Rome".to_string(), 0), ("Oslo".to_string(), 1)]);
+    let numbers: Vec<_> = reader
+        .snapshot
+        .objects()
+        .flat_map(|object| object.view().instances().map(|i| i.unique_id()).collect::<Vec<_>>())
+        .collect();
+    assert_eq!(numbers[1], Some(77));
+    drop(orders);
+    assert_eq!(value(&reader.rows("Web Shop")), [("Rome".to_string(), 0)]);
+    drop(rome); // It is there for as long as the process.
+    assert_eq!(reader.rows("Web Shop").len(), 1);
+}
+
+#[test]
+fn a_name_used_again_is_another_instance() {
+    let folder = Folder::new();
+    let category = shop(&folder).instances(4).publish().unwrap();
+    let mut reader = Reader::new(&folder);
+    let mut numbers = Vec::new();
+    for round in 0..3 {
+        let instance = category.instance("Berlin").unwrap();
+        instance.counter("Orders").unwrap().set(round);
+        assert_eq!(reader.rows("Web Shop")[0].1[0], Some((round, None)));
+        let object = reader.snapshot.objects().next().unwrap();
+        numbers.push(object.view().instances().next().unwrap().unique_id().unwrap());
+        instance.remove();
+    }
+    numbers.dedup();
+    assert_eq!(numbers.len(), 3);
+}
+
+/// Values as a person sees them, by every family of types.
+#[test]
+fn values_are_cooked_by_their_types() {
+    let folder = Folder::new();
+    let count = |name: &str, kind| CounterDefinition::new(name, kind);
+    let category = Category::builder("Types")
+        .counters([
+            count("Number", T::PERF_COUNTER_RAWCOUNT),
+            count("Double", T::PERF_DOUBLE_RAW),
+            count("Delta", T::PERF_COUNTER_LARGE_DELTA),
+            count("Hit %", T::PERF_SAMPLE_FRACTION),
+            count("Full %", T::PERF_LARGE_RAW_FRACTION),
+            count("Avg. Time", T::PERF_AVERAGE_TIMER),
+            count("Avg. Size", T::PERF_AVERAGE_BULK),
+            count("Precise %", T::PERF_PRECISION_100NS_TIMER),
+            count("Up Time", T::PERF_ELAPSED_TIME),
+            count("Busy %", T::PERF_100NSEC_TIMER),
+            count("Rate", T::PERF_COUNTER_BULK_COUNT),
+        ])
+        .folder(folder.path())
+        .publish()
+        .unwrap();
+    let counter = |name: &str| category.counter(name).unwrap();
+    let pair = |name: &str| category.pair(name).unwrap();
+    counter("Delta").set(5);
+    counter("Up Time").set_start();
+    pair("Precise %").set(100, 1000);
+    let mut query = Query::new(Box::new(Reader::new(&folder).broker) as Box<dyn Source>).unwrap();
+    query.add(r"\Types\*").unwrap();
+    query.collect().unwrap();
+    counter("Number").set(42);
+    counter("Double").set_double(1.5);
+    counter("Delta").increment_by(7);
+    pair("Hit %").record(1);
+    pair("Hit %").add(0, 3);
+    pair("Full %").set(3, 4);
+    pair("Avg. Time").record_time(Duration::from_millis(500));
+    pair("Avg. Time").record_time(Duration::from_millis(250));
+    pair("Avg. Size").add(30, 3);
+    pair("Precise %").set(150, 1100);
+    counter("Busy %").add_time(Duration::from_secs(0));
+    counter("Rate").increment_by(0);
+    query.collect().unwrap();
+    let values: Vec<_> = query
+        .readings()
+        .iter()
+        .map(|reading| {
+            let path = query.path_of(reading).to_string();
+            (
+                path.rsplit('\\').next().unwrap().to_string(),
+                reading.value.as_ref().unwrap().as_f64(),
+            )
+        })
+        .collect();
+    for (name, expected) in [
+        ("Number", 42.0),
+        ("Double", 1.5),
+        ("Delta", 7.0),
+        ("Hit %", 25.0),
+        ("Full %", 75.0),
+        ("Avg. Time", 0.375),
+        ("Avg. Size", 10.0),
+        ("Precise %", 50.0),
+        ("Busy %", 0.0),
+        ("Rate", 0.0),
+    ] {
+        let value = values.iter().find(|(n, _)| n == name).expect(name).1;
+        assert!((value - expected).abs() < 1e-9, "{name}: {value}");
+    }
+    let up = values.iter().find(|(name, _)| name == "Up Time").unwrap().1;
+    assert!((0.0..3600.0).contains(&up), "{up}");
+}
+
+#[test]
+fn a_thousand_instances() {
+    let folder = Folder::new();
+    let category = shop(&folder).instances(1000).publish().unwrap();
+    let instances: Vec<_> =
+        (0..1000).map(|n| category.instance(&format!("instance {n}")).unwrap()).collect();
+    for (n, instance) in (0i64..).zip(&instances) {
+        instance.counter("Orders").unwrap().increment_by(n);
+        instance.pair("Avg. Bytes/Order").unwrap().record(2 * n);
+    }
+    let rows = Reader::new(&folder).rows("Web Shop");
+    assert_eq!(rows.len(), 1000);
+    for (n, (name, row)) in (0u64..).zip(&rows) {
+        assert_eq!(name, &format!("instance {n}"));
+        assert_eq!(row, &[Some((n, None)), Some((2 * n, Some(1)))]);
+    }
+}
+
+#[test]
+fn what_comes_back_has_the_same_indexes() {
+    let folder = Folder::new();
+    let mut reader = Reader::new(&folder);
+    let other = Category::builder("Other")
+        .counter(CounterDefinition::new("x", COUNT))
+        .folder(folder.path());
+    let category = shop(&folder).publish().unwrap();
+    let index = reader.index("Web Shop").unwrap();
+    assert!(index.0 >= perfhive_engine::CHOSEN_INDEXES);
+    let also = other.clone().publish().unwrap();
+    let second = reader.index("Other").unwrap();
+    drop(category);
+    assert_eq!(reader.index("Web Shop"), None);
+    let again = shop(&folder).publish().unwrap();
+    assert_eq!((reader.index("Web Shop"), reader.index("Other")), (Some(index), Some(second)));
+    // Other counters are another category.
+    drop(again);
+    let more = shop(&folder).counter(CounterDefinition::new("y", COUNT)).publish().unwrap();
+    let third = reader.index("Web Shop").unwrap();
+    assert!(third.0 > second.0);
+    drop((more, also));
+}
+
+#[test]
+fn definitions_that_cannot_be() {
+    let folder = Folder::new();
+    let error = |builder: perfhive_shm::CategoryBuilder| builder.publish().unwrap_err().to_string();
+    let count = |name: &str| CounterDefinition::new(name, COUNT);
+    let base = || Category::builder("C").folder(folder.path());
+    assert!(error(base()).contains("0 counters"));
+    assert!(error(base().counters([count("a"), count("A")])).contains("two counters"));
+    assert!(error(base().counter(count(" "))).contains("expected text"));
+    let text = CounterDefinition::new("t", T::PERF_COUNTER_TEXT);
+    assert!(error(base().counter(text)).contains("no numbers"));
+    let based = count("x").base_type(T::PERF_RAW_BASE);
+    assert!(error(base().counter(based)).contains("cannot be its base"));
+    assert!(error(base().counter(count("a")).instances(70_000)).contains("1 to 65536"));
+    let large = base().counter(count("a")).instances(60_000).longest_name(1024);
+    assert!(error(large).contains("at most"));
+    assert!(folder.files().is_empty());
+    let category = base().counter(count("a")).instances(3).longest_name(3).publish().unwrap();
+    for bad in ["", "four", "a\0b"] {
+        assert_eq!(category.instance(bad).unwrap_err().kind(), PublishErrorKind::BadName);
+    }
+    category.instance("abc").unwrap();
+}
