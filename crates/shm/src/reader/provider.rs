@@ -326,6 +326,8 @@ impl CategorySession {
             if self.shown.replace(file.key).is_some_and(|shown| shown != file.key) {
                 self.row.clear();
             }
+        } else {
+            self.shown = None;
         }
         let object = out.object(&self.template)?.clock(time, frequency);
         object.values_prefix(&self.row)?.finish()?;

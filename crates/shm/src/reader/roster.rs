@@ -21,6 +21,8 @@ const RECENT: Duration = Duration::from_secs(1);
 const MOST_FILES: usize = 256;
 /// Users whose folders are read.
 const MOST_FOLDERS: usize = 1024;
+/// Categories of programs that are gone which are still listed.
+const MOST_GONE: usize = 64;
 /// Categories whose title indexes are remembered.
 const MOST_CATEGORIES: usize = 16_384;
 
@@ -28,8 +30,9 @@ const MOST_CATEGORIES: usize = 16_384;
 /// [`Broker`](perfhive_engine::Broker): one for each category, whatever number
 /// of processes publish into it.
 ///
-/// A category that comes back with the same counters has the title indexes that
-/// it had. What cannot be read is a fault of every collection of `Global`.
+/// A category that nobody publishes any more is there without instances or values
+/// (the last 64 of them). One that comes back with the same counters has the title
+/// indexes that it had. What cannot be read is a fault of every collection of `Global`.
 pub struct PublishedCounters {
     folders: Folders,
     looked: Option<Instant>,
@@ -39,6 +42,8 @@ pub struct PublishedCounters {
     files: BTreeMap<PathBuf, Known>,
     /// By name in lower case.
     categories: BTreeMap<String, Arc<CategoryProvider>>,
+    /// Those that nobody publishes any more, in the order of their going.
+    gone: Vec<String>,
     /// By name and counters: the first index.
     indexes: HashMap<String, u32>,
     next_index: u32,
@@ -120,6 +125,7 @@ impl PublishedCounters {
             here: OnceCell::new(),
             files: BTreeMap::new(),
             categories: BTreeMap::new(),
+            gone: Vec::new(),
             indexes: HashMap::new(),
             next_index: CHOSEN_INDEXES,
             faults: Vec::new(),
@@ -247,7 +253,20 @@ impl PublishedCounters {
                     Arc::new(CategoryProvider::new(definition, index, members))
                 }
             };
+            self.gone.retain(|gone| *gone != name);
             self.categories.insert(name, provider);
+        }
+        // Who looks at one should not be told numbers instead of names because
+        // the program is not there just now.
+        for (name, provider) in before {
+            provider.set_members(Members { files: Vec::new(), left_out: Vec::new() });
+            if !self.gone.contains(&name) {
+                self.gone.push(name.clone());
+            }
+            self.categories.insert(name, provider);
+        }
+        for name in self.gone.drain(..self.gone.len().saturating_sub(MOST_GONE)) {
+            self.categories.remove(&name);
         }
         let as_provider = |one: &Arc<CategoryProvider>| Arc::clone(one) as Arc<dyn Provider>;
         self.categories.values().map(as_provider).collect()

@@ -38,9 +38,10 @@ fn a_category_without_instances() {
     assert_eq!(category.instance("x").unwrap_err().kind(), PublishErrorKind::BadName);
 
     drop(category);
-    assert!(reader.read().is_empty());
+    assert_eq!(reader.rows("Web Shop"), [(String::new(), vec![None, None])]);
     assert!(folder.files().is_empty());
     orders.increment(); // Harmless.
+    assert!(Reader::new(&folder).read().is_empty());
 }
 
 #[test]
@@ -213,15 +214,35 @@ fn what_comes_back_has_the_same_indexes() {
     let also = other.clone().publish().unwrap();
     let second = reader.index("Other").unwrap();
     drop(category);
-    assert_eq!(reader.index("Web Shop"), None);
+    let generation = reader.broker.catalogue_generation();
+    assert_eq!(reader.index("Web Shop"), Some(index), "listed still");
     let again = shop(&folder).publish().unwrap();
     assert_eq!((reader.index("Web Shop"), reader.index("Other")), (Some(index), Some(second)));
+    assert_eq!(reader.broker.catalogue_generation(), generation);
     // Other counters are another category.
     drop(again);
     let more = shop(&folder).counter(CounterDefinition::new("y", COUNT)).publish().unwrap();
     let third = reader.index("Web Shop").unwrap();
     assert!(third.0 > second.0);
+    assert_eq!(reader.broker.catalogue().unwrap().objects.len(), 2);
     drop((more, also));
+}
+
+#[test]
+fn only_some_of_those_that_are_gone_are_listed() {
+    let folder = Folder::new();
+    let mut reader = Reader::new(&folder);
+    for number in 0..100 {
+        let name = format!("Category {number}");
+        let counter = CounterDefinition::new("x", COUNT);
+        let category =
+            Category::builder(&name).counter(counter).folder(folder.path()).publish().unwrap();
+        assert_eq!(reader.rows(&name).len(), 1);
+        drop(category);
+    }
+    reader.read();
+    assert_eq!(reader.broker.catalogue().unwrap().objects.len(), 64);
+    assert!(reader.index("Category 99").is_some() && reader.index("Category 35").is_none());
 }
 
 #[test]

@@ -1,0 +1,90 @@
+//! Counters that a program publishes: this one.
+#![cfg(all(target_os = "linux", target_endian = "little"))]
+
+use crate::run::{Folder, command, finish};
+use perfhive::CounterType;
+use perfhive::publish::{Category, CounterDefinition};
+use std::io::{BufRead, BufReader};
+use std::process::{Command, Stdio};
+
+fn shop(folder: &Folder) -> Category {
+    Category::builder("Web Shop")
+        .help("Orders of the shop, by city.")
+        .instances(10)
+        .counter(
+            CounterDefinition::new("Orders", CounterType::PERF_COUNTER_LARGE_RAWCOUNT)
+                .help("Orders since the shop was opened."),
+        )
+        .counter(CounterDefinition::new("Avg. Bytes/Order", CounterType::PERF_AVERAGE_BULK))
+        .folder(folder.path())
+        .publish()
+        .expect("published")
+}
+
+fn reading(folder: &Folder) -> Command {
+    let mut command = command();
+    command.env("PERFHIVE_COUNTERS", folder.path());
+    command
+}
+
+#[test]
+fn list_explain_and_get_show_what_is_published() {
+    let folder = Folder::new();
+    let category = shop(&folder);
+    let berlin = category.instance("Berlin").expect("an instance");
+    berlin.counter("Orders").expect("a counter").increment_by(42);
+    category.instance("São Paulo").expect("another");
+
+    let objects = finish(reading(&folder).args(["list"])).ok();
+    assert!(objects.lines().any(|line| line.contains("Web Shop")), "{objects}");
+    let shop = finish(reading(&folder).args(["list", "web shop"])).ok();
+    for text in ["Orders", "Avg. Bytes/Order", "Berlin", "São Paulo"] {
+        assert!(shop.contains(text), "{shop}");
+    }
+    let explained = finish(reading(&folder).args(["explain", r"\Web Shop(*)\Orders"])).ok();
+    assert!(explained.contains("Orders since the shop was opened."), "{explained}");
+    let rows = finish(reading(&folder).args(["get", "--json", r"\Web Shop(Berlin)\Orders"])).json();
+    assert_eq!(rows[0]["value"], 42);
+    drop(category);
+    let gone = finish(reading(&folder).args(["get", r"\Web Shop(Berlin)\Orders"])).fails(2);
+    assert!(gone.contains("Web Shop"), "{gone}");
+}
+
+/// A program that ends and is started again under a command that watches it.
+#[test]
+fn watch_goes_on_when_the_program_comes_back() {
+    let folder = Folder::new();
+    let orders = |category: &Category, value| {
+        let berlin = category.instance("Berlin").expect("an instance");
+        berlin.counter("Orders").expect("a counter").set(value);
+    };
+    let category = shop(&folder);
+    orders(&category, 1234);
+    let mut watch = reading(&folder)
+        .args(["watch", "-i", "0.05", "--format", "csv", r"\Web Shop(Berlin)\Orders"])
+        .stdout(Stdio::piped())
+        .spawn()
+        .expect("the command runs");
+    let mut lines = BufReader::new(watch.stdout.take().expect("output"));
+    let mut until = |wanted: &str| {
+        let mut line = String::new();
+        for _ in 0..1000 {
+            line.clear();
+            let length = lines.read_line(&mut line).expect("a line");
+            assert!(length > 0, "it ended before {wanted:?}");
+            if line.contains(wanted) {
+                return;
+            }
+        }
+        panic!("no {wanted:?}, but {line:?}");
+    };
+    until(",1234,");
+    drop(category);
+    until(",no-such-instance,");
+    let category = shop(&folder);
+    orders(&category, 4711);
+    until(",4711,");
+    watch.kill().expect("killed");
+    watch.wait().expect("waited for");
+    drop(category);
+}
