@@ -78,3 +78,6 @@ struct ForPdh;
 #[cfg(doctest)]
 #[doc = include_str!("../../../docs/manual/measuring.md")]
 struct ForMeasuring;
+#[cfg(all(doctest, target_os = "linux", target_endian = "little"))]
+#[doc = include_str!("../../../docs/manual/shared-memory.md")]
+struct ForPublishing;

@@ -141,7 +141,7 @@ pub(crate) struct Process {
 
 impl Process {
     pub(crate) fn start(test: &str, role: &str, folder: &Folder) -> Self {
-        let mut child = Command::new(std::env::current_exe().unwrap())
+        let child = Command::new(std::env::current_exe().unwrap())
             .args(["--exact", test, "--nocapture", "--test-threads=1"])
             .env(ROLE, role)
             .env(FOLDER, folder.path())
@@ -150,6 +150,11 @@ impl Process {
             .stderr(Stdio::inherit())
             .spawn()
             .unwrap();
+        Self::of(child)
+    }
+
+    /// A process whose output is piped.
+    pub(crate) fn of(mut child: Child) -> Self {
         let lines = BufReader::new(child.stdout.take().unwrap());
         Self { child, lines }
     }
@@ -165,6 +170,10 @@ impl Process {
                 return text.trim().to_string();
             }
         }
+    }
+
+    pub(crate) fn is_running(&mut self) -> bool {
+        self.child.try_wait().unwrap().is_none()
     }
 
     pub(crate) fn kill(mut self) {

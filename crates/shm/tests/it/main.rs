@@ -6,4 +6,5 @@ mod common;
 mod hostile;
 mod processes;
 mod publish;
+mod python;
 mod threads;
