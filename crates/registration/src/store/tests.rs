@@ -25,7 +25,9 @@ impl Place {
         let folder = tempfile::tempdir().unwrap();
         let library = folder.path().join("library.so");
         std::fs::write(&library, "no code").unwrap();
-        std::fs::set_permissions(&library, std::fs::Permissions::from_mode(0o755)).unwrap();
+        // Whatever the umask of whoever runs the tests.
+        chmod(folder.path(), 0o755);
+        chmod(&library, 0o755);
         Self { folder, functions: Functions { library: Some(library), ..Functions::default() } }
     }
 
