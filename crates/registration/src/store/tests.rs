@@ -405,6 +405,18 @@ fn changes_are_noticed_without_looking_all_the_time() {
     now += Watch::EVERY;
     assert!(watch.changed_at(now).unwrap().registrations.providers.is_empty());
 
+    // A hive that is a link to another file, as some keep their configuration.
+    let other = place.folder.path().join("kept");
+    std::fs::rename(hive.path(), &other).unwrap();
+    symlink(&other, hive.path()).unwrap();
+    std::fs::write(&other, &text).unwrap();
+    now += Watch::EVERY;
+    assert_eq!(watch.changed_at(now).unwrap().registrations.providers.len(), 1);
+    std::fs::write(&other, text.replace("Timeout = 10000", "Timeout = 7000")).unwrap();
+    now += Watch::EVERY;
+    assert!(watch.changed_at(now).is_some());
+    std::fs::remove_file(hive.path()).unwrap();
+
     // A mode that is put right shows nowhere in the hive.
     hive.register(&definition("A", 1), &place.functions).unwrap();
     chmod(&place.library(), 0o777);

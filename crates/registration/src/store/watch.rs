@@ -72,7 +72,7 @@ type Stamp = Option<(u64, u64, i64, i64, i64, i64, u64)>;
 
 fn stamp(file: &HiveFile) -> Stamp {
     // A short path is kept on the stack: nothing is allocated.
-    let meta = std::fs::symlink_metadata(file.path()).ok()?;
+    let meta = std::fs::metadata(file.path()).ok()?;
     Some((
         meta.dev(),
         meta.ino(),
