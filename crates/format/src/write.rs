@@ -330,6 +330,38 @@ impl ObjectWriting<'_, '_> {
         self.end_instance(mark, done)
     }
 
+    /// Adds instances that were written to an object of the same template
+    /// before: `bytes` is what [`since`](Self::since) gave there, of `count`
+    /// instances. Names are padded for what follows to be aligned: the bytes are
+    /// as they would be written now if the [`position`](Self::position) leaves
+    /// the same remainder by 8. They are not looked at; a reader refuses an
+    /// object whose instances are none.
+    ///
+    /// # Errors
+    /// As [`instance`](Self::instance).
+    pub fn instances_as_written(&mut self, bytes: &[u8], count: u32) -> Result<(), WriteError> {
+        if !self.template.has_instances || !matches!(self.state, State::Open | State::Instances) {
+            return Err(WriteError::MixedLayouts);
+        }
+        self.writer.make_room(bytes.len())?;
+        self.writer.buffer.extend_from_slice(bytes);
+        self.instances = self.instances.saturating_add(count);
+        self.state = State::Instances;
+        Ok(())
+    }
+
+    /// Where in the block the next instance will stand, in bytes.
+    #[must_use]
+    pub fn position(&self) -> usize {
+        self.writer.buffer.len()
+    }
+
+    /// What was written since that was the [`position`](Self::position).
+    #[must_use]
+    pub fn since(&self, position: usize) -> &[u8] {
+        self.writer.buffer.get(position.max(self.start)..).unwrap_or_default()
+    }
+
     /// Gives the one counter block of an object without instances.
     ///
     /// # Errors

@@ -399,3 +399,55 @@ fn the_generator_covers_what_it_promises() {
     assert_eq!(seen.len(), 15, "{seen:?}");
     assert!(seen.values().all(|count| *count >= 5), "{seen:?}");
 }
+
+#[test]
+fn instances_are_written_again_as_they_were() {
+    let counter = CounterSpec::new(TitleIndex(4), CounterType::PERF_COUNTER_RAWCOUNT);
+    let template =
+        ObjectTemplate::new(&ObjectSpec::new(TitleIndex(2)).with_instances(), &[counter]).unwrap();
+    let mut writer = BlockWriter::new();
+    writer.start(&BlockHead::default());
+    let mut object = writer.object(&template).unwrap();
+    let start = object.position();
+    for (name, value) in [("one", 1), ("another", 2), ("", 3)] {
+        object.instance(&InstanceHead::named(name), &[value]).unwrap();
+    }
+    let written = object.since(start).to_vec();
+    assert_eq!(object.since(0), object.since(start - template_length(&template)));
+    object.finish().unwrap();
+    let whole = writer.finish().to_vec();
+
+    let start_again = |bytes: &[u8], count| {
+        let mut writer = BlockWriter::new();
+        writer.start(&BlockHead::default());
+        let mut object = writer.object(&template).unwrap();
+        object.instances_as_written(bytes, count).unwrap();
+        assert_eq!(object.instance_count(), count);
+        object.finish().unwrap();
+        writer.finish().to_vec()
+    };
+    assert_eq!(start_again(&written, 3), whole);
+    // What are no such instances is refused by whoever reads it.
+    for (bytes, count) in [(&written[..], 4), (&written[..written.len() - 8], 3), (&[0; 64], 1)] {
+        assert!(DataBlock::parse(&start_again(bytes, count)).is_err(), "{count}");
+    }
+
+    // Not where there are no instances, nor where there is no room.
+    let single = ObjectTemplate::new(&ObjectSpec::new(TitleIndex(6)), &[]).unwrap();
+    let mut object = writer.object(&single).unwrap();
+    assert_eq!(object.instances_as_written(&written, 3), Err(WriteError::MixedLayouts));
+    drop(object);
+    let limit = writer.len() + template_length(&template) + written.len() - 1;
+    writer.set_limit(limit);
+    let mut object = writer.object(&template).unwrap();
+    assert_eq!(object.instances_as_written(&written, 3), Err(WriteError::Full { limit }));
+    assert_eq!(object.instance_count(), 0);
+}
+
+/// Of the definitions of an object, in bytes.
+fn template_length(template: &ObjectTemplate) -> usize {
+    let mut writer = BlockWriter::new();
+    let before = writer.len();
+    let object = writer.object(template).unwrap();
+    object.position() - before
+}

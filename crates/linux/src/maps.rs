@@ -156,6 +156,11 @@ impl Maps {
         self.names.clear();
     }
 
+    /// Whether the processes are to be added.
+    pub(crate) fn is_wanted(&self) -> bool {
+        self.wanted.any()
+    }
+
     /// A process that was written, and its place among the instances of Process.
     pub(crate) fn add(&mut self, pid: u32, place: u32, name: &[u16]) {
         if self.wanted.any() {

@@ -1,6 +1,7 @@
 //! The provider `linux-process`: Process, Thread, and what memory maps tell,
 //! whose instances point to those of Process.
 
+mod kept;
 mod read;
 mod sample;
 mod second;
@@ -17,6 +18,7 @@ use crate::maps::{self, Maps};
 use crate::provider::LinuxProvider;
 use crate::root::ProcRoot;
 use crate::table::{ADDRESS_SPACE, FULL_IMAGE, IMAGE, Object, PROCESS, THREAD, THREAD_DETAILS};
+use kept::Kept;
 use perfhive_engine::standard::Layouts;
 use perfhive_engine::{Collection, ObjectWriter, Provider, ProviderError, Session};
 use perfhive_format::{FileTime, InstanceHead, NameRef, ObjectWriting, TitleIndex};
@@ -77,6 +79,7 @@ struct ProcessSession {
     /// Those of the collection before; empty between collections.
     before: Vec<Tracked>,
     owners: Vec<Owner>,
+    kept: Kept,
     /// Numbers of the threads of one process.
     threads: Vec<u32>,
     maps: Maps,
@@ -100,6 +103,7 @@ impl ProcessSession {
             tracked: Vec::new(),
             before: Vec::new(),
             owners: Vec::new(),
+            kept: Kept::default(),
             threads: Vec::new(),
             maps: Maps::new(),
             threads_before: Vec::new(),
@@ -150,7 +154,7 @@ impl Session for ProcessSession {
         follow(&self.pids, &mut self.tracked, &mut self.before, number, Tracked::new, gone);
         self.totals.update(&self.stat.cpus);
 
-        let written = self.write_processes(wanted, by_second, out);
+        let written = self.write_processes(wanted, by_second, of_threads.is_some(), out);
         self.reader.faults.report(PROCESS.index, out);
         let places = written?;
         if let Some(wanted) = of_threads {
@@ -167,6 +171,7 @@ impl ProcessSession {
         &mut self,
         wanted: Wanted,
         by_second: bool,
+        threads: bool,
         out: &mut ObjectWriter<'_>,
     ) -> Result<Places, ProviderError> {
         let mut object = out.object(self.process.template(wanted.mask())?)?;
@@ -181,10 +186,11 @@ impl ProcessSession {
         // Where the processors are not known now, the sum keeps what they did.
         total.add_values(&idle);
         self.owners.clear();
-        let Self { reader, second, tracked, owners, maps, .. } = self;
+        let Self { reader, second, tracked, owners, maps, kept, .. } = self;
+        let owners = threads.then_some(owners);
         let mut writing = Writing { object, total, reader, owners, maps };
         match by_second {
-            true => writing.by_second(tracked, second, wanted)?,
+            true => writing.by_second(tracked, second, kept, wanted)?,
             false => writing.by_proc(tracked, wanted)?,
         }
         let Writing { mut object, mut total, .. } = writing;
@@ -203,7 +209,8 @@ struct Writing<'a, 'w, 't> {
     object: ObjectWriting<'w, 't>,
     total: Sample,
     reader: &'a mut ProcessReader,
-    owners: &'a mut Vec<Owner>,
+    /// For Thread, if that is wanted: they take several cache lines each.
+    owners: Option<&'a mut Vec<Owner>>,
     maps: &'a mut Maps,
 }
 
@@ -227,8 +234,10 @@ impl Writing<'_, '_, '_> {
                 self.total.add(sample);
                 let pid = known.get(*at).map_or(0, |known| known.pid);
                 self.maps.add(pid, place, name);
-                let (known, threads) = (Known::Tracked(batch * BATCH + at), sample.threads());
-                self.owners.push(Owner { known, place, threads, first: *thread });
+                if let Some(owners) = &mut self.owners {
+                    let (known, threads) = (Known::Tracked(batch * BATCH + at), sample.threads());
+                    owners.push(Owner { known, place, threads, first: *thread });
+                }
             }
         }
         Ok(())
@@ -240,36 +249,61 @@ impl Writing<'_, '_, '_> {
         &mut self,
         tracked: &mut [Tracked],
         second: &mut Second,
+        kept: &mut Kept,
         wanted: Wanted,
     ) -> Result<(), ProviderError> {
+        kept.begin(second.run_number(), wanted);
         let (mut next_tracked, mut next) = (0, 0);
         let mut sample = Sample::default();
         loop {
             // By ascending number, whoever knows the next one.
             let (pid, known, there) = match (tracked.get_mut(next_tracked), second.pid(next)) {
-                (None, None) => return Ok(()),
+                (None, None) => break,
                 (Some(known), pid) if pid.is_none_or(|pid| known.pid < pid) => {
                     let there = self.reader.process(known, wanted, &mut sample);
                     next_tracked += 1;
                     (known.pid, Known::Tracked(next_tracked - 1), there)
                 }
                 (_, pid) => {
-                    let there = second.process(next, wanted, self.reader, &mut sample);
                     next += 1;
+                    let slot = second.slot(next - 1).unwrap_or(0);
+                    // What names are wanted of is not worth the trouble.
+                    let may_be_kept = !self.maps.is_wanted() && kept.has(slot, &self.object);
+                    if let Some(threads) = may_be_kept.then(|| second.is_same(next - 1)).flatten() {
+                        kept.again(slot, &mut self.object)?;
+                        let place = self.object.instance_count() + kept.waiting() - 1;
+                        if let Some(owners) = &mut self.owners {
+                            let known = Known::Second(next - 1);
+                            owners.push(Owner { known, place, threads, first: None });
+                        }
+                        continue;
+                    }
+                    let there = second.process(next - 1, wanted, self.reader, &mut sample);
                     (pid.unwrap_or(0), Known::Second(next - 1), there)
                 }
             };
             if !there {
                 continue;
             }
-            let place = self.object.instance_count();
+            kept.flush(&mut self.object)?;
+            let (place, position) = (self.object.instance_count(), self.object.position());
             let name = self.reader.name();
             let head = InstanceHead { name: NameRef::Utf16(name), unique_id: None, parent: None };
             self.object.instance_prefix(&head, sample.values())?;
-            self.total.add(&sample);
+            match known {
+                Known::Second(at) if second.is_whole(at) => {
+                    let slot = second.slot(at).unwrap_or(0);
+                    kept.put(slot, &sample, position, &self.object);
+                }
+                _ => self.total.add(&sample),
+            }
             self.maps.add(pid, place, name);
-            let threads = sample.threads();
-            self.owners.push(Owner { known, place, threads, first: None });
+            if let Some(owners) = &mut self.owners {
+                owners.push(Owner { known, place, threads: sample.threads(), first: None });
+            }
         }
+        kept.flush(&mut self.object)?;
+        kept.end(&mut self.total);
+        Ok(())
     }
 }

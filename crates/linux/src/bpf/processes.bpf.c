@@ -192,28 +192,32 @@ enum {
 };
 
 struct process {
+	// First what is looked at each time.
 	u32 pid, parent;
 	u32 flags, state;
 	u32 threads, marks;
+	// All but its state and threads is as in the run before.
+	u32 same;
 	// Slots of its threads, if they were wanted.
 	u32 first_thread, thread_slots;
-	// Nanoseconds.
-	u64 start, user, kernel, runtime;
-	u64 user_told, kernel_told;
-	u64 minor_faults, major_faults;
+	// What was wanted, and what it had done, when all of it was read.
+	u32 wanted;
+	u64 start;
+	u64 ran, switched;
 	// Pages.
 	u64 size, data, size_peak, resident_peak;
 	s64 anonymous, file, shared, swapped;
 	u64 handles;
-	u64 read_bytes, written_bytes, reads, writes;
-	u64 storage_read, storage_written, storage_cancelled;
-	u64 switches_voluntary, switches_other;
 	// The kernel's: 120 is the usual one.
 	u32 priority, real_time, policy;
 	u32 sequence;
-	// What it had done when all of it was read, and what was wanted then.
-	u64 ran, switched;
-	u32 wanted, unused;
+	// Nanoseconds.
+	u64 user, kernel, runtime;
+	u64 user_told, kernel_told;
+	u64 minor_faults, major_faults;
+	u64 read_bytes, written_bytes, reads, writes;
+	u64 storage_read, storage_written, storage_cancelled;
+	u64 switches_voluntary, switches_other;
 	char name[16];
 	// Of threads of the kernel.
 	char long_name[64];
@@ -448,6 +452,45 @@ INLINE void read_levels(struct process *slot, struct task_struct *task, struct t
 		read_handles(slot, loose);
 }
 
+// What `read_levels` may change of that which is told of the process.
+struct levels {
+	u64 size, data, size_peak, resident_peak;
+	s64 anonymous, file, shared, swapped;
+	u64 handles;
+	u32 parent, marks;
+	u32 priority, real_time, policy;
+};
+
+INLINE void note_levels(struct levels *levels, struct process *slot)
+{
+	levels->size = slot->size;
+	levels->data = slot->data;
+	levels->size_peak = slot->size_peak;
+	levels->resident_peak = slot->resident_peak;
+	levels->anonymous = slot->anonymous;
+	levels->file = slot->file;
+	levels->shared = slot->shared;
+	levels->swapped = slot->swapped;
+	levels->handles = slot->handles;
+	levels->parent = slot->parent;
+	levels->marks = slot->marks;
+	levels->priority = slot->priority;
+	levels->real_time = slot->real_time;
+	levels->policy = slot->policy;
+}
+
+INLINE int are_levels(struct levels *levels, struct process *slot)
+{
+	return levels->size == slot->size && levels->data == slot->data &&
+	       levels->size_peak == slot->size_peak &&
+	       levels->resident_peak == slot->resident_peak &&
+	       levels->anonymous == slot->anonymous && levels->file == slot->file &&
+	       levels->shared == slot->shared && levels->swapped == slot->swapped &&
+	       levels->handles == slot->handles && levels->parent == slot->parent &&
+	       levels->marks == slot->marks && levels->priority == slot->priority &&
+	       levels->real_time == slot->real_time && levels->policy == slot->policy;
+}
+
 INLINE void begin_process(struct process *slot, struct task_struct *task, struct task_struct *loose,
 			  struct signal_struct *signal, struct arguments *args)
 {
@@ -567,11 +610,18 @@ int read_all(struct arguments *args)
 			process = map_lookup(&processes, &key);
 			if (!process)
 				continue;
-			if (!has_not_run(process, task, args)) {
+			if (has_not_run(process, task, args)) {
+				struct levels before;
+
+				note_levels(&before, process);
+				read_levels(process, task, loose, args);
+				process->same = are_levels(&before, process);
+			} else {
+				process->same = 0;
 				begin_process(process, task, loose, loose->signal, args);
 				add_thread(process, task, loose, loose->signal);
+				read_levels(process, task, loose, args);
 			}
-			read_levels(process, task, loose, args);
 		} else {
 			key = args->processes - 1;
 			process = map_lookup(&processes, &key);

@@ -30,24 +30,23 @@ pub(crate) const MARK_WORKING: u32 = 8;
 #[derive(Clone, Copy, Debug)]
 #[repr(C)]
 pub(crate) struct ProcessSlot {
+    // First what is looked at each time.
     pub(crate) pid: u32,
     pub(crate) parent: u32,
     pub(crate) flags: u32,
     pub(crate) state: u32,
     pub(crate) threads: u32,
     pub(crate) marks: u32,
+    /// Not 0: all but its state and threads is as in the run before.
+    pub(crate) same: u32,
     /// Slots of its threads, if they were wanted.
     pub(crate) first_thread: u32,
     pub(crate) thread_slots: u32,
+    /// What the program compares the process with the next time.
+    pub(crate) wanted: u32,
     pub(crate) start: u64,
-    pub(crate) user: u64,
-    pub(crate) kernel: u64,
-    pub(crate) runtime: u64,
-    /// What `/proc` told last.
-    pub(crate) user_told: u64,
-    pub(crate) kernel_told: u64,
-    pub(crate) minor_faults: u64,
-    pub(crate) major_faults: u64,
+    pub(crate) ran: u64,
+    pub(crate) switched: u64,
     pub(crate) size: u64,
     pub(crate) data: u64,
     pub(crate) size_peak: u64,
@@ -57,6 +56,19 @@ pub(crate) struct ProcessSlot {
     pub(crate) shared: i64,
     pub(crate) swapped: i64,
     pub(crate) handles: u64,
+    /// The kernel's: 120 is the usual one.
+    pub(crate) priority: u32,
+    pub(crate) real_time: u32,
+    pub(crate) policy: u32,
+    pub(crate) sequence: u32,
+    pub(crate) user: u64,
+    pub(crate) kernel: u64,
+    pub(crate) runtime: u64,
+    /// What `/proc` told last.
+    pub(crate) user_told: u64,
+    pub(crate) kernel_told: u64,
+    pub(crate) minor_faults: u64,
+    pub(crate) major_faults: u64,
     pub(crate) read_bytes: u64,
     pub(crate) written_bytes: u64,
     pub(crate) reads: u64,
@@ -66,16 +78,6 @@ pub(crate) struct ProcessSlot {
     pub(crate) storage_cancelled: u64,
     pub(crate) switches_voluntary: u64,
     pub(crate) switches_other: u64,
-    /// The kernel's: 120 is the usual one.
-    pub(crate) priority: u32,
-    pub(crate) real_time: u32,
-    pub(crate) policy: u32,
-    pub(crate) sequence: u32,
-    /// What the program compares the process with the next time.
-    pub(crate) ran: u64,
-    pub(crate) switched: u64,
-    pub(crate) wanted: u32,
-    pub(crate) unused: u32,
     pub(crate) name: [u8; 16],
     pub(crate) long_name: [u8; 64],
     pub(crate) work: [u8; 32],

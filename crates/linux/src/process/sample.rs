@@ -7,7 +7,7 @@ use crate::table::{IO_COUNTERS, PEAK_COUNTERS, SCHEDULE_COUNTERS, STAT_COUNTERS,
 use perfhive_format::FileTime;
 
 /// Most values of a process.
-const MOST: usize =
+pub(super) const MOST: usize =
     STAT_COUNTERS + SCHEDULE_COUNTERS + STATM_COUNTERS + 1 + PEAK_COUNTERS + 6 + IO_COUNTERS;
 
 /// The values of a process in the order of its counters, up to the first that
@@ -139,6 +139,14 @@ impl Sample {
             *sum = sum.saturating_add(*value);
         }
         self.known = self.known.max(STAT_COUNTERS);
+    }
+
+    /// Adds sums over processes, of which the longest had so many values.
+    pub(super) fn add_sums(&mut self, sums: &[u128; MOST], known: usize) {
+        for (sum, more) in self.values.iter_mut().zip(sums) {
+            *sum = sum.saturating_add(u64::try_from(*more).unwrap_or(u64::MAX));
+        }
+        self.known = self.known.max(known.min(MOST));
     }
 
     /// Makes a sum the sample of `_Total`.

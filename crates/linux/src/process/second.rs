@@ -91,9 +91,13 @@ pub(super) struct Second {
     missing: Vec<u32>,
     /// The same of the threads of one process.
     threads: Vec<(u32, u32)>,
+    /// Room for sorting.
+    room: Vec<(u32, u32)>,
     known: Knowledge,
     known_threads: Knowledge,
     name: Vec<u8>,
+    /// Runs of the program.
+    runs: u64,
 }
 
 impl Second {
@@ -106,9 +110,11 @@ impl Second {
             order: Vec::new(),
             missing: Vec::new(),
             threads: Vec::new(),
+            room: Vec::new(),
             known: Knowledge::default(),
             known_threads: Knowledge::default(),
             name: Vec::new(),
+            runs: 0,
         }
     }
 
@@ -193,6 +199,7 @@ impl Second {
         // that there may be are looked at.
         let processors = stat.cpus.iter().map(|cpu| cpu.number.saturating_add(1)).max();
         for _ in 0..ENLARGEMENTS {
+            self.runs += 1;
             let there = program.run(wants, processors.unwrap_or(MOST_PROCESSORS))?;
             let room = program.room();
             if there.processes <= room.processes && there.threads <= room.threads {
@@ -212,7 +219,7 @@ impl Second {
     fn sort(&mut self, slots: &[ProcessSlot]) {
         self.order.clear();
         self.order.extend((0..).zip(slots).map(|(place, slot)| (slot.pid, place)));
-        sort_by_number(&mut self.order);
+        sort_by_number(&mut self.order, &mut self.room);
         // Where one ended and another got its number, the later one counts.
         self.order.dedup_by(|later, kept| {
             let same = later.0 == kept.0;
@@ -229,6 +236,38 @@ impl Second {
     /// The number of a process by its place.
     pub(super) fn pid(&self, place: usize) -> Option<u32> {
         self.order.get(place).map(|(pid, _)| *pid)
+    }
+
+    /// Number of the newest run.
+    pub(super) fn run_number(&self) -> u64 {
+        self.runs
+    }
+
+    /// The slot of a process by its place.
+    pub(super) fn slot(&self, place: usize) -> Option<u32> {
+        self.order.get(place).map(|(_, slot)| *slot)
+    }
+
+    /// Takes over what was told of a process by its place, if all of that is as
+    /// in the run before. Answers how many threads it has. To be asked in
+    /// ascending order, before [`process`](Self::process).
+    pub(super) fn is_same(&mut self, place: usize) -> Option<u64> {
+        let State::Loaded(program) = &self.state else { return None };
+        let (pid, slot) = *self.order.get(place)?;
+        let slot = program.processes().get(slot as usize)?;
+        if slot.same == 0 || slot.marks & (MARK_TORN | MARK_NO_RESIDENT) != 0 {
+            return None;
+        }
+        let known = self.known.of((pid, 0), slot.start)?;
+        self.known.now.push(known);
+        Some(u64::from(slot.threads))
+    }
+
+    /// Whether a process by its place is told by its slot alone.
+    pub(super) fn is_whole(&self, place: usize) -> bool {
+        let State::Loaded(program) = &self.state else { return false };
+        let slot = self.slot(place).and_then(|slot| program.processes().get(slot as usize));
+        slot.is_some_and(|slot| slot.marks & (MARK_TORN | MARK_NO_RESIDENT) == 0)
     }
 
     /// A process by its place, into `sample`; `false` where it is gone. Its name is set in
@@ -297,7 +336,7 @@ impl Second {
         let slots = slots.get(..process.thread_slots as usize).unwrap_or_default();
         self.threads.clear();
         self.threads.extend((0..).zip(slots).map(|(place, slot)| (slot.tid, place)));
-        sort_by_number(&mut self.threads);
+        sort_by_number(&mut self.threads, &mut self.room);
         for (tid, place) in &self.threads {
             let Some(slot) = slots.get(*place as usize) else {
                 continue;
@@ -315,15 +354,36 @@ impl Second {
     }
 }
 
-/// Sorts what is in the order of births: most often by number already, or by
-/// number up to where the numbers began anew.
-fn sort_by_number(order: &mut [(u32, u32)]) {
-    let Some(last) = order.windows(2).position(|pair| pair.first() > pair.last()) else {
-        return;
+/// Sorts by number what is in the order of births: it is by number but where
+/// the numbers began anew, so that there are a few ascending runs. `room` is for
+/// the merging, and kept for its allocation.
+fn sort_by_number(order: &mut Vec<(u32, u32)>, room: &mut Vec<(u32, u32)>) {
+    let turn = |list: &[(u32, u32)]| {
+        let ahead = list.windows(2).position(|pair| pair.first() > pair.last());
+        ahead.map_or(list.len(), |last| last + 1)
     };
-    order.rotate_left(last + 1);
-    if !order.is_sorted() {
-        order.sort_unstable();
+    while turn(order) < order.len() {
+        // Each pass merges the runs by two: as many passes as the number of
+        // runs has binary digits.
+        room.clear();
+        let mut rest = order.as_slice();
+        while !rest.is_empty() {
+            let (mut one, behind) = rest.split_at(turn(rest));
+            let (mut other, behind) = behind.split_at(turn(behind));
+            rest = behind;
+            while let ([a, after_a @ ..], [b, after_b @ ..]) = (one, other) {
+                if a <= b {
+                    room.push(*a);
+                    one = after_a;
+                } else {
+                    room.push(*b);
+                    other = after_b;
+                }
+            }
+            room.extend_from_slice(one);
+            room.extend_from_slice(other);
+        }
+        std::mem::swap(order, room);
     }
 }
 
@@ -531,13 +591,21 @@ mod tests {
 
     #[test]
     fn births_are_sorted_by_number() {
-        for numbers in
-            [&[][..], &[4], &[1, 2, 9], &[7, 9, 1, 3], &[9, 1], &[2, 9, 1, 5, 3, 4], &[3, 3, 1, 3]]
-        {
+        let mut room = Vec::new();
+        for numbers in [
+            &[][..],
+            &[4],
+            &[1, 2, 9],
+            &[7, 9, 1, 3],
+            &[9, 1],
+            &[2, 9, 1, 5, 3, 4],
+            &[3, 3, 1, 3],
+            &[9, 7, 5, 3, 1],
+        ] {
             let mut order: Vec<_> = numbers.iter().copied().zip(0..).collect();
             let mut expected = order.clone();
             expected.sort_unstable();
-            sort_by_number(&mut order);
+            sort_by_number(&mut order, &mut room);
             assert_eq!(order, expected);
         }
     }

@@ -29,7 +29,7 @@ const DESCRIPTORS: u32 = 105_018;
 const PROCESSOR: u32 = 105_118;
 
 /// Counts that the kernel keeps for each thread.
-#[derive(Clone, Copy, Default)]
+#[derive(Clone, Copy, Default, PartialEq, Eq)]
 pub(super) struct Counts {
     /// Voluntary and involuntary context switches apart.
     pub(super) apart: bool,
@@ -66,7 +66,7 @@ impl Counts {
 }
 
 /// Of Process.
-#[derive(Clone, Copy, Default)]
+#[derive(Clone, Copy, Default, PartialEq, Eq)]
 pub(super) struct Wanted {
     pub(super) schedule: bool,
     pub(super) handles: bool,
