@@ -3,7 +3,7 @@
 mod definition;
 
 use crate::args::{Global, Place, Register, Unregister};
-use crate::failure::{Exit, Failure, Outcome, warn};
+use crate::failure::{Exit, Failure, Outcome, complain, warn};
 use crate::output::Output;
 use crate::text::escape::Escaped;
 use crate::text::records::{Field, Records};
@@ -148,10 +148,19 @@ fn list(global: &Global, place: Place) -> Outcome {
         ("", Align::Left),
     ]);
     let mut rows = Rows::begin(&output, &mut text);
+    let mut exit = Exit::Done;
     for scope in scopes {
         // Who has no home has no registrations of his own.
         let Ok(registrar) = registrar(scope) else { continue };
-        let (all, faults) = registrar.registrations()?;
+        // What is wrong with the one does not hide the other.
+        let (all, faults) = match registrar.registrations() {
+            Ok(read) => read,
+            Err(error) => {
+                complain(&error.to_string());
+                exit = Exit::Source;
+                continue;
+            }
+        };
         if !global.quiet {
             faults.iter().for_each(|fault| warn(&fault.to_string()));
         }
@@ -167,14 +176,14 @@ fn list(global: &Global, place: Place) -> Outcome {
     }
     rows.end(&mut text);
     if output.is_table() {
-        if table.rows() == 0 {
+        if table.rows() == 0 && exit == Exit::Done {
             text.push_str("Nothing is registered.\n");
-        } else {
+        } else if table.rows() > 0 {
             table.render(&mut text, output.layout(true));
         }
     }
     output.write(&text)?;
-    Ok(Exit::Done)
+    Ok(exit)
 }
 
 const fn state(one: &Registration) -> &'static str {

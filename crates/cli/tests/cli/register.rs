@@ -125,6 +125,35 @@ fn what_cannot_be_registered_changes_nothing() {
     assert_eq!(place.run(&["register", "--list", "--json"]).json().len(), 0);
 }
 
+/// One hive that cannot be read, or a part of one, does not hide the rest.
+#[test]
+fn what_is_damaged_does_not_hide_the_rest() {
+    let place = Place::new();
+    place.run(&["register", INI, "-l", &place.library, "--system"]).ok();
+    place.run(&["register", INI, "-l", &place.library, "--user", "-n"]).ok();
+    let user = place.folder.path().join("hives/user");
+    std::fs::create_dir(&user).unwrap();
+    std::fs::write(
+        user.join("hive"),
+        "perfhive hive 1\n[Services\\X\\Performance]\nnothing\n[End]\n",
+    )
+    .unwrap();
+    let chmod = |mode| {
+        let mode = std::fs::Permissions::from_mode(mode);
+        std::fs::set_permissions(&user, mode).unwrap();
+    };
+    chmod(0o755);
+    let list = place.run(&["register", "--list", "--json"]);
+    assert!(list.err.contains("user/hive:3: is no NAME = VALUE"), "{}", list.err);
+    assert_eq!((list.code, list.json().len()), (Some(0), 1));
+    let message = place.run(&["register", INI, "-l", &place.library, "--user"]).fails(3);
+    assert!(message.contains("is damaged") && message.contains("line 2"), "{message}");
+    chmod(0o777);
+    let list = place.run(&["register", "--list", "--json"]);
+    assert!(list.one_line().contains("chmod go-w"), "{}", list.err);
+    assert_eq!((list.code, list.json().len()), (Some(3), 1));
+}
+
 #[test]
 fn a_dry_run_shows_what_a_file_says() {
     let place = Place::new();
