@@ -2,9 +2,12 @@
 //! side, and inaccessible pages outside of these.
 //!
 //! ```text
-//! | no access | pattern | the buffer        | pattern | no access |
-//!   a page      1 KiB     room bytes          1 KiB     a page
+//! | no access | unused | pattern | the buffer | pattern | no access |
+//!   64 KiB               1 KiB     room bytes   1 KiB     64 KiB
 //! ```
+//!
+//! Everything between the inaccessible pages is the shared memory, a multiple of
+//! 64 KiB; of rooms that are larger by step nothing is unused.
 
 use core::ffi::c_void;
 use perfhive_engine::GuardedBuffer;
@@ -31,9 +34,19 @@ pub(crate) fn larger(room: usize) -> Option<usize> {
     (more > room).then_some(more)
 }
 
+/// Length of the shared memory for a room.
+fn length(room: usize) -> usize {
+    (GUARD + room + GUARD).next_multiple_of(STEP)
+}
+
+/// Where the region before the buffer begins, in the shared memory.
+pub(crate) fn front(room: usize) -> usize {
+    length(room) - GUARD - room - GUARD
+}
+
 /// Where the region behind the buffer begins, in the shared memory.
-pub(crate) fn rear(room: usize) -> u64 {
-    (GUARD + room) as u64
+pub(crate) fn rear(room: usize) -> usize {
+    length(room) - GUARD
 }
 
 /// A mapping.
@@ -49,10 +62,11 @@ pub(crate) struct Area {
 impl Area {
     /// Maps `memory`, made as long as it must be.
     pub(crate) fn map(memory: &OwnedFd, room: usize) -> io::Result<Self> {
-        let total = GUARD + room + GUARD;
-        if !total.is_multiple_of(STEP) || room > LAST_ROOM {
+        // An odd room would give the provider an odd address.
+        if !room.is_multiple_of(8) || room > LAST_ROOM {
             return Err(io::Errno::INVAL);
         }
+        let total = length(room);
         ftruncate(memory, total as u64)?;
         let length = FENCE + total + FENCE;
         // SAFETY: a new mapping, at an address of the kernel's choice.
@@ -81,7 +95,7 @@ impl Area {
     /// Where the buffer begins.
     pub(crate) fn start(&self) -> *mut u8 {
         // SAFETY: inside of the mapping.
-        unsafe { self.whole.cast::<u8>().add(FENCE + GUARD) }
+        unsafe { self.whole.cast::<u8>().add(FENCE + front(self.room) + GUARD) }
     }
 
     /// Makes the buffer as new: zeros, and the pattern in its guards. What a
@@ -135,7 +149,17 @@ mod tests {
     #[test]
     fn what_is_written_is_shared_and_then_gone() {
         let memory = memfd_create("area", MemfdFlags::CLOEXEC).unwrap();
-        assert!(Area::map(&memory, FIRST_ROOM + 8).is_err());
+        assert!(Area::map(&memory, FIRST_ROOM + 4).is_err());
+        assert!(Area::map(&memory, LAST_ROOM + 8).is_err());
+        // A small room ends where the large one does.
+        let small = Area::map(&memory, 24).unwrap();
+        assert_eq!((front(24), rear(24)), (65536 - 2048 - 24, 65536 - 1024));
+        // SAFETY: in the guard behind the buffer.
+        unsafe { small.start().add(24).write(5) };
+        let mut seen = [0u8; 1];
+        pread(&memory, &mut seen[..], rear(24) as u64).unwrap();
+        assert_eq!(seen, [5]);
+        drop(small);
         let mut area = Area::map(&memory, FIRST_ROOM).unwrap();
         area.renew();
         let start = area.start();

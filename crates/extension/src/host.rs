@@ -27,6 +27,10 @@ const STACK: usize = 8 << 20;
 /// themselves: called first thing in `main`, and its answer returned.
 #[must_use]
 pub fn main() -> ExitCode {
+    if rustix::net::sockopt::socket_type(rustix::stdio::stdin()).is_err() {
+        eprintln!("this is what perfhive runs providers in; it starts that itself");
+        return ExitCode::from(2);
+    }
     match serve() {
         Ok(()) => ExitCode::SUCCESS,
         // There is nobody to tell: the reader sees that the host is gone.
@@ -34,7 +38,11 @@ pub fn main() -> ExitCode {
     }
 }
 
+/// The exit status of a host that does not understand its reader.
+pub(crate) const OTHER_VERSION: i32 = 86;
+
 fn serve() -> Result<(), Errno> {
+    let mut first = true;
     let (socket, memory) = take_over()?;
     let mut packet = vec![0u8; LONGEST];
     let mut library: Option<Loaded> = None;
@@ -60,9 +68,11 @@ fn serve() -> Result<(), Errno> {
                 library.close();
                 return Ok(());
             }
+            (None, _) if first && length > 0 => std::process::exit(OTHER_VERSION),
             // The reader is gone, or is none.
             _ => return Ok(()),
         };
+        first = false;
         send(&socket, &response.encode(), SendFlags::NOSIGNAL)?;
     }
 }

@@ -1,7 +1,7 @@
 //! A library in a host process, which is started, asked by deadlines, ended
 //! and started again.
 
-use crate::area::rear;
+use crate::area::{front, rear};
 use crate::caller::{Call, CallFault};
 use crate::in_process::open_failed;
 use crate::options::{HostCommand, Options};
@@ -222,9 +222,10 @@ impl Isolated {
         // Of data that would not fit, the guards are all that matters.
         let data = usize::try_from(claim.moved).ok().filter(|moved| *moved <= room).unwrap_or(0);
         let copied = match whole.split_at_mut_checked(GUARD + room) {
-            Some((front, back)) => {
-                let front = front.get_mut(..GUARD + data).unwrap_or_default();
-                read_all(memory, front, 0).and_then(|()| read_all(memory, back, rear(room)))
+            Some((body, behind)) => {
+                let body = body.get_mut(..GUARD + data).unwrap_or_default();
+                read_all(memory, body, front(room))
+                    .and_then(|()| read_all(memory, behind, rear(room)))
             }
             None => Err(Errno::INVAL),
         };
@@ -262,10 +263,10 @@ impl Drop for Isolated {
     }
 }
 
-fn read_all(memory: impl rustix::fd::AsFd, to: &mut [u8], from: u64) -> Result<(), Errno> {
+fn read_all(memory: impl rustix::fd::AsFd, to: &mut [u8], from: usize) -> Result<(), Errno> {
     let mut done = 0;
     while let Some(rest) = to.get_mut(done..).filter(|rest| !rest.is_empty()) {
-        match pread(&memory, rest, from + done as u64) {
+        match pread(&memory, rest, (from + done) as u64) {
             Ok(0) => return Err(Errno::INVAL),
             Ok(count) => done += count,
             Err(Errno::INTR) => {}

@@ -188,6 +188,9 @@ fn describe(status: ExitStatus) -> String {
             Some((_, name)) => format!("crashed with signal {signal} ({name})"),
             None => format!("crashed with signal {signal}"),
         },
+        (None, Some(crate::host::OTHER_VERSION)) => {
+            "cannot be run: its host is another version of perfhive".to_string()
+        }
         (None, Some(code)) => format!("left its process with exit status {code}"),
         (None, None) => "is gone".to_string(),
     }

@@ -2,9 +2,9 @@
 //! every call. The data itself goes through shared memory.
 //!
 //! Integers are little endian; a text is its length in bytes (32 bits) and its
-//! bytes. Both ends are the same build of perfhive, so that there are no
-//! versions; but the host has foreign code in it, so that the reader takes what
-//! it says as it takes any hostile input.
+//! bytes. Both ends are the same version of perfhive, which the first packet
+//! makes sure of; but the host has foreign code in it, so that the reader takes
+//! what it says as it takes any hostile input.
 
 use std::ffi::OsString;
 use std::os::unix::ffi::{OsStrExt as _, OsStringExt as _};
@@ -15,6 +15,9 @@ pub(crate) const LONGEST: usize = 128 << 10;
 /// Messages of a provider that go with one answer, and how long each may be.
 pub(crate) const MESSAGES: usize = 8;
 const MESSAGE: usize = 1000;
+
+/// What both ends must have in common.
+const VERSION: &str = concat!("perfhive ", env!("CARGO_PKG_VERSION"), " 1");
 
 /// On which thread a collection runs.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -131,7 +134,8 @@ impl Request {
                 out.u32(0);
             }
             Self::Open(open) => {
-                out.u32(1).u32(open.id).u32(open.reader).u64(open.memory_limit);
+                out.u32(1).bytes(VERSION.as_bytes());
+                out.u32(open.id).u32(open.reader).u64(open.memory_limit);
                 out.bytes(open.library.as_os_str().as_bytes());
                 out.maybe(open.open.as_deref()).bytes(open.collect.as_bytes());
                 out.maybe(open.close.as_deref()).maybe(open.linkage.as_deref());
@@ -149,6 +153,7 @@ impl Request {
         let mut from = In(bytes);
         let request = match from.u32()? {
             0 => Self::Close,
+            1 if from.bytes()? != VERSION.as_bytes() => return None,
             1 => Self::Open(Box::new(OpenRequest {
                 id: from.u32()?,
                 reader: from.u32()?,
