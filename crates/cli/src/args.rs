@@ -142,6 +142,15 @@ pub(crate) enum Command {
     /// Take back everything that is registered of a provider
     #[command(after_help = help::UNREGISTER)]
     Unregister(Unregister),
+    /// Show how providers are doing
+    #[command(after_help = help::PROVIDERS)]
+    Providers(Providers),
+    /// Check a provider's library, for who writes it
+    #[command(after_help = help::CHECK)]
+    Check(Check),
+    /// Run a provider's library; perfhive starts this itself
+    #[command(hide = true)]
+    Host,
     /// Print a completion script for a shell
     #[command(after_help = help::COMPLETIONS)]
     Completions(Completions),
@@ -371,6 +380,47 @@ pub(crate) struct Unregister {
 
     #[command(flatten)]
     pub(crate) place: Place,
+}
+
+#[derive(Debug, Args)]
+pub(crate) struct Providers {
+    /// Name of a provider; * stands for any text
+    pub(crate) name: Option<String>,
+
+    /// Collect this often before telling
+    #[arg(long, short = 'n', value_name = "COUNT", default_value = "2")]
+    pub(crate) count: u32,
+}
+
+#[derive(Debug, Args)]
+pub(crate) struct Check {
+    /// A library, or the name of a registered provider
+    #[arg(value_name = "FILE|NAME")]
+    pub(crate) library: String,
+
+    /// Name of the function that opens the provider; empty if there is none
+    #[arg(long, value_name = "NAME")]
+    pub(crate) open: Option<String>,
+
+    /// Name of the function that collects
+    #[arg(long, value_name = "NAME")]
+    pub(crate) collect: Option<String>,
+
+    /// Name of the function that closes the provider; empty if there is none
+    #[arg(long, value_name = "NAME")]
+    pub(crate) close: Option<String>,
+
+    /// A string that the open function is given; may be given several times
+    #[arg(long, value_name = "TEXT", action = ArgAction::Append)]
+    pub(crate) linkage: Vec<String>,
+
+    /// How long each function may take
+    #[arg(long, value_name = "SECONDS", value_parser = value::interval)]
+    pub(crate) timeout: Option<Duration>,
+
+    /// Print what is wrong alone
+    #[arg(long)]
+    pub(crate) brief: bool,
 }
 
 #[derive(Debug, Args)]

@@ -1,5 +1,6 @@
 //! The commands, one module each.
 
+mod check;
 mod completions;
 mod dump;
 mod enumerate;
@@ -8,6 +9,7 @@ mod get;
 mod list;
 mod man;
 mod measure;
+mod providers;
 mod ps;
 mod register;
 mod sensors;
@@ -15,7 +17,8 @@ mod watch;
 mod workset;
 
 use crate::args::{Arguments, Command};
-use crate::failure::Outcome;
+use crate::failure::{Exit, Outcome};
+use std::process::ExitCode;
 
 /// Does what the command line asks for.
 pub(crate) fn run(arguments: &Arguments) -> Outcome {
@@ -33,7 +36,16 @@ pub(crate) fn run(arguments: &Arguments) -> Outcome {
         Command::Dump(args) => dump::run(global, args),
         Command::Register(args) => register::run(global, args),
         Command::Unregister(args) => register::back(global, args),
+        Command::Providers(args) => providers::run(global, args),
+        Command::Check(args) => check::run(global, args),
+        // It is no command of a person's; `main` goes there at once.
+        Command::Host => Ok(Exit::Usage),
         Command::Completions(args) => completions::run(global, args),
         Command::Man(args) => man::run(global, args),
     }
+}
+
+/// Runs a provider's library.
+pub(crate) fn host() -> ExitCode {
+    check::host()
 }

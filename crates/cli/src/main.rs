@@ -30,6 +30,9 @@ fn main() -> ExitCode {
         Ok(arguments) => arguments,
         Err(error) => return failure::of_arguments(&error),
     };
+    if matches!(arguments.command, args::Command::Host) {
+        return command::host();
+    }
     match command::run(&arguments) {
         Ok(exit) => exit.into(),
         Err(failure) => failure.report().into(),

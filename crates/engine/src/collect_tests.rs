@@ -154,7 +154,7 @@ impl fmt::Display for CollectFault {
 
 /// A buffer for code that may write outside of it, with a guard region of
 /// 1 KiB on each side.
-#[derive(Debug)]
+#[derive(Clone, Debug)]
 pub struct GuardedBuffer {
     bytes: Vec<u8>,
     size: usize,

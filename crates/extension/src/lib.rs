@@ -16,6 +16,7 @@
 #[allow(unsafe_code, reason = "maps memory that foreign code writes to")]
 mod area;
 mod caller;
+mod check;
 mod describe;
 #[allow(unsafe_code, reason = "closes what the host process must not have")]
 pub mod host;
@@ -30,5 +31,6 @@ mod roster;
 mod session;
 mod wire;
 
+pub use check::{Finding, Severity, Verdict, check};
 pub use options::{HostCommand, LogSink, Options};
 pub use roster::{ExtensionRoster, RegistrationSource};

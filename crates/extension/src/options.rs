@@ -3,7 +3,7 @@
 use std::ffi::OsString;
 use std::fmt;
 use std::io;
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -34,25 +34,23 @@ impl HostCommand {
         Ok(Self { program: std::env::current_exe()?, arguments: vec![argument.into()] })
     }
 
-    /// For a program that is no host itself: `perfhive-host` beside it, or else
-    /// on the PATH; failing that, the command `perfhive` in the same places.
+    /// For a program that is no host itself: the command `perfhive`, or the
+    /// program `perfhive-host`, beside it or else on the PATH.
     #[must_use]
     pub fn find() -> Option<Self> {
         let beside = std::env::current_exe().ok();
-        let beside = beside.as_deref().and_then(std::path::Path::parent).map(PathBuf::from);
+        let beside = beside.as_deref().and_then(Path::parent).map(PathBuf::from);
         let path = std::env::var_os("PATH").unwrap_or_default();
-        let folders: Vec<PathBuf> =
-            beside.into_iter().chain(std::env::split_paths(&path)).collect();
-        [("perfhive-host", None), ("perfhive", Some("host"))].into_iter().find_map(
-            |(name, argument)| {
-                let files = folders.iter().filter(|folder| folder.is_absolute());
-                let program = files.map(|folder| folder.join(name)).find(|file| file.is_file())?;
-                Some(Self {
-                    program,
-                    arguments: argument.into_iter().map(OsString::from).collect(),
-                })
-            },
-        )
+        let folders = beside.into_iter().chain(std::env::split_paths(&path));
+        // A relative folder would be another one for each program.
+        folders.filter(|folder| folder.is_absolute()).find_map(|folder| {
+            let command = [("perfhive", Some("host")), ("perfhive-host", None)];
+            command.into_iter().find_map(|(name, argument)| {
+                let program = folder.join(name);
+                let arguments = argument.into_iter().map(OsString::from).collect();
+                program.is_file().then_some(Self { program, arguments })
+            })
+        })
     }
 }
 

@@ -26,6 +26,8 @@
 #![cfg_attr(test, allow(clippy::unwrap_used, clippy::expect_used))]
 
 mod category;
+#[cfg(target_os = "linux")]
+pub mod extension;
 mod files;
 pub mod measure;
 mod open;

@@ -245,9 +245,9 @@ fn machine(address: &SourceAddress) -> Result<Box<dyn Source>, SourceError> {
         // Processor, the object that Windows names as its default.
         .default_object(perfhive_format::TitleIndex(238));
     let builder = match address {
-        // Nobody publishes into a copy.
+        // Nobody publishes into a copy, or registers for it.
         SourceAddress::Proc(Some(_)) => builder,
-        _ => with_published(builder),
+        _ => crate::extension::with_registered(with_published(builder)),
     };
     Ok(Box::new(builder.build()))
 }

@@ -149,6 +149,26 @@ pub(super) const UNREGISTER: &str = r"Examples:
 Names, help texts and library go; the indexes of the others stay. Exit code 1
 tells that no such provider is registered.";
 
+pub(super) const PROVIDERS: &str = r"Examples:
+  perfhive providers
+  perfhive providers Gauges -n 100
+  perfhive providers --json
+
+Everything is collected, costly objects too, as often as -n says; then it is told
+how each provider did: its state, failures, time a collection took (last, mean,
+worst) and bytes. Five failures in a row disable a provider for the reader
+(quarantine). Exit code 1 tells that there is no provider of that name.";
+
+pub(super) const CHECK: &str = r"Examples:
+  perfhive check ./gauges.so
+  perfhive check ./gauges.so --collect CollectGauges --linkage boiler
+  perfhive check Gauges
+
+The library is loaded into a process of its own and asked everything that a
+reader may ask, with buffers that are too small, that fit and that are large;
+what it answers is tested at all three levels. Exit code 0 tells that readers get
+its data (there may be warnings), 1 that they lose some, 3 that it cannot be read.";
+
 pub(super) const ENUM: &str = r"Examples:
   perfhive enum
   perfhive enum Costly

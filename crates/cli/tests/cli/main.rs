@@ -7,6 +7,7 @@ mod formats;
 mod golden;
 mod live;
 mod measure;
+mod providers;
 mod published;
 mod recorded;
 mod register;

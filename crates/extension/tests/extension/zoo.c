@@ -5,7 +5,6 @@
 #define _GNU_SOURCE
 #include "perfhive_provider.h"
 
-#include <signal.h>
 #include <stdatomic.h>
 #include <stdlib.h>
 #include <string.h>
@@ -62,7 +61,7 @@ PERFHIVE_EXPORT DWORD OpenZoo(LPWSTR linkage)
     if (is("refuses to open"))
         return ERROR_FILE_NOT_FOUND;
     if (is("crashes in Open"))
-        raise(SIGSEGV);
+        *(volatile int *)16 = 1;
     if (is("never comes back from Open"))
         for (;;)
             pause();
@@ -123,7 +122,9 @@ PERFHIVE_EXPORT DWORD CollectZoo(LPWSTR value, LPVOID *data, LPDWORD bytes, LPDW
     DWORD room = *bytes;
     unsigned call = atomic_fetch_add(&calls, 1);
     int costly = begins(value, "Costly");
-    by_index = begins(value, "50000");
+    by_index = 0;
+    for (const WCHAR *at = value; *at != 0; at++)
+        by_index |= begins(at, "50000") && (at == value || at[-1] == ' ');
     int foreign = begins(value, "Foreign");
 
     *bytes = 0;
@@ -131,6 +132,10 @@ PERFHIVE_EXPORT DWORD CollectZoo(LPWSTR value, LPVOID *data, LPDWORD bytes, LPDW
     if (is("is costly") ? (!costly && !by_index) : costly)
         return ERROR_SUCCESS;
     if (foreign && !is("reaches another machine"))
+        return ERROR_SUCCESS;
+    if (!foreign && !costly && !by_index && !begins(value, "Global") && !is("answers everything"))
+        return ERROR_SUCCESS;
+    if (foreign && !begins(value, "Foreign MARS"))
         return ERROR_SUCCESS;
 
     if (is("crashes"))
@@ -174,7 +179,7 @@ PERFHIVE_EXPORT DWORD CollectZoo(LPWSTR value, LPVOID *data, LPDWORD bytes, LPDW
 
     DWORD rows = is("is large") ? 20000 : 2;
     DWORD length = (DWORD)(sizeof(DEFINITION) + rows * sizeof(ROW));
-    if (length > room)
+    if (length > room && !is("does not look at its room"))
         return ERROR_MORE_DATA;
     if (foreign) {
         PERF_DATA_BLOCK block = {0};

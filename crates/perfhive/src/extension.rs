@@ -1,0 +1,66 @@
+//! Registered providers in libraries, and the process that they run in.
+//!
+//! `local:` reads what is registered on this machine along with everything
+//! else. A library runs in a process of its own; which program that is, the
+//! program that reads may say with [`run_in`]. Otherwise it is the command
+//! `perfhive`, beside the program or on the PATH.
+//!
+//! A program may be that host itself, and then needs nothing else installed:
+//!
+//! ```no_run
+//! use perfhive::extension::{HostCommand, host_main, run_in};
+//! use std::process::ExitCode;
+//!
+//! fn main() -> ExitCode {
+//!     if std::env::args().nth(1).as_deref() == Some("perfhive-host") {
+//!         return host_main();
+//!     }
+//!     if let Ok(host) = HostCommand::this_program("perfhive-host") {
+//!         run_in(host);
+//!     }
+//!     // ... what the program is there for.
+//!     ExitCode::SUCCESS
+//! }
+//! ```
+
+pub use perfhive_contract::{Registration, c_header, provider_library};
+pub use perfhive_extension::host::main as host_main;
+pub use perfhive_extension::{
+    ExtensionRoster, Finding, HostCommand, Options, RegistrationSource, Severity, Verdict, check,
+};
+
+use perfhive_engine::BrokerBuilder;
+use perfhive_registration::store::{HiveFile, Trust, Watch};
+use std::sync::OnceLock;
+
+static HOST: OnceLock<HostCommand> = OnceLock::new();
+
+/// Says which program libraries run in, for every source that this process
+/// opens from now on. The first to say so is heard; answers whether that is
+/// this call.
+pub fn run_in(host: HostCommand) -> bool {
+    HOST.set(host).is_ok()
+}
+
+/// The options of this process' sources.
+#[must_use]
+pub fn options() -> Options {
+    match HOST.get() {
+        Some(host) => Options::new().host(host.clone()),
+        None => Options::new(),
+    }
+}
+
+/// Adds the providers that are registered for this user on this machine, as
+/// they come and go.
+pub(crate) fn with_registered(builder: BrokerBuilder) -> BrokerBuilder {
+    let mut watch = Watch::new(HiveFile::all(), Trust::of_caller());
+    let source = move || {
+        let loaded = watch.changed()?;
+        for fault in loaded.faults.iter() {
+            perfhive_contract::log::warn("registration", &fault.to_string());
+        }
+        Some(loaded.registrations)
+    };
+    builder.roster(ExtensionRoster::new(source, options()))
+}
