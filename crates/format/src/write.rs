@@ -6,6 +6,7 @@
 //! its templates and its writer fills block after block in place. (Names given
 //! as text that is not ASCII, in an object with a code page, are the exception.)
 
+mod name;
 mod template;
 
 pub use template::{CounterSpec, ObjectSpec, ObjectTemplate};
@@ -13,7 +14,6 @@ pub use template::{CounterSpec, ObjectSpec, ObjectTemplate};
 use crate::bytes::{len_at, put};
 use crate::cook::Clocks;
 use crate::error::WriteError;
-use crate::name::encoding_of;
 use crate::time::SystemTime;
 use crate::titles::TitleIndex;
 use crate::view::PerfObject;
@@ -24,6 +24,7 @@ use crate::winperf::{
 };
 use alloc::vec::Vec;
 use core::fmt;
+use name::{put_name, put_text};
 
 /// What a block says of the machine and the moment.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -546,62 +547,6 @@ impl Drop for ObjectWriting<'_, '_> {
         if self.state != State::Finished {
             self.writer.buffer.truncate(self.start);
         }
-    }
-}
-
-/// Appends a name with its terminator; nothing for no name.
-fn put_name(buffer: &mut Vec<u8>, name: NameRef<'_>, code_page: u32) -> Result<(), WriteError> {
-    let start = buffer.len();
-    match name {
-        NameRef::None => return Ok(()),
-        NameRef::Bytes(bytes) => buffer.extend_from_slice(bytes),
-        NameRef::Utf16(units) if code_page == 0 => put_units(buffer, units.iter().copied()),
-        NameRef::Utf16(_) => return Err(WriteError::BadName),
-        NameRef::Text(text) if code_page == 0 => put_text(buffer, text),
-        NameRef::Text(text) if text.is_ascii() => buffer.extend_from_slice(text.as_bytes()),
-        NameRef::Text(text) => {
-            let encoding = encoding_of(code_page).ok_or(WriteError::BadName)?;
-            let (bytes, _, unmappable) = encoding.encode(text);
-            if unmappable {
-                return Err(WriteError::BadName);
-            }
-            buffer.extend_from_slice(&bytes);
-        }
-    }
-    // A NUL inside would end the name for every reader. (To the end without a
-    // way out, so that many units are looked at together.)
-    let written = buffer.get(start..).unwrap_or_default();
-    let readable = if code_page == 0 {
-        let (units, half) = written.as_chunks::<2>();
-        let nul = units.iter().fold(false, |nul, unit| nul | (u16::from_le_bytes(*unit) == 0));
-        half.is_empty() && !nul
-    } else {
-        !written.contains(&0)
-    };
-    if !readable {
-        return Err(WriteError::BadName);
-    }
-    buffer.extend_from_slice(if code_page == 0 { &[0, 0] } else { &[0] });
-    Ok(())
-}
-
-/// Appends UTF-16 units, as many as their iterator is long.
-#[inline]
-fn put_units(buffer: &mut Vec<u8>, units: impl ExactSizeIterator<Item = u16>) {
-    let at = buffer.len();
-    buffer.resize(at + 2 * units.len(), 0);
-    let (places, _) = buffer.get_mut(at..).unwrap_or_default().as_chunks_mut();
-    for (place, unit) in places.iter_mut().zip(units) {
-        *place = unit.to_le_bytes();
-    }
-}
-
-/// Appends text as UTF-16.
-fn put_text(buffer: &mut Vec<u8>, text: &str) {
-    if text.is_ascii() {
-        put_units(buffer, text.bytes().map(u16::from));
-    } else {
-        buffer.extend(text.encode_utf16().flat_map(u16::to_le_bytes));
     }
 }
 

@@ -2,11 +2,13 @@
 //! whose instances point to those of Process.
 
 mod kept;
+mod order;
 mod read;
 mod sample;
 mod second;
 mod sums;
 mod thread;
+mod told;
 mod wanted;
 
 use crate::bpf::Wants;
