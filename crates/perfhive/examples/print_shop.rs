@@ -7,7 +7,8 @@
 //! an object of the file: one instance for each printer.
 //!
 //! `cargo build --release -p perfhive --example print_shop` makes
-//! `print_shop.dll`, or `libprint_shop.so`.
+//! `print_shop.dll`, or `libprint_shop.so`; `perfhive register print_shop.ini
+//! --library print_shop.dll --linkage FILE` registers it.
 
 use perfhive::format::titles::TitleList;
 use perfhive::format::{CounterSpec, InstanceHead, ObjectSpec, ObjectTemplate};

@@ -30,7 +30,8 @@ pub use perfhive_registration::hive::Scope;
 pub use perfhive_registration::library::fill as find_functions;
 
 /// Whoever keeps registrations on this system: for the whole machine or for the
-/// user. Elsewhere than on Windows that is a file, which the manual describes.
+/// user. On Windows that is its registry, elsewhere a file, which the manual
+/// describes.
 ///
 /// # Errors
 /// Where the system has no place for them.
@@ -54,9 +55,21 @@ fn on_this_system(scope: Scope) -> Result<Box<dyn Registrar>, RegisterError> {
     Ok(Box::new(hive))
 }
 
-#[cfg(not(target_os = "linux"))]
+#[cfg(windows)]
+fn on_this_system(scope: Scope) -> Result<Box<dyn Registrar>, RegisterError> {
+    match scope {
+        Scope::System => Ok(Box::new(perfhive_windows::WindowsRegistrar::new())),
+        Scope::User => {
+            let message = "Windows has no registrations of a user, only those of the whole \
+                           machine, which take an administrator (--system)";
+            Err(RegisterError::new(RegisterErrorKind::Invalid, message))
+        }
+    }
+}
+
+#[cfg(not(any(target_os = "linux", windows)))]
 fn on_this_system(_: Scope) -> Result<Box<dyn Registrar>, RegisterError> {
-    let message = "providers can be registered on Linux only so far";
+    let message = "providers can be registered on Linux and Windows only so far";
     Err(RegisterError::new(RegisterErrorKind::Invalid, message))
 }
 

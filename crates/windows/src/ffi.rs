@@ -5,6 +5,7 @@ mod write;
 pub(crate) use write::{Value, load_perf, report_event};
 
 use crate::explain::{INVALID_DATA, MORE_DATA, SUCCESS};
+use crate::read::{Size, read};
 use crate::registry::ValueName;
 use crate::wine::Layout;
 use std::ffi::CStr;
@@ -141,6 +142,16 @@ impl Key {
             )
         };
         (code == SUCCESS && length == 4).then(|| u32::from_le_bytes(bytes))
+    }
+
+    /// Reads a text; of several apart by NUL all, with the NULs between them.
+    pub(crate) fn text(&self, name: &str) -> Option<String> {
+        let (name, mut bytes) = (ValueName::new(name), Vec::new());
+        let call = |reply: &mut Vec<u8>| self.read(&name, Layout::Windows, reply);
+        read(&mut Size::default(), &mut bytes, None, &mut |_| {}, call).ok()?;
+        let units = bytes.chunks_exact(2).map(|pair| u16::from_le_bytes([pair[0], pair[1]]));
+        let text = String::from_utf16_lossy(&units.collect::<Vec<u16>>());
+        Some(text.trim_end_matches('\0').to_string())
     }
 
     /// Whether the key holds any value.

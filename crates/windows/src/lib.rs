@@ -36,7 +36,7 @@ mod winreg;
 #[cfg(any(windows, test))]
 pub use fallback::Fallback;
 #[cfg(windows)]
-pub use register::{RegisterError, allotted_indexes, register, report_event, unregister};
+pub use register::{WindowsRegistrar, allotted_indexes, report_event};
 #[cfg(any(windows, test))]
 pub use source::RegistrySource;
 #[cfg(windows)]

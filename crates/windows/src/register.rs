@@ -4,122 +4,330 @@ use crate::allot::{self, Allotted};
 use crate::explain::NOT_FOUND;
 use crate::ffi::{self, Key, Value, load_perf};
 use crate::read::{Size, read};
-use crate::registry::ValueName;
+use crate::registry::{Registry as _, ValueName};
+use crate::titles;
 use crate::wine::{Layout, is_wine};
-use perfhive_contract::{AllottedIndexes, Registration};
-use perfhive_engine::ProvidedTitles;
-use perfhive_format::titles::TitleList;
+use crate::winreg::Local;
+use perfhive_contract::{
+    AllottedIndexes, Change, Definition, Functions, RegisterError, RegisterErrorKind,
+    RegisterFault, Registrar, Registration, Registrations,
+};
+use perfhive_engine::{ProvidedTitles, TestLevel};
+use perfhive_format::titles::{Title, TitleList};
 use perfhive_format::{LanguageId, TitleIndex};
-use std::fmt;
+use std::collections::BTreeMap;
 use std::path::PathBuf;
 use std::time::Duration;
 
 const SERVICES: &str = r"SYSTEM\CurrentControlSet\Services";
 const PERFLIB: &str = r"SOFTWARE\Microsoft\Windows NT\CurrentVersion\Perflib";
+/// The value by which a registration is known as one of ours: those of others
+/// are neither replaced nor taken back.
+const MARK: &str = "Registered By";
+const MARKED: &str = "perfhive";
 
-/// Why a provider could not be registered, or taken back.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub struct RegisterError {
-    /// The key or step that failed.
-    pub what: String,
-    /// What happened, and the way out.
-    pub message: String,
-}
+/// The registry of this machine: `Services\NAME\Performance` for the functions,
+/// and `loadperf` for names and help texts. Writing takes an administrator.
+#[derive(Debug, Default)]
+#[non_exhaustive]
+pub struct WindowsRegistrar;
 
-impl RegisterError {
-    fn new(what: impl Into<String>, message: impl Into<String>) -> Self {
-        Self { what: what.into(), message: message.into() }
-    }
-
-    fn code(what: impl Into<String>, code: u32) -> Self {
-        let message = match code {
-            5 => "access is denied: run as administrator (Windows error 5)".to_string(),
-            code => format!("the registry does not take it (Windows error {code})"),
-        };
-        Self { what: what.into(), message }
+impl WindowsRegistrar {
+    /// The registry of this machine.
+    #[must_use]
+    pub fn new() -> Self {
+        Self
     }
 }
 
-impl fmt::Display for RegisterError {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(f, "{}: {}", self.what, self.message)
-    }
+fn invalid(message: impl Into<String>) -> RegisterError {
+    RegisterError::new(RegisterErrorKind::Invalid, message)
 }
 
-impl std::error::Error for RegisterError {}
+/// What an error code means where something is written.
+fn refused(what: &str, code: u32) -> RegisterError {
+    match code {
+        5 => RegisterError::new(
+            RegisterErrorKind::Denied,
+            format!("{what}: access is denied: run as administrator (Windows error 5)"),
+        ),
+        code => RegisterError::new(
+            RegisterErrorKind::Io,
+            format!("{what}: the registry does not take it (Windows error {code})"),
+        ),
+    }
+}
 
 /// The service key of a provider, whose name must be one step.
 fn service(name: &str) -> Result<String, RegisterError> {
-    let bad = |c: char| c.is_control() || c == '\\' || c == '/';
+    let bad = |c: char| c.is_control() || c == '\\' || c == '/' || c == '"';
     if name.trim().is_empty() || name.len() > 200 || name.contains(bad) {
-        let message = "is no name of a service: it must not be empty, nor hold \\ or /";
-        return Err(RegisterError::new(format!("{name:?}"), message));
+        let message = "is no name of a service: it must not be empty, nor hold \\, / or \"";
+        return Err(invalid(format!("{name:?} {message}")));
     }
     Ok(format!(r"{SERVICES}\{name}"))
 }
 
-/// Registers a provider: the values of `Services\NAME\Performance`, then its
-/// titles, whose indexes are offsets (0, 2, 4, ...), through `loadperf`, which
-/// allots their indexes. What there was of the same name is taken back first;
-/// where anything fails, everything is.
-///
-/// # Errors
-/// What could not be written, and why.
-pub fn register(
-    registration: &Registration,
-    titles: &[ProvidedTitles],
-) -> Result<AllottedIndexes, RegisterError> {
-    if let Some(objection) = allot::objection(titles) {
-        return Err(RegisterError::new(&registration.name, objection));
+impl Registrar for WindowsRegistrar {
+    fn place(&self) -> String {
+        format!(r"HKEY_LOCAL_MACHINE\{SERVICES}")
     }
-    unregister(&registration.name)?;
-    let done = write(registration).and_then(|()| load(&registration.name, titles));
-    if done.is_err() {
-        // The first failure is the one to tell.
-        let _ = unregister(&registration.name);
+
+    fn register(
+        &mut self,
+        definition: &Definition,
+        functions: &Functions,
+    ) -> Result<(Registration, Change), RegisterError> {
+        let before = own(&definition.name)?;
+        let mut made = functions.registration(&definition.name, before.as_ref())?;
+        // Whatever Windows loads runs in the reader's process.
+        made.in_process = false;
+        let titles: Vec<ProvidedTitles> = definition.titles_at(0, 0).collect();
+        if let Some(objection) = allot::objection(&titles) {
+            return Err(invalid(format!("{}: {objection}", definition.name)));
+        }
+        let Some(before) = before else {
+            let made = add(made, &definition.objects, &titles)?;
+            return Ok((made, Change::Added));
+        };
+        let old = titles_of(&before);
+        if same(&old, &titles) {
+            made.objects = objects(&definition.objects, before.first_counter);
+            if made == before {
+                return Ok((made, Change::Unchanged));
+            }
+            if let Err(error) = write(&made) {
+                // What there was is written back; the first failure is told.
+                let _ = write(&before);
+                return Err(error);
+            }
+            return Ok((made, Change::Updated));
+        }
+        take_back(&before.name)?;
+        match add(made, &definition.objects, &titles) {
+            Ok(made) => Ok((made, Change::Updated)),
+            Err(error) => {
+                let offsets = before.objects.iter();
+                let offsets = offsets.map(|object| object.0.saturating_sub(before.first_counter));
+                let offsets: Vec<u32> = offsets.collect();
+                let _ = add(before, &offsets, &old);
+                Err(error)
+            }
+        }
     }
-    done
+
+    fn unregister(&mut self, name: &str) -> Result<Registration, RegisterError> {
+        let Some(before) = own(name)? else {
+            let message = format!("{name} is not registered in {}", self.place());
+            return Err(RegisterError::new(RegisterErrorKind::NotRegistered, message));
+        };
+        take_back(name)?;
+        Ok(before)
+    }
+
+    fn registrations(&self) -> Result<(Registrations, Vec<RegisterFault>), RegisterError> {
+        let services = Key::MACHINE.open(SERVICES).map_err(|code| refused(SERVICES, code))?;
+        let mut all = Registrations::none();
+        for name in services.keys() {
+            // Most services have no counters.
+            if let Some((registration, _)) = registered(&name) {
+                all.providers.push(registration);
+            }
+        }
+        all.providers.sort_by(|a, b| a.name.cmp(&b.name));
+        let mut faults = Vec::new();
+        let mut registry = Local::new();
+        let last = registry.last_titles();
+        for language in titles::languages(&mut registry) {
+            match titles::raw(&mut registry, &language, last) {
+                Ok((names, help)) => {
+                    let (names, help) = (merged(names), merged(help));
+                    all.titles.push(ProvidedTitles { language: language.id, names, help });
+                }
+                Err(error) => {
+                    let message = format!("the titles cannot be read: {error:?}");
+                    faults.push(RegisterFault::new(format!("language {}", language.id), message));
+                }
+            }
+        }
+        let perflib = Key::MACHINE.open(PERFLIB).ok();
+        let level = perflib.and_then(|key| key.number(&ValueName::new("ExtCounterTestLevel")));
+        all.test_level = match level {
+            Some(2) => TestLevel::Basic,
+            Some(3) => TestLevel::None,
+            _ => TestLevel::All,
+        };
+        Ok((all, faults))
+    }
 }
 
+/// One list of several, of whose texts for one index the first counts.
+fn merged(lists: Vec<TitleList>) -> TitleList {
+    let mut all = BTreeMap::new();
+    for title in lists.into_iter().flat_map(|list| list.titles) {
+        all.entry(title.index).or_insert(title.text);
+    }
+    let titles = all.into_iter().map(|(index, text)| Title { index, text }).collect();
+    TitleList { titles, faults: Vec::new() }
+}
+
+fn objects(offsets: &[u32], first: u32) -> Vec<TitleIndex> {
+    offsets.iter().filter_map(|offset| first.checked_add(*offset)).map(TitleIndex).collect()
+}
+
+/// What is registered of a provider, and whether it is one of ours.
+fn registered(name: &str) -> Option<(Registration, bool)> {
+    let service = Key::MACHINE.open(&service(name).ok()?).ok()?;
+    let key = service.open("Performance").ok()?;
+    let text = |name: &str| key.text(name).filter(|text| !text.is_empty());
+    let number = |name: &str| key.number(&ValueName::new(name));
+    let time = |name: &str| number(name).map(|ms| Duration::from_millis(ms.into()));
+    let library = PathBuf::from(text("Library")?);
+    let mut one = Registration::new(name, library, &text("Collect").unwrap_or_default());
+    (one.open, one.close) = (text("Open"), text("Close"));
+    one.linkage = service.open("Linkage").ok().and_then(|key| key.text("Export"));
+    one.linkage = one.linkage.filter(|linkage| !linkage.is_empty());
+    let list = text("Object List").unwrap_or_default();
+    one.objects = list.split_whitespace().filter_map(|n| n.parse().ok()).map(TitleIndex).collect();
+    one.first_counter = number("First Counter").unwrap_or(0);
+    one.last_counter = number("Last Counter").unwrap_or(0);
+    one.first_help = number("First Help").unwrap_or(0);
+    one.last_help = number("Last Help").unwrap_or(0);
+    one.disabled = number("Disable Performance Counters").is_some_and(|number| number != 0);
+    one.open_timeout = time("Open Timeout").unwrap_or(Registration::TIMEOUT);
+    one.collect_timeout = time("Collect Timeout").unwrap_or(Registration::TIMEOUT);
+    let ours = text(MARK).as_deref() == Some(MARKED);
+    Some((one, ours))
+}
+
+/// What is registered of a provider of ours; `None` if there is none.
+fn own(name: &str) -> Result<Option<Registration>, RegisterError> {
+    let key = format!(r"{}\Performance", service(name)?);
+    match registered(name) {
+        Some((registration, true)) => Ok(Some(registration)),
+        Some((_, false)) => Err(RegisterError::new(
+            RegisterErrorKind::Taken,
+            format!(
+                "{name} was registered by another program ({key}): take another name, or, if it \
+                 is to go, `unlodctr {name}`"
+            ),
+        )),
+        None => Ok(None),
+    }
+}
+
+/// The indexes that were allotted to a provider when it was registered.
+#[must_use]
+pub fn allotted_indexes(name: &str) -> Option<AllottedIndexes> {
+    let key = Key::MACHINE.open(&format!(r"{}\Performance", service(name).ok()?)).ok()?;
+    let number = |name: &str| key.number(&ValueName::new(name));
+    Some(AllottedIndexes {
+        first_counter: number("First Counter")?,
+        first_help: number("First Help")?,
+    })
+}
+
+/// The titles of a provider, under offsets.
+fn titles_of(registration: &Registration) -> Vec<ProvidedTitles> {
+    let part = |lists: Vec<TitleList>, first: u32, last: u32| {
+        let mut list = merged(lists);
+        list.titles.retain(|title| (first..=last).contains(&title.index.0));
+        list.titles.iter_mut().for_each(|title| title.index.0 -= first);
+        list
+    };
+    let mut registry = Local::new();
+    let last = registry.last_titles();
+    let mut all = Vec::new();
+    for language in titles::languages(&mut registry) {
+        let Ok((names, help)) = titles::raw(&mut registry, &language, last) else { continue };
+        let names = part(names, registration.first_counter, registration.last_counter);
+        let help = part(help, registration.first_help, registration.last_help);
+        if !names.titles.is_empty() || !help.titles.is_empty() {
+            all.push(ProvidedTitles { language: language.id, names, help });
+        }
+    }
+    all
+}
+
+/// Whether the titles that are registered are these.
+fn same(old: &[ProvidedTitles], new: &[ProvidedTitles]) -> bool {
+    let texts = |list: &TitleList| -> BTreeMap<u32, String> {
+        let texts = list.titles.iter().filter(|title| !title.text.trim().is_empty());
+        texts.map(|title| (title.index.0, title.text.clone())).collect()
+    };
+    new.iter().all(|new| {
+        let old = old.iter().find(|old| old.language == new.language);
+        old.is_some_and(|old| {
+            texts(&old.names) == texts(&new.names) && texts(&old.help) == texts(&new.help)
+        })
+    })
+}
+
+/// Registers what is not registered; where anything fails, nothing is left.
+fn add(
+    mut made: Registration,
+    offsets: &[u32],
+    titles: &[ProvidedTitles],
+) -> Result<Registration, RegisterError> {
+    made.objects.clear();
+    let done = write(&made).and_then(|()| load(&made.name, titles)).and_then(|first| {
+        made.objects = objects(offsets, first.first_counter);
+        write(&made)
+    });
+    if let Err(error) = done {
+        // The first failure is the one to tell.
+        let _ = take_back(&made.name);
+        return Err(error);
+    }
+    Ok(registered(&made.name).map_or(made, |(registration, _)| registration))
+}
+
+/// Writes the values of a registration; its indexes are `loadperf`'s.
 fn write(registration: &Registration) -> Result<(), RegisterError> {
     let service = service(&registration.name)?;
     let what = format!(r"{service}\Performance");
-    let failed = |code| RegisterError::code(&what, code);
+    let failed = |code| refused(&what, code);
     let key = Key::MACHINE.create(&what).map_err(failed)?;
+    let text = |text: &Option<String>| text.clone().unwrap_or_default();
+    let milliseconds = |time: Duration| match time {
+        Registration::TIMEOUT => 0,
+        time => u32::try_from(time.as_millis()).unwrap_or(u32::MAX).max(1),
+    };
     let library = registration.library.to_string_lossy();
-    let milliseconds = |time: Duration| u32::try_from(time.as_millis()).unwrap_or(u32::MAX);
-    let list = registration.objects.iter().map(TitleIndex::to_string).collect::<Vec<_>>();
-    let list = list.join(" ");
-    let mut values =
-        vec![("Library", Value::Path(&library)), ("Collect", Value::Text(&registration.collect))];
-    let functions = [("Open", &registration.open), ("Close", &registration.close)];
-    values.extend(functions.iter().filter_map(|(name, function)| {
-        function.as_deref().map(|function| (*name, Value::Text(function)))
-    }));
-    if !list.is_empty() {
-        values.push(("Object List", Value::Text(&list)));
-    }
-    if registration.disabled {
-        values.push(("Disable Performance Counters", Value::Number(1)));
-    }
-    for (name, time) in [
-        ("Open Timeout", registration.open_timeout),
-        ("Collect Timeout", registration.collect_timeout),
+    let (open, close) = (text(&registration.open), text(&registration.close));
+    let objects: Vec<_> = registration.objects.iter().map(TitleIndex::to_string).collect();
+    let objects = objects.join(" ");
+    // An empty text, and a number that is 0, stand for no value at all.
+    for (name, value) in [
+        (MARK, Value::Text(MARKED)),
+        ("Library", Value::Path(&library)),
+        ("Open", Value::Text(&open)),
+        ("Collect", Value::Text(&registration.collect)),
+        ("Close", Value::Text(&close)),
+        ("Object List", Value::Text(&objects)),
+        ("Disable Performance Counters", Value::Number(registration.disabled.into())),
+        ("Open Timeout", Value::Number(milliseconds(registration.open_timeout))),
+        ("Collect Timeout", Value::Number(milliseconds(registration.collect_timeout))),
     ] {
-        if time != Registration::TIMEOUT {
-            values.push((name, Value::Number(milliseconds(time))));
+        match value {
+            Value::Text("") | Value::Number(0) => key.remove(name),
+            value => key.set(name, value),
         }
+        .map_err(failed)?;
     }
-    for (name, value) in values {
-        key.set(name, value).map_err(failed)?;
+    let what = format!(r"{service}\Linkage");
+    let failed = |code| refused(&what, code);
+    match &registration.linkage {
+        Some(linkage) => {
+            let key = Key::MACHINE.create(&what).map_err(failed)?;
+            key.set("Export", Value::List(linkage)).map_err(failed)
+        }
+        None => match Key::MACHINE.open_to_write(&what) {
+            Ok(key) => key.remove("Export").map_err(failed),
+            Err(NOT_FOUND) => Ok(()),
+            Err(code) => Err(failed(code)),
+        },
     }
-    if let Some(linkage) = &registration.linkage {
-        let what = format!(r"{service}\Linkage");
-        let failed = |code| RegisterError::code(&what, code);
-        let key = Key::MACHINE.create(&what).map_err(failed)?;
-        key.set("Export", Value::List(linkage)).map_err(failed)?;
-    }
-    Ok(())
 }
 
 /// Has the titles written, by `loadperf` where that does it.
@@ -138,59 +346,57 @@ fn load(name: &str, titles: &[ProvidedTitles]) -> Result<AllottedIndexes, Regist
     if is_wine() {
         return write_titles(name, titles);
     }
-    let message = match code {
-        None => "this system has no loadperf.dll, so that titles cannot be registered".to_string(),
-        Some(0) => "LoadPerfCounterTextStringsW succeeded, but allotted no indexes".to_string(),
-        Some(5) => "access is denied: run as administrator (Windows error 5)".to_string(),
-        Some(code) => format!(
-            "LoadPerfCounterTextStringsW failed (Windows error {code}); where the title tables \
-             are damaged, `lodctr /R`, run as administrator, rebuilds them"
+    let (kind, message) = match code {
+        None => (
+            RegisterErrorKind::Io,
+            "this system has no loadperf.dll, without which names cannot be registered".to_string(),
+        ),
+        Some(5) => (
+            RegisterErrorKind::Denied,
+            "access is denied: run as administrator (Windows error 5)".to_string(),
+        ),
+        Some(0) => (
+            RegisterErrorKind::Io,
+            "LoadPerfCounterTextStringsW succeeded, but allotted no indexes".to_string(),
+        ),
+        Some(code) => (
+            RegisterErrorKind::Io,
+            format!(
+                "LoadPerfCounterTextStringsW failed (Windows error {code}); where the title \
+                 tables are damaged, `lodctr /R`, run as administrator, rebuilds them"
+            ),
         ),
     };
-    Err(RegisterError::new(format!("titles of {name}"), message))
+    Err(RegisterError::new(kind, format!("the names of {name}: {message}")))
 }
 
-/// The indexes that were allotted to a provider when it was registered.
-#[must_use]
-pub fn allotted_indexes(name: &str) -> Option<AllottedIndexes> {
-    let key = Key::MACHINE.open(&format!(r"{}\Performance", service(name).ok()?)).ok()?;
-    let number = |name: &str| key.number(&ValueName::new(name));
-    Some(AllottedIndexes {
-        first_counter: number("First Counter")?,
-        first_help: number("First Help")?,
-    })
-}
-
-/// Takes a provider's registration back: its titles and its keys. One that is
-/// not registered is no error.
-///
-/// # Errors
-/// What could not be taken away, and why.
-pub fn unregister(name: &str) -> Result<(), RegisterError> {
+/// Takes a registration back: its titles, then its keys.
+fn take_back(name: &str) -> Result<(), RegisterError> {
     let service = service(name)?;
     let performance = format!(r"{service}\Performance");
-    let failed = |code| RegisterError::code(&performance, code);
-    match Key::MACHINE.open(&performance) {
-        Ok(key) => drop(key),
-        Err(NOT_FOUND) => return Ok(()),
-        Err(code) => return Err(failed(code)),
-    }
+    let failed = |code| refused(&performance, code);
     if allotted_indexes(name).is_some() {
-        let code = load_perf(c"UnloadPerfCounterTextStringsW", &format!("unlodctr {name}"));
+        let quote = if name.contains(char::is_whitespace) { "\"" } else { "" };
+        let command = format!("unlodctr {quote}{name}{quote}");
+        let code = load_perf(c"UnloadPerfCounterTextStringsW", &command);
         if allotted_indexes(name).is_some() {
             if !is_wine() {
                 let message = match code {
                     None => "this system has no loadperf.dll".to_string(),
-                    Some(5) => "access is denied: run as administrator".to_string(),
                     Some(code) => format!("UnloadPerfCounterTextStringsW answered {code}"),
                 };
-                return Err(RegisterError::new(format!("titles of {name}"), message));
+                let message = format!("the names of {name} stay: {message}");
+                return Err(RegisterError::new(RegisterErrorKind::Io, message));
             }
             remove_titles(name)?;
         }
     }
     Key::MACHINE.remove_tree(&performance).map_err(failed)?;
-    let key = Key::MACHINE.open_to_write(&service).map_err(failed)?;
+    let key = match Key::MACHINE.open_to_write(&service) {
+        Ok(key) => key,
+        Err(NOT_FOUND) => return Ok(()),
+        Err(code) => return Err(failed(code)),
+    };
     // Only what registering made: a service may have a linkage of its own.
     if let Ok(linkage) = key.open_to_write("Linkage") {
         linkage.remove("Export").map_err(failed)?;
@@ -204,7 +410,7 @@ pub fn unregister(name: &str) -> Result<(), RegisterError> {
     Ok(())
 }
 
-/// The key of a language below `Perflib`. Wine opens `Perflib\\009` as
+/// The key of a language below `Perflib`. Wine opens `Perflib\009` as
 /// `HKEY_PERFORMANCE_TEXT`, whose few texts are fixed; readers look at all keys
 /// of a language, and this one has room.
 fn wine_key(language: LanguageId) -> String {
@@ -217,12 +423,12 @@ fn wine_key(language: LanguageId) -> String {
 /// Writes titles where Wine has them read: into the keys below `Perflib`. On
 /// Windows only its own loader may do this.
 fn write_titles(name: &str, titles: &[ProvidedTitles]) -> Result<AllottedIndexes, RegisterError> {
-    let failed = |code| RegisterError::code(PERFLIB, code);
+    let failed = |code| refused(PERFLIB, code);
     let perflib = Key::MACHINE.create(PERFLIB).map_err(failed)?;
     let last = |name: &str| perflib.number(&ValueName::new(name)).unwrap_or(0);
     let (counter, help) = (last("Last Counter"), last("Last Help"));
     let Some(allotted) = allot::allot(counter, help, titles) else {
-        return Err(RegisterError::new(PERFLIB, "there are no indexes left"));
+        return Err(RegisterError::new(RegisterErrorKind::Taken, "there are no indexes left"));
     };
     for titles in titles {
         let key = perflib.create(&wine_key(titles.language)).map_err(failed)?;
@@ -238,7 +444,7 @@ fn write_titles(name: &str, titles: &[ProvidedTitles]) -> Result<AllottedIndexes
     perflib.set("Last Counter", Value::Number(allotted.last_counter)).map_err(failed)?;
     perflib.set("Last Help", Value::Number(allotted.last_help)).map_err(failed)?;
     let what = format!(r"{}\Performance", service(name)?);
-    let failed = |code| RegisterError::code(&what, code);
+    let failed = |code| refused(&what, code);
     let key = Key::MACHINE.create(&what).map_err(failed)?;
     let Allotted { first_counter, last_counter, first_help, last_help } = allotted;
     for (value, number) in [
@@ -255,8 +461,8 @@ fn write_titles(name: &str, titles: &[ProvidedTitles]) -> Result<AllottedIndexes
 /// Takes the titles of a provider out of the keys below `Perflib`, under Wine.
 fn remove_titles(name: &str) -> Result<(), RegisterError> {
     let what = format!(r"{}\Performance", service(name)?);
-    let provider = Key::MACHINE.open(&what).map_err(|code| RegisterError::code(&what, code))?;
-    let failed = |code| RegisterError::code(PERFLIB, code);
+    let provider = Key::MACHINE.open(&what).map_err(|code| refused(&what, code))?;
+    let failed = |code| refused(PERFLIB, code);
     let perflib = Key::MACHINE.open_to_write(PERFLIB).map_err(failed)?;
     for (value, first, last) in
         [("Counter", "First Counter", "Last Counter"), ("Help", "First Help", "Last Help")]
@@ -301,10 +507,7 @@ struct Folder(PathBuf);
 impl Folder {
     fn new(name: &str) -> Result<Self, RegisterError> {
         let path = std::env::temp_dir().join(format!("perfhive-{}-{name}", std::process::id()));
-        let failed = |error: std::io::Error| {
-            RegisterError::new(path.display().to_string(), error.to_string())
-        };
-        std::fs::create_dir_all(&path).map_err(failed)?;
+        std::fs::create_dir_all(&path).map_err(|error| io(&path, &error))?;
         Ok(Self(path))
     }
 
@@ -313,10 +516,13 @@ impl Folder {
         let path = self.0.join(name);
         let units = [0xfeff].into_iter().chain(text.encode_utf16());
         let bytes: Vec<u8> = units.flat_map(u16::to_le_bytes).collect();
-        std::fs::write(&path, bytes)
-            .map_err(|error| RegisterError::new(path.display().to_string(), error.to_string()))?;
+        std::fs::write(&path, bytes).map_err(|error| io(&path, &error))?;
         Ok(path)
     }
+}
+
+fn io(path: &std::path::Path, error: &std::io::Error) -> RegisterError {
+    RegisterError::new(RegisterErrorKind::Io, format!("{}: {error}", path.display()))
 }
 
 impl Drop for Folder {

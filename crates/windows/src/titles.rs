@@ -67,17 +67,27 @@ fn has_own_titles(registry: &mut dyn Registry) -> bool {
 /// Loads the titles of a language.
 ///
 /// `Counter LLL` of `HKEY_PERFORMANCE_DATA` comes first; the keys with texts of
-/// their own stand in where it fails, and `Perflib\LLL` adds what they lack,
-/// as seen by Last Counter. An error is that of the first place.
+/// their own stand in where it fails, and the keys below `Perflib` add what they
+/// lack, as seen by Last Counter. An error is that of the first place.
 pub(crate) fn load(
     registry: &mut dyn Registry,
     language: &Language,
     last: LastTitles,
 ) -> Result<TitleDatabase, ReadError> {
+    let (names, help) = raw(registry, language, last)?;
+    Ok(TitleDatabase::from_lists(language.id, &names, &help))
+}
+
+/// The lists of names and those of help texts, of which the first count.
+pub(crate) fn raw(
+    registry: &mut dyn Registry,
+    language: &Language,
+    last: LastTitles,
+) -> Result<(Vec<TitleList>, Vec<TitleList>), ReadError> {
     let names = lists(registry, language, "Counter", "Counter", last.counter)?;
     // Names without help are better than none.
     let help = lists(registry, language, "Help", "Explain", last.help).unwrap_or_default();
-    Ok(TitleDatabase::from_lists(language.id, &names, &help))
+    Ok((names, help))
 }
 
 /// The lists that together are the names, or the help texts, of a language:

@@ -60,7 +60,7 @@ fn language_value(perflib: Option<&Key>, key: &str, name: &ValueName, reply: &mu
 }
 
 /// This machine's registry.
-struct Local {
+pub(crate) struct Local {
     layout: Layout,
     /// Kept open: Last Counter is asked for before each sample.
     perflib: Option<Key>,
@@ -68,7 +68,7 @@ struct Local {
 }
 
 impl Local {
-    fn new() -> Self {
+    pub(crate) fn new() -> Self {
         *READERS.lock().unwrap_or_else(PoisonError::into_inner) += 1;
         let perflib = Key::MACHINE.open(PERFLIB).ok();
         Self { layout: Layout::of_system(), perflib, names: Names::new() }

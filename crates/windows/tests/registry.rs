@@ -6,14 +6,11 @@
 #![cfg(windows)]
 #![allow(clippy::unwrap_used, clippy::expect_used)]
 
-use perfhive_contract::Registration;
-use perfhive_engine::{
-    ObjectQuery, ProvidedTitles, Query, Request, Snapshot, Source, SourceErrorKind, Worker,
-};
-use perfhive_format::titles::{Title, TitleList};
+use perfhive_contract::{Change, Definition, Functions, RegisterErrorKind, Registrar, Texts};
+use perfhive_engine::{ObjectQuery, Query, Request, Snapshot, Source, SourceErrorKind, Worker};
 use perfhive_format::{LanguageId, TitleIndex};
 use perfhive_testkit::{alloc, conformance};
-use perfhive_windows::{RegistrySource, is_wine, register, unregister};
+use perfhive_windows::{RegistrySource, WindowsRegistrar, is_wine};
 use std::path::PathBuf;
 use std::sync::{Mutex, MutexGuard, PoisonError};
 use std::time::{Duration, Instant};
@@ -24,7 +21,7 @@ static ALLOCATOR: alloc::Counting = alloc::Counting;
 /// There is one registry for all tests.
 static REGISTRY: Mutex<()> = Mutex::new(());
 
-/// A provider that is registered as long as this lives.
+/// Providers that are registered as long as this lives.
 struct Registered {
     services: Vec<String>,
     _registry: MutexGuard<'static, ()>,
@@ -37,13 +34,9 @@ impl Registered {
         let registry = REGISTRY.lock().unwrap_or_else(PoisonError::into_inner);
         let mut all = Self { services: Vec::new(), _registry: registry };
         for name in names {
-            let service = format!("Perfhive{name}");
-            let mut registration = Registration::new(&service, zoo(), &format!("Collect{name}"));
-            registration.open = Some(format!("Open{name}"));
-            let close = if *name == "Bees" { "CloseBees" } else { "CloseZoo" };
-            registration.close = Some(close.to_string());
-            all.services.push(service);
-            register(&registration, &titles()).unwrap();
+            all.services.push(format!("Perfhive{name}"));
+            let (_, change) = register(name).unwrap();
+            assert_eq!(change, Change::Added);
         }
         all
     }
@@ -52,9 +45,23 @@ impl Registered {
 impl Drop for Registered {
     fn drop(&mut self) {
         for name in &self.services {
-            let _ = unregister(name);
+            let _ = WindowsRegistrar::new().unregister(name);
         }
     }
+}
+
+type Done = Result<(perfhive_contract::Registration, Change), perfhive_contract::RegisterError>;
+
+fn register(name: &str) -> Done {
+    let close = if name == "Bees" { "CloseBees" } else { "CloseZoo" };
+    let functions = Functions {
+        library: Some(zoo()),
+        open: Some(format!("Open{name}")),
+        collect: Some(format!("Collect{name}")),
+        close: Some(close.to_string()),
+        ..Functions::default()
+    };
+    WindowsRegistrar::new().register(&definition(&format!("Perfhive{name}")), &functions)
 }
 
 fn zoo() -> PathBuf {
@@ -64,27 +71,26 @@ fn zoo() -> PathBuf {
     library
 }
 
-fn titles() -> Vec<ProvidedTitles> {
-    let list = |texts: [&str; 4]| TitleList {
-        titles: (0u32..)
-            .step_by(2)
-            .zip(texts)
-            .map(|(index, text)| Title { index: TitleIndex(index), text: text.to_string() })
-            .collect(),
-        faults: Vec::new(),
+/// What a definition file of the bees would say.
+fn definition(name: &str) -> Definition {
+    let list = |texts: [&str; 4]| {
+        (0u32..).step_by(2).zip(texts).map(|(offset, text)| (offset, text.to_string())).collect()
     };
-    vec![
-        ProvidedTitles {
+    let mut definition = Definition::new(name);
+    definition.objects = vec![0];
+    definition.titles = vec![
+        Texts {
             language: LanguageId::ENGLISH,
             names: list(["Beekeeping", "Bees", "% Flight Time", "% Full"]),
             help: list(["Hives.", "Bees in the hive.", "Time on the wing.", "How full it is."]),
         },
-        ProvidedTitles {
+        Texts {
             language: LanguageId::GERMAN,
             names: list(["Imkerei", "Bienen", "Flugzeit (%)", "Füllung (%)"]),
             help: list(["Stöcke.", "Bienen im Stock.", "Zeit in der Luft.", "Wie voll er ist."]),
         },
-    ]
+    ];
+    definition
 }
 
 fn source() -> RegistrySource {
@@ -170,13 +176,10 @@ fn a_registration_is_noticed_and_taken_back() {
     let mut source = source();
     let first = source.catalogue().unwrap();
     assert_eq!(first.objects.len(), 1);
-    let mut registration = Registration::new("PerfhiveLarge", zoo(), "CollectLarge");
-    registration.open = Some("OpenLarge".to_string());
-    registration.close = Some("CloseZoo".to_string());
-    register(&registration, &titles()).unwrap();
+    register("Large").unwrap();
     assert_ne!(source.catalogue_generation(), first.generation);
     let both = source.catalogue().unwrap();
-    unregister("PerfhiveLarge").unwrap();
+    WindowsRegistrar::new().unregister("PerfhiveLarge").unwrap();
     assert_eq!(both.objects.len(), 2);
     let english = source.titles(LanguageId::ENGLISH).unwrap();
     assert_eq!(english.indexes("Beekeeping").len(), 1, "and its titles are gone");
@@ -184,7 +187,59 @@ fn a_registration_is_noticed_and_taken_back() {
     assert_eq!(source.catalogue().unwrap().objects.len(), 0);
     let english = source.titles(LanguageId::ENGLISH).unwrap();
     assert!(english.indexes("Beekeeping").is_empty());
-    unregister("PerfhiveBees").unwrap();
+    let error = WindowsRegistrar::new().unregister("PerfhiveBees").unwrap_err();
+    assert_eq!(error.kind(), RegisterErrorKind::NotRegistered, "{error}");
+}
+
+#[test]
+fn what_is_registered_is_listed_changed_and_kept() {
+    let _bees = Registered::new(&["Bees"]);
+    let mut registrar = WindowsRegistrar::new();
+    let (all, faults) = registrar.registrations().unwrap();
+    assert!(faults.is_empty(), "{faults:?}");
+    let one = all.providers.iter().find(|one| one.name == "PerfhiveBees").unwrap();
+    assert_eq!((one.collect.as_str(), one.open.as_deref()), ("CollectBees", Some("OpenBees")));
+    // Wine brings a provider of its own, which is not ours to change.
+    let others = all.providers.iter().find(|one| one.name == "Spooler");
+    if others.is_some() {
+        let error = registrar.unregister("Spooler").unwrap_err();
+        assert_eq!(error.kind(), RegisterErrorKind::Taken, "{error}");
+    }
+    assert_eq!(one.objects, [TitleIndex(one.first_counter)]);
+    assert_eq!((one.first_help, one.last_counter), (one.first_counter + 1, one.first_counter + 6));
+    let english = all.titles.iter().find(|titles| titles.language == LanguageId::ENGLISH).unwrap();
+    assert!(english.names.titles.iter().any(|title| title.text == "Beekeeping"));
+    assert!(english.help.titles.iter().any(|title| title.text == "Hives."));
+
+    // The same again is no change; other functions keep the indexes.
+    let one = one.clone();
+    assert_eq!(register("Bees").unwrap(), (one.clone(), Change::Unchanged));
+    let bees = definition("PerfhiveBees");
+    let linkage = Some(vec!["a".to_string(), "b c".to_string()]);
+    let more = Functions { linkage, disabled: Some(true), ..Functions::default() };
+    let (changed, change) = registrar.register(&bees, &more).unwrap();
+    assert_eq!((change, changed.disabled), (Change::Updated, true));
+    assert_eq!(changed.linkage.as_deref(), Some("a\0b c"));
+    assert_eq!(changed.first_counter, one.first_counter);
+    let listed = registrar.registrations().unwrap().0.providers;
+    assert!(listed.contains(&changed), "{listed:?}");
+
+    // Other names get other titles.
+    let mut renamed = bees.clone();
+    renamed.titles[0].names[1].1 = "Honey Bees".to_string();
+    let (_, change) = registrar.register(&renamed, &Functions::default()).unwrap();
+    assert_eq!(change, Change::Updated);
+    let english = source().titles(LanguageId::ENGLISH).unwrap();
+    assert_eq!((english.indexes("Bees").len(), english.indexes("Honey Bees").len()), (0, 1));
+
+    // What cannot be is refused before anything is touched.
+    let mut headless = renamed.clone();
+    headless.titles.remove(0);
+    let error = registrar.register(&headless, &Functions::default()).unwrap_err();
+    assert_eq!(error.kind(), RegisterErrorKind::Invalid, "{error}");
+    let error = registrar.register(&Definition::new(r"a\b"), &more).unwrap_err();
+    assert_eq!(error.kind(), RegisterErrorKind::Invalid, "{error}");
+    assert_eq!(source().titles(LanguageId::ENGLISH).unwrap().indexes("Honey Bees").len(), 1);
 }
 
 #[test]

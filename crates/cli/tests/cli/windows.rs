@@ -5,10 +5,8 @@
 //! registry is that of Wine's prefix, and no other is touched.
 #![cfg(windows)]
 
-use crate::run::{Folder, perfhive};
-use perfhive::contract::Registration;
-use perfhive::format::titles::TitleList;
-use perfhive::{LanguageId, ProvidedTitles, Query, open};
+use crate::run::{Folder, Run, perfhive};
+use perfhive::{Query, open};
 use std::path::{Path, PathBuf};
 use std::sync::{Mutex, MutexGuard, PoisonError};
 
@@ -31,11 +29,10 @@ impl Shop {
         let library = Path::new(env!("CARGO_BIN_EXE_perfhive"));
         let library = library.with_file_name("examples").join("print_shop.dll");
         assert!(library.is_file(), "{} is not built", library.display());
-        let mut registration = Registration::new("PrintShop", library, "CollectPrintShop");
-        registration.open = Some("OpenPrintShop".into());
-        registration.close = Some("ClosePrintShop".into());
-        registration.linkage = Some(file.display().to_string());
-        perfhive::windows::register(&registration, &titles()).unwrap();
+        let (ini, file_name) = (ini(), file.display().to_string());
+        let (library, linkage) = (library.display().to_string(), file_name.as_str());
+        let said = perfhive(["register", ini, "--library", &library, "--linkage", linkage]).ok();
+        assert!(said.starts_with("PrintShop is registered: names "), "{said}");
         let shop = Self { file, _folder: folder, _registry: registry };
         shop.prints([120, 4, 3]);
         shop
@@ -51,20 +48,35 @@ impl Shop {
 
 impl Drop for Shop {
     fn drop(&mut self) {
-        let _ = perfhive::windows::unregister("PrintShop");
+        let said = perfhive(["unregister", "PrintShop"]);
+        assert!(said.code == Some(0) || std::thread::panicking(), "{}", said.err);
     }
 }
 
-/// The titles of the example.
-fn titles() -> Vec<ProvidedTitles> {
-    let names = "0\nPrint Shop\n2\nPages Printed\n4\nPages/sec\n6\nPages/Job\n8\nJobs\n\
-                 10\nJobs Waiting";
-    let help = "0\nThe printers of the shop.\n2\nPages printed since the shop opened.";
-    vec![ProvidedTitles {
-        language: LanguageId::ENGLISH,
-        names: TitleList::from_text(names),
-        help: TitleList::from_text(help),
-    }]
+/// The example's definition.
+fn ini() -> &'static str {
+    concat!(env!("CARGO_MANIFEST_DIR"), "/../perfhive/examples/print_shop.ini")
+}
+
+/// Runs a command on this machine, without a word that some objects, which
+/// Wine's registry has not, come from elsewhere.
+fn local<const N: usize>(args: [&str; N]) -> Run {
+    perfhive(args.into_iter().chain(["--quiet"]))
+}
+
+#[test]
+fn it_is_registered_listed_and_taken_back() {
+    let shop = Shop::open();
+    let again = perfhive(["register", ini()]).ok();
+    assert!(again.starts_with("PrintShop was registered so already"), "{again}");
+    let list = perfhive(["register", "--list"]).ok();
+    assert!(list.contains("PrintShop") && list.contains("print_shop.dll"), "{list}");
+    let line = perfhive(["register", ini(), "--user"]).fails(2);
+    assert!(line.contains("--system"), "{line}");
+    drop(shop);
+    assert!(!perfhive(["register", "--list"]).ok().contains("PrintShop"));
+    assert!(!local(["list"]).ok().contains("Print Shop"));
+    perfhive(["unregister", "PrintShop"]).fails(2);
 }
 
 #[test]
@@ -86,30 +98,32 @@ fn the_library_cooks_what_a_registered_provider_writes() {
 #[test]
 fn list_get_and_enum_show_it() {
     let _shop = Shop::open();
-    let list = perfhive(["list"]).ok();
+    let list = local(["list"]).ok();
     let line = list.lines().find(|line| line.contains("Print Shop")).unwrap();
     assert!(line.split_whitespace().any(|word| word == "global"), "{line}");
-    let counters = perfhive(["list", "print shop"]).ok();
+    let counters = local(["list", "print shop"]).ok();
     for name in ["Pages Printed", "Pages/sec", "Pages/Job", "Jobs Waiting", "star (24 pin)"] {
         assert!(counters.contains(name), "{name}: {counters}");
     }
 
     let path = r"\Print Shop(*)\Jobs Waiting";
-    let rows = perfhive(["get", path, "--format", "json"]).json();
+    let rows = local(["get", path, "--format", "json"]).json();
     let values: Vec<_> = rows.iter().map(|row| (&row["instance"], &row["value"])).collect();
     assert_eq!(
         format!("{values:?}"),
         r#"[(String("laser"), Number(3)), (String("star (24 pin)"), Number(0))]"#
     );
-    assert_eq!(perfhive(["get", "-b", r"\Print Shop(laser)\Pages Printed"]).ok(), "120\n");
+    assert_eq!(local(["get", "-b", r"\Print Shop(laser)\Pages Printed"]).ok(), "120\n");
     // Nothing is printed in between, and the mean of no jobs is no number.
-    let rate = perfhive(["get", "-b", "-i", "0.05", r"\Print Shop(laser)\Pages/sec"]).ok();
+    let rate = local(["get", "-b", "-i", "0.05", r"\Print Shop(laser)\Pages/sec"]).ok();
     assert_eq!(rate, "0.0\n");
 
-    let all = perfhive(["enum", "Print Shop"]).ok();
+    let all = local(["enum", "Print Shop"]).ok();
     assert!(all.contains("Pages Printed") && all.contains("120"), "{all}");
-    assert!(perfhive(["enum"]).ok().contains("star (24 pin)"));
-    let help = perfhive(["explain", r"\Print Shop\Pages Printed"]).ok();
+    assert!(local(["enum"]).ok().contains("star (24 pin)"));
+    let german = local(["list", "--language", "de", "Druckerei"]).ok();
+    assert!(german.contains("Gedruckte Seiten"), "{german}");
+    let help = local(["explain", r"\Print Shop\Pages Printed"]).ok();
     assert!(help.contains("Pages printed since the shop opened."), "{help}");
 }
 
@@ -117,12 +131,12 @@ fn list_get_and_enum_show_it() {
 fn watch_sensors_and_measure_show_it() {
     let _shop = Shop::open();
     let path = r"\Print Shop(laser)\Jobs Waiting";
-    let rows = perfhive(["watch", "-n", "2", "-i", "0.05", path, "--format", "csv"]).ok();
+    let rows = local(["watch", "-n", "2", "-i", "0.05", path, "--format", "csv"]).ok();
     assert_eq!(rows.lines().filter(|row| row.contains(",3,")).count(), 2, "{rows}");
-    let sensors = perfhive(["sensors"]).ok();
+    let sensors = local(["sensors"]).ok();
     assert!(sensors.contains("windows.winperf/Print Shop/Pages Printed"), "{sensors}");
     let sensor = "windows.winperf/Print Shop/Pages Printed#laser";
-    let measured = perfhive(["measure", "-n", "2", "-i", "0.05", sensor]).ok();
+    let measured = local(["measure", "-n", "2", "-i", "0.05", sensor]).ok();
     assert!(measured.contains("120"), "{measured}");
 }
 
@@ -130,9 +144,9 @@ fn watch_sensors_and_measure_show_it() {
 fn a_shop_without_its_file_costs_its_own_object_only() {
     let shop = Shop::open();
     std::fs::remove_file(&shop.file).unwrap();
-    let list = perfhive(["list"]).ok();
+    let list = local(["list"]).ok();
     assert!(!list.contains("Print Shop"), "{list}");
-    let line = perfhive(["get", r"\Print Shop(laser)\Jobs Waiting"]).fails(2);
+    let line = local(["get", r"\Print Shop(laser)\Jobs Waiting"]).fails(2);
     assert!(line.contains("Print Shop"), "{line}");
 }
 
