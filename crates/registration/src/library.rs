@@ -4,6 +4,7 @@
 use object::NameOrOrdinal;
 use object::read::{Object as _, ReadCache};
 use perfhive_contract::{Functions, RegisterError, RegisterErrorKind};
+use std::collections::HashSet;
 use std::fs::File;
 use std::path::Path;
 
@@ -83,12 +84,12 @@ fn choose(functions: &Functions, exports: &[String]) -> Result<Functions, String
 }
 
 fn only_collect(exports: &[String]) -> Result<String, String> {
-    let has = |name: &str| exports.iter().any(|other| other == name);
+    let all: HashSet<&str> = exports.iter().map(String::as_str).collect();
     let found: Vec<&String> = exports
         .iter()
         .filter(|name| name.to_lowercase().starts_with("collect"))
         // The function through which perfhive tells a library who loads it.
-        .filter(|name| !name.strip_suffix("Host").is_some_and(has))
+        .filter(|name| !name.strip_suffix("Host").is_some_and(|name| all.contains(name)))
         .collect();
     match found.as_slice() {
         [one] => Ok((*one).clone()),
@@ -98,7 +99,7 @@ fn only_collect(exports: &[String]) -> Result<String, String> {
             there_are(exports)
         )),
         several => {
-            let names: Vec<&str> = several.iter().map(|name| name.as_str()).collect();
+            let names: Vec<&str> = several.iter().take(SHOWN).map(|name| name.as_str()).collect();
             Err(format!("exports {}; say which one collects with --collect", names.join(", ")))
         }
     }

@@ -71,8 +71,13 @@ impl<'a> Warnings<'a> {
         Self { file, list: Vec::new(), left_out: 0 }
     }
 
+    /// Whether a further warning is kept.
+    pub(crate) fn has_room(&self) -> bool {
+        self.list.len() < Self::LIMIT
+    }
+
     pub(crate) fn add(&mut self, line: Option<u32>, message: impl Into<String>) {
-        if self.list.len() < Self::LIMIT {
+        if self.has_room() {
             self.list.push(DefinitionError::new(self.file, line, message));
         } else {
             self.left_out += 1;

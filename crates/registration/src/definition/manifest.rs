@@ -19,6 +19,12 @@ use std::path::Path;
 /// More elements than any manifest has.
 const MAX_NODES: u32 = 1 << 20;
 
+/// Bytes of all names and descriptions: more than a hive takes.
+const MAX_TEXTS: usize = 16 << 20;
+/// More attributes than any element has. The XML reader compares each with
+/// each, which for thousands would take hours.
+const MAX_ATTRIBUTES: usize = 256;
+
 /// Reads a manifest.
 ///
 /// # Errors
@@ -41,13 +47,22 @@ pub fn parse_manifest(
 ) -> Result<Read<Vec<Definition>>, DefinitionError> {
     let encoding = encoding.or_else(|| declared_encoding(bytes));
     let text = text::decode(file, bytes, encoding, |_| Vec::new())?;
+    if let Some(at) = crowded_tag(&text) {
+        let line = text.get(..at).unwrap_or_default().matches('\n').count() + 1;
+        let message = format!("an element has more than {MAX_ATTRIBUTES} attributes; none has");
+        return Err(DefinitionError::new(file, u32::try_from(line).ok(), message));
+    }
     let options =
         ParsingOptions { allow_dtd: false, nodes_limit: MAX_NODES, ..ParsingOptions::default() };
     let document = Document::parse_with_options(&text, options).map_err(|error| {
         DefinitionError::new(file, Some(error.pos().row), format!("is no sound XML: {error}"))
     })?;
-    let mut reader =
-        Reader { document: &document, strings: strings(&document), warnings: Warnings::new(file) };
+    let mut reader = Reader {
+        document: &document,
+        strings: strings(&document),
+        warnings: Warnings::new(file),
+        room: MAX_TEXTS,
+    };
     let mut definitions = Vec::new();
     let of_counters = |node: &Node<'_, '_>| {
         let parent = node.parent_element();
@@ -62,6 +77,41 @@ pub fn parse_manifest(
         return Err(DefinitionError::new(file, None, message));
     }
     Ok(Read { value: definitions, warnings: reader.warnings.finish() })
+}
+
+/// Where a tag is that has too many attributes. Goes through a text as an XML
+/// reader does; what is no XML is that reader's to refuse, and it stops there.
+fn crowded_tag(text: &str) -> Option<usize> {
+    let mut at = 0;
+    while let Some(found) = text.get(at..).and_then(|rest| rest.find('<')) {
+        let start = at + found;
+        let rest = text.get(start..)?;
+        let others = [("<!--", "-->"), ("<![CDATA[", "]]>"), ("<?", "?>")];
+        if let Some((begin, end)) = others.iter().find(|(begin, _)| rest.starts_with(begin)) {
+            at = start + begin.len() + rest.get(begin.len()..)?.find(end)? + end.len();
+            continue;
+        }
+        let (mut quote, mut attributes) = (None, 0);
+        let mut length = rest.len();
+        for (place, c) in rest.char_indices() {
+            match (quote, c) {
+                (Some(mark), c) if c == mark => quote = None,
+                (Some(_), _) => {}
+                (None, '"' | '\'') => quote = Some(c),
+                (None, '=') => attributes += 1,
+                (None, '>') => {
+                    length = place;
+                    break;
+                }
+                (None, _) => {}
+            }
+            if attributes > MAX_ATTRIBUTES {
+                return Some(start);
+            }
+        }
+        at = start + length;
+    }
+    None
 }
 
 /// The encoding that an XML declaration names, which is ASCII.
@@ -81,16 +131,24 @@ fn named(node: &Node<'_, '_>, name: &str) -> bool {
     node.is_element() && node.tag_name().name() == name
 }
 
+/// Elements of a name that stand right in another. What may be nested without
+/// end is never looked for at every depth from every depth.
+fn children<'a>(node: Node<'a, 'a>, name: &'a str) -> impl Iterator<Item = Node<'a, 'a>> {
+    node.children().filter(move |node| named(node, name))
+}
+
 /// The strings of a manifest, by `id`, in each language.
 type Strings<'a> = BTreeMap<LanguageId, HashMap<&'a str, &'a str>>;
 
-fn strings<'a>(document: &'a Document<'_>) -> Strings<'a> {
+fn strings<'a>(document: &'a Document<'a>) -> Strings<'a> {
     let mut found = Strings::new();
-    for resources in document.descendants().filter(|node| named(node, "resources")) {
+    let of_root = |name| children(document.root_element(), name);
+    for resources in of_root("localization").flat_map(|node| children(node, "resources")) {
         let culture = resources.attribute("culture").unwrap_or("en-US");
         let Ok(language) = culture.parse() else { continue };
         let list = found.entry(language).or_default();
-        for string in resources.descendants().filter(|node| named(node, "string")) {
+        let tables = children(resources, "stringTable");
+        for string in tables.flat_map(|node| children(node, "string")) {
             if let (Some(id), Some(value)) = (string.attribute("id"), string.attribute("value")) {
                 list.entry(id).or_insert(value);
             }
@@ -103,6 +161,8 @@ struct Reader<'a> {
     document: &'a Document<'a>,
     strings: Strings<'a>,
     warnings: Warnings<'a>,
+    /// Bytes of texts that may still come.
+    room: usize,
 }
 
 /// The texts of a definition as they are put together.
@@ -118,8 +178,9 @@ impl<'a> Reader<'a> {
     }
 
     fn warn(&mut self, node: Node<'_, '_>, message: impl Into<String>) {
-        let line = self.line(node);
-        self.warnings.add(Some(line), message);
+        // Finding the line goes through the file.
+        let line = self.warnings.has_room().then(|| self.line(node));
+        self.warnings.add(line, message);
     }
 
     fn needed(&self, node: Node<'a, 'a>, name: &str) -> Result<&'a str, DefinitionError> {
@@ -185,9 +246,8 @@ impl<'a> Reader<'a> {
             return Err(self.error(set, "<counterSet> has no name; add it"));
         }
         let mut object = DeclaredObject::new(offset, guid, *instances);
-        let structs: Vec<&str> = set
-            .descendants()
-            .filter(|node| named(node, "struct"))
+        let structs: Vec<&str> = children(set, "structs")
+            .flat_map(|node| children(node, "struct"))
             .filter_map(|node| node.attribute("type").or_else(|| node.attribute("name")))
             .collect();
         let mut ids = HashSet::new();
@@ -281,7 +341,8 @@ impl<'a> Reader<'a> {
                 None => self.warn(node, format!("field {field} is of no struct; add <structs>")),
             }
         }
-        for attribute in node.descendants().filter(|node| named(node, "counterAttribute")) {
+        let attributes = children(node, "counterAttributes");
+        for attribute in attributes.flat_map(|node| children(node, "counterAttribute")) {
             match attribute.attribute("name") {
                 Some("noDisplay") => one.no_display = true,
                 Some(other) => one.attributes.push(other.to_string()),
@@ -306,6 +367,11 @@ impl<'a> Reader<'a> {
             let Some(text) = node.attribute(attribute).map(str::trim) else { continue };
             for (language, text) in self.in_languages(node, attribute, text)? {
                 if !text.is_empty() {
+                    // One string may stand for many names.
+                    self.room = self.room.checked_sub(text.len() + 1).ok_or_else(|| {
+                        let limit = MAX_TEXTS >> 20;
+                        self.error(node, format!("there are more than {limit} MiB of texts"))
+                    })?;
                     is_named |= attribute == "name";
                     texts.entry(language).or_default().insert(offset, text.to_string());
                 }

@@ -5,6 +5,9 @@ use super::error::{DefinitionError, Warnings};
 use std::collections::HashMap;
 use std::path::Path;
 
+/// The longest value that is read as a number.
+const MAX_VALUE: usize = 200;
+
 /// A `#define` with a number.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) struct Symbol {
@@ -73,6 +76,9 @@ impl Symbols {
     /// not.
     fn evaluate(&self, text: &str) -> Result<u32, String> {
         let mut text = text.trim();
+        if text.len() > MAX_VALUE {
+            return Err(format!("its value has more than {MAX_VALUE} characters"));
+        }
         while let Some(inner) = text.strip_prefix('(').and_then(|text| text.strip_suffix(')')) {
             // `(A) + (B)` begins and ends with parentheses that are no pair.
             if inner.find(')') < inner.find('(') {
@@ -182,6 +188,9 @@ mod tests {
             assert_eq!(value(none), None, "{none}");
         }
         assert_eq!(symbols.unclear("LATE").map(|(line, _)| line), Some(16));
+        let nested = format!("#define N {}1{}\n", "(".repeat(1 << 20), ")".repeat(1 << 20));
+        let (deep, _) = Symbols::parse(Path::new("x.h"), &nested);
+        assert!(deep.unclear("N").is_some_and(|(_, why)| why.contains("200")));
         assert!(symbols.unclear("BIG").is_some_and(|(_, why)| why.contains("99999999999")));
         // The line of a joined definition is its first.
         assert_eq!(symbols.get("D").map(|symbol| symbol.line), Some(7));

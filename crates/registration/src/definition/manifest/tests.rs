@@ -108,6 +108,43 @@ fn what_is_wrong_is_said_with_its_line() {
     assert!(warning("<struct name=\"S\" type=\"WAVES\"/>", "").contains("field Sine"));
 }
 
+/// What no author writes costs no more than its size.
+#[test]
+fn hostile_manifests() {
+    let depth = 200_000;
+    let deep = "<a>".repeat(depth) + &"</a>".repeat(depth);
+    assert!(parse(&deep).is_err());
+    assert!(parse(&"<a>".repeat(depth)).is_err());
+    let wide = format!("<counters>{}</counters>", "<provider/>".repeat(depth));
+    assert!(parse(&wide).unwrap_err().to_string().contains("providerName"));
+    let attributes: String = (0..20_000).map(|n| format!(" a{n}='x'")).collect();
+    let error = parse(&format!("<!-- <a ' -->\n<counters{attributes}/>")).unwrap_err();
+    assert!(error.line() == Some(2) && error.message().contains("256 attributes"), "{error}");
+    // Nothing but attributes counts.
+    let signs = "=".repeat(1000);
+    let text =
+        format!("<!--{signs}--><a b='{signs}>\"'><![CDATA[<{signs}]]>{signs}</a><?x {signs}?>");
+    assert!(parse(&text).unwrap_err().message().contains("has no provider"));
+    let counters = "<counter id='1' type='perf_counter_rawcount'/>".repeat(50_000);
+    let many = MANIFEST.replace(
+        "<counterSet guid=\"{3}\" name=\"None yet\"/>",
+        &format!("<counterSet guid=\"{{3}}\" name=\"None yet\">{counters}</counterSet>"),
+    );
+    assert!(parse(&many).is_err());
+    // Each has a warning, and each warning a line to be found.
+    let sets = "<counterSet guid='{3}' name='x'/>\n".repeat(20_000);
+    let many = MANIFEST.replace("<counterSet guid=\"{3}\" name=\"None yet\"/>", &sets);
+    assert_eq!(parse(&many).unwrap().warnings.len(), 101);
+    // One long string for many names.
+    let long = MANIFEST.replace("What waves do", &"x".repeat(1 << 20)).replace(
+        "<counterSet guid=\"{3}\" name=\"None yet\"/>",
+        &"<counterSet guid='{3}' name='$(string.WavesHelp)'/>".repeat(40),
+    );
+    assert!(parse(&long).unwrap_err().message().contains("16 MiB"));
+    let open = "<localization><resources><stringTable>".repeat(60_000);
+    assert!(parse(&format!("<a>{open}")).is_err());
+}
+
 /// Every type that the schema lists is known.
 #[test]
 fn types_of_the_schema() {
