@@ -133,6 +133,9 @@ pub(crate) enum Command {
     /// Measure sensors, with anomalies and what measuring cost
     #[command(after_help = help::MEASURE)]
     Measure(Measure),
+    /// Save raw answers in a folder, to be looked at elsewhere
+    #[command(after_help = help::CAPTURE)]
+    Capture(Capture),
     /// Print every field of a raw data block
     #[command(after_help = help::DUMP)]
     Dump(Dump),
@@ -278,6 +281,39 @@ pub(crate) struct Measure {
     /// End after this many samples
     #[arg(long, short = 'n', value_name = "COUNT", value_parser = clap::value_parser!(u64).range(1..))]
     pub(crate) count: Option<u64>,
+}
+
+#[derive(Debug, Args)]
+pub(crate) struct Capture {
+    /// A folder of its own, which is made; one that holds anything is left alone
+    #[arg(value_name = "FOLDER")]
+    pub(crate) folder: PathBuf,
+
+    /// What each sample asks for: Global, Costly, or objects by name or index
+    #[arg(value_name = "OBJECT", default_value = "Global")]
+    pub(crate) objects: Vec<String>,
+
+    /// Time between samples
+    ///
+    /// In seconds, or with a unit: 0.5, 500ms, 2s, 1m. One second by default; of a recording,
+    /// samples are taken as they come.
+    #[arg(long, short, value_name = "SECONDS", value_parser = value::interval)]
+    pub(crate) interval: Option<Duration>,
+
+    /// Number of samples
+    #[arg(
+        long, short = 'n', value_name = "COUNT", default_value = "10",
+        value_parser = clap::value_parser!(u64).range(1..)
+    )]
+    pub(crate) count: u64,
+
+    /// Write hashes in place of names that tell of this machine
+    ///
+    /// Of the machine, and of instances that not every machine has. One name has one hash in a
+    /// capture, so that instances stay apart, and another in the next. Texts in counters become
+    /// blanks. Process IDs, times and values stay.
+    #[arg(long)]
+    pub(crate) hash_names: bool,
 }
 
 #[derive(Debug, Args)]

@@ -1,5 +1,6 @@
 //! The commands, one module each.
 
+mod capture;
 mod check;
 mod completions;
 mod dump;
@@ -33,6 +34,7 @@ pub(crate) fn run(arguments: &Arguments) -> Outcome {
         Command::Ps(args) => ps::run(global, args),
         Command::Sensors(args) => sensors::run(global, args),
         Command::Measure(args) => measure::run(global, args),
+        Command::Capture(args) => capture::run(global, args),
         Command::Dump(args) => dump::run(global, args),
         Command::Register(args) => register::run(global, args),
         Command::Unregister(args) => register::back(global, args),

@@ -20,7 +20,8 @@ use std::sync::Arc;
 /// Thread; all others are left out. `Global` and `Costly` with the block as it was recorded.
 pub struct ReplaySource {
     name: String,
-    frames: Vec<Arc<Frame>>,
+    /// The frames of each sample.
+    samples: Vec<Vec<Arc<Frame>>>,
     next: usize,
     titles: Vec<Arc<TitleDatabase>>,
 }
@@ -35,24 +36,45 @@ impl ReplaySource {
         name: &str,
         blocks: impl IntoIterator<Item = (String, Vec<u8>)>,
     ) -> Result<Self, SourceError> {
-        let mut frames: Vec<Arc<Frame>> = Vec::new();
+        Self::of_samples(name, blocks.into_iter().map(|block| vec![block]))
+    }
+
+    /// From samples of one or more blocks each: what a machine's several
+    /// libraries answered at once, and foreign machines beside it. The first
+    /// block of each is the machine's own.
+    ///
+    /// # Errors
+    /// As [`new`](Self::new).
+    pub fn of_samples(
+        name: &str,
+        samples: impl IntoIterator<Item = Vec<(String, Vec<u8>)>>,
+    ) -> Result<Self, SourceError> {
+        let mut kept: Vec<Vec<Arc<Frame>>> = Vec::new();
         let mut first_name = String::new();
-        for (generation, (block_name, bytes)) in (1..).zip(blocks) {
-            let frame = Frame::new(bytes, generation).map_err(|error| {
-                SourceError::new(SourceErrorKind::Malformed, &block_name, error)
-            })?;
-            if let Some(first) = frames.first() {
-                check_same_machine(first, &frame, &first_name, &block_name)?;
-            } else {
-                first_name = block_name;
+        for (generation, blocks) in (1..).zip(samples) {
+            let mut frames = Vec::with_capacity(blocks.len());
+            for (block_name, bytes) in blocks {
+                let frame = Frame::new(bytes, generation).map_err(|error| {
+                    SourceError::new(SourceErrorKind::Malformed, &block_name, error)
+                })?;
+                match kept.first().and_then(|sample| sample.first()) {
+                    Some(first) if frames.is_empty() => {
+                        check_same_machine(first, &frame, &first_name, &block_name)?;
+                    }
+                    None if frames.is_empty() => first_name = block_name,
+                    _ => {}
+                }
+                frames.push(Arc::new(frame));
             }
-            frames.push(Arc::new(frame));
+            if !frames.is_empty() {
+                kept.push(frames);
+            }
         }
-        if frames.is_empty() {
+        if kept.is_empty() {
             let message = "no blocks were given";
             return Err(SourceError::new(SourceErrorKind::Malformed, name, message));
         }
-        Ok(Self { name: name.to_string(), frames, next: 0, titles: Vec::new() })
+        Ok(Self { name: name.to_string(), samples: kept, next: 0, titles: Vec::new() })
     }
 
     /// Adds the names of one language; of several the first is preferred.
@@ -73,13 +95,13 @@ impl ReplaySource {
     /// Number of samples.
     #[must_use]
     pub fn len(&self) -> usize {
-        self.frames.len()
+        self.samples.len()
     }
 
     /// Whether there are none; never true of a source that was made.
     #[must_use]
     pub fn is_empty(&self) -> bool {
-        self.frames.is_empty()
+        self.samples.is_empty()
     }
 }
 
@@ -158,48 +180,51 @@ impl Source for ReplaySource {
 
     fn collect(&mut self, request: &Request, out: &mut Snapshot) -> Result<(), SourceError> {
         out.clear();
-        let Some(frame) = self.frames.get(self.next) else {
-            let count = self.frames.len();
+        let Some(frames) = self.samples.get(self.next) else {
+            let count = self.samples.len();
             let samples = if count == 1 { "sample" } else { "samples" };
             let message = format!("the recording has no more than {count} {samples}");
             return Err(SourceError::new(SourceErrorKind::EndOfData, &self.name, message));
         };
         self.next += 1;
-        let frame = match &request.objects {
-            ObjectQuery::Indexes(list) => {
-                let wanted: HashSet<TitleIndex> = list.iter().copied().collect();
-                match select(frame, &wanted, frame.generation()) {
-                    Some(selected) => {
-                        // What is damaged is told even where it is left out.
-                        for (name, error) in frame.damaged() {
-                            if name.is_none_or(|name| wanted.contains(&name)) {
-                                let kind = crate::error::FaultKind::DamagedObject(*error);
-                                let mut fault = crate::error::Fault::new(kind, &self.name, error);
-                                fault.object = *name;
-                                out.push_fault(fault);
-                            }
-                        }
-                        Arc::new(selected)
-                    }
-                    None => Arc::clone(frame),
+        let ObjectQuery::Indexes(list) = &request.objects else {
+            frames.iter().for_each(|frame| out.push_frame(Arc::clone(frame), &self.name));
+            return Ok(());
+        };
+        let wanted: HashSet<TitleIndex> = list.iter().copied().collect();
+        for (place, frame) in frames.iter().enumerate() {
+            let Some(selected) = select(frame, &wanted, frame.generation()) else {
+                out.push_frame(Arc::clone(frame), &self.name);
+                continue;
+            };
+            // What is damaged is told even where it is left out.
+            for (name, error) in frame.damaged() {
+                if name.is_none_or(|name| wanted.contains(&name)) {
+                    let kind = crate::error::FaultKind::DamagedObject(*error);
+                    let mut fault = crate::error::Fault::new(kind, &self.name, error);
+                    fault.object = *name;
+                    out.push_fault(fault);
                 }
             }
-            _ => Arc::clone(frame),
-        };
-        out.push_frame(frame, &self.name);
+            // The first one tells machine and time, whatever is in it.
+            if place == 0 || selected.object_count() > 0 {
+                out.push_frame(Arc::new(selected), &self.name);
+            }
+        }
         Ok(())
     }
 
     /// The objects of all samples; an object that appears only later is there.
     fn catalogue(&mut self) -> Result<Arc<Catalogue>, SourceError> {
+        let first = self.samples.first().and_then(|sample| sample.first());
         let mut catalogue = Catalogue {
             generation: 1,
-            machine: self.frames.first().map(|f| f.machine().to_string()).unwrap_or_default(),
+            machine: first.map(|frame| frame.machine().to_string()).unwrap_or_default(),
             languages: self.titles.iter().map(|database| database.language()).collect(),
             objects: Vec::new(),
         };
         let mut seen: HashMap<TitleIndex, (usize, &[u8])> = HashMap::new();
-        for frame in &self.frames {
+        for frame in self.samples.iter().flatten() {
             for object in (0..frame.object_count()).filter_map(|place| frame.object(place)) {
                 let definitions = object.definition_bytes();
                 match seen.entry(object.name_index()) {

@@ -124,6 +124,14 @@ impl TitleDatabase {
         all
     }
 
+    /// Every help index with its text, in ascending order.
+    #[must_use]
+    pub fn all_help(&self) -> Vec<(TitleIndex, &str)> {
+        let mut all: Vec<_> = self.help.iter().map(|(index, text)| (*index, &**text)).collect();
+        all.sort_unstable_by_key(|(index, _)| *index);
+        all
+    }
+
     /// The highest index (`Last Counter`), 0 if there is none.
     #[must_use]
     pub fn last_counter(&self) -> TitleIndex {

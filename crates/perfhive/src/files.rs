@@ -1,5 +1,6 @@
 //! Raw data blocks and title lists in files.
 
+use crate::capture::{self, Listed};
 use perfhive_engine::{ReplaySource, SourceError, SourceErrorKind, TitleDatabase};
 use perfhive_format::LanguageId;
 use perfhive_format::titles::TitleList;
@@ -17,16 +18,60 @@ pub(crate) fn open(
     blocks: &[PathBuf],
     titles: &[PathBuf],
 ) -> Result<ReplaySource, SourceError> {
-    let mut samples = Vec::with_capacity(blocks.len());
-    for path in blocks {
-        let bytes = read(path)?;
-        if bytes.is_empty() {
-            let message = "the file is empty; a data block has at least 88 bytes";
-            return Err(error(path, SourceErrorKind::Malformed, message));
-        }
-        samples.push((path.display().to_string(), bytes));
+    if let [folder] = blocks
+        && capture::is_capture(folder)
+    {
+        return open_capture(name, folder, titles);
     }
-    let mut source = ReplaySource::new(name, samples)?;
+    let samples = blocks.iter().map(|path| whole_block(path)).collect::<Result<Vec<_>, _>>()?;
+    with_titles(ReplaySource::new(name, samples)?, titles)
+}
+
+/// A block with its name for messages.
+fn whole_block(path: &Path) -> Result<(String, Vec<u8>), SourceError> {
+    let bytes = read(path)?;
+    if bytes.is_empty() {
+        let message = "the file is empty; a data block has at least 88 bytes";
+        return Err(error(path, SourceErrorKind::Malformed, message));
+    }
+    Ok((path.display().to_string(), bytes))
+}
+
+/// Opens a folder that [`Capture`](crate::Capture) wrote, with the names that
+/// are in it; title lists of the caller's go before them.
+fn open_capture(
+    name: &str,
+    folder: &Path,
+    titles: &[PathBuf],
+) -> Result<ReplaySource, SourceError> {
+    let contents = capture::read(folder)?;
+    let checked = |listed: &Listed| {
+        let (name, bytes) = whole_block(&listed.path)?;
+        if bytes.len() as u64 != listed.bytes {
+            let message = format!(
+                "has {} bytes, and {} by the capture's manifest: it was cut or changed",
+                bytes.len(),
+                listed.bytes
+            );
+            return Err(error(&listed.path, SourceErrorKind::Malformed, message));
+        }
+        Ok((name, bytes))
+    };
+    let sample = |blocks: &Vec<Listed>| blocks.iter().map(checked).collect::<Result<Vec<_>, _>>();
+    let samples = contents.samples.iter().map(sample).collect::<Result<Vec<_>, _>>()?;
+    let mut source = with_titles(ReplaySource::of_samples(name, samples)?, titles)?;
+    for (language, names, help) in &contents.titles {
+        let list = |listed: &Option<Listed>| match listed {
+            Some(listed) => read_titles(&listed.path),
+            None => Ok(TitleList::default()),
+        };
+        let database = TitleDatabase::new(*language, &list(names)?, &list(help)?);
+        source = source.with_database(Arc::new(database));
+    }
+    Ok(source)
+}
+
+fn with_titles(mut source: ReplaySource, titles: &[PathBuf]) -> Result<ReplaySource, SourceError> {
     for path in titles {
         let list = read_titles(path)?;
         let language = language_of_titles(path);
@@ -57,7 +102,11 @@ fn read(path: &Path) -> Result<Vec<u8>, SourceError> {
             _ => SourceErrorKind::Unavailable,
         };
         match cause.kind() {
-            ErrorKind::IsADirectory => error(path, kind, "is a directory; name the files in it"),
+            ErrorKind::IsADirectory => error(
+                path,
+                kind,
+                "is a directory without a capture's manifest; name the files in it",
+            ),
             ErrorKind::NotFound => error(path, kind, "no such file"),
             ErrorKind::PermissionDenied => error(path, kind, "permission denied"),
             _ => error(path, kind, cause),

@@ -25,6 +25,7 @@
 #![forbid(unsafe_code)]
 #![cfg_attr(test, allow(clippy::unwrap_used, clippy::expect_used))]
 
+mod capture;
 mod category;
 #[cfg(target_os = "linux")]
 pub mod extension;
@@ -35,6 +36,7 @@ mod provide;
 pub mod registration;
 mod shared_source;
 
+pub use capture::{Capture, CaptureOptions};
 pub use category::{
     Category, CategoryData, CounterColumn, CounterSample, DataByCounter, DataByInstance,
     InstanceData, InstanceRow, PerformanceCounter,

@@ -23,7 +23,8 @@ pub enum SourceAddress {
     /// `registry://HOST`: another Windows machine through its service Remote
     /// Registry; on Windows only.
     Registry(String),
-    /// `file:A.bin,B.bin`: raw data blocks, one a file, as successive samples.
+    /// `file:A.bin,B.bin`: raw data blocks, one a file, as successive samples;
+    /// or `file:FOLDER`: a folder that [`Capture`](crate::Capture) wrote.
     Files(Vec<PathBuf>),
 }
 

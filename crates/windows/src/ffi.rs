@@ -11,6 +11,7 @@ use crate::wine::Layout;
 use std::ffi::CStr;
 use std::ptr::{null, null_mut};
 use windows_sys::Wdk::System::SystemInformation::NtQuerySystemInformation;
+use windows_sys::Wdk::System::SystemServices::RtlGetVersion;
 use windows_sys::Win32::Foundation::FILETIME;
 use windows_sys::Win32::Globalization::GetUserDefaultUILanguage;
 use windows_sys::Win32::System::LibraryLoader::{GetModuleHandleA, GetProcAddress};
@@ -20,7 +21,7 @@ use windows_sys::Win32::System::Registry::{
     HKEY_PERFORMANCE_TEXT, KEY_READ, RegCloseKey, RegConnectRegistryW, RegEnumKeyExW,
     RegEnumValueW, RegOpenKeyExW, RegQueryValueExW,
 };
-use windows_sys::Win32::System::SystemInformation::GetSystemTimeAsFileTime;
+use windows_sys::Win32::System::SystemInformation::{GetSystemTimeAsFileTime, OSVERSIONINFOW};
 use windows_sys::Win32::System::WindowsProgramming::GetComputerNameW;
 
 /// The longest name of a registry key, with its NUL.
@@ -267,4 +268,14 @@ pub(crate) fn computer_name() -> String {
     let told = unsafe { GetComputerNameW(name.as_mut_ptr(), &mut length) } != 0;
     let name = name.get(..length as usize).filter(|_| told).unwrap_or_default();
     String::from_utf16_lossy(name)
+}
+
+/// Major and minor version of Windows, and its build.
+pub(crate) fn version() -> [u32; 3] {
+    let size = size_of::<OSVERSIONINFOW>() as u32;
+    let mut version = OSVERSIONINFOW { dwOSVersionInfoSize: size, ..OSVERSIONINFOW::default() };
+    // SAFETY: the structure tells its size and lives beyond the call, which
+    // always succeeds.
+    unsafe { RtlGetVersion(&mut version) };
+    [version.dwMajorVersion, version.dwMinorVersion, version.dwBuildNumber]
 }

@@ -34,7 +34,7 @@ mod walk;
 
 pub use information::{Answer, Class, Status, SystemInformation};
 #[cfg(windows)]
-pub use ntdll::{NativeClock, Ntdll, machine_name};
+pub use ntdll::{NativeClock, Ntdll, machine_name, windows_version};
 pub use table::{counter_table, object_table};
 
 use information::Buffer;

@@ -220,6 +220,20 @@ stands what the samples cost.
 
 Exit code 1 tells that a sensor had no value in any sample.";
 
+pub(super) const CAPTURE: &str = r"Examples:
+  perfhive capture today                        ten samples, a second apart
+  perfhive capture today -n 60 -i 5 --hash-names
+  perfhive capture today Global Costly          everything there is
+  perfhive capture today Process Processor
+  perfhive capture today -s registry://BOX      another Windows machine
+
+  perfhive watch -s file:today                  what was captured, anywhere
+  perfhive dump today/000001_1.bin
+
+The folder gets every answer as it came, the titles of each language, and
+manifest.jsonl, which lists them. Every sample is complete before the next
+one begins: after Ctrl-C, the folder holds what was taken so far.";
+
 pub(super) const DUMP: &str = r"Examples:
   perfhive dump block.bin
   perfhive dump block.bin --titles 009.txt

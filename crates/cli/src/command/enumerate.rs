@@ -53,7 +53,7 @@ pub(super) fn run(global: &Global, args: &Enumerate) -> Outcome {
 }
 
 /// What the words of the command line ask for.
-fn query(
+pub(super) fn query(
     global: &Global,
     session: &mut Session,
     names: &mut Names,

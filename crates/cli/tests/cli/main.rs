@@ -3,6 +3,7 @@
 
 mod bad_input;
 mod blocks;
+mod capture;
 mod formats;
 mod golden;
 mod live;

@@ -67,3 +67,9 @@ impl Clock for NativeClock {
 pub fn machine_name() -> String {
     ffi::computer_name()
 }
+
+/// The version of Windows, such as `10.0.22631`.
+#[must_use]
+pub fn windows_version() -> String {
+    ffi::version().map(|number| number.to_string()).join(".")
+}

@@ -1,0 +1,146 @@
+//! `perfhive capture`: answers as they came, in a folder.
+
+use super::enumerate;
+use super::watch::following;
+use crate::args::{Capture as Args, Global};
+use crate::failure::{Exit, Failure, Outcome};
+use crate::names::Names;
+use crate::output::Output;
+use crate::session::Session;
+use crate::signals::{Event, Signals, end_by};
+use crate::text::escape::Escaped;
+use crate::text::number::push_grouped;
+use crate::text::records::Field;
+use perfhive::{Capture, CaptureOptions, ObjectQuery, Request, Snapshot, Source as _, SourceError};
+use std::time::{Duration, Instant};
+
+/// How long Ctrl-C waits for a sample under way.
+const PATIENCE: Duration = Duration::from_secs(3);
+
+pub(super) fn run(global: &Global, args: &Args) -> Outcome {
+    let mut session = Session::open(global)?;
+    let requests = requests(global, &mut session, args)?;
+    let is_live = session.source.is_live();
+    let pause = args.interval.or_else(|| is_live.then_some(Duration::from_secs(1)));
+    let queries: Vec<ObjectQuery> =
+        requests.iter().map(|request| request.objects.clone()).collect();
+    let mut options = CaptureOptions::new().hash_names(args.hash_names).queries(&queries);
+    if let Some(pause) = pause {
+        options = options.interval(pause);
+    }
+    let signals = Signals::listen_with(PATIENCE);
+    let mut answers: Vec<Snapshot> = requests.iter().map(|_| Snapshot::new()).collect();
+    // What cannot be read at all leaves no folder behind.
+    collect(&mut session, &requests, &mut answers)?;
+    let mut capture = Capture::create(&args.folder, &mut session.source, &options)?;
+    let mut next = Instant::now();
+    let mut signal = None;
+    loop {
+        capture.add(&answers.iter().collect::<Vec<_>>())?;
+        session.faults.report();
+        if capture.samples() >= args.count {
+            break;
+        }
+        let now = Instant::now();
+        next = pause.map_or(now, |pause| following(next, pause, now));
+        signal = wait(&signals, next);
+        if signal.is_some() {
+            break;
+        }
+        match collect(&mut session, &requests, &mut answers) {
+            Ok(()) => {}
+            Err(error) if error.is_end_of_data() => break,
+            Err(error) => return Err(error.into()),
+        }
+    }
+    let result = (capture.samples(), capture.blocks(), capture.bytes());
+    capture.finish()?;
+    tell(global, args, result)?;
+    match signal {
+        Some(signal) => end_by(signal),
+        None => Ok(Exit::Done),
+    }
+}
+
+/// One request for each of the words Global and Costly, and one for the
+/// objects that are named.
+fn requests(global: &Global, session: &mut Session, args: &Args) -> Result<Vec<Request>, Failure> {
+    let mut names = Names::load(&mut session.source, session.language)?;
+    let is_word = |text: &&String| {
+        ["global", "costly"].iter().any(|word| text.trim().eq_ignore_ascii_case(word))
+    };
+    let mut queries: Vec<ObjectQuery> = Vec::new();
+    for word in args.objects.iter().filter(is_word) {
+        let word = [word.trim().to_string()];
+        let query = enumerate::query(global, session, &mut names, &word)?;
+        if !queries.contains(&query) {
+            queries.push(query);
+        }
+    }
+    let objects: Vec<String> = args.objects.iter().filter(|word| !is_word(word)).cloned().collect();
+    if !objects.is_empty() {
+        queries.push(enumerate::query(global, session, &mut names, &objects)?);
+    }
+    let request = |query: ObjectQuery| {
+        // Who names an object wants all of it, what is filled only on request too.
+        let named = match &query {
+            ObjectQuery::Indexes(objects) => objects.clone(),
+            _ => Vec::new(),
+        };
+        named.into_iter().fold(Request::new(query), Request::with_all_counters_of)
+    };
+    Ok(queries.into_iter().map(request).collect())
+}
+
+fn collect(
+    session: &mut Session,
+    requests: &[Request],
+    answers: &mut [Snapshot],
+) -> Result<(), SourceError> {
+    for (request, answer) in requests.iter().zip(answers) {
+        session.source.collect(request, answer)?;
+    }
+    Ok(())
+}
+
+/// Waits until a moment; answers the signal that came before it, if one did.
+fn wait(signals: &Signals, until: Instant) -> Option<i32> {
+    loop {
+        match signals.wait_until(until) {
+            Event::Timeout => return None,
+            Event::End(signal) => return Some(signal),
+            Event::Resized | Event::Continued => {}
+        }
+    }
+}
+
+fn tell(
+    global: &Global,
+    args: &Args,
+    (samples, blocks, bytes): (u64, u64, u64),
+) -> Result<(), Failure> {
+    let output = Output::new(global);
+    let folder = args.folder.display().to_string();
+    let mut text = String::new();
+    if output.is_table() {
+        for (count, one, many) in
+            [(samples, " sample, ", " samples, "), (blocks, " block, ", " blocks, ")]
+        {
+            push_grouped(&mut text, count);
+            text.push_str(if count == 1 { one } else { many });
+        }
+        push_grouped(&mut text, bytes);
+        text.push_str(&format!(" bytes in {0}\nperfhive list -s file:{0}\n", Escaped(&folder)));
+    } else {
+        let mut records = output.records(["folder", "samples", "blocks", "bytes"], &mut text);
+        let fields = [
+            Field::Text(&folder),
+            Field::Unsigned(samples),
+            Field::Unsigned(blocks),
+            Field::Unsigned(bytes),
+        ];
+        records.row(&mut text, fields);
+        records.end(&mut text);
+    }
+    output.write(&text)
+}

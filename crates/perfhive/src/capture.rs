@@ -1,0 +1,295 @@
+//! Recorded answers in a folder: raw data blocks, titles, and a manifest.
+//!
+//! A [`Capture`] takes down what a source answers, as it answered it, so that
+//! somebody else can look at it elsewhere: `file:FOLDER` opens it again with the
+//! names of its machine. Every sample is complete in the manifest before the
+//! next one begins: whatever ends the program, what was taken so far can be
+//! read.
+//!
+//! ```no_run
+//! use perfhive::{Capture, CaptureOptions, ObjectQuery, Query, Request, Snapshot, Source, open};
+//!
+//! let mut source = open("local:")?;
+//! let mut capture = Capture::create("today", &mut source, &CaptureOptions::new())?;
+//! let mut snapshot = Snapshot::new();
+//! for _ in 0..2 {
+//!     source.collect(&Request::new(ObjectQuery::Global), &mut snapshot)?;
+//!     capture.add(&[&snapshot])?;
+//! }
+//! capture.finish()?;
+//! let query = Query::new(open("file:today")?)?;
+//! # Ok::<(), Box<dyn std::error::Error>>(())
+//! ```
+
+mod manifest;
+mod names;
+
+pub(crate) use manifest::{Listed, is_capture, read};
+
+use crate::SourceAddress;
+use manifest::Manifest;
+use names::Pseudonyms;
+use perfhive_engine::{ObjectQuery, Snapshot, Source, SourceError, SourceErrorKind, TitleDatabase};
+use perfhive_format::TitleIndex;
+use perfhive_format::titles::{Title, TitleList};
+use serde_json::{Value, json};
+use std::fs::{self, File};
+use std::io::{ErrorKind, Write as _};
+use std::path::{Path, PathBuf};
+use std::time::Duration;
+
+/// How a capture is made.
+#[derive(Clone, Debug, Default)]
+pub struct CaptureOptions {
+    hash_names: bool,
+    queries: Vec<ObjectQuery>,
+    interval: Option<Duration>,
+}
+
+impl CaptureOptions {
+    /// The default options: names as they are.
+    #[must_use]
+    pub fn new() -> Self {
+        Self::default()
+    }
+
+    /// Replaces the name of the machine and those of instances by hashes, and
+    /// blanks texts in counters. Names that every machine has (`_Total`, `0`,
+    /// `svchost`) stay. One name has one hash in a capture, and another in the
+    /// next: nobody can look names up.
+    #[must_use]
+    pub fn hash_names(mut self, hash: bool) -> Self {
+        self.hash_names = hash;
+        self
+    }
+
+    /// Notes in the manifest what each sample asks for.
+    #[must_use]
+    pub fn queries(mut self, queries: &[ObjectQuery]) -> Self {
+        self.queries = queries.to_vec();
+        self
+    }
+
+    /// Notes in the manifest how far samples are apart.
+    #[must_use]
+    pub fn interval(mut self, interval: Duration) -> Self {
+        self.interval = Some(interval);
+        self
+    }
+}
+
+/// A folder that samples are written to.
+#[derive(Debug)]
+pub struct Capture {
+    folder: PathBuf,
+    manifest: Manifest,
+    names: Option<Pseudonyms>,
+    samples: u64,
+    blocks: u64,
+    bytes: u64,
+}
+
+impl Capture {
+    /// Makes the folder, and writes the titles of every language that the
+    /// source has.
+    ///
+    /// # Errors
+    /// Where the folder is there already and is not empty, or cannot be
+    /// written to, or the source cannot be read.
+    pub fn create(
+        folder: impl AsRef<Path>,
+        source: &mut dyn Source,
+        options: &CaptureOptions,
+    ) -> Result<Self, SourceError> {
+        let folder = folder.as_ref();
+        // Asked first: what cannot be read leaves no folder behind.
+        let catalogue = source.catalogue()?;
+        let mut titles = Vec::new();
+        for language in &catalogue.languages {
+            match source.titles(*language) {
+                Ok(database) => titles.push(database),
+                // A language that is listed and not there costs itself.
+                Err(error) if error.kind() == SourceErrorKind::NotFound => {}
+                Err(error) => return Err(error),
+            }
+        }
+        make_folder(folder)?;
+        let names = options.hash_names.then(Pseudonyms::new);
+        let hashed = |text: &str| names.as_ref().map_or(text.to_string(), |names| names.of(text));
+        let address = source.name();
+        let scheme = address.split_inclusive(':').next().unwrap_or_default();
+        let queries: Vec<String> = options.queries.iter().map(ToString::to_string).collect();
+        let head = json!({
+            "kind": "capture",
+            "version": manifest::VERSION,
+            "perfhive": env!("CARGO_PKG_VERSION"),
+            "source": if options.hash_names { scheme } else { address },
+            "machine": hashed(&catalogue.machine),
+            "system": system_of(address),
+            "queries": queries,
+            "interval": options.interval.map(|interval| interval.as_secs_f64()),
+            "names": if options.hash_names { "hashed" } else { "plain" },
+        });
+        let mut capture = Self {
+            folder: folder.to_path_buf(),
+            manifest: Manifest::create(folder, &head)?,
+            names,
+            samples: 0,
+            blocks: 0,
+            bytes: 0,
+        };
+        for database in titles {
+            capture.add_titles(&database)?;
+        }
+        Ok(capture)
+    }
+
+    fn add_titles(&mut self, database: &TitleDatabase) -> Result<(), SourceError> {
+        let language = database.language();
+        let mut line = json!({ "kind": "titles", "language": language.to_string() });
+        for (what, list) in [("names", database.all()), ("help", database.all_help())] {
+            let titles = list_of(&list);
+            if titles.titles.is_empty() {
+                continue;
+            }
+            let name = format!("{language}_{what}.bin");
+            let bytes = titles.to_multi_sz();
+            self.write(&name, &bytes)?;
+            if let Value::Object(line) = &mut line {
+                line.insert(what.to_string(), json!({ "file": name, "bytes": bytes.len() }));
+            }
+        }
+        self.manifest.push(&line)
+    }
+
+    /// Writes a sample: the blocks of one or more answers of the source that
+    /// were taken together.
+    ///
+    /// # Errors
+    /// Where it cannot be written; the samples before it stay as they are.
+    pub fn add(&mut self, answers: &[&Snapshot]) -> Result<(), SourceError> {
+        let number = self.samples + 1;
+        let mut blocks = Vec::new();
+        let frames = answers.iter().flat_map(|answer| answer.frames());
+        for (place, frame) in (1..).zip(frames) {
+            let name = format!("{number:06}_{place}.bin");
+            let hashed = self.names.as_ref().map(|names| names.rewrite(frame));
+            let bytes = hashed.as_deref().unwrap_or(frame.as_bytes());
+            self.write(&name, bytes)?;
+            blocks.push(json!({
+                "file": name,
+                "bytes": bytes.len(),
+                "objects": frame.object_count(),
+            }));
+        }
+        let faults: Vec<Value> = answers
+            .iter()
+            .flat_map(|answer| answer.faults())
+            .map(|fault| {
+                // A message may name a process, a file, a machine.
+                let message = self.names.is_none().then(|| fault.to_string());
+                json!({ "object": fault.object.map(|object| object.0), "message": message })
+            })
+            .collect();
+        let time = answers.iter().find_map(|answer| answer.system_time());
+        self.manifest.push(&json!({
+            "kind": "sample",
+            "number": number,
+            "time": time.map(|time| time.to_string()),
+            "blocks": blocks,
+            "faults": faults,
+        }))?;
+        self.samples = number;
+        self.blocks += blocks.len() as u64;
+        Ok(())
+    }
+
+    /// Says in the manifest that the capture ended as it was meant to.
+    ///
+    /// # Errors
+    /// Where that cannot be written.
+    pub fn finish(mut self) -> Result<(), SourceError> {
+        let samples = self.samples;
+        self.manifest.push(&json!({ "kind": "end", "samples": samples }))
+    }
+
+    /// Number of samples written.
+    #[must_use]
+    pub fn samples(&self) -> u64 {
+        self.samples
+    }
+
+    /// Number of blocks written.
+    #[must_use]
+    pub fn blocks(&self) -> u64 {
+        self.blocks
+    }
+
+    /// Bytes of blocks and titles written.
+    #[must_use]
+    pub fn bytes(&self) -> u64 {
+        self.bytes
+    }
+
+    fn write(&mut self, name: &str, bytes: &[u8]) -> Result<(), SourceError> {
+        let path = self.folder.join(name);
+        let written = File::create_new(&path).and_then(|mut file| file.write_all(bytes));
+        written.map_err(|cause| failed(&path, &cause))?;
+        self.bytes += bytes.len() as u64;
+        Ok(())
+    }
+}
+
+fn list_of(titles: &[(TitleIndex, &str)]) -> TitleList {
+    // An empty text would end a list of strings.
+    let titles = titles.iter().filter(|(_, text)| !text.is_empty());
+    let titles = titles.map(|(index, text)| Title { index: *index, text: (*text).to_string() });
+    TitleList { titles: titles.collect(), ..TitleList::default() }
+}
+
+/// Makes a folder that nobody has; one that is there must be empty.
+fn make_folder(folder: &Path) -> Result<(), SourceError> {
+    match fs::create_dir_all(folder).and_then(|()| fs::read_dir(folder)?.next().transpose()) {
+        Ok(None) => Ok(()),
+        Ok(Some(_)) => {
+            let what = if is_capture(folder) { "holds a capture" } else { "is not empty" };
+            let message = format!("{what}; a capture takes a folder of its own");
+            let name = folder.display().to_string();
+            Err(SourceError::new(SourceErrorKind::NotFound, &name, message))
+        }
+        Err(cause) => Err(failed(folder, &cause)),
+    }
+}
+
+fn failed(path: &Path, cause: &std::io::Error) -> SourceError {
+    let kind = match cause.kind() {
+        ErrorKind::PermissionDenied => SourceErrorKind::Denied,
+        _ => SourceErrorKind::Unavailable,
+    };
+    SourceError::new(kind, &path.display().to_string(), format!("cannot be written: {cause}"))
+}
+
+/// The system that a source of this machine runs on; of others it is not known.
+fn system_of(address: &str) -> Option<String> {
+    match address.parse().ok()? {
+        SourceAddress::Local
+        | SourceAddress::Native
+        | SourceAddress::Bpf
+        | SourceAddress::Proc(None) => {}
+        _ => return None,
+    }
+    let (system, architecture) = (std::env::consts::OS, std::env::consts::ARCH);
+    Some(format!("{system} {} {architecture}", version_of_system()))
+}
+
+#[cfg(windows)]
+fn version_of_system() -> String {
+    let wine = if perfhive_windows::is_wine() { " (Wine)" } else { "" };
+    format!("{}{wine}", perfhive_windows::native::windows_version())
+}
+
+#[cfg(not(windows))]
+fn version_of_system() -> String {
+    let release = fs::read_to_string("/proc/sys/kernel/osrelease").unwrap_or_default();
+    release.trim().to_string()
+}

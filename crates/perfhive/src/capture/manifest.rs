@@ -1,0 +1,152 @@
+//! `manifest.jsonl`: one JSON object a line, of which each is complete when its
+//! line ends. What a killed program left of a last line counts for nothing.
+//!
+//! | kind | what |
+//! |---|---|
+//! | `capture` | the first line: version, perfhive's version, source, machine, system, queries, interval, whether names are hashed |
+//! | `titles` | a language, and the files of its names and help texts |
+//! | `sample` | number, time, the files of its blocks, and what could not be collected |
+//! | `end` | the capture ended as it was meant to |
+
+use perfhive_engine::{SourceError, SourceErrorKind};
+use perfhive_format::LanguageId;
+use serde_json::Value;
+use std::collections::HashSet;
+use std::fs::File;
+use std::io::{Read as _, Write as _};
+use std::path::{Path, PathBuf};
+
+/// Version of the form.
+pub(super) const VERSION: u64 = 1;
+
+const NAME: &str = "manifest.jsonl";
+
+/// The largest manifest that is read: hundreds of thousands of samples.
+const LIMIT: u64 = 64 << 20;
+
+/// A manifest that is written.
+#[derive(Debug)]
+pub(super) struct Manifest {
+    path: PathBuf,
+    file: File,
+}
+
+impl Manifest {
+    pub(super) fn create(folder: &Path, head: &Value) -> Result<Self, SourceError> {
+        let path = folder.join(NAME);
+        let file = File::create_new(&path).map_err(|cause| super::failed(&path, &cause))?;
+        let mut manifest = Self { path, file };
+        manifest.push(head)?;
+        Ok(manifest)
+    }
+
+    /// Adds a line, in one call.
+    pub(super) fn push(&mut self, line: &Value) -> Result<(), SourceError> {
+        let written = self.file.write_all(format!("{line}\n").as_bytes());
+        written.map_err(|cause| super::failed(&self.path, &cause))
+    }
+}
+
+/// Whether a folder holds a capture.
+pub(crate) fn is_capture(folder: &Path) -> bool {
+    folder.join(NAME).is_file()
+}
+
+/// A file of a capture, and how long it should be.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(crate) struct Listed {
+    pub(crate) path: PathBuf,
+    pub(crate) bytes: u64,
+}
+
+/// What a manifest lists.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub(crate) struct Contents {
+    /// Languages, with names and help texts.
+    pub(crate) titles: Vec<(LanguageId, Option<Listed>, Option<Listed>)>,
+    /// The blocks of each sample.
+    pub(crate) samples: Vec<Vec<Listed>>,
+}
+
+/// Reads the manifest of a folder. It may say anything: no file outside of the
+/// folder is named, and none twice.
+pub(crate) fn read(folder: &Path) -> Result<Contents, SourceError> {
+    let path = folder.join(NAME);
+    let mut text = Vec::new();
+    let file = File::open(&path);
+    let size = file.and_then(|file| file.take(LIMIT + 1).read_to_end(&mut text));
+    let name = path.display().to_string();
+    let size = size.map_err(|cause| {
+        let message = format!("cannot be read: {cause}");
+        SourceError::new(SourceErrorKind::Unavailable, &name, message)
+    })?;
+    let bad = |message: String| SourceError::new(SourceErrorKind::Malformed, &name, message);
+    if size as u64 > LIMIT {
+        return Err(bad(format!("is larger than {} MiB", LIMIT >> 20)));
+    }
+    let mut contents = Contents::default();
+    let mut files = Files { folder, seen: HashSet::new() };
+    // What stands behind the last line's end was not written to its end.
+    let whole = text.iter().rposition(|byte| *byte == b'\n').map_or(0, |end| end + 1);
+    let lines = text.get(..whole).unwrap_or_default().split(|byte| *byte == b'\n');
+    for (number, line) in (1..).zip(lines).filter(|(_, line)| !line.is_empty()) {
+        let at = |what: String| bad(format!("line {number}: {what}"));
+        let line: Value =
+            serde_json::from_slice(line).map_err(|error| at(format!("is no JSON: {error}")))?;
+        let kind = line.get("kind").and_then(Value::as_str);
+        match kind {
+            _ if number == 1 && kind != Some("capture") => {
+                return Err(at("is not the beginning of a capture".to_string()));
+            }
+            Some("capture") => {
+                let version = line.get("version").and_then(Value::as_u64);
+                if version != Some(VERSION) {
+                    let version = version.map_or("none".to_string(), |v| v.to_string());
+                    return Err(at(format!("has version {version}; this reads version {VERSION}")));
+                }
+            }
+            Some("titles") => {
+                let language = line.get("language").and_then(Value::as_str);
+                let language = language.and_then(|text| text.parse().ok());
+                let language = language.ok_or_else(|| at("names no language".to_string()))?;
+                let mut list =
+                    |what: &str| line.get(what).map(|file| files.of(file)).transpose().map_err(at);
+                let (names, help) = (list("names")?, list("help")?);
+                contents.titles.push((language, names, help));
+            }
+            Some("sample") => {
+                let blocks = line.get("blocks").and_then(Value::as_array);
+                let blocks = blocks.ok_or_else(|| at("lists no blocks".to_string()))?;
+                let blocks = blocks.iter().map(|file| files.of(file)).collect::<Result<_, _>>();
+                contents.samples.push(blocks.map_err(at)?);
+            }
+            // A later perfhive may tell more.
+            _ => {}
+        }
+    }
+    if contents.samples.iter().all(Vec::is_empty) {
+        return Err(bad("the capture has no sample".to_string()));
+    }
+    Ok(contents)
+}
+
+struct Files<'a> {
+    folder: &'a Path,
+    seen: HashSet<String>,
+}
+
+impl Files<'_> {
+    /// The file that an entry lists.
+    fn of(&mut self, entry: &Value) -> Result<Listed, String> {
+        let name = entry.get("file").and_then(Value::as_str).ok_or("names no file")?;
+        let bytes = entry.get("bytes").and_then(Value::as_u64).ok_or("tells no size")?;
+        let letter = |c: char| c.is_ascii_alphanumeric() || "._-".contains(c);
+        if name.is_empty() || name.starts_with('.') || !name.chars().all(letter) {
+            return Err(format!("names a file that is none of a capture: {name:?}"));
+        }
+        if !self.seen.insert(name.to_string()) {
+            return Err(format!("names the file {name} a second time"));
+        }
+        Ok(Listed { path: self.folder.join(name), bytes })
+    }
+}

@@ -1,0 +1,299 @@
+//! Captures: what is cooked from one equals what was cooked live, whatever ends
+//! a capture leaves a valid one, and its manifest may say anything.
+#![allow(clippy::unwrap_used, clippy::expect_used)]
+
+use perfhive::{
+    Capture, CaptureOptions, Catalogue, Identity, LanguageId, OpenOptions, Query, Request,
+    Snapshot, Source, SourceError, SourceErrorKind, TitleDatabase, open,
+};
+use perfhive_testkit::{conformance, real};
+use std::path::{Path, PathBuf};
+use std::sync::atomic::{AtomicU32, Ordering};
+use std::sync::{Arc, Mutex};
+
+/// A folder that is gone when the test is over.
+struct Folder(PathBuf);
+
+impl Folder {
+    /// Its name; it is not there yet.
+    fn new() -> Self {
+        static COUNT: AtomicU32 = AtomicU32::new(0);
+        let number = COUNT.fetch_add(1, Ordering::Relaxed);
+        let name = format!("perfhive-capture-{}-{number}", std::process::id());
+        Self(std::env::temp_dir().join(name))
+    }
+
+    fn address(&self) -> String {
+        format!("file:{}", self.0.display())
+    }
+
+    fn edit(&self, file: &str, edit: impl FnOnce(String) -> String) {
+        let path = self.0.join(file);
+        let text = std::fs::read_to_string(&path).unwrap();
+        std::fs::write(path, edit(text)).unwrap();
+    }
+}
+
+impl Drop for Folder {
+    fn drop(&mut self) {
+        let _ = std::fs::remove_dir_all(&self.0);
+    }
+}
+
+/// A source of which every answer is captured on its way.
+struct Captured {
+    source: Box<dyn Source>,
+    capture: Arc<Mutex<Capture>>,
+}
+
+impl Captured {
+    fn new(address: &str, folder: &Path, options: &CaptureOptions) -> Self {
+        let mut source = open(address).unwrap();
+        let capture = Capture::create(folder, &mut source, options).unwrap();
+        Self { source, capture: Arc::new(Mutex::new(capture)) }
+    }
+}
+
+impl Source for Captured {
+    fn name(&self) -> &str {
+        self.source.name()
+    }
+    fn collect(&mut self, request: &Request, out: &mut Snapshot) -> Result<(), SourceError> {
+        self.source.collect(request, out)?;
+        self.capture.lock().unwrap().add(&[out])
+    }
+    fn catalogue(&mut self) -> Result<Arc<Catalogue>, SourceError> {
+        self.source.catalogue()
+    }
+    fn titles(&mut self, language: LanguageId) -> Result<Arc<TitleDatabase>, SourceError> {
+        self.source.titles(language)
+    }
+    fn is_live(&self) -> bool {
+        self.source.is_live()
+    }
+}
+
+/// What the machine that the tests run on is read by.
+const MACHINE: &str = if cfg!(windows) { "native:" } else { "proc:" };
+
+const PATHS: [&str; 6] = [
+    r"\Process(*)\% Processor Time",
+    r"\Process(*)\Elapsed Time",
+    r"\Process(*)\ID Process",
+    r"\Processor(*)\% Idle Time",
+    r"\System\System Up Time",
+    r"\Thread(*)\ID Thread",
+];
+
+/// Every reading of two samples: identity, raw data and value as text; the
+/// names too, where they are wanted.
+fn readings(query: &mut Query, names: bool) -> Vec<String> {
+    for path in PATHS {
+        query.add(path).unwrap();
+    }
+    let mut all = Vec::new();
+    for _ in 0..2 {
+        query.collect().unwrap();
+        for reading in query.readings() {
+            let path = if names { query.path_of(reading).to_string() } else { String::new() };
+            let identity = match &reading.identity {
+                Some(Identity::Named { order, .. }) if !names => format!("{order}"),
+                identity => format!("{identity:?}"),
+            };
+            all.push(format!("{path} {identity} {:?} {:?}", reading.raw, reading.value));
+        }
+    }
+    all
+}
+
+#[cfg(any(target_os = "linux", windows))]
+#[test]
+fn values_of_a_capture_are_those_that_were_live() {
+    for hash in [false, true] {
+        let folder = Folder::new();
+        let options = CaptureOptions::new().hash_names(hash);
+        let source = Captured::new(MACHINE, &folder.0, &options);
+        let live = readings(&mut Query::new(source).unwrap(), !hash);
+        let mut query = Query::new(open(&folder.address()).unwrap()).unwrap();
+        let replayed = readings(&mut query, !hash);
+        assert_eq!(live, replayed);
+        assert!(live.len() > 20 && live.iter().any(|line| line.contains("Ok(")));
+        // And there the recording ends.
+        assert!(query.collect().is_err());
+    }
+}
+
+#[cfg(any(target_os = "linux", windows))]
+#[test]
+fn a_capture_is_a_source_with_its_names() {
+    let folder = Folder::new();
+    let mut source = open(MACHINE).unwrap();
+    let mut capture = Capture::create(&folder.0, &mut source, &CaptureOptions::new()).unwrap();
+    let mut snapshot = Snapshot::new();
+    for _ in 0..3 {
+        source.collect(&Request::new(perfhive::ObjectQuery::Global), &mut snapshot).unwrap();
+        capture.add(&[&snapshot]).unwrap();
+    }
+    assert_eq!((capture.samples(), capture.blocks()), (3, 3));
+    capture.finish().unwrap();
+    conformance::source(|| open(&folder.address()).unwrap());
+    let mut replay = open(&folder.address()).unwrap();
+    let was = source.catalogue().unwrap();
+    assert_eq!(replay.catalogue().unwrap().languages, was.languages);
+    for language in &was.languages {
+        let (live, kept) = (source.titles(*language).unwrap(), replay.titles(*language).unwrap());
+        assert_eq!((live.all(), live.all_help()), (kept.all(), kept.all_help()));
+    }
+}
+
+/// Recorded Windows data, captured once more.
+fn vista(folder: &Folder, options: &CaptureOptions) -> bool {
+    let Some(root) = real::root() else { return false };
+    let file = |n: u32| root.join(format!("windows-vista/s{n:02}_global.bin"));
+    let address = format!("file:{},{}", file(0).display(), file(1).display());
+    let titles = root.join("titles/vista_009_from_pal_SampleLog.txt");
+    let mut source = OpenOptions::new().titles(titles).open(&address).unwrap();
+    let mut capture = Capture::create(&folder.0, &mut source, options).unwrap();
+    let mut snapshot = Snapshot::new();
+    while source.collect(&Request::new(perfhive::ObjectQuery::Global), &mut snapshot).is_ok() {
+        capture.add(&[&snapshot]).unwrap();
+    }
+    assert_eq!(capture.samples(), 2);
+    capture.finish().unwrap();
+    true
+}
+
+#[test]
+fn hashed_names_tell_nothing_of_the_machine() {
+    let (plain, hashed) = (Folder::new(), Folder::new());
+    if !vista(&plain, &CaptureOptions::new())
+        || !vista(&hashed, &CaptureOptions::new().hash_names(true))
+    {
+        return;
+    }
+    let values = |folder: &Folder| {
+        let mut query = Query::new(open(&folder.address()).unwrap()).unwrap();
+        query.add(r"\Process(*)\% Processor Time").unwrap();
+        query.add(r"\PhysicalDisk(*)\% Disk Time").unwrap();
+        query.collect().unwrap();
+        query.collect().unwrap();
+        let of = |reading: &perfhive::Reading| {
+            (query.path_of(reading).to_string(), format!("{:?}", reading.value))
+        };
+        query.readings().iter().map(of).collect::<Vec<_>>()
+    };
+    let (plain_values, hashed_values) = (values(&plain), values(&hashed));
+    assert_eq!(plain_values.len(), hashed_values.len());
+    for ((plain, value), (hashed, same)) in plain_values.iter().zip(&hashed_values) {
+        assert_eq!(value, same);
+        let everywhere = ["svchost", "_Total", "Idle", "System", "lsass"];
+        if everywhere.iter().any(|name| plain.contains(&format!("({name}"))) {
+            assert_eq!(plain, hashed);
+        } else if plain.contains("(PowerStarter") {
+            assert!(hashed.contains("(h") && !hashed.contains("PowerStarter"), "{hashed}");
+        }
+    }
+    let machine = open(&plain.address()).unwrap().catalogue().unwrap().machine.clone();
+    let secrets = [machine.as_str(), "PowerStarter"];
+    for entry in std::fs::read_dir(&hashed.0).unwrap() {
+        let path = entry.unwrap().path();
+        let bytes = std::fs::read(&path).unwrap();
+        for secret in secrets {
+            let wide = perfhive::format::encode_utf16(secret);
+            let has = |part: &[u8]| bytes.windows(part.len()).any(|window| window == part);
+            assert!(!has(secret.as_bytes()) && !has(&wide), "{secret} in {}", path.display());
+        }
+    }
+}
+
+#[test]
+fn another_capture_is_left_alone() {
+    let folder = Folder::new();
+    if !vista(&folder, &CaptureOptions::new()) {
+        return;
+    }
+    let before = std::fs::read(folder.0.join("manifest.jsonl")).unwrap();
+    let mut source = open(&folder.address()).unwrap();
+    let error = Capture::create(&folder.0, &mut source, &CaptureOptions::new()).unwrap_err();
+    assert!(error.to_string().contains("holds a capture"), "{error}");
+    assert_eq!(std::fs::read(folder.0.join("manifest.jsonl")).unwrap(), before);
+    let other = Folder::new();
+    std::fs::create_dir(&other.0).unwrap();
+    std::fs::write(other.0.join("mine"), "x").unwrap();
+    let error = Capture::create(&other.0, &mut source, &CaptureOptions::new()).unwrap_err();
+    assert!(error.to_string().contains("is not empty"), "{error}");
+    assert_eq!(std::fs::read_dir(&other.0).unwrap().count(), 1);
+}
+
+#[test]
+fn what_was_taken_until_the_end_is_there() {
+    let folder = Folder::new();
+    if !vista(&folder, &CaptureOptions::new()) {
+        return;
+    }
+    let whole = std::fs::read_to_string(folder.0.join("manifest.jsonl")).unwrap();
+    // Killed at any byte of the manifest: complete lines count.
+    let samples: Vec<usize> =
+        whole.match_indices("\"kind\":\"sample\"").map(|(at, _)| at).collect();
+    let line_end = |at: usize| at + whole[at..].find('\n').unwrap() + 1;
+    for end in (0..whole.len()).step_by(7).chain([line_end(samples[0]), whole.len()]) {
+        folder.edit("manifest.jsonl", |_| whole[..end].to_string());
+        let expected = samples.iter().filter(|at| line_end(**at) <= end).count();
+        match open(&folder.address()) {
+            Ok(mut source) => {
+                let request = Request::new(perfhive::ObjectQuery::Global);
+                let mut snapshot = Snapshot::new();
+                let count = (0..9).take_while(|_| source.collect(&request, &mut snapshot).is_ok());
+                assert_eq!(count.count(), expected);
+            }
+            Err(error) => {
+                assert_eq!(expected, 0, "{error}");
+                assert_eq!(error.kind(), SourceErrorKind::Malformed);
+            }
+        }
+    }
+}
+
+#[test]
+fn a_manifest_may_say_anything() {
+    let folder = Folder::new();
+    if !vista(&folder, &CaptureOptions::new()) {
+        return;
+    }
+    let whole = std::fs::read_to_string(folder.0.join("manifest.jsonl")).unwrap();
+    let first = "000001_1.bin";
+    for (from, to, words) in [
+        (first, "../x.bin", "none of a capture"),
+        (first, "/etc/passwd", "none of a capture"),
+        (first, "a\\\\b.bin", "none of a capture"),
+        (first, ".hidden", "none of a capture"),
+        (first, "000002_1.bin", "a second time"),
+        (first, "gone.bin", "no such file"),
+        ("\"version\":1", "\"version\":2", "has version 2; this reads version 1"),
+        ("\"kind\":\"capture\"", "\"kind\":\"x\"", "is not the beginning of a capture"),
+        ("\"language\":\"009\"", "\"language\":\"none\"", "names no language"),
+        ("\"blocks\":[", "\"blocks\":7,\"x\":[", "lists no blocks"),
+        ("{\"blocks\"", "[{\"blocks\"", "line 3: is no JSON"),
+        ("\"bytes\":", "\"bytes\":1", "by the capture's manifest: it was cut or changed"),
+    ] {
+        // The size of a block, not of a title list.
+        let edited = match from {
+            "\"bytes\":" => {
+                let at = whole.find("\"blocks\"").unwrap();
+                format!("{}{}", &whole[..at], whole[at..].replacen(from, to, 1))
+            }
+            _ => whole.replacen(from, to, 1),
+        };
+        assert_ne!(edited, whole, "{from}");
+        folder.edit("manifest.jsonl", |_| edited);
+        let error = open(&folder.address()).err().unwrap().to_string();
+        assert!(error.contains(words), "{to}: {error}");
+    }
+    // Lines of later versions, and repeated without end.
+    folder.edit("manifest.jsonl", |_| format!("{whole}{{\"kind\":\"later\"}}\n[]\n7\n"));
+    assert!(open(&folder.address()).is_ok());
+    // A folder that is none.
+    std::fs::remove_file(folder.0.join("manifest.jsonl")).unwrap();
+    let error = open(&folder.address()).err().unwrap().to_string();
+    assert!(error.contains("without a capture's manifest"), "{error}");
+}
