@@ -27,6 +27,7 @@ Names (default: all):
   collect   Processes and threads of this machine against bare reads of /proc
   cache     Taking what is kept in the shared cache against Arc and RwLock
   sharing   One cache for many consumers, and what measuring costs others
+  extension A provider in Rust, in a library, and in a process of its own
   peers     The same against sysinfo, procfs, PCP, psutil, ps and pidstat
   ps        The whole process `perfhive ps` against `ps -e`
   get       The whole process `perfhive get` of one counter against `true`
@@ -70,6 +71,10 @@ const BENCHES: &[Bench] = &[
     Bench { name: "collect", kind: Kind::Target { package: "perfhive-linux", bench: "collect" } },
     Bench { name: "cache", kind: Kind::Target { package: "perfhive-engine", bench: "cache" } },
     Bench { name: "sharing", kind: Kind::Target { package: "perfhive", bench: "sharing" } },
+    Bench {
+        name: "extension",
+        kind: Kind::Target { package: "perfhive-extension", bench: "extension" },
+    },
     Bench { name: "peers", kind: Kind::Peers },
     Bench {
         name: "ps",
@@ -115,6 +120,9 @@ pub(crate) fn main(args: &[String]) -> Result<()> {
     for bench in chosen {
         match &bench.kind {
             Kind::Target { package, bench } => {
+                if *package == "perfhive-extension" {
+                    tools::system(tools::CC)?;
+                }
                 let args = ["bench", "--locked", "-p", package, "--bench", bench];
                 command::run(&mut command::cargo(&args))?;
             }

@@ -26,6 +26,13 @@ pub(crate) struct SystemTool {
 
 /// System call traces, for the tests that count what the program asks of the kernel.
 pub(crate) const STRACE: SystemTool = SystemTool { program: "strace", package: "strace" };
+/// The C compiler, and its part for C++, that the providers of tests and the
+/// header are compiled with.
+pub(crate) const CC: &[SystemTool] = &[
+    SystemTool { program: "cc", package: "gcc" },
+    SystemTool { program: "g++", package: "g++" },
+    SystemTool { program: "/usr/include/stdio.h", package: "libc6-dev" },
+];
 /// The C++ compiler that libFuzzer is built with.
 pub(crate) const CXX: SystemTool = SystemTool { program: "g++", package: "g++" };
 /// The peer of `perfhive ps`.

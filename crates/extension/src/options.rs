@@ -70,6 +70,9 @@ pub struct Options {
     /// How long a reader waits, at the most, for providers that are asked for
     /// the first time what they have. They come later if they take longer.
     pub patience: Duration,
+    /// How often it is looked whether libraries were replaced, and how often
+    /// those are described anew whose objects keep changing.
+    pub look_every: Duration,
     /// How long a host process that failed twice waits until it is started
     /// again; twice as long each further time, a minute at the most. After one
     /// failure alone it does not wait.
@@ -84,6 +87,8 @@ impl Options {
     /// Two seconds: a person at a terminal waits as long.
     pub const PATIENCE: Duration = Duration::from_secs(2);
 
+    /// Two seconds.
+    pub const LOOK_EVERY: Duration = Duration::from_secs(2);
     /// One second: less than the time between samples of most readers.
     pub const PAUSE: Duration = Duration::from_secs(1);
 
@@ -94,6 +99,7 @@ impl Options {
             host: HostCommand::find(),
             memory_limit: Self::MEMORY_LIMIT,
             patience: Self::PATIENCE,
+            look_every: Self::LOOK_EVERY,
             pause: Self::PAUSE,
             log: Arc::new(perfhive_contract::log::warn),
         }
@@ -117,6 +123,13 @@ impl Options {
     #[must_use]
     pub fn patience(mut self, patience: Duration) -> Self {
         self.patience = patience;
+        self
+    }
+
+    /// The same options, looking at libraries more or less often.
+    #[must_use]
+    pub fn look_every(mut self, period: Duration) -> Self {
+        self.look_every = period;
         self
     }
 
@@ -147,6 +160,7 @@ impl fmt::Debug for Options {
             .field("host", &self.host)
             .field("memory_limit", &self.memory_limit)
             .field("patience", &self.patience)
+            .field("look_every", &self.look_every)
             .field("pause", &self.pause)
             .finish_non_exhaustive()
     }

@@ -14,10 +14,6 @@ use std::sync::mpsc::{Receiver, RecvTimeoutError, Sender, channel};
 use std::thread;
 use std::time::{Duration, Instant};
 
-/// How often it is looked whether libraries were replaced.
-const LOOK_EVERY: Duration = Duration::from_secs(2);
-/// How often a provider is described anew whose objects keep changing.
-const DESCRIBE_EVERY: Duration = Duration::from_secs(5);
 /// The first pause before a library is asked again that had nothing to offer;
 /// it doubles each time.
 const FIRST_PAUSE: Duration = Duration::from_secs(5);
@@ -263,14 +259,14 @@ impl Roster for ExtensionRoster {
             }
         }
         if now >= self.look {
-            self.look = now + LOOK_EVERY;
+            self.look = now + self.options.look_every;
             changed |= self.look_again(now);
         }
         changed |= self.take_answers(now);
         for item in &mut self.items {
             if item.shared.news.load(Ordering::Relaxed)
                 && item.question.is_none()
-                && now.saturating_duration_since(item.described) >= DESCRIBE_EVERY
+                && now.saturating_duration_since(item.described) >= self.options.look_every
             {
                 item.describe(None);
                 changed = true;

@@ -77,6 +77,7 @@ fn docs() -> Result {
 fn test() -> Result {
     tools::system(&[tools::STRACE, tools::PS])?;
     tools::system(tools::VALUES)?;
+    tools::system(tools::CC)?;
     let how: &[&str] = if tools::has_nextest() { &["nextest", "run"] } else { &["test"] };
     command::run(command::cargo(how).args(["--workspace", "--locked"]))?;
     Ok(match workspace::real_data() {

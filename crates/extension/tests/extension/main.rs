@@ -4,5 +4,7 @@
 
 mod checked;
 mod good;
+mod isolation;
+mod registered;
 mod support;
 mod zoo;

@@ -1,0 +1,168 @@
+//! What a library in a process of its own can and cannot do to its reader.
+
+use crate::support::{Folder, OBJECT, broker, registration};
+use perfhive_engine::{FaultKind, ProviderState, Request, Source};
+use std::os::fd::AsFd as _;
+use std::path::Path;
+use std::process::{Command, Stdio};
+use std::time::{Duration, Instant};
+
+/// The processes whose parent is this one and that are not dead, with a text in their name.
+fn children(parent: u32, name: &str) -> Vec<u32> {
+    let mut found = Vec::new();
+    for entry in std::fs::read_dir("/proc").unwrap().flatten() {
+        let Ok(pid) = entry.file_name().to_string_lossy().parse::<u32>() else { continue };
+        // Processes go while they are looked at.
+        let Ok(stat) = std::fs::read_to_string(entry.path().join("stat")) else { continue };
+        let Some((head, rest)) = stat.rsplit_once(')') else { continue };
+        let mut fields = rest.split_whitespace();
+        let state = fields.next().unwrap();
+        let is_child = fields.next().unwrap().parse::<u32>().unwrap() == parent;
+        if is_child && head.contains(name) && !"ZX".contains(state) {
+            found.push(pid);
+        }
+    }
+    found
+}
+
+/// Waits for something that is bound to happen.
+fn wait_until(what: &str, mut happened: impl FnMut() -> bool) {
+    let start = Instant::now();
+    while !happened() {
+        assert!(start.elapsed() < Duration::from_secs(30), "waited in vain: {what}");
+        std::thread::sleep(Duration::from_millis(5));
+    }
+}
+
+#[test]
+fn a_host_has_what_it_needs_and_no_more() {
+    let folder = Folder::new("needs");
+    let library = folder.compile("tests/extension/zoo.c");
+    // A file that this process leaves open for whatever it starts.
+    let open = std::fs::File::open("/dev/zero").unwrap();
+    rustix::io::fcntl_setfd(open.as_fd(), rustix::io::FdFlags::empty()).unwrap();
+    let limit = 400 << 20;
+    let registration = registration(&library, "tells where it is");
+    let mut reader = broker(registration, |options| options.memory_limit(limit));
+    let seen = reader.see();
+    let text = &seen.faults[0].message;
+    // Standard input, output, error, the socket and the memory.
+    let usual = format!("files 5, variables 0, folder /, privileges 1, memory {limit}, core 0");
+    assert_eq!(**text, format!("{usual}, nice 0"));
+    // What is costly was asked for when its objects were found out.
+    assert!(reader.lines()[0].ends_with(&format!("{usual}, nice 10")), "{:?}", reader.lines());
+    drop(open);
+}
+
+#[test]
+fn a_reader_goes_on_at_its_deadline() {
+    let folder = Folder::new("deadline");
+    let library = folder.compile("tests/extension/zoo.c");
+    let mut reader = broker(registration(&library, "sleeps now and then"), |options| options);
+    assert_eq!(reader.see().instances, Some(2));
+    let request = Request::objects(&[OBJECT]);
+    let soon = request.deadline(Instant::now() + Duration::from_millis(50));
+    let (snapshot, faults) = reader.collect(&soon);
+    assert!(snapshot.object(OBJECT).is_none());
+    assert_eq!(faults[0].kind, FaultKind::NotYet, "{faults:?}");
+    assert!(faults[0].message.contains("at work in Collect at the reader's deadline"));
+    // Not counted against it, nothing in the log; what comes too late is
+    // nobody's, and the next answer is to the next request.
+    assert_eq!((reader.state(), reader.status().faults), (ProviderState::Open, 0));
+    assert_eq!(reader.see().instances, Some(2));
+    assert_eq!(reader.lines(), [""; 0]);
+}
+
+#[test]
+fn it_is_started_again_and_then_has_to_wait() {
+    let folder = Folder::new("again");
+    let library = folder.compile("tests/extension/zoo.c");
+    let registration = registration(&library, "crashes the second time");
+    let mut reader = broker(registration, |options| options.pause(Duration::from_secs(3600)));
+    assert_eq!(reader.see().instances, Some(2));
+    let seen = reader.see();
+    assert!(seen.faults[0].message.contains("crashed with signal 6 (abort)"), "{seen:?}");
+    // A new process: three calls are good, the fourth is not.
+    for _ in 0..3 {
+        assert_eq!(reader.see().instances, Some(2));
+    }
+    assert_eq!(reader.see().instances, None);
+    for _ in 0..20 {
+        let seen = reader.see();
+        assert_eq!(seen.faults[0].kind, FaultKind::NotYet);
+        assert!(seen.faults[0].message.contains("will be started again in"), "{seen:?}");
+    }
+    // Waiting makes it neither better nor worse.
+    assert_eq!((reader.state(), reader.status().faults), (ProviderState::Open, 2));
+    assert_eq!(reader.logged("crashed"), 2, "{:?}", reader.lines());
+}
+
+#[test]
+fn nothing_is_left_behind() {
+    let folder = Folder::new("left");
+    let library = folder.compile("tests/extension/zoo.c");
+    for kind in ["good", "never comes back from Close", "sleeps past its deadline"] {
+        let mut registration = registration(&library, kind);
+        registration.collect_timeout = Duration::from_millis(100);
+        let mut reader = broker(registration, |options| options);
+        reader.see();
+        drop(reader);
+        wait_until(kind, || children(std::process::id(), "perfhive-host").is_empty());
+    }
+}
+
+/// The reader of the test below: what it asks never answers.
+#[test]
+fn reader_that_is_killed() {
+    let Some(library) = std::env::var_os("PERFHIVE_TEST_LIBRARY") else { return };
+    let mut reader = broker(registration(Path::new(&library), "never returns"), |options| options);
+    reader.see();
+}
+
+#[test]
+fn a_host_ends_with_its_reader() {
+    let folder = Folder::new("killed");
+    let library = folder.compile("tests/extension/zoo.c");
+    let mut reader = Command::new(std::env::current_exe().unwrap())
+        .args(["--exact", "isolation::reader_that_is_killed"])
+        .env("PERFHIVE_TEST_LIBRARY", &library)
+        .stdout(Stdio::null())
+        .spawn()
+        .unwrap();
+    let mut hosts = Vec::new();
+    wait_until("the host is at work", || {
+        hosts = children(reader.id(), "perfhive-host");
+        // It has its library: what is in it never returns.
+        hosts.first().is_some_and(|pid| {
+            let maps = std::fs::read_to_string(format!("/proc/{pid}/maps")).unwrap_or_default();
+            maps.contains("zoo.so")
+        })
+    });
+    reader.kill().unwrap();
+    reader.wait().unwrap();
+    wait_until("the host is gone", || {
+        let stat = std::fs::read_to_string(format!("/proc/{}/stat", hosts[0]));
+        stat.map_or(true, |stat| {
+            let state = stat.rsplit_once(") ").map_or("", |(_, rest)| rest);
+            state.starts_with('Z') || state.starts_with('X')
+        })
+    });
+}
+
+#[test]
+fn without_a_host_it_says_so() {
+    let folder = Folder::new("without");
+    let library = folder.compile("tests/extension/zoo.c");
+    let registration = registration(&library, "good");
+    for program in ["/bin/true", "/no/such/program"] {
+        let mut reader = broker(registration.clone(), |options| {
+            options.host(perfhive_extension::HostCommand::new(program))
+        });
+        assert_eq!(reader.see().instances, None);
+        let providers = Source::providers(&mut reader.broker);
+        let status = providers.first().unwrap();
+        assert_eq!(status.state, ProviderState::Failed);
+        let fault = status.last_fault.as_ref().unwrap().message.to_string();
+        assert!(fault.contains("cannot be started") || fault.contains("exit status 0"), "{fault}");
+    }
+}

@@ -1,0 +1,237 @@
+//! What is registered comes, changes and goes; and what providers of every
+//! kind give.
+
+use crate::support::{Folder, OBJECT, broker, host, registration};
+use perfhive_contract::{Registration, Registrations};
+use perfhive_engine::{
+    Broker, Cost, ObjectQuery, ProvidedTitles, ProviderState, Request, Snapshot, Source,
+};
+use perfhive_extension::{ExtensionRoster, Options};
+use perfhive_format::titles::TitleList;
+use perfhive_format::{LanguageId, TitleIndex};
+use std::path::PathBuf;
+use std::sync::{Arc, Mutex};
+use std::thread;
+use std::time::Duration;
+
+type News = Arc<Mutex<Option<Arc<Registrations>>>>;
+
+/// A broker that reads what a test registers.
+fn registry() -> (News, Broker) {
+    let news = News::default();
+    let source = Arc::clone(&news);
+    let options = Options::new()
+        .host(host())
+        .patience(Duration::from_secs(30))
+        .look_every(Duration::ZERO)
+        .log(|_, _| {});
+    let roster = ExtensionRoster::new(move || source.lock().unwrap().take(), options);
+    (news, Broker::builder("test:", "HERE").roster(roster).build())
+}
+
+fn register(news: &News, providers: Vec<Registration>) {
+    let mut all = Registrations::none();
+    all.providers = providers;
+    all.titles = vec![ProvidedTitles {
+        language: LanguageId::ENGLISH,
+        names: TitleList::from_text("50000\nZoo\n50002\nAnimals\n60000\nPark\n"),
+        help: TitleList::from_text("50001\nA zoo.\n"),
+    }];
+    *news.lock().unwrap() = Some(Arc::new(all));
+}
+
+fn objects(broker: &mut Broker) -> Vec<(u32, Cost)> {
+    let catalogue = broker.catalogue().unwrap();
+    catalogue.objects.iter().map(|object| (object.name.0, object.cost)).collect()
+}
+
+fn instances(broker: &mut Broker, object: TitleIndex) -> Option<usize> {
+    let mut snapshot = Snapshot::new();
+    broker.collect(&Request::objects(&[object]), &mut snapshot).unwrap();
+    snapshot.object(object).map(|object| object.view().instances().count())
+}
+
+#[test]
+fn providers_come_change_and_go() {
+    let folder = Folder::new("come");
+    let library = folder.compile("tests/extension/zoo.c");
+    let (news, mut broker) = registry();
+    assert_eq!(objects(&mut broker), []);
+
+    register(&news, vec![registration(&library, "good")]);
+    assert_eq!(objects(&mut broker), [(50000, Cost::Global)]);
+    let titles = broker.titles(LanguageId::ENGLISH).unwrap();
+    assert_eq!(titles.name(OBJECT), Some("Zoo"));
+    assert_eq!(titles.help(TitleIndex(50001)), Some("A zoo."));
+    assert_eq!(titles.name(TitleIndex(60000)), None, "not one of its names");
+    assert_eq!(instances(&mut broker, OBJECT), Some(2));
+
+    // The same again is no news: its process, and what is counted, stay.
+    let generation = broker.catalogue_generation();
+    register(&news, vec![registration(&library, "good")]);
+    assert_eq!(broker.catalogue_generation(), generation);
+    assert_eq!(broker.providers().next().unwrap().collections, 1);
+
+    // Another linkage is another provider.
+    register(&news, vec![registration(&library, "!is costly")]);
+    assert_eq!(objects(&mut broker), [(50000, Cost::Costly)]);
+    assert_ne!(broker.catalogue_generation(), generation);
+    let mut snapshot = Snapshot::new();
+    broker.collect(&Request::new(ObjectQuery::Global), &mut snapshot).unwrap();
+    assert_eq!(snapshot.objects().count(), 0);
+    broker.collect(&Request::new(ObjectQuery::Costly), &mut snapshot).unwrap();
+    assert_eq!(snapshot.objects().count(), 1);
+    assert_eq!(instances(&mut broker, OBJECT), Some(2));
+
+    let mut disabled = registration(&library, "good");
+    disabled.disabled = true;
+    register(&news, vec![disabled]);
+    assert_eq!(objects(&mut broker), []);
+    assert_eq!(instances(&mut broker, OBJECT), None);
+    assert_eq!(Source::providers(&mut broker)[0].state, ProviderState::Disabled);
+
+    register(&news, Vec::new());
+    assert_eq!(Source::providers(&mut broker).len(), 0);
+}
+
+#[test]
+fn a_library_that_is_replaced_is_loaded_anew() {
+    let folder = Folder::new("replaced");
+    let library = folder.compile("tests/extension/zoo.c");
+    let spare = folder.0.join("spare.so");
+    std::fs::copy(&library, &spare).unwrap();
+    let (news, mut broker) = registry();
+    std::fs::write(&library, "no library").unwrap();
+    register(&news, vec![registration(&library, "good")]);
+    assert_eq!(instances(&mut broker, OBJECT), None);
+    let status = Source::providers(&mut broker).remove(0);
+    assert_eq!(status.state, ProviderState::Failed);
+    assert!(status.last_fault.unwrap().message.contains("zoo.so"));
+    // As an installer does it: the next look finds another file.
+    std::fs::rename(&spare, &library).unwrap();
+    for _ in 0..1000 {
+        if instances(&mut broker, OBJECT) == Some(2) {
+            return;
+        }
+        thread::sleep(Duration::from_millis(10));
+    }
+    panic!("the new library was never read: {:?}", Source::providers(&mut broker));
+}
+
+#[test]
+fn objects_that_change_are_described_anew() {
+    let folder = Folder::new("changes");
+    let library = folder.compile("tests/extension/zoo.c");
+    let (news, mut broker) = registry();
+    register(&news, vec![registration(&library, "!changes its objects")]);
+    let before = objects(&mut broker);
+    assert_eq!(before.len(), 1);
+    let mut snapshot = Snapshot::new();
+    for _ in 0..16 {
+        broker.collect(&Request::new(ObjectQuery::Global), &mut snapshot).unwrap();
+        assert_eq!(snapshot.objects().count(), 1, "{:?}", snapshot.faults());
+    }
+    // Each that was there once is known: what is gone may come again.
+    let mut after = objects(&mut broker);
+    after.sort_unstable();
+    let names: Vec<u32> = after.iter().map(|(name, _)| *name).collect();
+    assert_eq!(names, [50000, 50010, 50030, 50050, 50070]);
+    assert_eq!(broker.providers().next().unwrap().state, ProviderState::Open);
+}
+
+#[test]
+fn it_is_asked_for_the_objects_of_its_list_alone() {
+    let folder = Folder::new("list");
+    let library = folder.compile("tests/extension/zoo.c");
+    let mut registration = registration(&library, "crashes");
+    registration.objects = vec![TitleIndex(60000)];
+    // By index it would crash; it is not asked.
+    let mut reader = broker(registration, |options| options);
+    let seen = reader.see();
+    assert_eq!(&*seen.faults[0].message, "its provider gave no data for it");
+    assert_eq!(reader.status().faults, 0);
+}
+
+#[test]
+fn blocks_of_other_machines_stand_beside_ours() {
+    let folder = Folder::new("foreign");
+    let library = folder.compile("tests/extension/zoo.c");
+    for in_process in [false, true] {
+        let mut registration = registration(&library, "!reaches another machine");
+        registration.in_process = in_process;
+        let mut reader = broker(registration, |options| options);
+        let mars = Request::new(ObjectQuery::Foreign("MARS".to_string()));
+        let (snapshot, faults) = reader.collect(&mars);
+        assert!(faults.is_empty(), "{faults:?}");
+        let object = snapshot.object(TitleIndex(50100)).unwrap();
+        assert_eq!(object.machine(), "MARS");
+        assert_eq!(object.frame().clocks().perf_freq, 1000, "its own clock");
+        assert_eq!(object.view().instances().count(), 2);
+        let venus = Request::new(ObjectQuery::Foreign("VENUS".to_string()));
+        assert_eq!(reader.collect(&venus).0.objects().count(), 0);
+        // Local requests have nothing of it.
+        let (local, _) = reader.collect(&Request::new(ObjectQuery::Global));
+        assert!(local.objects().all(|object| object.machine() == "HERE"));
+    }
+}
+
+#[test]
+fn many_threads_collect_from_one_library() {
+    let folder = Folder::new("threads");
+    let library = folder.compile("tests/extension/zoo.c");
+    thread::scope(|scope| {
+        for _ in 0..8 {
+            scope.spawn(|| {
+                let mut registration = registration(&library, "differs from call to call");
+                registration.in_process = true;
+                let mut reader = broker(registration, |options| options);
+                for _ in 0..200 {
+                    let seen = reader.see();
+                    assert_eq!(seen.instances, Some(2), "{seen:?}");
+                }
+                assert_eq!(reader.status().faults, 0);
+            });
+        }
+    });
+}
+
+/// The example in Rust, which cargo builds along with this test.
+fn example() -> PathBuf {
+    let tests = std::env::current_exe().unwrap();
+    let library = tests.parent().unwrap().with_file_name("examples").join("libgauges.so");
+    assert!(library.exists(), "cargo build -p perfhive-extension --examples makes {library:?}");
+    library
+}
+
+fn gauges(linkage: &str, in_process: bool) -> Registration {
+    let mut registration = Registration::new("Gauges", example(), "CollectGauges");
+    registration.open = Some("OpenGauges".to_string());
+    registration.close = Some("CloseGauges".to_string());
+    registration.linkage = Some(linkage.to_string());
+    (registration.first_counter, registration.last_counter) = (50000, 50002);
+    (registration.first_help, registration.last_help) = (50001, 50003);
+    registration.in_process = in_process;
+    registration
+}
+
+#[test]
+fn a_provider_in_rust() {
+    let mut reader = broker(gauges("boiler\0pump\0valve", false), |options| options);
+    for _ in 0..3 {
+        let seen = reader.see();
+        assert_eq!(seen.instances, Some(3), "{seen:?} {:?}", reader.lines());
+    }
+    let mut reader = broker(gauges("boiler\0pump\0valve", true), |options| options);
+    assert_eq!(reader.see().instances, Some(3));
+}
+
+#[test]
+fn a_panic_in_rust() {
+    let mut reader = broker(gauges("panic", false), |options| options);
+    assert_eq!(reader.see().instances, None);
+    let status = Source::providers(&mut reader.broker).remove(0);
+    assert_eq!(status.state, ProviderState::Failed);
+    let text = "the provider panicked: the gauge called panic is broken";
+    assert_eq!(&*status.last_fault.unwrap().message, text);
+    assert_eq!(reader.lines(), [format!("Gauges: {text}")]);
+}
