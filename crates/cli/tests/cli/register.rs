@@ -2,9 +2,10 @@
 #![cfg(target_os = "linux")]
 
 use crate::run::{Folder, Run, command, finish};
+use std::io::{BufRead as _, BufReader};
 use std::os::unix::fs::PermissionsExt as _;
 use std::path::Path;
-use std::process::Command;
+use std::process::{Command, Stdio};
 
 /// A folder with an example provider, and hives of its own.
 struct Place {
@@ -152,6 +153,49 @@ fn what_is_damaged_does_not_hide_the_rest() {
     let list = place.run(&["register", "--list", "--json"]);
     assert!(list.one_line().contains("chmod go-w"), "{}", list.err);
     assert_eq!((list.code, list.json().len()), (Some(3), 1));
+}
+
+/// Readers that are running notice what is registered and what is taken back.
+#[test]
+fn a_running_reader_sees_providers_come_and_go() {
+    let place = Place::new();
+    // It ends by itself, so that a reader who never notices fails the test.
+    let mut reader = command()
+        .args(["watch", r"\*(*)\L*", "-i", "0.2", "-n", "150", "--json", "--quiet"])
+        .env("PERFHIVE_HIVE", place.folder.path().join("hives"))
+        .stdout(Stdio::piped())
+        .spawn()
+        .unwrap();
+    let lines = BufReader::new(reader.stdout.take().unwrap()).lines();
+    let mut rows = lines.map(|line| {
+        let row: serde_json::Value = serde_json::from_str(&line.unwrap()).unwrap();
+        (row["time"].to_string(), row["path"].to_string(), row["value"].as_f64())
+    });
+    let (first, ..) = rows.next().expect("a row");
+    assert!(place.run(&["list", "Gauges"]).code == Some(2));
+
+    place.run(&["register", INI, "-l", &place.library, "--system"]).ok();
+    let seen = rows.find(|(_, path, _)| path.contains("Gauges(boiler)"));
+    let (time, path, value) = seen.expect("the reader sees the provider");
+    assert_eq!((path.as_str(), value), (r#""\\Gauges(boiler)\\Level""#, Some(70.0)));
+    assert!(time > first);
+
+    // Gone is who is missing in a whole sample.
+    place.run(&["unregister", "Gauges", "--system"]).ok();
+    let (mut sample, mut gauges) = (time, true);
+    let gone = rows.any(|(time, path, _)| {
+        let ended = time != sample;
+        let gone = ended && !gauges;
+        if ended {
+            (sample, gauges) = (time, false);
+        }
+        gauges |= path.contains("Gauges");
+        gone
+    });
+    assert!(gone, "the reader sees that the provider is gone");
+    drop(rows);
+    reader.kill().unwrap();
+    reader.wait().unwrap();
 }
 
 #[test]
