@@ -121,7 +121,9 @@ pub(crate) const ALIVE: u64 = 2;
 /// What one use adds to the state.
 pub(crate) const ONE_USE: u64 = 4;
 
-/// Offsets in the cells of a counter with a base.
+/// Offsets in the cells of a counter with a base; the writer has them in this
+/// order.
+#[cfg(feature = "reader")]
 pub(crate) mod pair {
     pub(crate) const VALUE: usize = 0;
     pub(crate) const BASE: usize = 8;

@@ -5,7 +5,9 @@
 use rustix::fs::{FallocateFlags, FileType, FlockOperation, Mode, OFlags};
 use rustix::io::Errno;
 use rustix::mm::{Advice, MapFlags, ProtFlags};
-use rustix::process::{Pid, getpid, test_kill_process};
+use rustix::process::getpid;
+#[cfg(feature = "reader")]
+use rustix::process::{Pid, test_kill_process};
 use std::fs::{DirBuilder, File};
 use std::io;
 use std::os::unix::fs::{DirBuilderExt, FileExt, MetadataExt};
@@ -78,6 +80,7 @@ impl Owner {
     }
 
     /// Whether the process surely is not there any more.
+    #[cfg(feature = "reader")]
     pub(crate) fn is_gone(&self, here: &Self) -> bool {
         let known = self.pid_namespace != 0 && self.pid_namespace == here.pid_namespace;
         let Some(pid) = i32::try_from(self.pid).ok().and_then(Pid::from_raw).filter(|_| known)
@@ -282,6 +285,7 @@ pub(crate) fn open(path: &Path) -> io::Result<File> {
 }
 
 /// Whether nobody holds the lock of a file's writer.
+#[cfg(feature = "reader")]
 pub(crate) fn is_abandoned(file: &File) -> bool {
     let free = rustix::fs::flock(file, FlockOperation::NonBlockingLockShared).is_ok();
     if free {
