@@ -28,6 +28,7 @@ Names (default: all):
   cache     Taking what is kept in the shared cache against Arc and RwLock
   sharing   One cache for many consumers, and what measuring costs others
   extension A provider in Rust, in a library, and in a process of its own
+  publish   Counting in published counters against crates that count
   peers     The same against sysinfo, procfs, PCP, psutil, ps and pidstat
   ps        The whole process `perfhive ps` against `ps -e`
   get       The whole process `perfhive get` of one counter against `true`
@@ -54,6 +55,8 @@ enum Kind {
     Target { package: &'static str, bench: &'static str },
     /// The comparison with other readers of /proc, which prints tables itself.
     Peers,
+    /// A program with a workspace of its own, which prints tables itself.
+    Program { manifest: &'static str },
     /// The program with these arguments, against a peer.
     Process { args: &'static [&'static str], peer: &'static [&'static str], goal: Goal },
 }
@@ -75,6 +78,7 @@ const BENCHES: &[Bench] = &[
         name: "extension",
         kind: Kind::Target { package: "perfhive-extension", bench: "extension" },
     },
+    Bench { name: "publish", kind: Kind::Program { manifest: "benches/publish/Cargo.toml" } },
     Bench { name: "peers", kind: Kind::Peers },
     Bench {
         name: "ps",
@@ -127,6 +131,7 @@ pub(crate) fn main(args: &[String]) -> Result<()> {
                 command::run(&mut command::cargo(&args))?;
             }
             Kind::Peers => peers::run()?,
+            Kind::Program { manifest } => program(manifest)?,
             Kind::Process { args, peer, goal } => {
                 if names.is_empty() {
                     before = load_average();
@@ -146,6 +151,15 @@ pub(crate) fn main(args: &[String]) -> Result<()> {
         say!("{}", table.trim_end());
     }
     Ok(())
+}
+
+/// Builds and runs a program that has a workspace of its own.
+fn program(manifest: &str) -> Result<()> {
+    let target = workspace::target_directory()?.join("peers");
+    let target = target.to_string_lossy();
+    let args = ["run", "--release", "--locked", "--manifest-path", manifest];
+    let mut cargo = command::cargo(&args);
+    command::run(cargo.args(["--target-dir", &target]))
 }
 
 fn parse(args: &[String]) -> Result<Options> {

@@ -185,3 +185,60 @@ fn sample(rounds: u32, folder: &Path) {
     let last = readings.iter().last().unwrap();
     assert_eq!(last.value.as_ref().unwrap().to_string(), "10");
 }
+
+/// What a program publishes costs who asks for something else nothing, and who
+/// asks for it a handful of calls, however many instances there are.
+#[cfg(target_endian = "little")]
+#[test]
+fn published_counters_cost_a_handful_of_calls() {
+    use perfhive::publish::{Category, CounterDefinition};
+
+    const TEST: &str = "published_counters_cost_a_handful_of_calls";
+    if let Some((work, rounds)) = told() {
+        return published(&work, rounds, &PathBuf::from(std::env::var_os(FOLDER).unwrap()));
+    }
+    let folder = std::env::temp_dir().join(format!("perfhive-calls-shm-{}", std::process::id()));
+    let category = Category::builder("Web Shop")
+        .instances(100)
+        .counter(CounterDefinition::new("Orders", CounterType::PERF_COUNTER_BULK_COUNT))
+        .counter(CounterDefinition::new("Avg. Size", CounterType::PERF_AVERAGE_BULK))
+        .folder(&folder)
+        .publish()
+        .unwrap();
+    (0..100).for_each(|n| drop(category.instance(&format!("shop {n}")).unwrap()));
+    let count = |work| calls_of_more(TEST, work, &folder);
+    let counted = count("others").and_then(|others| Some((others, count("published")?)));
+    drop(category);
+    std::fs::remove_dir_all(&folder).unwrap();
+    if let Some((others, published)) = counted {
+        assert!(others.abs() <= SLACK, "{others} system calls of {MORE} other collections");
+        // The lock, the state, the slots twice, the values three times.
+        let most = 7 * i64::from(MORE) + SLACK;
+        assert!((i64::from(MORE)..=most).contains(&published), "{published} of {MORE}");
+    }
+}
+
+#[cfg(target_endian = "little")]
+fn published(work: &str, rounds: u32, folder: &Path) {
+    use perfhive::publish::PublishedCounters;
+
+    let provider =
+        ScriptProvider::new("p", Numbering::Windows, &[(2, "System"), (10, "Beats")], |_, out| {
+            let kind = CounterType::PERF_COUNTER_LARGE_RAWCOUNT;
+            let counter = CounterSpec::new(TitleIndex(10), kind);
+            let template = ObjectTemplate::new(&ObjectSpec::new(TitleIndex(2)), &[counter])?;
+            out.object(&template)?.values(&[7])?.finish()?;
+            Ok(())
+        });
+    let counters = PublishedCounters::in_folder(folder).every(Duration::from_secs(3600));
+    let mut broker =
+        Broker::builder("local:", "machine").provider(Arc::new(provider)).roster(counters).build();
+    let catalogue = broker.catalogue().unwrap();
+    let index = catalogue.objects.iter().map(|object| object.name).max().unwrap();
+    let index = if work == "others" { TitleIndex(2) } else { index };
+    let mut out = Snapshot::new();
+    for _ in 0..rounds {
+        broker.collect(&Request::objects(&[index]), &mut out).unwrap();
+        assert_eq!(out.objects().next().unwrap().view().name_index(), index);
+    }
+}

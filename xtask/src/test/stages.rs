@@ -52,7 +52,7 @@ fn fmt() -> Result {
     tools::component("rustfmt", "fmt")?;
     command::run(&mut command::cargo(&["fmt", "--all", "--check"]))?;
     // Workspaces of their own, which --all does not reach.
-    for manifest in ["fuzz/Cargo.toml", "benches/peers/Cargo.toml"] {
+    for manifest in ["fuzz/Cargo.toml", "benches/peers/Cargo.toml", "benches/publish/Cargo.toml"] {
         let args = ["fmt", "--manifest-path", manifest, "--check"];
         command::run(&mut command::cargo(&args))?;
     }

@@ -166,7 +166,8 @@ impl Definition {
         let end = checked(header::FILE_SIZE, "length of the file", declared, HEADER..=LARGEST)?;
         fields.within(header::LENGTH, "length of the header", HEADER..=HEADER)?;
         let has_instances = fields.u32(header::FLAGS)? & MULTI_INSTANCE != 0;
-        let slots = fields.within(header::SLOTS, "instances", 1..=MOST_SLOTS)?;
+        let most = if has_instances { MOST_SLOTS } else { 1 };
+        let slots = fields.within(header::SLOTS, "instances", 1..=most)?;
         let shortest = if has_instances { 8 } else { 0 };
         let name_size =
             fields.within(header::NAME_SIZE, "length of names", shortest..=LONGEST_NAME)?;

@@ -8,3 +8,6 @@ mod processes;
 mod publish;
 mod python;
 mod threads;
+
+#[global_allocator]
+static ALLOCATOR: perfhive_testkit::alloc::Counting = perfhive_testkit::alloc::Counting;

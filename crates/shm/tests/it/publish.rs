@@ -1,9 +1,12 @@
 //! One program, and what a reader sees of it.
 
 use crate::common::*;
+use perfhive_engine::{Broker, ObjectQuery, Request, Snapshot};
 use perfhive_engine::{Query, Source};
 use perfhive_format::CounterType as T;
+use perfhive_shm::PublishedCounters;
 use perfhive_shm::{Category, CounterDefinition, Lifetime, PublishErrorKind};
+use perfhive_testkit::alloc::count;
 use std::time::Duration;
 
 #[test]
@@ -267,4 +270,37 @@ fn definitions_that_cannot_be() {
         assert_eq!(category.instance(bad).unwrap_err().kind(), PublishErrorKind::BadName);
     }
     category.instance("abc").unwrap();
+}
+
+#[test]
+fn nothing_is_allocated() {
+    let folder = Folder::new();
+    let category = shop(&folder).instances(50).publish().unwrap();
+    let instances: Vec<_> =
+        (0..50).map(|n| category.instance(&format!("Niederlassung {n}")).unwrap()).collect();
+    let (orders, bytes) =
+        (instances[7].counter("Orders").unwrap(), instances[7].pair("Avg. Bytes/Order").unwrap());
+    // Of who counts, whatever is counted.
+    let ((), allocated) = count(|| {
+        orders.increment();
+        orders.set(7);
+        bytes.record(8);
+        bytes.add(1 << 40, 1 << 40);
+        bytes.set(1, 2);
+        drop((orders.clone(), bytes.time()));
+    });
+    assert_eq!(allocated.count, 0);
+    // Of who reads, once everything is warm.
+    let counters = PublishedCounters::in_folder(folder.path()).every(Duration::from_secs(3600));
+    let mut broker = Broker::builder("test:", "HOST").roster(counters).build();
+    let index = broker.catalogue().unwrap().objects[0].name;
+    let request = Request::new(ObjectQuery::one(index));
+    let mut snapshot = Snapshot::new();
+    for _ in 0..3 {
+        broker.collect(&request, &mut snapshot).unwrap();
+    }
+    let (result, allocated) = count(|| broker.collect(&request, &mut snapshot));
+    result.unwrap();
+    assert_eq!(snapshot.objects().next().unwrap().view().instance_count(), 50);
+    assert_eq!(allocated.count, 0);
 }
