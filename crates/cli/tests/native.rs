@@ -3,60 +3,79 @@
 #![cfg(windows)]
 #![allow(clippy::unwrap_used, clippy::expect_used)]
 
-use serde_json::Value;
-use std::process::{Command, Output};
+/// What the stage under Wine runs of the command.
+mod windows {
+    use serde_json::Value;
+    use std::process::{Command, Output};
 
-fn perfhive(args: &[&str]) -> Output {
-    Command::new(env!("CARGO_BIN_EXE_perfhive")).args(args).output().unwrap()
-}
-
-fn rows(args: &[&str]) -> Vec<Value> {
-    let output = perfhive(args);
-    let said = String::from_utf8_lossy(&output.stderr);
-    assert!(output.status.success(), "{args:?}: {said}");
-    let text = String::from_utf8(output.stdout).unwrap();
-    match serde_json::from_str::<Value>(&text) {
-        Ok(Value::Array(rows)) => rows,
-        _ => text.lines().map(|line| serde_json::from_str(line).unwrap()).collect(),
+    fn perfhive(args: &[&str]) -> Output {
+        Command::new(env!("CARGO_BIN_EXE_perfhive")).args(args).output().unwrap()
     }
-}
 
-#[test]
-fn processes_are_listed() {
-    for source in ["local:", "native:"] {
-        let rows = rows(&["ps", "--json", "-q", "-s", source, "-o", "pid,name,ws,threads"]);
-        let mine = rows.iter().find(|row| row["name"] == "perfhive").unwrap();
-        assert!(mine["pid"].as_u64().unwrap() > 0 && mine["ws"].as_u64().unwrap() > 0);
-        assert!(mine["threads"].as_u64().unwrap() >= 1);
-        let test = rows.iter().find(|row| row["pid"] == u64::from(std::process::id()));
-        assert!(test.is_some(), "the test's own process");
+    fn rows(args: &[&str]) -> Vec<Value> {
+        let output = perfhive(args);
+        let said = String::from_utf8_lossy(&output.stderr);
+        assert!(output.status.success(), "{args:?}: {said}");
+        let text = String::from_utf8(output.stdout).unwrap();
+        match serde_json::from_str::<Value>(&text) {
+            Ok(Value::Array(rows)) => rows,
+            _ => text.lines().map(|line| serde_json::from_str(line).unwrap()).collect(),
+        }
     }
-}
 
-#[test]
-fn rates_of_processes_and_processors() {
-    let paths = [r"\Process(*)\% Processor Time", r"\Processor(_Total)\% Idle Time"];
-    let rows = rows(&["get", "--json", "-q", "-i", "0.3", paths[0], paths[1]]);
-    let has = |name: &str| {
-        let named = rows.iter().find(|row| row["instance"] == name);
-        named.is_some_and(|row| row["status"] == "ok" && row["value"].as_f64().is_some())
-    };
-    assert!(has("perfhive") && has("_Total"), "{rows:?}");
-}
+    #[test]
+    fn processes_are_listed() {
+        for source in ["local:", "native:"] {
+            let rows = rows(&["ps", "--json", "-q", "-s", source, "-o", "pid,name,ws,threads"]);
+            let mine = rows.iter().find(|row| row["name"] == "perfhive").unwrap();
+            assert!(mine["pid"].as_u64().unwrap() > 0 && mine["ws"].as_u64().unwrap() > 0);
+            assert!(mine["threads"].as_u64().unwrap() >= 1);
+            let test = rows.iter().find(|row| row["pid"] == u64::from(std::process::id()));
+            assert!(test.is_some(), "the test's own process");
+        }
+    }
 
-#[test]
-fn watching_shows_every_sample() {
-    let rows = rows(&["watch", "-n", "2", "-i", "0.2", "--json", "-q", r"\System\Processes"]);
-    assert_eq!(rows.len(), 2);
-    assert!(rows.iter().all(|row| row["value"].as_u64().unwrap() >= 2), "{rows:?}");
-}
+    #[test]
+    fn rates_of_processes_and_processors() {
+        let paths = [r"\Process(*)\% Processor Time", r"\Processor(_Total)\% Idle Time"];
+        let rows = rows(&["get", "--json", "-q", "-i", "0.3", paths[0], paths[1]]);
+        let has = |name: &str| {
+            let named = rows.iter().find(|row| row["instance"] == name);
+            named.is_some_and(|row| row["status"] == "ok" && row["value"].as_f64().is_some())
+        };
+        assert!(has("perfhive") && has("_Total"), "{rows:?}");
+    }
 
-#[test]
-fn what_is_not_filled_is_explained() {
-    let output = perfhive(&["get", "-s", "native:", r"\Processor(0)\DPC Rate"]);
-    let said = String::from_utf8_lossy(&output.stderr).into_owned();
-    assert!(
-        said.contains(r"no \Processor\DPC Rate: SystemInterruptInformation tells it"),
-        "{said}"
-    );
+    #[test]
+    fn watching_shows_every_sample() {
+        let rows = rows(&["watch", "-n", "2", "-i", "0.2", "--json", "-q", r"\System\Processes"]);
+        assert_eq!(rows.len(), 2);
+        assert!(rows.iter().all(|row| row["value"].as_u64().unwrap() >= 2), "{rows:?}");
+    }
+
+    #[test]
+    fn a_capture_is_read_again() {
+        let folder = std::env::temp_dir().join(format!("perfhive-native-{}", std::process::id()));
+        let to = folder.to_str().unwrap();
+        // What the registry answers, and what the native functions do.
+        let told = rows(&["capture", to, "-n", "2", "-i", "0.2", "--json", "-q"]);
+        assert_eq!(told[0]["samples"], 2);
+        let source = format!("file:{to}");
+        let rows = rows(&["get", "-s", &source, "--json", r"\Process(perfhive)\% Processor Time"]);
+        assert_eq!(rows[0]["status"], "ok");
+        let manifest = std::fs::read_to_string(folder.join("manifest.jsonl")).unwrap();
+        let head: Value = serde_json::from_str(manifest.lines().next().unwrap()).unwrap();
+        assert!(head["system"].as_str().unwrap().starts_with("windows "), "{head}");
+        std::fs::remove_dir_all(&folder).unwrap();
+    }
+
+    #[test]
+    fn what_is_not_filled_is_explained() {
+        let output = perfhive(&["get", "-s", "native:", r"\Processor(0)\DPC Rate"]);
+        let said = String::from_utf8_lossy(&output.stderr).into_owned();
+        assert!(
+            said.contains(r"no \Processor\DPC Rate: SystemInterruptInformation would"),
+            "{said}"
+        );
+    }
 }

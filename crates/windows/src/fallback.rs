@@ -18,8 +18,8 @@ const THREAD: TitleIndex = TitleIndex(232);
 
 /// A source that fills from a second one the objects that a first one lacks.
 ///
-/// What that is, is looked at before the first answer and whenever the first
-/// one's catalogue changes. A first source that fails other than for the moment
+/// What that is, is looked at before the first answer, and when the catalogue's
+/// generation is asked for and the first one's has changed. A first source that fails other than for the moment
 /// is not asked again. The first answer has a fault, a warning, that says what
 /// comes from where.
 pub struct Fallback<A, B> {
@@ -180,7 +180,11 @@ impl<A: Source, B: Source> Source for Fallback<A, B> {
 
     fn collect(&mut self, request: &Request, out: &mut Snapshot) -> Result<(), SourceError> {
         out.clear();
-        self.decide()?;
+        // Readers ask for the catalogue's generation before each sample, which
+        // looks again; one look is enough.
+        if self.decision.is_none() {
+            self.decide()?;
+        }
         let (first, second) = self.divide(request);
         if first {
             let divided = second && matches!(request.objects, ObjectQuery::Indexes(_));

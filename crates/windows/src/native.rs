@@ -20,6 +20,9 @@
 
 mod information;
 mod layout;
+// Where the repository is, which is not under Wine.
+#[cfg(all(test, not(windows)))]
+mod manual;
 #[cfg(windows)]
 mod ntdll;
 mod processes;

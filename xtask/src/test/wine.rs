@@ -40,20 +40,22 @@ pub(super) fn wine() -> Result {
     // The registry is one for all tests, which therefore run one by one. Of the
     // command those that are about Windows; the others are the same on Linux.
     wine.run(&["perfhive-windows"], "", Some("1"))?;
-    wine.run(&["perfhive-cli"], "windows::", Some("1"))?;
+    wine.run(&["perfhive-cli", "perfhive"], "windows::", Some("1"))?;
     wine.run(&["perfhive-format", "perfhive-engine"], "", None)?;
     wine.stop()?;
     Ok(None)
 }
 
 /// The crates whose tests run under Wine.
-const PACKAGES: [&str; 8] = [
+const PACKAGES: [&str; 10] = [
     "-p",
     "perfhive-format",
     "-p",
     "perfhive-engine",
     "-p",
     "perfhive-windows",
+    "-p",
+    "perfhive",
     "-p",
     "perfhive-cli",
 ];

@@ -55,8 +55,8 @@ pub(super) static SYSTEM: Object = Object {
     )],
 };
 
-const NO_INTERRUPT_INFORMATION: &str = "`SystemInterruptInformation` tells it, which perfhive does \
-    not ask for: Wine answers it with noise, so that nothing of it could be tested.";
+const NO_INTERRUPT_INFORMATION: &str = "`SystemInterruptInformation` would tell it, which Windows \
+    documents as unpredictable bytes, and which Wine answers so.";
 const NO_C_STATES: &str = "`SystemProcessorIdleInformation` tells it, whose structure Windows has \
     changed several times.";
 
