@@ -80,6 +80,8 @@ pub struct Hive {
     pub(crate) base_index: u32,
     pub(crate) last_counter: u32,
     pub(crate) last_help: u32,
+    /// The highest index that was ever allotted.
+    pub(crate) highest: u32,
     /// `ExtCounterTestLevel`, if it is set.
     pub(crate) test_level: Option<TestLevel>,
     /// By name.
@@ -97,6 +99,7 @@ impl Hive {
             base_index: base,
             last_counter: base - 1,
             last_help: base,
+            highest: base,
             test_level: None,
             services: Vec::new(),
             languages: BTreeMap::new(),

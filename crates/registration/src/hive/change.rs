@@ -5,6 +5,10 @@
 //! Counter and Last Help move on. **Taking back** lowers Last Counter and Last
 //! Help where the provider was the last, as `unlodctr` does, and never moves
 //! the others: whoever is running knows its indexes.
+//!
+//! What was taken back is not allotted again, as long as there are other
+//! numbers: a reader that is running may still have it in mind for what it was,
+//! and would take another's values for it.
 
 use super::{Hive, MAX_HIVE, MAX_SERVICES, MAX_TEXT, OWN_INDEXES, Service, Titles, bad_name, span};
 use perfhive_contract::{
@@ -58,6 +62,7 @@ impl Hive {
         one.objects = definition.objects.iter().map(|at| TitleIndex(first + at)).collect();
         next.last_counter = next.last_counter.max(one.last_counter);
         next.last_help = next.last_help.max(one.last_help);
+        next.highest = next.highest.max(one.last_help);
         for titles in definition.titles_at(one.first_counter, one.first_help) {
             let Titles { names, help } = next.languages.entry(titles.language).or_default();
             for (list, made) in [(names, titles.names), (help, titles.help)] {
@@ -140,21 +145,26 @@ impl Hive {
                 return Ok(old.first_counter);
             }
         }
-        let behind = self.last_counter.max(self.last_help).max(self.base_index);
-        let full = || {
+        let last_in_use = self.last_counter.max(self.last_help).max(self.base_index);
+        // Numbers that nobody ever had; once there are none left, any.
+        let fresh = self.behind(last_in_use.max(self.highest), last);
+        fresh.or_else(|| self.behind(last_in_use, last)).ok_or_else(|| {
             invalid(format!(
                 "the indexes up to {} are all allotted; unregister what is not needed, the last \
                  registered first",
                 self.scope.highest()
             ))
-        };
-        let mut first = behind.checked_add(1).ok_or_else(full)?.next_multiple_of(2);
-        let end = |first: u32| first.checked_add(last).and_then(|end| end.checked_add(1));
-        if end(first).ok_or_else(full)? >= *OWN_INDEXES.start() && first <= *OWN_INDEXES.end() {
+        })
+    }
+
+    /// The first index behind `behind` from which on offsets up to `last` fit.
+    fn behind(&self, behind: u32, last: u32) -> Option<u32> {
+        let end = |first: u32| first.checked_add(last)?.checked_add(1);
+        let mut first = behind.checked_add(1)?.checked_next_multiple_of(2)?;
+        if end(first)? >= *OWN_INDEXES.start() && first <= *OWN_INDEXES.end() {
             first = *OWN_INDEXES.end() + 1;
         }
-        let range = first..=end(first).ok_or_else(full)?;
-        if self.allowed(&range) { Ok(first) } else { Err(full()) }
+        self.allowed(&(first..=end(first)?)).then_some(first)
     }
 
     fn allowed(&self, range: &std::ops::RangeInclusive<u32>) -> bool {

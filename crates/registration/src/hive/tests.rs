@@ -60,7 +60,16 @@ fn names_are_appended_behind_last_counter() {
     assert_eq!(error.kind(), RegisterErrorKind::NotRegistered);
     assert!(error.to_string().contains("there are: C"), "{error}");
     hive.unregister("C").unwrap();
-    assert_eq!(hive, Hive::new(Scope::System));
+    assert_eq!((hive.last_counter(), hive.last_help()), (1846, 1847));
+    assert!(hive.services.is_empty() && hive.languages.is_empty());
+    // Whoever comes now is not mistaken for one of them.
+    hive.register(&definition("D", 1), &library()).unwrap();
+    assert_eq!(of(&hive, "D").0, 1866);
+    hive.unregister("D").unwrap();
+    // When no others are left, the numbers are used again.
+    hive.highest = 999_999;
+    hive.register(&definition("E", 1), &library()).unwrap();
+    assert_eq!(of(&hive, "E").0, 1848);
 }
 
 #[test]
@@ -153,6 +162,7 @@ fn the_form_in_a_file() {
         "Base Index = 1847",
         "Last Counter = 1852",
         "Last Help = 1853",
+        "Highest Index = 1853",
         "ExtCounterTestLevel = 2",
         r"[Services\My Provider\Performance]",
         "Library = \"/usr/lib/x.so\"",
@@ -332,7 +342,8 @@ proptest! {
         for name in names {
             hive.unregister(&name).unwrap();
         }
-        prop_assert_eq!(hive, Hive::new(Scope::User));
+        let highest = hive.highest;
+        prop_assert_eq!(hive, Hive { highest, ..Hive::new(Scope::User) });
     }
 
     /// Any bytes: no panic, and what was read can be written and read again.

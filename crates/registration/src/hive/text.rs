@@ -174,8 +174,8 @@ impl Hive {
         let mut out = format!(
             "{FIRST}\n; What performance counter providers are registered. Written by \
              `perfhive register`;\n; the manual's page on registration describes every line.\n\n\
-             [Perflib]\nBase Index = {}\nLast Counter = {}\nLast Help = {}\n",
-            self.base_index, self.last_counter, self.last_help
+             [Perflib]\nBase Index = {}\nLast Counter = {}\nLast Help = {}\nHighest Index = {}\n",
+            self.base_index, self.last_counter, self.last_help, self.highest
         );
         if let Some(level) = self.test_level {
             let number = match level {
@@ -338,6 +338,7 @@ impl Reader {
             "base index" => self.hive.base_index = number,
             "last counter" => self.hive.last_counter = number,
             "last help" => self.hive.last_help = number,
+            "highest index" => self.hive.highest = number,
             "extcountertestlevel" => {
                 self.hive.test_level = Some(match number {
                     1 => TestLevel::All,

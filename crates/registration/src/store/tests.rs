@@ -78,7 +78,8 @@ fn what_is_registered_is_read_and_taken_back() {
     assert_eq!(hive.register(&definition("A", 2), &place.functions).unwrap().1, Change::Unchanged);
     assert_eq!(inode(&hive), before);
     assert_eq!(hive.unregister("A").unwrap(), one);
-    assert_eq!(place.parsed(), Hive::new(Scope::System));
+    assert_eq!(place.parsed().services().count(), 0);
+    assert!(!std::fs::read_to_string(hive.path()).unwrap().contains("Name 0 of A"));
 
     let mut own = HiveFile::new(Scope::User, place.folder.path().join("own"));
     own.register(&definition("A", 2), &place.functions).unwrap();
