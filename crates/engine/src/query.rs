@@ -55,6 +55,8 @@ struct Target {
     slot: usize,
     object: TitleIndex,
     counter: CatalogueCounter,
+    /// What the indexes stand for now is not what the path means.
+    lost: bool,
 }
 
 /// Counter paths in, values out, over one source or several machines.
@@ -150,6 +152,7 @@ impl Query {
                     slot,
                     object,
                     counter,
+                    lost: false,
                 })),
                 Err(error) => failure = failure.or(Some(error)),
             }
@@ -170,24 +173,43 @@ impl Query {
     /// Resolves the paths anew for sources whose catalogue or titles changed. A
     /// path that no longer leads anywhere keeps its old targets, which then
     /// report what is missing.
+    ///
+    /// An index may have gone to another provider meanwhile, which the names
+    /// tell. What was sampled under it is forgotten then, lest a value be made
+    /// of the samples of two.
     fn refresh(&mut self) {
         for number in 0..self.sources.len() {
             let language = self.language;
             let Ok(slot) = self.sources.slot_mut(number) else {
                 continue;
             };
-            if !slot.refresh(language) {
+            let Some(before) = slot.refresh(language) else {
                 continue;
-            }
+            };
+            let is_other = |titles: &TitleSet, index| match (before.name(index), titles.name(index))
+            {
+                (Some(old), Some(new)) => old != new,
+                _ => false,
+            };
             for item in &mut self.items {
-                if !item.targets.iter().any(|target| target.slot == number) {
+                let of_slot = |target: &&mut Target| target.slot == number;
+                let mut any = false;
+                for target in item.targets.iter_mut().filter(of_slot) {
+                    any = true;
+                    let indexes = [target.object, target.counter.name];
+                    if indexes.iter().any(|index| is_other(&slot.titles, *index)) {
+                        target.lost = true;
+                        self.objects.insert((number, target.object), ObjectState::default());
+                    }
+                }
+                if !any {
                     continue;
                 }
                 if let Ok(found) = resolve(slot, &item.path) {
                     item.targets.retain(|target| target.slot != number);
                     for (object, counter) in found {
                         slot.want(object, &counter);
-                        item.targets.push(Target { slot: number, object, counter });
+                        item.targets.push(Target { slot: number, object, counter, lost: false });
                         self.objects.entry((number, object)).or_default();
                     }
                 }
@@ -274,10 +296,13 @@ impl Query {
         if let (0, Some(error)) = (good, first_error) {
             return Err(QueryError::Source(error));
         }
+        let nothing = ObjectState::default();
         for item in &self.items {
             for target in &item.targets {
-                let Some(state) = self.objects.get(&(target.slot, target.object)) else {
-                    continue;
+                let state = match self.objects.get(&(target.slot, target.object)) {
+                    _ if target.lost => &nothing,
+                    Some(state) => state,
+                    None => continue,
                 };
                 let Ok(slot) = self.sources.slot(target.slot) else {
                     continue;
@@ -326,6 +351,13 @@ impl Query {
             None => index.to_string(),
         };
         let named = self.items.iter().find(|item| item.id == reading.path);
+        let lost = |target: &Target| {
+            let indexes = (target.slot, target.object, target.counter.name);
+            target.lost && indexes == (reading.source, reading.object, reading.counter)
+        };
+        if let Some(item) = named.filter(|item| item.targets.iter().any(lost)) {
+            return item.path.clone();
+        }
         let instance = match &reading.instance {
             Some(label) => {
                 let parent = label.parent.as_deref();

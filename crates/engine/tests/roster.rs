@@ -109,3 +109,53 @@ fn nobody_takes_the_name_of_another() {
     *told.lock().unwrap() = Some(Vec::new());
     assert_eq!(values(&mut broker, "Global"), [(100, 1)]);
 }
+
+/// A path means a name. Who gets the index of a provider that is gone is never
+/// taken for it, and no value is made of samples of both.
+#[test]
+fn an_index_that_goes_to_another_takes_no_value_along() {
+    let rate = |name: &str, value: u64| -> Arc<dyn Provider> {
+        let names = [(300, name), (302, "Rate")];
+        let template = ObjectTemplate::new(
+            &ObjectSpec::new(TitleIndex(300)),
+            &[CounterSpec::new(TitleIndex(302), CounterType::PERF_COUNTER_BULK_COUNT)],
+        )
+        .unwrap();
+        Arc::new(ScriptProvider::new(name, Numbering::Windows, &names, move |_, out| {
+            out.object(&template)?.values(&[value])?.finish()?;
+            Ok(())
+        }))
+    };
+    let (broker, told) = broker();
+    let tell = |provider| *told.lock().unwrap() = Some(vec![provider]);
+    tell(rate("Old", 1000));
+    let mut query = Query::new(broker).unwrap();
+    query.add(r"\Old\Rate").unwrap();
+    query.add(r"\300\302").unwrap();
+    query.add(r"\*\Rate").unwrap();
+    let readings = |query: &Query| -> Vec<(String, &'static str)> {
+        let path = |one: &Reading| query.path_of(one).to_string();
+        let status = |one: &Reading| one.value.as_ref().map_or_else(NoValue::code, |_| "ok");
+        let one = |one: &Reading| (path(one), status(one));
+        query.readings().iter().map(one).collect()
+    };
+    query.collect().unwrap();
+    query.collect().unwrap();
+    let old = (r"\Old\Rate".to_string(), "ok");
+    assert_eq!(readings(&query), [old.clone(), old.clone(), old.clone()]);
+
+    tell(rate("New", 5000));
+    query.collect().unwrap();
+    let gone = (r"\Old\Rate".to_string(), "object-missing");
+    let first = (r"\New\Rate".to_string(), "needs-two-samples");
+    assert_eq!(readings(&query), [gone.clone(), first.clone(), first]);
+    query.collect().unwrap();
+    let new = (r"\New\Rate".to_string(), "ok");
+    assert_eq!(readings(&query), [gone, new.clone(), new]);
+
+    // Back again, under the same index.
+    tell(rate("Old", 1000));
+    query.collect().unwrap();
+    query.collect().unwrap();
+    assert_eq!(readings(&query), [old.clone(), old.clone(), old]);
+}

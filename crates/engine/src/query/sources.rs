@@ -205,11 +205,15 @@ impl Slot {
         Ok(())
     }
 
-    /// Loads catalogue and titles anew if they changed; `true` if they did. A
-    /// source that does not answer keeps what was known.
-    pub(super) fn refresh(&mut self, language: LanguageId) -> bool {
-        let changed = self.prepared && self.source.catalogue_generation() != self.generation;
-        changed && self.load(language).is_ok()
+    /// Loads catalogue and titles anew if they changed; answers the titles that
+    /// were known before if they did. A source that does not answer keeps what
+    /// was known.
+    pub(super) fn refresh(&mut self, language: LanguageId) -> Option<TitleSet> {
+        if !self.prepared || self.source.catalogue_generation() == self.generation {
+            return None;
+        }
+        let before = self.titles.clone();
+        self.load(language).ok().map(|()| before)
     }
 
     /// Notes that an object is to be collected, and a counter that is filled
