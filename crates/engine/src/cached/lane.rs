@@ -285,6 +285,7 @@ impl<S, W: Wishes, T: Clone + Default> Lane<S, W, T> {
         let mine = state.next_alone;
         state.next_alone += 1;
         state.alone.push_back(mine);
+        let mut late = false;
         loop {
             let is_mine = state.alone.front() == Some(&mine)
                 && (state.turn == Turn::Alone || state.next_waiting == 0);
@@ -302,13 +303,14 @@ impl<S, W: Wishes, T: Clone + Default> Lane<S, W, T> {
                 leading.end(&Ok(T::default()));
                 return value.ok_or_else(|| self.recursion());
             }
-            let (woken, timed_out) = self.wait(state, deadline);
-            state = woken;
-            if timed_out && state.source.is_none() {
+            // Also where the source is free, but it is another's turn whose
+            // thread has not woken yet.
+            if late {
                 state.alone.retain(|waiting| *waiting != mine);
                 self.wake(state);
                 return Err(self.late());
             }
+            (state, late) = self.wait(state, deadline);
         }
     }
 
@@ -558,5 +560,17 @@ mod tests {
         run(None).unwrap();
         let state = lane.lock();
         assert!(state.alone.is_empty() && state.next_waiting == 0 && state.asleep == 0);
+    }
+
+    #[test]
+    fn who_has_no_time_left_gives_up_though_the_source_is_free_for_another() {
+        let lane: Lane<(), Bits, u32> = Lane::new("source", ());
+        // A run is next, and its thread has not woken yet.
+        lane.lock().next_waiting = 1;
+        let late = lane.with(Some(Instant::now()), |()| ()).unwrap_err();
+        assert_eq!(late.kind(), SourceErrorKind::Deadline);
+        lane.lock().next_waiting = 0;
+        // Free and his own turn, he takes it.
+        lane.with(Some(Instant::now()), |()| ()).unwrap();
     }
 }
