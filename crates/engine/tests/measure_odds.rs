@@ -16,7 +16,7 @@ use perfhive_format::{
     TitleIndex,
 };
 use perfhive_testkit::script::{Row, block, titles};
-use std::sync::atomic::{AtomicI64, Ordering};
+use std::sync::atomic::{AtomicI64, AtomicU64, Ordering};
 use std::sync::{Arc, Mutex};
 use std::time::{Duration, Instant};
 
@@ -374,4 +374,108 @@ fn no_source_is_waited_for_for_ever_when_a_context_is_made() {
     source.probe(&Selection::Global).unwrap();
     let deadlines = shows.deadlines.lock().unwrap().clone();
     assert!(!deadlines.is_empty() && deadlines.iter().all(Option::is_some), "{deadlines:?}");
+}
+
+/// A source whose provider is registered anew: the names stay, and each index
+/// means something else.
+#[derive(Clone)]
+struct Renumbered(Arc<AtomicU64>);
+
+impl Renumbered {
+    /// The indexes of Custom, Items and Errors, and of an object of which
+    /// nobody asked.
+    fn indexes(&self) -> [TitleIndex; 4] {
+        match self.0.load(Ordering::SeqCst) {
+            0 => [10, 12, 14, 20],
+            1 => [10, 14, 12, 20],
+            2 => [20, 12, 14, 10],
+            _ => [30, 12, 14, 10],
+        }
+        .map(TitleIndex)
+    }
+}
+
+impl Source for Renumbered {
+    fn name(&self) -> &str {
+        "renumbered"
+    }
+    fn collect(&mut self, _: &Request, out: &mut Snapshot) -> Result<(), SourceError> {
+        out.clear();
+        let [custom, items, errors, other] = self.indexes();
+        let kind = CounterType::PERF_COUNTER_LARGE_RAWCOUNT;
+        let counters = [items, errors].map(|name| CounterSpec::new(name, kind));
+        let mine: [Row<'_>; 2] = [("a", None, &[42, 1]), ("b", None, &[43, 2])];
+        let others: [Row<'_>; 1] = [("a", None, &[600, 700])];
+        let gone = self.0.load(Ordering::SeqCst) > 3;
+        let objects = [(custom, &counters[..], &mine[..]), (other, &counters[..], &others[..])];
+        let bytes = block("HOST", 1, &objects[usize::from(gone)..]);
+        out.push_frame(Arc::new(Frame::new(bytes, 1).unwrap()), "renumbered");
+        Ok(())
+    }
+    fn catalogue(&mut self) -> Result<Arc<Catalogue>, SourceError> {
+        let mut snapshot = Snapshot::new();
+        self.collect(&Request::objects(&[]), &mut snapshot)?;
+        let generation = self.catalogue_generation();
+        Ok(Arc::new(Catalogue { generation, ..Catalogue::of_snapshot(&snapshot) }))
+    }
+    fn catalogue_generation(&mut self) -> u64 {
+        self.0.load(Ordering::SeqCst)
+    }
+    fn titles(&mut self, language: LanguageId) -> Result<Arc<TitleDatabase>, SourceError> {
+        let names = self.indexes().map(|index| index.0);
+        let names: Vec<_> = names.into_iter().zip(["Custom", "Items", "Errors", "Other"]).collect();
+        Ok(Arc::new(TitleDatabase::new(language, &titles(&names), &TitleList::default())))
+    }
+}
+
+#[test]
+fn names_that_get_other_indexes_are_found_again() {
+    let changed = "test.host/Custom: other counters than before, resolved anew";
+    let generation = Arc::new(AtomicU64::new(0));
+    let source = Renumbered(Arc::clone(&generation));
+    let names = ["test.host/Custom/Items#a", "test.host/Custom/Errors#*"];
+    let names = names.map(|name| name.parse().unwrap());
+    let mut sources = DataSources::new();
+    sources.add(CounterSource::new("test.host", source)).unwrap();
+    let mut context = MeasurementContext::new(&mut sources, &names).unwrap();
+    assert_eq!(cycle(&mut context), ["42", "1", "2"]);
+    for number in 1..=3 {
+        generation.store(number, Ordering::SeqCst);
+        assert_eq!(cycle(&mut context), ["42", "1", "2"], "{number}");
+        assert_eq!(anomalies(&context), [changed], "{number}");
+        assert_eq!(cycle(&mut context), ["42", "1", "2"], "{number}");
+        assert!(anomalies(&context).is_empty(), "{number}");
+    }
+    // Changed between prepare and sample: what was asked for is not what came.
+    generation.store(0, Ordering::SeqCst);
+    cycle(&mut context);
+    let mut readings = Readings::new();
+    context.prepare().unwrap();
+    generation.store(2, Ordering::SeqCst);
+    context.sample().unwrap();
+    context.decode(&mut readings).unwrap();
+    assert!(readings.iter().all(|reading| reading.value.is_err()), "{readings:?}");
+    assert_eq!(cycle(&mut context), ["42", "1", "2"]);
+    // Gone, and its index is another's.
+    generation.store(4, Ordering::SeqCst);
+    assert_eq!(cycle(&mut context), ["object-missing"]);
+    generation.store(0, Ordering::SeqCst);
+    assert_eq!(cycle(&mut context), ["42", "1", "2"]);
+}
+
+#[test]
+fn names_that_get_other_indexes_give_nobody_s_value_through_a_cache() {
+    let generation = Arc::new(AtomicU64::new(0));
+    let source = Cached::builder(Renumbered(Arc::clone(&generation))).max_age(Duration::ZERO);
+    let mut sources = DataSources::new();
+    sources.add(CounterSource::new("test.host", source.build())).unwrap();
+    let names = ["test.host/Custom/Items#a".parse().unwrap()];
+    let mut context = MeasurementContext::new(&mut sources, &names).unwrap();
+    assert_eq!(cycle(&mut context), ["42"]);
+    for number in [1, 2, 3, 0] {
+        generation.store(number, Ordering::SeqCst);
+        // The change shows with the collection after it.
+        assert_ne!(cycle(&mut context)[0].parse(), Ok(1), "{number}");
+        assert_eq!(cycle(&mut context), ["42"], "{number}");
+    }
 }

@@ -1,5 +1,7 @@
 //! Performance counters as sensors.
 
+mod renumber;
+
 use super::source::{DataSource, Instances, MeasureError, ProbeContext, Selection, Wanted};
 use super::{Anomaly, Sensor, SensorId, SensorKind, SensorName, SensorReading, Slot, ValueType};
 use crate::error::{SourceError, SourceErrorKind};
@@ -58,25 +60,28 @@ impl<S: Source + Clone + 'static> CounterSource<S> {
         let generation = self.source.catalogue_generation();
         if self.known.as_ref().is_none_or(|known| known.generation != generation) {
             let catalogue = self.source.catalogue()?;
-            let titles = self.titles(&catalogue)?;
+            let titles = titles_of(&mut self.source, &catalogue)?;
             let sensors = sensors(&self.name, &catalogue, &titles);
             self.known = Some(Known { generation, catalogue, titles, sensors });
         }
         // It was just put there.
         self.known.as_ref().ok_or_else(|| MeasureError::Other("no catalogue".into()))
     }
+}
 
-    /// English names, or else those of the source's first language, or none: a
-    /// recording may lack them.
-    fn titles(&mut self, catalogue: &Catalogue) -> Result<Arc<TitleDatabase>, SourceError> {
-        for language in [LanguageId::ENGLISH].iter().chain(&catalogue.languages) {
-            match self.source.titles(*language) {
-                Err(error) if error.kind() == SourceErrorKind::NotFound => {}
-                found => return found,
-            }
+/// English names, or else those of the source's first language, or none: a
+/// recording may lack them.
+fn titles_of(
+    source: &mut impl Source,
+    catalogue: &Catalogue,
+) -> Result<Arc<TitleDatabase>, SourceError> {
+    for language in [LanguageId::ENGLISH].iter().chain(&catalogue.languages) {
+        match source.titles(*language) {
+            Err(error) if error.kind() == SourceErrorKind::NotFound => {}
+            found => return found,
         }
-        Ok(Arc::new(TitleDatabase::from_lists(LanguageId::ENGLISH, [], [])))
     }
+    Ok(Arc::new(TitleDatabase::from_lists(LanguageId::ENGLISH, [], [])))
 }
 
 fn id_of(object: TitleIndex, counter: TitleIndex) -> SensorId {
@@ -217,6 +222,9 @@ struct Target {
     /// Place among the objects.
     object: usize,
     counter: TitleIndex,
+    /// Whether that index is still its own.
+    is_there: bool,
+    on_request: bool,
     value_type: ValueType,
     name: SensorName,
     /// The only instance wanted.
@@ -237,16 +245,24 @@ struct One {
 
 struct Probed {
     name: TitleIndex,
+    /// Whether that index is still its own.
+    is_there: bool,
+    title: String,
+    /// Data source and title.
     group: Arc<str>,
     state: ObjectState,
     /// Whether all instances are wanted by some sensor.
     all: bool,
+    /// It got other indexes, which was not reported yet.
+    moved: bool,
 }
 
 /// Sensors of one source, ready to be measured.
 struct CounterProbe<S> {
     name: Arc<str>,
     source: S,
+    /// The catalogue's generation as of which the indexes are known.
+    generation: u64,
     request: Request,
     snapshot: Snapshot,
     objects: Vec<Probed>,
@@ -263,6 +279,7 @@ impl<S: Source> CounterProbe<S> {
         let mut probe = Self {
             name: source_name,
             source,
+            generation: known.generation,
             request: Request::new(ObjectQuery::Indexes(Vec::new())),
             snapshot: Snapshot::new(),
             objects: Vec::new(),
@@ -306,9 +323,12 @@ impl<S: Source> CounterProbe<S> {
                 self.request.objects.insert(object.name);
                 self.objects.push(Probed {
                     name: object.name,
+                    is_there: true,
+                    title: group.clone(),
                     group: format!("{}/{group}", self.name).into(),
                     state: ObjectState::default(),
                     all: false,
+                    moved: false,
                 });
                 self.objects.len() - 1
             }
@@ -330,9 +350,17 @@ impl<S: Source> CounterProbe<S> {
             }),
             Instances::All => None,
         };
-        let (object, counter) = (place, counter.name);
-        let slots = HashMap::new();
-        self.targets.push(Target { asked, object, counter, value_type, name, one, slots });
+        self.targets.push(Target {
+            asked,
+            object: place,
+            counter: counter.name,
+            is_there: true,
+            on_request: counter.on_request,
+            value_type,
+            name,
+            one,
+            slots: HashMap::new(),
+        });
     }
 
     /// The first sample, which binds instances to their names.
@@ -375,9 +403,10 @@ type Measured = (Result<CookedValue, NoValue>, Option<u64>);
 fn value(
     state: &ObjectState,
     sample: &ObjectSample,
-    counter: TitleIndex,
+    counter: Option<TitleIndex>,
     place: usize,
 ) -> Result<Measured, NoValue> {
+    let counter = counter.ok_or(NoValue::CounterMissing)?;
     let newer = sample.counter(place, counter).ok_or(NoValue::CounterMissing)?;
     let raw = newer.raw()?.value;
     let older = match newer.samples() {
@@ -388,7 +417,11 @@ fn value(
 }
 
 impl One {
-    fn read(&mut self, state: &ObjectState, counter: TitleIndex) -> Result<Measured, NoValue> {
+    fn read(
+        &mut self,
+        state: &ObjectState,
+        counter: Option<TitleIndex>,
+    ) -> Result<Measured, NoValue> {
         let sample = state.current().ok_or(NoValue::ObjectMissing(None))?;
         let identity = self.identity.as_ref().filter(|_| !self.lost);
         let identity = identity.ok_or(NoValue::Vanished)?;
@@ -416,6 +449,7 @@ impl Target {
         out: &mut Vec<SensorReading>,
     ) {
         let asked = self.asked;
+        let counter = Some(self.counter).filter(|_| self.is_there);
         let missing = match failed {
             Some(error) => Some(NoValue::SourceFailed(error.clone())),
             None if probed.state.current().is_none() => {
@@ -433,7 +467,7 @@ impl Target {
         if let Some(one) = &mut self.one {
             let result = match missing {
                 Some(why) => Err(why),
-                None => one.read(&probed.state, self.counter),
+                None => one.read(&probed.state, counter),
             };
             push(&one.slot, result);
             return;
@@ -470,7 +504,7 @@ impl Target {
             let slot = slot_of(&mut self.slots, &Identity::Single, None);
             // An object that got instances has no value of its own any more.
             let alone = sample.identities.place(&Identity::Single).ok_or(NoValue::Vanished);
-            push(&slot, alone.and_then(|place| value(state, sample, self.counter, place)));
+            push(&slot, alone.and_then(|place| value(state, sample, counter, place)));
             return;
         }
         // Instances that are gone take their slots with them.
@@ -484,7 +518,7 @@ impl Target {
                 false => Some(instance_name(sample, place)),
             };
             let slot = slot_of(&mut self.slots, identity, label);
-            push(&slot, value(state, sample, self.counter, place));
+            push(&slot, value(state, sample, counter, place));
         }
     }
 }
@@ -494,6 +528,7 @@ impl<S: Source> ProbeContext for CounterProbe<S> {
         // The frames of the sample before the last go back to the source, so
         // that there is a free one.
         self.snapshot.clear();
+        self.follow_catalogue()?;
         Ok(())
     }
 
@@ -529,8 +564,25 @@ impl<S: Source> ProbeContext for CounterProbe<S> {
             MeasureError::Source(error) => error.clone(),
             other => SourceError::new(SourceErrorKind::Internal, &self.name, other),
         });
+        // What came is what was asked for only if the indexes still mean that.
+        let (failed, unlike) = match failed {
+            Some(failed) => (Some(failed), false),
+            None => match self.follow_catalogue() {
+                Ok(moved) => (None, moved),
+                Err(error) => (Some(error), false),
+            },
+        };
         for (number, probed) in self.objects.iter_mut().enumerate() {
             if failed.is_some() {
+                probed.state.skip();
+                continue;
+            }
+            let moved = std::mem::take(&mut probed.moved);
+            if moved {
+                let group = Arc::clone(&probed.group);
+                anomalies.push(Anomaly::StructureChanged { group });
+            }
+            if moved && unlike || !probed.is_there {
                 probed.state.skip();
                 continue;
             }
