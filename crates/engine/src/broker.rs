@@ -526,6 +526,11 @@ impl Entry {
                     status.state = ProviderState::Quarantined;
                     close(self.session.take());
                 }
+                if !waits {
+                    let told = || self.provider.failed(&fault, status.state);
+                    // A log that panics is not worth the reader's data.
+                    let _ = catch_unwind(AssertUnwindSafe(told));
+                }
                 status.last_fault = Some(fault.clone());
                 faults.extend(self.wanted.iter().map(|object| fault.clone().of_object(*object)));
             }

@@ -45,6 +45,12 @@ pub trait Provider: Send + Sync {
         None
     }
 
+    /// Told by a broker of a collection that failed, and of the state that it
+    /// left the provider in: for a provider that keeps a log.
+    fn failed(&self, fault: &Fault, state: ProviderState) {
+        let _ = (fault, state);
+    }
+
     /// Opens a session. Several may be open and collect at once.
     ///
     /// # Errors

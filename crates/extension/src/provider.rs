@@ -10,8 +10,8 @@ use crate::session::ExtensionSession;
 use perfhive_contract::Registration;
 use perfhive_contract::log::Limiter;
 use perfhive_engine::{
-    Numbering, ObjectDescription, OpenContext, ProvidedTitles, Provider, ProviderDescription,
-    ProviderError, ProviderState, Session, TestLevel,
+    Fault, Numbering, ObjectDescription, OpenContext, ProvidedTitles, Provider,
+    ProviderDescription, ProviderError, ProviderState, Session, TestLevel,
 };
 use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
@@ -145,13 +145,16 @@ impl Provider for ExtensionProvider {
         self.refusal.clone()
     }
 
-    fn open(&self, _: &OpenContext<'_>) -> Result<Box<dyn Session>, ProviderError> {
-        match ExtensionSession::open(&self.shared) {
-            Ok(session) => Ok(Box::new(session)),
-            Err(error) => {
-                self.shared.log(&error.to_string());
-                Err(error)
-            }
+    fn failed(&self, fault: &Fault, state: ProviderState) {
+        self.shared.log(&fault.message);
+        if state == ProviderState::Quarantined {
+            let message = "is asked no more, after repeated failures, until its library or its \
+                           registration changes";
+            self.shared.log(message);
         }
+    }
+
+    fn open(&self, _: &OpenContext<'_>) -> Result<Box<dyn Session>, ProviderError> {
+        Ok(Box::new(ExtensionSession::open(&self.shared)?))
     }
 }

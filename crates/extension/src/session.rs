@@ -64,17 +64,13 @@ impl ExtensionSession {
         Ok(())
     }
 
-    /// Writes a failure to the log.
+    /// Writes a failure to the log that no broker tells of.
     fn note(&mut self, error: Option<&ProviderError>) {
-        self.failed = match error {
-            None => false,
-            // It is known why, and a line of each sample would help nobody.
-            Some(ProviderError::NotYet(_)) => true,
-            Some(error) => {
-                self.shared.log(&error.to_string());
-                true
-            }
-        };
+        self.failed = error.is_some();
+        // Of one that has to wait it is known why.
+        if let Some(error) = error.filter(|error| !matches!(error, ProviderError::NotYet(_))) {
+            self.shared.log(&error.to_string());
+        }
     }
 
     /// Asks the library, with a larger buffer as long as that is what it wants.
@@ -148,6 +144,7 @@ impl Session for ExtensionSession {
         out: &mut ObjectWriter<'_>,
     ) -> Result<(), ProviderError> {
         self.delivered.clear();
+        self.failed = false;
         let foreign = matches!(collection.query(), ObjectQuery::Foreign(_));
         // What comes along with a request by index is known to be had so.
         let cost = match collection.query() {
@@ -158,19 +155,22 @@ impl Session for ExtensionSession {
         let mut first: Result<(), ProviderError> = Ok(());
         for (place, (value, lane)) in self.requests(collection).iter().enumerate() {
             let outcome = self.ask(value, *lane, cost, collection.deadline(), out);
-            self.note(outcome.as_ref().err());
             match outcome {
                 Err(error) if place == 0 => first = Err(error),
-                // Half of it is there, and stays.
-                Err(error) => collection.wanted().iter().for_each(|object| {
-                    if !self.delivered.contains(object) {
-                        out.fault(*object, None, &error.to_string());
+                Err(error) => {
+                    // Half of it is there, and stays.
+                    self.note(Some(&error));
+                    for object in collection.wanted() {
+                        if !self.delivered.contains(object) {
+                            out.fault(*object, None, &error.to_string());
+                        }
                     }
-                }),
+                }
                 Ok(()) => {}
             }
         }
-        if !foreign && first.is_ok() && !self.failed {
+        self.failed |= first.is_err();
+        if !foreign && !self.failed {
             for object in collection.wanted() {
                 if !self.delivered.contains(object) {
                     out.fault(*object, None, "its provider gave no data for it");
