@@ -10,6 +10,7 @@
 
 #[allow(unsafe_code, reason = "the edge to foreign code")]
 pub mod abi;
+pub mod foreign;
 mod header;
 #[allow(unsafe_code, reason = "the edge to foreign code")]
 mod library;

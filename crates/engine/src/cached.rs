@@ -74,6 +74,7 @@ mod reply;
 mod sync;
 mod wants;
 
+use crate::broker::ProviderStatus;
 use crate::error::{Fault, FaultKind, SourceError, SourceErrorKind};
 use crate::frame::Snapshot;
 use crate::request::{ObjectQuery, Request};
@@ -532,6 +533,14 @@ impl<S: Source> Source for Cached<S> {
         let mut kept = self.hub.titles.lock().unwrap_or_else(PoisonError::into_inner);
         kept.insert(language, (generation, Arc::clone(&titles)));
         Ok(titles)
+    }
+
+    /// Where what is costly has a source of its own, that one's providers stand
+    /// behind the others.
+    fn providers(&mut self) -> Vec<ProviderStatus> {
+        let lanes = std::iter::once(&self.hub.main).chain(&self.hub.costly);
+        // A source that is given up has none that anybody could tell of.
+        lanes.flat_map(|lane| lane.with(None, Source::providers).unwrap_or_default()).collect()
     }
 
     fn rewind(&mut self) -> Result<(), SourceError> {

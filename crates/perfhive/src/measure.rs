@@ -42,7 +42,8 @@ pub use perfhive_linux::{PerformanceCounterTime, ProcessCpuTime, ThreadCpuTime};
 
 use crate::{OpenOptions, SharedSource, SourceAddress};
 use perfhive_engine::{
-    Cached, Catalogue, ObjectQuery, Request, Snapshot, Source, SourceError, TitleDatabase,
+    Cached, Catalogue, ObjectQuery, ProviderStatus, Request, Snapshot, Source, SourceError,
+    TitleDatabase,
 };
 use perfhive_format::LanguageId;
 use std::path::Path;
@@ -197,6 +198,10 @@ impl<S: Source> Source for WholeSamples<S> {
 
     fn titles(&mut self, language: LanguageId) -> Result<Arc<TitleDatabase>, SourceError> {
         self.0.titles(language)
+    }
+
+    fn providers(&mut self) -> Vec<ProviderStatus> {
+        self.0.providers()
     }
 
     fn rewind(&mut self) -> Result<(), SourceError> {

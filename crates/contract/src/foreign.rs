@@ -1,0 +1,280 @@
+//! Counters of other machines, as a provider has them: connections that are
+//! made inside Collect, kept, tested on every request, and lost.
+//!
+//! Source: Microsoft, "The Collect Function", on foreign computer interfaces.
+
+use perfhive_engine::{Clock, Cost, ObjectDescription, ObjectWriter, ProviderError, StdClock};
+use perfhive_format::{
+    BlockHead, BlockWriter, Clocks, CounterSpec, CounterType, ObjectSpec, ObjectTemplate,
+    SystemTime, TitleIndex, WriteError,
+};
+use std::collections::HashMap;
+use std::time::{Duration, Instant};
+
+/// A way to other machines.
+pub trait Reach: Send {
+    /// A connection to one of them.
+    type Link: Link;
+
+    /// Connects to a machine; `None` for a name that is none of its machines,
+    /// which is then no failure. Called within Collect, so it must come back
+    /// soon.
+    ///
+    /// # Errors
+    /// Why the machine cannot be reached at the moment.
+    fn connect(&mut self, machine: &str) -> Result<Option<Self::Link>, ProviderError>;
+}
+
+/// A connection to a machine.
+pub trait Link: Send {
+    /// Tests the connection and writes the machine's objects.
+    ///
+    /// # Errors
+    /// Where the connection is lost.
+    fn collect(&mut self, out: &mut BlockWriter) -> Result<RemoteTimes, ProviderError>;
+}
+
+/// What another machine tells of its clocks. For what it does not tell, the
+/// local clock stands in.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct RemoteTimes {
+    /// Its performance counter, and the ticks a second of that.
+    pub counter: Option<(i64, i64)>,
+    /// Its time in 100 ns units.
+    pub time_100ns: Option<i64>,
+    /// Its calendar time, UTC.
+    pub system_time: Option<SystemTime>,
+}
+
+/// The object that says whether a machine can be reached: one counter, 1 where
+/// its data is of this moment, 0 where it is the last that was to be had.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct StatusObject {
+    /// Title index of the object.
+    pub object: TitleIndex,
+    /// Title index of its counter.
+    pub counter: TitleIndex,
+}
+
+impl StatusObject {
+    const KIND: CounterType = CounterType::PERF_COUNTER_RAWCOUNT;
+
+    /// The object as its provider describes it.
+    #[must_use]
+    pub fn description(self) -> ObjectDescription {
+        ObjectDescription {
+            spec: ObjectSpec::new(self.object),
+            counters: vec![CounterSpec::new(self.counter, Self::KIND)],
+            on_request: Vec::new(),
+            cost: Cost::Foreign,
+            brings: Vec::new(),
+        }
+    }
+}
+
+/// The machines that a session reached, with what they told last.
+///
+/// ```
+/// use perfhive_contract::foreign::{ForeignMachines, Link, Reach, RemoteTimes, StatusObject};
+/// use perfhive_engine::{Collection, ObjectQuery, ObjectWriter, ProviderError, Session};
+/// use perfhive_format::BlockWriter;
+///
+/// # struct Telnet;
+/// # struct Line;
+/// # impl Link for Line {
+/// #     fn collect(&mut self, _: &mut BlockWriter) -> Result<RemoteTimes, ProviderError> {
+/// #         Ok(RemoteTimes::default())
+/// #     }
+/// # }
+/// # impl Reach for Telnet {
+/// #     type Link = Line;
+/// #     fn connect(&mut self, _: &str) -> Result<Option<Line>, ProviderError> { Ok(None) }
+/// # }
+/// struct Remote(ForeignMachines<Telnet>);
+///
+/// impl Session for Remote {
+///     fn collect(
+///         &mut self,
+///         collection: &Collection<'_>,
+///         out: &mut ObjectWriter<'_>,
+///     ) -> Result<(), ProviderError> {
+///         match collection.query() {
+///             ObjectQuery::Foreign(machine) => self.0.answer(machine, out),
+///             _ => Ok(()),
+///         }
+///     }
+/// }
+/// ```
+pub struct ForeignMachines<R: Reach> {
+    reach: R,
+    status: TitleIndex,
+    template: ObjectTemplate,
+    clock: Box<dyn Clock>,
+    machines: HashMap<String, Machine<R::Link>>,
+    pause: Duration,
+}
+
+struct Machine<L> {
+    link: Option<L>,
+    /// The objects that it wrote last, with the head of their block.
+    objects: Vec<u8>,
+    clocks: Clocks,
+    system_time: SystemTime,
+    /// When it may be connected to again that could not be reached.
+    again: Option<Instant>,
+    asked: Instant,
+}
+
+impl<R: Reach> ForeignMachines<R> {
+    /// No more machines are kept than these; whoever was asked for longest ago
+    /// goes.
+    pub const MOST: usize = 64;
+    /// How long a machine is left alone that could not be reached: a connection
+    /// that fails may take long to do so.
+    pub const PAUSE: Duration = Duration::from_secs(5);
+
+    /// Machines to be reached.
+    ///
+    /// # Errors
+    /// Never, with a status object whose two indexes can be written.
+    pub fn new(reach: R, status: StatusObject) -> Result<Self, WriteError> {
+        let description = status.description();
+        Ok(Self {
+            reach,
+            status: status.object,
+            template: ObjectTemplate::new(&description.spec, &description.counters)?,
+            clock: Box::new(StdClock::default()),
+            machines: HashMap::new(),
+            pause: Self::PAUSE,
+        })
+    }
+
+    /// The same with another local clock.
+    #[must_use]
+    pub fn clock(mut self, clock: impl Clock + 'static) -> Self {
+        self.clock = Box::new(clock);
+        self
+    }
+
+    /// The same with another pause between attempts to connect.
+    #[must_use]
+    pub fn pause(mut self, pause: Duration) -> Self {
+        self.pause = pause;
+        self
+    }
+
+    /// Answers `Foreign MACHINE` with a block of that machine: what it has now,
+    /// or else what it had last, and the status object that tells which. Names
+    /// of no machine are answered with nothing.
+    ///
+    /// # Errors
+    /// Where its objects are no objects, or too many.
+    pub fn answer(
+        &mut self,
+        machine: &str,
+        out: &mut ObjectWriter<'_>,
+    ) -> Result<(), ProviderError> {
+        let now = Instant::now();
+        if machine.is_empty() {
+            return Ok(());
+        }
+        let mut kept = match self.machines.remove(machine) {
+            Some(kept) => kept,
+            None => Machine {
+                link: None,
+                objects: Vec::new(),
+                clocks: Clocks::default(),
+                system_time: SystemTime::default(),
+                again: None,
+                asked: now,
+            },
+        };
+        kept.asked = now;
+        let mut why = None;
+        // A link that broke since the last time is made once more at once.
+        let mut fresh = false;
+        for _ in 0..2 {
+            if kept.link.is_none() {
+                if kept.again.is_some_and(|again| now < again) {
+                    break;
+                }
+                match self.reach.connect(machine) {
+                    Ok(Some(link)) => kept.link = Some(link),
+                    Ok(None) => return Ok(()),
+                    Err(error) => {
+                        why = Some(error);
+                        kept.again = Some(now + self.pause);
+                        break;
+                    }
+                }
+            }
+            let Some(link) = &mut kept.link else { break };
+            let mut block = BlockWriter::new();
+            block.start(&BlockHead::default());
+            let mark = block.mark();
+            match link.collect(&mut block) {
+                Ok(times) => {
+                    let (local, system_time) = self.clock.read();
+                    let (perf_time, perf_freq) =
+                        times.counter.unwrap_or((local.perf_time, local.perf_freq));
+                    let time_100ns = times.time_100ns.unwrap_or(local.time_100ns);
+                    kept.clocks = Clocks { perf_time, perf_freq, time_100ns, ..local };
+                    kept.system_time = times.system_time.unwrap_or(system_time);
+                    kept.objects.clear();
+                    kept.objects.extend_from_slice(block.since(mark));
+                    kept.again = None;
+                    (fresh, why) = (true, None);
+                    break;
+                }
+                Err(error) => {
+                    why = Some(error);
+                    kept.link = None;
+                }
+            }
+        }
+        if let Some(why) = &why {
+            let message = format!("{machine} cannot be reached: {why}");
+            out.fault(self.status, None, &message);
+        }
+        let block = self.block(machine, &mut kept, fresh);
+        self.keep(machine, kept);
+        out.foreign_block(block?);
+        Ok(())
+    }
+
+    fn block(
+        &mut self,
+        machine: &str,
+        kept: &mut Machine<R::Link>,
+        fresh: bool,
+    ) -> Result<Vec<u8>, ProviderError> {
+        if kept.objects.is_empty() && !fresh {
+            // There never was any data; the time is that of the status.
+            (kept.clocks, kept.system_time) = self.clock.read();
+        }
+        let mut block = BlockWriter::new();
+        block.start(&BlockHead {
+            system_name: machine,
+            default_object: None,
+            system_time: kept.system_time,
+            clocks: kept.clocks,
+        });
+        block.raw_objects(&kept.objects)?;
+        block.object(&self.template)?.values(&[u64::from(fresh)])?.finish()?;
+        block.finish();
+        Ok(block.into_buffer())
+    }
+
+    fn keep(&mut self, machine: &str, kept: Machine<R::Link>) {
+        if self.machines.len() >= Self::MOST {
+            let oldest = self.machines.iter().min_by_key(|(_, one)| one.asked);
+            if let Some(oldest) = oldest.map(|(name, _)| name.clone()) {
+                self.machines.remove(&oldest);
+            }
+        }
+        self.machines.insert(machine.to_string(), kept);
+    }
+}
+
+#[cfg(test)]
+mod tests;
