@@ -116,7 +116,8 @@ impl HiveFile {
                 return Err(io_error(error));
             }
             Err(refusal) => {
-                return Err(RegisterError::new(RegisterErrorKind::Denied, refusal.to_string()));
+                let message = format!("{} is not read: {refusal}", self.place());
+                return Err(RegisterError::new(RegisterErrorKind::Denied, message));
             }
         };
         let mut bytes = Vec::new();
@@ -273,7 +274,9 @@ impl Registrar for HiveFile {
                     Err(RegisterError::new(RegisterErrorKind::Invalid, message))
                 }
                 Err(refusal) => {
-                    Err(RegisterError::new(RegisterErrorKind::Denied, refusal.to_string()))
+                    let library = one.library.display();
+                    let message = format!("{library} would not be loaded: {refusal}");
+                    Err(RegisterError::new(RegisterErrorKind::Denied, message))
                 }
             }
         };

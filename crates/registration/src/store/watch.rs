@@ -32,7 +32,10 @@ impl Loaded {
                 Ok(None) => {}
                 Err(error) => {
                     let place = file.path().display().to_string();
-                    faults.push(RegisterFault::new(place, error.to_string()));
+                    // The message names the place too.
+                    let text = error.to_string();
+                    let message = text.strip_prefix(&place).unwrap_or(&text).trim_start();
+                    faults.push(RegisterFault::new(place, message));
                 }
             }
         }
