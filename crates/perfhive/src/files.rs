@@ -45,30 +45,50 @@ fn open_capture(
     titles: &[PathBuf],
 ) -> Result<ReplaySource, SourceError> {
     let contents = capture::read(folder)?;
-    let checked = |listed: &Listed| {
-        let (name, bytes) = whole_block(&listed.path)?;
-        if bytes.len() as u64 != listed.bytes {
-            let message = format!(
-                "has {} bytes, and {} by the capture's manifest: it was cut or changed",
-                bytes.len(),
-                listed.bytes
-            );
-            return Err(error(&listed.path, SourceErrorKind::Malformed, message));
-        }
-        Ok((name, bytes))
-    };
-    let sample = |blocks: &Vec<Listed>| blocks.iter().map(checked).collect::<Result<Vec<_>, _>>();
+    let sample =
+        |blocks: &Vec<Listed>| blocks.iter().map(listed_block).collect::<Result<Vec<_>, _>>();
     let samples = contents.samples.iter().map(sample).collect::<Result<Vec<_>, _>>()?;
     let mut source = with_titles(ReplaySource::of_samples(name, samples)?, titles)?;
     for (language, names, help) in &contents.titles {
         let list = |listed: &Option<Listed>| match listed {
-            Some(listed) => read_titles(&listed.path),
+            Some(listed) => check(listed).and_then(|()| read_titles(&listed.path)),
             None => Ok(TitleList::default()),
         };
         let database = TitleDatabase::new(*language, &list(names)?, &list(help)?);
         source = source.with_database(Arc::new(database));
     }
     Ok(source)
+}
+
+/// A block of a capture.
+fn listed_block(listed: &Listed) -> Result<(String, Vec<u8>), SourceError> {
+    check(listed)?;
+    whole_block(&listed.path)
+}
+
+/// Tests that a file of a capture is one, and as long as it was when it was
+/// written. (A pipe would wait for ever.)
+fn check(listed: &Listed) -> Result<(), SourceError> {
+    let path = &listed.path;
+    let found = match std::fs::metadata(path) {
+        Ok(found) => found,
+        Err(cause) if cause.kind() == ErrorKind::NotFound => {
+            return Err(error(path, SourceErrorKind::Unavailable, "no such file"));
+        }
+        Err(cause) => return Err(error(path, SourceErrorKind::Unavailable, cause)),
+    };
+    if !found.is_file() {
+        return Err(error(path, SourceErrorKind::Malformed, "is no file, as a capture's are"));
+    }
+    if found.len() != listed.bytes {
+        let message = format!(
+            "has {} bytes, and {} by the capture's manifest: it was cut or changed",
+            found.len(),
+            listed.bytes
+        );
+        return Err(error(path, SourceErrorKind::Malformed, message));
+    }
+    Ok(())
 }
 
 fn with_titles(mut source: ReplaySource, titles: &[PathBuf]) -> Result<ReplaySource, SourceError> {

@@ -292,6 +292,18 @@ fn a_manifest_may_say_anything() {
     // Lines of later versions, and repeated without end.
     folder.edit("manifest.jsonl", |_| format!("{whole}{{\"kind\":\"later\"}}\n[]\n7\n"));
     assert!(open(&folder.address()).is_ok());
+    // What would wait for ever is no file.
+    #[cfg(unix)]
+    {
+        let pipe = folder.0.join("pipe");
+        let made = std::process::Command::new("mkfifo").arg(&pipe).status().unwrap();
+        assert!(made.success());
+        let edited = whole.replacen(first, "pipe", 1);
+        folder.edit("manifest.jsonl", |_| edited);
+        let error = open(&folder.address()).err().unwrap().to_string();
+        assert!(error.contains("is no file"), "{error}");
+        std::fs::write(folder.0.join("manifest.jsonl"), &whole).unwrap();
+    }
     // A folder that is none.
     std::fs::remove_file(folder.0.join("manifest.jsonl")).unwrap();
     let error = open(&folder.address()).err().unwrap().to_string();

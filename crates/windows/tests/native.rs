@@ -19,6 +19,9 @@ use windows_sys::Win32::System::Threading::{
     GetCurrentProcess, GetCurrentThreadId, GetProcessTimes, GetSystemTimes,
 };
 
+#[global_allocator]
+static ALLOCATOR: perfhive_testkit::alloc::Counting = perfhive_testkit::alloc::Counting;
+
 fn machine() -> Broker {
     Broker::builder("native:", &machine_name())
         .provider(Arc::new(NativeProvider::new(Arc::new(Ntdll))))
@@ -211,6 +214,21 @@ fn processors_and_the_system() {
     for (_, row) in &processes {
         assert!(row[&684] <= clock, "nobody starts in the future: {row:?}");
     }
+}
+
+#[test]
+fn nothing_is_allocated_once_warm() {
+    let mut machine = machine();
+    let request = Request::new(ObjectQuery::Global);
+    let mut snapshot = Snapshot::new();
+    // Whoever is started meanwhile takes room, once.
+    let quiet = (0..40).any(|_| {
+        let ((), allocated) = perfhive_testkit::alloc::count(|| {
+            machine.collect(&request, &mut snapshot).unwrap();
+        });
+        allocated.count == 0
+    });
+    assert!(quiet, "every sample allocates");
 }
 
 #[test]

@@ -76,7 +76,7 @@ fn it_is_registered_listed_and_taken_back() {
     drop(shop);
     assert!(!perfhive(["register", "--list"]).ok().contains("PrintShop"));
     assert!(!local(["list"]).ok().contains("Print Shop"));
-    perfhive(["unregister", "PrintShop"]).fails(2);
+    perfhive(["unregister", "PrintShop"]).fails(1);
 }
 
 #[test]

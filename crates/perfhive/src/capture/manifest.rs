@@ -80,10 +80,16 @@ pub(crate) fn read(folder: &Path) -> Result<Contents, SourceError> {
         let message = format!("cannot be read: {cause}");
         SourceError::new(SourceErrorKind::Unavailable, &name, message)
     })?;
-    let bad = |message: String| SourceError::new(SourceErrorKind::Malformed, &name, message);
     if size as u64 > LIMIT {
-        return Err(bad(format!("is larger than {} MiB", LIMIT >> 20)));
+        let message = format!("is larger than {} MiB", LIMIT >> 20);
+        return Err(SourceError::new(SourceErrorKind::Malformed, &name, message));
     }
+    parse(folder, &name, &text)
+}
+
+/// Reads a manifest's text; `name` is what errors call it.
+fn parse(folder: &Path, name: &str, text: &[u8]) -> Result<Contents, SourceError> {
+    let bad = |message: String| SourceError::new(SourceErrorKind::Malformed, name, message);
     let mut contents = Contents::default();
     let mut files = Files { folder, seen: HashSet::new() };
     // What stands behind the last line's end was not written to its end.
@@ -148,5 +154,47 @@ impl Files<'_> {
             return Err(format!("names the file {name} a second time"));
         }
         Ok(Listed { path: self.folder.join(name), bytes })
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use serde_json::json;
+
+    #[test]
+    fn no_damage_does_harm() {
+        let folder = Path::new("folder");
+        let file = |name: &str| json!({ "file": name, "bytes": 12 });
+        let blocks = [file("1.bin"), file("2.bin")];
+        let whole: Vec<u8> = [
+            json!({ "kind": "capture", "version": VERSION }),
+            json!({ "kind": "titles", "language": "009", "names": file("n.bin") }),
+            json!({ "kind": "sample", "number": 1, "blocks": blocks }),
+        ]
+        .iter()
+        .flat_map(|line| format!("{line}\n").into_bytes())
+        .collect();
+        let sound = parse(folder, "m", &whole).unwrap();
+        assert_eq!((sound.titles.len(), sound.samples[0].len()), (1, 2));
+        let look = |bytes: &[u8]| match parse(folder, "m", bytes) {
+            Ok(contents) => {
+                let blocks = contents.samples.iter().flatten();
+                for listed in blocks.chain(contents.titles.iter().flat_map(|titles| &titles.1)) {
+                    assert_eq!(listed.path.parent(), Some(folder));
+                }
+            }
+            Err(error) => assert!(!error.message().is_empty()),
+        };
+        for at in 0..whole.len() {
+            look(&whole[..at]);
+            for value in 0..=255 {
+                let mut changed = whole.clone();
+                changed[at] = value;
+                look(&changed);
+            }
+        }
+        // Deeper than a reader's stack.
+        look(&[whole.as_slice(), &[b'['; 100_000], b"\n"].concat());
     }
 }
