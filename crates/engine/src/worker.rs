@@ -9,7 +9,7 @@ use crate::source::{Catalogue, Source};
 use crate::titles::TitleDatabase;
 use perfhive_format::LanguageId;
 use std::sync::Arc;
-use std::sync::mpsc::{Receiver, RecvTimeoutError, Sender, channel};
+use std::sync::mpsc::{Receiver, RecvTimeoutError, SyncSender, sync_channel};
 use std::thread;
 use std::time::{Duration, Instant};
 
@@ -17,13 +17,17 @@ use std::time::{Duration, Instant};
 /// its deadline even if the source hangs. While the source is still at work on
 /// an earlier request the worker answers [`SourceErrorKind::Busy`].
 ///
+/// Once warm a request that was made before takes no memory, on either thread.
+///
 /// The thread ends when the worker is dropped and the source answers; a
 /// source that never does keeps its thread, which nobody waits for.
 pub struct Worker {
     name: String,
     live: bool,
-    requests: Sender<(Collecting, Job)>,
+    requests: SyncSender<(Collecting, Job)>,
     answers: Receiver<(u64, Answer)>,
+    /// The last request as it came back from the thread, to be sent again.
+    spare: Option<Request>,
     /// Number of the newest request, and of the newest one answered.
     asked: u64,
     answered: u64,
@@ -42,7 +46,7 @@ enum Job {
 }
 
 enum Answer {
-    Collected(Snapshot, Result<(), SourceError>),
+    Collected(Request, Snapshot, Result<(), SourceError>),
     Catalogue(Result<Arc<Catalogue>, SourceError>),
     Titles(Result<Arc<TitleDatabase>, SourceError>),
     Rewound(Result<(), SourceError>),
@@ -62,15 +66,17 @@ impl Worker {
     ) -> Result<Self, SourceError> {
         let name = source.name().to_string();
         let live = source.is_live();
-        let (requests, jobs) = channel::<(Collecting, Job)>();
-        let (replies, answers) = channel();
+        // One of each is under way at a time, so nobody ever waits for room; and
+        // unlike a channel without bounds these take their memory once.
+        let (requests, jobs) = sync_channel::<(Collecting, Job)>(1);
+        let (replies, answers) = sync_channel(1);
         let body = move || {
             for (collecting, job) in jobs {
                 let _entered = collecting.enter();
                 let answer = match job {
                     Job::Collect(id, request, mut out) => {
                         let result = source.collect(&request, &mut out);
-                        (id, Answer::Collected(out, result))
+                        (id, Answer::Collected(request, out, result))
                     }
                     Job::Catalogue(id) => (id, Answer::Catalogue(source.catalogue())),
                     Job::Titles(id, language) => (id, Answer::Titles(source.titles(language))),
@@ -87,7 +93,17 @@ impl Worker {
             .name(format!("perfhive {name}"))
             .spawn(body)
             .map_err(|error| SourceError::new(SourceErrorKind::Internal, &name, error))?;
-        Ok(Self { name, live, requests, answers, asked: 0, answered: 0, patience, generation: 0 })
+        Ok(Self {
+            name,
+            live,
+            requests,
+            answers,
+            spare: None,
+            asked: 0,
+            answered: 0,
+            patience,
+            generation: 0,
+        })
     }
 
     fn error(&self, kind: SourceErrorKind, message: &str) -> SourceError {
@@ -153,9 +169,20 @@ impl Source for Worker {
         // The snapshot goes to the thread and back, so that its allocations
         // are kept.
         let taken = std::mem::take(out);
-        let job = |id| Job::Collect(id, request.clone(), taken);
+        let same = |spare: &Request| {
+            spare.objects == request.objects && spare.extra_counters == request.extra_counters
+        };
+        let sent = match self.spare.take().filter(same) {
+            Some(mut spare) => {
+                (spare.max_age, spare.deadline) = (request.max_age, request.deadline);
+                spare
+            }
+            None => request.clone(),
+        };
+        let job = |id| Job::Collect(id, sent, taken);
         match self.ask(job, request.deadline)? {
-            Answer::Collected(snapshot, result) => {
+            Answer::Collected(sent, snapshot, result) => {
+                self.spare = Some(sent);
                 *out = snapshot;
                 result
             }

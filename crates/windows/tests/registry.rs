@@ -149,24 +149,29 @@ fn values_are_cooked_from_what_a_registered_provider_writes() {
 #[test]
 fn nothing_is_allocated_once_warm() {
     let _bees = Registered::new(&["Bees"]);
-    let mut source = source();
-    let bees = source.catalogue().unwrap().objects[0].name;
+    let bees = source().catalogue().unwrap().objects[0].name;
     for query in [ObjectQuery::Global, ObjectQuery::one(bees)] {
         let request = Request::new(query);
-        let mut snapshot = Snapshot::new();
-        for _ in 0..3 {
-            source.collect(&request, &mut snapshot).unwrap();
-            source.catalogue_generation();
-        }
-        let (faults, allocated) = alloc::count(|| {
+        let count = |source: &mut dyn Source, count: fn() -> alloc::Allocations| {
+            let mut snapshot = Snapshot::new();
+            for _ in 0..3 {
+                source.collect(&request, &mut snapshot).unwrap();
+                source.catalogue_generation();
+            }
+            let before = count();
             for _ in 0..10 {
                 source.collect(&request, &mut snapshot).unwrap();
                 source.catalogue_generation();
             }
-            snapshot.faults().len()
-        });
-        assert_eq!((faults, allocated.count), (0, 0), "{request:?}");
-        assert_eq!(snapshot.objects().count(), 1);
+            let allocated = count().since(before);
+            assert_eq!((snapshot.objects().count(), snapshot.faults().len()), (1, 0));
+            allocated.count
+        };
+        assert_eq!(count(&mut source(), alloc::thread), 0, "{request:?}");
+        // As `local:` is read, on a thread of its own. Of all threads, which
+        // here are no others.
+        let mut worker = Worker::new(source(), None).unwrap();
+        assert_eq!(count(&mut worker, alloc::process), 0, "{request:?} on a thread of its own");
     }
 }
 
