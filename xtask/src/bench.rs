@@ -14,6 +14,7 @@ use std::time::{Duration, Instant};
 
 use anyhow::{Context, Result, bail};
 
+use crate::wine::{self, Wine};
 use crate::{command, tools, workspace};
 use statistics::Comparison;
 
@@ -30,6 +31,7 @@ Names (default: all):
   extension A provider in Rust, in a library, and in a process of its own
   publish   Counting in published counters against crates that count
   peers     The same against sysinfo, procfs, PCP, psutil, ps and pidstat
+  wine      A query of Windows' registry against the bare call, under Wine
   ps        The whole process `perfhive ps` against `ps -e`
   get       The whole process `perfhive get` of one counter against `true`
 
@@ -57,6 +59,8 @@ enum Kind {
     Peers,
     /// A program with a workspace of its own, which prints tables itself.
     Program { manifest: &'static str },
+    /// Reading the registry under Wine, which prints a table itself.
+    Wine,
     /// The program with these arguments, against a peer.
     Process { args: &'static [&'static str], peer: &'static [&'static str], goal: Goal },
 }
@@ -80,6 +84,7 @@ const BENCHES: &[Bench] = &[
     },
     Bench { name: "publish", kind: Kind::Program { manifest: "benches/publish/Cargo.toml" } },
     Bench { name: "peers", kind: Kind::Peers },
+    Bench { name: "wine", kind: Kind::Wine },
     Bench {
         name: "ps",
         kind: Kind::Process {
@@ -132,6 +137,7 @@ pub(crate) fn main(args: &[String]) -> Result<()> {
             }
             Kind::Peers => peers::run()?,
             Kind::Program { manifest } => program(manifest)?,
+            Kind::Wine => under_wine()?,
             Kind::Process { args, peer, goal } => {
                 if names.is_empty() {
                     before = load_average();
@@ -281,6 +287,21 @@ fn load_average() -> String {
     let text = std::fs::read_to_string("/proc/loadavg").unwrap_or_default();
     let first: Vec<&str> = text.split_whitespace().take(3).collect();
     if first.is_empty() { "unknown".to_owned() } else { first.join(" ") }
+}
+
+fn under_wine() -> Result<()> {
+    wine::install()?;
+    let package = ["-p", "perfhive-windows"];
+    let library = ["--release", "--example", "zoo"];
+    command::run(wine::cargo(&["build"]).args(package).args(library))?;
+    let bench = ["--bench", "query"];
+    command::run(wine::cargo(&["bench", "--no-run"]).args(package).args(bench))?;
+    let wine = Wine::start()?;
+    let mut cargo = wine::cargo(&["bench"]);
+    wine.runs(&mut cargo);
+    command::run(cargo.args(package).args(bench))?;
+    say!("\nLoad average {}.", load_average());
+    wine.stop()
 }
 
 #[cfg(test)]

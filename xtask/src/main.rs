@@ -19,6 +19,7 @@ mod picture;
 mod test;
 mod tidy;
 mod tools;
+mod wine;
 mod workspace;
 
 use std::process::ExitCode;

@@ -21,8 +21,12 @@ struct Shop {
 }
 
 impl Shop {
-    fn open() -> Self {
-        assert!(perfhive::windows::is_wine(), "this changes the registry: run it under Wine");
+    /// Nothing, said on standard error, where the registry is a real one.
+    fn open() -> Option<Self> {
+        if !perfhive::windows::is_wine() {
+            eprintln!("this test changes the registry, and is run under Wine only");
+            return None;
+        }
         let registry = REGISTRY.lock().unwrap_or_else(PoisonError::into_inner);
         let folder = Folder::new();
         let file = folder.path().join("shop.txt");
@@ -35,7 +39,7 @@ impl Shop {
         assert!(said.starts_with("PrintShop is registered: names "), "{said}");
         let shop = Self { file, _folder: folder, _registry: registry };
         shop.prints([120, 4, 3]);
-        shop
+        Some(shop)
     }
 
     /// Writes the shop's file: two printers, of which the first has these
@@ -66,7 +70,7 @@ fn local<const N: usize>(args: [&str; N]) -> Run {
 
 #[test]
 fn it_is_registered_listed_and_taken_back() {
-    let shop = Shop::open();
+    let Some(shop) = Shop::open() else { return };
     let again = perfhive(["register", ini()]).ok();
     assert!(again.starts_with("PrintShop was registered so already"), "{again}");
     let list = perfhive(["register", "--list"]).ok();
@@ -81,7 +85,7 @@ fn it_is_registered_listed_and_taken_back() {
 
 #[test]
 fn the_library_cooks_what_a_registered_provider_writes() {
-    let shop = Shop::open();
+    let Some(shop) = Shop::open() else { return };
     let mut query = Query::new(open("local:").unwrap()).unwrap();
     query.add(r"\Print Shop(laser)\Pages/Job").unwrap();
     query.add(r"\Print Shop(*)\Pages Printed").unwrap();
@@ -97,7 +101,7 @@ fn the_library_cooks_what_a_registered_provider_writes() {
 
 #[test]
 fn list_get_and_enum_show_it() {
-    let _shop = Shop::open();
+    let Some(_shop) = Shop::open() else { return };
     let list = local(["list"]).ok();
     let line = list.lines().find(|line| line.contains("Print Shop")).unwrap();
     assert!(line.split_whitespace().any(|word| word == "global"), "{line}");
@@ -129,7 +133,7 @@ fn list_get_and_enum_show_it() {
 
 #[test]
 fn watch_sensors_and_measure_show_it() {
-    let _shop = Shop::open();
+    let Some(_shop) = Shop::open() else { return };
     let path = r"\Print Shop(laser)\Jobs Waiting";
     let rows = local(["watch", "-n", "2", "-i", "0.05", path, "--format", "csv"]).ok();
     assert_eq!(rows.lines().filter(|row| row.contains(",3,")).count(), 2, "{rows}");
@@ -142,7 +146,7 @@ fn watch_sensors_and_measure_show_it() {
 
 #[test]
 fn a_shop_without_its_file_costs_its_own_object_only() {
-    let shop = Shop::open();
+    let Some(shop) = Shop::open() else { return };
     std::fs::remove_file(&shop.file).unwrap();
     let list = local(["list"]).ok();
     assert!(!list.contains("Print Shop"), "{list}");
