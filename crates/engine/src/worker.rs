@@ -8,8 +8,7 @@ use crate::request::Request;
 use crate::source::{Catalogue, Source};
 use crate::titles::TitleDatabase;
 use perfhive_format::LanguageId;
-use std::sync::Arc;
-use std::sync::mpsc::{Receiver, RecvTimeoutError, SyncSender, sync_channel};
+use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
 use std::thread;
 use std::time::{Duration, Instant};
 
@@ -24,8 +23,7 @@ use std::time::{Duration, Instant};
 pub struct Worker {
     name: String,
     live: bool,
-    requests: SyncSender<(Collecting, Job)>,
-    answers: Receiver<(u64, Answer)>,
+    desk: Arc<Desk>,
     /// The last request as it came back from the thread, to be sent again.
     spare: Option<Request>,
     /// Number of the newest request, and of the newest one answered.
@@ -54,6 +52,98 @@ enum Answer {
     Providers(Vec<ProviderStatus>),
 }
 
+/// Where a job and its answer change hands: one of each at most, since a worker
+/// asks nothing before it has the answer to what it asked before. A channel
+/// would take memory whenever somebody waits for the first time.
+#[derive(Default)]
+struct Desk {
+    papers: Mutex<Papers>,
+    /// Somebody waits for a job, or for an answer.
+    changed: Condvar,
+}
+
+#[derive(Default)]
+struct Papers {
+    job: Option<(Collecting, Job)>,
+    answer: Option<(u64, Answer)>,
+    /// Nobody asks any more.
+    closed: bool,
+    /// Nobody answers any more.
+    ended: bool,
+}
+
+/// Why there is no answer.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Missing {
+    Late,
+    Ended,
+}
+
+impl Desk {
+    fn papers(&self) -> MutexGuard<'_, Papers> {
+        // What is behind the lock is whole at every moment.
+        self.papers.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    fn change(&self, change: impl FnOnce(&mut Papers)) {
+        change(&mut self.papers());
+        self.changed.notify_all();
+    }
+
+    /// The next job; `None` once nobody asks any more.
+    fn job(&self) -> Option<(Collecting, Job)> {
+        let mut papers = self.papers();
+        loop {
+            if papers.closed {
+                return None;
+            }
+            if let Some(job) = papers.job.take() {
+                return Some(job);
+            }
+            papers = self.changed.wait(papers).unwrap_or_else(PoisonError::into_inner);
+        }
+    }
+
+    /// The next answer, by a deadline if there is one.
+    fn answer(&self, deadline: Option<Instant>) -> Result<(u64, Answer), Missing> {
+        let mut papers = self.papers();
+        loop {
+            if let Some(answer) = papers.answer.take() {
+                return Ok(answer);
+            }
+            if papers.ended {
+                return Err(Missing::Ended);
+            }
+            papers = match deadline {
+                None => self.changed.wait(papers).unwrap_or_else(PoisonError::into_inner),
+                Some(deadline) => {
+                    let left = deadline.saturating_duration_since(Instant::now());
+                    if left.is_zero() {
+                        return Err(Missing::Late);
+                    }
+                    let waited = self.changed.wait_timeout(papers, left);
+                    waited.unwrap_or_else(PoisonError::into_inner).0
+                }
+            };
+        }
+    }
+}
+
+/// Says that the thread ended, however it did.
+struct Ending(Arc<Desk>);
+
+impl Drop for Ending {
+    fn drop(&mut self) {
+        self.0.change(|papers| papers.ended = true);
+    }
+}
+
+impl Drop for Worker {
+    fn drop(&mut self) {
+        self.desk.change(|papers| papers.closed = true);
+    }
+}
+
 impl Worker {
     /// Starts the thread. `patience` is how long a request without a deadline
     /// of its own may take; `None` waits for ever.
@@ -66,12 +156,11 @@ impl Worker {
     ) -> Result<Self, SourceError> {
         let name = source.name().to_string();
         let live = source.is_live();
-        // One of each is under way at a time, so nobody ever waits for room; and
-        // unlike a channel without bounds these take their memory once.
-        let (requests, jobs) = sync_channel::<(Collecting, Job)>(1);
-        let (replies, answers) = sync_channel(1);
+        let desk = Arc::new(Desk::default());
+        let ending = Ending(Arc::clone(&desk));
         let body = move || {
-            for (collecting, job) in jobs {
+            let desk = &ending.0;
+            while let Some((collecting, job)) = desk.job() {
                 let _entered = collecting.enter();
                 let answer = match job {
                     Job::Collect(id, request, mut out) => {
@@ -84,26 +173,14 @@ impl Worker {
                     Job::Providers(id) => (id, Answer::Providers(source.providers())),
                     Job::Generation(id) => (id, Answer::Generation(source.catalogue_generation())),
                 };
-                if replies.send(answer).is_err() {
-                    return;
-                }
+                desk.change(|papers| papers.answer = Some(answer));
             }
         };
         thread::Builder::new()
             .name(format!("perfhive {name}"))
             .spawn(body)
             .map_err(|error| SourceError::new(SourceErrorKind::Internal, &name, error))?;
-        Ok(Self {
-            name,
-            live,
-            requests,
-            answers,
-            spare: None,
-            asked: 0,
-            answered: 0,
-            patience,
-            generation: 0,
-        })
+        Ok(Self { name, live, desk, spare: None, asked: 0, answered: 0, patience, generation: 0 })
     }
 
     fn error(&self, kind: SourceErrorKind, message: &str) -> SourceError {
@@ -120,37 +197,30 @@ impl Worker {
         job: impl FnOnce(u64) -> Job,
         deadline: Option<Instant>,
     ) -> Result<Answer, SourceError> {
-        // Answers that came too late for their callers.
-        while self.answered < self.asked {
-            match self.answers.try_recv() {
-                Ok((id, _)) => self.answered = id,
-                Err(std::sync::mpsc::TryRecvError::Empty) => break,
-                Err(std::sync::mpsc::TryRecvError::Disconnected) => return Err(self.gone()),
-            }
-        }
         if self.answered < self.asked {
-            let message = "still busy with an earlier request that exceeded its deadline";
-            return Err(self.error(SourceErrorKind::Busy, message));
+            // An answer that came too late for its caller; nobody wants it now.
+            match self.desk.answer(Some(Instant::now())) {
+                Ok((id, _)) => self.answered = id,
+                Err(Missing::Ended) => return Err(self.gone()),
+                Err(Missing::Late) => {
+                    let message = "still busy with an earlier request that exceeded its deadline";
+                    return Err(self.error(SourceErrorKind::Busy, message));
+                }
+            }
         }
         self.asked += 1;
         let job = job(self.asked);
-        self.requests.send((Collecting::current(), job)).map_err(|_| self.gone())?;
+        self.desk.change(|papers| papers.job = Some((Collecting::current(), job)));
         let deadline = deadline.or_else(|| Instant::now().checked_add(self.patience?));
-        let answer = match deadline {
-            None => self.answers.recv().map_err(|_| RecvTimeoutError::Disconnected),
-            Some(deadline) => {
-                self.answers.recv_timeout(deadline.saturating_duration_since(Instant::now()))
-            }
-        };
-        match answer {
+        match self.desk.answer(deadline) {
             Ok((id, answer)) => {
                 self.answered = id;
                 Ok(answer)
             }
-            Err(RecvTimeoutError::Timeout) => {
+            Err(Missing::Late) => {
                 Err(self.error(SourceErrorKind::Deadline, "did not answer in time"))
             }
-            Err(RecvTimeoutError::Disconnected) => Err(self.gone()),
+            Err(Missing::Ended) => Err(self.gone()),
         }
     }
 

@@ -425,3 +425,40 @@ fn an_object_belongs_to_the_first_who_registers_it() {
     let second = broker.providers().nth(1).unwrap();
     assert!(second.last_fault.as_ref().unwrap().message.contains("First"));
 }
+
+/// A source that says over a channel, by hanging up, that it was dropped.
+struct Mortal(std::sync::mpsc::Sender<()>, bool);
+
+impl Source for Mortal {
+    fn name(&self) -> &str {
+        "mortal:"
+    }
+    fn collect(&mut self, _: &Request, _: &mut Snapshot) -> Result<(), SourceError> {
+        assert!(!self.1, "the source panics, as it was told to");
+        Ok(())
+    }
+    fn titles(&mut self, language: LanguageId) -> Result<Arc<TitleDatabase>, SourceError> {
+        let empty = titles(&[]);
+        Ok(Arc::new(TitleDatabase::new(language, &empty, &empty)))
+    }
+}
+
+#[test]
+fn a_worker_outlives_its_source_and_not_the_other_way_round() {
+    let request = Request::new(ObjectQuery::Global);
+    let mut snapshot = Snapshot::new();
+    // The source panics: that is told, and told again.
+    let (life, death) = std::sync::mpsc::channel();
+    let mut worker = Worker::new(Mortal(life, true), None).unwrap();
+    for _ in 0..2 {
+        let error = worker.collect(&request, &mut snapshot).unwrap_err();
+        assert_eq!(error.kind(), SourceErrorKind::Internal, "{error}");
+    }
+    assert!(death.recv().is_err());
+    // The worker is dropped: the thread ends, and the source with it.
+    let (life, death) = std::sync::mpsc::channel();
+    let mut worker = Worker::new(Mortal(life, false), None).unwrap();
+    worker.collect(&request, &mut snapshot).unwrap();
+    drop(worker);
+    assert!(death.recv().is_err());
+}
