@@ -427,14 +427,17 @@ fn an_object_belongs_to_the_first_who_registers_it() {
 }
 
 /// A source that says over a channel, by hanging up, that it was dropped.
-struct Mortal(std::sync::mpsc::Sender<()>, bool);
+struct Mortal {
+    _life: std::sync::mpsc::Sender<()>,
+    panics: bool,
+}
 
 impl Source for Mortal {
     fn name(&self) -> &str {
         "mortal:"
     }
     fn collect(&mut self, _: &Request, _: &mut Snapshot) -> Result<(), SourceError> {
-        assert!(!self.1, "the source panics, as it was told to");
+        assert!(!self.panics, "the source panics, as it was told to");
         Ok(())
     }
     fn titles(&mut self, language: LanguageId) -> Result<Arc<TitleDatabase>, SourceError> {
@@ -449,7 +452,7 @@ fn a_worker_outlives_its_source_and_not_the_other_way_round() {
     let mut snapshot = Snapshot::new();
     // The source panics: that is told, and told again.
     let (life, death) = std::sync::mpsc::channel();
-    let mut worker = Worker::new(Mortal(life, true), None).unwrap();
+    let mut worker = Worker::new(Mortal { _life: life, panics: true }, None).unwrap();
     for _ in 0..2 {
         let error = worker.collect(&request, &mut snapshot).unwrap_err();
         assert_eq!(error.kind(), SourceErrorKind::Internal, "{error}");
@@ -457,7 +460,7 @@ fn a_worker_outlives_its_source_and_not_the_other_way_round() {
     assert!(death.recv().is_err());
     // The worker is dropped: the thread ends, and the source with it.
     let (life, death) = std::sync::mpsc::channel();
-    let mut worker = Worker::new(Mortal(life, false), None).unwrap();
+    let mut worker = Worker::new(Mortal { _life: life, panics: false }, None).unwrap();
     worker.collect(&request, &mut snapshot).unwrap();
     drop(worker);
     assert!(death.recv().is_err());
