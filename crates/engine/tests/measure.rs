@@ -200,10 +200,20 @@ fn the_first_cycle_yields_rates() {
         Answer::Machine(1, vec![("a", 7, 3, 0), ("b", 8, 4, 0)]),
         Answer::Machine(2, vec![("a", 7, 3, SECOND / 2), ("b", 8, 4, SECOND)]),
     ]);
-    let mut context = context(&scripted, &[&format!("{TIME}#8"), &format!("{TIME}#*")]);
-    assert_eq!(cycle(&mut context), pairs(&[("8", "100"), ("7", "50"), ("8", "100")]));
+    let ids = "test.host/Process/ID Process#*";
+    let mut context = context(&scripted, &[&format!("{TIME}#8"), &format!("{TIME}#*"), ids]);
+    // The structure is readable from the beginning, and numbers of the moment.
+    let two = "needs-two-samples";
+    let baseline = pairs(&[("8", two), ("7", two), ("8", two), ("7", "7"), ("8", "8")]);
+    assert_eq!(shown(context.values().unwrap()), baseline);
+    let asked: Vec<_> = context.values().unwrap().iter().map(|reading| reading.asked).collect();
+    assert_eq!(asked, [0, 1, 1, 2, 2]);
+    assert_eq!(
+        cycle(&mut context),
+        pairs(&[("8", "100"), ("7", "50"), ("8", "100"), ("7", "7"), ("8", "8")])
+    );
     assert_eq!(anomalies(&context), Vec::<String>::new());
-    assert_eq!(context.values().unwrap().len(), 3);
+    assert_eq!(context.values().unwrap().len(), 5);
 }
 
 #[test]

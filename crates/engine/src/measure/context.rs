@@ -263,7 +263,7 @@ impl MeasurementContext {
             duration: Duration::ZERO,
             anomalies: Vec::with_capacity(ANOMALIES),
         };
-        Self {
+        let mut context = Self {
             state: Arc::new(AtomicU8::new(State::Initialized as u8)),
             parts,
             times,
@@ -271,6 +271,31 @@ impl MeasurementContext {
             record,
             values: Readings::new(),
             spare: Vec::new(),
+        };
+        context.gather(|part, _, out| part.probe.baseline(out));
+        context
+    }
+
+    /// Collects readings of every part, in the order of the sensors asked for.
+    fn gather(
+        &mut self,
+        mut read: impl FnMut(&mut Part, &mut Vec<Anomaly>, &mut Vec<SensorReading>),
+    ) {
+        let readings = &mut self.values.list;
+        readings.clear();
+        for part in &mut self.parts {
+            self.spare.clear();
+            read(part, &mut self.record.anomalies, &mut self.spare);
+            readings.extend(self.spare.drain(..).map(|mut reading| {
+                if let Some(asked) = part.asked.get(reading.asked) {
+                    reading.asked = *asked;
+                }
+                reading
+            }));
+        }
+        // Each part is in its own order already.
+        if self.parts.len() > 1 {
+            readings.sort_by_key(|reading| reading.asked);
         }
     }
 
@@ -361,28 +386,16 @@ impl MeasurementContext {
     /// [`MeasureError::State`].
     pub fn decode(&mut self, readings: &mut Readings) -> Result<&SampleRecord, MeasureError> {
         let stage = self.enter(Operation::Decode, &[State::Sampled], State::Decoding)?;
-        readings.list.clear();
-        for part in &mut self.parts {
-            self.spare.clear();
-            let anomalies = &mut self.record.anomalies;
-            part.probe.decode(part.failed.as_ref(), anomalies, &mut self.spare);
-            readings.list.extend(self.spare.drain(..).map(|mut reading| {
-                if let Some(asked) = part.asked.get(reading.asked) {
-                    reading.asked = *asked;
-                }
-                reading
-            }));
-        }
-        // Each part is in its own order already.
-        if self.parts.len() > 1 {
-            readings.list.sort_by_key(|reading| reading.asked);
-        }
-        self.values.list.clone_from(&readings.list);
+        self.gather(|part, anomalies, out| {
+            part.probe.decode(part.failed.as_ref(), anomalies, out);
+        });
+        readings.list.clone_from(&self.values.list);
         stage.leads_to(State::Initialized);
         Ok(&self.record)
     }
 
-    /// The values of the newest cycle, which tell the structure too.
+    /// The values of the newest cycle, which tell the structure too: each slot
+    /// that there is. Before the first cycle, those of the baseline.
     ///
     /// # Errors
     /// [`MeasureError::State`] in any state but [`State::Initialized`].

@@ -524,6 +524,14 @@ impl Target {
 }
 
 impl<S: Source> ProbeContext for CounterProbe<S> {
+    fn baseline(&mut self, out: &mut Vec<SensorReading>) {
+        for target in &mut self.targets {
+            if let Some(probed) = self.objects.get(target.object) {
+                target.read(probed, None, out);
+            }
+        }
+    }
+
     fn prepare(&mut self) -> Result<(), MeasureError> {
         // The frames of the sample before the last go back to the source, so
         // that there is a free one.

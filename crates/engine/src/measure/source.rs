@@ -70,6 +70,14 @@ pub enum Instances {
 /// [`MeasurementContext`](super::MeasurementContext) calls these in the right
 /// order only.
 pub trait ProbeContext: Send {
+    /// Readings of the baseline, from which the structure is known before the
+    /// first cycle: what needs two samples says so. Called once, first of all;
+    /// readings are added as by [`decode`](Self::decode). A source without
+    /// anything to tell then adds none.
+    fn baseline(&mut self, out: &mut Vec<SensorReading>) {
+        let _ = out;
+    }
+
     /// Makes ready whatever the next sample needs.
     ///
     /// # Errors
