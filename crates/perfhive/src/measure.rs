@@ -39,6 +39,8 @@
 pub use perfhive_engine::measure::*;
 #[cfg(target_os = "linux")]
 pub use perfhive_linux::{PerformanceCounterTime, ProcessCpuTime, ThreadCpuTime};
+#[cfg(windows)]
+pub use perfhive_windows::{PerformanceCounterTime, ProcessCpuTime, ThreadCpuTime};
 
 use crate::{OpenOptions, SharedSource, SourceAddress};
 use perfhive_engine::{

@@ -21,7 +21,12 @@ use windows_sys::Win32::System::Registry::{
     HKEY_PERFORMANCE_TEXT, KEY_READ, RegCloseKey, RegConnectRegistryW, RegEnumKeyExW,
     RegEnumValueW, RegOpenKeyExW, RegQueryValueExW,
 };
-use windows_sys::Win32::System::SystemInformation::{GetSystemTimeAsFileTime, OSVERSIONINFOW};
+use windows_sys::Win32::System::SystemInformation::{
+    GetSystemTimeAdjustment, GetSystemTimeAsFileTime, OSVERSIONINFOW,
+};
+use windows_sys::Win32::System::Threading::{
+    GetCurrentProcess, GetCurrentThread, GetProcessTimes, GetThreadTimes,
+};
 use windows_sys::Win32::System::WindowsProgramming::GetComputerNameW;
 
 /// The longest name of a registry key, with its NUL.
@@ -248,12 +253,46 @@ pub(crate) fn performance_counter() -> (i64, i64) {
     (now, frequency)
 }
 
+const NO_TIME: FILETIME = FILETIME { dwLowDateTime: 0, dwHighDateTime: 0 };
+
+fn units(time: FILETIME) -> u64 {
+    u64::from(time.dwHighDateTime) << 32 | u64::from(time.dwLowDateTime)
+}
+
 /// Calendar time, UTC, as a FILETIME.
 pub(crate) fn system_time() -> u64 {
-    let mut time = FILETIME { dwLowDateTime: 0, dwHighDateTime: 0 };
+    let mut time = NO_TIME;
     // SAFETY: writes the structure that it is given, which lives beyond the call.
     unsafe { GetSystemTimeAsFileTime(&mut time) };
-    u64::from(time.dwHighDateTime) << 32 | u64::from(time.dwLowDateTime)
+    units(time)
+}
+
+/// Processor time of this process, the kernel's included, in 100 ns.
+pub(crate) fn process_time() -> Option<u64> {
+    let [mut start, mut end, mut kernel, mut user] = [NO_TIME; 4];
+    // SAFETY: the handle is a constant that needs no closing; each of the others
+    // is a structure of its own that is written and lives beyond the call.
+    let told = unsafe {
+        GetProcessTimes(GetCurrentProcess(), &mut start, &mut end, &mut kernel, &mut user)
+    };
+    (told != 0).then(|| units(kernel).saturating_add(units(user)))
+}
+
+/// The same of the thread that asks.
+pub(crate) fn thread_time() -> Option<u64> {
+    let [mut start, mut end, mut kernel, mut user] = [NO_TIME; 4];
+    // SAFETY: as for the process.
+    let told =
+        unsafe { GetThreadTimes(GetCurrentThread(), &mut start, &mut end, &mut kernel, &mut user) };
+    (told != 0).then(|| units(kernel).saturating_add(units(user)))
+}
+
+/// Time between two ticks of the system's clock, in 100 ns.
+pub(crate) fn clock_interval() -> Option<u32> {
+    let (mut adjustment, mut increment, mut disabled) = (0, 0, 0);
+    // SAFETY: each is a number that is written and lives beyond the call.
+    let told = unsafe { GetSystemTimeAdjustment(&mut adjustment, &mut increment, &mut disabled) };
+    (told != 0).then_some(increment)
 }
 
 /// The NetBIOS name of this machine, which is what Windows' blocks carry; empty

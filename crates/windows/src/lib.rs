@@ -26,6 +26,8 @@ mod registry;
 mod source;
 #[cfg(test)]
 mod tests;
+#[cfg(windows)]
+mod time;
 #[cfg(any(windows, test))]
 mod titles;
 #[cfg(any(windows, test))]
@@ -39,5 +41,7 @@ pub use fallback::Fallback;
 pub use register::{WindowsRegistrar, allotted_indexes, report_event};
 #[cfg(any(windows, test))]
 pub use source::RegistrySource;
+#[cfg(windows)]
+pub use time::{PerformanceCounterTime, ProcessCpuTime, ThreadCpuTime};
 #[cfg(windows)]
 pub use wine::is_wine;

@@ -89,14 +89,14 @@ fn clocks(cost: &mut Cost) -> MeasurementOptions {
         options.time(clock)
     }
     let options = MeasurementOptions::new();
-    #[cfg(target_os = "linux")]
+    #[cfg(any(target_os = "linux", windows))]
     {
         use perfhive::measure::{PerformanceCounterTime, ProcessCpuTime, ThreadCpuTime};
         let options = with(options, cost, PerformanceCounterTime);
         let options = with(options, cost, ProcessCpuTime);
         with(options, cost, ThreadCpuTime)
     }
-    #[cfg(not(target_os = "linux"))]
+    #[cfg(not(any(target_os = "linux", windows)))]
     with(options, cost, perfhive::measure::MonotonicTime::default())
 }
 
