@@ -377,7 +377,7 @@ impl Source for Broker {
 
     fn collect(&mut self, request: &Request, out: &mut Snapshot) -> Result<(), SourceError> {
         out.clear();
-        self.look_at_rosters();
+        self.look_at_rosters(request.deadline);
         self.generation += 1;
         let (clocks, system_time) = self.clock.read();
         let head = BlockHead {
@@ -436,7 +436,7 @@ impl Source for Broker {
     }
 
     fn catalogue(&mut self) -> Result<Arc<Catalogue>, SourceError> {
-        self.look_at_rosters();
+        self.look_at_rosters(None);
         if let Some(catalogue) = &self.catalogue {
             return Ok(Arc::clone(catalogue));
         }
@@ -451,17 +451,17 @@ impl Source for Broker {
     }
 
     fn catalogue_generation(&mut self) -> u64 {
-        self.look_at_rosters();
+        self.look_at_rosters(None);
         self.catalogue_generation
     }
 
     fn providers(&mut self) -> Vec<ProviderStatus> {
-        self.look_at_rosters();
+        self.look_at_rosters(None);
         self.entries.iter().map(|entry| entry.status.clone()).collect()
     }
 
     fn titles(&mut self, language: LanguageId) -> Result<Arc<TitleDatabase>, SourceError> {
-        self.look_at_rosters();
+        self.look_at_rosters(None);
         if let Some(titles) = self.titles.get(&language) {
             return Ok(Arc::clone(titles));
         }

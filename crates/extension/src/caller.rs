@@ -49,6 +49,14 @@ impl Caller {
         }
     }
 
+    /// Calls Close, and answers whether that came back.
+    pub(crate) fn close(self) -> bool {
+        match self {
+            Self::InProcess(_) => true,
+            Self::Isolated(mut host) => host.close(),
+        }
+    }
+
     /// Whether it can be collected from again without further ado.
     pub(crate) fn is_sound(&self) -> bool {
         match self {

@@ -152,12 +152,13 @@ impl Check {
         self.ask_again();
         self.look_at_indexes();
         // Close: a library that does not come back from it is killed.
-        let start = Instant::now();
-        self.caller = None;
-        if start.elapsed() >= Duration::from_millis(90) {
-            self.warn("Close", "does not come back at once: readers do not wait for it");
-        } else {
-            self.good("Close", "comes back");
+        match self.caller.take().map(Caller::close) {
+            Some(false) => {
+                let message = "does not come back within half a second: readers do not wait for it";
+                self.warn("Close", message);
+            }
+            Some(true) => self.good("Close", "comes back"),
+            None => {}
         }
         if self.known.is_empty() {
             let message = "it offers nothing: neither Global nor Costly gave an object. If what \

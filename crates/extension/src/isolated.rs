@@ -66,6 +66,12 @@ impl Isolated {
         }
     }
 
+    /// Calls Close and waits for it, for half a second at the most.
+    pub(crate) fn close(&mut self) -> bool {
+        let process = self.process.take().filter(|_| self.pending.is_none());
+        process.is_none_or(HostProcess::close_and_wait)
+    }
+
     pub(crate) fn is_sound(&self) -> bool {
         self.process.is_some() && self.pending.is_none()
     }
@@ -253,12 +259,11 @@ impl Isolated {
 
 impl Drop for Isolated {
     fn drop(&mut self) {
-        if let Some(process) = &mut self.process {
-            // One that is at work would not hear of it.
+        if let Some(process) = self.process.take() {
+            // One that is at work would not hear of it, and is ended at once.
             if self.pending.is_none() {
                 process.close();
             }
-            process.end();
         }
     }
 }

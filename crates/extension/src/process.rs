@@ -115,14 +115,28 @@ impl HostProcess {
     }
 
     /// Has the library closed and the process leave by itself, for which it
-    /// gets a moment.
-    pub(crate) fn close(&mut self) {
-        const MOMENT: Duration = Duration::from_millis(100);
-        if self.send(&Request::Close).is_ok() {
-            // No answer has this number: what comes is the end.
-            let _ = self.wait(u32::MAX, Instant::now() + MOMENT);
+    /// gets a moment, of which the caller waits for the smallest part: that is
+    /// enough for most, and no reader is held up by the others.
+    pub(crate) fn close(mut self) {
+        const AT_ONCE: Duration = Duration::from_millis(5);
+        const MOMENT: Duration = Duration::from_millis(500);
+        if self.send(&Request::Close).is_err() {
+            return;
         }
-        self.end();
+        // No answer has this number: what comes is the end.
+        if let Err(NoAnswer::Late) = self.wait(u32::MAX, Instant::now() + AT_ONCE) {
+            let later = thread::Builder::new().name("perfhive closing".to_string());
+            let _ = later.spawn(move || {
+                let _ = self.wait(u32::MAX, Instant::now() + MOMENT);
+            });
+        }
+    }
+
+    /// The same for who has time: answers whether Close came back in time.
+    pub(crate) fn close_and_wait(mut self) -> bool {
+        let sent = self.send(&Request::Close).is_ok();
+        let end = Instant::now() + Duration::from_millis(500);
+        sent && matches!(self.wait(u32::MAX, end), Err(NoAnswer::Gone(_)))
     }
 
     /// Ends the process, and those that its library started.

@@ -4,7 +4,7 @@ use crate::options::Options;
 use crate::provider::{ExtensionProvider, Shared, lock};
 use crate::session::ExtensionSession;
 use perfhive_contract::{Registration, Registrations};
-use perfhive_engine::{ProvidedTitles, Provider, ProviderState, Roster, TestLevel};
+use perfhive_engine::{Fault, ProvidedTitles, Provider, ProviderState, Roster, TestLevel};
 use perfhive_format::titles::TitleList;
 use std::os::unix::fs::MetadataExt as _;
 use std::path::Path;
@@ -25,6 +25,11 @@ pub trait RegistrationSource: Send {
     /// asked for; `None` if it surely has not. Asked before every collection,
     /// so the usual answer must be cheap.
     fn changed(&mut self) -> Option<Arc<Registrations>>;
+
+    /// What is registered and cannot be used, as of the last change.
+    fn faults(&self) -> &[Fault] {
+        &[]
+    }
 }
 
 impl<F: FnMut() -> Option<Arc<Registrations>> + Send> RegistrationSource for F {
@@ -250,12 +255,21 @@ impl Item {
 
 impl Roster for ExtensionRoster {
     fn changed(&mut self) -> Option<Vec<Arc<dyn Provider>>> {
+        self.changed_by(None)
+    }
+
+    fn faults(&self) -> &[Fault] {
+        self.source.faults()
+    }
+
+    fn changed_by(&mut self, deadline: Option<Instant>) -> Option<Vec<Arc<dyn Provider>>> {
         let now = Instant::now();
         let mut changed = false;
         if let Some(registrations) = self.source.changed() {
             changed = self.update(&registrations);
             if changed {
-                self.take_answers(now + self.options.patience);
+                let patience = now + self.options.patience;
+                self.take_answers(deadline.map_or(patience, |deadline| deadline.min(patience)));
             }
         }
         if now >= self.look {

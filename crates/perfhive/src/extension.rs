@@ -29,9 +29,10 @@ pub use perfhive_extension::{
     ExtensionRoster, Finding, HostCommand, Options, RegistrationSource, Severity, Verdict, check,
 };
 
-use perfhive_engine::BrokerBuilder;
+use perfhive_contract::{RegisterFault, Registrations};
+use perfhive_engine::{BrokerBuilder, Fault, FaultKind};
 use perfhive_registration::store::{HiveFile, Trust, Watch};
-use std::sync::OnceLock;
+use std::sync::{Arc, OnceLock};
 
 static HOST: OnceLock<HostCommand> = OnceLock::new();
 
@@ -51,16 +52,30 @@ pub fn options() -> Options {
     }
 }
 
+/// What is registered for this user on this machine.
+struct Registered {
+    watch: Watch,
+    faults: Vec<Fault>,
+}
+
+impl RegistrationSource for Registered {
+    fn changed(&mut self) -> Option<Arc<Registrations>> {
+        let loaded = self.watch.changed()?;
+        let fault =
+            |fault: &RegisterFault| Fault::new(FaultKind::OpenFailed, "registration", fault);
+        self.faults = loaded.faults.iter().map(fault).collect();
+        Some(loaded.registrations)
+    }
+
+    fn faults(&self) -> &[Fault] {
+        &self.faults
+    }
+}
+
 /// Adds the providers that are registered for this user on this machine, as
 /// they come and go.
 pub(crate) fn with_registered(builder: BrokerBuilder) -> BrokerBuilder {
-    let mut watch = Watch::new(HiveFile::all(), Trust::of_caller());
-    let source = move || {
-        let loaded = watch.changed()?;
-        for fault in loaded.faults.iter() {
-            perfhive_contract::log::warn("registration", &fault.to_string());
-        }
-        Some(loaded.registrations)
-    };
+    let watch = Watch::new(HiveFile::all(), Trust::of_caller());
+    let source = Registered { watch, faults: Vec::new() };
     builder.roster(ExtensionRoster::new(source, options()))
 }

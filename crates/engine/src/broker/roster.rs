@@ -5,6 +5,7 @@ use super::{Broker, Entry, close, registry};
 use crate::error::{Fault, FaultKind};
 use crate::provider::Provider;
 use std::sync::Arc;
+use std::time::Instant;
 
 /// A changing set of providers: what is registered on this machine, or what
 /// running programs publish. A broker looks at it before each answer.
@@ -18,6 +19,13 @@ pub trait Roster: Send {
     /// most as often as a person would notice.
     fn changed(&mut self) -> Option<Vec<Arc<dyn Provider>>>;
 
+    /// The same for a reader with a deadline, by a roster that takes its time
+    /// over what is new.
+    fn changed_by(&mut self, deadline: Option<Instant>) -> Option<Vec<Arc<dyn Provider>>> {
+        let _ = deadline;
+        self.changed()
+    }
+
     /// What is there and makes no provider, such as a registration that cannot
     /// be read. Part of every collection of `Global`.
     fn faults(&self) -> &[Fault] {
@@ -27,10 +35,12 @@ pub trait Roster: Send {
 
 impl Broker {
     /// Looks whether providers have come, gone or changed.
-    pub(super) fn look_at_rosters(&mut self) {
+    pub(super) fn look_at_rosters(&mut self, deadline: Option<Instant>) {
         let mut changed = false;
         for place in 0..self.rosters.len() {
-            let Some(providers) = self.rosters.get_mut(place).and_then(|r| r.changed()) else {
+            let Some(providers) =
+                self.rosters.get_mut(place).and_then(|roster| roster.changed_by(deadline))
+            else {
                 continue;
             };
             let is_listed =

@@ -47,7 +47,7 @@ fn what_is_wrong_is_said() {
         ("crashes in Open", "crashed with signal 11 (access outside of its memory) in Open"),
         ("refuses to open", "Open answered with error 2"),
         ("never comes back from Open", "did not come back from Open within 500ms"),
-        ("never comes back from Close", "warning Close: does not come back at once"),
+        ("never comes back from Close", "warning Close: does not come back within"),
         ("!never returns", "did not come back from Collect within 500ms"),
         ("!exits", "left its process with exit status 7"),
         ("!wrong byte count", "warning Global: the byte count says 176"),

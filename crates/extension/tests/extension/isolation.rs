@@ -73,6 +73,28 @@ fn a_reader_goes_on_at_its_deadline() {
     assert_eq!(reader.lines(), [""; 0]);
 }
 
+/// One that does not even say what it has, for a reader in a hurry: there is no
+/// waiting for it, and it is read once it has answered.
+#[test]
+fn a_first_look_keeps_to_the_deadline_too() {
+    let folder = Folder::new("first-look");
+    let library = folder.compile("tests/extension/zoo.c");
+    for kind in ["!never returns", "never comes back from Open"] {
+        let mut reader = broker(registration(&library, kind), |options| {
+            options.patience(Duration::from_secs(3600))
+        });
+        let soon = Request::new(perfhive_engine::ObjectQuery::Global)
+            .deadline(Instant::now() + Duration::from_millis(100));
+        // The time-outs of its functions, ten seconds, are far: a reader that
+        // waited for them would be seen by the state that they leave.
+        let (snapshot, _) = reader.collect(&soon);
+        assert_eq!(snapshot.objects().count(), 0);
+        assert_eq!(reader.state(), ProviderState::Idle);
+        let why = reader.status().last_fault.unwrap().message;
+        assert_eq!(&*why, "it has not said yet what it offers");
+    }
+}
+
 #[test]
 fn it_is_started_again_and_then_has_to_wait() {
     let folder = Folder::new("again");
