@@ -318,6 +318,12 @@ pub(crate) fn tidy_up(folder: &Path) {
     }
 }
 
+/// The user that this process acts for.
+#[cfg(feature = "reader")]
+pub(crate) fn this_user() -> u32 {
+    rustix::process::geteuid().as_raw()
+}
+
 /// The user whose a folder is; `None` where it is no folder.
 #[cfg(feature = "reader")]
 pub(crate) fn user_of_folder(path: &Path) -> Option<u32> {
@@ -333,6 +339,9 @@ pub(crate) struct Facts {
     pub(crate) device: u64,
     pub(crate) number: u64,
     pub(crate) length: u64,
+    /// When it was made, by the system's word and not by its writer's, where the
+    /// system knows.
+    pub(crate) made: Option<std::time::SystemTime>,
 }
 
 /// What the file system says of an open file.
@@ -345,6 +354,7 @@ pub(crate) fn facts(file: &File) -> io::Result<Facts> {
         device: meta.dev(),
         number: meta.ino(),
         length: meta.len(),
+        made: meta.created().ok(),
     })
 }
 

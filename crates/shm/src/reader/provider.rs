@@ -31,6 +31,11 @@ pub(super) struct PublishedFile {
     pub(super) definition: Definition,
     pub(super) key: FileKey,
     pub(super) path: PathBuf,
+    /// Whose it is.
+    pub(super) user: u32,
+    /// How many bytes it has.
+    pub(super) length: u64,
+    made: Option<SystemTime>,
     file: File,
     /// By slot: which use of it has which number.
     numbers: Mutex<HashMap<usize, (u64, i32)>>,
@@ -61,12 +66,28 @@ impl PublishedFile {
         let definition = Definition::parse(&bytes, facts.length).map_err(FileError::Layout)?;
         let key = (facts.device, facts.number, definition.created);
         let numbers = Mutex::default();
-        Ok(Self { definition, key, path: path.to_path_buf(), file, numbers })
+        let os::Facts { user, length, made, .. } = facts;
+        Ok(Self { definition, key, path: path.to_path_buf(), user, length, made, file, numbers })
     }
 
     /// Whether the process that writes it is surely not there any more.
     pub(super) fn is_dead(&self, here: &Owner) -> bool {
         os::is_abandoned(&self.file) || self.definition.owner.is_gone(here)
+    }
+
+    /// Which of two files that claim the same comes first: root's, then this
+    /// user's, then that which is shown already, then the older one.
+    pub(super) fn rank(
+        &self,
+        shown: Option<&Definition>,
+    ) -> (u8, bool, Option<SystemTime>, FileKey) {
+        let stranger = match self.user {
+            0 => 0,
+            user if user == os::this_user() => 1,
+            _ => 2,
+        };
+        let other = shown.is_some_and(|shown| !self.definition.has_same_counters(shown));
+        (stranger, other, self.made, self.key)
     }
 
     /// The number by which the instance in a slot is known.
@@ -85,7 +106,7 @@ impl PublishedFile {
 
 /// What a category's provider and its sessions share with the roster.
 pub(super) struct Members {
-    /// The files whose instances are shown, oldest first.
+    /// The files whose instances are shown, by rank.
     pub(super) files: Vec<Arc<PublishedFile>>,
     /// Why others are not.
     pub(super) left_out: Vec<String>,

@@ -19,6 +19,9 @@ const EVERY: Duration = Duration::from_millis(250);
 const RECENT: Duration = Duration::from_secs(1);
 /// Files of a folder that are read; others are a fault.
 const MOST_FILES: usize = 256;
+/// Bytes of all files of a user that are read: nobody is to slow readers down at
+/// will.
+const MOST_BYTES: u64 = 64 << 20;
 /// Users whose folders are read.
 const MOST_FOLDERS: usize = 1024;
 /// Categories of programs that are gone which are still listed.
@@ -193,7 +196,15 @@ impl PublishedCounters {
                         os::remove_abandoned(path);
                         continue;
                     }
-                    Ok(file) => Known::Read(Arc::new(file)),
+                    Ok(file) => match self.bytes_of(file.user) + file.length {
+                        bytes if bytes > MOST_BYTES => {
+                            let user = file.user;
+                            let what = "bytes, of which as many are read as fit into";
+                            let most = MOST_BYTES;
+                            Known::Refused(format!("user {user} has {bytes} {what} {most}"))
+                        }
+                        _ => Known::Read(Arc::new(file)),
+                    },
                     Err(FileError::Io(error)) if error.kind() == std::io::ErrorKind::NotFound => {
                         continue; // It went meanwhile.
                     }
@@ -209,6 +220,15 @@ impl PublishedCounters {
             }
         }
         changed
+    }
+
+    /// Bytes of the files of a user that are read.
+    fn bytes_of(&self, user: u32) -> u64 {
+        let read = self.files.values().filter_map(|known| match known {
+            Known::Read(file) if file.user == user => Some(file.length),
+            _ => None,
+        });
+        read.sum()
     }
 
     /// Puts files of one category together.
@@ -230,12 +250,12 @@ impl PublishedCounters {
         }
         let mut before = std::mem::take(&mut self.categories);
         for (name, mut files) in groups {
-            files.sort_by_key(|file| (file.definition.created, file.key));
-            let known = before.remove(&name).filter(|provider| {
-                files.iter().any(|f| f.definition.has_same_counters(&provider.definition))
-            });
-            let Some(oldest) = files.first() else { continue };
-            let chosen = known.as_ref().map_or(&oldest.definition, |known| &known.definition);
+            let known = before.remove(&name);
+            let shown = known.as_ref().map(|known| &known.definition);
+            files.sort_by_cached_key(|file| file.rank(shown));
+            let Some(first) = files.first() else { continue };
+            let known = known.filter(|k| first.definition.has_same_counters(&k.definition));
+            let chosen = known.as_ref().map_or(&first.definition, |known| &known.definition);
             let members = members(chosen, &files);
             let provider = match known {
                 Some(provider) => {
@@ -243,7 +263,7 @@ impl PublishedCounters {
                     provider
                 }
                 None => {
-                    let definition = oldest.definition.clone();
+                    let definition = first.definition.clone();
                     let Some(index) = self.index(&definition) else {
                         let what = format!("{:?}: more than {MOST_CATEGORIES} so far", name);
                         let fault = Fault::new(FaultKind::OpenFailed, "published counters", what);
@@ -291,7 +311,8 @@ impl PublishedCounters {
     }
 }
 
-/// Which of a category's files are shown, and why others are not.
+/// Which of a category's files, the first ones first, are shown, and why others
+/// are not.
 fn members(chosen: &Definition, files: &[Arc<PublishedFile>]) -> Members {
     let mut shown: Vec<Arc<PublishedFile>> = Vec::new();
     let mut left_out = Vec::new();

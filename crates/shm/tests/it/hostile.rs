@@ -164,3 +164,20 @@ fn a_file_that_says_too_much_is_left_out() {
     assert_eq!(reader.broker.providers().count(), 0);
     reader.broker.catalogue().unwrap();
 }
+
+/// Who publishes more than anybody needs slows nobody down.
+#[test]
+fn a_user_with_too_many_bytes_is_read_in_part() {
+    let folder = Folder::new();
+    let large = |number: usize| {
+        let category = shop(&folder).instances(30_000).longest_name(320).publish().unwrap();
+        category.instance(&format!("{number}")).unwrap();
+        category
+    };
+    let categories: Vec<_> = (0..6).map(large).collect();
+    let length = std::fs::metadata(categories[0].path()).unwrap().len();
+    assert!(length > (11 << 20), "{length}");
+    let mut reader = Reader::new(&folder);
+    assert_eq!(reader.rows("Web Shop").len() as u64, (64 << 20) / length);
+    assert!(reader.faults()[0].contains("of which as many are read"), "{:?}", reader.faults());
+}

@@ -201,3 +201,50 @@ fn fork(folder: &std::path::Path) {
     tell_and_wait(&format!("forked: {text}"));
     drop(category);
 }
+
+/// Who was forked holds the lock of the one who was killed, and yet that one is
+/// gone.
+#[test]
+fn a_lock_that_was_inherited_keeps_nobody_alive() {
+    const TEST: &str = "processes::a_lock_that_was_inherited_keeps_nobody_alive";
+    if let Some((_, folder)) = role() {
+        return fork_and_stay(&folder);
+    }
+    let folder = Folder::new();
+    let mut reader = Reader::new(&folder);
+    let mut process = Process::start(TEST, "parent", &folder);
+    let child: i32 = process.line().parse().unwrap();
+    assert_eq!(reader.rows("Forking").len(), 1);
+    process.kill();
+    let rows = reader.rows("Forking");
+    let locked = folder.files().len();
+    // SAFETY: a process that this test had started and that nobody waits for.
+    #[allow(unsafe_code)]
+    unsafe {
+        libc::kill(child, libc::SIGKILL);
+    }
+    assert_eq!((rows, locked), (Vec::new(), 1));
+}
+
+#[allow(unsafe_code)]
+fn fork_and_stay(folder: &std::path::Path) {
+    let category = Category::builder("Forking")
+        .instances(2)
+        .counter(CounterDefinition::new("Orders", COUNT))
+        .folder(folder)
+        .publish()
+        .unwrap();
+    category.instance("parent").unwrap();
+    // SAFETY: the child does nothing but wait.
+    let child = unsafe { libc::fork() };
+    if child == 0 {
+        // SAFETY: takes nothing and waits for a signal; should the test fail it
+        // ends by itself.
+        unsafe {
+            libc::alarm(60);
+            libc::pause();
+            libc::_exit(0);
+        }
+    }
+    tell_and_wait(&child.to_string());
+}

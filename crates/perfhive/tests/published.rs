@@ -1,0 +1,61 @@
+//! What programs publish, beside this machine's own objects.
+#![cfg(all(target_os = "linux", target_endian = "little"))]
+#![allow(clippy::unwrap_used)]
+
+use perfhive::publish::{Category, CounterDefinition};
+use perfhive::{CounterType, Query, TitleIndex, open};
+use std::path::PathBuf;
+use std::process::Command;
+
+const FOLDER: &str = "PERFHIVE_COUNTERS";
+
+fn publish(name: &str, folder: &PathBuf) -> Category {
+    let counter = CounterDefinition::new("Threads", CounterType::PERF_COUNTER_RAWCOUNT);
+    let category = Category::builder(name).counter(counter).folder(folder).publish().unwrap();
+    category.counter("Threads").unwrap().set(424_242);
+    category
+}
+
+/// The variable is looked at when a source is opened, so this test runs in a
+/// process that has it.
+#[test]
+fn nobody_takes_the_place_of_the_machines_own_objects() {
+    const TEST: &str = "nobody_takes_the_place_of_the_machines_own_objects";
+    if std::env::var_os(FOLDER).is_none() {
+        let folder =
+            std::env::temp_dir().join(format!("perfhive-published-{}", std::process::id()));
+        let categories = ["System", "Web Shop"].map(|name| publish(name, &folder));
+        let output = Command::new(std::env::current_exe().unwrap())
+            .args(["--exact", TEST, "--nocapture"])
+            .env(FOLDER, &folder)
+            .output()
+            .unwrap();
+        drop(categories);
+        std::fs::remove_dir(&folder).unwrap();
+        assert!(output.status.success(), "{}", String::from_utf8_lossy(&output.stderr));
+        return;
+    }
+    for address in ["local:", "proc:"] {
+        let mut query = Query::new(open(address).unwrap()).unwrap();
+        for path in [r"\System\Threads", r"\Web Shop\Threads"] {
+            query.add(path).unwrap();
+        }
+        query.collect().unwrap();
+        let values: Vec<_> =
+            query.readings().iter().map(|r| r.value.as_ref().unwrap().as_f64()).collect();
+        assert!(values[0] < 424_242.0, "{values:?}");
+        assert_eq!(values[1].to_string(), "424242");
+    }
+    let mut machine = open("local:").unwrap();
+    let catalogue = machine.catalogue().unwrap();
+    assert!(catalogue.object(TitleIndex(2)).is_some(), "System");
+    let published = catalogue.objects.iter().filter(|o| o.name.0 >= perfhive::CHOSEN_INDEXES);
+    assert_eq!(published.count(), 2);
+    // A copy of a machine has only what is in it.
+    let folder = std::env::temp_dir().join(format!("perfhive-copy-{}", std::process::id()));
+    std::fs::create_dir_all(folder.join("proc")).unwrap();
+    let mut copy = open(&format!("proc:{}", folder.display())).unwrap();
+    let objects = &copy.catalogue().unwrap().objects;
+    assert!(objects.iter().all(|object| object.name.0 < perfhive::CHOSEN_INDEXES));
+    std::fs::remove_dir_all(folder).unwrap();
+}
