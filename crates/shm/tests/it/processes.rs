@@ -149,6 +149,12 @@ fn a_number_used_again_is_not_the_process() {
     // In another namespace numbers say nothing, and the lock counts.
     file.write_at(&1u64.to_le_bytes(), 136).unwrap();
     assert_eq!(Reader::new(&folder).read().len(), 1);
+    // This copy has nobody's.
+    let copy = folder.path().join("copy.counters");
+    std::fs::copy(category.path(), &copy).unwrap();
+    drop(category);
+    assert!(Reader::new(&folder).read().is_empty());
+    assert!(!copy.exists());
 }
 
 #[test]

@@ -3,6 +3,15 @@
 use crate::common::*;
 use std::sync::atomic::{AtomicBool, Ordering};
 
+/// Ends the threads that count, also where the test failed.
+struct Stop<'a>(&'a AtomicBool);
+
+impl Drop for Stop<'_> {
+    fn drop(&mut self) {
+        self.0.store(true, Ordering::Relaxed);
+    }
+}
+
 #[test]
 fn the_totals_of_64_threads_are_exact() {
     const ROUNDS: i64 = 5_000;
@@ -54,6 +63,7 @@ fn a_pair_is_read_whole() {
                 }
             });
         }
+        let _stop = Stop(&stop);
         let mut reader = Reader::new(&folder);
         let (mut whole, mut last) = ([0, 0], [0, 0]);
         for _ in 0..2_000 {
@@ -67,7 +77,6 @@ fn a_pair_is_read_whole() {
                 whole[place] += 1;
             }
         }
-        stop.store(true, Ordering::Relaxed);
         assert!(whole[0] > 1_900 && whole[1] > 1_000, "{whole:?}: {:?}", reader.faults());
     });
 }
@@ -86,6 +95,7 @@ fn a_number_is_read_whole() {
                 orders.set(0);
             }
         });
+        let _stop = Stop(&stop);
         let mut reader = Reader::new(&folder);
         let mut seen = [0, 0];
         for _ in 0..5_000 {
@@ -93,7 +103,6 @@ fn a_number_is_read_whole() {
             assert!(value == 0 || value == u64::MAX, "{value:#x}");
             seen[usize::from(value == 0)] += 1;
         }
-        stop.store(true, Ordering::Relaxed);
         eprintln!("{seen:?}");
     });
 }
@@ -126,6 +135,7 @@ fn instances_that_come_and_go_are_never_mixed_up() {
                 }
             });
         }
+        let _stop = Stop(&stop);
         let mut reader = Reader::new(&folder);
         let mut seen = 0;
         for _ in 0..2_000 {
@@ -139,7 +149,6 @@ fn instances_that_come_and_go_are_never_mixed_up() {
                 seen += 1;
             }
         }
-        stop.store(true, Ordering::Relaxed);
         assert!(seen > 1_000, "{seen}");
     });
 }
