@@ -78,6 +78,9 @@ impl CaptureOptions {
     }
 }
 
+/// How many faults of a sample are noted: a line is not to grow without end.
+const FAULTS: usize = 1000;
+
 /// A folder that samples are written to.
 #[derive(Debug)]
 pub struct Capture {
@@ -185,6 +188,7 @@ impl Capture {
         let faults: Vec<Value> = answers
             .iter()
             .flat_map(|answer| answer.faults())
+            .take(FAULTS)
             .map(|fault| {
                 // A message may name a process, a file, a machine.
                 let message = self.names.is_none().then(|| fault.to_string());

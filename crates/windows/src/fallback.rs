@@ -234,7 +234,7 @@ impl<A: Source, B: Source> Source for Fallback<A, B> {
                 merged.objects.push(object.clone());
             }
         }
-        if !objects.is_empty() {
+        if !objects.is_empty() || merged.languages.is_empty() {
             for language in &theirs.languages {
                 if !merged.languages.contains(language) {
                     merged.languages.push(*language);
@@ -255,9 +255,12 @@ impl<A: Source, B: Source> Source for Fallback<A, B> {
 
     fn titles(&mut self, language: LanguageId) -> Result<Arc<TitleDatabase>, SourceError> {
         self.decide()?;
-        let needed = self.decision.as_ref().is_some_and(|decision| !decision.objects.is_empty());
         let mine = self.first.titles(language);
-        if !needed {
+        // A damaged list of titles is a complaint of its own: the objects are
+        // there, and nobody finds them by name.
+        if let Ok(titles) = &mine
+            && self.second.catalogue()?.objects.iter().all(|one| titles.name(one.name).is_some())
+        {
             return mine;
         }
         match (mine, self.second.titles(language)) {
@@ -306,7 +309,7 @@ mod tests {
             out.object(&template)?.values(&[value])?.finish()?;
             Ok(())
         };
-        Arc::new(ScriptProvider::new(name, Numbering::Windows, &names, script))
+        Arc::new(ScriptProvider::new(&format!("p{object}"), Numbering::Windows, &names, script))
     }
 
     /// Queries as they were made.
@@ -485,6 +488,17 @@ mod tests {
         assert_eq!(titles.name(TitleIndex(230)), Some("Process"));
         let error = source.titles(LanguageId::GERMAN).unwrap_err();
         assert_eq!(error.kind(), SourceErrorKind::NotFound);
+    }
+
+    #[test]
+    fn objects_without_names_get_them() {
+        let nameless = WINDOWS.map(|(index, _)| (index, ""));
+        let Parts { mut source, .. } = parts(&nameless);
+        let titles = source.titles(LanguageId::ENGLISH).unwrap();
+        assert_eq!(titles.name(TitleIndex(230)), Some("Process"));
+        let snapshot = collect(&mut source, "230");
+        assert_eq!(origins(&snapshot), [(230, 1)]);
+        assert!(snapshot.faults().is_empty());
     }
 
     #[test]

@@ -24,6 +24,9 @@ const NAME: &str = "manifest.jsonl";
 /// The largest manifest that is read: hundreds of thousands of samples.
 const LIMIT: u64 = 64 << 20;
 
+/// The longest line that is read: JSON takes several times its text in memory.
+const LINE: usize = 4 << 20;
+
 /// A manifest that is written.
 #[derive(Debug)]
 pub(super) struct Manifest {
@@ -97,6 +100,9 @@ fn parse(folder: &Path, name: &str, text: &[u8]) -> Result<Contents, SourceError
     let lines = text.get(..whole).unwrap_or_default().split(|byte| *byte == b'\n');
     for (number, line) in (1..).zip(lines).filter(|(_, line)| !line.is_empty()) {
         let at = |what: String| bad(format!("line {number}: {what}"));
+        if line.len() > LINE {
+            return Err(at(format!("is longer than {} MiB", LINE >> 20)));
+        }
         let line: Value =
             serde_json::from_slice(line).map_err(|error| at(format!("is no JSON: {error}")))?;
         let kind = line.get("kind").and_then(Value::as_str);
@@ -194,7 +200,8 @@ mod tests {
                 look(&changed);
             }
         }
-        // Deeper than a reader's stack.
+        // Deeper than a reader's stack, and longer than a line may be.
+        look(&[whole.as_slice(), &vec![b' '; LINE + 1], b"\n"].concat());
         look(&[whole.as_slice(), &[b'['; 100_000], b"\n"].concat());
     }
 }
