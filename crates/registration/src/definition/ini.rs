@@ -11,6 +11,7 @@ use super::error::{DefinitionError, Read, Warnings};
 use super::symbols::Symbols;
 use super::text::{self, TextEncoding};
 use super::{ReadOptions, group_texts};
+use crate::hive::MAX_TEXT;
 use perfhive_contract::{Definition, Texts};
 use perfhive_format::LanguageId;
 use std::collections::{BTreeMap, BTreeSet};
@@ -323,6 +324,10 @@ impl<'a> Made<'a> {
             let message = format!("the {what} of {symbol} is empty; left out");
             warnings.add(Some(line.number), message);
             return Ok(());
+        }
+        if line.value.len() > MAX_TEXT {
+            let message = format!("the {what} of {symbol} has more than {MAX_TEXT} bytes");
+            return Err(warnings.error(line.number, message));
         }
         let list = list.entry(language).or_default();
         if let Some((first, old)) = list.get(&offset) {

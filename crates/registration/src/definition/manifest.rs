@@ -10,6 +10,7 @@ use super::error::{DefinitionError, Read, Warnings};
 use super::ini::MAX_OFFSET;
 use super::text::{self, TextEncoding};
 use super::{ReadOptions, group_texts};
+use crate::hive::MAX_TEXT;
 use perfhive_contract::{DeclaredCounter, DeclaredObject, Definition, Instances};
 use perfhive_format::{CounterType, LanguageId};
 use roxmltree::{Document, Node, ParsingOptions};
@@ -24,6 +25,10 @@ const MAX_TEXTS: usize = 16 << 20;
 /// More attributes than any element has. The XML reader compares each with
 /// each, which for thousands would take hours.
 const MAX_ATTRIBUTES: usize = 256;
+
+/// More namespaces than any manifest names. The XML reader hands all of them
+/// down to each element.
+const MAX_NAMESPACES: usize = 1000;
 
 /// Reads a manifest.
 ///
@@ -47,6 +52,10 @@ pub fn parse_manifest(
 ) -> Result<Read<Vec<Definition>>, DefinitionError> {
     let encoding = encoding.or_else(|| declared_encoding(bytes));
     let text = text::decode(file, bytes, encoding, |_| Vec::new())?;
+    if text.matches("xmlns").take(MAX_NAMESPACES + 1).count() > MAX_NAMESPACES {
+        let message = format!("names more than {MAX_NAMESPACES} namespaces; no manifest does");
+        return Err(DefinitionError::new(file, None, message));
+    }
     if let Some(at) = crowded_tag(&text) {
         let line = text.get(..at).unwrap_or_default().matches('\n').count() + 1;
         let message = format!("an element has more than {MAX_ATTRIBUTES} attributes; none has");
@@ -366,6 +375,10 @@ impl<'a> Reader<'a> {
         for (attribute, texts) in [("name", &mut *names), ("description", help)] {
             let Some(text) = node.attribute(attribute).map(str::trim) else { continue };
             for (language, text) in self.in_languages(node, attribute, text)? {
+                if text.len() > MAX_TEXT {
+                    let message = format!("{attribute} has more than {MAX_TEXT} bytes");
+                    return Err(self.error(node, message));
+                }
                 if !text.is_empty() {
                     // One string may stand for many names.
                     self.room = self.room.checked_sub(text.len() + 1).ok_or_else(|| {

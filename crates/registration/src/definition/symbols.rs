@@ -146,24 +146,17 @@ fn strip_comments(mut line: &str, in_comment: &mut bool, out: &mut String) {
             *in_comment = false;
             line = rest;
         }
-        let block = line.find("/*");
-        let to_end = line.find("//");
-        match (block, to_end) {
-            (Some(at), end) if end.is_none_or(|end| at < end) => {
-                out.push_str(line.get(..at).unwrap_or_default());
-                out.push(' ');
-                *in_comment = true;
-                line = line.get(at + 2..).unwrap_or_default();
-            }
-            (_, Some(at)) => {
-                out.push_str(line.get(..at).unwrap_or_default());
-                return;
-            }
-            _ => {
-                out.push_str(line);
-                return;
-            }
+        // One look at each character: a line may have a million comments.
+        let pairs = line.as_bytes().windows(2);
+        let begin = pairs.zip(0..).find(|(pair, _)| *pair == b"/*" || *pair == b"//");
+        let Some((pair, at)) = begin else { return out.push_str(line) };
+        out.push_str(line.get(..at).unwrap_or_default());
+        if pair == b"//" {
+            return;
         }
+        out.push(' ');
+        *in_comment = true;
+        line = line.get(at + 2..).unwrap_or_default();
     }
 }
 
@@ -188,6 +181,11 @@ mod tests {
             assert_eq!(value(none), None, "{none}");
         }
         assert_eq!(symbols.unclear("LATE").map(|(line, _)| line), Some(16));
+        // Each comment is looked at once.
+        let comments =
+            format!("#define A {} 2 // {}\n", "/*/ */".repeat(1 << 20), "/*".repeat(1 << 20));
+        let (many, _) = Symbols::parse(Path::new("x.h"), &comments);
+        assert_eq!(many.get("A").map(|one| one.value), Some(2));
         let nested = format!("#define N {}1{}\n", "(".repeat(1 << 20), ")".repeat(1 << 20));
         let (deep, _) = Symbols::parse(Path::new("x.h"), &nested);
         assert!(deep.unclear("N").is_some_and(|(_, why)| why.contains("200")));

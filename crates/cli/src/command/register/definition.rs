@@ -9,6 +9,7 @@ use crate::text::style::Style;
 use crate::text::table::{Align, Table};
 use perfhive::LanguageId;
 use perfhive::registration::{DeclaredCounter, Definition, Instances, Texts};
+use std::collections::{HashMap, HashSet};
 use std::fmt::Write as _;
 
 pub(super) fn print(global: &Global, definitions: &[Definition]) -> Outcome {
@@ -35,28 +36,39 @@ enum Declared<'a> {
     Nothing,
 }
 
-fn declared(definition: &Definition, offset: u32) -> Declared<'_> {
-    for object in &definition.declared {
-        if object.offset == offset {
-            return Declared::Object(object.instances);
-        }
-        if let Some(counter) = object.counters.iter().find(|one| one.offset == offset) {
-            return Declared::Counter(counter);
-        }
-    }
-    Declared::Nothing
+/// What a definition says of its offsets, found at once.
+struct Index<'a> {
+    objects: HashSet<u32>,
+    declared: HashMap<u32, Declared<'a>>,
 }
 
-fn kind(definition: &Definition, offset: u32) -> Option<&'static str> {
-    match () {
-        () if definition.objects.contains(&offset) => Some("object"),
-        () if definition.objects.is_empty() => None,
-        () => Some("counter"),
+impl<'a> Index<'a> {
+    fn of(definition: &'a Definition) -> Self {
+        let mut declared = HashMap::new();
+        for object in &definition.declared {
+            declared.insert(object.offset, Declared::Object(object.instances));
+            let counters = object.counters.iter();
+            declared.extend(counters.map(|one| (one.offset, Declared::Counter(one))));
+        }
+        Self { objects: definition.objects.iter().copied().collect(), declared }
+    }
+
+    fn declared(&self, offset: u32) -> &Declared<'a> {
+        self.declared.get(&offset).unwrap_or(&Declared::Nothing)
+    }
+
+    fn kind(&self, offset: u32) -> Option<&'static str> {
+        match () {
+            () if self.objects.contains(&offset) => Some("object"),
+            () if self.objects.is_empty() => None,
+            () => Some("counter"),
+        }
     }
 }
 
 fn help(texts: &Texts, offset: u32) -> Option<&str> {
-    texts.help.iter().find(|(at, _)| *at == offset).map(|(_, text)| text.as_str())
+    let place = texts.help.binary_search_by_key(&offset, |(at, _)| *at).ok()?;
+    texts.help.get(place).map(|(_, text)| text.as_str())
 }
 
 /// The language that is shown: the one asked for, else English, else any.
@@ -73,6 +85,7 @@ fn table(output: &Output, definition: &Definition, wanted: Option<LanguageId>, t
     palette.push(text, Style::Faint, &format!("  languages {}", languages.join(", ")));
     text.push_str("\n\n");
     let Some(texts) = shown(definition, wanted) else { return };
+    let index = Index::of(definition);
     let mut table =
         Table::new(&[("OFFSET", Align::Right), ("KIND", Align::Left), ("NAME", Align::Left)]);
     let types = !definition.declared.is_empty();
@@ -82,11 +95,11 @@ fn table(output: &Output, definition: &Definition, wanted: Option<LanguageId>, t
     table.column("HELP", Align::Left);
     for (offset, name) in &texts.names {
         table.text(Style::Faint, &offset.to_string());
-        table.text(Style::Plain, kind(definition, *offset).unwrap_or_default());
+        table.text(Style::Plain, index.kind(*offset).unwrap_or_default());
         table.text(Style::Name, name);
         if types {
             let mut about = String::new();
-            match declared(definition, *offset) {
+            match index.declared(*offset) {
                 Declared::Counter(counter) => {
                     let _ = write!(about, "{}", counter.counter_type);
                     if counter.scale != 0 {
@@ -127,6 +140,7 @@ fn records(output: &Output, definitions: &[Definition], text: &mut String) {
     ];
     let mut records = output.records(keys, text);
     for definition in definitions {
+        let index = Index::of(definition);
         for texts in &definition.titles {
             let language = texts.language.to_string();
             for (offset, name) in &texts.names {
@@ -134,13 +148,13 @@ fn records(output: &Output, definitions: &[Definition], text: &mut String) {
                     Field::Text(&definition.name),
                     Field::Text(&language),
                     Field::Unsigned((*offset).into()),
-                    Field::text(kind(definition, *offset)),
+                    Field::text(index.kind(*offset)),
                     Field::Text(name),
                     Field::text(help(texts, *offset)),
                 ];
                 let (type_name, instances);
                 let mut about = [Field::None; 10];
-                match declared(definition, *offset) {
+                match index.declared(*offset) {
                     Declared::Counter(counter) => {
                         type_name = counter.counter_type.to_string();
                         let field = counter.field.as_ref();

@@ -94,6 +94,8 @@ fn what_is_missing_is_said_with_its_place() {
         let error = parse_with(bad.as_bytes(), header).unwrap_err().to_string();
         assert!(error.starts_with(place) && error.contains(needle), "{error}");
     }
+    let long = GOOD.replace("Thing", &"x".repeat(1 << 20));
+    assert!(parse(&long).unwrap_err().to_string().starts_with("x.ini:12: the name of OBJ"));
     let nameless = GOOD.replace("OBJ_009_NAME=Thing", "OBJ_009_NAME=");
     assert!(parse(&nameless).unwrap_err().to_string().starts_with("x.ini:9: the object OBJ"));
 }

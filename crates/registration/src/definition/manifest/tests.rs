@@ -136,11 +136,15 @@ fn hostile_manifests() {
     let many = MANIFEST.replace("<counterSet guid=\"{3}\" name=\"None yet\"/>", &sets);
     assert_eq!(parse(&many).unwrap().warnings.len(), 101);
     // One long string for many names.
-    let long = MANIFEST.replace("What waves do", &"x".repeat(1 << 20)).replace(
+    let long = MANIFEST.replace("What waves do", &"x".repeat(30_000)).replace(
         "<counterSet guid=\"{3}\" name=\"None yet\"/>",
-        &"<counterSet guid='{3}' name='$(string.WavesHelp)'/>".repeat(40),
+        &"<counterSet guid='{3}' name='$(string.WavesHelp)'/>".repeat(700),
     );
     assert!(parse(&long).unwrap_err().message().contains("16 MiB"));
+    let long = MANIFEST.replace("What waves do", &"x".repeat(40_000));
+    assert!(parse(&long).unwrap_err().to_string().starts_with("x.man:7: description has more"));
+    let spaces: String = (0..20_000).map(|n| format!("<a xmlns:a{n}='u{n}'>")).collect();
+    assert!(parse(&spaces).unwrap_err().message().contains("1000 namespaces"));
     let open = "<localization><resources><stringTable>".repeat(60_000);
     assert!(parse(&format!("<a>{open}")).is_err());
 }
