@@ -2,7 +2,7 @@
 //! recordings give the values that others computed from them.
 #![allow(clippy::unwrap_used, clippy::expect_used)]
 
-use perfhive::{OpenOptions, Query, QueryError, SourceErrorKind, open};
+use perfhive::{OpenOptions, Query, SourceErrorKind, open};
 use perfhive_testkit::{conformance, real};
 use std::path::PathBuf;
 
@@ -194,7 +194,9 @@ fn this_machine_gives_values() {
         query.readings().iter().any(|r| r.value.as_ref().is_ok_and(|v| v.to_string() == own));
     assert!(found, "this process is in the list");
     match query.add(r"\Memry\Available Bytes") {
-        Err(QueryError::UnknownObject { nearest, .. }) => assert_eq!(nearest[0], "Memory"),
+        Err(perfhive::QueryError::UnknownObject { nearest, .. }) => {
+            assert_eq!(nearest[0], "Memory")
+        }
         other => panic!("{other:?}"),
     }
 }

@@ -103,6 +103,45 @@ perfhive_contract::provider_dll! {
     report: perfhive_windows::report_event,
 }
 
+/// Panics whenever it is asked.
+struct Panics;
+
+struct Panicking;
+
+impl Provider for Panics {
+    fn name(&self) -> &str {
+        "PerfhivePanics"
+    }
+    fn describe(&self) -> ProviderDescription {
+        Bees.describe()
+    }
+    fn titles(&self) -> Vec<ProvidedTitles> {
+        Vec::new()
+    }
+    fn open(&self, _: &OpenContext<'_>) -> Result<Box<dyn Session>, ProviderError> {
+        Ok(Box::new(Panicking))
+    }
+}
+
+impl Session for Panicking {
+    fn collect(
+        &mut self,
+        _: &Collection<'_>,
+        _: &mut ObjectWriter<'_>,
+    ) -> Result<(), ProviderError> {
+        panic!("the zoo's provider panics");
+    }
+}
+
+perfhive_contract::provider_dll! {
+    provider: Panics,
+    open: OpenPanics,
+    collect: CollectPanics,
+    close: ClosePanics,
+    indexes: perfhive_windows::allotted_indexes,
+    report: perfhive_windows::report_event,
+}
+
 /// What Collect is given: where to write, how much, and how many objects.
 struct Out {
     data: *mut *mut c_void,

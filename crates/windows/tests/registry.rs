@@ -57,12 +57,15 @@ impl Drop for Registered {
 type Done = Result<(perfhive_contract::Registration, Change), perfhive_contract::RegisterError>;
 
 fn register(name: &str) -> Done {
-    let close = if name == "Bees" { "CloseBees" } else { "CloseZoo" };
+    let close = match name {
+        "Bees" | "Panics" => format!("Close{name}"),
+        _ => "CloseZoo".to_string(),
+    };
     let functions = Functions {
         library: Some(zoo()),
         open: Some(format!("Open{name}")),
         collect: Some(format!("Collect{name}")),
-        close: Some(close.to_string()),
+        close: Some(close),
         ..Functions::default()
     };
     WindowsRegistrar::new().register(&definition(&format!("Perfhive{name}")), &functions)
@@ -304,7 +307,7 @@ fn garbage_is_a_fault_and_never_more() {
 
 #[test]
 fn a_provider_that_fails_takes_nothing_with_it() {
-    for bad in ["Refuses", "Fails"] {
+    for bad in ["Refuses", "Fails", "Panics"] {
         let Some(_providers) = Registered::new(&[bad, "Bees"]) else { return };
         let answer = collect(&mut source(), ObjectQuery::Global);
         assert_eq!(answer.objects().count(), 1, "{bad}");
