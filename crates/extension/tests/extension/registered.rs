@@ -34,7 +34,9 @@ fn register(news: &News, providers: Vec<Registration>) {
     all.providers = providers;
     all.titles = vec![ProvidedTitles {
         language: LanguageId::ENGLISH,
-        names: TitleList::from_text("50000\nZoo\n50002\nAnimals\n60000\nPark\n"),
+        names: TitleList::from_text(
+            "50000\nZoo\n50002\nAnimals\n60000\nPark\n52000\nGauges\n52002\nAsked\n",
+        ),
         help: TitleList::from_text("50001\nA zoo.\n"),
     }];
     *news.lock().unwrap() = Some(Arc::new(all));
@@ -203,8 +205,13 @@ fn example() -> PathBuf {
     library
 }
 
-fn gauges(linkage: &str, in_process: bool) -> Registration {
-    let mut registration = Registration::new("Gauges", example(), "CollectGauges");
+/// A copy of it: one process has one library of a file, with one linkage.
+fn gauges(folder: &Folder, linkage: &str, in_process: bool) -> Registration {
+    let library = folder.0.join("gauges.so");
+    if !library.exists() {
+        std::fs::copy(example(), &library).unwrap();
+    }
+    let mut registration = Registration::new("Gauges", library, "CollectGauges");
     registration.open = Some("OpenGauges".to_string());
     registration.close = Some("CloseGauges".to_string());
     registration.linkage = Some(linkage.to_string());
@@ -216,18 +223,61 @@ fn gauges(linkage: &str, in_process: bool) -> Registration {
 
 #[test]
 fn a_provider_in_rust() {
-    let mut reader = broker(gauges("boiler\0pump\0valve", false), |options| options);
+    let folder = Folder::new("rust");
+    let mut reader = broker(gauges(&folder, "boiler\0pump\0valve", false), |options| options);
     for _ in 0..3 {
         let seen = reader.see();
         assert_eq!(seen.instances, Some(3), "{seen:?} {:?}", reader.lines());
     }
-    let mut reader = broker(gauges("boiler\0pump\0valve", true), |options| options);
+    let mut reader = broker(gauges(&folder, "boiler\0pump\0valve", true), |options| options);
     assert_eq!(reader.see().instances, Some(3));
+}
+
+/// Sources of libraries pass what every source must pass.
+#[test]
+fn they_are_sources_like_all_others() {
+    let folder = Folder::new("conformance");
+    let library = folder.compile("tests/extension/zoo.c");
+    for in_process in [false, true] {
+        perfhive_testkit::conformance::source(|| {
+            let (news, broker) = registry();
+            let mut registration = registration(&library, "good");
+            registration.in_process = in_process;
+            register(&news, vec![registration, gauges_at(&folder, 52000, in_process)]);
+            Box::new(broker)
+        });
+    }
+}
+
+fn gauges_at(folder: &Folder, first: u32, in_process: bool) -> Registration {
+    let mut registration = gauges(folder, "boiler", in_process);
+    (registration.first_counter, registration.last_counter) = (first, first + 2);
+    (registration.first_help, registration.last_help) = (first + 1, first + 3);
+    registration
+}
+
+/// Threads with readers of their own share the library, each with a session.
+#[test]
+fn many_threads_collect_from_rust() {
+    let folder = Folder::new("rust-threads");
+    let registration = gauges(&folder, "boiler\0pump", true);
+    thread::scope(|scope| {
+        for _ in 0..8 {
+            scope.spawn(|| {
+                let mut reader = broker(registration.clone(), |options| options);
+                for _ in 0..200 {
+                    assert_eq!(reader.see().instances, Some(2));
+                }
+                assert_eq!(reader.status().faults, 0);
+            });
+        }
+    });
 }
 
 #[test]
 fn a_panic_in_rust() {
-    let mut reader = broker(gauges("panic", false), |options| options);
+    let folder = Folder::new("panic");
+    let mut reader = broker(gauges(&folder, "panic", false), |options| options);
     assert_eq!(reader.see().instances, None);
     let status = Source::providers(&mut reader.broker).remove(0);
     assert_eq!(status.state, ProviderState::Failed);
