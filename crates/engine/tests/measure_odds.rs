@@ -3,8 +3,9 @@
 #![allow(clippy::unwrap_used, clippy::expect_used)]
 
 use perfhive_engine::measure::{
-    CounterSource, DataSource, DataSources, MeasureError, MeasurementContext, MeasurementOptions,
-    Readings, Selection, SensorName, TimeSource,
+    Anomaly, CounterSource, DataSource, DataSources, MeasureError, MeasurementContext,
+    MeasurementOptions, Operation, ProbeContext, Readings, Selection, Sensor, SensorId, SensorKind,
+    SensorName, SensorReading, State, TimeSource, ValueType,
 };
 use perfhive_engine::{
     Cached, Catalogue, CatalogueObject, Frame, NoValue, Request, Snapshot, Source, SourceError,
@@ -16,7 +17,7 @@ use perfhive_format::{
     TitleIndex,
 };
 use perfhive_testkit::script::{Row, block, titles};
-use std::sync::atomic::{AtomicI64, AtomicU64, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicI64, AtomicU64, Ordering};
 use std::sync::{Arc, Mutex};
 use std::time::{Duration, Instant};
 
@@ -478,4 +479,89 @@ fn names_that_get_other_indexes_give_nobody_s_value_through_a_cache() {
         assert_ne!(cycle(&mut context)[0].parse(), Ok(1), "{number}");
         assert_eq!(cycle(&mut context), ["42"], "{number}");
     }
+}
+
+/// A data source that can be made ready only if it is told so.
+#[derive(Clone, Default)]
+struct Unready(Arc<AtomicBool>);
+
+impl DataSource for Unready {
+    fn name(&self) -> &str {
+        "unready"
+    }
+    fn sensors(&mut self) -> Result<Arc<[Sensor]>, MeasureError> {
+        Ok(Arc::new([Sensor {
+            id: SensorId(1),
+            name: SensorName::new("unready", "group", "sensor"),
+            kind: SensorKind::Gauge,
+            value_type: ValueType::Int64,
+            unit: String::new(),
+            help: String::new(),
+            has_instances: false,
+            is_costly: false,
+        }]))
+    }
+    fn instances(&mut self, _: SensorId) -> Result<Vec<String>, MeasureError> {
+        Ok(Vec::new())
+    }
+    fn probe(&mut self, _: &Selection) -> Result<Box<dyn ProbeContext>, MeasureError> {
+        Ok(Box::new(self.clone()))
+    }
+}
+
+impl ProbeContext for Unready {
+    fn prepare(&mut self) -> Result<(), MeasureError> {
+        match self.0.load(Ordering::SeqCst) {
+            true => Ok(()),
+            false => Err(MeasureError::Other("not ready".into())),
+        }
+    }
+    fn sample(&mut self, _: Option<Instant>, _: &mut Vec<Anomaly>) -> Result<(), MeasureError> {
+        assert!(self.0.load(Ordering::SeqCst), "sampled without being prepared");
+        Ok(())
+    }
+    fn decode(
+        &mut self,
+        _: Option<&MeasureError>,
+        _: &mut Vec<Anomaly>,
+        _: &mut Vec<SensorReading>,
+    ) {
+    }
+}
+
+#[test]
+fn a_failed_prepare_goes_back_to_initialized() {
+    let (unready, shows) = (Unready::default(), Shows::new(children(1, [1; 4])));
+    let mut sources = sources(&shows);
+    sources.add(unready.clone()).unwrap();
+    let name = |text: &str| -> SensorName { text.parse().unwrap() };
+    let alone = [name("unready/group/sensor")];
+    let mut context = MeasurementContext::new(&mut sources, &alone).unwrap();
+    let fails = |context: &mut MeasurementContext| {
+        unready.0.store(false, Ordering::SeqCst);
+        assert_eq!(context.prepare().unwrap_err().to_string(), "not ready");
+        assert_eq!(context.state(), State::Initialized);
+        assert!(context.values().is_ok());
+        let error = context.sample().unwrap_err();
+        let wrong = matches!(
+            error,
+            MeasureError::State { operation: Operation::Sample, state: State::Initialized }
+        );
+        assert!(wrong, "{error}");
+        unready.0.store(true, Ordering::SeqCst);
+    };
+    // From Initialized, from Prepared, and from Sampled.
+    fails(&mut context);
+    context.prepare().unwrap();
+    fails(&mut context);
+    context.prepare().unwrap();
+    context.sample().unwrap();
+    fails(&mut context);
+
+    // Beside one that is ready it costs its own sensors only.
+    let both = [alone[0].clone(), name("test.host/Paths/Level#p%2Fx")];
+    let mut context = MeasurementContext::new(&mut sources, &both).unwrap();
+    unready.0.store(false, Ordering::SeqCst);
+    assert_eq!(cycle(&mut context), ["1"]);
+    assert!(anomalies(&context).contains(&"unready: not ready".to_string()));
 }
