@@ -137,6 +137,7 @@ fn a_capture_is_a_source_with_its_names() {
     assert_eq!((capture.samples(), capture.blocks()), (3, 3));
     capture.finish().unwrap();
     conformance::source(|| open(&folder.address()).unwrap());
+    conformance::source(|| Box::new(perfhive::Cached::new(open(&folder.address()).unwrap())));
     let mut replay = open(&folder.address()).unwrap();
     let was = source.catalogue().unwrap();
     assert_eq!(replay.catalogue().unwrap().languages, was.languages);

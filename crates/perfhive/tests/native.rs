@@ -31,6 +31,7 @@ mod windows {
     #[test]
     fn every_rule_of_a_source_is_kept() {
         conformance::source(|| open("native:").unwrap());
+        conformance::source(|| Box::new(perfhive::Cached::new(open("native:").unwrap())));
     }
 
     #[test]

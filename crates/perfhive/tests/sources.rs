@@ -25,7 +25,10 @@ fn this_machine_is_a_source() {
 fn this_machine_with_either_reader_is_a_source() {
     conformance::source(|| open("proc:").unwrap());
     match open("bpf:") {
-        Ok(_) => conformance::source(|| open("bpf:").unwrap()),
+        Ok(_) => {
+            conformance::source(|| open("bpf:").unwrap());
+            conformance::source(|| Box::new(perfhive::Cached::new(open("bpf:").unwrap())));
+        }
         Err(error) => {
             assert_eq!(error.kind(), SourceErrorKind::Unavailable);
             let message = error.to_string();

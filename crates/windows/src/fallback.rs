@@ -505,6 +505,7 @@ mod tests {
     fn every_rule_of_a_source_is_kept() {
         for objects in [&WINDOWS[..], &[(4, "Memory")], &[(2, "System"), (4, "Memory")]] {
             conformance::source(|| Box::new(parts(objects).source));
+            conformance::source(|| Box::new(perfhive_engine::Cached::new(parts(objects).source)));
         }
     }
 

@@ -321,4 +321,5 @@ fn the_fake_is_a_source_like_any_other() {
         world.data.insert("2147483632".into(), object(&[240, 6], 1));
     });
     perfhive_testkit::conformance::source(|| Box::new(fake.source()));
+    perfhive_testkit::conformance::source(|| Box::new(perfhive_engine::Cached::new(fake.source())));
 }

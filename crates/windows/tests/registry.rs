@@ -123,6 +123,12 @@ fn a_worker_around_it_is_one_too() {
 }
 
 #[test]
+fn and_a_cache_too() {
+    let Some(_bees) = Registered::new(&["Bees"]) else { return };
+    conformance::source(|| Box::new(perfhive_engine::Cached::new(source())));
+}
+
+#[test]
 fn values_are_cooked_from_what_a_registered_provider_writes() {
     let Some(_bees) = Registered::new(&["Bees"]) else { return };
     let mut query = Query::new(source()).unwrap();

@@ -467,6 +467,44 @@ mod tests {
     }
 
     #[test]
+    fn who_wants_something_else_has_no_part_in_a_run_that_fails() {
+        let lane: Lane<(), Bits, u32> = Lane::new("source", ());
+        std::thread::scope(|scope| {
+            let (open, opened) = channel::<()>();
+            let lane = &lane;
+            let ask = move |wants, run: &dyn Fn() -> bool| {
+                let run = |(): &mut (), wants: &mut Bits| match run() {
+                    true => Ok(wants.0),
+                    false => Err(lane.error(SourceErrorKind::Unavailable, "told to fail")),
+                };
+                let outcome = lane.request(&Bits(wants), |_| true, || Duration::ZERO, None, run);
+                outcome.unwrap().result
+            };
+            let fails = scope.spawn(move || {
+                let wait = || {
+                    opened.recv().unwrap();
+                    false
+                };
+                ask(1, &wait).unwrap_err();
+            });
+            while lane.lock().running.is_none() {
+                std::thread::yield_now();
+            }
+            // However young the run is, it brings nothing of this.
+            let other = scope.spawn(move || ask(2, &|| true));
+            let is_waiting = |state: &State<(), Bits, u32>| {
+                state.next_waiting + state.running.as_ref().map_or(0, |run| run.waiting) > 0
+            };
+            while !is_waiting(&lane.lock()) {
+                std::thread::yield_now();
+            }
+            open.send(()).unwrap();
+            fails.join().unwrap();
+            assert_eq!(other.join().unwrap().ok(), Some(2));
+        });
+    }
+
+    #[test]
     fn runs_and_those_who_want_the_source_alone_take_turns() {
         let lane: Lane<Vec<char>, Bits, u32> = Lane::new("source", Vec::new());
         let run = |name: char| {

@@ -500,7 +500,9 @@ fn no_damage_does_harm() {
 
 #[test]
 fn every_rule_of_a_source_is_kept() {
-    conformance::source(|| Box::new(machine(with(sound(Width::NATIVE)))));
+    let machine = || machine(with(sound(Width::NATIVE)));
+    conformance::source(|| Box::new(machine()));
+    conformance::source(|| Box::new(perfhive_engine::Cached::new(machine())));
 }
 
 #[test]
