@@ -122,7 +122,8 @@ fn read(path: &Path) -> Result<Vec<u8>, SourceError> {
             _ => SourceErrorKind::Unavailable,
         };
         match cause.kind() {
-            ErrorKind::IsADirectory => error(
+            // Windows says that it is denied.
+            _ if path.is_dir() => error(
                 path,
                 kind,
                 "is a directory without a capture's manifest; name the files in it",
