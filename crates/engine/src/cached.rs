@@ -535,11 +535,8 @@ impl<S: Source> Source for Cached<S> {
         Ok(titles)
     }
 
-    /// Where what is costly has a source of its own, that one's providers stand
-    /// behind the others.
     fn providers(&mut self) -> Vec<ProviderStatus> {
         let lanes = std::iter::once(&self.hub.main).chain(&self.hub.costly);
-        // A source that is given up has none that anybody could tell of.
         lanes.flat_map(|lane| lane.with(None, Source::providers).unwrap_or_default()).collect()
     }
 
