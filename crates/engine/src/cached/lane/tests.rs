@@ -1,0 +1,199 @@
+//! Who waits for whom.
+
+use super::*;
+use std::sync::mpsc::channel;
+
+#[derive(Default)]
+struct Bits(u32);
+
+impl Wishes for Bits {
+    fn merge(&mut self, other: &Self) {
+        self.0 |= other.0;
+    }
+    fn overlaps(&self, other: &Self) -> bool {
+        self.0 & other.0 != 0
+    }
+    fn clear(&mut self) {
+        self.0 = 0;
+    }
+}
+
+#[test]
+fn nothing_is_kept_for_who_stopped_waiting() {
+    let lane: Lane<(), Bits, u32> = Lane::new("source", ());
+    let ask = |wants, joins, patience: Option<u64>, run: &dyn Fn()| {
+        let deadline = patience.map(|ms| Instant::now() + Duration::from_millis(ms));
+        let run = |(): &mut (), wants: &mut Bits| {
+            run();
+            Ok(wants.0)
+        };
+        let outcome = lane.request(&Bits(wants), |_| joins, || Duration::ZERO, deadline, run);
+        outcome.map(|outcome| outcome.result.unwrap()).map_err(|error| error.kind())
+    };
+    std::thread::scope(|scope| {
+        let (entered, enter) = channel();
+        let (open, opened) = channel::<()>();
+        scope.spawn(move || {
+            let wait = || {
+                entered.send(()).unwrap();
+                opened.recv().unwrap();
+            };
+            assert_eq!(ask(1, false, None, &wait), Ok(1));
+        });
+        enter.recv().unwrap();
+        // One joins the run at work, the other waits for the next one.
+        assert_eq!(ask(1, true, Some(5), &|| {}), Err(SourceErrorKind::Deadline));
+        assert_eq!(ask(6, false, Some(5), &|| {}), Err(SourceErrorKind::Deadline));
+        open.send(()).unwrap();
+    });
+    assert_eq!(ask(8, false, None, &|| {}), Ok(8));
+    let state = lane.lock();
+    assert!(state.outcomes.is_empty() && state.running.is_none());
+    assert_eq!((state.next.0, state.next_waiting), (0, 0));
+}
+
+#[test]
+fn who_wants_something_else_has_no_part_in_a_run_that_fails() {
+    let lane: Lane<(), Bits, u32> = Lane::new("source", ());
+    std::thread::scope(|scope| {
+        let (open, opened) = channel::<()>();
+        let lane = &lane;
+        let ask = move |wants, run: &dyn Fn() -> bool| {
+            let run = |(): &mut (), wants: &mut Bits| match run() {
+                true => Ok(wants.0),
+                false => Err(lane.error(SourceErrorKind::Unavailable, "told to fail")),
+            };
+            let outcome = lane.request(&Bits(wants), |_| true, || Duration::ZERO, None, run);
+            outcome.unwrap().result
+        };
+        let fails = scope.spawn(move || {
+            let wait = || {
+                opened.recv().unwrap();
+                false
+            };
+            ask(1, &wait).unwrap_err();
+        });
+        while lane.lock().running.is_none() {
+            std::thread::yield_now();
+        }
+        // However young the run is, it brings nothing of this.
+        let other = scope.spawn(move || ask(2, &|| true));
+        let is_waiting = |state: &State<(), Bits, u32>| {
+            state.next_waiting + state.running.as_ref().map_or(0, |run| run.waiting) > 0
+        };
+        while !is_waiting(&lane.lock()) {
+            std::thread::yield_now();
+        }
+        open.send(()).unwrap();
+        fails.join().unwrap();
+        assert_eq!(other.join().unwrap().ok(), Some(2));
+    });
+}
+
+#[test]
+fn runs_and_those_who_want_the_source_alone_take_turns() {
+    let lane: Lane<Vec<char>, Bits, u32> = Lane::new("source", Vec::new());
+    let run = |name: char| {
+        let run = |order: &mut Vec<char>, wants: &mut Bits| {
+            order.push(name);
+            Ok(wants.0)
+        };
+        lane.request(&Bits(1), |_| false, || Duration::ZERO, None, run).unwrap();
+    };
+    let alone = |name: char| lane.with(None, |order| order.push(name)).unwrap();
+    type IsSo<'a> = &'a dyn Fn(&State<Vec<char>, Bits, u32>) -> bool;
+    let wait_until = |is_so: IsSo<'_>| {
+        while !is_so(&lane.lock()) {
+            std::thread::yield_now();
+        }
+    };
+    let (run, alone) = (&run, &alone);
+    std::thread::scope(|scope| {
+        let (open, opened) = channel::<()>();
+        let lane = &lane;
+        scope.spawn(move || {
+            let hold = |order: &mut Vec<char>| {
+                order.push('a');
+                opened.recv().unwrap();
+            };
+            lane.with(None, hold).unwrap();
+        });
+        wait_until(&|state| state.running.is_some());
+        // Two for themselves come before a run: it is not behind both.
+        scope.spawn(move || alone('b'));
+        wait_until(&|state| state.alone.len() == 1);
+        scope.spawn(move || alone('d'));
+        wait_until(&|state| state.alone.len() == 2);
+        scope.spawn(move || run('c'));
+        wait_until(&|state| state.next_waiting == 1);
+        open.send(()).unwrap();
+    });
+    // After one alone, the run; then the oldest of the others.
+    let order: String = lane.with(None, |order| order.drain(..).collect()).unwrap();
+    assert_eq!(order, "acbd");
+
+    std::thread::scope(|scope| {
+        let (open, opened) = channel::<()>();
+        let lane = &lane;
+        scope.spawn(move || {
+            let hold = |order: &mut Vec<char>, wants: &mut Bits| {
+                order.push('a');
+                opened.recv().unwrap();
+                Ok(wants.0)
+            };
+            lane.request(&Bits(1), |_| false, || Duration::ZERO, None, hold).unwrap();
+        });
+        wait_until(&|state| state.running.is_some());
+        // However early the next run comes, it is not before the other.
+        scope.spawn(move || run('c'));
+        wait_until(&|state| state.next_waiting == 1);
+        scope.spawn(move || alone('b'));
+        wait_until(&|state| state.alone.len() == 1);
+        open.send(()).unwrap();
+    });
+    let order: String = lane.with(None, |order| order.drain(..).collect()).unwrap();
+    assert_eq!(order, "abc");
+}
+
+#[test]
+fn who_gives_up_lets_the_others_go_on() {
+    let lane: Lane<(), Bits, u32> = Lane::new("source", ());
+    let run = |deadline| {
+        let run = |(): &mut (), wants: &mut Bits| Ok(wants.0);
+        lane.request(&Bits(1), |_| false, || Duration::ZERO, deadline, run).map(drop)
+    };
+    let soon = || Some(Instant::now() + Duration::from_millis(5));
+    let held = |check: &dyn Fn()| {
+        std::thread::scope(|scope| {
+            let (open, opened) = channel::<()>();
+            let lane = &lane;
+            scope.spawn(move || lane.with(None, |()| opened.recv().unwrap()).unwrap());
+            while lane.lock().running.is_none() {
+                std::thread::yield_now();
+            }
+            check();
+            open.send(()).unwrap();
+        });
+    };
+    held(&|| {
+        assert!(run(soon()).is_err());
+        assert!(lane.with(soon(), |()| ()).is_err());
+    });
+    // Neither is waited for any more.
+    lane.with(None, |()| ()).unwrap();
+    run(None).unwrap();
+    let state = lane.lock();
+    assert!(state.alone.is_empty() && state.next_waiting == 0 && state.asleep == 0);
+}
+
+#[test]
+fn who_has_no_time_left_gives_up_though_the_source_is_free_for_another() {
+    let lane: Lane<(), Bits, u32> = Lane::new("source", ());
+    // A run is next, and its thread has not woken yet.
+    lane.lock().next_waiting = 1;
+    let late = lane.with(Some(Instant::now()), |()| ()).unwrap_err();
+    assert_eq!(late.kind(), SourceErrorKind::Deadline);
+    lane.lock().next_waiting = 0;
+    // Free and his own turn, he takes it.
+    lane.with(Some(Instant::now()), |()| ()).unwrap();
+}
