@@ -37,7 +37,8 @@ pub(crate) struct Global {
     ///
     /// `local:` is this machine. `file:A.bin,B.bin` reads recorded data blocks, one a file, as
     /// successive samples of one machine. `proc:` and `bpf:` are this machine with its processes
-    /// read from /proc or through BPF, `proc:FOLDER` is a copy of a machine's proc and sys.
+    /// read from /proc or through BPF, `proc:FOLDER` is a copy of a machine's proc and sys. On
+    /// Windows `registry://HOST` is another machine, and `native:` this one without its registry.
     #[arg(
         long, short, global = true, value_name = "ADDRESS", default_value = "local:",
         value_parser = value::address
@@ -55,8 +56,9 @@ pub(crate) struct Global {
     /// Language in which names are shown
     ///
     /// A code (`de`), a name (`German`) or a number (`007`). By default the language of the
-    /// environment (LC_ALL, LC_MESSAGES, LANG) if the source has it, otherwise English. Names
-    /// in paths are recognised in every language of the source.
+    /// environment (LC_ALL, LC_MESSAGES, LANG), on Windows without these the user's, if the
+    /// source has it, otherwise English. Names in paths are recognised in every language of
+    /// the source.
     #[arg(long, global = true, value_name = "LANG", value_parser = value::language)]
     pub(crate) language: Option<LanguageId>,
 

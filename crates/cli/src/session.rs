@@ -148,10 +148,29 @@ impl Session {
                 Err(error) => Err(error.into()),
             };
         }
-        let mine = language_of_environment(|name| std::env::var(name).ok());
+        let environment = language_of_environment(|name| std::env::var(name).ok());
+        self.usual_language(environment, cfg!(windows))
+    }
+
+    /// The language if nobody names one. Windows keeps the user's own language
+    /// elsewhere than in variables; its sources list that one first.
+    fn usual_language(
+        &mut self,
+        environment: Option<LanguageId>,
+        windows: bool,
+    ) -> Result<LanguageId, Failure> {
+        let mine = match environment {
+            None if windows && self.source.is_live() => {
+                self.source.catalogue()?.languages.first().copied()
+            }
+            environment => environment,
+        };
         for language in mine.into_iter().chain([LanguageId::ENGLISH]) {
-            if self.source.titles(language).is_ok() {
-                return Ok(language);
+            match self.source.titles(language) {
+                Ok(_) => return Ok(language),
+                // Asked again, who hangs would only say that it is busy.
+                Err(error) if error.is_transient() => return Err(error.into()),
+                Err(_) => {}
             }
         }
         // A recording may have names in one other language only.
@@ -204,6 +223,78 @@ fn language_of_environment(variable: impl Fn(&str) -> Option<String>) -> Option<
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    /// Hangs at first, and is busy with that from then on.
+    struct Hangs(bool);
+
+    impl Hangs {
+        fn error(&mut self) -> SourceError {
+            let (kind, message) = match std::mem::replace(&mut self.0, true) {
+                false => (SourceErrorKind::Deadline, "did not answer in time"),
+                true => (SourceErrorKind::Busy, "still busy"),
+            };
+            SourceError::new(kind, "hangs:", message)
+        }
+    }
+
+    impl Source for Hangs {
+        fn name(&self) -> &str {
+            "hangs:"
+        }
+
+        fn collect(&mut self, _: &Request, _: &mut Snapshot) -> Result<(), SourceError> {
+            Err(self.error())
+        }
+
+        fn titles(&mut self, _: LanguageId) -> Result<Arc<TitleDatabase>, SourceError> {
+            Err(self.error())
+        }
+    }
+
+    #[test]
+    fn a_source_that_hangs_is_told_as_that() {
+        let source = Observed { source: Box::new(Hangs(false)), faults: Faults::default() };
+        let faults = Faults::default();
+        let mut session = Session { source, faults, language: LanguageId::ENGLISH };
+        let failure = session.usual_language(None, false).unwrap_err();
+        // The first failure, and not that it is busy with that still.
+        let told = matches!(&failure, Failure::Source(text) if text.contains("in time"));
+        assert!(told, "{failure:?}");
+    }
+
+    /// Has names in two languages, of which the user's own comes first.
+    struct German;
+
+    impl Source for German {
+        fn name(&self) -> &str {
+            "german:"
+        }
+
+        fn collect(&mut self, _: &Request, out: &mut Snapshot) -> Result<(), SourceError> {
+            out.clear();
+            Ok(())
+        }
+
+        fn catalogue(&mut self) -> Result<Arc<Catalogue>, SourceError> {
+            let languages = vec![LanguageId::GERMAN, LanguageId::ENGLISH];
+            Ok(Arc::new(Catalogue { languages, ..Catalogue::default() }))
+        }
+
+        fn titles(&mut self, language: LanguageId) -> Result<Arc<TitleDatabase>, SourceError> {
+            Ok(Arc::new(TitleDatabase::from_lists(language, &[], &[])))
+        }
+    }
+
+    #[test]
+    fn windows_tells_the_users_language_where_no_variable_does() {
+        let source = Observed { source: Box::new(German), faults: Faults::default() };
+        let faults = Faults::default();
+        let mut session = Session { source, faults, language: LanguageId::ENGLISH };
+        let mut usual = |environment, windows| session.usual_language(environment, windows).ok();
+        assert_eq!(usual(None, true), Some(LanguageId::GERMAN));
+        assert_eq!(usual(Some(LanguageId::ENGLISH), true), Some(LanguageId::ENGLISH));
+        assert_eq!(usual(None, false), Some(LanguageId::ENGLISH));
+    }
 
     #[test]
     fn the_environment_chooses_a_language() {

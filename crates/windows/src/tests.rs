@@ -143,6 +143,10 @@ fn the_users_language_comes_first_and_english_is_always_there() {
     assert_eq!(english.help(TitleIndex(231)), Some("Programs."), "`Explain` stands for `Help`");
     let error = source.titles(LanguageId(0x00c)).unwrap_err();
     assert_eq!(error.kind(), SourceErrorKind::NotFound, "{error}");
+    // A French user of this machine reads English rather than German.
+    fake.with(|world| world.user = 0x040c);
+    let catalogue = fake.source().catalogue().unwrap();
+    assert_eq!(catalogue.languages, [LanguageId::ENGLISH, LanguageId::GERMAN]);
 }
 
 #[test]

@@ -23,7 +23,7 @@ pub(crate) struct Language {
     own: bool,
 }
 
-/// The languages of a machine, the user's first, English always.
+/// The languages of a machine: the user's, then English, which is there always.
 pub(crate) fn languages(registry: &mut dyn Registry) -> Vec<Language> {
     let user = registry.user_language();
     let mut keys: Vec<(u16, String)> = registry
@@ -53,7 +53,8 @@ pub(crate) fn languages(registry: &mut dyn Registry) -> Vec<Language> {
     if registry.host().is_none() && user.0 != 0 && has_own_titles(registry) {
         add(user, true);
     }
-    languages.sort_by_key(|language| (language.id != user, language.id));
+    let english = |id| id != LanguageId::ENGLISH;
+    languages.sort_by_key(|language| (language.id != user, english(language.id), language.id));
     languages
 }
 
