@@ -24,6 +24,7 @@ use std::process::ExitCode;
 /// Does what the command line asks for.
 pub(crate) fn run(arguments: &Arguments) -> Outcome {
     let global = &arguments.global;
+    check::be_host();
     match &arguments.command {
         Command::List(args) => list::run(global, args),
         Command::Explain(args) => explain::run(global, args),

@@ -5,13 +5,16 @@ use crate::args::{Check, Global};
 use crate::failure::Outcome;
 
 #[cfg(target_os = "linux")]
-pub(super) use linux::{host, run};
+pub(super) use linux::{be_host, host, run};
 
 #[cfg(not(target_os = "linux"))]
 pub(super) fn run(_: &Global, _: &Check) -> Outcome {
     let message = "libraries of providers can be checked on Linux only so far";
     Err(crate::failure::Failure::Usage(message.to_string()))
 }
+
+#[cfg(not(target_os = "linux"))]
+pub(super) fn be_host() {}
 
 #[cfg(not(target_os = "linux"))]
 pub(super) fn host() -> std::process::ExitCode {
@@ -26,7 +29,7 @@ mod linux {
     use crate::text::records::Field;
     use crate::text::style::Style;
     use crate::text::table::{Align, Table};
-    use perfhive::extension::{self, Severity, Verdict};
+    use perfhive::extension::{self, HostCommand, Severity, Verdict};
     use perfhive::registration::{Functions, Registration, Scope, find_functions, registrar};
     use std::fmt::Write as _;
     use std::path::Path;
@@ -34,6 +37,14 @@ mod linux {
 
     /// Indexes of a library that is not registered, far from everybody's.
     const NOT_REGISTERED: (u32, u32) = (50_000, 50_001);
+
+    /// Libraries run in this very program, whatever it is called where it lies;
+    /// another one on the PATH may be another version.
+    pub(in crate::command) fn be_host() {
+        if let Ok(host) = HostCommand::this_program("host") {
+            extension::run_in(host);
+        }
+    }
 
     pub(in crate::command) fn host() -> ExitCode {
         extension::host_main()

@@ -77,6 +77,21 @@ fn a_provider_in_c_from_check_to_value() {
     assert!(missing.contains("there is no provider"), "{missing}");
 }
 
+/// The program is its own host, under any name; nothing on the PATH stands in.
+#[test]
+fn a_program_of_another_name_runs_libraries_in_itself() {
+    let place = Place::new();
+    let library = place.library("gauges.so");
+    place.run(&["register", INI, "--library", &library]).ok();
+    let renamed = place.0.path().join("ph");
+    let own = command();
+    std::fs::copy(own.get_program(), &renamed).unwrap();
+    let mut renamed = Command::new(renamed);
+    renamed.args(["get", r"\Gauges(*)\Level", "--bare"]);
+    renamed.env("PERFHIVE_HIVE", place.0.path().join("hives")).env("PATH", "/nonexistent");
+    assert_eq!(finish(&mut renamed).ok(), "70\n71\n");
+}
+
 #[test]
 fn a_bad_library_is_named_and_does_no_harm() {
     let place = Place::new();
