@@ -39,6 +39,10 @@ struct Entry {
     status: ProviderStatus,
     /// Collections in a row that failed.
     in_a_row: u32,
+    /// Whether it used up a reader's deadline and did not succeed in time since.
+    is_late: bool,
+    /// The last answer that it had its turn in.
+    turn: u64,
     /// Objects wanted of it in this collection; kept for its allocation.
     wanted: Vec<TitleIndex>,
     /// Objects that it offers and another provider has.
@@ -232,6 +236,8 @@ impl Entry {
             session: None,
             status,
             in_a_row: 0,
+            is_late: false,
+            turn: 0,
             wanted: Vec::new(),
             lost: Vec::new(),
         }
@@ -395,29 +401,41 @@ impl Source for Broker {
         let foreign = &mut self.foreign;
         foreign.clear();
         let (level, quarantine_after, limit) = (self.level, self.quarantine_after, self.limit);
-        let frame = self.pool.write(self.generation, &head, |block| {
+        let generation = self.generation;
+        let frame = self.pool.write(generation, &head, |block| {
             block.set_limit(limit);
-            for entry in entries {
-                if !entry.select(&request.objects) {
-                    faults.extend(entry.refused(&request.objects));
-                    continue;
+            // Who was late is asked last, so that it costs its own objects only.
+            for late in [false, true] {
+                for entry in entries.iter_mut() {
+                    if entry.is_late != late || entry.turn == generation {
+                        continue;
+                    }
+                    entry.turn = generation;
+                    if !entry.select(&request.objects) {
+                        faults.extend(entry.refused(&request.objects));
+                        continue;
+                    }
+                    if entry.status.state == ProviderState::Quarantined {
+                        let message = "disabled after repeated faults";
+                        let fault = Fault::new(FaultKind::Quarantined, &entry.status.name, message);
+                        faults.extend(entry.wanted.iter().map(|o| fault.clone().of_object(*o)));
+                        continue;
+                    }
+                    let start = Instant::now();
+                    if request.deadline.is_some_and(|deadline| start >= deadline) {
+                        let message = "not asked: the deadline had passed";
+                        let fault =
+                            Fault::new(FaultKind::CollectFailed, &entry.status.name, message);
+                        faults.extend(entry.wanted.iter().map(|o| fault.clone().of_object(*o)));
+                        continue;
+                    }
+                    let level = entry.provider.test_level().unwrap_or(level);
+                    let verdict =
+                        entry.collect(request, level, owners, block, &mut faults, foreign);
+                    let is_over = request.deadline.is_some_and(|end| Instant::now() >= end);
+                    entry.is_late = is_over || (entry.is_late && verdict.is_err());
+                    entry.note(verdict, start.elapsed(), quarantine_after, &mut faults);
                 }
-                if entry.status.state == ProviderState::Quarantined {
-                    let message = "disabled after repeated faults";
-                    let fault = Fault::new(FaultKind::Quarantined, &entry.status.name, message);
-                    faults.extend(entry.wanted.iter().map(|o| fault.clone().of_object(*o)));
-                    continue;
-                }
-                let start = Instant::now();
-                if request.deadline.is_some_and(|deadline| start >= deadline) {
-                    let message = "not asked: the deadline had passed";
-                    let fault = Fault::new(FaultKind::CollectFailed, &entry.status.name, message);
-                    faults.extend(entry.wanted.iter().map(|o| fault.clone().of_object(*o)));
-                    continue;
-                }
-                let level = entry.provider.test_level().unwrap_or(level);
-                let verdict = entry.collect(request, level, owners, block, &mut faults, foreign);
-                entry.note(verdict, start.elapsed(), quarantine_after, &mut faults);
             }
         });
         let frame = frame

@@ -301,6 +301,26 @@ fn a_deadline_that_has_passed_asks_nobody() {
     assert!(snapshot.faults()[0].message.contains("deadline"));
 }
 
+/// One that hangs until the deadline costs those behind it one answer, not all.
+#[test]
+fn who_was_late_is_asked_last() {
+    let late = failing("Late", 100, |collection, _| {
+        let left = collection.deadline().unwrap().saturating_duration_since(Instant::now());
+        std::thread::sleep(left);
+        Err(ProviderError::NotYet("is still at work".into()))
+    });
+    let mut broker = broker(vec![late, sound("Good", 200)]);
+    let mut snapshot = Snapshot::new();
+    for round in 0..4 {
+        // Long enough for the good one on any machine, if it is asked first.
+        let end = Instant::now() + Duration::from_secs(if round == 0 { 0 } else { 1 });
+        let end = end + Duration::from_millis(50);
+        broker.collect(&Request::new(ObjectQuery::Global).deadline(end), &mut snapshot).unwrap();
+        assert_eq!(names(&snapshot).len(), usize::from(round > 0), "{round}");
+        assert_eq!(snapshot.faults()[0].provider.as_ref(), "Late");
+    }
+}
+
 #[test]
 fn a_worker_answers_by_the_deadline() {
     let release = Arc::new(AtomicBool::new(false));

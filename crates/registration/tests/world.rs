@@ -108,6 +108,25 @@ fn all_are_registered_side_by_side_and_taken_back() {
     assert!(!hive.to_text().contains("[Perflib\\"), "no name is left");
 }
 
+/// Who copies the manual's example has a provider.
+#[test]
+fn the_manuals_example_is_read() {
+    let path = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../docs/manual/registration.md");
+    let manual = std::fs::read_to_string(path).unwrap();
+    let part = |fence: &str| {
+        let (_, rest) = manual.split_once(fence).unwrap();
+        rest.split_once("```").unwrap().0.as_bytes().to_vec()
+    };
+    let header = |name: &str| {
+        assert_eq!(name, "gauges.h");
+        Ok((name.into(), part("```c\n")))
+    };
+    let read = parse_ini(Path::new("gauges.ini"), &part("```ini\n"), None, header).unwrap();
+    let one = &read.value;
+    assert_eq!((one.name.as_str(), one.objects.as_slice()), ("Gauges", &[0][..]));
+    assert_eq!((name(one, 9, 2), name(one, 7, 2)), (Some("Level"), Some("Füllstand")));
+}
+
 #[test]
 fn no_cut_and_no_changed_byte_is_a_panic() {
     let header = b"#define A 0\n#define B 2\n".to_vec();
