@@ -44,6 +44,7 @@ const ISOLATED: &[Row] = &[
     ("sleeps past its deadline", None, "did not come back from Collect within", Quarantined),
     ("allocates without end", None, "crashed with signal", Quarantined),
     ("closes everything", None, "in Collect", Quarantined),
+    ("shrinks the memory", None, "cut off the buffer that it shares", Quarantined),
     ("answers an error", None, "Collect answered with error 1234", Quarantined),
     ("says why", None, "the pump is dry", Quarantined),
     ("never has enough", None, "bytes are not enough", Quarantined),
