@@ -20,6 +20,8 @@ use std::thread;
 /// By how much the priority of a thread is lowered that collects what is
 /// expensive (its nice value).
 const LOWERED: i32 = 10;
+/// The lowest priority that there is.
+const LOWEST: i32 = 19;
 /// Stack of that thread: as much as the first thread of a process has.
 const STACK: usize = 8 << 20;
 
@@ -202,9 +204,11 @@ fn collect(
 pub(crate) fn on_low_priority<T: Send>(work: impl FnOnce() -> T + Send) -> Option<T> {
     thread::scope(|scope| {
         let body = || {
-            // Of threads that are not allowed to, the priority stays.
+            // Lower than it is, which may be low already. Of threads that are
+            // not allowed to, the priority stays.
             let me = rustix::thread::gettid();
-            let _ = rustix::process::setpriority_process(Some(me), LOWERED);
+            let own = rustix::process::getpriority_process(Some(me)).unwrap_or(0);
+            let _ = rustix::process::setpriority_process(Some(me), (own + LOWERED).min(LOWEST));
             work()
         };
         let name = "perfhive costly".to_string();
