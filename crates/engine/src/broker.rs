@@ -269,8 +269,11 @@ impl Entry {
     /// have everything.
     fn refused(&self, query: &ObjectQuery) -> Option<Fault> {
         let everything = matches!(query, ObjectQuery::Global | ObjectQuery::Costly);
-        let failed = self.status.state == ProviderState::Failed && self.status.collections == 0;
-        self.status.last_fault.clone().filter(|_| everything && failed)
+        let never = self.status.collections == 0;
+        let state = matches!(self.status.state, ProviderState::Failed | ProviderState::Idle);
+        let is_refusal = |fault: &Fault| fault.kind == FaultKind::OpenFailed;
+        let fault = self.status.last_fault.as_ref().filter(|fault| is_refusal(fault));
+        fault.filter(|_| everything && never && state).cloned()
     }
 
     /// Asks the provider; what it wrote is tested, and taken back if it fails.

@@ -94,9 +94,11 @@ fn a_first_look_keeps_to_the_deadline_too() {
             .deadline(Instant::now() + Duration::from_millis(100));
         // The time-outs of its functions, ten seconds, are far: a reader that
         // waited for them would be seen by the state that they leave.
-        let (snapshot, _) = reader.collect(&soon);
+        let (snapshot, faults) = reader.collect(&soon);
         assert_eq!(snapshot.objects().count(), 0);
         assert_eq!(reader.state(), ProviderState::Idle);
+        // Who asked for everything is told that this is not all.
+        assert_eq!(&*faults[0].message, "it has not said yet what it offers");
         let why = reader.status().last_fault.unwrap().message;
         assert_eq!(&*why, "it has not said yet what it offers");
     }
