@@ -6,8 +6,8 @@ use crate::failure::Failure;
 use crate::names::{Names, did_you_mean};
 use crate::session::Session;
 use perfhive::{
-    Fault, NamePattern, NoValue, ObjectQuery, Query, QueryError, Reading, Request, Snapshot,
-    Source as _, nearest,
+    Fault, FaultKind, NamePattern, NoValue, ObjectQuery, Query, QueryError, Reading, Request,
+    Snapshot, Source as _, TitleIndex, nearest,
 };
 
 /// Adds the paths of the command line; every one that is wrong is named.
@@ -59,8 +59,21 @@ pub(crate) fn damaged_object(global: &Global, name: &str) -> Option<Failure> {
     let pattern = NamePattern::with_wildcards(name);
     let meant =
         |fault: &&Fault| fault.object.is_some_and(|object| names.is_meant(&pattern, object));
-    let fault = snapshot.faults().iter().find(meant)?;
-    Some(Failure::Source(fault.to_string()))
+    if let Some(fault) = snapshot.faults().iter().find(meant) {
+        return Some(Failure::Source(fault.to_string()));
+    }
+    // It has a name, so it is registered; who has it may be one of those that
+    // do not answer.
+    let counters = || names.catalogue.objects.iter().flat_map(|object| &object.counters);
+    let is_counter = |index: &TitleIndex| counters().any(|counter| counter.name == *index);
+    names.titles().indexes(name).iter().find(|index| !is_counter(index))?;
+    let silent = snapshot
+        .faults()
+        .iter()
+        .filter(|fault| fault.object.is_none() && fault.kind == FaultKind::OpenFailed);
+    let silent: Vec<String> = silent.map(ToString::to_string).collect();
+    let why = || format!("object {name:?} is not there at the moment: {}", silent.join("; "));
+    (!silent.is_empty()).then(|| Failure::Source(why()))
 }
 
 /// Paths whose instance is not there, with the names that are.

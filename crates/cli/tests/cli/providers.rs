@@ -112,6 +112,10 @@ fn a_bad_library_is_named_and_does_no_harm() {
     // Who asks for everything is told what is missing.
     let run = place.run(&["enum"]);
     assert!(run.err.contains("Gauges: crashed with signal 11"), "{}", run.err);
+    // So is who asks for what it is registered with.
+    let message = place.run(&["get", r"\Gauges(*)\Level"]).fails(3);
+    assert!(message.contains("not there at the moment: Gauges: crashed with"), "{message}");
+    assert!(place.run(&["get", r"\Gouges(*)\Level"]).fails(2).contains("no object"));
 }
 
 #[test]
