@@ -92,11 +92,15 @@ impl Session for CgroupSession {
         let Some(first) = OBJECTS.into_iter().find(wants) else {
             return Ok(());
         };
-        let found = self.find_groups();
-        self.faults.report(first.index, out);
-        if !found {
+        if !self.find_groups() {
+            // None of them is there, and each has the reason.
+            for object in OBJECTS.iter().copied().filter(wants) {
+                self.faults.tell(object.index, out);
+            }
+            self.faults.clear();
             return Ok(());
         }
+        self.faults.report(first.index, out);
         let Some(reader) = &mut self.mounted else {
             return Ok(());
         };

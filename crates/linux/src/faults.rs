@@ -52,6 +52,11 @@ impl Faults {
         }
     }
 
+    /// Whether nothing went wrong.
+    pub(crate) fn is_empty(&self) -> bool {
+        self.list.is_empty() && self.instances == 0
+    }
+
     /// Forgets everything.
     pub(crate) fn clear(&mut self) {
         self.list.clear();

@@ -119,8 +119,9 @@ impl Session for NetworkSession {
         self.read_files();
         self.count_connections(collection);
         for protocol in self.protocols.iter_mut().filter(|protocol| protocol.wanted) {
-            // Without a value there is nothing to define: no IPv6, for one.
-            if protocol.row.mask() != 0 {
+            // What the machine has nothing for, IPv6 for one, is an object without
+            // counters; what could not be read is a fault and no object.
+            if protocol.row.mask() != 0 || protocol.faults.is_empty() {
                 write_single(&mut protocol.layouts, &protocol.row, None, out)?;
             }
             protocol.faults.report(protocol.object.index, out);

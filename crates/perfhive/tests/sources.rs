@@ -60,6 +60,8 @@ fn a_copy_of_a_machine_is_a_source() {
     query.collect().unwrap();
     let value = query.readings_of(id).next().unwrap().value.as_ref().unwrap().to_string();
     assert_eq!(value, "1");
+    conformance::source(|| open(&address).unwrap());
+    conformance::source(|| Box::new(perfhive::Cached::new(open(&address).unwrap())));
     std::fs::remove_dir_all(&folder).unwrap();
     let message = open(&address).err().unwrap().to_string();
     assert!(message.ends_with("is no folder"), "{message}");

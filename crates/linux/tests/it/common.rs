@@ -231,6 +231,11 @@ impl Look {
         self.block().object(TitleIndex(object)).is_some()
     }
 
+    /// How many counters it has here.
+    pub(crate) fn counters(&self, object: u32) -> usize {
+        self.object(object).counters().count()
+    }
+
     pub(crate) fn names(&self, object: u32) -> Vec<String> {
         self.object(object).instances().map(|instance| instance.name().to_text()).collect()
     }
