@@ -9,7 +9,14 @@ use std::sync::Arc;
 pub struct SourceError {
     kind: SourceErrorKind,
     source_name: Arc<str>,
-    message: Arc<str>,
+    message: Words,
+}
+
+/// Words that are there anyway, or shared ones.
+#[derive(Clone, Debug)]
+enum Words {
+    Fixed(&'static str),
+    Shared(Arc<str>),
 }
 
 /// The kinds of [`SourceError`].
@@ -40,7 +47,17 @@ impl SourceError {
     /// An error of the source called `source_name`; `message` says what
     /// happened and, where there is one, the way out.
     pub fn new(kind: SourceErrorKind, source_name: &str, message: impl fmt::Display) -> Self {
-        Self { kind, source_name: source_name.into(), message: message.to_string().into() }
+        let message = Words::Shared(message.to_string().into());
+        Self { kind, source_name: source_name.into(), message }
+    }
+
+    /// The same without an allocation: a sample that comes too late makes none.
+    pub(crate) fn fixed(
+        kind: SourceErrorKind,
+        source_name: &Arc<str>,
+        message: &'static str,
+    ) -> Self {
+        Self { kind, source_name: Arc::clone(source_name), message: Words::Fixed(message) }
     }
 
     /// What kind of error it is.
@@ -58,7 +75,10 @@ impl SourceError {
     /// What happened, without the source's name.
     #[must_use]
     pub fn message(&self) -> &str {
-        &self.message
+        match &self.message {
+            Words::Fixed(text) => text,
+            Words::Shared(text) => text,
+        }
     }
 
     /// Whether the same request may succeed if it is made again.
@@ -78,7 +98,7 @@ impl fmt::Display for SourceError {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         // An address such as `local:` brings its own colon.
         let colon = if self.source_name.ends_with(':') { "" } else { ":" };
-        write!(f, "{}{colon} {}", self.source_name, self.message)
+        write!(f, "{}{colon} {}", self.source_name, self.message())
     }
 }
 

@@ -21,11 +21,13 @@ use std::time::{Duration, Instant};
 /// The thread ends when the worker is dropped and the source answers; a
 /// source that never does keeps its thread, which nobody waits for.
 pub struct Worker {
-    name: String,
+    name: Arc<str>,
     live: bool,
     desk: Arc<Desk>,
     /// The last request as it came back from the thread, to be sent again.
     spare: Option<Request>,
+    /// A snapshot that came back too late, for its allocations.
+    room: Option<Snapshot>,
     /// Number of the newest request, and of the newest one answered.
     asked: u64,
     answered: u64,
@@ -154,7 +156,7 @@ impl Worker {
         mut source: impl Source + 'static,
         patience: Option<Duration>,
     ) -> Result<Self, SourceError> {
-        let name = source.name().to_string();
+        let name: Arc<str> = source.name().into();
         let live = source.is_live();
         let desk = Arc::new(Desk::default());
         let ending = Ending(Arc::clone(&desk));
@@ -180,15 +182,48 @@ impl Worker {
             .name(format!("perfhive {name}"))
             .spawn(body)
             .map_err(|error| SourceError::new(SourceErrorKind::Internal, &name, error))?;
-        Ok(Self { name, live, desk, spare: None, asked: 0, answered: 0, patience, generation: 0 })
+        Ok(Self {
+            name,
+            live,
+            desk,
+            spare: None,
+            room: None,
+            asked: 0,
+            answered: 0,
+            patience,
+            generation: 0,
+        })
     }
 
-    fn error(&self, kind: SourceErrorKind, message: &str) -> SourceError {
-        SourceError::new(kind, &self.name, message)
+    fn error(&self, kind: SourceErrorKind, message: &'static str) -> SourceError {
+        SourceError::fixed(kind, &self.name, message)
     }
 
     fn gone(&self) -> SourceError {
         self.error(SourceErrorKind::Internal, "the source's thread ended (it panicked)")
+    }
+
+    /// Takes an answer that came too late for its caller, whom it is no use any
+    /// more.
+    fn catch_up(&mut self) -> Result<(), SourceError> {
+        if self.answered == self.asked {
+            return Ok(());
+        }
+        match self.desk.answer(Some(Instant::now())) {
+            Ok((id, answer)) => {
+                self.answered = id;
+                if let Answer::Collected(sent, mut snapshot, _) = answer {
+                    snapshot.clear();
+                    (self.spare, self.room) = (Some(sent), Some(snapshot));
+                }
+                Ok(())
+            }
+            Err(Missing::Ended) => Err(self.gone()),
+            Err(Missing::Late) => {
+                let message = "still busy with an earlier request that exceeded its deadline";
+                Err(self.error(SourceErrorKind::Busy, message))
+            }
+        }
     }
 
     /// Sends a job and waits for its answer.
@@ -197,17 +232,7 @@ impl Worker {
         job: impl FnOnce(u64) -> Job,
         deadline: Option<Instant>,
     ) -> Result<Answer, SourceError> {
-        if self.answered < self.asked {
-            // An answer that came too late for its caller; nobody wants it now.
-            match self.desk.answer(Some(Instant::now())) {
-                Ok((id, _)) => self.answered = id,
-                Err(Missing::Ended) => return Err(self.gone()),
-                Err(Missing::Late) => {
-                    let message = "still busy with an earlier request that exceeded its deadline";
-                    return Err(self.error(SourceErrorKind::Busy, message));
-                }
-            }
-        }
+        self.catch_up()?;
         self.asked += 1;
         let job = job(self.asked);
         self.desk.change(|papers| papers.job = Some((Collecting::current(), job)));
@@ -236,9 +261,10 @@ impl Source for Worker {
 
     fn collect(&mut self, request: &Request, out: &mut Snapshot) -> Result<(), SourceError> {
         out.clear();
+        self.catch_up()?;
         // The snapshot goes to the thread and back, so that its allocations
         // are kept.
-        let taken = std::mem::take(out);
+        let taken = self.room.take().unwrap_or_else(|| std::mem::take(out));
         let same = |spare: &Request| {
             spare.objects == request.objects && spare.extra_counters == request.extra_counters
         };

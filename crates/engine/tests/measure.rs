@@ -16,7 +16,7 @@ use perfhive_format::titles::TitleList;
 use perfhive_format::{CookError, CounterSpec, CounterType, LanguageId, TitleIndex};
 use perfhive_testkit::alloc::{Counting, count};
 use perfhive_testkit::script::{block, titles};
-use std::sync::{Arc, Mutex};
+use std::sync::{Arc, Condvar, Mutex};
 use std::time::Duration;
 
 #[global_allocator]
@@ -585,6 +585,76 @@ fn sampling_allocates_nothing() {
         assert_eq!(silent, 0, "{source}: {allocations:?}");
         assert_eq!(allocations[5..], [(false, 0); 3], "{source}: {allocations:?}");
     }
+}
+
+#[test]
+fn a_late_sample_allocates_nothing_either() {
+    let scripted = Scripted::new([Answer::Machine(1, vec![("p", 7, 3, 1)])]);
+    /// Answers with a block, and waits first while it is held.
+    struct Held(FramePool, u64, Scripted, Vec<u8>, Arc<(Mutex<bool>, Condvar)>);
+    impl Source for Held {
+        fn name(&self) -> &str {
+            "held"
+        }
+        fn collect(&mut self, _: &Request, out: &mut Snapshot) -> Result<(), SourceError> {
+            let (held, changed) = &*self.4;
+            drop(changed.wait_while(held.lock().unwrap(), |held| *held).unwrap());
+            out.clear();
+            self.1 += 1;
+            let block = &self.3;
+            out.push_frame(self.0.fill(self.1, |buffer| buffer.clone_from(block)).unwrap(), "held");
+            Ok(())
+        }
+        fn catalogue(&mut self) -> Result<Arc<Catalogue>, SourceError> {
+            self.2.catalogue()
+        }
+        fn titles(&mut self, language: LanguageId) -> Result<Arc<TitleDatabase>, SourceError> {
+            self.2.titles(language)
+        }
+    }
+    let gate = Arc::new((Mutex::new(false), Condvar::new()));
+    let hold = |held: bool| {
+        *gate.0.lock().unwrap() = held;
+        gate.1.notify_all();
+    };
+    let mut sources = DataSources::new();
+    // The other one leaves the sample with something that it has.
+    for (source, gate) in [("held", Arc::clone(&gate)), ("free", Arc::default())] {
+        let block = bytes(1, false, &[("p", 7, 3, 1)]);
+        let held = Held(FramePool::default(), 0, scripted.clone(), block, gate);
+        let worker = Worker::new(held, None).unwrap();
+        let cached = Cached::builder(worker).max_age(Duration::ZERO).build();
+        sources.add(CounterSource::new(source, cached)).unwrap();
+    }
+    let names = ["held", "free"].map(|source| name(&format!("{source}/Process/ID Process#7")));
+    let options = MeasurementOptions::new().patience(Duration::from_millis(200));
+    let mut context = MeasurementContext::with_options(&mut sources, &names, options).unwrap();
+    let mut readings = Readings::new();
+    let mut sample = |context: &mut MeasurementContext| {
+        context.prepare().unwrap();
+        let (late, counted) = count(|| {
+            let anomalies = &context.sample().unwrap().anomalies;
+            anomalies.iter().any(|anomaly| matches!(anomaly, Anomaly::Late { .. }))
+        });
+        context.decode(&mut readings).unwrap();
+        (late, counted.count)
+    };
+    for _ in 0..6 {
+        sample(&mut context);
+    }
+    assert_eq!(sample(&mut context), (false, 0));
+    hold(true);
+    // At the deadline, and then while it is still at work.
+    assert_eq!(sample(&mut context), (true, 0));
+    assert_eq!(sample(&mut context), (true, 0));
+    hold(false);
+    while sample(&mut context).0 {
+        std::thread::yield_now();
+    }
+    for _ in 0..4 {
+        sample(&mut context);
+    }
+    assert_eq!(sample(&mut context), (false, 0));
 }
 
 #[test]

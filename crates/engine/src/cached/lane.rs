@@ -15,6 +15,7 @@ use crate::collecting::{Collecting, Entered, Link, Waiting};
 use crate::error::{SourceError, SourceErrorKind};
 use std::collections::VecDeque;
 use std::panic::{AssertUnwindSafe, catch_unwind, resume_unwind};
+use std::sync::Arc;
 use std::time::{Duration, Instant};
 
 /// What a run is asked to collect, as a set.
@@ -41,7 +42,7 @@ pub(super) struct Outcome<T> {
 
 /// A source, and those who wait for it.
 pub(super) struct Lane<S, W, T> {
-    name: String,
+    name: Arc<str>,
     link: Link,
     state: Mutex<State<S, W, T>>,
     changed: Condvar,
@@ -109,11 +110,11 @@ impl<S, W: Wishes, T: Clone + Default> Lane<S, W, T> {
             asleep: 0,
         };
         let (state, changed) = (Mutex::new(state), Condvar::new());
-        Self { name: name.to_string(), link: Link::new(), state, changed }
+        Self { name: name.into(), link: Link::new(), state, changed }
     }
 
-    fn error(&self, kind: SourceErrorKind, message: &str) -> SourceError {
-        SourceError::new(kind, &self.name, message)
+    fn error(&self, kind: SourceErrorKind, message: &'static str) -> SourceError {
+        SourceError::fixed(kind, &self.name, message)
     }
 
     /// Waits for a run that brings what is wanted, or makes it. A run that is
