@@ -63,6 +63,7 @@
 //!   tries again.
 //! - Data that a consumer holds stays as it is for as long as it does.
 
+mod builder;
 mod follower;
 mod hub;
 mod lane;
@@ -80,6 +81,7 @@ use crate::frame::Snapshot;
 use crate::request::{ObjectQuery, Request};
 use crate::source::{Catalogue, Cost, Source};
 use crate::titles::TitleDatabase;
+pub use builder::CacheBuilder;
 pub use follower::{Follower, Taken};
 use hub::{Hub, UNKNOWN};
 use lane::Outcome;
@@ -91,55 +93,9 @@ use std::sync::{Arc, PoisonError};
 use std::time::{Duration, Instant};
 use wants::Wants;
 
-/// How old kept data may be if nobody says otherwise.
-const LIMIT: Duration = Duration::from_millis(500);
-
 /// Most objects, words and foreign machines of which a consumer remembers one
 /// by one what it had; many times what any source has.
 const MOST_SEEN: usize = 4096;
-
-type Clock = Arc<dyn Fn() -> Duration + Send + Sync>;
-
-/// Makes a [`Cached`].
-pub struct CacheBuilder<S> {
-    source: S,
-    costly: Option<S>,
-    limit: Duration,
-    clock: Option<Clock>,
-}
-
-impl<S: Source> CacheBuilder<S> {
-    /// How old kept data may be where a request does not say; zero keeps
-    /// nothing for others, and still makes one collection of requests that come
-    /// together.
-    #[must_use]
-    pub fn max_age(mut self, limit: Duration) -> Self {
-        self.limit = limit;
-        self
-    }
-
-    /// A second source of the same data, which alone collects the objects that
-    /// the catalogue calls [costly](Cost::Costly): they do not hold up the
-    /// others.
-    #[must_use]
-    pub fn costly_by(mut self, source: S) -> Self {
-        self.costly = Some(source);
-        self
-    }
-
-    /// Another clock for the age of data; it must never go backwards.
-    #[must_use]
-    pub fn clock(mut self, now: impl Fn() -> Duration + Send + Sync + 'static) -> Self {
-        self.clock = Some(Arc::new(now));
-        self
-    }
-
-    /// The first consumer.
-    #[must_use]
-    pub fn build(self) -> Cached<S> {
-        Cached::consumer(Arc::new(Hub::new(self)))
-    }
-}
 
 /// A consumer of a shared source, and a source itself. See the
 /// [module](self) for what it promises; clone it for another consumer, on this
@@ -188,7 +144,7 @@ impl<S: Source> Cached<S> {
 
     /// A cache with other settings.
     pub fn builder(source: S) -> CacheBuilder<S> {
-        CacheBuilder { source, costly: None, limit: LIMIT, clock: None }
+        CacheBuilder::new(source)
     }
 
     /// A consumer of a single object, for who reads it over and over.

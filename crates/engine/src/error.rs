@@ -102,6 +102,17 @@ impl fmt::Display for SourceError {
     }
 }
 
+/// Equal words, wherever they are kept.
+impl PartialEq for SourceError {
+    fn eq(&self, other: &Self) -> bool {
+        self.kind == other.kind
+            && self.source_name == other.source_name
+            && self.message() == other.message()
+    }
+}
+
+impl Eq for SourceError {}
+
 impl std::error::Error for SourceError {}
 
 /// A provider could not deliver.

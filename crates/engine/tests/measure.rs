@@ -16,6 +16,7 @@ use perfhive_format::titles::TitleList;
 use perfhive_format::{CookError, CounterSpec, CounterType, LanguageId, TitleIndex};
 use perfhive_testkit::alloc::{Counting, count};
 use perfhive_testkit::script::{block, titles};
+use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Condvar, Mutex};
 use std::time::Duration;
 
@@ -654,6 +655,76 @@ fn a_late_sample_allocates_nothing_either() {
     for _ in 0..4 {
         sample(&mut context);
     }
+    assert_eq!(sample(&mut context), (false, 0));
+}
+
+#[test]
+fn a_failed_sample_allocates_nothing_either() {
+    /// Answers with a block and its faults, or fails with the same error.
+    struct Failing(FramePool, u64, Scripted, Arc<AtomicBool>, SourceError, Vec<Fault>, Vec<u8>);
+    impl Source for Failing {
+        fn name(&self) -> &str {
+            "failing"
+        }
+        fn collect(&mut self, _: &Request, out: &mut Snapshot) -> Result<(), SourceError> {
+            if self.3.load(Ordering::Relaxed) {
+                return Err(self.4.clone());
+            }
+            out.clear();
+            self.1 += 1;
+            let block = &self.6;
+            out.push_frame(self.0.fill(self.1, |buffer| buffer.clone_from(block)).unwrap(), "it");
+            self.5.iter().for_each(|fault| out.push_fault(fault.clone()));
+            Ok(())
+        }
+        fn catalogue(&mut self) -> Result<Arc<Catalogue>, SourceError> {
+            self.2.catalogue()
+        }
+        fn titles(&mut self, language: LanguageId) -> Result<Arc<TitleDatabase>, SourceError> {
+            self.2.titles(language)
+        }
+    }
+    let scripted = Scripted::new([Answer::Machine(1, vec![("p", 7, 3, 1)])]);
+    // More faults of the one than a record has places for, and the other fails.
+    let many = |n| Fault::new(FaultKind::CollectFailed, "part", format!("no {n}"));
+    let fails = Arc::new(AtomicBool::new(false));
+    let mut sources = DataSources::new();
+    let parts = [
+        ("noisy", Arc::default(), (0..100).map(many).collect()),
+        ("failing", Arc::clone(&fails), vec![]),
+    ];
+    for (source, fails, faults) in parts {
+        let error = SourceError::new(SourceErrorKind::Unavailable, source, "gone");
+        let block = bytes(1, false, &[("p", 7, 3, 1)]);
+        let pool = FramePool::default();
+        let failing = Failing(pool, 0, scripted.clone(), fails, error, faults, block);
+        let cached = Cached::builder(failing).max_age(Duration::ZERO).build();
+        sources.add(CounterSource::new(source, cached)).unwrap();
+    }
+    let names = ["noisy", "failing"].map(|source| name(&format!("{source}/Process/ID Process#7")));
+    let mut context = MeasurementContext::new(&mut sources, &names).unwrap();
+    let mut readings = Readings::new();
+    let mut sample = |context: &mut MeasurementContext| {
+        context.prepare().unwrap();
+        let (failed, counted) = count(|| {
+            let anomalies = &context.sample().unwrap().anomalies;
+            assert!(anomalies.iter().all(|anomaly| !matches!(anomaly, Anomaly::Late { .. })));
+            anomalies.iter().any(|anomaly| {
+                matches!(anomaly, Anomaly::Failed { source, error } if &**source == "failing"
+                    && matches!(error, MeasureError::Source(error) if error.message() == "gone"))
+            })
+        });
+        context.decode(&mut readings).unwrap();
+        (failed, counted.count)
+    };
+    for _ in 0..4 {
+        sample(&mut context);
+    }
+    assert_eq!(sample(&mut context), (false, 0));
+    fails.store(true, Ordering::Relaxed);
+    assert_eq!(sample(&mut context), (true, 0));
+    assert_eq!(sample(&mut context), (true, 0));
+    fails.store(false, Ordering::Relaxed);
     assert_eq!(sample(&mut context), (false, 0));
 }
 

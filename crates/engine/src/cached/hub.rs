@@ -1,9 +1,9 @@
 //! What all consumers of a cache share.
 
+use super::builder::{CacheBuilder, Clock};
 use super::lane::Lane;
 use super::reply::{Key, Reply, Slots};
 use super::wants::Wants;
-use super::{CacheBuilder, Clock};
 use crate::error::SourceError;
 use crate::request::ObjectQuery;
 use crate::source::{Catalogue, Source};

@@ -261,7 +261,7 @@ impl MeasurementContext {
         let record = SampleRecord {
             times: readings.collect(),
             duration: Duration::ZERO,
-            anomalies: Vec::with_capacity(ANOMALIES),
+            anomalies: Vec::with_capacity(ANOMALIES + parts.len()),
         };
         let mut context = Self {
             state: Arc::new(AtomicU8::new(State::Initialized as u8)),
@@ -320,7 +320,7 @@ impl MeasurementContext {
         let possible = [State::Initialized, State::Prepared, State::Sampled];
         let stage = self.enter(Operation::Prepare, &possible, State::Preparing)?;
         self.record.anomalies.clear();
-        self.record.anomalies.reserve(ANOMALIES);
+        self.record.anomalies.reserve(ANOMALIES + self.parts.len());
         let mut good = self.parts.is_empty();
         for part in &mut self.parts {
             part.failed = part.probe.prepare().err();
@@ -346,6 +346,10 @@ impl MeasurementContext {
         }
         let begun = Instant::now();
         let anomalies = &mut self.record.anomalies;
+        // A place for what becomes of each source, which no probe's own
+        // anomalies can take.
+        let places = anomalies.len()..anomalies.len() + self.parts.len();
+        anomalies.extend(self.parts.iter().map(|part| Anomaly::Late { source: part.name() }));
         let mut good = self.parts.is_empty();
         for part in self.parts.iter_mut().filter(|part| part.failed.is_none()) {
             // Each has its own, so that one that hangs costs no other its data.
@@ -360,21 +364,21 @@ impl MeasurementContext {
         for (reading, time) in times.rev() {
             reading.after = time.now();
         }
+        for (place, part) in places.clone().zip(&self.parts) {
+            if let (Some(place), Some(error)) = (self.record.anomalies.get_mut(place), &part.failed)
+                && !error.is_late()
+            {
+                *place = Anomaly::Failed { source: part.name(), error: error.clone() };
+            }
+        }
+        let mut place = 0..;
+        let mut failed = self.parts.iter().map(|part| part.failed.is_some());
+        self.record.anomalies.retain(|_| {
+            place.next().is_some_and(|place| !places.contains(&place))
+                || failed.next().unwrap_or(false)
+        });
         if !good {
             return Err(first_failure(&self.parts));
-        }
-        for part in &self.parts {
-            let source = || Arc::clone(&part.name);
-            match &part.failed {
-                Some(error) if error.is_late() => {
-                    self.record.anomalies.push(Anomaly::Late { source: source() });
-                }
-                Some(error) => {
-                    let message = error.to_string().into();
-                    self.record.anomalies.push(Anomaly::Failed { source: source(), message });
-                }
-                None => {}
-            }
         }
         stage.leads_to(State::Sampled);
         Ok(&self.record)
@@ -449,6 +453,12 @@ impl Stage {
 impl Drop for Stage {
     fn drop(&mut self) {
         self.state.store(self.next as u8, Ordering::Release);
+    }
+}
+
+impl Part {
+    fn name(&self) -> Arc<str> {
+        Arc::clone(&self.name)
     }
 }
 

@@ -1,6 +1,6 @@
 //! What there is to measure, what came of it, and what can be odd about it.
 
-use super::SensorName;
+use super::{MeasureError, SensorName};
 use crate::query::NoValue;
 use perfhive_format::CookedValue;
 use std::fmt;
@@ -135,8 +135,9 @@ pub enum Anomaly {
     Failed {
         /// The data source.
         source: Arc<str>,
-        /// What happened.
-        message: Arc<str>,
+        /// What happened. Not its words, which would have to be put together
+        /// while the sample is taken.
+        error: MeasureError,
     },
     /// A part could not be collected.
     Partial {
@@ -177,9 +178,8 @@ impl fmt::Display for Anomaly {
                 write!(f, "{group}: other counters than before, resolved anew")
             }
             Self::Late { source } => write!(f, "{source}: did not answer in time"),
-            Self::Failed { source, message } | Self::Partial { source, message } => {
-                write!(f, "{source}: {message}")
-            }
+            Self::Failed { source, error } => write!(f, "{source}: {error}"),
+            Self::Partial { source, message } => write!(f, "{source}: {message}"),
         }
     }
 }

@@ -108,7 +108,7 @@ pub trait ProbeContext: Send {
 }
 
 /// Why something could not be measured.
-#[derive(Clone, Debug)]
+#[derive(Clone, Debug, PartialEq, Eq)]
 #[non_exhaustive]
 pub enum MeasureError {
     /// A text that is no sensor name.
