@@ -16,6 +16,15 @@ pub(crate) struct Known {
     objects: Vec<KnownObject>,
 }
 
+/// What is new about an object.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum News {
+    /// It was never delivered before.
+    Object,
+    /// Its counters or head are others than before.
+    Definition,
+}
+
 #[derive(Clone, Debug)]
 struct KnownObject {
     description: ObjectDescription,
@@ -37,29 +46,30 @@ impl Known {
     }
 
     /// Takes note of an object that was delivered in answer to a request of a
-    /// cost, of bytes that were validated before; answers whether there is
-    /// anything new about it. What is not delivered stays known: it may be that
+    /// cost, of bytes that were validated before; answers what is new about it,
+    /// if anything is. What is not delivered stays known: it may be that
     /// it only is not there at the moment.
-    pub(crate) fn note(&mut self, bytes: &[u8], cost: Cost) -> bool {
+    pub(crate) fn note(&mut self, bytes: &[u8], cost: Cost) -> Option<News> {
         let name = name_of(bytes);
         let known = self.objects.iter_mut().find(|known| known.description.spec.name == name);
         if known.as_ref().is_some_and(|known| is_same(&known.definition, bytes)) {
-            return false;
+            return None;
         }
-        let Ok(object) = PerfObject::parse(bytes) else { return false };
+        let object = PerfObject::parse(bytes).ok()?;
         let length = object.header().DefinitionLength as usize;
         let definition = bytes.get(..length).unwrap_or_default().to_vec();
         match known {
             Some(known) => {
                 known.description = describe(object, known.description.cost);
                 known.definition = definition;
+                Some(News::Definition)
             }
             None => {
                 let description = describe(object, cost);
                 self.objects.push(KnownObject { description, definition });
+                Some(News::Object)
             }
         }
-        true
     }
 }
 

@@ -28,6 +28,8 @@ pub(crate) struct Shared {
     pub(crate) known: Mutex<Known>,
     /// Whether there is more known than the provider describes.
     pub(crate) news: AtomicBool,
+    /// Whether it was described with objects once: those that come then are unusual.
+    pub(crate) settled: AtomicBool,
     /// A library at work that its last session left in good order.
     parked: Mutex<Option<Caller>>,
     /// Room that sufficed for the last collection.
@@ -48,6 +50,7 @@ impl Shared {
             loaded: Mutex::default(),
             known: Mutex::default(),
             news: AtomicBool::new(false),
+            settled: AtomicBool::new(false),
             parked: Mutex::default(),
             room: AtomicUsize::new(crate::area::FIRST_ROOM),
             limiter: Mutex::default(),
@@ -102,7 +105,9 @@ impl Shared {
     /// The description as far as things are known, and no more news from then.
     pub(crate) fn describe(&self) -> Vec<ObjectDescription> {
         self.news.store(false, Ordering::Relaxed);
-        lock(&self.known).descriptions()
+        let known = lock(&self.known).descriptions();
+        self.settled.store(!known.is_empty(), Ordering::Relaxed);
+        known
     }
 }
 

@@ -2,7 +2,7 @@
 
 use crate::area::larger;
 use crate::caller::{Call, CallFault, Caller};
-use crate::describe::{name_of, objects};
+use crate::describe::{News, name_of, objects};
 use crate::provider::{Shared, lock};
 use crate::wire::Lane;
 use perfhive_contract::abi::{ERROR_MORE_DATA, ERROR_SUCCESS};
@@ -210,8 +210,18 @@ fn take(
     let mut known = lock(&shared.known);
     for object in objects(bytes) {
         delivered.push(name_of(object));
-        if known.note(object, cost) {
-            shared.news.store(true, Ordering::Relaxed);
+        let Some(news) = known.note(object, cost) else { continue };
+        shared.news.store(true, Ordering::Relaxed);
+        // Readers that looked for counters find them anew: their author should know.
+        let name = name_of(object);
+        match news {
+            News::Definition => {
+                shared.log(&format!("the counters of object {name} are not those of before"));
+            }
+            News::Object if shared.settled.load(Ordering::Relaxed) => {
+                shared.log(&format!("gives object {name}, which it did not have before"));
+            }
+            News::Object => {}
         }
     }
     Ok(())

@@ -207,7 +207,16 @@ fn example() -> PathBuf {
 
 /// A copy of it: one process has one library of a file, with one linkage.
 fn gauges(folder: &Folder, linkage: &str, in_process: bool) -> Registration {
-    let library = folder.0.join("gauges.so");
+    gauges_of(folder, "gauges.so", linkage, in_process)
+}
+
+pub(crate) fn gauges_of(
+    folder: &Folder,
+    library: &str,
+    linkage: &str,
+    in_process: bool,
+) -> Registration {
+    let library = folder.0.join(library);
     if !library.exists() {
         std::fs::copy(example(), &library).unwrap();
     }

@@ -13,6 +13,9 @@ use std::time::Duration;
 
 /// The object of the providers in zoo.c.
 pub(crate) const OBJECT: TitleIndex = TitleIndex(50000);
+/// The object of the good [`neighbour`], and the levels that it gives.
+pub(crate) const NEIGHBOUR: TitleIndex = TitleIndex(52000);
+const LEVELS: [u64; 2] = [70, 71];
 
 /// A folder of one test, removed at its end.
 pub(crate) struct Folder(pub(crate) PathBuf);
@@ -72,21 +75,38 @@ pub(crate) fn registration(library: &Path, kind: &str) -> Registration {
     registration
 }
 
+/// The registration of the example in C, a good neighbour of whoever is bad:
+/// its library lies in the same folder.
+pub(crate) fn neighbour(folder: &Folder, in_process: bool) -> Registration {
+    let library = folder.0.join("gauges.so");
+    if !library.exists() {
+        folder.compile("examples/c/gauges.c");
+    }
+    let mut registration = Registration::new("Neighbour", library, "CollectGauges");
+    registration.open = Some("OpenGauges".to_string());
+    registration.close = Some("CloseGauges".to_string());
+    (registration.first_counter, registration.last_counter) = (NEIGHBOUR.0, NEIGHBOUR.0 + 4);
+    (registration.first_help, registration.last_help) = (NEIGHBOUR.0 + 1, NEIGHBOUR.0 + 5);
+    registration.objects = vec![NEIGHBOUR];
+    registration.in_process = in_process;
+    registration
+}
+
 /// A broker of one registration, and the lines that were logged.
 pub(crate) fn broker(
     registration: Registration,
     change: impl FnOnce(Options) -> Options,
 ) -> Reader {
-    broker_at(registration, TestLevel::All, change)
+    broker_of(vec![registration], TestLevel::All, change)
 }
 
-pub(crate) fn broker_at(
-    registration: Registration,
+pub(crate) fn broker_of(
+    providers: Vec<Registration>,
     level: TestLevel,
     change: impl FnOnce(Options) -> Options,
 ) -> Reader {
     let mut registrations = Registrations::none();
-    registrations.providers.push(registration);
+    registrations.providers = providers;
     registrations.test_level = level;
     let lines = Lines::default();
     let sink = Arc::clone(&lines);
@@ -129,8 +149,30 @@ impl Reader {
         Seen { instances: object.map(|object| object.view().instances().count()), faults }
     }
 
+    /// Reads the zoo's object and its neighbour's, which must be there as if it
+    /// were alone.
+    pub(crate) fn see_with_neighbour(&mut self) -> Seen {
+        let (snapshot, faults) = self.collect(&Request::objects(&[OBJECT, NEIGHBOUR]));
+        let good = snapshot.object(NEIGHBOUR).expect("the good neighbour is read");
+        let level = good.view().counters().next().unwrap();
+        let levels = good.view().instances().map(|one| one.counter_block().value(&level).unwrap());
+        assert_eq!(levels.collect::<Vec<_>>(), LEVELS);
+        assert!(faults.iter().all(|fault| &*fault.provider != "Neighbour"), "{faults:?}");
+        let object = snapshot.object(OBJECT);
+        Seen { instances: object.map(|object| object.view().instances().count()), faults }
+    }
+
+    /// That nothing is held against the neighbour, in state and log.
+    pub(crate) fn neighbour_is_sound(&self, kind: &str) {
+        let status = self.broker.providers().find(|one| &*one.name == "Neighbour").unwrap();
+        assert_eq!((status.state, status.faults), (ProviderState::Open, 0), "{kind}: {status:?}");
+        assert_eq!(self.logged("Neighbour: "), 0, "{kind}: {:?}", self.lines());
+    }
+
+    /// Of the zoo.
     pub(crate) fn status(&self) -> ProviderStatus {
-        self.broker.providers().next().unwrap().clone()
+        let mut all = self.broker.providers();
+        all.find(|one| &*one.name != "Neighbour").unwrap().clone()
     }
 
     pub(crate) fn state(&self) -> ProviderState {

@@ -282,9 +282,12 @@ PERFHIVE_EXPORT DWORD CollectZoo(LPWSTR value, LPVOID *data, LPDWORD bytes, LPDW
         *data = start + room + 100000;
     if (is("points before its buffer"))
         *data = start - 8;
-    if (is("takes another object")) {
+    if (is("takes another object"))
         write_object(start, 238, rows);
-    }
+    if (is("takes its neighbour's object"))
+        write_object(start, 52000, rows);
+    if (is("changes its counters") && call % 2 == 1)
+        put(start + offsetof(DEFINITION, Counter.CounterType), PERF_COUNTER_COUNTER);
     if (is("changes its objects") && call % 2 == 1)
         write_object(start, OBJECT + 10 * (call % 8), rows);
     if (is("differs from call to call"))

@@ -1,14 +1,29 @@
-//! Bad providers, each loaded for real: what a reader still gets, what is
-//! logged, and what state they end in.
+//! Bad providers, each loaded for real and beside a good one: what a reader
+//! still gets, what is logged, and what state they end in.
 
-use crate::support::{Folder, Reader, broker, broker_at, registration};
-use perfhive_engine::ProviderState::{Open, Quarantined};
+use crate::support::{Folder, Reader, broker_of, neighbour, registration};
+use perfhive_contract::Registration;
+use perfhive_engine::ProviderState::{Failed, Open, Quarantined};
 use perfhive_engine::{FaultKind, ProviderState, TestLevel};
+use perfhive_extension::Options;
+use std::path::Path;
+use std::thread;
 use std::time::Duration;
 
 /// A kind of provider, and what its reader sees: instances of its object, text
 /// in its fault, the state after six collections.
 type Row = (&'static str, Option<usize>, &'static str, ProviderState);
+
+/// The text that stands in the log; none if there is to be nothing.
+fn log_of(row: &Row) -> &'static str {
+    match row.0 {
+        // What has nothing to give did not fail: its reader is told, and no log.
+        "has nothing" => "",
+        "takes another object" => "gives object 238, which it did not have before",
+        "changes its counters" => "the counters of object 50000 are not those of before",
+        _ => row.2,
+    }
+}
 
 /// In a process of its own; nothing of it may harm the reader.
 const ISOLATED: &[Row] = &[
@@ -51,6 +66,8 @@ const ISOLATED: &[Row] = &[
     ("wants more and moves", None, "bytes are not enough", Quarantined),
     ("has nothing", None, "its provider gave no data for it", Open),
     ("takes another object", None, "its provider gave no data for it", Open),
+    ("takes its neighbour's object", None, "wrote object 52000, which is Neighbour's", Quarantined),
+    ("changes its counters", Some(2), "", Open),
     ("differs from call to call", Some(2), "", Open),
     ("is large", Some(20000), "", Open),
 ];
@@ -81,16 +98,29 @@ const IN_PROCESS: &[&str] = &[
     "wants more and moves",
     "has nothing",
     "takes another object",
+    "takes its neighbour's object",
+    "changes its counters",
     "differs from call to call",
     "is large",
 ];
+
+/// A reader of a bad provider and a good neighbour.
+fn beside_a_good_one(
+    folder: &Folder,
+    bad: Registration,
+    change: impl FnOnce(Options) -> Options,
+) -> Reader {
+    let good = neighbour(folder, bad.in_process);
+    // Whoever comes first might be asked first, and harm whoever comes then.
+    broker_of(vec![bad, good], TestLevel::All, change)
+}
 
 /// Collects until the provider's fate is sealed.
 fn live(reader: &mut Reader, row: &Row) {
     let (kind, instances, text, state) = *row;
     let mut told = false;
     for _ in 0..6 {
-        let seen = reader.see();
+        let seen = reader.see_with_neighbour();
         if !seen.faults.iter().any(|fault| fault.kind == FaultKind::Quarantined) {
             assert_eq!(seen.instances, instances, "{kind}: {seen:?}");
             told |= seen.faults.iter().any(|fault| fault.message.contains(text));
@@ -104,12 +134,17 @@ fn live(reader: &mut Reader, row: &Row) {
     assert!(told || text.is_empty(), "{kind}: {:?}", reader.status());
     let status = reader.status();
     assert_eq!(status.state, state, "{kind}: {status:?}");
-    if state == Quarantined {
+    reader.neighbour_is_sound(kind);
+    let text = log_of(row);
+    if text.is_empty() {
+        assert_eq!(reader.lines(), [""; 0], "{kind}");
+    } else {
         // The first faults are logged, and then no more than is worth it.
         let logged = reader.logged(text);
         assert!((1..=3).contains(&logged), "{kind}: {:?}", reader.lines());
-        assert_eq!(reader.logged("is asked no more"), 1, "{kind}: {:?}", reader.lines());
     }
+    let disabled = usize::from(state == Quarantined);
+    assert_eq!(reader.logged("is asked no more"), disabled, "{kind}: {:?}", reader.lines());
 }
 
 #[test]
@@ -121,10 +156,21 @@ fn isolated() {
         if row.2.starts_with("did not come back") {
             registration.collect_timeout = Duration::from_millis(300);
         }
-        let mut reader =
-            broker(registration, |options| options.memory_limit(160 << 20).pause(Duration::ZERO));
+        let mut reader = beside_a_good_one(&folder, registration, |options| {
+            options.memory_limit(160 << 20).pause(Duration::ZERO)
+        });
         live(&mut reader, row);
     }
+}
+
+/// A registration of a copy that is trusted: one process has one library of a
+/// name, whose linkage would stay that of the first.
+fn trusted(folder: &Folder, library: &Path, kind: &str) -> Registration {
+    let copy = folder.0.join(format!("{kind}.so"));
+    std::fs::copy(library, &copy).unwrap();
+    let mut registration = registration(&copy, kind);
+    registration.in_process = true;
+    registration
 }
 
 #[test]
@@ -132,15 +178,116 @@ fn in_process() {
     let folder = Folder::new("in-process");
     let library = folder.compile("tests/extension/zoo.c");
     for kind in IN_PROCESS {
-        // One process has one library of a name, whose linkage would stay that
-        // of the first: each gets a copy.
-        let copy = folder.0.join(format!("{kind}.so"));
-        std::fs::copy(&library, &copy).unwrap();
-        let mut registration = registration(&copy, kind);
-        registration.in_process = true;
         let row = ISOLATED.iter().find(|row| row.0 == *kind).unwrap();
-        let mut reader = broker(registration, |options| options);
+        let registration = trusted(&folder, &library, kind);
+        let mut reader = beside_a_good_one(&folder, registration, |options| options);
         live(&mut reader, row);
+    }
+}
+
+/// Every other call gives an object of another name: the reader has what was
+/// asked for when it is there, and is told when it is not.
+#[test]
+fn changes_its_objects() {
+    let folder = Folder::new("changes-objects");
+    let library = folder.compile("tests/extension/zoo.c");
+    for in_process in [false, true] {
+        let kind = "changes its objects";
+        let registration = match in_process {
+            true => trusted(&folder, &library, kind),
+            false => registration(&library, kind),
+        };
+        let mut reader = beside_a_good_one(&folder, registration, |options| options);
+        for round in 0..12 {
+            let seen = reader.see_with_neighbour();
+            if round % 2 == 0 {
+                assert_eq!(seen.instances, Some(2), "{seen:?}");
+                assert!(seen.faults.is_empty(), "{seen:?}");
+            } else {
+                assert_eq!(seen.instances, None, "{seen:?}");
+                assert_eq!(&*seen.faults[0].message, "its provider gave no data for it");
+            }
+        }
+        assert_eq!((reader.state(), reader.status().faults), (Open, 0));
+        reader.neighbour_is_sound(kind);
+        let logged = reader.logged("gives object 500");
+        assert!((1..=3).contains(&logged), "{:?}", reader.lines());
+    }
+}
+
+/// Nor does it help to have its description renewed, which follows what it gives:
+/// the neighbour was there first.
+#[test]
+fn takes_its_neighbours_object_and_is_described_anew() {
+    let folder = Folder::new("takes");
+    let library = folder.compile("tests/extension/zoo.c");
+    let kind = "takes its neighbour's object";
+    let mut reader = beside_a_good_one(&folder, registration(&library, kind), |options| {
+        options.look_every(Duration::ZERO)
+    });
+    for _ in 0..8 {
+        assert_eq!(reader.see_with_neighbour().instances, None);
+    }
+    reader.neighbour_is_sound(kind);
+}
+
+/// What one thread is given is not what the others are: each reads whole
+/// answers, of one call.
+#[test]
+fn differs_between_threads() {
+    let folder = Folder::new("differs");
+    let library = folder.compile("tests/extension/zoo.c");
+    for in_process in [false, true] {
+        let kind = "differs from call to call";
+        let bad = match in_process {
+            true => trusted(&folder, &library, kind),
+            false => registration(&library, kind),
+        };
+        let good = neighbour(&folder, in_process);
+        thread::scope(|scope| {
+            for _ in 0..4 {
+                scope.spawn(|| {
+                    let both = vec![bad.clone(), good.clone()];
+                    let mut reader = broker_of(both, TestLevel::All, |options| options);
+                    for _ in 0..100 {
+                        let seen = reader.see_with_neighbour();
+                        assert_eq!(seen.instances, Some(2), "{seen:?}");
+                    }
+                    assert_eq!((reader.state(), reader.status().faults), (Open, 0));
+                    reader.neighbour_is_sound(kind);
+                    assert_eq!(reader.lines(), [""; 0]);
+                });
+            }
+        });
+    }
+}
+
+/// A panic in Rust: from the start, and once it has said what it has.
+#[test]
+fn panics() {
+    let folder = Folder::new("panics");
+    for in_process in [false, true] {
+        for (kind, text, state) in [
+            ("panic", "the provider panicked: the gauge called panic is broken", Failed),
+            ("late-panic", "the provider panicked: the gauge called late-panic", Quarantined),
+        ] {
+            let library = format!("{kind}-{in_process}.so");
+            let bad = crate::registered::gauges_of(&folder, &library, kind, in_process);
+            let mut reader = beside_a_good_one(&folder, bad, |options| options);
+            let mut told = false;
+            for _ in 0..8 {
+                let seen = reader.see_with_neighbour();
+                told |= seen.faults.iter().any(|fault| fault.message.contains(text));
+                assert_eq!(seen.instances, None, "{kind}: {seen:?}");
+            }
+            let status = reader.status();
+            assert_eq!(status.state, state, "{kind}: {status:?}");
+            // Of one that never said what it has, the provider's account tells.
+            let account = status.last_fault.unwrap().message;
+            assert!(told || account.contains(text), "{kind}: {account}");
+            reader.neighbour_is_sound(kind);
+            assert!((1..=3).contains(&reader.logged(text)), "{kind}: {:?}", reader.lines());
+        }
     }
 }
 
@@ -150,15 +297,17 @@ fn in_process() {
 fn a_writer_that_does_not_stop() {
     let folder = Folder::new("writer");
     let library = folder.compile("tests/extension/zoo.c");
-    let mut reader = broker(registration(&library, "writes later, too"), |options| options);
+    let registration = registration(&library, "writes later, too");
+    let mut reader = beside_a_good_one(&folder, registration, |options| options);
     for _ in 0..100 {
-        let seen = reader.see();
+        let seen = reader.see_with_neighbour();
         match seen.instances {
             Some(count) => assert_eq!(count, 2),
             None => assert!(!seen.faults.is_empty()),
         }
         reader.broker.release("Zoo");
     }
+    reader.neighbour_is_sound("writes later, too");
 }
 
 #[test]
@@ -180,7 +329,7 @@ fn levels() {
             [TestLevel::All, TestLevel::Basic, TestLevel::None].into_iter().zip(instances)
         {
             let registration = registration(&library, kind);
-            let mut reader = broker_at(registration, level, |options| options);
+            let mut reader = broker_of(vec![registration], level, |options| options);
             assert_eq!(reader.see().instances, instances, "{kind} at {level:?}");
         }
     }
