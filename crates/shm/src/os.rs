@@ -294,26 +294,75 @@ pub(crate) fn is_abandoned(file: &File) -> bool {
     free
 }
 
-/// Removes a file that nobody's process writes any more, if this user may.
-pub(crate) fn remove_abandoned(path: &Path) {
-    let Ok(file) = open(path) else { return };
-    let is_file = rustix::fs::fstat(&file)
-        .is_ok_and(|stat| FileType::from_raw_mode(stat.st_mode) == FileType::RegularFile);
-    if !is_file || rustix::fs::flock(&file, FlockOperation::NonBlockingLockShared).is_err() {
-        return;
-    }
-    // Names are never used twice, so this is the file that was looked at.
-    let _ = std::fs::remove_file(path);
+/// What became of a file that may be one of the dead.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Cleared {
+    /// A process holds it, or it is no file.
+    InUse,
+    /// It was removed.
+    Removed,
+    /// Nobody holds it, and it is not this user's to remove, or nothing says that
+    /// it is a file of counters at all.
+    Left,
 }
 
-/// Removes what processes that are gone left in a folder.
+/// Removes a file that a process of this user published and that is gone, whatever
+/// its contents are by now.
+pub(crate) fn clear_away(path: &Path) -> Cleared {
+    let Ok(file) = open(path) else { return Cleared::InUse };
+    let Ok(stat) = rustix::fs::fstat(&file) else { return Cleared::InUse };
+    let is_file = FileType::from_raw_mode(stat.st_mode) == FileType::RegularFile;
+    if !is_file || rustix::fs::flock(&file, FlockOperation::NonBlockingLockShared).is_err() {
+        return Cleared::InUse;
+    }
+    let mine = stat.st_uid == rustix::process::geteuid().as_raw();
+    // Names are never used twice, so this is the file that was looked at.
+    if mine && is_of_counters(&file, path) && std::fs::remove_file(path).is_ok() {
+        Cleared::Removed
+    } else {
+        Cleared::Left
+    }
+}
+
+/// Whether a file says that it was published: by its first bytes or, where these
+/// are lost, by the name that [`publish`]'s callers give. What another version
+/// wrote is that version's to remove.
+fn is_of_counters(file: &File, path: &Path) -> bool {
+    let mut head = [0; 12];
+    let magic = file.read_exact_at(&mut head, 0).is_ok().then_some(head);
+    if let Some([magic @ .., a, b, c, d]) = magic
+        && magic == crate::layout::MAGIC
+    {
+        return u32::from_le_bytes([a, b, c, d]) == crate::layout::VERSION;
+    }
+    let name = path.file_name().unwrap_or_default().to_string_lossy();
+    let stem = name.strip_suffix(crate::layout::SUFFIX);
+    let Some(stem) = stem.or_else(|| name.strip_suffix(crate::layout::UNFINISHED)) else {
+        return false;
+    };
+    let mut parts = stem.rsplitn(3, '-');
+    let (time, pid) = (parts.next().unwrap_or_default(), parts.next().unwrap_or_default());
+    let is_hex = |text: &str| text.bytes().all(|b| b.is_ascii_hexdigit());
+    parts.next().is_some() && time.len() >= 12 && is_hex(time) && pid.parse::<u32>().is_ok()
+}
+
+/// Removes the file of a process that is gone, whoever's it is, if this user may.
+#[cfg(feature = "reader")]
+pub(crate) fn remove_abandoned(path: &Path) {
+    let Ok(file) = open(path) else { return };
+    if rustix::fs::flock(&file, FlockOperation::NonBlockingLockShared).is_ok() {
+        let _ = std::fs::remove_file(path);
+    }
+}
+
+/// Removes what processes of this user that are gone left in a folder.
 pub(crate) fn tidy_up(folder: &Path) {
     let Ok(entries) = std::fs::read_dir(folder) else { return };
     for entry in entries.flatten().take(4096) {
         let name = entry.file_name();
         let name = name.to_string_lossy();
         if name.ends_with(crate::layout::SUFFIX) || name.ends_with(crate::layout::UNFINISHED) {
-            remove_abandoned(&entry.path());
+            clear_away(&entry.path());
         }
     }
 }

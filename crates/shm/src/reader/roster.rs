@@ -55,8 +55,31 @@ pub struct PublishedCounters {
 
 enum Known {
     Read(Arc<PublishedFile>),
-    /// Why not.
-    Refused(String),
+    Refused(Refused),
+}
+
+/// A file that is not read.
+struct Refused {
+    why: String,
+    /// Whether a process still holds it, for all that is known.
+    in_use: bool,
+}
+
+impl Refused {
+    fn new(why: impl ToString) -> Self {
+        Self { why: why.to_string(), in_use: true }
+    }
+
+    /// Whether its process has gone meanwhile, and the file was removed; what
+    /// cannot be is to be removed by whoever may.
+    fn look(&mut self, path: &Path) -> os::Cleared {
+        let cleared = if self.in_use { os::clear_away(path) } else { os::Cleared::InUse };
+        if cleared == os::Cleared::Left {
+            self.in_use = false;
+            self.why.push_str("; its program is gone: remove the file");
+        }
+        cleared
+    }
 }
 
 /// Which folders are looked at.
@@ -168,7 +191,14 @@ impl PublishedCounters {
         }
         let mut changed = !listed.is_empty() && self.take(listed);
         self.files.retain(|path, known| {
-            let Known::Read(file) = known else { return true };
+            let file = match known {
+                Known::Read(file) => file,
+                Known::Refused(refused) => {
+                    let cleared = refused.look(path);
+                    changed |= cleared != os::Cleared::InUse;
+                    return cleared != os::Cleared::Removed;
+                }
+            };
             let dead = file.is_dead(self.here.get_or_init(Owner::this));
             if dead {
                 os::remove_abandoned(path);
@@ -201,22 +231,23 @@ impl PublishedCounters {
                             let user = file.user;
                             let what = "bytes, of which as many are read as fit into";
                             let most = MOST_BYTES;
-                            Known::Refused(format!("user {user} has {bytes} {what} {most}"))
+                            let why = format!("user {user} has {bytes} {what} {most}");
+                            Known::Refused(Refused::new(why))
                         }
                         _ => Known::Read(Arc::new(file)),
                     },
                     Err(FileError::Io(error)) if error.kind() == std::io::ErrorKind::NotFound => {
                         continue; // It went meanwhile.
                     }
-                    Err(FileError::Io(error)) => Known::Refused(error.to_string()),
-                    Err(FileError::Layout(error)) => Known::Refused(error.to_string()),
+                    Err(FileError::Io(error)) => Known::Refused(Refused::new(error)),
+                    Err(FileError::Layout(error)) => Known::Refused(Refused::new(error)),
                 };
                 changed = true;
                 self.files.insert(path.clone(), known);
             }
             if paths.len() > MOST_FILES {
                 let what = format!("{} files, of which {MOST_FILES} are read", paths.len());
-                self.files.insert(folder.join("*"), Known::Refused(what));
+                self.files.insert(folder.join("*"), Known::Refused(Refused::new(what)));
             }
         }
         changed
@@ -241,7 +272,7 @@ impl PublishedCounters {
                     let name = file.definition.name.to_lowercase();
                     groups.entry(name).or_default().push(Arc::clone(file));
                 }
-                Known::Refused(why) => {
+                Known::Refused(Refused { why, .. }) => {
                     let message = format!("{}: {why}", path.display());
                     let fault = Fault::new(FaultKind::OpenFailed, "published counters", message);
                     self.faults.push(fault);

@@ -102,6 +102,78 @@ fn other_versions_and_other_files_are_faults() {
     drop((good, newer, text, empty));
 }
 
+fn without_header(bytes: &[u8]) -> Vec<u8> {
+    [&[0; 256], &bytes[256..]].concat()
+}
+
+#[test]
+fn what_the_dead_left_torn_is_removed() {
+    let folder = Folder::new();
+    let mut reader = Reader::new(&folder);
+    let bytes = published(&folder);
+    put(&folder, "cut.counters", &bytes[..300]);
+    put(&folder, "Shop-4711-18b2f3c4d5e6f708.counters", &without_header(&bytes));
+    put(&folder, "Web_Shop-4711-18b2f3c4d5e6f709.counters", b"");
+    let mut counters = bytes;
+    counters[28..32].fill(0xFF);
+    put(&folder, "counters.counters", &counters);
+    assert!(!reader.read().contains_key("Web Shop"));
+    assert_eq!((reader.faults(), folder.files()), (Vec::new(), Vec::new()));
+    // The name is anybody's now.
+    let again = shop(&folder).publish().unwrap();
+    again.counter("Orders").unwrap().set(7);
+    assert_eq!(reader.rows("Web Shop")[0].1[0], Some((7, None)));
+}
+
+/// What was torn while its program lived is a fault, and goes with it.
+#[test]
+fn torn_by_the_living() {
+    let folder = Folder::new();
+    let mut reader = Reader::new(&folder);
+    let bytes = published(&folder);
+    let file = put(&folder, "a.counters", &bytes[..300]);
+    assert!(!reader.read().contains_key("Web Shop"));
+    assert!(reader.faults()[0].contains("a.counters"), "{:?}", reader.faults());
+    assert_eq!(folder.files().len(), 1);
+    drop(file);
+    assert!(reader.read().is_empty());
+    assert_eq!((reader.faults(), folder.files()), (Vec::new(), Vec::new()));
+}
+
+/// What may be somebody else's is left alone, and it is said what to do.
+#[test]
+fn torn_files_that_may_be_anybodys_stay() {
+    let folder = Folder::new();
+    let mut reader = Reader::new(&folder);
+    let bytes = published(&folder);
+    put(&folder, "notes.counters", b"apples");
+    put(&folder, "blank.counters", &without_header(&bytes));
+    let mut newer = bytes.clone();
+    newer[8] = 200;
+    put(&folder, "newer.counters", &newer);
+    let mut files = vec!["notes.counters", "blank.counters", "newer.counters"];
+    // Only root can give files away.
+    put(&folder, "another-users.counters", &bytes[..300]);
+    let others = folder.path().join("another-users.counters");
+    if std::os::unix::fs::chown(others, Some(54321), None).is_ok() {
+        files.push("another-users.counters");
+    } else {
+        eprintln!("not tested: another user's file, for which this must run as root");
+    }
+    for _ in 0..2 {
+        assert!(reader.read().is_empty());
+        let faults = reader.faults();
+        assert_eq!(faults.len(), files.len(), "{faults:?}");
+        for file in &files {
+            let fault = faults.iter().find(|fault| fault.contains(file)).expect(file);
+            assert!(fault.contains("its program is gone: remove the file"), "{fault}");
+        }
+    }
+    // Nor does a program that publishes take them away.
+    drop(shop(&folder).publish().unwrap());
+    assert_eq!(folder.files().len(), files.len());
+}
+
 #[test]
 fn a_file_that_shrinks_is_a_fault() {
     let folder = Folder::new();
