@@ -373,6 +373,20 @@ pub(crate) struct Register {
     #[arg(long, value_name = "SECONDS", value_parser = value::interval)]
     pub(crate) collect_timeout: Option<Duration>,
 
+    /// Memory that the library's process may have, in MiB; 0 for what the reader grants, 1024
+    #[arg(long, value_name = "MIB")]
+    pub(crate) memory_limit: Option<u32>,
+
+    /// Let the library's process start others
+    ///
+    /// Each has the memory limit for itself, and may stay when the library's process ends.
+    #[arg(long, conflicts_with = "no_processes")]
+    pub(crate) processes: bool,
+
+    /// Let the library's process start no others, as is usual
+    #[arg(long)]
+    pub(crate) no_processes: bool,
+
     /// Let the library run inside of whoever reads, not in a process of its own
     ///
     /// Faster by some microseconds; but what it does wrong, it does to the reader.
@@ -455,6 +469,14 @@ pub(crate) struct Check {
     /// How long each function may take
     #[arg(long, value_name = "SECONDS", value_parser = value::interval)]
     pub(crate) timeout: Option<Duration>,
+
+    /// Memory that the library's process may have, in MiB
+    #[arg(long, value_name = "MIB", value_parser = clap::value_parser!(u32).range(1..))]
+    pub(crate) memory_limit: Option<u32>,
+
+    /// Let the library's process start others
+    #[arg(long)]
+    pub(crate) processes: bool,
 
     /// Print what is wrong alone
     #[arg(long)]

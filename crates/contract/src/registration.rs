@@ -42,6 +42,12 @@ pub struct Registration {
     pub collect_timeout: Duration,
     /// Whether the library is trusted to run in the reader's own process.
     pub in_process: bool,
+    /// `Memory Limit`: bytes of address space that the library's own process may
+    /// have; `None` for what its reader grants.
+    pub memory_limit: Option<u64>,
+    /// `Start Processes`: whether the library's own process may start others,
+    /// which no limit of memory holds for together.
+    pub processes: bool,
 }
 
 impl Registration {
@@ -68,6 +74,8 @@ impl Registration {
             open_timeout: Self::TIMEOUT,
             collect_timeout: Self::TIMEOUT,
             in_process: false,
+            memory_limit: None,
+            processes: false,
         }
     }
 }

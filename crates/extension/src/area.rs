@@ -7,12 +7,14 @@
 //! ```
 //!
 //! Everything between the inaccessible pages is the shared memory, a multiple of
-//! 64 KiB; of rooms that are larger by step nothing is unused.
+//! 64 KiB; of rooms that are larger by step nothing is unused. The memory has the
+//! size of the largest room from the start, and its size is sealed: what nobody
+//! writes to takes no memory, and a library can neither cut it off nor have more.
 
 use core::ffi::c_void;
 use perfhive_engine::GuardedBuffer;
 use rustix::fd::OwnedFd;
-use rustix::fs::ftruncate;
+use rustix::fs::{MemfdFlags, SealFlags, fcntl_add_seals, ftruncate, memfd_create};
 use rustix::io;
 use rustix::mm::{MapFlags, ProtFlags, mmap, mmap_anonymous, munmap};
 
@@ -49,6 +51,14 @@ pub(crate) fn rear(room: usize) -> usize {
     length(room) - GUARD
 }
 
+/// The shared memory, for rooms of every size.
+pub(crate) fn memory() -> io::Result<OwnedFd> {
+    let memory = memfd_create("perfhive", MemfdFlags::CLOEXEC | MemfdFlags::ALLOW_SEALING)?;
+    ftruncate(&memory, length(LAST_ROOM) as u64)?;
+    fcntl_add_seals(&memory, SealFlags::SHRINK | SealFlags::GROW | SealFlags::SEAL)?;
+    Ok(memory)
+}
+
 /// A mapping.
 pub(crate) struct Area {
     /// Where the mapping begins, fence included.
@@ -60,14 +70,13 @@ pub(crate) struct Area {
 }
 
 impl Area {
-    /// Maps `memory`, made as long as it must be.
+    /// Maps the beginning of a [`memory`].
     pub(crate) fn map(memory: &OwnedFd, room: usize) -> io::Result<Self> {
         // An odd room would give the provider an odd address.
         if !room.is_multiple_of(8) || room > LAST_ROOM {
             return Err(io::Errno::INVAL);
         }
         let total = length(room);
-        ftruncate(memory, total as u64)?;
         let length = FENCE + total + FENCE;
         // SAFETY: a new mapping, at an address of the kernel's choice.
         let whole = unsafe {
@@ -134,7 +143,6 @@ impl Drop for Area {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use rustix::fs::{MemfdFlags, memfd_create};
     use rustix::io::pread;
 
     #[test]
@@ -148,7 +156,10 @@ mod tests {
 
     #[test]
     fn what_is_written_is_shared_and_then_gone() {
-        let memory = memfd_create("area", MemfdFlags::CLOEXEC).unwrap();
+        let memory = memory().unwrap();
+        for size in [0, 65536, 1 << 30] {
+            assert!(ftruncate(&memory, size).is_err());
+        }
         assert!(Area::map(&memory, FIRST_ROOM + 4).is_err());
         assert!(Area::map(&memory, LAST_ROOM + 8).is_err());
         // A small room ends where the large one does.

@@ -13,6 +13,10 @@ use rustix::fd::{AsFd, OwnedFd};
 use rustix::io::{Errno, fcntl_dupfd_cloexec};
 use rustix::net::{RecvFlags, SendFlags, recv, send};
 use rustix::process::{Resource, Rlimit, Signal};
+use seccompiler::{
+    BpfProgram, SeccompAction, SeccompCmpArgLen, SeccompCmpOp, SeccompCondition, SeccompFilter,
+    SeccompRule, TargetArch,
+};
 use std::fs::File;
 use std::process::ExitCode;
 use std::thread;
@@ -121,11 +125,43 @@ fn confine(request: &OpenRequest) -> Result<(), Errno> {
         rustix::process::setrlimit(resource, limit)
     };
     limit(Resource::As, request.memory_limit)?;
+    // Files in memory that are mapped nowhere count there alone. A library that
+    // writes past it is told so, as it would be of a full disk.
+    limit(Resource::Fsize, request.memory_limit)?;
+    // SAFETY: no handler of this process's own is replaced; there is none.
+    unsafe { libc::signal(libc::SIGXFSZ, libc::SIG_IGN) };
     // A core file of each crash would fill the disk.
     limit(Resource::Core, 0)?;
     // Should memory run short, this is what can be spared. It is no matter if
     // the system does not allow saying so.
     let _ = std::fs::write("/proc/self/oom_score_adj", "1000");
+    if !request.processes {
+        // Where the system has no such filters, there is none.
+        let _ = one_process();
+    }
+    Ok(())
+}
+
+/// Has the kernel refuse to start processes, threads excepted: each would have
+/// the memory limit anew, and could outlive this one.
+fn one_process() -> Result<(), Box<dyn std::error::Error>> {
+    let arch = TargetArch::try_from(std::env::consts::ARCH)?;
+    let install = |calls: Vec<(i64, Vec<SeccompRule>)>, error: i32| {
+        let answer = SeccompAction::Errno(error.unsigned_abs());
+        let calls = calls.into_iter().collect();
+        let filter = SeccompFilter::new(calls, SeccompAction::Allow, answer, arch)?;
+        seccompiler::apply_filter(&BpfProgram::try_from(filter)?)
+    };
+    let thread = libc::CLONE_THREAD as u64;
+    let no_thread =
+        SeccompCondition::new(0, SeccompCmpArgLen::Qword, SeccompCmpOp::MaskedEq(thread), 0)?;
+    let mut calls = vec![(libc::SYS_clone, vec![SeccompRule::new(vec![no_thread])?])];
+    #[cfg(target_arch = "x86_64")]
+    calls.extend([(libc::SYS_fork, vec![]), (libc::SYS_vfork, vec![])]);
+    install(calls, libc::EPERM)?;
+    // What it is to start lies in memory, where no filter looks: C libraries use
+    // the older call where the kernel does not know this one.
+    install(vec![(libc::SYS_clone3, vec![])], libc::ENOSYS)?;
     Ok(())
 }
 

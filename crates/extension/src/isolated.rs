@@ -51,9 +51,9 @@ impl Isolated {
         options: &Options,
     ) -> Self {
         Self {
+            memory_limit: registration.memory_limit.unwrap_or(options.memory_limit),
             registration,
             command,
-            memory_limit: options.memory_limit,
             pause: options.pause,
             process: None,
             pending: None,
@@ -135,6 +135,7 @@ impl Isolated {
                 id: self.next_id,
                 reader: std::process::id(),
                 memory_limit: self.memory_limit,
+                processes: of.processes,
                 library: of.library.clone(),
                 open: of.open.clone(),
                 collect: of.collect.clone(),

@@ -4,7 +4,6 @@ use crate::options::HostCommand;
 use crate::wire::{LONGEST, Request, Response};
 use rustix::event::{PollFd, PollFlags, Timespec, poll};
 use rustix::fd::OwnedFd;
-use rustix::fs::{MemfdFlags, memfd_create};
 use rustix::io::Errno;
 use rustix::net::{
     AddressFamily, RecvFlags, SendFlags, SocketFlags, SocketType, recv, send, socketpair,
@@ -45,8 +44,7 @@ impl HostProcess {
         let (socket, theirs) =
             socketpair(AddressFamily::UNIX, SocketType::SEQPACKET, SocketFlags::CLOEXEC, None)
                 .map_err(failed("no pair of sockets"))?;
-        let memory =
-            memfd_create("perfhive", MemfdFlags::CLOEXEC).map_err(failed("no shared memory"))?;
+        let memory = crate::area::memory().map_err(failed("no shared memory"))?;
         let shared = memory.try_clone().map_err(|error| format!("no shared memory: {error}"))?;
         let mut process = Command::new(&command.program);
         process

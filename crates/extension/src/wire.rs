@@ -17,7 +17,7 @@ pub(crate) const MESSAGES: usize = 8;
 const MESSAGE: usize = 1000;
 
 /// What both ends must have in common.
-const VERSION: &str = concat!("perfhive ", env!("CARGO_PKG_VERSION"), " 1");
+const VERSION: &str = concat!("perfhive ", env!("CARGO_PKG_VERSION"), " 2");
 
 /// On which thread a collection runs.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -46,6 +46,8 @@ pub(crate) struct OpenRequest {
     /// Process ID of the reader, without which the host does not stay.
     pub(crate) reader: u32,
     pub(crate) memory_limit: u64,
+    /// Whether the host may start other processes.
+    pub(crate) processes: bool,
     pub(crate) library: PathBuf,
     pub(crate) open: Option<String>,
     pub(crate) collect: String,
@@ -136,6 +138,7 @@ impl Request {
             Self::Open(open) => {
                 out.u32(1).bytes(VERSION.as_bytes());
                 out.u32(open.id).u32(open.reader).u64(open.memory_limit);
+                out.u32(open.processes.into());
                 out.bytes(open.library.as_os_str().as_bytes());
                 out.maybe(open.open.as_deref()).bytes(open.collect.as_bytes());
                 out.maybe(open.close.as_deref()).maybe(open.linkage.as_deref());
@@ -158,6 +161,7 @@ impl Request {
                 id: from.u32()?,
                 reader: from.u32()?,
                 memory_limit: from.u64()?,
+                processes: from.u32()? != 0,
                 library: OsString::from_vec(from.bytes()?.to_vec()).into(),
                 open: from.maybe()?,
                 collect: from.text()?,
@@ -233,6 +237,7 @@ mod tests {
             id: 1,
             reader: 4711,
             memory_limit: 1 << 40,
+            processes: true,
             library: "/opt/gauges.so".into(),
             open: None,
             collect: "CollectGauges".into(),

@@ -82,6 +82,7 @@ impl Registrar for WindowsRegistrar {
         let mut made = functions.registration(&definition.name, before.as_ref())?;
         // Whatever Windows loads runs in the reader's process.
         made.in_process = false;
+        (made.memory_limit, made.processes) = (None, false);
         let titles: Vec<ProvidedTitles> = definition.titles_at(0, 0).collect();
         if let Some(objection) = allot::objection(&titles) {
             return Err(invalid(format!("{}: {objection}", definition.name)));

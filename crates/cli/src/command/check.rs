@@ -55,6 +55,10 @@ mod linux {
         if let Some(timeout) = args.timeout {
             (registration.open_timeout, registration.collect_timeout) = (timeout, timeout);
         }
+        if let Some(mib) = args.memory_limit {
+            registration.memory_limit = Some(u64::from(mib) << 20);
+        }
+        registration.processes |= args.processes;
         let verdict = extension::check(&registration, &extension::options());
         let output = Output::new(global);
         let mut text = String::new();

@@ -132,6 +132,8 @@ fn functions(args: &Register) -> Result<Functions, Failure> {
         collect_timeout: args.collect_timeout,
         disabled: either(args.disable, args.enable),
         in_process: either(args.trust, args.isolate),
+        memory_limit: args.memory_limit.map(|mib| u64::from(mib) << 20),
+        processes: either(args.processes, args.no_processes),
     })
 }
 
@@ -224,6 +226,8 @@ impl Rows {
             "in_process",
             "open_timeout_ms",
             "collect_timeout_ms",
+            "memory_limit",
+            "start_processes",
             "place",
         ];
         Self { records: (!output.is_table()).then(|| output.records(keys, text)) }
@@ -262,6 +266,8 @@ impl Rows {
                 Field::Bool(one.in_process),
                 millis(one.open_timeout),
                 millis(one.collect_timeout),
+                one.memory_limit.map_or(Field::None, Field::Unsigned),
+                Field::Bool(one.processes),
                 Field::Text(place),
             ],
         );

@@ -68,12 +68,13 @@ fn a_provider_is_registered_listed_and_taken_back() {
     let out = place.run(&["register", INI, "--system"]).ok();
     assert!(out.starts_with("Gauges was registered so already"), "{out}");
     let linkage = ["--linkage", "one", "--linkage", "two", "--collect-timeout", "1.5"];
+    let linkage = [&linkage[..], &["--memory-limit", "256", "--processes"]].concat();
     let out = place.run(&[&["register", INI, "--trust", "--system"], &linkage[..]].concat()).ok();
     assert!(out.starts_with("Gauges is updated: names 1848 to 1852"), "{out}");
 
     let list = place.run(&["register", "--list", "--json"]).json();
     assert_eq!(list.len(), 1);
-    let expected: [(&str, serde_json::Value); 8] = [
+    let expected: [(&str, serde_json::Value); 10] = [
         ("name", "Gauges".into()),
         ("scope", "system".into()),
         ("collect", "CollectGauges".into()),
@@ -82,6 +83,8 @@ fn a_provider_is_registered_listed_and_taken_back() {
         ("last_help", 1853.into()),
         ("in_process", true.into()),
         ("collect_timeout_ms", 1500.into()),
+        ("memory_limit", (256u32 << 20).into()),
+        ("start_processes", true.into()),
     ];
     for (key, value) in expected {
         assert_eq!(list[0][key], value, "{key}");

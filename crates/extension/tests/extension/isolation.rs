@@ -61,6 +61,36 @@ fn a_host_has_what_it_needs_and_no_more() {
     drop(open);
 }
 
+/// A library has one process, so that one limit holds for all that it takes,
+/// and nothing of it is left behind.
+#[test]
+fn a_library_starts_threads_and_no_processes() {
+    let folder = Folder::new("processes");
+    let library = folder.compile("tests/extension/zoo.c");
+    for (allowed, text) in [(false, "0 processes, 1 threads"), (true, "5 processes, 1 threads")] {
+        let mut registration = registration(&library, "starts processes");
+        registration.processes = allowed;
+        let mut reader = broker(registration, |options| options);
+        assert_eq!(reader.see().instances, Some(2));
+        assert_eq!(reader.lines(), [format!("Zoo: {text}")]);
+    }
+}
+
+/// Memory in files that are mapped nowhere is limited as well.
+#[test]
+fn a_file_is_no_larger_than_the_memory() {
+    let folder = Folder::new("large-file");
+    let library = folder.compile("tests/extension/zoo.c");
+    for (limit, text) in [(150 << 20, "not written"), (400 << 20, "written")] {
+        // What is registered counts, and not what the reader usually grants.
+        let mut registration = registration(&library, "writes a large file");
+        registration.memory_limit = Some(limit);
+        let mut reader = broker(registration, |options| options.memory_limit(300 << 20));
+        assert_eq!(reader.see().instances, Some(2));
+        assert_eq!(reader.lines(), [format!("Zoo: {text}")]);
+    }
+}
+
 #[test]
 fn a_reader_goes_on_at_its_deadline() {
     let folder = Folder::new("deadline");

@@ -6,12 +6,18 @@
 #include "perfhive_provider.h"
 
 #include <dirent.h>
+#include <pthread.h>
+#include <signal.h>
+#include <spawn.h>
 #include <stdatomic.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/mman.h>
 #include <sys/prctl.h>
 #include <sys/resource.h>
+#include <sys/syscall.h>
+#include <sys/wait.h>
 #include <unistd.h>
 
 #define OBJECT 50000u
@@ -117,6 +123,69 @@ static DWORD write_object(BYTE *to, DWORD name, DWORD rows)
 static void put(BYTE *at, DWORD value)
 {
     memcpy(at, &value, sizeof value);
+}
+
+static void tell(const char *text)
+{
+    host->report(host->context, text, strlen(text));
+}
+
+static void *run(void *argument)
+{
+    return argument;
+}
+
+static pid_t by_vfork(void)
+{
+    pid_t child = vfork();
+    if (child == 0)
+        _exit(0);
+    return child;
+}
+
+/* Tries every way there is, and says how many processes and threads came of it. */
+static void start_processes(void)
+{
+    char text[100];
+    char *const arguments[] = {"true", NULL};
+    int processes = 0, threads = 0;
+    pid_t child;
+    for (int way = 0; way < 5; way++) {
+        child = -1;
+        switch (way) {
+        case 0:
+            child = fork();
+            break;
+        case 1:
+            child = by_vfork();
+            break;
+        case 2:
+            child = (pid_t)syscall(SYS_clone, SIGCHLD, 0, 0, 0, 0);
+            break;
+        case 3: {
+            uint64_t clone3[11] = {[4] = SIGCHLD};
+            child = (pid_t)syscall(SYS_clone3, clone3, sizeof clone3);
+            break;
+        }
+        case 4:
+            if (posix_spawn(&child, "/bin/true", NULL, NULL, arguments, environ) != 0)
+                child = -1;
+            break;
+        }
+        if (child == 0)
+            _exit(0);
+        if (child > 0) {
+            processes++;
+            waitpid(child, NULL, 0);
+        }
+    }
+    pthread_t thread;
+    if (pthread_create(&thread, NULL, run, NULL) == 0) {
+        threads++;
+        pthread_join(thread, NULL);
+    }
+    snprintf(text, sizeof text, "%d processes, %d threads", processes, threads);
+    tell(text);
 }
 
 /* Says what this process has, and what its thread is. */
@@ -302,5 +371,22 @@ PERFHIVE_EXPORT DWORD CollectZoo(LPWSTR value, LPVOID *data, LPDWORD bytes, LPDW
         for (int fd = 3; fd < 20; fd++)
             if (ftruncate(fd, 4096) == 0)
                 break;
+    if (is("grows the memory"))
+        for (int fd = 3; fd < 20; fd++) {
+            static char page[1 << 20];
+            off_t at = 0;
+            while (at < 1ll << 30 && pwrite(fd, page, sizeof page, (64ll << 20) + at) > 0)
+                at += sizeof page;
+            if (at >= 1ll << 30 || ftruncate(fd, 1ll << 30) == 0)
+                tell("the memory grew");
+        }
+    if (is("writes a large file")) {
+        /* Without a mapping, so that it counts nowhere else. */
+        int fd = memfd_create("large", 0);
+        tell(pwrite(fd, "x", 1, 200ll << 20) == 1 ? "written" : "not written");
+        close(fd);
+    }
+    if (is("starts processes"))
+        start_processes();
     return ERROR_SUCCESS;
 }

@@ -143,6 +143,8 @@ fn full() -> Hive {
         collect_timeout: Some(Duration::from_millis(1500)),
         disabled: Some(true),
         in_process: Some(true),
+        memory_limit: Some(300 << 20),
+        processes: Some(true),
         ..library()
     };
     hive.register(&one, &functions).unwrap();
@@ -289,6 +291,8 @@ fn any_definition() -> impl Strategy<Value = (Definition, Functions, bool)> {
                 linkage: linkage.map(|text| vec![text]),
                 disabled: Some(disabled),
                 in_process: Some(in_process),
+                memory_limit: Some(if disabled { 1 } else { 0 }),
+                processes: Some(back),
                 ..library()
             };
             (made, functions, back)

@@ -97,7 +97,7 @@ struct Draft {
 }
 
 /// The values of `Services\NAME\Performance` that are the contract's.
-const KNOWN: [&str; 13] = [
+const KNOWN: [&str; 15] = [
     "Library",
     "Open",
     "Collect",
@@ -111,6 +111,8 @@ const KNOWN: [&str; 13] = [
     "Open Timeout",
     "Collect Timeout",
     "In Process",
+    "Memory Limit",
+    "Start Processes",
 ];
 
 struct Reader {
@@ -237,8 +239,12 @@ impl Service {
             ("Open Timeout", millis(one.open_timeout)),
             ("Collect Timeout", millis(one.collect_timeout)),
             ("In Process", one.in_process.into()),
+            ("Start Processes", one.processes.into()),
         ] {
             let _ = writeln!(out, "{key} = {number}");
+        }
+        if let Some(bytes) = one.memory_limit {
+            let _ = writeln!(out, "Memory Limit = {}", bytes >> 20);
         }
         for (key, value) in &self.other {
             let _ = writeln!(out, "{key} = {value}");
@@ -492,6 +498,9 @@ impl Draft {
         }
         one.disabled = flag("Disable Performance Counters")?;
         one.in_process = flag("In Process")?;
+        one.processes = flag("Start Processes")?;
+        let mib = number("Memory Limit")?.filter(|mib| *mib > 0);
+        one.memory_limit = mib.map(|mib| u64::from(mib) << 20);
         one.open_timeout = time("Open Timeout")?;
         one.collect_timeout = time("Collect Timeout")?;
         if let Some(strings) = linkage {
