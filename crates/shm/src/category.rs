@@ -162,7 +162,9 @@ impl Category {
 
     fn publish(declared: Declared, folder: Option<PathBuf>) -> Result<Self, PublishError> {
         let places = declared.places()?;
-        let folder = folder.unwrap_or_else(os::own_folder);
+        let folder = folder.map_or_else(os::folder_to_publish_in, Ok).map_err(|error| {
+            PublishError::io("cannot publish in", Path::new("the user's folder"), error)
+        })?;
         os::make_folder(&folder)
             .map_err(|error| PublishError::io("cannot publish in", &folder, error))?;
         os::tidy_up(&folder);
@@ -419,7 +421,7 @@ impl Drop for Published {
         }
         let state = shared.word(shared.places.live_at + live::STATE);
         state.store(WITHDRAWN, Ordering::Release);
-        let _ = std::fs::remove_file(&shared.file.path);
+        shared.file.withdraw();
         // They hold the category that holds them. Dropping them takes the lock.
         let instances = std::mem::take(&mut shared.table().instances);
         drop(instances);

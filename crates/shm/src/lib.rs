@@ -32,7 +32,8 @@
 //!
 //! # Where, and for how long
 //!
-//! The file lies in `/dev/shm/perfhive-UID`, or in the folder that the variable
+//! The file lies in `/dev/shm/perfhive-UID`, on Windows in
+//! `%LOCALAPPDATA%\perfhive\counters`, or in the folder that the variable
 //! `PERFHIVE_COUNTERS` names. It is taken away with the last handle to the
 //! category. Of a process that died otherwise it is the kernel that says so: a
 //! lock goes with it. Its instances vanish, and the next reader or writer who
@@ -45,8 +46,12 @@
 //! fails with [`PublishErrorKind::Forked`]; a category that it publishes itself
 //! is its own.
 // The numbers of a file are little-endian: elsewhere they could not be added to
-// by one atomic operation.
-#![cfg(all(target_os = "linux", target_endian = "little"))]
+// by one atomic operation. On Windows readers look at a mapping that they may not
+// write to, where only machines of 64 bits load 8 bytes at once.
+#![cfg(any(
+    all(target_os = "linux", target_endian = "little"),
+    all(windows, target_pointer_width = "64")
+))]
 #![deny(unsafe_code)]
 #![cfg_attr(test, allow(clippy::unwrap_used, clippy::expect_used))]
 

@@ -2,296 +2,31 @@
 //! whether their process is alive. Everything of a system is in here.
 #![allow(unsafe_code, reason = "memory is mapped here")]
 
-use rustix::fs::{FallocateFlags, FileType, FlockOperation, Mode, OFlags};
-use rustix::io::Errno;
-use rustix::mm::{Advice, MapFlags, ProtFlags};
-use rustix::process::getpid;
-#[cfg(feature = "reader")]
-use rustix::process::{Pid, test_kill_process};
-use std::fs::{DirBuilder, File};
+#[cfg(target_os = "linux")]
+mod linux;
+#[cfg(windows)]
+mod windows;
+
+#[cfg(target_os = "linux")]
+pub(crate) use linux::*;
+#[cfg(windows)]
+pub(crate) use windows::*;
+
+use std::fs::File;
 use std::io;
-use std::os::unix::fs::{DirBuilderExt, FileExt, MetadataExt};
 use std::path::{Path, PathBuf};
-use std::ptr::NonNull;
-use std::sync::OnceLock;
-use std::sync::atomic::{AtomicU64, Ordering};
 
 /// Names a folder that is used in place of the known ones.
-pub(crate) const FOLDER_VARIABLE: &str = "PERFHIVE_COUNTERS";
-/// Where an administrator may have programs publish.
-#[cfg(feature = "reader")]
-pub(crate) const SYSTEM_FOLDER: &str = "/run/perfhive/counters";
-/// Where every user's folder is.
-pub(crate) const SHARED_MEMORY: &str = "/dev/shm";
-/// What a user's folder is called, before the user's number.
-pub(crate) const USER_FOLDER: &str = "perfhive-";
+const FOLDER_VARIABLE: &str = "PERFHIVE_COUNTERS";
+
+/// The folder that the environment names.
+pub(crate) fn named_folder() -> Option<PathBuf> {
+    std::env::var_os(FOLDER_VARIABLE).filter(|folder| !folder.is_empty()).map(PathBuf::from)
+}
 
 /// The folder in which this process publishes.
-pub(crate) fn own_folder() -> PathBuf {
-    match std::env::var_os(FOLDER_VARIABLE) {
-        Some(folder) if !folder.is_empty() => folder.into(),
-        _ => {
-            let user = rustix::process::geteuid().as_raw();
-            Path::new(SHARED_MEMORY).join(format!("{USER_FOLDER}{user}"))
-        }
-    }
-}
-
-/// Makes a folder if it is not there. Below the folder of shared memory, where
-/// everybody may make folders, it must be this user's own.
-pub(crate) fn make_folder(folder: &Path) -> io::Result<()> {
-    let everybodys = folder.parent() == Some(Path::new(SHARED_MEMORY));
-    match DirBuilder::new().mode(0o755).recursive(!everybodys).create(folder) {
-        Err(error) if error.kind() != io::ErrorKind::AlreadyExists => return Err(error),
-        _ => {}
-    }
-    let meta = std::fs::symlink_metadata(folder)?;
-    if everybodys {
-        let own = meta.is_dir() && meta.uid() == rustix::process::geteuid().as_raw();
-        if !own || meta.mode() & 0o022 != 0 {
-            let what = "not a folder of this user's that nobody else may write to";
-            return Err(io::Error::new(io::ErrorKind::PermissionDenied, what));
-        }
-    }
-    Ok(())
-}
-
-/// Whose a file is: what tells this process from every other before and after.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) struct Owner {
-    pub(crate) pid: u64,
-    /// Clock ticks between the start of the machine and that of the process.
-    pub(crate) start: u64,
-    /// The numbers of the namespaces in which the other two mean something.
-    pub(crate) pid_namespace: u64,
-    pub(crate) time_namespace: u64,
-}
-
-impl Owner {
-    /// This process.
-    pub(crate) fn this() -> Self {
-        let pid = getpid().as_raw_nonzero().get().unsigned_abs();
-        Self {
-            pid: pid.into(),
-            start: start_of("self").unwrap_or(0),
-            pid_namespace: namespace("pid"),
-            time_namespace: namespace("time"),
-        }
-    }
-
-    /// Whether the process surely is not there any more.
-    #[cfg(feature = "reader")]
-    pub(crate) fn is_gone(&self, here: &Self) -> bool {
-        let known = self.pid_namespace != 0 && self.pid_namespace == here.pid_namespace;
-        let Some(pid) = i32::try_from(self.pid).ok().and_then(Pid::from_raw).filter(|_| known)
-        else {
-            return false;
-        };
-        // Another user's process cannot be sent a signal, but it is there.
-        if test_kill_process(pid) == Err(Errno::SRCH) {
-            return true;
-        }
-        let comparable = self.start != 0 && self.time_namespace == here.time_namespace;
-        comparable && start_of(&self.pid.to_string()).is_some_and(|start| start != self.start)
-    }
-}
-
-fn namespace(which: &str) -> u64 {
-    std::fs::metadata(format!("/proc/self/ns/{which}")).map_or(0, |meta| meta.ino())
-}
-
-/// Field 22 of /proc/PID/stat.
-fn start_of(pid: &str) -> Option<u64> {
-    let stat = std::fs::read(format!("/proc/{pid}/stat")).ok()?;
-    // The second field is a name in parentheses with anything in it.
-    let end = stat.iter().rposition(|byte| *byte == b')')?;
-    let rest = std::str::from_utf8(stat.get(end + 1..)?).ok()?;
-    rest.split_ascii_whitespace().nth(19)?.parse().ok()
-}
-
-/// A number that is this process's for as long as it lives, and 0 in a process
-/// that was forked from it: the kernel wipes the page. Who was forked and needs
-/// one of its own writes another there.
-#[derive(Clone, Copy, Debug)]
-pub(crate) struct ForkGuard {
-    page: &'static AtomicU64,
-    token: u64,
-}
-
-impl ForkGuard {
-    /// The guard of this process.
-    pub(crate) fn this() -> io::Result<Self> {
-        static PAGE: OnceLock<Option<&'static AtomicU64>> = OnceLock::new();
-        let page = *PAGE.get_or_init(|| guard_page().ok());
-        let page = page.ok_or_else(|| io::Error::from(io::ErrorKind::OutOfMemory))?;
-        let time = rustix::time::clock_gettime(rustix::time::ClockId::Monotonic);
-        // Never 0, and never that of the process this one was forked from,
-        // which took it at an earlier time.
-        let token = (time.tv_sec as u64).wrapping_mul(1_000_000_000) + time.tv_nsec as u64 + 1;
-        let token = match page.compare_exchange(0, token, Ordering::Relaxed, Ordering::Relaxed) {
-            Ok(_) => token,
-            Err(token) => token,
-        };
-        Ok(Self { page, token })
-    }
-
-    /// Whether this is the process that the guard was made in.
-    #[inline]
-    pub(crate) fn holds(&self) -> bool {
-        self.page.load(Ordering::Relaxed) == self.token
-    }
-}
-
-fn guard_page() -> rustix::io::Result<&'static AtomicU64> {
-    let length = rustix::param::page_size();
-    // SAFETY: a fresh private mapping at an address that the kernel chooses.
-    let page = unsafe {
-        rustix::mm::mmap_anonymous(
-            std::ptr::null_mut(),
-            length,
-            ProtFlags::READ | ProtFlags::WRITE,
-            MapFlags::PRIVATE,
-        )
-    }?;
-    // SAFETY: the mapping made above, which nothing else knows of. Kernels
-    // before 4.14 do not know the advice; there a forked process counts on.
-    let _ = unsafe { rustix::mm::madvise(page, length, Advice::LinuxWipeOnFork) };
-    // SAFETY: the mapping is zeroed, aligned to a page, longer than 8 bytes and
-    // never unmapped; all access to it is through this atomic.
-    Ok(unsafe { AtomicU64::from_ptr(page.cast()) })
-}
-
-/// A file mapped for writing, shared with its readers.
-#[derive(Debug)]
-pub(crate) struct Mapping {
-    start: NonNull<u8>,
-    length: usize,
-}
-
-// SAFETY: the mapping belongs to nobody's thread; numbers in it are only
-// accessed as atomics, and bytes by `write` and `wipe`, whose callers see to it
-// that one thread does it at a time.
-unsafe impl Send for Mapping {}
-// SAFETY: as above.
-unsafe impl Sync for Mapping {}
-
-impl Mapping {
-    fn new(file: &File, length: usize) -> rustix::io::Result<Self> {
-        // SAFETY: a new shared mapping at an address that the kernel chooses.
-        let start = unsafe {
-            rustix::mm::mmap(
-                std::ptr::null_mut(),
-                length,
-                ProtFlags::READ | ProtFlags::WRITE,
-                MapFlags::SHARED,
-                file,
-                0,
-            )
-        }?;
-        let start = NonNull::new(start.cast()).ok_or(Errno::NOMEM)?;
-        Ok(Self { start, length })
-    }
-
-    /// The number at an offset, which must be a multiple of 8; `None` behind the
-    /// end. It is there for as long as the mapping.
-    pub(crate) fn word(&self, offset: usize) -> Option<&AtomicU64> {
-        let fits = offset.is_multiple_of(8) && offset.checked_add(8)? <= self.length;
-        // SAFETY: `offset` is within the mapping and, as mappings begin at a
-        // page, aligned. The memory is zeroed or written by `write`, and lives
-        // as long as `self`. Nobody accesses numbers other than as atomics: the
-        // offsets of numbers and of bytes given to `write` never overlap while
-        // both are in use (layout.rs).
-        fits.then(|| unsafe { AtomicU64::from_ptr(self.start.as_ptr().add(offset).cast()) })
-    }
-
-    /// Copies bytes into the mapping; nothing where they do not fit. Only one
-    /// thread may write at the same place at once, and no number be there that
-    /// is in use.
-    pub(crate) fn write(&self, offset: usize, bytes: &[u8]) {
-        if offset.checked_add(bytes.len()).is_some_and(|end| end <= self.length) {
-            // SAFETY: the range is within the mapping, and `bytes`, of this
-            // process's own memory, does not overlap with it. Nobody has a
-            // reference into it: readers are other processes, or read the file.
-            unsafe {
-                std::ptr::copy_nonoverlapping(
-                    bytes.as_ptr(),
-                    self.start.as_ptr().add(offset),
-                    bytes.len(),
-                );
-            }
-        }
-    }
-}
-
-impl Drop for Mapping {
-    fn drop(&mut self) {
-        // SAFETY: made by `new` with this length; nobody has a reference into
-        // it that outlives `self`.
-        let _ = unsafe { rustix::mm::munmap(self.start.as_ptr().cast(), self.length) };
-    }
-}
-
-/// A file of this process's own that is complete and that readers find.
-#[derive(Debug)]
-pub(crate) struct PublishedFile {
-    pub(crate) mapping: Mapping,
-    pub(crate) path: PathBuf,
-    /// Holds the lock that says that the process is alive; the kernel drops it.
-    _file: File,
-}
-
-/// Makes the file `stem` plus a suffix in `folder`, `length` bytes long, has it
-/// filled, and gives it its name. What is killed on the way leaves a file that
-/// no reader looks at.
-pub(crate) fn publish(
-    folder: &Path,
-    stem: &str,
-    length: usize,
-    fill: impl FnOnce(&Mapping),
-) -> io::Result<PublishedFile> {
-    let unfinished = folder.join(format!("{stem}{}", crate::layout::UNFINISHED));
-    let path = folder.join(format!("{stem}{}", crate::layout::SUFFIX));
-    // Nobody else may open it before it is locked, or they could hold the lock.
-    let flags = OFlags::CREATE | OFlags::EXCL | OFlags::RDWR | OFlags::CLOEXEC | OFlags::NOFOLLOW;
-    let file = File::from(rustix::fs::open(&unfinished, flags, Mode::RUSR | Mode::WUSR)?);
-    let finish = || -> io::Result<Mapping> {
-        rustix::fs::flock(&file, FlockOperation::LockExclusive)?;
-        // All memory is taken now: later, a full file system would kill the
-        // program at its next increment.
-        match rustix::fs::fallocate(&file, FallocateFlags::empty(), 0, length as u64) {
-            Err(Errno::OPNOTSUPP) => file.write_all_at(&vec![0; length], 0)?,
-            done => done?,
-        }
-        let mapping = Mapping::new(&file, length)?;
-        fill(&mapping);
-        rustix::fs::fchmod(&file, Mode::from_raw_mode(0o644))?;
-        // Whoever tidies up may have found the file before it was locked.
-        std::fs::rename(&unfinished, &path)?;
-        Ok(mapping)
-    };
-    match finish() {
-        Ok(mapping) => Ok(PublishedFile { mapping, path, _file: file }),
-        Err(error) => {
-            let _ = std::fs::remove_file(&unfinished);
-            Err(error)
-        }
-    }
-}
-
-/// Opens a file that may be anything.
-pub(crate) fn open(path: &Path) -> io::Result<File> {
-    let flags = OFlags::RDONLY | OFlags::CLOEXEC | OFlags::NOFOLLOW | OFlags::NONBLOCK;
-    Ok(File::from(rustix::fs::open(path, flags, Mode::empty())?))
-}
-
-/// Whether nobody holds the lock of a file's writer.
-#[cfg(feature = "reader")]
-pub(crate) fn is_abandoned(file: &File) -> bool {
-    let free = rustix::fs::flock(file, FlockOperation::NonBlockingLockShared).is_ok();
-    if free {
-        let _ = rustix::fs::flock(file, FlockOperation::Unlock);
-    }
-    free
+pub(crate) fn folder_to_publish_in() -> io::Result<PathBuf> {
+    named_folder().map_or_else(own_folder, Ok)
 }
 
 /// What became of a file that may be one of the dead.
@@ -310,14 +45,11 @@ pub(crate) enum Cleared {
 /// its contents are by now.
 pub(crate) fn clear_away(path: &Path) -> Cleared {
     let Ok(file) = open(path) else { return Cleared::InUse };
-    let Ok(stat) = rustix::fs::fstat(&file) else { return Cleared::InUse };
-    let is_file = FileType::from_raw_mode(stat.st_mode) == FileType::RegularFile;
-    if !is_file || rustix::fs::flock(&file, FlockOperation::NonBlockingLockShared).is_err() {
+    if !is_plain_file(&file) || !lock_if_free(&file) {
         return Cleared::InUse;
     }
-    let mine = stat.st_uid == rustix::process::geteuid().as_raw();
     // Names are never used twice, so this is the file that was looked at.
-    if mine && is_of_counters(&file, path) && std::fs::remove_file(path).is_ok() {
+    if is_mine(&file) && is_of_counters(&file, path) && std::fs::remove_file(path).is_ok() {
         Cleared::Removed
     } else {
         Cleared::Left
@@ -328,9 +60,7 @@ pub(crate) fn clear_away(path: &Path) -> Cleared {
 /// are lost, by the name that [`publish`]'s callers give. What another version
 /// wrote is that version's to remove.
 fn is_of_counters(file: &File, path: &Path) -> bool {
-    let mut head = [0; 12];
-    let magic = file.read_exact_at(&mut head, 0).is_ok().then_some(head);
-    if let Some([magic @ .., a, b, c, d]) = magic
+    if let Some([magic @ .., a, b, c, d]) = head(file)
         && magic == crate::layout::MAGIC
     {
         return u32::from_le_bytes([a, b, c, d]) == crate::layout::VERSION;
@@ -350,7 +80,7 @@ fn is_of_counters(file: &File, path: &Path) -> bool {
 #[cfg(feature = "reader")]
 pub(crate) fn remove_abandoned(path: &Path) {
     let Ok(file) = open(path) else { return };
-    if rustix::fs::flock(&file, FlockOperation::NonBlockingLockShared).is_ok() {
+    if lock_if_free(&file) {
         let _ = std::fs::remove_file(path);
     }
 }
@@ -367,59 +97,15 @@ pub(crate) fn tidy_up(folder: &Path) {
     }
 }
 
-/// The user that this process acts for.
-#[cfg(feature = "reader")]
-pub(crate) fn this_user() -> u32 {
-    rustix::process::geteuid().as_raw()
-}
-
-/// The user whose a folder is; `None` where it is no folder.
-#[cfg(feature = "reader")]
-pub(crate) fn user_of_folder(path: &Path) -> Option<u32> {
-    let meta = std::fs::symlink_metadata(path).ok()?;
-    meta.is_dir().then(|| meta.uid())
-}
-
 /// What the file system says of a file.
 #[cfg(feature = "reader")]
 pub(crate) struct Facts {
     pub(crate) is_file: bool,
-    pub(crate) user: u32,
+    pub(crate) user: User,
     pub(crate) device: u64,
     pub(crate) number: u64,
     pub(crate) length: u64,
     /// When it was made, by the system's word and not by its writer's, where the
     /// system knows.
     pub(crate) made: Option<std::time::SystemTime>,
-}
-
-/// What the file system says of an open file.
-#[cfg(feature = "reader")]
-pub(crate) fn facts(file: &File) -> io::Result<Facts> {
-    let meta = file.metadata()?;
-    Ok(Facts {
-        is_file: meta.is_file(),
-        user: meta.uid(),
-        device: meta.dev(),
-        number: meta.ino(),
-        length: meta.len(),
-        made: meta.created().ok(),
-    })
-}
-
-/// Reads exactly as many bytes as there is room for.
-#[cfg(feature = "reader")]
-pub(crate) fn read_bytes(file: &File, offset: u64, out: &mut [u8]) -> io::Result<()> {
-    file.read_exact_at(out, offset)
-}
-
-/// Reads numbers of 8 bytes, as they stand in the file, into memory that is
-/// aligned like them.
-#[cfg(feature = "reader")]
-pub(crate) fn read_words(file: &File, offset: u64, out: &mut [u64]) -> io::Result<()> {
-    let length = std::mem::size_of_val(out);
-    // SAFETY: the same memory, valid for writing while `out` is borrowed; bytes
-    // have no alignment, and every pattern of bytes is a number.
-    let bytes = unsafe { std::slice::from_raw_parts_mut(out.as_mut_ptr().cast::<u8>(), length) };
-    file.read_exact_at(bytes, offset)
 }

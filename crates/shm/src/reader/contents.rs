@@ -1,16 +1,13 @@
 //! The part of a file that changes, read while it does.
 //!
-//! The file is read and never mapped: a page that is taken away under a mapping
-//! ends the program that looks at it. The kernel copies aligned numbers of 8
-//! bytes whole, to buffers that are aligned like the file. In which order it
-//! copies is not known, so what must be read before something else is read in a
-//! call of its own.
+//! Numbers of 8 bytes are copied whole, from places that are aligned to buffers
+//! that are aligned like them. In which order they are copied is not known, so
+//! what must be read before something else is read in a call of its own.
 
 use super::definition::{Counter, Definition};
 use crate::layout::{ALIVE, LIVE, PAIR, PHASE, SLOT, live, pair};
-use crate::os;
+use crate::os::Opened;
 use crate::pair::{After, Before, Between, settle};
-use std::fs::File;
 use std::io;
 use std::sync::atomic::{Ordering, fence};
 
@@ -25,11 +22,11 @@ pub(super) trait ReadAt {
     fn read_words(&self, offset: usize, out: &mut [u64]) -> io::Result<()>;
 }
 
-impl ReadAt for File {
+impl ReadAt for Opened {
     fn read_words(&self, offset: usize, out: &mut [u64]) -> io::Result<()> {
         // Nothing is read earlier or later than the calls are made.
         fence(Ordering::SeqCst);
-        let done = os::read_words(self, offset as u64, out);
+        let done = Opened::read_words(self, offset as u64, out);
         fence(Ordering::SeqCst);
         done
     }

@@ -4,7 +4,7 @@ use super::contents::{Contents, Names};
 use super::definition::{Counter, Definition, LayoutError};
 use crate::definition::nanoseconds_per_tick;
 use crate::layout::{HEADER, READY};
-use crate::os::{self, Owner};
+use crate::os::{Facts, Opened, Owner, User};
 use perfhive_engine::{
     Collection, Cost, Numbering, ObjectDescription, ObjectWriter, OpenContext, ProvidedTitles,
     Provider, ProviderDescription, ProviderError, Session,
@@ -15,7 +15,6 @@ use perfhive_format::{
     TitleIndex,
 };
 use std::collections::HashMap;
-use std::fs::File;
 use std::io;
 use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicI32, Ordering};
@@ -32,11 +31,11 @@ pub(super) struct PublishedFile {
     pub(super) key: FileKey,
     pub(super) path: PathBuf,
     /// Whose it is.
-    pub(super) user: u32,
+    pub(super) user: User,
     /// How many bytes it has.
     pub(super) length: u64,
     made: Option<SystemTime>,
-    file: File,
+    file: Opened,
     /// By slot: which use of it has which number.
     numbers: Mutex<HashMap<usize, (u64, i32)>>,
 }
@@ -50,15 +49,15 @@ pub(super) enum FileError {
 }
 
 impl PublishedFile {
-    pub(super) fn open(path: &Path, of_user: Option<u32>) -> Result<Self, FileError> {
-        let file = os::open(path).map_err(FileError::Io)?;
-        let facts = os::facts(&file).map_err(FileError::Io)?;
-        if !facts.is_file || of_user.is_some_and(|user| user != facts.user) {
+    pub(super) fn open(path: &Path, of_user: Option<&User>) -> Result<Self, FileError> {
+        let file = Opened::open(path).map_err(FileError::Io)?;
+        let facts = file.facts().map_err(FileError::Io)?;
+        if !facts.is_file || of_user.is_some_and(|user| !facts.user.may_be_in_folder_of(user)) {
             let what = "not a file of the user whose folder it is in";
             return Err(FileError::Io(io::Error::new(io::ErrorKind::PermissionDenied, what)));
         }
         let mut bytes = vec![0; HEADER];
-        let read = |bytes: &mut [u8]| os::read_bytes(&file, 0, bytes).map_err(FileError::Io);
+        let read = |bytes: &mut [u8]| file.read_bytes(0, bytes).map_err(FileError::Io);
         read(&mut bytes)?;
         let length = Definition::prefix(&bytes, facts.length).map_err(FileError::Layout)?;
         bytes.resize(length, 0);
@@ -66,13 +65,13 @@ impl PublishedFile {
         let definition = Definition::parse(&bytes, facts.length).map_err(FileError::Layout)?;
         let key = (facts.device, facts.number, definition.created);
         let numbers = Mutex::default();
-        let os::Facts { user, length, made, .. } = facts;
+        let Facts { user, length, made, .. } = facts;
         Ok(Self { definition, key, path: path.to_path_buf(), user, length, made, file, numbers })
     }
 
     /// Whether the process that writes it is surely not there any more.
     pub(super) fn is_dead(&self, here: &Owner) -> bool {
-        os::is_abandoned(&self.file) || self.definition.owner.is_gone(here)
+        self.file.is_abandoned() || self.definition.owner.is_gone(here)
     }
 
     /// Which of two files that claim the same comes first: root's, then this
@@ -81,13 +80,8 @@ impl PublishedFile {
         &self,
         shown: Option<&Definition>,
     ) -> (u8, bool, Option<SystemTime>, FileKey) {
-        let stranger = match self.user {
-            0 => 0,
-            user if user == os::this_user() => 1,
-            _ => 2,
-        };
         let other = shown.is_some_and(|shown| !self.definition.has_same_counters(shown));
-        (stranger, other, self.made, self.key)
+        (self.user.rank(), other, self.made, self.key)
     }
 
     /// The number by which the instance in a slot is known.
@@ -272,7 +266,7 @@ impl CategorySession {
         let (time, frequency) = now();
         let mut object = out.object(&self.template)?.clock(time, frequency);
         for file in &members.files {
-            if os::is_abandoned(&file.file) {
+            if file.file.is_abandoned() {
                 continue; // Its process died since files were last looked at.
             }
             if let Err(error) = self.contents.read(&file.file, &file.definition) {
@@ -328,7 +322,7 @@ impl CategorySession {
             let row = &mut self.row;
             let mut told = false;
             match self.contents.read(&file.file, &file.definition) {
-                _ if os::is_abandoned(&file.file) => told = true,
+                _ if file.file.is_abandoned() => told = true,
                 Ok(()) if self.contents.state() != READY => told = true,
                 Ok(()) => self.contents.each(&file.file, &file.definition, |instance| {
                     if let Some(values) = instance.values {
@@ -359,7 +353,8 @@ impl CategorySession {
     }
 }
 
-/// Ticks a second of the performance counter of brokers on Linux.
+/// Ticks a second of the performance counter of the brokers that this is for:
+/// Linux' clock, and the standard library's.
 const PERFORMANCE_FREQUENCY: u64 = 1_000_000_000;
 
 /// Turns nanoseconds into what the counters' types say, and leaves the rest.

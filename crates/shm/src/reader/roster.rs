@@ -3,7 +3,7 @@
 use super::definition::Definition;
 use super::provider::{CategoryProvider, FileError, Members, PublishedFile};
 use crate::layout::SUFFIX;
-use crate::os::{self, FOLDER_VARIABLE, Owner, SHARED_MEMORY, SYSTEM_FOLDER, USER_FOLDER};
+use crate::os::{self, Owner, User};
 use perfhive_engine::{CHOSEN_INDEXES, Fault, FaultKind, Provider, Roster};
 use perfhive_format::TitleIndex;
 use std::cell::OnceCell;
@@ -22,8 +22,6 @@ const MOST_FILES: usize = 256;
 /// Bytes of all files of a user that are read: nobody is to slow readers down at
 /// will.
 const MOST_BYTES: u64 = 64 << 20;
-/// Users whose folders are read.
-const MOST_FOLDERS: usize = 1024;
 /// Categories of programs that are gone which are still listed.
 const MOST_GONE: usize = 64;
 /// Categories whose title indexes are remembered.
@@ -87,13 +85,13 @@ enum Folders {
     /// This one.
     One(Folder),
     /// The known ones.
-    Known { system: Folder, users: BTreeMap<PathBuf, Folder>, list: Listing },
+    Known { system: Option<Folder>, users: BTreeMap<PathBuf, Folder>, list: Listing },
 }
 
 struct Folder {
     path: PathBuf,
     /// Only files of this user are read.
-    user: Option<u32>,
+    user: Option<User>,
     listing: Listing,
 }
 
@@ -127,10 +125,10 @@ impl PublishedCounters {
     /// `PERFHIVE_COUNTERS` names.
     #[must_use]
     pub fn new() -> Self {
-        match std::env::var_os(FOLDER_VARIABLE) {
-            Some(folder) if !folder.is_empty() => Self::in_folder(folder),
-            _ => Self::of(Folders::Known {
-                system: Folder::new(SYSTEM_FOLDER.into(), None),
+        match os::named_folder() {
+            Some(folder) => Self::in_folder(folder),
+            None => Self::of(Folders::Known {
+                system: os::system_folder().map(|folder| Folder::new(folder, None)),
                 users: BTreeMap::new(),
                 list: Listing::default(),
             }),
@@ -172,9 +170,9 @@ impl PublishedCounters {
         match &mut self.folders {
             Folders::One(folder) => folder.list(&mut listed),
             Folders::Known { system, users, list } => {
-                system.list(&mut listed);
-                if list.is_due(Path::new(SHARED_MEMORY)) {
-                    let found = users_folders();
+                system.iter_mut().for_each(|folder| folder.list(&mut listed));
+                if os::users_root().is_some_and(|root| list.is_due(&root)) {
+                    let found = os::users_folders();
                     for (path, folder) in users.iter_mut() {
                         if !found.contains_key(path) {
                             listed.push((folder.path.clone(), Vec::new(), None));
@@ -210,7 +208,7 @@ impl PublishedCounters {
     }
 
     /// Takes what folders hold now; answers whether anything is different.
-    fn take(&mut self, listed: Vec<(PathBuf, Vec<PathBuf>, Option<u32>)>) -> bool {
+    fn take(&mut self, listed: Vec<(PathBuf, Vec<PathBuf>, Option<User>)>) -> bool {
         let mut changed = false;
         for (folder, paths, user) in listed {
             let before = self.files.len();
@@ -221,14 +219,14 @@ impl PublishedCounters {
                 if matches!(self.files.get(path), Some(Known::Read(_))) {
                     continue;
                 }
-                let known = match PublishedFile::open(path, user) {
+                let known = match PublishedFile::open(path, user.as_ref()) {
                     Ok(file) if file.is_dead(self.here.get_or_init(Owner::this)) => {
                         os::remove_abandoned(path);
                         continue;
                     }
-                    Ok(file) => match self.bytes_of(file.user) + file.length {
+                    Ok(file) => match self.bytes_of(&file.user) + file.length {
                         bytes if bytes > MOST_BYTES => {
-                            let user = file.user;
+                            let user = &file.user;
                             let what = "bytes, of which as many are read as fit into";
                             let most = MOST_BYTES;
                             let why = format!("user {user} has {bytes} {what} {most}");
@@ -254,9 +252,9 @@ impl PublishedCounters {
     }
 
     /// Bytes of the files of a user that are read.
-    fn bytes_of(&self, user: u32) -> u64 {
+    fn bytes_of(&self, user: &User) -> u64 {
         let read = self.files.values().filter_map(|known| match known {
-            Known::Read(file) if file.user == user => Some(file.length),
+            Known::Read(file) if file.user == *user => Some(file.length),
             _ => None,
         });
         read.sum()
@@ -377,12 +375,12 @@ impl Roster for PublishedCounters {
 }
 
 impl Folder {
-    fn new(path: PathBuf, user: Option<u32>) -> Self {
+    fn new(path: PathBuf, user: Option<User>) -> Self {
         Self { path, user, listing: Listing::default() }
     }
 
     /// Adds what is in the folder, if that may be something else than before.
-    fn list(&mut self, out: &mut Vec<(PathBuf, Vec<PathBuf>, Option<u32>)>) {
+    fn list(&mut self, out: &mut Vec<(PathBuf, Vec<PathBuf>, Option<User>)>) {
         if !self.listing.is_due(&self.path) {
             return;
         }
@@ -394,19 +392,6 @@ impl Folder {
             }
         }
         paths.sort();
-        out.push((self.path.clone(), paths, self.user));
+        out.push((self.path.clone(), paths, self.user.clone()));
     }
-}
-
-/// The folders of users that are theirs, with the users' numbers.
-fn users_folders() -> BTreeMap<PathBuf, u32> {
-    let entries = std::fs::read_dir(SHARED_MEMORY).into_iter().flatten().flatten();
-    entries
-        .filter_map(|entry| {
-            let name = entry.file_name();
-            let user = name.to_str()?.strip_prefix(USER_FOLDER)?.parse().ok()?;
-            (os::user_of_folder(&entry.path()) == Some(user)).then(|| (entry.path(), user))
-        })
-        .take(MOST_FOLDERS)
-        .collect()
 }

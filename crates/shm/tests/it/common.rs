@@ -4,6 +4,7 @@ use perfhive_engine::*;
 use perfhive_format::{BaseColumn, CounterPlan, LanguageId, TitleIndex};
 use perfhive_shm::{Category, CategoryBuilder, CounterDefinition, CounterType, PublishedCounters};
 use std::collections::BTreeMap;
+use std::fs::File;
 use std::io::{BufRead, BufReader};
 use std::path::{Path, PathBuf};
 use std::process::{Child, ChildStdout, Command, Stdio};
@@ -18,7 +19,8 @@ impl Folder {
         static COUNT: AtomicU32 = AtomicU32::new(0);
         let count = COUNT.fetch_add(1, Ordering::Relaxed);
         let name = format!("perfhive-shm-test-{}-{count}", std::process::id());
-        let folder = Path::new("/dev/shm").join(name);
+        let memory = if cfg!(windows) { std::env::temp_dir() } else { "/dev/shm".into() };
+        let folder = memory.join(name);
         std::fs::create_dir(&folder).unwrap();
         Self(folder)
     }
@@ -39,6 +41,24 @@ impl Drop for Folder {
     fn drop(&mut self) {
         let _ = std::fs::remove_dir_all(&self.0);
     }
+}
+
+/// Writes over a part of a file.
+pub(crate) fn write_at(file: &File, bytes: &[u8], offset: u64) {
+    #[cfg(unix)]
+    let written = std::os::unix::fs::FileExt::write_at(file, bytes, offset);
+    #[cfg(windows)]
+    let written = std::os::windows::fs::FileExt::seek_write(file, bytes, offset);
+    assert_eq!(written.unwrap(), bytes.len());
+}
+
+/// Puts a file there as its process would, and holds its lock.
+pub(crate) fn put(folder: &Folder, name: &str, bytes: &[u8]) -> File {
+    let path = folder.path().join(name);
+    std::fs::write(&path, bytes).unwrap();
+    let file = File::options().read(true).write(true).open(path).unwrap();
+    file.lock().unwrap();
+    file
 }
 
 pub(crate) const COUNT: CounterType = CounterType::PERF_COUNTER_LARGE_RAWCOUNT;
@@ -172,6 +192,7 @@ impl Process {
         }
     }
 
+    #[cfg(unix)]
     pub(crate) fn is_running(&mut self) -> bool {
         self.child.try_wait().unwrap().is_none()
     }

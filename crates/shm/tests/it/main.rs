@@ -1,11 +1,15 @@
 //! Programs that publish, and a broker that reads what they do.
-#![cfg(all(target_os = "linux", target_endian = "little"))]
+#![cfg(any(
+    all(target_os = "linux", target_endian = "little"),
+    all(windows, target_pointer_width = "64")
+))]
 #![allow(clippy::unwrap_used, clippy::expect_used)]
 
 mod common;
 mod hostile;
 mod processes;
 mod publish;
+#[cfg(unix)]
 mod python;
 mod threads;
 

@@ -1,8 +1,9 @@
 //! Several processes, and their ends.
 
 use crate::common::*;
-use perfhive_shm::{Category, CounterDefinition, PublishErrorKind};
-use std::os::unix::fs::FileExt;
+#[cfg(unix)]
+use perfhive_shm::PublishErrorKind;
+use perfhive_shm::{Category, CounterDefinition};
 
 /// In a process of its own: publishes an instance of its own name, and waits.
 fn publish_and_wait(role: &str, folder: &std::path::Path) {
@@ -130,7 +131,52 @@ fn writers_killed_at_random() {
 }
 
 /// A process of another start time has the number of one that died, and somebody
+/// who got a handle of the dead one's holds the lock.
+#[cfg(windows)]
+#[test]
+fn a_number_used_again_is_not_the_process() {
+    let folder = Folder::new();
+    let category = shop(&folder).publish().unwrap();
+    let mut bytes = std::fs::read(category.path()).unwrap();
+    assert_eq!(u64::from_le_bytes(bytes[120..128].try_into().unwrap()), std::process::id().into());
+    drop(category);
+    let same = put(&folder, "same.counters", &bytes);
+    assert_eq!(Reader::new(&folder).read().len(), 1);
+    drop(same);
+    assert!(Reader::new(&folder).read().is_empty());
+    assert!(folder.files().is_empty(), "its lock is gone, and so is the file");
+    // The low bytes of its start time.
+    bytes[128] ^= 1;
+    let _other = put(&folder, "other.counters", &bytes);
+    assert!(Reader::new(&folder).read().is_empty());
+    // A number that no process has: they are multiples of 4.
+    bytes[120..128].copy_from_slice(&0x7fff_fff1u64.to_le_bytes());
+    let _nobody = put(&folder, "nobody.counters", &bytes);
+    assert!(Reader::new(&folder).read().is_empty());
+    assert_eq!(folder.files().len(), 2, "somebody holds their locks");
+}
+
+/// While a program publishes nobody else writes to its file, and with the
+/// program it goes, however that ends.
+#[cfg(windows)]
+#[test]
+fn a_file_is_its_programs_alone() {
+    let folder = Folder::new();
+    let category = shop(&folder).publish().unwrap();
+    std::fs::File::open(category.path()).unwrap();
+    let refused = std::fs::File::options().write(true).open(category.path()).unwrap_err();
+    assert_eq!(refused.raw_os_error(), Some(32), "ERROR_SHARING_VIOLATION: {refused}");
+    let orders = category.counter("Orders").unwrap();
+    drop(category);
+    orders.increment();
+    assert!(Reader::new(&folder).read().is_empty(), "although somebody counts on");
+    drop(orders);
+    assert!(folder.files().is_empty());
+}
+
+/// A process of another start time has the number of one that died, and somebody
 /// who was forked from the dead one holds the lock.
+#[cfg(unix)]
 #[test]
 fn a_number_used_again_is_not_the_process() {
     let folder = Folder::new();
@@ -143,11 +189,11 @@ fn a_number_used_again_is_not_the_process() {
     assert!(start > 0);
     // Written before somebody reads it: what was read once does not change.
     let mut reader = Reader::new(&folder);
-    file.write_at(&(start - 1).to_le_bytes(), 128).unwrap();
+    write_at(&file, &(start - 1).to_le_bytes(), 128);
     assert!(reader.read().is_empty());
     assert!(category.path().exists(), "somebody holds its lock");
     // In another namespace numbers say nothing, and the lock counts.
-    file.write_at(&1u64.to_le_bytes(), 136).unwrap();
+    write_at(&file, &1u64.to_le_bytes(), 136);
     assert_eq!(Reader::new(&folder).read().len(), 1);
     // This copy has nobody's.
     let copy = folder.path().join("copy.counters");
@@ -157,6 +203,7 @@ fn a_number_used_again_is_not_the_process() {
     assert!(!copy.exists());
 }
 
+#[cfg(unix)]
 #[test]
 fn who_is_forked_does_not_count_for_its_parent() {
     const TEST: &str = "processes::who_is_forked_does_not_count_for_its_parent";
@@ -172,6 +219,7 @@ fn who_is_forked_does_not_count_for_its_parent() {
     assert!(folder.files().is_empty());
 }
 
+#[cfg(unix)]
 #[allow(unsafe_code)]
 fn fork(folder: &std::path::Path) {
     let builder = Category::builder("Forking")
@@ -210,6 +258,7 @@ fn fork(folder: &std::path::Path) {
 
 /// Who was forked holds the lock of the one who was killed, and yet that one is
 /// gone.
+#[cfg(unix)]
 #[test]
 fn a_lock_that_was_inherited_keeps_nobody_alive() {
     const TEST: &str = "processes::a_lock_that_was_inherited_keeps_nobody_alive";
@@ -232,6 +281,7 @@ fn a_lock_that_was_inherited_keeps_nobody_alive() {
     assert_eq!((rows, locked), (Vec::new(), 1));
 }
 
+#[cfg(unix)]
 #[allow(unsafe_code)]
 fn fork_and_stay(folder: &std::path::Path) {
     let category = Category::builder("Forking")

@@ -42,9 +42,12 @@ fn a_category_without_instances() {
 
     drop(category);
     assert_eq!(reader.rows("Web Shop"), [(String::new(), vec![None, None])]);
-    assert!(folder.files().is_empty());
     orders.increment(); // Harmless.
     assert!(Reader::new(&folder).read().is_empty());
+    // Windows removes no file that is mapped still.
+    assert!(folder.files().is_empty() || cfg!(windows));
+    drop((orders, bytes));
+    assert!(folder.files().is_empty());
 }
 
 #[test]

@@ -1,0 +1,330 @@
+//! What Windows gives: mapped files that it does not let anybody shorten, locks
+//! of `LockFileEx`, security identifiers, start times of processes.
+
+use std::fs::{File, OpenOptions};
+use std::io;
+use std::os::windows::fs::{FileExt, OpenOptionsExt};
+use std::os::windows::io::AsRawHandle;
+use std::path::{Path, PathBuf};
+use std::ptr::{NonNull, null};
+use std::sync::atomic::AtomicU64;
+use std::sync::{Mutex, PoisonError};
+use windows_sys::Win32::Foundation::{CloseHandle, FILETIME, GENERIC_READ, GENERIC_WRITE, HANDLE};
+use windows_sys::Win32::Storage::FileSystem::{
+    DELETE, FILE_ATTRIBUTE_NOT_CONTENT_INDEXED, FILE_ATTRIBUTE_TEMPORARY,
+    FILE_FLAG_BACKUP_SEMANTICS, FILE_FLAG_DELETE_ON_CLOSE, FILE_FLAG_OPEN_REPARSE_POINT,
+    FILE_SHARE_DELETE, FILE_SHARE_READ, FILE_SHARE_WRITE, LOCKFILE_EXCLUSIVE_LOCK,
+    LOCKFILE_FAIL_IMMEDIATELY, LockFileEx,
+};
+use windows_sys::Win32::System::IO::OVERLAPPED;
+use windows_sys::Win32::System::Memory::{
+    CreateFileMappingW, FILE_MAP_READ, FILE_MAP_WRITE, MEMORY_MAPPED_VIEW_ADDRESS, MapViewOfFile,
+    PAGE_READONLY, PAGE_READWRITE, UnmapViewOfFile,
+};
+use windows_sys::Win32::System::Threading::{
+    GetCurrentProcess, GetCurrentProcessId, GetProcessTimes,
+};
+
+#[cfg(feature = "reader")]
+mod reading;
+mod user;
+
+#[cfg(feature = "reader")]
+pub(crate) use reading::*;
+pub(crate) use user::User;
+
+/// The byte that a program locks in its file, behind the end of every file: a
+/// lock keeps others from reading what is locked.
+const LOCKED_AT: u32 = 1 << 30;
+
+/// The folder of this user's programs that is nobody else's.
+fn local_data() -> Option<PathBuf> {
+    let named = std::env::var_os("LOCALAPPDATA").filter(|folder| !folder.is_empty());
+    let home = || Some(std::env::home_dir()?.join("AppData").join("Local"));
+    named.map(PathBuf::from).or_else(home).filter(|folder| folder.is_absolute())
+}
+
+/// The folder in which this process publishes if nobody says otherwise.
+pub(crate) fn own_folder() -> io::Result<PathBuf> {
+    let folder = local_data().ok_or_else(|| {
+        let message = "the environment names no folder of the user's (LOCALAPPDATA); name one in \
+                       PERFHIVE_COUNTERS";
+        io::Error::new(io::ErrorKind::NotFound, message)
+    })?;
+    Ok(folder.join("perfhive").join("counters"))
+}
+
+/// Makes a folder if it is not there. The known one must be this user's, or an
+/// administrator's who made it for him.
+pub(crate) fn make_folder(folder: &Path) -> io::Result<()> {
+    std::fs::create_dir_all(folder)?;
+    if !own_folder().is_ok_and(|own| own == folder) {
+        return Ok(());
+    }
+    let flags = FILE_FLAG_BACKUP_SEMANTICS | FILE_FLAG_OPEN_REPARSE_POINT;
+    let share = FILE_SHARE_READ | FILE_SHARE_WRITE | FILE_SHARE_DELETE;
+    let opened =
+        OpenOptions::new().read(true).share_mode(share).custom_flags(flags).open(folder)?;
+    let is_folder = opened.metadata()?.is_dir();
+    if !is_folder || User::of_file(&opened)?.rank() == User::STRANGER {
+        let what = "not a folder of this user's";
+        return Err(io::Error::new(io::ErrorKind::PermissionDenied, what));
+    }
+    Ok(())
+}
+
+/// Whose a file is: what tells this process from every other before and after.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) struct Owner {
+    pub(crate) pid: u64,
+    /// When the process began, as FILETIME.
+    pub(crate) start: u64,
+    /// Windows has no namespaces of these.
+    pub(crate) pid_namespace: u64,
+    pub(crate) time_namespace: u64,
+}
+
+impl Owner {
+    /// This process.
+    pub(crate) fn this() -> Self {
+        // SAFETY: takes nothing and only answers a number.
+        let pid = unsafe { GetCurrentProcessId() };
+        // SAFETY: a constant that stands for this process and needs no closing.
+        let start = start_of(unsafe { GetCurrentProcess() }).unwrap_or(0);
+        Self { pid: pid.into(), start, pid_namespace: 0, time_namespace: 0 }
+    }
+}
+
+/// When a process began.
+fn start_of(process: HANDLE) -> Option<u64> {
+    let no_time = FILETIME { dwLowDateTime: 0, dwHighDateTime: 0 };
+    let [mut start, mut end, mut kernel, mut user] = [no_time; 4];
+    // SAFETY: each time is a structure of its own that is written and lives
+    // beyond the call; a handle that is none is refused.
+    let told = unsafe { GetProcessTimes(process, &mut start, &mut end, &mut kernel, &mut user) };
+    (told != 0).then(|| u64::from(start.dwHighDateTime) << 32 | u64::from(start.dwLowDateTime))
+}
+
+/// Processes of Windows are not forked: handles are always of the process that
+/// they were made in.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct ForkGuard;
+
+impl ForkGuard {
+    /// The guard of this process.
+    #[expect(clippy::unnecessary_wraps, reason = "on Linux it takes memory")]
+    pub(crate) fn this() -> io::Result<Self> {
+        Ok(Self)
+    }
+
+    /// Whether this is the process that the guard was made in.
+    #[inline]
+    pub(crate) fn holds(&self) -> bool {
+        true
+    }
+}
+
+/// A view of the beginning of a file, unmapped on drop.
+#[derive(Debug)]
+struct View {
+    start: NonNull<u8>,
+    length: usize,
+}
+
+// SAFETY: the view belongs to nobody's thread.
+unsafe impl Send for View {}
+// SAFETY: what is done through it is up to its users, which see to it that
+// numbers are only accessed as atomics.
+unsafe impl Sync for View {}
+
+impl View {
+    /// Maps the first `length` bytes of a file, which has as many. As long as the
+    /// view is there Windows refuses to shorten the file below that.
+    fn new(file: &File, length: usize, writable: bool) -> io::Result<Self> {
+        let (protection, access) = match writable {
+            true => (PAGE_READWRITE, FILE_MAP_READ | FILE_MAP_WRITE),
+            false => (PAGE_READONLY, FILE_MAP_READ),
+        };
+        let (high, low) = ((length as u64 >> 32) as u32, length as u32);
+        // SAFETY: the file is open; neither security attributes nor a name are
+        // given, which NULL says.
+        let section = unsafe {
+            CreateFileMappingW(file.as_raw_handle(), null(), protection, high, low, null())
+        };
+        if section.is_null() {
+            return Err(io::Error::last_os_error());
+        }
+        // SAFETY: the section made above; the address is the system's choice.
+        let view = unsafe { MapViewOfFile(section, access, 0, 0, length) };
+        let error = io::Error::last_os_error();
+        // SAFETY: made above and closed once; the view keeps what it needs of it.
+        unsafe { CloseHandle(section) };
+        let start = NonNull::new(view.Value.cast::<u8>()).ok_or(error)?;
+        Ok(Self { start, length })
+    }
+
+    /// The number at an offset, which must be a multiple of 8; `None` behind the
+    /// end.
+    fn word(&self, offset: usize) -> Option<&AtomicU64> {
+        let fits = offset.is_multiple_of(8) && offset.checked_add(8)? <= self.length;
+        // SAFETY: `offset` is within the view and, as views begin at a page,
+        // aligned. The memory lives as long as `self`. Of a view that may be
+        // written to, numbers are only accessed as atomics: the offsets of
+        // numbers and of bytes given to `Mapping::write` never overlap while both
+        // are in use (layout.rs). One that is only read is only loaded from, by
+        // relaxed loads of 8 bytes, which need no writable memory on machines of
+        // 64 bits; the crate is for no others.
+        fits.then(|| unsafe { AtomicU64::from_ptr(self.start.as_ptr().add(offset).cast()) })
+    }
+}
+
+impl Drop for View {
+    fn drop(&mut self) {
+        let view = MEMORY_MAPPED_VIEW_ADDRESS { Value: self.start.as_ptr().cast() };
+        // SAFETY: made by `new`; nobody has a reference into it that outlives
+        // `self`.
+        unsafe { UnmapViewOfFile(view) };
+    }
+}
+
+/// A file mapped for writing, shared with its readers.
+#[derive(Debug)]
+pub(crate) struct Mapping(View);
+
+impl Mapping {
+    /// The number at an offset, which must be a multiple of 8; `None` behind the
+    /// end. It is there for as long as the mapping.
+    pub(crate) fn word(&self, offset: usize) -> Option<&AtomicU64> {
+        self.0.word(offset)
+    }
+
+    /// Copies bytes into the mapping; nothing where they do not fit. Only one
+    /// thread may write at the same place at once, and no number be there that
+    /// is in use.
+    pub(crate) fn write(&self, offset: usize, bytes: &[u8]) {
+        if offset.checked_add(bytes.len()).is_some_and(|end| end <= self.0.length) {
+            // SAFETY: the range is within the view, which is writable, and
+            // `bytes`, of this process's own memory, does not overlap with it.
+            // Nobody has a reference to these bytes: readers have views of their
+            // own, of which they load numbers.
+            unsafe {
+                let place = self.0.start.as_ptr().add(offset);
+                std::ptr::copy_nonoverlapping(bytes.as_ptr(), place, bytes.len());
+            }
+        }
+    }
+}
+
+/// The byte that says that a program is alive, for the calls that lock it.
+fn locked_byte() -> OVERLAPPED {
+    let mut place = OVERLAPPED::default();
+    place.Anonymous.Anonymous.Offset = LOCKED_AT;
+    place
+}
+
+/// Locks the byte; `wait` until whoever has it lets go.
+fn lock(file: &File, exclusive: bool, wait: bool) -> io::Result<()> {
+    let flags = if exclusive { LOCKFILE_EXCLUSIVE_LOCK } else { 0 };
+    let flags = if wait { flags } else { flags | LOCKFILE_FAIL_IMMEDIATELY };
+    let mut place = locked_byte();
+    // SAFETY: the file is open, for calls that wait until they are done, so that
+    // `place` is used during this one only.
+    let done = unsafe { LockFileEx(file.as_raw_handle(), flags, 0, 1, 0, &mut place) };
+    if done == 0 { Err(io::Error::last_os_error()) } else { Ok(()) }
+}
+
+/// A file of this process's own that is complete and that readers find.
+#[derive(Debug)]
+pub(crate) struct PublishedFile {
+    pub(crate) mapping: Mapping,
+    pub(crate) path: PathBuf,
+    /// Holds the lock that says that the process is alive. With it the file goes,
+    /// however the process ends.
+    file: Mutex<Option<File>>,
+    /// Dropped last: a file that is mapped is not removed.
+    _last: Last,
+}
+
+impl PublishedFile {
+    /// Takes the file away; the mapping stays, and where the system waits for
+    /// its end the file, which nobody reads any more.
+    pub(crate) fn withdraw(&self) {
+        drop(self.file.lock().unwrap_or_else(PoisonError::into_inner).take());
+    }
+}
+
+/// Removes the file when everything else of it was dropped.
+#[derive(Debug)]
+struct Last(PathBuf);
+
+impl Drop for Last {
+    fn drop(&mut self) {
+        // In most cases it is gone.
+        let _ = std::fs::remove_file(&self.0);
+    }
+}
+
+/// Makes the file `stem` plus a suffix in `folder`, `length` bytes long, has it
+/// filled, and gives it its name. What is killed on the way leaves nothing.
+pub(crate) fn publish(
+    folder: &Path,
+    stem: &str,
+    length: usize,
+    fill: impl FnOnce(&Mapping),
+) -> io::Result<PublishedFile> {
+    let unfinished = folder.join(format!("{stem}{}", crate::layout::UNFINISHED));
+    let path = folder.join(format!("{stem}{}", crate::layout::SUFFIX));
+    let file = OpenOptions::new()
+        .write(true)
+        .create_new(true)
+        .access_mode(GENERIC_READ | GENERIC_WRITE | DELETE)
+        // Nobody else writes to it for as long as this process has it open.
+        .share_mode(FILE_SHARE_READ | FILE_SHARE_DELETE)
+        // It is to stay in memory, as far as that goes.
+        .attributes(FILE_ATTRIBUTE_TEMPORARY | FILE_ATTRIBUTE_NOT_CONTENT_INDEXED)
+        .custom_flags(FILE_FLAG_DELETE_ON_CLOSE)
+        .open(&unfinished)?;
+    lock(&file, true, true)?;
+    // All room is taken now: later, a full disk would end the program at its next
+    // increment. New bytes are zeros.
+    file.set_len(length as u64)?;
+    let mapping = Mapping(View::new(&file, length, true)?);
+    fill(&mapping);
+    std::fs::rename(&unfinished, &path).map_err(|error| match error.kind() {
+        // Whoever tidies up found the file before it was locked, and it is about
+        // to be gone.
+        io::ErrorKind::PermissionDenied => io::Error::new(io::ErrorKind::NotFound, error),
+        _ => error,
+    })?;
+    Ok(PublishedFile { mapping, _last: Last(path.clone()), path, file: Mutex::new(Some(file)) })
+}
+
+/// Opens a file that may be anything, without following a link that it may be.
+pub(super) fn open(path: &Path) -> io::Result<File> {
+    OpenOptions::new()
+        .read(true)
+        .share_mode(FILE_SHARE_READ | FILE_SHARE_WRITE | FILE_SHARE_DELETE)
+        .custom_flags(FILE_FLAG_OPEN_REPARSE_POINT | FILE_FLAG_BACKUP_SEMANTICS)
+        .open(path)
+}
+
+/// Whether it is a file and nothing else.
+pub(super) fn is_plain_file(file: &File) -> bool {
+    file.metadata().is_ok_and(|meta| meta.is_file())
+}
+
+/// Whether it is this user's.
+pub(super) fn is_mine(file: &File) -> bool {
+    User::of_file(file).is_ok_and(|user| user.is_here())
+}
+
+/// Takes the lock of a file's writer, until it is closed, if nobody has it.
+pub(super) fn lock_if_free(file: &File) -> bool {
+    lock(file, false, false).is_ok()
+}
+
+/// The first bytes, if there are as many.
+pub(super) fn head(file: &File) -> Option<[u8; 12]> {
+    let mut head = [0; 12];
+    (file.seek_read(&mut head, 0).ok()? == head.len()).then_some(head)
+}

@@ -1,0 +1,174 @@
+//! Files of others, read while they change.
+
+use super::super::Facts;
+use super::{Owner, User, View, local_data, lock_if_free, locked_byte, open, own_folder, start_of};
+use crate::layout::LARGEST;
+use std::collections::BTreeMap;
+use std::fs::File;
+use std::io;
+use std::os::windows::fs::MetadataExt;
+use std::os::windows::io::AsRawHandle;
+use std::path::{Path, PathBuf};
+use std::sync::atomic::{AtomicU8, Ordering};
+use windows_sys::Win32::Foundation::{CloseHandle, ERROR_INVALID_PARAMETER, STILL_ACTIVE};
+use windows_sys::Win32::Storage::FileSystem::{
+    BY_HANDLE_FILE_INFORMATION, FILE_ATTRIBUTE_OFFLINE, FILE_ATTRIBUTE_RECALL_ON_DATA_ACCESS,
+    FILE_ATTRIBUTE_REPARSE_POINT, FILE_REMOTE_PROTOCOL_INFO, FileRemoteProtocolInfo,
+    GetFileInformationByHandle, GetFileInformationByHandleEx, UnlockFileEx,
+};
+use windows_sys::Win32::System::Threading::{
+    GetExitCodeProcess, OpenProcess, PROCESS_QUERY_LIMITED_INFORMATION,
+};
+
+/// Where an administrator may have programs of all users publish.
+pub(crate) fn system_folder() -> Option<PathBuf> {
+    let data = std::env::var_os("ProgramData").filter(|folder| !folder.is_empty())?;
+    Some(Path::new(&data).join("perfhive").join("counters"))
+}
+
+/// The folder that changes when a user's folder comes or goes.
+pub(crate) fn users_root() -> Option<PathBuf> {
+    local_data()
+}
+
+/// The folders of users: this user's, since others' are closed to him. It is
+/// looked at whether it is there or not.
+pub(crate) fn users_folders() -> BTreeMap<PathBuf, User> {
+    own_folder().ok().zip(User::this()).into_iter().collect()
+}
+
+impl Owner {
+    /// Whether the process surely is not there any more.
+    pub(crate) fn is_gone(&self, _: &Self) -> bool {
+        let Some(pid) = u32::try_from(self.pid).ok().filter(|pid| *pid != 0) else { return false };
+        // SAFETY: takes numbers only; the handle is tested before it is used.
+        let process = unsafe { OpenProcess(PROCESS_QUERY_LIMITED_INFORMATION, 0, pid) };
+        if process.is_null() {
+            // Another user's process may not be opened, but it is there.
+            let code = io::Error::last_os_error().raw_os_error();
+            return code == Some(ERROR_INVALID_PARAMETER.cast_signed());
+        }
+        let mut code = 0;
+        // SAFETY: the handle was opened above, and `code` is a place for the answer.
+        let ended = unsafe { GetExitCodeProcess(process, &mut code) } != 0
+            && code != STILL_ACTIVE.cast_unsigned();
+        let another = self.start != 0 && start_of(process).is_some_and(|start| start != self.start);
+        // SAFETY: opened above and closed once.
+        unsafe { CloseHandle(process) };
+        ended || another
+    }
+}
+
+/// A file of somebody's, to be read while it changes. It is mapped: views of one
+/// file are coherent, which is not promised of `ReadFile`, and a file that is
+/// mapped cannot be shortened. What cannot be brought into memory for another
+/// reason would end this process; so only plain files of this machine are mapped.
+#[derive(Debug)]
+pub(crate) struct Opened {
+    file: File,
+    /// The beginning of the file; nothing of an empty one, or of what is no file.
+    view: Option<View>,
+}
+
+impl Opened {
+    /// Opens a file that may be anything.
+    pub(crate) fn open(path: &Path) -> io::Result<Self> {
+        let file = open(path)?;
+        let meta = file.metadata()?;
+        // A larger one is refused, but what it is may be told.
+        let length = usize::try_from(meta.len()).unwrap_or(usize::MAX).min(LARGEST);
+        let plain = meta.is_file() && is_plain(meta.file_attributes());
+        let view = (plain && length > 0).then(|| {
+            if is_remote(&file) {
+                let message = "it is on another machine, whose files are not read";
+                return Err(io::Error::new(io::ErrorKind::Unsupported, message));
+            }
+            View::new(&file, length, false)
+        });
+        Ok(Self { file, view: view.transpose()? })
+    }
+
+    /// Whether nobody holds the lock of the file's writer.
+    pub(crate) fn is_abandoned(&self) -> bool {
+        let free = lock_if_free(&self.file);
+        if free {
+            let mut place = locked_byte();
+            // SAFETY: the file is open, for calls that wait until they are done;
+            // this handle has the byte locked.
+            unsafe { UnlockFileEx(self.file.as_raw_handle(), 0, 1, 0, &mut place) };
+        }
+        free
+    }
+
+    /// What the file system says of it.
+    pub(crate) fn facts(&self) -> io::Result<Facts> {
+        let meta = self.file.metadata()?;
+        let mut told = BY_HANDLE_FILE_INFORMATION::default();
+        // SAFETY: the file is open; the structure is written and lives beyond the
+        // call.
+        if unsafe { GetFileInformationByHandle(self.file.as_raw_handle(), &mut told) } == 0 {
+            return Err(io::Error::last_os_error());
+        }
+        Ok(Facts {
+            is_file: meta.is_file() && is_plain(meta.file_attributes()),
+            user: User::of_file(&self.file)?,
+            device: told.dwVolumeSerialNumber.into(),
+            number: u64::from(told.nFileIndexHigh) << 32 | u64::from(told.nFileIndexLow),
+            length: meta.len(),
+            made: meta.created().ok(),
+        })
+    }
+
+    fn view(&self) -> io::Result<&View> {
+        self.view.as_ref().ok_or_else(|| io::ErrorKind::UnexpectedEof.into())
+    }
+
+    /// Reads exactly as many bytes as there is room for.
+    pub(crate) fn read_bytes(&self, offset: u64, out: &mut [u8]) -> io::Result<()> {
+        let view = self.view()?;
+        let offset = usize::try_from(offset).unwrap_or(usize::MAX);
+        if offset.checked_add(out.len()).is_none_or(|end| end > view.length) {
+            return Err(io::ErrorKind::UnexpectedEof.into());
+        }
+        for (at, byte) in (offset..).zip(out) {
+            // SAFETY: `at` is within the view, which lives as long as `self`; it is
+            // only loaded from.
+            let place = unsafe { AtomicU8::from_ptr(view.start.as_ptr().add(at)) };
+            *byte = place.load(Ordering::Relaxed);
+        }
+        Ok(())
+    }
+
+    /// Reads numbers of 8 bytes, as they stand in the file.
+    pub(crate) fn read_words(&self, offset: u64, out: &mut [u64]) -> io::Result<()> {
+        let view = self.view()?;
+        let offset = usize::try_from(offset).unwrap_or(usize::MAX);
+        for (place, word) in out.iter_mut().enumerate() {
+            let at = offset.saturating_add(place * 8);
+            let number = view.word(at).ok_or(io::ErrorKind::UnexpectedEof)?;
+            *word = number.load(Ordering::Relaxed);
+        }
+        Ok(())
+    }
+}
+
+/// Neither a link nor one that must be fetched from elsewhere when it is read.
+fn is_plain(attributes: u32) -> bool {
+    let elsewhere = FILE_ATTRIBUTE_REPARSE_POINT
+        | FILE_ATTRIBUTE_OFFLINE
+        | FILE_ATTRIBUTE_RECALL_ON_DATA_ACCESS;
+    attributes & elsewhere == 0
+}
+
+/// Whether a file is another machine's.
+fn is_remote(file: &File) -> bool {
+    let mut told = FILE_REMOTE_PROTOCOL_INFO::default();
+    let size = size_of_val(&told) as u32;
+    let place = (&raw mut told).cast();
+    // SAFETY: the file is open; the structure has as many bytes as are told and
+    // lives beyond the call. Of a file of this machine the question is refused.
+    let answered = unsafe {
+        GetFileInformationByHandleEx(file.as_raw_handle(), FileRemoteProtocolInfo, place, size)
+    };
+    answered != 0
+}

@@ -1,0 +1,165 @@
+//! Whose a file is, by security identifier.
+
+use std::fmt;
+use std::fs::File;
+use std::io;
+use std::os::windows::io::AsRawHandle;
+use std::ptr::{null_mut, slice_from_raw_parts};
+use std::sync::OnceLock;
+use windows_sys::Win32::Foundation::{CloseHandle, HANDLE, LocalFree};
+use windows_sys::Win32::Security::Authorization::{GetSecurityInfo, SE_FILE_OBJECT};
+use windows_sys::Win32::Security::{
+    GetLengthSid, GetTokenInformation, IsWellKnownSid, OWNER_SECURITY_INFORMATION, PSID,
+    TOKEN_INFORMATION_CLASS, TOKEN_OWNER, TOKEN_QUERY, TOKEN_USER, TokenOwner, TokenUser,
+    WinBuiltinAdministratorsSid, WinLocalSystemSid,
+};
+use windows_sys::Win32::System::Threading::{GetCurrentProcess, OpenProcessToken};
+
+/// Bytes of the longest identifier (`SECURITY_MAX_SID_SIZE`).
+const LONGEST: usize = 68;
+
+/// A user, or a group that owns files: a security identifier.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(crate) struct User(Box<[u8]>);
+
+impl User {
+    /// What [`rank`](Self::rank) says of those who are neither this process's
+    /// user nor look after the machine.
+    pub(crate) const STRANGER: u8 = 2;
+
+    /// The owner of an open file.
+    pub(crate) fn of_file(file: &File) -> io::Result<Self> {
+        let (mut owner, mut descriptor): (PSID, _) = (null_mut(), null_mut());
+        // SAFETY: the file is open for reading; `owner` and `descriptor` are places
+        // for answers, and nothing else is asked for.
+        let code = unsafe {
+            GetSecurityInfo(
+                file.as_raw_handle(),
+                SE_FILE_OBJECT,
+                OWNER_SECURITY_INFORMATION,
+                &mut owner,
+                null_mut(),
+                null_mut(),
+                null_mut(),
+                &mut descriptor,
+            )
+        };
+        if code != 0 {
+            return Err(io::Error::from_raw_os_error(code.cast_signed()));
+        }
+        // SAFETY: on success `owner` points into the descriptor.
+        let user = unsafe { Self::copy(owner) };
+        // SAFETY: allocated by the call above, and not used any more.
+        unsafe { LocalFree(descriptor) };
+        user.ok_or_else(|| io::Error::new(io::ErrorKind::InvalidData, "a file without an owner"))
+    }
+
+    /// # Safety
+    /// NULL, or an identifier.
+    unsafe fn copy(sid: PSID) -> Option<Self> {
+        if sid.is_null() {
+            return None;
+        }
+        // SAFETY: an identifier, as promised, has as many bytes as it says.
+        let bytes = unsafe {
+            let length = GetLengthSid(sid) as usize;
+            &*slice_from_raw_parts(sid.cast::<u8>(), length.min(LONGEST))
+        };
+        Some(Self(bytes.into()))
+    }
+
+    /// The user that this process acts for, and who owns what it makes: for an
+    /// administrator that may be the group of all.
+    fn here() -> &'static [Self] {
+        static HERE: OnceLock<Vec<User>> = OnceLock::new();
+        HERE.get_or_init(|| {
+            let mut token: HANDLE = null_mut();
+            // SAFETY: a constant stands for this process; `token` is a place for
+            // the answer.
+            if unsafe { OpenProcessToken(GetCurrentProcess(), TOKEN_QUERY, &mut token) } == 0 {
+                return Vec::new();
+            }
+            let users = [TokenUser, TokenOwner].map(|class| Self::of_token(token, class));
+            // SAFETY: opened above and closed once.
+            unsafe { CloseHandle(token) };
+            users.into_iter().flatten().collect()
+        })
+    }
+
+    fn of_token(token: HANDLE, class: TOKEN_INFORMATION_CLASS) -> Option<Self> {
+        // Room for either structure and the identifier behind it, aligned for the
+        // pointer that they begin with.
+        let mut room = [0u64; 16];
+        let size = size_of_val(&room) as u32;
+        let mut used = 0;
+        // SAFETY: the buffer has as many bytes as are told, and both are borrowed
+        // exclusively; the token is open.
+        let told =
+            unsafe { GetTokenInformation(token, class, room.as_mut_ptr().cast(), size, &mut used) };
+        if told == 0 {
+            return None;
+        }
+        const _: () = assert!(size_of::<TOKEN_USER>() + LONGEST <= 128);
+        // SAFETY: the buffer holds the structure of its class, which begins with a
+        // pointer to an identifier in the same buffer.
+        unsafe {
+            let sid = if class == TokenUser {
+                (*room.as_ptr().cast::<TOKEN_USER>()).User.Sid
+            } else {
+                (*room.as_ptr().cast::<TOKEN_OWNER>()).Owner
+            };
+            Self::copy(sid)
+        }
+    }
+
+    /// Whether this process makes files of this user's.
+    pub(crate) fn is_here(&self) -> bool {
+        Self::here().contains(self)
+    }
+
+    fn looks_after_the_machine(&self) -> bool {
+        let sid = self.0.as_ptr().cast_mut().cast();
+        let known = [WinLocalSystemSid, WinBuiltinAdministratorsSid];
+        // SAFETY: a whole identifier, copied from one that Windows gave; it is
+        // only read.
+        known.iter().any(|known| unsafe { IsWellKnownSid(sid, *known) } != 0)
+    }
+
+    /// Whose files come first where several claim the same: 0 for the
+    /// administrators' and the system's, 1 for those of this process's user, 2
+    /// for others'.
+    pub(crate) fn rank(&self) -> u8 {
+        match self.looks_after_the_machine() {
+            true => 0,
+            false if self.is_here() => 1,
+            false => Self::STRANGER,
+        }
+    }
+}
+
+#[cfg(feature = "reader")]
+impl User {
+    /// The user that this process acts for.
+    pub(crate) fn this() -> Option<Self> {
+        Self::here().first().cloned()
+    }
+
+    /// Whether this user's files may be in a folder of `owner`'s: what an
+    /// administrator makes may belong to their group.
+    pub(crate) fn may_be_in_folder_of(&self, owner: &Self) -> bool {
+        self == owner || self.looks_after_the_machine()
+    }
+}
+
+impl fmt::Display for User {
+    /// As Windows writes it: `S-1-5-21-...`.
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let Some(([revision, _, authority @ ..], rest)) = self.0.split_first_chunk::<8>() else {
+            return f.write_str("unknown");
+        };
+        let authority = authority.iter().fold(0u64, |sum, byte| sum << 8 | u64::from(*byte));
+        write!(f, "S-{revision}-{authority}")?;
+        let (parts, _) = rest.as_chunks::<4>();
+        parts.iter().try_for_each(|part| write!(f, "-{}", u32::from_le_bytes(*part)))
+    }
+}
