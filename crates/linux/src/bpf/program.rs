@@ -70,7 +70,7 @@ impl Program {
     fn open(room: Room) -> Result<OpenObject, libbpf_rs::Error> {
         let mut object = ObjectBuilder::default().open_memory(OBJECT)?;
         for mut map in object.maps_mut() {
-            if map.name() == "processes" {
+            if map.name() == "processes" || map.name() == "places" {
                 map.set_max_entries(room.processes)?;
             } else if map.name() == "threads" {
                 map.set_max_entries(room.threads)?;
