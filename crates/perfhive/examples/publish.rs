@@ -1,7 +1,10 @@
 //! A program that publishes counters of its own: `cargo run --example publish`,
 //! and in another terminal `perfhive watch '\Dice(*)\*'`.
 
-#[cfg(all(target_os = "linux", target_endian = "little"))]
+#[cfg(any(
+    all(target_os = "linux", target_endian = "little"),
+    all(windows, target_pointer_width = "64")
+))]
 fn main() -> Result<(), Box<dyn std::error::Error>> {
     use perfhive::CounterType;
     use perfhive::publish::{Category, CounterDefinition};
@@ -32,7 +35,10 @@ fn main() -> Result<(), Box<dyn std::error::Error>> {
     Ok(())
 }
 
-#[cfg(not(all(target_os = "linux", target_endian = "little")))]
+#[cfg(not(any(
+    all(target_os = "linux", target_endian = "little"),
+    all(windows, target_pointer_width = "64")
+)))]
 fn main() {
-    println!("programs publish on Linux so far");
+    println!("programs publish on Linux and on Windows of 64 bits so far");
 }

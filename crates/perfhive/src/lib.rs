@@ -25,6 +25,8 @@
 #![forbid(unsafe_code)]
 #![cfg_attr(test, allow(clippy::unwrap_used, clippy::expect_used))]
 
+#[cfg(any(all(windows, target_pointer_width = "64"), test))]
+mod beside;
 mod capture;
 mod category;
 #[cfg(target_os = "linux")]
@@ -66,7 +68,10 @@ pub use perfhive_linux as linux;
 pub use perfhive_windows as windows;
 
 /// Counters that a program publishes in shared memory, for everybody to read.
-#[cfg(all(target_os = "linux", target_endian = "little"))]
+#[cfg(any(
+    all(target_os = "linux", target_endian = "little"),
+    all(windows, target_pointer_width = "64")
+))]
 pub use perfhive_shm as publish;
 
 /// The README's and the manual's examples are tests too.

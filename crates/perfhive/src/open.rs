@@ -298,7 +298,26 @@ fn machine(address: &SourceAddress) -> Result<Box<dyn Source>, SourceError> {
             return Err(SourceError::new(SourceErrorKind::Unavailable, &name, message));
         }
     };
-    Ok(Box::new(perfhive_engine::Worker::new(source, Some(PATIENCE))?))
+    let source = perfhive_engine::Worker::new(source, Some(PATIENCE))?;
+    Ok(match address {
+        SourceAddress::Local => with_published(&name, source),
+        _ => Box::new(source),
+    })
+}
+
+/// A source with the counters that programs of this machine publish beside it.
+#[cfg(all(windows, target_pointer_width = "64"))]
+fn with_published(name: &str, source: impl Source + 'static) -> Box<dyn Source> {
+    let machine = perfhive_windows::native::machine_name();
+    let published = perfhive_engine::Broker::builder(name, &machine)
+        .roster(perfhive_shm::PublishedCounters::new())
+        .build();
+    Box::new(crate::beside::Beside::new(source, published))
+}
+
+#[cfg(all(windows, not(target_pointer_width = "64")))]
+fn with_published(_: &str, source: impl Source + 'static) -> Box<dyn Source> {
+    Box::new(source)
 }
 
 /// This machine's counters, those of the registry first.

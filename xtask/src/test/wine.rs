@@ -15,11 +15,12 @@ pub(super) fn wine() -> Result {
     wine::install()?;
     // All of the workspace, and the tests of what is for Windows.
     command::run(cargo(&["clippy"]).args(["--workspace", "--", "-D", "warnings"]))?;
-    let windows = ["-p", "perfhive-windows", "--all-targets", "--", "-D", "warnings"];
-    command::run(cargo(&["clippy"]).args(windows))?;
+    let windows = ["-p", "perfhive-windows", "-p", "perfhive-shm"];
+    let all = ["--all-targets", "--", "-D", "warnings"];
+    command::run(cargo(&["clippy"]).args(windows).args(all))?;
     // Built before Wine starts, which is up for the tests only. The same crates
     // each time, lest what they share be built anew for each choice.
-    let examples = ["-p", "perfhive", "--example", "print_shop", "--example", "zoo"];
+    let examples = ["--example", "print_shop", "--example", "zoo", "--example", "publish"];
     command::run(cargo(&["build"]).args(PACKAGES).args(examples))?;
     command::run(cargo(&["test", "--no-run"]).args(PACKAGES).args(["--lib", "--bins", "--tests"]))?;
 
@@ -27,15 +28,16 @@ pub(super) fn wine() -> Result {
     // The registry is one for all tests, which therefore run one by one; besides,
     // Wine now and then fails to start one of two programs at once. Of the
     // command those that are about Windows; the others are the same on Linux.
-    run(&wine, &["perfhive-windows"], "")?;
-    run(&wine, &["perfhive-cli", "perfhive"], "windows::")?;
-    run(&wine, &["perfhive-format", "perfhive-engine"], "")?;
+    run(&wine, &["perfhive-windows", "perfhive-shm"], &[])?;
+    let of_windows = ["windows::", "published::", "machines_own_objects"];
+    run(&wine, &["perfhive-cli", "perfhive"], &of_windows)?;
+    run(&wine, &["perfhive-format", "perfhive-engine"], &[])?;
     wine.stop()?;
     Ok(None)
 }
 
 /// The crates whose tests run under Wine.
-const PACKAGES: [&str; 10] = [
+const PACKAGES: [&str; 12] = [
     "-p",
     "perfhive-format",
     "-p",
@@ -43,13 +45,16 @@ const PACKAGES: [&str; 10] = [
     "-p",
     "perfhive-windows",
     "-p",
+    "perfhive-shm",
+    "-p",
     "perfhive",
     "-p",
     "perfhive-cli",
 ];
 
-/// Runs the tests of some crates whose names hold `name`, one at a time.
-fn run(wine: &Wine, crates: &[&str], name: &str) -> anyhow::Result<()> {
+/// Runs the tests of some crates, one at a time: those whose names hold one of
+/// `names`, or all.
+fn run(wine: &Wine, crates: &[&str], names: &[&str]) -> anyhow::Result<()> {
     let nextest = tools::has_nextest();
     let how: &[&str] = if nextest { &["nextest", "run"] } else { &["test"] };
     let mut cargo = cargo(how);
@@ -57,13 +62,14 @@ fn run(wine: &Wine, crates: &[&str], name: &str) -> anyhow::Result<()> {
     if nextest {
         let crates: Vec<String> = crates.iter().map(|name| format!("package({name})")).collect();
         let mut filter = format!("({})", crates.join(" or "));
-        if !name.is_empty() {
-            filter += &format!(" and test({name})");
+        if !names.is_empty() {
+            let names: Vec<String> = names.iter().map(|name| format!("test({name})")).collect();
+            filter += &format!(" and ({})", names.join(" or "));
         }
         cargo.args(PACKAGES).args(["-E", &filter]);
         cargo.arg("-j1");
     } else {
-        cargo.args(crates.iter().flat_map(|name| ["-p", name])).args(["--", name]);
+        cargo.args(crates.iter().flat_map(|name| ["-p", name])).arg("--").args(names);
         cargo.arg("--test-threads=1");
     }
     wine.runs(&mut cargo);

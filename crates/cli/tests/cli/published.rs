@@ -1,5 +1,8 @@
 //! Counters that a program publishes: this one.
-#![cfg(all(target_os = "linux", target_endian = "little"))]
+#![cfg(any(
+    all(target_os = "linux", target_endian = "little"),
+    all(windows, target_pointer_width = "64")
+))]
 
 use crate::run::{Folder, command, finish};
 use perfhive::CounterType;
@@ -24,6 +27,9 @@ fn shop(folder: &Folder) -> Category {
 fn reading(folder: &Folder) -> Command {
     let mut command = command();
     command.env("PERFHIVE_COUNTERS", folder.path());
+    // Without a word that some objects come from elsewhere than the registry,
+    // which Wine's has not.
+    command.args(cfg!(windows).then_some("--quiet"));
     command
 }
 
@@ -87,4 +93,39 @@ fn watch_goes_on_when_the_program_comes_back() {
     watch.kill().expect("killed");
     watch.wait().expect("waited for");
     drop(category);
+}
+
+/// Nothing is said of a folder, to the program or to the reader: it is the user's
+/// own. The program is another process.
+#[cfg(windows)]
+#[test]
+fn a_program_publishes_in_the_users_folder() {
+    let folder = Folder::new();
+    let own = |command: &mut Command| {
+        command.env_remove("PERFHIVE_COUNTERS").env("LOCALAPPDATA", folder.path());
+    };
+    let examples = std::path::Path::new(env!("CARGO_BIN_EXE_perfhive")).with_file_name("examples");
+    let mut program = Command::new(examples.join("publish.exe"));
+    own(&mut program);
+    let mut program = program.stdout(Stdio::piped()).spawn().expect("the example is built");
+    let mut line = String::new();
+    let mut lines = BufReader::new(program.stdout.take().expect("output"));
+    lines.read_line(&mut line).expect("a line");
+    let path = line.trim().strip_prefix("publishing in ").expect(&line);
+    let path = std::path::Path::new(path);
+    assert_eq!(path.parent(), Some(&*folder.path().join("perfhive").join("counters")));
+
+    let read = |args: &[&str]| {
+        let mut command = reading(&folder);
+        own(&mut command);
+        finish(command.args(args))
+    };
+    let rows = read(&["get", "--json", "-i", "0.3", r"\Dice(red)\Avg. Eyes/Throw"]).json();
+    let eyes = rows[0]["value"].as_f64().expect("a number");
+    assert!((1.0..=6.0).contains(&eyes), "{rows:?}");
+    program.kill().expect("killed");
+    program.wait().expect("waited for");
+    let gone = read(&["get", r"\Dice(red)\Throws/sec"]).fails(2);
+    assert!(gone.contains("Dice"), "{gone}");
+    assert!(!path.exists(), "its file is gone with it");
 }
