@@ -16,6 +16,8 @@ pub(crate) struct Names {
     titles: TitleSet,
     /// Whether every language of the source is loaded.
     complete: bool,
+    /// Why the objects that are expensive to list are not, if they are not.
+    pub(crate) unlisted: Option<SourceError>,
 }
 
 impl Names {
@@ -33,7 +35,7 @@ impl Names {
                 Err(error) => return Err(error),
             }
         }
-        Ok(Self { catalogue, titles: TitleSet::new(databases), complete: false })
+        Ok(Self { catalogue, titles: TitleSet::new(databases), complete: false, unlisted: None })
     }
 
     /// The titles.
@@ -79,7 +81,25 @@ impl Names {
         }
         self.titles = TitleSet::new(databases);
         self.complete = true;
-        self.matching(pattern)
+        let found = self.matching(pattern);
+        if found.is_empty() {
+            // Or that of an object that is in no list so far.
+            self.list_costly(source);
+            return self.matching(pattern);
+        }
+        found
+    }
+
+    /// Adds the objects that are expensive even to list, where the source left
+    /// them out.
+    pub(crate) fn list_costly(&mut self, source: &mut dyn Source) {
+        let before = self.catalogue.generation;
+        let listed = source.list_costly().and_then(|()| source.catalogue());
+        match listed {
+            Ok(catalogue) if catalogue.generation != before => self.catalogue = catalogue,
+            Ok(_) => {}
+            Err(error) => self.unlisted = Some(error),
+        }
     }
 
     fn matching(&self, pattern: &NamePattern) -> Vec<CatalogueObject> {
@@ -96,6 +116,12 @@ impl Names {
 
     /// That there is no such object, with the nearest names.
     pub(crate) fn no_such_object(&self, name: &str) -> Failure {
+        if let Some(error) = &self.unlisted {
+            return Failure::Source(format!(
+                "object {name:?} is not among those that are listed, and the costly ones cannot \
+                 be: {error}"
+            ));
+        }
         let objects = self.catalogue.objects.iter();
         let names = objects.flat_map(|object| self.titles.names(object.name));
         let nearest = nearest(name, names, 3).into_iter().map(str::to_string).collect();

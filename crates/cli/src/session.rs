@@ -33,6 +33,10 @@ impl Source for Observed {
         self.source.catalogue()
     }
 
+    fn list_costly(&mut self) -> Result<(), SourceError> {
+        self.source.list_costly()
+    }
+
     fn catalogue_generation(&mut self) -> u64 {
         self.source.catalogue_generation()
     }

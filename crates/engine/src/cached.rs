@@ -465,6 +465,15 @@ impl<S: Source> Source for Cached<S> {
         self.catalogue_by(None)
     }
 
+    fn list_costly(&mut self) -> Result<(), SourceError> {
+        let hub = &self.hub;
+        hub.main.with(None, |source| {
+            let listed = source.list_costly();
+            hub.notice(source.catalogue_generation());
+            listed
+        })?
+    }
+
     /// The generation as of the newest collection.
     fn catalogue_generation(&mut self) -> u64 {
         let known = self.hub.generation.load(Ordering::Acquire);

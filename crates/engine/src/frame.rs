@@ -7,6 +7,7 @@ use perfhive_format::{
 };
 use std::collections::HashMap;
 use std::sync::Arc;
+use std::sync::atomic::{AtomicU64, Ordering};
 
 /// One owned, immutable data block, validated once: each object has a verdict
 /// of its own, so that a damaged one does not cost the others.
@@ -17,6 +18,7 @@ pub struct Frame {
     damaged: Vec<(Option<TitleIndex>, ParseError)>,
     machine: String,
     generation: u64,
+    origin: u64,
     grown: bool,
 }
 
@@ -99,6 +101,14 @@ impl Frame {
         self.generation
     }
 
+    /// Which source filled the frame, as a number of this process: that of its
+    /// [`FramePool`], and 0 for a recording. Another source counts from another
+    /// beginning and by other clocks, so samples of two make no value.
+    #[must_use]
+    pub fn origin(&self) -> u64 {
+        self.origin
+    }
+
     /// The block's clocks.
     #[must_use]
     pub fn clocks(&self) -> Clocks {
@@ -146,6 +156,7 @@ impl Frame {
 pub struct FramePool {
     frames: Vec<Arc<Frame>>,
     bound: usize,
+    origin: u64,
 }
 
 impl Default for FramePool {
@@ -159,7 +170,16 @@ impl FramePool {
     /// consumers hold at a time, and one to be filled.
     #[must_use]
     pub fn new(bound: usize) -> Self {
-        Self { frames: Vec::with_capacity(bound), bound }
+        static NEXT: AtomicU64 = AtomicU64::new(1);
+        let origin = NEXT.fetch_add(1, Ordering::Relaxed);
+        Self { frames: Vec::with_capacity(bound), bound, origin }
+    }
+
+    /// Another pool of the same source: for a source that answers with several
+    /// blocks, each of which has a size of its own.
+    #[must_use]
+    pub fn sibling(&self) -> Self {
+        Self { frames: Vec::with_capacity(self.bound), bound: self.bound, origin: self.origin }
     }
 
     /// Writes a block into a free frame, or a new one.
@@ -179,6 +199,7 @@ impl FramePool {
         // Unique: either just made, or found so above, and nobody else can
         // have got at the pool's handle since.
         if let Some(inner) = Arc::get_mut(&mut frame) {
+            inner.origin = self.origin;
             inner.refill(generation, fill)?;
         }
         if self.frames.len() < self.bound {

@@ -92,7 +92,7 @@ struct Target {
 /// ```
 pub struct Query {
     sources: SourceSet,
-    language: LanguageId,
+    language: Option<LanguageId>,
     items: Vec<Item>,
     next_id: u32,
     objects: HashMap<(usize, TitleIndex), ObjectState>,
@@ -101,13 +101,15 @@ pub struct Query {
 }
 
 impl Query {
-    /// A query over one source. Names are shown in English, and recognised in
-    /// English and every other language that the source has.
+    /// A query over one source. Names are shown in the language that the source
+    /// prefers ([`Catalogue::preferred_language`]): on Windows the user's own,
+    /// else English. They are recognised in English and every other language
+    /// that the source has, whatever is shown.
     ///
     /// # Errors
     /// Where the source cannot tell what it has.
     pub fn new(source: impl crate::Source + 'static) -> Result<Self, QueryError> {
-        Self::over(SourceSet::new(source), LanguageId::ENGLISH)
+        Self::of(SourceSet::new(source), None)
     }
 
     /// A query over several sources, with names shown in `language` where a
@@ -115,7 +117,11 @@ impl Query {
     ///
     /// # Errors
     /// Where the default source cannot tell what it has.
-    pub fn over(mut sources: SourceSet, language: LanguageId) -> Result<Self, QueryError> {
+    pub fn over(sources: SourceSet, language: LanguageId) -> Result<Self, QueryError> {
+        Self::of(sources, Some(language))
+    }
+
+    fn of(mut sources: SourceSet, language: Option<LanguageId>) -> Result<Self, QueryError> {
         sources.prepare(0, language)?;
         Ok(Self {
             sources,
@@ -179,11 +185,10 @@ impl Query {
     /// of the samples of two.
     fn refresh(&mut self) {
         for number in 0..self.sources.len() {
-            let language = self.language;
             let Ok(slot) = self.sources.slot_mut(number) else {
                 continue;
             };
-            let Some(before) = slot.refresh(language) else {
+            let Some(before) = slot.refresh() else {
                 continue;
             };
             let is_other = |titles: &TitleSet, index| match (before.name(index), titles.name(index))
@@ -416,9 +421,14 @@ fn resolve(
     slot: &mut Slot,
     path: &CounterPath,
 ) -> Result<Vec<(TitleIndex, CatalogueCounter)>, QueryError> {
-    match resolve_in(slot, path) {
+    let found = match resolve_in(slot, path) {
         // The name may be one of a language that nobody asked for yet.
         Err(_) if slot.load_all_languages() => resolve_in(slot, path),
+        result => result,
+    };
+    match found {
+        // Or that of an object that is in no list so far.
+        Err(QueryError::UnknownObject { .. }) if slot.list_costly()? => resolve(slot, path),
         result => result,
     }
 }

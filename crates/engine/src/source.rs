@@ -37,6 +37,18 @@ pub trait Source: Send {
         Ok(Arc::new(Catalogue::of_snapshot(&snapshot)))
     }
 
+    /// Makes the catalogue whole, for a source that leaves out of it what is
+    /// expensive even to list: the registry of Windows can list the objects of
+    /// `Costly` only by collecting them all. Asked for when an object is looked
+    /// for and not found, or everything listed; where something was added, the
+    /// catalogue's generation changes.
+    ///
+    /// # Errors
+    /// Where that collection fails; the rest of the catalogue stays.
+    fn list_costly(&mut self) -> Result<(), SourceError> {
+        Ok(())
+    }
+
     /// A number that changes when the catalogue or the titles do, as on Windows
     /// Last Counter does when a provider is registered. Cheap: readers ask
     /// before every sample and load both anew only when it changed.
@@ -83,6 +95,9 @@ impl<S: Source + ?Sized> Source for Box<S> {
     }
     fn catalogue(&mut self) -> Result<Arc<Catalogue>, SourceError> {
         (**self).catalogue()
+    }
+    fn list_costly(&mut self) -> Result<(), SourceError> {
+        (**self).list_costly()
     }
     fn catalogue_generation(&mut self) -> u64 {
         (**self).catalogue_generation()
@@ -167,6 +182,16 @@ impl Catalogue {
     #[must_use]
     pub fn object(&self, name: TitleIndex) -> Option<&CatalogueObject> {
         self.objects.iter().find(|object| object.name == name)
+    }
+
+    /// The language to show names in where nobody chose one: the first of a live
+    /// source (on Windows the user's own), English of a recording, which may
+    /// have been made in any country; where that is not there, the first.
+    #[must_use]
+    pub fn preferred_language(&self, is_live: bool) -> LanguageId {
+        let has_english = self.languages.contains(&LanguageId::ENGLISH);
+        let first = self.languages.first().filter(|_| is_live || !has_english);
+        first.copied().unwrap_or(LanguageId::ENGLISH)
     }
 
     /// Reads a catalogue off a snapshot: its objects, all of them `Global`.

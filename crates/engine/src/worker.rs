@@ -36,9 +36,13 @@ pub struct Worker {
     generation: u64,
 }
 
+/// How long the catalogue's generation may take.
+const AT_ONCE: Duration = Duration::from_secs(1);
+
 enum Job {
     Collect(u64, Request, Snapshot),
     Catalogue(u64),
+    Costly(u64),
     Titles(u64, LanguageId),
     Rewind(u64),
     Generation(u64),
@@ -48,6 +52,7 @@ enum Job {
 enum Answer {
     Collected(Request, Snapshot, Result<(), SourceError>),
     Catalogue(Result<Arc<Catalogue>, SourceError>),
+    Costly(Result<(), SourceError>),
     Titles(Result<Arc<TitleDatabase>, SourceError>),
     Rewound(Result<(), SourceError>),
     Generation(u64),
@@ -170,6 +175,7 @@ impl Worker {
                         (id, Answer::Collected(request, out, result))
                     }
                     Job::Catalogue(id) => (id, Answer::Catalogue(source.catalogue())),
+                    Job::Costly(id) => (id, Answer::Costly(source.list_costly())),
                     Job::Titles(id, language) => (id, Answer::Titles(source.titles(language))),
                     Job::Rewind(id) => (id, Answer::Rewound(source.rewind())),
                     Job::Providers(id) => (id, Answer::Providers(source.providers())),
@@ -193,6 +199,17 @@ impl Worker {
             patience,
             generation: 0,
         })
+    }
+
+    /// How long a request without a deadline of its own may take.
+    #[must_use]
+    pub fn patience(&self) -> Option<Duration> {
+        self.patience
+    }
+
+    /// Sets how long a request without a deadline of its own may take.
+    pub fn set_patience(&mut self, patience: Option<Duration>) {
+        self.patience = patience;
     }
 
     fn error(&self, kind: SourceErrorKind, message: &'static str) -> SourceError {
@@ -293,9 +310,18 @@ impl Source for Worker {
         }
     }
 
-    /// The generation as last heard of, where the source does not answer.
+    fn list_costly(&mut self) -> Result<(), SourceError> {
+        match self.ask(Job::Costly, None)? {
+            Answer::Costly(result) => result,
+            _ => Err(self.mixed_up()),
+        }
+    }
+
+    /// The generation as last heard of, where the source does not answer at
+    /// once: it is asked for before each sample, and should cost nothing.
     fn catalogue_generation(&mut self) -> u64 {
-        if let Ok(Answer::Generation(generation)) = self.ask(Job::Generation, None) {
+        let soon = Instant::now() + AT_ONCE.min(self.patience.unwrap_or(AT_ONCE));
+        if let Ok(Answer::Generation(generation)) = self.ask(Job::Generation, Some(soon)) {
             self.generation = generation;
         }
         self.generation

@@ -118,6 +118,11 @@ impl<A: Source, B: Source> Source for Beside<A, B> {
         Ok(merged)
     }
 
+    fn list_costly(&mut self) -> Result<(), SourceError> {
+        // What is published is none of it.
+        self.first.list_costly()
+    }
+
     fn catalogue_generation(&mut self) -> u64 {
         let now = [self.first.catalogue_generation(), self.second.catalogue_generation()];
         if self.generations != Some(now) {

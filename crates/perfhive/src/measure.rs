@@ -194,6 +194,10 @@ impl<S: Source> Source for WholeSamples<S> {
         self.0.catalogue()
     }
 
+    fn list_costly(&mut self) -> Result<(), SourceError> {
+        self.0.list_costly()
+    }
+
     fn catalogue_generation(&mut self) -> u64 {
         self.0.catalogue_generation()
     }

@@ -5,6 +5,7 @@ use perfhive_engine::{Source, SourceError, SourceErrorKind};
 use std::fmt;
 use std::path::PathBuf;
 use std::str::FromStr;
+use std::time::Duration;
 
 /// Where counters are to be had.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -107,6 +108,7 @@ impl fmt::Display for SourceAddress {
 #[derive(Clone, Debug, Default)]
 pub struct OpenOptions {
     titles: Vec<PathBuf>,
+    patience: Option<Duration>,
 }
 
 impl OpenOptions {
@@ -126,6 +128,21 @@ impl OpenOptions {
         self
     }
 
+    /// How long a request without a deadline of its own may take: 30 seconds by
+    /// default. Of sources that work on a thread of their own because whatever
+    /// they ask may hang: `local:` and `registry://HOST` on Windows.
+    ///
+    /// ```
+    /// use std::time::Duration;
+    /// let options = perfhive::OpenOptions::new().patience(Duration::from_secs(5));
+    /// # assert!(options.open("nothing:").is_err());
+    /// ```
+    #[must_use]
+    pub fn patience(mut self, patience: Duration) -> Self {
+        self.patience = Some(patience);
+        self
+    }
+
     /// Opens a source.
     ///
     /// # Errors
@@ -139,7 +156,7 @@ impl OpenOptions {
             | SourceAddress::Proc(_)
             | SourceAddress::Bpf
             | SourceAddress::Native
-            | SourceAddress::Registry(_) => machine(&parsed),
+            | SourceAddress::Registry(_) => machine(&parsed, self.patience),
             SourceAddress::Files(paths) => {
                 Ok(Box::new(files::open(&parsed_name(&paths), &paths, &self.titles)?))
             }
@@ -185,9 +202,12 @@ fn reader(address: &SourceAddress) -> Option<String> {
 fn reader(address: &SourceAddress) -> Option<String> {
     match address {
         SourceAddress::Native => Some("processes by Windows' native functions".to_string()),
-        SourceAddress::Local => match local("local:").reason() {
+        // Told in passing, which is worth no long wait.
+        SourceAddress::Local => match local("local:", PATIENCE / 10)
+            .and_then(|mut local| local.reason().map(|reason| reason.map(str::to_string)))
+        {
             Ok(None) => Some("processes from the registry's counters".to_string()),
-            Ok(Some(reason)) => Some(reason.to_string()),
+            Ok(Some(reason)) => Some(reason),
             Err(error) => Some(error.message().to_string()),
         },
         _ => None,
@@ -206,7 +226,7 @@ fn bpf_refusal() -> Option<Result<(), String>> {
 }
 
 #[cfg(target_os = "linux")]
-fn machine(address: &SourceAddress) -> Result<Box<dyn Source>, SourceError> {
+fn machine(address: &SourceAddress, _: Option<Duration>) -> Result<Box<dyn Source>, SourceError> {
     use perfhive_linux::{LinuxClock, Options, ProcRoot, ReaderChoice, machine_name};
 
     let name = address.to_string();
@@ -281,28 +301,29 @@ fn name_of_copy(folder: &std::path::Path) -> String {
 /// How long a request without a deadline of its own may take. Windows gives each
 /// provider ten seconds; a collection that takes thrice that hangs.
 #[cfg(windows)]
-const PATIENCE: std::time::Duration = std::time::Duration::from_secs(30);
+const PATIENCE: Duration = Duration::from_secs(30);
 
 /// The registry's counters, on a thread of their own: a provider that hangs is
 /// reported and does not hang who asked.
 #[cfg(windows)]
-fn machine(address: &SourceAddress) -> Result<Box<dyn Source>, SourceError> {
-    use perfhive_windows::RegistrySource;
+fn machine(
+    address: &SourceAddress,
+    patience: Option<Duration>,
+) -> Result<Box<dyn Source>, SourceError> {
     let name = address.to_string();
-    let source: Box<dyn Source> = match address {
-        SourceAddress::Local => Box::new(local(&name)),
-        SourceAddress::Native => return Ok(Box::new(native(&name))),
-        SourceAddress::Registry(host) => Box::new(RegistrySource::remote(&name, host)),
+    let patience = patience.unwrap_or(PATIENCE);
+    match address {
+        SourceAddress::Local => Ok(with_published(&name, local(&name, patience)?)),
+        SourceAddress::Native => Ok(Box::new(native(&name))),
+        SourceAddress::Registry(host) => {
+            let source = perfhive_windows::RegistrySource::remote(&name, host);
+            Ok(Box::new(perfhive_engine::Worker::new(source, Some(patience))?))
+        }
         _ => {
             let message = "there is no /proc on Windows; local: is this machine";
-            return Err(SourceError::new(SourceErrorKind::Unavailable, &name, message));
+            Err(SourceError::new(SourceErrorKind::Unavailable, &name, message))
         }
-    };
-    let source = perfhive_engine::Worker::new(source, Some(PATIENCE))?;
-    Ok(match address {
-        SourceAddress::Local => with_published(&name, source),
-        _ => Box::new(source),
-    })
+    }
 }
 
 /// A source with the counters that programs of this machine publish beside it.
@@ -324,9 +345,10 @@ fn with_published(_: &str, source: impl Source + 'static) -> Box<dyn Source> {
 #[cfg(windows)]
 fn local(
     name: &str,
-) -> perfhive_windows::Fallback<perfhive_windows::RegistrySource, perfhive_engine::Broker> {
+    patience: Duration,
+) -> Result<perfhive_windows::Fallback<perfhive_engine::Broker>, SourceError> {
     let registry = perfhive_windows::RegistrySource::local(name);
-    perfhive_windows::Fallback::new(registry, native(name))
+    perfhive_windows::Fallback::new(registry, native(name), Some(patience))
 }
 
 #[cfg(windows)]
@@ -342,7 +364,7 @@ fn native(name: &str) -> perfhive_engine::Broker {
 }
 
 #[cfg(not(any(target_os = "linux", windows)))]
-fn machine(address: &SourceAddress) -> Result<Box<dyn Source>, SourceError> {
+fn machine(address: &SourceAddress, _: Option<Duration>) -> Result<Box<dyn Source>, SourceError> {
     let message = "this machine's counters can be read on Linux and Windows only so far; \
                    recorded blocks open with file:A.bin,B.bin";
     Err(SourceError::new(SourceErrorKind::Unavailable, &address.to_string(), message))

@@ -47,7 +47,8 @@ type Inner = Cached<Box<dyn Source>>;
 pub struct SharedSource {
     inner: Inner,
     max_age: Duration,
-    language: LanguageId,
+    /// `None` for the one that the source prefers.
+    language: Option<LanguageId>,
 }
 
 /// The source of this machine, for all of the process.
@@ -64,7 +65,7 @@ impl SharedSource {
     #[must_use]
     pub fn new(source: impl Source + 'static) -> Self {
         let inner = Cached::new(Box::new(source) as Box<dyn Source>);
-        Self { inner, max_age: Duration::ZERO, language: LanguageId::ENGLISH }
+        Self { inner, max_age: Duration::ZERO, language: None }
     }
 
     /// The source of this machine. It is opened once in a process.
@@ -153,8 +154,10 @@ impl SharedSource {
     }
 
     /// The same source, with names shown in another language where it has
-    /// them. Names are recognised in every language that the source has,
-    /// whatever is shown.
+    /// them; without this, in the one that the source prefers
+    /// ([`Catalogue::preferred_language`]): on Windows the user's own, else
+    /// English. Names are recognised in every language that the source has,
+    /// English among them, whatever is shown.
     ///
     /// ```ignore-windows,ignore-macos
     /// use perfhive::{Category, LanguageId, SharedSource};
@@ -164,7 +167,7 @@ impl SharedSource {
     /// ```
     #[must_use]
     pub fn language(mut self, language: LanguageId) -> Self {
-        self.language = language;
+        self.language = Some(language);
         self
     }
 
@@ -261,7 +264,8 @@ impl SharedSource {
     fn names(&mut self, all_languages: bool) -> Result<Names, SourceError> {
         let generation = self.generation();
         let catalogue = self.inner.catalogue()?;
-        let mut languages = vec![self.language, LanguageId::ENGLISH];
+        let usual = || catalogue.preferred_language(self.inner.is_live());
+        let mut languages = vec![self.language.unwrap_or_else(usual), LanguageId::ENGLISH];
         if all_languages {
             languages.extend(&catalogue.languages);
         }
@@ -291,12 +295,32 @@ impl SharedSource {
             return Ok((names, found));
         }
         let names = self.names(true)?;
-        let found = find(&names)?;
-        Ok((names, found))
+        match find(&names) {
+            // Or it is an object that is in no list so far.
+            Err(QueryError::UnknownObject { .. }) if self.list_costly()? => {
+                let names = self.names(true)?;
+                let found = find(&names)?;
+                Ok((names, found))
+            }
+            found => Ok((names, found?)),
+        }
+    }
+
+    /// Has the source list what is expensive to list; `true` if there is more
+    /// now.
+    fn list_costly(&mut self) -> Result<bool, SourceError> {
+        let before = self.generation();
+        match self.inner.list_costly() {
+            Err(error) if error.is_transient() => Err(error),
+            // What cannot be listed is not there for anybody.
+            _ => Ok(self.generation() != before),
+        }
     }
 
     /// What there is, in the shown language.
     pub(crate) fn list(&mut self) -> Result<Names, QueryError> {
+        // Without what cannot be listed at the moment the rest is as good.
+        let _ = self.list_costly();
         Ok(self.names(false)?)
     }
 

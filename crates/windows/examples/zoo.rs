@@ -181,6 +181,24 @@ impl Out {
     }
 }
 
+/// Whether a request is for what a service registered: `Global`, `Costly`, or a
+/// list in which its first index stands.
+fn is_asked(query: *const u16, service: &str) -> bool {
+    let mut units = Vec::new();
+    for place in 0..0x4000 {
+        // SAFETY: the caller of Collect gives a text that ends in NUL, and
+        // nothing behind that NUL is read.
+        match unsafe { *query.add(place) } {
+            0 => break,
+            unit => units.push(unit),
+        }
+    }
+    let query = String::from_utf16_lossy(&units);
+    let first = perfhive_windows::allotted_indexes(service).map(|all| all.first_counter);
+    let first = first.map(|first| first.to_string()).unwrap_or_default();
+    ["Global", "Costly"].contains(&query.as_str()) || query.split(' ').any(|word| word == first)
+}
+
 /// An object of as many instances as are asked for.
 fn object(name: u32, instances: usize) -> Vec<u8> {
     let counter = CounterSpec::new(TitleIndex(name + 2), CounterType::PERF_COUNTER_RAWCOUNT);
@@ -266,4 +284,49 @@ zoo! {
         }
         out.nothing(0)
     };
+}
+
+#[unsafe(no_mangle)]
+#[allow(non_snake_case)]
+extern "system" fn OpenBroken(_: *mut u16) -> u32 {
+    0
+}
+
+/// Is never content with the buffer, where it is asked at all: as on Windows,
+/// which asks nobody whose `Object List` holds nothing of the request.
+#[unsafe(no_mangle)]
+#[allow(non_snake_case)]
+unsafe extern "system" fn CollectBroken(
+    query: *mut u16,
+    data: *mut *mut c_void,
+    bytes: *mut u32,
+    objects: *mut u32,
+) -> u32 {
+    let out = Out { data, bytes, objects };
+    match is_asked(query, "PerfhiveBroken") {
+        true => out.nothing(234),
+        false => out.nothing(0),
+    }
+}
+
+#[unsafe(no_mangle)]
+#[allow(non_snake_case)]
+extern "system" fn OpenSleeps(_: *mut u16) -> u32 {
+    0
+}
+
+/// Takes three seconds for `Global`, and hangs on nothing else.
+#[unsafe(no_mangle)]
+#[allow(non_snake_case)]
+unsafe extern "system" fn CollectSleeps(
+    query: *mut u16,
+    data: *mut *mut c_void,
+    bytes: *mut u32,
+    objects: *mut u32,
+) -> u32 {
+    let out = Out { data, bytes, objects };
+    if is_asked(query, "PerfhiveSleeps") {
+        std::thread::sleep(Duration::from_secs(3));
+    }
+    out.nothing(0)
 }

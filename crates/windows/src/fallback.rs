@@ -2,142 +2,325 @@
 //!
 //! That Windows' own objects are missing from the registry's counters is a
 //! frequent complaint: an administrator or a tool has disabled a provider
-//! (`Disable Performance Counters`), the list of titles is damaged, or access
-//! is denied. The kernel's own numbers are there all the same.
+//! (`Disable Performance Counters`), the list of titles is damaged, access is
+//! denied, or a provider hangs and all others with it. The kernel's own numbers
+//! are there all the same.
+
+#[cfg(test)]
+mod tests;
 
 use perfhive_engine::{
     Catalogue, Fault, FaultKind, ObjectQuery, ProviderStatus, Request, Snapshot, Source,
-    SourceError, SourceErrorKind, TitleDatabase,
+    SourceError, SourceErrorKind, TitleDatabase, Worker,
 };
 use perfhive_format::{LanguageId, TitleIndex};
 use std::sync::Arc;
+use std::time::{Duration, Instant};
 
 /// Thread points to Process: who fills one fills both.
 const PROCESS: TitleIndex = TitleIndex(230);
 const THREAD: TitleIndex = TitleIndex(232);
 
+/// How many requests in a row must fail, or lack an object, before the second
+/// source stands in, and how many must have it before that ends.
+const IN_A_ROW: u32 = 2;
+/// A request that took this long hangs, whatever deadline it had.
+const HANGS: Duration = Duration::from_secs(10);
+/// How long a broken registry is left alone: longer each time that it still is.
+const FIRST_PAUSE: Duration = Duration::from_secs(5);
+const LONGEST_PAUSE: Duration = Duration::from_secs(300);
+/// How long a caller waits while a broken registry is tried again.
+const TRIAL: Duration = Duration::from_millis(500);
+
 /// A source that fills from a second one the objects that a first one lacks.
 ///
-/// What that is, is looked at before the first answer, and when the catalogue's
-/// generation is asked for and the first one's has changed. A first source that fails other than for the moment
-/// is not asked again. The first answer has a fault, a warning, that says what
-/// comes from where.
-pub struct Fallback<A, B> {
-    first: A,
+/// The first one works on a thread of its own, since it may hang. What it lacks
+/// is looked at before the first answer, and again when its catalogue changes,
+/// and when two requests in a row failed or lacked something. Where it cannot
+/// tell what it has, or hangs, it counts as broken: then the second source has
+/// all objects that it can fill. Whatever is filled so is tried with the first
+/// one again after 5 seconds, and more seldom the longer that is in vain; once
+/// it had the objects twice in a row they are its own again.
+///
+/// Each change is told by a fault, a warning, in the next answer. An object's
+/// samples of the two sources make no value together
+/// ([`Frame::origin`](perfhive_engine::Frame::origin)).
+pub struct Fallback<B> {
+    first: Worker,
     second: B,
-    /// Which objects come from the second one, and why; `None` before it was
-    /// looked at.
+    /// How long the first one may take without a deadline.
+    patience: Option<Duration>,
+    clock: Box<dyn Fn() -> Instant + Send>,
+    /// `None` before it was looked.
     decision: Option<Decision>,
     /// Number of decisions, for the catalogue's generation.
     decisions: u64,
+    /// The objects that the second one can fill.
+    capable: Vec<TitleIndex>,
+    /// Requests in a row that failed, or lacked one of these objects.
+    failures: u32,
     /// What the second one is asked, and what it answered.
     asked: Request,
     rest: Request,
     answer: Snapshot,
+    /// What the first one is tried with, and what it answered.
+    trial: Request,
+    tried: Snapshot,
     catalogue: Option<Arc<Catalogue>>,
     told: bool,
 }
 
 /// What comes from the second source.
 struct Decision {
-    /// Generation of the first one's catalogue as it was looked at.
-    generation: u64,
-    /// Why the first one is of no use at all.
-    broken: Option<SourceError>,
+    first: First,
     objects: Vec<TitleIndex>,
     /// The same in words, where there is anything to say.
     reason: Option<String>,
+    /// When the first one is tried again with these objects, and the pause
+    /// after that if it is in vain.
+    again: Instant,
+    pause: Duration,
+    /// How often in a row it had what it lacked.
+    answered: u32,
 }
 
-impl<A: Source, B: Source> Fallback<A, B> {
-    /// `second` behind `first`.
-    #[must_use]
-    pub fn new(first: A, second: B) -> Self {
-        Self {
-            first,
+/// How the first source is doing.
+enum First {
+    /// It answers; the generation of its catalogue as it was looked at.
+    Good(u64),
+    /// It does not, and why.
+    Broken(SourceError),
+}
+
+impl<B: Source> Fallback<B> {
+    /// `second` behind `first`, which may take `patience` for a request without
+    /// a deadline; `None` waits for ever.
+    ///
+    /// # Errors
+    /// Where no thread can be started.
+    pub fn new(
+        first: impl Source + 'static,
+        second: B,
+        patience: Option<Duration>,
+    ) -> Result<Self, SourceError> {
+        Ok(Self {
+            first: Worker::new(first, patience)?,
             second,
+            patience,
+            clock: Box::new(Instant::now),
             decision: None,
             decisions: 0,
+            capable: Vec::new(),
+            failures: 0,
+            trial: Request::new(ObjectQuery::Global),
+            tried: Snapshot::new(),
             asked: Request::new(ObjectQuery::Global),
             rest: Request::new(ObjectQuery::Global),
             answer: Snapshot::new(),
             catalogue: None,
             told: false,
-        }
+        })
     }
 
     /// What is read with the second source and why, in words; `None` where
     /// nothing is.
     ///
     /// # Errors
-    /// Where neither source can be read, or not at this moment.
+    /// Where the second source cannot be read.
     pub fn reason(&mut self) -> Result<Option<&str>, SourceError> {
-        self.decide()?;
+        self.decide(None)?;
         Ok(self.decision.as_ref().and_then(|decision| decision.reason.as_deref()))
     }
 
-    /// Looks, where it was not looked yet, what the first source lacks.
-    fn decide(&mut self) -> Result<(), SourceError> {
-        if let Some(decision) = &self.decision {
-            if decision.broken.is_some() {
-                return Ok(());
+    /// Looks how the first source is doing, where that is due.
+    fn decide(&mut self, deadline: Option<Instant>) -> Result<(), SourceError> {
+        let Some(decision) = &self.decision else {
+            let theirs = self.second.catalogue()?;
+            self.capable = theirs.objects.iter().map(|object| object.name).collect();
+            self.trial.objects = ObjectQuery::Indexes(self.capable.clone());
+            match self.look(left(self.patience, deadline)) {
+                Ok(catalogue) => self.settle(&catalogue, None),
+                Err(error) => self.break_with(&error),
             }
-            if self.first.catalogue_generation() == decision.generation {
-                return Ok(());
-            }
-        }
-        let theirs = self.second.catalogue()?;
-        let all: Vec<TitleIndex> = theirs.objects.iter().map(|object| object.name).collect();
-        let (broken, objects) = match self.first.catalogue() {
-            Ok(catalogue) => {
-                let lacks = |name: &TitleIndex| catalogue.object(*name).is_none();
-                let pair = [PROCESS, THREAD].iter().any(lacks);
-                let is_pair = |name: &TitleIndex| [PROCESS, THREAD].contains(name);
-                let missing = |name: &TitleIndex| lacks(name) || pair && is_pair(name);
-                (None, all.into_iter().filter(missing).collect())
-            }
-            Err(error) if error.is_transient() => return Err(error),
-            Err(error) => (Some(error), all),
+            return Ok(());
         };
-        let generation = self.first.catalogue_generation();
-        let reason = self.reason_for(&objects, broken.as_ref());
-        self.told &= reason.is_none()
-            || self.decision.as_ref().is_some_and(|before| before.reason == reason);
-        self.decision = Some(Decision { generation, broken, objects, reason });
-        self.decisions += 1;
-        self.catalogue = None;
+        let is_due = self.is_due(decision);
+        if let First::Good(generation) = decision.first
+            && self.first.catalogue_generation() != generation
+        {
+            let begun = Instant::now();
+            match self.look(left(self.patience, deadline)) {
+                Ok(catalogue) => self.settle(&catalogue, None),
+                Err(error) => self.failed(&error, begun),
+            }
+        } else if is_due {
+            self.try_again(deadline);
+        }
         Ok(())
     }
 
-    fn reason_for(
-        &mut self,
-        objects: &[TitleIndex],
-        broken: Option<&SourceError>,
-    ) -> Option<String> {
-        if objects.is_empty() {
-            return None;
+    /// Whether the first source is to be tried with what it lacked.
+    fn is_due(&self, decision: &Decision) -> bool {
+        !decision.objects.is_empty() && (self.clock)() >= decision.again
+    }
+
+    /// Asks the first source what it has. One that does not answer in time goes
+    /// on, and may have the answer the next time.
+    fn look(&mut self, limit: Option<Duration>) -> Result<Arc<Catalogue>, SourceError> {
+        self.first.set_patience(limit);
+        let catalogue = self.first.catalogue();
+        self.first.set_patience(self.patience);
+        catalogue
+    }
+
+    /// Asks the first source for the objects that the second one can fill.
+    fn try_first(&mut self, deadline: Option<Instant>) -> Result<(), SourceError> {
+        let soon = Instant::now() + TRIAL;
+        self.trial.deadline = Some(deadline.map_or(soon, |deadline| deadline.min(soon)));
+        self.tried.clear();
+        self.first.collect(&self.trial, &mut self.tried)
+    }
+
+    /// Whether the first source has by now what it lacked.
+    fn try_again(&mut self, deadline: Option<Instant>) {
+        let tried = self.try_first(deadline);
+        let now = (self.clock)();
+        let Some(decision) = &mut self.decision else { return };
+        let has = |name: &TitleIndex| self.tried.object(*name).is_some();
+        let has_more = match decision.first {
+            First::Good(_) => decision.objects.iter().any(has),
+            First::Broken(_) => true,
+        };
+        if tried.is_err() || !has_more {
+            decision.answered = 0;
+            decision.again = now + decision.pause;
+            decision.pause = (decision.pause * 2).min(LONGEST_PAUSE);
+            return;
         }
+        decision.answered += 1;
+        decision.again = now + FIRST_PAUSE;
+        if decision.answered < IN_A_ROW {
+            return;
+        }
+        let delivered: Vec<TitleIndex> = self.capable.iter().copied().filter(has).collect();
+        let limit = left(Some(TRIAL), deadline);
+        if let Ok(catalogue) = self.look(limit) {
+            self.settle(&catalogue, Some(&delivered));
+        }
+    }
+
+    /// The first source answers: only what it lacks comes from the second. What
+    /// it has is what it lists and, if it was tried, delivered.
+    fn settle(&mut self, catalogue: &Catalogue, delivered: Option<&[TitleIndex]>) {
+        let lacks = |name: &TitleIndex| {
+            catalogue.object(*name).is_none() || delivered.is_some_and(|all| !all.contains(name))
+        };
+        let pair = [PROCESS, THREAD].iter().any(lacks);
+        let missing = |name: &TitleIndex| lacks(name) || pair && [PROCESS, THREAD].contains(name);
+        let objects: Vec<TitleIndex> = self.capable.iter().copied().filter(missing).collect();
+        let why = "their providers failed or are disabled (`lodctr /Q` tells which)";
+        let mut reason = self.names(&objects).map(|names| by_native(&names, why));
+        if let (None, Some(before)) = (&reason, &self.decision) {
+            let names = before.objects.clone();
+            let names = self.names(&names);
+            reason = names.map(|names| format!("{names} from the registry again, which has them"));
+        }
+        self.failures = 0;
+        let first = First::Good(self.first.catalogue_generation());
+        self.decided(first, objects, reason);
+    }
+
+    /// A request to the first source failed; `begun` is when it was made.
+    fn failed(&mut self, error: &SourceError, begun: Instant) {
+        self.failures += 1;
+        let took = begun.elapsed();
+        let hangs = error.kind() == SourceErrorKind::Deadline
+            && (took >= HANGS || self.patience.is_some_and(|patience| took >= patience));
+        if hangs {
+            self.break_with(error);
+        } else if self.failures >= IN_A_ROW {
+            self.doubt();
+        }
+    }
+
+    /// What was asked of the first source was in vain more than once: that may
+    /// be its own fault, or only that of what was asked for.
+    fn doubt(&mut self) {
+        if let Err(error) = self.try_first(None) {
+            self.break_with(&error);
+            return;
+        }
+        let has = |name: &TitleIndex| self.tried.object(*name).is_some();
+        let delivered: Vec<TitleIndex> = self.capable.iter().copied().filter(has).collect();
+        match self.look(Some(TRIAL)) {
+            Ok(catalogue) => {
+                let lacks = |name| !delivered.contains(name);
+                let known = self.decision.as_ref().map_or(&[][..], |before| &before.objects);
+                // What was said already needs no new decision.
+                if self.capable.iter().any(|name| lacks(name) && !known.contains(name)) {
+                    self.settle(&catalogue, Some(&delivered));
+                }
+                self.failures = 0;
+            }
+            Err(error) => self.break_with(&error),
+        }
+    }
+
+    /// The first source is of no use for now.
+    fn break_with(&mut self, error: &SourceError) {
+        let objects = self.capable.clone();
+        let native =
+            "`-s native:` reads System, Processor, Process and Thread without the registry";
+        let message = match (error.kind(), error.message().contains("native:")) {
+            (_, true) => error.message().to_string(),
+            (SourceErrorKind::Deadline | SourceErrorKind::Busy, _) => {
+                format!("{}: a provider may hang; {native} and does not wait", error.message())
+            }
+            _ => format!("{}; {native}", error.message()),
+        };
+        let why = SourceError::new(error.kind(), error.source_name(), message);
+        let cause = format!("its counters cannot be read: {}", error.message());
+        let reason = self.names(&objects).map(|names| by_native(&names, &cause));
+        self.decided(First::Broken(why), objects, reason);
+    }
+
+    fn decided(&mut self, first: First, objects: Vec<TitleIndex>, reason: Option<String>) {
+        let same = self.decision.as_ref().is_some_and(|old| old.reason == reason);
+        self.told = reason.is_none() || self.told && same;
+        let again = (self.clock)() + FIRST_PAUSE;
+        let pause = FIRST_PAUSE * 2;
+        self.decision = Some(Decision { first, objects, reason, again, pause, answered: 0 });
+        self.decisions += 1;
+        self.catalogue = None;
+    }
+
+    /// The names of objects, `None` of none.
+    fn names(&mut self, objects: &[TitleIndex]) -> Option<String> {
         let titles = self.second.titles(LanguageId::ENGLISH).ok();
         let name = |index: &TitleIndex| {
             let name = titles.as_ref().and_then(|titles| titles.name(*index));
             name.map_or_else(|| index.to_string(), str::to_string)
         };
-        let names = objects.iter().map(name).collect::<Vec<_>>().join(", ");
-        let why = match broken {
-            Some(error) => format!("its counters cannot be read: {}", error.message()),
-            None => "their providers failed or are disabled (`lodctr /Q` tells which)".to_string(),
-        };
-        Some(format!("{names} by native functions, not from the registry: {why}"))
+        let names: Vec<String> = objects.iter().map(name).collect();
+        (!names.is_empty()).then(|| names.join(", "))
+    }
+
+    /// Why the first source is of no use, if it is of none.
+    fn broken(&self) -> Option<&SourceError> {
+        match &self.decision {
+            Some(Decision { first: First::Broken(why), .. }) => Some(why),
+            _ => None,
+        }
     }
 
     /// Divides a request into what the second source is asked (`asked`) and
     /// what is left (`rest`); answers whether there is anything of each. No
     /// memory is taken once the lists are large enough.
     fn divide(&mut self, request: &Request) -> (bool, bool) {
-        let Some(Decision { objects, broken, .. }) = &self.decision else {
+        let usable = self.broken().is_none();
+        let Some(Decision { objects, .. }) = &self.decision else {
             return (true, false);
         };
-        let usable = broken.is_none();
         let mut list = match std::mem::replace(&mut self.asked.objects, ObjectQuery::Global) {
             ObjectQuery::Indexes(list) => list,
             _ => Vec::new(),
@@ -171,9 +354,75 @@ impl<A: Source, B: Source> Fallback<A, B> {
         self.rest.objects = ObjectQuery::Indexes(left);
         (first, second)
     }
+
+    /// Asks the first source; answers whether it changed by that what is to come
+    /// from the second one, so that the request must be divided anew.
+    fn collect_first(
+        &mut self,
+        request: &Request,
+        divided: bool,
+        out: &mut Snapshot,
+    ) -> Result<bool, SourceError> {
+        let (begun, decisions) = (Instant::now(), self.decisions);
+        let request = if divided { &self.rest } else { request };
+        match self.first.collect(request, out) {
+            Ok(()) => {
+                let known = self.decision.as_ref().map_or(&[][..], |decision| &decision.objects);
+                let is_wanted = |name: &&TitleIndex| match &request.objects {
+                    ObjectQuery::Global => true,
+                    ObjectQuery::Indexes(list) => list.contains(name),
+                    _ => false,
+                };
+                let mut expected =
+                    self.capable.iter().filter(is_wanted).filter(|name| !known.contains(name));
+                if expected.all(|name| out.object(*name).is_some()) {
+                    self.failures = 0;
+                    return Ok(false);
+                }
+                self.failures += 1;
+                if self.failures >= IN_A_ROW {
+                    self.doubt();
+                }
+                Ok(self.decisions != decisions)
+            }
+            Err(error) => {
+                self.failed(&error, begun);
+                if self.decisions != decisions {
+                    return Ok(true);
+                }
+                if !divided {
+                    return Err(error);
+                }
+                // What the second one has is there.
+                out.clear();
+                fail_all(&self.rest.objects, self.first.name(), error.message(), out);
+                Ok(false)
+            }
+        }
+    }
 }
 
-impl<A: Source, B: Source> Source for Fallback<A, B> {
+/// A fault for each object of a list.
+fn fail_all(objects: &ObjectQuery, source: &str, why: &str, out: &mut Snapshot) {
+    let ObjectQuery::Indexes(list) = objects else { return };
+    let fault = Fault::new(FaultKind::SourceFailed, source, why);
+    list.iter().for_each(|name| out.push_fault(fault.clone().of_object(*name)));
+}
+
+/// What is left of a limit at a deadline.
+fn left(limit: Option<Duration>, deadline: Option<Instant>) -> Option<Duration> {
+    let left = deadline.map(|deadline| deadline.saturating_duration_since(Instant::now()));
+    match (limit, left) {
+        (Some(limit), Some(left)) => Some(limit.min(left)),
+        (limit, left) => limit.or(left),
+    }
+}
+
+fn by_native(names: &str, why: &str) -> String {
+    format!("{names} by native functions, not from the registry: {why}")
+}
+
+impl<B: Source> Source for Fallback<B> {
     fn name(&self) -> &str {
         self.first.name()
     }
@@ -182,13 +431,19 @@ impl<A: Source, B: Source> Source for Fallback<A, B> {
         out.clear();
         // Readers ask for the catalogue's generation before each sample, which
         // looks again; one look is enough.
-        if self.decision.is_none() {
-            self.decide()?;
+        if self.decision.as_ref().is_none_or(|decision| self.is_due(decision)) {
+            self.decide(request.deadline)?;
         }
-        let (first, second) = self.divide(request);
-        if first {
-            let divided = second && matches!(request.objects, ObjectQuery::Indexes(_));
-            self.first.collect(if divided { &self.rest } else { request }, out)?;
+        let (mut first, mut second) = self.divide(request);
+        let mut divided = second && matches!(request.objects, ObjectQuery::Indexes(_));
+        if first && self.collect_first(request, divided, out)? {
+            // Once more, as it is decided now.
+            out.clear();
+            (first, second) = self.divide(request);
+            divided = second && matches!(request.objects, ObjectQuery::Indexes(_));
+            if first {
+                self.first.collect(if divided { &self.rest } else { request }, out)?;
+            }
         }
         if second {
             // What the first one has after all stands for itself.
@@ -206,29 +461,36 @@ impl<A: Source, B: Source> Source for Fallback<A, B> {
             self.told = true;
             out.push_fault(Fault::new(FaultKind::Warning, self.first.name(), reason));
         }
-        if !first && !second {
-            // Nothing that is asked for can be had: the reason is the first's.
-            let broken = self.decision.as_ref().and_then(|decision| decision.broken.as_ref());
-            if let (Some(error), false) = (broken, is_empty(&request.objects)) {
-                return Err(error.clone());
+        if let (Some(why), false) = (self.broken(), is_empty(&request.objects)) {
+            if !second {
+                // Nothing that is asked for can be had: the reason is the first's.
+                return Err(why.clone());
             }
+            fail_all(&self.rest.objects, self.first.name(), why.message(), out);
         }
         Ok(())
     }
 
     fn catalogue(&mut self) -> Result<Arc<Catalogue>, SourceError> {
-        self.decide()?;
+        self.decide(None)?;
         if let Some(catalogue) = &self.catalogue {
             return Ok(Arc::clone(catalogue));
         }
-        let Some(Decision { objects, broken, .. }) = &self.decision else {
-            return self.first.catalogue();
-        };
         let theirs = self.second.catalogue()?;
-        let mut merged = match broken {
-            None => Catalogue::clone(&*self.first.catalogue()?),
-            Some(_) => Catalogue::clone(&theirs),
-        };
+        let mut merged = Catalogue::clone(&theirs);
+        if self.broken().is_none() {
+            let begun = Instant::now();
+            match self.first.catalogue() {
+                Ok(catalogue) => merged = Catalogue::clone(&catalogue),
+                Err(error) => {
+                    self.failed(&error, begun);
+                    if self.broken().is_none() {
+                        return Err(error);
+                    }
+                }
+            }
+        }
+        let objects = self.decision.as_ref().map_or(&[][..], |decision| &decision.objects);
         for object in &theirs.objects {
             if objects.contains(&object.name) && merged.object(object.name).is_none() {
                 merged.objects.push(object.clone());
@@ -241,21 +503,33 @@ impl<A: Source, B: Source> Source for Fallback<A, B> {
                 }
             }
         }
-        merged.generation = self.catalogue_generation();
+        merged.generation = self.decisions;
         let merged = Arc::new(merged);
         self.catalogue = Some(Arc::clone(&merged));
         Ok(merged)
     }
 
+    /// Nothing where the first one is broken: what is left is listed.
+    fn list_costly(&mut self) -> Result<(), SourceError> {
+        self.decide(None)?;
+        if self.broken().is_some() {
+            return Ok(());
+        }
+        self.first.list_costly()
+    }
+
     fn catalogue_generation(&mut self) -> u64 {
         // Where it cannot be decided now, the next request says why.
-        let _ = self.decide();
+        let _ = self.decide(None);
         self.decisions
     }
 
     fn titles(&mut self, language: LanguageId) -> Result<Arc<TitleDatabase>, SourceError> {
-        self.decide()?;
-        let mine = self.first.titles(language);
+        self.decide(None)?;
+        let mine = match self.broken() {
+            None => self.first.titles(language),
+            Some(why) => Err(why.clone()),
+        };
         // A damaged list of titles is a complaint of its own: the objects are
         // there, and nobody finds them by name.
         if let Ok(titles) = &mine
@@ -275,7 +549,10 @@ impl<A: Source, B: Source> Source for Fallback<A, B> {
     }
 
     fn providers(&mut self) -> Vec<ProviderStatus> {
-        let mut providers = self.first.providers();
+        let mut providers = match self.broken() {
+            None => self.first.providers(),
+            Some(_) => Vec::new(),
+        };
         providers.extend(self.second.providers());
         providers
     }
@@ -283,242 +560,4 @@ impl<A: Source, B: Source> Source for Fallback<A, B> {
 
 fn is_empty(query: &ObjectQuery) -> bool {
     matches!(query, ObjectQuery::Indexes(list) if list.is_empty())
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-    use perfhive_engine::{Broker, Numbering, Provider, Query};
-    use perfhive_format::CounterPlan;
-    use perfhive_testkit::alloc::count;
-    use perfhive_testkit::conformance;
-    use perfhive_testkit::script::ScriptProvider;
-    use std::sync::Mutex;
-
-    /// A provider of one object with one value.
-    fn provider(object: u32, name: &str, value: u64) -> Arc<dyn Provider> {
-        let names = [(object, name), (object + 10_000, "Value")];
-        let spec = [perfhive_format::CounterSpec::new(
-            TitleIndex(object + 10_000),
-            perfhive_format::CounterType::PERF_COUNTER_LARGE_RAWCOUNT,
-        )];
-        let head = perfhive_format::ObjectSpec::new(TitleIndex(object));
-        let template = perfhive_format::ObjectTemplate::new(&head, &spec).unwrap();
-        let script = move |_: &perfhive_engine::Collection<'_>,
-                           out: &mut perfhive_engine::ObjectWriter<'_>| {
-            out.object(&template)?.values(&[value])?.finish()?;
-            Ok(())
-        };
-        Arc::new(ScriptProvider::new(&format!("p{object}"), Numbering::Windows, &names, script))
-    }
-
-    /// Queries as they were made.
-    type Asked = Arc<Mutex<Vec<String>>>;
-
-    /// A source that fails if it is told to.
-    struct Registry {
-        broker: Broker,
-        fails: Arc<Mutex<Option<SourceErrorKind>>>,
-        asked: Asked,
-    }
-
-    impl Registry {
-        fn check(&self) -> Result<(), SourceError> {
-            match *self.fails.lock().unwrap() {
-                Some(kind) => Err(SourceError::new(kind, "local:", "out of order")),
-                None => Ok(()),
-            }
-        }
-    }
-
-    impl Source for Registry {
-        fn name(&self) -> &str {
-            "local:"
-        }
-        fn collect(&mut self, request: &Request, out: &mut Snapshot) -> Result<(), SourceError> {
-            if let Ok(mut asked) = self.asked.try_lock() {
-                // Noted without taking memory for the test that counts it.
-                if asked.len() < asked.capacity() {
-                    asked.push(request.objects.to_string());
-                }
-            }
-            self.check()?;
-            self.broker.collect(request, out)
-        }
-        fn catalogue(&mut self) -> Result<Arc<Catalogue>, SourceError> {
-            self.check()?;
-            self.broker.catalogue()
-        }
-        fn catalogue_generation(&mut self) -> u64 {
-            self.broker.catalogue_generation()
-        }
-        fn titles(&mut self, language: LanguageId) -> Result<Arc<TitleDatabase>, SourceError> {
-            self.check()?;
-            self.broker.titles(language)
-        }
-    }
-
-    struct Parts {
-        source: Fallback<Registry, Broker>,
-        fails: Arc<Mutex<Option<SourceErrorKind>>>,
-        asked: Asked,
-    }
-
-    /// The registry with these objects, and the native functions with Windows'.
-    fn parts(objects: &[(u32, &str)]) -> Parts {
-        let mut broker = Broker::builder("local:", "BOX");
-        for (index, name) in objects {
-            broker = broker.provider(provider(*index, name, 1));
-        }
-        let mut native = Broker::builder("native:", "BOX");
-        for (index, name) in [(2, "System"), (230, "Process"), (232, "Thread"), (238, "Processor")]
-        {
-            native = native.provider(provider(index, name, 2));
-        }
-        let (fails, asked) = (Arc::default(), Arc::new(Mutex::new(Vec::with_capacity(16))));
-        let registry = Registry {
-            broker: broker.build(),
-            fails: Arc::clone(&fails),
-            asked: Arc::clone(&asked),
-        };
-        Parts { source: Fallback::new(registry, native.build()), fails, asked }
-    }
-
-    fn collect(source: &mut impl Source, query: &str) -> Snapshot {
-        let mut snapshot = Snapshot::new();
-        source.collect(&Request::new(query.parse().unwrap()), &mut snapshot).unwrap();
-        snapshot
-    }
-
-    /// Objects and where their values come from.
-    fn origins(snapshot: &Snapshot) -> Vec<(u32, u64)> {
-        let mut origins: Vec<_> = snapshot
-            .objects()
-            .map(|object| {
-                let view = object.view();
-                let block = view.counter_block().unwrap();
-                (view.name_index().0, CounterPlan::all(view)[0].value(block).unwrap())
-            })
-            .collect();
-        origins.sort_unstable();
-        origins
-    }
-
-    const WINDOWS: [(u32, &str); 4] =
-        [(2, "System"), (230, "Process"), (232, "Thread"), (238, "Processor")];
-
-    #[test]
-    fn a_registry_that_has_all_is_left_alone() {
-        let Parts { mut source, asked, .. } = parts(&WINDOWS);
-        let snapshot = collect(&mut source, "Global");
-        assert_eq!(origins(&snapshot), [(2, 1), (230, 1), (232, 1), (238, 1)]);
-        assert!(snapshot.faults().is_empty());
-        assert_eq!(source.reason().unwrap(), None);
-        collect(&mut source, "230 238");
-        assert_eq!(*asked.lock().unwrap(), ["Global", "230 238"]);
-    }
-
-    #[test]
-    fn what_the_registry_lacks_is_filled_and_said_once() {
-        let Parts { mut source, asked, .. } =
-            parts(&[(2, "System"), (4, "Memory"), (230, "Process")]);
-        let snapshot = collect(&mut source, "Global");
-        // Process comes along with Thread, so that one is the other's parent.
-        let both = [(2, 1), (4, 1), (230, 1), (232, 2), (238, 2)];
-        assert_eq!(origins(&snapshot), both);
-        let [fault] = snapshot.faults() else { panic!("{:?}", snapshot.faults()) };
-        assert_eq!(fault.kind, FaultKind::Warning);
-        assert!(fault.message.starts_with("Process, Thread, Processor by native"), "{fault}");
-        let snapshot = collect(&mut source, "238 4");
-        assert_eq!(origins(&snapshot), [(4, 1), (238, 2)]);
-        assert!(snapshot.faults().is_empty());
-        assert_eq!(origins(&collect(&mut source, "232 230")), [(230, 2), (232, 2)]);
-        assert_eq!(*asked.lock().unwrap(), ["Global", "4"]);
-    }
-
-    #[test]
-    fn a_registry_that_is_broken_is_not_asked_again() {
-        let Parts { mut source, fails, asked } = parts(&WINDOWS);
-        *fails.lock().unwrap() = Some(SourceErrorKind::Denied);
-        let snapshot = collect(&mut source, "Global");
-        assert_eq!(origins(&snapshot), [(2, 2), (230, 2), (232, 2), (238, 2)]);
-        assert!(snapshot.faults()[0].message.ends_with("cannot be read: out of order"));
-        assert_eq!(origins(&collect(&mut source, "238")), [(238, 2)]);
-        // What the native functions do not have fails with the registry's reason.
-        let request = Request::new("4".parse().unwrap());
-        let error = source.collect(&request, &mut Snapshot::new()).unwrap_err();
-        assert_eq!(error.kind(), SourceErrorKind::Denied);
-        assert!(asked.lock().unwrap().is_empty());
-        let catalogue = source.catalogue().unwrap();
-        assert_eq!(catalogue.objects.len(), 4);
-        assert!(source.titles(LanguageId::ENGLISH).unwrap().name(TitleIndex(230)).is_some());
-    }
-
-    #[test]
-    fn a_registry_that_is_busy_is_asked_again() {
-        let Parts { mut source, fails, .. } = parts(&WINDOWS);
-        *fails.lock().unwrap() = Some(SourceErrorKind::Busy);
-        let request = Request::new(ObjectQuery::Global);
-        let error = source.collect(&request, &mut Snapshot::new()).unwrap_err();
-        assert!(error.is_transient());
-        *fails.lock().unwrap() = None;
-        assert_eq!(origins(&collect(&mut source, "230")), [(230, 1)]);
-    }
-
-    #[test]
-    fn an_object_that_comes_back_is_the_registrys() {
-        let Parts { mut source, .. } = parts(&[(4, "Memory")]);
-        let mut query = Query::new(source).unwrap();
-        query.add(r"\Processor\Value").unwrap();
-        query.collect().unwrap();
-        let value = |query: &Query| query.readings()[0].value.as_ref().unwrap().to_string();
-        assert_eq!(value(&query), "2");
-        source = parts(&[(4, "Memory")]).source;
-        let before = source.catalogue_generation();
-        source.first.broker.register(provider(238, "Processor", 1));
-        assert_ne!(source.catalogue_generation(), before);
-        assert_eq!(origins(&collect(&mut source, "238 2")), [(2, 2), (238, 1)]);
-    }
-
-    #[test]
-    fn names_of_both_are_there() {
-        let Parts { mut source, .. } = parts(&[(4, "Memory")]);
-        let titles = source.titles(LanguageId::ENGLISH).unwrap();
-        assert_eq!(titles.name(TitleIndex(4)), Some("Memory"));
-        assert_eq!(titles.name(TitleIndex(230)), Some("Process"));
-        let error = source.titles(LanguageId::GERMAN).unwrap_err();
-        assert_eq!(error.kind(), SourceErrorKind::NotFound);
-    }
-
-    #[test]
-    fn objects_without_names_get_them() {
-        let nameless = WINDOWS.map(|(index, _)| (index, ""));
-        let Parts { mut source, .. } = parts(&nameless);
-        let titles = source.titles(LanguageId::ENGLISH).unwrap();
-        assert_eq!(titles.name(TitleIndex(230)), Some("Process"));
-        let snapshot = collect(&mut source, "230");
-        assert_eq!(origins(&snapshot), [(230, 1)]);
-        assert!(snapshot.faults().is_empty());
-    }
-
-    #[test]
-    fn every_rule_of_a_source_is_kept() {
-        for objects in [&WINDOWS[..], &[(4, "Memory")], &[(2, "System"), (4, "Memory")]] {
-            conformance::source(|| Box::new(parts(objects).source));
-            conformance::source(|| Box::new(perfhive_engine::Cached::new(parts(objects).source)));
-        }
-    }
-
-    #[test]
-    fn nothing_is_allocated_once_warm() {
-        let Parts { mut source, .. } = parts(&[(2, "System"), (4, "Memory")]);
-        let request = Request::new("2 4 230 232 238".parse().unwrap());
-        let mut snapshot = Snapshot::new();
-        for _ in 0..20 {
-            source.collect(&request, &mut snapshot).unwrap();
-        }
-        let ((), allocated) = count(|| source.collect(&request, &mut snapshot).unwrap());
-        assert_eq!(allocated.count, 0);
-        assert_eq!(snapshot.objects().count(), 5);
-    }
 }

@@ -70,6 +70,13 @@ impl Key {
     /// `HKEY_LOCAL_MACHINE`.
     pub(crate) const MACHINE: Self = Self { handle: HKEY_LOCAL_MACHINE, owned: false };
 
+    /// A handle that was opened for this key alone.
+    fn opened(handle: HKEY) -> Self {
+        #[cfg(test)]
+        open_keys::opened();
+        Self { handle, owned: true }
+    }
+
     /// The same key of another machine.
     ///
     /// # Errors
@@ -80,7 +87,7 @@ impl Key {
         // SAFETY: the name ends in NUL and lives beyond the call; `handle` is
         // a place for the answer.
         let code = unsafe { RegConnectRegistryW(host.as_ptr(), self.handle, &mut handle) };
-        if code == SUCCESS { Ok(Self { handle, owned: true }) } else { Err(code) }
+        if code == SUCCESS { Ok(Self::opened(handle)) } else { Err(code) }
     }
 
     /// Opens a key below this one for reading.
@@ -92,7 +99,7 @@ impl Key {
         let mut handle: HKEY = null_mut();
         // SAFETY: as in `connect`; `self.handle` is open as long as `self` lives.
         let code = unsafe { RegOpenKeyExW(self.handle, name.as_ptr(), 0, KEY_READ, &mut handle) };
-        if code == SUCCESS { Ok(Self { handle, owned: true }) } else { Err(code) }
+        if code == SUCCESS { Ok(Self::opened(handle)) } else { Err(code) }
     }
 
     /// Reads a value into `reply`, whose capacity is the buffer, and answers
@@ -215,15 +222,19 @@ impl Drop for Key {
     fn drop(&mut self) {
         if self.owned {
             // SAFETY: this handle was opened for this key and is closed once.
-            unsafe { RegCloseKey(self.handle) };
+            // What there is to do if it fails is nothing.
+            let _code = unsafe { RegCloseKey(self.handle) };
+            #[cfg(test)]
+            open_keys::closed(_code);
         }
     }
 }
 
 /// Closes `HKEY_PERFORMANCE_DATA`: Windows unloads the providers' libraries.
-pub(crate) fn close_performance_data() {
+/// Answers the code of `RegCloseKey`.
+pub(crate) fn close_performance_data() -> u32 {
     // SAFETY: a key that every process has; whoever reads it later opens it anew.
-    unsafe { RegCloseKey(HKEY_PERFORMANCE_DATA) };
+    unsafe { RegCloseKey(HKEY_PERFORMANCE_DATA) }
 }
 
 /// `NtQuerySystemInformation`: the status, and the bytes that were written or
@@ -317,4 +328,26 @@ pub(crate) fn version() -> [u32; 3] {
     // always succeeds.
     unsafe { RtlGetVersion(&mut version) };
     [version.dwMajorVersion, version.dwMinorVersion, version.dwBuildNumber]
+}
+
+/// How many keys of this crate are open, by what the system answers.
+#[cfg(test)]
+pub(crate) mod open_keys {
+    use std::sync::atomic::{AtomicUsize, Ordering};
+
+    static OPEN: AtomicUsize = AtomicUsize::new(0);
+
+    pub(super) fn opened() {
+        OPEN.fetch_add(1, Ordering::Relaxed);
+    }
+
+    pub(super) fn closed(code: u32) {
+        if code == super::SUCCESS {
+            OPEN.fetch_sub(1, Ordering::Relaxed);
+        }
+    }
+
+    pub(crate) fn count() -> usize {
+        OPEN.load(Ordering::Relaxed)
+    }
 }

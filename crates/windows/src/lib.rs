@@ -17,6 +17,8 @@ mod ffi;
 #[cfg(any(windows, test))]
 pub mod native;
 #[cfg(any(windows, test))]
+mod parts;
+#[cfg(any(windows, test))]
 mod read;
 #[cfg(windows)]
 mod register;

@@ -1,5 +1,7 @@
 //! The calls that reading takes, as a trait: Windows' registry, or a test's.
 
+use crate::parts::Service;
+
 /// A value's name: UTF-16 with a NUL at its end, as the calls want it.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
 pub(crate) struct ValueName(Vec<u16>);
@@ -60,6 +62,9 @@ pub(crate) trait Registry: Send {
 
     /// The names of the keys below `Perflib`.
     fn language_keys(&mut self) -> Vec<String>;
+
+    /// Who is registered; read only where requests fail.
+    fn services(&mut self) -> Vec<Service>;
 
     /// The user's language: a Windows language identifier.
     fn user_language(&self) -> u16;

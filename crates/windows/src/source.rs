@@ -1,8 +1,9 @@
 //! `HKEY_PERFORMANCE_DATA` as a source.
 
 use crate::explain::explain;
-use crate::read::{LARGEST, ReadError, Size, read};
-use crate::registry::{LastTitles, Place, Registry, ValueName};
+use crate::parts::{self, Failed, NOBODY, Search, Service, Split, read_block};
+use crate::read::{LARGEST, ReadError, Size};
+use crate::registry::{LastTitles, Registry, ValueName};
 use crate::titles::{self, Language};
 use perfhive_engine::{
     Catalogue, CatalogueObject, Cost, Fault, FaultKind, FramePool, ObjectQuery, Request, Snapshot,
@@ -11,7 +12,7 @@ use perfhive_engine::{
 use perfhive_format::{LanguageId, PerfObject, TitleIndex};
 use std::collections::HashMap;
 use std::sync::Arc;
-use std::thread::sleep;
+use std::time::Instant;
 
 /// How many requests are remembered with the size of their answers. A program
 /// has a handful; whoever makes up new ones without end starts over.
@@ -34,8 +35,10 @@ pub struct RegistrySource {
     name: String,
     registry: Box<dyn Registry>,
     pool: FramePool,
-    /// Value name and size of each request that was made.
-    requests: HashMap<ObjectQuery, (ValueName, Size)>,
+    /// What is known of each request that was made.
+    requests: HashMap<ObjectQuery, Asked>,
+    /// Who is registered, once it was needed.
+    services: Option<Arc<[Service]>>,
     /// Number of the last collection.
     generation: u64,
     /// Number of the catalogue, and Last Counter and Last Help as it was taken.
@@ -44,8 +47,18 @@ pub struct RegistrySource {
     /// The objects that were seen, each with the definitions that it had.
     known: HashMap<TitleIndex, Vec<Definition>>,
     catalogue: Option<Arc<Catalogue>>,
+    /// The objects of `Costly`, once somebody needed them.
+    costly: Option<Vec<CatalogueObject>>,
     databases: HashMap<LanguageId, Arc<TitleDatabase>>,
     languages: Option<Vec<Language>>,
+}
+
+/// A request that was made.
+struct Asked {
+    name: ValueName,
+    size: Size,
+    /// How it is answered where it failed.
+    split: Option<Box<Split>>,
 }
 
 /// What changes when a provider defines its object anew: which counters it has.
@@ -74,29 +87,33 @@ impl RegistrySource {
             registry,
             pool: FramePool::default(),
             requests: HashMap::new(),
+            services: None,
             generation: 0,
             titles_generation: 1,
             last: LastTitles::default(),
             known: HashMap::new(),
             catalogue: None,
+            costly: None,
             databases: HashMap::new(),
             languages: None,
         }
     }
 
-    fn error(&self, error: ReadError) -> SourceError {
-        let (kind, message) = match error {
-            ReadError::Code(code) => explain(code, self.registry.host()),
-            ReadError::TooLarge => (
+    fn error(&self, failed: Failed) -> SourceError {
+        let (kind, message) = match failed {
+            Failed::Read(ReadError::Code(code)) => explain(code, self.registry.host()),
+            Failed::Read(ReadError::TooLarge) => (
                 SourceErrorKind::Malformed,
                 format!(
-                    "the answer does not fit into {} MiB, or a provider asks for more without \
-                     end; ask for single objects to find it",
+                    "the answer does not fit into {} MiB, or a provider asks for more without end",
                     LARGEST >> 20
                 ),
             ),
-            ReadError::Deadline => {
+            Failed::Read(ReadError::Deadline) => {
                 (SourceErrorKind::Deadline, "did not answer in time".to_string())
+            }
+            Failed::Parse(error) => {
+                (SourceErrorKind::Malformed, format!("the answer is no performance data: {error}"))
             }
         };
         SourceError::new(kind, &self.name, message)
@@ -105,8 +122,8 @@ impl RegistrySource {
     /// Takes note of the objects that a reply holds. One that nobody has seen,
     /// or that is defined as never before, makes the catalogue and the titles
     /// outdated; one that goes back and forth between two definitions does so
-    /// but once for each.
-    fn note(&mut self, snapshot: &Snapshot) {
+    /// but once for each. Answers whether there was any such object.
+    fn note(&mut self, snapshot: &Snapshot) -> bool {
         let mut news = false;
         for object in snapshot.objects() {
             let definition = Definition::of(object.view());
@@ -127,16 +144,19 @@ impl RegistrySource {
         if news && self.catalogue.is_some() {
             self.outdate();
         }
+        news
     }
 
     fn outdate(&mut self) {
         self.titles_generation += 1;
         self.catalogue = None;
+        self.services = None;
         self.languages = None;
         self.databases.clear();
     }
 
-    /// Reads one reply; `out` is cleared first.
+    /// Reads one reply; `out` is cleared first. Where the request fails because
+    /// of one provider, what the others have.
     fn fetch(&mut self, request: &Request, out: &mut Snapshot) -> Result<(), SourceError> {
         out.clear();
         if let ObjectQuery::Indexes(list) = &request.objects
@@ -150,27 +170,161 @@ impl RegistrySource {
                 self.requests.clear();
             }
             let name = ValueName::new(&request.objects.to_string());
-            self.requests.insert(request.objects.clone(), (name, Size::default()));
+            let asked = Asked { name, size: Size::default(), split: None };
+            self.requests.insert(request.objects.clone(), asked);
         }
-        let Some((name, size)) = self.requests.get_mut(&request.objects) else {
-            return Err(self.error(ReadError::Code(crate::explain::NOT_FOUND)));
-        };
         self.generation += 1;
-        let registry = &mut self.registry;
-        let mut result = Ok(());
-        let frame = self.pool.fill(self.generation, |bytes| {
-            let mut wait = |pause| sleep(pause);
-            result = read(size, bytes, request.deadline, &mut wait, |reply| {
-                registry.value(Place::Data, name, reply)
-            });
-        });
-        result.map_err(|error| self.error(error))?;
-        let frame = frame.map_err(|error| {
-            let message = format!("the answer is no performance data: {error}");
-            SourceError::new(SourceErrorKind::Malformed, &self.name, message)
-        })?;
+        let mut is_whole = false;
+        if let Some(asked) = self.requests.get_mut(&request.objects)
+            && let Some(split) = &mut asked.split
+        {
+            is_whole = Instant::now() < split.until && split.is_whole;
+            if Instant::now() < split.until && !is_whole {
+                let (registry, name) = (&mut *self.registry, (&split.name, &mut split.size));
+                let frame =
+                    read_block(registry, &mut self.pool, self.generation, name, request.deadline);
+                match frame {
+                    Ok(frame) => {
+                        out.push_frame(frame, &self.name);
+                        split.faults.iter().for_each(|fault| out.push_fault(fault.clone()));
+                        return Ok(());
+                    }
+                    Err(failed) if !failed.is_a_providers() => return Err(self.error(failed)),
+                    // Another one fails by now.
+                    Err(_) => {}
+                }
+            }
+            if !is_whole {
+                asked.split = None;
+            }
+        }
+        let Some(asked) = self.requests.get_mut(&request.objects) else {
+            return Err(self.error(Failed::Read(ReadError::Code(crate::explain::NOT_FOUND))));
+        };
+        let (registry, name) = (&mut *self.registry, (&asked.name, &mut asked.size));
+        let frame = read_block(registry, &mut self.pool, self.generation, name, request.deadline);
+        match frame {
+            Ok(frame) => {
+                let (damaged, sound) = (!frame.damaged().is_empty(), frame.object_count());
+                out.push_frame(frame, &self.name);
+                if damaged && !is_whole {
+                    return self.fetch_more(request, sound, out);
+                }
+                Ok(())
+            }
+            Err(failed) if failed.is_a_providers() => self.fetch_parts(request, failed, out),
+            Err(failed) => Err(self.error(failed)),
+        }
+    }
+
+    /// Looks for more than the `sound` objects of a reply in which one is
+    /// damaged: whatever stands behind it is lost with it.
+    fn fetch_more(
+        &mut self,
+        request: &Request,
+        sound: usize,
+        out: &mut Snapshot,
+    ) -> Result<(), SourceError> {
+        let Ok(mut split) = self.split(&request.objects) else { return Ok(()) };
+        split.is_whole = split.objects <= sound;
+        let is_whole = split.is_whole;
+        if let Some(asked) = self.requests.get_mut(&request.objects) {
+            asked.split = Some(Box::new(split));
+        }
+        if is_whole { Ok(()) } else { self.fetch(request, out) }
+    }
+
+    /// Answers a request that failed as a whole.
+    fn fetch_parts(
+        &mut self,
+        request: &Request,
+        failed: Failed,
+        out: &mut Snapshot,
+    ) -> Result<(), SourceError> {
+        let error = self.error(failed);
+        let with = |more: &str| {
+            let message = format!("{}; {more}", error.message());
+            SourceError::new(error.kind(), error.source_name(), message)
+        };
+        let split = match self.split(&request.objects) {
+            Ok(split) => split,
+            // Everything fails.
+            Err(_) => {
+                let (host, services) = (self.registry.host().is_some(), self.services());
+                let way_out = parts::way_out(&services, !host);
+                return Err(if way_out.is_empty() { error } else { with(&way_out) });
+            }
+        };
+        if let (0, ObjectQuery::Indexes(_)) = (split.objects, &request.objects) {
+            let Some(fault) = split.faults.first() else { return Err(error) };
+            return Err(with(&format!("{}: {}", fault.provider, fault.message)));
+        }
+        let (name, mut size) = (split.name.clone(), Size::default());
+        let (registry, name) = (&mut *self.registry, (&name, &mut size));
+        let frame = read_block(registry, &mut self.pool, self.generation, name, request.deadline);
+        let frame = frame.map_err(|failed| self.error(failed))?;
         out.push_frame(frame, &self.name);
+        split.faults.iter().for_each(|fault| out.push_fault(fault.clone()));
+        if let Some(asked) = self.requests.get_mut(&request.objects) {
+            asked.split = Some(Box::new(split));
+        }
         Ok(())
+    }
+
+    fn services(&mut self) -> Arc<[Service]> {
+        let registry = &mut self.registry;
+        Arc::clone(self.services.get_or_insert_with(|| registry.services().into()))
+    }
+
+    /// Finds out what can be had of a request.
+    ///
+    /// # Errors
+    /// Where not even a request for nothing has an answer.
+    fn split(&mut self, query: &ObjectQuery) -> Result<Split, Failed> {
+        let global = match query {
+            ObjectQuery::Costly => self.names_of_global(),
+            _ => Vec::new(),
+        };
+        let named = match query {
+            ObjectQuery::Indexes(_) => Vec::new(),
+            _ => self.titles(LanguageId::ENGLISH).map_or_else(
+                |_| Vec::new(),
+                |titles| titles.all().into_iter().map(|(index, _)| index).collect(),
+            ),
+        };
+        let services = self.services();
+        let (registry, pool, generation) = (&mut self.registry, &mut self.pool, self.generation);
+        let host = registry.host().map(str::to_string);
+        let mut ask = |name: &ValueName| {
+            read_block(&mut **registry, pool, generation, (name, &mut Size::default()), None)
+        };
+        ask(&ValueName::new(NOBODY))?;
+        let groups = parts::divide(query, &services, &named, &global);
+        let search = Search::new(&services, host.as_deref(), &mut ask);
+        Ok(search.run(query, &groups, &self.name))
+    }
+
+    /// The objects of `Global`.
+    fn names_of_global(&mut self) -> Vec<TitleIndex> {
+        let mut snapshot = Snapshot::new();
+        // Without it more is taken for costly than is.
+        let _ = self.fetch(&Request::new(ObjectQuery::Global), &mut snapshot);
+        snapshot.objects().map(|object| object.view().name_index()).collect()
+    }
+
+    /// Takes down which objects a reply to `Costly` holds.
+    fn learn_costly(&mut self, snapshot: &Snapshot) {
+        let entry = |object: perfhive_engine::SnapshotObject<'_>| {
+            let mut entry = CatalogueObject::of(object.view());
+            entry.cost = Cost::Costly;
+            entry
+        };
+        let costly: Vec<_> = snapshot.objects().map(entry).collect();
+        if self.costly.as_ref() != Some(&costly) {
+            self.costly = Some(costly);
+            self.titles_generation += 1;
+            self.catalogue = None;
+        }
     }
 }
 
@@ -181,7 +335,9 @@ impl Source for RegistrySource {
 
     fn collect(&mut self, request: &Request, out: &mut Snapshot) -> Result<(), SourceError> {
         self.fetch(request, out)?;
-        self.note(out);
+        if self.note(out) && request.objects == ObjectQuery::Costly {
+            self.learn_costly(out);
+        }
         if let ObjectQuery::Indexes(list) = &request.objects {
             for name in list {
                 // What was never there is no fault, what is damaged told already.
@@ -200,7 +356,9 @@ impl Source for RegistrySource {
         Ok(())
     }
 
-    /// The objects of `Global` and, behind them, those of `Costly`.
+    /// The objects of `Global` and, behind them, those of `Costly` as far as
+    /// somebody asked for them: that collection is one that nobody should wait
+    /// for who does not need it.
     fn catalogue(&mut self) -> Result<Arc<Catalogue>, SourceError> {
         // Notices what was registered since.
         let generation = self.catalogue_generation();
@@ -211,15 +369,9 @@ impl Source for RegistrySource {
         self.fetch(&Request::new(ObjectQuery::Global), &mut snapshot)?;
         let mut catalogue = Catalogue::of_snapshot(&snapshot);
         self.note(&snapshot);
-        // Without the costly objects the others can be read all the same.
-        if self.fetch(&Request::new(ObjectQuery::Costly), &mut snapshot).is_ok() {
-            self.note(&snapshot);
-            for object in snapshot.objects() {
-                if catalogue.object(object.view().name_index()).is_none() {
-                    let mut entry = CatalogueObject::of(object.view());
-                    entry.cost = Cost::Costly;
-                    catalogue.objects.push(entry);
-                }
+        for entry in self.costly.iter().flatten() {
+            if catalogue.object(entry.name).is_none() {
+                catalogue.objects.push(entry.clone());
             }
         }
         catalogue.generation = generation;
@@ -231,6 +383,14 @@ impl Source for RegistrySource {
         Ok(catalogue)
     }
 
+    fn list_costly(&mut self) -> Result<(), SourceError> {
+        let mut snapshot = Snapshot::new();
+        self.fetch(&Request::new(ObjectQuery::Costly), &mut snapshot)?;
+        self.note(&snapshot);
+        self.learn_costly(&snapshot);
+        Ok(())
+    }
+
     /// Changes with Last Counter and Last Help, and when a reply held an object
     /// that nobody knew, or one that is defined anew.
     fn catalogue_generation(&mut self) -> u64 {
@@ -238,6 +398,8 @@ impl Source for RegistrySource {
         if last != self.last {
             self.last = last;
             self.outdate();
+            // Who failed may be gone, and whose the indexes are has changed.
+            self.requests.values_mut().for_each(|asked| asked.split = None);
         }
         self.titles_generation
     }
@@ -254,7 +416,7 @@ impl Source for RegistrySource {
             return Err(SourceError::new(SourceErrorKind::NotFound, &self.name, message));
         };
         let database = titles::load(registry, entry, self.last);
-        let database = Arc::new(database.map_err(|error| self.error(error))?);
+        let database = Arc::new(database.map_err(|error| self.error(Failed::Read(error)))?);
         self.databases.insert(language, Arc::clone(&database));
         Ok(database)
     }

@@ -1,6 +1,7 @@
 //! The source over a registry that a test makes up, and over recorded Windows.
 
 use crate::explain::{MORE_DATA, NOT_FOUND, SUCCESS};
+use crate::parts::Service;
 use crate::registry::{LastTitles, Place, Registry, ValueName};
 use crate::source::RegistrySource;
 use perfhive_engine::{ObjectQuery, Request, Snapshot, Source, SourceErrorKind};
@@ -23,6 +24,32 @@ struct World {
     host: Option<String>,
     /// Value names as they were asked for.
     asked: Vec<String>,
+    /// Who answers where nothing is in `data`, and the code with which they fail.
+    providers: Vec<(Service, u32)>,
+}
+
+impl World {
+    /// The answer of the providers to a request, or the code of the first that
+    /// fails.
+    fn compose(&self, query: &str) -> Result<Vec<u8>, u32> {
+        let list: Vec<u32> = query.split(' ').filter_map(|index| index.parse().ok()).collect();
+        let mut names: Vec<TitleIndex> = Vec::new();
+        for (service, code) in &self.providers {
+            let is_asked = |name: &&TitleIndex| query == "Global" || list.contains(&name.0);
+            let asked: Vec<_> = service.objects.iter().filter(is_asked).collect();
+            if !asked.is_empty() && *code != SUCCESS {
+                return Err(*code);
+            }
+            names.extend(asked.into_iter().copied());
+        }
+        let kind = CounterType::PERF_COUNTER_LARGE_RAWCOUNT;
+        let specs: Vec<_> =
+            names.iter().map(|name| [CounterSpec::new(TitleIndex(name.0 + 2), kind)]).collect();
+        let rows: &[_] = &[("one", None, &[7u64][..])];
+        let objects: Vec<_> =
+            names.iter().zip(&specs).map(|(name, specs)| (*name, &specs[..], rows)).collect();
+        Ok(block("BOX", 1, &objects))
+    }
 }
 
 #[derive(Clone, Default)]
@@ -61,7 +88,13 @@ impl Registry for Fake {
                         return code;
                     }
                     world.asked.push(name.clone());
-                    world.data.get(&name).cloned()
+                    match world.data.get(&name) {
+                        None if !world.providers.is_empty() => match world.compose(&name) {
+                            Ok(block) => Some(block),
+                            Err(code) => return code,
+                        },
+                        found => found.cloned(),
+                    }
                 }
                 None => None,
             };
@@ -80,6 +113,10 @@ impl Registry for Fake {
 
     fn language_keys(&mut self) -> Vec<String> {
         self.with(|world| world.languages.clone())
+    }
+
+    fn services(&mut self) -> Vec<Service> {
+        self.with(|world| world.providers.iter().map(|(service, _)| service.clone()).collect())
     }
 
     fn user_language(&self) -> u16 {
@@ -226,11 +263,13 @@ fn requests_name_only_the_objects_needed() {
 
 #[test]
 fn costly_objects_are_listed_and_not_part_of_global() {
+    use perfhive_engine::Cost;
     let fake = world();
     fake.with(|world| world.data.insert("Costly".into(), object(&[816, 6], 1)));
-    let catalogue = fake.source().catalogue().unwrap();
+    let mut source = fake.source();
+    source.list_costly().unwrap();
+    let catalogue = source.catalogue().unwrap();
     let costs: Vec<_> = catalogue.objects.iter().map(|o| (o.name.0, o.cost)).collect();
-    use perfhive_engine::Cost;
     assert_eq!(costs, [(230, Cost::Global), (816, Cost::Costly)]);
 }
 
@@ -280,6 +319,139 @@ fn errors_are_explained() {
     fake.with(|world| (world.host, world.code) = (Some("BOX".into()), Some(53)));
     let error = fake.source().collect(&request, &mut snapshot).unwrap_err();
     assert!(error.to_string().contains("BOX cannot be reached"), "{error}");
+}
+
+/// A service with an `Object List`, which fails with a code.
+fn service(name: &str, objects: &[u32], code: u32) -> (Service, u32) {
+    let service = Service {
+        name: name.to_string(),
+        library: format!(r"C:\{name}.dll"),
+        objects: objects.iter().copied().map(TitleIndex).collect(),
+        ..Service::default()
+    };
+    (service, code)
+}
+
+#[test]
+fn who_fails_for_good_is_left_out_until_it_no_longer_does() {
+    for code in [MORE_DATA, 31, 1005] {
+        let fake = Fake::default();
+        fake.with(|world| {
+            world.providers = vec![
+                service("PerfProc", &[230, 232], SUCCESS),
+                service("Broken", &[4000, 4010], code),
+                service("Shop", &[5000], SUCCESS),
+            ];
+            world.last.counter = Some(5000);
+        });
+        let mut source = fake.source();
+        let names: Vec<_> = source.catalogue().unwrap().objects.iter().map(|o| o.name.0).collect();
+        assert_eq!(names, [230, 232, 5000], "{code}");
+        let answer = collect(&mut source, ObjectQuery::Global);
+        let [fault] = answer.faults() else { panic!("{:?}", answer.faults()) };
+        assert_eq!((&*fault.provider, fault.object), ("Broken", Some(TitleIndex(4000))));
+        assert!(fault.message.contains(r"C:\Broken.dll"), "{fault}");
+        assert!(fault.message.contains("lodctr /D:Broken"), "{fault}");
+        // One request a sample, and the good ones only.
+        fake.with(|world| world.asked.clear());
+        for _ in 0..3 {
+            assert_eq!(collect(&mut source, ObjectQuery::Global).objects().count(), 3);
+        }
+        assert_eq!(fake.with(|world| world.asked.clone()), ["230 232 5000"; 3]);
+        // Of a list the rest; alone it is an error that says who it is.
+        let both = ObjectQuery::Indexes(vec![TitleIndex(4010), TitleIndex(5000)]);
+        let answer = collect(&mut source, both);
+        assert_eq!(answer.objects().count(), 1);
+        assert_eq!(answer.faults()[0].object, Some(TitleIndex(4010)));
+        let alone = Request::new(ObjectQuery::one(TitleIndex(4000)));
+        let error = source.collect(&alone, &mut Snapshot::new()).unwrap_err();
+        assert!(error.message().contains(r"Broken: C:\Broken.dll fails"), "{error}");
+        // A registration is a reason to look again.
+        fake.with(|world| {
+            world.providers[1].1 = SUCCESS;
+            world.last.counter = Some(5002);
+        });
+        assert_eq!(source.catalogue().unwrap().objects.len(), 5);
+        assert!(collect(&mut source, ObjectQuery::Global).faults().is_empty());
+    }
+}
+
+#[test]
+fn where_everything_fails_the_way_out_is_told() {
+    let fake = Fake::default();
+    fake.with(|world| {
+        world.code = Some(1005);
+        world.providers = vec![service("Broken", &[], 1005)];
+    });
+    let error = fake.source().catalogue().unwrap_err();
+    let message = error.message();
+    assert!(message.contains(r"Broken (C:\Broken.dll)"), "{message}");
+    assert!(message.contains("-s native:"), "{message}");
+}
+
+#[test]
+fn what_stands_behind_a_damaged_object_is_found() {
+    let fake = Fake::default();
+    let whole = |bad: usize| {
+        let kind = CounterType::PERF_COUNTER_LARGE_RAWCOUNT;
+        let specs = [CounterSpec::new(TitleIndex(4), kind)];
+        let rows: &[_] = &[("one", None, &[7u64][..])];
+        let objects = [2, 230, 5000].map(|name| (TitleIndex(name), &specs[..], rows));
+        let mut bytes = block("BOX", 1, &objects);
+        // The length of the object at this place.
+        let mut at = 0x60.min(bytes.len());
+        let field =
+            |bytes: &[u8], at: usize| u32::from_le_bytes(*bytes[at..].first_chunk().unwrap());
+        at = at.max(field(&bytes, 24) as usize);
+        for _ in 0..bad {
+            at += field(&bytes, at) as usize;
+        }
+        bytes[at..at + 4].fill(0xff);
+        bytes
+    };
+    fake.with(|world| {
+        world.data.insert("Global".into(), whole(1));
+        world.providers = vec![
+            service("PerfOS", &[2], SUCCESS),
+            service("PerfProc", &[230], MORE_DATA),
+            service("Shop", &[5000], SUCCESS),
+        ];
+    });
+    let mut source = fake.source();
+    let names: Vec<_> = source.catalogue().unwrap().objects.iter().map(|o| o.name.0).collect();
+    assert_eq!(names, [2, 5000]);
+    let answer = collect(&mut source, ObjectQuery::Global);
+    assert_eq!(&*answer.faults()[0].provider, "PerfProc");
+    // Where the parts have no more than the whole, that is what is asked for.
+    fake.with(|world| world.data.insert("Global".into(), whole(2)));
+    let mut source = fake.source();
+    fake.with(|world| world.providers.truncate(1));
+    for _ in 0..3 {
+        fake.with(|world| world.asked.clear());
+        let answer = collect(&mut source, ObjectQuery::Global);
+        assert_eq!((answer.objects().count(), answer.faults().len()), (2, 1));
+    }
+    assert_eq!(fake.with(|world| world.asked.clone()), ["Global"]);
+}
+
+#[test]
+fn costly_objects_are_asked_for_by_who_needs_them_only() {
+    let fake = world();
+    fake.with(|world| world.data.insert("Costly".into(), object(&[816, 6], 1)));
+    let mut source = fake.source();
+    let before = source.catalogue().unwrap();
+    assert!(before.object(TitleIndex(816)).is_none());
+    assert!(!fake.with(|world| world.asked.contains(&"Costly".to_string())));
+    source.list_costly().unwrap();
+    assert_ne!(source.catalogue_generation(), before.generation);
+    let after = source.catalogue().unwrap();
+    assert!(after.object(TitleIndex(816)).is_some());
+    source.list_costly().unwrap();
+    assert_eq!(source.catalogue_generation(), after.generation, "nothing is new");
+    // Who looks for one by its name finds it.
+    let mut query = perfhive_engine::Query::new(fake.source()).unwrap();
+    query.add(r"\816(*)\% Processor Time").unwrap();
+    assert!(query.add(r"\817(*)\% Processor Time").is_err());
 }
 
 /// What Wine has none of: the objects and the title table of a real Windows.

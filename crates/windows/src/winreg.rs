@@ -2,12 +2,16 @@
 
 use crate::explain::{NOT_FOUND, is_lost};
 use crate::ffi::{self, Key};
+use crate::parts::Service;
 use crate::registry::{LastTitles, Place, Registry, ValueName};
 use crate::source::RegistrySource;
 use crate::wine::Layout;
+use perfhive_format::TitleIndex;
 use std::sync::{Mutex, PoisonError};
 
-/// Where the names are registered, below `HKEY_LOCAL_MACHINE`.
+/// Where providers are registered, below `HKEY_LOCAL_MACHINE`.
+const SERVICES: &str = r"SYSTEM\CurrentControlSet\Services";
+/// Where the names are.
 const PERFLIB: &str = r"SOFTWARE\Microsoft\Windows NT\CurrentVersion\Perflib";
 
 /// How many sources read this machine's counters. `HKEY_PERFORMANCE_DATA` is one
@@ -59,6 +63,29 @@ fn language_value(perflib: Option<&Key>, key: &str, name: &ValueName, reply: &mu
     }
 }
 
+/// Who is registered below the key of a machine's services. Most services have
+/// no counters.
+fn services(machine: &Key) -> Vec<Service> {
+    let Ok(services) = machine.open(SERVICES) else { return Vec::new() };
+    let read = |name: String| {
+        let key = services.open(&format!(r"{name}\Performance")).ok()?;
+        let library = key.text("Library")?;
+        let number = |name: &str| key.number(&ValueName::new(name));
+        let list = key.text("Object List").unwrap_or_default();
+        let objects = list.split_whitespace().filter_map(|index| index.parse().ok());
+        let disabled = number("Disable Performance Counters").is_some_and(|off| off != 0);
+        Some(Service {
+            library,
+            objects: objects.map(TitleIndex).collect(),
+            first: number("First Counter"),
+            last: number("Last Counter"),
+            disabled,
+            name,
+        })
+    };
+    services.keys().into_iter().filter_map(read).collect()
+}
+
 /// This machine's registry.
 pub(crate) struct Local {
     layout: Layout,
@@ -80,7 +107,10 @@ impl Drop for Local {
         let mut readers = READERS.lock().unwrap_or_else(PoisonError::into_inner);
         *readers = readers.saturating_sub(1);
         if *readers == 0 {
-            ffi::close_performance_data();
+            // What there is to do if it fails is nothing.
+            let _code = ffi::close_performance_data();
+            #[cfg(test)]
+            tests::closed(_code);
         }
     }
 }
@@ -107,6 +137,10 @@ impl Registry for Local {
         self.perflib.as_ref().map(Key::keys).unwrap_or_default()
     }
 
+    fn services(&mut self) -> Vec<Service> {
+        services(&Key::MACHINE)
+    }
+
     fn user_language(&self) -> u16 {
         ffi::user_language()
     }
@@ -121,7 +155,9 @@ struct Remote {
 
 struct Connection {
     data: Key,
-    /// Reading it takes other rights; without it English titles are still there.
+    /// Reading these takes other rights; without them English titles are still
+    /// there.
+    machine: Option<Key>,
     perflib: Option<Key>,
 }
 
@@ -130,8 +166,8 @@ impl Remote {
         if self.connection.is_none() {
             let data = Key::DATA.connect(&self.host)?;
             let machine = Key::MACHINE.connect(&self.host).ok();
-            let perflib = machine.and_then(|machine| machine.open(PERFLIB).ok());
-            self.connection = Some(Connection { data, perflib });
+            let perflib = machine.as_ref().and_then(|machine| machine.open(PERFLIB).ok());
+            self.connection = Some(Connection { data, machine, perflib });
         }
         self.connection.as_ref().ok_or(NOT_FOUND)
     }
@@ -172,7 +208,83 @@ impl Registry for Remote {
         self.perflib().map(Key::keys).unwrap_or_default()
     }
 
+    fn services(&mut self) -> Vec<Service> {
+        let machine = self.connection().ok().and_then(|connection| connection.machine.as_ref());
+        machine.map(services).unwrap_or_default()
+    }
+
     fn user_language(&self) -> u16 {
         ffi::user_language()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::ffi::open_keys;
+    use perfhive_engine::{ObjectQuery, Request, Snapshot, Source as _};
+    use std::sync::atomic::{AtomicU32, Ordering};
+
+    /// What is counted belongs to the process.
+    static ALONE: Mutex<()> = Mutex::new(());
+
+    /// How often the key was closed, as the system says.
+    static CLOSED: AtomicU32 = AtomicU32::new(0);
+
+    pub(super) fn closed(code: u32) {
+        assert_eq!(code, 0);
+        CLOSED.fetch_add(1, Ordering::Relaxed);
+    }
+
+    #[test]
+    fn the_key_is_closed_with_the_last_source_and_not_before() {
+        let _alone = ALONE.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut snapshot = Snapshot::new();
+        let mut sample = |source: &mut RegistrySource| {
+            source.collect(&Request::new(ObjectQuery::Global), &mut snapshot).unwrap();
+        };
+        for round in 1..=2 {
+            let before = CLOSED.load(Ordering::Relaxed);
+            let [mut one, mut other] = ["one:", "other:"].map(RegistrySource::local);
+            sample(&mut one);
+            sample(&mut other);
+            sample(&mut one);
+            drop(one);
+            sample(&mut other);
+            assert_eq!(CLOSED.load(Ordering::Relaxed), before, "round {round}");
+            drop(other);
+            assert_eq!(CLOSED.load(Ordering::Relaxed), before + 1, "round {round}");
+        }
+    }
+
+    #[test]
+    fn keys_stay_open_between_samples_and_are_closed_on_drop() {
+        let _alone = ALONE.lock().unwrap_or_else(PoisonError::into_inner);
+        let request = Request::new(ObjectQuery::Global);
+        let mut snapshot = Snapshot::new();
+        let mut local = RegistrySource::local("local:");
+        local.collect(&request, &mut snapshot).unwrap();
+        let own = snapshot.machine().unwrap();
+        drop(local);
+        type Make<'a> = &'a dyn Fn() -> RegistrySource;
+        let local = || RegistrySource::local("local:");
+        let remote = || RegistrySource::remote("registry://own", &own);
+        for make in [&local as Make<'_>, &remote] {
+            let before = open_keys::count();
+            let mut source = make();
+            source.collect(&request, &mut snapshot).unwrap();
+            source.catalogue().unwrap();
+            let open = open_keys::count();
+            assert!(open > before, "{open} {before}");
+            for _ in 0..5 {
+                source.collect(&request, &mut snapshot).unwrap();
+                source.catalogue_generation();
+                // Lists of titles open keys of their own, for as long as that takes.
+                let _ = source.titles(perfhive_format::LanguageId::ENGLISH);
+                assert_eq!(open_keys::count(), open);
+            }
+            drop(source);
+            assert_eq!(open_keys::count(), before);
+        }
     }
 }

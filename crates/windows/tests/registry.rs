@@ -7,12 +7,15 @@
 #![allow(clippy::unwrap_used, clippy::expect_used)]
 
 use perfhive_contract::{Change, Definition, Functions, RegisterErrorKind, Registrar, Texts};
-use perfhive_engine::{ObjectQuery, Query, Request, Snapshot, Source, SourceErrorKind, Worker};
+use perfhive_engine::{
+    Broker, ObjectQuery, Query, Request, Snapshot, Source, SourceErrorKind, Worker,
+};
 use perfhive_format::{LanguageId, TitleIndex};
 use perfhive_testkit::{alloc, conformance};
-use perfhive_windows::{RegistrySource, WindowsRegistrar, is_wine};
+use perfhive_windows::native::{NativeClock, NativeProvider, Ntdll};
+use perfhive_windows::{Fallback, RegistrySource, WindowsRegistrar, is_wine};
 use std::path::PathBuf;
-use std::sync::{Mutex, MutexGuard, PoisonError};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::{Duration, Instant};
 
 #[global_allocator]
@@ -291,6 +294,44 @@ fn a_provider_that_is_never_content_costs_an_error_and_no_more() {
     assert_eq!(snapshot.objects().count(), 1, "and is forgotten with its cause");
 }
 
+/// A provider that fails whatever it is asked for takes nothing but itself.
+#[test]
+fn one_that_fails_for_good_is_left_out_and_named() {
+    // The last one, whose removal lowers Last Counter.
+    let Some(_providers) = Registered::new(&["Bees", "Broken"]) else { return };
+    let mut source = source();
+    let catalogue = source.catalogue().unwrap();
+    assert_eq!(catalogue.objects.len(), 1, "the bees: {catalogue:?}");
+    let bees = catalogue.objects[0].name;
+    for query in [ObjectQuery::Global, ObjectQuery::one(bees), ObjectQuery::Costly] {
+        let answer = collect(&mut source, query.clone());
+        let is_one = query != ObjectQuery::Costly;
+        assert_eq!(answer.object(bees).is_some(), is_one, "{query}");
+        if query != ObjectQuery::one(bees) {
+            let [fault] = answer.faults() else { panic!("{query}: {:?}", answer.faults()) };
+            assert_eq!(&*fault.provider, "PerfhiveBroken");
+            for word in ["zoo.dll", "64 MiB", "lodctr /D:PerfhiveBroken"] {
+                assert!(fault.message.contains(word), "{word}: {fault}");
+            }
+        }
+    }
+    // Asked for together with a good one, and alone.
+    let broken =
+        TitleIndex(perfhive_windows::allotted_indexes("PerfhiveBroken").unwrap().first_counter);
+    let answer = collect(&mut source, ObjectQuery::Indexes(vec![broken, bees]));
+    assert!(answer.object(bees).is_some());
+    assert_eq!(answer.faults()[0].object, Some(broken), "{:?}", answer.faults());
+    let mut snapshot = Snapshot::new();
+    let error = source.collect(&Request::objects(&[broken]), &mut snapshot).unwrap_err();
+    assert!(error.message().contains("PerfhiveBroken"), "{error}");
+    // Once it is gone all is as ever.
+    WindowsRegistrar::new().unregister("PerfhiveBroken").unwrap();
+    // As readers ask before each sample.
+    source.catalogue_generation();
+    let answer = collect(&mut source, ObjectQuery::Global);
+    assert_eq!((answer.objects().count(), answer.faults().len()), (1, 0));
+}
+
 /// What a bad provider writes, and what is still to be had of a good one.
 #[test]
 fn garbage_is_a_fault_and_never_more() {
@@ -332,6 +373,30 @@ fn a_provider_that_hangs_does_not_hang_the_caller() {
     let error = worker.collect(&request, &mut snapshot).unwrap_err();
     assert_eq!(error.kind(), SourceErrorKind::Busy, "{error}");
     assert!(error.is_transient());
+}
+
+/// The native functions of this system.
+fn native() -> Broker {
+    let provider = NativeProvider::new(Arc::new(Ntdll));
+    Broker::builder("native:", "BOX").provider(Arc::new(provider)).clock(NativeClock::new()).build()
+}
+
+#[test]
+fn what_the_kernel_tells_is_there_while_the_registry_hangs() {
+    let Some(_providers) = Registered::new(&["Sleeps", "Bees"]) else { return };
+    let mut local = Fallback::new(source(), native(), Some(Duration::from_millis(200))).unwrap();
+    let catalogue = local.catalogue().unwrap();
+    let process = TitleIndex(230);
+    assert!(catalogue.object(process).is_some(), "{catalogue:?}");
+    for query in [ObjectQuery::Global, ObjectQuery::one(process)] {
+        let answer = collect(&mut local, query);
+        assert!(answer.object(process).unwrap().view().instances().count() > 1);
+        if let Some(fault) = answer.faults().first() {
+            assert!(fault.message.contains("did not answer in time"), "{fault}");
+        }
+    }
+    let error = local.collect(&Request::new(ObjectQuery::Costly), &mut Snapshot::new());
+    assert!(error.unwrap_err().message().contains("-s native:"));
 }
 
 #[test]

@@ -1,7 +1,7 @@
 //! `perfhive list`: what a source has.
 
 use crate::args::{Global, List};
-use crate::failure::{Exit, Failure, Outcome};
+use crate::failure::{Exit, Failure, Outcome, warn};
 use crate::instances::{labelled, plain};
 use crate::names::Names;
 use crate::output::Output;
@@ -21,11 +21,20 @@ pub(super) fn run(global: &Global, args: &List) -> Outcome {
     let mut text = String::new();
     match &args.object {
         None => {
+            names.list_costly(&mut session.source);
+            if let (Some(error), false) = (&names.unlisted, global.quiet) {
+                warn(&format!("the costly objects cannot be listed: {error}"));
+            }
+            let mut sample = Snapshot::new();
+            let all = Request::new(ObjectQuery::Global);
             if !session.source.is_live() {
                 // A recording's damaged objects are in no list; its first
                 // sample tells of them.
-                let mut sample = Snapshot::new();
-                session.source.collect(&Request::new(ObjectQuery::Global), &mut sample)?;
+                session.source.collect(&all, &mut sample)?;
+            } else if cfg!(windows) {
+                // Nor are those of a provider that fails. What is listed is
+                // there, whatever is told by this.
+                let _ = session.source.collect(&all, &mut sample);
             }
             objects(&names, &output, &mut text);
         }

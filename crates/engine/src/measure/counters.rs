@@ -33,6 +33,8 @@ pub struct CounterSource<S> {
     name: Arc<str>,
     source: S,
     known: Option<Known>,
+    /// Whether the source was asked for what is expensive to list.
+    costly: bool,
 }
 
 /// What the source has, as of one generation of its catalogue.
@@ -46,7 +48,7 @@ struct Known {
 impl<S: Source + Clone + 'static> CounterSource<S> {
     /// The sensors of `source`, under a name such as `linux.procfs`.
     pub fn new(name: &str, source: S) -> Self {
-        Self { name: name.into(), source, known: None }
+        Self { name: name.into(), source, known: None, costly: false }
     }
 
     /// The number of a counter's sensor; counter 0 stands for all of the
@@ -173,6 +175,8 @@ impl<S: Source + Clone + 'static> DataSource for CounterSource<S> {
     }
 
     fn sensors(&mut self) -> Result<Arc<[Sensor]>, MeasureError> {
+        // Without what cannot be listed at the moment the rest is as good.
+        let _ = self.list_costly();
         Ok(Arc::clone(&self.known()?.sensors))
     }
 
@@ -204,8 +208,19 @@ impl<S: Source + Clone + 'static> DataSource for CounterSource<S> {
 }
 
 impl<S: Source + Clone + 'static> CounterSource<S> {
+    fn list_costly(&mut self) -> Result<(), SourceError> {
+        if !self.costly {
+            self.source.list_costly()?;
+            self.costly = true;
+        }
+        Ok(())
+    }
+
     /// All objects of a cost.
     fn whole(&mut self, cost: Cost) -> Result<Vec<Wanted>, MeasureError> {
+        if cost == Cost::Costly {
+            self.list_costly()?;
+        }
         let objects = self.known()?.catalogue.objects.iter().filter(|object| object.cost == cost);
         let all = |object: &CatalogueObject| Wanted {
             sensor: id_of(object.name, TitleIndex(0)),

@@ -79,7 +79,9 @@ impl Query {
     /// A machine that is not known, or a source that cannot tell what it has.
     pub fn objects(&mut self, machine: Option<&str>) -> Result<Vec<String>, QueryError> {
         let number = self.slot_of(machine)?;
-        let slot = self.sources.slot(number)?;
+        let slot = self.sources.slot_mut(number)?;
+        // Without what cannot be listed at the moment the rest is as good.
+        let _ = slot.list_costly();
         let objects = slot.catalogue.objects.iter();
         Ok(objects.map(|object| slot.titles.name_or_index(object.name)).collect())
     }
@@ -103,6 +105,9 @@ impl Query {
         let pattern = NamePattern::literal(object);
         let slot = self.sources.slot_mut(number)?;
         if objects_named(slot, &pattern).is_err() {
+            slot.load_all_languages();
+        }
+        if objects_named(slot, &pattern).is_err() && slot.list_costly()? {
             slot.load_all_languages();
         }
         let found = objects_named(slot, &pattern)?;

@@ -179,6 +179,10 @@ impl ObjectSample {
         self.object().is_some_and(PerfObject::has_instances)
     }
 
+    pub(super) fn origin(&self) -> u64 {
+        self.frame.origin()
+    }
+
     pub(super) fn object(&self) -> Option<PerfObject<'_>> {
         self.frame.object(self.place)
     }

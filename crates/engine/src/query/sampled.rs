@@ -55,6 +55,8 @@ pub struct SampledCounter {
     sure: bool,
     /// How many instances have the name, of a type that takes two samples.
     crowd: u32,
+    /// Which source it comes from; see [`Frame::origin`](crate::Frame::origin).
+    origin: u64,
     raw: Result<RawSample, NoValue>,
     text: Option<String>,
 }
@@ -112,6 +114,10 @@ impl SampledCounter {
             if older.identity != self.identity || older.crowd != self.crowd {
                 return Err(NoValue::Born);
             }
+            // What another source counted from is not what this one does.
+            if older.origin != self.origin {
+                return Err(NoValue::NeedsTwoSamples);
+            }
             // A counter whose type changed is another counter.
             if older.counter_type != self.counter_type {
                 return Err(NoValue::NeedsTwoSamples);
@@ -152,6 +158,7 @@ impl ObjectSample {
             formula: plan.formula,
             sure: is_sure(&identity, crowd),
             crowd,
+            origin: self.origin(),
             identity,
             raw,
             text: if is_text { text_of(plan, object, block) } else { None },

@@ -33,7 +33,11 @@ pub(super) struct Slot {
     known: HashSet<(TitleIndex, Option<TitleIndex>)>,
     prepared: bool,
     generation: u64,
+    /// In which names are shown.
+    language: LanguageId,
     all_languages: bool,
+    /// Whether the source was asked for what is expensive to list.
+    costly: bool,
     /// How many samples were taken.
     pub(super) taken: u64,
 }
@@ -86,11 +90,14 @@ impl SourceSet {
     pub(super) fn prepare(
         &mut self,
         number: usize,
-        language: LanguageId,
+        language: Option<LanguageId>,
     ) -> Result<&mut Slot, QueryError> {
         let slot = self.slot_mut(number)?;
         if !slot.prepared {
-            slot.load(language)?;
+            let catalogue = slot.source.catalogue()?;
+            slot.language =
+                language.unwrap_or_else(|| catalogue.preferred_language(slot.source.is_live()));
+            slot.load()?;
         }
         Ok(slot)
     }
@@ -99,7 +106,7 @@ impl SourceSet {
     pub(super) fn select(
         &mut self,
         machine: Option<&NamePattern>,
-        language: LanguageId,
+        language: Option<LanguageId>,
     ) -> Result<Vec<usize>, QueryError> {
         let Some(pattern) = machine else {
             self.prepare(0, language)?;
@@ -171,7 +178,9 @@ impl Slot {
             known: HashSet::new(),
             prepared: false,
             generation: 0,
+            language: LanguageId::ENGLISH,
             all_languages: false,
+            costly: false,
             taken: 0,
         }
     }
@@ -182,14 +191,14 @@ impl Slot {
     }
 
     /// Asks the source what it has.
-    fn load(&mut self, language: LanguageId) -> Result<(), QueryError> {
+    fn load(&mut self) -> Result<(), QueryError> {
         self.generation = self.source.catalogue_generation();
         self.catalogue = self.source.catalogue()?;
         self.machine = match &self.alias {
             Some(alias) => alias.as_str().into(),
             None => self.catalogue.machine.as_str().into(),
         };
-        let mut languages = vec![language, LanguageId::ENGLISH];
+        let mut languages = vec![self.language, LanguageId::ENGLISH];
         languages.dedup();
         let mut databases = Vec::new();
         for language in languages {
@@ -208,12 +217,32 @@ impl Slot {
     /// Loads catalogue and titles anew if they changed; answers the titles that
     /// were known before if they did. A source that does not answer keeps what
     /// was known.
-    pub(super) fn refresh(&mut self, language: LanguageId) -> Option<TitleSet> {
+    pub(super) fn refresh(&mut self) -> Option<TitleSet> {
         if !self.prepared || self.source.catalogue_generation() == self.generation {
             return None;
         }
         let before = self.titles.clone();
-        self.load(language).ok().map(|()| before)
+        self.load().ok().map(|()| before)
+    }
+
+    /// Has the source list what is expensive to list, once; `true` if there is
+    /// more now.
+    ///
+    /// # Errors
+    /// Where nobody can tell at the moment; the next call tries again.
+    pub(super) fn list_costly(&mut self) -> Result<bool, QueryError> {
+        if std::mem::replace(&mut self.costly, true) {
+            return Ok(false);
+        }
+        match self.source.list_costly() {
+            Err(error) if error.is_transient() => {
+                self.costly = false;
+                Err(error.into())
+            }
+            // What cannot be listed is not there for anybody.
+            Err(_) => Ok(false),
+            Ok(()) => Ok(self.refresh().is_some()),
+        }
     }
 
     /// Notes that an object is to be collected, and a counter that is filled

@@ -71,7 +71,7 @@ impl Key {
                 null_mut(),
             )
         };
-        if code == SUCCESS { Ok(Self { handle, owned: true }) } else { Err(code) }
+        if code == SUCCESS { Ok(Self::opened(handle)) } else { Err(code) }
     }
 
     /// Opens a key below this one for reading and writing, if it is there.
@@ -84,7 +84,7 @@ impl Key {
         let rights = KEY_READ | KEY_WRITE;
         // SAFETY: as in `create`.
         let code = unsafe { RegOpenKeyExW(self.handle, name.as_ptr(), 0, rights, &mut handle) };
-        if code == SUCCESS { Ok(Self { handle, owned: true }) } else { Err(code) }
+        if code == SUCCESS { Ok(Self::opened(handle)) } else { Err(code) }
     }
 
     /// Writes a value.

@@ -1,0 +1,414 @@
+//! The two sources together, with a registry that does what a test tells it.
+
+use super::*;
+use perfhive_engine::{Broker, NoValue, Numbering, Provider, Query};
+use perfhive_format::{CounterPlan, CounterSpec, CounterType};
+use perfhive_testkit::alloc::count;
+use perfhive_testkit::conformance;
+use perfhive_testkit::script::ScriptProvider;
+use std::sync::atomic::{AtomicU64, Ordering};
+use std::sync::{Condvar, Mutex};
+
+/// A provider of one object with one value.
+fn provider(object: u32, name: &str, value: u64) -> Arc<dyn Provider> {
+    let names = [(object, name), (object + 10_000, "Value"), (object + 20_000, "Value/sec")];
+    let spec = [
+        (10_000, CounterType::PERF_COUNTER_LARGE_RAWCOUNT),
+        (20_000, CounterType::PERF_COUNTER_BULK_COUNT),
+    ]
+    .map(|(offset, kind)| CounterSpec::new(TitleIndex(object + offset), kind));
+    let head = perfhive_format::ObjectSpec::new(TitleIndex(object));
+    let template = perfhive_format::ObjectTemplate::new(&head, &spec).unwrap();
+    let script = move |_: &perfhive_engine::Collection<'_>,
+                       out: &mut perfhive_engine::ObjectWriter<'_>| {
+        out.object(&template)?.values(&[value, value])?.finish()?;
+        Ok(())
+    };
+    let name = format!("p{object}");
+    let mut provider = ScriptProvider::new(&name, Numbering::Windows, &names, script);
+    provider.description.objects[0].counters = spec.to_vec();
+    Arc::new(provider)
+}
+
+/// Queries as they were made.
+type Asked = Arc<Mutex<Vec<String>>>;
+
+/// What a test tells the registry to do.
+#[derive(Clone, Default)]
+struct Orders(Arc<(Mutex<Told>, Condvar)>);
+
+#[derive(Default)]
+struct Told {
+    fails: Option<SourceErrorKind>,
+    /// Objects that are listed and not delivered.
+    lacks: Vec<u32>,
+    hangs: bool,
+}
+
+impl Orders {
+    fn tell(&self, change: impl FnOnce(&mut Told)) {
+        change(&mut self.0.0.lock().unwrap());
+        self.0.1.notify_all();
+    }
+}
+
+/// A source that does as it is told.
+struct Registry {
+    broker: Arc<Mutex<Broker>>,
+    orders: Orders,
+    asked: Asked,
+}
+
+impl Registry {
+    fn check(&self) -> Result<(), SourceError> {
+        let (told, changed) = &*self.orders.0;
+        let told = changed.wait_while(told.lock().unwrap(), |told| told.hangs).unwrap();
+        match told.fails {
+            Some(kind) => Err(SourceError::new(kind, "local:", "out of order")),
+            None => Ok(()),
+        }
+    }
+}
+
+impl Source for Registry {
+    fn name(&self) -> &str {
+        "local:"
+    }
+    fn collect(&mut self, request: &Request, out: &mut Snapshot) -> Result<(), SourceError> {
+        if let Ok(mut asked) = self.asked.try_lock() {
+            // Noted without taking memory for the test that counts it.
+            if asked.len() < asked.capacity() {
+                asked.push(request.objects.to_string());
+            }
+        }
+        self.check()?;
+        let told = self.orders.0.0.lock().unwrap();
+        let mut broker = self.broker.lock().unwrap();
+        if told.lacks.is_empty() {
+            return broker.collect(request, out);
+        }
+        let mut names: Vec<TitleIndex> = match &request.objects {
+            ObjectQuery::Indexes(list) => list.clone(),
+            _ => broker.catalogue()?.objects.iter().map(|object| object.name).collect(),
+        };
+        names.retain(|name| !told.lacks.contains(&name.0));
+        broker.collect(&Request::objects(&names), out)
+    }
+    fn catalogue(&mut self) -> Result<Arc<Catalogue>, SourceError> {
+        self.check()?;
+        self.broker.lock().unwrap().catalogue()
+    }
+    fn catalogue_generation(&mut self) -> u64 {
+        self.broker.lock().unwrap().catalogue_generation()
+    }
+    fn titles(&mut self, language: LanguageId) -> Result<Arc<TitleDatabase>, SourceError> {
+        self.check()?;
+        self.broker.lock().unwrap().titles(language)
+    }
+}
+
+struct Parts {
+    source: Fallback<Broker>,
+    broker: Arc<Mutex<Broker>>,
+    orders: Orders,
+    asked: Asked,
+    /// Time that passed since the beginning, in milliseconds.
+    passed: Arc<AtomicU64>,
+}
+
+impl Parts {
+    fn pass(&self, time: Duration) {
+        self.passed.fetch_add(time.as_millis() as u64, Ordering::Relaxed);
+    }
+}
+
+/// The registry with these objects, and the native functions with Windows'.
+fn parts(objects: &[(u32, &str)]) -> Parts {
+    let mut broker = Broker::builder("local:", "BOX");
+    for (index, name) in objects {
+        broker = broker.provider(provider(*index, name, 1));
+    }
+    let mut native = Broker::builder("native:", "BOX");
+    for (index, name) in [(2, "System"), (230, "Process"), (232, "Thread"), (238, "Processor")] {
+        native = native.provider(provider(index, name, 2));
+    }
+    let asked = Arc::new(Mutex::new(Vec::with_capacity(16)));
+    let (orders, broker) = (Orders::default(), Arc::new(Mutex::new(broker.build())));
+    let registry =
+        Registry { broker: Arc::clone(&broker), orders: orders.clone(), asked: Arc::clone(&asked) };
+    let mut source = Fallback::new(registry, native.build(), None).unwrap();
+    let (start, passed) = (Instant::now(), Arc::new(AtomicU64::new(0)));
+    let clock = Arc::clone(&passed);
+    source.clock = Box::new(move || start + Duration::from_millis(clock.load(Ordering::Relaxed)));
+    Parts { source, broker, orders, asked, passed }
+}
+
+fn collect(source: &mut impl Source, query: &str) -> Snapshot {
+    let mut snapshot = Snapshot::new();
+    source.collect(&Request::new(query.parse().unwrap()), &mut snapshot).unwrap();
+    snapshot
+}
+
+/// Objects and where their values come from.
+fn origins(snapshot: &Snapshot) -> Vec<(u32, u64)> {
+    let mut origins: Vec<_> = snapshot
+        .objects()
+        .map(|object| {
+            let view = object.view();
+            let block = view.counter_block().unwrap();
+            (view.name_index().0, CounterPlan::all(view)[0].value(block).unwrap())
+        })
+        .collect();
+    origins.sort_unstable();
+    origins
+}
+
+const WINDOWS: [(u32, &str); 4] =
+    [(2, "System"), (230, "Process"), (232, "Thread"), (238, "Processor")];
+
+const NATIVE: [(u32, u64); 4] = [(2, 2), (230, 2), (232, 2), (238, 2)];
+
+#[test]
+fn a_registry_that_has_all_is_left_alone() {
+    let Parts { mut source, asked, .. } = parts(&WINDOWS);
+    let snapshot = collect(&mut source, "Global");
+    assert_eq!(origins(&snapshot), [(2, 1), (230, 1), (232, 1), (238, 1)]);
+    assert!(snapshot.faults().is_empty());
+    assert_eq!(source.reason().unwrap(), None);
+    collect(&mut source, "230 238");
+    assert_eq!(*asked.lock().unwrap(), ["Global", "230 238"]);
+}
+
+#[test]
+fn what_the_registry_lacks_is_filled_and_said_once() {
+    let Parts { mut source, asked, .. } = parts(&[(2, "System"), (4, "Memory"), (230, "Process")]);
+    let snapshot = collect(&mut source, "Global");
+    // Process comes along with Thread, so that one is the other's parent.
+    let both = [(2, 1), (4, 1), (230, 1), (232, 2), (238, 2)];
+    assert_eq!(origins(&snapshot), both);
+    let [fault] = snapshot.faults() else { panic!("{:?}", snapshot.faults()) };
+    assert_eq!(fault.kind, FaultKind::Warning);
+    assert!(fault.message.starts_with("Process, Thread, Processor by native"), "{fault}");
+    let snapshot = collect(&mut source, "238 4");
+    assert_eq!(origins(&snapshot), [(4, 1), (238, 2)]);
+    assert!(snapshot.faults().is_empty());
+    assert_eq!(origins(&collect(&mut source, "232 230")), [(230, 2), (232, 2)]);
+    assert_eq!(*asked.lock().unwrap(), ["Global", "4"]);
+}
+
+#[test]
+fn a_registry_that_is_broken_is_left_alone_for_a_while() {
+    let Parts { mut source, orders, asked, .. } = parts(&WINDOWS);
+    orders.tell(|told| told.fails = Some(SourceErrorKind::Denied));
+    let snapshot = collect(&mut source, "Global");
+    assert_eq!(origins(&snapshot), NATIVE);
+    assert!(snapshot.faults()[0].message.ends_with("cannot be read: out of order"));
+    assert_eq!(origins(&collect(&mut source, "238")), [(238, 2)]);
+    // What the native functions do not have fails with the registry's reason.
+    let request = Request::new("4".parse().unwrap());
+    let error = source.collect(&request, &mut Snapshot::new()).unwrap_err();
+    assert_eq!(error.kind(), SourceErrorKind::Denied);
+    assert!(error.message().contains("-s native:"), "{error}");
+    let snapshot = collect(&mut source, "4 238");
+    assert_eq!((origins(&snapshot), snapshot.faults().len()), (vec![(238, 2)], 1));
+    assert_eq!(snapshot.faults()[0].object, Some(TitleIndex(4)));
+    assert!(asked.lock().unwrap().is_empty());
+    let catalogue = source.catalogue().unwrap();
+    assert_eq!(catalogue.objects.len(), 4);
+    assert!(source.titles(LanguageId::ENGLISH).unwrap().name(TitleIndex(230)).is_some());
+}
+
+#[test]
+fn a_registry_that_is_broken_comes_back_once_it_answered_twice() {
+    for kind in [SourceErrorKind::Denied, SourceErrorKind::Busy, SourceErrorKind::Malformed] {
+        let mut parts = parts(&WINDOWS);
+        parts.orders.tell(|told| told.fails = Some(kind));
+        assert_eq!(origins(&collect(&mut parts.source, "Global")), NATIVE);
+        let first = parts.source.catalogue_generation();
+        // In vain: the next trial is later.
+        parts.pass(FIRST_PAUSE);
+        collect(&mut parts.source, "230");
+        parts.orders.tell(|told| told.fails = None);
+        parts.pass(FIRST_PAUSE);
+        assert_eq!(origins(&collect(&mut parts.source, "230")), [(230, 2)]);
+        // It answers, once.
+        parts.pass(FIRST_PAUSE);
+        assert_eq!(origins(&collect(&mut parts.source, "230")), [(230, 2)]);
+        assert_eq!(parts.source.catalogue_generation(), first);
+        parts.pass(FIRST_PAUSE);
+        let snapshot = collect(&mut parts.source, "230");
+        assert_eq!(origins(&snapshot), [(230, 1)]);
+        let [fault] = snapshot.faults() else { panic!("{:?}", snapshot.faults()) };
+        assert!(fault.message.contains("from the registry again"), "{fault}");
+        assert!(!fault.lost_data());
+        assert_ne!(parts.source.catalogue_generation(), first);
+        assert!(collect(&mut parts.source, "230").faults().is_empty());
+    }
+}
+
+#[test]
+fn a_registry_that_breaks_later_is_noticed_at_the_second_failure() {
+    let mut parts = parts(&[
+        (2, "System"),
+        (230, "Process"),
+        (232, "Thread"),
+        (238, "Processor"),
+        (4, "Memory"),
+    ]);
+    assert_eq!(origins(&collect(&mut parts.source, "230 4")), [(4, 1), (230, 1)]);
+    parts.orders.tell(|told| told.fails = Some(SourceErrorKind::Unavailable));
+    let request = Request::new("230 4".parse().unwrap());
+    let mut snapshot = Snapshot::new();
+    parts.source.collect(&request, &mut snapshot).unwrap_err();
+    let snapshot = collect(&mut parts.source, "230 4");
+    assert_eq!(origins(&snapshot), [(230, 2)]);
+    let told: Vec<_> = snapshot.faults().iter().map(|fault| fault.object).collect();
+    assert_eq!(told, [None, Some(TitleIndex(4))], "{:?}", snapshot.faults());
+    // A single failure is none.
+    parts.orders.tell(|told| told.fails = None);
+    for _ in 0..2 {
+        parts.pass(FIRST_PAUSE);
+        collect(&mut parts.source, "230");
+    }
+    assert_eq!(origins(&collect(&mut parts.source, "230")), [(230, 1)]);
+    parts.orders.tell(|told| told.fails = Some(SourceErrorKind::Unavailable));
+    parts.source.collect(&request, &mut Snapshot::new()).unwrap_err();
+    parts.orders.tell(|told| told.fails = None);
+    assert_eq!(origins(&collect(&mut parts.source, "230")), [(230, 1)]);
+}
+
+#[test]
+fn an_object_that_the_registry_delivers_no_more_is_filled_and_given_back() {
+    let mut parts = parts(&WINDOWS);
+    assert_eq!(origins(&collect(&mut parts.source, "230 238")), [(230, 1), (238, 1)]);
+    parts.orders.tell(|told| told.lacks = vec![230]);
+    assert_eq!(origins(&collect(&mut parts.source, "230 238")), [(238, 1)]);
+    let snapshot = collect(&mut parts.source, "230 238");
+    assert_eq!(origins(&snapshot), [(230, 2), (238, 1)]);
+    assert!(snapshot.faults()[0].message.starts_with("Process, Thread by native"));
+    parts.orders.tell(|told| told.lacks.clear());
+    for expected in [2, 2, 1] {
+        assert_eq!(origins(&collect(&mut parts.source, "230")), [(230, expected)]);
+        parts.pass(FIRST_PAUSE);
+    }
+}
+
+/// Requests that fail for reasons of their own say nothing of the rest.
+#[test]
+fn what_fails_alone_does_not_break_the_rest() {
+    let mut parts = parts(&WINDOWS);
+    collect(&mut parts.source, "230");
+    let memory = ["4", "4", "4", "4"];
+    for query in memory {
+        // Nothing of it is there, which is no fault of the others.
+        assert_eq!(origins(&collect(&mut parts.source, query)), []);
+    }
+    assert_eq!(origins(&collect(&mut parts.source, "230")), [(230, 1)]);
+}
+
+#[test]
+fn a_registry_that_hangs_is_not_waited_for() {
+    let mut parts = parts(&WINDOWS);
+    parts.source.patience = Some(Duration::from_millis(20));
+    parts.orders.tell(|told| told.hangs = true);
+    let snapshot = collect(&mut parts.source, "Global");
+    assert_eq!(origins(&snapshot), NATIVE);
+    assert!(snapshot.faults()[0].message.contains("did not answer in time"));
+    let error = parts.source.collect(&Request::objects(&[TitleIndex(4)]), &mut Snapshot::new());
+    assert!(error.unwrap_err().message().contains("a provider may hang; `-s native:`"));
+    // Tried while it hangs, it is busy with that.
+    parts.pass(FIRST_PAUSE);
+    assert_eq!(origins(&collect(&mut parts.source, "230")), [(230, 2)]);
+    parts.orders.tell(|told| told.hangs = false);
+    // However long it takes until it is done.
+    let came_back = (0..1000).any(|_| {
+        parts.pass(LONGEST_PAUSE);
+        std::thread::sleep(Duration::from_millis(1));
+        origins(&collect(&mut parts.source, "230")) == [(230, 1)]
+    });
+    assert!(came_back);
+    // One that hangs later is noticed by the first who waits for it in vain.
+    parts.orders.tell(|told| told.hangs = true);
+    parts.source.first.set_patience(parts.source.patience);
+    let snapshot = collect(&mut parts.source, "230");
+    assert_eq!(origins(&snapshot), [(230, 2)]);
+    parts.orders.tell(|told| told.hangs = false);
+}
+
+#[test]
+fn samples_of_two_origins_make_no_rate() {
+    let mut parts = parts(&WINDOWS);
+    let orders = parts.orders.clone();
+    parts.source.patience = Some(Duration::from_secs(60));
+    let mut query = Query::new(parts.source).unwrap();
+    query.add(r"\Process\Value/sec").unwrap();
+    let collect = |query: &mut Query| {
+        query.collect().ok()?;
+        Some(query.readings()[0].value.clone().map(|value| value.as_f64()))
+    };
+    assert!(matches!(collect(&mut query), Some(Err(NoValue::NeedsTwoSamples))));
+    assert!(matches!(collect(&mut query), Some(Ok(_))));
+    orders.tell(|told| told.fails = Some(SourceErrorKind::Unavailable));
+    assert!(collect(&mut query).is_none());
+    // By native functions: a first sample again, though the identity is known.
+    let third = collect(&mut query);
+    assert!(matches!(third, Some(Err(NoValue::NeedsTwoSamples))), "{third:?}");
+    assert!(matches!(collect(&mut query), Some(Ok(_))));
+}
+
+#[test]
+fn an_object_that_comes_back_is_the_registrys() {
+    let Parts { source, .. } = parts(&[(4, "Memory")]);
+    let mut query = Query::new(source).unwrap();
+    query.add(r"\Processor\Value").unwrap();
+    query.collect().unwrap();
+    let value = |query: &Query| query.readings()[0].value.as_ref().unwrap().to_string();
+    assert_eq!(value(&query), "2");
+    let Parts { mut source, broker, .. } = parts(&[(4, "Memory")]);
+    let before = source.catalogue_generation();
+    broker.lock().unwrap().register(provider(238, "Processor", 1));
+    assert_ne!(source.catalogue_generation(), before);
+    assert_eq!(origins(&collect(&mut source, "238 2")), [(2, 2), (238, 1)]);
+}
+
+#[test]
+fn names_of_both_are_there() {
+    let Parts { mut source, .. } = parts(&[(4, "Memory")]);
+    let titles = source.titles(LanguageId::ENGLISH).unwrap();
+    assert_eq!(titles.name(TitleIndex(4)), Some("Memory"));
+    assert_eq!(titles.name(TitleIndex(230)), Some("Process"));
+    let error = source.titles(LanguageId::GERMAN).unwrap_err();
+    assert_eq!(error.kind(), SourceErrorKind::NotFound);
+}
+
+#[test]
+fn objects_without_names_get_them() {
+    let nameless = WINDOWS.map(|(index, _)| (index, ""));
+    let Parts { mut source, .. } = parts(&nameless);
+    let titles = source.titles(LanguageId::ENGLISH).unwrap();
+    assert_eq!(titles.name(TitleIndex(230)), Some("Process"));
+    let snapshot = collect(&mut source, "230");
+    assert_eq!(origins(&snapshot), [(230, 1)]);
+    assert!(snapshot.faults().is_empty());
+}
+
+#[test]
+fn every_rule_of_a_source_is_kept() {
+    for objects in [&WINDOWS[..], &[(4, "Memory")], &[(2, "System"), (4, "Memory")]] {
+        conformance::source(|| Box::new(parts(objects).source));
+        conformance::source(|| Box::new(perfhive_engine::Cached::new(parts(objects).source)));
+    }
+}
+
+#[test]
+fn nothing_is_allocated_once_warm() {
+    let Parts { mut source, .. } = parts(&[(2, "System"), (4, "Memory")]);
+    let request = Request::new("2 4 230 232 238".parse().unwrap());
+    let mut snapshot = Snapshot::new();
+    for _ in 0..20 {
+        source.collect(&request, &mut snapshot).unwrap();
+    }
+    let ((), allocated) = count(|| source.collect(&request, &mut snapshot).unwrap());
+    assert_eq!(allocated.count, 0);
+    assert_eq!(snapshot.objects().count(), 5);
+}
