@@ -34,7 +34,7 @@ impl<S: Source> CacheBuilder<S> {
     }
 
     /// A second source of the same data, which alone collects the objects that
-    /// the catalogue calls [costly](Cost::Costly): they do not hold up the
+    /// the catalogue calls [costly](crate::Cost::Costly): they do not hold up the
     /// others.
     #[must_use]
     pub fn costly_by(mut self, source: S) -> Self {
