@@ -24,7 +24,7 @@ import sys
 import threading
 import time
 
-MAGIC, VERSION, HEADER, COUNTER, LIVE, SLOT = b"PERFHSHM", 1, 256, 48, 64, 16
+MAGIC, VERSION, HEADER, COUNTER, LIVE, SLOT = b"PERFHSHM", 2, 256, 48, 64, 16
 FREE, CHANGING, ALIVE = 0, 1, 2
 MASK = 2**64 - 1
 
@@ -185,13 +185,18 @@ class Instance:
         """Adds to value and base of a counter that has one."""
         words, cell = self.category.words, self._cell(name)
         with self.category.lock:
-            large = not (1 <= base <= 16 and abs(value) < 2**28)
-            if large:
+            if 1 <= base <= 16 and 0 <= value < 2**29:
+                words[cell + 2] = now = (words[cell + 2] + (value << 20) + base) & MASK
+                # The anchors, which whoever finds them half of the way behind renews.
+                ahead = (now - (words[cell] << 20) - words[cell + 1]) & MASK
+                if ahead >> 20 >= 2**43:
+                    words[cell] = (words[cell] + (ahead >> 20)) & MASK
+                if ahead % 2**20 >= 2**19:
+                    words[cell + 1] = (words[cell + 1] + ahead % 2**20) & MASK
+            else:
                 words[cell + 3] = (words[cell + 3] + 1) & MASK
-            words[cell] = (words[cell] + value) & MASK
-            words[cell + 1] = (words[cell + 1] + base) & MASK
-            words[cell + 2] = (words[cell + 2] + (value << 20) + base) & MASK
-            if large:
+                words[cell + 5] = (words[cell + 5] + value) & MASK
+                words[cell + 6] = (words[cell + 6] + base) & MASK
                 words[cell + 4] = (words[cell + 4] + 1) & MASK
 
 

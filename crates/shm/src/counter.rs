@@ -136,11 +136,11 @@ impl Drop for ActiveTime<'_> {
 /// Clones are handles to the same one.
 ///
 /// Value and base change together, and readers see both or neither. An update
-/// of up to 16 operations and a quarter of a second (or 2^28 of what else is
-/// counted) is three relaxed atomic operations, others are five; nobody waits.
+/// of up to 16 operations and half a second (or 2^29 of what else is counted) is
+/// one atomic addition; others, and those that go down, are four. Nobody waits.
 #[derive(Clone, Debug)]
 pub struct PairCounter {
-    cells: [Cell; 5],
+    cells: [Cell; 7],
     guard: ForkGuard,
     _instance: Arc<InstanceShared>,
 }
@@ -148,7 +148,7 @@ pub struct PairCounter {
 impl PairCounter {
     pub(crate) fn new(
         instance: Arc<InstanceShared>,
-        at: [&AtomicU64; 5],
+        at: [&AtomicU64; 7],
         guard: ForkGuard,
     ) -> Self {
         Self { cells: at.map(|at| Cell(NonNull::from(at))), guard, _instance: instance }
@@ -156,13 +156,15 @@ impl PairCounter {
 
     #[inline]
     fn pair(&self) -> Pair<'_, AtomicU64> {
-        let [value, base, tagged, begun, ended] = &self.cells;
+        let [value, base, tagged, begun, ended, large_value, large_base] = &self.cells;
         Pair {
             value: value.get(),
             base: base.get(),
             tagged: tagged.get(),
             begun: begun.get(),
             ended: ended.get(),
+            large_value: large_value.get(),
+            large_base: large_base.get(),
         }
     }
 

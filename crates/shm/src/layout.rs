@@ -1,4 +1,4 @@
-//! The layout of a file of counters, version 1: the numbers of the manual's
+//! The layout of a file of counters, version 2: the numbers of the manual's
 //! `shared-memory.md`, which explains them.
 //!
 //! A file holds one category of one process. All numbers are little-endian and
@@ -12,7 +12,7 @@
 /// The first eight bytes.
 pub(crate) const MAGIC: [u8; 8] = *b"PERFHSHM";
 /// The version of the layout.
-pub(crate) const VERSION: u32 = 1;
+pub(crate) const VERSION: u32 = 2;
 /// How the name of a file ends that readers look at.
 pub(crate) const SUFFIX: &str = ".counters";
 /// How the name of a file ends that is not complete yet.
@@ -29,7 +29,7 @@ pub(crate) const SLOT: usize = 16;
 /// Length of the cell of a counter without a base.
 pub(crate) const SINGLE: usize = 8;
 /// Length of the cells of a counter with a base.
-pub(crate) const PAIR: usize = 40;
+pub(crate) const PAIR: usize = 56;
 /// What areas, and the cells of counters with bases, are aligned to.
 pub(crate) const ALIGN: usize = 64;
 
@@ -130,4 +130,6 @@ pub(crate) mod pair {
     pub(crate) const TAGGED: usize = 16;
     pub(crate) const BEGUN: usize = 24;
     pub(crate) const ENDED: usize = 32;
+    pub(crate) const LARGE_VALUE: usize = 40;
+    pub(crate) const LARGE_BASE: usize = 48;
 }

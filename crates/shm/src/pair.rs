@@ -1,110 +1,181 @@
 //! A value and its base, changed by many threads without a lock, and read as
 //! one pair.
 //!
-//! Two numbers of 64 bits cannot be read at once everywhere, and a reader from
-//! another process cannot hold writers up. So there is a third number, **tagged
-//! = value * 2^20 + base** modulo 2^64, and one addition to it is the moment at
-//! which an update happens to both. It says the low 20 bits of the base and,
-//! these taken away with the whole base, the low 44 bits of the value. The value
-//! and the base alone lag behind it or run ahead of it by what threads are about
-//! to add just then; they give the high bits. Neither can be off by half of what
-//! the tag tells apart, for these reasons:
+//! Two numbers of 64 bits cannot be changed at once everywhere, and a reader from
+//! another process cannot hold writers up. So an update adds to one number that
+//! has both: **tagged = value * 2^20 + base** modulo 2^64. That one addition is
+//! the update. It says the low 20 bits of the base and, these taken away with the
+//! whole base, the low 44 bits of the value. The rest is said by two more numbers,
+//! the **anchors**: a value and a base that the counter had not long ago. What
+//! there is now lies less than 2^20 and 2^44 above them, so that
 //!
-//! * An update is *small* if it adds 1 to 16 to the base and less than 2^28 to or
-//!   from the value (a quarter of a second, in nanoseconds). A reader reads the
-//!   base before and after. As every small update adds at least 1, fewer than
-//!   2^14 were completed meanwhile where the base grew by less. If besides at
-//!   most 2^13 threads are inside an update at once, value and tag differ by
-//!   fewer than 2^13 + 2^13 + 2^14 updates: less than 2^43, half of 44 bits; base
-//!   and tag by less than 2^14 + 2 * 16 * 2^13, below 2^19, half of 20 bits.
-//! * Every other update counts itself in `begun` before and in `ended` after. A
-//!   reader reads `ended` before and `begun` after; where they are equal none was
-//!   under way.
+//! * base = its anchor + the low 20 bits of (tagged - its anchor),
+//! * value = its anchor + the low 44 bits of ((tagged - base) / 2^20 - its anchor).
 //!
-//! Small updates are three relaxed additions; nobody waits for anybody, a writer
-//! killed in the middle included. A reader tries again only where 2^14 updates
-//! were made while it looked, or a large one.
+//! Whoever takes the base past a multiple of 32, or the value past one of 2^29,
+//! looks at the anchors then, and renews those that lie half of that behind. Why
+//! none ever lies farther behind than can be told:
+//!
+//! * An update is *small* if it adds 1 to 16 to the base and less than 2^29 to the
+//!   value (half a second, in nanoseconds). All others are counted apart, below;
+//!   so what the tagged number counts, and the anchors, only grow.
+//! * Whoever renews reads anchors, tagged number, and the anchors again until
+//!   these stayed, so that both were the anchors when the number was read and what
+//!   it tells is right. Then it exchanges the value's anchor, and then the base's,
+//!   for what it told, unless they are others by then; being numbers that only
+//!   grow, they are never the same again.
+//! * So an update that has looked when an anchor was half of the way behind left
+//!   another one there. Those that are to look and have not are no more than 2^13,
+//!   one for each thread that is inside an update, and no update passes two
+//!   multiples at once. So meanwhile less than (2^13 + 2) * 32 < 2^19 and
+//!   (2^13 + 2) * 2^29 < 2^43 is added, with the half less than 2^20 and 2^44. An
+//!   anchor is younger than the moment at which the one before was half of the way
+//!   behind, so that this holds for the next one as well.
+//! * An update that finds the base's anchor ahead of its own addition may be wrong
+//!   about both. But then somebody renewed it who had read the tagged number after
+//!   that addition, and had dealt with the value's anchor before.
+//!
+//! *Large* updates add to a value and a base of their own, and count themselves in
+//! `begun` before and in `ended` after. A reader adds both up; it reads `ended`
+//! before and `begun` after, and where they are equal none was under way.
+//!
+//! Nobody waits for anybody in a small update, a writer killed in the middle
+//! included. A reader tries again where an anchor was renewed while it looked (at
+//! most every 2^14 updates), or a large update was made.
+//!
+//! All operations on the tagged number and the anchors are sequentially consistent:
+//! each sees what is there at that moment. On x86 they are the same instructions as
+//! any others.
 
 use std::sync::atomic::Ordering;
+use std::sync::atomic::Ordering::SeqCst;
 
 /// A number in the file.
 pub(crate) trait Word {
     fn get(&self, order: Ordering) -> u64;
-    fn add(&self, number: u64, order: Ordering);
+    /// What is there now. Loom, which takes a sequentially consistent load for one
+    /// that may see what was, has an exchange in its place.
+    fn newest(&self) -> u64;
+    /// Answers what was there before.
+    fn add(&self, number: u64, order: Ordering) -> u64;
     fn replace(&self, current: u64, new: u64) -> bool;
 }
 
-#[cfg(not(loom))]
-type Atomic = std::sync::atomic::AtomicU64;
 #[cfg(loom)]
-type Atomic = loom::sync::atomic::AtomicU64;
-
-impl Word for Atomic {
-    #[inline]
+impl Word for loom::sync::atomic::AtomicU64 {
     fn get(&self, order: Ordering) -> u64 {
         self.load(order)
     }
-    #[inline]
-    fn add(&self, number: u64, order: Ordering) {
-        self.fetch_add(number, order);
+    fn newest(&self) -> u64 {
+        self.fetch_add(0, SeqCst)
     }
-    #[inline]
+    fn add(&self, number: u64, order: Ordering) -> u64 {
+        self.fetch_add(number, order)
+    }
     fn replace(&self, current: u64, new: u64) -> bool {
-        self.compare_exchange(current, new, Ordering::AcqRel, Ordering::Relaxed).is_ok()
+        self.compare_exchange(current, new, SeqCst, Ordering::Relaxed).is_ok()
     }
 }
 
-// The crate's own mapping is of std's atomics, which loom does not know.
-#[cfg(loom)]
+// With loom as well: the crate's own mapping is of std's atomics, which loom does
+// not know.
 impl Word for std::sync::atomic::AtomicU64 {
+    #[inline]
     fn get(&self, order: Ordering) -> u64 {
         self.load(order)
     }
-    fn add(&self, number: u64, order: Ordering) {
-        self.fetch_add(number, order);
+    #[inline]
+    fn newest(&self) -> u64 {
+        self.load(SeqCst)
     }
+    #[inline]
+    fn add(&self, number: u64, order: Ordering) -> u64 {
+        self.fetch_add(number, order)
+    }
+    #[inline]
     fn replace(&self, current: u64, new: u64) -> bool {
-        self.compare_exchange(current, new, Ordering::AcqRel, Ordering::Relaxed).is_ok()
+        self.compare_exchange(current, new, SeqCst, Ordering::Relaxed).is_ok()
     }
 }
 
-/// Bits of the base in the tagged number.
-const TAG: u32 = 20;
-/// The largest addition to the base of a small update.
-const SMALL_BASE: i64 = 16;
-/// Above any addition to the value of a small update.
-const SMALL_VALUE: u64 = 1 << 28;
-/// What the base must not have grown by while a reader looked.
-const PROGRESS: u64 = 1 << 14;
+/// How far the parts of the tagged number reach, and so how large a small update
+/// may be.
+struct Sizes {
+    /// Bits of the base in the tagged number.
+    tag: u32,
+    /// Bits of the value behind it; 64 together.
+    value: u32,
+    /// The largest addition to the base of a small update.
+    small_base: i64,
+    /// Above any addition to the value of a small update.
+    small_value: i64,
+    /// Who takes the base, or the value, past a multiple of this looks at the
+    /// anchors.
+    look_base: u64,
+    look_value: u64,
+}
 
-/// The five numbers of a counter with a base.
+#[cfg(not(loom))]
+const SIZES: Sizes = Sizes {
+    tag: 20,
+    value: 44,
+    small_base: 16,
+    small_value: 1 << 29,
+    look_base: 32,
+    look_value: 1 << 29,
+};
+// So small that a model's few updates go around, with two threads.
+#[cfg(loom)]
+const SIZES: Sizes =
+    Sizes { tag: 4, value: 5, small_base: 1, small_value: 4, look_base: 2, look_value: 4 };
+
+const TAG: u32 = SIZES.tag;
+const BASE_BITS: u64 = (1 << TAG) - 1;
+const VALUE_BITS: u64 = u64::MAX >> (u64::BITS - SIZES.value);
+/// Anchors are renewed that lie so far behind: half of what can be told.
+const BASE_BEHIND: u64 = 1 << (TAG - 1);
+const VALUE_BEHIND: u64 = 1 << (SIZES.value - 1);
+/// The bits of the tagged number of which one changes when base or value pass a
+/// multiple. (What the base carries over counts with the value, and is less than 1
+/// for each update.)
+const LOOK: u64 = (BASE_BITS & !(SIZES.look_base - 1)) | !((SIZES.look_value << TAG) - 1);
+
+/// The seven numbers of a counter with a base.
 pub(crate) struct Pair<'a, W> {
+    /// A value not long ago.
     pub(crate) value: &'a W,
+    /// A base not long ago.
     pub(crate) base: &'a W,
     pub(crate) tagged: &'a W,
+    /// Large updates that were begun and that have ended.
     pub(crate) begun: &'a W,
     pub(crate) ended: &'a W,
+    /// What they added.
+    pub(crate) large_value: &'a W,
+    pub(crate) large_base: &'a W,
 }
 
 /// What a reader reads first.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Before {
     pub(crate) ended: u64,
+    pub(crate) value: u64,
     pub(crate) base: u64,
 }
 
 /// What a reader reads then, in any order.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Between {
-    pub(crate) value: u64,
-    pub(crate) base: u64,
     pub(crate) tagged: u64,
+    pub(crate) large_value: u64,
+    pub(crate) large_base: u64,
 }
 
 /// What a reader reads last.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct After {
     pub(crate) begun: u64,
+    pub(crate) value: u64,
     pub(crate) base: u64,
 }
 
@@ -112,20 +183,22 @@ pub(crate) struct After {
 /// happened meanwhile.
 #[inline]
 pub(crate) fn settle(before: Before, between: Between, after: After) -> Option<(u64, u64)> {
-    let steady = before.ended == after.begun && after.base.wrapping_sub(before.base) < PROGRESS;
+    let Before { ended, value, base } = before;
+    let steady = (ended, value, base) == (after.begun, after.value, after.base);
     steady.then(|| {
-        let Between { value, base, tagged } = between;
-        let base = base.wrapping_add(nearest(tagged.wrapping_sub(base), TAG));
-        let low = tagged.wrapping_sub(base) >> TAG;
-        (value.wrapping_add(nearest(low.wrapping_sub(value), u64::BITS - TAG)), base)
+        let Between { tagged, large_value, large_base } = between;
+        let (more_value, more_base) = ahead(tagged, value, base);
+        let value = value.wrapping_add(more_value).wrapping_add(large_value);
+        (value, base.wrapping_add(more_base).wrapping_add(large_base))
     })
 }
 
-/// The number closest to 0, in two's complement, with these low bits.
+/// How far value and base of a tagged number lie above their anchors.
 #[inline]
-fn nearest(number: u64, bits: u32) -> u64 {
-    let unused = u64::BITS - bits;
-    (((number << unused) as i64) >> unused) as u64
+fn ahead(now: u64, value: u64, base: u64) -> (u64, u64) {
+    // Base and value never borrow from each other: neither is below its anchor.
+    let ahead = now.wrapping_sub(tagged(value, base));
+    ((ahead >> TAG) & VALUE_BITS, ahead & BASE_BITS)
 }
 
 /// What an update adds to the tagged number.
@@ -138,66 +211,114 @@ impl<W: Word> Pair<'_, W> {
     /// Adds to both.
     #[inline]
     pub(crate) fn add(&self, value: i64, base: i64) {
-        if (1..=SMALL_BASE).contains(&base) && value.unsigned_abs() < SMALL_VALUE {
-            let (value, base) = (value as u64, base as u64);
-            self.value.add(value, Ordering::Relaxed);
-            self.base.add(base, Ordering::Relaxed);
-            self.tagged.add(tagged(value, base), Ordering::Relaxed);
+        let small_base = (1..=SIZES.small_base).contains(&base);
+        if small_base && (0..SIZES.small_value).contains(&value) {
+            let step = tagged(value as u64, base as u64);
+            let before = self.tagged.add(step, SeqCst);
+            let now = before.wrapping_add(step);
+            // Seldom: the anchors may be in another processor's cache again by now.
+            if (before ^ now) & LOOK != 0 {
+                self.look(now);
+            }
         } else {
             self.add_large(value as u64, base as u64);
+        }
+    }
+
+    /// Looks at the anchors after an update that made this of the tagged number.
+    fn look(&self, now: u64) {
+        let (value, base) = ahead(now, self.value.newest(), self.base.newest());
+        if value >= VALUE_BEHIND || base >= BASE_BEHIND {
+            self.renew();
+        }
+    }
+
+    /// Sets anchors that lie behind to what is there now.
+    #[cold]
+    fn renew(&self) {
+        loop {
+            let (value, base) = (self.value.newest(), self.base.newest());
+            let now = self.tagged.newest();
+            if (value, base) != (self.value.newest(), self.base.newest()) {
+                continue; // Somebody else did.
+            }
+            let (more_value, more_base) = ahead(now, value, base);
+            // In this order: who finds the base's anchor renewed goes by that the
+            // value's is.
+            if more_value >= VALUE_BEHIND {
+                self.value.replace(value, value.wrapping_add(more_value));
+            }
+            if more_base >= BASE_BEHIND {
+                self.base.replace(base, base.wrapping_add(more_base));
+            }
+            return;
         }
     }
 
     #[cold]
     fn add_large(&self, value: u64, base: u64) {
         // Whoever sees one of the additions also sees that it was begun, and
-        // whoever sees that it ended sees all of them.
+        // whoever sees that it ended sees both of them.
         self.begun.add(1, Ordering::Relaxed);
-        self.value.add(value, Ordering::Release);
-        self.base.add(base, Ordering::Release);
-        self.tagged.add(tagged(value, base), Ordering::Release);
+        self.large_value.add(value, Ordering::Release);
+        self.large_base.add(base, Ordering::Release);
         self.ended.add(1, Ordering::Release);
     }
 
     /// Both, if they can be told at the first try.
     pub(crate) fn try_read(&self) -> Option<(u64, u64)> {
-        self.try_look().map(|(pair, _)| pair)
-    }
-
-    /// Both, and the tagged number that says so.
-    fn try_look(&self) -> Option<((u64, u64), u64)> {
         let before = Before {
             ended: self.ended.get(Ordering::Acquire),
-            base: self.base.get(Ordering::Acquire),
+            value: self.value.newest(),
+            base: self.base.newest(),
         };
         let between = Between {
-            value: self.value.get(Ordering::Acquire),
-            base: self.base.get(Ordering::Acquire),
-            tagged: self.tagged.get(Ordering::Acquire),
+            tagged: self.tagged.newest(),
+            large_value: self.large_value.get(Ordering::Acquire),
+            large_base: self.large_base.get(Ordering::Acquire),
         };
         let after = After {
-            base: self.base.get(Ordering::Relaxed),
+            value: self.value.newest(),
+            base: self.base.newest(),
             begun: self.begun.get(Ordering::Relaxed),
         };
-        Some((settle(before, between, after)?, between.tagged))
+        settle(before, between, after)
     }
 
-    /// Sets both, whatever they were; `false` if somebody else changed them
-    /// meanwhile.
+    /// Sets both, whatever they were; `false` if a large update was made
+    /// meanwhile, or somebody else sets them.
     pub(crate) fn try_set(&self, value: u64, base: u64) -> bool {
-        let Some(((old_value, old_base), old)) = self.try_look() else { return false };
-        let (value, base) = (value.wrapping_sub(old_value), base.wrapping_sub(old_base));
-        self.begun.add(1, Ordering::Relaxed);
-        let new = old.wrapping_add(tagged(value, base));
-        // The tagged number has not changed since both were told, so they are
-        // still what they were then.
-        let won = self.tagged.replace(old, new);
-        if won {
-            self.value.add(value, Ordering::Release);
-            self.base.add(base, Ordering::Release);
+        let ended = self.ended.get(Ordering::Acquire);
+        let begun = ended.wrapping_add(1);
+        if !self.begun.replace(ended, begun) {
+            return false;
+        }
+        // From here on nobody reads, until it is ended. What is set is set at the
+        // moment of which this tells; small updates that come then are added to it.
+        let told = loop {
+            let before =
+                Before { ended: begun, value: self.value.newest(), base: self.base.newest() };
+            let between = Between {
+                tagged: self.tagged.newest(),
+                large_value: self.large_value.get(Ordering::Acquire),
+                large_base: self.large_base.get(Ordering::Acquire),
+            };
+            let after = After {
+                value: self.value.newest(),
+                base: self.base.newest(),
+                begun: self.begun.get(Ordering::Relaxed),
+            };
+            match settle(before, between, after) {
+                None if after.begun == begun => {} // An anchor was renewed.
+                told => break told,
+            }
+        };
+        if let Some((old_value, old_base)) = told {
+            self.large_value.add(value.wrapping_sub(old_value), Ordering::Release);
+            self.large_base.add(base.wrapping_sub(old_base), Ordering::Release);
         }
         self.ended.add(1, Ordering::Release);
-        won
+        told.is_some()
     }
 }
 
@@ -208,12 +329,21 @@ mod tests {
     use std::sync::atomic::AtomicU64;
 
     #[derive(Default)]
-    struct Cells([AtomicU64; 5]);
+    struct Cells([AtomicU64; 7]);
 
     impl Cells {
         fn pair(&self) -> Pair<'_, AtomicU64> {
-            let [value, base, tagged, begun, ended] = &self.0;
-            Pair { value, base, tagged, begun, ended }
+            let [value, base, tagged, begun, ended, large_value, large_base] = &self.0;
+            Pair { value, base, tagged, begun, ended, large_value, large_base }
+        }
+
+        /// One that has counted so much already, in small updates.
+        fn at(value: u64, base: u64) -> Self {
+            let cells = Self::default();
+            cells.0[0].store(value, SeqCst);
+            cells.0[1].store(base, SeqCst);
+            cells.0[2].store(tagged(value, base), SeqCst);
+            cells
         }
     }
 
@@ -227,7 +357,7 @@ mod tests {
             for (value, base, kind) in updates {
                 let (value, base) = match kind {
                     0 => (value, base),
-                    1 => (value % (1 << 28), base.rem_euclid(17)),
+                    1 => (value % (1 << 29), base.rem_euclid(17)),
                     2 => (value % 100, 1),
                     _ => (value >> 20, base >> 40),
                 };
@@ -237,25 +367,47 @@ mod tests {
             }
         }
 
-        /// Value and base off by all that the limits allow.
+        /// Anchors as far behind as the limits allow.
         #[test]
-        fn lagging_numbers_are_brought_up(
+        fn what_lies_behind_is_brought_up(
             value in any::<u64>(),
             base in any::<u64>(),
-            value_off in -(1i64 << 43) + 1..1 << 43,
-            base_off in -(1i64 << 19) + 1..1 << 19,
+            more_value in 0u64..1 << 44,
+            more_base in 0u64..1 << 20,
+            large in any::<(u64, u64)>(),
         ) {
-            let between = Between {
-                value: value.wrapping_add(value_off as u64),
-                base: base.wrapping_add(base_off as u64),
-                tagged: tagged(value, base),
-            };
-            let before = Before { ended: 3, base };
-            let after = After { begun: 3, base };
-            prop_assert_eq!(settle(before, between, after), Some((value, base)));
-            prop_assert_eq!(settle(before, between, After { begun: 4, base }), None);
-            let grown = After { begun: 3, base: base.wrapping_add(PROGRESS) };
-            prop_assert_eq!(settle(before, between, grown), None);
+            let new = (value.wrapping_add(more_value), base.wrapping_add(more_base));
+            let (large_value, large_base) = large;
+            let between = Between { tagged: tagged(new.0, new.1), large_value, large_base };
+            let before = Before { ended: 3, value, base };
+            let after = After { begun: 3, value, base };
+            let sum = (new.0.wrapping_add(large.0), new.1.wrapping_add(large.1));
+            prop_assert_eq!(settle(before, between, after), Some(sum));
+            for after in [
+                After { begun: 4, ..after },
+                After { value: value.wrapping_add(1), ..after },
+                After { base: base.wrapping_add(1), ..after },
+            ] {
+                prop_assert_eq!(settle(before, between, after), None);
+            }
+        }
+
+        /// Around the ends of both parts of the tagged number, and of 64 bits.
+        #[test]
+        fn anchors_follow(
+            start in any::<(u64, u64)>(),
+            updates in proptest::collection::vec((1i64 << 28..1 << 29, 15i64..17), 200),
+        ) {
+            let cells = Cells::at(start.0, start.1);
+            let mut sum = start;
+            for (value, base) in updates.iter().cycle().take(40_000) {
+                cells.pair().add(*value, *base);
+                sum = (sum.0.wrapping_add(*value as u64), sum.1.wrapping_add(*base as u64));
+            }
+            prop_assert_eq!(cells.pair().try_read(), Some(sum));
+            let anchors = (cells.0[0].load(SeqCst), cells.0[1].load(SeqCst));
+            prop_assert!(sum.0.wrapping_sub(anchors.0) < VALUE_BEHIND);
+            prop_assert!(sum.1.wrapping_sub(anchors.1) < BASE_BEHIND);
         }
 
         #[test]
@@ -313,25 +465,34 @@ mod models {
     use loom::sync::atomic::AtomicU64;
     use loom::thread;
 
-    struct Cells([AtomicU64; 5]);
+    struct Cells([AtomicU64; 7]);
 
     impl Cells {
-        fn new() -> Arc<Self> {
-            Arc::new(Self(std::array::from_fn(|_| AtomicU64::new(0))))
+        /// One with so much counted in small updates, and anchors some of them
+        /// behind.
+        fn at(base: u64, behind: u64) -> Arc<Self> {
+            let anchor = base.wrapping_sub(behind);
+            let three = |number: u64| number.wrapping_mul(3);
+            let cells =
+                [three(anchor), anchor, tagged(three(base), base), 0, 0, 0, 0].map(AtomicU64::new);
+            Arc::new(Self(cells))
         }
         fn pair(&self) -> Pair<'_, AtomicU64> {
-            let [value, base, tagged, begun, ended] = &self.0;
-            Pair { value, base, tagged, begun, ended }
+            let [value, base, tagged, begun, ended, large_value, large_base] = &self.0;
+            Pair { value, base, tagged, begun, ended, large_value, large_base }
         }
     }
 
+    type Update = fn(&Pair<'_, AtomicU64>);
+
     /// Threads that do these at once, and a reader; every pair that is read has
     /// three times its base as its value, and in the end nothing is missing.
-    fn check(updates: &'static [fn(&Pair<'_, AtomicU64>)], end: &'static [u64]) {
+    fn check_at(start: u64, behind: u64, updates: &'static [Update], end: &'static [u64]) {
         let mut builder = loom::model::Builder::new();
         builder.preemption_bound = Some(3);
+        builder.max_branches = 100_000;
         builder.check(move || {
-            let cells = Cells::new();
+            let cells = Cells::at(start, behind);
             let threads: Vec<_> = updates
                 .iter()
                 .map(|update| {
@@ -340,21 +501,43 @@ mod models {
                 })
                 .collect();
             if let Some((value, base)) = cells.pair().try_read() {
-                assert_eq!(value, 3 * base);
+                assert_eq!(value, base.wrapping_mul(3));
             }
             threads.into_iter().for_each(|thread| thread.join().unwrap());
             let (value, base) = cells.pair().try_read().unwrap();
-            assert_eq!(value, 3 * base);
-            assert!(end.contains(&base), "{base}");
+            assert_eq!(value, base.wrapping_mul(3));
+            let more = base.wrapping_sub(start);
+            assert!(end.contains(&more), "{more}");
         });
     }
 
-    const HUGE: i64 = 1 << 50;
-
-    #[test]
-    fn small_updates() {
-        check(&[|pair| pair.add(3, 1), |pair| pair.add(48, 16)], &[17]);
+    fn check(updates: &'static [Update], end: &'static [u64]) {
+        check_at(0, 0, updates, end);
     }
+
+    fn three_times(pair: &Pair<'_, AtomicU64>) {
+        (0..3).for_each(|_| pair.add(3, 1));
+    }
+
+    fn six_times(pair: &Pair<'_, AtomicU64>) {
+        (0..6).for_each(|_| pair.add(3, 1));
+    }
+
+    /// Both parts of the tagged number go around more than once, and 64 bits do.
+    #[test]
+    fn anchors_are_renewed() {
+        check_at(u64::MAX - 5, 5, &[six_times, six_times], &[12]);
+    }
+
+    /// Three threads that are about to, each with the update of its own.
+    #[test]
+    fn anchors_that_lie_half_behind() {
+        check_at(u64::MAX - 5, 7, &[three_times, three_times], &[6]);
+        const ONCE: Update = |pair| pair.add(3, 1);
+        check_at(2, 7, &[ONCE, ONCE, ONCE], &[3]);
+    }
+
+    const HUGE: i64 = 1 << 50;
 
     #[test]
     fn a_large_update_and_a_small_one() {
@@ -372,6 +555,19 @@ mod models {
                 |pair| pair.add(3, 1),
             ],
             &[1, 1 << 50, (1 << 50) + 1],
+        );
+    }
+
+    #[test]
+    fn setting_against_a_large_update() {
+        check(
+            &[
+                |pair| {
+                    pair.try_set(3 << 50, 1 << 50);
+                },
+                |pair| pair.add(3 * HUGE, HUGE),
+            ],
+            &[1 << 50, 2 << 50],
         );
     }
 

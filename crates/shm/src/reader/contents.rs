@@ -236,12 +236,20 @@ fn put_values(
 fn pair_of([first, second, third]: &[[u64; PAIR / 8]; 3]) -> Option<(u64, u64)> {
     let word = |cells: &[u64; PAIR / 8], at: usize| cells.get(at / 8).copied().unwrap_or(0);
     settle(
-        Before { ended: word(first, pair::ENDED), base: word(first, pair::BASE) },
-        Between {
-            value: word(second, pair::VALUE),
-            base: word(second, pair::BASE),
-            tagged: word(second, pair::TAGGED),
+        Before {
+            ended: word(first, pair::ENDED),
+            value: word(first, pair::VALUE),
+            base: word(first, pair::BASE),
         },
-        After { begun: word(third, pair::BEGUN), base: word(third, pair::BASE) },
+        Between {
+            tagged: word(second, pair::TAGGED),
+            large_value: word(second, pair::LARGE_VALUE),
+            large_base: word(second, pair::LARGE_BASE),
+        },
+        After {
+            begun: word(third, pair::BEGUN),
+            value: word(third, pair::VALUE),
+            base: word(third, pair::BASE),
+        },
     )
 }

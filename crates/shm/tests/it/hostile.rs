@@ -64,7 +64,7 @@ fn other_versions_and_other_files_are_faults() {
     let folder = Folder::new();
     let mut bytes = published(&folder);
     let good = put(&folder, "good.counters", &bytes);
-    bytes[8] = 2;
+    bytes[8] += 1;
     let newer = put(&folder, "newer.counters", &bytes);
     let text = put(&folder, "text.counters", b"hello");
     let _other = put(&folder, "notes.txt", b"hello");
@@ -72,7 +72,7 @@ fn other_versions_and_other_files_are_faults() {
     std::fs::create_dir(folder.path().join("folder.counters")).unwrap();
     #[cfg_attr(windows, expect(unused_mut, reason = "more kinds of files follow elsewhere"))]
     let mut expected = vec![
-        ("newer.counters", "version 2 of the layout, of which 1 is known at offset 8"),
+        ("newer.counters", "version 3 of the layout, of which 2 is known at offset 8"),
         ("text.counters", ""),
         ("empty.counters", ""),
         ("folder.counters", "not a file"),

@@ -3,9 +3,40 @@
 use crate::common::*;
 use std::process::{Command, Stdio};
 
+const EXAMPLES: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/../../examples");
+
+/// So much that both parts of the number that is added to have gone around.
+#[test]
+fn anchors_that_python_renews() {
+    let folder = Folder::new();
+    let program = "
+import sys, publish
+category = publish.Category('Python', '', [('Mean', '', publish.PERF_AVERAGE_BULK,
+    publish.PERF_AVERAGE_BASE, 0)], slots=1)
+one = category.instance('one')
+for _ in range(100000):
+    one.record('Mean', 2**28 + 7, 16)
+print('>done', flush=True)
+sys.stdin.read()
+category.close()";
+    let mut command = Command::new("python3");
+    command.args(["-B", "-c", program]).env("PYTHONPATH", EXAMPLES);
+    command.env("PERFHIVE_COUNTERS", folder.path());
+    let Ok(child) = command.stdin(Stdio::piped()).stdout(Stdio::piped()).spawn() else {
+        eprintln!("no python3: its example is not tested");
+        return;
+    };
+    let mut process = Process::of(child);
+    process.line();
+    let mut reader = Reader::new(&folder);
+    let sum = 100_000 * ((1 << 28) + 7);
+    assert_eq!(reader.rows("Python")[0].1, [Some((sum, Some(1_600_000)))]);
+    process.finish();
+}
+
 #[test]
 fn what_python_publishes_is_read() {
-    let script = concat!(env!("CARGO_MANIFEST_DIR"), "/../../examples/publish.py");
+    let script = &format!("{EXAMPLES}/publish.py");
     let folder = Folder::new();
     let mut command = Command::new("python3");
     command.args([script, "3001"]).env("PERFHIVE_COUNTERS", folder.path());
