@@ -19,7 +19,7 @@ mod registrar;
 mod registration;
 
 pub use header::c_header;
-pub use library::{AllottedIndexes, IndexLookup, Library, Report};
+pub use library::{AllottedIndexes, IndexLookup, Library, LinkageLookup, Lowered, Report};
 pub use registrar::{
     Change, DeclaredCounter, DeclaredObject, Definition, Functions, Instances, RegisterError,
     RegisterErrorKind, RegisterFault, Registrar, Texts,

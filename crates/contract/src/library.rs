@@ -29,6 +29,14 @@ pub struct AllottedIndexes {
 /// loader did not tell them: on Windows in the registry.
 pub type IndexLookup = fn(provider: &str) -> Option<AllottedIndexes>;
 
+/// Finds the whole linkage of a provider (its strings apart by NUL) where Open is
+/// handed a list whose end is not certain: on Windows in the registry.
+pub type LinkageLookup = fn(provider: &str) -> Option<String>;
+
+/// Does something on a thread of lowered priority, or at a lower priority of this
+/// one, before it returns.
+pub type Lowered = fn(work: &mut dyn FnMut());
+
 /// Takes what a provider (by its name) has to say to whoever looks after the
 /// machine; rate-limited already.
 pub type Report = fn(provider: &str, message: &str);
@@ -46,6 +54,8 @@ pub struct Library {
     make: fn() -> Box<dyn Provider>,
     lookup: IndexLookup,
     report: Report,
+    linkage: LinkageLookup,
+    lowered: Lowered,
     host: OnceLock<HostCopy>,
     state: Mutex<State>,
     limiter: OnceLock<Mutex<Limiter>>,
@@ -101,10 +111,28 @@ impl Library {
             make,
             lookup,
             report,
+            linkage: |_| None,
+            lowered: |work| work(),
             host: OnceLock::new(),
             state: Mutex::new(State { opens: 0, running: None }),
             limiter: OnceLock::new(),
         }
+    }
+
+    /// The same library, which finds its whole linkage by itself.
+    #[must_use]
+    pub const fn linkage(mut self, linkage: LinkageLookup) -> Self {
+        self.linkage = linkage;
+        self
+    }
+
+    /// The same library, which collects what is costly like this: for loaders that
+    /// call it on the thread of whoever reads. Perfhive's own loader has a thread
+    /// of lowered priority for that.
+    #[must_use]
+    pub const fn lowered(mut self, lowered: Lowered) -> Self {
+        self.lowered = lowered;
+        self
     }
 
     /// Takes note of who loaded the library. The first to call stays.
@@ -163,12 +191,21 @@ impl Library {
             (Numbering::Windows, _) => AllottedIndexes::default(),
             (Numbering::Allotted, Some(indexes)) => indexes,
             (Numbering::Allotted, None) => {
-                let message = "no indexes are allotted to it: it must be registered first";
-                self.tell(&name, message);
+                let message = format!(
+                    "no indexes are allotted to it: it must be registered under this name \
+                     (drivername={name} in its .ini file)"
+                );
+                self.tell(&name, &message);
                 return Err(ERROR_FILE_NOT_FOUND);
             }
         };
         shift(&mut description, indexes.first_counter);
+        let linkage = linkage.map(|first| {
+            let whole = (self.linkage)(&name);
+            // That of another registration of the same library begins otherwise.
+            let is_this = |list: &String| list.split('\0').next() == Some(&first);
+            whole.filter(is_this).unwrap_or(first)
+        });
         let running =
             Running { name, provider, description, linkage, indexes, pool: Mutex::default() };
         match running.open() {
@@ -261,8 +298,16 @@ impl Library {
         let (mut faults, mut blocks) = (Vec::new(), Vec::new());
         let mut out =
             ObjectWriter::new(&mut writer, name, TestLevel::All, &mut faults, &mut blocks);
-        // A panic leaves from here: the session is dropped with it.
-        let outcome = work.session.collect(&Collection::new(&request, &wanted), &mut out);
+        let mut outcome = Ok(());
+        let mut collect = || {
+            // A panic leaves from here: the session is dropped with it.
+            outcome = work.session.collect(&Collection::new(&request, &wanted), &mut out);
+        };
+        if is_costly(&running.description, &wanted) {
+            (self.lowered)(&mut collect)
+        } else {
+            collect()
+        }
         faults.iter().for_each(|fault: &Fault| self.tell(name, &fault.message));
         let objects = writer.object_count();
         let mut buffer = writer.into_buffer();
@@ -382,6 +427,12 @@ fn wanted(description: &ProviderDescription, query: &ObjectQuery) -> Vec<TitleIn
     wanted
 }
 
+/// Whether any of the objects is expensive to collect.
+fn is_costly(description: &ProviderDescription, wanted: &[TitleIndex]) -> bool {
+    let objects = description.objects.iter();
+    objects.filter(|o| o.cost == Cost::Costly).any(|object| wanted.contains(&object.spec.name))
+}
+
 /// Turns offsets of names into indexes.
 fn shift(description: &mut ProviderDescription, first_counter: u32) {
     let shift = |index: &mut TitleIndex| index.0 = index.0.saturating_add(first_counter);
@@ -427,10 +478,12 @@ mod tests;
 /// ```
 ///
 /// The provider is an expression that is evaluated at the first Open. The crate
-/// is built with `crate-type = ["cdylib"]`. Two more entries may follow:
+/// is built with `crate-type = ["cdylib"]`. More entries may follow, in this order:
 /// `indexes: LOOKUP`, an [`IndexLookup`](crate::IndexLookup) for systems whose
-/// loader does not tell (on Windows: the registry), and `report: REPORT`, a
-/// [`Report`](crate::Report) other than the system's log.
+/// loader does not tell (on Windows: the registry), `report: REPORT`, a
+/// [`Report`](crate::Report) other than the system's log, `linkage: LOOKUP`, a
+/// [`LinkageLookup`](crate::LinkageLookup), and `lowered: LOWERED`, a
+/// [`Lowered`](crate::Lowered).
 #[macro_export]
 macro_rules! provider_library {
     (
@@ -440,6 +493,8 @@ macro_rules! provider_library {
         close: $close:ident
         $(, indexes: $lookup:expr)?
         $(, report: $report:expr)?
+        $(, linkage: $linkage:expr)?
+        $(, lowered: $lowered:expr)?
         $(,)?
     ) => {
         const _: () = {
@@ -447,7 +502,9 @@ macro_rules! provider_library {
                 || ::std::boxed::Box::new($provider),
                 $crate::provider_library!(@or $($lookup)?; |_| ::core::option::Option::None),
                 $crate::provider_library!(@or $($report)?; $crate::log::warn),
-            );
+            )
+            $(.linkage($linkage))?
+            $(.lowered($lowered))?;
 
             #[unsafe(no_mangle)]
             #[allow(non_snake_case)]

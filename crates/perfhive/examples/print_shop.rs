@@ -2,7 +2,8 @@
 //!
 //! The program, a print shop, keeps a small file with a line for each printer:
 //! its name, the pages and jobs that it has printed, and the jobs that wait,
-//! apart by tabs. Where the file is is the linkage string of the registration.
+//! apart by tabs. Where the file is is the linkage of the registration; several
+//! linkage strings are several files.
 //! Whoever reads counters, perfmon or perfhive, loads this library, and it makes
 //! an object of the file: one instance for each printer.
 //!
@@ -76,19 +77,20 @@ impl Provider for PrintShop {
     }
 
     fn open(&self, context: &OpenContext<'_>) -> Result<Box<dyn Session>, ProviderError> {
-        let Some(file) = context.linkage else {
+        let Some(files) = context.linkage else {
             let message = "the registration has no linkage: it names the shop's file";
             return Err(ProviderError::Failed(message.to_string()));
         };
         let first = context.first_counter;
         let spec = ObjectSpec::new(TitleIndex(first)).with_instances();
         let template = ObjectTemplate::new(&spec, &counters(first))?;
-        Ok(Box::new(Till { file: file.into(), template }))
+        let files = files.split('\0').map(PathBuf::from).collect();
+        Ok(Box::new(Till { files, template }))
     }
 }
 
 struct Till {
-    file: PathBuf,
+    files: Vec<PathBuf>,
     template: ObjectTemplate,
 }
 
@@ -102,11 +104,15 @@ impl Session for Till {
         if !collection.wants(name) {
             return Ok(());
         }
-        let text = std::fs::read_to_string(&self.file)
-            .map_err(|error| ProviderError::io(self.file.display().to_string(), error))?;
+        let mut text = String::new();
+        for file in &self.files {
+            let read = std::fs::read_to_string(file);
+            text += &read.map_err(|error| ProviderError::io(file.display().to_string(), error))?;
+            text.push('\n');
+        }
         let mut object = out.object(&self.template)?;
         let mut bad = None;
-        for line in text.lines() {
+        for line in text.lines().filter(|line| !line.is_empty()) {
             match printer(line) {
                 Some((printer, [pages, jobs, waiting])) => {
                     let values = [pages, pages, pages, jobs, waiting];
@@ -117,7 +123,7 @@ impl Session for Till {
         }
         object.finish()?;
         if let Some(line) = bad {
-            out.fault(name, None, &format!("{line:?} is no line of the shop's file"));
+            out.fault(name, None, &format!("{line:?} is no line of a shop's file"));
         }
         Ok(())
     }

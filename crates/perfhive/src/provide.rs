@@ -57,8 +57,9 @@ macro_rules! provider_dll {
 /// The provider is an expression that is evaluated at the first Open; the crate
 /// is built with `crate-type = ["cdylib"]`. The indexes are those of its
 /// registration (`First Counter`, `First Help`), under the provider's name, and
-/// what goes wrong is told to the event log. Panics are contained. The example
-/// `print_shop` is a whole provider.
+/// what goes wrong is told to the event log. Costly objects are collected at a lower
+/// priority of the thread that asks. Panics are contained. The example `print_shop`
+/// is a whole provider.
 #[cfg(windows)]
 #[macro_export]
 macro_rules! provider_dll {
@@ -76,6 +77,8 @@ macro_rules! provider_dll {
             close: $close,
             indexes: $crate::windows::allotted_indexes,
             report: $crate::windows::report_event,
+            linkage: $crate::windows::registered_linkage,
+            lowered: $crate::windows::at_lower_priority,
         }
     };
 }

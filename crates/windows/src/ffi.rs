@@ -25,7 +25,8 @@ use windows_sys::Win32::System::SystemInformation::{
     GetSystemTimeAdjustment, GetSystemTimeAsFileTime, OSVERSIONINFOW,
 };
 use windows_sys::Win32::System::Threading::{
-    GetCurrentProcess, GetCurrentThread, GetProcessTimes, GetThreadTimes,
+    GetCurrentProcess, GetCurrentThread, GetProcessTimes, GetThreadPriority, GetThreadTimes,
+    SetThreadPriority, THREAD_PRIORITY_LOWEST,
 };
 use windows_sys::Win32::System::WindowsProgramming::GetComputerNameW;
 
@@ -296,6 +297,24 @@ pub(crate) fn thread_time() -> Option<u64> {
     let told =
         unsafe { GetThreadTimes(GetCurrentThread(), &mut start, &mut end, &mut kernel, &mut user) };
     (told != 0).then(|| units(kernel).saturating_add(units(user)))
+}
+
+/// The lowest priority of a thread, but for one that runs only when nobody else does.
+pub(crate) const LOWEST_PRIORITY: i32 = THREAD_PRIORITY_LOWEST;
+
+/// The priority of this thread, within its process'.
+pub(crate) fn thread_priority() -> Option<i32> {
+    // THREAD_PRIORITY_ERROR_RETURN.
+    const FAILED: i32 = i32::MAX;
+    // SAFETY: the handle is a constant that stands for this thread.
+    let priority = unsafe { GetThreadPriority(GetCurrentThread()) };
+    (priority != FAILED).then_some(priority)
+}
+
+/// Sets the priority of this thread; answers whether that was possible.
+pub(crate) fn set_thread_priority(priority: i32) -> bool {
+    // SAFETY: as above; a number that is no priority is refused.
+    unsafe { SetThreadPriority(GetCurrentThread(), priority) != 0 }
 }
 
 /// Time between two ticks of the system's clock, in 100 ns.

@@ -18,6 +18,8 @@ mod ffi;
 pub mod native;
 #[cfg(any(windows, test))]
 mod parts;
+#[cfg(windows)]
+mod priority;
 #[cfg(any(windows, test))]
 mod read;
 #[cfg(windows)]
@@ -40,7 +42,9 @@ mod winreg;
 #[cfg(any(windows, test))]
 pub use fallback::Fallback;
 #[cfg(windows)]
-pub use register::{WindowsRegistrar, allotted_indexes, report_event};
+pub use priority::at_lower_priority;
+#[cfg(windows)]
+pub use register::{WindowsRegistrar, allotted_indexes, registered_linkage, report_event};
 #[cfg(any(windows, test))]
 pub use source::RegistrySource;
 #[cfg(windows)]

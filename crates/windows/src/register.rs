@@ -186,8 +186,7 @@ fn registered(name: &str) -> Option<(Registration, bool)> {
     let library = PathBuf::from(text("Library")?);
     let mut one = Registration::new(name, library, &text("Collect").unwrap_or_default());
     (one.open, one.close) = (text("Open"), text("Close"));
-    one.linkage = service.open("Linkage").ok().and_then(|key| key.text("Export"));
-    one.linkage = one.linkage.filter(|linkage| !linkage.is_empty());
+    one.linkage = registered_linkage(name);
     let list = text("Object List").unwrap_or_default();
     one.objects = list.split_whitespace().filter_map(|n| n.parse().ok()).map(TitleIndex).collect();
     one.first_counter = number("First Counter").unwrap_or(0);
@@ -226,6 +225,13 @@ pub fn allotted_indexes(name: &str) -> Option<AllottedIndexes> {
         first_counter: number("First Counter")?,
         first_help: number("First Help")?,
     })
+}
+
+/// The linkage that a provider was registered with, its strings apart by NUL.
+#[must_use]
+pub fn registered_linkage(name: &str) -> Option<String> {
+    let service = Key::MACHINE.open(&service(name).ok()?).ok()?;
+    service.open("Linkage").ok()?.text("Export").filter(|linkage| !linkage.is_empty())
 }
 
 /// The titles of a provider, under offsets.
@@ -270,6 +276,15 @@ fn add(
     offsets: &[u32],
     titles: &[ProvidedTitles],
 ) -> Result<Registration, RegisterError> {
+    if allotted_indexes(&made.name).is_some() {
+        // Loading the names again would leave these, and say that all is well.
+        let (name, key) = (&made.name, service(&made.name)?);
+        let message = format!(
+            "{key}\\Performance has indexes of a registration that is not whole: `unlodctr {name}` \
+             takes them back; or take another name"
+        );
+        return Err(RegisterError::new(RegisterErrorKind::Taken, message));
+    }
     made.objects.clear();
     let done = write(&made).and_then(|()| load(&made.name, titles)).and_then(|first| {
         made.objects = objects(offsets, first.first_counter);
@@ -339,36 +354,45 @@ fn load(name: &str, titles: &[ProvidedTitles]) -> Result<AllottedIndexes, Regist
     folder.write("titles.h", &header)?;
     let command = format!("lodctr \"{}\"", path.display());
     let code = load_perf(c"LoadPerfCounterTextStringsW", &command);
-    // Only what stands in the registry counts: Wine's function says that all
-    // went well, and does nothing.
-    if let Some(indexes) = allotted_indexes(name) {
-        return Ok(indexes);
-    }
-    if is_wine() {
+    let loaded = loaded(code, allotted_indexes(name));
+    // Wine's function says that all went well, and does nothing.
+    if loaded.is_err() && is_wine() {
         return write_titles(name, titles);
     }
-    let (kind, message) = match code {
-        None => (
+    loaded.map_err(|(kind, why)| RegisterError::new(kind, format!("the names of {name}: {why}")))
+}
+
+/// What came of loading names, by what `loadperf` answered and by the indexes that
+/// are in the registry since; there were none before. Both must say that it went
+/// well.
+fn loaded(
+    code: Option<u32>,
+    allotted: Option<AllottedIndexes>,
+) -> Result<AllottedIndexes, (RegisterErrorKind, String)> {
+    match (code, allotted) {
+        (Some(0), Some(indexes)) => Ok(indexes),
+        (Some(0), None) => Err((
+            RegisterErrorKind::Io,
+            "LoadPerfCounterTextStringsW succeeded, but allotted no indexes; `lodctr /R`, run as \
+             administrator, rebuilds the title tables"
+                .to_string(),
+        )),
+        (None, _) => Err((
             RegisterErrorKind::Io,
             "this system has no loadperf.dll, without which names cannot be registered".to_string(),
-        ),
-        Some(5) => (
+        )),
+        (Some(5), _) => Err((
             RegisterErrorKind::Denied,
             "access is denied: run as administrator (Windows error 5)".to_string(),
-        ),
-        Some(0) => (
-            RegisterErrorKind::Io,
-            "LoadPerfCounterTextStringsW succeeded, but allotted no indexes".to_string(),
-        ),
-        Some(code) => (
+        )),
+        (Some(code), _) => Err((
             RegisterErrorKind::Io,
             format!(
                 "LoadPerfCounterTextStringsW failed (Windows error {code}); where the title \
                  tables are damaged, `lodctr /R`, run as administrator, rebuilds them"
             ),
-        ),
-    };
-    Err(RegisterError::new(kind, format!("the names of {name}: {message}")))
+        )),
+    }
 }
 
 /// Takes a registration back: its titles, then its keys.
@@ -382,12 +406,22 @@ fn take_back(name: &str) -> Result<(), RegisterError> {
         let code = load_perf(c"UnloadPerfCounterTextStringsW", &command);
         if allotted_indexes(name).is_some() {
             if !is_wine() {
-                let message = match code {
-                    None => "this system has no loadperf.dll".to_string(),
-                    Some(code) => format!("UnloadPerfCounterTextStringsW answered {code}"),
+                let (kind, why) = match code {
+                    None => (RegisterErrorKind::Io, "this system has no loadperf.dll".to_string()),
+                    Some(5) => (
+                        RegisterErrorKind::Denied,
+                        "access is denied: run as administrator (Windows error 5)".to_string(),
+                    ),
+                    Some(code) => (
+                        RegisterErrorKind::Io,
+                        format!(
+                            "UnloadPerfCounterTextStringsW answered {code}; `lodctr /R`, run as \
+                             administrator, rebuilds damaged title tables"
+                        ),
+                    ),
                 };
-                let message = format!("the names of {name} stay: {message}");
-                return Err(RegisterError::new(RegisterErrorKind::Io, message));
+                let message = format!("the names of {name} stay: {why}");
+                return Err(RegisterError::new(kind, message));
             }
             remove_titles(name)?;
         }
@@ -536,4 +570,27 @@ impl Drop for Folder {
 /// source `Perfhive`; for `report` of a provider library.
 pub fn report_event(provider: &str, message: &str) {
     ffi::report_event("Perfhive", &format!("{provider}: {message}"));
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn what_loadperf_answers_counts() {
+        let indexes = AllottedIndexes { first_counter: 5000, first_help: 5001 };
+        assert_eq!(loaded(Some(0), Some(indexes)), Ok(indexes));
+        for (code, allotted, kind, why) in [
+            (Some(0), None, RegisterErrorKind::Io, "allotted no indexes"),
+            (Some(5), None, RegisterErrorKind::Denied, "administrator"),
+            // It failed on the way: what is there is not whole.
+            (Some(5), Some(indexes), RegisterErrorKind::Denied, "administrator"),
+            (Some(1009), Some(indexes), RegisterErrorKind::Io, "(Windows error 1009)"),
+            (None, Some(indexes), RegisterErrorKind::Io, "no loadperf.dll"),
+        ] {
+            let (told, message) = loaded(code, allotted).unwrap_err();
+            assert_eq!(told, kind, "{message}");
+            assert!(message.contains(why), "{message}");
+        }
+    }
 }

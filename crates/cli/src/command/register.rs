@@ -70,10 +70,13 @@ pub(super) fn back(global: &Global, args: &Unregister) -> Outcome {
     let mut registrar = registrar(scope)?;
     let one = registrar.unregister(&args.name).map_err(|error| {
         let missing = error.kind() == RegisterErrorKind::NotRegistered;
-        match elsewhere(&args.name, scope).filter(|_| missing) {
-            Some(hint) => Failure::Missing(format!("{error}; {hint}")),
-            None => error.into(),
+        if !missing {
+            return error.into();
         }
+        let hint = elsewhere(&args.name, scope).unwrap_or_else(|| {
+            "perfhive register --list shows what is registered, and under which name".to_string()
+        });
+        Failure::Missing(format!("{error}; {hint}"))
     })?;
     let output = Output::new(global);
     let mut text = String::new();

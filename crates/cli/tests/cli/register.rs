@@ -100,6 +100,7 @@ fn a_provider_is_registered_listed_and_taken_back() {
     assert!(!place.hive().contains("Gauges"));
     let message = place.run(&["unregister", "gauges", "--system"]).fails(1);
     assert!(message.contains("gauges is not registered"), "{message}");
+    assert!(message.contains("perfhive register --list shows"), "{message}");
 }
 
 #[test]
@@ -114,6 +115,8 @@ fn what_cannot_be_registered_changes_nothing() {
         (vec!["register", INI, "-l", INI], 2, "is no library"),
         (vec!["register", INI, "-l", library, "--collect", "X"], 2, "there are"),
         (vec!["register", "/none.ini", "-l", library], 3, "/none.ini: cannot be read"),
+        (vec!["register", "/none.ini"], 3, "name the .ini or .man file that describes"),
+        (vec!["register", "/"], 3, "name the .ini or .man file that describes"),
         (vec!["register", INI, "--list"], 2, "cannot be used"),
         (vec!["register", INI, "--encoding", "x"], 2, "is no encoding"),
         (vec!["register", &ini("[info]\nsymbolfile=x\n[text]\n"), "-l", library], 3, "drivername"),

@@ -5,9 +5,10 @@
 //! registry is that of Wine's prefix, and no other is touched.
 #![cfg(windows)]
 
-use crate::run::{Folder, Run, perfhive};
+use crate::run::{Folder, Run, finish, perfhive};
 use perfhive::{Query, open};
 use std::path::{Path, PathBuf};
+use std::process::Command;
 use std::sync::{Mutex, MutexGuard, PoisonError};
 
 /// There is one registry for all tests.
@@ -30,11 +31,8 @@ impl Shop {
         let registry = REGISTRY.lock().unwrap_or_else(PoisonError::into_inner);
         let folder = Folder::new();
         let file = folder.path().join("shop.txt");
-        let library = Path::new(env!("CARGO_BIN_EXE_perfhive"));
-        let library = library.with_file_name("examples").join("print_shop.dll");
-        assert!(library.is_file(), "{} is not built", library.display());
         let (ini, file_name) = (ini(), file.display().to_string());
-        let (library, linkage) = (library.display().to_string(), file_name.as_str());
+        let (library, linkage) = (library(), file_name.as_str());
         let said = perfhive(["register", ini, "--library", &library, "--linkage", linkage]).ok();
         assert!(said.starts_with("PrintShop is registered: names "), "{said}");
         let shop = Self { file, _folder: folder, _registry: registry };
@@ -55,6 +53,14 @@ impl Drop for Shop {
         let said = perfhive(["unregister", "PrintShop"]);
         assert!(said.code == Some(0) || std::thread::panicking(), "{}", said.err);
     }
+}
+
+/// The example's library.
+fn library() -> String {
+    let library = Path::new(env!("CARGO_BIN_EXE_perfhive"));
+    let library = library.with_file_name("examples").join("print_shop.dll");
+    assert!(library.is_file(), "{} is not built", library.display());
+    library.display().to_string()
 }
 
 /// The example's definition.
@@ -97,6 +103,52 @@ fn the_library_cooks_what_a_registered_provider_writes() {
     let values: Vec<f64> =
         readings.iter().map(|reading| reading.value.as_ref().unwrap().as_f64()).collect();
     assert_eq!(values, [15.0, 150.0, 7.0]);
+}
+
+/// Windows hands over a list of strings; all of them reach the provider.
+#[test]
+fn linkage_that_is_given_twice_is_two_strings() {
+    let Some(shop) = Shop::open() else { return };
+    let second = shop.file.with_file_name("second.txt");
+    std::fs::write(&second, "plotter\t50\t5\t1\n").unwrap();
+    let (first, second) = (shop.file.display().to_string(), second.display().to_string());
+    let library = library();
+    let args =
+        ["register", ini(), "--library", &library, "--linkage", &first, "--linkage", &second];
+    assert!(perfhive(args).ok().starts_with("PrintShop is updated"));
+    let rows = local(["get", r"\Print Shop(*)\Pages Printed", "--format", "json"]).json();
+    let printers: Vec<_> = rows.iter().map(|row| row["instance"].as_str().unwrap()).collect();
+    assert_eq!(printers, ["laser", "star (24 pin)", "plotter"]);
+}
+
+/// Indexes of a registration that is not whole would pass for those of the next.
+#[test]
+fn what_is_left_of_a_registration_is_not_taken_for_one() {
+    if !perfhive::windows::is_wine() {
+        return;
+    }
+    let _registry = REGISTRY.lock().unwrap_or_else(PoisonError::into_inner);
+    let key = r"HKLM\SYSTEM\CurrentControlSet\Services\PrintShop\Performance";
+    let value = ["/v", "First Counter", "/t", "REG_DWORD", "/d", "4000", "/f"];
+    let help = ["/v", "First Help", "/t", "REG_DWORD", "/d", "4001", "/f"];
+    for value in [value, help] {
+        assert!(finish(Command::new("reg").args(["add", key]).args(value)).code == Some(0));
+    }
+    let said = perfhive(["register", ini(), "--library", &library()]);
+    let is_left = perfhive(["register", "--list"]).ok();
+    let service = r"HKLM\SYSTEM\CurrentControlSet\Services\PrintShop";
+    finish(Command::new("reg").args(["delete", service, "/f"]));
+    let line = said.fails(3);
+    assert!(line.contains("not whole: `unlodctr PrintShop` takes them back"), "{line}");
+    assert!(!is_left.contains("PrintShop"), "{is_left}");
+}
+
+#[test]
+fn what_is_not_there_is_said_with_the_way_out() {
+    let line = perfhive(["register", "nosuch.ini"]).fails(3);
+    assert!(line.contains("name the .ini or .man file that describes"), "{line}");
+    let line = perfhive(["unregister", "nobody"]).fails(1);
+    assert!(line.contains("perfhive register --list shows what is registered"), "{line}");
 }
 
 #[test]

@@ -272,7 +272,8 @@ fn failures_are_contained_and_reported() {
             "Trouble: Collect failed: no connection",
             "Trouble: half of it",
             "Gauges: Open failed: the gauges are out",
-            "Gauges: no indexes are allotted to it: it must be registered first",
+            "Gauges: no indexes are allotted to it: it must be registered under this name \
+             (drivername=Gauges in its .ini file)",
             "provider library: the provider panicked: not even made",
         ]
     );
@@ -312,4 +313,40 @@ fn a_host_tells_indexes_and_hears_failures() {
     assert_eq!(PerfObject::parse(&global.data).unwrap().name_index(), TitleIndex(7000));
     library.tell("Gauges", "a message");
     assert_eq!(*lock(heard), ["a message"]);
+}
+
+/// What Windows hands over ends at the first NUL that is certain.
+#[test]
+fn the_whole_linkage_is_found() {
+    for (handed, found, wanted) in [
+        ("one", Some("one\0two"), "one\0two"),
+        ("one", Some("another\0two"), "one"),
+        ("one", None, "one"),
+    ] {
+        static FOUND: Mutex<Option<&str>> = Mutex::new(None);
+        *lock(&FOUND) = found;
+        let library =
+            Library::new(gauges, allotted, |_, _| {}).linkage(|_| lock(&FOUND).map(str::to_string));
+        let running = library.start(Some(handed.to_string())).unwrap();
+        assert_eq!(running.linkage.as_deref(), Some(wanted));
+    }
+}
+
+#[test]
+fn what_is_costly_is_collected_at_a_lower_priority() {
+    static LOWERED: AtomicU32 = AtomicU32::new(0);
+    let library =
+        Library::new(gauges, allotted, |_, message| panic!("{message}")).lowered(|work| {
+            LOWERED.fetch_add(1, Ordering::Relaxed);
+            work();
+        });
+    assert_eq!(open(&library, None), ERROR_SUCCESS);
+    for (query, objects, lowered) in
+        [("Global", 1, 0), ("5000", 1, 0), ("Costly", 1, 1), ("5010 5000", 2, 1), ("2", 0, 0)]
+    {
+        LOWERED.store(0, Ordering::Relaxed);
+        assert_eq!(collect(&library, query, 4096).objects, objects, "{query}");
+        assert_eq!(LOWERED.load(Ordering::Relaxed), lowered, "{query}");
+    }
+    library.close();
 }

@@ -13,13 +13,19 @@ use std::str::FromStr;
 /// hundred kilobytes.
 const LIMIT: u64 = 16 << 20;
 
+/// What to give instead of a file that is none.
+const WANTED: &str = "name the .ini or .man file that describes the provider";
+
 /// Reads a file whole, if it is one and not too large.
 pub(super) fn read(file: &Path) -> Result<Vec<u8>, DefinitionError> {
     let wrong = |message: String| DefinitionError::new(file, None, message);
-    let failed = |error: std::io::Error| wrong(format!("cannot be read: {error}"));
+    let failed = |error: std::io::Error| match error.kind() {
+        std::io::ErrorKind::NotFound => wrong(format!("cannot be read: {error}; {WANTED}")),
+        _ => wrong(format!("cannot be read: {error}")),
+    };
     // A pipe would wait for ever, so what it is comes first.
     if !std::fs::metadata(file).map_err(failed)?.is_file() {
-        return Err(wrong("is no file".to_string()));
+        return Err(wrong(format!("is no file; {WANTED}")));
     }
     let mut bytes = Vec::new();
     let opened = std::fs::File::open(file).map_err(failed)?;

@@ -96,7 +96,7 @@ impl Hive {
         self.take_back(name).ok_or_else(|| {
             let known: Vec<&str> = self.services().map(|one| one.name.as_str()).collect();
             let message = if known.is_empty() {
-                format!("{name} is not registered; nothing is")
+                format!("{name} is not registered here; nothing is")
             } else {
                 format!("{name} is not registered; there are: {}", known.join(", "))
             };
