@@ -4,6 +4,8 @@
 //! at every level of the tests, with buffers that are too small, that fit and
 //! that are large. What it does is said as it would be said to its author.
 
+mod conduct;
+
 use crate::area::{LAST_ROOM, larger};
 use crate::caller::{Call, CallFault, Caller};
 use crate::describe::{Known, name_of, objects};
@@ -150,6 +152,8 @@ impl Check {
         self.ask_by_index();
         self.ask_with_little_room();
         self.ask_again();
+        self.open_twice();
+        self.collect_together();
         self.look_at_indexes();
         // Close: a library that does not come back from it is killed.
         match self.caller.take().map(Caller::close) {

@@ -5,6 +5,8 @@
 //! up what a provider does not need: other descriptors, further privileges,
 //! memory without end, and a life longer than its reader's.
 
+mod together;
+
 use crate::area::Area;
 use crate::library::{Loaded, Names, Returned};
 use crate::wire::{LONGEST, Lane, OpenRequest, Request, Response};
@@ -20,6 +22,7 @@ use seccompiler::{
 use std::fs::File;
 use std::process::ExitCode;
 use std::thread;
+use std::time::Duration;
 
 /// By how much the priority of a thread is lowered that collects what is
 /// expensive (its nice value).
@@ -69,6 +72,18 @@ fn serve() -> Result<(), Errno> {
             }
             (Some(Request::Collect { id, lane, room, value }), Some(library)) => {
                 collect(library, &mut area, &memory, id, lane, room, &value)
+            }
+            (Some(Request::OpenAgain { id, linkage }), Some(library)) => {
+                let (code, said) = library.open(linkage.as_deref());
+                Response { id, code, said, ..Response::default() }
+            }
+            (Some(Request::CloseOnce { id }), Some(library)) => {
+                library.close();
+                Response { id, ..Response::default() }
+            }
+            (Some(Request::Together { id, threads, times, millis, values }), Some(library)) => {
+                let budget = Duration::from_millis(millis.into());
+                Response { id, ..together::collect(library, threads, times, budget, &values) }
             }
             (Some(Request::Close), Some(library)) => {
                 library.close();

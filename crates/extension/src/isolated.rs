@@ -40,8 +40,16 @@ pub(crate) struct Isolated {
 #[derive(Clone, Copy)]
 struct Pending {
     id: u32,
-    is_open: bool,
+    function: Function,
     since: Instant,
+}
+
+/// What the process was asked to call.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Function {
+    Open,
+    Collect,
+    Close,
 }
 
 impl Isolated {
@@ -72,6 +80,49 @@ impl Isolated {
         process.is_none_or(HostProcess::close_and_wait)
     }
 
+    /// Calls Open once more; answers its code.
+    pub(crate) fn open_again(&mut self) -> Result<u32, CallFault> {
+        let linkage = self.registration.linkage.clone();
+        let answer = self.special(Function::Open, |id| Request::OpenAgain { id, linkage })?;
+        Ok(answer.code)
+    }
+
+    /// Calls Close, without the process leaving.
+    pub(crate) fn close_once(&mut self) -> Result<(), CallFault> {
+        self.special(Function::Close, |id| Request::CloseOnce { id }).map(drop)
+    }
+
+    /// Collects from several threads at once, for half of the time that Collect has
+    /// at the most: how often it was called, how often wrong, what was wrong first.
+    pub(crate) fn together(
+        &mut self,
+        threads: u32,
+        times: u32,
+        values: Vec<String>,
+    ) -> Result<(u32, u32, Option<String>), CallFault> {
+        const MOST: Duration = Duration::from_secs(5);
+        let budget = (self.registration.collect_timeout / 2).min(MOST).as_millis() as u32;
+        let answer = self.special(Function::Collect, |id| Request::Together {
+            id,
+            threads,
+            times,
+            millis: budget,
+            values,
+        })?;
+        Ok((answer.bytes, answer.objects, answer.failure))
+    }
+
+    fn special(
+        &mut self,
+        function: Function,
+        request: impl FnOnce(u32) -> Request,
+    ) -> Result<Response, CallFault> {
+        self.make_ready(None)?;
+        self.next_id = self.next_id.wrapping_add(1) & 0x7fff_ffff;
+        let request = request(self.next_id);
+        self.ask(&request, function, None)
+    }
+
     pub(crate) fn is_sound(&self) -> bool {
         self.process.is_some() && self.pending.is_none()
     }
@@ -93,7 +144,7 @@ impl Isolated {
         self.next_id = self.next_id.wrapping_add(1) & 0x7fff_ffff;
         let id = self.next_id;
         let request = Request::Collect { id, lane, room: room as u32, value: value.to_string() };
-        let response = self.ask(&request, false, deadline)?;
+        let response = self.ask(&request, Function::Collect, deadline)?;
         if let Some(failure) = response.failure {
             return Err(self.fail(failure));
         }
@@ -144,13 +195,13 @@ impl Isolated {
                 first_counter: of.first_counter,
                 first_help: of.first_help,
             }));
-            let response = self.ask(&request, true, deadline)?;
+            let response = self.ask(&request, Function::Open, deadline)?;
             return self.opened(&response);
         }
         let Some(pending) = self.pending else { return Ok(()) };
         let response = self.wait(pending, deadline)?;
         // What Collect answers too late is nobody's.
-        if pending.is_open { self.opened(&response) } else { Ok(()) }
+        if pending.function == Function::Open { self.opened(&response) } else { Ok(()) }
     }
 
     fn opened(&mut self, response: &Response) -> Result<(), CallFault> {
@@ -166,10 +217,10 @@ impl Isolated {
     fn ask(
         &mut self,
         request: &Request,
-        is_open: bool,
+        function: Function,
         deadline: Option<Instant>,
     ) -> Result<Response, CallFault> {
-        let pending = Pending { id: self.next_id, is_open, since: Instant::now() };
+        let pending = Pending { id: self.next_id, function, since: Instant::now() };
         let sent = match &mut self.process {
             Some(process) => process.send(request),
             None => Err(NoAnswer::Gone("is gone".to_string())),
@@ -185,10 +236,10 @@ impl Isolated {
     /// the function may take at all.
     fn wait(&mut self, pending: Pending, deadline: Option<Instant>) -> Result<Response, CallFault> {
         self.pending = Some(pending);
-        let (function, timeout) = if pending.is_open {
-            ("Open", self.registration.open_timeout)
-        } else {
-            ("Collect", self.registration.collect_timeout)
+        let function = pending.function;
+        let timeout = match function {
+            Function::Open => self.registration.open_timeout,
+            Function::Collect | Function::Close => self.registration.collect_timeout,
         };
         // A time-out beyond all time is none that anybody would see the end of.
         let far = Duration::from_secs(24 * 3600);
@@ -202,16 +253,16 @@ impl Isolated {
                 self.pending = None;
                 Ok(response)
             }
-            Err(NoAnswer::Gone(how)) => Err(self.fail(format!("{how} in {function}"))),
+            Err(NoAnswer::Gone(how)) => Err(self.fail(format!("{how} in {function:?}"))),
             Err(NoAnswer::Late) if Instant::now() >= end => {
                 let message = format!(
-                    "did not come back from {function} within {:?}: its process was ended",
+                    "did not come back from {function:?} within {:?}: its process was ended",
                     timeout
                 );
                 Err(self.fail(message))
             }
             Err(NoAnswer::Late) => Err(CallFault::NotYet(format!(
-                "is still at work in {function} at the reader's deadline"
+                "is still at work in {function:?} at the reader's deadline"
             ))),
         }
     }

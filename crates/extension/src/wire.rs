@@ -37,6 +37,14 @@ pub(crate) enum Request {
     Collect { id: u32, lane: Lane, room: u32, value: String },
     /// Call Close and leave.
     Close,
+    /// Call Open once more, with the same strings. What follows is for
+    /// [`check`](crate::check) alone.
+    OpenAgain { id: u32, linkage: Option<String> },
+    /// Call Close, and stay.
+    CloseOnce { id: u32 },
+    /// Call Collect from several threads at once, each so many times, but no longer
+    /// than so many milliseconds, with these value strings in turn.
+    Together { id: u32, threads: u32, times: u32, millis: u32, values: Vec<String> },
 }
 
 /// Everything that a host must know of its library.
@@ -65,7 +73,8 @@ pub(crate) struct Response {
     pub(crate) code: u32,
     /// How far Collect moved its pointer.
     pub(crate) moved: i64,
-    /// The counts of Collect.
+    /// The counts of Collect; of [`Request::Together`] how often it was called,
+    /// and how often with a wrong answer.
     pub(crate) bytes: u32,
     pub(crate) objects: u32,
     /// Why the library could not be called at all.
@@ -144,6 +153,18 @@ impl Request {
                 out.maybe(open.close.as_deref()).maybe(open.linkage.as_deref());
                 out.u32(open.first_counter).u32(open.first_help);
             }
+            Self::OpenAgain { id, linkage } => {
+                out.u32(4).u32(*id).maybe(linkage.as_deref());
+            }
+            Self::CloseOnce { id } => {
+                out.u32(5).u32(*id);
+            }
+            Self::Together { id, threads, times, millis, values } => {
+                out.u32(6).u32(*id).u32(*threads).u32(*times).u32(*millis);
+                values.iter().for_each(|value| {
+                    out.bytes(value.as_bytes());
+                });
+            }
             Self::Collect { id, lane, room, value } => {
                 let lane = if *lane == Lane::Costly { 3 } else { 2 };
                 out.u32(lane).u32(*id).u32(*room).bytes(value.as_bytes());
@@ -175,6 +196,21 @@ impl Request {
                 id: from.u32()?,
                 room: from.u32()?,
                 value: from.text()?,
+            },
+            4 => Self::OpenAgain { id: from.u32()?, linkage: from.maybe()? },
+            5 => Self::CloseOnce { id: from.u32()? },
+            6 => Self::Together {
+                id: from.u32()?,
+                threads: from.u32()?,
+                times: from.u32()?,
+                millis: from.u32()?,
+                values: {
+                    let mut values = Vec::new();
+                    while !from.0.is_empty() {
+                        values.push(from.text()?);
+                    }
+                    values
+                },
             },
             _ => return None,
         };
@@ -251,12 +287,16 @@ mod tests {
             Request::Open(Box::new(open)),
             collect(Lane::Usual),
             collect(Lane::Costly),
+            Request::OpenAgain { id: 4, linkage: Some("a".into()) },
+            Request::CloseOnce { id: 5 },
         ]
     }
 
     #[test]
     fn packets_survive_a_round_trip() {
-        for request in requests() {
+        let values = vec!["Global".into(), "".into(), "1 2".into()];
+        let together = Request::Together { id: 6, threads: 4, times: 100, millis: 500, values };
+        for request in requests().into_iter().chain([together]) {
             assert_eq!(Request::decode(&request.encode()), Some(request));
         }
         let response = Response {

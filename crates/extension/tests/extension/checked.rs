@@ -26,7 +26,10 @@ fn sound_libraries_pass() {
         let verdict = verdict(&folder, kind);
         assert_eq!(wrong(&verdict), "", "{kind}");
         assert_eq!(verdict.objects.len(), 1, "{kind}");
-        assert!(verdict.findings.len() >= 8, "{kind}: {:?}", verdict.findings);
+        assert!(verdict.findings.len() >= 11, "{kind}: {:?}", verdict.findings);
+        let said = |text: &str| verdict.findings.iter().any(|one| one.message.contains(text));
+        assert!(said("may be called a second time") && said("leaves the other readers"), "{kind}");
+        assert!(said("at once, with different requests: all are sound"), "{kind}");
     }
     let example = folder.compile("examples/c/gauges.c");
     let mut registration = registration(&example, "");
@@ -41,7 +44,7 @@ fn sound_libraries_pass() {
 fn what_is_wrong_is_said() {
     let folder = Folder::new("unsound");
     folder.compile("tests/extension/zoo.c");
-    let rows: [(&str, &str); 19] = [
+    let rows: [(&str, &str); 23] = [
         ("!crashes", "error Global: crashed with signal 11"),
         ("crashes", "error 50000: crashed with signal 11"),
         ("crashes in Open", "crashed with signal 11 (access outside of its memory) in Open"),
@@ -61,6 +64,10 @@ fn what_is_wrong_is_said() {
         ("!answers everything", "error no such request: gives data that nobody asked for"),
         ("!changes its objects", "warning Global: its objects or counters differ"),
         ("!has nothing", "warning Global: it offers nothing"),
+        ("opens once", "error Open: answers the second time with error 2"),
+        ("!ends with the first Close", "error Close: after Open twice and Close once object 50000"),
+        ("!is for one thread", "answers are wrong, the first one to "),
+        ("!crashes in several threads", "error 4 threads: crashed with signal 6 (abort)"),
     ];
     for (kind, text) in rows {
         let verdict = verdict(&folder, kind);

@@ -39,6 +39,7 @@ typedef struct {
 } ROW;
 
 static char kind[64];
+static atomic_int opened, inside;
 static atomic_uint calls;
 static const PERFHIVE_HOST *host;
 
@@ -67,7 +68,8 @@ PERFHIVE_EXPORT DWORD OpenZoo(LPWSTR linkage)
     for (size_t i = 0; linkage != NULL && linkage[i] != 0 && i + 1 < sizeof kind; i++)
         kind[i] = (char)linkage[i];
     by_index = 1;
-    if (is("refuses to open"))
+    int before = atomic_fetch_add(&opened, 1);
+    if (is("refuses to open") || (is("opens once") && before > 0))
         return ERROR_FILE_NOT_FOUND;
     if (is("crashes in Open"))
         *(volatile int *)16 = 1;
@@ -83,6 +85,9 @@ PERFHIVE_EXPORT DWORD CloseZoo(void)
     if (is("never comes back from Close"))
         for (;;)
             pause();
+    atomic_fetch_sub(&opened, 1);
+    if (is("ends with the first Close"))
+        atomic_store(&opened, 0);
     return ERROR_SUCCESS;
 }
 
@@ -271,7 +276,7 @@ PERFHIVE_EXPORT DWORD CollectZoo(LPWSTR value, LPVOID *data, LPDWORD bytes, LPDW
         *bytes = 8;
         return ERROR_MORE_DATA;
     }
-    if (is("has nothing"))
+    if (is("has nothing") || (is("ends with the first Close") && opened < 1))
         return ERROR_SUCCESS;
 
     DWORD rows = is("is large") ? 20000 : is("has one") ? 1 : is("has a thousand") ? 1000 : 2;
@@ -371,6 +376,20 @@ PERFHIVE_EXPORT DWORD CollectZoo(LPWSTR value, LPVOID *data, LPDWORD bytes, LPDW
         for (int fd = 3; fd < 20; fd++)
             if (ftruncate(fd, 4096) == 0)
                 break;
+    if (is("is for one thread")) {
+        int others = atomic_fetch_add(&inside, 1);
+        usleep(200);
+        atomic_fetch_sub(&inside, 1);
+        if (others > 0)
+            put((BYTE *)&first->Instance, 0);
+    }
+    if (is("crashes in several threads")) {
+        int others = atomic_fetch_add(&inside, 1);
+        usleep(200);
+        if (others > 0)
+            abort();
+        atomic_fetch_sub(&inside, 1);
+    }
     if (is("grows the memory"))
         for (int fd = 3; fd < 20; fd++) {
             static char page[1 << 20];
