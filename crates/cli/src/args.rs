@@ -439,9 +439,13 @@ pub(crate) struct Providers {
     /// Name of a provider; * stands for any text
     pub(crate) name: Option<String>,
 
-    /// Collect this often before telling
+    /// Collect this often before telling; 0 tells what is known already
     #[arg(long, short = 'n', value_name = "COUNT", default_value = "2")]
     pub(crate) count: u32,
+
+    /// Have a provider asked again that was disabled after repeated failures
+    #[arg(long, value_name = "NAME", conflicts_with = "name")]
+    pub(crate) enable: Option<String>,
 }
 
 #[derive(Debug, Args)]

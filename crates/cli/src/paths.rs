@@ -4,26 +4,67 @@ use crate::absent;
 use crate::args::Global;
 use crate::failure::Failure;
 use crate::names::{Names, did_you_mean};
-use crate::session::Session;
+use crate::session::{Session, told};
 use perfhive::{
-    Fault, FaultKind, NamePattern, NoValue, ObjectQuery, Query, QueryError, Reading, Request,
-    Snapshot, Source as _, TitleIndex, nearest,
+    Catalogue, Fault, NamePattern, NoValue, ObjectQuery, PathId, ProviderState, ProviderStatus,
+    Query, QueryError, Reading, Request, Snapshot, Source as _, TitleIndex, TitleSet, nearest,
 };
 
-/// Adds the paths of the command line; every one that is wrong is named.
+/// A path of the command line: where it leads, or why that is not there at the
+/// moment.
+pub(crate) type Added = Result<PathId, Absent>;
+
+/// A path to something that is registered and cannot be read.
+pub(crate) struct Absent {
+    pub(crate) path: String,
+    object: String,
+    /// Why it is not there.
+    pub(crate) why: String,
+}
+
+impl Absent {
+    pub(crate) fn message(&self) -> String {
+        format!("object {:?} is not there at the moment: {}", self.object, self.why)
+    }
+}
+
+/// Adds the paths of the command line; every one that is wrong is named. What is
+/// only not there at the moment does not cost the others: that is in the answer,
+/// in the place of the path.
 pub(crate) fn add_paths(
     query: &mut Query,
     global: &Global,
     paths: &[String],
-) -> Result<(), Failure> {
+) -> Result<Vec<Added>, Failure> {
     let mut worst = None;
+    let mut added: Vec<Added> = Vec::new();
     for path in paths {
-        if let Err(error) = query.add(path) {
-            let failure = explain_error(error, global, path);
-            worst = worst.max(Some(failure.report()));
+        let error = match query.add(path) {
+            Ok(id) => {
+                added.push(Ok(id));
+                continue;
+            }
+            Err(error) => error,
+        };
+        let silent = match &error {
+            QueryError::UnknownObject { name, .. } => silent_in(query, name),
+            _ => None,
+        };
+        match silent {
+            Some((object, why)) => added.push(Err(Absent { path: path.clone(), object, why })),
+            None => {
+                let failure = explain_error(error, global, path);
+                worst = worst.max(Some(failure.report()));
+            }
         }
     }
-    worst.map_or(Ok(()), |exit| Err(Failure::Said(exit)))
+    if worst.is_none() && added.iter().any(Result::is_ok) {
+        return Ok(added);
+    }
+    for absent in added.into_iter().filter_map(Result::err) {
+        worst = worst.max(Some(Failure::Source(absent.message()).report()));
+    }
+    worst.map_or(Ok(Vec::new()), |exit| Err(Failure::Said(exit)))
 }
 
 /// A path's error, with what can be known beyond it.
@@ -46,10 +87,17 @@ fn explain_error(error: QueryError, global: &Global, path: &str) -> Failure {
     }
 }
 
-/// An object may be unknown because it is damaged in the first sample: then the
-/// damage is what to tell.
+/// An object may be unknown because it is damaged in the first sample, or because
+/// its provider does not answer: then that is what to tell.
 pub(crate) fn damaged_object(global: &Global, name: &str) -> Option<Failure> {
     let mut session = Session::open(&Global { quiet: true, ..global.clone() }).ok()?;
+    let providers = session.source.providers();
+    if !providers.is_empty() {
+        let names = Names::load(&mut session.source, session.language).ok()?;
+        let why = silent(&providers, names.titles(), &names.catalogue, name)?;
+        let object = name.to_string();
+        return Some(Failure::Source(Absent { path: String::new(), object, why }.message()));
+    }
     let mut snapshot = Snapshot::new();
     session.source.collect(&Request::new(ObjectQuery::Global), &mut snapshot).ok()?;
     if snapshot.faults().is_empty() {
@@ -59,21 +107,38 @@ pub(crate) fn damaged_object(global: &Global, name: &str) -> Option<Failure> {
     let pattern = NamePattern::with_wildcards(name);
     let meant =
         |fault: &&Fault| fault.object.is_some_and(|object| names.is_meant(&pattern, object));
-    if let Some(fault) = snapshot.faults().iter().find(meant) {
-        return Some(Failure::Source(fault.to_string()));
+    let fault = snapshot.faults().iter().find(meant);
+    fault.map(|fault| Failure::Source(fault.to_string()))
+}
+
+/// What is registered has a name; who has it may be one of those that do not say
+/// what they offer.
+pub(crate) fn silent(
+    providers: &[ProviderStatus],
+    titles: &TitleSet,
+    catalogue: &Catalogue,
+    name: &str,
+) -> Option<String> {
+    let counters = || catalogue.objects.iter().flat_map(|object| &object.counters);
+    let is_counter = |index: TitleIndex| counters().any(|counter| counter.name == index);
+    let number = name.parse().ok().map(TitleIndex);
+    let mut indexes = titles.indexes(name).into_iter().chain(number);
+    let index = indexes.find(|index| !is_counter(*index))?;
+    let range = |one: &ProviderStatus| one.names.clone().filter(|names| names.contains(&index.0));
+    // Of those whose names lie around it, the one that has the fewest others.
+    let owner = providers.iter().filter_map(|one| Some((range(one)?, one)));
+    let (_, owner) = owner.min_by_key(|(names, _)| names.end() - names.start())?;
+    if owner.state == ProviderState::Open {
+        return None;
     }
-    // It has a name, so it is registered; who has it may be one of those that
-    // do not answer.
-    let counters = || names.catalogue.objects.iter().flat_map(|object| &object.counters);
-    let is_counter = |index: &TitleIndex| counters().any(|counter| counter.name == *index);
-    names.titles().indexes(name).iter().find(|index| !is_counter(index))?;
-    let silent = snapshot
-        .faults()
-        .iter()
-        .filter(|fault| fault.object.is_none() && fault.kind == FaultKind::OpenFailed);
-    let silent: Vec<String> = silent.map(ToString::to_string).collect();
-    let why = || format!("object {name:?} is not there at the moment: {}", silent.join("; "));
-    (!silent.is_empty()).then(|| Failure::Source(why()))
+    owner.last_fault.as_ref().map(told)
+}
+
+/// The same of the default source of a query, with the object's name.
+fn silent_in(query: &mut Query, name: &str) -> Option<(String, String)> {
+    let providers = query.providers(0);
+    let why = silent(&providers, query.titles(0)?, query.catalogue(0)?, name)?;
+    Some((name.to_string(), why))
 }
 
 /// Paths whose instance is not there, with the names that are.

@@ -1,9 +1,10 @@
 //! The answers of a query as rows.
 
 use crate::instances::plain;
+use crate::paths::{Absent, Added};
 use crate::text::records::Field;
 use crate::text::time::rfc3339;
-use perfhive::{CookedValue, CounterType, NoValue, Query, Reading};
+use perfhive::{CookedValue, CounterPath, CounterType, NoValue, Query, Reading};
 
 /// The keys of a row, in their order.
 pub(crate) const KEYS: [&str; 12] = [
@@ -34,7 +35,8 @@ pub(crate) enum Answer {
 pub(crate) struct Row {
     pub(crate) path: String,
     pub(crate) answer: Answer,
-    pub(crate) counter_type: CounterType,
+    /// `None` where there is no telling.
+    pub(crate) counter_type: Option<CounterType>,
     pub(crate) time: Option<String>,
     pub(crate) machine: String,
     pub(crate) object: String,
@@ -59,7 +61,7 @@ impl Row {
         Self {
             path: query.path_of(reading).to_string(),
             answer,
-            counter_type: reading.counter_type,
+            counter_type: Some(reading.counter_type),
             time: query.time_of(reading).and_then(rfc3339),
             machine: reading.machine.to_string(),
             object: name(reading.object),
@@ -70,9 +72,38 @@ impl Row {
         }
     }
 
-    /// The rows of the last collection.
-    pub(crate) fn all(query: &Query) -> Vec<Self> {
-        query.readings().iter().map(|reading| Self::new(query, reading)).collect()
+    /// The rows of the last collection, in the order of the paths.
+    pub(crate) fn all(query: &Query, paths: &[Added]) -> Vec<Self> {
+        let mut rows = Vec::new();
+        for path in paths {
+            match path {
+                Ok(id) => {
+                    let readings = query.readings_of(*id);
+                    rows.extend(readings.map(|reading| Self::new(query, reading)));
+                }
+                Err(absent) => rows.push(Self::absent(absent)),
+            }
+        }
+        rows
+    }
+
+    /// A path to what is not there at the moment.
+    pub(crate) fn absent(absent: &Absent) -> Self {
+        let path: Option<CounterPath> = absent.path.parse().ok();
+        let part = |part: &dyn Fn(&CounterPath) -> String| path.as_ref().map(part);
+        let why = NoValue::ObjectMissing(Some(absent.why.as_str().into()));
+        Self {
+            path: absent.path.clone(),
+            answer: Answer::None(why),
+            counter_type: None,
+            time: None,
+            machine: String::new(),
+            object: part(&|path| path.object.to_string()).unwrap_or_default(),
+            instance: path.as_ref().and_then(|path| Some(path.instance.as_ref()?.to_string())),
+            counter: part(&|path| path.counter.to_string()).unwrap_or_default(),
+            raw: None,
+            base: None,
+        }
     }
 
     /// Whether there is a value.
@@ -81,7 +112,7 @@ impl Row {
     }
 
     /// The fields, in the order of [`KEYS`].
-    pub(crate) fn fields<'a>(&'a self, type_name: &'a str) -> [Field<'a>; 12] {
+    pub(crate) fn fields<'a>(&'a self, type_name: Option<&'a str>) -> [Field<'a>; 12] {
         let (value, status) = match &self.answer {
             Answer::Number(CookedValue::Integer(value)) => (Field::Unsigned(*value), "ok"),
             Answer::Number(CookedValue::Float(value)) => (Field::Float(*value), "ok"),
@@ -91,14 +122,14 @@ impl Row {
         [
             Field::Text(&self.path),
             value,
-            Field::Text(self.counter_type.unit()),
+            Field::text(self.counter_type.map(CounterType::unit)),
             Field::Text(status),
             Field::text(self.time.as_deref()),
             Field::Text(&self.machine),
             Field::Text(&self.object),
             Field::text(self.instance.as_deref()),
             Field::Text(&self.counter),
-            Field::Text(type_name),
+            Field::text(type_name),
             Field::unsigned(self.raw),
             Field::unsigned(self.base),
         ]
@@ -112,7 +143,7 @@ pub(crate) fn push_rows(
     rows: &[Row],
 ) {
     for row in rows {
-        let type_name = row.counter_type.to_string();
-        records.row(out, row.fields(&type_name));
+        let type_name = row.counter_type.map(|one| one.to_string());
+        records.row(out, row.fields(type_name.as_deref()));
     }
 }

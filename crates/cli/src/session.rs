@@ -3,8 +3,8 @@
 use crate::args::Global;
 use crate::failure::{Failure, warn};
 use perfhive::{
-    Catalogue, LanguageId, OpenOptions, ProviderStatus, Query, Request, Snapshot, Source,
-    SourceError, SourceErrorKind, SourceSet, SystemTime, TitleDatabase,
+    Catalogue, Fault, FaultKind, LanguageId, OpenOptions, ProviderStatus, Query, Request, Snapshot,
+    Source, SourceError, SourceErrorKind, SourceSet, SystemTime, TitleDatabase, Wanted,
 };
 use std::collections::HashSet;
 use std::path::Path;
@@ -35,6 +35,10 @@ impl Source for Observed {
 
     fn list_costly(&mut self) -> Result<(), SourceError> {
         self.source.list_costly()
+    }
+
+    fn catalogue_for(&mut self, wanted: Wanted<'_>) -> Result<Arc<Catalogue>, SourceError> {
+        self.source.catalogue_for(wanted)
     }
 
     fn catalogue_generation(&mut self) -> u64 {
@@ -75,8 +79,13 @@ impl Faults {
         let mut noted = self.0.lock().unwrap_or_else(PoisonError::into_inner);
         noted.time = snapshot.system_time();
         for fault in snapshot.faults() {
-            let text = fault.to_string();
-            if noted.known.insert(text.clone()) {
+            let text = told(fault);
+            // How long one still has to wait is other at each sample, and no news.
+            let kind = match fault.kind {
+                FaultKind::NotYet => without_numbers(&text),
+                _ => text.clone(),
+            };
+            if noted.known.insert(kind) {
                 noted.fresh.push(text);
             }
         }
@@ -100,6 +109,22 @@ impl Faults {
             warn(&fault);
         }
     }
+}
+
+/// A fault in words, with the way out if there is one.
+pub(crate) fn told(fault: &Fault) -> String {
+    match fault.kind {
+        FaultKind::Quarantined => {
+            let name = &fault.provider;
+            format!("{fault}; perfhive providers --enable {name:?} has it asked again")
+        }
+        _ => fault.to_string(),
+    }
+}
+
+fn without_numbers(text: &str) -> String {
+    let is_number = |c: char| c.is_ascii_digit() || c == '.';
+    text.split(is_number).filter(|part| !part.is_empty()).collect()
 }
 
 /// An open source.

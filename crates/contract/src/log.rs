@@ -108,8 +108,10 @@ impl Limiter {
     }
 }
 
-/// FNV-1a over everything but digits.
-fn kind_of(message: &str) -> u64 {
+/// The kind of a message, for who keeps an account of them on disk: FNV-1a over
+/// everything but digits.
+#[must_use]
+pub fn kind_of(message: &str) -> u64 {
     message
         .bytes()
         .filter(|byte| !byte.is_ascii_digit())

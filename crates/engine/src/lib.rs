@@ -35,6 +35,7 @@ mod worker;
 
 pub use broker::{
     Broker, BrokerBuilder, CHOSEN_INDEXES, Clock, ProviderState, ProviderStatus, Roster, StdClock,
+    Wanted,
 };
 pub use cached::{CacheBuilder, CacheStatistics, Cached, Follower, Taken};
 pub use collect_tests::{CollectFault, CollectWarning, GuardedBuffer, RawClaim, TestLevel};

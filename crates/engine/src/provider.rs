@@ -1,6 +1,6 @@
 //! The other half: whoever has counters to offer.
 
-use crate::broker::ProviderState;
+use crate::broker::{ProviderState, ProviderStatus};
 use crate::collect_tests::{CollectFault, CollectWarning, GuardedBuffer, RawClaim, TestLevel};
 use crate::error::{Fault, FaultKind, ProviderError};
 use crate::request::{ObjectQuery, Request};
@@ -45,11 +45,22 @@ pub trait Provider: Send + Sync {
         None
     }
 
-    /// Told by a broker of a collection that failed, and of the state that it
-    /// left the provider in: for a provider that keeps a log.
-    fn failed(&self, fault: &Fault, state: ProviderState) {
-        let _ = (fault, state);
+    /// The account that the provider begins with in a broker, where it keeps
+    /// one beyond that: what it did in other programs, or before its objects
+    /// changed.
+    fn account(&self) -> Option<ProviderStatus> {
+        None
     }
+
+    /// Told by a broker of each collection, with the account as it is after
+    /// that and the fault if it failed: for a provider that keeps an account or
+    /// a log. On the reader's time.
+    fn collected(&self, status: &ProviderStatus, fault: Option<&Fault>) {
+        let _ = (status, fault);
+    }
+
+    /// Told by a broker that somebody let the provider out of quarantine.
+    fn released(&self) {}
 
     /// Opens a session. Several may be open and collect at once.
     ///
@@ -140,13 +151,19 @@ pub struct Collection<'a> {
     /// The objects of this provider that are wanted, those that come along
     /// included.
     wanted: &'a [TitleIndex],
+    until: Option<Instant>,
 }
 
 impl<'a> Collection<'a> {
     /// A collection of the objects `wanted` of a provider.
     #[must_use]
     pub fn new(request: &'a Request, wanted: &'a [TitleIndex]) -> Self {
-        Self { request, wanted }
+        Self { request, wanted, until: request.deadline }
+    }
+
+    /// The same with another deadline than the request's.
+    pub(crate) fn until(self, until: Option<Instant>) -> Self {
+        Self { until, ..self }
     }
 
     /// The objects of this provider that are wanted.
@@ -173,10 +190,10 @@ impl<'a> Collection<'a> {
         &self.request.objects
     }
 
-    /// When an answer is of no use any more.
+    /// When an answer is of no use any more, or others must have their turn.
     #[must_use]
     pub fn deadline(&self) -> Option<Instant> {
-        self.request.deadline
+        self.until
     }
 }
 

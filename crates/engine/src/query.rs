@@ -26,6 +26,7 @@ pub use sampled::SampledCounter;
 pub use sources::SourceSet;
 pub use statistics::{SampleRing, Statistics, oldest_first};
 
+use crate::broker::ProviderStatus;
 use crate::frame::Snapshot;
 use crate::path::{CounterPath, InstancePattern, NamePattern};
 use crate::request::{ObjectQuery, Request};
@@ -398,6 +399,11 @@ impl Query {
         self.sources.slot(source).ok().map(|slot| &slot.titles)
     }
 
+    /// How the providers of a source are doing; source 0 is the default one.
+    pub fn providers(&mut self, source: usize) -> Vec<ProviderStatus> {
+        self.sources.slot_mut(source).map(|slot| slot.source.providers()).unwrap_or_default()
+    }
+
     /// Whether waiting brings new samples: false if every source that the
     /// paths need is a recording.
     #[must_use]
@@ -421,11 +427,16 @@ fn resolve(
     slot: &mut Slot,
     path: &CounterPath,
 ) -> Result<Vec<(TitleIndex, CatalogueCounter)>, QueryError> {
-    let found = match resolve_in(slot, path) {
-        // The name may be one of a language that nobody asked for yet.
-        Err(_) if slot.load_all_languages() => resolve_in(slot, path),
-        result => result,
-    };
+    let mut found = resolve_in(slot, path);
+    // The name may be one of a language that nobody asked for yet.
+    if found.is_err() && slot.load_all_languages() {
+        found = resolve_in(slot, path);
+    }
+    // It may be one of an object that is to be found out first; and a pattern
+    // may mean any.
+    if (found.is_err() || path.object.as_literal().is_none()) && slot.complete(&path.object) {
+        found = resolve_in(slot, path);
+    }
     match found {
         // Or that of an object that is in no list so far.
         Err(QueryError::UnknownObject { .. }) if slot.list_costly()? => resolve(slot, path),

@@ -1,6 +1,6 @@
 //! The trait of everything that has counters.
 
-use crate::broker::ProviderStatus;
+use crate::broker::{ProviderStatus, Wanted};
 use crate::error::{SourceError, SourceErrorKind};
 use crate::frame::Snapshot;
 use crate::request::{ObjectQuery, Request};
@@ -47,6 +47,17 @@ pub trait Source: Send {
     /// Where that collection fails; the rest of the catalogue stays.
     fn list_costly(&mut self) -> Result<(), SourceError> {
         Ok(())
+    }
+
+    /// The catalogue for a reader of certain objects. Objects of others may be
+    /// missing from it, as long as they are to be found out first and that may
+    /// take its time; [`catalogue`](Self::catalogue) has them all.
+    ///
+    /// # Errors
+    /// As [`catalogue`](Self::catalogue).
+    fn catalogue_for(&mut self, wanted: Wanted<'_>) -> Result<Arc<Catalogue>, SourceError> {
+        let _ = wanted;
+        self.catalogue()
     }
 
     /// A number that changes when the catalogue or the titles do, as on Windows
@@ -98,6 +109,9 @@ impl<S: Source + ?Sized> Source for Box<S> {
     }
     fn list_costly(&mut self) -> Result<(), SourceError> {
         (**self).list_costly()
+    }
+    fn catalogue_for(&mut self, wanted: Wanted<'_>) -> Result<Arc<Catalogue>, SourceError> {
+        (**self).catalogue_for(wanted)
     }
     fn catalogue_generation(&mut self) -> u64 {
         (**self).catalogue_generation()

@@ -4,7 +4,7 @@ use crate::in_process::InProcess;
 use crate::isolated::Isolated;
 use crate::wire::Lane;
 use perfhive_engine::{GuardedBuffer, RawClaim};
-use std::time::Instant;
+use std::time::{Duration, Instant};
 
 /// A library at work: open, and to be collected from by one thread at a time.
 pub(crate) enum Caller {
@@ -54,6 +54,14 @@ impl Caller {
         match self {
             Self::InProcess(_) => true,
             Self::Isolated(mut host) => host.close(),
+        }
+    }
+
+    /// How long the library is left alone from now on.
+    pub(crate) fn pause_left(&self) -> Option<Duration> {
+        match self {
+            Self::InProcess(_) => None,
+            Self::Isolated(host) => host.pause_left(),
         }
     }
 

@@ -45,6 +45,36 @@ impl Known {
         known.map(|known| known.description.cost)
     }
 
+    pub(crate) fn clear(&mut self) {
+        self.objects.clear();
+    }
+
+    /// The definition of each object, with its cost.
+    pub(crate) fn definitions(&self) -> impl Iterator<Item = (Cost, &[u8])> {
+        self.objects.iter().map(|known| (known.description.cost, &*known.definition))
+    }
+
+    /// Takes a definition over that was kept, from bytes that may be anything;
+    /// answers whether it is one.
+    pub(crate) fn restore(&mut self, mut bytes: Vec<u8>, cost: Cost) -> bool {
+        let definition = bytes.len();
+        // An object with nobody in it.
+        if has_instances(&bytes) {
+            bytes.get_mut(40..44).into_iter().for_each(|count| count.fill(0));
+        } else {
+            bytes.extend_from_slice(&[8, 0, 0, 0, 0, 0, 0, 0]);
+        }
+        let field = |bytes: &[u8], at: usize| {
+            let field = bytes.get(at..).and_then(|rest| rest.first_chunk::<4>());
+            field.map(|field| u32::from_le_bytes(*field) as usize)
+        };
+        let Ok(length) = u32::try_from(bytes.len()) else { return false };
+        if let Some(total) = bytes.get_mut(..4) {
+            total.copy_from_slice(&length.to_le_bytes());
+        }
+        field(&bytes, 4) == Some(definition) && self.note(&bytes, cost).is_some()
+    }
+
     /// Takes note of an object that was delivered in answer to a request of a
     /// cost, of bytes that were validated before; answers what is new about it,
     /// if anything is. What is not delivered stays known: it may be that
@@ -91,14 +121,16 @@ pub(crate) fn name_of(object: &[u8]) -> TitleIndex {
 
 /// Whether an object has a definition, but for what changes with every sample.
 fn is_same(definition: &[u8], object: &[u8]) -> bool {
-    let has_instances = |bytes: &[u8]| {
-        let count = bytes.get(40..).and_then(|rest| rest.first_chunk::<4>());
-        count.is_some_and(|count| !matches!(i32::from_le_bytes(*count), -1 | -3))
-    };
     let Some(counters) = definition.get(DEFINITIONS..) else { return false };
     STEADY.iter().all(|range| definition.get(range.clone()) == object.get(range.clone()))
         && has_instances(definition) == has_instances(object)
         && object.get(DEFINITIONS..definition.len()) == Some(counters)
+}
+
+/// Whether an object has instances, by its count of them.
+fn has_instances(object: &[u8]) -> bool {
+    let count = object.get(40..).and_then(|rest| rest.first_chunk::<4>());
+    count.is_some_and(|count| !matches!(i32::from_le_bytes(*count), -1 | -3))
 }
 
 fn describe(object: PerfObject<'_>, cost: Cost) -> ObjectDescription {

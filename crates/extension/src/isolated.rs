@@ -74,6 +74,20 @@ impl Isolated {
         }
     }
 
+    /// Goes on from failures in a row that there were before, and the rest of
+    /// the pause that is due for them.
+    pub(crate) fn after(mut self, failures: (u32, String), left: Option<Duration>) -> Self {
+        (self.failures, self.last_failure) = failures;
+        self.not_before = left.map(|left| Instant::now() + left);
+        self
+    }
+
+    /// How long the library is still left alone.
+    pub(crate) fn pause_left(&self) -> Option<Duration> {
+        let left = self.not_before?.checked_duration_since(Instant::now())?;
+        (!left.is_zero()).then_some(left)
+    }
+
     /// Calls Close and waits for it, for half a second at the most.
     pub(crate) fn close(&mut self) -> bool {
         let process = self.process.take().filter(|_| self.pending.is_none());

@@ -13,6 +13,7 @@
 #![deny(unsafe_code)]
 #![cfg_attr(test, allow(clippy::unwrap_used, clippy::expect_used))]
 
+mod account;
 #[allow(unsafe_code, reason = "maps memory that foreign code writes to")]
 mod area;
 mod caller;
@@ -31,6 +32,7 @@ mod roster;
 mod session;
 mod wire;
 
+pub use account::enable;
 pub use check::{Finding, Severity, Verdict, check};
 pub use options::{HostCommand, LogSink, Options};
 pub use roster::{ExtensionRoster, RegistrationSource};

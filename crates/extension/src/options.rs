@@ -77,6 +77,12 @@ pub struct Options {
     /// again; twice as long each further time, a minute at the most. After one
     /// failure alone it does not wait.
     pub pause: Duration,
+    /// A folder, which need not be there, for what is known of each provider:
+    /// how it did, what it offers, until when it is left alone. All of a user's
+    /// programs that share it know what one of them found out. `None`, or a
+    /// folder that others may write, leaves each program with its own
+    /// experience.
+    pub accounts: Option<PathBuf>,
     /// Where failures are written to; the system's log by default.
     pub log: LogSink,
 }
@@ -101,6 +107,7 @@ impl Options {
             patience: Self::PATIENCE,
             look_every: Self::LOOK_EVERY,
             pause: Self::PAUSE,
+            accounts: None,
             log: Arc::new(perfhive_contract::log::warn),
         }
     }
@@ -140,6 +147,13 @@ impl Options {
         self
     }
 
+    /// The same options with accounts in a folder.
+    #[must_use]
+    pub fn accounts(mut self, folder: impl Into<PathBuf>) -> Self {
+        self.accounts = Some(folder.into());
+        self
+    }
+
     /// The same options with another log.
     #[must_use]
     pub fn log(mut self, log: impl Fn(&str, &str) + Send + Sync + 'static) -> Self {
@@ -162,6 +176,7 @@ impl fmt::Debug for Options {
             .field("patience", &self.patience)
             .field("look_every", &self.look_every)
             .field("pause", &self.pause)
+            .field("accounts", &self.accounts)
             .finish_non_exhaustive()
     }
 }

@@ -1,5 +1,6 @@
 //! A registration as a provider.
 
+use crate::account::{Account, LibraryStamp};
 use crate::caller::Caller;
 use crate::describe::Known;
 use crate::in_process::{self, InProcess};
@@ -10,8 +11,8 @@ use crate::session::ExtensionSession;
 use perfhive_contract::Registration;
 use perfhive_contract::log::Limiter;
 use perfhive_engine::{
-    Fault, Numbering, ObjectDescription, OpenContext, ProvidedTitles, Provider,
-    ProviderDescription, ProviderError, ProviderState, Session, TestLevel,
+    Fault, FaultKind, Numbering, ObjectDescription, OpenContext, ProvidedTitles, Provider,
+    ProviderDescription, ProviderError, ProviderState, ProviderStatus, Session, TestLevel,
 };
 use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
@@ -35,25 +36,30 @@ pub(crate) struct Shared {
     /// Room that sufficed for the last collection.
     pub(crate) room: AtomicUsize,
     limiter: Mutex<Limiter>,
+    pub(crate) account: Account,
 }
 
 impl Shared {
     pub(crate) fn new(
         registration: Arc<Registration>,
+        library: Option<LibraryStamp>,
         options: Options,
         level: TestLevel,
     ) -> Arc<Self> {
+        let folder = options.accounts.as_deref();
+        let account = Account::open(folder, &registration, library, level);
         Arc::new(Self {
             registration,
             options,
             level,
             loaded: Mutex::default(),
-            known: Mutex::default(),
+            known: Mutex::new(account.known()),
             news: AtomicBool::new(false),
             settled: AtomicBool::new(false),
             parked: Mutex::default(),
             room: AtomicUsize::new(crate::area::FIRST_ROOM),
             limiter: Mutex::default(),
+            account,
         })
     }
 
@@ -72,6 +78,8 @@ impl Shared {
                 )
             })?;
             let isolated = Isolated::new(Arc::clone(registration), host, &self.options);
+            // What others met with it, or this one before its objects changed.
+            let isolated = isolated.after(self.account.failures(), self.account.pause_left());
             return Ok(Caller::Isolated(Box::new(isolated)));
         }
         let mut loaded = lock(&self.loaded);
@@ -97,9 +105,17 @@ impl Shared {
     /// Writes to the log, if it is worth a line.
     pub(crate) fn log(&self, message: &str) {
         let line = lock(&self.limiter).pass(message, Instant::now());
-        if let Some(line) = line {
+        if let Some(line) = line.and_then(|line| self.account.pass_log(line)) {
             (self.options.log)(&self.registration.name, &line);
         }
+    }
+
+    /// Writes to the log that the provider is disabled from now on.
+    pub(crate) fn log_quarantine(&self) {
+        self.log(
+            "is asked no more, after repeated failures, until its library or its registration \
+             changes, or it is enabled again (perfhive providers --enable)",
+        );
     }
 
     /// The description as far as things are known, and no more news from then.
@@ -150,13 +166,22 @@ impl Provider for ExtensionProvider {
         self.refusal.clone()
     }
 
-    fn failed(&self, fault: &Fault, state: ProviderState) {
-        self.shared.log(&fault.message);
-        if state == ProviderState::Quarantined {
-            let message = "is asked no more, after repeated failures, until its library or its \
-                           registration changes";
-            self.shared.log(message);
+    fn account(&self) -> Option<ProviderStatus> {
+        Some(self.shared.account.status())
+    }
+
+    fn collected(&self, status: &ProviderStatus, fault: Option<&Fault>) {
+        self.shared.account.collected(status, fault);
+        if let Some(fault) = fault.filter(|fault| fault.kind != FaultKind::NotYet) {
+            self.shared.log(&fault.message);
+            if status.state == ProviderState::Quarantined {
+                self.shared.log_quarantine();
+            }
         }
+    }
+
+    fn released(&self) {
+        self.shared.account.release();
     }
 
     fn open(&self, _: &OpenContext<'_>) -> Result<Box<dyn Session>, ProviderError> {

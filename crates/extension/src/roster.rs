@@ -1,10 +1,14 @@
 //! The providers that are registered, as a roster of a broker.
 
+use crate::account::LibraryStamp;
 use crate::options::Options;
 use crate::provider::{ExtensionProvider, Shared, lock};
 use crate::session::ExtensionSession;
 use perfhive_contract::{Registration, Registrations};
-use perfhive_engine::{Fault, ProvidedTitles, Provider, ProviderState, Roster, TestLevel};
+use perfhive_engine::{
+    Fault, ProvidedTitles, Provider, ProviderError, ProviderState, Roster, TestLevel, Wanted,
+};
+use perfhive_format::TitleIndex;
 use perfhive_format::titles::TitleList;
 use std::os::unix::fs::MetadataExt as _;
 use std::path::Path;
@@ -40,10 +44,12 @@ impl<F: FnMut() -> Option<Arc<Registrations>> + Send> RegistrationSource for F {
 
 /// The registered libraries as providers, one for each registration.
 ///
-/// What a library has is known once it was asked, which is done at once on a
-/// thread of its own; a reader waits for that no longer than
-/// [`Options::patience`], and finds the objects of slower ones later. A
-/// registration that changes, or a library that is replaced, is a new provider.
+/// What a library has is in its account, or known once it was asked. That is
+/// done when a reader wants something that may be its, on a thread of its own;
+/// the first time, the reader waits for it no longer than
+/// [`Options::patience`], however many there are to be asked, and finds the
+/// objects of slower ones later. A registration that changes, or a library that
+/// is replaced, is a new provider.
 pub struct ExtensionRoster {
     source: Box<dyn RegistrationSource>,
     options: Options,
@@ -58,22 +64,23 @@ pub struct ExtensionRoster {
 /// What the question `number` for a library's objects came to.
 struct Found {
     number: u64,
-    failure: Option<String>,
+    failure: Option<ProviderError>,
 }
-
-/// A library's file: which, and when it was written.
-type Stamp = (u64, u64, i64, i64, u64);
 
 struct Item {
     titles: Vec<ProvidedTitles>,
-    stamp: Option<Stamp>,
+    stamp: Option<LibraryStamp>,
     shared: Arc<Shared>,
     provider: Arc<ExtensionProvider>,
     described: Instant,
     /// The question that it has not answered yet.
     question: Option<u64>,
+    /// Whether a reader waited for it already.
+    awaited: bool,
+    /// Pause after an answer that offered nothing.
     pause: Duration,
-    ask_again: Option<Instant>,
+    /// From when on it is to be asked; `None` if it is not.
+    due: Option<Instant>,
 }
 
 impl ExtensionRoster {
@@ -122,21 +129,15 @@ impl ExtensionRoster {
         &mut self,
         registration: Arc<Registration>,
         titles: Vec<ProvidedTitles>,
-        stamp: Option<Stamp>,
+        stamp: Option<LibraryStamp>,
         level: TestLevel,
     ) -> Item {
-        let disabled = registration.disabled;
-        let shared = Shared::new(registration, self.options.clone(), level);
-        let refusal = if disabled {
-            (ProviderState::Disabled, "its registration says that it is not to be asked")
-        } else {
-            (ProviderState::Idle, "it has not said yet what it offers")
-        };
+        let shared = Shared::new(registration, stamp, self.options.clone(), level);
         let provider = Arc::new(ExtensionProvider {
             shared: Arc::clone(&shared),
             objects: Vec::new(),
-            titles: titles.clone(),
-            refusal: Some((refusal.0, refusal.1.to_string())),
+            titles: Vec::new(),
+            refusal: None,
         });
         let mut item = Item {
             titles,
@@ -145,12 +146,11 @@ impl ExtensionRoster {
             provider,
             described: Instant::now(),
             question: None,
+            awaited: false,
             pause: FIRST_PAUSE,
-            ask_again: None,
+            due: None,
         };
-        if !disabled {
-            self.ask(&mut item);
-        }
+        item.begin();
         item
     }
 
@@ -163,26 +163,62 @@ impl ExtensionRoster {
             let opened =
                 ExtensionSession::open(&shared).inspect_err(|error| shared.log(&error.to_string()));
             let failure = opened.and_then(|mut session| session.discover()).err();
-            let failure = failure.map(|error| error.to_string());
             // The roster may be gone meanwhile.
             let _ = report.send(Found { number, failure });
         };
         let name = "perfhive objects".to_string();
-        item.ask_again = None;
+        item.due = None;
         item.question = match thread::Builder::new().name(name).spawn(body) {
             Ok(_) => Some(number),
             Err(_) => {
-                item.ask_again = Some(Instant::now() + item.pause);
+                item.due = Some(Instant::now() + item.pause);
                 None
             }
         };
     }
 
-    /// Takes the answers that are there, and waits for others until `deadline`.
-    /// Answers whether there were any.
-    fn take_answers(&mut self, deadline: Instant) -> bool {
+    /// Asks those libraries that may have what is wanted and have not said so
+    /// far, all at the same time, and waits for those that are asked for the
+    /// first time. Answers whether anything is known now that was not.
+    fn find_out(&mut self, wanted: Wanted<'_>, deadline: Option<Instant>) -> bool {
+        let now = Instant::now();
+        let mut items = std::mem::take(&mut self.items);
+        let mut wait = false;
+        for item in &mut items {
+            if item.due.is_some_and(|due| now >= due) && item.may_have(wanted) {
+                self.ask(item);
+                wait |= item.question.is_some() && !item.awaited;
+            }
+        }
+        self.items = items;
+        if !wait {
+            return false;
+        }
+        let patience = now + self.options.patience;
+        let until = deadline.map_or(patience, |deadline| deadline.min(patience));
+        let mut changed = self.take_answers(until, true);
+        // For a reader in a hurry it is not late yet.
+        let is_late = Instant::now() >= patience;
+        for item in self.items.iter_mut().filter(|item| item.question.is_some() && !item.awaited) {
+            item.awaited = true;
+            if is_late {
+                item.shared.account.late(self.options.patience);
+                let why =
+                    format!("it did not say within {:?} what it offers", self.options.patience);
+                item.describe(Some((ProviderState::Idle, why)));
+                changed = true;
+            }
+        }
+        changed
+    }
+
+    /// Takes the answers that are there, and waits until `deadline` for others,
+    /// or only for those that nobody waited for so far. Answers whether there
+    /// were any.
+    fn take_answers(&mut self, deadline: Instant, first: bool) -> bool {
         let mut changed = false;
-        while self.items.iter().any(|item| item.question.is_some()) {
+        let is_open = |item: &Item| item.question.is_some() && !(first && item.awaited);
+        while self.items.iter().any(is_open) {
             let left = deadline.saturating_duration_since(Instant::now());
             let found = match self.found.recv_timeout(left) {
                 Ok(found) => found,
@@ -198,9 +234,9 @@ impl ExtensionRoster {
         changed
     }
 
-    /// Looks for libraries that were replaced, and asks those again that had
-    /// nothing to offer.
-    fn look_again(&mut self, now: Instant) -> bool {
+    /// Looks for libraries that were replaced, and for what other programs found
+    /// out.
+    fn look_again(&mut self) -> bool {
         let mut items = std::mem::take(&mut self.items);
         let mut changed = false;
         for item in &mut items {
@@ -211,8 +247,10 @@ impl ExtensionRoster {
                 let titles = std::mem::take(&mut item.titles);
                 *item = self.item(registration, titles, stamp, level);
                 changed = true;
-            } else if item.ask_again.is_some_and(|at| now >= at) {
-                self.ask(item);
+            } else if item.shared.account.look() {
+                // Another program found something out, or somebody enabled it.
+                item.adopt();
+                changed = true;
             }
         }
         self.items = items;
@@ -221,24 +259,95 @@ impl ExtensionRoster {
 }
 
 impl Item {
+    /// Describes it by its account, and sees whether it is to be asked.
+    fn begin(&mut self) {
+        self.due = None;
+        let known = !lock(&self.shared.known).is_empty();
+        if self.shared.registration.disabled {
+            let why = "its registration says that it is not to be asked".to_string();
+            lock(&self.shared.known).clear();
+            return self.describe(Some((ProviderState::Disabled, why)));
+        }
+        if known {
+            return self.describe(None);
+        }
+        let account = &self.shared.account;
+        let refusal = account.refusal();
+        let quarantined =
+            matches!(&refusal, Some((ProviderState::Quarantined, _))) && self.question.is_none();
+        if !quarantined && self.question.is_none() {
+            self.due = Some(Instant::now() + account.pause_left().unwrap_or_default());
+        }
+        let idle = || (ProviderState::Idle, "it has not said yet what it offers".to_string());
+        self.describe(Some(refusal.unwrap_or_else(idle)));
+    }
+
+    /// Takes over what another program found out.
+    fn adopt(&mut self) {
+        let mut known = lock(&self.shared.known);
+        if known.is_empty() {
+            *known = self.shared.account.known();
+        }
+        drop(known);
+        self.pause = FIRST_PAUSE;
+        self.begin();
+    }
+
+    /// Whether it may have objects that are wanted: those that it lists, or else
+    /// those that its names are for. One without either may have any.
+    fn may_have(&self, wanted: Wanted<'_>) -> bool {
+        let of = &self.shared.registration;
+        let listed = !of.objects.is_empty();
+        let named = of.last_counter > 0;
+        let may = |name: &TitleIndex| {
+            of.objects.contains(name)
+                || (named && (of.first_counter..=of.last_counter).contains(&name.0))
+                || !(listed || named)
+        };
+        match wanted {
+            Wanted::Nothing => false,
+            Wanted::Everything => true,
+            Wanted::Objects(list) => list.iter().any(may),
+        }
+    }
+
     /// Takes note of what the library has to offer.
-    fn answered(&mut self, failure: Option<String>) {
-        let nothing = lock(&self.shared.known).is_empty();
+    fn answered(&mut self, failure: Option<ProviderError>) {
+        let known = lock(&self.shared.known).clone();
+        let account = &self.shared.account;
+        let was_quarantined = account.status().state == ProviderState::Quarantined;
         let refusal = match failure {
-            Some(failure) => Some((ProviderState::Failed, failure)),
-            None if nothing => {
+            // Of one that has to wait it is known why.
+            Some(ProviderError::NotYet(why)) => Some((ProviderState::Failed, why)),
+            Some(failure) => {
+                let failure = failure.to_string();
+                account.discovered(Some(&failure), &known);
+                let quarantined = account.status().state == ProviderState::Quarantined;
+                if quarantined && !was_quarantined {
+                    self.shared.log_quarantine();
+                }
+                account.refusal().filter(|_| quarantined).or(Some((ProviderState::Failed, failure)))
+            }
+            None if known.is_empty() => {
                 let why = "it offers no objects at the moment".to_string();
                 Some((ProviderState::Failed, why))
             }
-            None => None,
+            None => {
+                account.discovered(None, &known);
+                None
+            }
         };
-        if refusal.is_some() {
-            self.ask_again = Some(Instant::now() + self.pause);
-            self.pause = self.pause.saturating_mul(2).min(LONGEST_PAUSE);
-        } else {
-            self.pause = FIRST_PAUSE;
+        match &refusal {
+            None => self.pause = FIRST_PAUSE,
+            Some((ProviderState::Quarantined, _)) => {}
+            Some(_) => {
+                let pause = account.pause_left().unwrap_or(self.pause);
+                self.due = Some(Instant::now() + pause);
+                self.pause = self.pause.saturating_mul(2).min(LONGEST_PAUSE);
+            }
         }
-        self.describe(refusal);
+        // What it offered before stays in the catalogue.
+        self.describe(refusal.filter(|_| known.is_empty()));
     }
 
     /// Makes a new provider of what is known now.
@@ -255,33 +364,35 @@ impl Item {
 
 impl Roster for ExtensionRoster {
     fn changed(&mut self) -> Option<Vec<Arc<dyn Provider>>> {
-        self.changed_by(None)
+        self.changed_for(Wanted::Everything, None)
     }
 
     fn faults(&self) -> &[Fault] {
         self.source.faults()
     }
 
-    fn changed_by(&mut self, deadline: Option<Instant>) -> Option<Vec<Arc<dyn Provider>>> {
+    fn changed_for(
+        &mut self,
+        wanted: Wanted<'_>,
+        deadline: Option<Instant>,
+    ) -> Option<Vec<Arc<dyn Provider>>> {
         let now = Instant::now();
         let mut changed = false;
         if let Some(registrations) = self.source.changed() {
             changed = self.update(&registrations);
-            if changed {
-                let patience = now + self.options.patience;
-                self.take_answers(deadline.map_or(patience, |deadline| deadline.min(patience)));
-            }
         }
         if now >= self.look {
             self.look = now + self.options.look_every;
-            changed |= self.look_again(now);
+            changed |= self.look_again();
         }
-        changed |= self.take_answers(now);
+        changed |= self.take_answers(now, false);
+        changed |= self.find_out(wanted, deadline);
         for item in &mut self.items {
             if item.shared.news.load(Ordering::Relaxed)
                 && item.question.is_none()
                 && now.saturating_duration_since(item.described) >= self.options.look_every
             {
+                item.shared.account.note_objects(&lock(&item.shared.known));
                 item.describe(None);
                 changed = true;
             }
@@ -293,7 +404,7 @@ impl Roster for ExtensionRoster {
     }
 }
 
-fn stamp(library: &Path) -> Option<Stamp> {
+fn stamp(library: &Path) -> Option<LibraryStamp> {
     let meta = std::fs::metadata(library).ok()?;
     Some((meta.dev(), meta.ino(), meta.mtime(), meta.mtime_nsec(), meta.size()))
 }

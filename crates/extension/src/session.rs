@@ -89,7 +89,12 @@ impl ExtensionSession {
         loop {
             let call = match caller.collect(value, lane, room, deadline) {
                 Ok(call) => call,
-                Err(CallFault::Failed(message)) => return Err(ProviderError::Failed(message)),
+                Err(CallFault::Failed(message)) => {
+                    if let Some(left) = caller.pause_left() {
+                        shared.account.pause(left);
+                    }
+                    return Err(ProviderError::Failed(message));
+                }
                 Err(CallFault::NotYet(message)) => return Err(ProviderError::NotYet(message)),
             };
             if call.code == ERROR_MORE_DATA {

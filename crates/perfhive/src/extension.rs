@@ -43,12 +43,28 @@ pub fn run_in(host: HostCommand) -> bool {
     HOST.set(host).is_ok()
 }
 
-/// The options of this process' sources.
+/// The options of this process' sources. What is known of providers is shared
+/// by all of the user's programs.
 #[must_use]
 pub fn options() -> Options {
+    let mut options = Options::new();
+    options.accounts = perfhive_registration::store::accounts();
     match HOST.get() {
-        Some(host) => Options::new().host(host.clone()),
-        None => Options::new(),
+        Some(host) => options.host(host.clone()),
+        None => options,
+    }
+}
+
+/// Lets a registered provider out of quarantine, for all of the user's programs;
+/// those at work notice within seconds. Answers whether there is an account of
+/// it.
+///
+/// # Errors
+/// Where the account cannot be written.
+pub fn enable(provider: &str) -> std::io::Result<bool> {
+    match options().accounts {
+        Some(folder) => perfhive_extension::enable(&folder, provider),
+        None => Ok(false),
     }
 }
 
@@ -62,7 +78,7 @@ impl RegistrationSource for Registered {
     fn changed(&mut self) -> Option<Arc<Registrations>> {
         let loaded = self.watch.changed()?;
         let fault =
-            |fault: &RegisterFault| Fault::new(FaultKind::OpenFailed, "registration", fault);
+            |fault: &RegisterFault| Fault::new(FaultKind::OpenFailed, &fault.place, &fault.message);
         self.faults = loaded.faults.iter().map(fault).collect();
         Some(loaded.registrations)
     }

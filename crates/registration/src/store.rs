@@ -314,6 +314,24 @@ impl HiveFile {
     }
 }
 
+/// The folder for what this user's programs know of providers: in
+/// `$XDG_STATE_HOME` or `~/.local/state`, `perfhive/providers`. `None` where the
+/// environment names no home, and for a program with more rights than its
+/// caller.
+#[must_use]
+pub fn accounts() -> Option<PathBuf> {
+    if has_more_rights() {
+        return None;
+    }
+    instead_of("accounts").or_else(|| {
+        let home = |name: &str| {
+            std::env::var_os(name).map(PathBuf::from).filter(|path| path.is_absolute())
+        };
+        let state = home("XDG_STATE_HOME").or_else(|| Some(home("HOME")?.join(".local/state")));
+        state.map(|state| state.join("perfhive/providers"))
+    })
+}
+
 /// Whether this process has the rights of root.
 #[must_use]
 pub fn is_root() -> bool {

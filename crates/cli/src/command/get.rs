@@ -10,18 +10,18 @@ use crate::text::number::{push_typed, unit_for_people};
 use crate::text::records::{Records, Shape};
 use crate::text::style::Style;
 use crate::text::table::{Align, Table};
-use perfhive::CookedValue;
+use perfhive::{CookedValue, CounterType};
 use std::time::Instant;
 
 pub(super) fn run(global: &Global, args: &Get) -> Outcome {
     let session = Session::open(global)?;
     let faults = session.faults.clone();
     let mut query = session.query()?;
-    add_paths(&mut query, global, &args.paths)?;
+    let paths = add_paths(&mut query, global, &args.paths)?;
 
     let start = Instant::now();
     query.collect()?;
-    let mut rows = Row::all(&query);
+    let mut rows = Row::all(&query, &paths);
     let mut notes = missing_instances(&query);
     if query.samples_needed() > 1 {
         if query.is_live() {
@@ -29,7 +29,7 @@ pub(super) fn run(global: &Global, args: &Get) -> Outcome {
         }
         match query.collect() {
             Ok(()) => {
-                rows = Row::all(&query);
+                rows = Row::all(&query, &paths);
                 notes = missing_instances(&query);
             }
             Err(error) if error.is_end_of_data() => {
@@ -66,7 +66,8 @@ fn table(rows: &[Row]) -> Table {
         match &row.answer {
             Answer::Number(value) => {
                 table.cell(Style::Heading, |out| push_typed(out, *value, row.counter_type));
-                table.text(Style::Faint, unit_for_people(row.counter_type.unit()));
+                let unit = row.counter_type.map_or("", CounterType::unit);
+                table.text(Style::Faint, unit_for_people(unit));
             }
             Answer::Text(text) => {
                 table.text(Style::Plain, "");

@@ -8,17 +8,22 @@ use crate::text::records::Field;
 use crate::text::style::Style;
 use crate::text::table::{Align, Table};
 use perfhive::{
-    NamePattern, ObjectQuery, ProviderState, ProviderStatus, Request, Snapshot, Source as _,
+    FaultKind, NamePattern, ObjectQuery, ProviderState, ProviderStatus, Request, Snapshot, Source,
+    TitleIndex,
 };
 use std::time::Duration;
 
 pub(super) fn run(global: &Global, args: &Providers) -> Outcome {
     let mut session = Session::open_unnamed(global)?;
-    let mut snapshot = Snapshot::new();
+    if let Some(name) = &args.enable {
+        let known = session.source.providers();
+        let found = known.iter().find(|one| one.name.eq_ignore_ascii_case(name));
+        enable(&found.ok_or_else(|| no_such_provider(name))?.name)?;
+        // Another look, at what is known now.
+        session = Session::open_unnamed(global)?;
+    }
     for _ in 0..args.count {
-        for query in [ObjectQuery::Global, ObjectQuery::Costly] {
-            session.source.collect(&Request::new(query), &mut snapshot)?;
-        }
+        collect_everything(&mut session.source)?;
     }
     let mut providers = session.source.providers();
     if providers.is_empty() {
@@ -27,12 +32,14 @@ pub(super) fn run(global: &Global, args: &Providers) -> Outcome {
             "{source} is not made of providers; --source local: is this machine"
         )));
     }
-    if let Some(name) = &args.name {
-        let pattern = NamePattern::with_wildcards(name);
+    if let Some(name) = args.name.as_ref().or(args.enable.as_ref()) {
+        let pattern = match args.enable {
+            Some(_) => NamePattern::literal(name),
+            None => NamePattern::with_wildcards(name),
+        };
         providers.retain(|provider| pattern.matches(&provider.name));
         if providers.is_empty() {
-            let message = format!("there is no provider {name:?}; perfhive providers lists all");
-            return Err(Failure::Missing(message));
+            return Err(no_such_provider(name));
         }
     }
     let output = Output::new(global);
@@ -48,6 +55,44 @@ pub(super) fn run(global: &Global, args: &Providers) -> Outcome {
     Ok(Exit::Done)
 }
 
+fn no_such_provider(name: &str) -> Failure {
+    Failure::Missing(format!("there is no provider {name:?}; perfhive providers lists all"))
+}
+
+/// Collects every object: those that nobody gets by asking for everything are
+/// asked for by index.
+fn collect_everything(source: &mut dyn Source) -> Result<(), Failure> {
+    let mut snapshot = Snapshot::new();
+    let catalogue = source.catalogue()?;
+    let mut missing: Vec<TitleIndex> = catalogue.objects.iter().map(|one| one.name).collect();
+    for query in [ObjectQuery::Global, ObjectQuery::Costly] {
+        source.collect(&Request::new(query), &mut snapshot)?;
+        // Of one that just failed it is known why.
+        let faults = || snapshot.faults().iter().filter(|fault| fault.kind != FaultKind::Partial);
+        missing.retain(|name| {
+            let failed = faults().any(|fault| fault.object == Some(*name));
+            !failed && snapshot.object(*name).is_none()
+        });
+    }
+    if !missing.is_empty() {
+        source.collect(&Request::objects(&missing), &mut snapshot)?;
+    }
+    Ok(())
+}
+
+#[cfg(target_os = "linux")]
+fn enable(name: &str) -> Result<(), Failure> {
+    let failed = |error| Failure::Source(format!("{name} cannot be enabled: {error}"));
+    // Where there is no account, there is nothing against it.
+    perfhive::extension::enable(name).map(drop).map_err(failed)
+}
+
+#[cfg(not(target_os = "linux"))]
+fn enable(_: &str) -> Result<(), Failure> {
+    let message = "there is no quarantine on this system that perfhive could end";
+    Err(Failure::Usage(message.to_string()))
+}
+
 const fn state(state: ProviderState) -> &'static str {
     match state {
         ProviderState::Idle => "idle",
@@ -55,6 +100,7 @@ const fn state(state: ProviderState) -> &'static str {
         ProviderState::Failed => "failed",
         ProviderState::Quarantined => "quarantined",
         ProviderState::Disabled => "disabled",
+        ProviderState::Refused => "refused",
     }
 }
 
@@ -86,10 +132,20 @@ fn table(providers: &[ProviderStatus], output: &Output, text: &mut String) {
             table.text(Style::Plain, &short(time));
         }
         number(&mut table, one.bytes as u64);
-        let fault = one.last_fault.as_ref().map_or("", |fault| &*fault.message);
-        table.text(Style::Faint, fault);
+        table.text(Style::Faint, &why(one).unwrap_or_default());
     }
     table.render(text, output.layout(true));
+}
+
+/// What it failed with last, and the way out if it takes one.
+fn why(one: &ProviderStatus) -> Option<String> {
+    let message = &one.last_fault.as_ref()?.message;
+    Some(match one.state {
+        ProviderState::Quarantined => {
+            format!("{message}; perfhive providers --enable {:?} has it asked again", one.name)
+        }
+        _ => message.to_string(),
+    })
 }
 
 /// A time in the unit that suits it.
@@ -116,6 +172,7 @@ fn rows(providers: &[ProviderStatus], output: &Output, text: &mut String) {
     ];
     let mut records = output.records(keys, text);
     for one in providers {
+        let why = why(one);
         let seconds = |time: Duration| Field::Float(time.as_secs_f64());
         records.row(
             text,
@@ -128,7 +185,7 @@ fn rows(providers: &[ProviderStatus], output: &Output, text: &mut String) {
                 seconds(one.mean()),
                 seconds(one.worst),
                 Field::Unsigned(one.bytes as u64),
-                Field::text(one.last_fault.as_ref().map(|fault| &*fault.message)),
+                Field::text(why.as_deref()),
             ],
         );
     }

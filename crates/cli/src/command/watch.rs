@@ -6,7 +6,7 @@ mod screen;
 mod view;
 
 use crate::args::{Global, Watch};
-use crate::failure::{Exit, Failure, Outcome};
+use crate::failure::{Exit, Failure, Outcome, complain};
 use crate::output::Output;
 use crate::paths::add_paths;
 use crate::readings::{KEYS, Row, push_rows};
@@ -47,7 +47,11 @@ pub(super) fn run(global: &Global, args: &Watch) -> Outcome {
     let wanted = if args.paths.is_empty() {
         defaults::add(&mut query, global)?
     } else {
-        add_paths(&mut query, global, &args.paths)?;
+        for absent in
+            add_paths(&mut query, global, &args.paths)?.into_iter().filter_map(Result::err)
+        {
+            complain(&absent.message());
+        }
         Wanted::default()
     };
     let output = Output::new(global);

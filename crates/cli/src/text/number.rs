@@ -71,9 +71,9 @@ pub(crate) fn is_hex(counter_type: CounterType) -> bool {
 }
 
 /// As [`push_cooked`], in hexadecimal where the type says so.
-pub(crate) fn push_typed(out: &mut String, value: CookedValue, counter_type: CounterType) {
+pub(crate) fn push_typed(out: &mut String, value: CookedValue, counter_type: Option<CounterType>) {
     match value {
-        CookedValue::Integer(value) if is_hex(counter_type) => {
+        CookedValue::Integer(value) if counter_type.is_some_and(is_hex) => {
             let _ = write!(out, "{value:#x}");
         }
         value => push_cooked(out, value),

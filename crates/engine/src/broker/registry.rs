@@ -4,7 +4,7 @@ use crate::provider::{Numbering, ProvidedTitles, Provider, ProviderDescription};
 use crate::source::{CatalogueCounter, CatalogueObject};
 use perfhive_format::TitleIndex;
 use perfhive_format::titles::TitleList;
-use std::ops::Range;
+use std::ops::{Range, RangeInclusive};
 use std::sync::Arc;
 
 /// The highest index that Windows keeps for itself (`Base Index`), by which
@@ -72,6 +72,16 @@ impl Registered {
             .map(|title| title.index.0);
         let own = |index: &u32| OWN_INDEXES.contains(index) || *index >= CHOSEN_INDEXES;
         objects.chain(titles).filter(|index| !own(index)).max().unwrap_or(0)
+    }
+
+    /// The first and the last index of its names.
+    pub(super) fn names(&self) -> Option<RangeInclusive<u32>> {
+        let titles = self.titles.iter().flat_map(|titles| &titles.names.titles);
+        let indexes = titles.map(|title| title.index.0);
+        indexes.fold(None, |range, index| {
+            let (first, last) = range.map_or((index, index), RangeInclusive::into_inner);
+            Some(first.min(index)..=last.max(index))
+        })
     }
 
     /// Turns offsets into indexes.

@@ -1,9 +1,12 @@
 //! Providers that come and go while a broker is at work, and whose objects
 //! are whose.
 
-use super::{Broker, Entry, close, registry};
+use super::entry::{Entry, close};
+use super::{Broker, registry};
 use crate::error::{Fault, FaultKind};
 use crate::provider::Provider;
+use crate::request::ObjectQuery;
+use perfhive_format::TitleIndex;
 use std::sync::Arc;
 use std::time::Instant;
 
@@ -19,10 +22,15 @@ pub trait Roster: Send {
     /// most as often as a person would notice.
     fn changed(&mut self) -> Option<Vec<Arc<dyn Provider>>>;
 
-    /// The same for a reader with a deadline, by a roster that takes its time
-    /// over what is new.
-    fn changed_by(&mut self, deadline: Option<Instant>) -> Option<Vec<Arc<dyn Provider>>> {
-        let _ = deadline;
+    /// The same before an answer that concerns some objects and has a deadline,
+    /// by a roster that has to find out first what its providers offer: it waits
+    /// for those that may offer something of what is wanted, and for no others.
+    fn changed_for(
+        &mut self,
+        wanted: Wanted<'_>,
+        deadline: Option<Instant>,
+    ) -> Option<Vec<Arc<dyn Provider>>> {
+        let _ = (wanted, deadline);
         self.changed()
     }
 
@@ -33,23 +41,57 @@ pub trait Roster: Send {
     }
 }
 
+/// Which objects an answer concerns.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Wanted<'a> {
+    /// None: names, accounts, or whether anything changed.
+    Nothing,
+    /// Objects by the title indexes of their names.
+    Objects(&'a [TitleIndex]),
+    /// All that there is.
+    Everything,
+}
+
+impl<'a> Wanted<'a> {
+    /// What a query concerns.
+    #[must_use]
+    pub fn by(query: &'a ObjectQuery) -> Self {
+        match query {
+            ObjectQuery::Indexes(list) => Self::Objects(list),
+            ObjectQuery::Global | ObjectQuery::Costly | ObjectQuery::Foreign(_) => Self::Everything,
+        }
+    }
+}
+
 impl Broker {
     /// Looks whether providers have come, gone or changed.
-    pub(super) fn look_at_rosters(&mut self, deadline: Option<Instant>) {
+    pub(super) fn look_at_rosters(&mut self, wanted: Wanted<'_>, deadline: Option<Instant>) {
         let mut changed = false;
+        // Nobody needs to be asked for what others are known to have.
+        let owners = &self.owners;
+        let wanted = match wanted {
+            Wanted::Objects(list) if list.iter().all(|name| owners.contains_key(name)) => {
+                Wanted::Nothing
+            }
+            wanted => wanted,
+        };
         for place in 0..self.rosters.len() {
             let Some(providers) =
-                self.rosters.get_mut(place).and_then(|roster| roster.changed_by(deadline))
+                self.rosters.get_mut(place).and_then(|roster| roster.changed_for(wanted, deadline))
             else {
                 continue;
             };
             let is_listed =
                 |entry: &Entry| providers.iter().any(|one| Arc::ptr_eq(one, &entry.provider));
             let (entries, owners) = (&mut self.entries, &mut self.owners);
+            let mut late = Vec::new();
             entries.retain_mut(|entry| {
                 let stays = entry.roster != Some(place) || is_listed(entry);
                 if !stays {
                     close(entry.session.take());
+                    if entry.is_late {
+                        late.push(std::mem::take(&mut entry.status.name));
+                    }
                     for object in &entry.registered.description.objects {
                         owners.remove(&object.spec.name);
                     }
@@ -59,7 +101,11 @@ impl Broker {
             });
             for provider in providers {
                 if !self.entries.iter().any(|entry| Arc::ptr_eq(&provider, &entry.provider)) {
+                    let is_late = late.iter().any(|name| name == provider.name());
                     self.add(provider, Some(place));
+                    if let Some(entry) = self.entries.last_mut() {
+                        entry.is_late = is_late;
+                    }
                     changed = true;
                 }
             }
@@ -72,12 +118,11 @@ impl Broker {
     pub(super) fn add(&mut self, provider: Arc<dyn Provider>, roster: Option<usize>) {
         let last = self.entries.iter().map(|entry| entry.registered.highest()).max();
         let registered = registry::register(&[Arc::clone(&provider)], last.unwrap_or(0));
-        self.entries.extend(
-            registered.into_iter().map(|registered| Entry {
-                roster,
-                ..Entry::new((Arc::clone(&provider), registered))
-            }),
-        );
+        for registered in registered {
+            let mut entry = Entry::new((Arc::clone(&provider), registered));
+            entry.roster = roster;
+            self.entries.push(entry);
+        }
     }
 
     pub(super) fn catalogue_changed(&mut self) {

@@ -1,10 +1,11 @@
 //! How providers are doing.
 
-use crate::error::{Fault, FaultKind};
-use crate::provider::Provider;
+use crate::error::Fault;
+use std::ops::RangeInclusive;
 use std::time::Duration;
 
-/// How a provider is doing.
+/// How a provider is doing: in this broker, or in all of a user's programs for
+/// a provider that keeps an [account](crate::Provider::account).
 #[derive(Clone, Debug)]
 pub struct ProviderStatus {
     /// The provider's name.
@@ -15,6 +16,8 @@ pub struct ProviderStatus {
     pub collections: u64,
     /// Collections in which it failed.
     pub faults: u64,
+    /// Failures in a row, up to now.
+    pub in_a_row: u32,
     /// What it failed with last.
     pub last_fault: Option<Fault>,
     /// Time the last collection took.
@@ -25,6 +28,9 @@ pub struct ProviderStatus {
     pub worst: Duration,
     /// Bytes that the last collection delivered.
     pub bytes: usize,
+    /// Title indexes of its names, from the first to the last; `None` for one
+    /// without any.
+    pub names: Option<RangeInclusive<u32>>,
 }
 
 /// The states of a provider.
@@ -40,33 +46,40 @@ pub enum ProviderState {
     Quarantined,
     /// Its registration says that it is not to be asked.
     Disabled,
+    /// What is registered of it is not used: somebody else could have written
+    /// it, or it cannot be read.
+    Refused,
 }
 
 impl ProviderStatus {
     /// A provider that nobody asked so far.
-    pub(super) fn of(provider: &dyn Provider) -> Self {
-        let name = provider.name().to_string();
-        let (state, last_fault) = match provider.refusal() {
-            None => (ProviderState::Idle, None),
-            Some((state, why)) => (state, Some(Fault::new(FaultKind::OpenFailed, &name, why))),
-        };
+    #[must_use]
+    pub fn new(name: &str) -> Self {
         Self {
-            name,
-            state,
+            name: name.to_string(),
+            state: ProviderState::Idle,
             collections: 0,
             faults: 0,
-            last_fault,
+            in_a_row: 0,
+            last_fault: None,
             last: Duration::ZERO,
             total: Duration::ZERO,
             worst: Duration::ZERO,
             bytes: 0,
+            names: None,
         }
+    }
+
+    /// What is registered and makes no provider.
+    pub(super) fn refused(fault: &Fault) -> Self {
+        let last_fault = Some(fault.clone());
+        Self { state: ProviderState::Refused, last_fault, ..Self::new(&fault.provider) }
     }
 
     /// Time that a collection took on average.
     #[must_use]
     pub fn mean(&self) -> Duration {
-        let count = u32::try_from(self.collections).unwrap_or(u32::MAX);
-        self.total.checked_div(count).unwrap_or_default()
+        let nanos = self.total.as_nanos().checked_div(self.collections.into()).unwrap_or(0);
+        Duration::from_nanos(u64::try_from(nanos).unwrap_or(u64::MAX))
     }
 }

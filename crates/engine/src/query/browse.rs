@@ -80,6 +80,7 @@ impl Query {
     pub fn objects(&mut self, machine: Option<&str>) -> Result<Vec<String>, QueryError> {
         let number = self.slot_of(machine)?;
         let slot = self.sources.slot_mut(number)?;
+        slot.complete(&NamePattern::with_wildcards("*"));
         // Without what cannot be listed at the moment the rest is as good.
         let _ = slot.list_costly();
         let objects = slot.catalogue.objects.iter();
@@ -106,6 +107,9 @@ impl Query {
         let slot = self.sources.slot_mut(number)?;
         if objects_named(slot, &pattern).is_err() {
             slot.load_all_languages();
+        }
+        if objects_named(slot, &pattern).is_err() {
+            slot.complete(&pattern);
         }
         if objects_named(slot, &pattern).is_err() && slot.list_costly()? {
             slot.load_all_languages();

@@ -1,6 +1,7 @@
 //! The sources of a query, chosen by the machine of a path.
 
 use super::QueryError;
+use crate::broker::Wanted;
 use crate::error::{SourceError, SourceErrorKind};
 use crate::path::NamePattern;
 use crate::source::{Catalogue, CatalogueCounter, Source};
@@ -38,6 +39,8 @@ pub(super) struct Slot {
     all_languages: bool,
     /// Whether the source was asked for what is expensive to list.
     costly: bool,
+    /// Whether the catalogue is to have what takes time to find out.
+    complete: bool,
     /// How many samples were taken.
     pub(super) taken: u64,
 }
@@ -181,6 +184,7 @@ impl Slot {
             language: LanguageId::ENGLISH,
             all_languages: false,
             costly: false,
+            complete: false,
             taken: 0,
         }
     }
@@ -193,7 +197,8 @@ impl Slot {
     /// Asks the source what it has.
     fn load(&mut self) -> Result<(), QueryError> {
         self.generation = self.source.catalogue_generation();
-        self.catalogue = self.source.catalogue()?;
+        let wanted = if self.complete { Wanted::Everything } else { Wanted::Nothing };
+        self.catalogue = self.source.catalogue_for(wanted)?;
         self.machine = match &self.alias {
             Some(alias) => alias.as_str().into(),
             None => self.catalogue.machine.as_str().into(),
@@ -242,6 +247,30 @@ impl Slot {
             // What cannot be listed is not there for anybody.
             Err(_) => Ok(false),
             Ok(()) => Ok(self.refresh().is_some()),
+        }
+    }
+
+    /// Has the source find out, where that takes time, whether it has what a
+    /// path means; answers whether the catalogue is another now.
+    pub(super) fn complete(&mut self, object: &NamePattern) -> bool {
+        let meant: Option<Vec<TitleIndex>> = object.as_literal().map(|name| {
+            let number = name.parse().ok().map(TitleIndex);
+            self.titles.indexes(name).into_iter().chain(number).collect()
+        });
+        let wanted = match &meant {
+            Some(meant) => Wanted::Objects(meant),
+            None => {
+                self.complete = true;
+                Wanted::Everything
+            }
+        };
+        match self.source.catalogue_for(wanted) {
+            Ok(catalogue) if *catalogue != *self.catalogue => {
+                self.generation = self.source.catalogue_generation();
+                self.catalogue = catalogue;
+                true
+            }
+            _ => false,
         }
     }
 

@@ -1,0 +1,157 @@
+//! Where accounts are kept: a folder of the user's own, with a file for each
+//! provider, which is changed under a lock by writing another and renaming it.
+//!
+//! An account is a help, and no reader fails for want of one: where it cannot
+//! be kept, every program has its own.
+
+use super::record::{MOST, Record};
+use rustix::fs::OFlags;
+use std::fs::{DirBuilder, File, Metadata, OpenOptions};
+use std::io::{self, Read as _, Write as _};
+use std::os::unix::fs::{DirBuilderExt as _, MetadataExt as _, OpenOptionsExt as _};
+use std::path::{Path, PathBuf};
+use std::time::{Duration, Instant};
+
+/// What tells one state of a file from the next.
+pub(super) type Stamp = (u64, i64, i64, u64);
+
+/// The file of one provider's account.
+#[derive(Clone, Debug)]
+pub(super) struct AccountFile {
+    folder: PathBuf,
+    name: String,
+}
+
+impl AccountFile {
+    /// The file of a provider's account in a folder, which is made. `None`
+    /// where the folder is not this user's alone to write.
+    pub(super) fn new(folder: &Path, provider: &str) -> Option<Self> {
+        make(folder).ok()?;
+        Some(Self { folder: folder.into(), name: file_name(provider) })
+    }
+
+    /// The same where the folder is there already.
+    pub(super) fn present(folder: &Path, provider: &str) -> io::Result<Self> {
+        owned(folder, &std::fs::symlink_metadata(folder)?)?;
+        Ok(Self { folder: folder.into(), name: file_name(provider) })
+    }
+
+    fn path(&self) -> PathBuf {
+        self.folder.join(&self.name)
+    }
+
+    pub(super) fn stamp(&self) -> Option<Stamp> {
+        std::fs::symlink_metadata(self.path()).ok().map(|meta| stamp_of(&meta))
+    }
+
+    /// What the file says. Whatever is wrong with it, it is then as if there
+    /// were none.
+    pub(super) fn read(&self) -> Option<(Record, Stamp)> {
+        let flags = OFlags::NOFOLLOW | OFlags::NONBLOCK;
+        let file = OpenOptions::new()
+            .read(true)
+            .custom_flags(flags.bits().cast_signed())
+            .open(self.path())
+            .ok()?;
+        let meta = file.metadata().ok()?;
+        if !meta.is_file() || owned(&self.folder, &meta).is_err() {
+            return None;
+        }
+        let mut bytes = Vec::new();
+        file.take(MOST as u64 + 1).read_to_end(&mut bytes).ok()?;
+        Some((Record::parse(&bytes)?, stamp_of(&meta)))
+    }
+
+    /// Changes the file with nobody else at it, waiting for others no longer
+    /// than `patience`. `change` gets what is there and answers what is to be
+    /// there.
+    pub(super) fn change(
+        &self,
+        patience: Duration,
+        change: impl FnOnce(Option<Record>) -> Option<Record>,
+    ) -> io::Result<Option<Stamp>> {
+        let lock = self.lock(patience)?;
+        let Some(record) = change(self.read().map(|(record, _)| record)) else { return Ok(None) };
+        let new = self.folder.join("new");
+        match std::fs::remove_file(&new) {
+            Err(error) if error.kind() != io::ErrorKind::NotFound => return Err(error),
+            _ => {}
+        }
+        let mut file = OpenOptions::new().write(true).create_new(true).mode(0o600).open(&new)?;
+        file.write_all(record.to_text().as_bytes())?;
+        let stamp = stamp_of(&file.metadata()?);
+        // Not written through to the disk: a loss of power costs what is known
+        // of a provider, which a reader finds out again.
+        std::fs::rename(&new, self.path())?;
+        drop(lock);
+        Ok(Some(stamp))
+    }
+
+    fn lock(&self, patience: Duration) -> io::Result<File> {
+        let lock = OpenOptions::new()
+            .create(true)
+            .truncate(false)
+            .write(true)
+            .mode(0o600)
+            .custom_flags(OFlags::NOFOLLOW.bits().cast_signed())
+            .open(self.folder.join("lock"))?;
+        let end = Instant::now() + patience;
+        loop {
+            match lock.try_lock() {
+                Ok(()) => return Ok(lock),
+                Err(std::fs::TryLockError::WouldBlock) if Instant::now() < end => {
+                    std::thread::sleep(Duration::from_millis(1));
+                }
+                Err(error) => return Err(error.into()),
+            }
+        }
+    }
+}
+
+/// Makes a folder, in one that is the user's own.
+fn make(folder: &Path) -> io::Result<()> {
+    if !folder.is_absolute() {
+        return Err(io::ErrorKind::InvalidInput.into());
+    }
+    match std::fs::symlink_metadata(folder) {
+        Ok(meta) => return owned(folder, &meta),
+        Err(error) if error.kind() != io::ErrorKind::NotFound => return Err(error),
+        Err(_) => {}
+    }
+    // What belongs to somebody else, such as the home of who called sudo, is
+    // not filled with files of ours.
+    for above in folder.ancestors().skip(1) {
+        match std::fs::metadata(above) {
+            Ok(meta) => {
+                owned(above, &meta)?;
+                break;
+            }
+            Err(error) if error.kind() != io::ErrorKind::NotFound => return Err(error),
+            Err(_) => {}
+        }
+    }
+    DirBuilder::new().recursive(true).mode(0o700).create(folder)?;
+    owned(folder, &std::fs::symlink_metadata(folder)?)
+}
+
+/// That a file or folder is this user's, and nobody else may write it.
+fn owned(path: &Path, meta: &Metadata) -> io::Result<()> {
+    let mine = meta.uid() == rustix::process::geteuid().as_raw();
+    if mine && meta.mode() & 0o022 == 0 && !meta.is_symlink() {
+        return Ok(());
+    }
+    let message = format!("{} is not this user's alone to write", path.display());
+    Err(io::Error::new(io::ErrorKind::PermissionDenied, message))
+}
+
+fn stamp_of(meta: &Metadata) -> Stamp {
+    (meta.ino(), meta.mtime(), meta.mtime_nsec(), meta.size())
+}
+
+/// A name that is one of a file and tells providers apart: the readable part of
+/// the provider's, and a hash of it.
+fn file_name(provider: &str) -> String {
+    let readable = |c: char| if c.is_ascii_alphanumeric() { c } else { '_' };
+    let head: String = provider.chars().map(readable).take(40).collect();
+    format!("{head}-{:016x}", super::hash(provider.as_bytes()))
+}
