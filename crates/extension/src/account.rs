@@ -6,6 +6,7 @@ mod file;
 mod record;
 
 use crate::describe::Known;
+use crate::options::Options;
 use crate::provider::lock;
 use file::{AccountFile, Stamp};
 use perfhive_contract::Registration;
@@ -20,14 +21,12 @@ use std::time::{Duration, Instant, SystemTime};
 /// Failures in a row, to say what it offers or to collect, after which a
 /// provider is asked no more; as many as a broker allows by default.
 const QUARANTINE_AFTER: u32 = 5;
-/// The pause before a library is asked again what it offers; it doubles with
-/// each failure.
-const FIRST_PAUSE: Duration = Duration::from_secs(5);
-const LONGEST_PAUSE: Duration = Duration::from_secs(300);
+/// The longest pause before a library is asked again what it offers.
+pub(crate) const LONGEST_PAUSE: Duration = Duration::from_secs(300);
 /// How often what happened is written to disk, but for what others need to know.
 const WRITE_EVERY: Duration = Duration::from_secs(5);
 /// How long the last words of a provider that is closed may wait for others.
-const LAST_PATIENCE: Duration = Duration::from_millis(50);
+const LAST_PATIENCE: Duration = Duration::from_millis(100);
 
 /// A library's file: which, and when it was written.
 pub(crate) type LibraryStamp = (u64, u64, i64, i64, u64);
@@ -35,6 +34,9 @@ pub(crate) type LibraryStamp = (u64, u64, i64, i64, u64);
 /// The account of one provider.
 pub(crate) struct Account {
     name: String,
+    /// The pause before a library is asked again what it offers; it doubles
+    /// with each failure.
+    first_pause: Duration,
     inner: Mutex<Inner>,
 }
 
@@ -71,11 +73,12 @@ struct Pending {
 impl Account {
     /// The account of a registration and a library, as far as it goes.
     pub(crate) fn open(
-        folder: Option<&Path>,
+        options: &Options,
         registration: &Registration,
         library: Option<LibraryStamp>,
         level: TestLevel,
     ) -> Self {
+        let folder = options.accounts.as_deref();
         let name = registration.name.clone();
         let fingerprint = fingerprint(registration, library, level);
         let file = folder.and_then(|folder| AccountFile::new(folder, &name));
@@ -93,7 +96,7 @@ impl Account {
         let pending = Pending::default();
         let written = Instant::now();
         let inner = Inner { file, record, pending, replaces, stamp, written };
-        Self { name, inner: Mutex::new(inner) }
+        Self { name, first_pause: options.first_pause(), inner: Mutex::new(inner) }
     }
 
     /// What the library offers, as far as that is known.
@@ -203,7 +206,7 @@ impl Account {
             Some(message) => {
                 record.failed(pending, message);
                 record.quarantined |= record.in_a_row >= QUARANTINE_AFTER;
-                let pause = pause_after(record.in_a_row);
+                let pause = pause_after(self.first_pause, record.in_a_row);
                 inner.pause(pause);
             }
             None => {
@@ -228,7 +231,7 @@ impl Account {
         record.late = record.late.saturating_add(1);
         record.set_fault(&format!("it did not say within {patience:?} what it offers"));
         (pending.any, pending.late) = (true, true);
-        let pause = pause_after(record.late);
+        let pause = pause_after(self.first_pause, record.late);
         inner.pause(pause);
         inner.write(&self.name, LAST_PATIENCE);
     }
@@ -406,8 +409,8 @@ impl Record {
     }
 }
 
-fn pause_after(failures: u32) -> Duration {
-    let doubled = FIRST_PAUSE.saturating_mul(1 << failures.saturating_sub(1).min(16));
+fn pause_after(first: Duration, failures: u32) -> Duration {
+    let doubled = first.saturating_mul(1 << failures.saturating_sub(1).min(16));
     doubled.min(LONGEST_PAUSE)
 }
 

@@ -75,7 +75,8 @@ pub struct Options {
     pub look_every: Duration,
     /// How long a host process that failed twice waits until it is started
     /// again; twice as long each further time, a minute at the most. After one
-    /// failure alone it does not wait.
+    /// failure alone it does not wait. A library that does not say what it
+    /// offers is left alone for five times as long, five minutes at the most.
     pub pause: Duration,
     /// A folder, which need not be there, for what is known of each provider:
     /// how it did, what it offers, until when it is left alone. All of a user's
@@ -97,6 +98,11 @@ impl Options {
     pub const LOOK_EVERY: Duration = Duration::from_secs(2);
     /// One second: less than the time between samples of most readers.
     pub const PAUSE: Duration = Duration::from_secs(1);
+
+    /// The first pause before a library is asked again what it offers.
+    pub(crate) fn first_pause(&self) -> Duration {
+        self.pause.saturating_mul(5)
+    }
 
     /// The default options with the host that [`HostCommand::find`] finds.
     #[must_use]

@@ -31,6 +31,8 @@ pub(crate) struct Shared {
     pub(crate) news: AtomicBool,
     /// Whether it was described with objects once: those that come then are unusual.
     pub(crate) settled: AtomicBool,
+    /// Whether somebody let it out of quarantine just now.
+    pub(crate) released: AtomicBool,
     /// A library at work that its last session left in good order.
     parked: Mutex<Option<Caller>>,
     /// Room that sufficed for the last collection.
@@ -46,8 +48,7 @@ impl Shared {
         options: Options,
         level: TestLevel,
     ) -> Arc<Self> {
-        let folder = options.accounts.as_deref();
-        let account = Account::open(folder, &registration, library, level);
+        let account = Account::open(&options, &registration, library, level);
         Arc::new(Self {
             registration,
             options,
@@ -56,6 +57,7 @@ impl Shared {
             known: Mutex::new(account.known()),
             news: AtomicBool::new(false),
             settled: AtomicBool::new(false),
+            released: AtomicBool::new(false),
             parked: Mutex::default(),
             room: AtomicUsize::new(crate::area::FIRST_ROOM),
             limiter: Mutex::default(),
@@ -182,6 +184,7 @@ impl Provider for ExtensionProvider {
 
     fn released(&self) {
         self.shared.account.release();
+        self.shared.released.store(true, Ordering::Relaxed);
     }
 
     fn open(&self, _: &OpenContext<'_>) -> Result<Box<dyn Session>, ProviderError> {

@@ -1,6 +1,6 @@
 //! The providers that are registered, as a roster of a broker.
 
-use crate::account::LibraryStamp;
+use crate::account::{LONGEST_PAUSE, LibraryStamp};
 use crate::options::Options;
 use crate::provider::{ExtensionProvider, Shared, lock};
 use crate::session::ExtensionSession;
@@ -17,11 +17,6 @@ use std::sync::atomic::Ordering;
 use std::sync::mpsc::{Receiver, RecvTimeoutError, Sender, channel};
 use std::thread;
 use std::time::{Duration, Instant};
-
-/// The first pause before a library is asked again that had nothing to offer;
-/// it doubles each time.
-const FIRST_PAUSE: Duration = Duration::from_secs(5);
-const LONGEST_PAUSE: Duration = Duration::from_secs(300);
 
 /// Where registrations are kept.
 pub trait RegistrationSource: Send {
@@ -147,7 +142,7 @@ impl ExtensionRoster {
             described: Instant::now(),
             question: None,
             awaited: false,
-            pause: FIRST_PAUSE,
+            pause: self.options.first_pause(),
             due: None,
         };
         item.begin();
@@ -289,7 +284,7 @@ impl Item {
             *known = self.shared.account.known();
         }
         drop(known);
-        self.pause = FIRST_PAUSE;
+        self.pause = self.shared.options.first_pause();
         self.begin();
     }
 
@@ -338,7 +333,7 @@ impl Item {
             }
         };
         match &refusal {
-            None => self.pause = FIRST_PAUSE,
+            None => self.pause = self.shared.options.first_pause(),
             Some((ProviderState::Quarantined, _)) => {}
             Some(_) => {
                 let pause = account.pause_left().unwrap_or(self.pause);
@@ -388,6 +383,10 @@ impl Roster for ExtensionRoster {
         changed |= self.take_answers(now, false);
         changed |= self.find_out(wanted, deadline);
         for item in &mut self.items {
+            if item.shared.released.swap(false, Ordering::Relaxed) {
+                item.adopt();
+                changed = true;
+            }
             if item.shared.news.load(Ordering::Relaxed)
                 && item.question.is_none()
                 && now.saturating_duration_since(item.described) >= self.options.look_every

@@ -152,12 +152,15 @@ tells that no such provider is registered.";
 pub(super) const PROVIDERS: &str = r"Examples:
   perfhive providers
   perfhive providers Gauges -n 100
+  perfhive providers --enable Gauges
   perfhive providers --json
 
 Everything is collected, costly objects too, as often as -n says; then it is told
 how each provider did: its state, failures, time a collection took (last, mean,
-worst) and bytes. Five failures in a row disable a provider for the reader
-(quarantine). Exit code 1 tells that there is no provider of that name.";
+worst) and bytes. Of providers in libraries these are the numbers of all of the
+user's programs. Five failures in a row disable such a provider (quarantine) until
+its library or registration changes, or --enable ends that. Exit code 1 tells that
+there is no provider of that name.";
 
 pub(super) const CHECK: &str = r"Examples:
   perfhive check ./gauges.so

@@ -80,17 +80,18 @@ fn collect_everything(source: &mut dyn Source) -> Result<(), Failure> {
     Ok(())
 }
 
+/// Lets a provider out of quarantine.
 #[cfg(target_os = "linux")]
-fn enable(name: &str) -> Result<(), Failure> {
+pub(super) fn enable(name: &str) -> Result<(), Failure> {
     let failed = |error| Failure::Source(format!("{name} cannot be enabled: {error}"));
     // Where there is no account, there is nothing against it.
     perfhive::extension::enable(name).map(drop).map_err(failed)
 }
 
+/// Elsewhere quarantine ends with the program.
 #[cfg(not(target_os = "linux"))]
-fn enable(_: &str) -> Result<(), Failure> {
-    let message = "there is no quarantine on this system that perfhive could end";
-    Err(Failure::Usage(message.to_string()))
+pub(super) fn enable(_: &str) -> Result<(), Failure> {
+    Ok(())
 }
 
 const fn state(state: ProviderState) -> &'static str {
@@ -164,6 +165,7 @@ fn rows(providers: &[ProviderStatus], output: &Output, text: &mut String) {
         "state",
         "collections",
         "faults",
+        "in_a_row",
         "last_s",
         "mean_s",
         "worst_s",
@@ -181,6 +183,7 @@ fn rows(providers: &[ProviderStatus], output: &Output, text: &mut String) {
                 Field::Text(state(one.state)),
                 Field::Unsigned(one.collections),
                 Field::Unsigned(one.faults),
+                Field::Unsigned(one.in_a_row.into()),
                 seconds(one.last),
                 seconds(one.mean()),
                 seconds(one.worst),

@@ -38,6 +38,9 @@ pub(super) fn run(global: &Global, args: &Register) -> Outcome {
     let mut done = Rows::begin(&output, &mut text);
     for definition in &read.value {
         let (one, change) = registrar.register(definition, &functions)?;
+        if args.enable {
+            super::providers::enable(&one.name)?;
+        }
         let place = registrar.place();
         let word = match change {
             Change::Added => "registered",

@@ -160,7 +160,7 @@ mod tests {
 
     #[test]
     fn addresses_are_hexadecimal() {
-        let typed = |value, kind| text(|out| push_typed(out, value, kind));
+        let typed = |value, kind| text(|out| push_typed(out, value, Some(kind)));
         let address = CookedValue::Integer(0x7ff8_ae85_2dc3);
         let hex = CounterType::PERF_COUNTER_LARGE_RAWCOUNT_HEX;
         assert_eq!(typed(address, hex), "0x7ff8ae852dc3");

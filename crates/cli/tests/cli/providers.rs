@@ -3,7 +3,7 @@
 
 use crate::run::{Folder, Run, command, finish};
 use std::os::unix::fs::PermissionsExt as _;
-use std::path::Path;
+use std::path::{Path, PathBuf};
 use std::process::Command;
 
 const INI: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/../extension/examples/c/gauges.ini");
@@ -39,6 +39,21 @@ impl Place {
         self.0.path().join(name).display().to_string()
     }
 
+    /// The account of the provider in gauges.ini, if there is one.
+    fn account(&self) -> Option<PathBuf> {
+        let accounts = self.0.path().join("hives/accounts");
+        let mut files = std::fs::read_dir(accounts).ok()?.map(|file| file.unwrap().path());
+        files.find(|file| file.file_name().unwrap().to_string_lossy().starts_with("Gauges-"))
+    }
+
+    /// Lets the pause pass after which a provider is asked again.
+    fn wait(&self) {
+        let file = self.account().unwrap();
+        let text = std::fs::read_to_string(&file).unwrap();
+        let over = text.lines().filter(|line| !line.starts_with("not-before"));
+        std::fs::write(file, over.map(|line| format!("{line}\n")).collect::<String>()).unwrap();
+    }
+
     fn run(&self, args: &[&str]) -> Run {
         finish(command().args(args).env("PERFHIVE_HIVE", self.0.path().join("hives")))
     }
@@ -64,7 +79,8 @@ fn a_provider_in_c_from_check_to_value() {
         let rows = place.run(&["providers", "Gauges", "--json"]).json();
         assert_eq!(rows.len(), 1);
         assert_eq!(rows[0]["state"], "open");
-        assert_eq!(rows[0]["collections"], 2);
+        // Those of the commands before as well.
+        assert_eq!(rows[0]["collections"], 4);
         assert_eq!(rows[0]["faults"], 0);
         assert_eq!(rows[0]["bytes"], 256);
         assert!(rows[0]["worst_s"].as_f64() >= rows[0]["mean_s"].as_f64());
@@ -116,6 +132,110 @@ fn a_bad_library_is_named_and_does_no_harm() {
     let message = place.run(&["get", r"\Gauges(*)\Level"]).fails(3);
     assert!(message.contains("not there at the moment: Gauges: crashed with"), "{message}");
     assert!(place.run(&["get", r"\Gouges(*)\Level"]).fails(2).contains("no object"));
+}
+
+/// A library that hangs costs those nothing who want something else, and those
+/// who want it only every now and then.
+#[test]
+fn a_hanging_library_is_left_alone() {
+    let place = Place::new();
+    let library = place.library("zoo.so");
+    let linkage = ["--library", &library, "--linkage", "!never returns"];
+    place.run(&[&["register", INI], &linkage[..]].concat()).ok();
+    for _ in 0..2 {
+        place.run(&["get", r"\System\Processes", "--bare"]).ok();
+        place.run(&["watch", r"\System\Processes", "-n", "1"]).ok();
+    }
+    assert_eq!(place.account(), None, "nobody had a reason to ask it");
+    let gauges = r"\Gauges(*)\Level";
+    let message = place.run(&["get", gauges]).fails(3);
+    assert!(message.contains("Gauges: it did not say within 2s what it offers"), "{message}");
+    // What else is wanted is there, each in its place.
+    let both = place.run(&["get", r"\System\Processes", gauges, r"\System\Threads", "--json"]);
+    assert_eq!((both.code, both.err.as_str()), (Some(1), ""));
+    let rows = both.json();
+    let status: Vec<_> = rows.iter().map(|row| row["status"].as_str().unwrap()).collect();
+    assert_eq!(status, ["ok", "object-missing", "ok"]);
+    assert_eq!((&rows[1]["path"], &rows[1]["object"]), (&gauges.into(), &"Gauges".into()));
+    let text = std::fs::read_to_string(place.account().unwrap()).unwrap();
+    // The second one left it alone.
+    assert!(text.contains("\nlate 1\n"), "{text}");
+    let table = place.run(&["get", gauges, r"\System\Processes"]);
+    assert!(table.out.contains("it is asked again after a pause"), "{}", table.out);
+    let watched = place.run(&["watch", gauges, r"\System\Processes", "-n", "1"]);
+    assert_eq!(watched.code, Some(0));
+    assert!(watched.one_line().contains("\"Gauges\" is not there at the moment"));
+    // A typing error is still one, and ends the command.
+    let wrong = place.run(&["get", gauges, r"\Sistem\Processes"]);
+    assert_eq!((wrong.code, wrong.out.as_str()), (Some(3), ""));
+    assert!(wrong.err.contains("no object \"Sistem\""), "{}", wrong.err);
+}
+
+#[test]
+fn one_that_fails_again_and_again_is_disabled_until_it_is_enabled() {
+    let place = Place::new();
+    let library = place.library("zoo.so");
+    let linkage = ["--library", &library, "--linkage", "!crashes"];
+    place.run(&[&["register", INI], &linkage[..]].concat()).ok();
+    for count in 1..=5 {
+        place.run(&["enum", "Global"]);
+        let rows = place.run(&["providers", "Gauges", "-n", "0", "--json"]).json();
+        assert_eq!((&rows[0]["faults"], &rows[0]["in_a_row"]), (&count.into(), &count.into()));
+        let state = if count < 5 { "failed" } else { "quarantined" };
+        assert_eq!(rows[0]["state"], state);
+        place.wait();
+    }
+    let enable = "perfhive providers --enable \"Gauges\" has it asked again";
+    let run = place.run(&["providers", "Gauges"]);
+    assert!(run.out.contains("quarantined") && run.out.contains(enable), "{}", run.out);
+    let message = place.run(&["get", r"\Gauges(*)\Level"]).fails(3);
+    assert!(message.contains("signal 11") && message.ends_with(enable), "{message}");
+
+    let rows = place.run(&["providers", "--enable", "gauges", "--json"]).json();
+    assert_eq!((&rows[0]["state"], &rows[0]["faults"]), (&"failed".into(), &6.into()));
+    assert!(place.run(&["providers", "--enable", "Gouges"]).fails(1).contains("Gouges"));
+    // To register it with --enable does the same.
+    let text = std::fs::read_to_string(place.account().unwrap()).unwrap();
+    let text = text.replace("quarantined 0", "quarantined 1");
+    std::fs::write(place.account().unwrap(), text).unwrap();
+    place.wait();
+    place.run(&["register", INI, "--enable"]).ok();
+    let rows = place.run(&["providers", "Gauges", "--json"]).json();
+    assert_eq!((&rows[0]["state"], &rows[0]["faults"]), (&"failed".into(), &7.into()));
+}
+
+/// That a provider is to be started again is said once, not at each sample.
+#[test]
+fn a_watch_does_not_repeat_itself() {
+    let place = Place::new();
+    let library = place.library("zoo.so");
+    // Its objects are not those that it registered: only who asks for all finds them.
+    let text = std::fs::read_to_string(INI).unwrap().replace("[objects]", "[others]");
+    let ini = place.0.file("any.ini", text);
+    let symbols = INI.replace(".ini", ".h");
+    let linkage = ["--symbols", &symbols, "--library", &library, "--linkage", "crashes"];
+    place.run(&[&["register", &ini, "-q"], &linkage[..]].concat()).ok();
+    place.run(&["list"]).ok();
+    let run = place.run(&["watch", r"\50000(*)\50002", "-n", "8", "-i", "0.05", "--json"]);
+    let said = |text| run.err.lines().filter(|line| line.contains(text)).count();
+    assert_eq!(said("will be started again"), 1, "{}", run.err);
+    assert_eq!(said("50000: crashed with"), 1, "{}", run.err);
+    // How it did is known to whoever asks.
+    let rows = place.run(&["providers", "Gauges", "-n", "0", "--json"]).json();
+    assert_eq!(rows[0]["faults"], 2);
+    assert!(rows[0]["collections"].as_u64() >= Some(8), "{rows:?}");
+}
+
+#[test]
+fn what_is_refused_is_shown_with_the_way_out() {
+    let place = Place::new();
+    let library = place.library("gauges.so");
+    place.run(&["register", INI, "--library", &library]).ok();
+    std::fs::set_permissions(&library, std::fs::Permissions::from_mode(0o777)).unwrap();
+    let rows = place.run(&["providers", "Gauges", "--json"]).json();
+    assert_eq!(rows[0]["state"], "refused");
+    let why = rows[0]["last_fault"].as_str().unwrap();
+    assert!(why.contains("chmod go-w"), "{why}");
 }
 
 #[test]

@@ -232,3 +232,127 @@ fn line(text: &str) -> String {
 fn nanos(time: Duration) -> u64 {
     u64::try_from(time.as_nanos()).unwrap_or(u64::MAX)
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use perfhive_format::{
+        BlockHead, BlockWriter, CounterSpec, CounterType, InstanceHead, ObjectSpec, ObjectTemplate,
+        TitleIndex,
+    };
+
+    fn known() -> Known {
+        let counter = CounterSpec::new(TitleIndex(52), CounterType::PERF_COUNTER_RAWCOUNT);
+        let mut writer = BlockWriter::new();
+        writer.start(&BlockHead::default());
+        let mut known = Known::default();
+        for (name, instances) in [(50, false), (60, true)] {
+            let spec = ObjectSpec::new(TitleIndex(name));
+            let spec = if instances { spec.with_instances() } else { spec };
+            let template = ObjectTemplate::new(&spec, &[counter]).unwrap();
+            let mark = writer.mark();
+            let mut object = writer.object(&template).unwrap();
+            if instances {
+                object.instance(&InstanceHead::named("one"), &[7]).unwrap();
+                object.finish().unwrap();
+            } else {
+                object.values(&[7]).unwrap().finish().unwrap();
+            }
+            assert!(known.note(writer.since(mark), Cost::Costly));
+        }
+        known
+    }
+
+    fn record() -> Record {
+        let mut record = Record::new("Gauges\nof steel", u64::MAX);
+        (record.released, record.collections, record.faults) = (1, 2, 3);
+        (record.in_a_row, record.quarantined, record.late) = (4, true, 5);
+        (record.not_before, record.bytes) = (6, u64::MAX);
+        (record.last, record.total) = (Duration::from_nanos(7), Duration::from_secs(8));
+        record.set_fault(&"x\n".repeat(1000));
+        record.known = known();
+        record.pass("one", 10);
+        record.pass("two", 20);
+        record
+    }
+
+    #[test]
+    fn what_is_written_is_read() {
+        let record = record();
+        let text = record.to_text();
+        let read = Record::parse(text.as_bytes()).unwrap();
+        let again = Record::parse(read.to_text().as_bytes()).unwrap();
+        assert_eq!(again.to_text(), read.to_text());
+        // All but the samples that the definitions came with.
+        let plain = |text: &str| text.split("\nobject").next().map(str::to_string);
+        assert_eq!(plain(&read.to_text()), plain(&text));
+        assert!(read.is_of("Gauges\nof steel") && !read.is_of("Gauges"));
+        let described = |known: &Known| format!("{:?}", known.descriptions());
+        assert_eq!(described(&read.known), described(&known()));
+        assert_eq!(read.known.cost(TitleIndex(60)), Some(Cost::Costly));
+        assert_eq!(read.fault.map(|fault| fault.len()), Some(LONGEST));
+    }
+
+    #[test]
+    fn hostile_bytes_are_no_account_or_a_sound_one() {
+        let text = record().to_text().into_bytes();
+        for end in 0..text.len() {
+            assert!(Record::parse(&text[..end]).is_none(), "cut off at {end}");
+        }
+        for at in 0..text.len() {
+            for byte in [0, b' ', b'\n', b'9', b'f', 0xff] {
+                let mut bytes = text.clone();
+                bytes[at] = byte;
+                if let Some(record) = Record::parse(&bytes) {
+                    // Whatever it says now, it can be written and read again.
+                    assert!(Record::parse(record.to_text().as_bytes()).is_some());
+                }
+            }
+        }
+        assert!(Record::parse(&vec![b'x'; MOST + 1]).is_none());
+    }
+
+    #[test]
+    fn definitions_that_are_too_large_are_left_out() {
+        let mut record = record();
+        let mut known = Known::default();
+        let definition = known_definition();
+        for name in 0..10_000u32 {
+            let mut bytes = definition.clone();
+            bytes[12..16].copy_from_slice(&(2 * name).to_le_bytes());
+            assert!(known.restore(bytes, Cost::Global));
+        }
+        record.known = known;
+        let text = record.to_text();
+        assert!(text.len() < MOST);
+        let read = Record::parse(text.as_bytes()).unwrap();
+        assert!(read.known.is_empty());
+        assert_eq!(read.faults, 3);
+    }
+
+    fn known_definition() -> Vec<u8> {
+        known().definitions().next().unwrap().1.to_vec()
+    }
+
+    #[test]
+    fn the_log_is_for_all_programs() {
+        let mut record = Record::new("Gauges", 1);
+        for number in 0..10 {
+            let line = record.pass(&format!("failed at byte {number}"), 1000);
+            assert_eq!(line.is_some(), number < 3);
+            // Each as another program would: what is kept is on disk.
+            record = Record::parse(record.to_text().as_bytes()).unwrap();
+        }
+        let later = record.pass("failed at byte 9", 61_000).unwrap();
+        assert_eq!(later, "failed at byte 9 (and 7 more like this, of other programs too)");
+        // A clock that was set back does not silence it.
+        for _ in 0..3 {
+            record.pass("failed at byte 9", 61_000);
+        }
+        assert!(record.pass("failed at byte 9", 5).is_some());
+        for number in 0..1000 {
+            assert!(record.pass(&"x".repeat(number), 61_000).is_some());
+        }
+        assert_eq!(record.log.len(), KINDS);
+    }
+}

@@ -1,0 +1,243 @@
+//! What one reader found out of a provider, and what others make of it.
+
+use crate::support::{Folder, OBJECT, Reader, broker, registration};
+use perfhive_engine::{FaultKind, ObjectQuery, ProviderState, Request, Source};
+use perfhive_extension::{HostCommand, enable};
+use std::os::unix::fs::PermissionsExt as _;
+use std::path::{Path, PathBuf};
+use std::time::{Duration, Instant};
+
+/// A reader of a provider in zoo.c, with an account in a folder.
+fn reader(folder: &Folder, library: &Path, kind: &str) -> Reader {
+    let accounts = folder.0.join("accounts");
+    let mut reader = broker(registration(library, kind), |options| {
+        options.accounts(accounts).pause(Duration::ZERO).look_every(Duration::ZERO)
+    });
+    // It looks at what is registered, and asks nobody.
+    reader.broker.catalogue_generation();
+    reader
+}
+
+/// The file of the provider's account.
+fn file(folder: &Folder) -> PathBuf {
+    let files = std::fs::read_dir(folder.0.join("accounts")).unwrap();
+    let mut files = files.map(|file| file.unwrap().path());
+    files.find(|file| file.file_name().unwrap().to_string_lossy().starts_with("Zoo-")).unwrap()
+}
+
+/// Asks for everything until something is so that is bound to be.
+fn until(reader: &mut Reader, what: &str, mut is_so: impl FnMut(&mut Reader) -> bool) {
+    let start = Instant::now();
+    loop {
+        reader.collect(&Request::new(ObjectQuery::Global));
+        if is_so(reader) {
+            return;
+        }
+        assert!(start.elapsed() < Duration::from_secs(30), "{what}: {:?}", reader.status());
+        std::thread::sleep(Duration::from_millis(1));
+    }
+}
+
+#[test]
+fn who_knows_it_does_not_ask_before_something_is_wanted() {
+    let folder = Folder::new("known");
+    let library = folder.compile("tests/extension/zoo.c");
+    assert_eq!(reader(&folder, &library, "good").see().instances, Some(2));
+    // Nobody can be asked here, and yet it is known what there is.
+    let mut other = broker(registration(&library, "good"), |options| {
+        let options = options.accounts(folder.0.join("accounts"));
+        options.host(HostCommand::new("/no/such/program"))
+    });
+    let catalogue = other.broker.catalogue().unwrap();
+    assert_eq!(catalogue.objects.len(), 1);
+    assert_eq!((catalogue.objects[0].name, catalogue.objects[0].counters.len()), (OBJECT, 1));
+    assert!(catalogue.objects[0].has_instances);
+    assert_eq!((other.status().collections, other.status().bytes), (1, 184));
+    assert_eq!(other.lines(), [""; 0]);
+    let seen = other.see();
+    assert!(seen.faults[0].message.contains("/no/such/program"), "{seen:?}");
+
+    // Another library of that name is another's: nothing is known of it.
+    std::fs::write(&library, "no library").unwrap();
+    let mut replaced = reader(&folder, &library, "good");
+    assert_eq!(replaced.broker.catalogue().unwrap().objects.len(), 0);
+    assert_eq!((replaced.status().collections, replaced.status().faults), (0, 1));
+}
+
+#[test]
+fn who_wants_something_else_does_not_have_it_asked() {
+    let folder = Folder::new("else");
+    let library = folder.compile("tests/extension/zoo.c");
+    for kind in ["!never returns", "!crashes", "good"] {
+        let mut reader = reader(&folder, &library, kind);
+        let elsewhere = [perfhive_format::TitleIndex(2), perfhive_format::TitleIndex(60000)];
+        let (_, faults) = reader.collect(&Request::objects(&elsewhere));
+        assert_eq!(faults.len(), 0, "{faults:?}");
+        reader.broker.titles(perfhive_format::LanguageId::ENGLISH).unwrap_err();
+        reader.broker.catalogue_generation();
+        assert_eq!(reader.status().state, ProviderState::Idle);
+        drop(reader);
+        assert!(!folder.0.join("accounts/new").exists());
+        let files = std::fs::read_dir(folder.0.join("accounts")).unwrap().count();
+        assert_eq!(files, 0, "{kind}: it was asked");
+    }
+}
+
+/// One that hangs costs the patience of one reader; the next one leaves it alone.
+#[test]
+fn a_hanging_one_is_not_asked_again_at_once() {
+    let folder = Folder::new("hangs");
+    let library = folder.compile("tests/extension/zoo.c");
+    let global = Request::new(ObjectQuery::Global);
+    let hurried = |pause| {
+        broker(registration(&library, "!never returns"), |options| {
+            let options = options.accounts(folder.0.join("accounts")).pause(pause);
+            options.patience(Duration::from_millis(50))
+        })
+    };
+    let mut first = hurried(Duration::from_secs(60));
+    let (_, faults) = first.collect(&global);
+    assert_eq!(&*faults[0].message, "it did not say within 50ms what it offers");
+    let mut second = hurried(Duration::from_secs(60));
+    let (_, faults) = second.collect(&global);
+    assert!(faults[0].message.ends_with("it is asked again after a pause"), "{faults:?}");
+    // That it was late says nothing against it.
+    assert_eq!((second.status().faults, second.status().in_a_row), (0, 0));
+    let text = std::fs::read_to_string(file(&folder)).unwrap();
+    assert!(text.contains("\nlate 1\n"), "{text}");
+
+    // With the pause over it is asked again, and waited for.
+    let over: Vec<&str> = text.lines().filter(|line| !line.starts_with("not-before")).collect();
+    std::fs::write(file(&folder), over.join("\n") + "\n").unwrap();
+    hurried(Duration::from_secs(60)).collect(&global);
+    let text = std::fs::read_to_string(file(&folder)).unwrap();
+    assert!(text.contains("\nlate 2\n"), "{text}");
+}
+
+#[test]
+fn failures_of_all_readers_count() {
+    let folder = Folder::new("count");
+    let library = folder.compile("tests/extension/zoo.c");
+    let mut first = reader(&folder, &library, "crashes");
+    for _ in 0..3 {
+        assert_eq!(first.see().instances, None);
+    }
+    let mut second = reader(&folder, &library, "crashes");
+    assert_eq!((second.status().faults, second.status().in_a_row), (3, 3));
+    for _ in 0..2 {
+        second.see();
+    }
+    assert_eq!(second.state(), ProviderState::Quarantined);
+    // The first one, still at work, hears of it.
+    let seen = first.see();
+    assert_eq!(seen.faults[0].kind, FaultKind::Quarantined);
+    assert!(seen.faults[0].message.contains("signal 11"), "{seen:?}");
+    // And so does one that comes later.
+    let mut third = reader(&folder, &library, "crashes");
+    assert_eq!(third.see().faults[0].kind, FaultKind::Quarantined);
+    assert_eq!((third.status().faults, third.status().collections), (5, 5));
+    // Three lines of a kind are enough for all of them.
+    let logged = [&first, &second, &third].map(|reader| reader.logged("signal 11"));
+    assert_eq!(logged, [3, 0, 0]);
+    assert_eq!(second.logged("is asked no more"), 1);
+
+    // Somebody enables it: everyone asks it again.
+    assert!(enable(&folder.0.join("accounts"), "Zoo").unwrap());
+    assert!(!enable(&folder.0.join("accounts"), "Bar").unwrap());
+    for reader in [&mut first, &mut third] {
+        let seen = reader.see();
+        assert_eq!(seen.faults[0].kind, FaultKind::CollectFailed, "{seen:?}");
+    }
+    // A broker that releases it tells the others, too.
+    while third.state() != ProviderState::Quarantined {
+        third.see();
+    }
+    assert_eq!(first.see().faults[0].kind, FaultKind::Quarantined);
+    assert!(third.broker.release("Zoo"));
+    assert_eq!(third.see().faults[0].kind, FaultKind::CollectFailed);
+    assert_eq!(first.see().faults[0].kind, FaultKind::CollectFailed);
+}
+
+#[test]
+fn failures_to_say_what_it_offers_count_too() {
+    let folder = Folder::new("offers");
+    let library = folder.compile("tests/extension/zoo.c");
+    for kind in ["refuses to open", "!crashes"] {
+        // Without an account on disk it is the same.
+        let mut reader =
+            broker(registration(&library, kind), |options| options.pause(Duration::ZERO));
+        until(&mut reader, kind, |reader| reader.state() == ProviderState::Quarantined);
+        assert_eq!(reader.status().faults, 5, "{kind}");
+        assert_eq!(reader.logged("is asked no more"), 1, "{kind}: {:?}", reader.lines());
+        let (_, faults) = reader.collect(&Request::new(ObjectQuery::Global));
+        assert_eq!(faults[0].kind, FaultKind::Quarantined, "{kind}");
+        assert!(reader.broker.release("Zoo"));
+        until(&mut reader, kind, |reader| reader.status().faults > 5);
+    }
+}
+
+/// Objects that come and go make no new provider.
+#[test]
+fn an_account_outlives_changes_of_objects() {
+    let folder = Folder::new("outlives");
+    let library = folder.compile("tests/extension/zoo.c");
+    let mut reader = reader(&folder, &library, "!changes its objects");
+    for count in 1..=16 {
+        reader.collect(&Request::new(ObjectQuery::Global));
+        assert_eq!(reader.status().collections, count);
+    }
+}
+
+#[test]
+fn readers_at_the_same_time_add_up() {
+    let folder = Folder::new("add-up");
+    let library = folder.compile("tests/extension/zoo.c");
+    let mut readers = [0, 1, 2].map(|_| reader(&folder, &library, "good"));
+    for _ in 0..10 {
+        readers.iter_mut().for_each(|reader| assert_eq!(reader.see().instances, Some(2)));
+    }
+    let worst = readers.iter().map(|reader| reader.status().worst).max();
+    drop(readers);
+    let status = reader(&folder, &library, "good").status();
+    assert_eq!((status.collections, Some(status.worst)), (30, worst));
+}
+
+/// A folder that others may write is not used, nor is what is no account.
+#[test]
+fn only_an_account_of_ones_own_is_believed() {
+    let folder = Folder::new("own");
+    let library = folder.compile("tests/extension/zoo.c");
+    let accounts = folder.0.join("accounts");
+    let chmod = |path: &Path, mode| {
+        std::fs::set_permissions(path, std::fs::Permissions::from_mode(mode)).unwrap();
+    };
+    reader(&folder, &library, "good").see();
+    let account = file(&folder);
+    let sound = std::fs::read_to_string(&account).unwrap();
+    let known = |folder: &Folder| {
+        let mut reader = broker(registration(&library, "good"), |options| {
+            let options = options.accounts(folder.0.join("accounts"));
+            options.host(HostCommand::new("/no/such/program"))
+        });
+        reader.broker.catalogue().unwrap().objects.len()
+    };
+    assert_eq!(known(&folder), 1);
+    for (path, mode) in [(&accounts, 0o777), (&account, 0o666)] {
+        let before = std::fs::metadata(path).unwrap().permissions().mode();
+        chmod(path, mode);
+        assert_eq!(known(&folder), 0, "{path:?}");
+        chmod(path, before & 0o7777);
+        std::fs::write(&account, &sound).unwrap();
+        assert_eq!(known(&folder), 1, "{path:?}");
+    }
+    for bad in ["", "perfhive account 2\n[End]\n", &sound[..sound.len() - 3]] {
+        std::fs::write(&account, bad).unwrap();
+        assert_eq!(known(&folder), 0, "{bad}");
+    }
+    // A link to another file is not followed.
+    std::fs::remove_file(&account).unwrap();
+    std::fs::write(folder.0.join("elsewhere"), &sound).unwrap();
+    std::os::unix::fs::symlink(folder.0.join("elsewhere"), &account).unwrap();
+    assert_eq!(known(&folder), 0);
+    assert_eq!(std::fs::read_to_string(folder.0.join("elsewhere")).unwrap(), sound);
+}
