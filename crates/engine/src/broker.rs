@@ -19,7 +19,7 @@ use crate::request::{ObjectQuery, Request};
 use crate::source::{Catalogue, Source};
 use crate::titles::TitleDatabase;
 pub use clock::{Clock, StdClock};
-use entry::{Entry, Owners};
+use entry::{Asked, Entry, Owners};
 use perfhive_format::{BlockHead, BlockWriter, LanguageId, TitleIndex};
 pub use registry::CHOSEN_INDEXES;
 pub use roster::{Roster, Wanted};
@@ -258,8 +258,8 @@ impl Source for Broker {
                         continue;
                     };
                     let level = entry.provider.test_level().unwrap_or(level);
-                    let verdict =
-                        entry.collect(request, until, level, owners, block, &mut faults, foreign);
+                    let asked = Asked { request, until, level };
+                    let verdict = entry.collect(asked, owners, block, &mut faults, foreign);
                     let over = |end: Option<Instant>| end.is_some_and(|end| Instant::now() >= end);
                     entry.is_late = over(request.deadline)
                         || (verdict.is_err() && (over(until) || entry.is_late));

@@ -35,6 +35,14 @@ pub(super) struct Entry {
     pub(super) lost: Vec<ObjectDescription>,
 }
 
+/// What a provider is asked, until when, and how its answer is tested.
+#[derive(Clone, Copy)]
+pub(super) struct Asked<'a> {
+    pub(super) request: &'a Request,
+    pub(super) until: Option<Instant>,
+    pub(super) level: TestLevel,
+}
+
 impl Entry {
     pub(super) fn new((provider, registered): (Arc<dyn Provider>, Registered)) -> Self {
         let mut status = provider.account().unwrap_or_else(|| ProviderStatus::new(provider.name()));
@@ -133,14 +141,13 @@ impl Entry {
     /// Asks the provider; what it wrote is tested, and taken back if it fails.
     pub(super) fn collect(
         &mut self,
-        request: &Request,
-        until: Option<Instant>,
-        level: TestLevel,
+        asked: Asked<'_>,
         owners: &Owners,
         block: &mut BlockWriter,
         faults: &mut Vec<Fault>,
         foreign: &mut Vec<Vec<u8>>,
     ) -> Result<(), Fault> {
+        let Asked { request, until, level } = asked;
         let name: &str = &self.status.name;
         let fault = |kind, message: &dyn std::fmt::Display| Fault::new(kind, name, message);
         let session = match &mut self.session {
