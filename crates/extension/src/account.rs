@@ -13,7 +13,6 @@ use perfhive_contract::Registration;
 use perfhive_engine::{Fault, FaultKind, ProviderState, ProviderStatus, TestLevel};
 use record::Record;
 use std::io;
-use std::os::unix::ffi::OsStrExt as _;
 use std::path::Path;
 use std::sync::Mutex;
 use std::time::{Duration, Instant, SystemTime};
@@ -236,6 +235,14 @@ impl Account {
         inner.write(&self.name, LAST_PATIENCE);
     }
 
+    /// Writes what is not on disk so far.
+    pub(crate) fn flush(&self) {
+        let mut inner = lock(&self.inner);
+        if inner.pending.any {
+            inner.write(&self.name, LAST_PATIENCE);
+        }
+    }
+
     /// Lets it out of quarantine.
     pub(crate) fn release(&self) {
         let mut inner = lock(&self.inner);
@@ -297,10 +304,7 @@ impl Account {
 
 impl Drop for Account {
     fn drop(&mut self) {
-        let mut inner = lock(&self.inner);
-        if inner.pending.any {
-            inner.write(&self.name, LAST_PATIENCE);
-        }
+        self.flush();
     }
 }
 
@@ -423,15 +427,10 @@ fn now() -> u64 {
 /// What tells a library and its registration from any other: if any of it
 /// changes, the account begins anew.
 fn fingerprint(of: &Registration, library: Option<LibraryStamp>, level: TestLevel) -> u64 {
-    let Registration { open, collect, close, linkage, .. } = of;
-    let text = format!(
-        "{:?} {open:?} {collect:?} {close:?} {linkage:?} {:?} {:?} {:?} {} {library:?} {level:?}",
-        of.library.as_os_str().as_bytes(),
-        of.objects,
-        [of.first_counter, of.last_counter, of.first_help, of.last_help],
-        [of.open_timeout, of.collect_timeout],
-        of.in_process,
-    );
+    // Whoever disables and enables it has not changed it.
+    let mut of = of.clone();
+    of.disabled = false;
+    let text = format!("{of:?} {library:?} {level:?}");
     hash(text.as_bytes())
 }
 

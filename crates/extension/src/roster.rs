@@ -158,6 +158,8 @@ impl ExtensionRoster {
             let opened =
                 ExtensionSession::open(&shared).inspect_err(|error| shared.log(&error.to_string()));
             let failure = opened.and_then(|mut session| session.discover()).err();
+            // Who hears of it may be the last one then, and writes the account.
+            drop(shared);
             // The roster may be gone meanwhile.
             let _ = report.send(Found { number, failure });
         };
@@ -250,6 +252,14 @@ impl ExtensionRoster {
         }
         self.items = items;
         changed
+    }
+}
+
+impl Drop for ExtensionRoster {
+    fn drop(&mut self) {
+        // A thread that hangs in a library has a part in the account, and may
+        // never let go of it.
+        self.items.iter().for_each(|item| item.shared.account.flush());
     }
 }
 

@@ -258,7 +258,7 @@ mod tests {
             } else {
                 object.values(&[7]).unwrap().finish().unwrap();
             }
-            assert!(known.note(writer.since(mark), Cost::Costly));
+            assert!(known.note(writer.since(mark), Cost::Costly).is_some());
         }
         known
     }
