@@ -97,7 +97,7 @@ impl SourceSet {
     ) -> Result<&mut Slot, QueryError> {
         let slot = self.slot_mut(number)?;
         if !slot.prepared {
-            let catalogue = slot.source.catalogue()?;
+            let catalogue = slot.source.catalogue_for(Wanted::Nothing)?;
             slot.language =
                 language.unwrap_or_else(|| catalogue.preferred_language(slot.source.is_live()));
             slot.load()?;
