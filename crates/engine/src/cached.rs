@@ -84,7 +84,7 @@ use crate::titles::TitleDatabase;
 pub use builder::CacheBuilder;
 pub use follower::{Follower, Taken};
 use hub::{Hub, UNKNOWN};
-use lane::Outcome;
+use lane::{Outcome, ends};
 use perfhive_format::{LanguageId, TitleIndex};
 use reply::{Key, Reply, Slot};
 use std::collections::HashMap;
@@ -177,12 +177,14 @@ impl<S: Source> Cached<S> {
     fn answer(&mut self, request: &Request, out: &mut Snapshot) -> Result<(), SourceError> {
         let asked_at = (self.hub.clock)();
         self.forget_old();
-        // Which objects are costly; kept until providers come or go.
+        // Which objects are costly; kept until providers come or go. Where that
+        // is not to be had, what was known of them is good enough.
         if self.hub.costly.is_some()
             && (self.costs_of == UNKNOWN
                 || self.costs_of != self.hub.generation.load(Ordering::Acquire))
+            && let Ok(catalogue) = self.catalogue_by(request.deadline)
         {
-            self.costs_of = self.catalogue_by(request.deadline)?.generation;
+            self.costs_of = catalogue.generation;
         }
         self.list_keys(request);
         let keys = std::mem::take(&mut self.keys);
@@ -417,11 +419,6 @@ impl<S: Source> Cached<S> {
         }
         served
     }
-}
-
-/// Whether one deadline ends before another.
-fn ends(one: Option<Instant>, other: Option<Instant>) -> bool {
-    one.is_some_and(|one| other.is_none_or(|other| one < other))
 }
 
 fn is_late(error: &SourceError) -> bool {

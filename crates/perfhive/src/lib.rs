@@ -32,6 +32,7 @@ mod category;
 #[cfg(target_os = "linux")]
 pub mod extension;
 mod files;
+mod later;
 pub mod measure;
 mod open;
 mod provide;

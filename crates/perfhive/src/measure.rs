@@ -103,6 +103,10 @@ pub fn data_source(address: &str, options: &OpenOptions) -> Result<SharedCounter
         Ok(parsed) => {
             let mut source = options.open(address)?;
             let name = name_of(&parsed, &source.catalogue()?.machine);
+            if source.is_live() {
+                let shared = crate::later::shared(&parsed, options, source);
+                return Ok(CounterSource::new(&name, shared));
+            }
             Ok(counters_of(&name, source))
         }
         // Opening says what is wrong with it.

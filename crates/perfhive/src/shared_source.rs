@@ -84,7 +84,7 @@ impl SharedSource {
         if let Some(source) = &*local {
             return Ok(source.clone());
         }
-        let source = Self::new(OpenOptions::new().open(&SourceAddress::Local.to_string())?);
+        let source = Self::opened(&SourceAddress::Local)?;
         Ok(local.insert(source).clone())
     }
 
@@ -101,8 +101,17 @@ impl SharedSource {
     pub fn open(address: &str) -> Result<Self, SourceError> {
         match address.parse() {
             Ok(SourceAddress::Local) => Self::local(),
-            _ => OpenOptions::new().open(address).map(Self::new),
+            Ok(address) => Self::opened(&address),
+            // Opening says what is wrong with it.
+            Err(_) => OpenOptions::new().open(address).map(Self::new),
         }
+    }
+
+    fn opened(address: &SourceAddress) -> Result<Self, SourceError> {
+        let options = OpenOptions::new();
+        let source = options.open(&address.to_string())?;
+        let inner = crate::later::shared(address, &options, source);
+        Ok(Self { inner, max_age: Duration::ZERO, language: None })
     }
 
     /// The source of a machine by its name, as .NET's `machineName` gives it:

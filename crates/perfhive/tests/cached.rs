@@ -86,3 +86,24 @@ fn over_written_blocks() {
     });
     check(|| Box::new(ReplaySource::new("single", [sample(1)]).unwrap()));
 }
+
+/// What is expensive to collect is collected by a second source, which is there
+/// from then on: it holds up nobody.
+#[cfg(target_os = "linux")]
+#[test]
+fn shared_sources_collect_costly_objects_apart() {
+    use perfhive::{Category, PerformanceCounter, SharedSource};
+    let source = SharedSource::open("proc:").unwrap();
+    let mut free = PerformanceCounter::new_in(&source, "Memory", "Available Bytes", "").unwrap();
+    assert!(free.next_value().unwrap() > 0.0);
+    let collected = || {
+        let statuses = source.source().providers();
+        let of = statuses.iter().filter(|status| status.collections > 0);
+        (statuses.len(), of.count())
+    };
+    let (providers, at_work) = collected();
+    Category::new_in(&source, "Process Address Space").unwrap().read().unwrap();
+    let (more, more_at_work) = collected();
+    assert_eq!(more, 2 * providers);
+    assert_eq!(more_at_work, at_work + 1);
+}

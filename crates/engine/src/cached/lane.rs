@@ -2,10 +2,10 @@
 //!
 //! A lane owns a source. Whoever needs fresh data adds what it wants to the
 //! union of the *next* run and waits; as soon as the source is free, one of
-//! those who wait, whichever wakes first, takes the whole union, collects, and
+//! those who wait and have the most time takes the whole union, collects, and
 //! hands the outcome to the others. So nobody waits longer than for the run
-//! that is at work and the one behind it, however many there are, and there is
-//! no thread that would have to be woken.
+//! that is at work and the one behind it, however many there are and however
+//! little time they have, and there is no thread of the cache's own.
 //!
 //! The lock guards a few words and lists. It is never held while the source is
 //! at work, and those who only take kept data never touch it.
@@ -56,6 +56,8 @@ struct State<S, W, T> {
     next: W,
     next_number: u64,
     next_waiting: usize,
+    /// Who of them may make it: it lasts no longer than that one's deadline.
+    leader: Leader,
     /// Those who want the source alone, in the order in which they came.
     alone: VecDeque<u64>,
     next_alone: u64,
@@ -70,6 +72,38 @@ struct State<S, W, T> {
     spares: Vec<W>,
     /// Threads that wait for a change: waking nobody would be a system call.
     asleep: usize,
+}
+
+/// Who makes the next run.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Leader {
+    /// Whoever comes first: nobody waits, or who was to do it went away.
+    Anyone,
+    /// One whose deadline this is, the latest of all.
+    Latest(Option<Instant>),
+}
+
+impl Leader {
+    /// One more who waits.
+    fn or(self, deadline: Option<Instant>) -> Self {
+        match self {
+            Self::Latest(latest) if ends(latest, deadline) => Self::Latest(deadline),
+            Self::Latest(_) => self,
+            Self::Anyone => Self::Latest(deadline),
+        }
+    }
+
+    fn may_be(self, deadline: Option<Instant>) -> bool {
+        match self {
+            Self::Latest(latest) => !ends(deadline, latest),
+            Self::Anyone => true,
+        }
+    }
+}
+
+/// Whether a deadline is before another one.
+pub(super) fn ends(one: Option<Instant>, other: Option<Instant>) -> bool {
+    one.is_some_and(|one| other.is_none_or(|other| one < other))
 }
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -101,6 +135,7 @@ impl<S, W: Wishes, T: Clone + Default> Lane<S, W, T> {
             next: W::default(),
             next_number: 1,
             next_waiting: 0,
+            leader: Leader::Anyone,
             alone: VecDeque::new(),
             next_alone: 0,
             turn: Turn::Run,
@@ -143,6 +178,7 @@ impl<S, W: Wishes, T: Clone + Default> Lane<S, W, T> {
         }
         state.next.merge(wants);
         state.next_waiting += 1;
+        state.leader = state.leader.or(deadline);
         let number = state.next_number;
         loop {
             if state.next_number != number {
@@ -153,12 +189,14 @@ impl<S, W: Wishes, T: Clone + Default> Lane<S, W, T> {
                     outcome
                 });
             }
-            if state.alone.is_empty() || state.turn == Turn::Run {
+            let turn = state.alone.is_empty() || state.turn == Turn::Run;
+            if turn && state.leader.may_be(deadline) {
                 // The clock is read first: if it panics, the source stays.
                 let begun = state.source.is_some().then(|| catch_unwind(AssertUnwindSafe(&now)));
                 let begun = match begun.transpose() {
                     Ok(begun) => begun.unwrap_or_default(),
                     Err(panic) => {
+                        state.leader = Leader::Anyone;
                         self.leave(state);
                         resume_unwind(panic);
                     }
@@ -193,6 +231,7 @@ impl<S, W: Wishes, T: Clone + Default> Lane<S, W, T> {
         if state.next_waiting == 0 {
             // Nobody wants it any more.
             state.next.clear();
+            state.leader = Leader::Anyone;
         }
         self.wake(state);
     }
@@ -221,6 +260,7 @@ impl<S, W: Wishes, T: Clone + Default> Lane<S, W, T> {
         let waiting = state.next_waiting.saturating_sub(1);
         state.next_number += 1;
         state.next_waiting = 0;
+        state.leader = Leader::Anyone;
         // One set goes to the run; its copy stays for others to compare with.
         let mut copy = state.spares.pop().unwrap_or_default();
         copy.merge(&wants);

@@ -197,3 +197,79 @@ fn who_has_no_time_left_gives_up_though_the_source_is_free_for_another() {
     // Free and his own turn, he takes it.
     lane.with(Some(Instant::now()), |()| ()).unwrap();
 }
+
+/// Else a run would end in a failure for all whenever somebody without any time
+/// was awake first.
+#[test]
+fn who_has_the_most_time_makes_the_run() {
+    let lane: Lane<(), Bits, u32> = Lane::new("source", ());
+    let hours = |hours: u64| Some(Instant::now() + Duration::from_secs(3600 * hours));
+    let orders = [[hours(1), hours(2), None], [None, hours(2), hours(1)], [hours(2), None, None]];
+    for order in orders.iter().cycle().take(60) {
+        std::thread::scope(|scope| {
+            let lane = &lane;
+            let ask = |deadline, run: Box<dyn Fn() + Send>| {
+                scope.spawn(move || {
+                    let run = |(): &mut (), wants: &mut Bits| {
+                        run();
+                        Ok(wants.0)
+                    };
+                    lane.request(&Bits(1), |_| false, || Duration::ZERO, deadline, run).unwrap()
+                })
+            };
+            let (open, opened) = channel::<()>();
+            ask(None, Box::new(move || opened.recv().unwrap()));
+            while lane.lock().running.is_none() {
+                std::thread::yield_now();
+            }
+            for (place, deadline) in order.iter().enumerate() {
+                let deadline = *deadline;
+                let latest = move || assert_eq!(deadline, None, "this one leads");
+                ask(deadline, Box::new(latest));
+                while lane.lock().next_waiting <= place {
+                    std::thread::yield_now();
+                }
+            }
+            open.send(()).unwrap();
+        });
+    }
+}
+
+/// Whoever was to make the run and goes away leaves nobody behind who waits for
+/// it.
+#[test]
+fn who_was_to_make_the_run_may_go_away() {
+    let lane: Lane<(), Bits, u32> = Lane::new("source", ());
+    for _ in 0..20 {
+        std::thread::scope(|scope| {
+            let lane = &lane;
+            let (open, opened) = channel::<()>();
+            let ask = |deadline, now: fn() -> Duration, run: Box<dyn Fn() + Send>| {
+                scope.spawn(move || {
+                    let run = |(): &mut (), wants: &mut Bits| {
+                        run();
+                        Ok(wants.0)
+                    };
+                    lane.request(&Bits(1), |_| false, now, deadline, run).is_ok()
+                })
+            };
+            let zero = || Duration::ZERO;
+            ask(None, zero, Box::new(move || opened.recv().unwrap()));
+            while lane.lock().running.is_none() {
+                std::thread::yield_now();
+            }
+            let soon = Some(Instant::now() + Duration::from_secs(3600));
+            let stays = ask(soon, zero, Box::new(|| {}));
+            while lane.lock().next_waiting == 0 {
+                std::thread::yield_now();
+            }
+            let goes = ask(None, || std::panic::panic_any("no clock"), Box::new(|| {}));
+            while lane.lock().next_waiting < 2 {
+                std::thread::yield_now();
+            }
+            open.send(()).unwrap();
+            assert!(goes.join().is_err());
+            assert!(stays.join().unwrap());
+        });
+    }
+}

@@ -1,0 +1,83 @@
+//! A source that is opened when something is asked of it, and what it is for: a
+//! shared source's expensive objects.
+
+use crate::{OpenOptions, SourceAddress};
+use perfhive_engine::{
+    Cached, Catalogue, ProviderStatus, Request, Snapshot, Source, SourceError, TitleDatabase,
+};
+use perfhive_format::LanguageId;
+use std::sync::Arc;
+
+/// Shares a source of an address that was opened. Objects that are expensive to
+/// collect are collected by a second one, opened when the first is asked for:
+/// who reads a process's memory maps does not hold up who reads a counter.
+///
+/// On Windows all that reads the registry in one process waits for the same lock
+/// of the system's, and a recording has one present sample.
+pub(crate) fn shared(
+    address: &SourceAddress,
+    options: &OpenOptions,
+    source: Box<dyn Source>,
+) -> Cached<Box<dyn Source>> {
+    let builder = Cached::builder(source);
+    let is_this_machine =
+        matches!(address, SourceAddress::Local | SourceAddress::Proc(_) | SourceAddress::Bpf);
+    if !is_this_machine || cfg!(windows) {
+        return builder.build();
+    }
+    let (address, options) = (address.to_string(), options.clone());
+    builder.costly_by(Box::new(Later { address, options, source: None })).build()
+}
+
+struct Later {
+    address: String,
+    options: OpenOptions,
+    source: Option<Box<dyn Source>>,
+}
+
+impl Later {
+    fn source(&mut self) -> Result<&mut Box<dyn Source>, SourceError> {
+        let source = match self.source.take() {
+            Some(source) => source,
+            None => self.options.open(&self.address)?,
+        };
+        Ok(self.source.insert(source))
+    }
+}
+
+impl Source for Later {
+    fn name(&self) -> &str {
+        &self.address
+    }
+
+    fn collect(&mut self, request: &Request, out: &mut Snapshot) -> Result<(), SourceError> {
+        self.source()?.collect(request, out)
+    }
+
+    fn catalogue(&mut self) -> Result<Arc<Catalogue>, SourceError> {
+        self.source()?.catalogue()
+    }
+
+    fn list_costly(&mut self) -> Result<(), SourceError> {
+        self.source()?.list_costly()
+    }
+
+    fn catalogue_generation(&mut self) -> u64 {
+        self.source.as_mut().map_or(0, |source| source.catalogue_generation())
+    }
+
+    fn titles(&mut self, language: LanguageId) -> Result<Arc<TitleDatabase>, SourceError> {
+        self.source()?.titles(language)
+    }
+
+    fn providers(&mut self) -> Vec<ProviderStatus> {
+        self.source.as_mut().map(|source| source.providers()).unwrap_or_default()
+    }
+
+    fn rewind(&mut self) -> Result<(), SourceError> {
+        match &mut self.source {
+            Some(source) => source.rewind(),
+            None => Ok(()),
+        }
+    }
+}
