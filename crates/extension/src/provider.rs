@@ -140,6 +140,9 @@ pub(crate) struct ExtensionProvider {
     pub(crate) objects: Vec<ObjectDescription>,
     pub(crate) titles: Vec<ProvidedTitles>,
     pub(crate) refusal: Option<(ProviderState, String)>,
+    /// Whether it is asked for other machines: it works, though it may have
+    /// nothing of this one.
+    pub(crate) works: bool,
 }
 
 impl Provider for ExtensionProvider {
@@ -157,7 +160,7 @@ impl Provider for ExtensionProvider {
     }
 
     fn answers_foreign(&self) -> bool {
-        self.refusal.is_none()
+        self.works
     }
 
     fn test_level(&self) -> Option<TestLevel> {

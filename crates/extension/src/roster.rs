@@ -133,6 +133,7 @@ impl ExtensionRoster {
             objects: Vec::new(),
             titles: Vec::new(),
             refusal: None,
+            works: false,
         });
         let mut item = Item {
             titles,
@@ -202,7 +203,7 @@ impl ExtensionRoster {
                 item.shared.account.late(self.options.patience);
                 let why =
                     format!("it did not say within {:?} what it offers", self.options.patience);
-                item.describe(Some((ProviderState::Idle, why)));
+                item.describe(Some((ProviderState::Idle, why)), false);
                 changed = true;
             }
         }
@@ -271,10 +272,10 @@ impl Item {
         if self.shared.registration.disabled {
             let why = "its registration says that it is not to be asked".to_string();
             lock(&self.shared.known).clear();
-            return self.describe(Some((ProviderState::Disabled, why)));
+            return self.describe(Some((ProviderState::Disabled, why)), false);
         }
         if known {
-            return self.describe(None);
+            return self.describe(None, true);
         }
         let account = &self.shared.account;
         let refusal = account.refusal();
@@ -284,7 +285,7 @@ impl Item {
             self.due = Some(Instant::now() + account.pause_left().unwrap_or_default());
         }
         let idle = || (ProviderState::Idle, "it has not said yet what it offers".to_string());
-        self.describe(Some(refusal.unwrap_or_else(idle)));
+        self.describe(Some(refusal.unwrap_or_else(idle)), false);
     }
 
     /// Takes over what another program found out.
@@ -321,6 +322,7 @@ impl Item {
         let known = lock(&self.shared.known).clone();
         let account = &self.shared.account;
         let was_quarantined = account.status().state == ProviderState::Quarantined;
+        let works = failure.is_none();
         let refusal = match failure {
             // Of one that has to wait it is known why.
             Some(ProviderError::NotYet(why)) => Some((ProviderState::Failed, why)),
@@ -352,17 +354,19 @@ impl Item {
             }
         }
         // What it offered before stays in the catalogue.
-        self.describe(refusal.filter(|_| known.is_empty()));
+        let known = !known.is_empty();
+        self.describe(refusal.filter(|_| !known), works || known);
     }
 
     /// Makes a new provider of what is known now.
-    fn describe(&mut self, refusal: Option<(ProviderState, String)>) {
+    fn describe(&mut self, refusal: Option<(ProviderState, String)>, works: bool) {
         self.described = Instant::now();
         self.provider = Arc::new(ExtensionProvider {
             shared: Arc::clone(&self.shared),
             objects: self.shared.describe(),
             titles: self.titles.clone(),
             refusal,
+            works,
         });
     }
 }
@@ -402,7 +406,7 @@ impl Roster for ExtensionRoster {
                 && now.saturating_duration_since(item.described) >= self.options.look_every
             {
                 item.shared.account.note_objects(&lock(&item.shared.known));
-                item.describe(None);
+                item.describe(None, true);
                 changed = true;
             }
         }

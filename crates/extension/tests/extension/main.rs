@@ -7,5 +7,6 @@ mod checked;
 mod good;
 mod isolation;
 mod registered;
+mod remote;
 mod support;
 mod zoo;
