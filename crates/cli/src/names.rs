@@ -4,7 +4,7 @@ use crate::args::Global;
 use crate::failure::Failure;
 use perfhive::{
     Catalogue, CatalogueObject, LanguageId, NamePattern, QueryError, Source, SourceError,
-    SourceErrorKind, TitleDatabase, TitleIndex, TitleSet, nearest,
+    SourceErrorKind, TitleDatabase, TitleIndex, TitleSet, Wanted, nearest,
 };
 use std::borrow::Cow;
 use std::sync::Arc;
@@ -21,9 +21,10 @@ pub(crate) struct Names {
 }
 
 impl Names {
-    /// Loads what is needed to show names: one language, and English.
+    /// Loads what is needed to show names: one language, and English. Objects
+    /// that are to be found out first are not among it.
     pub(crate) fn load(source: &mut dyn Source, language: LanguageId) -> Result<Self, SourceError> {
-        let catalogue = source.catalogue()?;
+        let catalogue = source.catalogue_for(Wanted::Nothing)?;
         let mut databases: Vec<Arc<TitleDatabase>> = Vec::new();
         for wanted in [language, LanguageId::ENGLISH] {
             if databases.iter().any(|known| known.language() == wanted) {
@@ -68,6 +69,9 @@ impl Names {
         source: &mut dyn Source,
         pattern: &NamePattern,
     ) -> Vec<CatalogueObject> {
+        if pattern.as_literal().is_none() {
+            self.find_out(source, pattern);
+        }
         let found = self.matching(pattern);
         if !found.is_empty() || self.complete {
             return found;
@@ -81,7 +85,12 @@ impl Names {
         }
         self.titles = TitleSet::new(databases);
         self.complete = true;
-        let found = self.matching(pattern);
+        let mut found = self.matching(pattern);
+        if found.is_empty() {
+            // Or that of an object that is to be found out first.
+            self.find_out(source, pattern);
+            found = self.matching(pattern);
+        }
         if found.is_empty() {
             // Or that of an object that is in no list so far.
             self.list_costly(source);
@@ -90,11 +99,24 @@ impl Names {
         found
     }
 
+    /// Adds the objects that a pattern means and that take time to find out.
+    pub(crate) fn find_out(&mut self, source: &mut dyn Source, pattern: &NamePattern) {
+        let meant: Option<Vec<TitleIndex>> = pattern.as_literal().map(|name| {
+            let number = name.parse().ok().map(TitleIndex);
+            self.titles.indexes(name).into_iter().chain(number).collect()
+        });
+        let wanted = meant.as_deref().map_or(Wanted::Everything, Wanted::Objects);
+        // Without those the rest is as good.
+        if let Ok(catalogue) = source.catalogue_for(wanted) {
+            self.catalogue = catalogue;
+        }
+    }
+
     /// Adds the objects that are expensive even to list, where the source left
     /// them out.
     pub(crate) fn list_costly(&mut self, source: &mut dyn Source) {
         let before = self.catalogue.generation;
-        let listed = source.list_costly().and_then(|()| source.catalogue());
+        let listed = source.list_costly().and_then(|()| source.catalogue_for(Wanted::Nothing));
         match listed {
             Ok(catalogue) if catalogue.generation != before => self.catalogue = catalogue,
             Ok(_) => {}

@@ -53,7 +53,8 @@ pub(crate) fn add_paths(
         match silent {
             Some((object, why)) => added.push(Err(Absent { path: path.clone(), object, why })),
             None => {
-                let failure = explain_error(error, global, path);
+                let of_providers = !query.providers(0).is_empty();
+                let failure = explain_error(error, global, path, of_providers);
                 worst = worst.max(Some(failure.report()));
             }
         }
@@ -68,7 +69,7 @@ pub(crate) fn add_paths(
 }
 
 /// A path's error, with what can be known beyond it.
-fn explain_error(error: QueryError, global: &Global, path: &str) -> Failure {
+fn explain_error(error: QueryError, global: &Global, path: &str, of_providers: bool) -> Failure {
     match &error {
         QueryError::Path(_) if path.is_empty() => {
             Failure::Usage("a path is empty; expected \\Object(Instance)\\Counter".to_string())
@@ -77,7 +78,8 @@ fn explain_error(error: QueryError, global: &Global, path: &str) -> Failure {
         QueryError::Path(_) if !path.contains('\\') => Failure::Usage(format!(
             "{error}; single quotes keep the shell from taking the backslashes away"
         )),
-        QueryError::UnknownObject { name, .. } => {
+        // What is made of providers has said what it knows.
+        QueryError::UnknownObject { name, .. } if !of_providers => {
             damaged_object(global, name).unwrap_or_else(|| error.into())
         }
         QueryError::UnknownCounter { object, name, .. } => {

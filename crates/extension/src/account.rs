@@ -336,9 +336,14 @@ impl Inner {
         let own = &self.record;
         let pending = &self.pending;
         let replaces = self.replaces;
-        let mut taken = None;
+        let was_there = self.stamp.is_some();
+        let (mut taken, mut is_gone) = (None, false);
         let written = file.change(patience, |found| {
             let found = found.filter(|found| found.is_of(name));
+            if found.is_none() && was_there {
+                is_gone = true;
+                return None;
+            }
             let mut record = match found {
                 Some(found) if found.fingerprint == own.fingerprint => {
                     let mut found = found;
@@ -355,6 +360,14 @@ impl Inner {
             Some(record)
         });
         self.written = Instant::now();
+        if is_gone {
+            // Somebody took it away: what was before is forgotten.
+            let known = std::mem::take(&mut self.record.known);
+            self.record = Record::new(name, self.record.fingerprint);
+            self.record.known = known;
+            (self.pending, self.stamp) = (Pending::default(), None);
+            return;
+        }
         // Otherwise it stays pending.
         if let Ok(stamp) = written {
             self.pending = Pending::default();
@@ -439,6 +452,21 @@ fn hash(bytes: &[u8]) -> u64 {
     bytes.iter().fold(0xcbf2_9ce4_8422_2325, |hash, b| {
         (hash ^ u64::from(*b)).wrapping_mul(0x0100_0000_01b3)
     })
+}
+
+/// Forgets what is known of a provider whose accounts are kept in `folder`: it
+/// is no longer registered, or is another now. Answers whether there was
+/// anything.
+///
+/// # Errors
+/// Where the account cannot be removed.
+pub fn forget(folder: &Path, provider: &str) -> io::Result<bool> {
+    let removed = AccountFile::present(folder, provider).and_then(|file| file.remove());
+    match removed {
+        Ok(()) => Ok(true),
+        Err(error) if error.kind() == io::ErrorKind::NotFound => Ok(false),
+        Err(error) => Err(error),
+    }
 }
 
 /// Lets a provider out of quarantine whose accounts are kept in `folder`, for

@@ -32,7 +32,7 @@ mod roster;
 mod session;
 mod wire;
 
-pub use account::enable;
+pub use account::{enable, forget};
 pub use check::{Finding, Severity, Verdict, check};
 pub use options::{HostCommand, LogSink, Options};
 pub use roster::{ExtensionRoster, RegistrationSource};

@@ -68,6 +68,18 @@ pub fn enable(provider: &str) -> std::io::Result<bool> {
     }
 }
 
+/// Forgets what this user's programs know of a provider: it is no longer
+/// registered, or is another now. Answers whether there was anything.
+///
+/// # Errors
+/// Where the account cannot be removed.
+pub fn forget(provider: &str) -> std::io::Result<bool> {
+    match options().accounts {
+        Some(folder) => perfhive_extension::forget(&folder, provider),
+        None => Ok(false),
+    }
+}
+
 /// What is registered for this user on this machine.
 struct Registered {
     watch: Watch,

@@ -70,6 +70,7 @@ fn find(
             }
             let pattern = NamePattern::with_wildcards(name);
             if names.objects(&mut session.source, &pattern).is_empty() {
+                names.find_out(&mut session.source, &NamePattern::with_wildcards("*"));
                 return match counters_of_name(names, &pattern) {
                     found if found.is_empty() => {
                         Err(super::list::no_such_object(global, names, name))

@@ -21,6 +21,7 @@ pub(super) fn run(global: &Global, args: &List) -> Outcome {
     let mut text = String::new();
     match &args.object {
         None => {
+            names.find_out(&mut session.source, &NamePattern::with_wildcards("*"));
             names.list_costly(&mut session.source);
             if let (Some(error), false) = (&names.unlisted, global.quiet) {
                 warn(&format!("the costly objects cannot be listed: {error}"));

@@ -38,8 +38,10 @@ pub(super) fn run(global: &Global, args: &Register) -> Outcome {
     let mut done = Rows::begin(&output, &mut text);
     for definition in &read.value {
         let (one, change) = registrar.register(definition, &functions)?;
-        if args.enable {
-            super::providers::enable(&one.name)?;
+        match change {
+            Change::Added => forget(&one.name),
+            _ if args.enable => super::providers::enable(&one.name)?,
+            _ => {}
         }
         let place = registrar.place();
         let word = match change {
@@ -81,6 +83,7 @@ pub(super) fn back(global: &Global, args: &Unregister) -> Outcome {
         });
         Failure::Missing(format!("{error}; {hint}"))
     })?;
+    forget(&one.name);
     let output = Output::new(global);
     let mut text = String::new();
     let place = registrar.place();
@@ -92,6 +95,15 @@ pub(super) fn back(global: &Global, args: &Unregister) -> Outcome {
     rows.end(&mut text);
     output.write(&text)?;
     Ok(Exit::Done)
+}
+
+/// Forgets how a provider did that is another one now. An account that cannot
+/// be removed is no reason for it not to be registered.
+fn forget(name: &str) {
+    #[cfg(target_os = "linux")]
+    let _ = perfhive::extension::forget(name);
+    #[cfg(not(target_os = "linux"))]
+    let _ = name;
 }
 
 /// Where else a provider is registered that is not in one place.

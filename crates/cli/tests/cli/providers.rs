@@ -202,6 +202,9 @@ fn one_that_fails_again_and_again_is_disabled_until_it_is_enabled() {
     place.run(&["register", INI, "--enable"]).ok();
     let rows = place.run(&["providers", "Gauges", "--json"]).json();
     assert_eq!((&rows[0]["state"], &rows[0]["faults"]), (&"failed".into(), &7.into()));
+    // Who is registered anew begins anew.
+    place.run(&["unregister", "Gauges"]).ok();
+    assert_eq!(place.account(), None);
 }
 
 /// That a provider is to be started again is said once, not at each sample.

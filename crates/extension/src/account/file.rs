@@ -87,6 +87,15 @@ impl AccountFile {
         Ok(Some(stamp))
     }
 
+    /// Removes the file.
+    pub(super) fn remove(&self) -> io::Result<()> {
+        // A program that is changing it at this moment would put it back.
+        let lock = self.lock(Duration::from_secs(2))?;
+        std::fs::remove_file(self.path())?;
+        drop(lock);
+        Ok(())
+    }
+
     fn lock(&self, patience: Duration) -> io::Result<File> {
         let lock = OpenOptions::new()
             .create(true)

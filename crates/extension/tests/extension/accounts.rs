@@ -202,6 +202,29 @@ fn readers_at_the_same_time_add_up() {
     assert_eq!((status.collections, Some(status.worst)), (30, worst));
 }
 
+/// Whoever takes an account away is understood: it begins anew, and what a
+/// reader at work remembers does not bring the old one back.
+#[test]
+fn an_account_that_was_taken_away_begins_anew() {
+    let folder = Folder::new("away");
+    let library = folder.compile("tests/extension/zoo.c");
+    let accounts = folder.0.join("accounts");
+    let mut first = reader(&folder, &library, "crashes");
+    for _ in 0..4 {
+        first.see();
+    }
+    assert!(perfhive_extension::forget(&accounts, "Zoo").unwrap());
+    assert!(!perfhive_extension::forget(&accounts, "Zoo").unwrap());
+    first.see();
+    drop(first);
+    let account = |folder: &Folder| reader(folder, &library, "crashes").status().in_a_row;
+    assert_eq!(account(&folder), 0);
+    let mut second = reader(&folder, &library, "crashes");
+    second.see();
+    drop(second);
+    assert_eq!(account(&folder), 1);
+}
+
 /// A folder that others may write is not used, nor is what is no account.
 #[test]
 fn only_an_account_of_ones_own_is_believed() {
