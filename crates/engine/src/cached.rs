@@ -186,21 +186,23 @@ impl<S: Source> Cached<S> {
         {
             self.costs_of = catalogue.generation;
         }
+        let room = self.room();
         self.list_keys(request);
         let keys = std::mem::take(&mut self.keys);
-        let room = self.room();
         let failure = self.gather(request, &keys, asked_at);
         let served = self.hand_out(&keys, out);
+        self.keys = keys;
         if self.room() > room || self.own.iter().any(|reply| reply.snapshot.has_grown()) {
             out.note_growth();
         }
-        self.keys = keys;
         self.own.clear();
         match failure {
             Some(error) if served == 0 => Err(error),
             Some(error) if served < self.keys.len() => {
                 let name = &self.hub.name;
                 out.push_fault(Fault::new(FaultKind::SourceFailed, name, error.message()));
+                // Its words take an allocation, whatever room there is.
+                out.note_growth();
                 Ok(())
             }
             _ => Ok(()),
@@ -209,7 +211,12 @@ impl<S: Source> Cached<S> {
 
     /// How much there is room for in the lists that a request fills.
     fn room(&self) -> usize {
-        self.seen.capacity() + self.found.capacity() + self.own.capacity()
+        self.seen.capacity()
+            + self.keys.capacity()
+            + self.found.capacity()
+            + self.own.capacity()
+            + self.sorted.capacity()
+            + self.missing.iter().map(Wants::room).sum::<usize>()
     }
 
     /// Whoever asks for ever other objects and machines must not fill the

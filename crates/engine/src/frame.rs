@@ -151,17 +151,27 @@ impl Frame {
 
 /// Frames for reuse. The pool keeps a handle to each; a frame that nobody else
 /// holds is refilled in place, so that a source which is read again and again
-/// stops allocating.
+/// stops allocating. Frames that were free for long are let go of.
 #[derive(Debug)]
 pub struct FramePool {
     frames: Vec<Arc<Frame>>,
     bound: usize,
     origin: u64,
+    /// Frames that were free at each of the newest fills, and how many fills
+    /// those are.
+    idle: usize,
+    fills: u32,
 }
 
+/// Fills after which frames that were free all the time are let go of. Many
+/// consumers may read at other paces: the fewest that are free come round late.
+const WATCHED_FILLS: u32 = 256;
+
 impl Default for FramePool {
+    /// A pool for as many consumers as there may be in earnest: the samples
+    /// that they hold are theirs anyway, and what they no longer hold goes.
     fn default() -> Self {
-        Self::new(4)
+        Self::new(64)
     }
 }
 
@@ -171,15 +181,18 @@ impl FramePool {
     #[must_use]
     pub fn new(bound: usize) -> Self {
         static NEXT: AtomicU64 = AtomicU64::new(1);
-        let origin = NEXT.fetch_add(1, Ordering::Relaxed);
-        Self { frames: Vec::with_capacity(bound), bound, origin }
+        Self::of_origin(NEXT.fetch_add(1, Ordering::Relaxed), bound)
+    }
+
+    fn of_origin(origin: u64, bound: usize) -> Self {
+        Self { frames: Vec::with_capacity(bound), bound, origin, idle: usize::MAX, fills: 0 }
     }
 
     /// Another pool of the same source: for a source that answers with several
     /// blocks, each of which has a size of its own.
     #[must_use]
     pub fn sibling(&self) -> Self {
-        Self { frames: Vec::with_capacity(self.bound), bound: self.bound, origin: self.origin }
+        Self::of_origin(self.origin, self.bound)
     }
 
     /// Writes a block into a free frame, or a new one.
@@ -191,11 +204,7 @@ impl FramePool {
         generation: u64,
         fill: impl FnOnce(&mut Vec<u8>),
     ) -> Result<Arc<Frame>, ParseError> {
-        let free = self.frames.iter_mut().position(|frame| Arc::get_mut(frame).is_some());
-        let mut frame = match free {
-            Some(place) => self.frames.swap_remove(place),
-            None => Arc::new(Frame::default()),
-        };
+        let mut frame = self.free_frame().unwrap_or_default();
         // Unique: either just made, or found so above, and nobody else can
         // have got at the pool's handle since.
         if let Some(inner) = Arc::get_mut(&mut frame) {
@@ -206,6 +215,34 @@ impl FramePool {
             self.frames.push(Arc::clone(&frame));
         }
         Ok(frame)
+    }
+
+    /// Takes a frame out that nobody else holds: the largest, which has the
+    /// most room.
+    fn free_frame(&mut self) -> Option<Arc<Frame>> {
+        let mut free = 0usize;
+        let mut largest: Option<(usize, usize)> = None;
+        for (place, frame) in self.frames.iter_mut().enumerate() {
+            let Some(frame) = Arc::get_mut(frame) else { continue };
+            free += 1;
+            let room = frame.bytes.capacity();
+            if largest.is_none_or(|(most, _)| room > most) {
+                largest = Some((room, place));
+            }
+        }
+        self.idle = self.idle.min(free.saturating_sub(1));
+        self.fills += 1;
+        let found = largest.map(|(_, place)| self.frames.swap_remove(place));
+        if self.fills == WATCHED_FILLS {
+            let mut idle = std::mem::replace(&mut self.idle, usize::MAX);
+            self.fills = 0;
+            self.frames.retain_mut(|frame| {
+                let goes = idle > 0 && Arc::get_mut(frame).is_some();
+                idle -= usize::from(goes);
+                !goes
+            });
+        }
+        found
     }
 
     /// Writes a block with a [`BlockWriter`] into a free frame, or a new one.
@@ -268,10 +305,14 @@ impl Snapshot {
         self.grown = true;
     }
 
-    /// Adds something, and notes whether there was room for it. Faults do not
-    /// count: they are told, and in words that are allocated anyway.
+    /// Adds something, and notes whether there was room for it.
     fn add(&mut self, add: impl FnOnce(&mut Self)) {
-        let room = |of: &Self| of.frames.capacity() + of.objects.capacity() + of.by_name.capacity();
+        let room = |of: &Self| {
+            of.frames.capacity()
+                + of.objects.capacity()
+                + of.by_name.capacity()
+                + of.faults.capacity()
+        };
         let before = room(self);
         add(self);
         self.grown |= room(self) > before;
@@ -323,7 +364,7 @@ impl Snapshot {
     /// Adds the faults of another snapshot that concern no single object.
     pub(crate) fn push_general_faults_of(&mut self, other: &Self) {
         let general = other.faults.iter().filter(|fault| fault.object.is_none());
-        self.faults.extend(general.cloned());
+        self.add(|this| this.faults.extend(general.cloned()));
     }
 
     /// Adds everything that another snapshot has.
@@ -340,7 +381,7 @@ impl Snapshot {
 
     /// Adds a fault.
     pub fn push_fault(&mut self, fault: Fault) {
-        self.faults.push(fault);
+        self.add(|this| this.faults.push(fault));
     }
 
     /// The frames that the objects are in.

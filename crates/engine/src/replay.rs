@@ -24,6 +24,9 @@ pub struct ReplaySource {
     samples: Vec<Vec<Arc<Frame>>>,
     next: usize,
     titles: Vec<Arc<TitleDatabase>>,
+    /// That there are no more. Put together beforehand: whoever measures beyond
+    /// the end gets it with every sample, which is to allocate nothing.
+    end: SourceError,
 }
 
 impl ReplaySource {
@@ -74,7 +77,11 @@ impl ReplaySource {
             let message = "no blocks were given";
             return Err(SourceError::new(SourceErrorKind::Malformed, name, message));
         }
-        Ok(Self { name: name.to_string(), samples: kept, next: 0, titles: Vec::new() })
+        let count = kept.len();
+        let samples = if count == 1 { "sample" } else { "samples" };
+        let message = format!("the recording has no more than {count} {samples}");
+        let end = SourceError::new(SourceErrorKind::EndOfData, name, message);
+        Ok(Self { name: name.to_string(), samples: kept, next: 0, titles: Vec::new(), end })
     }
 
     /// Adds the names of one language; of several the first is preferred.
@@ -181,10 +188,7 @@ impl Source for ReplaySource {
     fn collect(&mut self, request: &Request, out: &mut Snapshot) -> Result<(), SourceError> {
         out.clear();
         let Some(frames) = self.samples.get(self.next) else {
-            let count = self.samples.len();
-            let samples = if count == 1 { "sample" } else { "samples" };
-            let message = format!("the recording has no more than {count} {samples}");
-            return Err(SourceError::new(SourceErrorKind::EndOfData, &self.name, message));
+            return Err(self.end.clone());
         };
         self.next += 1;
         let ObjectQuery::Indexes(list) = &request.objects else {

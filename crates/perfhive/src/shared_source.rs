@@ -116,8 +116,10 @@ impl SharedSource {
 
     /// The source of a machine by its name, as .NET's `machineName` gives it:
     /// `.`, `localhost`, nothing, or this machine's own name, with or without
-    /// two backslashes in front. No other machine can be reached so; where its
-    /// data comes from some other place, [`new`](Self::new) shares that.
+    /// two backslashes in front. On Windows any other name opens
+    /// `registry://NAME`, anew each time and without asking whether the machine
+    /// answers; elsewhere no other machine can be reached so. Where its data
+    /// comes from some other place, [`new`](Self::new) shares that.
     ///
     /// ```ignore-windows,ignore-macos
     /// let local = perfhive::SharedSource::of_machine(".")?;
@@ -127,7 +129,8 @@ impl SharedSource {
     /// ```
     ///
     /// # Errors
-    /// [`SourceErrorKind::NotFound`] for another machine; and as
+    /// [`SourceErrorKind::NotFound`] for another machine where none can be
+    /// reached; on Windows what is no name of a machine; and as
     /// [`local`](Self::local).
     pub fn of_machine(name: &str) -> Result<Self, SourceError> {
         let bare = name.trim_start_matches('\\');
@@ -135,6 +138,9 @@ impl SharedSource {
         let own = ["", ".", "localhost"].contains(&bare.to_ascii_lowercase().as_str());
         if own || super::category::same_name(bare, &local.machine()?) {
             return Ok(local);
+        }
+        if cfg!(windows) {
+            return Self::open(&SourceAddress::Registry(bare.to_string()).to_string());
         }
         let message = "no source is known for this machine; share one with SharedSource::new";
         Err(SourceError::new(SourceErrorKind::NotFound, name, message))

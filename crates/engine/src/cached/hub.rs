@@ -15,7 +15,7 @@ use std::sync::{Arc, Mutex, PoisonError, RwLock};
 use std::time::{Duration, Instant};
 
 /// Replies kept for reuse.
-const REPLIES: usize = 8;
+const REPLIES: usize = 64;
 
 /// No catalogue was seen yet.
 pub(super) const UNKNOWN: u64 = u64::MAX;
@@ -88,7 +88,7 @@ impl<S: Source> Hub<S> {
             catalogue: RwLock::new(None),
             costly_objects: RwLock::new(HashSet::new()),
             titles: Mutex::new(HashMap::new()),
-            replies: Mutex::new(Vec::new()),
+            replies: Mutex::new(Vec::with_capacity(REPLIES)),
         }
     }
 
@@ -113,6 +113,7 @@ impl<S: Source> Hub<S> {
         deadline: Option<Instant>,
     ) -> Result<Brought, SourceError> {
         let mut brought = Brought::default();
+        let grown = wants.has_grown();
         wants.each_request(deadline, |request| {
             let mut reply = self.free_reply();
             let number = self.numbers.fetch_add(1, Ordering::Relaxed) + 1;
@@ -120,9 +121,12 @@ impl<S: Source> Hub<S> {
             let Some(inner) = Arc::get_mut(&mut reply) else { return };
             inner.number = number;
             inner.begun = (self.clock)();
-            inner.answer_to(request);
+            let grown = inner.answer_to(request) || grown;
             brought.push(match source.collect(request, &mut inner.snapshot) {
                 Ok(()) => {
+                    if grown {
+                        inner.snapshot.note_growth();
+                    }
                     self.slots.publish(&reply, |name| self.lane_of(&Key::Object(name)) == lane);
                     self.keep(Arc::clone(&reply));
                     Ok(reply)

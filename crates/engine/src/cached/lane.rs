@@ -22,6 +22,10 @@ use std::time::{Duration, Instant};
 pub(super) trait Wishes: Default {
     /// Adds what another set holds.
     fn merge(&mut self, other: &Self);
+    /// Notes that making another set took an allocation, if it did.
+    fn note_growth_of(&mut self, other: &Self) {
+        let _ = other;
+    }
     /// Whether a run for this set brings something of another set.
     fn overlaps(&self, other: &Self) -> bool;
     /// Forgets everything, keeping the allocations.
@@ -140,8 +144,8 @@ impl<S, W: Wishes, T: Clone + Default> Lane<S, W, T> {
             next_alone: 0,
             turn: Turn::Run,
             ended: 0,
-            outcomes: Vec::new(),
-            spares: Vec::new(),
+            outcomes: Vec::with_capacity(OUTCOMES),
+            spares: Vec::with_capacity(SPARES),
             asleep: 0,
         };
         let (state, changed) = (Mutex::new(state), Condvar::new());
@@ -256,7 +260,7 @@ impl<S, W: Wishes, T: Clone + Default> Lane<S, W, T> {
     ) -> Result<T, SourceError> {
         let number = state.next_number;
         let empty = state.spares.pop().unwrap_or_default();
-        let wants = std::mem::replace(&mut state.next, empty);
+        let mut wants = std::mem::replace(&mut state.next, empty);
         let waiting = state.next_waiting.saturating_sub(1);
         state.next_number += 1;
         state.next_waiting = 0;
@@ -264,6 +268,7 @@ impl<S, W: Wishes, T: Clone + Default> Lane<S, W, T> {
         // One set goes to the run; its copy stays for others to compare with.
         let mut copy = state.spares.pop().unwrap_or_default();
         copy.merge(&wants);
+        wants.note_growth_of(&copy);
         state.running = Some(Running { number, wants: copy, begun, deadline, waiting });
         state.turn = Turn::Alone;
         drop(state);
@@ -403,6 +408,10 @@ impl<S, W: Wishes, T: Clone + Default> Lane<S, W, T> {
         self.error(SourceErrorKind::Internal, message)
     }
 }
+
+/// Runs whose outcome somebody has not picked up yet, without an allocation:
+/// more than a few there are only where threads are very late to wake.
+const OUTCOMES: usize = 8;
 
 /// Sets kept for reuse: those of the run at work, and of the one behind it.
 const SPARES: usize = 3;

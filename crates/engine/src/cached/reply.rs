@@ -39,13 +39,23 @@ impl Default for Reply {
 }
 
 impl Reply {
-    /// Notes what it will answer, keeping the allocations.
-    pub(super) fn answer_to(&mut self, request: &Request) {
+    /// Notes what it will answer, keeping the allocations. Answers whether they
+    /// were too small.
+    pub(super) fn answer_to(&mut self, request: &Request) -> bool {
+        let room = |request: &Request| {
+            let objects = match &request.objects {
+                ObjectQuery::Indexes(list) => list.capacity(),
+                _ => 0,
+            };
+            objects + request.extra_counters.capacity()
+        };
+        let before = room(&self.request);
         match (&mut self.request.objects, &request.objects) {
             (ObjectQuery::Indexes(mine), ObjectQuery::Indexes(theirs)) => mine.clone_from(theirs),
             (mine, theirs) => *mine = theirs.clone(),
         }
         self.request.extra_counters.clone_from(&request.extra_counters);
+        room(&self.request) > before
     }
 
     /// Whether this answers for a key, with every counter of `request` that

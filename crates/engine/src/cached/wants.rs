@@ -14,6 +14,8 @@ pub(super) struct Wants {
     extra: Vec<(TitleIndex, TitleIndex)>,
     /// For asking the source without allocating.
     request: Request,
+    /// Whether a list had to grow since this was empty.
+    grown: bool,
 }
 
 impl Default for Wants {
@@ -23,6 +25,7 @@ impl Default for Wants {
             words: Vec::new(),
             extra: Vec::new(),
             request: Request::new(ObjectQuery::Indexes(Vec::new())).max_age(Duration::ZERO),
+            grown: false,
         }
     }
 }
@@ -39,6 +42,17 @@ impl Wants {
         self.objects.clear();
         self.words.clear();
         self.extra.clear();
+        self.grown = false;
+    }
+
+    /// Whether a list had to grow since this was empty.
+    pub(super) fn has_grown(&self) -> bool {
+        self.grown
+    }
+
+    /// How much there is room for in its lists.
+    pub(super) fn room(&self) -> usize {
+        self.objects.capacity() + self.words.capacity() + self.extra.capacity()
     }
 
     pub(super) fn is_empty(&self) -> bool {
@@ -47,6 +61,7 @@ impl Wants {
 
     /// Adds what a request wants of a key.
     pub(super) fn add(&mut self, key: &Key, request: &Request) {
+        let room = self.room();
         match key {
             Key::Object(name) => {
                 add(&mut self.objects, *name);
@@ -58,6 +73,7 @@ impl Wants {
                 request.extra_counters.iter().for_each(|extra| add(&mut self.extra, *extra));
             }
         }
+        self.grown |= self.room() > room;
     }
 
     /// The requests that bring it all: one for each word, and one for the
@@ -96,9 +112,15 @@ impl Wants {
 
 impl Wishes for Wants {
     fn merge(&mut self, other: &Self) {
+        let room = self.room();
         other.objects.iter().for_each(|name| add(&mut self.objects, *name));
         other.words.iter().for_each(|word| add(&mut self.words, word.clone()));
         other.extra.iter().for_each(|extra| add(&mut self.extra, *extra));
+        self.grown |= self.room() > room;
+    }
+
+    fn note_growth_of(&mut self, other: &Self) {
+        self.grown |= other.grown;
     }
 
     fn overlaps(&self, other: &Self) -> bool {

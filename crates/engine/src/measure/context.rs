@@ -170,8 +170,11 @@ pub struct SampleRecord {
     pub anomalies: Vec<Anomaly>,
 }
 
-/// Anomalies that a sample can report without allocating.
+/// Anomalies that a sample can report of one data source.
 const ANOMALIES: usize = 64;
+
+/// Those, and the failure of the source itself.
+const PLACES: usize = ANOMALIES + 1;
 
 /// One data source's part in a context.
 struct Part {
@@ -181,6 +184,9 @@ struct Part {
     /// for.
     asked: Vec<usize>,
     failed: Option<MeasureError>,
+    /// What the probe says of the sample: a list of its own, so that no other
+    /// probe's anomalies get lost by it.
+    anomalies: Vec<Anomaly>,
 }
 
 /// Measures sensors of several data sources together, in three stages; see the
@@ -230,7 +236,7 @@ impl MeasurementContext {
         let mut parts = Vec::new();
         for (source, asked, list) in selections {
             let probe = sources.get(&source)?.probe(&Selection::Custom(list))?;
-            parts.push(Part { name: source.into(), probe, asked, failed: None });
+            parts.push(Part::new(&source, probe, asked));
         }
         Ok(Self::of_parts(parts, options))
     }
@@ -247,8 +253,7 @@ impl MeasurementContext {
         options: MeasurementOptions,
     ) -> Result<Self, MeasureError> {
         let probe = sources.get(source)?.probe(selection)?;
-        let part = Part { name: source.into(), probe, asked: Vec::new(), failed: None };
-        Ok(Self::of_parts(vec![part], options))
+        Ok(Self::of_parts(vec![Part::new(source, probe, Vec::new())], options))
     }
 
     fn of_parts(parts: Vec<Part>, options: MeasurementOptions) -> Self {
@@ -261,7 +266,7 @@ impl MeasurementContext {
         let record = SampleRecord {
             times: readings.collect(),
             duration: Duration::ZERO,
-            anomalies: Vec::with_capacity(ANOMALIES + parts.len()),
+            anomalies: Vec::with_capacity(PLACES * parts.len()),
         };
         let mut context = Self {
             state: Arc::new(AtomicU8::new(State::Initialized as u8)),
@@ -272,20 +277,19 @@ impl MeasurementContext {
             values: Readings::new(),
             spare: Vec::new(),
         };
-        context.gather(|part, _, out| part.probe.baseline(out));
+        context.gather(|part, out| part.probe.baseline(out));
         context
     }
 
     /// Collects readings of every part, in the order of the sensors asked for.
-    fn gather(
-        &mut self,
-        mut read: impl FnMut(&mut Part, &mut Vec<Anomaly>, &mut Vec<SensorReading>),
-    ) {
+    fn gather(&mut self, mut read: impl FnMut(&mut Part, &mut Vec<SensorReading>)) {
         let readings = &mut self.values.list;
         readings.clear();
         for part in &mut self.parts {
             self.spare.clear();
-            read(part, &mut self.record.anomalies, &mut self.spare);
+            part.anomalies.clear();
+            read(part, &mut self.spare);
+            self.record.anomalies.append(&mut part.anomalies);
             readings.extend(self.spare.drain(..).map(|mut reading| {
                 if let Some(asked) = part.asked.get(reading.asked) {
                     reading.asked = *asked;
@@ -320,9 +324,11 @@ impl MeasurementContext {
         let possible = [State::Initialized, State::Prepared, State::Sampled];
         let stage = self.enter(Operation::Prepare, &possible, State::Preparing)?;
         self.record.anomalies.clear();
-        self.record.anomalies.reserve(ANOMALIES + self.parts.len());
+        self.record.anomalies.reserve(PLACES * self.parts.len());
         let mut good = self.parts.is_empty();
         for part in &mut self.parts {
+            part.anomalies.clear();
+            part.anomalies.reserve(ANOMALIES);
             part.failed = part.probe.prepare().err();
             good |= part.failed.is_none();
         }
@@ -341,21 +347,19 @@ impl MeasurementContext {
     /// back to [`State::Initialized`].
     pub fn sample(&mut self) -> Result<&SampleRecord, MeasureError> {
         let stage = self.enter(Operation::Sample, &[State::Prepared], State::Sampling)?;
+        // Of the sample before nothing is left, even if a probe panics.
+        self.record.duration = Duration::ZERO;
         for (reading, time) in self.record.times.iter_mut().zip(&mut self.times) {
+            reading.after = None;
             reading.before = time.now();
         }
         let begun = Instant::now();
-        let anomalies = &mut self.record.anomalies;
-        // A place for what becomes of each source, which no probe's own
-        // anomalies can take.
-        let places = anomalies.len()..anomalies.len() + self.parts.len();
-        anomalies.extend(self.parts.iter().map(|part| Anomaly::Late { source: part.name() }));
         let mut good = self.parts.is_empty();
         for part in self.parts.iter_mut().filter(|part| part.failed.is_none()) {
             // Each has its own, so that one that hangs costs no other its data.
             let patience = self.patience;
             let deadline = patience.and_then(|patience| Instant::now().checked_add(patience));
-            part.failed = part.probe.sample(deadline, anomalies).err();
+            part.failed = part.probe.sample(deadline, &mut part.anomalies).err();
             good |= part.failed.is_none();
         }
         self.record.duration = begun.elapsed();
@@ -364,19 +368,9 @@ impl MeasurementContext {
         for (reading, time) in times.rev() {
             reading.after = time.now();
         }
-        for (place, part) in places.clone().zip(&self.parts) {
-            if let (Some(place), Some(error)) = (self.record.anomalies.get_mut(place), &part.failed)
-                && !error.is_late()
-            {
-                *place = Anomaly::Failed { source: part.name(), error: error.clone() };
-            }
+        for part in &mut self.parts {
+            part.report(&mut self.record.anomalies);
         }
-        let mut place = 0..;
-        let mut failed = self.parts.iter().map(|part| part.failed.is_some());
-        self.record.anomalies.retain(|_| {
-            place.next().is_some_and(|place| !places.contains(&place))
-                || failed.next().unwrap_or(false)
-        });
         if !good {
             return Err(first_failure(&self.parts));
         }
@@ -390,8 +384,8 @@ impl MeasurementContext {
     /// [`MeasureError::State`].
     pub fn decode(&mut self, readings: &mut Readings) -> Result<&SampleRecord, MeasureError> {
         let stage = self.enter(Operation::Decode, &[State::Sampled], State::Decoding)?;
-        self.gather(|part, anomalies, out| {
-            part.probe.decode(part.failed.as_ref(), anomalies, out);
+        self.gather(|part, out| {
+            part.probe.decode(part.failed.as_ref(), &mut part.anomalies, out);
         });
         readings.list.clone_from(&self.values.list);
         stage.leads_to(State::Initialized);
@@ -457,8 +451,33 @@ impl Drop for Stage {
 }
 
 impl Part {
-    fn name(&self) -> Arc<str> {
-        Arc::clone(&self.name)
+    fn new(source: &str, probe: Box<dyn ProbeContext>, asked: Vec<usize>) -> Self {
+        let anomalies = Vec::with_capacity(ANOMALIES);
+        Self { name: source.into(), probe, asked, failed: None, anomalies }
+    }
+
+    /// Adds what there is to say of the sample to the record, which has
+    /// [`PLACES`] for each part: nothing is allocated, and what there are no
+    /// places for is counted.
+    fn report(&mut self, record: &mut Vec<Anomaly>) {
+        let source = || Arc::clone(&self.name);
+        record.extend(self.failed.as_ref().map(|error| match error.is_late() {
+            true => Anomaly::Late { source: source() },
+            false => Anomaly::Failed { source: source(), error: error.clone() },
+        }));
+        let list = &mut self.anomalies;
+        if list.len() > ANOMALIES {
+            // That something was allocated is told before all else.
+            let grown = |anomaly: &Anomaly| matches!(anomaly, Anomaly::BufferGrown { .. });
+            if let Some(place) = list.iter().position(grown) {
+                list.swap(0, place);
+            }
+            let kept = ANOMALIES - 1;
+            let count = list.len() - kept;
+            list.truncate(kept);
+            list.push(Anomaly::More { source: source(), count });
+        }
+        record.append(list);
     }
 }
 

@@ -5,7 +5,7 @@ mod renumber;
 
 use super::source::{DataSource, Instances, MeasureError, ProbeContext, Selection, Wanted};
 use super::{Anomaly, Sensor, SensorId, SensorKind, SensorName, SensorReading, Slot, ValueType};
-use crate::error::{SourceError, SourceErrorKind};
+use crate::error::{Fault, SourceError, SourceErrorKind};
 use crate::frame::Snapshot;
 use crate::identity::Identity;
 use crate::label::InstanceLabel;
@@ -69,6 +69,23 @@ impl<S: Source + Clone + 'static> CounterSource<S> {
         // It was just put there.
         self.known.as_ref().ok_or_else(|| MeasureError::Other("no catalogue".into()))
     }
+}
+
+impl Known {
+    fn name_of(&self, id: SensorId) -> Option<SensorName> {
+        let is_it = |sensor: &&Sensor| match counter_of(id) {
+            TitleIndex(0) => object_of(sensor.id) == object_of(id),
+            _ => sensor.id == id,
+        };
+        self.sensors.iter().find(is_it).map(|sensor| sensor.name.clone())
+    }
+}
+
+/// That there is no sensor of a number, by the names that its indexes have.
+fn unknown_sensor(source: &str, known: &Known, id: SensorId) -> MeasureError {
+    let named = |index| title(&known.titles, index);
+    let name = SensorName::new(source, &named(object_of(id)), &named(counter_of(id)));
+    MeasureError::UnknownSensor { name: Box::new(name), nearest: Vec::new() }
 }
 
 /// English names, or else those of the source's first language, or none: a
@@ -182,12 +199,16 @@ impl<S: Source + Clone + 'static> DataSource for CounterSource<S> {
 
     fn instances(&mut self, sensor: SensorId) -> Result<Vec<String>, MeasureError> {
         let object = object_of(sensor);
+        let name = self.name_of(sensor)?;
         let mut snapshot = Snapshot::new();
         let deadline = Instant::now().checked_add(PATIENCE);
         let request = Request { deadline, ..Request::objects(&[object]) };
         self.source.clone().collect(&request, &mut snapshot)?;
         let mut state = ObjectState::default();
         state.advance(object, &snapshot);
+        if let Some(reason) = state.missing.take() {
+            return Err(MeasureError::NotDelivered { name: Box::new(name), reason });
+        }
         let has = snapshot.object(object).is_some_and(|object| object.view().has_instances());
         Ok(state.current().filter(|_| has).map(instance_names).unwrap_or_default())
     }
@@ -214,6 +235,20 @@ impl<S: Source + Clone + 'static> CounterSource<S> {
             self.costly = true;
         }
         Ok(())
+    }
+
+    /// The name of a sensor, or of an object's first one where the counter is
+    /// 0.
+    fn name_of(&mut self, sensor: SensorId) -> Result<SensorName, MeasureError> {
+        let listed = |known: &Known| known.name_of(sensor);
+        if let Some(name) = self.known().map(listed)? {
+            return Ok(name);
+        }
+        // Perhaps it is one that costs more to list.
+        let _ = self.list_costly();
+        let source = Arc::clone(&self.name);
+        let known = self.known()?;
+        known.name_of(sensor).ok_or_else(|| unknown_sensor(&source, known, sensor))
     }
 
     /// All objects of a cost.
@@ -245,7 +280,22 @@ struct Target {
     /// The only instance wanted.
     one: Option<One>,
     /// The slots made so far, by instance; of a sensor without instances, one.
-    slots: HashMap<Identity, Arc<Slot>>,
+    slots: HashMap<Identity, Called>,
+}
+
+/// A slot, and what its instance was called when it was made.
+struct Called {
+    slot: Arc<Slot>,
+    label: Option<InstanceLabel>,
+}
+
+impl Called {
+    /// Whether the instance is called so still. Of one with a number of its own
+    /// the order among equals is another one when others come and go, and then
+    /// somebody else may be called as it was.
+    fn is(&self, label: Option<&InstanceLabel>) -> bool {
+        self.label.as_ref() == label
+    }
 }
 
 /// One instance, bound when the probe context was made: nobody else who takes
@@ -311,12 +361,7 @@ impl<S: Source> CounterProbe<S> {
                     let counters = listed.counters.iter().filter(|counter| !counter.on_request);
                     counters.for_each(|counter| probe.add(asked, wanted, listed, counter, known));
                 }
-                _ => {
-                    let group = title(&known.titles, object);
-                    let name = SensorName::new(&probe.name, &group, &title(&known.titles, counter));
-                    let (name, nearest) = (Box::new(name), Vec::new());
-                    return Err(MeasureError::UnknownSensor { name, nearest });
-                }
+                _ => return Err(unknown_sensor(&probe.name, known, wanted.sensor)),
             }
         }
         Ok(probe)
@@ -401,6 +446,10 @@ impl<S: Source> CounterProbe<S> {
                 .or_else(|| only(&|name| name.to_lowercase() == folded));
             one.identity = place.and_then(|place| sample?.identities.identity(place).cloned());
             if one.identity.is_none() {
+                if let Some(reason) = probed.and_then(|probed| probed.state.missing.clone()) {
+                    let name = Box::new(one.slot.name.clone());
+                    return Err(MeasureError::NotDelivered { name, reason });
+                }
                 let near = nearest(&one.name, names.iter().map(String::as_str), 3);
                 return Err(MeasureError::UnknownInstance {
                     name: Box::new(one.slot.name.clone()),
@@ -436,17 +485,21 @@ impl<S: Source> ProbeContext for CounterProbe<S> {
     ) -> Result<(), MeasureError> {
         self.request.deadline = deadline;
         self.source.collect(&self.request, &mut self.snapshot)?;
-        let mut report = |anomaly| {
-            if anomalies.len() < anomalies.capacity() {
-                anomalies.push(anomaly);
-            }
-        };
+        let source = || Arc::clone(&self.name);
         if self.snapshot.has_grown() {
-            report(Anomaly::BufferGrown { source: Arc::clone(&self.name) });
+            anomalies.push(Anomaly::BufferGrown { source: source() });
         }
-        for fault in self.snapshot.faults() {
-            let (source, message) = (Arc::clone(&self.name), Arc::clone(&fault.message));
-            report(Anomaly::Partial { source, message });
+        let partial = |fault: &Fault| Anomaly::Partial {
+            source: source(),
+            message: Arc::clone(&fault.message),
+        };
+        let faults = self.snapshot.faults();
+        // No more than there is room for; the last place tells of the rest.
+        let room = anomalies.capacity() - anomalies.len();
+        let kept = if faults.len() > room { room.saturating_sub(1) } else { faults.len() };
+        anomalies.extend(faults.iter().take(kept).map(partial));
+        if let count @ 1.. = faults.len() - kept {
+            anomalies.push(Anomaly::More { source: source(), count });
         }
         Ok(())
     }

@@ -146,6 +146,14 @@ pub enum Anomaly {
         /// What happened.
         message: Arc<str>,
     },
+    /// There is more to say of a data source than the record of a sample has
+    /// places for.
+    More {
+        /// The data source.
+        source: Arc<str>,
+        /// How many anomalies were left out.
+        count: usize,
+    },
 }
 
 impl Anomaly {
@@ -160,6 +168,7 @@ impl Anomaly {
             Self::Late { .. } => "late",
             Self::Failed { .. } => "failed",
             Self::Partial { .. } => "partial",
+            Self::More { .. } => "more",
         }
     }
 }
@@ -180,6 +189,7 @@ impl fmt::Display for Anomaly {
             Self::Late { source } => write!(f, "{source}: did not answer in time"),
             Self::Failed { source, error } => write!(f, "{source}: {error}"),
             Self::Partial { source, message } => write!(f, "{source}: {message}"),
+            Self::More { source, count } => write!(f, "{source}: {count} more anomalies"),
         }
     }
 }

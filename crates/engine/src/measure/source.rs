@@ -85,8 +85,9 @@ pub trait ProbeContext: Send {
     fn prepare(&mut self) -> Result<(), MeasureError>;
 
     /// Takes the data, without looking at it. Allocates nothing but where a
-    /// buffer has to grow, which is an anomaly; adds nothing to `anomalies`
-    /// beyond its capacity.
+    /// buffer has to grow, which is an anomaly. `anomalies` is this probe
+    /// context's own list, empty, with room for 64; of more, the first ones
+    /// are kept and the rest is counted ([`Anomaly::More`]).
     ///
     /// # Errors
     /// Where nothing could be taken.
@@ -98,7 +99,7 @@ pub trait ProbeContext: Send {
 
     /// Makes readings of what the last sample took, or of there being none:
     /// `failed` says why. Readings are added in the order of the selection,
-    /// [`SensorReading::asked`] counting from 0.
+    /// [`SensorReading::asked`] counting from 0; `anomalies` is empty again.
     fn decode(
         &mut self,
         failed: Option<&MeasureError>,
@@ -134,6 +135,13 @@ pub enum MeasureError {
         /// The nearest ones.
         nearest: Vec<String>,
     },
+    /// The source has the sensor, and does not deliver it at the moment.
+    NotDelivered {
+        /// The name.
+        name: Box<SensorName>,
+        /// What the source says of it.
+        reason: Arc<str>,
+    },
     /// The sensor has instances and the name has none, or the other way round.
     Instances {
         /// The name.
@@ -167,7 +175,7 @@ impl MeasureError {
     /// caller's, which changed nothing.
     #[must_use]
     pub fn is_misuse(&self) -> bool {
-        !matches!(self, Self::Source(_) | Self::Other(_))
+        !matches!(self, Self::Source(_) | Self::NotDelivered { .. } | Self::Other(_))
     }
 }
 
@@ -191,6 +199,7 @@ impl fmt::Display for MeasureError {
                 write!(f, "no instance {:?} of {sensor}", name.instance().unwrap_or(""))?;
                 near(f, nearest)
             }
+            Self::NotDelivered { name, reason } => write!(f, "{name}: {reason}"),
             Self::Instances { name, has: true } => {
                 write!(f, "{name} has instances: add #INSTANCE, or #* for all of them")
             }

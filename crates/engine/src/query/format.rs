@@ -195,16 +195,18 @@ impl ValueFormat {
             return Err(NoFormat::BadScale { scale: self.scale });
         }
         let power = self.scale + if self.thousandfold { 3 } else { 0 };
+        let is_capped = self.cap_100 && Formula::of(kind).is_ok_and(Formula::is_percentage);
+        let value = match value {
+            CookedValue::Integer(whole) if is_capped => CookedValue::Integer(whole.min(100)),
+            CookedValue::Float(double) if is_capped && double > 100.0 => CookedValue::Float(100.0),
+            value => value,
+        };
         if let (CookedValue::Integer(whole), 0) = (value, power)
             && self.number != NumberFormat::Double
         {
             return self.of_whole(whole).ok_or(NoFormat::OutOfRange { value: value.as_f64() });
         }
-        let percentage = Formula::of(kind).is_ok_and(Formula::is_percentage);
-        let mut double = value.as_f64();
-        if self.cap_100 && percentage {
-            double = double.min(100.0);
-        }
+        let double = value.as_f64();
         // Powers of ten are exact; dividing rounds less than a factor of 0.1.
         let factor = 10f64.powi(power.abs());
         self.of_double(if power < 0 { double / factor } else { double * factor })
@@ -298,6 +300,20 @@ mod tests {
         for (value, rounded) in [(0.4, 0), (0.5, 1), (1.5, 2), (2.5, 3), (-0.5, -1), (-2.4, -2)] {
             assert_eq!(long(value), Ok(FormattedValue::Long(rounded)), "{value}");
         }
+    }
+
+    #[test]
+    fn whole_percentages_are_capped_too() {
+        let whole = CookedValue::Integer(250);
+        for format in [ValueFormat::long(), ValueFormat::large(), ValueFormat::double()] {
+            let capped = format.cap_100(true).apply(PERCENT, whole).unwrap();
+            assert_eq!(capped.to_string(), "100");
+            assert_eq!(format.apply(PERCENT, whole).unwrap().to_string(), "250");
+            let count = format.cap_100(true).apply(COUNT, whole).unwrap();
+            assert_eq!(count.to_string(), "250");
+        }
+        let scaled = ValueFormat::long().cap_100(true).scale(1).apply(PERCENT, whole);
+        assert_eq!(scaled, Ok(FormattedValue::Long(1000)));
     }
 
     #[test]

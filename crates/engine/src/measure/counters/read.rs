@@ -1,7 +1,7 @@
 //! Readings of what a sample brought: whose value it is, and why there may be
 //! none.
 
-use super::{One, Probed, Target, instance_name};
+use super::{Called, One, Probed, Target, instance_name};
 use crate::error::SourceError;
 use crate::identity::Identity;
 use crate::measure::{SensorReading, Slot};
@@ -87,18 +87,25 @@ impl Target {
             return;
         }
         let (name, value_type) = (&self.name, self.value_type);
-        let slot_of = |slots: &mut HashMap<Identity, Arc<Slot>>,
+        let slot_of = |slots: &mut HashMap<Identity, Called>,
                        identity: &Identity,
-                       label: Option<String>| {
-            if let Some(slot) = slots.get(identity) {
-                return Arc::clone(slot);
+                       at: Option<(&ObjectSample, usize)>| {
+            let label = at.and_then(|(sample, place)| sample.labels.get(place));
+            if let Some(called) = slots.get(identity).filter(|called| called.is(label)) {
+                return Arc::clone(&called.slot);
             }
-            let name = match label {
-                Some(label) => name.clone().with_instance(&label),
+            let name = match at {
+                Some((sample, place)) => name.clone().with_instance(&instance_name(sample, place)),
                 None => name.clone(),
             };
-            let slot = Arc::new(Slot { name, value_type });
-            slots.insert(identity.clone(), Arc::clone(&slot));
+            // Of a process the label may be another one, the name is its ID.
+            let kept = slots.get(identity).filter(|called| called.slot.name == name);
+            let slot = match kept {
+                Some(called) => Arc::clone(&called.slot),
+                None => Arc::new(Slot { name, value_type }),
+            };
+            let called = Called { slot: Arc::clone(&slot), label: label.cloned() };
+            slots.insert(identity.clone(), called);
             slot
         };
         let sample = match (missing, probed.state.current()) {
@@ -127,11 +134,7 @@ impl Target {
         // And an object that lost its instances has none to follow.
         let identities = identities.filter(|(_, identity)| **identity != Identity::Single);
         for (place, identity) in identities {
-            let label = match self.slots.contains_key(identity) {
-                true => None,
-                false => Some(instance_name(sample, place)),
-            };
-            let slot = slot_of(&mut self.slots, identity, label);
+            let slot = slot_of(&mut self.slots, identity, Some((sample, place)));
             push(&slot, value(state, sample, counter, place));
         }
     }

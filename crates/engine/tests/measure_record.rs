@@ -1,0 +1,521 @@
+//! The record of a sample: every source has its place in it, and what was
+//! allocated is told.
+#![allow(clippy::unwrap_used, clippy::expect_used)]
+#![allow(clippy::unit_arg, reason = "what a probe does, in one line")]
+
+use perfhive_engine::measure::{
+    Anomaly, CounterSource, DataSource, DataSources, Instances, MeasureError, MeasurementContext,
+    MeasurementOptions, MonotonicTime, ProbeContext, Readings, Selection, Sensor, SensorId,
+    SensorKind, SensorName, SensorReading, State, ValueType, Wanted,
+};
+use perfhive_engine::{
+    Cached, Catalogue, CatalogueObject, Fault, FaultKind, Frame, FramePool, ReplaySource, Request,
+    Snapshot, Source, SourceError, TitleDatabase,
+};
+use perfhive_format::titles::TitleList;
+use perfhive_format::{
+    BlockHead, BlockWriter, CounterSpec, CounterType, InstanceHead, LanguageId, NameRef,
+    ObjectSpec, ObjectTemplate, TitleIndex,
+};
+use perfhive_testkit::alloc::{Counting, count};
+use perfhive_testkit::script::{Row, block, titles};
+use std::panic::{AssertUnwindSafe, catch_unwind};
+use std::sync::{Arc, Mutex};
+use std::time::{Duration, Instant};
+
+#[global_allocator]
+static ALLOCATOR: Counting = Counting;
+
+const PATHS: TitleIndex = TitleIndex(700);
+const NAMES: [(u32, &str); 3] = [(8, "Level"), (9, "Depth"), (700, "Paths")];
+
+/// Shows the block in its hands, from a pool, with faults that are made
+/// beforehand.
+#[derive(Clone)]
+struct Shows(Arc<Mutex<Shown>>);
+
+struct Shown {
+    name: &'static str,
+    block: Vec<u8>,
+    faults: Vec<Fault>,
+    pool: FramePool,
+    taken: u64,
+    catalogue: Arc<Catalogue>,
+}
+
+impl Shows {
+    fn new(name: &'static str, block: Vec<u8>) -> Self {
+        let frame = Frame::new(block.clone(), 0).unwrap();
+        let objects = (0..).map_while(|place| frame.object(place)).map(CatalogueObject::of);
+        let mut catalogue = Catalogue { objects: objects.collect(), ..Catalogue::default() };
+        for counter in catalogue.objects.iter_mut().flat_map(|object| &mut object.counters) {
+            counter.on_request = counter.name == TitleIndex(9);
+        }
+        Self(Arc::new(Mutex::new(Shown {
+            name,
+            block,
+            faults: Vec::new(),
+            pool: FramePool::default(),
+            taken: 0,
+            catalogue: Arc::new(catalogue),
+        })))
+    }
+
+    fn show(&self, block: Vec<u8>) {
+        self.0.lock().unwrap().block = block;
+    }
+
+    fn fail(&self, faults: Vec<Fault>) {
+        self.0.lock().unwrap().faults = faults;
+    }
+}
+
+impl Source for Shows {
+    fn name(&self) -> &str {
+        "shows"
+    }
+    fn collect(&mut self, _: &Request, out: &mut Snapshot) -> Result<(), SourceError> {
+        out.clear();
+        let mut shown = self.0.lock().unwrap();
+        let shown = &mut *shown;
+        shown.taken += 1;
+        let block = &shown.block;
+        let frame = shown.pool.fill(shown.taken, |buffer| buffer.clone_from(block)).unwrap();
+        out.push_frame(frame, shown.name);
+        shown.faults.iter().for_each(|fault| out.push_fault(fault.clone()));
+        Ok(())
+    }
+    fn catalogue(&mut self) -> Result<Arc<Catalogue>, SourceError> {
+        Ok(Arc::clone(&self.0.lock().unwrap().catalogue))
+    }
+    fn titles(&mut self, language: LanguageId) -> Result<Arc<TitleDatabase>, SourceError> {
+        Ok(Arc::new(TitleDatabase::new(language, &titles(&NAMES), &TitleList::default())))
+    }
+}
+
+/// Counters that are numbers as they are; number 9 is filled on request.
+fn specs() -> [CounterSpec; 2] {
+    [8, 9].map(|name| CounterSpec::new(TitleIndex(name), CounterType::PERF_COUNTER_LARGE_RAWCOUNT))
+}
+
+fn paths(names: &[&str]) -> Vec<u8> {
+    let rows: Vec<Row<'_>> = names.iter().map(|name| (*name, None, &[1, 2][..])).collect();
+    block("host", 1, &[(PATHS, &specs(), &rows)])
+}
+
+/// Instances with numbers of their own, and levels.
+fn numbered(list: &[(&str, i32, u64)]) -> Vec<u8> {
+    let mut writer = BlockWriter::new();
+    writer.start(&BlockHead { system_name: "host", ..BlockHead::default() });
+    let object = ObjectSpec::new(PATHS).with_instances();
+    let template = ObjectTemplate::new(&object, &specs()).unwrap();
+    let mut object = writer.object(&template).unwrap();
+    for (name, id, level) in list {
+        let head = InstanceHead { name: NameRef::Text(name), unique_id: Some(*id), parent: None };
+        object.instance(&head, &[*level, 0]).unwrap();
+    }
+    object.finish().unwrap();
+    writer.finish().to_vec()
+}
+
+fn cached(shows: &Shows) -> Cached<Shows> {
+    Cached::builder(shows.clone()).max_age(Duration::ZERO).build()
+}
+
+/// A context for sensors of sources `a`, `b` and so on.
+fn context(shows: &[&Shows], names: &[&str]) -> MeasurementContext {
+    let mut sources = DataSources::new();
+    for shows in shows {
+        let name = shows.0.lock().unwrap().name;
+        sources.add(CounterSource::new(name, cached(shows))).unwrap();
+    }
+    let names: Vec<SensorName> = names.iter().map(|name| name.parse().unwrap()).collect();
+    MeasurementContext::new(&mut sources, &names).unwrap()
+}
+
+/// One cycle, and the allocations of its sample.
+fn cycle(context: &mut MeasurementContext) -> u64 {
+    context.prepare().unwrap();
+    let (_, allocations) = count(|| context.sample().map(|_| ()).unwrap());
+    context.decode(&mut Readings::new()).unwrap();
+    allocations.count
+}
+
+fn anomalies(context: &MeasurementContext) -> Vec<String> {
+    context.record().unwrap().anomalies.iter().map(ToString::to_string).collect()
+}
+
+fn faults(count: u32) -> Vec<Fault> {
+    let fault = |number| Fault::new(FaultKind::CollectFailed, "p", format!("no {number}"));
+    (0..count).map(fault).collect()
+}
+
+const SETTLING: usize = 8;
+
+#[test]
+fn many_faults_of_one_source_hide_nothing_of_another() {
+    let [a, b] = ["a", "b"].map(|name| Shows::new(name, paths(&["x"])));
+    a.fail(faults(100));
+    let mut context = context(&[&a, &b], &["a/Paths/Level#x", "b/Paths/Level#x"]);
+    for _ in 0..SETTLING {
+        cycle(&mut context);
+    }
+    assert_eq!(cycle(&mut context), 0);
+    let said = anomalies(&context);
+    assert_eq!((said[0].as_str(), said[62].as_str()), ("a: no 0", "a: no 62"));
+    assert_eq!(said[63..], ["a: 37 more anomalies"]);
+
+    b.show(paths(&[&["another"; 500][..], &["x"]].concat()));
+    b.fail(faults(1));
+    assert!(cycle(&mut context) > 0);
+    let said = anomalies(&context);
+    assert_eq!(said[63..], ["a: 37 more anomalies", "b: a buffer had to grow", "b: no 0"]);
+    // As many as there are places for are all there.
+    a.fail(faults(64));
+    cycle(&mut context);
+    assert_eq!(anomalies(&context)[63], "a: no 63");
+}
+
+#[test]
+fn a_new_fault_that_takes_an_allocation_is_growth() {
+    let shows = Shows::new("a", paths(&["x"]));
+    let mut context = context(&[&shows], &["a/Paths/Level#x"]);
+    for _ in 0..SETTLING {
+        cycle(&mut context);
+    }
+    assert_eq!((cycle(&mut context), anomalies(&context)), (0, vec![]));
+    let mut grew = 0;
+    for number in 1..=40 {
+        shows.fail(faults(number));
+        for _ in 0..3 {
+            let allocations = cycle(&mut context);
+            let said = anomalies(&context);
+            assert_eq!(said.last().unwrap(), &format!("a: no {}", number - 1));
+            let told = said.iter().any(|what| what == "a: a buffer had to grow");
+            assert!(allocations == 0 || told, "{allocations} allocations: {said:?}");
+            grew += u32::from(told);
+        }
+    }
+    assert!((1..20).contains(&grew), "{grew}");
+}
+
+/// A probe that does something to the list of anomalies.
+type Does = fn(&mut Vec<Anomaly>) -> Result<(), MeasureError>;
+
+struct Own(&'static str, Does);
+
+impl DataSource for Own {
+    fn name(&self) -> &str {
+        self.0
+    }
+    fn sensors(&mut self) -> Result<Arc<[Sensor]>, MeasureError> {
+        Ok(Arc::new([Sensor {
+            id: SensorId(1),
+            name: SensorName::new(self.0, "group", "sensor"),
+            kind: SensorKind::Gauge,
+            value_type: ValueType::Int64,
+            unit: String::new(),
+            help: String::new(),
+            has_instances: false,
+            is_costly: false,
+        }]))
+    }
+    fn instances(&mut self, _: SensorId) -> Result<Vec<String>, MeasureError> {
+        Ok(Vec::new())
+    }
+    fn probe(&mut self, _: &Selection) -> Result<Box<dyn ProbeContext>, MeasureError> {
+        Ok(Box::new(OwnProbe(self.1)))
+    }
+}
+
+struct OwnProbe(Does);
+
+impl ProbeContext for OwnProbe {
+    fn prepare(&mut self) -> Result<(), MeasureError> {
+        Ok(())
+    }
+    fn sample(&mut self, _: Option<Instant>, list: &mut Vec<Anomaly>) -> Result<(), MeasureError> {
+        assert!(list.is_empty() && list.capacity() >= 64);
+        (self.0)(list)
+    }
+    fn decode(
+        &mut self,
+        _: Option<&MeasureError>,
+        list: &mut Vec<Anomaly>,
+        _: &mut Vec<SensorReading>,
+    ) {
+        assert!(list.is_empty(), "{list:?}");
+        list.push(Anomaly::Born { group: "own".into(), count: 2 });
+    }
+}
+
+fn own_context(list: &[(&'static str, Does)]) -> MeasurementContext {
+    let mut sources = DataSources::new();
+    let mut names = Vec::new();
+    for (name, does) in list {
+        sources.add(Own(name, *does)).unwrap();
+        names.push(SensorName::new(name, "group", "sensor"));
+    }
+    let options = MeasurementOptions::new().time(MonotonicTime::default());
+    MeasurementContext::with_options(&mut sources, &names, options).unwrap()
+}
+
+#[test]
+fn what_a_probe_does_to_its_list_is_its_own_affair() {
+    fn grown() -> Anomaly {
+        Anomaly::BufferGrown { source: "own".into() }
+    }
+    fn broke() -> Result<(), MeasureError> {
+        Err(MeasureError::Other("broke".into()))
+    }
+    let nothing: Does = |_| Ok(());
+    let does: [(&str, Does, &[&str]); 8] = [
+        ("pushes", |list| Ok(list.push(grown())), &["own: a buffer had to grow"]),
+        ("inserts", |list| Ok(list.insert(0, grown())), &["own: a buffer had to grow"]),
+        ("clears", |list| Ok(list.clear()), &[]),
+        ("takes", |list| Ok(drop(std::mem::take(list))), &[]),
+        (
+            "clears and pushes",
+            |list| {
+                list.clear();
+                list.push(grown());
+                broke()
+            },
+            &["one: broke", "own: a buffer had to grow"],
+        ),
+        ("pops", |list| list.pop().map_or_else(broke, |_| Ok(())), &["one: broke"]),
+        (
+            "reverses",
+            |list| {
+                list.push(grown());
+                list.push(Anomaly::Gone { group: "own".into(), count: 1 });
+                list.reverse();
+                Ok(())
+            },
+            &["own: 1 instance gone", "own: a buffer had to grow"],
+        ),
+        (
+            "fails late",
+            |list| {
+                list.reverse();
+                Err(SourceError::new(perfhive_engine::SourceErrorKind::Deadline, "x", "y").into())
+            },
+            &["one: did not answer in time"],
+        ),
+    ];
+    for (what, does, expected) in does {
+        let other: Does = |list| Ok(list.push(Anomaly::Late { source: "slow".into() }));
+        let mut context = own_context(&[("one", does), ("two", other), ("three", nothing)]);
+        for _ in 0..2 {
+            context.prepare().unwrap();
+            context.sample().unwrap();
+            let said = [expected, &["slow: did not answer in time"]].concat();
+            assert_eq!(anomalies(&context), said, "{what}");
+            context.decode(&mut Readings::new()).unwrap();
+            let said = [&said[..], &["own: 2 instances new"; 3]].concat();
+            assert_eq!(anomalies(&context), said, "{what}");
+        }
+    }
+}
+
+#[test]
+fn more_than_the_record_takes_is_counted_and_growth_is_kept() {
+    let many: Does = |list| {
+        list.extend((0..100).map(|count| Anomaly::Gone { group: "own".into(), count }));
+        list.push(Anomaly::BufferGrown { source: "own".into() });
+        Ok(())
+    };
+    let mut context = own_context(&[("one", many)]);
+    context.prepare().unwrap();
+    context.sample().unwrap();
+    let said = anomalies(&context);
+    assert_eq!((said.len(), said[0].as_str()), (64, "own: a buffer had to grow"));
+    assert_eq!(said[63], "one: 38 more anomalies");
+}
+
+#[test]
+fn a_panic_leaves_no_word_of_anybody() {
+    let fine: Does = |list| Ok(list.push(Anomaly::Late { source: "slow".into() }));
+    let panics: Does = |_| panic!("told to");
+    let mut context = own_context(&[("one", fine), ("two", panics)]);
+    context.prepare().unwrap();
+    let ended = catch_unwind(AssertUnwindSafe(|| context.sample().map(|_| ())));
+    assert!(ended.is_err());
+    assert_eq!(context.state(), State::Initialized);
+    let record = context.record().unwrap();
+    assert_eq!((&record.anomalies[..], record.duration), (&[][..], Duration::ZERO));
+    assert_eq!(record.times[0].after, None);
+    // The next one is as if it had not been.
+    context.prepare().unwrap();
+    assert_eq!(anomalies_of_failed(&mut context), Vec::<String>::new());
+}
+
+fn anomalies_of_failed(context: &mut MeasurementContext) -> Vec<String> {
+    assert!(catch_unwind(AssertUnwindSafe(|| context.sample().map(|_| ()))).is_err());
+    anomalies(context)
+}
+
+#[test]
+fn the_first_samples_on_a_warm_cache_tell_what_they_allocate() {
+    const INSTANCES: [&str; 3] = ["x", "y", "z"];
+    let shows = Shows::new("a", paths(&INSTANCES));
+    let cache = Cached::builder(shows.clone()).max_age(Duration::from_secs(3600)).build();
+    let mut sources = DataSources::new();
+    sources.add(CounterSource::new("a", cache)).unwrap();
+    let wanted = [8, 9].map(|counter| Wanted {
+        sensor: CounterSource::<Cached<Shows>>::sensor_id(PATHS, TitleIndex(counter)),
+        instances: Instances::All,
+    });
+    let mut told = 0;
+    // What each of them asks for first is kept, from the one before it.
+    for sensors in [&wanted[..1], &wanted[1..], &wanted[..], &wanted[..1], &wanted[..]] {
+        let selection = Selection::Custom(sensors.to_vec());
+        let options = MeasurementOptions::new();
+        let mut context =
+            MeasurementContext::of_selection(&mut sources, "a", &selection, options).unwrap();
+        for round in 0..5 {
+            let allocations = cycle(&mut context);
+            let said = anomalies(&context);
+            let grown = said.iter().any(|what| what == "a: a buffer had to grow");
+            assert!(allocations == 0 || grown, "{sensors:?} {round}: {allocations} {said:?}");
+            told += u32::from(grown);
+        }
+    }
+    assert!(told > 0);
+}
+
+#[test]
+fn beyond_the_end_of_a_recording_nothing_is_allocated() {
+    let samples = (1..=3).map(|second| (second.to_string(), paths(&["x"])));
+    let log = ReplaySource::new("log", samples).unwrap();
+    let log = log.with_titles(LanguageId::ENGLISH, &titles(&NAMES));
+    let shows = Shows::new("a", paths(&["x"]));
+    let mut sources = DataSources::new();
+    sources.add(CounterSource::new("a", cached(&shows))).unwrap();
+    sources.add(CounterSource::new("log", Cached::new(log))).unwrap();
+    let names = ["a/Paths/Level#x", "log/Paths/Level#x"].map(|name| name.parse().unwrap());
+    let mut context = MeasurementContext::new(&mut sources, &names).unwrap();
+    for _ in 0..SETTLING {
+        cycle(&mut context);
+    }
+    assert_eq!(cycle(&mut context), 0);
+    assert_eq!(anomalies(&context), ["log: log: the recording has no more than 3 samples"]);
+}
+
+/// Instances with numbers of their own, as they are shown; what they are called;
+/// and the level of the one that is number 2.
+type Step =
+    (&'static [(&'static str, i32, u64)], &'static [(&'static str, &'static str)], &'static str);
+
+#[test]
+fn numbered_instances_are_called_as_they_are_now() {
+    const STEPS: [Step; 4] = [
+        (
+            &[("x", 1, 10), ("x", 2, 20), ("y", 9, 90)],
+            &[("x", "10"), ("x#1", "20"), ("y", "90")],
+            "20",
+        ),
+        (
+            &[("x", 2, 21), ("x", 3, 31), ("y", 9, 91)],
+            &[("x", "21"), ("x#1", "31"), ("y", "91")],
+            "21",
+        ),
+        (
+            &[("x", 3, 32), ("y", 9, 92), ("x", 2, 22)],
+            &[("x", "32"), ("y", "92"), ("x#1", "22")],
+            "22",
+        ),
+        (&[("x", 3, 33)], &[("x", "33")], "vanished"),
+    ];
+    let shows = Shows::new("a", numbered(STEPS[0].0));
+    let mut context = context(&[&shows], &["a/Paths/Level#*", "a/Paths/Level#x%231"]);
+    let mut source = CounterSource::new("a", shows.clone());
+    let level = source.sensors().unwrap()[0].id;
+    for (shown, called, second) in STEPS {
+        shows.show(numbered(shown));
+        cycle(&mut context);
+        let text = |reading: &SensorReading| match &reading.value {
+            Ok(value) => value.to_string(),
+            Err(why) => why.code().to_string(),
+        };
+        let values = context.values().unwrap();
+        let (all, one): (Vec<_>, Vec<_>) = values.iter().partition(|reading| reading.asked == 0);
+        let name = |reading: &SensorReading| reading.slot.name.instance().unwrap().to_string();
+        let found: Vec<_> = all.iter().map(|reading| (name(reading), text(reading))).collect();
+        let called: Vec<_> =
+            called.iter().map(|(name, value)| (name.to_string(), value.to_string())).collect();
+        assert_eq!(found, called);
+        let names: Vec<_> = called.into_iter().map(|(name, _)| name).collect();
+        assert_eq!(source.instances(level).unwrap(), names);
+        // Who was asked for by name stays who it was.
+        assert_eq!((name(one[0]).as_str(), text(one[0]).as_str()), ("x#1", second));
+    }
+}
+
+#[test]
+fn why_an_instance_cannot_be_found_is_told() {
+    let shows = Shows::new("a", paths(&["x"]));
+    let mut source = CounterSource::new("a", shows.clone());
+    let level = source.sensors().unwrap()[0].id;
+    assert_eq!(source.instances(level).unwrap(), ["x"]);
+    let of_whole = CounterSource::<Shows>::sensor_id(PATHS, TitleIndex(0));
+    assert_eq!(source.instances(of_whole).unwrap(), ["x"]);
+    // Numbers of no sensor.
+    for (object, counter, name) in [(0, 12345, "a/0/12345"), (700, 7, "a/Paths/7")] {
+        let unknown = CounterSource::<Shows>::sensor_id(TitleIndex(object), TitleIndex(counter));
+        let error = source.instances(unknown).unwrap_err();
+        assert!(matches!(error, MeasureError::UnknownSensor { .. }), "{error:?}");
+        assert_eq!(error.to_string(), format!("no sensor {name}"));
+    }
+
+    shows.show(block("host", 1, &[]));
+    let new = |name: &str| {
+        let mut sources = DataSources::new();
+        sources.add(CounterSource::new("a", shows.clone())).unwrap();
+        MeasurementContext::new(&mut sources, &[name.parse().unwrap()]).map(|_| ())
+    };
+    // Without a word from the source there is nobody.
+    assert_eq!(source.instances(level).unwrap(), Vec::<String>::new());
+    let error = new("a/Paths/Level#x").unwrap_err();
+    assert_eq!(error.to_string(), "no instance \"x\" of a/Paths/Level");
+    shows.fail(vec![Fault::new(FaultKind::Panicked, "p", "panicked: boom").of_object(PATHS)]);
+    let error = source.instances(level).unwrap_err();
+    assert_eq!(error.to_string(), "a/Paths/Level: panicked: boom");
+    let error = new("a/Paths/Level#x").unwrap_err();
+    assert_eq!(error.to_string(), "a/Paths/Level#x: panicked: boom");
+    assert!(!error.is_misuse());
+    // Who follows all gets it with the first sample.
+    assert_eq!(new("a/Paths/Level#*"), Ok(()));
+}
+
+#[test]
+fn a_pool_settles_however_many_hold_its_frames_and_lets_go_of_what_nobody_needs() {
+    let mut pool = FramePool::default();
+    let mut fill = |number: u64| {
+        let bytes = paths(&["x"]);
+        pool.fill(number, |buffer| buffer.clone_from(&bytes)).unwrap()
+    };
+    // Each of twenty consumers holds its newest two samples.
+    let mut held: Vec<std::collections::VecDeque<Arc<Frame>>> = vec![Default::default(); 20];
+    let mut grown = 0;
+    for number in 0..400u64 {
+        let samples = &mut held[number as usize % 20];
+        if samples.len() == 2 {
+            samples.pop_front();
+        }
+        let frame = fill(number);
+        grown += usize::from(frame.has_grown());
+        samples.push_back(frame);
+    }
+    assert_eq!(grown, 40);
+    // Then one is left: what the others held goes, within some hundred fills.
+    held.truncate(1);
+    for number in 400..1200 {
+        held[0].pop_front();
+        let frame = fill(number);
+        assert!(!frame.has_grown());
+        held[0].push_back(frame);
+    }
+    let kept = format!("{pool:?}").matches("Frame {").count();
+    assert!(kept <= 3, "{kept} frames are kept");
+}
