@@ -291,10 +291,9 @@ fn load_average() -> String {
 
 fn under_wine() -> Result<()> {
     wine::install()?;
-    let package = ["-p", "perfhive-windows"];
-    let library = ["--release", "--example", "zoo"];
-    command::run(wine::cargo(&["build"]).args(package).args(library))?;
-    let bench = ["--bench", "query"];
+    let library = ["-p", "perfhive-windows", "--release", "--example", "zoo"];
+    command::run(wine::cargo(&["build"]).args(library))?;
+    let (package, bench) = (["-p", "perfhive"], ["--bench", "registry"]);
     command::run(wine::cargo(&["bench", "--no-run"]).args(package).args(bench))?;
     let wine = Wine::start()?;
     let mut cargo = wine::cargo(&["bench"]);

@@ -140,8 +140,7 @@ impl Names {
     pub(crate) fn no_such_object(&self, name: &str) -> Failure {
         if let Some(error) = &self.unlisted {
             return Failure::Source(format!(
-                "object {name:?} is not among those that are listed, and the costly ones cannot \
-                 be: {error}"
+                "object {name:?} is not among those that are listed, and others cannot be: {error}"
             ));
         }
         let objects = self.catalogue.objects.iter();

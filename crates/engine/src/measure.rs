@@ -63,4 +63,4 @@ pub use sensor::{Anomaly, Sensor, SensorId, SensorKind, SensorReading, Slot, Val
 pub use source::{
     DataSource, DataSources, Instances, MeasureError, ProbeContext, Selection, Wanted,
 };
-pub use time::{MonotonicTime, TimeSource, WallTime};
+pub use time::{MonotonicTime, SystemClock, TimeSource, WallTime};

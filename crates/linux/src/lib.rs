@@ -32,6 +32,7 @@ mod bpf;
 mod cgroup;
 mod choice;
 mod clock;
+pub mod clocks;
 mod cpus;
 mod disk;
 mod faults;
@@ -46,7 +47,6 @@ mod process;
 mod provider;
 mod root;
 mod table;
-mod time;
 mod titles;
 
 pub use choice::{Options, ReaderChoice};
@@ -54,7 +54,6 @@ pub use clock::{LinuxClock, TimeBase};
 pub use perfhive_engine::standard::{Availability, CounterDoc, ObjectDoc};
 pub use root::{ProcRoot, machine_name};
 pub use table::{counter_table, object_table};
-pub use time::{PerformanceCounterTime, ProcessCpuTime, ThreadCpuTime};
 
 use perfhive_engine::Provider;
 use std::sync::Arc;

@@ -36,11 +36,12 @@
 //! # Ok::<(), Box<dyn std::error::Error>>(())
 //! ```
 
+#[cfg(any(target_os = "linux", windows))]
+mod time;
+
 pub use perfhive_engine::measure::*;
-#[cfg(target_os = "linux")]
-pub use perfhive_linux::{PerformanceCounterTime, ProcessCpuTime, ThreadCpuTime};
-#[cfg(windows)]
-pub use perfhive_windows::{PerformanceCounterTime, ProcessCpuTime, ThreadCpuTime};
+#[cfg(any(target_os = "linux", windows))]
+pub use time::{PerformanceCounterTime, ProcessCpuTime, ThreadCpuTime};
 
 use crate::{OpenOptions, SharedSource, SourceAddress};
 use perfhive_engine::{

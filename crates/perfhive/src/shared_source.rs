@@ -325,11 +325,8 @@ impl SharedSource {
     /// now.
     fn list_costly(&mut self) -> Result<bool, SourceError> {
         let before = self.generation();
-        match self.inner.list_costly() {
-            Err(error) if error.is_transient() => Err(error),
-            // What cannot be listed is not there for anybody.
-            _ => Ok(self.generation() != before),
-        }
+        self.inner.list_costly()?;
+        Ok(self.generation() != before)
     }
 
     /// What there is, in the shown language.

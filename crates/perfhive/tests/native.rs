@@ -51,6 +51,59 @@ mod windows {
         }
     }
 
+    /// A provider that takes three seconds for each collection of everything.
+    struct Sleeps;
+
+    impl Sleeps {
+        fn register() -> Self {
+            use perfhive::contract::{Definition, Functions, Registrar as _, Texts};
+            let tests = std::env::current_exe().unwrap();
+            let library = tests.parent().unwrap().parent().unwrap().join("examples/zoo.dll");
+            assert!(library.is_file(), "{} is not built", library.display());
+            let mut definition = Definition::new("PerfhiveSleeps");
+            definition.titles = vec![Texts {
+                language: LanguageId::ENGLISH,
+                names: vec![(0, "Sleepers".to_string())],
+                help: Vec::new(),
+            }];
+            let functions = Functions {
+                library: Some(library),
+                open: Some("OpenSleeps".to_string()),
+                collect: Some("CollectSleeps".to_string()),
+                close: Some("CloseZoo".to_string()),
+                ..Functions::default()
+            };
+            perfhive::windows::WindowsRegistrar::new().register(&definition, &functions).unwrap();
+            Self
+        }
+    }
+
+    impl Drop for Sleeps {
+        fn drop(&mut self) {
+            use perfhive::contract::Registrar as _;
+            let _ = perfhive::windows::WindowsRegistrar::new().unregister("PerfhiveSleeps");
+        }
+    }
+
+    #[test]
+    fn processes_are_there_while_the_registry_hangs() {
+        if !perfhive::windows::is_wine() {
+            eprintln!("this test changes the registry, and is run under Wine only");
+            return;
+        }
+        let _sleeps = Sleeps::register();
+        let patience = std::time::Duration::from_millis(200);
+        let source = perfhive::OpenOptions::new().patience(patience).open("local:").unwrap();
+        let mut query = Query::new(source).unwrap();
+        query.add(r"\Process(*)\Working Set").unwrap();
+        query.collect().unwrap();
+        let values = mine(&query);
+        assert!(values.len() == 1 && values[0] > 0.0, "{values:?}");
+        // What is not there is not said to be unknown.
+        let error = query.add(r"\Sleepers(*)\Dreams").unwrap_err();
+        assert!(error.to_string().contains("-s native:"), "{error}");
+    }
+
     #[test]
     fn who_reads_is_told() {
         assert!(reader_of_processes("native:").unwrap().contains("native functions"));

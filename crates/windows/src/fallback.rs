@@ -509,13 +509,13 @@ impl<B: Source> Source for Fallback<B> {
         Ok(merged)
     }
 
-    /// Nothing where the first one is broken: what is left is listed.
+    /// Fails where the first one is broken: what it would list nobody knows.
     fn list_costly(&mut self) -> Result<(), SourceError> {
         self.decide(None)?;
-        if self.broken().is_some() {
-            return Ok(());
+        match self.broken() {
+            Some(why) => Err(why.clone()),
+            None => self.first.list_costly(),
         }
-        self.first.list_costly()
     }
 
     fn catalogue_generation(&mut self) -> u64 {

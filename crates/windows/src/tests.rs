@@ -187,6 +187,22 @@ fn the_users_language_comes_first_and_english_is_always_there() {
 }
 
 #[test]
+fn a_library_shows_the_users_language_and_takes_english() {
+    let mut query = perfhive_engine::Query::new(world().source()).unwrap();
+    for path in [r"\Process(*)\% Processor Time", r"\Prozess(one)\Prozessorzeit (%)"] {
+        query.add(path).unwrap();
+    }
+    query.collect().unwrap();
+    let shown: Vec<_> =
+        query.readings().iter().map(|reading| query.path_of(reading).to_string()).collect();
+    assert_eq!(shown, [r"\Prozess(one)\Prozessorzeit (%)"; 2]);
+    // Whoever names a language gets that one.
+    let sources = perfhive_engine::SourceSet::new(world().source());
+    let mut query = perfhive_engine::Query::over(sources, LanguageId::ENGLISH).unwrap();
+    assert_eq!(query.objects(None).unwrap(), ["Process"]);
+}
+
+#[test]
 fn titles_that_the_data_key_lacks_come_from_the_other_keys() {
     let fake = world();
     fake.with(|world| {

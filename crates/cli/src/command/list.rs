@@ -24,7 +24,7 @@ pub(super) fn run(global: &Global, args: &List) -> Outcome {
             names.find_out(&mut session.source, &NamePattern::with_wildcards("*"));
             names.list_costly(&mut session.source);
             if let (Some(error), false) = (&names.unlisted, global.quiet) {
-                warn(&format!("the costly objects cannot be listed: {error}"));
+                warn(&format!("not all objects can be listed: {error}"));
             }
             let mut sample = Snapshot::new();
             let all = Request::new(ObjectQuery::Global);

@@ -206,6 +206,58 @@ fn a_shop_without_its_file_costs_its_own_object_only() {
     assert!(line.contains("Print Shop"), "{line}");
 }
 
+/// A provider that fails whatever it is asked, as long as this lives.
+struct Broken;
+
+impl Broken {
+    fn register() -> Self {
+        use perfhive::contract::{Definition, Functions, Registrar as _, Texts};
+        let library = Path::new(env!("CARGO_BIN_EXE_perfhive")).with_file_name("examples");
+        let library = library.join("zoo.dll");
+        assert!(library.is_file(), "{} is not built", library.display());
+        let mut definition = Definition::new("PerfhiveBroken");
+        definition.objects = vec![0];
+        definition.titles = vec![Texts {
+            language: perfhive::LanguageId::ENGLISH,
+            names: vec![(0, "Broken Things".to_string()), (2, "Pieces".to_string())],
+            help: Vec::new(),
+        }];
+        let functions = Functions {
+            library: Some(library),
+            open: Some("OpenBroken".to_string()),
+            collect: Some("CollectBroken".to_string()),
+            close: Some("CloseZoo".to_string()),
+            ..Functions::default()
+        };
+        perfhive::windows::WindowsRegistrar::new().register(&definition, &functions).unwrap();
+        Self
+    }
+}
+
+impl Drop for Broken {
+    fn drop(&mut self) {
+        use perfhive::contract::Registrar as _;
+        let _ = perfhive::windows::WindowsRegistrar::new().unregister("PerfhiveBroken");
+    }
+}
+
+#[test]
+fn a_provider_that_fails_costs_itself_only_and_is_named() {
+    let Some(_shop) = Shop::open() else { return };
+    let _broken = Broken::register();
+    let list = perfhive(["list"]);
+    assert_eq!(list.code, Some(0), "{}", list.err);
+    assert!(list.out.contains("Print Shop") && list.out.contains("Process"), "{}", list.out);
+    for word in ["PerfhiveBroken", "zoo.dll", "lodctr /D:PerfhiveBroken"] {
+        assert!(list.err.contains(word), "{word}: {}", list.err);
+    }
+    assert_eq!(local(["get", "-b", r"\Print Shop(laser)\Pages Printed"]).ok(), "120\n");
+    assert!(local(["enum"]).ok().contains("star (24 pin)"));
+    let said = perfhive(["get", r"\Broken Things\Pieces"]);
+    assert_ne!(said.code, Some(0));
+    assert!(said.err.contains("PerfhiveBroken"), "{}", said.err);
+}
+
 #[test]
 fn another_machine_that_is_not_there_is_explained() {
     let line = perfhive(["list", "-s", "registry://no-such-host"]).fails(3);

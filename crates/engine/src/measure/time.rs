@@ -38,6 +38,18 @@ impl fmt::Debug for dyn TimeSource {
     }
 }
 
+/// The clocks that a system has for measurements, each read by a crate of its
+/// own; `perfhive::measure` has a [`TimeSource`] for each.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum SystemClock {
+    /// The performance counter that data blocks carry.
+    PerformanceCounter,
+    /// Processor time of this process.
+    ProcessCpu,
+    /// Processor time of the thread that reads it.
+    ThreadCpu,
+}
+
 /// Calendar time, in nanoseconds since 1970, UTC. It may be set, forwards and
 /// backwards.
 #[derive(Clone, Copy, Debug, Default)]

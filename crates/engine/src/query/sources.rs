@@ -239,15 +239,11 @@ impl Slot {
         if std::mem::replace(&mut self.costly, true) {
             return Ok(false);
         }
-        match self.source.list_costly() {
-            Err(error) if error.is_transient() => {
-                self.costly = false;
-                Err(error.into())
-            }
-            // What cannot be listed is not there for anybody.
-            Err(_) => Ok(false),
-            Ok(()) => Ok(self.refresh().is_some()),
+        if let Err(error) = self.source.list_costly() {
+            self.costly = false;
+            return Err(error.into());
         }
+        Ok(self.refresh().is_some())
     }
 
     /// Has the source find out, where that takes time, whether it has what a

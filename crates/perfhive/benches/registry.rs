@@ -1,10 +1,14 @@
-//! What a warm sample through [`RegistrySource`] costs, against the call of
-//! `RegQueryValueExW` that it makes, in the same process and for the same value.
+//! What a warm sample of Windows' registry costs, against the call of
+//! `RegQueryValueExW` that it makes, in the same process and for the same value:
+//! through `RegistrySource`, and through `local:` as a program opens it, with the
+//! thread of its own, the native functions and the published counters beside it.
+//! With each sample goes the question whether the catalogue changed, as readers
+//! ask it.
 //!
-//! `cargo xtask bench wine` prints one Markdown table. Every round makes both in
-//! turn, first one and then the other, so that what else the machine does meets
-//! both; the figures are medians over the rounds, the ratio the median of the
-//! rounds' ratios. It registers a provider, hence under Wine only.
+//! `cargo xtask bench wine` prints one Markdown table. Every round makes all in
+//! turn, in changing order, so that what else the machine does meets all; the
+//! figures are medians over the rounds, the ratios medians of the rounds' ratios.
+//! It registers a provider, hence under Wine only.
 #![allow(clippy::unwrap_used, clippy::expect_used, missing_docs)]
 
 #[cfg(not(windows))]
@@ -19,11 +23,10 @@ fn main() {
 
 #[cfg(windows)]
 mod windows {
-    use perfhive_contract::{Definition, Functions, Registrar as _, Texts};
-    use perfhive_engine::{ObjectQuery, Request, Snapshot, Source as _};
-    use perfhive_format::LanguageId;
+    use perfhive::contract::{Definition, Functions, Registrar as _, Texts};
+    use perfhive::windows::{RegistrySource, WindowsRegistrar, allotted_indexes, is_wine};
+    use perfhive::{LanguageId, ObjectQuery, Request, Snapshot, Source, TitleIndex};
     use perfhive_testkit::alloc;
-    use perfhive_windows::{RegistrySource, WindowsRegistrar, is_wine};
     use std::hint::black_box;
     use std::path::{Path, PathBuf};
     use std::ptr::{null, null_mut};
@@ -40,50 +43,75 @@ mod windows {
     pub(super) fn main() {
         assert!(is_wine(), "this changes the registry: run it under Wine");
         println!(
-            "| sample | bare call | perfhive | ratio | allocations |\n|---|---:|---:|---:|---:|"
+            "| sample | bare call | `RegistrySource` | ratio | `local:` | ratio | allocations |\n\
+             |---|---:|---:|---:|---:|---:|---:|"
         );
         for (name, close, what) in [
             ("Bees", "CloseBees", "1 object, 2 instances"),
             ("Large", "CloseZoo", "1 object, 10000 instances"),
         ] {
             let registered = Registered::new(name, close);
-            row(&format!("{what}, library loaded each time"));
+            // The zoo's large object has an index of its own.
+            let index = match name {
+                "Large" => TitleIndex(7000),
+                _ => TitleIndex(allotted_indexes(&registered.service).unwrap().first_counter),
+            };
+            row(index, &format!("{what}, library loaded each time"));
             pin(&registered.library);
-            row(&format!("{what}, library kept loaded"));
+            row(index, &format!("{what}, library kept loaded"));
         }
     }
 
-    fn row(what: &str) {
-        let name: Vec<u16> = "Global".encode_utf16().chain([0]).collect();
+    /// One warm sample, and what readers ask before it.
+    fn sample(source: &mut dyn Source, request: &Request, snapshot: &mut Snapshot) {
+        black_box(source.catalogue_generation());
+        source.collect(black_box(request), snapshot).unwrap();
+        assert_eq!(snapshot.objects().count(), 1);
+    }
+
+    fn row(index: TitleIndex, what: &str) {
+        let request = Request::new(ObjectQuery::one(index));
+        let name: Vec<u16> = index.to_string().encode_utf16().chain([0]).collect();
         let mut buffer = vec![0u8; 4 << 20];
-        let mut source = RegistrySource::local("local:");
-        let request = Request::new(ObjectQuery::Global);
-        let mut snapshot = Snapshot::new();
-        let mut ours = || source.collect(black_box(&request), &mut snapshot).unwrap();
-        let mut bare = || assert!(query(black_box(&name), black_box(&mut buffer)) > 0);
-        let (mut times, mut peer, mut ratios) = (Vec::new(), Vec::new(), Vec::new());
+        let mut direct = RegistrySource::local("direct:");
+        let mut local = perfhive::open("local:").unwrap();
+        let (mut one, mut other) = (Snapshot::new(), Snapshot::new());
+        let mut acts: [Box<dyn FnMut() + '_>; 3] = [
+            Box::new(|| assert!(query(black_box(&name), black_box(&mut buffer)) > 0)),
+            Box::new(|| sample(&mut direct, &request, &mut one)),
+            Box::new(|| sample(&mut *local, &request, &mut other)),
+        ];
+        let mut times: [Vec<Duration>; 3] = Default::default();
         for round in 0..WARM_UP + ROUNDS {
-            let (a, b) = if round % 2 == 0 {
-                let a = time(&mut ours);
-                (a, time(&mut bare))
-            } else {
-                let b = time(&mut bare);
-                (time(&mut ours), b)
-            };
-            if round >= WARM_UP {
-                times.push(a);
-                peer.push(b);
-                ratios.push(a.as_secs_f64() / b.as_secs_f64());
+            for turn in 0..acts.len() {
+                let which = (round + turn) % acts.len();
+                let took = time(&mut acts[which]);
+                if round >= WARM_UP {
+                    times[which].push(took);
+                }
             }
         }
-        let ((), allocated) = alloc::count(&mut ours);
-        ratios.sort_by(f64::total_cmp);
+        let allocated: u64 = (1..3)
+            .map(|which| {
+                let before = alloc::process();
+                acts[which]();
+                alloc::process().since(before).count
+            })
+            .sum();
+        let ratio = |which: usize| {
+            let pairs = times[which].iter().zip(&times[0]);
+            let mut ratios: Vec<f64> =
+                pairs.map(|(ours, bare)| ours.as_secs_f64() / bare.as_secs_f64()).collect();
+            ratios.sort_by(f64::total_cmp);
+            ratios[ratios.len() / 2]
+        };
         println!(
-            "| {what} | {} | {} | {:.3} | {} |",
-            micros(peer),
-            micros(times),
-            ratios[ratios.len() / 2],
-            allocated.count
+            "| {what} | {} | {} | {:.3} | {} | {:.3} | {allocated} |",
+            micros(&times[0]),
+            micros(&times[1]),
+            ratio(1),
+            micros(&times[2]),
+            ratio(2),
         );
     }
 
@@ -93,7 +121,8 @@ mod windows {
         start.elapsed()
     }
 
-    fn micros(mut times: Vec<Duration>) -> String {
+    fn micros(times: &[Duration]) -> String {
+        let mut times = times.to_vec();
         times.sort_unstable();
         format!("{:.1} us", times[times.len() / 2].as_secs_f64() * 1e6)
     }
