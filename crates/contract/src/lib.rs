@@ -24,7 +24,7 @@ pub use registrar::{
     Change, DeclaredCounter, DeclaredObject, Definition, Functions, Instances, RegisterError,
     RegisterErrorKind, RegisterFault, Registrar, Texts,
 };
-pub use registration::{Registration, Registrations};
+pub use registration::{RegisteredCounter, RegisteredObject, Registration, Registrations};
 
 /// [`provider_library!`] under the name that it has on Windows.
 pub use provider_library as provider_dll;

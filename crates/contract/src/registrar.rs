@@ -1,9 +1,10 @@
 //! What a provider's files say of it, and who writes that down: the registry
 //! of Windows or files elsewhere.
 
+use crate::registration::{RegisteredCounter, RegisteredObject};
 use crate::{Registration, Registrations};
 use perfhive_engine::ProvidedTitles;
-use perfhive_format::CounterType;
+use perfhive_format::{CounterType, TitleIndex};
 use std::fmt;
 use std::path::PathBuf;
 use std::time::Duration;
@@ -77,6 +78,12 @@ pub enum Instances {
 }
 
 impl Instances {
+    /// Whether objects of this kind have instances in a block.
+    #[must_use]
+    pub const fn is_multiple(self) -> bool {
+        matches!(self, Self::Multiple | Self::MultipleAggregate | Self::InstanceAggregate)
+    }
+
     /// Every kind, under its name in a manifest.
     pub const NAMES: &'static [(&'static str, Self)] = &[
         ("single", Self::Single),
@@ -168,13 +175,30 @@ impl Definition {
         titles.map(|(offset, _)| *offset).chain(self.objects.iter().copied()).max().unwrap_or(0)
     }
 
+    /// What is declared of objects and counters, under their indexes.
+    #[must_use]
+    pub fn declared_at(&self, first_counter: u32) -> Vec<RegisteredObject> {
+        let index = |offset: u32| TitleIndex(first_counter.saturating_add(offset));
+        let counter = |one: &DeclaredCounter| RegisteredCounter {
+            name: index(one.offset),
+            counter_type: one.counter_type,
+            scale: one.scale,
+            advanced: one.advanced,
+        };
+        let object = |one: &DeclaredObject| RegisteredObject {
+            name: index(one.offset),
+            instances: one.instances,
+            counters: one.counters.iter().map(counter).collect(),
+        };
+        self.declared.iter().map(object).collect()
+    }
+
     /// Names and help texts under their indexes.
     pub fn titles_at(
         &self,
         first_counter: u32,
         first_help: u32,
     ) -> impl Iterator<Item = ProvidedTitles> + '_ {
-        use perfhive_format::TitleIndex;
         use perfhive_format::titles::{Title, TitleList};
         let at = |list: &[(u32, String)], first: u32| TitleList {
             titles: list
@@ -245,7 +269,8 @@ impl Functions {
             .ok_or_else(|| {
                 let message = format!(
                     "no library is known for {name}; name the file that holds its functions \
-                     (--library FILE)"
+                     (--library FILE); a program without any publishes its counters in \
+                     shared memory"
                 );
                 RegisterError::new(RegisterErrorKind::Invalid, message)
             })?;

@@ -1,8 +1,9 @@
 //! What is registered of a provider, whatever holds it: the registry of
 //! Windows or files elsewhere.
 
+use crate::Instances;
 use perfhive_engine::{ProvidedTitles, TestLevel};
-use perfhive_format::TitleIndex;
+use perfhive_format::{CounterType, TitleIndex};
 use std::path::PathBuf;
 use std::time::Duration;
 
@@ -48,6 +49,33 @@ pub struct Registration {
     /// `Start Processes`: whether the library's own process may start others,
     /// which no limit of memory holds for together.
     pub processes: bool,
+    /// What a manifest says of the objects' counters; empty where there was none.
+    /// Blocks say all of this themselves, and readers go by them.
+    pub declared: Vec<RegisteredObject>,
+}
+
+/// An object as it was declared when its provider was registered.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct RegisteredObject {
+    /// Index of the name.
+    pub name: TitleIndex,
+    /// What instances there are.
+    pub instances: Instances,
+    /// The counters, bases among them.
+    pub counters: Vec<RegisteredCounter>,
+}
+
+/// A counter as it was declared when its provider was registered.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct RegisteredCounter {
+    /// Index of the name.
+    pub name: TitleIndex,
+    /// The type.
+    pub counter_type: CounterType,
+    /// Power of ten by which a chart should scale it.
+    pub scale: i32,
+    /// Whether it is for advanced users.
+    pub advanced: bool,
 }
 
 impl Registration {
@@ -76,6 +104,7 @@ impl Registration {
             in_process: false,
             memory_limit: None,
             processes: false,
+            declared: Vec::new(),
         }
     }
 }

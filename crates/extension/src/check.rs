@@ -5,6 +5,7 @@
 //! that are large. What it does is said as it would be said to its author.
 
 mod conduct;
+mod declared;
 
 use crate::area::{LAST_ROOM, larger};
 use crate::caller::{Call, CallFault, Caller};
@@ -157,6 +158,7 @@ impl Check {
         self.open_twice();
         self.collect_together();
         self.look_at_indexes();
+        self.look_at_manifest();
         // Close: a library that does not come back from it is killed.
         match self.caller.take().map(Caller::close) {
             Some(false) => {

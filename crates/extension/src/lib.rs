@@ -19,6 +19,8 @@ mod area;
 mod caller;
 mod check;
 mod describe;
+#[cfg(any(fuzzing, test))]
+pub mod fuzzing;
 #[allow(unsafe_code, reason = "closes what the host process must not have")]
 pub mod host;
 mod in_process;

@@ -4,6 +4,7 @@
 //! does to it.
 
 mod change;
+mod declared;
 mod text;
 mod value;
 

@@ -177,6 +177,10 @@ fn miri() -> Result {
     run_miri(&["-p", "perfhive-format", "--lib", "--tests"])?;
     // Where the engine says that memory is still there.
     run_miri(&["-p", "perfhive-engine", "--lib", "cached::place"])?;
+    // What a library is called with from outside: pointers, and how it fails.
+    for tests in ["pointers_that_are_none", "failures_are_contained"] {
+        run_miri(&["-p", "perfhive-contract", "--lib", tests])?;
+    }
     if !cfg!(target_os = "linux") {
         return Ok(Some("Linux only: perfhive-shm".to_owned()));
     }

@@ -1,7 +1,9 @@
 //! What the author of a library is told.
 
-use crate::support::{Folder, host, registration};
+use crate::support::{Folder, OBJECT, host, registration};
+use perfhive_contract::{Instances, RegisteredCounter, RegisteredObject};
 use perfhive_extension::{Options, Severity, Verdict, check};
+use perfhive_format::{CounterType, TitleIndex};
 use std::time::Duration;
 
 fn verdict(folder: &Folder, kind: &str) -> Verdict {
@@ -86,6 +88,58 @@ fn a_library_that_does_not_count_its_room() {
     folder.compile("tests/extension/zoo.c");
     let wrong = wrong(&verdict(&folder, "!does not look at its room"));
     assert!(wrong.contains("outside of its buffer") || wrong.contains("past a buffer"), "{wrong}");
+}
+
+/// What a manifest says is compared with what the library gives.
+#[test]
+fn what_a_manifest_says() {
+    let folder = Folder::new("manifest");
+    let library = folder.compile("tests/extension/zoo.c");
+    let declared = |kind, scale, advanced| {
+        let counter = |name| RegisteredCounter {
+            name: TitleIndex(name),
+            counter_type: kind,
+            scale,
+            advanced,
+        };
+        let counters = vec![counter(OBJECT.0 + 2)];
+        RegisteredObject { name: OBJECT, instances: Instances::Multiple, counters }
+    };
+    let good = declared(CounterType::PERF_COUNTER_RAWCOUNT, 0, false);
+    let single = RegisteredObject { instances: Instances::Single, ..good.clone() };
+    let other = RegisteredObject { name: TitleIndex(OBJECT.0 + 10), ..good.clone() };
+    let mut more = good.clone();
+    more.counters.push(RegisteredCounter { name: TitleIndex(OBJECT.0 + 4), ..more.counters[0] });
+    let none = RegisteredObject { counters: Vec::new(), ..good.clone() };
+    for (objects, texts) in [
+        (vec![good.clone()], vec![]),
+        (vec![single], vec!["declared as single, and has instances"]),
+        (
+            vec![declared(CounterType::PERF_COUNTER_COUNTER, -1, true)],
+            vec![
+                "the type of counter 50002 is PERF_COUNTER_COUNTER, the library that it is \
+                 PERF_COUNTER_RAWCOUNT",
+                "the scale of counter 50002 is -1, the library that it is 0",
+                "the detail level of counter 50002 is advanced, the library that it is standard",
+            ],
+        ),
+        (
+            vec![other],
+            vec!["declares object 50010, which the library does not", "lacks object 50000"],
+        ),
+        (vec![more], vec!["declares counter 50004 of object 50000"]),
+        (vec![none], vec!["lacks counter 50002 of object 50000"]),
+    ] {
+        let mut registration = registration(&library, "good");
+        registration.declared = objects;
+        let verdict = check(&registration, &Options::new().host(host()));
+        let wrong = wrong(&verdict);
+        assert_eq!(wrong.lines().count(), texts.len(), "{wrong}");
+        assert!(texts.iter().all(|text| wrong.contains(text)), "{wrong}");
+        if texts.is_empty() {
+            assert!(verdict.findings.iter().any(|one| one.asked == "manifest"));
+        }
+    }
 }
 
 #[test]

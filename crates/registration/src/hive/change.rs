@@ -59,6 +59,7 @@ impl Hive {
         one.last_counter = first + last;
         one.first_help = first + 1;
         one.last_help = first + 1 + last;
+        one.declared = definition.declared_at(first);
         one.objects = definition.objects.iter().map(|at| TitleIndex(first + at)).collect();
         next.last_counter = next.last_counter.max(one.last_counter);
         next.last_help = next.last_help.max(one.last_help);

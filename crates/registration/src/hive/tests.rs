@@ -1,5 +1,9 @@
 use super::*;
-use perfhive_contract::{Change, Definition, Functions, RegisterErrorKind, Texts};
+use perfhive_contract::{
+    Change, DeclaredCounter, DeclaredObject, Definition, Functions, Instances, RegisterErrorKind,
+    Texts,
+};
+use perfhive_format::CounterType;
 use proptest::prelude::*;
 
 fn definition(name: &str, count: u32) -> Definition {
@@ -136,6 +140,11 @@ fn full() -> Hive {
         names: vec![(0, "Größe \"a\\b\"\t\n\r\u{202e}🦀".to_string())],
         help: Vec::new(),
     });
+    let mut object = DeclaredObject::new(0, "{guid}", Instances::MultipleAggregate);
+    let mut counter = DeclaredCounter::new(2, 1, CounterType::PERF_COUNTER_BULK_COUNT);
+    (counter.scale, counter.advanced) = (-3, true);
+    object.counters.push(counter);
+    one.declared.push(object);
     let functions = Functions {
         linkage: Some(vec![r"\Device\One".to_string(), "two, \"2\"".to_string()]),
         open: Some(String::new()),
@@ -171,6 +180,9 @@ fn the_form_in_a_file() {
         "Collect = \"CollectPerformanceData\"",
         "Close = \"Ende\"",
         "Object List = \"1848\"",
+        r"[Services\My Provider\Counters]",
+        "1848 = \"object\", \"multipleAggregate\"",
+        "1850 = \"counter\", \"272696576\", \"-3\", \"advanced\"",
         "First Help = 1849",
         "Disable Performance Counters = 1",
         "Collect Timeout = 1500",
@@ -272,6 +284,28 @@ fn hives_are_joined_and_the_machines_comes_first() {
     assert_eq!(all.test_level, TestLevel::All);
 }
 
+/// A line about counters that cannot be read takes its provider along.
+#[test]
+fn damaged_lines_about_counters() {
+    let whole = full().to_text();
+    for (line, instead) in [
+        ("1848 = \"object\", \"multipleAggregate\"", "1848 = \"object\", \"some\""),
+        ("1848 = \"object\", \"multipleAggregate\"", "1848 = 7"),
+        ("1848 = \"object\", \"multipleAggregate\"", "; the object is not there"),
+        ("\"272696576\"", "\"rate\""),
+        ("\"-3\"", "\"-\""),
+        ("\"advanced\"", "\"expert\""),
+        ("1850 = \"counter\"", "x = \"counter\""),
+        ("\"counter\", ", ""),
+    ] {
+        assert!(whole.contains(line), "{line}");
+        let (hive, faults) =
+            Hive::parse(Scope::System, whole.replacen(line, instead, 1).as_bytes());
+        assert!(!faults.is_empty(), "{instead}");
+        assert!(hive.get("My Provider").is_none() && hive.get("Zwei").is_some(), "{instead}");
+    }
+}
+
 fn any_definition() -> impl Strategy<Value = (Definition, Functions, bool)> {
     let text = "[ -~äß\\n\\t\"\\\\\u{202e}🦀]{1,12}";
     let names = proptest::collection::btree_map(0_u32..40, (text, text), 1..6);
@@ -287,6 +321,19 @@ fn any_definition() -> impl Strategy<Value = (Definition, Functions, bool)> {
             made.objects = texts.keys().take(1).map(|n| 2 * n).collect();
             made.titles =
                 vec![Texts { language: LanguageId::GERMAN, names: list(false), help: list(true) }];
+            let counters = |object: &mut DeclaredObject| {
+                for n in texts.keys().skip(1) {
+                    let kind = CounterType::PERF_COUNTER_RAWCOUNT;
+                    object.counters.push(DeclaredCounter::new(2 * n, *n, kind));
+                }
+            };
+            if in_process {
+                for offset in &made.objects {
+                    let mut object = DeclaredObject::new(*offset, "", Instances::Single);
+                    counters(&mut object);
+                    made.declared.push(object);
+                }
+            }
             let functions = Functions {
                 linkage: linkage.map(|text| vec![text]),
                 disabled: Some(disabled),

@@ -1,9 +1,10 @@
 //! The hive as a file that a person can read; docs/manual/registration.md
 //! describes it line by line.
 
+use super::declared;
 use super::value::{Value, quote};
 use super::{Hive, MAX_SERVICES, MAX_TEXT, Scope, Service, Titles, bad_name, overlap};
-use perfhive_contract::Registration;
+use perfhive_contract::{RegisteredObject, Registration};
 use perfhive_engine::TestLevel;
 use perfhive_format::{LanguageId, TitleIndex};
 use std::collections::{BTreeMap, HashMap};
@@ -52,6 +53,7 @@ enum Section {
 enum Part {
     Performance,
     Linkage,
+    Counters,
 }
 
 impl Section {
@@ -74,6 +76,7 @@ impl Section {
                 let part = match () {
                     () if is(kind, "Performance") => Part::Performance,
                     () if is(kind, "Linkage") => Part::Linkage,
+                    () if is(kind, "Counters") => Part::Counters,
                     () => return None,
                 };
                 draft(name).map(|place| Self::Service(place, part))
@@ -91,6 +94,7 @@ struct Draft {
     name: String,
     values: BTreeMap<&'static str, (u32, Value)>,
     linkage: Option<Vec<String>>,
+    declared: Vec<RegisteredObject>,
     other: Vec<(String, String)>,
     /// A line was damaged; who is made of the others might be called wrongly.
     damaged: bool,
@@ -257,6 +261,7 @@ impl Service {
             }
             out.push('\n');
         }
+        declared::write(one, out);
     }
 }
 
@@ -433,6 +438,9 @@ impl Draft {
             }
             return Ok(());
         }
+        if part == Part::Counters {
+            return declared::take(&mut self.declared, key, value.strings()?);
+        }
         match KNOWN.iter().find(|known| known.eq_ignore_ascii_case(key)) {
             Some(known) if self.values.contains_key(*known) => {
                 return Err(format!("{known} is there twice"));
@@ -444,7 +452,7 @@ impl Draft {
     }
 
     fn finish(self) -> Result<Service, (u32, String)> {
-        let Self { line, name, values, linkage, other, .. } = self;
+        let Self { line, name, values, linkage, declared, other, .. } = self;
         let left_out = |line: u32, why: String| {
             (line, format!("{why}; the provider {name} is left out, until it is registered again"))
         };
@@ -506,6 +514,7 @@ impl Draft {
         if let Some(strings) = linkage {
             one.linkage = Some(strings.join("\0"));
         }
+        one.declared = declared;
         Ok(Service { registration: one, other })
     }
 }

@@ -1,0 +1,66 @@
+//! What a manifest says of counters, in the lines of `Services\NAME\Counters`:
+//!
+//! ```text
+//! 1848 = "object", "multiple"
+//! 1850 = "counter", "272696320", "-1", "advanced"
+//! ```
+//!
+//! A counter is of the object before it.
+
+use perfhive_contract::{Instances, RegisteredCounter, RegisteredObject, Registration};
+use perfhive_format::{CounterType, TitleIndex};
+use std::fmt::Write as _;
+
+/// Writes the section, if there is anything in it.
+pub(super) fn write(one: &Registration, out: &mut String) {
+    if one.declared.is_empty() {
+        return;
+    }
+    let _ = writeln!(out, "\n[Services\\{}\\Counters]", one.name);
+    for object in &one.declared {
+        let _ = writeln!(out, "{} = \"object\", \"{}\"", object.name, object.instances);
+        for counter in &object.counters {
+            let RegisteredCounter { name, counter_type, scale, advanced } = counter;
+            let level = if *advanced { "advanced" } else { "standard" };
+            let kind = counter_type.0;
+            let _ = writeln!(out, "{name} = \"counter\", \"{kind}\", \"{scale}\", \"{level}\"");
+        }
+    }
+}
+
+/// Takes a line of the section.
+pub(super) fn take(
+    declared: &mut Vec<RegisteredObject>,
+    key: &str,
+    texts: &[String],
+) -> Result<(), String> {
+    let name = TitleIndex(key.parse().map_err(|_| format!("{key:?} is no index"))?);
+    let texts: Vec<&str> = texts.iter().map(String::as_str).collect();
+    match texts.as_slice() {
+        ["object", kind] => {
+            let (_, instances) = Instances::NAMES
+                .iter()
+                .find(|(name, _)| name == kind)
+                .ok_or_else(|| format!("{kind:?} is no kind of instances"))?;
+            let instances = *instances;
+            declared.push(RegisteredObject { name, instances, counters: Vec::new() });
+        }
+        ["counter", kind, scale, level] => {
+            let number = |what: &str, text: &str| format!("{text:?} is no {what}");
+            let counter = RegisteredCounter {
+                name,
+                counter_type: CounterType(kind.parse().map_err(|_| number("type", kind))?),
+                scale: scale.parse().map_err(|_| number("scale", scale))?,
+                advanced: match *level {
+                    "standard" => false,
+                    "advanced" => true,
+                    other => return Err(number("level of detail", other)),
+                },
+            };
+            let object = declared.last_mut().ok_or("a counter stands before the first object")?;
+            object.counters.push(counter);
+        }
+        _ => return Err("is neither an object nor a counter".to_string()),
+    }
+    Ok(())
+}
