@@ -18,39 +18,10 @@ use rustix::fs::{MemfdFlags, SealFlags, fcntl_add_seals, ftruncate, memfd_create
 use rustix::io;
 use rustix::mm::{MapFlags, ProtFlags, mmap, mmap_anonymous, munmap};
 
+use crate::room::{FENCE, length};
+pub(crate) use crate::room::{FIRST_ROOM, LAST_ROOM, front, larger, rear};
+
 const GUARD: usize = GuardedBuffer::GUARD;
-/// More than a page on every system that Linux runs on.
-const FENCE: usize = 64 << 10;
-/// The size that the buffer and its two guards together are a multiple of, so
-/// that the guard ends where the inaccessible pages begin.
-const STEP: usize = 64 << 10;
-
-/// Room of the smallest buffer in bytes.
-pub(crate) const FIRST_ROOM: usize = STEP - 2 * GUARD;
-/// Room of the largest one: a block is no larger than 64 MiB.
-pub(crate) const LAST_ROOM: usize = (64 << 20) - 2 * GUARD;
-
-/// The room after one that was too small; `None` where there is none larger.
-pub(crate) fn larger(room: usize) -> Option<usize> {
-    let more = (room + 2 * GUARD).saturating_mul(4).min(LAST_ROOM + 2 * GUARD) - 2 * GUARD;
-    (more > room).then_some(more)
-}
-
-/// Length of the shared memory for a room.
-fn length(room: usize) -> usize {
-    (GUARD + room + GUARD).next_multiple_of(STEP)
-}
-
-/// Where the region before the buffer begins, in the shared memory.
-pub(crate) fn front(room: usize) -> usize {
-    length(room) - GUARD - room - GUARD
-}
-
-/// Where the region behind the buffer begins, in the shared memory.
-pub(crate) fn rear(room: usize) -> usize {
-    length(room) - GUARD
-}
-
 /// The shared memory, for rooms of every size.
 pub(crate) fn memory() -> io::Result<OwnedFd> {
     let memory = memfd_create("perfhive", MemfdFlags::CLOEXEC | MemfdFlags::ALLOW_SEALING)?;
@@ -143,6 +114,7 @@ impl Drop for Area {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::room::STEP;
     use rustix::io::pread;
 
     #[test]

@@ -1,7 +1,6 @@
 //! A library in a host process, which is started, asked by deadlines, ended
 //! and started again.
 
-use crate::area::{front, rear};
 use crate::caller::{Call, CallFault};
 use crate::in_process::open_failed;
 use crate::options::{HostCommand, Options};
@@ -10,7 +9,6 @@ use crate::wire::{LONGEST, Lane, OpenRequest, Request, Response};
 use perfhive_contract::Registration;
 use perfhive_contract::abi::ERROR_SUCCESS;
 use perfhive_engine::{GuardedBuffer, RawClaim};
-use rustix::io::{Errno, pread};
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
@@ -196,6 +194,11 @@ impl Isolated {
             }
             self.next_id = self.next_id.wrapping_add(1) & 0x7fff_ffff;
             let of = &self.registration;
+            // On Windows a library that is registered finds its indexes in the
+            // registry, or does not: that is to be seen as its readers see it.
+            let told = !cfg!(windows) || of.last_counter < of.first_counter;
+            let [first_counter, first_help] =
+                [of.first_counter, of.first_help].map(|first| if told { first } else { 0 });
             let request = Request::Open(Box::new(OpenRequest {
                 id: self.next_id,
                 reader: std::process::id(),
@@ -206,8 +209,8 @@ impl Isolated {
                 collect: of.collect.clone(),
                 close: of.close.clone(),
                 linkage: of.linkage.clone(),
-                first_counter: of.first_counter,
-                first_help: of.first_help,
+                first_counter,
+                first_help,
             }));
             let response = self.ask(&request, Function::Open, deadline)?;
             return self.opened(&response);
@@ -284,24 +287,16 @@ impl Isolated {
     /// Copies what the provider wrote, with the guards, out of the memory that
     /// it still has access to. What is tested afterwards cannot change.
     fn read(&mut self, room: usize, claim: &RawClaim) -> Result<(), CallFault> {
-        const GUARD: usize = GuardedBuffer::GUARD;
         if self.buffer.len() != room {
             self.buffer.reset(room);
         }
-        let Some(process) = &self.process else { return Ok(()) };
-        let memory = process.memory();
-        let whole = self.buffer.whole_mut();
+        let Some(process) = &mut self.process else { return Ok(()) };
         // Of data that would not fit, the guards are all that matters.
         let data = usize::try_from(claim.moved).ok().filter(|moved| *moved <= room).unwrap_or(0);
-        let copied = match whole.split_at_mut_checked(GUARD + room) {
-            Some((body, behind)) => {
-                let body = body.get_mut(..GUARD + data).unwrap_or_default();
-                read_all(memory, body, front(room))
-                    .and_then(|()| read_all(memory, behind, rear(room)))
-            }
-            None => Err(Errno::INVAL),
-        };
-        copied.map_err(|_| self.fail("cut off the buffer that it shares".to_string()))
+        if process.copy(room, data, self.buffer.whole_mut()) {
+            return Ok(());
+        }
+        Err(self.fail("cut off the buffer that it shares".to_string()))
     }
 
     /// Ends the process and notes why; the next one may have to wait.
@@ -332,17 +327,4 @@ impl Drop for Isolated {
             }
         }
     }
-}
-
-fn read_all(memory: impl rustix::fd::AsFd, to: &mut [u8], from: usize) -> Result<(), Errno> {
-    let mut done = 0;
-    while let Some(rest) = to.get_mut(done..).filter(|rest| !rest.is_empty()) {
-        match pread(&memory, rest, (from + done) as u64) {
-            Ok(0) => return Err(Errno::INVAL),
-            Ok(count) => done += count,
-            Err(Errno::INTR) => {}
-            Err(error) => return Err(error),
-        }
-    }
-    Ok(())
 }

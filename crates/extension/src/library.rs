@@ -1,14 +1,16 @@
 //! A library that is loaded, and calls of its three functions.
 
 use core::ffi::{c_char, c_void};
+#[cfg(unix)]
 use libloading::os::unix::{Library, RTLD_LOCAL, RTLD_NOW};
+#[cfg(windows)]
+use libloading::os::windows::{LOAD_WITH_ALTERED_SEARCH_PATH, Library};
 use perfhive_contract::abi::{
     CloseFunction, CollectFunction, HOST_SUFFIX, Host, HostFunction, OpenFunction, wide_list,
 };
 use std::cell::RefCell;
 use std::ffi::CString;
 use std::mem::ManuallyDrop;
-use std::os::unix::fs::MetadataExt as _;
 use std::path::Path;
 use std::sync::{Mutex, PoisonError};
 
@@ -57,7 +59,12 @@ impl Loaded {
         check_file(path)?;
         let failed = |error: libloading::Error| format!("{}: {error}", path.display());
         // SAFETY: running its code is what the caller wants.
+        #[cfg(unix)]
         let library = unsafe { Library::open(Some(path), RTLD_NOW | RTLD_LOCAL) };
+        // SAFETY: as above. What it needs is looked for beside it first, as Windows
+        // does for those that it loads.
+        #[cfg(windows)]
+        let library = unsafe { Library::load_with_flags(path, LOAD_WITH_ALTERED_SEARCH_PATH) };
         let library = ManuallyDrop::new(library.map_err(failed)?);
         // SAFETY: by the contract the names of a registration are those of
         // functions with these signatures.
@@ -141,6 +148,14 @@ fn check_file(path: &Path) -> Result<(), String> {
     if !meta.is_file() {
         return Err(format!("{shown}: no file"));
     }
+    #[cfg(unix)]
+    check_owner(&shown, &meta)?;
+    Ok(())
+}
+
+#[cfg(unix)]
+fn check_owner(shown: &impl std::fmt::Display, meta: &std::fs::Metadata) -> Result<(), String> {
+    use std::os::unix::fs::MetadataExt as _;
     let me = rustix::process::geteuid().as_raw();
     if meta.uid() != 0 && meta.uid() != me {
         return Err(format!("{shown}: belongs to neither root nor the user that is to run it"));

@@ -1,10 +1,12 @@
 //! A host process, as its reader has it.
 
+use crate::area::{front, rear};
 use crate::options::HostCommand;
 use crate::wire::{LONGEST, Request, Response};
+use perfhive_engine::GuardedBuffer;
 use rustix::event::{PollFd, PollFlags, Timespec, poll};
 use rustix::fd::OwnedFd;
-use rustix::io::Errno;
+use rustix::io::{Errno, pread};
 use rustix::net::{
     AddressFamily, RecvFlags, SendFlags, SocketFlags, SocketType, recv, send, socketpair,
 };
@@ -61,9 +63,14 @@ impl HostProcess {
         Ok(Self { child: Some(child), socket, memory, packet: vec![0; LONGEST] })
     }
 
-    /// The shared memory.
-    pub(crate) fn memory(&self) -> &OwnedFd {
-        &self.memory
+    /// Copies the guards of a buffer of `room` bytes, and its first `data` bytes,
+    /// out of the shared memory; answers whether all of that was there.
+    pub(crate) fn copy(&mut self, room: usize, data: usize, whole: &mut [u8]) -> bool {
+        const GUARD: usize = GuardedBuffer::GUARD;
+        let Some((body, behind)) = whole.split_at_mut_checked(GUARD + room) else { return false };
+        let body = body.get_mut(..GUARD + data).unwrap_or_default();
+        let memory = &self.memory;
+        read_all(memory, body, front(room)).is_ok() && read_all(memory, behind, rear(room)).is_ok()
     }
 
     /// Sends a request.
@@ -233,4 +240,17 @@ fn nursery(command: Command) -> io::Result<Child> {
     let nursery = nursery.as_ref().ok_or_else(gone)?;
     nursery.send((command, reply)).map_err(|_| gone())?;
     answer.recv().map_err(|_| gone())?
+}
+
+fn read_all(memory: impl rustix::fd::AsFd, to: &mut [u8], from: usize) -> Result<(), Errno> {
+    let mut done = 0;
+    while let Some(rest) = to.get_mut(done..).filter(|rest| !rest.is_empty()) {
+        match pread(&memory, rest, (from + done) as u64) {
+            Ok(0) => return Err(Errno::INVAL),
+            Ok(count) => done += count,
+            Err(Errno::INTR) => {}
+            Err(error) => return Err(error),
+        }
+    }
+    Ok(())
 }

@@ -10,7 +10,6 @@ use perfhive_engine::{
 };
 use perfhive_format::TitleIndex;
 use perfhive_format::titles::TitleList;
-use std::os::unix::fs::MetadataExt as _;
 use std::path::Path;
 use std::sync::Arc;
 use std::sync::atomic::Ordering;
@@ -418,8 +417,19 @@ impl Roster for ExtensionRoster {
 }
 
 fn stamp(library: &Path) -> Option<LibraryStamp> {
+    #[cfg(unix)]
+    use std::os::unix::fs::MetadataExt as _;
+    #[cfg(windows)]
+    use std::os::windows::fs::MetadataExt as _;
     let meta = std::fs::metadata(library).ok()?;
-    Some((meta.dev(), meta.ino(), meta.mtime(), meta.mtime_nsec(), meta.size()))
+    #[cfg(unix)]
+    let stamp = (meta.dev(), meta.ino(), meta.mtime(), meta.mtime_nsec(), meta.size());
+    #[cfg(windows)]
+    let stamp = {
+        let written = meta.last_write_time().cast_signed();
+        (0, meta.creation_time(), written, 0, meta.file_size())
+    };
+    Some(stamp)
 }
 
 /// The names and help texts whose indexes were allotted to a provider.

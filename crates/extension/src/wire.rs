@@ -6,9 +6,7 @@
 //! makes sure of; but the host has foreign code in it, so that the reader takes
 //! what it says as it takes any hostile input.
 
-use std::ffi::OsString;
-use std::os::unix::ffi::{OsStrExt as _, OsStringExt as _};
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 
 /// Packets are no longer than this; the socket's own limit is above it.
 pub(crate) const LONGEST: usize = 128 << 10;
@@ -137,6 +135,30 @@ impl<'a> In<'a> {
     }
 }
 
+#[cfg(unix)]
+fn path_bytes(path: &Path) -> Vec<u8> {
+    std::os::unix::ffi::OsStrExt::as_bytes(path.as_os_str()).to_vec()
+}
+
+#[cfg(unix)]
+fn path_of(bytes: &[u8]) -> PathBuf {
+    <std::ffi::OsStr as std::os::unix::ffi::OsStrExt>::from_bytes(bytes).into()
+}
+
+/// Units of 16 bits, which need not be text.
+#[cfg(windows)]
+fn path_bytes(path: &Path) -> Vec<u8> {
+    let units = std::os::windows::ffi::OsStrExt::encode_wide(path.as_os_str());
+    units.flat_map(u16::to_le_bytes).collect()
+}
+
+#[cfg(windows)]
+fn path_of(bytes: &[u8]) -> PathBuf {
+    let (units, _) = bytes.as_chunks::<2>();
+    let units: Vec<u16> = units.iter().map(|unit| u16::from_le_bytes(*unit)).collect();
+    <std::ffi::OsString as std::os::windows::ffi::OsStringExt>::from_wide(&units).into()
+}
+
 impl Request {
     pub(crate) fn encode(&self) -> Vec<u8> {
         let mut out = Out(Vec::new());
@@ -148,7 +170,7 @@ impl Request {
                 out.u32(1).bytes(VERSION.as_bytes());
                 out.u32(open.id).u32(open.reader).u64(open.memory_limit);
                 out.u32(open.processes.into());
-                out.bytes(open.library.as_os_str().as_bytes());
+                out.bytes(&path_bytes(&open.library));
                 out.maybe(open.open.as_deref()).bytes(open.collect.as_bytes());
                 out.maybe(open.close.as_deref()).maybe(open.linkage.as_deref());
                 out.u32(open.first_counter).u32(open.first_help);
@@ -183,7 +205,7 @@ impl Request {
                 reader: from.u32()?,
                 memory_limit: from.u64()?,
                 processes: from.u32()? != 0,
-                library: OsString::from_vec(from.bytes()?.to_vec()).into(),
+                library: path_of(from.bytes()?),
                 open: from.maybe()?,
                 collect: from.text()?,
                 close: from.maybe()?,

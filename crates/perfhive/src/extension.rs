@@ -1,7 +1,8 @@
 //! Registered providers in libraries, and the process that they run in.
 //!
-//! `local:` reads what is registered on this machine along with everything
-//! else. A library runs in a process of its own; which program that is, the
+//! On Linux `local:` reads what is registered on this machine along with everything
+//! else; on Windows the system does, and [`check`] is what is left to this module. A
+//! library runs in a process of its own; which program that is, the
 //! program that reads may say with [`run_in`]. Otherwise it is the command
 //! `perfhive`, beside the program or on the PATH.
 //!
@@ -29,10 +30,10 @@ pub use perfhive_extension::{
     ExtensionRoster, Finding, HostCommand, Options, RegistrationSource, Severity, Verdict, check,
 };
 
-use perfhive_contract::{RegisterFault, Registrations};
-use perfhive_engine::{BrokerBuilder, Fault, FaultKind};
-use perfhive_registration::store::{HiveFile, Trust, Watch};
-use std::sync::{Arc, OnceLock};
+use std::sync::OnceLock;
+
+#[cfg(target_os = "linux")]
+pub(crate) use registered::with_registered;
 
 static HOST: OnceLock<HostCommand> = OnceLock::new();
 
@@ -47,8 +48,12 @@ pub fn run_in(host: HostCommand) -> bool {
 /// by all of the user's programs.
 #[must_use]
 pub fn options() -> Options {
-    let mut options = Options::new();
-    options.accounts = perfhive_registration::store::accounts();
+    let options = Options::new();
+    #[cfg(target_os = "linux")]
+    let options = match perfhive_registration::store::accounts() {
+        Some(folder) => options.accounts(folder),
+        None => options,
+    };
     match HOST.get() {
         Some(host) => options.host(host.clone()),
         None => options,
@@ -80,30 +85,40 @@ pub fn forget(provider: &str) -> std::io::Result<bool> {
     }
 }
 
-/// What is registered for this user on this machine.
-struct Registered {
-    watch: Watch,
-    faults: Vec<Fault>,
-}
+#[cfg(target_os = "linux")]
+mod registered {
+    use super::{ExtensionRoster, RegistrationSource, options};
+    use perfhive_contract::{RegisterFault, Registrations};
+    use perfhive_engine::{BrokerBuilder, Fault, FaultKind};
+    use perfhive_registration::store::{HiveFile, Trust, Watch};
+    use std::sync::Arc;
 
-impl RegistrationSource for Registered {
-    fn changed(&mut self) -> Option<Arc<Registrations>> {
-        let loaded = self.watch.changed()?;
-        let fault =
-            |fault: &RegisterFault| Fault::new(FaultKind::OpenFailed, &fault.place, &fault.message);
-        self.faults = loaded.faults.iter().map(fault).collect();
-        Some(loaded.registrations)
+    /// What is registered for this user on this machine.
+    struct Registered {
+        watch: Watch,
+        faults: Vec<Fault>,
     }
 
-    fn faults(&self) -> &[Fault] {
-        &self.faults
-    }
-}
+    impl RegistrationSource for Registered {
+        fn changed(&mut self) -> Option<Arc<Registrations>> {
+            let loaded = self.watch.changed()?;
+            let fault = |fault: &RegisterFault| {
+                Fault::new(FaultKind::OpenFailed, &fault.place, &fault.message)
+            };
+            self.faults = loaded.faults.iter().map(fault).collect();
+            Some(loaded.registrations)
+        }
 
-/// Adds the providers that are registered for this user on this machine, as
-/// they come and go.
-pub(crate) fn with_registered(builder: BrokerBuilder) -> BrokerBuilder {
-    let watch = Watch::new(HiveFile::all(), Trust::of_caller());
-    let source = Registered { watch, faults: Vec::new() };
-    builder.roster(ExtensionRoster::new(source, options()))
+        fn faults(&self) -> &[Fault] {
+            &self.faults
+        }
+    }
+
+    /// Adds the providers that are registered for this user on this machine, as
+    /// they come and go.
+    pub(crate) fn with_registered(builder: BrokerBuilder) -> BrokerBuilder {
+        let watch = Watch::new(HiveFile::all(), Trust::of_caller());
+        let source = Registered { watch, faults: Vec::new() };
+        builder.roster(ExtensionRoster::new(source, options()))
+    }
 }

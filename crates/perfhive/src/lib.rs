@@ -29,7 +29,7 @@
 mod beside;
 mod capture;
 mod category;
-#[cfg(target_os = "linux")]
+#[cfg(any(target_os = "linux", windows))]
 pub mod extension;
 mod files;
 mod later;

@@ -277,6 +277,20 @@ zoo! {
         unsafe { *bytes = 0x7fff_fff8 };
         code
     };
+    /// Writes where nothing is.
+    OpenCrashes, CollectCrashes, 0, |out| {
+        let nowhere = std::hint::black_box(16usize) as *mut u8;
+        // SAFETY: there is none: that is what is shown.
+        unsafe { nowhere.write_volatile(1) };
+        out.nothing(0)
+    };
+    /// Writes a byte behind its buffer.
+    OpenOverruns, CollectOverruns, 0, |out| {
+        let room = out.room();
+        // SAFETY: there is none: that is what is shown.
+        unsafe { (*out.data).cast::<u8>().add(room).write_volatile(1) };
+        out.claim(&object(7500, 2), 1)
+    };
     /// Does not answer as long as its process lives.
     OpenHangs, CollectHangs, 0, |out| {
         for _ in 0..600 {

@@ -15,7 +15,7 @@ pub(super) fn wine() -> Result {
     wine::install()?;
     // All of the workspace, and the tests of what is for Windows.
     command::run(cargo(&["clippy"]).args(["--workspace", "--", "-D", "warnings"]))?;
-    let windows = ["-p", "perfhive-windows", "-p", "perfhive-shm"];
+    let windows = ["-p", "perfhive-windows", "-p", "perfhive-shm", "-p", "perfhive-extension"];
     let all = ["--all-targets", "--", "-D", "warnings"];
     command::run(cargo(&["clippy"]).args(windows).args(all))?;
     // Built before Wine starts, which is up for the tests only. The same crates
@@ -28,7 +28,7 @@ pub(super) fn wine() -> Result {
     // The registry is one for all tests, which therefore run one by one; besides,
     // Wine now and then fails to start one of two programs at once. Of the
     // command those that are about Windows; the others are the same on Linux.
-    run(&wine, &["perfhive-windows", "perfhive-shm"], &[])?;
+    run(&wine, &["perfhive-windows", "perfhive-shm", "perfhive-extension"], &[])?;
     let of_windows = ["windows::", "published::", "machines_own_objects", "measure::time::"];
     run(&wine, &["perfhive-cli", "perfhive"], &of_windows)?;
     run(&wine, &["perfhive-format", "perfhive-engine"], &[])?;
@@ -37,7 +37,7 @@ pub(super) fn wine() -> Result {
 }
 
 /// The crates whose tests run under Wine.
-const PACKAGES: [&str; 12] = [
+const PACKAGES: [&str; 14] = [
     "-p",
     "perfhive-format",
     "-p",
@@ -46,6 +46,8 @@ const PACKAGES: [&str; 12] = [
     "perfhive-windows",
     "-p",
     "perfhive-shm",
+    "-p",
+    "perfhive-extension",
     "-p",
     "perfhive",
     "-p",

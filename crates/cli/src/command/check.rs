@@ -4,25 +4,25 @@
 use crate::args::{Check, Global};
 use crate::failure::Outcome;
 
-#[cfg(target_os = "linux")]
-pub(super) use linux::{be_host, host, run};
+#[cfg(any(target_os = "linux", windows))]
+pub(super) use supported::{be_host, host, run};
 
-#[cfg(not(target_os = "linux"))]
+#[cfg(not(any(target_os = "linux", windows)))]
 pub(super) fn run(_: &Global, _: &Check) -> Outcome {
-    let message = "libraries of providers can be checked on Linux only so far";
+    let message = "libraries of providers can be checked on Linux and Windows only so far";
     Err(crate::failure::Failure::Usage(message.to_string()))
 }
 
-#[cfg(not(target_os = "linux"))]
+#[cfg(not(any(target_os = "linux", windows)))]
 pub(super) fn be_host() {}
 
-#[cfg(not(target_os = "linux"))]
+#[cfg(not(any(target_os = "linux", windows)))]
 pub(super) fn host() -> std::process::ExitCode {
     crate::failure::Exit::Usage.into()
 }
 
-#[cfg(target_os = "linux")]
-mod linux {
+#[cfg(any(target_os = "linux", windows))]
+mod supported {
     use super::{Check, Global, Outcome};
     use crate::failure::{Exit, Failure};
     use crate::output::Output;
@@ -75,7 +75,7 @@ mod linux {
     fn find(args: &Check) -> Result<Registration, Failure> {
         let file = Path::new(&args.library);
         let given = [&args.open, &args.collect, &args.close];
-        if !file.exists() && !args.library.contains('/') {
+        if !file.exists() && !args.library.contains(std::path::is_separator) {
             let registered = registered(&args.library)?;
             if given.iter().any(|name| name.is_some()) || !args.linkage.is_empty() {
                 let message = "functions and linkage of a registered provider are those of its \

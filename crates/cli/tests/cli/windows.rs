@@ -143,6 +143,81 @@ fn what_is_left_of_a_registration_is_not_taken_for_one() {
     assert!(!is_left.contains("PrintShop"), "{is_left}");
 }
 
+/// The rows of a verdict that are not good, as `severity asked: message`.
+fn objections(run: Run, code: i32) -> Vec<String> {
+    assert_eq!((run.code, run.err.as_str()), (Some(code), ""), "{}", run.out);
+    let text = |row: &serde_json::Value, key: &str| row[key].as_str().unwrap().to_string();
+    run.json()
+        .iter()
+        .map(|row| [text(row, "severity"), text(row, "asked"), text(row, "message")])
+        .filter(|[severity, ..]| severity != "good")
+        .map(|[severity, asked, message]| format!("{severity} {asked}: {message}"))
+        .collect()
+}
+
+#[test]
+fn a_sound_library_is_checked() {
+    let folder = Folder::new();
+    let file = folder.file("shop.txt", "laser\t120\t4\t3\n");
+    let library = library();
+    let verdict = perfhive(["check", &library, "--linkage", &file]).ok();
+    assert!(verdict.contains("print_shop.dll is sound; Global is "), "{verdict}");
+    assert!(verdict.contains("gives 50000 ("), "{verdict}");
+    // Nobody told it where the shop's file is.
+    let verdict = perfhive(["check", &library, "--json"]);
+    let wrong = objections(verdict, 1);
+    assert!(wrong[0].contains("Open answered with error 31"), "{wrong:?}");
+    assert!(wrong[0].contains("the registration has no linkage"), "{wrong:?}");
+}
+
+#[test]
+fn a_registered_name_is_checked_as_its_readers_load_it() {
+    let Some(shop) = Shop::open() else { return };
+    let verdict = perfhive(["check", "printshop"]).ok();
+    assert!(verdict.contains("print_shop.dll is sound; Global is "), "{verdict}");
+    // Registered under a name that is not the provider's: it finds no indexes.
+    let folder = Folder::new();
+    let text = std::fs::read_to_string(ini()).unwrap();
+    let other = folder.file("other.ini", text.replace("=PrintShop", "=CopyShop"));
+    let symbols = Path::new(ini()).with_file_name("print_shop.h");
+    std::fs::copy(symbols, folder.path().join("print_shop.h")).unwrap();
+    let (library, linkage) = (library(), shop.file.display().to_string());
+    perfhive(["register", &other, "--library", &library, "--linkage", &linkage]).ok();
+    let wrong = perfhive(["check", "CopyShop", "--json"]);
+    perfhive(["unregister", "CopyShop"]).ok();
+    drop(shop);
+    // While PrintShop was registered its indexes were found, which are not these.
+    let wrong = objections(wrong, 1);
+    assert!(wrong.iter().any(|one| one.contains("which is not one of its names")), "{wrong:?}");
+}
+
+#[test]
+fn what_a_library_does_wrong_is_said_and_costs_nobody_else() {
+    let zoo = library().replace("print_shop", "zoo");
+    for (kind, wanted) in [
+        (
+            "Crashes",
+            "error Global: crashed with exception 0xC0000005 (access outside of its memory) in Collect",
+        ),
+        (
+            "Hangs",
+            "error Global: did not come back from Collect within 500ms: its process was ended",
+        ),
+        ("Refuses", "error Global: Open answered with error 5"),
+        ("Greedy", "error Global: it answers ERROR_MORE_DATA even with"),
+        ("Count", "error Global: 5 objects were announced, 1 were found"),
+        ("Overruns", "error Global: the guard region was written to at offset"),
+        ("Fails", "error Global: it answers error 31"),
+        ("Claims", "warning Global: the byte count says"),
+    ] {
+        let (open, collect) = (format!("Open{kind}"), format!("Collect{kind}"));
+        let args = ["check", &zoo, "--open", &open, "--collect", &collect, "--close", "CloseZoo"];
+        let run = perfhive(args.into_iter().chain(["--timeout", "0.5", "--json"]));
+        let wrong = objections(run, 1);
+        assert!(wrong.iter().any(|one| one.starts_with(wanted)), "{kind}: {wrong:#?}");
+    }
+}
+
 #[test]
 fn what_is_not_there_is_said_with_the_way_out() {
     let line = perfhive(["register", "nosuch.ini"]).fails(3);

@@ -5,10 +5,8 @@
 //! be kept, every program has its own.
 
 use super::record::{MOST, Record};
-use rustix::fs::OFlags;
 use std::fs::{DirBuilder, File, Metadata, OpenOptions};
 use std::io::{self, Read as _, Write as _};
-use std::os::unix::fs::{DirBuilderExt as _, MetadataExt as _, OpenOptionsExt as _};
 use std::path::{Path, PathBuf};
 use std::time::{Duration, Instant};
 
@@ -47,12 +45,7 @@ impl AccountFile {
     /// What the file says. Whatever is wrong with it, it is then as if there
     /// were none.
     pub(super) fn read(&self) -> Option<(Record, Stamp)> {
-        let flags = OFlags::NOFOLLOW | OFlags::NONBLOCK;
-        let file = OpenOptions::new()
-            .read(true)
-            .custom_flags(flags.bits().cast_signed())
-            .open(self.path())
-            .ok()?;
+        let file = no_link(OpenOptions::new().read(true)).open(self.path()).ok()?;
         let meta = file.metadata().ok()?;
         if !meta.is_file() || owned(&self.folder, &meta).is_err() {
             return None;
@@ -77,7 +70,7 @@ impl AccountFile {
             Err(error) if error.kind() != io::ErrorKind::NotFound => return Err(error),
             _ => {}
         }
-        let mut file = OpenOptions::new().write(true).create_new(true).mode(0o600).open(&new)?;
+        let mut file = mine_alone(OpenOptions::new().write(true).create_new(true)).open(&new)?;
         file.write_all(record.to_text().as_bytes())?;
         let stamp = stamp_of(&file.metadata()?);
         // Not written through to the disk: a loss of power costs what is known
@@ -97,13 +90,9 @@ impl AccountFile {
     }
 
     fn lock(&self, patience: Duration) -> io::Result<File> {
-        let lock = OpenOptions::new()
-            .create(true)
-            .truncate(false)
-            .write(true)
-            .mode(0o600)
-            .custom_flags(OFlags::NOFOLLOW.bits().cast_signed())
-            .open(self.folder.join("lock"))?;
+        let mut options = OpenOptions::new();
+        options.create(true).truncate(false).write(true);
+        let lock = mine_alone(no_link(&mut options)).open(self.folder.join("lock"))?;
         let end = Instant::now() + patience;
         loop {
             match lock.try_lock() {
@@ -139,12 +128,50 @@ fn make(folder: &Path) -> io::Result<()> {
             Err(_) => {}
         }
     }
-    DirBuilder::new().recursive(true).mode(0o700).create(folder)?;
+    let mut builder = DirBuilder::new();
+    #[cfg(unix)]
+    std::os::unix::fs::DirBuilderExt::mode(&mut builder, 0o700);
+    builder.recursive(true).create(folder)?;
     owned(folder, &std::fs::symlink_metadata(folder)?)
 }
 
-/// That a file or folder is this user's, and nobody else may write it.
+/// Opens no link, and waits for nobody.
+fn no_link(options: &mut OpenOptions) -> &mut OpenOptions {
+    #[cfg(unix)]
+    {
+        use rustix::fs::OFlags;
+        let flags = OFlags::NOFOLLOW | OFlags::NONBLOCK;
+        std::os::unix::fs::OpenOptionsExt::custom_flags(options, flags.bits().cast_signed())
+    }
+    #[cfg(windows)]
+    {
+        use windows_sys::Win32::Storage::FileSystem::FILE_FLAG_OPEN_REPARSE_POINT;
+        std::os::windows::fs::OpenOptionsExt::custom_flags(options, FILE_FLAG_OPEN_REPARSE_POINT)
+    }
+}
+
+/// What is made is for this user alone.
+fn mine_alone(options: &mut OpenOptions) -> &mut OpenOptions {
+    #[cfg(unix)]
+    std::os::unix::fs::OpenOptionsExt::mode(options, 0o600);
+    options
+}
+
+/// On Windows what a user's folder hands down to what is in it says who may
+/// write.
+#[cfg(windows)]
 fn owned(path: &Path, meta: &Metadata) -> io::Result<()> {
+    if !meta.is_symlink() {
+        return Ok(());
+    }
+    let message = format!("{} is a link", path.display());
+    Err(io::Error::new(io::ErrorKind::PermissionDenied, message))
+}
+
+/// That a file or folder is this user's, and nobody else may write it.
+#[cfg(unix)]
+fn owned(path: &Path, meta: &Metadata) -> io::Result<()> {
+    use std::os::unix::fs::MetadataExt as _;
     let mine = meta.uid() == rustix::process::geteuid().as_raw();
     if mine && meta.mode() & 0o022 == 0 && !meta.is_symlink() {
         return Ok(());
@@ -153,7 +180,15 @@ fn owned(path: &Path, meta: &Metadata) -> io::Result<()> {
     Err(io::Error::new(io::ErrorKind::PermissionDenied, message))
 }
 
+#[cfg(windows)]
 fn stamp_of(meta: &Metadata) -> Stamp {
+    use std::os::windows::fs::MetadataExt as _;
+    (meta.creation_time(), meta.last_write_time().cast_signed(), 0, meta.file_size())
+}
+
+#[cfg(unix)]
+fn stamp_of(meta: &Metadata) -> Stamp {
+    use std::os::unix::fs::MetadataExt as _;
     (meta.ino(), meta.mtime(), meta.mtime_nsec(), meta.size())
 }
 

@@ -3,12 +3,12 @@
 
 use std::process::ExitCode;
 
-#[cfg(target_os = "linux")]
+#[cfg(any(target_os = "linux", windows))]
 fn main() -> ExitCode {
     perfhive_extension::host::main()
 }
 
-#[cfg(not(target_os = "linux"))]
+#[cfg(not(any(target_os = "linux", windows)))]
 fn main() -> ExitCode {
     ExitCode::FAILURE
 }

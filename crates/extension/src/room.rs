@@ -1,0 +1,42 @@
+//! How large buffers are, and where in the memory around them.
+//!
+//! ```text
+//! | no access | unused | pattern | the buffer | pattern | no access |
+//!   64 KiB               1 KiB     room bytes   1 KiB     64 KiB
+//! ```
+
+use perfhive_engine::GuardedBuffer;
+
+const GUARD: usize = GuardedBuffer::GUARD;
+/// More than a page on every system.
+pub(crate) const FENCE: usize = 64 << 10;
+/// The size that the buffer and its two guards together are a multiple of, so
+/// that the guard ends where the inaccessible pages begin.
+pub(crate) const STEP: usize = 64 << 10;
+
+/// Room of the smallest buffer in bytes.
+pub(crate) const FIRST_ROOM: usize = STEP - 2 * GUARD;
+/// Room of the largest one: a block is no larger than 64 MiB.
+pub(crate) const LAST_ROOM: usize = (64 << 20) - 2 * GUARD;
+
+/// The room after one that was too small; `None` where there is none larger.
+pub(crate) fn larger(room: usize) -> Option<usize> {
+    let more = (room + 2 * GUARD).saturating_mul(4).min(LAST_ROOM + 2 * GUARD) - 2 * GUARD;
+    (more > room).then_some(more)
+}
+
+/// Length of the memory between the inaccessible pages for a room.
+pub(crate) fn length(room: usize) -> usize {
+    (GUARD + room + GUARD).next_multiple_of(STEP)
+}
+
+/// Where the region before the buffer begins, in that memory.
+pub(crate) fn front(room: usize) -> usize {
+    length(room) - GUARD - room - GUARD
+}
+
+/// Where the region behind the buffer begins, in that memory.
+#[cfg(target_os = "linux")]
+pub(crate) fn rear(room: usize) -> usize {
+    length(room) - GUARD
+}
