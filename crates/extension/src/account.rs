@@ -171,14 +171,16 @@ impl Account {
         let failed = fault.filter(|_| !waits).map(|fault| &*fault.message);
         let Inner { record, pending, .. } = &mut *inner;
         pending.any = true;
-        pending.collections += 1;
-        pending.total += status.last;
-        pending.worst = pending.worst.max(status.last);
-        record.collections += 1;
-        record.last = status.last;
-        record.total = record.total.saturating_add(status.last);
-        record.worst = record.worst.max(status.last);
-        record.bytes = status.bytes as u64;
+        pending.worst = pending.worst.max(status.worst);
+        record.worst = record.worst.max(status.worst);
+        if !waits {
+            pending.collections += 1;
+            pending.total += status.last;
+            record.collections += 1;
+            record.last = status.last;
+            record.total = record.total.saturating_add(status.last);
+            record.bytes = status.bytes as u64;
+        }
         match failed {
             Some(message) => record.failed(pending, message),
             None if waits => {}
@@ -452,6 +454,13 @@ fn hash(bytes: &[u8]) -> u64 {
     bytes.iter().fold(0xcbf2_9ce4_8422_2325, |hash, b| {
         (hash ^ u64::from(*b)).wrapping_mul(0x0100_0000_01b3)
     })
+}
+
+/// What the bytes of an account's file say, as it would be written again;
+/// `None` where they are none. For tools that look at these files.
+#[must_use]
+pub fn account_text(bytes: &[u8]) -> Option<String> {
+    Record::parse(bytes).map(|record| record.to_text())
 }
 
 /// Forgets what is known of a provider whose accounts are kept in `folder`: it

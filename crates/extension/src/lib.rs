@@ -41,7 +41,7 @@ mod roster;
 mod session;
 mod wire;
 
-pub use account::{enable, forget};
+pub use account::{account_text, enable, forget};
 pub use check::{Finding, Severity, Verdict, check};
 pub use options::{HostCommand, LogSink, Options};
 pub use roster::{ExtensionRoster, RegistrationSource};

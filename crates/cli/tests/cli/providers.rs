@@ -225,8 +225,9 @@ fn a_watch_does_not_repeat_itself() {
     assert_eq!(said("50000: crashed with"), 1, "{}", run.err);
     // How it did is known to whoever asks.
     let rows = place.run(&["providers", "Gauges", "-n", "0", "--json"]).json();
-    assert_eq!(rows[0]["faults"], 2);
-    assert!(rows[0]["collections"].as_u64() >= Some(8), "{rows:?}");
+    // To wait for it was no collection.
+    assert!(rows[0]["faults"].as_u64() >= Some(2), "{rows:?}");
+    assert_eq!(rows[0]["collections"], rows[0]["faults"]);
 }
 
 #[test]

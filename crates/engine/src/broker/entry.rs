@@ -220,13 +220,16 @@ impl Entry {
         faults: &mut Vec<Fault>,
     ) {
         let status = &mut self.status;
-        status.collections += 1;
-        status.last = took;
-        status.total += took;
-        status.worst = status.worst.max(took);
         let fault = verdict.err();
-        // Who waits is neither better nor worse for it.
+        // Who waits is neither better nor worse for it, nor was that a collection;
+        // but one that takes longer than this there is.
         let waits = fault.as_ref().is_some_and(|fault| fault.kind == FaultKind::NotYet);
+        status.worst = status.worst.max(took);
+        if !waits {
+            status.collections += 1;
+            status.last = took;
+            status.total += took;
+        }
         match &fault {
             None => {
                 status.state = ProviderState::Open;

@@ -12,7 +12,8 @@ pub struct ProviderStatus {
     pub name: String,
     /// What state it is in.
     pub state: ProviderState,
-    /// Collections it took part in.
+    /// Collections it took part in. None in which it was
+    /// [not ready](crate::FaultKind::NotYet).
     pub collections: u64,
     /// Collections in which it failed.
     pub faults: u64,

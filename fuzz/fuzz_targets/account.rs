@@ -1,0 +1,13 @@
+//! Any bytes as the account of a provider: what is read can be written, and is
+//! then read as the same.
+
+#![no_main]
+
+use libfuzzer_sys::fuzz_target;
+use perfhive_extension::account_text;
+
+fuzz_target!(|data: &[u8]| {
+    if let Some(text) = account_text(data) {
+        assert_eq!(account_text(text.as_bytes()).as_deref(), Some(&*text));
+    }
+});
