@@ -9,6 +9,7 @@
 
 mod browse;
 mod error;
+mod follow;
 mod format;
 mod names;
 mod reading;
@@ -27,9 +28,9 @@ pub use sources::SourceSet;
 pub use statistics::{SampleRing, Statistics, oldest_first};
 
 use crate::broker::ProviderStatus;
+use crate::followed::NOT_THERE;
 use crate::frame::Snapshot;
 use crate::path::{CounterPath, InstancePattern, NamePattern};
-use crate::request::{ObjectQuery, Request};
 use crate::source::{Catalogue, CatalogueCounter, CatalogueObject};
 use crate::titles::TitleSet;
 use names::{names_match, unknown_counter, unknown_object};
@@ -177,52 +178,6 @@ impl Query {
         Ok(id)
     }
 
-    /// Resolves the paths anew for sources whose catalogue or titles changed. A
-    /// path that no longer leads anywhere keeps its old targets, which then
-    /// report what is missing.
-    ///
-    /// An index may have gone to another provider meanwhile, which the names
-    /// tell. What was sampled under it is forgotten then, lest a value be made
-    /// of the samples of two.
-    fn refresh(&mut self) {
-        for number in 0..self.sources.len() {
-            let Ok(slot) = self.sources.slot_mut(number) else {
-                continue;
-            };
-            let Some(before) = slot.refresh() else {
-                continue;
-            };
-            let is_other = |titles: &TitleSet, index| match (before.name(index), titles.name(index))
-            {
-                (Some(old), Some(new)) => old != new,
-                _ => false,
-            };
-            for item in &mut self.items {
-                let of_slot = |target: &&mut Target| target.slot == number;
-                let mut any = false;
-                for target in item.targets.iter_mut().filter(of_slot) {
-                    any = true;
-                    let indexes = [target.object, target.counter.name];
-                    if indexes.iter().any(|index| is_other(&slot.titles, *index)) {
-                        target.lost = true;
-                        self.objects.insert((number, target.object), ObjectState::default());
-                    }
-                }
-                if !any {
-                    continue;
-                }
-                if let Ok(found) = resolve(slot, &item.path) {
-                    item.targets.retain(|target| target.slot != number);
-                    for (object, counter) in found {
-                        slot.want(object, &counter);
-                        item.targets.push(Target { slot: number, object, counter, lost: false });
-                        self.objects.entry((number, object)).or_default();
-                    }
-                }
-            }
-        }
-    }
-
     /// Removes a path; `false` if it is not there. Its objects are no longer
     /// collected unless another path needs them.
     pub fn remove(&mut self, id: PathId) -> bool {
@@ -265,26 +220,16 @@ impl Query {
     /// As [`collect`](Self::collect).
     pub fn collect_until(&mut self, deadline: Option<Instant>) -> Result<(), QueryError> {
         self.readings.clear();
-        self.refresh();
         let mut errors = HashMap::new();
         let mut good = 0;
         let mut first_error = None;
         for number in 0..self.sources.len() {
-            let Ok(slot) = self.sources.slot_mut(number) else {
-                continue;
-            };
-            if slot.wanted.is_empty() {
+            if self.sources.slot(number).is_ok_and(|slot| slot.wanted.is_empty()) {
                 continue;
             }
-            let request = Request {
-                extra_counters: slot.extra.clone(),
-                deadline,
-                ..Request::new(ObjectQuery::Indexes(slot.wanted.clone()))
-            };
-            match slot.source.collect(&request, &mut self.snapshot) {
+            match self.collect_slot(number, deadline) {
                 Ok(()) => {
                     good += 1;
-                    slot.taken += 1;
                     for ((_, object), state) in
                         self.objects.iter_mut().filter(|((slot, _), _)| *slot == number)
                     {
@@ -302,7 +247,9 @@ impl Query {
         if let (0, Some(error)) = (good, first_error) {
             return Err(QueryError::Source(error));
         }
-        let nothing = ObjectState::default();
+        let mut nothing = ObjectState::default();
+        let mut targets = self.items.iter().flat_map(|item| &item.targets);
+        nothing.missing = targets.any(|target| target.lost).then(|| NOT_THERE.into());
         for item in &self.items {
             for target in &item.targets {
                 let state = match self.objects.get(&(target.slot, target.object)) {

@@ -2,34 +2,46 @@
 
 use crate::titles::fold;
 
+/// Longest text, in characters, that is taken for a mistyped name: comparing
+/// takes the product of both lengths, for each name there is.
+const LONGEST: usize = 256;
+
 /// The names nearest to `wanted`, best first, at most `most`: those that begin
-/// with it or contain it, and those a few typing errors away.
+/// with it or contain it, and those a few typing errors away. A text of more
+/// than 256 characters is near to none.
 pub fn nearest<'a>(
     wanted: &str,
     names: impl IntoIterator<Item = &'a str>,
     most: usize,
 ) -> Vec<&'a str> {
-    let wanted: Vec<char> = fold(wanted).chars().collect();
+    let text: String = fold(wanted).chars().take(LONGEST + 1).collect();
+    let wanted: Vec<char> = text.chars().collect();
+    if wanted.len() > LONGEST {
+        return Vec::new();
+    }
     let mut ranked: Vec<(usize, &str)> = names
         .into_iter()
         .filter(|name| !name.is_empty())
-        .filter_map(|name| rank(&wanted, name).map(|rank| (rank, name)))
+        .filter_map(|name| rank(&text, &wanted, name).map(|rank| (rank, name)))
         .collect();
     ranked.sort_unstable();
     ranked.dedup();
     ranked.into_iter().take(most).map(|(_, name)| name).collect()
 }
 
-fn rank(wanted: &[char], name: &str) -> Option<usize> {
-    let text: String = wanted.iter().collect();
+fn rank(text: &str, wanted: &[char], name: &str) -> Option<usize> {
     let folded = fold(name);
     let name: Vec<char> = folded.chars().collect();
-    let distance = distance(wanted, &name);
-    if distance <= (wanted.len() / 3).max(1) {
-        return Some(distance);
+    let most = (wanted.len() / 3).max(1);
+    // As many letters are missing, or too many, at least.
+    if wanted.len().abs_diff(name.len()) <= most {
+        let distance = distance(wanted, &name);
+        if distance <= most {
+            return Some(distance);
+        }
     }
     // Part of a name is the usual thing to type when one does not know it.
-    if wanted.len() >= 2 && folded.contains(&text) {
+    if wanted.len() >= 2 && folded.contains(text) {
         return Some(100 + name.len());
     }
     // The right words in another order, or some of them.
@@ -76,5 +88,10 @@ mod tests {
         // More words than the ranks have room for.
         assert_eq!(nearest(&"bytes ".repeat(20), names, 3), ["Available Bytes"]);
         assert!(nearest("", names, 3).is_empty());
+        // However long either is, there is no product of the lengths.
+        let long = "Working Set ".repeat(1 << 18);
+        assert!(nearest(&long, names, 3).is_empty());
+        assert!(nearest(&long, [long.as_str()], 3).is_empty());
+        assert_eq!(nearest("working", [long.as_str()], 3), [long.as_str()]);
     }
 }

@@ -8,6 +8,7 @@ pub mod conformance;
 pub mod faults;
 pub mod model;
 pub mod real;
+pub mod renumbered;
 pub mod script;
 pub mod walk;
 

@@ -41,6 +41,8 @@ pub(super) struct Slot {
     costly: bool,
     /// Whether the catalogue is to have what takes time to find out.
     complete: bool,
+    /// The titles of before a change that the targets have not followed yet.
+    before: Option<TitleSet>,
     /// How many samples were taken.
     pub(super) taken: u64,
 }
@@ -82,11 +84,7 @@ impl SourceSet {
     }
 
     pub(super) fn clear_wants(&mut self) {
-        for slot in &mut self.slots {
-            slot.wanted.clear();
-            slot.extra.clear();
-            slot.known.clear();
-        }
+        self.slots.iter_mut().for_each(Slot::clear_wants);
     }
 
     /// Asks a source what it has, once.
@@ -185,6 +183,7 @@ impl Slot {
             all_languages: false,
             costly: false,
             complete: false,
+            before: None,
             taken: 0,
         }
     }
@@ -195,7 +194,7 @@ impl Slot {
     }
 
     /// Asks the source what it has.
-    fn load(&mut self) -> Result<(), QueryError> {
+    fn load(&mut self) -> Result<(), SourceError> {
         self.generation = self.source.catalogue_generation();
         let wanted = if self.complete { Wanted::Everything } else { Wanted::Nothing };
         self.catalogue = self.source.catalogue_for(wanted)?;
@@ -210,7 +209,7 @@ impl Slot {
             match self.source.titles(language) {
                 Ok(database) => databases.push(database),
                 Err(error) if error.kind() == SourceErrorKind::NotFound => {}
-                Err(error) => return Err(error.into()),
+                Err(error) => return Err(error),
             }
         }
         self.titles = TitleSet::new(databases);
@@ -219,15 +218,32 @@ impl Slot {
         Ok(())
     }
 
-    /// Loads catalogue and titles anew if they changed; answers the titles that
-    /// were known before if they did. A source that does not answer keeps what
-    /// was known.
-    pub(super) fn refresh(&mut self) -> Option<TitleSet> {
+    /// Loads catalogue and titles anew if they changed, and answers whether they
+    /// did.
+    ///
+    /// # Errors
+    /// Where the source does not answer: nobody knows what the indexes mean. The
+    /// next call tries again.
+    fn refresh(&mut self) -> Result<bool, SourceError> {
         if !self.prepared || self.source.catalogue_generation() == self.generation {
-            return None;
+            return Ok(false);
         }
-        let before = self.titles.clone();
-        self.load().ok().map(|()| before)
+        let (generation, titles) = (self.generation, self.titles.clone());
+        if let Err(error) = self.load() {
+            self.generation = generation;
+            return Err(error);
+        }
+        self.before.get_or_insert(titles);
+        Ok(true)
+    }
+
+    /// The titles as of which targets were looked up, if there are others now.
+    ///
+    /// # Errors
+    /// As [`refresh`](Self::refresh).
+    pub(super) fn renamed(&mut self) -> Result<Option<TitleSet>, SourceError> {
+        self.refresh()?;
+        Ok(self.before.take())
     }
 
     /// Has the source list what is expensive to list, once; `true` if there is
@@ -243,7 +259,7 @@ impl Slot {
             self.costly = false;
             return Err(error.into());
         }
-        Ok(self.refresh().is_some())
+        Ok(self.refresh()?)
     }
 
     /// Has the source find out, where that takes time, whether it has what a
@@ -262,12 +278,25 @@ impl Slot {
         };
         match self.source.catalogue_for(wanted) {
             Ok(catalogue) if *catalogue != *self.catalogue => {
-                self.generation = self.source.catalogue_generation();
+                let all_languages = self.all_languages;
+                // Other things may have changed with it.
+                if self.refresh().is_err() {
+                    return false;
+                }
+                if all_languages {
+                    self.load_all_languages();
+                }
                 self.catalogue = catalogue;
                 true
             }
             _ => false,
         }
+    }
+
+    pub(super) fn clear_wants(&mut self) {
+        self.wanted.clear();
+        self.extra.clear();
+        self.known.clear();
     }
 
     /// Notes that an object is to be collected, and a counter that is filled
