@@ -5,6 +5,7 @@
 
 mod counter;
 mod data;
+mod follow;
 mod instances;
 mod sample;
 
@@ -18,12 +19,14 @@ pub(crate) use instances::same_name;
 
 use crate::shared_source::{Names, SharedSource};
 use counter::check_instance;
+use follow::{Sampled, Tracked};
 use instances::{Found, find};
 use perfhive_engine::{
     CatalogueObject, InstanceLabel, NoValue, ObjectSample, QueryError, SourceError,
 };
 use perfhive_format::TitleIndex;
 use std::fmt;
+use std::sync::Arc;
 
 /// A performance object: a group of counters on one kind of thing (.NET:
 /// `PerformanceCounterCategory`).
@@ -45,8 +48,7 @@ use std::fmt;
 #[derive(Clone)]
 pub struct Category {
     source: SharedSource,
-    names: Names,
-    object: CatalogueObject,
+    tracked: Tracked,
 }
 
 /// Of this machine.
@@ -147,11 +149,7 @@ impl Category {
         let mut source = source.clone();
         let names = source.list()?;
         let objects = names.catalogue.objects.iter();
-        let category = |object: &CatalogueObject| Self {
-            source: source.clone(),
-            names: names.clone(),
-            object: object.clone(),
-        };
+        let category = |object: &CatalogueObject| Self::of(&source, &names, object);
         Ok(objects.map(category).collect())
     }
 
@@ -170,7 +168,14 @@ impl Category {
         let mut source = source.clone();
         let find = |names: &Names| names.catalogue.object_named(&names.titles, category).cloned();
         let (names, object) = source.find(find)?;
-        Ok(Self { source, names, object })
+        Ok(Self::of(&source, &names, &object))
+    }
+
+    fn of(source: &SharedSource, names: &Names, object: &CatalogueObject) -> Self {
+        let asked = names.titles.name_or_index(object.name);
+        let object = Arc::new(object.clone());
+        let tracked = Tracked::new(names, &object, None, (asked, None));
+        Self { source: source.clone(), tracked }
     }
 
     /// Whether a source has a category of a name.
@@ -234,13 +239,13 @@ impl Category {
     /// no name.
     #[must_use]
     pub fn name(&self) -> String {
-        self.names.titles.name_or_index(self.object.name)
+        self.tracked.names.titles.name_or_index(self.tracked.object.name)
     }
 
     /// The title index of the name.
     #[must_use]
     pub fn index(&self) -> TitleIndex {
-        self.object.name
+        self.tracked.object.name
     }
 
     /// What the counters are about, in the shown language; `None` where the
@@ -254,13 +259,13 @@ impl Category {
     /// ```
     #[must_use]
     pub fn help(&self) -> Option<&str> {
-        self.names.titles.help(self.object.help)
+        self.tracked.names.titles.help(self.tracked.object.help)
     }
 
     /// Whether the category can have instances (.NET: `CategoryType`).
     #[must_use]
     pub fn has_instances(&self) -> bool {
-        self.object.has_instances
+        self.tracked.object.has_instances
     }
 
     /// The instances that are there now, in their order: `name`, `parent/name`,
@@ -291,12 +296,13 @@ impl Category {
     /// # Errors
     /// A source that fails, or has no data of the category.
     pub fn instances(&self) -> Result<Vec<InstanceLabel>, QueryError> {
-        if !self.object.has_instances {
+        if !self.tracked.object.has_instances {
             return Ok(Vec::new());
         }
-        let index = self.renamed().map_or(self.object.name, |(_, object)| object.name);
-        let sample = self.present(self.source.look(index)?)?;
-        Ok(sample.labels().to_vec())
+        // Another reader, so that none is taken away from this one.
+        let mut reader = self.clone();
+        let (sample, _) = reader.tracked.sample(&mut reader.source, &[])?;
+        Ok(self.present(sample)?.labels().to_vec())
     }
 
     /// Whether an instance is there now; `false` for a category without
@@ -305,7 +311,7 @@ impl Category {
     /// # Errors
     /// A source that fails, or has no data of the category.
     pub fn has_instance(&self, instance: &str) -> Result<bool, QueryError> {
-        if !self.object.has_instances {
+        if !self.tracked.object.has_instances {
             return Ok(instance.is_empty());
         }
         Ok(find(&self.instances()?, instance) != Found::Nothing)
@@ -322,12 +328,18 @@ impl Category {
     /// ```
     #[must_use]
     pub fn has_counter(&self, counter: &str) -> bool {
+        let mut now = self.clone();
+        // A source that cannot tell what it has had these at last.
+        let _ = now.tracked.follow(&mut now.source);
+        let Tracked { object, names, .. } = &now.tracked;
         let find = |names: &Names| {
-            let object = names.catalogue.object_named(&names.titles, &self.object.name.to_string());
-            object?.counter_named(&names.titles, counter).map(|_| ())
+            let index = object.name.to_string();
+            let object = names.catalogue.object_named(&names.titles, &index)?;
+            object.counter_named(&names.titles, counter).map(|_| ())
         };
-        self.object.counter_named(&self.names.titles, counter).is_ok()
-            || self.source.clone().find(find).is_ok()
+        now.tracked.is_there()
+            && (object.counter_named(&names.titles, counter).is_ok()
+                || now.source.find(find).is_ok())
     }
 
     /// The names of the counters in the shown language and in their order;
@@ -340,8 +352,8 @@ impl Category {
     /// ```
     #[must_use]
     pub fn counter_names(&self) -> Vec<String> {
-        let counters = self.object.counters.iter();
-        counters.map(|counter| self.names.titles.name_or_index(counter.name)).collect()
+        let counters = self.tracked.object.counters.iter();
+        counters.map(|counter| self.tracked.names.titles.name_or_index(counter.name)).collect()
     }
 
     /// The counters of an instance (.NET: `GetCounters`); of a category without
@@ -361,10 +373,16 @@ impl Category {
     /// # Errors
     /// No name although there are instances, or a name although there are none.
     pub fn counters(&self, instance: &str) -> Result<Vec<PerformanceCounter>, QueryError> {
-        check_instance(&self.names, &self.object, instance)?;
-        let counters = self.object.counters.iter();
+        check_instance(&self.tracked.names, &self.tracked.object, instance)?;
+        let counters = self.tracked.object.counters.iter();
         let make = |counter| {
-            PerformanceCounter::of(&self.source, &self.names, &self.object, counter, instance)
+            PerformanceCounter::of(
+                &self.source,
+                &self.tracked.names,
+                &self.tracked.object,
+                counter,
+                instance,
+            )
         };
         Ok(counters.map(make).collect())
     }
@@ -386,31 +404,14 @@ impl Category {
     /// recording.
     pub fn read(&mut self) -> Result<CategoryData, QueryError> {
         let everything = [TitleIndex(0)];
-        if let Some((names, object)) = self.renamed() {
-            (self.names, self.object) = (names, object);
-        }
-        let sample = self.source.sample(self.object.name, &everything)?;
+        let (sample, _) = self.tracked.sample(&mut self.source, &everything)?;
         let sample = self.present(sample)?;
-        Ok(CategoryData::new(self.names.clone(), self.object.name, sample))
-    }
-
-    /// What the category's name means now, if names have changed: a provider
-    /// that is registered anew may have got other title indexes.
-    fn renamed(&self) -> Option<(Names, CatalogueObject)> {
-        let mut source = self.source.clone();
-        if source.generation() == self.names.generation {
-            return None;
-        }
-        let name = self.name();
-        let find = |names: &Names| names.catalogue.object_named(&names.titles, &name).cloned();
-        source.find(find).ok()
+        let Tracked { names, object, .. } = &self.tracked;
+        Ok(CategoryData::new(names.clone(), object.name, sample))
     }
 
     /// The object of a sample, which may lack it.
-    fn present(
-        &self,
-        sample: Result<ObjectSample, Option<std::sync::Arc<str>>>,
-    ) -> Result<ObjectSample, QueryError> {
+    fn present(&self, sample: Sampled) -> Result<ObjectSample, QueryError> {
         sample.map_err(|why| {
             let message = format!("{}: {}", self.name(), NoValue::ObjectMissing(why));
             let source = self.source.name();
@@ -424,7 +425,7 @@ impl fmt::Debug for Category {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.debug_struct("Category")
             .field("name", &self.name())
-            .field("index", &self.object.name)
+            .field("index", &self.tracked.object.name)
             .field("source", &self.source)
             .finish()
     }

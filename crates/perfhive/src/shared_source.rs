@@ -276,7 +276,7 @@ impl SharedSource {
 
     /// What there is, with names in the shown language and English; with
     /// `all_languages` in every language of the source.
-    fn names(&mut self, all_languages: bool) -> Result<Names, SourceError> {
+    pub(crate) fn names(&mut self, all_languages: bool) -> Result<Names, SourceError> {
         let generation = self.generation();
         let catalogue = self.inner.catalogue()?;
         let usual = || catalogue.preferred_language(self.inner.is_live());
@@ -364,15 +364,6 @@ impl SharedSource {
     /// Another consumer of the same data, for who reads it as a source.
     pub(crate) fn consumer(&self) -> Cached<Box<dyn Source>> {
         self.inner.clone()
-    }
-
-    /// A sample of an object, taking none away from this handle: of a recording
-    /// the present one.
-    pub(crate) fn look(
-        &self,
-        object: TitleIndex,
-    ) -> Result<Result<ObjectSample, Option<Arc<str>>>, SourceError> {
-        self.clone().sample(object, &[])
     }
 }
 

@@ -144,9 +144,18 @@ impl<S: Source> Hub<S> {
     }
 
     /// Takes note of the catalogue's generation.
+    ///
+    /// With another one an index may be another object's: what was collected
+    /// with those of before is kept for nobody.
     pub(super) fn notice(&self, generation: u64) {
         // UNKNOWN is one that no source counts up to.
-        self.generation.store(generation.min(UNKNOWN - 1), Ordering::Release);
+        let generation = generation.min(UNKNOWN - 1);
+        let known = self.generation.load(Ordering::Acquire);
+        if known != UNKNOWN && known != generation {
+            self.slots.clear();
+        }
+        // Behind that: who knows the new one finds nothing of before.
+        self.generation.store(generation, Ordering::Release);
     }
 
     /// A reply that nobody holds, empty.

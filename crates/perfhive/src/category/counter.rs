@@ -1,13 +1,15 @@
 //! One counter of one instance, read again and again.
 
+use super::follow::Tracked;
 use super::instances::{Found, find};
 use super::sample::CounterSample;
 use crate::shared_source::{Names, SharedSource};
 use perfhive_engine::{
     CatalogueCounter, CatalogueObject, Identity, NoValue, QueryError, SampledCounter,
 };
-use perfhive_format::{CookedValue, CounterType, TitleIndex};
+use perfhive_format::{CookedValue, CounterType};
 use std::fmt;
+use std::sync::Arc;
 
 /// One counter of one instance (.NET: `PerformanceCounter`, for reading).
 ///
@@ -27,12 +29,10 @@ use std::fmt;
 /// ```
 pub struct PerformanceCounter {
     source: SharedSource,
-    names: Names,
-    /// As they were given, to be resolved anew when names change.
-    asked: (String, String),
-    instance: String,
-    object: TitleIndex,
+    tracked: Tracked,
+    /// As it was when the names were found last.
     counter: CatalogueCounter,
+    instance: String,
     /// Of the last `next_value`.
     last: Option<SampledCounter>,
 }
@@ -85,26 +85,35 @@ impl PerformanceCounter {
         let asked = (category.to_string(), counter.to_string());
         let (names, (object, counter)) =
             source.find(|names| resolve(names, category, counter, instance))?;
-        let instance = instance.to_string();
-        Ok(Self { source, names, asked, instance, object, counter, last: None })
+        Ok(Self::asked(&source, &names, &object, &counter, instance, asked))
     }
 
     /// The counter of an object that is known already.
     pub(super) fn of(
         source: &SharedSource,
         names: &Names,
-        object: &CatalogueObject,
+        object: &Arc<CatalogueObject>,
         counter: &CatalogueCounter,
         instance: &str,
     ) -> Self {
         let name = |index| names.titles.name_or_index(index);
+        let asked = (name(object.name), name(counter.name));
+        Self::asked(source, names, object, counter, instance, asked)
+    }
+
+    fn asked(
+        source: &SharedSource,
+        names: &Names,
+        object: &Arc<CatalogueObject>,
+        counter: &CatalogueCounter,
+        instance: &str,
+        (category, name): (String, String),
+    ) -> Self {
         Self {
             source: source.clone(),
-            names: names.clone(),
-            asked: (name(object.name), name(counter.name)),
-            instance: instance.to_string(),
-            object: object.name,
+            tracked: Tracked::new(names, object, Some(counter), (category, Some(name))),
             counter: *counter,
+            instance: instance.to_string(),
             last: None,
         }
     }
@@ -121,13 +130,13 @@ impl PerformanceCounter {
     /// ```
     #[must_use]
     pub fn category_name(&self) -> String {
-        self.names.titles.name_or_index(self.object)
+        self.tracked.names.titles.name_or_index(self.tracked.object.name)
     }
 
     /// The counter's name in the shown language, or its title index.
     #[must_use]
     pub fn counter_name(&self) -> String {
-        self.names.titles.name_or_index(self.counter.name)
+        self.tracked.names.titles.name_or_index(self.counter.name)
     }
 
     /// The instance's name as it was given; empty for a category without
@@ -141,7 +150,7 @@ impl PerformanceCounter {
     /// has no help texts.
     #[must_use]
     pub fn counter_help(&self) -> Option<&str> {
-        self.names.titles.help(self.counter.help)
+        self.tracked.names.titles.help(self.counter.help)
     }
 
     /// The counter type, which says how values are calculated. Its unit is
@@ -283,13 +292,15 @@ impl PerformanceCounter {
 
     /// This counter of this instance in a sample that it has not had.
     fn take(&mut self) -> Result<SampledCounter, NoValue> {
-        self.refresh();
-        let extra: &[TitleIndex] = if self.counter.on_request { &[self.counter.name] } else { &[] };
-        let sample = self
-            .source
-            .sample(self.object, extra)
-            .map_err(NoValue::SourceFailed)?
-            .map_err(NoValue::ObjectMissing)?;
+        let sampled = self.tracked.sample(&mut self.source, &[]);
+        self.counter = self.tracked.counter.unwrap_or(self.counter);
+        let (sample, moved) = sampled.map_err(NoValue::SourceFailed)?;
+        if moved {
+            // What the index was before is not to be calculated with.
+            self.last = None;
+        }
+        let sample = sample.map_err(NoValue::ObjectMissing)?;
+        let counter = self.tracked.counter_index().ok_or(NoValue::CounterMissing)?;
         let place = match sample.has_instances() {
             false if self.instance.is_empty() => 0,
             // The object was another one when the counter was made.
@@ -300,23 +311,7 @@ impl PerformanceCounter {
                 Found::Nothing => return Err(NoValue::NoSuchInstance),
             },
         };
-        sample.counter(place, self.counter.name).ok_or(NoValue::CounterMissing)
-    }
-
-    /// Resolves the names anew if there are others now. What cannot be found
-    /// any more keeps its index, and its samples then say what is missing.
-    fn refresh(&mut self) {
-        if self.source.generation() == self.names.generation {
-            return;
-        }
-        let (category, counter) = (&self.asked.0, &self.asked.1);
-        let found = self.source.find(|names| resolve(names, category, counter, &self.instance));
-        if let Ok((names, (object, counter))) = found {
-            if (object, counter.name) != (self.object, self.counter.name) {
-                self.last = None;
-            }
-            (self.names, self.object, self.counter) = (names, object, counter);
-        }
+        sample.counter(place, counter).ok_or(NoValue::CounterMissing)
     }
 }
 
@@ -325,11 +320,9 @@ impl Clone for PerformanceCounter {
     fn clone(&self) -> Self {
         Self {
             source: self.source.clone(),
-            names: self.names.clone(),
-            asked: self.asked.clone(),
-            instance: self.instance.clone(),
-            object: self.object,
+            tracked: self.tracked.clone(),
             counter: self.counter,
+            instance: self.instance.clone(),
             last: None,
         }
     }
@@ -340,11 +333,11 @@ fn resolve(
     category: &str,
     counter: &str,
     instance: &str,
-) -> Result<(TitleIndex, CatalogueCounter), QueryError> {
+) -> Result<(Arc<CatalogueObject>, CatalogueCounter), QueryError> {
     let object = names.catalogue.object_named(&names.titles, category)?;
     check_instance(names, object, instance)?;
     let counter = object.counter_named(&names.titles, counter)?;
-    Ok((object.name, *counter))
+    Ok((Arc::new(object.clone()), *counter))
 }
 
 /// Whether an instance is named exactly where there are instances.

@@ -229,11 +229,22 @@ impl<'a> InstanceData<'a> {
     pub fn value_since(&self, older: &CategoryData) -> Result<f64, NoValue> {
         let newer = self.sampled()?;
         let machine = |data: &CategoryData| data.names.catalogue.machine.clone();
-        if older.object != self.data.object || machine(older) != machine(self.data) {
+        // An index may have been another's when the older data was read.
+        let is_other = |index: TitleIndex| {
+            let names = |data: &CategoryData| data.names.titles.clone();
+            let (old, new) = (names(older), names(self.data));
+            let is_new = |name| new.names(index).all(|other| other != name);
+            old.name(index).is_some() && new.name(index).is_some() && old.names(index).all(is_new)
+        };
+        let is_same = older.object == self.data.object && machine(older) == machine(self.data);
+        if !is_same || is_other(self.data.object) {
             return Err(NoValue::DifferentTypes);
         }
         let place = older.sample.identities().place(newer.identity()).ok_or(NoValue::Born);
         let counter = self.data.counters.get(self.counter).map(|(index, _)| *index);
+        if counter.is_some_and(is_other) {
+            return Err(NoValue::DifferentTypes);
+        }
         let sampled = |place| counter.and_then(|index| older.sample.counter(place, index));
         let older: Option<SampledCounter> = match newer.samples() {
             2 => sampled(newer.raw().and(place)?),
