@@ -181,18 +181,8 @@ impl FramePool {
     #[must_use]
     pub fn new(bound: usize) -> Self {
         static NEXT: AtomicU64 = AtomicU64::new(1);
-        Self::of_origin(NEXT.fetch_add(1, Ordering::Relaxed), bound)
-    }
-
-    fn of_origin(origin: u64, bound: usize) -> Self {
+        let origin = NEXT.fetch_add(1, Ordering::Relaxed);
         Self { frames: Vec::with_capacity(bound), bound, origin, idle: usize::MAX, fills: 0 }
-    }
-
-    /// Another pool of the same source: for a source that answers with several
-    /// blocks, each of which has a size of its own.
-    #[must_use]
-    pub fn sibling(&self) -> Self {
-        Self::of_origin(self.origin, self.bound)
     }
 
     /// Writes a block into a free frame, or a new one.
