@@ -43,16 +43,28 @@ pub(crate) struct Service {
     pub(crate) first: Option<u32>,
     pub(crate) last: Option<u32>,
     pub(crate) disabled: bool,
+    /// Whether perfhive registered it.
+    pub(crate) ours: bool,
 }
 
 impl Service {
+    /// What is wrong where it gives no object: Windows does not say.
+    pub(crate) fn gives_nothing(&self) -> Fault {
+        let Self { name, library, .. } = self;
+        let message = format!(
+            "is registered and gives no object: {library} cannot be loaded or opened, fails, or \
+             has nothing at the moment; `perfhive check {name}` says what it is"
+        );
+        Fault::new(FaultKind::OpenFailed, name, message)
+    }
+
     /// From the first index to the one behind the last.
     fn range(&self) -> std::ops::Range<u32> {
         let (Some(first), Some(last)) = (self.first, self.last) else { return 0..0 };
         first..last.saturating_add(1).min(first.saturating_add(CLAIMED))
     }
 
-    fn owns(&self, index: TitleIndex) -> bool {
+    pub(crate) fn owns(&self, index: TitleIndex) -> bool {
         self.objects.contains(&index) || self.range().contains(&index.0)
     }
 
@@ -332,7 +344,7 @@ mod tests {
             objects: objects.iter().copied().map(TitleIndex).collect(),
             first: range.map(|range| range.0),
             last: range.map(|range| range.1),
-            disabled: false,
+            ..Service::default()
         }
     }
 

@@ -23,8 +23,8 @@ const SERVICES: &str = r"SYSTEM\CurrentControlSet\Services";
 const PERFLIB: &str = r"SOFTWARE\Microsoft\Windows NT\CurrentVersion\Perflib";
 /// The value by which a registration is known as one of ours: those of others
 /// are neither replaced nor taken back.
-const MARK: &str = "Registered By";
-const MARKED: &str = "perfhive";
+pub(crate) const MARK: &str = "Registered By";
+pub(crate) const MARKED: &str = "perfhive";
 
 /// The registry of this machine: `Services\NAME\Performance` for the functions,
 /// and `loadperf` for names and help texts. Writing takes an administrator.

@@ -6,8 +6,8 @@ use crate::read::{LARGEST, ReadError, Size};
 use crate::registry::{LastTitles, Registry, ValueName};
 use crate::titles::{self, Language};
 use perfhive_engine::{
-    Catalogue, CatalogueObject, Cost, Fault, FaultKind, FramePool, ObjectQuery, Request, Snapshot,
-    Source, SourceError, SourceErrorKind, TitleDatabase,
+    Catalogue, CatalogueObject, Cost, Fault, FaultKind, FramePool, ObjectQuery, ProviderState,
+    ProviderStatus, Request, Snapshot, Source, SourceError, SourceErrorKind, TitleDatabase,
 };
 use perfhive_format::{LanguageId, PerfObject, TitleIndex};
 use std::collections::HashMap;
@@ -276,6 +276,18 @@ impl RegistrySource {
         Arc::clone(self.services.get_or_insert_with(|| registry.services().into()))
     }
 
+    /// Windows leaves out who cannot be loaded or opened, without a word. Of
+    /// providers that perfhive registered it is told; most of the others only have
+    /// nothing to say.
+    fn tell_of_silent_ones(&mut self, out: &mut Snapshot) {
+        for service in self.services().iter().filter(|one| one.ours && !one.disabled) {
+            let is_there = out.objects().any(|one| service.owns(one.view().name_index()));
+            if !is_there && !out.faults().iter().any(|fault| *fault.provider == *service.name) {
+                out.push_fault(service.gives_nothing());
+            }
+        }
+    }
+
     /// Finds out what can be had of a request.
     ///
     /// # Errors
@@ -338,6 +350,9 @@ impl Source for RegistrySource {
         if self.note(out) && request.objects == ObjectQuery::Costly {
             self.learn_costly(out);
         }
+        if request.objects == ObjectQuery::Global {
+            self.tell_of_silent_ones(out);
+        }
         if let ObjectQuery::Indexes(list) = &request.objects {
             for name in list {
                 // What was never there is no fault, what is damaged told already.
@@ -354,6 +369,27 @@ impl Source for RegistrySource {
             }
         }
         Ok(())
+    }
+
+    /// Who is registered: those whose objects were seen, and those of whom there is
+    /// none.
+    fn providers(&mut self) -> Vec<ProviderStatus> {
+        let known = &self.known;
+        let status = |service: Service| {
+            let seen = known.keys().any(|name| service.owns(*name));
+            let mut status = ProviderStatus::new(&service.name);
+            status.names = service.first.zip(service.last).map(|(first, last)| first..=last);
+            status.state = match (service.disabled, seen) {
+                (true, _) => ProviderState::Disabled,
+                (false, true) => ProviderState::Open,
+                (false, false) => ProviderState::Failed,
+            };
+            if status.state == ProviderState::Failed {
+                status.last_fault = Some(service.gives_nothing());
+            }
+            status
+        };
+        self.registry.services().into_iter().map(status).collect()
     }
 
     /// The objects of `Global` and, behind them, those of `Costly` as far as

@@ -3,6 +3,7 @@
 use crate::explain::{NOT_FOUND, is_lost};
 use crate::ffi::{self, Key};
 use crate::parts::Service;
+use crate::register::{MARK, MARKED};
 use crate::registry::{LastTitles, Place, Registry, ValueName};
 use crate::source::RegistrySource;
 use crate::wine::Layout;
@@ -80,6 +81,7 @@ fn services(machine: &Key) -> Vec<Service> {
             first: number("First Counter"),
             last: number("Last Counter"),
             disabled,
+            ours: key.text(MARK).as_deref() == Some(MARKED),
             name,
         })
     };

@@ -170,6 +170,26 @@ fn a_sound_library_is_checked() {
     assert!(wrong[0].contains("the registration has no linkage"), "{wrong:?}");
 }
 
+/// Windows leaves it out without a word.
+#[test]
+fn a_provider_that_cannot_open_is_told_with_the_way_out() {
+    let Some(_shop) = Shop::open() else { return };
+    let providers = perfhive(["providers", "PrintShop", "--json"]).json();
+    assert_eq!(providers[0]["state"], "open", "{providers:?}");
+    assert!(!perfhive(["list"]).err.contains("PrintShop"));
+    // Opens only with a linkage, and there is no such file of it.
+    let library = library();
+    perfhive(["register", ini(), "--library", &library, "--linkage", "C:\\nowhere.txt"]).ok();
+    let providers = perfhive(["providers", "PrintShop", "--json"]).json();
+    assert_eq!(providers[0]["state"], "failed", "{providers:?}");
+    let wanted = "`perfhive check PrintShop` says what it is";
+    assert!(providers[0]["last_fault"].as_str().unwrap().contains(wanted), "{providers:?}");
+    let list = perfhive(["list"]);
+    assert!(list.err.contains(wanted), "{}", list.err);
+    let wrong = perfhive(["check", "PrintShop", "--brief"]);
+    assert!(wrong.out.contains("nowhere.txt"), "{}{}", wrong.out, wrong.err);
+}
+
 #[test]
 fn a_registered_name_is_checked_as_its_readers_load_it() {
     let Some(shop) = Shop::open() else { return };
