@@ -270,6 +270,10 @@ impl Source for Broker {
         let frame = frame
             .map_err(|error| SourceError::new(SourceErrorKind::Internal, &self.name, error))?;
         out.push_frame(frame, &self.name);
+        // Words of faults, and blocks of their own, are made for each collection.
+        if !faults.is_empty() || !self.foreign.is_empty() {
+            out.note_growth();
+        }
         for bytes in self.foreign.drain(..) {
             match crate::frame::Frame::new(bytes, self.generation) {
                 Ok(frame) => out.push_frame(Arc::new(frame), &self.name),

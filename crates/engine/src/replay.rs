@@ -196,6 +196,8 @@ impl Source for ReplaySource {
             return Ok(());
         };
         let wanted: HashSet<TitleIndex> = list.iter().copied().collect();
+        // What is wanted is copied, into blocks that are made for it.
+        out.note_growth();
         for (place, frame) in frames.iter().enumerate() {
             let Some(selected) = select(frame, &wanted, frame.generation()) else {
                 out.push_frame(Arc::clone(frame), &self.name);

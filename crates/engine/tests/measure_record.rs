@@ -9,8 +9,9 @@ use perfhive_engine::measure::{
     SensorKind, SensorName, SensorReading, State, ValueType, Wanted,
 };
 use perfhive_engine::{
-    Cached, Catalogue, CatalogueObject, Fault, FaultKind, Frame, FramePool, ReplaySource, Request,
-    Snapshot, Source, SourceError, TitleDatabase,
+    Broker, Cached, Catalogue, CatalogueObject, Collection, Fault, FaultKind, Frame, FramePool,
+    Numbering, ObjectWriter, Provider, ReplaySource, Request, Snapshot, Source, SourceError,
+    TitleDatabase,
 };
 use perfhive_format::titles::TitleList;
 use perfhive_format::{
@@ -18,8 +19,9 @@ use perfhive_format::{
     ObjectSpec, ObjectTemplate, TitleIndex,
 };
 use perfhive_testkit::alloc::{Counting, count};
-use perfhive_testkit::script::{Row, block, titles};
+use perfhive_testkit::script::{Row, ScriptProvider, block, titles};
 use std::panic::{AssertUnwindSafe, catch_unwind};
+use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, Mutex};
 use std::time::{Duration, Instant};
 
@@ -27,7 +29,7 @@ use std::time::{Duration, Instant};
 static ALLOCATOR: Counting = Counting;
 
 const PATHS: TitleIndex = TitleIndex(700);
-const NAMES: [(u32, &str); 3] = [(8, "Level"), (9, "Depth"), (700, "Paths")];
+const NAMES: [(u32, &str); 3] = [(700, "Paths"), (8, "Level"), (9, "Depth")];
 
 /// Shows the block in its hands, from a pool, with faults that are made
 /// beforehand.
@@ -382,6 +384,58 @@ fn the_first_samples_on_a_warm_cache_tell_what_they_allocate() {
         }
     }
     assert!(told > 0);
+}
+
+/// Cycles of the only sensor of a source, each of which tells what it allocated.
+/// Answers how many did.
+fn telling(source: impl Source + 'static, cycles: usize) -> usize {
+    let mut sources = DataSources::new();
+    let cached = Cached::builder(source).max_age(Duration::ZERO).build();
+    sources.add(CounterSource::new("a", cached)).unwrap();
+    let names = ["a/Paths/Level#*".parse().unwrap()];
+    let mut context = MeasurementContext::new(&mut sources, &names).unwrap();
+    let mut told = 0;
+    for number in 0..cycles {
+        let allocations = cycle(&mut context);
+        let said = anomalies(&context);
+        let grown = said.iter().any(|what| what == "a: a buffer had to grow");
+        assert!(allocations == 0 || grown, "{number}: {allocations} {said:?}");
+        told += usize::from(grown);
+    }
+    told
+}
+
+#[test]
+fn what_is_made_for_a_sample_is_told() {
+    // Objects are copied out of the blocks of a recording.
+    let samples = (1..=20).map(|second| (second.to_string(), paths(&["x"])));
+    let log = ReplaySource::new("log", samples).unwrap();
+    assert_eq!(telling(log.with_titles(LanguageId::ENGLISH, &titles(&NAMES)), 19), 19);
+    // Faults are put into words.
+    let object = ObjectSpec::new(PATHS).with_instances();
+    let template = ObjectTemplate::new(&object, &specs()).unwrap();
+    let told = |faults: fn(u64) -> bool| {
+        let (template, taken) = (template.clone(), AtomicU64::new(0));
+        let write = move |_: &Collection<'_>, out: &mut ObjectWriter<'_>| {
+            let taken = taken.fetch_add(1, Ordering::Relaxed);
+            if faults(taken) {
+                out.fault(PATHS, Some("x"), "no permission");
+            }
+            let mut object = out.object(&template)?;
+            let head = InstanceHead { name: NameRef::Text("x"), unique_id: None, parent: None };
+            object.instance(&head, &[taken, 0])?;
+            object.finish()?;
+            Ok(())
+        };
+        let mut provider = ScriptProvider::new("p", Numbering::Windows, &NAMES, write);
+        provider.description.objects[0].spec.has_instances = true;
+        let provider = Arc::new(provider) as Arc<dyn Provider>;
+        telling(Broker::builder("test:", "HOST").providers([provider]).build(), 40)
+    };
+    let first = told(|_| false);
+    assert!(first < 10, "{first}");
+    assert!(told(|_| true) == 40);
+    assert!((10..20).contains(&told(|taken| taken % 4 == 0)));
 }
 
 #[test]

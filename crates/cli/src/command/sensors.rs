@@ -8,7 +8,7 @@ use crate::sensors::{Opened, missing};
 use crate::text::records::Field;
 use crate::text::style::Style;
 use crate::text::table::{Align, Table};
-use perfhive::measure::{DataSource as _, Sensor, SensorId, SensorName};
+use perfhive::measure::{DataSource as _, MeasureError, Sensor, SensorId, SensorName};
 use perfhive::{NamePattern, nearest};
 use std::collections::HashMap;
 
@@ -24,7 +24,7 @@ pub(super) fn run(global: &Global, args: &Sensors) -> Outcome {
     if !opened.is_live {
         // A recording's damaged objects have no sensors; its first sample tells
         // of them, whatever is looked for in it.
-        opened.source.instances(SensorId(0))?;
+        look(&mut opened, &sensors)?;
     }
     let (mut found, instance) = match &args.pattern {
         None => (sensors.iter().collect(), None),
@@ -53,6 +53,18 @@ pub(super) fn run(global: &Global, args: &Sensors) -> Outcome {
     print(&listed, &output, &mut text);
     output.write(&text)?;
     Ok(Exit::Done)
+}
+
+/// Takes a first sample, with the object of some sensor.
+fn look(opened: &mut Opened, sensors: &[Sensor]) -> Result<(), Failure> {
+    let any = sensors.first().map_or(SensorId(0), |sensor| sensor.id);
+    match opened.source.instances(any) {
+        // Where that is damaged itself, or all are, it is among what is told.
+        Ok(_) | Err(MeasureError::NotDelivered { .. } | MeasureError::UnknownSensor { .. }) => {
+            Ok(())
+        }
+        Err(error) => Err(error.into()),
+    }
 }
 
 /// The sensors that a pattern means; and, behind a `#`, the instances.

@@ -199,13 +199,13 @@ impl<S: Source + Clone + 'static> DataSource for CounterSource<S> {
 
     fn instances(&mut self, sensor: SensorId) -> Result<Vec<String>, MeasureError> {
         let object = object_of(sensor);
-        let name = self.name_of(sensor)?;
         let mut snapshot = Snapshot::new();
         let deadline = Instant::now().checked_add(PATIENCE);
         let request = Request { deadline, ..Request::objects(&[object]) };
         self.source.clone().collect(&request, &mut snapshot)?;
         let mut state = ObjectState::default();
         state.advance(object, &snapshot);
+        let name = self.name_of(sensor)?;
         if let Some(reason) = state.missing.take() {
             return Err(MeasureError::NotDelivered { name: Box::new(name), reason });
         }

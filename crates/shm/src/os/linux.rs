@@ -40,10 +40,11 @@ pub(crate) fn own_folder() -> io::Result<PathBuf> {
     Ok(Path::new(SHARED_MEMORY).join(format!("{USER_FOLDER}{user}")))
 }
 
-/// The folder that changes when a user's folder comes or goes.
+/// The folder that changes when a user's folder comes or goes. Looked at with every
+/// collection, which is to allocate nothing.
 #[cfg(feature = "reader")]
-pub(crate) fn users_root() -> Option<PathBuf> {
-    Some(SHARED_MEMORY.into())
+pub(crate) fn users_root() -> Option<&'static Path> {
+    Some(Path::new(SHARED_MEMORY))
 }
 
 /// The folders of users that are theirs.

@@ -101,8 +101,9 @@ struct Listing(Option<(SystemTime, bool)>);
 
 impl Listing {
     /// Whether a folder must be listed: it changed, or may have.
-    fn is_due(&mut self, path: &Path) -> bool {
-        let changed = std::fs::symlink_metadata(path).and_then(|meta| meta.modified()).ok();
+    fn is_due(&mut self, path: impl AsRef<Path>) -> bool {
+        let changed =
+            std::fs::symlink_metadata(path.as_ref()).and_then(|meta| meta.modified()).ok();
         let Some(changed) = changed else {
             // It is gone: if it was there, its files are to be forgotten.
             return self.0.take().is_some();
@@ -171,7 +172,7 @@ impl PublishedCounters {
             Folders::One(folder) => folder.list(&mut listed),
             Folders::Known { system, users, list } => {
                 system.iter_mut().for_each(|folder| folder.list(&mut listed));
-                if os::users_root().is_some_and(|root| list.is_due(&root)) {
+                if os::users_root().is_some_and(|root| list.is_due(root)) {
                     let found = os::users_folders();
                     for (path, folder) in users.iter_mut() {
                         if !found.contains_key(path) {

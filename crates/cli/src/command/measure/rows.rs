@@ -102,6 +102,7 @@ fn subject(anomaly: &Anomaly) -> (&str, Option<u64>) {
         Anomaly::Born { group, count } | Anomaly::Gone { group, count } => {
             (group, Some(*count as u64))
         }
+        Anomaly::More { source, count } => (source, Some(*count as u64)),
         Anomaly::StructureChanged { group } => (group, None),
         Anomaly::BufferGrown { source }
         | Anomaly::Late { source }
