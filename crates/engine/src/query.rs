@@ -20,6 +20,7 @@ mod statistics;
 
 pub use browse::ObjectItems;
 pub use error::QueryError;
+pub(crate) use follow::changing;
 pub use format::{FormattedValue, NoFormat, NumberFormat, ValueFormat};
 pub use reading::{NoValue, Reading};
 pub use sample::ObjectSample;

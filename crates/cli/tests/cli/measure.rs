@@ -367,3 +367,49 @@ mod live {
         assert_eq!(output.status.code(), Some(0));
     }
 }
+
+/// Each of two objects of one name is reached by a name of its own, and has its
+/// own instances.
+#[test]
+fn objects_of_one_name() {
+    let folder = Folder::new();
+    let twins = TITLES.replace("232\nThread\n", "232\nProcess\n");
+    let titles = folder.file("titles.txt", twins);
+    let files: Vec<String> =
+        (0..2).map(|n| folder.file(&format!("{n}.bin"), sample(10 * n))).collect();
+    let source = format!("file:{}", files.join(","));
+    let run =
+        |args: &[&str]| perfhive([&["--source", &source, "--titles", &titles], args].concat());
+    let names = |args: &[&str]| -> Vec<String> {
+        let rows = run(&[&["sensors", "--json"], args].concat()).json();
+        rows.iter().map(|row| row["sensor"].as_str().expect("a name").to_string()).collect()
+    };
+    let all = names(&[]);
+    let mut once = all.clone();
+    once.sort();
+    once.dedup();
+    assert_eq!(once.len(), all.len(), "{all:?}");
+    let of = |sensor: &str| names(&[sensor, "--instances"]);
+    let first = of("Process/ID Process");
+    let second = of("Process%23232/ID Process");
+    assert!(!first.is_empty() && !second.is_empty());
+    assert!(first.iter().all(|name| name.starts_with("log.HOST/Process/ID Process#")), "{first:?}");
+    let begin = "log.HOST/Process%23232/ID Process#";
+    assert!(second.iter().all(|name| name.starts_with(begin)), "{second:?}");
+    // What is listed can be measured, whatever the case of the source.
+    for name in first.iter().chain(&second) {
+        let name = name.replace("log.HOST", "Log.Host");
+        let rows = stream(&run(&["measure", &name, "--json", "-n", "1"]).ok());
+        let readings = of_kind(&rows, "reading");
+        assert_eq!(readings.len(), 1, "{name}");
+        assert!(!readings[0]["value"].is_null(), "{name}: {:?}", readings[0]);
+    }
+}
+
+#[test]
+fn a_very_long_name_is_told_to_be_unknown() {
+    let name = format!("System/{}", "x".repeat(30_000));
+    for command in ["sensors", "measure"] {
+        assert!(run(&[command, &name]).fails(2).contains("no sensor"));
+    }
+}

@@ -223,9 +223,10 @@ impl MeasurementContext {
         let mut selections: Vec<(String, Vec<usize>, Vec<Wanted>)> = Vec::new();
         for (number, name) in names.iter().enumerate() {
             let wanted = sources.find(name)?;
-            let place = selections.iter().position(|(source, ..)| source == name.source());
+            let source = sources.get(name.source())?.name();
+            let place = selections.iter().position(|(known, ..)| known == source);
             let place = place.unwrap_or_else(|| {
-                selections.push((name.source().to_string(), Vec::new(), Vec::new()));
+                selections.push((source.to_string(), Vec::new(), Vec::new()));
                 selections.len() - 1
             });
             if let Some((_, asked, list)) = selections.get_mut(place) {

@@ -1,27 +1,34 @@
 //! Performance counters as sensors.
 
+mod known;
+mod names;
 mod read;
 mod renumber;
 
 use super::source::{DataSource, Instances, MeasureError, ProbeContext, Selection, Wanted};
-use super::{Anomaly, Sensor, SensorId, SensorKind, SensorName, SensorReading, Slot, ValueType};
+use super::{Anomaly, Sensor, SensorId, SensorName, SensorReading, Slot, ValueType};
 use crate::error::{Fault, SourceError, SourceErrorKind};
+use crate::followed::{ATTEMPTS, Followed, NOT_THERE};
 use crate::frame::Snapshot;
 use crate::identity::Identity;
 use crate::label::InstanceLabel;
+use crate::query::changing;
 use crate::query::sample::{ObjectSample, ObjectState};
 use crate::request::{ObjectQuery, Request};
-use crate::source::{Catalogue, CatalogueCounter, CatalogueObject, Cost, Source};
+use crate::source::{CatalogueCounter, CatalogueObject, Cost, Source};
 use crate::suggest::nearest;
-use crate::titles::TitleDatabase;
-use perfhive_format::{CounterType, Formula, LanguageId, TitleIndex};
+use known::{Known, counter_of, id_of, object_of, title};
+use names::{InstancePlaces, instance_name, instance_names};
+use perfhive_format::TitleIndex;
 use std::collections::{HashMap, HashSet};
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
 /// The sensors of a [`Source`]: every counter of every object. Groups are
 /// objects, by their English names; where the source has none, by those of its
-/// first language, or else by their indexes.
+/// first language, or else by their indexes. Of several objects of one name the
+/// first has it, as in counter paths; the others are `NAME#INDEX`, or
+/// `NAME#published` where the index is chosen by the provider.
 ///
 /// Each probe context has a source of its own, a clone: give it a
 /// [`Cached`](crate::Cached), whose clones share what they collect.
@@ -32,17 +39,9 @@ use std::time::{Duration, Instant};
 pub struct CounterSource<S> {
     name: Arc<str>,
     source: S,
-    known: Option<Known>,
+    known: Option<Arc<Known>>,
     /// Whether the source was asked for what is expensive to list.
     costly: bool,
-}
-
-/// What the source has, as of one generation of its catalogue.
-struct Known {
-    generation: u64,
-    catalogue: Arc<Catalogue>,
-    titles: Arc<TitleDatabase>,
-    sensors: Arc<[Sensor]>,
 }
 
 impl<S: Source + Clone + 'static> CounterSource<S> {
@@ -58,16 +57,13 @@ impl<S: Source + Clone + 'static> CounterSource<S> {
         id_of(object, counter)
     }
 
-    fn known(&mut self) -> Result<&Known, MeasureError> {
+    fn known(&mut self) -> Result<Arc<Known>, MeasureError> {
         let generation = self.source.catalogue_generation();
-        if self.known.as_ref().is_none_or(|known| known.generation != generation) {
-            let catalogue = self.source.catalogue()?;
-            let titles = titles_of(&mut self.source, &catalogue)?;
-            let sensors = sensors(&self.name, &catalogue, &titles);
-            self.known = Some(Known { generation, catalogue, titles, sensors });
+        if let Some(known) = self.known.as_ref().filter(|known| known.generation == generation) {
+            return Ok(Arc::clone(known));
         }
-        // It was just put there.
-        self.known.as_ref().ok_or_else(|| MeasureError::Other("no catalogue".into()))
+        let known = Arc::new(Known::load(&self.name, &mut self.source)?);
+        Ok(Arc::clone(self.known.insert(known)))
     }
 }
 
@@ -88,101 +84,6 @@ fn unknown_sensor(source: &str, known: &Known, id: SensorId) -> MeasureError {
     MeasureError::UnknownSensor { name: Box::new(name), nearest: Vec::new() }
 }
 
-/// English names, or else those of the source's first language, or none: a
-/// recording may lack them.
-fn titles_of(
-    source: &mut impl Source,
-    catalogue: &Catalogue,
-) -> Result<Arc<TitleDatabase>, SourceError> {
-    for language in [LanguageId::ENGLISH].iter().chain(&catalogue.languages) {
-        match source.titles(*language) {
-            Err(error) if error.kind() == SourceErrorKind::NotFound => {}
-            found => return found,
-        }
-    }
-    Ok(Arc::new(TitleDatabase::from_lists(LanguageId::ENGLISH, [], [])))
-}
-
-fn id_of(object: TitleIndex, counter: TitleIndex) -> SensorId {
-    SensorId(u64::from(object.0) << 32 | u64::from(counter.0))
-}
-
-fn object_of(id: SensorId) -> TitleIndex {
-    TitleIndex((id.0 >> 32) as u32)
-}
-
-fn counter_of(id: SensorId) -> TitleIndex {
-    TitleIndex((id.0 & 0xffff_ffff) as u32)
-}
-
-/// A name, or the index where there is none.
-fn title(titles: &TitleDatabase, index: TitleIndex) -> String {
-    titles.name(index).map_or_else(|| index.to_string(), str::to_string)
-}
-
-fn sensors(source: &str, catalogue: &Catalogue, titles: &TitleDatabase) -> Arc<[Sensor]> {
-    let of_object = |object: &CatalogueObject| {
-        let group = title(titles, object.name);
-        let (name, has_instances, cost) = (object.name, object.has_instances, object.cost);
-        let sensor = move |counter: &CatalogueCounter| Sensor {
-            id: id_of(name, counter.name),
-            name: SensorName::new(source, &group, &title(titles, counter.name)),
-            kind: kind_of(counter.counter_type),
-            value_type: value_type_of(counter.counter_type),
-            unit: counter.counter_type.unit().to_string(),
-            help: titles.help(counter.help).unwrap_or_default().to_string(),
-            has_instances,
-            is_costly: cost != Cost::Global || counter.on_request,
-        };
-        object.counters.iter().map(sensor).collect::<Vec<_>>()
-    };
-    catalogue.objects.iter().flat_map(of_object).collect()
-}
-
-fn kind_of(counter_type: CounterType) -> SensorKind {
-    match counter_type.samples() {
-        2 => SensorKind::Counter,
-        _ => SensorKind::Gauge,
-    }
-}
-
-fn value_type_of(counter_type: CounterType) -> ValueType {
-    match Formula::of(counter_type) {
-        Ok(Formula::Raw | Formula::Delta) => match counter_type.size_in_bytes() {
-            Some(4) => ValueType::Int32,
-            _ => ValueType::Int64,
-        },
-        _ => ValueType::Double,
-    }
-}
-
-/// The names of the instances of a sample, each of one instance: process and
-/// thread IDs where they tell apart, or else labels.
-fn instance_names(sample: &ObjectSample) -> Vec<String> {
-    (0..sample.labels.len()).map(|place| instance_name(sample, place)).collect()
-}
-
-fn instance_name(sample: &ObjectSample, place: usize) -> String {
-    match (sample.identities.identity(place), sample.labels.get(place)) {
-        (Some(Identity::Process { id, .. } | Identity::Thread { id, .. }), _) => id.to_string(),
-        (identity, Some(label)) if is_total(identity, label) => "_Total".to_string(),
-        (_, Some(label)) => label.to_string(),
-        (_, None) => String::new(),
-    }
-}
-
-/// Whether an instance is the sum over all others, whose parent, where it has
-/// one, is called so too; a parent's own sum is not. What has a number of its
-/// own and is called like the sum does not take its name.
-fn is_total(identity: Option<&Identity>, label: &InstanceLabel) -> bool {
-    const TOTAL: &str = "_Total";
-    let is_first = match identity {
-        Some(Identity::Named { order, .. }) => *order == 0,
-        _ => label.order == 0,
-    };
-    is_first && &*label.name == TOTAL && label.parent.as_deref().is_none_or(|name| name == TOTAL)
-}
-
 /// How long it may take to list instances, or to take a first sample.
 const PATIENCE: Duration = Duration::from_secs(30);
 
@@ -198,14 +99,34 @@ impl<S: Source + Clone + 'static> DataSource for CounterSource<S> {
     }
 
     fn instances(&mut self, sensor: SensorId) -> Result<Vec<String>, MeasureError> {
-        let object = object_of(sensor);
+        // The numbers are those of the list that was given out last.
+        let mut known = match &self.known {
+            Some(known) => Arc::clone(known),
+            None => self.known()?,
+        };
+        let mut sensor = sensor;
         let mut snapshot = Snapshot::new();
         let deadline = Instant::now().checked_add(PATIENCE);
-        let request = Request { deadline, ..Request::objects(&[object]) };
-        self.source.clone().collect(&request, &mut snapshot)?;
+        let mut consumer = self.source.clone();
+        for attempt in 0..=ATTEMPTS {
+            // What came is what was asked for only if the numbers mean the same.
+            let now = self.known()?;
+            let same = now.after(&known, sensor);
+            let same = same.ok_or_else(|| unknown_sensor(&self.name, &known, sensor))?;
+            if attempt > 0 && same == sensor {
+                break;
+            }
+            if attempt == ATTEMPTS {
+                return Err(changing(&self.name).into());
+            }
+            (known, sensor) = (now, same);
+            let request = Request { deadline, ..Request::objects(&[object_of(sensor)]) };
+            consumer.collect(&request, &mut snapshot)?;
+        }
+        let object = object_of(sensor);
+        let name = self.name_of(sensor)?;
         let mut state = ObjectState::default();
         state.advance(object, &snapshot);
-        let name = self.name_of(sensor)?;
         if let Some(reason) = state.missing.take() {
             return Err(MeasureError::NotDelivered { name: Box::new(name), reason });
         }
@@ -215,14 +136,14 @@ impl<S: Source + Clone + 'static> DataSource for CounterSource<S> {
 
     fn probe(&mut self, selection: &Selection) -> Result<Box<dyn ProbeContext>, MeasureError> {
         let wanted = match selection {
-            Selection::Custom(wanted) => wanted.clone(),
+            Selection::Custom(wanted) => self.as_of_now(wanted)?,
             Selection::Global => self.whole(Cost::Global)?,
             Selection::Costly => self.whole(Cost::Costly)?,
         };
         let source = self.source.clone();
         let name = Arc::clone(&self.name);
         let known = self.known()?;
-        let mut probe = CounterProbe::new(name, source, known, &wanted)?;
+        let mut probe = CounterProbe::new(name, source, &known, &wanted)?;
         probe.take_baseline()?;
         Ok(Box::new(probe))
     }
@@ -237,18 +158,35 @@ impl<S: Source + Clone + 'static> CounterSource<S> {
         Ok(())
     }
 
+    /// Sensors by the numbers that they have now: those that were given out may
+    /// mean others since.
+    fn as_of_now(&mut self, wanted: &[Wanted]) -> Result<Vec<Wanted>, MeasureError> {
+        let before = self.known.clone();
+        let known = self.known()?;
+        let before = before.unwrap_or_else(|| Arc::clone(&known));
+        if before.generation == known.generation {
+            return Ok(wanted.to_vec());
+        }
+        let now = |wanted: &Wanted| {
+            let sensor = known.after(&before, wanted.sensor);
+            let sensor =
+                sensor.ok_or_else(|| unknown_sensor(&self.name, &before, wanted.sensor))?;
+            Ok(Wanted { sensor, instances: wanted.instances.clone() })
+        };
+        wanted.iter().map(now).collect()
+    }
+
     /// The name of a sensor, or of an object's first one where the counter is
     /// 0.
     fn name_of(&mut self, sensor: SensorId) -> Result<SensorName, MeasureError> {
-        let listed = |known: &Known| known.name_of(sensor);
-        if let Some(name) = self.known().map(listed)? {
+        if let Some(name) = self.known()?.name_of(sensor) {
             return Ok(name);
         }
         // Perhaps it is one that costs more to list.
         let _ = self.list_costly();
         let source = Arc::clone(&self.name);
         let known = self.known()?;
-        known.name_of(sensor).ok_or_else(|| unknown_sensor(&source, known, sensor))
+        known.name_of(sensor).ok_or_else(|| unknown_sensor(&source, &known, sensor))
     }
 
     /// All objects of a cost.
@@ -256,7 +194,8 @@ impl<S: Source + Clone + 'static> CounterSource<S> {
         if cost == Cost::Costly {
             self.list_costly()?;
         }
-        let objects = self.known()?.catalogue.objects.iter().filter(|object| object.cost == cost);
+        let known = self.known()?;
+        let objects = known.catalogue.objects.iter().filter(|object| object.cost == cost);
         let all = |object: &CatalogueObject| Wanted {
             sensor: id_of(object.name, TitleIndex(0)),
             instances: Instances::All,
@@ -271,9 +210,9 @@ struct Target {
     asked: usize,
     /// Place among the objects.
     object: usize,
-    counter: TitleIndex,
-    /// Whether that index is still its own.
-    is_there: bool,
+    counter: Followed,
+    /// The counter's name, which others of the object may have too.
+    title: String,
     on_request: bool,
     value_type: ValueType,
     name: SensorName,
@@ -305,15 +244,17 @@ struct One {
     identity: Option<Identity>,
     /// It was ambiguous once, or is gone: it does not come back.
     lost: bool,
+    /// Whether nobody else had its name in the sample before indexes changed, of
+    /// which there is nothing left.
+    was_alone: bool,
     slot: Arc<Slot>,
 }
 
 struct Probed {
-    name: TitleIndex,
-    /// Whether that index is still its own.
-    is_there: bool,
+    place: Followed,
+    /// The object's name, which others may have too.
     title: String,
-    /// Data source and title.
+    /// Data source and group.
     group: Arc<str>,
     state: ObjectState,
     /// Whether all instances are wanted by some sensor.
@@ -375,16 +316,18 @@ impl<S: Source> CounterProbe<S> {
         counter: &CatalogueCounter,
         known: &Known,
     ) {
-        let group = title(&known.titles, object.name);
+        let Some(sensor) = known.sensor(object.name, counter.name) else { return };
+        let group = sensor.name.group();
         let all = object.has_instances && wanted.instances == Instances::All;
-        let place = match self.objects.iter().position(|probed| probed.name == object.name) {
+        let place = match self.objects.iter().position(|p| p.place.index() == object.name) {
             Some(place) => place,
             None => {
                 self.request.objects.insert(object.name);
+                let title = title(&known.titles, object.name);
+                let named = known.catalogue.named(&known.titles, &title);
                 self.objects.push(Probed {
-                    name: object.name,
-                    is_there: true,
-                    title: group.clone(),
+                    place: Followed::new(object.name, named),
+                    title,
                     group: format!("{}/{group}", self.name).into(),
                     state: ObjectState::default(),
                     all: false,
@@ -396,16 +339,18 @@ impl<S: Source> CounterProbe<S> {
         if let Some(probed) = self.objects.get_mut(place) {
             probed.all |= all;
         }
-        if counter.on_request {
-            self.request.extra_counters.push((object.name, counter.name));
+        let extra = (object.name, counter.name);
+        if counter.on_request && !self.request.extra_counters.contains(&extra) {
+            self.request.extra_counters.push(extra);
         }
-        let name = SensorName::new(&self.name, &group, &title(&known.titles, counter.name));
-        let value_type = value_type_of(counter.counter_type);
+        let (name, value_type) = (sensor.name.clone(), sensor.value_type);
+        let title = title(&known.titles, counter.name);
         let one = match &wanted.instances {
             Instances::One(instance) => Some(One {
                 name: instance.clone(),
                 identity: None,
                 lost: false,
+                was_alone: false,
                 slot: Arc::new(Slot { name: name.clone().with_instance(instance), value_type }),
             }),
             Instances::All => None,
@@ -413,8 +358,8 @@ impl<S: Source> CounterProbe<S> {
         self.targets.push(Target {
             asked,
             object: place,
-            counter: counter.name,
-            is_there: true,
+            counter: Followed::new(counter.name, object.named(&known.titles, &title)),
+            title,
             on_request: counter.on_request,
             value_type,
             name,
@@ -425,32 +370,52 @@ impl<S: Source> CounterProbe<S> {
 
     /// The first sample, which binds instances to their names.
     fn take_baseline(&mut self) -> Result<(), MeasureError> {
-        self.request.deadline = Instant::now().checked_add(PATIENCE);
-        self.source.collect(&self.request, &mut self.snapshot)?;
-        for probed in &mut self.objects {
-            probed.state.advance(probed.name, &self.snapshot);
+        let mut attempts = 0..ATTEMPTS;
+        loop {
+            attempts.next().ok_or_else(|| changing(&self.name))?;
+            self.request.deadline = Instant::now().checked_add(PATIENCE);
+            self.source.collect(&self.request, &mut self.snapshot)?;
+            // What came is what was asked for only if the indexes still mean that.
+            if !self.follow_catalogue()? {
+                break;
+            }
         }
+        for probed in &mut self.objects {
+            probed.moved = false;
+            if probed.place.is_there() {
+                probed.state.advance(probed.place.index(), &self.snapshot);
+            } else {
+                probed.state.missing = Some(NOT_THERE.into());
+            }
+        }
+        let samples = self.objects.iter().map(|probed| probed.state.current());
+        // Of an object that nobody wants one instance of, none.
+        let mut wanted = vec![false; self.objects.len()];
+        for target in self.targets.iter().filter(|target| target.one.is_some()) {
+            wanted.get_mut(target.object).into_iter().for_each(|wanted| *wanted = true);
+        }
+        let names: Vec<Vec<String>> = (samples.zip(wanted))
+            .map(|(sample, wanted)| sample.filter(|_| wanted).map(instance_names))
+            .map(Option::unwrap_or_default)
+            .collect();
+        let places: Vec<InstancePlaces<'_>> =
+            names.iter().map(|names| InstancePlaces::of(names)).collect();
         for target in &mut self.targets {
             let Some(one) = &mut target.one else { continue };
             let probed = self.objects.get(target.object);
             let sample = probed.and_then(|probed| probed.state.current());
-            let names = sample.map(instance_names).unwrap_or_default();
-            // A name that several have means none of them.
-            let only = |is: &dyn Fn(&str) -> bool| {
-                let mut same = names.iter().enumerate().filter(|(_, name)| is(name));
-                same.next().filter(|_| same.next().is_none()).map(|(place, _)| place)
-            };
-            let folded = one.name.to_lowercase();
-            // As everywhere, case does not matter where it tells nothing apart.
-            let place = only(&|name| name == one.name)
-                .or_else(|| only(&|name| name.to_lowercase() == folded));
+            let place = places.get(target.object).and_then(|places| places.find(&one.name));
             one.identity = place.and_then(|place| sample?.identities.identity(place).cloned());
             if one.identity.is_none() {
                 if let Some(reason) = probed.and_then(|probed| probed.state.missing.clone()) {
                     let name = Box::new(one.slot.name.clone());
                     return Err(MeasureError::NotDelivered { name, reason });
                 }
-                let near = nearest(&one.name, names.iter().map(String::as_str), 3);
+                let near = nearest(
+                    &one.name,
+                    names.get(target.object).into_iter().flatten().map(String::as_str),
+                    3,
+                );
                 return Err(MeasureError::UnknownInstance {
                     name: Box::new(one.slot.name.clone()),
                     nearest: near.into_iter().map(str::to_string).collect(),
@@ -532,12 +497,13 @@ impl<S: Source> ProbeContext for CounterProbe<S> {
                 let group = Arc::clone(&probed.group);
                 anomalies.push(Anomaly::StructureChanged { group });
             }
-            if moved && unlike || !probed.is_there {
+            if moved && unlike || !probed.place.is_there() {
                 probed.state.skip();
+                probed.state.missing = Some(NOT_THERE.into()).filter(|_| !probed.place.is_there());
                 continue;
             }
             let is_first = probed.state.current().is_none() && probed.state.previous().is_none();
-            if probed.state.advance(probed.name, &self.snapshot) {
+            if probed.state.advance(probed.place.index(), &self.snapshot) {
                 let group = Arc::clone(&probed.group);
                 anomalies.push(Anomaly::StructureChanged { group });
             }

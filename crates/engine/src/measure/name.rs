@@ -84,9 +84,9 @@ impl SensorName {
 
 /// The one name of a data source that has two.
 pub(super) fn source_name(name: &str) -> &str {
-    match name {
-        "win32.winperf" => "windows.winperf",
-        other => other,
+    match name.eq_ignore_ascii_case("win32.winperf") {
+        true => "windows.winperf",
+        false => name,
     }
 }
 

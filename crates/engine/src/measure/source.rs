@@ -230,6 +230,12 @@ impl From<BadSensorName> for MeasureError {
     }
 }
 
+/// Whether two names are the same without regard to case.
+fn is_same(a: &str, b: &str) -> bool {
+    let fold = |name| str::chars(name).flat_map(char::to_lowercase);
+    a == b || fold(a).eq(fold(b))
+}
+
 /// The data sources that there are, by name.
 #[derive(Default)]
 pub struct DataSources {
@@ -260,18 +266,28 @@ impl DataSources {
         self.sources.iter().position(|source| source_name(source.name()) == name)
     }
 
+    /// As everywhere, case does not matter where it tells nothing apart.
+    fn place_meant(&self, name: &str) -> Option<usize> {
+        let is_meant =
+            |source: &&dyn DataSource| is_same(source_name(source.name()), source_name(name));
+        let sources = || self.sources.iter().map(|source| &**source as &dyn DataSource);
+        let one = || sources().filter(is_meant).count() == 1;
+        let folded = || sources().position(|source| is_meant(&source));
+        self.place_of(name).or_else(|| folded().filter(|_| one()))
+    }
+
     /// Every data source.
     pub fn iter_mut(&mut self) -> impl Iterator<Item = &mut dyn DataSource> {
         self.sources.iter_mut().map(|source| &mut **source as &mut dyn DataSource)
     }
 
-    /// The data source of a name; `win32.winperf` is another name of
-    /// `windows.winperf`.
+    /// The data source of a name, without regard to case if that means only
+    /// one; `win32.winperf` is another name of `windows.winperf`.
     ///
     /// # Errors
     /// [`MeasureError::UnknownSource`].
     pub fn get(&mut self, name: &str) -> Result<&mut dyn DataSource, MeasureError> {
-        let place = self.place_of(name);
+        let place = self.place_meant(name);
         let unknown = || MeasureError::UnknownSource {
             name: name.to_string(),
             known: self.sources.iter().map(|source| source.name().to_string()).collect(),
@@ -290,9 +306,9 @@ impl DataSources {
     /// none where there are.
     pub fn find(&mut self, name: &SensorName) -> Result<Wanted, MeasureError> {
         let sensors = self.get(name.source())?.sensors()?;
-        let same = |a: &str, b: &str| a == b || a.to_lowercase() == b.to_lowercase();
         let found = sensors.iter().find(|sensor| {
-            same(sensor.name.group(), name.group()) && same(sensor.name.sensor(), name.sensor())
+            is_same(sensor.name.group(), name.group())
+                && is_same(sensor.name.sensor(), name.sensor())
         });
         let Some(sensor) = found else {
             let wanted = name.clone().without_instance().to_string();

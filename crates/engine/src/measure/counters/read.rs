@@ -40,12 +40,16 @@ impl One {
         let identity = self.identity.as_ref().filter(|_| !self.lost);
         let identity = identity.ok_or(NoValue::Vanished)?;
         // Which of several of one name is left cannot be told.
-        let same = state.previous().is_none_or(|old| sample.is_same_crowd(identity, old));
+        let same = match state.previous() {
+            Some(old) => sample.is_same_crowd(identity, old),
+            None => !self.was_alone || sample.is_alone(identity),
+        };
         match sample.identities.place(identity).filter(|_| same) {
             Some(place) => value(state, sample, counter, place),
             None => {
                 // A name that only one has may come back and mean the same.
-                let was_alone = state.previous().is_some_and(|old| old.is_alone(identity));
+                let was_alone =
+                    state.previous().map_or(self.was_alone, |old| old.is_alone(identity));
                 let may_return = matches!(identity, Identity::Named { .. });
                 self.lost = !(may_return && was_alone && sample.is_alone(identity));
                 Err(NoValue::Vanished)
@@ -63,7 +67,7 @@ impl Target {
         out: &mut Vec<SensorReading>,
     ) {
         let asked = self.asked;
-        let counter = Some(self.counter).filter(|_| self.is_there);
+        let counter = self.counter.is_there().then(|| self.counter.index());
         let missing = match failed {
             Some(error) => Some(NoValue::SourceFailed(error.clone())),
             None if probed.state.current().is_none() => {

@@ -5,7 +5,8 @@
 //! Names stay: as soon as the catalogue has another generation, every object
 //! and counter is looked up by its name again.
 
-use super::{CounterProbe, Probed, Target, title, titles_of};
+use super::known::{follow_counter, follow_object, titles_of};
+use super::{CounterProbe, Probed, Target};
 use crate::error::SourceError;
 use crate::identity::Identity;
 use crate::query::sample::ObjectState;
@@ -31,15 +32,21 @@ impl<S: Source> CounterProbe<S> {
         for (number, probed) in self.objects.iter_mut().enumerate() {
             moved |= probed.look_up(number, &mut self.targets, &catalogue, &titles);
         }
+        // A cache knows of changes by collections only: without any object there
+        // would be none.
+        let any = self.objects.iter().any(|probed| probed.place.is_there());
         self.request.objects = crate::ObjectQuery::Indexes(Vec::new());
-        for probed in self.objects.iter().filter(|probed| probed.is_there) {
-            self.request.objects.insert(probed.name);
+        for probed in self.objects.iter().filter(|probed| probed.place.is_there() || !any) {
+            self.request.objects.insert(probed.place.index());
         }
         self.request.extra_counters.clear();
-        for target in self.targets.iter().filter(|target| target.on_request && target.is_there) {
-            let object = self.objects.get(target.object).filter(|probed| probed.is_there);
-            let extra = object.map(|probed| (probed.name, target.counter));
-            self.request.extra_counters.extend(extra);
+        for target in self.targets.iter().filter(|target| target.on_request) {
+            let object = self.objects.get(target.object).filter(|probed| probed.place.is_there());
+            let Some(object) = object.filter(|_| target.counter.is_there()) else { continue };
+            let extra = (object.place.index(), target.counter.index());
+            if !self.request.extra_counters.contains(&extra) {
+                self.request.extra_counters.push(extra);
+            }
         }
         self.generation = generation;
         Ok(moved)
@@ -56,20 +63,9 @@ impl Probed {
         catalogue: &Catalogue,
         titles: &TitleDatabase,
     ) -> bool {
-        let is_mine = |object: &&CatalogueObject| title(titles, object.name) == self.title;
-        // Several may have one name: it stays the same one if it can.
-        let same = catalogue.object(self.name).filter(is_mine);
-        let object = same.or_else(|| catalogue.objects.iter().find(is_mine));
-        let known = match object {
-            Some(object) => Some((object.name, true)),
-            // Not delivered at the moment; unless its index is another's now.
-            None if catalogue.object(self.name).is_none() => Some((self.name, true)),
-            None => None,
-        };
-        let (name, is_there) = known.unwrap_or((self.name, false));
-        let mut moved = (name, is_there) != (self.name, self.is_there);
-        (self.name, self.is_there) = (name, is_there);
+        let mut moved = follow_object(&mut self.place, &self.title, catalogue, titles);
         let mine = |target: &&mut Target| target.object == number;
+        let object = catalogue.object(self.place.index()).filter(|_| self.place.is_there());
         if let Some(object) = object {
             for target in targets.iter_mut().filter(mine) {
                 moved |= target.look_up(object, titles);
@@ -82,8 +78,9 @@ impl Probed {
         // which.
         let last = self.state.current().or(self.state.previous());
         for one in targets.iter_mut().filter(mine).filter_map(|target| target.one.as_mut()) {
-            let named = one.identity.as_ref().filter(|id| matches!(id, Identity::Named { .. }));
-            one.lost |= named.is_some_and(|id| !last.is_some_and(|last| last.is_alone(id)));
+            let Some(named @ Identity::Named { .. }) = &one.identity else { continue };
+            one.was_alone = last.map_or(one.was_alone, |last| last.is_alone(named));
+            one.lost |= !one.was_alone;
         }
         self.state = ObjectState::default();
         self.moved = true;
@@ -94,16 +91,6 @@ impl Probed {
 impl Target {
     /// The same for a counter.
     fn look_up(&mut self, object: &CatalogueObject, titles: &TitleDatabase) -> bool {
-        let is_mine = |name| title(titles, name) == self.name.sensor();
-        let same = object.counter(self.counter).filter(|counter| is_mine(counter.name));
-        let found = same.or_else(|| object.counters.iter().find(|counter| is_mine(counter.name)));
-        let (counter, is_there) = match found {
-            Some(found) => (found.name, true),
-            // Its data may still come; unless its index is another's now.
-            None => (self.counter, object.counter(self.counter).is_none()),
-        };
-        let moved = (counter, is_there) != (self.counter, self.is_there);
-        (self.counter, self.is_there) = (counter, is_there);
-        moved
+        follow_counter(&mut self.counter, &self.title, object, titles)
     }
 }

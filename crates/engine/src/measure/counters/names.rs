@@ -1,0 +1,58 @@
+//! What sensors call instances: each by a name that means one thing.
+
+use crate::identity::Identity;
+use crate::label::InstanceLabel;
+use crate::query::sample::ObjectSample;
+use crate::titles::fold;
+use std::collections::HashMap;
+
+/// The names of the instances of a sample, each of one instance: process and
+/// thread IDs where they tell apart, or else labels.
+pub(super) fn instance_names(sample: &ObjectSample) -> Vec<String> {
+    (0..sample.labels.len()).map(|place| instance_name(sample, place)).collect()
+}
+
+pub(super) fn instance_name(sample: &ObjectSample, place: usize) -> String {
+    match (sample.identities.identity(place), sample.labels.get(place)) {
+        (Some(Identity::Process { id, .. } | Identity::Thread { id, .. }), _) => id.to_string(),
+        (identity, Some(label)) if is_total(identity, label) => "_Total".to_string(),
+        (_, Some(label)) => label.to_string(),
+        (_, None) => String::new(),
+    }
+}
+
+/// Whether an instance is the sum over all others, whose parent, where it has
+/// one, is called so too; a parent's own sum is not. What has a number of its
+/// own and is called like the sum does not take its name.
+fn is_total(identity: Option<&Identity>, label: &InstanceLabel) -> bool {
+    const TOTAL: &str = "_Total";
+    let is_first = match identity {
+        Some(Identity::Named { order, .. }) => *order == 0,
+        _ => label.order == 0,
+    };
+    is_first && &*label.name == TOTAL && label.parent.as_deref().is_none_or(|name| name == TOTAL)
+}
+
+/// Instances by the names that sensors give them. A name that several have
+/// means none of them.
+pub(super) struct InstancePlaces<'a> {
+    exact: HashMap<&'a str, Option<usize>>,
+    folded: HashMap<String, Option<usize>>,
+}
+
+impl<'a> InstancePlaces<'a> {
+    pub(super) fn of(names: &'a [String]) -> Self {
+        let (mut exact, mut folded) = (HashMap::new(), HashMap::new());
+        for (place, name) in names.iter().enumerate() {
+            exact.entry(name.as_str()).and_modify(|place| *place = None).or_insert(Some(place));
+            folded.entry(fold(name)).and_modify(|place| *place = None).or_insert(Some(place));
+        }
+        Self { exact, folded }
+    }
+
+    /// As everywhere, case does not matter where it tells nothing apart.
+    pub(super) fn find(&self, name: &str) -> Option<usize> {
+        let exact = self.exact.get(name).copied().flatten();
+        exact.or_else(|| self.folded.get(&fold(name)).copied().flatten())
+    }
+}

@@ -1,0 +1,218 @@
+//! Sensors whose title indexes go to others, and several of one name.
+#![allow(clippy::unwrap_used, clippy::expect_used)]
+
+use perfhive_engine::measure::{self, *};
+use perfhive_engine::*;
+use perfhive_testkit::renumbered::{Renumbered, Thing, thing};
+use std::time::Duration;
+
+const ITEMS: (u32, &str) = (12, "Items");
+
+fn two(custom: u32, other: u32) -> [Thing; 2] {
+    [
+        thing((custom, "Custom"), ITEMS, &[("a", 42)]),
+        thing((other, "Other"), ITEMS, &[("a", 666), ("b", 667)]),
+    ]
+}
+
+/// Through a cache, which tells of a change with the collection after it.
+fn sources(source: &Renumbered) -> DataSources {
+    let cached = Cached::builder(source.clone()).max_age(Duration::ZERO).build();
+    let mut sources = DataSources::new();
+    sources.add(CounterSource::new("test", cached)).unwrap();
+    sources
+}
+
+fn context(sources: &mut DataSources, name: &str) -> Result<MeasurementContext, MeasureError> {
+    MeasurementContext::new(sources, &[name.parse().unwrap()])
+}
+
+fn shown(readings: &Readings) -> Vec<String> {
+    let show = |reading: &SensorReading| match &reading.value {
+        Ok(value) => value.to_string(),
+        Err(why) => why.code().to_string(),
+    };
+    readings.iter().map(show).collect()
+}
+
+fn cycle(context: &mut MeasurementContext) -> Vec<String> {
+    let mut readings = Readings::new();
+    context.prepare().unwrap();
+    context.sample().unwrap();
+    context.decode(&mut readings).unwrap();
+    shown(&readings)
+}
+
+#[test]
+fn the_baseline_is_not_another_object_s() {
+    let machine = Renumbered::gauges(&two(10, 20));
+    let mut sources = sources(&machine);
+    assert_eq!(
+        shown(context(&mut sources, "test/Custom/Items#a").unwrap().values().unwrap()),
+        ["42"]
+    );
+    machine.show(&two(20, 10));
+    let mut measured = context(&mut sources, "test/Custom/Items#a").unwrap();
+    assert_eq!(shown(measured.values().unwrap()), ["42"]);
+    assert_eq!(cycle(&mut measured), ["42"]);
+    assert!(measured.record().unwrap().anomalies.iter().all(|a| a.code() != "structure-changed"));
+    // It is gone meanwhile.
+    machine.show(&two(20, 10)[1..]);
+    let gone = context(&mut sources, "test/Custom/Items#*").unwrap();
+    assert_eq!(shown(gone.values().unwrap()), [""; 0]);
+    // Each time another.
+    machine.show(&two(20, 10));
+    assert_eq!(cycle(&mut measured).len(), 1);
+    let (one, other) = (two(10, 20), two(20, 10));
+    machine.show_while_collecting(&[&one, &other, &one, &other]);
+    let failed = context(&mut sources, "test/Custom/Items#a").err().unwrap().to_string();
+    assert!(failed.contains("change while it is collected"), "{failed}");
+}
+
+#[test]
+fn numbers_of_sensors_given_out_before_a_change_mean_the_same_behind_it() {
+    let machine = Renumbered::gauges(&two(10, 20));
+    for cached in [false, true] {
+        machine.show(&two(10, 20));
+        let mut sources = match cached {
+            true => sources(&machine),
+            false => {
+                let mut sources = DataSources::new();
+                sources.add(CounterSource::new("test", machine.clone())).unwrap();
+                sources
+            }
+        };
+        let source = sources.get("test").unwrap();
+        let id = source.sensors().unwrap()[0].id;
+        machine.show(&two(20, 10));
+        assert_eq!(source.instances(id).unwrap(), ["a"], "{cached}");
+        machine.show(&two(10, 20));
+        let wanted = [measure::Wanted {
+            sensor: source.sensors().unwrap()[0].id,
+            instances: Instances::All,
+        }];
+        machine.show(&two(20, 10));
+        let selection = Selection::Custom(wanted.to_vec());
+        let options = MeasurementOptions::new();
+        let context = MeasurementContext::of_selection(&mut sources, "test", &selection, options);
+        assert_eq!(shown(context.unwrap().values().unwrap()), ["42"], "{cached}");
+    }
+}
+
+#[test]
+fn what_is_gone_is_found_when_it_comes_back() {
+    let machine = Renumbered::gauges(&two(10, 20));
+    let mut sources = sources(&machine);
+    let mut context = context(&mut sources, "test/Custom/Items#*").unwrap();
+    machine.show(&[thing((10, "Other"), ITEMS, &[("a", 666)])]);
+    assert_eq!(cycle(&mut context), [""; 0]);
+    assert_eq!(cycle(&mut context), [""; 0]);
+    machine.show(&two(30, 10));
+    cycle(&mut context);
+    assert_eq!(cycle(&mut context), ["42"]);
+}
+
+/// The only one of a name, and in one interval indexes change and another one of
+/// the name comes first.
+#[test]
+fn a_name_that_was_alone_is_nobody_s_when_it_is_not_after_a_change() {
+    let level = |counter| (counter, "Level");
+    let paths = |counter, rows: &[_]| [thing((10, "Paths"), level(counter), rows)];
+    let start =
+        |machine: &Renumbered| context(&mut sources(machine), "test/Paths/Level#x").unwrap();
+    let machine = Renumbered::gauges(&paths(12, &[("x", 41)]));
+    let mut measured = start(&machine);
+    machine.show(&paths(14, &[("x", 666), ("x", 41)]));
+    for _ in 0..3 {
+        assert_ne!(cycle(&mut measured), ["666"]);
+    }
+    assert_eq!(cycle(&mut measured), ["vanished"]);
+    machine.show(&paths(14, &[("x", 666)]));
+    assert_eq!(cycle(&mut measured), ["vanished"]);
+    // Alone before and behind, it is the same.
+    let machine = Renumbered::gauges(&paths(12, &[("x", 41)]));
+    let mut measured = start(&machine);
+    machine.show(&paths(14, &[("y", 7), ("x", 41)]));
+    cycle(&mut measured);
+    assert_eq!(cycle(&mut measured), ["41"]);
+    // Away for a while, as without a change.
+    machine.show(&paths(16, &[("y", 7)]));
+    cycle(&mut measured);
+    assert_eq!(cycle(&mut measured), ["vanished"]);
+    machine.show(&paths(16, &[("x", 43)]));
+    cycle(&mut measured);
+    assert_eq!(cycle(&mut measured), ["43"]);
+}
+
+fn names(sources: &mut DataSources) -> Vec<String> {
+    let sensors = sources.get("test").unwrap().sensors().unwrap();
+    sensors.iter().map(|sensor| sensor.name.to_string()).collect()
+}
+
+#[test]
+fn each_of_several_of_one_name_has_a_name_of_its_own() {
+    let throws = (12, "Throws/sec");
+    let dice = |index, name, value| thing((index, name), throws, &[("red", value)]);
+    let things = [
+        dice(10, "Dice", 1),
+        dice(20, "dice", 2),
+        dice(CHOSEN_INDEXES, "Dice", 3),
+        dice(CHOSEN_INDEXES + 40, "DICE", 4),
+        dice(30, "dice#20", 5),
+    ];
+    let machine = Renumbered::gauges(&things);
+    let mut sources = sources(&machine);
+    let expected = [
+        "test/Dice/Throws%2Fsec",
+        "test/dice%2320%2320/Throws%2Fsec",
+        "test/Dice%23published/Throws%2Fsec",
+        "test/DICE%2316777256/Throws%2Fsec",
+        "test/dice%2320/Throws%2Fsec",
+    ];
+    let listed = names(&mut sources);
+    assert_eq!(listed, expected);
+    for (value, name) in (1..).zip(&listed) {
+        let context = context(&mut sources, &format!("{name}#red")).unwrap();
+        let reading = context.values().unwrap().iter().next().unwrap().clone();
+        assert_eq!(reading.value.unwrap().to_string(), value.to_string());
+        assert_eq!(reading.slot.name.to_string(), format!("{name}#red"));
+    }
+}
+
+#[test]
+fn a_namesake_is_never_taken_for_who_is_gone() {
+    let dice = |index, value| thing((index, "Dice"), ITEMS, &[("red", value)]);
+    let machine = Renumbered::gauges(&[dice(10, 1), dice(20, 2)]);
+    let mut sources = sources(&machine);
+    let mut first = context(&mut sources, "test/Dice/Items#red").unwrap();
+    let mut second = context(&mut sources, "test/Dice%2320/Items#red").unwrap();
+    let mut both = || {
+        cycle(&mut first);
+        cycle(&mut second);
+        [cycle(&mut first).remove(0), cycle(&mut second).remove(0)]
+    };
+    assert_eq!(both(), ["1", "2"]);
+    machine.show(&[dice(10, 1), dice(30, 2)]);
+    assert_eq!(both(), ["1", "2"]);
+    machine.show(&[dice(30, 2), thing((10, "Cards"), ITEMS, &[("red", 3)])]);
+    assert_eq!(both(), ["object-missing", "2"]);
+}
+
+#[test]
+fn sources_are_found_whatever_the_case() {
+    let machine = Renumbered::gauges(&two(10, 20));
+    let mut sources = sources(&machine);
+    let names = ["test/custom/items#a", "Test/Custom/Items#A", "TEST/OTHER/ITEMS#a"];
+    let names = names.map(|name| name.parse().unwrap());
+    let context = MeasurementContext::new(&mut sources, &names).unwrap();
+    assert_eq!(shown(context.values().unwrap()), ["42", "42", "666"]);
+    let slot = &context.values().unwrap().iter().nth(1).unwrap().slot;
+    assert_eq!(slot.name.source(), "test");
+    // Where it tells apart, it matters.
+    sources.add(CounterSource::new("TEST", machine.clone())).unwrap();
+    assert_eq!(sources.get("TEST").unwrap().name(), "TEST");
+    assert_eq!(sources.get("test").unwrap().name(), "test");
+    assert!(matches!(sources.get("Test"), Err(MeasureError::UnknownSource { .. })));
+    sources.add(CounterSource::new("windows.winperf", machine)).unwrap();
+    assert_eq!(sources.get("Win32.WinPerf").unwrap().name(), "windows.winperf");
+}
