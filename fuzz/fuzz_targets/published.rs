@@ -26,8 +26,8 @@ fuzz_target!(|data: &[u8]| {
         assert!(!kind.is_base() && base.is_none_or(|base| base.is_base()));
         values += 1 + usize::from(base.is_some());
     }
-    // Each instance has a slot and its names and values bytes of its own.
-    assert!(contents.instances.len() * 24 <= data.len());
+    // Each instance has a slot and bytes of its own for every value.
+    assert!(contents.instances.len() * (16 + 8 * values) <= data.len());
     assert!(definition.has_instances() || contents.instances.len() <= 1);
     for instance in &contents.instances {
         assert_eq!(instance.values.len(), values);

@@ -159,3 +159,55 @@ fn an_index_that_goes_to_another_takes_no_value_along() {
     query.collect().unwrap();
     assert_eq!(readings(&query), [old.clone(), old.clone(), old]);
 }
+
+/// Anybody may publish under any name. That is not to be read in place of an object
+/// of the machine, or beside it.
+#[test]
+fn the_names_of_objects_that_stay_are_theirs() {
+    let (mut broker, told) = broker();
+    let free = CHOSEN_INDEXES;
+    let named = |provider: &str, object: &str, index: u32| -> Arc<dyn Provider> {
+        let template = ObjectTemplate::new(
+            &ObjectSpec::new(TitleIndex(index)),
+            &[CounterSpec::new(TitleIndex(index + 2), CounterType::PERF_COUNTER_LARGE_RAWCOUNT)],
+        )
+        .unwrap();
+        let names = [(index, object), (index + 2, "Value")];
+        Arc::new(ScriptProvider::new(provider, Numbering::Windows, &names, move |_, out| {
+            out.object(&template)?.values(&[9])?.finish()?;
+            Ok(())
+        }))
+    };
+    let late = named("published: Late", "Late", free + 20);
+    *told.lock().unwrap() = Some(vec![
+        named("published: fIXED", "fIXED", free),
+        named("published: Shop", "Shop", free + 10),
+        Arc::clone(&late),
+        // Registered with this machine: what it is called is its administrator's business.
+        named("registered", "Fixed", 300),
+    ]);
+    let served = [(100, 1), (free + 10, 9), (free + 20, 9), (300, 9)];
+    assert_eq!(values(&mut broker, "Global"), served);
+    assert_eq!(values(&mut broker, &free.to_string()), []);
+    assert!(broker.catalogue().unwrap().object(TitleIndex(free)).is_none());
+    let fault = |broker: &Broker, name: &str| {
+        let status = broker.providers().find(|status| status.name == name).unwrap();
+        status.last_fault.as_ref().map(|fault| fault.message.to_string())
+    };
+    assert_eq!(
+        fault(&broker, "published: fIXED").as_deref(),
+        Some("not served: fIXED is an object of this machine; publish it under another name")
+    );
+    assert_eq!(fault(&broker, "published: Shop"), None);
+
+    // One that the machine has from now on.
+    broker.register(sound("Late", 500, 5));
+    assert_eq!(values(&mut broker, "Global"), [(100, 1), (free + 10, 9), (300, 9), (500, 5)]);
+    assert!(fault(&broker, "published: Late").is_some());
+    let mut query = Query::new(broker).unwrap();
+    query.add(r"\late\*").unwrap();
+    query.collect().unwrap();
+    let values: Vec<f64> =
+        query.readings().iter().map(|one| one.value.as_ref().unwrap().as_f64()).collect();
+    assert_eq!(values, [5.0]);
+}

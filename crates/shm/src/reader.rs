@@ -7,13 +7,15 @@ mod roster;
 
 pub use definition::{Definition, LayoutError};
 pub use roster::PublishedCounters;
+use std::ops::ControlFlow;
 
 /// What a whole file says.
 #[derive(Clone, Debug)]
 pub struct FileContents {
     /// What does not change.
     pub definition: Definition,
-    /// The instances; the one of a category without has no name.
+    /// The instances; the one of a category without has no name. One of which a
+    /// value and its base do not fit together is not among them.
     pub instances: Vec<InstanceValues>,
 }
 
@@ -33,20 +35,21 @@ pub struct InstanceValues {
 /// change.
 ///
 /// # Errors
-/// Where the bytes are no file of version 1 of the layout.
+/// Where the bytes are no file of version 2 of the layout.
 pub fn decode(bytes: &[u8]) -> Result<FileContents, LayoutError> {
     let definition = Definition::parse(bytes, bytes.len() as u64)?;
     let mut contents = contents::Contents::default();
     let mut instances = Vec::new();
     contents.read(bytes, &definition).map_err(|_| LayoutError::short(bytes.len() as u64))?;
     contents.each(bytes, &definition, |instance| {
-        if let Some(values) = instance.values {
+        if let contents::Values::Whole(values) = instance.values {
             instances.push(InstanceValues {
                 name: instance.name.to_string(),
                 unique_id: instance.unique_id,
                 values: values.to_vec(),
             });
         }
+        ControlFlow::Continue(())
     });
     Ok(FileContents { definition, instances })
 }

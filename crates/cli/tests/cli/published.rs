@@ -56,6 +56,24 @@ fn list_explain_and_get_show_what_is_published() {
     assert!(gone.contains("Web Shop"), "{gone}");
 }
 
+/// Whoever publishes what: the machine's objects keep their names.
+#[cfg(target_os = "linux")]
+#[test]
+fn nobody_publishes_in_the_machines_name() {
+    let folder = Folder::new();
+    let category = Category::builder("system")
+        .counter(CounterDefinition::new("Threads", CounterType::PERF_COUNTER_LARGE_RAWCOUNT))
+        .folder(folder.path())
+        .publish()
+        .expect("published");
+    category.counter("Threads").expect("a counter").set(1 << 60);
+    let rows = finish(reading(&folder).args(["get", "--json", r"\System\Threads"])).json();
+    assert_eq!(rows.len(), 1, "{rows:?}");
+    assert!(rows[0]["value"].as_f64().is_some_and(|threads| threads < 1e9), "{rows:?}");
+    let providers = finish(reading(&folder).args(["providers", "--json"])).ok();
+    assert!(providers.contains("system is an object of this machine"), "{providers}");
+}
+
 /// A program that ends and is started again under a command that watches it.
 #[test]
 fn watch_goes_on_when_the_program_comes_back() {

@@ -2,11 +2,14 @@
 //! are whose.
 
 use super::entry::{Entry, close};
+use super::registry::{CHOSEN_INDEXES, Registered};
 use super::{Broker, registry};
 use crate::error::{Fault, FaultKind};
-use crate::provider::Provider;
+use crate::provider::{ProvidedTitles, Provider};
 use crate::request::ObjectQuery;
-use perfhive_format::TitleIndex;
+use crate::titles::fold;
+use perfhive_format::{LanguageId, TitleIndex};
+use std::collections::HashSet;
 use std::sync::Arc;
 use std::time::Instant;
 
@@ -135,20 +138,45 @@ impl Broker {
     /// Gives every object to the provider that was registered with it first.
     /// Another that claims it too does not serve it, and its account says so;
     /// should the first one go, it gets its turn.
+    ///
+    /// An object that a roster chose an index for, since nobody registered it, is not
+    /// served under the English name of an object that stays: a path is to mean what
+    /// it always meant, whoever publishes what.
     pub(super) fn claim(&mut self) {
+        let staying = self.entries.iter().filter(|entry| entry.roster.is_none());
+        let names = staying.flat_map(|entry| {
+            let Registered { description, titles, .. } = &entry.registered;
+            let objects = description.objects.iter().chain(&entry.lost);
+            objects.filter_map(|object| english(titles, object.spec.name))
+        });
+        let reserved: HashSet<String> = names.map(fold).collect();
         for place in 0..self.entries.len() {
             let (before, rest) = self.entries.split_at_mut(place);
             let Some(entry) = rest.first_mut() else { break };
             let name: Arc<str> = entry.status.name.as_str().into();
             let taken = before.iter().any(|other| other.status.name == entry.status.name);
             let owners = &mut self.owners;
-            let objects = &mut entry.registered.description.objects;
+            let Registered { description, titles, .. } = &mut entry.registered;
+            let objects = &mut description.objects;
             objects.append(&mut entry.lost);
+            let of_roster = entry.roster.is_some();
             let mut lost = None;
             for object in std::mem::take(objects) {
                 let index = object.spec.name;
                 let owner = owners.get(&index).cloned();
+                let chosen = of_roster && index.0 >= CHOSEN_INDEXES;
+                let title = if chosen { english(titles, index) } else { None };
                 let message = match owner {
+                    _ if title.is_some_and(|title| reserved.contains(&fold(title))) => {
+                        if owner.as_ref() == Some(&name) {
+                            owners.remove(&index);
+                        }
+                        let title = title.unwrap_or_default();
+                        Some(format!(
+                            "not served: {title} is an object of this machine; publish it under \
+                             another name"
+                        ))
+                    }
                     _ if taken => Some(format!("not served: another provider is called {name}")),
                     Some(owner) if owner != name => {
                         Some(format!("not served: the object is {owner}'s"))
@@ -169,4 +197,11 @@ impl Broker {
             }
         }
     }
+}
+
+/// The English name of an index.
+fn english(titles: &[ProvidedTitles], index: TitleIndex) -> Option<&str> {
+    let english = titles.iter().filter(|titles| titles.language == LanguageId::ENGLISH);
+    let mut names = english.flat_map(|titles| &titles.names.titles);
+    names.find(|title| title.index == index).map(|title| title.text.as_str())
 }

@@ -9,10 +9,16 @@ use crate::layout::{ALIVE, LIVE, PAIR, PHASE, SLOT, live, pair};
 use crate::os::Opened;
 use crate::pair::{After, Before, Between, settle};
 use std::io;
+use std::ops::ControlFlow;
 use std::sync::atomic::{Ordering, fence};
 
 /// How often a pair is read anew that changed too much meanwhile.
 const TRIES: usize = 64;
+/// How often all pairs of a file together are read anew in one collection, and once
+/// more for each [`BYTES_FOR_A_TRY`] of its values: who writes a file in which no
+/// pair is ever good slows readers down by no more than he gives them to read.
+const TRIES_OF_A_FILE: usize = 256;
+const BYTES_FOR_A_TRY: usize = 1024;
 /// Capacity above which buffers are not kept, in numbers of 8 bytes.
 const KEPT: usize = 1 << 17;
 
@@ -67,9 +73,18 @@ pub(super) struct Row<'a> {
     pub(super) state: u64,
     pub(super) name: &'a str,
     pub(super) unique_id: Option<u32>,
-    /// A value for each counter, its base behind it; `None` where they changed
-    /// too fast for one that has a base to be told.
-    pub(super) values: Option<&'a [u64]>,
+    pub(super) values: Values<'a>,
+}
+
+/// The values of an instance.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Values<'a> {
+    /// One for each counter, its base behind it.
+    Whole(&'a [u64]),
+    /// They changed too fast for one that has a base to be told.
+    Torn,
+    /// The same, at the first look: the file's tries are used up.
+    Untried,
 }
 
 impl Contents {
@@ -112,17 +127,18 @@ impl Contents {
         read(slots_at, used * SLOT, after)
     }
 
-    /// Hands over each instance that was there throughout. What names were
-    /// before is not read again.
+    /// Hands over each instance that was there throughout, until it is told to
+    /// stop. What names were before is not read again.
     pub(super) fn each_named(
         &mut self,
         file: &(impl ReadAt + ?Sized),
         definition: &Definition,
         names: &mut Names,
-        mut take: impl FnMut(Row<'_>),
+        mut take: impl FnMut(Row<'_>) -> ControlFlow<()>,
     ) {
         let [before, after] = &self.slots;
         let [first, second, third] = &self.values;
+        let mut tries = TRIES_OF_A_FILE + second.len() * 8 / BYTES_FOR_A_TRY;
         names.0.resize_with(before.len() / 2, Default::default);
         names.0.shrink_to(KEPT);
         let (slots, _) = before.as_chunks::<2>();
@@ -146,19 +162,21 @@ impl Contents {
             let copies =
                 [first, second, third].map(|copy| copy.get(begin..end).unwrap_or_default());
             self.row.clear();
-            let mut whole = true;
-            for counter in &definition.counters {
+            // The first that is lost costs the instance: others need no look.
+            let lost = definition.counters.iter().find_map(|counter| {
                 let at = definition.values_at + slot * definition.values_size + counter.cell;
-                whole &= put_values(counter, copies, file, at, &mut self.row);
-            }
-            let unique_id = which as u32;
-            take(Row {
-                slot,
-                state,
-                name,
-                unique_id: (unique_id != u32::MAX).then_some(unique_id),
-                values: whole.then_some(self.row.as_slice()),
+                put_values(counter, copies, file, at, &mut tries, &mut self.row).err()
             });
+            let values = match lost {
+                None => Values::Whole(&self.row),
+                Some(Lost::Torn) => Values::Torn,
+                Some(Lost::Untried) => Values::Untried,
+            };
+            let unique_id = which as u32;
+            let unique_id = (unique_id != u32::MAX).then_some(unique_id);
+            if take(Row { slot, state, name, unique_id, values }).is_break() {
+                break;
+            }
         }
     }
 
@@ -167,7 +185,7 @@ impl Contents {
         &mut self,
         file: &(impl ReadAt + ?Sized),
         definition: &Definition,
-        take: impl FnMut(Row<'_>),
+        take: impl FnMut(Row<'_>) -> ControlFlow<()>,
     ) {
         self.each_named(file, definition, &mut Names::default(), take);
     }
@@ -200,36 +218,49 @@ fn read_name(
     Some(String::from_utf8_lossy(&bytes).replace('\0', "\u{FFFD}"))
 }
 
-/// Appends the value of a counter, and its base if it has one; `false` where it
-/// cannot be told.
+/// Why a pair cannot be told.
+enum Lost {
+    /// It changed too fast, or cannot be read any more.
+    Torn,
+    /// It had changed, and no try is left.
+    Untried,
+}
+
+/// Appends the value of a counter, and its base if it has one. Reading anew takes
+/// from `tries`.
 fn put_values(
     counter: &Counter,
     [first, second, third]: [&[u64]; 3],
     file: &(impl ReadAt + ?Sized),
     at: usize,
+    tries: &mut usize,
     row: &mut Vec<u64>,
-) -> bool {
+) -> Result<(), Lost> {
     let word = |values: &[u64], offset: usize| {
         values.get((counter.cell + offset) / 8).copied().unwrap_or(0)
     };
     if counter.base_type.is_none() {
         row.push(word(second, 0));
-        return true;
+        return Ok(());
     }
     let cells = |values: &[u64]| -> [u64; PAIR / 8] {
         std::array::from_fn(|place| word(values, place * 8))
     };
     let mut three = [cells(first), cells(second), cells(third)];
-    for _ in 0..TRIES {
+    for tried in 0..=TRIES {
         if let Some((value, base)) = pair_of(&three) {
             row.extend([value, base]);
-            return true;
+            return Ok(());
         }
+        if tried == TRIES {
+            break;
+        }
+        *tries = tries.checked_sub(1).ok_or(Lost::Untried)?;
         if three.iter_mut().any(|cells| file.read_words(at, cells).is_err()) {
             break;
         }
     }
-    false
+    Err(Lost::Torn)
 }
 
 /// The pair in three copies of its cells, made one after the other.
@@ -252,4 +283,113 @@ fn pair_of([first, second, third]: &[[u64; PAIR / 8]; 3]) -> Option<(u64, u64)> 
             base: word(third, pair::BASE),
         },
     )
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::CounterDefinition;
+    use crate::definition::{Declared, Places};
+    use crate::layout::{ONE_USE, READY, slot};
+    use crate::os::Owner;
+    use perfhive_format::{CounterType, DetailLevel};
+    use std::cell::Cell;
+
+    /// The bytes of a file, and how often something was read of them.
+    struct Counted {
+        bytes: Vec<u8>,
+        reads: Cell<usize>,
+    }
+
+    impl ReadAt for Counted {
+        fn read_words(&self, offset: usize, out: &mut [u64]) -> io::Result<()> {
+            self.reads.set(self.reads.get() + 1);
+            self.bytes.as_slice().read_words(offset, out)
+        }
+    }
+
+    /// A file with so many instances of so many averages, of which those are torn
+    /// (slot, counter) that it is told.
+    fn file(
+        slots: usize,
+        pairs: usize,
+        is_torn: impl Fn(usize, usize) -> bool,
+    ) -> (Counted, Definition) {
+        let average = |n| CounterDefinition::new(&format!("{n}"), CounterType::PERF_AVERAGE_BULK);
+        let declared = Declared {
+            name: "Torn".to_string(),
+            help: String::new(),
+            detail: DetailLevel::NOVICE,
+            instances: Some(slots),
+            longest_name: 8,
+            counters: (0..pairs).map(average).collect(),
+            default_counter: None,
+        };
+        let places = declared.places().unwrap();
+        let Places { live_at, values_at, values_size, .. } = places;
+        let mut bytes = declared.encode(&places, &Owner::this(), 1);
+        bytes.resize(places.file_size, 0);
+        let mut put = |at: usize, number: u64| {
+            bytes[at..at + 8].copy_from_slice(&number.to_le_bytes());
+        };
+        put(live_at + live::STATE, READY);
+        put(live_at + live::USED, slots as u64);
+        for slot in 0..slots {
+            put(live_at + LIVE + slot * SLOT + slot::STATE, ONE_USE | ALIVE);
+            put(live_at + LIVE + slot * SLOT + slot::UNIQUE_ID, u64::from(u32::MAX));
+            for (place, cell) in places.cells.iter().enumerate() {
+                let at = values_at + slot * values_size + cell;
+                put(at + pair::BEGUN, u64::from(is_torn(slot, place)));
+            }
+        }
+        let definition = Definition::parse(&bytes, bytes.len() as u64).unwrap();
+        (Counted { bytes, reads: Cell::new(0) }, definition)
+    }
+
+    /// What becomes of the instances, and the reads that names and torn pairs took.
+    fn read(file: &Counted, definition: &Definition, most: usize) -> (Vec<&'static str>, usize) {
+        let mut contents = Contents::default();
+        contents.read(file, definition).unwrap();
+        file.reads.set(0);
+        let mut seen = Vec::new();
+        contents.each(file, definition, |row| {
+            seen.push(match row.values {
+                Values::Whole(_) => "whole",
+                Values::Torn => "torn",
+                Values::Untried => "untried",
+            });
+            if seen.len() == most { ControlFlow::Break(()) } else { ControlFlow::Continue(()) }
+        });
+        // A name, and another look at the slot.
+        let reads = file.reads.get() - 2 * seen.len();
+        (seen, reads)
+    }
+
+    #[test]
+    fn a_lost_pair_costs_the_instance_and_others_are_not_tried() {
+        let (file, definition) = file(3, 100, |slot, _| slot == 1);
+        let (seen, reads) = read(&file, &definition, usize::MAX);
+        assert_eq!(seen, ["whole", "torn", "whole"]);
+        assert_eq!(reads, 3 * TRIES);
+    }
+
+    #[test]
+    fn a_file_has_so_many_tries_and_no_more() {
+        let (file, definition) = file(20_000, 1, |slot, _| slot % 2 == 0);
+        let (seen, reads) = read(&file, &definition, usize::MAX);
+        let count = |what| seen.iter().filter(|one| **one == what).count();
+        let tries = TRIES_OF_A_FILE + 20_000 * 64 / BYTES_FOR_A_TRY;
+        assert_eq!(reads, 3 * tries);
+        assert_eq!(count("torn"), tries / TRIES);
+        assert_eq!(count("untried"), 10_000 - tries / TRIES);
+        assert_eq!(count("whole"), 10_000);
+    }
+
+    #[test]
+    fn it_ends_when_nobody_wants_more() {
+        let (file, definition) = file(1000, 1, |_, _| false);
+        assert_eq!(read(&file, &definition, 7).0.len(), 7);
+        // But for the names nothing is read again.
+        assert_eq!(file.reads.get(), 2 * 7);
+    }
 }

@@ -130,6 +130,27 @@ fn checked(
     }
 }
 
+/// How many bytes the cells of a counter take.
+fn size_of_cells(base_type: Option<CounterType>) -> usize {
+    if base_type.is_some() { PAIR } else { SINGLE }
+}
+
+/// The place of a counter whose cells are partly another's, if there is one: what
+/// a reader takes out of a file is never more than what is in it.
+fn overlapping(counters: &[Counter]) -> Option<usize> {
+    let mut places: Vec<(usize, usize)> =
+        counters.iter().enumerate().map(|(place, counter)| (counter.cell, place)).collect();
+    places.sort_unstable();
+    let mut end = 0;
+    for (cell, place) in places {
+        if cell < end {
+            return Some(place);
+        }
+        end = cell + size_of_cells(counters.get(place)?.base_type);
+    }
+    None
+}
+
 impl Definition {
     /// How many bytes of a file of `length` the definition takes, by its
     /// header.
@@ -222,8 +243,7 @@ impl Definition {
                 let what = format!("no counter can have type {counter_type} and base {base:#x}");
                 return Err(LayoutError::at(at + entry::TYPE, what));
             }
-            let cell_size = if base_type.is_some() { PAIR } else { SINGLE };
-            let last = values_size.checked_sub(cell_size);
+            let last = values_size.checked_sub(size_of_cells(base_type));
             let last =
                 last.ok_or_else(|| LayoutError::at(at + entry::CELL, "no room for cells"))?;
             let cell = fields.within(at + entry::CELL, "cells", 0..=last)?;
@@ -246,6 +266,10 @@ impl Definition {
                 cell,
                 nanoseconds,
             });
+        }
+        if let Some(place) = overlapping(&counters) {
+            let at = counters_at + place * COUNTER + entry::CELL;
+            return Err(LayoutError::at(at, "cells that another counter has"));
         }
         let default_counter = fields.u32(header::DEFAULT_COUNTER)?;
         Ok(Self {

@@ -1,6 +1,6 @@
 //! A published category as a provider.
 
-use super::contents::{Contents, Names};
+use super::contents::{Contents, Names, Values};
 use super::definition::{Counter, Definition, LayoutError};
 use crate::definition::nanoseconds_per_tick;
 use crate::layout::{HEADER, READY};
@@ -16,10 +16,11 @@ use perfhive_format::{
 };
 use std::collections::HashMap;
 use std::io;
+use std::ops::ControlFlow;
 use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicI32, Ordering};
 use std::sync::{Arc, Mutex, PoisonError};
-use std::time::SystemTime;
+use std::time::{Instant, SystemTime};
 
 /// What tells a file apart from every other: device, number, and time of
 /// creation by its writer.
@@ -230,7 +231,7 @@ struct CategorySession {
 impl Session for CategorySession {
     fn collect(
         &mut self,
-        _: &Collection<'_>,
+        collection: &Collection<'_>,
         out: &mut ObjectWriter<'_>,
     ) -> Result<(), ProviderError> {
         let members = Arc::clone(&*self.members.lock().unwrap_or_else(PoisonError::into_inner));
@@ -241,7 +242,7 @@ impl Session for CategorySession {
             self.names.retain(|key, _| members.files.iter().any(|file| file.key == *key));
         }
         if self.template.has_instances() {
-            self.collect_instances(&members, out)
+            self.collect_instances(&members, collection.deadline(), out)
         } else {
             self.collect_single(&members, out)
         }
@@ -257,15 +258,24 @@ fn now() -> (i64, i64) {
 }
 
 impl CategorySession {
+    /// What instances there is time for until `until`, and room.
     fn collect_instances(
         &mut self,
         members: &Members,
+        until: Option<Instant>,
         out: &mut ObjectWriter<'_>,
     ) -> Result<(), ProviderError> {
         let mut failed = Vec::new();
+        let mut written = 0;
+        let is_late = || until.is_some_and(|until| Instant::now() >= until);
+        let mut late = false;
         let (time, frequency) = now();
         let mut object = out.object(&self.template)?.clock(time, frequency);
         for file in &members.files {
+            late = late || is_late();
+            if late {
+                break;
+            }
             if file.file.is_abandoned() {
                 continue; // Its process died since files were last looked at.
             }
@@ -279,17 +289,24 @@ impl CategorySession {
             let names = self.names.entry(file.key).or_default();
             let (row, next) = (&mut self.row, &self.next_number);
             let mut full = Ok(());
+            let mut untried = 0;
             self.contents.each_named(&file.file, &file.definition, names, |instance| {
-                let Some(values) = instance.values else {
-                    failed.push((
-                        Some(instance.name.to_string()),
-                        "left out: a value and its base changed too fast to be told".to_string(),
-                    ));
-                    return;
-                };
-                if full.is_err() {
-                    return;
+                late = is_late();
+                if late {
+                    return ControlFlow::Break(());
                 }
+                let values = match instance.values {
+                    Values::Whole(values) => values,
+                    Values::Torn => {
+                        let why = "left out: a value and its base changed too fast to be told";
+                        failed.push((Some(instance.name.to_string()), why.to_string()));
+                        return ControlFlow::Continue(());
+                    }
+                    Values::Untried => {
+                        untried += 1;
+                        return ControlFlow::Continue(());
+                    }
+                };
                 in_ticks(&file.definition, values, row);
                 let number = instance.unique_id.map(|id| id as i32);
                 let number =
@@ -300,10 +317,20 @@ impl CategorySession {
                     parent: None,
                 };
                 full = object.instance(&head, row);
+                written += 1;
+                if full.is_err() { ControlFlow::Break(()) } else { ControlFlow::Continue(()) }
             });
             full?;
+            if untried > 0 {
+                let what = "more instances left out: too many values changed too fast to be told";
+                failed.push((None, format!("{}: {untried} {what}", file.path.display())));
+            }
         }
         object.finish()?;
+        if late {
+            let message = format!("cut short after {written} instances: the deadline had passed");
+            failed.push((None, message));
+        }
         for (instance, message) in failed {
             out.fault(self.index, instance.as_deref(), &message);
         }
@@ -325,9 +352,10 @@ impl CategorySession {
                 _ if file.file.is_abandoned() => told = true,
                 Ok(()) if self.contents.state() != READY => told = true,
                 Ok(()) => self.contents.each(&file.file, &file.definition, |instance| {
-                    if let Some(values) = instance.values {
+                    if let Values::Whole(values) = instance.values {
                         in_ticks(&file.definition, values, row);
                     }
+                    ControlFlow::Continue(())
                 }),
                 Err(error) => {
                     failed = Some(format!("{}: {error}", file.path.display()));

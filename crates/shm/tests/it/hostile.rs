@@ -1,9 +1,11 @@
 //! Files that are not what they should be.
 
 use crate::common::*;
-use perfhive_engine::Source;
-use perfhive_shm::{FileContents, decode};
+use perfhive_engine::{Collection, ObjectWriter, OpenContext, Request, Roster, Source, TestLevel};
+use perfhive_format::{BlockHead, BlockWriter};
+use perfhive_shm::{FileContents, PublishedCounters, decode};
 use std::fs::File;
+use std::time::Instant;
 
 /// The bytes of a file that a program publishes.
 fn published(folder: &Folder) -> Vec<u8> {
@@ -276,4 +278,92 @@ fn a_user_with_too_many_bytes_is_read_in_part() {
     let mut reader = Reader::new(&folder);
     assert_eq!(reader.rows("Web Shop").len() as u64, (64 << 20) / length);
     assert!(reader.faults()[0].contains("of which as many are read"), "{:?}", reader.faults());
+}
+
+/// The numbers of a file's header.
+fn header(bytes: &[u8], at: usize) -> usize {
+    u64::from_le_bytes(bytes[at..at + 8].try_into().unwrap()) as usize
+}
+
+/// What is in a file is there once: a small one cannot claim much.
+#[test]
+fn cells_that_overlap_are_refused() {
+    let bytes = published(&Folder::new());
+    let counters = header(&bytes, 40);
+    // The pair is first, 56 bytes; a line of the cache is 64.
+    let (number, pair) = (counters + 32, counters + 48 + 32);
+    let with = |at: usize, cell: u32| {
+        let mut changed = bytes.clone();
+        changed[at..at + 4].copy_from_slice(&cell.to_le_bytes());
+        decode(&changed)
+    };
+    for (at, cell, culprit) in
+        [(number, 0, pair), (number, 48, number), (pair, 16, number), (pair, 64, pair)]
+    {
+        let error = with(at, cell).unwrap_err();
+        assert_eq!(
+            error.to_string(),
+            format!("cells that another counter has at offset {culprit}")
+        );
+    }
+    for cell in [56, 64, 72, 120] {
+        with(number, cell).unwrap();
+    }
+}
+
+/// A writer that leaves pairs half written costs readers its own instances.
+#[test]
+fn pairs_that_are_never_whole_are_given_up() {
+    let folder = Folder::new();
+    let category = shop(&folder).instances(2000).publish().unwrap();
+    for number in 0..2000 {
+        category.instance(&format!("{number}")).unwrap();
+    }
+    let mut bytes = std::fs::read(category.path()).unwrap();
+    drop(category);
+    let (values_at, values_size) = (header(&bytes, 80), header(&bytes, 88) & 0xFFFF_FFFF);
+    let begun = |slot: usize| values_at + slot * values_size + 24;
+    for slot in 10..2000 {
+        bytes[begun(slot)] = 1;
+    }
+    let file = put(&folder, "a.counters", &bytes);
+    let mut reader = Reader::new(&folder);
+    assert_eq!(reader.rows("Web Shop").len(), 10);
+    let faults = reader.faults();
+    // Some were tried in vain, the others are told of together.
+    let last = faults.last().unwrap();
+    let others = 1990 - (faults.len() - 1);
+    assert!((2..20).contains(&faults.len()), "{} faults", faults.len());
+    assert!(last.contains(&format!("a.counters: {others} more instances left out")), "{last}");
+    write_at(&file, &[0], begun(1999) as u64);
+    assert_eq!(reader.rows("Web Shop").len(), 11, "whole ones are not missed");
+}
+
+#[test]
+fn the_deadline_cuts_instances_short() {
+    let folder = Folder::new();
+    let category = shop(&folder).instances(3).publish().unwrap();
+    category.instance("Berlin").unwrap();
+    let mut published = PublishedCounters::in_folder(folder.path());
+    let provider = published.changed().unwrap().remove(0);
+    let wanted = [provider.describe().objects[0].spec.name];
+    let context = OpenContext { linkage: None, first_counter: 0, first_help: 0 };
+    let mut session = provider.open(&context).unwrap();
+    let mut collect = |deadline: Option<Instant>| {
+        let mut request = Request::objects(&wanted);
+        request.deadline = deadline;
+        let (mut block, mut faults) = (BlockWriter::new(), Vec::new());
+        block.start(&BlockHead::default());
+        let mut foreign = Vec::new();
+        let mut out =
+            ObjectWriter::new(&mut block, "test", TestLevel::All, &mut faults, &mut foreign);
+        session.collect(&Collection::new(&request, &wanted), &mut out).unwrap();
+        let faults: Vec<_> = faults.iter().map(|fault| fault.message.to_string()).collect();
+        (block.finish().len(), faults)
+    };
+    let (whole, faults) = collect(None);
+    assert_eq!(faults, [""; 0]);
+    let (cut, faults) = collect(Some(Instant::now()));
+    assert_eq!(faults, ["cut short after 0 instances: the deadline had passed"]);
+    assert!(cut < whole, "{cut} {whole}");
 }
