@@ -2,13 +2,14 @@
 
 use crate::absent;
 use crate::args::Global;
-use crate::failure::Failure;
+use crate::failure::{Failure, warn};
 use crate::names::{Names, did_you_mean};
 use crate::session::{Session, told};
 use perfhive::{
     Catalogue, Fault, NamePattern, NoValue, ObjectQuery, PathId, ProviderState, ProviderStatus,
     Query, QueryError, Reading, Request, Snapshot, Source as _, TitleIndex, TitleSet, nearest,
 };
+use std::collections::BTreeSet;
 
 /// A path of the command line: where it leads, or why that is not there at the
 /// moment.
@@ -38,6 +39,7 @@ pub(crate) fn add_paths(
 ) -> Result<Vec<Added>, Failure> {
     let mut worst = None;
     let mut added: Vec<Added> = Vec::new();
+    let mut refused = BTreeSet::new();
     for path in paths {
         let error = match query.add(path) {
             Ok(id) => {
@@ -53,12 +55,19 @@ pub(crate) fn add_paths(
         match silent {
             Some((object, why)) => added.push(Err(Absent { path: path.clone(), object, why })),
             None => {
-                let of_providers = !query.providers(0).is_empty();
-                let failure = explain_error(error, global, path, of_providers);
+                let providers = query.providers(0);
+                if let QueryError::UnknownObject { .. } = &error {
+                    let is_refused = |one: &&ProviderStatus| one.state == ProviderState::Refused;
+                    let why = providers.iter().filter(is_refused);
+                    refused.extend(why.filter_map(|one| one.last_fault.as_ref()).map(told));
+                }
+                let failure = explain_error(error, global, path, !providers.is_empty());
                 worst = worst.max(Some(failure.report()));
             }
         }
     }
+    // Nobody knows what those have that are not read.
+    refused.iter().for_each(|why| warn(why));
     if worst.is_none() && added.iter().any(Result::is_ok) {
         return Ok(added);
     }

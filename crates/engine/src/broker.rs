@@ -19,7 +19,7 @@ use crate::request::{ObjectQuery, Request};
 use crate::source::{Catalogue, Source};
 use crate::titles::TitleDatabase;
 pub use clock::{Clock, StdClock};
-use entry::{Asked, Entry, Owners};
+use entry::{Asked, Entry, Owners, Step};
 use perfhive_format::{BlockHead, BlockWriter, LanguageId, TitleIndex};
 pub use registry::CHOSEN_INDEXES;
 pub use roster::{Roster, Wanted};
@@ -237,6 +237,14 @@ impl Source for Broker {
                     faults.extend(entry.refused(&request.objects));
                 }
             }
+            // None is waited for before all are at work.
+            for step in [Step::Begin, Step::GoOn] {
+                for entry in entries.iter_mut().filter(|entry| entry.may_begin()) {
+                    if let Some(until) = share(request.deadline, Instant::now(), true) {
+                        entry.begin(request, until, step);
+                    }
+                }
+            }
             // Who was late is asked last, so that it costs its own objects only.
             for late in [false, true] {
                 for entry in entries.iter_mut() {
@@ -263,7 +271,8 @@ impl Source for Broker {
                     let over = |end: Option<Instant>| end.is_some_and(|end| Instant::now() >= end);
                     entry.is_late = over(request.deadline)
                         || (verdict.is_err() && (over(until) || entry.is_late));
-                    entry.note(verdict, start.elapsed(), quarantine_after, &mut faults);
+                    let took = start.elapsed().max(entry.took());
+                    entry.note(verdict, took, quarantine_after, &mut faults);
                 }
             }
         });

@@ -10,7 +10,7 @@ use perfhive_format::{
     BlockWriter, CounterSpec, LanguageId, ObjectSpec, ObjectTemplate, ObjectWriting, TitleIndex,
 };
 use std::sync::Arc;
-use std::time::Instant;
+use std::time::{Duration, Instant};
 
 /// Produces objects. The counterpart of an extensible counter library on
 /// Windows: it is opened, collects as often as it is asked, and is closed when
@@ -72,6 +72,26 @@ pub trait Provider: Send + Sync {
 
 /// A provider at work. Dropping it closes it.
 pub trait Session: Send {
+    /// Makes a start at a collection without waiting for anything: asks another
+    /// process, say. All providers of a [roster](crate::Roster) are begun before
+    /// any is waited for, so that those that hang do so side by side.
+    /// [`collect`](Self::collect) follows with the same collection, or nothing.
+    fn begin(&mut self, collection: &Collection<'_>) {
+        let _ = collection;
+    }
+
+    /// How long the last collection was at work, where it began before
+    /// [`collect`](Self::collect) was called.
+    fn took(&self) -> Option<Duration> {
+        None
+    }
+
+    /// Goes on with what was begun, once all are: may wait for what
+    /// [`begin`](Self::begin) asked, by the collection's deadline.
+    fn go_on(&mut self, collection: &Collection<'_>) {
+        let _ = collection;
+    }
+
     /// Writes the objects asked for, and no others but those that come along
     /// with them.
     ///

@@ -34,18 +34,60 @@ pub(crate) enum CallFault {
     NotYet(String),
 }
 
+impl CallFault {
+    pub(crate) fn is_failure(&self) -> bool {
+        matches!(self, Self::Failed(_))
+    }
+}
+
 impl Caller {
-    /// Calls Collect with a buffer of `room` bytes.
+    /// Asks a host process to begin with a call of Collect, as far as that takes
+    /// no waiting.
+    pub(crate) fn begin(&mut self, value: &str, lane: Lane, room: usize) {
+        if let Self::Isolated(host) = self {
+            host.begin(value, lane, room);
+        }
+    }
+
+    /// Goes on with what was begun, once the library is open.
+    pub(crate) fn go_on(
+        &mut self,
+        value: &str,
+        lane: Lane,
+        room: usize,
+        deadline: Option<Instant>,
+    ) {
+        if let Self::Isolated(host) = self {
+            host.go_on(value, lane, room, deadline);
+        }
+    }
+
+    /// Calls Collect with a buffer of `room` bytes, or waits for the end of the
+    /// same call if it was `begun`.
     pub(crate) fn collect(
         &mut self,
         value: &str,
         lane: Lane,
         room: usize,
         deadline: Option<Instant>,
+        begun: bool,
     ) -> Result<Call<'_>, CallFault> {
         match self {
             Self::InProcess(library) => library.collect(value, lane, room),
-            Self::Isolated(host) => host.collect(value, lane, room, deadline),
+            Self::Isolated(host) => {
+                if !begun {
+                    host.forget_begun();
+                }
+                host.collect(value, lane, room, deadline)
+            }
+        }
+    }
+
+    /// How long the last call of Collect took in a host process.
+    pub(crate) fn took(&self) -> Option<Duration> {
+        match self {
+            Self::InProcess(_) => None,
+            Self::Isolated(host) => Some(host.took()),
         }
     }
 

@@ -182,7 +182,7 @@ impl Check {
         }
         let start = Instant::now();
         let outcome = match &mut self.caller {
-            Some(caller) => caller.collect(value, lane, room, None).map(|call| {
+            Some(caller) => caller.collect(value, lane, room, None, false).map(|call| {
                 let Call { code, claim, said, buffer } = call;
                 Answer { code, claim, said, buffer: buffer.clone(), took: start.elapsed() }
             }),

@@ -22,7 +22,7 @@ use seccompiler::{
 use std::fs::File;
 use std::process::ExitCode;
 use std::thread;
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 /// By how much the priority of a thread is lowered that collects what is
 /// expensive (its nice value).
@@ -230,6 +230,7 @@ fn collect(
     area.renew();
     let mut value = perfhive_contract::abi::wide(value);
     let start = area.start();
+    let began = Instant::now();
     let answer = match lane {
         // SAFETY: the buffer is mapped, and `room` bytes long.
         Lane::Usual => Some(unsafe { library.collect(&mut value, start, room) }),
@@ -247,7 +248,8 @@ fn collect(
     };
     let Returned { code, moved, bytes, objects } = returned;
     area.note_used(moved);
-    Response { id, code, moved: moved as i64, bytes, objects, failure: None, said }
+    let took = u64::try_from(began.elapsed().as_nanos()).unwrap_or(u64::MAX);
+    Response { id, code, moved: moved as i64, bytes, objects, took, failure: None, said }
 }
 
 /// Runs something on a thread of lowered priority. `None` where there can be

@@ -26,6 +26,12 @@ pub(crate) struct Isolated {
     process: Option<HostProcess>,
     /// What the process is still at work on.
     pending: Option<Pending>,
+    /// What of that is the collection that is to follow, and why there will be
+    /// none.
+    begun: Option<Begun>,
+    early: Option<CallFault>,
+    /// How long the last call of Collect took, or has taken so far.
+    took: Duration,
     next_id: u32,
     /// Failures since the last calm, and collections since the last failure.
     failures: u32,
@@ -40,6 +46,14 @@ struct Pending {
     id: u32,
     function: Function,
     since: Instant,
+}
+
+/// A call of Collect that was made before its answer is waited for.
+struct Begun {
+    id: u32,
+    value: String,
+    lane: Lane,
+    room: usize,
 }
 
 /// What the process was asked to call.
@@ -63,6 +77,9 @@ impl Isolated {
             pause: options.pause,
             process: None,
             pending: None,
+            begun: None,
+            early: None,
+            took: Duration::ZERO,
             next_id: 0,
             failures: 0,
             good: 0,
@@ -135,8 +152,62 @@ impl Isolated {
         self.ask(&request, function, None)
     }
 
+    /// How long the last call of Collect took, which may have begun before it was
+    /// waited for.
+    pub(crate) fn took(&self) -> Duration {
+        self.took
+    }
+
     pub(crate) fn is_sound(&self) -> bool {
         self.process.is_some() && self.pending.is_none()
+    }
+
+    /// Begins with a collection: starts the process, or has it call Collect,
+    /// without waiting for either.
+    pub(crate) fn begin(&mut self, value: &str, lane: Lane, room: usize) {
+        self.forget_begun();
+        // What it is at work on is waited for when its turn comes.
+        if self.pending.is_none() && value.len() <= LONGEST / 2 {
+            let done = match self.process {
+                None => self.start(),
+                Some(_) => self.begin_collect(value, lane, room),
+            };
+            self.early = done.err().filter(CallFault::is_failure);
+        }
+    }
+
+    /// Waits until the library is open, which was begun with, and has Collect
+    /// called.
+    pub(crate) fn go_on(
+        &mut self,
+        value: &str,
+        lane: Lane,
+        room: usize,
+        deadline: Option<Instant>,
+    ) {
+        if self.pending.is_some_and(|pending| pending.function == Function::Open) {
+            let ready = self.make_ready(deadline);
+            let done = ready.and_then(|()| self.begin_collect(value, lane, room));
+            self.early = done.err().filter(CallFault::is_failure);
+        }
+    }
+
+    /// What was begun is not what is to follow.
+    pub(crate) fn forget_begun(&mut self) {
+        (self.begun, self.early) = (None, None);
+    }
+
+    fn begin_collect(&mut self, value: &str, lane: Lane, room: usize) -> Result<(), CallFault> {
+        let Pending { id, .. } = self.send_collect(value, lane, room)?;
+        self.begun = Some(Begun { id, value: value.to_string(), lane, room });
+        Ok(())
+    }
+
+    fn send_collect(&mut self, value: &str, lane: Lane, room: usize) -> Result<Pending, CallFault> {
+        self.next_id = self.next_id.wrapping_add(1) & 0x7fff_ffff;
+        let id = self.next_id;
+        let request = Request::Collect { id, lane, room: room as u32, value: value.to_string() };
+        self.send(&request, Function::Collect)
     }
 
     pub(crate) fn collect(
@@ -152,11 +223,27 @@ impl Isolated {
             let message = format!("{} bytes of indexes are too many at once", value.len());
             return Err(CallFault::Failed(message));
         }
-        self.make_ready(deadline)?;
-        self.next_id = self.next_id.wrapping_add(1) & 0x7fff_ffff;
-        let id = self.next_id;
-        let request = Request::Collect { id, lane, room: room as u32, value: value.to_string() };
-        let response = self.ask(&request, Function::Collect, deadline)?;
+        self.took = Duration::ZERO;
+        if let Some(fault) = self.early.take() {
+            return Err(fault);
+        }
+        let begun = self.begun.take();
+        let is_this =
+            |begun: &Begun| (&*begun.value, begun.lane, begun.room) == (value, lane, room);
+        let begun = begun.filter(is_this).map(|begun| begun.id);
+        let pending = match self.pending.filter(|pending| Some(pending.id) == begun) {
+            Some(pending) => pending,
+            None => {
+                self.make_ready(deadline)?;
+                self.send_collect(value, lane, room)?
+            }
+        };
+        let answered = self.wait(pending, deadline);
+        self.took = match &answered {
+            Ok(response) => Duration::from_nanos(response.took).min(pending.since.elapsed()),
+            Err(_) => pending.since.elapsed(),
+        };
+        let response = answered?;
         if let Some(failure) = response.failure {
             return Err(self.fail(failure));
         }
@@ -175,45 +262,49 @@ impl Isolated {
         Ok(Call { code: response.code, claim, said: response.said, buffer: &self.buffer })
     }
 
+    /// Starts a process and has it open the library, without waiting for that.
+    fn start(&mut self) -> Result<(), CallFault> {
+        let now = Instant::now();
+        if let Some(not_before) = self.not_before
+            && now < not_before
+        {
+            let left = not_before.duration_since(now).as_secs_f64();
+            let last = &self.last_failure;
+            let message = format!("will be started again in {left:.1} s; it {last}");
+            return Err(CallFault::NotYet(message));
+        }
+        match HostProcess::start(&self.command) {
+            Ok(process) => self.process = Some(process),
+            Err(message) => return Err(self.fail(message)),
+        }
+        self.next_id = self.next_id.wrapping_add(1) & 0x7fff_ffff;
+        let of = &self.registration;
+        // On Windows a library that is registered finds its indexes in the
+        // registry, or does not: that is to be seen as its readers see it.
+        let told = !cfg!(windows) || of.last_counter < of.first_counter;
+        let [first_counter, first_help] =
+            [of.first_counter, of.first_help].map(|first| if told { first } else { 0 });
+        let request = Request::Open(Box::new(OpenRequest {
+            id: self.next_id,
+            reader: std::process::id(),
+            memory_limit: self.memory_limit,
+            processes: of.processes,
+            library: of.library.clone(),
+            open: of.open.clone(),
+            collect: of.collect.clone(),
+            close: of.close.clone(),
+            linkage: of.linkage.clone(),
+            first_counter,
+            first_help,
+        }));
+        self.send(&request, Function::Open).map(drop)
+    }
+
     /// Sees to it that there is a process with the library open and at work on
     /// nothing else.
     fn make_ready(&mut self, deadline: Option<Instant>) -> Result<(), CallFault> {
         if self.process.is_none() {
-            let now = Instant::now();
-            if let Some(not_before) = self.not_before
-                && now < not_before
-            {
-                let left = not_before.duration_since(now).as_secs_f64();
-                let last = &self.last_failure;
-                let message = format!("will be started again in {left:.1} s; it {last}");
-                return Err(CallFault::NotYet(message));
-            }
-            match HostProcess::start(&self.command) {
-                Ok(process) => self.process = Some(process),
-                Err(message) => return Err(self.fail(message)),
-            }
-            self.next_id = self.next_id.wrapping_add(1) & 0x7fff_ffff;
-            let of = &self.registration;
-            // On Windows a library that is registered finds its indexes in the
-            // registry, or does not: that is to be seen as its readers see it.
-            let told = !cfg!(windows) || of.last_counter < of.first_counter;
-            let [first_counter, first_help] =
-                [of.first_counter, of.first_help].map(|first| if told { first } else { 0 });
-            let request = Request::Open(Box::new(OpenRequest {
-                id: self.next_id,
-                reader: std::process::id(),
-                memory_limit: self.memory_limit,
-                processes: of.processes,
-                library: of.library.clone(),
-                open: of.open.clone(),
-                collect: of.collect.clone(),
-                close: of.close.clone(),
-                linkage: of.linkage.clone(),
-                first_counter,
-                first_help,
-            }));
-            let response = self.ask(&request, Function::Open, deadline)?;
-            return self.opened(&response);
+            self.start()?;
         }
         let Some(pending) = self.pending else { return Ok(()) };
         let response = self.wait(pending, deadline)?;
@@ -237,13 +328,21 @@ impl Isolated {
         function: Function,
         deadline: Option<Instant>,
     ) -> Result<Response, CallFault> {
+        let pending = self.send(request, function)?;
+        self.wait(pending, deadline)
+    }
+
+    fn send(&mut self, request: &Request, function: Function) -> Result<Pending, CallFault> {
         let pending = Pending { id: self.next_id, function, since: Instant::now() };
         let sent = match &mut self.process {
             Some(process) => process.send(request),
             None => Err(NoAnswer::Gone("is gone".to_string())),
         };
         match sent {
-            Ok(()) => self.wait(pending, deadline),
+            Ok(()) => {
+                self.pending = Some(pending);
+                Ok(pending)
+            }
             Err(NoAnswer::Gone(how)) => Err(self.fail(how)),
             Err(NoAnswer::Late) => Err(self.fail("does not take requests any more".to_string())),
         }

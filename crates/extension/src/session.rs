@@ -12,7 +12,7 @@ use perfhive_engine::{
 use perfhive_format::{BlockHead, BlockWriter, TitleIndex};
 use std::sync::Arc;
 use std::sync::atomic::Ordering;
-use std::time::Instant;
+use std::time::{Duration, Instant};
 
 /// What Collect claims that has nothing to give.
 const NOTHING: RawClaim = RawClaim { moved: 0, bytes: 0, objects: 0 };
@@ -25,12 +25,20 @@ pub(crate) struct ExtensionSession {
     /// Objects of the answer at hand; kept for its allocation.
     delivered: Vec<TitleIndex>,
     failed: bool,
+    /// Whether the first request of the next collection was made already.
+    begun: bool,
 }
 
 impl ExtensionSession {
     pub(crate) fn open(shared: &Arc<Shared>) -> Result<Self, ProviderError> {
         let caller = Some(shared.caller()?);
-        Ok(Self { shared: Arc::clone(shared), caller, delivered: Vec::new(), failed: false })
+        Ok(Self {
+            shared: Arc::clone(shared),
+            caller,
+            delivered: Vec::new(),
+            failed: false,
+            begun: false,
+        })
     }
 
     /// Finds out what the library has: everything that it gives for `Global`,
@@ -87,7 +95,8 @@ impl ExtensionSession {
         let caller = self.caller.as_mut().ok_or_else(gone)?;
         let mut room = shared.room.load(Ordering::Relaxed);
         loop {
-            let call = match caller.collect(value, lane, room, deadline) {
+            let begun = std::mem::take(&mut self.begun);
+            let call = match caller.collect(value, lane, room, deadline, begun) {
                 Ok(call) => call,
                 Err(CallFault::Failed(message)) => {
                     if let Some(left) = caller.pause_left() {
@@ -143,6 +152,27 @@ impl ExtensionSession {
 }
 
 impl Session for ExtensionSession {
+    fn took(&self) -> Option<Duration> {
+        self.caller.as_ref()?.took()
+    }
+
+    fn begin(&mut self, collection: &Collection<'_>) {
+        let first = self.requests(collection).into_iter().next();
+        let room = self.shared.room.load(Ordering::Relaxed);
+        if let (Some((value, lane)), Some(caller)) = (first, &mut self.caller) {
+            caller.begin(&value, lane, room);
+            self.begun = true;
+        }
+    }
+
+    fn go_on(&mut self, collection: &Collection<'_>) {
+        let first = self.requests(collection).into_iter().next();
+        let room = self.shared.room.load(Ordering::Relaxed);
+        if let (Some((value, lane)), Some(caller)) = (first, &mut self.caller) {
+            caller.go_on(&value, lane, room, collection.deadline());
+        }
+    }
+
     fn collect(
         &mut self,
         collection: &Collection<'_>,

@@ -75,6 +75,8 @@ pub(crate) struct Response {
     /// and how often with a wrong answer.
     pub(crate) bytes: u32,
     pub(crate) objects: u32,
+    /// How long Collect took, in nanoseconds.
+    pub(crate) took: u64,
     /// Why the library could not be called at all.
     pub(crate) failure: Option<String>,
     /// What the provider reported meanwhile.
@@ -244,7 +246,7 @@ impl Response {
     pub(crate) fn encode(&self) -> Vec<u8> {
         let mut out = Out(Vec::new());
         out.u32(self.id).u32(self.code).u64(self.moved as u64);
-        out.u32(self.bytes).u32(self.objects);
+        out.u32(self.bytes).u32(self.objects).u64(self.took);
         out.maybe(self.failure.as_deref().map(cut));
         let said = self.said.len().min(MESSAGES);
         out.u32(said as u32);
@@ -262,6 +264,7 @@ impl Response {
             moved: from.u64()? as i64,
             bytes: from.u32()?,
             objects: from.u32()?,
+            took: from.u64()?,
             failure: from.maybe()?,
             said: Vec::new(),
         };
@@ -327,13 +330,14 @@ mod tests {
             moved: -8,
             bytes: 1,
             objects: 2,
+            took: 1 << 40,
             failure: Some("é".repeat(2000)),
             said: vec!["one".into(); 20],
         };
         let read = Response::decode(&response.encode()).unwrap();
         assert_eq!(read.failure, Some("é".repeat(500)));
         assert_eq!(read.said, vec!["one"; MESSAGES]);
-        assert_eq!((read.id, read.code, read.moved), (3, 234, -8));
+        assert_eq!((read.id, read.code, read.moved, read.took), (3, 234, -8, 1 << 40));
     }
 
     #[test]

@@ -240,6 +240,9 @@ fn what_is_refused_is_shown_with_the_way_out() {
     assert_eq!(rows[0]["state"], "refused");
     let why = rows[0]["last_fault"].as_str().unwrap();
     assert!(why.contains("chmod go-w"), "{why}");
+    // Who looks for something of theirs is told, too.
+    let run = place.run(&["get", r"\Print Gauges(*)\Level"]);
+    assert!(run.code == Some(2) && run.err.contains("chmod go-w"), "{}", run.err);
 }
 
 #[test]

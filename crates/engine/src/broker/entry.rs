@@ -43,6 +43,13 @@ pub(super) struct Asked<'a> {
     pub(super) level: TestLevel,
 }
 
+/// How far a collection by several providers side by side is.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Step {
+    Begin,
+    GoOn,
+}
+
 impl Entry {
     pub(super) fn new((provider, registered): (Arc<dyn Provider>, Registered)) -> Self {
         let mut status = provider.account().unwrap_or_else(|| ProviderStatus::new(provider.name()));
@@ -138,6 +145,56 @@ impl Entry {
         true
     }
 
+    /// The session, taken out of its place; a new one where there is none.
+    fn opened(&mut self) -> Result<Box<dyn Session>, Fault> {
+        if let Some(session) = self.session.take() {
+            return Ok(session);
+        }
+        let fault =
+            |kind, message: &dyn std::fmt::Display| Fault::new(kind, &self.status.name, message);
+        let context = OpenContext {
+            linkage: None,
+            first_counter: self.registered.first_counter,
+            first_help: self.registered.first_help,
+        };
+        let provider = &self.provider;
+        catch_unwind(AssertUnwindSafe(|| provider.open(&context)))
+            .map_err(|panic| fault(FaultKind::Panicked, &panic_text(&*panic)))?
+            .map_err(|error| fault(FaultKind::OpenFailed, &error))
+    }
+
+    /// Whether it is asked side by side with others.
+    pub(super) fn may_begin(&self) -> bool {
+        self.roster.is_some() && self.is_selected && self.status.state != ProviderState::Quarantined
+    }
+
+    /// Makes a start at a collection, or goes on with one. What fails here fails
+    /// again where it is told.
+    pub(super) fn begin(&mut self, request: &Request, until: Option<Instant>, step: Step) {
+        let Some(mut session) = self.session.take().or_else(|| self.begun(step)) else { return };
+        let collection = Collection::new(request, &self.wanted).until(until);
+        let done = catch_unwind(AssertUnwindSafe(|| match step {
+            Step::Begin => session.begin(&collection),
+            Step::GoOn => session.go_on(&collection),
+        }));
+        match done {
+            Ok(()) => self.session = Some(session),
+            Err(_) => close(Some(session)),
+        }
+    }
+
+    /// How long it was at work for the last collection before that was waited
+    /// for; zero where nobody knows.
+    pub(super) fn took(&self) -> Duration {
+        let session = self.session.as_ref();
+        let took = catch_unwind(AssertUnwindSafe(|| session.and_then(|session| session.took())));
+        took.ok().flatten().unwrap_or_default()
+    }
+
+    fn begun(&mut self, step: Step) -> Option<Box<dyn Session>> {
+        if step == Step::Begin { self.opened().ok() } else { None }
+    }
+
     /// Asks the provider; what it wrote is tested, and taken back if it fails.
     pub(super) fn collect(
         &mut self,
@@ -148,23 +205,9 @@ impl Entry {
         foreign: &mut Vec<Vec<u8>>,
     ) -> Result<(), Fault> {
         let Asked { request, until, level } = asked;
+        let mut session = self.opened()?;
         let name: &str = &self.status.name;
         let fault = |kind, message: &dyn std::fmt::Display| Fault::new(kind, name, message);
-        let session = match &mut self.session {
-            Some(session) => session,
-            None => {
-                let context = OpenContext {
-                    linkage: None,
-                    first_counter: self.registered.first_counter,
-                    first_help: self.registered.first_help,
-                };
-                let provider = &self.provider;
-                let opened = catch_unwind(AssertUnwindSafe(|| provider.open(&context)))
-                    .map_err(|panic| fault(FaultKind::Panicked, &panic_text(&*panic)))?
-                    .map_err(|error| fault(FaultKind::OpenFailed, &error))?;
-                self.session.insert(opened)
-            }
-        };
         let mark = block.mark();
         let collection = Collection::new(request, &self.wanted).until(until);
         let foreign_before = foreign.len();
@@ -203,7 +246,9 @@ impl Entry {
         }
         if panicked {
             // Whatever state the panic left behind is not trusted again.
-            close(self.session.take());
+            close(Some(session));
+        } else {
+            self.session = Some(session);
         }
         self.status.bytes = block.since(mark).len();
         verdict

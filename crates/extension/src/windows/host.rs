@@ -17,7 +17,7 @@ use std::io::{self, Read as _, Write as _};
 use std::os::windows::io::{AsRawHandle as _, FromRawHandle as _, RawHandle};
 use std::process::ExitCode;
 use std::thread;
-use std::time::Duration;
+use std::time::{Duration, Instant};
 use windows_sys::Win32::Foundation::{HANDLE_FLAG_INHERIT, SetHandleInformation};
 use windows_sys::Win32::Storage::FileSystem::{FILE_TYPE_PIPE, GetFileType};
 use windows_sys::Win32::System::Diagnostics::Debug::{
@@ -190,6 +190,7 @@ fn collect(
     area.renew();
     let mut value = perfhive_contract::abi::wide(value);
     let start = area.start();
+    let began = Instant::now();
     let answer = match lane {
         // SAFETY: the buffer is `room` bytes long.
         Lane::Usual => Some(unsafe { library.collect(&mut value, start, room) }),
@@ -206,7 +207,9 @@ fn collect(
         return failed("no thread can be started for what is expensive");
     };
     let Returned { code, moved, bytes, objects } = returned;
-    let response = Response { id, code, moved: moved as i64, bytes, objects, failure: None, said };
+    let took = u64::try_from(began.elapsed().as_nanos()).unwrap_or(u64::MAX);
+    let response =
+        Response { id, code, moved: moved as i64, bytes, objects, took, failure: None, said };
     let data = if code == ERROR_SUCCESS { area.copy() } else { Vec::new() };
     (response, data)
 }

@@ -1,7 +1,9 @@
 //! What a library in a process of its own can and cannot do to its reader.
 
-use crate::support::{Folder, OBJECT, broker, registration};
-use perfhive_engine::{FaultKind, ProviderState, Request, Source};
+use crate::support::{Folder, OBJECT, broker, broker_of, registration};
+use perfhive_contract::Registration;
+use perfhive_engine::{FaultKind, ProviderState, Request, Source, TestLevel};
+use perfhive_format::TitleIndex;
 use std::os::fd::AsFd as _;
 use std::path::Path;
 use std::process::{Command, Stdio};
@@ -231,4 +233,36 @@ fn without_a_host_it_says_so() {
         let fault = status.last_fault.as_ref().unwrap().message.to_string();
         assert!(fault.contains("cannot be started") || fault.contains("exit status 0"), "{fault}");
     }
+}
+
+/// Two libraries that wait for each other get what they wait for: those that
+/// hang cost a reader the time of one, however many they are.
+#[test]
+fn libraries_are_at_work_side_by_side() {
+    let folder = Folder::new("meets");
+    let library = folder.compile("tests/extension/meets.c");
+    let both = [TitleIndex(50000), TitleIndex(50002)];
+    let registration = |object: &TitleIndex| {
+        let mut one = Registration::new(&format!("Meets {object}"), &library, "CollectMeets");
+        one.open = Some("OpenMeets".to_string());
+        one.close = Some("CloseMeets".to_string());
+        one.linkage = Some(format!("{object} {}", folder.0.display()));
+        (one.first_counter, one.last_counter) = (object.0, object.0);
+        (one.first_help, one.last_help) = (object.0 + 1, object.0 + 1);
+        one.objects = vec![*object];
+        one
+    };
+    let registrations = both.iter().map(registration).collect();
+    let mut reader = broker_of(registrations, TestLevel::All, |options| options);
+    // Of processes that are started for this, and of those that are there.
+    for _ in 0..3 {
+        for object in both {
+            let _ = std::fs::remove_file(folder.0.join(format!("met-{object}")));
+        }
+        let (snapshot, faults) = reader.collect(&Request::objects(&both));
+        assert!(both.iter().all(|object| snapshot.object(*object).is_some()), "{faults:?}");
+    }
+    // Each waits for the other, and so takes as long; what is told is the time
+    // that the library was at work, not that which it was waited for.
+    assert!(reader.broker.providers().all(|one| one.total >= Duration::from_millis(1)));
 }
