@@ -296,8 +296,9 @@ fn a_shop_without_its_file_costs_its_own_object_only() {
     std::fs::remove_file(&shop.file).unwrap();
     let list = local(["list"]).ok();
     assert!(!list.contains("Print Shop"), "{list}");
-    let line = local(["get", r"\Print Shop(laser)\Jobs Waiting"]).fails(2);
-    assert!(line.contains("Print Shop"), "{line}");
+    // It is registered, so that its name is no mistake.
+    let line = local(["get", r"\Print Shop(laser)\Jobs Waiting"]).fails(3);
+    assert!(line.contains("Print Shop") && line.contains("perfhive check PrintShop"), "{line}");
 }
 
 /// A provider that fails whatever it is asked, as long as this lives.
