@@ -15,6 +15,7 @@ pub(crate) use windows::*;
 use std::fs::File;
 use std::io;
 use std::path::{Path, PathBuf};
+use std::time::{Duration, SystemTime};
 
 /// Names a folder that is used in place of the known ones.
 const FOLDER_VARIABLE: &str = "PERFHIVE_COUNTERS";
@@ -29,6 +30,33 @@ pub(crate) fn folder_to_publish_in() -> io::Result<PathBuf> {
     named_folder().map_or_else(own_folder, Ok)
 }
 
+/// Whose a file is: what tells this process from every other before and after.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) struct Owner {
+    pub(crate) pid: u64,
+    /// When the process began: on Linux clock ticks since the machine's start, on
+    /// Windows as FILETIME.
+    pub(crate) start: u64,
+    /// The numbers of the namespaces in which the other two mean something; 0 on
+    /// Windows, which has none.
+    pub(crate) pid_namespace: u64,
+    pub(crate) time_namespace: u64,
+}
+
+impl Owner {
+    /// This process.
+    pub(crate) fn this() -> Self {
+        this_process()
+    }
+
+    /// Whether the process surely is not there any more, as far as the process
+    /// `here` can tell.
+    #[cfg(feature = "reader")]
+    pub(crate) fn is_gone(&self, here: &Self) -> bool {
+        is_gone(self, here)
+    }
+}
+
 /// What became of a file that may be one of the dead.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Cleared {
@@ -41,11 +69,15 @@ pub(crate) enum Cleared {
     Left,
 }
 
-/// Removes a file that a process of this user published and that is gone, whatever
-/// its contents are by now.
+/// How long a file that is not complete is let be without a lock: its process may be
+/// about to take it.
+const YOUNG: Duration = Duration::from_secs(60);
+
+/// Removes a file that a process of this user published, or was about to, and that
+/// is gone, whatever its contents are by now.
 pub(crate) fn clear_away(path: &Path) -> Cleared {
     let Ok(file) = open(path) else { return Cleared::InUse };
-    if !is_plain_file(&file) || !lock_if_free(&file) {
+    if !is_plain_file(&file) || is_being_made(&file, path) || !lock_if_free(&file) {
         return Cleared::InUse;
     }
     // Names are never used twice, so this is the file that was looked at.
@@ -54,6 +86,14 @@ pub(crate) fn clear_away(path: &Path) -> Cleared {
     } else {
         Cleared::Left
     }
+}
+
+/// Whether the lock of a file says nothing yet.
+fn is_being_made(file: &File, path: &Path) -> bool {
+    let name = path.file_name().unwrap_or_default().to_string_lossy();
+    let written = || file.metadata().and_then(|meta| meta.modified()).ok();
+    let is_old = || SystemTime::now().duration_since(written()?).ok().map(|age| age > YOUNG);
+    name.ends_with(crate::layout::UNFINISHED) && !is_old().unwrap_or(false)
 }
 
 /// Whether a file says that it was published: by its first bytes or, where these

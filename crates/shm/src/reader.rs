@@ -4,6 +4,7 @@ mod contents;
 mod definition;
 mod provider;
 mod roster;
+mod share;
 
 pub use definition::{Definition, LayoutError};
 pub use roster::PublishedCounters;

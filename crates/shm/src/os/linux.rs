@@ -2,6 +2,7 @@
 
 #[cfg(feature = "reader")]
 use super::Facts;
+use super::Owner;
 use rustix::fs::{FallocateFlags, FileType, FlockOperation, Mode, OFlags};
 use rustix::io::Errno;
 use rustix::mm::{Advice, MapFlags, ProtFlags};
@@ -64,7 +65,7 @@ pub(crate) fn users_folders() -> BTreeMap<PathBuf, User> {
 
 /// A user, by number.
 #[cfg(feature = "reader")]
-#[derive(Clone, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub(crate) struct User(u32);
 
 #[cfg(feature = "reader")]
@@ -111,44 +112,30 @@ pub(crate) fn make_folder(folder: &Path) -> io::Result<()> {
     Ok(())
 }
 
-/// Whose a file is: what tells this process from every other before and after.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) struct Owner {
-    pub(crate) pid: u64,
-    /// Clock ticks between the start of the machine and that of the process.
-    pub(crate) start: u64,
-    /// The numbers of the namespaces in which the other two mean something.
-    pub(crate) pid_namespace: u64,
-    pub(crate) time_namespace: u64,
+/// What tells this process from every other.
+pub(super) fn this_process() -> Owner {
+    let pid = getpid().as_raw_nonzero().get().unsigned_abs();
+    Owner {
+        pid: pid.into(),
+        start: start_of("self").unwrap_or(0),
+        pid_namespace: namespace("pid"),
+        time_namespace: namespace("time"),
+    }
 }
 
-impl Owner {
-    /// This process.
-    pub(crate) fn this() -> Self {
-        let pid = getpid().as_raw_nonzero().get().unsigned_abs();
-        Self {
-            pid: pid.into(),
-            start: start_of("self").unwrap_or(0),
-            pid_namespace: namespace("pid"),
-            time_namespace: namespace("time"),
-        }
+/// Whether a process surely is not there any more.
+#[cfg(feature = "reader")]
+pub(super) fn is_gone(owner: &Owner, here: &Owner) -> bool {
+    let known = owner.pid_namespace != 0 && owner.pid_namespace == here.pid_namespace;
+    let Some(pid) = i32::try_from(owner.pid).ok().and_then(Pid::from_raw).filter(|_| known) else {
+        return false;
+    };
+    // Another user's process cannot be sent a signal, but it is there.
+    if test_kill_process(pid) == Err(Errno::SRCH) {
+        return true;
     }
-
-    /// Whether the process surely is not there any more.
-    #[cfg(feature = "reader")]
-    pub(crate) fn is_gone(&self, here: &Self) -> bool {
-        let known = self.pid_namespace != 0 && self.pid_namespace == here.pid_namespace;
-        let Some(pid) = i32::try_from(self.pid).ok().and_then(Pid::from_raw).filter(|_| known)
-        else {
-            return false;
-        };
-        // Another user's process cannot be sent a signal, but it is there.
-        if test_kill_process(pid) == Err(Errno::SRCH) {
-            return true;
-        }
-        let comparable = self.start != 0 && self.time_namespace == here.time_namespace;
-        comparable && start_of(&self.pid.to_string()).is_some_and(|start| start != self.start)
-    }
+    let comparable = owner.start != 0 && owner.time_namespace == here.time_namespace;
+    comparable && start_of(&owner.pid.to_string()).is_some_and(|start| start != owner.start)
 }
 
 fn namespace(which: &str) -> u64 {

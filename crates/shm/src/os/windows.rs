@@ -1,6 +1,7 @@
 //! What Windows gives: mapped files that it does not let anybody shorten, locks
 //! of `LockFileEx`, security identifiers, start times of processes.
 
+use super::Owner;
 use std::fs::{File, OpenOptions};
 use std::io;
 use std::os::windows::fs::{FileExt, OpenOptionsExt};
@@ -73,26 +74,13 @@ pub(crate) fn make_folder(folder: &Path) -> io::Result<()> {
     Ok(())
 }
 
-/// Whose a file is: what tells this process from every other before and after.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) struct Owner {
-    pub(crate) pid: u64,
-    /// When the process began, as FILETIME.
-    pub(crate) start: u64,
-    /// Windows has no namespaces of these.
-    pub(crate) pid_namespace: u64,
-    pub(crate) time_namespace: u64,
-}
-
-impl Owner {
-    /// This process.
-    pub(crate) fn this() -> Self {
-        // SAFETY: takes nothing and only answers a number.
-        let pid = unsafe { GetCurrentProcessId() };
-        // SAFETY: a constant that stands for this process and needs no closing.
-        let start = start_of(unsafe { GetCurrentProcess() }).unwrap_or(0);
-        Self { pid: pid.into(), start, pid_namespace: 0, time_namespace: 0 }
-    }
+/// What tells this process from every other. Windows has no namespaces of these.
+pub(super) fn this_process() -> Owner {
+    // SAFETY: takes nothing and only answers a number.
+    let pid = unsafe { GetCurrentProcessId() };
+    // SAFETY: a constant that stands for this process and needs no closing.
+    let start = start_of(unsafe { GetCurrentProcess() }).unwrap_or(0);
+    Owner { pid: pid.into(), start, pid_namespace: 0, time_namespace: 0 }
 }
 
 /// When a process began.

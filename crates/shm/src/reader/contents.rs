@@ -116,7 +116,7 @@ impl Contents {
         };
         read(slots_at, used * SLOT, before)?;
         let size = used * definition.values_size;
-        if definition.has_pairs() {
+        if definition.pairs() > 0 {
             for values in &mut self.values {
                 read(definition.values_at, size, values)?;
             }

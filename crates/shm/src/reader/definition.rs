@@ -324,8 +324,8 @@ impl Definition {
             && self.counters.iter().zip(&other.counters).all(same)
     }
 
-    /// Whether any counter has a base.
-    pub(crate) fn has_pairs(&self) -> bool {
-        self.counters.iter().any(|counter| counter.base_type.is_some())
+    /// How many counters have a base.
+    pub(crate) fn pairs(&self) -> usize {
+        self.counters.iter().filter(|counter| counter.base_type.is_some()).count()
     }
 }

@@ -2,8 +2,9 @@
 
 use super::contents::{Contents, Names, Values};
 use super::definition::{Counter, Definition, LayoutError};
+use super::share;
 use crate::definition::nanoseconds_per_tick;
-use crate::layout::{HEADER, READY};
+use crate::layout::{HEADER, READY, live};
 use crate::os::{Facts, Opened, Owner, User};
 use perfhive_engine::{
     Collection, Cost, Numbering, ObjectDescription, ObjectWriter, OpenContext, ProvidedTitles,
@@ -12,13 +13,13 @@ use perfhive_engine::{
 use perfhive_format::titles::{Title, TitleList};
 use perfhive_format::{
     CounterSpec, FileTime, InstanceHead, LanguageId, NameRef, ObjectSpec, ObjectTemplate,
-    TitleIndex,
+    TitleIndex, WriteError,
 };
 use std::collections::HashMap;
 use std::io;
 use std::ops::ControlFlow;
 use std::path::{Path, PathBuf};
-use std::sync::atomic::{AtomicI32, Ordering};
+use std::sync::atomic::{AtomicI32, AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::{Instant, SystemTime};
 
@@ -37,6 +38,8 @@ pub(super) struct PublishedFile {
     pub(super) length: u64,
     made: Option<SystemTime>,
     file: Opened,
+    /// Bytes of a block that it may take.
+    share: AtomicU64,
     /// By slot: which use of it has which number.
     numbers: Mutex<HashMap<usize, (u64, i32)>>,
 }
@@ -65,9 +68,34 @@ impl PublishedFile {
         read(&mut bytes)?;
         let definition = Definition::parse(&bytes, facts.length).map_err(FileError::Layout)?;
         let key = (facts.device, facts.number, definition.created);
-        let numbers = Mutex::default();
         let Facts { user, length, made, .. } = facts;
-        Ok(Self { definition, key, path: path.to_path_buf(), user, length, made, file, numbers })
+        let (path, share, numbers) = (path.to_path_buf(), AtomicU64::new(0), Mutex::default());
+        Ok(Self { definition, key, path, user, length, made, file, share, numbers })
+    }
+
+    /// How many slots are or were used, as far as it says.
+    pub(super) fn slots_used(&self) -> usize {
+        let mut used = [0];
+        let at = self.definition.live_at + live::USED;
+        // What cannot be read has no instances either.
+        let _ = self.file.read_words(at as u64, &mut used);
+        usize::try_from(used[0]).unwrap_or(usize::MAX).min(self.definition.slots)
+    }
+
+    /// Sets how many bytes of a block it may take.
+    pub(super) fn set_share(&self, bytes: u64) {
+        self.share.store(bytes, Ordering::Relaxed);
+    }
+
+    /// That its share is not enough, with the way out.
+    fn cut(&self, what: impl std::fmt::Display) -> String {
+        let (path, user) = (self.path.display(), &self.user);
+        let share = self.share.load(Ordering::Relaxed);
+        format!(
+            "{path}: {what}: more is published than a block has room for, and user {user} more \
+             than others; fewer instances, counters or categories fit ({share} bytes are left for \
+             this file)"
+        )
     }
 
     /// Whether the process that writes it is surely not there any more.
@@ -286,9 +314,16 @@ impl CategorySession {
             if self.contents.state() != READY {
                 continue;
             }
+            let share = file.share.load(Ordering::Relaxed);
+            let Some(mut room) = share.checked_sub(share::without_instances(&file.definition))
+            else {
+                failed.push((None, file.cut("left out")));
+                continue;
+            };
+            let (before, mut cut) = (written, false);
             let names = self.names.entry(file.key).or_default();
             let (row, next) = (&mut self.row, &self.next_number);
-            let mut full = Ok(());
+            let mut done = Ok(());
             let mut untried = 0;
             self.contents.each_named(&file.file, &file.definition, names, |instance| {
                 late = is_late();
@@ -307,6 +342,11 @@ impl CategorySession {
                         return ControlFlow::Continue(());
                     }
                 };
+                let size = share::of_instance(&file.definition, instance.name.len());
+                let Some(left) = room.checked_sub(size) else {
+                    cut = true;
+                    return ControlFlow::Break(());
+                };
                 in_ticks(&file.definition, values, row);
                 let number = instance.unique_id.map(|id| id as i32);
                 let number =
@@ -316,11 +356,27 @@ impl CategorySession {
                     unique_id: Some(number),
                     parent: None,
                 };
-                full = object.instance(&head, row);
-                written += 1;
-                if full.is_err() { ControlFlow::Break(()) } else { ControlFlow::Continue(()) }
+                done = object.instance(&head, row);
+                if done.is_err() {
+                    return ControlFlow::Break(());
+                }
+                (room, written) = (left, written + 1);
+                ControlFlow::Continue(())
             });
-            full?;
+            let instances = written - before;
+            match done {
+                Ok(()) if cut => {
+                    let what = format!("cut short after {instances} instances");
+                    failed.push((None, file.cut(what)));
+                }
+                Ok(()) => {}
+                Err(error @ WriteError::Full { .. }) => {
+                    let path = file.path.display();
+                    let message = format!("{path}: cut short after {instances} instances: {error}");
+                    failed.push((None, message));
+                }
+                Err(error) => failed.push((None, format!("{}: {error}", file.path.display()))),
+            }
             if untried > 0 {
                 let what = "more instances left out: too many values changed too fast to be told";
                 failed.push((None, format!("{}: {untried} {what}", file.path.display())));
@@ -346,6 +402,10 @@ impl CategorySession {
         self.row.clear();
         let mut failed = None;
         if let Some(file) = members.files.first() {
+            if file.share.load(Ordering::Relaxed) < share::without_instances(&file.definition) {
+                out.fault(self.index, None, &file.cut("left out"));
+                return Ok(());
+            }
             let row = &mut self.row;
             let mut told = false;
             match self.contents.read(&file.file, &file.definition) {

@@ -2,7 +2,8 @@
 
 use super::definition::Definition;
 use super::provider::{CategoryProvider, FileError, Members, PublishedFile};
-use crate::layout::SUFFIX;
+use super::share;
+use crate::layout::{SUFFIX, UNFINISHED};
 use crate::os::{self, Owner, User};
 use perfhive_engine::{CHOSEN_INDEXES, Fault, FaultKind, Provider, Roster};
 use perfhive_format::TitleIndex;
@@ -17,7 +18,7 @@ const EVERY: Duration = Duration::from_millis(250);
 /// A folder that changed this short a time before it was listed is listed again:
 /// the next change may bear the same time.
 const RECENT: Duration = Duration::from_secs(1);
-/// Files of a folder that are read; others are a fault.
+/// Files of a user in a folder that are read; others are a fault.
 const MOST_FILES: usize = 256;
 /// Bytes of all files of a user that are read: nobody is to slow readers down at
 /// will.
@@ -38,6 +39,8 @@ pub struct PublishedCounters {
     folders: Folders,
     looked: Option<Instant>,
     every: Duration,
+    /// Bytes of a block that all files together may take.
+    limit: u64,
     /// This process, once there is a file to compare with.
     here: OnceCell<Owner>,
     files: BTreeMap<PathBuf, Known>,
@@ -147,6 +150,7 @@ impl PublishedCounters {
             folders,
             looked: None,
             every: EVERY,
+            limit: share::MOST,
             here: OnceCell::new(),
             files: BTreeMap::new(),
             categories: BTreeMap::new(),
@@ -161,6 +165,15 @@ impl PublishedCounters {
     #[must_use]
     pub fn every(mut self, every: Duration) -> Self {
         self.every = every;
+        self
+    }
+
+    /// Sets how many bytes of a block all that is published may take; 32 MiB by
+    /// default. Where more is published each user gets the same of it, but for
+    /// those who publish less.
+    #[must_use]
+    pub fn limit(mut self, bytes: usize) -> Self {
+        self.limit = bytes as u64;
         self
     }
 
@@ -205,6 +218,11 @@ impl PublishedCounters {
             }
             !dead
         });
+        let read = self.files.values().filter_map(|known| match known {
+            Known::Read(file) => Some(&**file),
+            Known::Refused(_) => None,
+        });
+        share::allot(read, self.limit);
         changed
     }
 
@@ -213,9 +231,12 @@ impl PublishedCounters {
         let mut changed = false;
         for (folder, paths, user) in listed {
             let before = self.files.len();
-            self.files.retain(|path, _| path.parent() != Some(&*folder) || paths.contains(path));
+            let is_listed = |path: &PathBuf| paths.binary_search(path).is_ok();
+            self.files.retain(|path, _| path.parent() != Some(&*folder) || is_listed(path));
             changed |= self.files.len() != before;
-            for path in paths.iter().take(MOST_FILES) {
+            let mut counts = self.counts_in(&folder);
+            let mut refused = 0;
+            for path in &paths {
                 // A file that was refused may have been written on since.
                 if matches!(self.files.get(path), Some(Known::Read(_))) {
                     continue;
@@ -225,16 +246,23 @@ impl PublishedCounters {
                         os::remove_abandoned(path);
                         continue;
                     }
-                    Ok(file) => match self.bytes_of(&file.user) + file.length {
-                        bytes if bytes > MOST_BYTES => {
-                            let user = &file.user;
-                            let what = "bytes, of which as many are read as fit into";
-                            let most = MOST_BYTES;
-                            let why = format!("user {user} has {bytes} {what} {most}");
-                            Known::Refused(Refused::new(why))
+                    Ok(file) => {
+                        let count = counts.entry(file.user.clone()).or_default();
+                        *count += 1;
+                        if *count > MOST_FILES {
+                            continue;
                         }
-                        _ => Known::Read(Arc::new(file)),
-                    },
+                        match self.bytes_of(&file.user) + file.length {
+                            bytes if bytes > MOST_BYTES => {
+                                let user = &file.user;
+                                let what = "bytes, of which as many are read as fit into";
+                                let most = MOST_BYTES;
+                                let why = format!("user {user} has {bytes} {what} {most}");
+                                Known::Refused(Refused::new(why))
+                            }
+                            _ => Known::Read(Arc::new(file)),
+                        }
+                    }
                     Err(FileError::Io(error)) if error.kind() == std::io::ErrorKind::NotFound => {
                         continue; // It went meanwhile.
                     }
@@ -242,14 +270,40 @@ impl PublishedCounters {
                     Err(FileError::Layout(error)) => Known::Refused(Refused::new(error)),
                 };
                 changed = true;
+                refused += usize::from(matches!(known, Known::Refused(_)));
+                if refused > MOST_FILES && matches!(known, Known::Refused(_)) {
+                    continue;
+                }
                 self.files.insert(path.clone(), known);
             }
-            if paths.len() > MOST_FILES {
-                let what = format!("{} files, of which {MOST_FILES} are read", paths.len());
-                self.files.insert(folder.join("*"), Known::Refused(Refused::new(what)));
+            // What is too much is one user's, and told once.
+            let mut tell = |whose: String, what: String| {
+                let known = Known::Refused(Refused { why: what, in_use: false });
+                self.files.insert(folder.join(format!("*.counters of {whose}")), known);
+            };
+            for (user, count) in counts.into_iter().filter(|(_, count)| *count > MOST_FILES) {
+                tell(
+                    format!("user {user}"),
+                    format!("{count} files, of which {MOST_FILES} are read"),
+                );
+            }
+            if refused > MOST_FILES {
+                let more = refused - MOST_FILES;
+                tell("anybody".to_string(), format!("{more} more that cannot be read"));
             }
         }
         changed
+    }
+
+    /// How many files of a folder are read, by user.
+    fn counts_in(&self, folder: &Path) -> BTreeMap<User, usize> {
+        let mut counts = BTreeMap::new();
+        for (path, known) in &self.files {
+            if let (Known::Read(file), true) = (known, path.parent() == Some(folder)) {
+                *counts.entry(file.user.clone()).or_default() += 1;
+            }
+        }
+        counts
     }
 
     /// Bytes of the files of a user that are read.
@@ -388,8 +442,13 @@ impl Folder {
         let mut paths = Vec::new();
         let entries = std::fs::read_dir(&self.path).into_iter().flatten();
         for entry in entries.flatten().take(16 * MOST_FILES) {
-            if entry.file_name().to_string_lossy().ends_with(SUFFIX) {
+            let name = entry.file_name();
+            let name = name.to_string_lossy();
+            if name.ends_with(SUFFIX) {
                 paths.push(entry.path());
+            } else if name.ends_with(UNFINISHED) {
+                // Whoever was killed while making it may never publish again.
+                os::clear_away(&entry.path());
             }
         }
         paths.sort();

@@ -84,9 +84,18 @@ pub(crate) type Rows = Vec<(String, Vec<Option<(u64, Option<u64>)>>)>;
 
 impl Reader {
     pub(crate) fn new(folder: &Folder) -> Self {
-        let counters = PublishedCounters::in_folder(folder.path()).every(Duration::ZERO);
-        let broker = Broker::builder("test:", "HOST").roster(counters).build();
-        Self { broker, snapshot: Snapshot::new() }
+        Self::of(folder, |counters| counters, |broker| broker)
+    }
+
+    /// One with other limits.
+    pub(crate) fn of(
+        folder: &Folder,
+        counters: impl FnOnce(PublishedCounters) -> PublishedCounters,
+        broker: impl FnOnce(BrokerBuilder) -> BrokerBuilder,
+    ) -> Self {
+        let published = PublishedCounters::in_folder(folder.path()).every(Duration::ZERO);
+        let builder = Broker::builder("test:", "HOST").roster(counters(published));
+        Self { broker: broker(builder).build(), snapshot: Snapshot::new() }
     }
 
     /// Everything there is, by the names of the objects.

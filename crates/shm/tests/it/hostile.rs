@@ -3,7 +3,7 @@
 use crate::common::*;
 use perfhive_engine::{Collection, ObjectWriter, OpenContext, Request, Roster, Source, TestLevel};
 use perfhive_format::{BlockHead, BlockWriter};
-use perfhive_shm::{FileContents, PublishedCounters, decode};
+use perfhive_shm::{Category, CounterDefinition, FileContents, PublishedCounters, decode};
 use std::fs::File;
 use std::time::Instant;
 
@@ -366,4 +366,113 @@ fn the_deadline_cuts_instances_short() {
     let (cut, faults) = collect(Some(Instant::now()));
     assert_eq!(faults, ["cut short after 0 instances: the deadline had passed"]);
     assert!(cut < whole, "{cut} {whole}");
+}
+
+/// Gives a file to another user, if this is root.
+fn give_away(path: &std::path::Path) -> bool {
+    #[cfg(unix)]
+    return std::os::unix::fs::chown(path, Some(54321), None).is_ok();
+    #[cfg(windows)]
+    return !path.exists();
+}
+
+/// Who publishes more than a block has room for is cut short, and others have all
+/// of theirs: in the same category and in others.
+#[test]
+fn who_publishes_much_takes_nothing_from_others() {
+    let folder = Folder::new();
+    let large = |letter: char| {
+        let category = shop(&folder).instances(400).publish().unwrap();
+        for number in 0..400 {
+            let name = format!("{number:03} {}", String::from(letter).repeat(100));
+            category.instance(&name).unwrap().counter("Orders").unwrap().set(number);
+        }
+        category
+    };
+    let categories = [large('x'), large('y')];
+    // Whoever tests this without root's rights has only himself to share with.
+    let others = categories.iter().all(|category| give_away(category.path()));
+    let small = shop(&folder).instances(3).publish().unwrap();
+    small.instance("Berlin").unwrap();
+    let other = Category::builder("Zoo")
+        .counter(CounterDefinition::new("Animals", COUNT))
+        .folder(folder.path())
+        .publish()
+        .unwrap();
+    other.counter("Animals").unwrap().set(7);
+
+    // Each of the large ones takes about 100 KiB.
+    for limit in [64 << 10, 128 << 10] {
+        let mut reader = Reader::of(
+            &folder,
+            |counters| counters.limit(limit),
+            |broker| broker.limit(limit + 1024),
+        );
+        let all = reader.read();
+        let shop = &all["Web Shop"];
+        assert!(shop.iter().any(|(name, _)| name == "Berlin"), "{:?}", reader.faults());
+        assert_eq!(all["Zoo"], [(String::new(), vec![Some((7, None))])]);
+        let of = |letter| {
+            shop.iter().filter(move |(name, _)| name.contains(letter)).map(|(name, row)| {
+                assert_eq!(name[..3].parse::<u64>().unwrap(), row[0].unwrap().0);
+            })
+        };
+        let (x, y) = (of('x').count(), of('y').count());
+        assert!(x.abs_diff(y) < 3 && (100..390).contains(&x), "{x} {y}");
+        let faults = reader.faults();
+        assert_eq!(faults.len(), 2, "{faults:?}");
+        let user = if others { "54321" } else { "user" };
+        assert!(faults[0].contains(&format!("cut short after {x} instances")), "{faults:?}");
+        assert!(faults[0].contains(user) && faults[0].contains("fit"), "{faults:?}");
+        assert!(
+            reader.snapshot.objects().map(|one| one.view().as_bytes().len()).sum::<usize>()
+                <= limit
+        );
+    }
+}
+
+/// There is less room than was thought: what fits is there.
+#[test]
+fn a_full_block_is_not_an_empty_one() {
+    let folder = Folder::new();
+    let category = shop(&folder).instances(400).publish().unwrap();
+    for number in 0..400 {
+        category.instance(&format!("{number}")).unwrap();
+    }
+    let mut reader = Reader::of(&folder, |counters| counters, |broker| broker.limit(8 << 10));
+    let rows = reader.rows("Web Shop").len();
+    assert!((20..200).contains(&rows), "{rows}");
+    let fault = &reader.faults()[0];
+    assert!(fault.contains(&format!("cut short after {rows} instances")), "{fault}");
+}
+
+/// Who has more files than are read hides nobody else's.
+#[test]
+fn a_user_with_too_many_files_is_read_in_part() {
+    let folder = Folder::new();
+    let bytes = published(&folder);
+    let held: Vec<File> = (0..300)
+        .map(|number| {
+            let name = format!("a{number:03}.counters");
+            let file = put(&folder, &name, &bytes);
+            give_away(&folder.path().join(name));
+            file
+        })
+        .collect();
+    let bad: Vec<File> =
+        (0..300).map(|number| put(&folder, &format!("b{number:03}.counters"), b"no")).collect();
+    let last = shop(&folder).instances(3).publish().unwrap();
+    last.instance("Lima").unwrap();
+    let mut reader = Reader::new(&folder);
+    let mut expected = 2 * 256;
+    if give_away(&folder.path().join("a000.counters")) {
+        assert!(reader.rows("Web Shop").iter().any(|(name, _)| name == "Lima"));
+        expected += 1;
+    }
+    assert_eq!(reader.rows("Web Shop").len(), expected);
+    let faults = reader.faults();
+    assert_eq!(faults.len(), 256 + 2, "{faults:?}");
+    let has = |text: &str| faults.iter().any(|fault| fault.contains(text));
+    assert!(has("files, of which 256 are read") && has("44 more that cannot be read"));
+    drop((held, bad));
 }

@@ -125,9 +125,48 @@ fn writers_killed_at_random() {
         assert!(reader.rows("Shared").is_empty(), "{round}");
         assert_eq!(reader.faults(), [""; 0]);
     }
-    // Files that were not complete are left for the next writer.
+    // Files that were not complete stay for a while: somebody may be at them.
+    make_old(&folder);
     drop(shop(&folder).publish().unwrap());
     assert_eq!(folder.files(), [""; 0].map(std::path::PathBuf::from));
+}
+
+/// Has all files of a folder last written to long ago.
+fn make_old(folder: &Folder) {
+    let old = std::time::SystemTime::now() - std::time::Duration::from_secs(90);
+    for path in folder.files() {
+        std::fs::File::options().write(true).open(path).unwrap().set_modified(old).unwrap();
+    }
+}
+
+/// What a program left that was killed while it made its file goes with the next
+/// reader or writer of the user, and not while somebody may be at it.
+#[test]
+fn files_that_were_not_complete_go() {
+    let folder = Folder::new();
+    let name = "Shop-4711-18b2f3c4d5e6f708.counters-new";
+    let held = put(&folder, name, b"");
+    let read = || assert!(Reader::new(&folder).read().is_empty());
+    let publish = || drop(shop(&folder).publish().unwrap());
+    let uses: [&dyn Fn(); 2] = [&read, &publish];
+    // Its lock is held, then it is young.
+    make_old(&folder);
+    uses.iter().for_each(|f| f());
+    assert_eq!(folder.files().len(), 1);
+    drop(held);
+    for f in uses {
+        std::fs::write(folder.path().join(name), b"").unwrap();
+        f();
+        assert_eq!(folder.files().len(), 1, "it may be locked the next moment");
+        make_old(&folder);
+        f();
+        assert!(folder.files().is_empty());
+    }
+    // What has the form of no name of ours is somebody else's.
+    std::fs::write(folder.path().join("mine.counters-new"), b"abc").unwrap();
+    make_old(&folder);
+    uses.iter().for_each(|f| f());
+    assert_eq!(folder.files().len(), 1);
 }
 
 /// A process of another start time has the number of one that died, and somebody

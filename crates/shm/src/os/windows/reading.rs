@@ -1,7 +1,7 @@
 //! Files of others, read while they change.
 
-use super::super::Facts;
-use super::{Owner, User, View, local_data, lock_if_free, locked_byte, open, own_folder, start_of};
+use super::super::{Facts, Owner};
+use super::{User, View, local_data, lock_if_free, locked_byte, open, own_folder, start_of};
 use crate::layout::LARGEST;
 use std::collections::BTreeMap;
 use std::fs::File;
@@ -37,26 +37,24 @@ pub(crate) fn users_folders() -> BTreeMap<PathBuf, User> {
     own_folder().ok().zip(User::this()).into_iter().collect()
 }
 
-impl Owner {
-    /// Whether the process surely is not there any more.
-    pub(crate) fn is_gone(&self, _: &Self) -> bool {
-        let Some(pid) = u32::try_from(self.pid).ok().filter(|pid| *pid != 0) else { return false };
-        // SAFETY: takes numbers only; the handle is tested before it is used.
-        let process = unsafe { OpenProcess(PROCESS_QUERY_LIMITED_INFORMATION, 0, pid) };
-        if process.is_null() {
-            // Another user's process may not be opened, but it is there.
-            let code = io::Error::last_os_error().raw_os_error();
-            return code == Some(ERROR_INVALID_PARAMETER.cast_signed());
-        }
-        let mut code = 0;
-        // SAFETY: the handle was opened above, and `code` is a place for the answer.
-        let ended = unsafe { GetExitCodeProcess(process, &mut code) } != 0
-            && code != STILL_ACTIVE.cast_unsigned();
-        let another = self.start != 0 && start_of(process).is_some_and(|start| start != self.start);
-        // SAFETY: opened above and closed once.
-        unsafe { CloseHandle(process) };
-        ended || another
+/// Whether a process surely is not there any more.
+pub(crate) fn is_gone(owner: &Owner, _: &Owner) -> bool {
+    let Some(pid) = u32::try_from(owner.pid).ok().filter(|pid| *pid != 0) else { return false };
+    // SAFETY: takes numbers only; the handle is tested before it is used.
+    let process = unsafe { OpenProcess(PROCESS_QUERY_LIMITED_INFORMATION, 0, pid) };
+    if process.is_null() {
+        // Another user's process may not be opened, but it is there.
+        let code = io::Error::last_os_error().raw_os_error();
+        return code == Some(ERROR_INVALID_PARAMETER.cast_signed());
     }
+    let mut code = 0;
+    // SAFETY: the handle was opened above, and `code` is a place for the answer.
+    let ended = unsafe { GetExitCodeProcess(process, &mut code) } != 0
+        && code != STILL_ACTIVE.cast_unsigned();
+    let another = owner.start != 0 && start_of(process).is_some_and(|start| start != owner.start);
+    // SAFETY: opened above and closed once.
+    unsafe { CloseHandle(process) };
+    ended || another
 }
 
 /// A file of somebody's, to be read while it changes. It is mapped: views of one

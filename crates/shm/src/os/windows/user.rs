@@ -19,7 +19,7 @@ use windows_sys::Win32::System::Threading::{GetCurrentProcess, OpenProcessToken}
 const LONGEST: usize = 68;
 
 /// A user, or a group that owns files: a security identifier.
-#[derive(Clone, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub(crate) struct User(Box<[u8]>);
 
 impl User {
