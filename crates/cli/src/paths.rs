@@ -2,14 +2,15 @@
 
 use crate::absent;
 use crate::args::Global;
-use crate::failure::{Failure, warn};
+use crate::failure::{Exit, Failure, warn};
 use crate::names::{Names, did_you_mean};
 use crate::session::{Session, told};
 use perfhive::{
-    Catalogue, Fault, NamePattern, NoValue, ObjectQuery, PathId, ProviderState, ProviderStatus,
-    Query, QueryError, Reading, Request, Snapshot, Source as _, TitleIndex, TitleSet, nearest,
+    Catalogue, CounterPath, Fault, NamePattern, NoValue, ObjectQuery, PathId, ProviderState,
+    ProviderStatus, Query, QueryError, Reading, Request, Snapshot, Source as _, TitleIndex,
+    TitleSet, nearest,
 };
-use std::collections::BTreeSet;
+use std::sync::atomic::{AtomicBool, Ordering};
 
 /// A path of the command line: where it leads, or why that is not there at the
 /// moment.
@@ -39,7 +40,6 @@ pub(crate) fn add_paths(
 ) -> Result<Vec<Added>, Failure> {
     let mut worst = None;
     let mut added: Vec<Added> = Vec::new();
-    let mut refused = BTreeSet::new();
     for path in paths {
         let error = match query.add(path) {
             Ok(id) => {
@@ -56,18 +56,15 @@ pub(crate) fn add_paths(
             Some((object, why)) => added.push(Err(Absent { path: path.clone(), object, why })),
             None => {
                 let providers = query.providers(0);
-                if let QueryError::UnknownObject { .. } = &error {
-                    let is_refused = |one: &&ProviderStatus| one.state == ProviderState::Refused;
-                    let why = providers.iter().filter(is_refused);
-                    refused.extend(why.filter_map(|one| one.last_fault.as_ref()).map(told));
-                }
+                let is_unknown = matches!(&error, QueryError::UnknownObject { .. });
                 let failure = explain_error(error, global, path, !providers.is_empty());
                 worst = worst.max(Some(failure.report()));
+                if is_unknown {
+                    warn_of_refused(&providers);
+                }
             }
         }
     }
-    // Nobody knows what those have that are not read.
-    refused.iter().for_each(|why| warn(why));
     if worst.is_none() && added.iter().any(Result::is_ok) {
         return Ok(added);
     }
@@ -77,16 +74,53 @@ pub(crate) fn add_paths(
     worst.map_or(Ok(Vec::new()), |exit| Err(Failure::Said(exit)))
 }
 
+/// Says which registrations and published files are not read, since nobody knows
+/// what they have: once, however often something is not found.
+pub(crate) fn warn_of_refused(providers: &[ProviderStatus]) {
+    static SAID: AtomicBool = AtomicBool::new(false);
+    if !SAID.swap(true, Ordering::Relaxed) {
+        refused(providers).iter().for_each(|why| warn(why));
+    }
+}
+
+/// What is registered or published and not read, with the reasons: so many, and how
+/// many more there are.
+pub(crate) fn refused(providers: &[ProviderStatus]) -> Vec<String> {
+    const MOST: usize = 8;
+    let is_refused = |one: &&ProviderStatus| one.state == ProviderState::Refused;
+    let all = providers.iter().filter(is_refused).filter_map(|one| one.last_fault.as_ref());
+    let mut said: Vec<String> = Vec::new();
+    let mut more = 0;
+    for fault in all {
+        if said.len() < MOST {
+            said.push(told(fault));
+        } else {
+            more += 1;
+        }
+    }
+    if more > 0 {
+        said.push(format!("{more} more are not read; perfhive providers shows them"));
+    }
+    said
+}
+
+/// A failure to open the source, which does not hide what is wrong with the paths
+/// whatever the source has.
+pub(crate) fn with_syntax(failure: Failure, paths: &[String]) -> Failure {
+    let errors = paths.iter().filter_map(|path| Some((path.parse::<CounterPath>().err()?, path)));
+    let errors: Vec<Failure> =
+        errors.map(|(error, path)| explain_syntax(error.into(), path)).collect();
+    if errors.is_empty() {
+        return failure;
+    }
+    let all = errors.into_iter().chain([failure]).map(Failure::report);
+    all.max().map_or(Failure::Said(Exit::Usage), Failure::Said)
+}
+
 /// A path's error, with what can be known beyond it.
 fn explain_error(error: QueryError, global: &Global, path: &str, of_providers: bool) -> Failure {
     match &error {
-        QueryError::Path(_) if path.is_empty() => {
-            Failure::Usage("a path is empty; expected \\Object(Instance)\\Counter".to_string())
-        }
-        // The shell has eaten the backslashes.
-        QueryError::Path(_) if !path.contains('\\') => Failure::Usage(format!(
-            "{error}; single quotes keep the shell from taking the backslashes away"
-        )),
+        QueryError::Path(_) => explain_syntax(error, path),
         // What is made of providers has said what it knows.
         QueryError::UnknownObject { name, .. } if !of_providers => {
             damaged_object(global, name).unwrap_or_else(|| error.into())
@@ -98,12 +132,26 @@ fn explain_error(error: QueryError, global: &Global, path: &str, of_providers: b
     }
 }
 
+/// What is wrong with the form of a path.
+fn explain_syntax(error: QueryError, path: &str) -> Failure {
+    if path.is_empty() {
+        return Failure::Usage("a path is empty; expected \\Object(Instance)\\Counter".to_string());
+    }
+    if !path.contains('\\') {
+        // The shell has eaten the backslashes.
+        let hint = "single quotes keep the shell from taking the backslashes away";
+        return Failure::Usage(format!("{error}; {hint}"));
+    }
+    error.into()
+}
+
 /// An object may be unknown because it is damaged in the first sample, or because
 /// its provider does not answer: then that is what to tell.
 pub(crate) fn damaged_object(global: &Global, name: &str) -> Option<Failure> {
     let mut session = Session::open(&Global { quiet: true, ..global.clone() }).ok()?;
     let providers = session.source.providers();
     if !providers.is_empty() {
+        warn_of_refused(&providers);
         let names = Names::load(&mut session.source, session.language).ok()?;
         let why = silent(&providers, names.titles(), &names.catalogue, name)?;
         let object = name.to_string();

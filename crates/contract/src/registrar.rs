@@ -336,6 +336,14 @@ pub trait Registrar {
         functions: &Functions,
     ) -> Result<(Registration, Change), RegisterError>;
 
+    /// Whether [`register`](Self::register) would do it, found out by its own tests
+    /// and without changing anything. Where no library is named or known, all is
+    /// tested that has nothing to do with that; whether the caller may write is not.
+    ///
+    /// # Errors
+    /// [`RegisterError`], as of `register`.
+    fn check(&self, definition: &Definition, functions: &Functions) -> Result<(), RegisterError>;
+
     /// Takes everything of a provider back; answers what was registered.
     ///
     /// # Errors

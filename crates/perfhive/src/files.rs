@@ -128,7 +128,7 @@ fn read(path: &Path) -> Result<Vec<u8>, SourceError> {
                 kind,
                 "is a directory without a capture's manifest; name the files in it",
             ),
-            ErrorKind::NotFound => error(path, kind, "no such file"),
+            ErrorKind::NotFound => error(path, kind, no_such_file(path)),
             ErrorKind::PermissionDenied => error(path, kind, "permission denied"),
             _ => error(path, kind, cause),
         }
@@ -141,6 +141,31 @@ fn read(path: &Path) -> Result<Vec<u8>, SourceError> {
         return Err(error(path, SourceErrorKind::Malformed, message));
     }
     Ok(bytes)
+}
+
+/// That there is no such file, with those that there are.
+fn no_such_file(path: &Path) -> String {
+    // Names of a large folder are looked at as far as that takes no time.
+    const MOST: usize = 4096;
+    let folder = match path.parent() {
+        Some(parent) if parent != Path::new("") => parent.to_path_buf(),
+        _ => std::env::current_dir().unwrap_or_default(),
+    };
+    let shown = folder.display();
+    let Ok(entries) = std::fs::read_dir(&folder) else {
+        return format!("no such file: there is no folder {shown}");
+    };
+    let names: Vec<String> = entries
+        .flatten()
+        .take(MOST)
+        .map(|entry| entry.file_name().to_string_lossy().into_owned())
+        .collect();
+    let name = path.file_name().unwrap_or_default().to_string_lossy();
+    let near = perfhive_engine::nearest(&name, names.iter().map(String::as_str), 3);
+    match near.as_slice() {
+        [] => format!("no such file in {shown}"),
+        near => format!("no such file in {shown}; there is {}", near.join(", ")),
+    }
 }
 
 /// Reads a title list as bytes of a `REG_MULTI_SZ`, or as text in UTF-8 or, by

@@ -130,6 +130,20 @@ impl HiveFile {
         Ok(Some(Hive::parse(self.scope, &bytes)))
     }
 
+    /// Reads the hive to change it: an empty one where there is none.
+    fn read_whole(&self) -> Result<Hive, RegisterError> {
+        let Some((hive, faults)) = self.read(Trust::of_caller())? else {
+            return Ok(Hive::new(self.scope));
+        };
+        let Some(fault) = faults.first() else { return Ok(hive) };
+        let message = format!(
+            "{} is damaged, and a change would lose what cannot be read; mend it or move it \
+             away: {fault}",
+            self.place()
+        );
+        Err(RegisterError::new(RegisterErrorKind::Damaged, message))
+    }
+
     /// Changes the hive, with nobody else at it.
     fn change<T>(
         &self,
@@ -148,18 +162,7 @@ impl HiveFile {
         step(Step::Lock);
         let lock = self.lock()?;
         step(Step::Read);
-        let (mut hive, faults) = match self.read(Trust::of_caller())? {
-            Some(read) => read,
-            None => (Hive::new(self.scope), Vec::new()),
-        };
-        if let Some(fault) = faults.first() {
-            let message = format!(
-                "{} is damaged, and a change would lose what cannot be read; mend it or move it \
-                 away: {fault}",
-                self.place()
-            );
-            return Err(RegisterError::new(RegisterErrorKind::Damaged, message));
-        }
+        let mut hive = self.read_whole()?;
         let before = hive.clone();
         let answer = change(&mut hive)?;
         if hive != before {
@@ -252,6 +255,22 @@ impl HiveFile {
     }
 }
 
+/// Whether the library of a registration would be loaded by its owner.
+fn check_library(one: &Registration) -> Result<(), RegisterError> {
+    let library = one.library.display();
+    match Trust::of_caller().open(&one.library) {
+        Ok(_) => Ok(()),
+        Err(Refusal::NotFound) => {
+            let message = format!("there is no library {library}; build or install it first");
+            Err(RegisterError::new(RegisterErrorKind::Invalid, message))
+        }
+        Err(refusal) => {
+            let message = format!("{library} would not be loaded: {refusal}");
+            Err(RegisterError::new(RegisterErrorKind::Denied, message))
+        }
+    }
+}
+
 impl Registrar for HiveFile {
     fn place(&self) -> String {
         self.file.display().to_string()
@@ -264,23 +283,20 @@ impl Registrar for HiveFile {
     ) -> Result<(Registration, Change), RegisterError> {
         let change = |hive: &mut Hive| {
             let (one, change) = hive.register(definition, functions)?;
-            match Trust::of_caller().open(&one.library) {
-                Ok(_) => Ok((one, change)),
-                Err(Refusal::NotFound) => {
-                    let message = format!(
-                        "there is no library {}; build or install it first",
-                        one.library.display()
-                    );
-                    Err(RegisterError::new(RegisterErrorKind::Invalid, message))
-                }
-                Err(refusal) => {
-                    let library = one.library.display();
-                    let message = format!("{library} would not be loaded: {refusal}");
-                    Err(RegisterError::new(RegisterErrorKind::Denied, message))
-                }
-            }
+            check_library(&one)?;
+            Ok((one, change))
         };
         self.change(change, &mut |_| ())
+    }
+
+    fn check(&self, definition: &Definition, functions: &Functions) -> Result<(), RegisterError> {
+        let mut hive = self.read_whole()?;
+        if functions.library.is_some() || hive.get(&definition.name).is_some() {
+            return check_library(&hive.register(definition, functions)?.0);
+        }
+        // Any library, to test the rest.
+        let functions = Functions { library: Some("/library".into()), ..functions.clone() };
+        hive.register(definition, &functions).map(drop)
     }
 
     fn unregister(&mut self, name: &str) -> Result<Registration, RegisterError> {

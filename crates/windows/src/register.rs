@@ -78,15 +78,7 @@ impl Registrar for WindowsRegistrar {
         definition: &Definition,
         functions: &Functions,
     ) -> Result<(Registration, Change), RegisterError> {
-        let before = own(&definition.name)?;
-        let mut made = functions.registration(&definition.name, before.as_ref())?;
-        // Whatever Windows loads runs in the reader's process.
-        made.in_process = false;
-        (made.memory_limit, made.processes) = (None, false);
-        let titles: Vec<ProvidedTitles> = definition.titles_at(0, 0).collect();
-        if let Some(objection) = allot::objection(&titles) {
-            return Err(invalid(format!("{}: {objection}", definition.name)));
-        }
+        let (mut made, titles, before) = prepare(definition, functions)?;
         let Some(before) = before else {
             let made = add(made, &definition.objects, &titles)?;
             return Ok((made, Change::Added));
@@ -115,6 +107,15 @@ impl Registrar for WindowsRegistrar {
                 Err(error)
             }
         }
+    }
+
+    fn check(&self, definition: &Definition, functions: &Functions) -> Result<(), RegisterError> {
+        if functions.library.is_some() || own(&definition.name)?.is_some() {
+            return prepare(definition, functions).map(drop);
+        }
+        // Any library, to test the rest.
+        let functions = Functions { library: Some(r"C:\library".into()), ..functions.clone() };
+        prepare(definition, &functions).map(drop)
     }
 
     fn unregister(&mut self, name: &str) -> Result<Registration, RegisterError> {
@@ -160,6 +161,27 @@ impl Registrar for WindowsRegistrar {
         };
         Ok((all, faults))
     }
+}
+
+/// What is to be registered, with its titles, and what is registered before; all
+/// that can be tested without writing.
+fn prepare(
+    definition: &Definition,
+    functions: &Functions,
+) -> Result<(Registration, Vec<ProvidedTitles>, Option<Registration>), RegisterError> {
+    let before = own(&definition.name)?;
+    let mut made = functions.registration(&definition.name, before.as_ref())?;
+    // Whatever Windows loads runs in the reader's process.
+    made.in_process = false;
+    (made.memory_limit, made.processes) = (None, false);
+    let titles: Vec<ProvidedTitles> = definition.titles_at(0, 0).collect();
+    if let Some(objection) = allot::objection(&titles) {
+        return Err(invalid(format!("{}: {objection}", definition.name)));
+    }
+    if before.is_none() {
+        has_no_rest(&definition.name)?;
+    }
+    Ok((made, titles, before))
 }
 
 /// One list of several, of whose texts for one index the first counts.
@@ -270,21 +292,27 @@ fn same(old: &[ProvidedTitles], new: &[ProvidedTitles]) -> bool {
     })
 }
 
+/// Whether nothing is left of a registration that is not there any more.
+fn has_no_rest(name: &str) -> Result<(), RegisterError> {
+    if allotted_indexes(name).is_none() {
+        return Ok(());
+    }
+    // Loading the names again would leave these, and say that all is well.
+    let key = service(name)?;
+    let message = format!(
+        "{key}\\Performance has indexes of a registration that is not whole: `unlodctr {name}` \
+         takes them back; or take another name"
+    );
+    Err(RegisterError::new(RegisterErrorKind::Taken, message))
+}
+
 /// Registers what is not registered; where anything fails, nothing is left.
 fn add(
     mut made: Registration,
     offsets: &[u32],
     titles: &[ProvidedTitles],
 ) -> Result<Registration, RegisterError> {
-    if allotted_indexes(&made.name).is_some() {
-        // Loading the names again would leave these, and say that all is well.
-        let (name, key) = (&made.name, service(&made.name)?);
-        let message = format!(
-            "{key}\\Performance has indexes of a registration that is not whole: `unlodctr {name}` \
-             takes them back; or take another name"
-        );
-        return Err(RegisterError::new(RegisterErrorKind::Taken, message));
-    }
+    has_no_rest(&made.name)?;
     made.objects.clear();
     let done = write(&made).and_then(|()| load(&made.name, titles)).and_then(|first| {
         made.objects = objects(offsets, first.first_counter);

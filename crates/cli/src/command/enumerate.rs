@@ -74,17 +74,23 @@ pub(super) fn query(
     };
     match find_objects(arguments, &mut find) {
         Ok(indexes) => Ok(ObjectQuery::Indexes(indexes)),
-        Err(unknown) => Err(super::list::no_such_object(global, names, &unknown)),
+        Err(unknown) => {
+            let failures = unknown
+                .iter()
+                .map(|name| super::list::no_such_object(global, names, name).report());
+            Err(Failure::Said(failures.max().unwrap_or(Exit::Usage)))
+        }
     }
 }
 
-/// The objects that words mean. A name may have blanks, and the shell may have
-/// split it there: each argument counts as one name if all of them are names,
-/// otherwise the longest run of words that is a name is taken each time.
+/// The objects that words mean, or every name that is none. A name may have blanks,
+/// and the shell may have split it there: each argument counts as one name if all of
+/// them are names, otherwise the longest run of words that is a name is taken each
+/// time.
 fn find_objects(
     arguments: &[String],
     find: &mut impl FnMut(&str) -> Vec<TitleIndex>,
-) -> Result<Vec<TitleIndex>, String> {
+) -> Result<Vec<TitleIndex>, Vec<String>> {
     let mut found = Vec::new();
     let mut add = |indexes: Vec<TitleIndex>| {
         for index in indexes {
@@ -98,23 +104,42 @@ fn find_objects(
         whole.into_iter().for_each(&mut add);
         return Ok(found);
     }
-    let words: Vec<&str> = arguments.iter().flat_map(|text| text.split_whitespace()).collect();
+    // Each word, and the argument that it is of.
+    let of = |argument| move |word| (word, argument);
+    let words: Vec<(&str, &String)> =
+        arguments.iter().flat_map(|text| text.split_whitespace().map(of(text))).collect();
+    let mut unknown: Vec<String> = Vec::new();
     let mut rest = words.as_slice();
-    while !rest.is_empty() {
+    while let Some(((_, argument), next)) = rest.split_first() {
         let longest = (1..=rest.len()).rev().find_map(|length| {
             let (name, behind) = rest.split_at(length);
+            let name: Vec<&str> = name.iter().map(|(word, _)| *word).collect();
             let indexes = find(&name.join(" "));
             (!indexes.is_empty()).then_some((indexes, behind))
         });
-        let Some((indexes, behind)) = longest else {
-            // All that is left may be one mistyped name; a single word is
-            // named alone.
-            return Err(if arguments.len() == 1 { rest.join(" ") } else { rest[0].to_string() });
-        };
-        add(indexes);
-        rest = behind;
+        match longest {
+            Some((indexes, behind)) => {
+                add(indexes);
+                rest = behind;
+            }
+            // All that is left may be one mistyped name.
+            None if arguments.len() == 1 => {
+                let left: Vec<&str> = rest.iter().map(|(word, _)| *word).collect();
+                return Err(vec![left.join(" ")]);
+            }
+            None => {
+                if !unknown.contains(argument) {
+                    unknown.push((*argument).clone());
+                }
+                rest = next;
+            }
+        }
     }
-    if found.is_empty() { Err(arguments.join(" ")) } else { Ok(found) }
+    match () {
+        () if !unknown.is_empty() => Err(unknown),
+        () if found.is_empty() => Err(vec![arguments.join(" ")]),
+        () => Ok(found),
+    }
 }
 
 /// The word of a counter type's subtype.
@@ -383,15 +408,18 @@ mod tests {
                 place.map(|place| vec![TitleIndex(place as u32)]).unwrap_or_default()
             })
         };
+        let unknown = |names: &[&str]| Err(names.iter().map(ToString::to_string).collect());
         let indexes = |list: &[u32]| Ok(list.iter().copied().map(TitleIndex).collect());
         assert_eq!(find(&["processor memory"]), indexes(&[0, 1]));
         assert_eq!(find(&["processor", "memory"]), indexes(&[0, 1]));
         assert_eq!(find(&["network", "interface"]), indexes(&[2]));
-        assert_eq!(find(&["memory", "interface"]), Err("interface".to_string()));
+        assert_eq!(find(&["memory", "interface"]), unknown(&["interface"]));
+        assert_eq!(find(&["memry", "prcess", "memory"]), unknown(&["memry", "prcess"]));
+        assert_eq!(find(&["memory", "network intrface"]), unknown(&["network intrface"]));
         assert_eq!(find(&["memory", "network interface"]), indexes(&[1, 2]));
         assert_eq!(find(&["memory network interface 230"]), indexes(&[1, 2, 5]));
         assert_eq!(find(&["memory", "memory"]), indexes(&[1]));
-        assert_eq!(find(&["memory nonsense here"]), Err("nonsense here".to_string()));
-        assert_eq!(find(&[" "]), Err(" ".to_string()));
+        assert_eq!(find(&["memory nonsense here"]), unknown(&["nonsense here"]));
+        assert_eq!(find(&[" "]), unknown(&[" "]));
     }
 }

@@ -31,8 +31,15 @@ pub(super) fn run(global: &Global, args: &Explain) -> Outcome {
     let mut session = Session::open(global)?;
     let mut names = Names::load(&mut session.source, session.language)?;
     let mut topics = Vec::new();
+    let mut worst = None;
     for path in &args.paths {
-        topics.extend(find(&mut session, &mut names, global, path)?);
+        match find(&mut session, &mut names, global, path) {
+            Ok(found) => topics.extend(found),
+            Err(failure) => worst = worst.max(Some(failure.report())),
+        }
+    }
+    if let Some(exit) = worst {
+        return Err(Failure::Said(exit));
     }
     let output = Output::new(global);
     let mut text = String::new();

@@ -3,7 +3,7 @@
 use crate::args::{Get, Global};
 use crate::failure::{Exit, Outcome, complain};
 use crate::output::Output;
-use crate::paths::{add_paths, missing_instances};
+use crate::paths::{add_paths, missing_instances, with_syntax};
 use crate::readings::{Answer, KEYS, Row, push_rows};
 use crate::session::Session;
 use crate::text::number::{push_typed, unit_for_people};
@@ -14,7 +14,7 @@ use perfhive::{CookedValue, CounterType};
 use std::time::Instant;
 
 pub(super) fn run(global: &Global, args: &Get) -> Outcome {
-    let session = Session::open(global)?;
+    let session = Session::open(global).map_err(|failure| with_syntax(failure, &args.paths))?;
     let faults = session.faults.clone();
     let mut query = session.query()?;
     let paths = add_paths(&mut query, global, &args.paths)?;

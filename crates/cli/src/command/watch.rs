@@ -8,7 +8,7 @@ mod view;
 use crate::args::{Global, Watch};
 use crate::failure::{Exit, Failure, Outcome, complain};
 use crate::output::Output;
-use crate::paths::add_paths;
+use crate::paths::{add_paths, with_syntax};
 use crate::readings::{KEYS, Row, push_rows};
 use crate::session::{Faults, Session};
 use crate::signals::{Event, Signals, end_by};
@@ -41,7 +41,7 @@ struct Watching {
 }
 
 pub(super) fn run(global: &Global, args: &Watch) -> Outcome {
-    let session = Session::open(global)?;
+    let session = Session::open(global).map_err(|failure| with_syntax(failure, &args.paths))?;
     let faults = session.faults.clone();
     let mut query = session.query()?;
     let wanted = if args.paths.is_empty() {

@@ -98,6 +98,34 @@ fn several_wrong_paths_are_all_named() {
     assert!(run.err.lines().all(|line| line.starts_with("perfhive: ")), "{}", run.err);
 }
 
+/// What is wrong with one thing does not hide what is wrong with another.
+#[test]
+fn wrong_things_of_several_kinds_are_all_named() {
+    for (args, code, needles) in [
+        (&["explain", r"\Nix(", "Memry", r"\Memory\Nix"][..], 2, &["Nix(", "Memry", "Nix"][..]),
+        (&["enum", "Memry", "Prcess", "Memory"], 2, &["Memry", "Prcess"]),
+        (&["get", r"\Nix(", r"\Memry\x", r"\Memory\Nix"], 2, &["Nix(", "Memry", "Nix"]),
+    ] {
+        let run = run(args);
+        assert_eq!((run.code, run.out.as_str()), (Some(code), ""), "{args:?}");
+        assert_eq!(run.err.lines().count(), needles.len(), "{args:?} {}", run.err);
+        for (line, needle) in run.err.lines().zip(needles) {
+            assert!(line.contains(needle), "{args:?} {}", run.err);
+        }
+    }
+    let folder = Folder::new();
+    folder.file("sample.bin", sample(0));
+    let missing = format!("file:{}/smple.bin", folder.path().display());
+    for command in ["get", "watch"] {
+        let run = perfhive([command, "--source", &missing, r"\Nix(", "Memory"]);
+        assert_eq!(run.code, Some(3), "{}", run.err);
+        assert_eq!(run.err.lines().count(), 3, "{}", run.err);
+        for needle in ["never closed", "single quotes", "no such file in", "there is sample.bin"] {
+            assert!(run.err.contains(needle), "{needle}: {}", run.err);
+        }
+    }
+}
+
 #[test]
 fn workset_of_nobody() {
     assert_eq!(run(&["workset", "nobody"]).fails(1), "no process is called \"nobody\"");

@@ -280,7 +280,7 @@ fn a_source_that_cannot_be_read() {
         let missing = folder.path().join("none.bin").display().to_string();
         let source = format!("file:{missing}");
         let line = perfhive([&["--source", source.as_str()], args].concat()).fails(3);
-        assert_eq!(line, format!("{missing}: no such file"));
+        assert!(line.starts_with(&format!("{missing}: no such file in ")), "{line}");
     }
 }
 

@@ -56,6 +56,38 @@ fn list_explain_and_get_show_what_is_published() {
     assert!(gone.contains("Web Shop"), "{gone}");
 }
 
+/// Who looks for what a program publishes in a file that is not read hears of the
+/// file, whatever he asks with.
+#[test]
+fn a_file_that_is_not_read_is_told_where_its_category_is_missed() {
+    let folder = Folder::new();
+    let path = folder.file("a.counters", [&b"PERFHSHM\x09\0\0\0"[..], &[0; 4096]].concat());
+    let held = std::fs::File::open(&path).expect("the file");
+    held.lock().expect("locked");
+    for args in [
+        &["get", r"\Its Category\X", r"\Its Category\Y"][..],
+        &["watch", "-n", "1", r"\Its Category\X"],
+        &["explain", r"\Its Category\X"],
+        &["enum", "Its Category"],
+        &["list", "Its Category"],
+        &["sensors", "Its Category/X"],
+        &["measure", "-n", "1", "Its Category/X"],
+    ] {
+        let run = finish(reading(&folder).args(args));
+        assert_eq!(run.code, Some(2), "{args:?} {}", run.err);
+        assert!(run.err.contains("Its Category"), "{args:?} {}", run.err);
+        let why = "a.counters is not read: version 9 of the layout, of which 2 is known at offset 8; \
+                   its program and this reader need perfhive of one version";
+        assert_eq!(run.err.matches(why).count(), 1, "{args:?} {}", run.err);
+    }
+    // Nor does a list hide it.
+    let list = finish(reading(&folder).args(["list"]));
+    assert_eq!(list.code, Some(0));
+    assert!(list.err.contains("a.counters is not read") || cfg!(windows), "{}", list.err);
+    assert!(list.out.lines().count() > 1 || cfg!(windows), "{}", list.out);
+    drop(held);
+}
+
 /// Whoever publishes what: the machine's objects keep their names.
 #[cfg(target_os = "linux")]
 #[test]

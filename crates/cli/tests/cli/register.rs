@@ -161,6 +161,64 @@ fn what_is_damaged_does_not_hide_the_rest() {
     assert_eq!((list.code, list.json().len()), (Some(3), 1));
 }
 
+/// What of the registrations cannot be read is said in one line by who lists what
+/// there is, and the rest is listed.
+#[test]
+fn a_list_tells_of_a_hive_that_is_not_read() {
+    let place = Place::new();
+    place.run(&["register", INI, "-l", &place.library, "--system"]).ok();
+    let user = place.folder.path().join("hives/user");
+    let told = |needle: &str| {
+        let list = place.run(&["list"]);
+        assert_eq!(list.code, Some(0), "{}", list.err);
+        assert!(list.one_line().contains(needle), "{needle}: {}", list.err);
+        assert!(list.out.contains("System") && list.out.contains("Gauges"), "{}", list.out);
+        assert_eq!(place.run(&["list", "--quiet"]).err, "");
+        // Who misses something hears of it too.
+        let get = place.run(&["get", r"\Nothing of the kind\x"]);
+        assert_eq!(get.code, Some(2));
+        assert!(get.err.contains(needle), "{needle}: {}", get.err);
+    };
+    std::fs::write(&user, "").unwrap();
+    told("is a file, not a folder");
+    std::fs::remove_file(&user).unwrap();
+    std::fs::create_dir_all(user.join("hive")).unwrap();
+    told("is a folder, not a file");
+    std::fs::remove_dir(user.join("hive")).unwrap();
+    std::fs::write(user.join("hive"), "broken\n").unwrap();
+    told("move it away");
+    std::fs::set_permissions(&user, std::fs::Permissions::from_mode(0o777)).unwrap();
+    told("chmod go-w");
+}
+
+/// A dry run refuses what would be refused.
+#[test]
+fn a_dry_run_tests_what_registering_tests() {
+    let place = Place::new();
+    let library = place.library.as_str();
+    let ini = |name: &str| {
+        let text = format!("[info]\ndrivername={name}\nsymbolfile=x.h\n[text]\nA_009_NAME=a\n");
+        place.folder.file("x.h", "#define A 0\n");
+        place.folder.file("x.ini", text)
+    };
+    let both = |args: &[&str], code: i32, needle: &str| {
+        let dry = place.run(&[&["register", "-n"], args].concat());
+        let wet = place.run(&[&["register"], args].concat());
+        assert_eq!((dry.code, &dry.err), (Some(code), &wet.err), "{args:?}");
+        assert_eq!(wet.code, Some(code), "{args:?}");
+        assert!(wet.err.contains(needle), "{args:?} {}", wet.err);
+    };
+    both(&[&ini(r"..\..\x"), "-l", library], 2, "cannot be the name of a provider");
+    both(&[&ini("x"), "-l", "/none.so"], 3, "cannot be read");
+    both(&[INI, "-l", library, "--collect", "X"], 2, "exports no function X");
+    // Without a library the rest is tested.
+    let dry = place.run(&["register", "--quiet", "-n", &ini(r"..\..\x")]).fails(2);
+    assert!(dry.contains("cannot be the name of a provider"), "{dry}");
+    std::fs::set_permissions(library, std::fs::Permissions::from_mode(0o777)).unwrap();
+    both(&[INI, "-l", library], 3, "chmod go-w");
+    assert_eq!(place.run(&["register", "--list", "--json"]).json().len(), 0);
+}
+
 /// Readers that are running notice what is registered and what is taken back.
 #[test]
 fn a_running_reader_sees_providers_come_and_go() {

@@ -25,6 +25,15 @@ impl LayoutError {
         Self { what: format!("{length} bytes are shorter than what it says"), offset: None }
     }
 
+    /// What can be done about it.
+    pub(crate) fn way_out(&self) -> &'static str {
+        match self.offset {
+            Some(header::VERSION) => "its program and this reader need perfhive of one version",
+            Some(0) => "remove it, or name it otherwise",
+            _ => "start its program again",
+        }
+    }
+
     /// Where in the file it is, if it is one place.
     #[must_use]
     pub fn offset(&self) -> Option<usize> {

@@ -254,10 +254,12 @@ impl PublishedCounters {
                         }
                         match self.bytes_of(&file.user) + file.length {
                             bytes if bytes > MOST_BYTES => {
-                                let user = &file.user;
-                                let what = "bytes, of which as many are read as fit into";
-                                let most = MOST_BYTES;
-                                let why = format!("user {user} has {bytes} {what} {most}");
+                                let (user, name) = (&file.user, &file.definition.name);
+                                let why = format!(
+                                    "{name:?} is left out: user {user} has {bytes} bytes, of \
+                                     which as many are read as fit into {MOST_BYTES}; declare \
+                                     fewer instances"
+                                );
                                 Known::Refused(Refused::new(why))
                             }
                             _ => Known::Read(Arc::new(file)),
@@ -267,7 +269,10 @@ impl PublishedCounters {
                         continue; // It went meanwhile.
                     }
                     Err(FileError::Io(error)) => Known::Refused(Refused::new(error)),
-                    Err(FileError::Layout(error)) => Known::Refused(Refused::new(error)),
+                    Err(FileError::Layout(error)) => {
+                        let why = format!("{error}; {}", error.way_out());
+                        Known::Refused(Refused::new(why))
+                    }
                 };
                 changed = true;
                 refused += usize::from(matches!(known, Known::Refused(_)));
@@ -326,7 +331,7 @@ impl PublishedCounters {
                     groups.entry(name).or_default().push(Arc::clone(file));
                 }
                 Known::Refused(Refused { why, .. }) => {
-                    let message = format!("{}: {why}", path.display());
+                    let message = format!("{} is not read: {why}", path.display());
                     let fault = Fault::new(FaultKind::OpenFailed, "published counters", message);
                     self.faults.push(fault);
                 }
