@@ -148,7 +148,11 @@ impl Session {
     /// As [`open`](Self::open), for a command that shows no names: no title
     /// list is looked at.
     pub(crate) fn open_unnamed(global: &Global) -> Result<Self, Failure> {
-        let mut options = OpenOptions::new();
+        Self::open_with(global, OpenOptions::new())
+    }
+
+    /// The same with options of the command's own.
+    pub(crate) fn open_with(global: &Global, mut options: OpenOptions) -> Result<Self, Failure> {
         if !global.titles.is_empty() && !global.source.starts_with("file:") {
             return Err(Failure::Usage(format!(
                 "--titles gives names to recorded blocks, but {} has its own; name the blocks \

@@ -18,8 +18,13 @@ use std::sync::Mutex;
 use std::time::{Duration, Instant, SystemTime};
 
 /// Failures in a row, to say what it offers or to collect, after which a
-/// provider is asked no more; as many as a broker allows by default.
+/// provider is asked no more; as many as a broker allows by default. As often it is
+/// waited for in vain.
 const QUARANTINE_AFTER: u32 = 5;
+/// The part of the usual time that one is waited for that was waited for in vain.
+const PROBATION: u32 = 4;
+/// The part of the longest time that is forgotten with each call.
+const FADES: u32 = 64;
 /// The longest pause before a library is asked again what it offers.
 pub(crate) const LONGEST_PAUSE: Duration = Duration::from_secs(300);
 /// How often what happened is written to disk, but for what others need to know.
@@ -116,7 +121,7 @@ impl Account {
         let record = &inner.record;
         let state = match record {
             Record { quarantined: true, .. } => ProviderState::Quarantined,
-            Record { in_a_row: 1.., .. } => ProviderState::Failed,
+            Record { in_a_row: 1.., .. } | Record { late: 1.., .. } => ProviderState::Failed,
             _ => ProviderState::Idle,
         };
         let fault = |text: &String| Fault::new(FaultKind::CollectFailed, &self.name, text);
@@ -158,6 +163,26 @@ impl Account {
         (inner.record.in_a_row, inner.record.fault.clone().unwrap_or_default())
     }
 
+    /// How long a reader without a deadline waits for it: `usual`, or twice as long
+    /// as it took of late; a part of `usual` if it was waited for in vain.
+    pub(crate) fn patience(&self, usual: Duration) -> Duration {
+        let inner = lock(&self.inner);
+        let least = if inner.record.late > 0 { usual / PROBATION } else { usual };
+        inner.record.slowest.min(LONGEST_PAUSE).saturating_mul(2).max(least)
+    }
+
+    /// Takes note that the library came back from a call, and after how long.
+    pub(crate) fn came_back(&self, took: Duration) {
+        let mut inner = lock(&self.inner);
+        let Inner { record, pending, .. } = &mut *inner;
+        // What took long once is forgotten in the course of some hundred calls.
+        record.slowest = took.max(record.slowest - record.slowest / FADES);
+        if record.late > 0 {
+            record.is_there_again();
+            (pending.any, pending.late, pending.pause) = (true, true, true);
+        }
+    }
+
     /// Has every program leave it alone for a while.
     pub(crate) fn pause(&self, pause: Duration) {
         lock(&self.inner).pause(pause);
@@ -189,8 +214,10 @@ impl Account {
                 (pending.failures, pending.success, pending.pause) = (0, true, true);
             }
         }
-        // The broker may be stricter, or milder.
-        record.quarantined = status.state == ProviderState::Quarantined;
+        // The broker may be stricter, or milder. Who waits did not fail.
+        if !waits {
+            record.quarantined = status.state == ProviderState::Quarantined;
+        }
         let changed = (record.in_a_row, record.quarantined) != before;
         // What went wrong is worth knowing at once.
         if (changed && failed.is_some()) || inner.written.elapsed() >= WRITE_EVERY {
@@ -217,24 +244,30 @@ impl Account {
                     (pending.failures, pending.success) = (0, true);
                 }
                 record.known = known.clone();
-                (record.late, record.not_before) = (0, 0);
+                // Of one that was disabled for being slow there is an answer now.
+                record.quarantined &= record.in_a_row >= QUARANTINE_AFTER;
+                record.is_there_again();
                 (pending.late, pending.pause, pending.objects) = (true, true, true);
             }
         }
         inner.write(&self.name, LAST_PATIENCE);
     }
 
-    /// Takes note that the library did not say in time what it offers. That
-    /// alone never disables it, for it may only be slow.
-    pub(crate) fn late(&self, patience: Duration) {
+    /// Takes note that a reader waited for the library in vain, and for what: a hang
+    /// that ends with a short program is known to the next one so. Answers whether
+    /// the library is disabled by it.
+    pub(crate) fn late(&self, why: &str) -> bool {
         let mut inner = lock(&self.inner);
         let Inner { record, pending, .. } = &mut *inner;
         record.late = record.late.saturating_add(1);
-        record.set_fault(&format!("it did not say within {patience:?} what it offers"));
+        record.set_fault(why);
+        let disabled = record.late >= QUARANTINE_AFTER && !record.quarantined;
+        record.quarantined |= disabled;
         (pending.any, pending.late) = (true, true);
         let pause = pause_after(self.first_pause, record.late);
         inner.pause(pause);
         inner.write(&self.name, LAST_PATIENCE);
+        disabled
     }
 
     /// Writes what is not on disk so far.
@@ -391,6 +424,14 @@ impl Record {
         pending.failures = pending.failures.saturating_add(1);
     }
 
+    /// Begins anew with one that was waited for in vain and came back.
+    fn is_there_again(&mut self) {
+        if self.late > 0 && self.in_a_row == 0 {
+            self.fault = None;
+        }
+        (self.late, self.not_before) = (0, 0);
+    }
+
     /// Adds what happened in one program to what is known from all; `own` is
     /// that program's own view.
     fn merge(&mut self, pending: &Pending, own: Option<&Self>) {
@@ -409,10 +450,11 @@ impl Record {
         self.in_a_row = self.in_a_row.saturating_add(pending.failures);
         self.quarantined |= pending.failures > 0 && self.in_a_row >= QUARANTINE_AFTER;
         let Some(own) = own else { return };
-        self.quarantined |= pending.failures > 0 && own.quarantined;
+        self.quarantined |= (pending.failures > 0 || pending.late) && own.quarantined;
         if pending.collections > 0 {
             (self.last, self.bytes) = (own.last, own.bytes);
         }
+        self.slowest = own.slowest;
         if pending.faults > 0 || pending.late {
             self.fault.clone_from(&own.fault);
         }
@@ -421,6 +463,7 @@ impl Record {
         }
         if pending.late {
             self.late = own.late;
+            self.quarantined &= own.late > 0 || self.in_a_row >= QUARANTINE_AFTER;
         }
         if pending.objects {
             self.known.clone_from(&own.known);

@@ -14,6 +14,16 @@ pub(crate) enum Caller {
     Isolated(Box<Isolated>),
 }
 
+/// How long a call is waited for, if not as long as it may take at all.
+#[derive(Clone, Copy, Debug, Default)]
+pub(crate) struct Patience {
+    /// Until when its reader waits.
+    pub(crate) deadline: Option<Instant>,
+    /// From when on a call is overdue, since it began: a reader without a deadline
+    /// goes on then, and none waits for it once more.
+    pub(crate) usual: Option<Duration>,
+}
+
 /// What a call of Collect came to.
 pub(crate) struct Call<'a> {
     /// What the function answered.
@@ -23,6 +33,8 @@ pub(crate) struct Call<'a> {
     pub(crate) said: Vec<String>,
     /// What it wrote into, in this process' own memory.
     pub(crate) buffer: &'a GuardedBuffer,
+    /// How long it took, where that is known.
+    pub(crate) took: Option<Duration>,
 }
 
 /// Why there was no call, or no end of it.
@@ -50,15 +62,9 @@ impl Caller {
     }
 
     /// Goes on with what was begun, once the library is open.
-    pub(crate) fn go_on(
-        &mut self,
-        value: &str,
-        lane: Lane,
-        room: usize,
-        deadline: Option<Instant>,
-    ) {
+    pub(crate) fn go_on(&mut self, value: &str, lane: Lane, room: usize, patience: Patience) {
         if let Self::Isolated(host) = self {
-            host.go_on(value, lane, room, deadline);
+            host.go_on(value, lane, room, patience);
         }
     }
 
@@ -69,7 +75,7 @@ impl Caller {
         value: &str,
         lane: Lane,
         room: usize,
-        deadline: Option<Instant>,
+        patience: Patience,
         begun: bool,
     ) -> Result<Call<'_>, CallFault> {
         match self {
@@ -78,8 +84,16 @@ impl Caller {
                 if !begun {
                     host.forget_begun();
                 }
-                host.collect(value, lane, room, deadline)
+                host.collect(value, lane, room, patience)
             }
+        }
+    }
+
+    /// Whether a call is overdue now that was not when this was asked before.
+    pub(crate) fn is_newly_late(&mut self) -> bool {
+        match self {
+            Self::InProcess(_) => false,
+            Self::Isolated(host) => host.is_newly_late(),
         }
     }
 

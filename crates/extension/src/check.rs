@@ -8,7 +8,7 @@ mod conduct;
 mod declared;
 
 use crate::area::{LAST_ROOM, larger};
-use crate::caller::{Call, CallFault, Caller};
+use crate::caller::{Call, CallFault, Caller, Patience};
 use crate::describe::{Known, name_of, objects};
 use crate::options::Options;
 use crate::provider::Shared;
@@ -182,10 +182,13 @@ impl Check {
         }
         let start = Instant::now();
         let outcome = match &mut self.caller {
-            Some(caller) => caller.collect(value, lane, room, None, false).map(|call| {
-                let Call { code, claim, said, buffer } = call;
-                Answer { code, claim, said, buffer: buffer.clone(), took: start.elapsed() }
-            }),
+            Some(caller) => {
+                let asked = caller.collect(value, lane, room, Patience::default(), false);
+                asked.map(|call| {
+                    let Call { code, claim, said, buffer, .. } = call;
+                    Answer { code, claim, said, buffer: buffer.clone(), took: start.elapsed() }
+                })
+            }
             None => return None,
         };
         match outcome {

@@ -67,7 +67,7 @@ impl InProcess {
         };
         let claim =
             RawClaim { moved: returned.moved, bytes: returned.bytes, objects: returned.objects };
-        Ok(Call { code: returned.code, claim, said, buffer: &self.buffer })
+        Ok(Call { code: returned.code, claim, said, buffer: &self.buffer, took: None })
     }
 }
 

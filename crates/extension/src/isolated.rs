@@ -1,7 +1,8 @@
 //! A library in a host process, which is started, asked by deadlines, ended
 //! and started again.
 
-use crate::caller::{Call, CallFault};
+use crate::account;
+use crate::caller::{Call, CallFault, Patience};
 use crate::in_process::open_failed;
 use crate::options::{HostCommand, Options};
 use crate::process::{HostProcess, NoAnswer};
@@ -21,8 +22,9 @@ pub(crate) struct Isolated {
     registration: Arc<Registration>,
     command: HostCommand,
     memory_limit: u64,
-    /// The first pause before a process is started again.
+    /// The first pause before a process is started again, and before one that hung.
     pause: Duration,
+    hang_pause: Duration,
     process: Option<HostProcess>,
     /// What the process is still at work on.
     pending: Option<Pending>,
@@ -46,6 +48,9 @@ struct Pending {
     id: u32,
     function: Function,
     since: Instant,
+    /// Whether it was waited for until it was overdue, and whether that was told.
+    is_late: bool,
+    is_told: bool,
 }
 
 /// A call of Collect that was made before its answer is waited for.
@@ -75,6 +80,7 @@ impl Isolated {
             registration,
             command,
             pause: options.pause,
+            hang_pause: options.first_pause(),
             process: None,
             pending: None,
             begun: None,
@@ -92,7 +98,9 @@ impl Isolated {
     /// Goes on from failures in a row that there were before, and the rest of
     /// the pause that is due for them.
     pub(crate) fn after(mut self, failures: (u32, String), left: Option<Duration>) -> Self {
-        (self.failures, self.last_failure) = failures;
+        let (count, last) = failures;
+        self.failures = count;
+        self.last_failure = last.strip_prefix("it ").unwrap_or(&last).to_string();
         self.not_before = left.map(|left| Instant::now() + left);
         self
     }
@@ -146,16 +154,23 @@ impl Isolated {
         function: Function,
         request: impl FnOnce(u32) -> Request,
     ) -> Result<Response, CallFault> {
-        self.make_ready(None)?;
+        self.make_ready(Patience::default())?;
         self.next_id = self.next_id.wrapping_add(1) & 0x7fff_ffff;
         let request = request(self.next_id);
-        self.ask(&request, function, None)
+        let pending = self.send(&request, function)?;
+        self.wait(pending, Patience::default())
     }
 
     /// How long the last call of Collect took, which may have begun before it was
     /// waited for.
     pub(crate) fn took(&self) -> Duration {
         self.took
+    }
+
+    /// Whether a call is overdue now that was not when this was asked before.
+    pub(crate) fn is_newly_late(&mut self) -> bool {
+        let pending = self.pending.as_mut().filter(|pending| pending.is_late);
+        pending.is_some_and(|pending| !std::mem::replace(&mut pending.is_told, true))
     }
 
     pub(crate) fn is_sound(&self) -> bool {
@@ -178,15 +193,9 @@ impl Isolated {
 
     /// Waits until the library is open, which was begun with, and has Collect
     /// called.
-    pub(crate) fn go_on(
-        &mut self,
-        value: &str,
-        lane: Lane,
-        room: usize,
-        deadline: Option<Instant>,
-    ) {
+    pub(crate) fn go_on(&mut self, value: &str, lane: Lane, room: usize, patience: Patience) {
         if self.pending.is_some_and(|pending| pending.function == Function::Open) {
-            let ready = self.make_ready(deadline);
+            let ready = self.make_ready(patience);
             let done = ready.and_then(|()| self.begin_collect(value, lane, room));
             self.early = done.err().filter(CallFault::is_failure);
         }
@@ -215,7 +224,7 @@ impl Isolated {
         value: &str,
         lane: Lane,
         room: usize,
-        deadline: Option<Instant>,
+        patience: Patience,
     ) -> Result<Call<'_>, CallFault> {
         // A list of indexes that is longer than a packet: the host would get
         // half of it.
@@ -234,11 +243,11 @@ impl Isolated {
         let pending = match self.pending.filter(|pending| Some(pending.id) == begun) {
             Some(pending) => pending,
             None => {
-                self.make_ready(deadline)?;
+                self.make_ready(patience)?;
                 self.send_collect(value, lane, room)?
             }
         };
-        let answered = self.wait(pending, deadline);
+        let answered = self.wait(pending, patience);
         self.took = match &answered {
             Ok(response) => Duration::from_nanos(response.took).min(pending.since.elapsed()),
             Err(_) => pending.since.elapsed(),
@@ -259,7 +268,8 @@ impl Isolated {
         if self.good >= CALM {
             self.failures = 0;
         }
-        Ok(Call { code: response.code, claim, said: response.said, buffer: &self.buffer })
+        let (code, said, took) = (response.code, response.said, Some(self.took));
+        Ok(Call { code, claim, said, buffer: &self.buffer, took })
     }
 
     /// Starts a process and has it open the library, without waiting for that.
@@ -302,12 +312,12 @@ impl Isolated {
 
     /// Sees to it that there is a process with the library open and at work on
     /// nothing else.
-    fn make_ready(&mut self, deadline: Option<Instant>) -> Result<(), CallFault> {
+    fn make_ready(&mut self, patience: Patience) -> Result<(), CallFault> {
         if self.process.is_none() {
             self.start()?;
         }
         let Some(pending) = self.pending else { return Ok(()) };
-        let response = self.wait(pending, deadline)?;
+        let response = self.wait(pending, patience)?;
         // What Collect answers too late is nobody's.
         if pending.function == Function::Open { self.opened(&response) } else { Ok(()) }
     }
@@ -322,18 +332,9 @@ impl Isolated {
         Ok(())
     }
 
-    fn ask(
-        &mut self,
-        request: &Request,
-        function: Function,
-        deadline: Option<Instant>,
-    ) -> Result<Response, CallFault> {
-        let pending = self.send(request, function)?;
-        self.wait(pending, deadline)
-    }
-
     fn send(&mut self, request: &Request, function: Function) -> Result<Pending, CallFault> {
-        let pending = Pending { id: self.next_id, function, since: Instant::now() };
+        let (id, since) = (self.next_id, Instant::now());
+        let pending = Pending { id, function, since, is_late: false, is_told: false };
         let sent = match &mut self.process {
             Some(process) => process.send(request),
             None => Err(NoAnswer::Gone("is gone".to_string())),
@@ -348,19 +349,24 @@ impl Isolated {
         }
     }
 
-    /// Waits for an answer: until the reader's deadline, and no longer than
-    /// the function may take at all.
-    fn wait(&mut self, pending: Pending, deadline: Option<Instant>) -> Result<Response, CallFault> {
+    /// Waits for an answer: until the reader's deadline or as long as its patience
+    /// lasts, and no longer than the function may take at all.
+    fn wait(&mut self, pending: Pending, patience: Patience) -> Result<Response, CallFault> {
         self.pending = Some(pending);
-        let function = pending.function;
+        let Pending { function, since, .. } = pending;
         let timeout = match function {
             Function::Open => self.registration.open_timeout,
             Function::Collect | Function::Close => self.registration.collect_timeout,
         };
         // A time-out beyond all time is none that anybody would see the end of.
         let far = Duration::from_secs(24 * 3600);
-        let end = pending.since + timeout.min(far);
-        let until = deadline.map_or(end, |deadline| deadline.min(end));
+        let end = since + timeout.min(far);
+        let overdue = patience.usual.map_or(end, |usual| since + usual.min(far)).min(end);
+        let until = match patience.deadline {
+            // Of one that is late already it is only looked whether it came back.
+            Some(deadline) if !pending.is_late => deadline.min(end),
+            _ => overdue,
+        };
         let Some(process) = &mut self.process else {
             return Err(self.fail("is gone".to_string()));
         };
@@ -372,14 +378,24 @@ impl Isolated {
             Err(NoAnswer::Gone(how)) => Err(self.fail(format!("{how} in {function:?}"))),
             Err(NoAnswer::Late) if Instant::now() >= end => {
                 let message = format!(
-                    "did not come back from {function:?} within {:?}: its process was ended",
-                    timeout
+                    "did not come back from {function:?} within {timeout:?}: its process was ended"
                 );
-                Err(self.fail(message))
+                Err(self.hung(message))
             }
-            Err(NoAnswer::Late) => Err(CallFault::NotYet(format!(
-                "is still at work in {function:?} at the reader's deadline"
-            ))),
+            Err(NoAnswer::Late) => {
+                let is_late = Instant::now() >= overdue;
+                self.pending = Some(Pending { is_late, ..pending });
+                let message = match patience.deadline {
+                    Some(_) if !is_late => {
+                        format!("is still at work in {function:?} at the reader's deadline")
+                    }
+                    _ => {
+                        let so_far = since.elapsed().as_secs_f64();
+                        format!("did not come back from {function:?} in {so_far:.1} s")
+                    }
+                };
+                Err(CallFault::NotYet(message))
+            }
         }
     }
 
@@ -400,16 +416,25 @@ impl Isolated {
 
     /// Ends the process and notes why; the next one may have to wait.
     fn fail(&mut self, message: String) -> CallFault {
+        // The first time it is started again at once.
+        let doubled = |more: u32| self.pause.saturating_mul(1 << (more - 1).min(16));
+        let pause = if self.failures == 0 { Duration::ZERO } else { doubled(self.failures) };
+        self.end(message, pause.min(LONGEST_PAUSE))
+    }
+
+    /// The same of one that hung: that cost its readers time, and the next one would
+    /// very likely cost it again.
+    fn hung(&mut self, message: String) -> CallFault {
+        let pause = self.hang_pause.saturating_mul(1 << self.failures.min(16));
+        self.end(message, pause.min(account::LONGEST_PAUSE))
+    }
+
+    fn end(&mut self, message: String, pause: Duration) -> CallFault {
         if let Some(mut process) = self.process.take() {
             process.end();
         }
         self.pending = None;
         self.good = 0;
-        // The first time it is started again at once.
-        let pause = match self.failures {
-            0 => Duration::ZERO,
-            more => self.pause.saturating_mul(1 << (more - 1).min(16)).min(LONGEST_PAUSE),
-        };
         self.failures = self.failures.saturating_add(1);
         self.not_before = Some(Instant::now() + pause);
         self.last_failure.clone_from(&message);

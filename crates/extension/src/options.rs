@@ -67,8 +67,11 @@ pub struct Options {
     pub host: Option<HostCommand>,
     /// Address space that a host process may have, in bytes.
     pub memory_limit: u64,
-    /// How long a reader waits, at the most, for providers that are asked for
-    /// the first time what they have. They come later if they take longer.
+    /// How long a reader without a deadline waits, at the most, for providers that
+    /// are asked for the first time what they have (they come later if they take
+    /// longer), and for those that it collects from; for the latter, if they took
+    /// longer of late, twice as long as that. One that was waited for in vain gets a
+    /// quarter of it until it comes back.
     pub patience: Duration,
     /// How often it is looked whether libraries were replaced, and how often
     /// those are described anew whose objects keep changing.

@@ -31,8 +31,8 @@ pub(crate) struct Shared {
     pub(crate) news: AtomicBool,
     /// Whether it was described with objects once: those that come then are unusual.
     pub(crate) settled: AtomicBool,
-    /// Whether somebody let it out of quarantine just now.
-    pub(crate) released: AtomicBool,
+    /// Whether it went into quarantine or out of it, which its broker is to hear of.
+    pub(crate) turned: AtomicBool,
     /// A library at work that its last session left in good order.
     parked: Mutex<Option<Caller>>,
     /// Room that sufficed for the last collection.
@@ -57,7 +57,7 @@ impl Shared {
             known: Mutex::new(account.known()),
             news: AtomicBool::new(false),
             settled: AtomicBool::new(false),
-            released: AtomicBool::new(false),
+            turned: AtomicBool::new(false),
             parked: Mutex::default(),
             room: AtomicUsize::new(crate::area::FIRST_ROOM),
             limiter: Mutex::default(),
@@ -109,6 +109,15 @@ impl Shared {
         let line = lock(&self.limiter).pass(message, Instant::now());
         if let Some(line) = line.and_then(|line| self.account.pass_log(line)) {
             (self.options.log)(&self.registration.name, &line);
+        }
+    }
+
+    /// Takes note that a reader waited for it in vain.
+    pub(crate) fn late(&self, why: &str) {
+        self.log(why);
+        if self.account.late(why) {
+            self.log_quarantine();
+            self.turned.store(true, Ordering::Relaxed);
         }
     }
 
@@ -187,7 +196,7 @@ impl Provider for ExtensionProvider {
 
     fn released(&self) {
         self.shared.account.release();
-        self.shared.released.store(true, Ordering::Relaxed);
+        self.shared.turned.store(true, Ordering::Relaxed);
     }
 
     fn open(&self, _: &OpenContext<'_>) -> Result<Box<dyn Session>, ProviderError> {

@@ -69,7 +69,9 @@ struct Item {
     described: Instant,
     /// The question that it has not answered yet.
     question: Option<u64>,
-    /// Whether a reader waited for it already.
+    /// Until when a reader waits for that at the moment, and whether one has waited
+    /// for it in vain already.
+    until: Option<Instant>,
     awaited: bool,
     /// Pause after an answer that offered nothing.
     pause: Duration,
@@ -141,6 +143,7 @@ impl ExtensionRoster {
             provider,
             described: Instant::now(),
             question: None,
+            until: None,
             awaited: false,
             pause: self.options.first_pause(),
             due: None,
@@ -179,30 +182,31 @@ impl ExtensionRoster {
     /// first time. Answers whether anything is known now that was not.
     fn find_out(&mut self, wanted: Wanted<'_>, deadline: Option<Instant>) -> bool {
         let now = Instant::now();
+        let usual = self.options.patience;
         let mut items = std::mem::take(&mut self.items);
-        let mut wait = false;
         for item in &mut items {
             if item.due.is_some_and(|due| now >= due) && item.may_have(wanted) {
                 self.ask(item);
-                wait |= item.question.is_some() && !item.awaited;
+                let patience = item.shared.account.patience(usual).min(usual);
+                // One that was waited for in vain may come back whenever it likes.
+                item.until = item.question.filter(|_| !item.awaited).map(|_| now + patience);
             }
         }
         self.items = items;
-        if !wait {
+        let Some(longest) = self.items.iter().filter_map(|item| item.until).max() else {
             return false;
-        }
-        let patience = now + self.options.patience;
-        let until = deadline.map_or(patience, |deadline| deadline.min(patience));
+        };
+        // What is known is to be collected yet, for which half of the time is left.
+        let half = deadline.map(|deadline| now + deadline.saturating_duration_since(now) / 2);
+        let until = half.map_or(longest, |half| half.min(longest));
         let mut changed = self.take_answers(until, true);
-        // For a reader in a hurry it is not late yet.
-        let is_late = Instant::now() >= patience;
-        for item in self.items.iter_mut().filter(|item| item.question.is_some() && !item.awaited) {
+        let over = Instant::now();
+        for item in &mut self.items {
+            let Some(end) = item.until.take().filter(|_| item.question.is_some()) else { continue };
             item.awaited = true;
-            if is_late {
-                item.shared.account.late(self.options.patience);
-                let why =
-                    format!("it did not say within {:?} what it offers", self.options.patience);
-                item.describe(Some((ProviderState::Idle, why)), false);
+            // For a reader in a hurry it is not late yet.
+            if over >= end {
+                item.is_late(end.saturating_duration_since(now));
                 changed = true;
             }
         }
@@ -214,7 +218,7 @@ impl ExtensionRoster {
     /// were any.
     fn take_answers(&mut self, deadline: Instant, first: bool) -> bool {
         let mut changed = false;
-        let is_open = |item: &Item| item.question.is_some() && !(first && item.awaited);
+        let is_open = |item: &Item| item.question.is_some() && (!first || item.until.is_some());
         while self.items.iter().any(is_open) {
             let left = deadline.saturating_duration_since(Instant::now());
             let found = match self.found.recv_timeout(left) {
@@ -316,6 +320,23 @@ impl Item {
         }
     }
 
+    /// Takes note that it did not answer in time. What it said so far is used.
+    fn is_late(&mut self, patience: Duration) {
+        let why = format!("it did not say within {patience:?} what it offers");
+        let known = lock(&self.shared.known).clone();
+        if !known.is_empty() {
+            self.shared.account.note_objects(&known);
+        }
+        self.shared.late(&why);
+        if known.is_empty() {
+            let refusal = self.shared.account.refusal();
+            let quarantined = refusal.filter(|(state, _)| *state == ProviderState::Quarantined);
+            self.describe(quarantined.or(Some((ProviderState::Idle, why))), false);
+        } else {
+            self.describe(None, true);
+        }
+    }
+
     /// Takes note of what the library has to offer.
     fn answered(&mut self, failure: Option<ProviderError>) {
         let known = lock(&self.shared.known).clone();
@@ -396,7 +417,7 @@ impl Roster for ExtensionRoster {
         changed |= self.take_answers(now, false);
         changed |= self.find_out(wanted, deadline);
         for item in &mut self.items {
-            if item.shared.released.swap(false, Ordering::Relaxed) {
+            if item.shared.turned.swap(false, Ordering::Relaxed) {
                 item.adopt();
                 changed = true;
             }

@@ -1,7 +1,7 @@
 //! A library at work for one reader.
 
 use crate::area::larger;
-use crate::caller::{Call, CallFault, Caller};
+use crate::caller::{Call, CallFault, Caller, Patience};
 use crate::describe::{News, name_of, objects};
 use crate::provider::{Shared, lock};
 use crate::wire::Lane;
@@ -25,8 +25,8 @@ pub(crate) struct ExtensionSession {
     /// Objects of the answer at hand; kept for its allocation.
     delivered: Vec<TitleIndex>,
     failed: bool,
-    /// Whether the first request of the next collection was made already.
-    begun: bool,
+    /// When the first request of the next collection was made, if it was already.
+    begun: Option<Instant>,
 }
 
 impl ExtensionSession {
@@ -37,7 +37,7 @@ impl ExtensionSession {
             caller,
             delivered: Vec::new(),
             failed: false,
-            begun: false,
+            begun: None,
         })
     }
 
@@ -54,10 +54,10 @@ impl ExtensionSession {
         let (mut faults, mut foreign): (Vec<Fault>, _) = (Vec::new(), Vec::new());
         let level = self.shared.level;
         let mut out = ObjectWriter::new(&mut block, &name, level, &mut faults, &mut foreign);
-        let outcome = self.ask("Global", Lane::Usual, Cost::Global, None, &mut out);
+        let outcome = self.ask("Global", Lane::Usual, Cost::Global, Patience::default(), &mut out);
         self.note(outcome.as_ref().err());
         outcome?;
-        let outcome = self.ask("Costly", Lane::Costly, Cost::Costly, None, &mut out);
+        let outcome = self.ask("Costly", Lane::Costly, Cost::Costly, Patience::default(), &mut out);
         self.note(outcome.as_ref().err());
         let listed = &self.shared.registration.objects;
         let known = lock(&self.shared.known);
@@ -66,7 +66,8 @@ impl ExtensionSession {
         drop(known);
         if !missing.is_empty() {
             let value = ObjectQuery::Indexes(missing).to_string();
-            let outcome = self.ask(&value, Lane::Costly, Cost::Costly, None, &mut out);
+            let outcome =
+                self.ask(&value, Lane::Costly, Cost::Costly, Patience::default(), &mut out);
             self.note(outcome.as_ref().err());
         }
         Ok(())
@@ -87,7 +88,7 @@ impl ExtensionSession {
         value: &str,
         lane: Lane,
         cost: Cost,
-        deadline: Option<Instant>,
+        patience: Patience,
         out: &mut ObjectWriter<'_>,
     ) -> Result<(), ProviderError> {
         let shared = &self.shared;
@@ -95,8 +96,8 @@ impl ExtensionSession {
         let caller = self.caller.as_mut().ok_or_else(gone)?;
         let mut room = shared.room.load(Ordering::Relaxed);
         loop {
-            let begun = std::mem::take(&mut self.begun);
-            let call = match caller.collect(value, lane, room, deadline, begun) {
+            let begun = self.begun.take().is_some();
+            let call = match caller.collect(value, lane, room, patience, begun) {
                 Ok(call) => call,
                 Err(CallFault::Failed(message)) => {
                     if let Some(left) = caller.pause_left() {
@@ -104,8 +105,16 @@ impl ExtensionSession {
                     }
                     return Err(ProviderError::Failed(message));
                 }
-                Err(CallFault::NotYet(message)) => return Err(ProviderError::NotYet(message)),
+                Err(CallFault::NotYet(message)) => {
+                    if caller.is_newly_late() {
+                        shared.late(&message);
+                    }
+                    return Err(ProviderError::NotYet(message));
+                }
             };
+            if let Some(took) = call.took {
+                shared.account.came_back(took);
+            }
             if call.code == ERROR_MORE_DATA {
                 if call.claim != NOTHING {
                     shared.log("answered ERROR_MORE_DATA without setting its counts to 0");
@@ -149,6 +158,20 @@ impl ExtensionSession {
             .map(|(list, lane)| (ObjectQuery::Indexes(list).to_string(), lane))
             .collect()
     }
+
+    /// The first of them, and room for its answer.
+    fn first(&self, collection: &Collection<'_>) -> Option<(String, Lane, usize)> {
+        let (value, lane) = self.requests(collection).into_iter().next()?;
+        Some((value, lane, self.shared.room.load(Ordering::Relaxed)))
+    }
+
+    /// How long a request of a collection that began then is waited for. All of them
+    /// share the time that a reader without a deadline has, but none is left without.
+    fn patience(&self, collection: &Collection<'_>, began: Instant) -> Patience {
+        let usual = self.shared.account.patience(self.shared.options.patience);
+        let left = usual.saturating_sub(began.elapsed()).max(usual / 4);
+        Patience { deadline: collection.deadline(), usual: Some(left) }
+    }
 }
 
 impl Session for ExtensionSession {
@@ -157,19 +180,21 @@ impl Session for ExtensionSession {
     }
 
     fn begin(&mut self, collection: &Collection<'_>) {
-        let first = self.requests(collection).into_iter().next();
-        let room = self.shared.room.load(Ordering::Relaxed);
-        if let (Some((value, lane)), Some(caller)) = (first, &mut self.caller) {
+        if let (Some((value, lane, room)), Some(caller)) =
+            (self.first(collection), &mut self.caller)
+        {
             caller.begin(&value, lane, room);
-            self.begun = true;
+            self.begun = Some(Instant::now());
         }
     }
 
     fn go_on(&mut self, collection: &Collection<'_>) {
-        let first = self.requests(collection).into_iter().next();
-        let room = self.shared.room.load(Ordering::Relaxed);
-        if let (Some((value, lane)), Some(caller)) = (first, &mut self.caller) {
-            caller.go_on(&value, lane, room, collection.deadline());
+        let Some(began) = self.begun else { return };
+        let patience = self.patience(collection, began);
+        if let (Some((value, lane, room)), Some(caller)) =
+            (self.first(collection), &mut self.caller)
+        {
+            caller.go_on(&value, lane, room, patience);
         }
     }
 
@@ -187,9 +212,11 @@ impl Session for ExtensionSession {
             ObjectQuery::Foreign(_) => Cost::Foreign,
             ObjectQuery::Costly | ObjectQuery::Indexes(_) => Cost::Costly,
         };
+        let began = self.begun.unwrap_or_else(Instant::now);
         let mut first: Result<(), ProviderError> = Ok(());
         for (place, (value, lane)) in self.requests(collection).iter().enumerate() {
-            let outcome = self.ask(value, *lane, cost, collection.deadline(), out);
+            let patience = self.patience(collection, began);
+            let outcome = self.ask(value, *lane, cost, patience, out);
             match outcome {
                 Err(error) if place == 0 => first = Err(error),
                 Err(error) => {

@@ -92,6 +92,7 @@ mod registered {
     use perfhive_engine::{BrokerBuilder, Fault, FaultKind};
     use perfhive_registration::store::{HiveFile, Trust, Watch};
     use std::sync::Arc;
+    use std::time::Duration;
 
     /// What is registered for this user on this machine.
     struct Registered {
@@ -115,10 +116,18 @@ mod registered {
     }
 
     /// Adds the providers that are registered for this user on this machine, as
-    /// they come and go.
-    pub(crate) fn with_registered(builder: BrokerBuilder) -> BrokerBuilder {
+    /// they come and go; readers without a deadline wait so long for them.
+    pub(crate) fn with_registered(
+        builder: BrokerBuilder,
+        patience: Option<Duration>,
+    ) -> BrokerBuilder {
+        let options = options();
+        let options = match patience {
+            Some(patience) => options.patience(patience),
+            None => options,
+        };
         let watch = Watch::new(HiveFile::all(), Trust::of_caller());
         let source = Registered { watch, faults: Vec::new() };
-        builder.roster(ExtensionRoster::new(source, options()))
+        builder.roster(ExtensionRoster::new(source, options))
     }
 }

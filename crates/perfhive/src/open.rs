@@ -128,9 +128,12 @@ impl OpenOptions {
         self
     }
 
-    /// How long a request without a deadline of its own may take: 30 seconds by
-    /// default. Of sources that work on a thread of their own because whatever
-    /// they ask may hang: `local:` and `registry://HOST` on Windows.
+    /// How long a request without a deadline of its own waits. On Windows, of sources
+    /// that work on a thread of their own because whatever they ask may hang (`local:`
+    /// and `registry://HOST`): 30 seconds by default. On Linux, for libraries of
+    /// registered providers: two seconds by default, or twice as long as one took
+    /// of late; the rest does not wait with them, and what they were late with is
+    /// missing.
     ///
     /// ```
     /// use std::time::Duration;
@@ -226,7 +229,10 @@ fn bpf_refusal() -> Option<Result<(), String>> {
 }
 
 #[cfg(target_os = "linux")]
-fn machine(address: &SourceAddress, _: Option<Duration>) -> Result<Box<dyn Source>, SourceError> {
+fn machine(
+    address: &SourceAddress,
+    patience: Option<Duration>,
+) -> Result<Box<dyn Source>, SourceError> {
     use perfhive_linux::{LinuxClock, Options, ProcRoot, ReaderChoice, machine_name};
 
     let name = address.to_string();
@@ -268,7 +274,7 @@ fn machine(address: &SourceAddress, _: Option<Duration>) -> Result<Box<dyn Sourc
     let builder = match address {
         // Nobody publishes into a copy, or registers for it.
         SourceAddress::Proc(Some(_)) => builder,
-        _ => crate::extension::with_registered(with_published(builder)),
+        _ => crate::extension::with_registered(with_published(builder), patience),
     };
     Ok(Box::new(builder.build()))
 }

@@ -8,17 +8,23 @@ use crate::text::records::Field;
 use crate::text::style::Style;
 use crate::text::table::{Align, Table};
 use perfhive::{
-    FaultKind, NamePattern, ObjectQuery, ProviderState, ProviderStatus, Request, Snapshot, Source,
-    TitleIndex,
+    FaultKind, NamePattern, ObjectQuery, OpenOptions, ProviderState, ProviderStatus, Request,
+    Snapshot, Source, TitleIndex, Wanted,
 };
 use std::time::Duration;
+
+/// How long a provider is waited for that was just enabled: longer than its
+/// functions may take if nothing is registered.
+const PATIENCE: Duration = Duration::from_secs(30);
 
 pub(super) fn run(global: &Global, args: &Providers) -> Outcome {
     let mut session = Session::open_unnamed(global)?;
     if let Some(name) = &args.enable {
         let known = session.source.providers();
         let found = known.iter().find(|one| one.name.eq_ignore_ascii_case(name));
-        enable(&found.ok_or_else(|| no_such_provider(name))?.name)?;
+        let found = found.ok_or_else(|| no_such_provider(name))?;
+        enable(&found.name)?;
+        ask_slow_one(global, found)?;
         // Another look, at what is known now.
         session = Session::open_unnamed(global)?;
     }
@@ -53,6 +59,17 @@ pub(super) fn run(global: &Global, args: &Providers) -> Outcome {
     drop(session.faults.take());
     output.write(&text)?;
     Ok(Exit::Done)
+}
+
+/// Has a provider say what it offers, however slow it is: who enables one wants to
+/// know, and what it says is known to everybody then.
+fn ask_slow_one(global: &Global, provider: &ProviderStatus) -> Result<(), Failure> {
+    let options = OpenOptions::new().patience(PATIENCE);
+    let first = provider.names.as_ref().map(|names| TitleIndex(*names.start()));
+    let wanted: Vec<TitleIndex> = first.into_iter().collect();
+    let mut session = Session::open_with(global, options)?;
+    session.source.catalogue_for(Wanted::Objects(&wanted))?;
+    Ok(())
 }
 
 fn no_such_provider(name: &str) -> Failure {

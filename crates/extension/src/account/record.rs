@@ -35,8 +35,10 @@ pub(super) struct Record {
     pub(super) quarantined: bool,
     /// Until when it is not asked again.
     pub(super) not_before: u64,
-    /// How often in a row it did not say in time what it offers.
+    /// How often in a row it was waited for in vain.
     pub(super) late: u32,
+    /// The longest time after which it came back, of late.
+    pub(super) slowest: Duration,
     pub(super) last: Duration,
     pub(super) total: Duration,
     pub(super) worst: Duration,
@@ -110,7 +112,7 @@ impl Record {
 
     pub(super) fn to_text(&self) -> String {
         let mut text = format!("{FIRST}\nname {}\n", self.name);
-        let numbers: [(&str, u64); 12] = [
+        let numbers: [(&str, u64); 13] = [
             ("fingerprint", self.fingerprint),
             ("released", self.released),
             ("collections", self.collections),
@@ -119,6 +121,7 @@ impl Record {
             ("quarantined", self.quarantined.into()),
             ("not-before", self.not_before),
             ("late", self.late.into()),
+            ("slowest", nanos(self.slowest)),
             ("last", nanos(self.last)),
             ("total", nanos(self.total)),
             ("worst", nanos(self.worst)),
@@ -179,6 +182,7 @@ impl Record {
                 "quarantined" => record.quarantined = number()? != 0,
                 "not-before" => record.not_before = number()?,
                 "late" => record.late = small()?,
+                "slowest" => record.slowest = time()?,
                 "last" => record.last = time()?,
                 "total" => record.total = time()?,
                 "worst" => record.worst = time()?,

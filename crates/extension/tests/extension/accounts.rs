@@ -1,7 +1,9 @@
 //! What one reader found out of a provider, and what others make of it.
 
-use crate::support::{Folder, OBJECT, Reader, broker, registration};
-use perfhive_engine::{FaultKind, ObjectQuery, ProviderState, Request, Source};
+use crate::support::{
+    Folder, NEIGHBOUR, OBJECT, Reader, broker, broker_of, neighbour, registration,
+};
+use perfhive_engine::{FaultKind, ObjectQuery, ProviderState, Request, Source, TestLevel};
 use perfhive_extension::{HostCommand, enable};
 use std::os::unix::fs::PermissionsExt as _;
 use std::path::{Path, PathBuf};
@@ -112,6 +114,100 @@ fn a_hanging_one_is_not_asked_again_at_once() {
     hurried(Duration::from_secs(60)).collect(&global);
     let text = std::fs::read_to_string(file(&folder)).unwrap();
     assert!(text.contains("\nlate 2\n"), "{text}");
+}
+
+/// A reader of one that hangs when it is asked by index, whose own time-out nobody
+/// lives to see. What it offers is known.
+fn hanging(folder: &Folder, library: &Path, pause: Duration) -> Reader {
+    let mut registration = registration(library, "never returns");
+    registration.collect_timeout = Duration::from_secs(3600);
+    let reader = |patience| {
+        broker(registration.clone(), |options| {
+            let options = options.accounts(folder.0.join("accounts")).patience(patience);
+            options.pause(pause).look_every(Duration::ZERO)
+        })
+    };
+    if !folder.0.join("accounts").exists() {
+        assert_eq!(reader(Duration::from_secs(30)).broker.catalogue().unwrap().objects.len(), 1);
+    }
+    reader(Duration::from_millis(200))
+}
+
+/// One that hangs in Collect is waited for once, and no longer than a person waits:
+/// not by the same reader, and not by the next one.
+#[test]
+fn a_hanging_collect_is_waited_for_once() {
+    let folder = Folder::new("hangs-later");
+    let library = folder.compile("tests/extension/zoo.c");
+    let mut first = hanging(&folder, &library, Duration::from_secs(60));
+    for _ in 0..1000 {
+        let seen = first.see();
+        assert_eq!(seen.faults[0].kind, FaultKind::NotYet, "{seen:?}");
+        assert!(seen.faults[0].message.contains("did not come back from"), "{seen:?}");
+    }
+    assert_eq!(first.logged("did not come back"), 1, "{:?}", first.lines());
+    let text = std::fs::read_to_string(file(&folder)).unwrap();
+    assert!(text.contains("\nlate 1\n"), "{text}");
+    let mut second = hanging(&folder, &library, Duration::from_secs(60));
+    let seen = second.see();
+    assert!(seen.faults[0].message.contains("will be started again in"), "{seen:?}");
+    assert!(seen.faults[0].message.contains("; it did not come back from "), "{seen:?}");
+    assert_eq!(second.state(), ProviderState::Open);
+}
+
+/// One that hangs in programs that end before anybody knows is disabled as well.
+#[test]
+fn hangs_of_short_programs_count() {
+    let folder = Folder::new("hangs-short");
+    let library = folder.compile("tests/extension/zoo.c");
+    for late in 1..=5 {
+        let mut reader = hanging(&folder, &library, Duration::ZERO);
+        assert_eq!(reader.see().faults[0].kind, FaultKind::NotYet);
+        let text = std::fs::read_to_string(file(&folder)).unwrap();
+        assert!(text.contains(&format!("\nlate {late}\n")), "{text}");
+        let disabled = usize::from(late == 5);
+        assert_eq!(reader.logged("is asked no more"), disabled, "{:?}", reader.lines());
+        if late == 5 {
+            // The reader that is still at work hears of it, too.
+            assert_eq!(reader.see().faults[0].kind, FaultKind::Quarantined);
+        }
+    }
+    let mut next = hanging(&folder, &library, Duration::ZERO);
+    let seen = next.see();
+    assert_eq!(seen.faults[0].kind, FaultKind::Quarantined, "{seen:?}");
+    assert_eq!((next.status().faults, next.status().in_a_row), (0, 0));
+    assert!(enable(&folder.0.join("accounts"), "Zoo").unwrap());
+    assert_eq!(next.see().faults[0].kind, FaultKind::NotYet);
+}
+
+/// One that is known to be slow is given its time, by readers in no hurry.
+#[test]
+fn a_slow_one_is_given_its_time() {
+    let folder = Folder::new("slow");
+    let library = folder.compile("tests/extension/zoo.c");
+    let mut first = reader(&folder, &library, "!takes its time");
+    assert_eq!(first.see().instances, Some(2));
+    drop(first);
+    let mut second = broker(registration(&library, "!takes its time"), |options| {
+        options.accounts(folder.0.join("accounts")).patience(Duration::from_millis(1))
+    });
+    assert_eq!(second.see().instances, Some(2), "{:?}", second.lines());
+}
+
+/// A reader with a deadline is not left without time for what is known already.
+#[test]
+fn who_is_asked_for_the_first_time_leaves_others_their_time() {
+    let folder = Folder::new("share");
+    let library = folder.compile("tests/extension/zoo.c");
+    let accounts = || folder.0.join("accounts");
+    let known = neighbour(&folder, false);
+    broker_of(vec![known.clone()], TestLevel::All, |options| options.accounts(accounts()))
+        .collect(&Request::objects(&[NEIGHBOUR]));
+    let both = vec![registration(&library, "!never returns"), known];
+    let mut reader = broker_of(both, TestLevel::All, |options| options.accounts(accounts()));
+    let soon = Instant::now() + Duration::from_secs(4);
+    let (snapshot, faults) = reader.collect(&Request::new(ObjectQuery::Global).deadline(soon));
+    assert!(snapshot.object(NEIGHBOUR).is_some(), "{faults:?}");
 }
 
 #[test]

@@ -255,6 +255,8 @@ PERFHIVE_EXPORT DWORD CollectZoo(LPWSTR value, LPVOID *data, LPDWORD bytes, LPDW
         sleep(3600);
     if (is("sleeps now and then") && call == 3)
         usleep(700000);
+    if (is("takes its time"))
+        usleep(300000);
     if (is("allocates without end"))
         for (;;) {
             char *more = malloc(1 << 20);
