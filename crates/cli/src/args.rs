@@ -76,6 +76,14 @@ pub(crate) struct Global {
     #[arg(long, global = true, value_enum, value_name = "WHEN", default_value = "auto")]
     pub(crate) color: When,
 
+    /// How long providers are waited for
+    ///
+    /// In seconds, or with a unit: 0.5, 500ms, 2s. One that takes longer costs its own
+    /// counters. By default 10 seconds on Windows, then half as long for each provider to
+    /// find out which of them hangs; elsewhere two seconds, or twice as long as it took of late.
+    #[arg(long, global = true, value_name = "SECONDS", value_parser = value::interval)]
+    pub(crate) patience: Option<Duration>,
+
     /// Print no warnings
     #[arg(long, short, global = true)]
     pub(crate) quiet: bool,

@@ -164,6 +164,9 @@ impl Session {
             warn_about_titles(file, global.quiet)?;
             options = options.titles(file);
         }
+        if let Some(patience) = global.patience {
+            options = options.patience(patience);
+        }
         let faults = Faults::default();
         faults.0.lock().unwrap_or_else(PoisonError::into_inner).quiet = global.quiet;
         let source = options.open(&global.source)?;

@@ -212,6 +212,19 @@ impl Worker {
         self.patience = patience;
     }
 
+    /// Whether the source is still at work on what was asked last, for which nobody
+    /// waits any more.
+    #[must_use]
+    pub fn is_at_work(&self) -> bool {
+        self.answered != self.asked
+    }
+
+    /// The catalogue's generation as last heard of, which asks nobody.
+    #[must_use]
+    pub fn last_generation(&self) -> u64 {
+        self.generation
+    }
+
     fn error(&self, kind: SourceErrorKind, message: &'static str) -> SourceError {
         SourceError::fixed(kind, &self.name, message)
     }

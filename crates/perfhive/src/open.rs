@@ -128,12 +128,12 @@ impl OpenOptions {
         self
     }
 
-    /// How long a request without a deadline of its own waits. On Windows, of sources
-    /// that work on a thread of their own because whatever they ask may hang (`local:`
-    /// and `registry://HOST`): 30 seconds by default. On Linux, for libraries of
-    /// registered providers: two seconds by default, or twice as long as one took
-    /// of late; the rest does not wait with them, and what they were late with is
-    /// missing.
+    /// How long a request without a deadline of its own waits for providers that may
+    /// hang. On Windows, of `local:` and `registry://HOST`: 10 seconds by default; what
+    /// takes longer is asked for provider by provider, half as long each, and those that
+    /// hang cost their own objects. On Linux, for libraries of registered providers: two
+    /// seconds by default, or twice as long as one took of late; the rest does not wait
+    /// with them, and what they were late with is missing.
     ///
     /// ```
     /// use std::time::Duration;
@@ -206,7 +206,7 @@ fn reader(address: &SourceAddress) -> Option<String> {
     match address {
         SourceAddress::Native => Some("processes by Windows' native functions".to_string()),
         // Told in passing, which is worth no long wait.
-        SourceAddress::Local => match local("local:", PATIENCE / 10)
+        SourceAddress::Local => match local("local:", PATIENCE / 3)
             .and_then(|mut local| local.reason().map(|reason| reason.map(str::to_string)))
         {
             Ok(None) => Some("processes from the registry's counters".to_string()),
@@ -242,11 +242,14 @@ fn machine(
         SourceAddress::Proc(_) => ReaderChoice::Proc,
         SourceAddress::Bpf => ReaderChoice::Bpf,
         SourceAddress::Registry(_) => {
-            let message = "another machine's registry can be read on Windows only";
+            let message = "another machine's registry can be read on Windows only; capture it \
+                           there (`perfhive capture FOLDER -s registry://HOST`), and \
+                           `-s file:FOLDER` reads that here";
             return Err(unavailable(message.to_string()));
         }
         SourceAddress::Native => {
-            let message = "Windows' native functions are on Windows only; local: is this machine";
+            let message = "Windows' native functions are on Windows only; `-s local:` is this \
+                           machine";
             return Err(unavailable(message.to_string()));
         }
         _ => ReaderChoice::Auto,
@@ -304,10 +307,10 @@ fn name_of_copy(folder: &std::path::Path) -> String {
     }
 }
 
-/// How long a request without a deadline of its own may take. Windows gives each
-/// provider ten seconds; a collection that takes thrice that hangs.
+/// How long a request without a deadline of its own may take: as long as Windows
+/// gives a provider for its Open.
 #[cfg(windows)]
-const PATIENCE: Duration = Duration::from_secs(30);
+const PATIENCE: Duration = Duration::from_secs(10);
 
 /// The registry's counters, on a thread of their own: a provider that hangs is
 /// reported and does not hang who asked.
@@ -322,11 +325,11 @@ fn machine(
         SourceAddress::Local => Ok(with_published(&name, local(&name, patience)?)),
         SourceAddress::Native => Ok(Box::new(native(&name))),
         SourceAddress::Registry(host) => {
-            let source = perfhive_windows::RegistrySource::remote(&name, host);
-            Ok(Box::new(perfhive_engine::Worker::new(source, Some(patience))?))
+            Ok(Box::new(perfhive_windows::Relay::remote(&name, host, patience)?))
         }
         _ => {
-            let message = "there is no /proc on Windows; local: is this machine";
+            let message = "there is no /proc on Windows; `-s local:` is this machine, `-s \
+                           native:` its processes without the registry";
             Err(SourceError::new(SourceErrorKind::Unavailable, &name, message))
         }
     }
@@ -353,8 +356,8 @@ fn local(
     name: &str,
     patience: Duration,
 ) -> Result<perfhive_windows::Fallback<perfhive_engine::Broker>, SourceError> {
-    let registry = perfhive_windows::RegistrySource::local(name);
-    perfhive_windows::Fallback::new(registry, native(name), Some(patience))
+    let registry = perfhive_windows::Relay::local(name, patience)?;
+    Ok(perfhive_windows::Fallback::over(registry, native(name)))
 }
 
 #[cfg(windows)]

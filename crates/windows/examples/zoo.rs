@@ -325,6 +325,29 @@ unsafe extern "system" fn CollectBroken(
 
 #[unsafe(no_mangle)]
 #[allow(non_snake_case)]
+extern "system" fn OpenStuck(_: *mut u16) -> u32 {
+    0
+}
+
+/// Does not come back where it is asked at all: as on Windows, which asks nobody
+/// whose `Object List` holds nothing of the request.
+#[unsafe(no_mangle)]
+#[allow(non_snake_case)]
+unsafe extern "system" fn CollectStuck(
+    query: *mut u16,
+    data: *mut *mut c_void,
+    bytes: *mut u32,
+    objects: *mut u32,
+) -> u32 {
+    let out = Out { data, bytes, objects };
+    if is_asked(query, "PerfhiveStuck") {
+        std::thread::sleep(Duration::from_secs(600));
+    }
+    out.nothing(0)
+}
+
+#[unsafe(no_mangle)]
+#[allow(non_snake_case)]
 extern "system" fn OpenSleeps(_: *mut u16) -> u32 {
     0
 }

@@ -11,6 +11,9 @@ pub(crate) const INVALID_DATA: u32 = 13;
 /// `ERROR_MORE_DATA`: the buffer is too small.
 pub(crate) const MORE_DATA: u32 = 234;
 
+/// `ERROR_TIMEOUT`: a call that was given up, or that Windows gave up.
+pub(crate) const TIMEOUT: u32 = 1460;
+
 const ACCESS_DENIED: u32 = 5;
 const INVALID_HANDLE: u32 = 6;
 const NOT_READY: u32 = 21;

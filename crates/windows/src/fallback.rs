@@ -9,9 +9,10 @@
 #[cfg(test)]
 mod tests;
 
+use crate::relay::{HANGS, Relay};
 use perfhive_engine::{
     Catalogue, Fault, FaultKind, ObjectQuery, ProviderStatus, Request, Snapshot, Source,
-    SourceError, SourceErrorKind, TitleDatabase, Worker,
+    SourceError, SourceErrorKind, TitleDatabase,
 };
 use perfhive_format::{LanguageId, TitleIndex};
 use std::sync::Arc;
@@ -24,8 +25,6 @@ const THREAD: TitleIndex = TitleIndex(232);
 /// How many requests in a row must fail, or lack an object, before the second
 /// source stands in, and how many must have it before that ends.
 const IN_A_ROW: u32 = 2;
-/// A request that took this long hangs, whatever deadline it had.
-const HANGS: Duration = Duration::from_secs(10);
 /// How long a broken registry is left alone: longer each time that it still is.
 const FIRST_PAUSE: Duration = Duration::from_secs(5);
 const LONGEST_PAUSE: Duration = Duration::from_secs(300);
@@ -46,7 +45,7 @@ const TRIAL: Duration = Duration::from_millis(500);
 /// samples of the two sources make no value together
 /// ([`Frame::origin`](perfhive_engine::Frame::origin)).
 pub struct Fallback<B> {
-    first: Worker,
+    first: Relay,
     second: B,
     /// How long the first one may take without a deadline.
     patience: Option<Duration>,
@@ -88,8 +87,8 @@ struct Decision {
 enum First {
     /// It answers; the generation of its catalogue as it was looked at.
     Good(u64),
-    /// It does not, and why.
-    Broken(SourceError),
+    /// It does not, and why; the same, as it was last heard of.
+    Broken(SourceError, u64),
 }
 
 impl<B: Source> Fallback<B> {
@@ -103,8 +102,15 @@ impl<B: Source> Fallback<B> {
         second: B,
         patience: Option<Duration>,
     ) -> Result<Self, SourceError> {
-        Ok(Self {
-            first: Worker::new(first, patience)?,
+        Ok(Self::over(Relay::new(first, patience)?, second))
+    }
+
+    /// `second` behind a source that is on a thread of its own already.
+    #[must_use]
+    pub fn over(first: Relay, second: B) -> Self {
+        let patience = first.patience();
+        Self {
+            first,
             second,
             patience,
             clock: Box::new(Instant::now),
@@ -119,7 +125,7 @@ impl<B: Source> Fallback<B> {
             answer: Snapshot::new(),
             catalogue: None,
             told: false,
-        })
+        }
     }
 
     /// What is read with the second source and why, in words; `None` where
@@ -145,16 +151,20 @@ impl<B: Source> Fallback<B> {
             return Ok(());
         };
         let is_due = self.is_due(decision);
-        if let First::Good(generation) = decision.first
-            && self.first.catalogue_generation() != generation
-        {
-            let begun = Instant::now();
-            match self.look(left(self.patience, deadline)) {
-                Ok(catalogue) => self.settle(&catalogue, None),
-                Err(error) => self.failed(&error, begun),
+        let (First::Good(known) | First::Broken(_, known)) = decision.first;
+        let generation = self.first.catalogue_generation();
+        if generation == known {
+            if is_due {
+                self.try_again(deadline);
             }
-        } else if is_due {
-            self.try_again(deadline);
+            return Ok(());
+        }
+        let begun = Instant::now();
+        match (self.look(left(self.patience, deadline)), &mut self.decision) {
+            (Ok(catalogue), _) => self.settle(&catalogue, None),
+            // Whatever was registered, that was not it.
+            (Err(_), Some(Decision { first: First::Broken(_, known), .. })) => *known = generation,
+            (Err(error), _) => self.failed(&error, begun),
         }
         Ok(())
     }
@@ -189,7 +199,7 @@ impl<B: Source> Fallback<B> {
         let has = |name: &TitleIndex| self.tried.object(*name).is_some();
         let has_more = match decision.first {
             First::Good(_) => decision.objects.iter().any(has),
-            First::Broken(_) => true,
+            First::Broken(..) => true,
         };
         if tried.is_err() || !has_more {
             decision.answered = 0;
@@ -281,7 +291,8 @@ impl<B: Source> Fallback<B> {
         let why = SourceError::new(error.kind(), error.source_name(), message);
         let cause = format!("its counters cannot be read: {}", error.message());
         let reason = self.names(&objects).map(|names| by_native(&names, &cause));
-        self.decided(First::Broken(why), objects, reason);
+        let first = First::Broken(why, self.first.catalogue_generation());
+        self.decided(first, objects, reason);
     }
 
     fn decided(&mut self, first: First, objects: Vec<TitleIndex>, reason: Option<String>) {
@@ -308,7 +319,7 @@ impl<B: Source> Fallback<B> {
     /// Why the first source is of no use, if it is of none.
     fn broken(&self) -> Option<&SourceError> {
         match &self.decision {
-            Some(Decision { first: First::Broken(why), .. }) => Some(why),
+            Some(Decision { first: First::Broken(why, _), .. }) => Some(why),
             _ => None,
         }
     }

@@ -17,6 +17,8 @@ mod explain;
 mod fallback;
 #[cfg(windows)]
 mod ffi;
+#[cfg(any(windows, test))]
+mod hangs;
 pub mod native;
 #[cfg(any(windows, test))]
 mod parts;
@@ -29,11 +31,15 @@ mod register;
 #[cfg(any(windows, test))]
 mod registry;
 #[cfg(any(windows, test))]
+mod relay;
+#[cfg(any(windows, test))]
 mod source;
 #[cfg(test)]
 mod tests;
 #[cfg(any(windows, test))]
 mod titles;
+#[cfg(any(windows, test))]
+mod watched;
 #[cfg(any(windows, test))]
 mod wine;
 #[cfg(windows)]
@@ -45,6 +51,8 @@ pub use fallback::Fallback;
 pub use priority::at_lower_priority;
 #[cfg(windows)]
 pub use register::{WindowsRegistrar, allotted_indexes, registered_linkage, report_event};
+#[cfg(any(windows, test))]
+pub use relay::Relay;
 #[cfg(any(windows, test))]
 pub use source::RegistrySource;
 #[cfg(windows)]

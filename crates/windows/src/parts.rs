@@ -58,6 +58,12 @@ impl Service {
         Fault::new(FaultKind::OpenFailed, name, message)
     }
 
+    /// That it does not come back.
+    pub(crate) fn hangs(&self) -> Fault {
+        let why = Failed::Read(ReadError::Hangs).of_one(None);
+        Fault::new(FaultKind::CollectFailed, &self.name, blame(self, &why))
+    }
+
     /// From the first index to the one behind the last.
     fn range(&self) -> std::ops::Range<u32> {
         let (Some(first), Some(last)) = (self.first, self.last) else { return 0..0 };
@@ -69,7 +75,7 @@ impl Service {
     }
 
     /// What to ask it for: its objects, or whatever may be one.
-    fn candidates(&self) -> Vec<TitleIndex> {
+    pub(crate) fn candidates(&self) -> Vec<TitleIndex> {
         if self.objects.is_empty() {
             return self.range().step_by(2).map(TitleIndex).collect();
         }
@@ -143,7 +149,7 @@ impl Failed {
         use SourceErrorKind as Kind;
         match self {
             Self::Read(ReadError::Deadline) => false,
-            Self::Read(ReadError::TooLarge) | Self::Parse(_) => true,
+            Self::Read(ReadError::TooLarge | ReadError::Hangs) | Self::Parse(_) => true,
             Self::Read(ReadError::Code(code)) => {
                 let (kind, _) = explain(code, None);
                 let the_systems = [2, 8, 14, 1021, 1115, 1450].contains(&code) || is_lost(code);
@@ -159,6 +165,7 @@ impl Failed {
                 format!("it needs more than {} MiB, or asks for more without end", LARGEST >> 20)
             }
             Self::Read(ReadError::Deadline) => "it did not answer in time".to_string(),
+            Self::Read(ReadError::Hangs) => "it does not come back".to_string(),
             Self::Read(ReadError::Code(code)) => explain(code, host).1,
             Self::Parse(error) => format!("what it answers is no performance data: {error}"),
         }
@@ -194,6 +201,8 @@ pub(crate) struct Split {
     pub(crate) objects: usize,
     /// What is left out.
     pub(crate) faults: Vec<Fault>,
+    /// Objects of those that do not come back; not only of this request.
+    pub(crate) hanging: Vec<TitleIndex>,
     /// When the whole is tried again.
     pub(crate) until: Instant,
     /// The whole has as much: it is asked for, faults and all.
@@ -205,6 +214,8 @@ pub(crate) struct Search<'a> {
     pub(crate) services: &'a [Service],
     pub(crate) host: Option<&'a str>,
     pub(crate) ask: &'a mut dyn FnMut(&ValueName) -> Result<Arc<Frame>, Failed>,
+    /// Objects that are known to hang, and are not asked for.
+    hanging: Vec<TitleIndex>,
     found: Vec<TitleIndex>,
     faults: Vec<Fault>,
     failures: usize,
@@ -216,7 +227,14 @@ impl<'a> Search<'a> {
         host: Option<&'a str>,
         ask: &'a mut dyn FnMut(&ValueName) -> Result<Arc<Frame>, Failed>,
     ) -> Self {
-        Self { services, host, ask, found: Vec::new(), faults: Vec::new(), failures: 0 }
+        let (hanging, found, faults) = (Vec::new(), Vec::new(), Vec::new());
+        Self { services, host, ask, hanging, found, faults, failures: 0 }
+    }
+
+    /// Leaves out what is known to hang.
+    pub(crate) fn without(mut self, hanging: &[TitleIndex]) -> Self {
+        self.hanging = hanging.to_vec();
+        self
     }
 
     /// Asks for each group alone; `source` is what the source is called.
@@ -237,12 +255,16 @@ impl<'a> Search<'a> {
             size: Size::default(),
             objects,
             faults: self.faults,
+            hanging: self.hanging,
             until: Instant::now() + AGAIN,
             is_whole: false,
         }
     }
 
     fn read(&mut self, indexes: &[TitleIndex]) -> Result<Option<ParseError>, Failed> {
+        if indexes.iter().any(|index| self.hanging.contains(index)) {
+            return Err(Failed::Read(ReadError::Hangs));
+        }
         let name = ValueName::new(&ObjectQuery::Indexes(indexes.to_vec()).to_string());
         let frame = (self.ask)(&name)?;
         let names = (0..frame.object_count()).filter_map(|place| frame.object(place));
@@ -259,6 +281,10 @@ impl<'a> Search<'a> {
             Ok(Some(damage)) => (FaultKind::DamagedObject(damage), Failed::Parse(damage)),
             Err(failed) => (FaultKind::CollectFailed, failed),
         };
+        if why == Failed::Read(ReadError::Hangs) {
+            // With one object all of them.
+            self.hanging.extend(service.candidates().iter().chain(indexes));
+        }
         let message = blame(service, &why.of_one(self.host));
         let fault = Fault::new(kind, &service.name, message);
         let first = service.first.map(TitleIndex);
@@ -289,6 +315,9 @@ impl<'a> Search<'a> {
             self.halve(left, source);
             self.halve(right, source);
             return;
+        }
+        if why == Failed::Read(ReadError::Hangs) {
+            self.hanging.extend(indexes);
         }
         let message = format!("the object fails and is left out: {}", why.of_one(self.host));
         let fault = Fault::new(kind, source, message);
@@ -327,8 +356,8 @@ pub(crate) fn way_out(services: &[Service], is_local: bool) -> String {
     }
     let and = if native.is_empty() { "" } else { "; " };
     format!(
-        "whatever is asked for, these libraries are asked: {}; `lodctr /D:NAME`, run as \
-         administrator, disables one{and}{native}",
+        "whatever is asked for, these libraries are asked: {}; `perfhive check NAME` says what is \
+         wrong with one, `lodctr /D:NAME`, run as administrator, disables it{and}{native}",
         names.join(", ")
     )
 }

@@ -1,6 +1,6 @@
 //! Reading a value whose length nobody knows beforehand.
 
-use crate::explain::{MORE_DATA, SUCCESS, is_busy};
+use crate::explain::{MORE_DATA, SUCCESS, TIMEOUT, is_busy};
 use std::time::{Duration, Instant};
 
 /// The first buffer: what a few objects need.
@@ -22,6 +22,8 @@ pub(crate) enum ReadError {
     TooLarge,
     /// The deadline came before the answer.
     Deadline,
+    /// The call does not come back.
+    Hangs,
 }
 
 /// How large a buffer a request needed so far.
@@ -70,6 +72,10 @@ pub(crate) fn read(
             }
             // A reused buffer may be larger than what this value needed before.
             MORE_DATA => size.0 = (reply.capacity().max(size.0) * 2).min(LARGEST),
+            TIMEOUT => {
+                reply.clear();
+                return Err(ReadError::Hangs);
+            }
             code if is_busy(code) && tries + 1 < TRIES => {
                 wait(PAUSE * 2u32.pow(tries));
                 tries += 1;

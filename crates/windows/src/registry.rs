@@ -1,6 +1,7 @@
 //! The calls that reading takes, as a trait: Windows' registry, or a test's.
 
 use crate::parts::Service;
+use std::time::Duration;
 
 /// A value's name: UTF-16 with a NUL at its end, as the calls want it.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
@@ -66,6 +67,21 @@ pub(crate) trait Registry: Send {
     /// Who is registered; read only where requests fail.
     fn services(&mut self) -> Vec<Service>;
 
+    /// When the registration of a service was changed last; `None` where there is
+    /// none. Takes two calls, that are not collections.
+    fn changed(&mut self, service: &str) -> Option<u64>;
+
     /// The user's language: a Windows language identifier.
     fn user_language(&self) -> u16;
+
+    /// Limits how long a call may take, where that is possible; answers the limit
+    /// before.
+    fn set_limit(&mut self, limit: Duration) -> Duration {
+        limit
+    }
+
+    /// How many calls have been given up and have not come back yet.
+    fn hanging(&mut self) -> usize {
+        0
+    }
 }

@@ -1,10 +1,12 @@
 //! `HKEY_PERFORMANCE_DATA` as a source.
 
 use crate::explain::explain;
+use crate::hangs::{Hangs, Watch};
 use crate::parts::{self, Failed, NOBODY, Search, Service, Split, read_block};
 use crate::read::{LARGEST, ReadError, Size};
 use crate::registry::{LastTitles, Registry, ValueName};
 use crate::titles::{self, Language};
+use crate::watched::Watched;
 use perfhive_engine::{
     Catalogue, CatalogueObject, Cost, Fault, FaultKind, FramePool, ObjectQuery, ProviderState,
     ProviderStatus, Request, Snapshot, Source, SourceError, SourceErrorKind, TitleDatabase,
@@ -12,7 +14,7 @@ use perfhive_engine::{
 use perfhive_format::{LanguageId, PerfObject, TitleIndex};
 use std::collections::HashMap;
 use std::sync::Arc;
-use std::time::Instant;
+use std::time::{Duration, Instant};
 
 /// How many requests are remembered with the size of their answers. A program
 /// has a handful; whoever makes up new ones without end starts over.
@@ -51,6 +53,8 @@ pub struct RegistrySource {
     costly: Option<Vec<CatalogueObject>>,
     databases: HashMap<LanguageId, Arc<TitleDatabase>>,
     languages: Option<Vec<Language>>,
+    hangs: Hangs,
+    watch: Watch,
 }
 
 /// A request that was made.
@@ -96,7 +100,22 @@ impl RegistrySource {
             costly: None,
             databases: HashMap::new(),
             languages: None,
+            hangs: Hangs::default(),
+            watch: Watch::default(),
         }
+    }
+
+    /// The same over calls that end by a limit, of whose answers `hung` did not come.
+    /// A provider is asked alone for `probe` at most.
+    pub(crate) fn carefully(
+        name: &str,
+        registry: Watched,
+        probe: Duration,
+        hung: Option<ObjectQuery>,
+    ) -> Self {
+        let mut source = Self::over(name, Box::new(registry));
+        source.hangs = Hangs::of(hung, probe);
+        source
     }
 
     fn error(&self, failed: Failed) -> SourceError {
@@ -111,6 +130,9 @@ impl RegistrySource {
             ),
             Failed::Read(ReadError::Deadline) => {
                 (SourceErrorKind::Deadline, "did not answer in time".to_string())
+            }
+            Failed::Read(ReadError::Hangs) => {
+                (SourceErrorKind::Deadline, "does not come back: a provider hangs".to_string())
             }
             Failed::Parse(error) => {
                 (SourceErrorKind::Malformed, format!("the answer is no performance data: {error}"))
@@ -174,12 +196,15 @@ impl RegistrySource {
             self.requests.insert(request.objects.clone(), asked);
         }
         self.generation += 1;
+        self.look_back();
         let mut is_whole = false;
         if let Some(asked) = self.requests.get_mut(&request.objects)
             && let Some(split) = &mut asked.split
         {
-            is_whole = Instant::now() < split.until && split.is_whole;
-            if Instant::now() < split.until && !is_whole {
+            // Whoever hangs is asked again once he has come back.
+            let lasts = Instant::now() < split.until || self.hangs.knows(&request.objects);
+            is_whole = lasts && split.is_whole;
+            if lasts && !is_whole {
                 let (registry, name) = (&mut *self.registry, (&split.name, &mut split.size));
                 let frame =
                     read_block(registry, &mut self.pool, self.generation, name, request.deadline);
@@ -191,12 +216,15 @@ impl RegistrySource {
                     }
                     Err(failed) if !failed.is_a_providers() => return Err(self.error(failed)),
                     // Another one fails by now.
-                    Err(_) => {}
+                    Err(failed) => self.hangs.note(failed, &request.objects),
                 }
             }
             if !is_whole {
                 asked.split = None;
             }
+        }
+        if self.hangs.knows(&request.objects) {
+            return self.fetch_parts(request, Failed::Read(ReadError::Hangs), out);
         }
         let Some(asked) = self.requests.get_mut(&request.objects) else {
             return Err(self.error(Failed::Read(ReadError::Code(crate::explain::NOT_FOUND))));
@@ -212,7 +240,10 @@ impl RegistrySource {
                 }
                 Ok(())
             }
-            Err(failed) if failed.is_a_providers() => self.fetch_parts(request, failed, out),
+            Err(failed) if failed.is_a_providers() => {
+                self.hangs.note(failed, &request.objects);
+                self.fetch_parts(request, failed, out)
+            }
             Err(failed) => Err(self.error(failed)),
         }
     }
@@ -251,6 +282,8 @@ impl RegistrySource {
             // Everything fails.
             Err(_) => {
                 let (host, services) = (self.registry.host().is_some(), self.services());
+                let active = services.iter().filter(|service| !service.disabled);
+                self.watch.over(active.map(|one| &*one.name), &mut *self.registry);
                 let way_out = parts::way_out(&services, !host);
                 return Err(if way_out.is_empty() { error } else { with(&way_out) });
             }
@@ -293,6 +326,13 @@ impl RegistrySource {
     /// # Errors
     /// Where not even a request for nothing has an answer.
     fn split(&mut self, query: &ObjectQuery) -> Result<Split, Failed> {
+        let usual = self.registry.set_limit(self.hangs.probe());
+        let split = self.search(query);
+        self.registry.set_limit(usual);
+        split
+    }
+
+    fn search(&mut self, query: &ObjectQuery) -> Result<Split, Failed> {
         let global = match query {
             ObjectQuery::Costly => self.names_of_global(),
             _ => Vec::new(),
@@ -313,7 +353,26 @@ impl RegistrySource {
         ask(&ValueName::new(NOBODY))?;
         let groups = parts::divide(query, &services, &named, &global);
         let search = Search::new(&services, host.as_deref(), &mut ask);
-        Ok(search.run(query, &groups, &self.name))
+        let split = search.without(self.hangs.objects()).run(query, &groups, &self.name);
+        self.hangs.found(&split.hanging, query);
+        let failing = split.faults.iter().map(|fault| &*fault.provider);
+        self.watch.over(failing, &mut *self.registry);
+        Ok(split)
+    }
+
+    /// Whether those that hung have come back, or who failed is registered otherwise
+    /// by now: then all is asked as a whole again.
+    fn look_back(&mut self) {
+        let is_over = self.hangs.are_over(&mut *self.registry);
+        let is_other = self.watch.is_other(&mut *self.registry);
+        if is_other {
+            self.outdate();
+        }
+        if is_over || is_other {
+            self.hangs.forget();
+            self.watch.end();
+            self.requests.values_mut().for_each(|asked| asked.split = None);
+        }
     }
 
     /// The objects of `Global`.
@@ -374,7 +433,7 @@ impl Source for RegistrySource {
     /// Who is registered: those whose objects were seen, and those of whom there is
     /// none.
     fn providers(&mut self) -> Vec<ProviderStatus> {
-        let known = &self.known;
+        let (known, hanging) = (&self.known, self.hangs.objects());
         let status = |service: Service| {
             let seen = known.keys().any(|name| service.owns(*name));
             let mut status = ProviderStatus::new(&service.name);
@@ -384,7 +443,10 @@ impl Source for RegistrySource {
                 (false, true) => ProviderState::Open,
                 (false, false) => ProviderState::Failed,
             };
-            if status.state == ProviderState::Failed {
+            if service.candidates().iter().any(|name| hanging.contains(name)) {
+                status.state = ProviderState::Failed;
+                status.last_fault = Some(service.hangs());
+            } else if status.state == ProviderState::Failed {
                 status.last_fault = Some(service.gives_nothing());
             }
             status
@@ -430,12 +492,14 @@ impl Source for RegistrySource {
     /// Changes with Last Counter and Last Help, and when a reply held an object
     /// that nobody knew, or one that is defined anew.
     fn catalogue_generation(&mut self) -> u64 {
+        self.look_back();
         let last = self.registry.last_titles();
         if last != self.last {
             self.last = last;
             self.outdate();
             // Who failed may be gone, and whose the indexes are has changed.
             self.requests.values_mut().for_each(|asked| asked.split = None);
+            self.hangs.forget_objects();
         }
         self.titles_generation
     }

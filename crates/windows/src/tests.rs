@@ -1,5 +1,7 @@
 //! The source over a registry that a test makes up, and over recorded Windows.
 
+mod hanging;
+
 use crate::explain::{MORE_DATA, NOT_FOUND, SUCCESS};
 use crate::parts::Service;
 use crate::registry::{LastTitles, Place, Registry, ValueName};
@@ -8,7 +10,7 @@ use perfhive_engine::{ObjectQuery, ProviderState, Request, Snapshot, Source, Sou
 use perfhive_format::{CounterSpec, CounterType, LanguageId, TitleIndex};
 use perfhive_testkit::script::block;
 use std::collections::HashMap;
-use std::sync::{Arc, Mutex, PoisonError};
+use std::sync::{Arc, Condvar, Mutex, PoisonError};
 
 /// What the made-up registry holds; a test changes it while the source reads.
 #[derive(Default)]
@@ -26,6 +28,8 @@ struct World {
     asked: Vec<String>,
     /// Who answers where nothing is in `data`, and the code with which they fail.
     providers: Vec<(Service, u32)>,
+    /// When a service's registration was changed.
+    changed: HashMap<String, u64>,
 }
 
 impl World {
@@ -53,16 +57,40 @@ impl World {
 }
 
 #[derive(Clone, Default)]
-struct Fake(Arc<Mutex<World>>, Option<String>);
+struct Fake(Arc<Mutex<World>>, Option<String>, Arc<Gate>);
+
+/// Objects whose providers do not come back before the gate is opened.
+#[derive(Default)]
+struct Gate(Mutex<Vec<u32>>, Condvar);
+
+impl Gate {
+    fn close(&self, objects: &[u32]) {
+        *self.0.lock().unwrap() = objects.to_vec();
+        self.1.notify_all();
+    }
+
+    fn is_closed(&self) -> bool {
+        !self.0.lock().unwrap().is_empty()
+    }
+
+    fn pass(&self, is_asked: impl Fn(u32) -> bool) {
+        let closed = self.0.lock().unwrap();
+        drop(self.1.wait_while(closed, |closed| closed.iter().any(|one| is_asked(*one))).unwrap());
+    }
+}
 
 impl Fake {
     fn with<T>(&self, act: impl FnOnce(&mut World) -> T) -> T {
         act(&mut self.0.lock().unwrap_or_else(PoisonError::into_inner))
     }
 
+    fn at(&self, host: Option<String>) -> Self {
+        Self(Arc::clone(&self.0), host, Arc::clone(&self.2))
+    }
+
     fn source(&self) -> RegistrySource {
         let host = self.with(|world| world.host.clone());
-        RegistrySource::over("test:", Box::new(Self(Arc::clone(&self.0), host)))
+        RegistrySource::over("test:", Box::new(self.at(host)))
     }
 }
 
@@ -72,6 +100,15 @@ impl Registry for Fake {
     }
 
     fn value(&mut self, place: Place<'_>, name: &ValueName, reply: &mut Vec<u8>) -> u32 {
+        let query = name.text();
+        let all = self.with(|world| {
+            let objects = world.providers.iter().flat_map(|(service, _)| &service.objects);
+            objects.map(|object| object.0).collect::<Vec<u32>>()
+        });
+        self.2.pass(|object| {
+            query == "Global" && all.contains(&object)
+                || query.split(' ').any(|index| index == object.to_string())
+        });
         self.with(|world| {
             let name = name.text();
             let place = match place {
@@ -121,6 +158,10 @@ impl Registry for Fake {
 
     fn user_language(&self) -> u16 {
         self.with(|world| world.user)
+    }
+
+    fn changed(&mut self, service: &str) -> Option<u64> {
+        self.with(|world| world.changed.get(service).copied())
     }
 }
 

@@ -5,10 +5,13 @@ use crate::ffi::{self, Key};
 use crate::parts::Service;
 use crate::register::{MARK, MARKED};
 use crate::registry::{LastTitles, Place, Registry, ValueName};
+use crate::relay::Relay;
 use crate::source::RegistrySource;
 use crate::wine::Layout;
+use perfhive_engine::SourceError;
 use perfhive_format::TitleIndex;
 use std::sync::{Mutex, PoisonError};
+use std::time::Duration;
 
 /// Where providers are registered, below `HKEY_LOCAL_MACHINE`.
 const SERVICES: &str = r"SYSTEM\CurrentControlSet\Services";
@@ -30,8 +33,31 @@ impl RegistrySource {
     /// The connection is made with the first request, and anew after it broke.
     #[must_use]
     pub fn remote(name: &str, host: &str) -> Self {
+        Self::over(name, Box::new(Remote::new(host.trim_start_matches('\\'))))
+    }
+}
+
+impl Relay {
+    /// The counters of this machine, on a thread of their own. Once a request hangs
+    /// for `patience`, or for ten seconds, providers are asked one by one on threads
+    /// that are left behind where they do not come back; what the others have is there
+    /// all the same.
+    ///
+    /// # Errors
+    /// Where no thread can be started.
+    pub fn local(name: &str, patience: Duration) -> Result<Self, SourceError> {
+        let source = RegistrySource::local(name);
+        Self::watching(source, patience, Box::new(|| Box::new(Local::new())))
+    }
+
+    /// The same of [another machine](RegistrySource::remote).
+    ///
+    /// # Errors
+    /// As [`local`](Self::local).
+    pub fn remote(name: &str, host: &str, patience: Duration) -> Result<Self, SourceError> {
+        let source = RegistrySource::remote(name, host);
         let host = host.trim_start_matches('\\').to_string();
-        Self::over(name, Box::new(Remote { host, connection: None, names: Names::new() }))
+        Self::watching(source, patience, Box::new(move || Box::new(Remote::new(&host))))
     }
 }
 
@@ -86,6 +112,11 @@ fn services(machine: &Key) -> Vec<Service> {
         })
     };
     services.keys().into_iter().filter_map(read).collect()
+}
+
+/// When the registration of a service was written last.
+fn changed(machine: &Key, service: &str) -> Option<u64> {
+    machine.open(&format!(r"{SERVICES}\{service}\Performance")).ok()?.changed()
 }
 
 /// This machine's registry.
@@ -143,6 +174,10 @@ impl Registry for Local {
         services(&Key::MACHINE)
     }
 
+    fn changed(&mut self, service: &str) -> Option<u64> {
+        changed(&Key::MACHINE, service)
+    }
+
     fn user_language(&self) -> u16 {
         ffi::user_language()
     }
@@ -164,6 +199,10 @@ struct Connection {
 }
 
 impl Remote {
+    fn new(host: &str) -> Self {
+        Self { host: host.to_string(), connection: None, names: Names::new() }
+    }
+
     fn connection(&mut self) -> Result<&Connection, u32> {
         if self.connection.is_none() {
             let data = Key::DATA.connect(&self.host)?;
@@ -213,6 +252,11 @@ impl Registry for Remote {
     fn services(&mut self) -> Vec<Service> {
         let machine = self.connection().ok().and_then(|connection| connection.machine.as_ref());
         machine.map(services).unwrap_or_default()
+    }
+
+    fn changed(&mut self, service: &str) -> Option<u64> {
+        let machine = self.connection.as_ref().and_then(|connection| connection.machine.as_ref());
+        machine.and_then(|machine| changed(machine, service))
     }
 
     fn user_language(&self) -> u16 {

@@ -301,45 +301,47 @@ fn a_shop_without_its_file_costs_its_own_object_only() {
     assert!(line.contains("Print Shop") && line.contains("perfhive check PrintShop"), "{line}");
 }
 
-/// A provider that fails whatever it is asked, as long as this lives.
-struct Broken;
+/// A bad provider of the zoo, `PerfhiveKIND`, with the object `KIND Things`, as long
+/// as this lives.
+struct Bad(&'static str);
 
-impl Broken {
-    fn register() -> Self {
+impl Bad {
+    fn register(kind: &'static str) -> Self {
         use perfhive::contract::{Definition, Functions, Registrar as _, Texts};
         let library = Path::new(env!("CARGO_BIN_EXE_perfhive")).with_file_name("examples");
         let library = library.join("zoo.dll");
         assert!(library.is_file(), "{} is not built", library.display());
-        let mut definition = Definition::new("PerfhiveBroken");
+        let mut definition = Definition::new(&format!("Perfhive{kind}"));
         definition.objects = vec![0];
         definition.titles = vec![Texts {
             language: perfhive::LanguageId::ENGLISH,
-            names: vec![(0, "Broken Things".to_string()), (2, "Pieces".to_string())],
+            names: vec![(0, format!("{kind} Things")), (2, "Pieces".to_string())],
             help: Vec::new(),
         }];
         let functions = Functions {
             library: Some(library),
-            open: Some("OpenBroken".to_string()),
-            collect: Some("CollectBroken".to_string()),
+            open: Some(format!("Open{kind}")),
+            collect: Some(format!("Collect{kind}")),
             close: Some("CloseZoo".to_string()),
             ..Functions::default()
         };
         perfhive::windows::WindowsRegistrar::new().register(&definition, &functions).unwrap();
-        Self
+        Self(kind)
     }
 }
 
-impl Drop for Broken {
+impl Drop for Bad {
     fn drop(&mut self) {
         use perfhive::contract::Registrar as _;
-        let _ = perfhive::windows::WindowsRegistrar::new().unregister("PerfhiveBroken");
+        let _ =
+            perfhive::windows::WindowsRegistrar::new().unregister(&format!("Perfhive{}", self.0));
     }
 }
 
 #[test]
 fn a_provider_that_fails_costs_itself_only_and_is_named() {
     let Some(_shop) = Shop::open() else { return };
-    let _broken = Broken::register();
+    let _broken = Bad::register("Broken");
     let list = perfhive(["list"]);
     assert_eq!(list.code, Some(0), "{}", list.err);
     assert!(list.out.contains("Print Shop") && list.out.contains("Process"), "{}", list.out);
@@ -351,6 +353,27 @@ fn a_provider_that_fails_costs_itself_only_and_is_named() {
     let said = perfhive(["get", r"\Broken Things\Pieces"]);
     assert_ne!(said.code, Some(0));
     assert!(said.err.contains("PerfhiveBroken"), "{}", said.err);
+}
+
+/// Windows asks on the caller's thread, and waits for ever.
+#[test]
+fn a_provider_that_hangs_costs_itself_only_and_is_named() {
+    let Some(_shop) = Shop::open() else { return };
+    let _stuck = Bad::register("Stuck");
+    let patiently = |args: &[&str]| perfhive(args.iter().chain(&["--patience", "2"]));
+    let list = patiently(&["list"]);
+    assert_eq!(list.code, Some(0), "{}", list.err);
+    assert!(list.out.contains("Print Shop") && list.out.contains("Process"), "{}", list.out);
+    for word in ["zoo.dll", "does not come back", "lodctr /D:PerfhiveStuck"] {
+        assert!(list.err.contains(word), "{word}: {}", list.err);
+    }
+    let get = patiently(&["get", "-q", "-b", r"\Print Shop(laser)\Pages Printed"]);
+    assert_eq!(get.ok(), "120\n");
+    let providers = patiently(&["providers", "PerfhiveStuck", "-n", "1", "--json"]).json();
+    assert_eq!(providers[0]["state"], "failed", "{providers:?}");
+    let said = patiently(&["get", r"\Stuck Things\Pieces"]);
+    assert_ne!(said.code, Some(0));
+    assert!(said.err.contains("does not come back"), "{}", said.err);
 }
 
 #[test]

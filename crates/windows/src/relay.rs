@@ -1,0 +1,160 @@
+//! A source on a thread of its own, and another way to ask once that one hangs.
+
+use crate::source::RegistrySource;
+use crate::watched::{Make, Watched};
+use perfhive_engine::{
+    Catalogue, ObjectQuery, ProviderStatus, Request, Snapshot, Source, SourceError, TitleDatabase,
+    Worker,
+};
+use perfhive_format::LanguageId;
+use std::sync::Arc;
+use std::time::{Duration, Instant};
+
+/// A request that took this long hangs, however long it may take.
+pub(crate) const HANGS: Duration = Duration::from_secs(10);
+/// How much longer one that asks carefully may take: it waits for each provider
+/// that hangs.
+const CAREFULLY: u32 = 3;
+
+/// What part of the time for a request one provider has that is asked alone.
+const PROBES: u32 = 2;
+
+/// Makes a source that asks carefully; of what hung, if it was a collection.
+type Careful = Box<dyn FnOnce(Option<ObjectQuery>) -> Box<dyn Source> + Send>;
+
+/// A [`Worker`] whose source is replaced when it hangs: by one that asks each
+/// provider alone and finds out which of them it is. The thread of the first one is
+/// left behind. What was asked is then asked of the second one, unless the request
+/// had a deadline that has passed.
+///
+/// To collect on a thread that is watched with every call takes longer, which is why
+/// it is not done from the beginning.
+pub struct Relay {
+    worker: Worker,
+    careful: Option<Careful>,
+    /// How long a request without a deadline may take.
+    patience: Option<Duration>,
+    /// Since when the source has been at work, and on what, where somebody waited
+    /// for it in vain.
+    since: Option<(Instant, Option<ObjectQuery>)>,
+    /// Of the source before.
+    generations: u64,
+}
+
+impl Relay {
+    /// A source that nothing can stand in for.
+    ///
+    /// # Errors
+    /// Where no thread can be started.
+    pub fn new(
+        source: impl Source + 'static,
+        patience: Option<Duration>,
+    ) -> Result<Self, SourceError> {
+        let worker = Worker::new(source, patience)?;
+        Ok(Self { worker, careful: None, patience, since: None, generations: 0 })
+    }
+
+    /// A registry that is asked carefully once it hangs, over what `make` makes.
+    pub(crate) fn watching(
+        source: RegistrySource,
+        patience: Duration,
+        make: Make,
+    ) -> Result<Self, SourceError> {
+        let name = source.name().to_string();
+        let careful = move |hung: Option<ObjectQuery>| -> Box<dyn Source> {
+            let watched = Watched::new(make, patience);
+            Box::new(RegistrySource::carefully(&name, watched, patience / PROBES, hung))
+        };
+        Ok(Self { careful: Some(Box::new(careful)), ..Self::new(source, Some(patience))? })
+    }
+
+    /// How long a request without a deadline of its own may take.
+    pub(crate) fn patience(&self) -> Option<Duration> {
+        self.patience
+    }
+
+    /// Sets how long a request without a deadline of its own may take, for now.
+    pub(crate) fn set_patience(&mut self, patience: Option<Duration>) {
+        let patience = match (self.generations, patience) {
+            (0, patience) => patience,
+            (_, patience) => patience.map(|patience| patience * CAREFULLY),
+        };
+        self.worker.set_patience(patience);
+    }
+
+    /// Asks the source; once more if it hangs and there is another way.
+    fn ask<T>(
+        &mut self,
+        query: Option<&ObjectQuery>,
+        deadline: Option<Instant>,
+        mut ask: impl FnMut(&mut Worker) -> Result<T, SourceError>,
+    ) -> Result<T, SourceError> {
+        let begun = Instant::now();
+        let result = ask(&mut self.worker);
+        if !self.worker.is_at_work() {
+            self.since = None;
+            return result;
+        }
+        let (since, _) = self.since.get_or_insert_with(|| (begun, query.cloned()));
+        let enough = self.patience.map_or(HANGS, |patience| patience.min(HANGS));
+        if since.elapsed() < enough || !self.replace()? {
+            return result;
+        }
+        if deadline.is_some_and(|deadline| deadline <= Instant::now()) {
+            return result;
+        }
+        ask(&mut self.worker)
+    }
+
+    /// Leaves the source behind that hangs; `false` where there is no other way.
+    fn replace(&mut self) -> Result<bool, SourceError> {
+        let Some(careful) = self.careful.take() else { return Ok(false) };
+        let (_, query) = self.since.take().unzip();
+        self.generations += self.worker.last_generation() + 1;
+        let patience = self.patience.map(|patience| patience * CAREFULLY);
+        self.worker = Worker::new(careful(query.flatten()), patience)?;
+        Ok(true)
+    }
+}
+
+impl Source for Relay {
+    fn name(&self) -> &str {
+        self.worker.name()
+    }
+
+    fn collect(&mut self, request: &Request, out: &mut Snapshot) -> Result<(), SourceError> {
+        self.ask(Some(&request.objects), request.deadline, |worker| worker.collect(request, out))
+    }
+
+    fn catalogue(&mut self) -> Result<Arc<Catalogue>, SourceError> {
+        let mut catalogue = self.ask(Some(&ObjectQuery::Global), None, Worker::catalogue)?;
+        if self.generations > 0 {
+            Arc::make_mut(&mut catalogue).generation += self.generations;
+        }
+        Ok(catalogue)
+    }
+
+    fn list_costly(&mut self) -> Result<(), SourceError> {
+        self.ask(Some(&ObjectQuery::Costly), None, Worker::list_costly)
+    }
+
+    fn catalogue_generation(&mut self) -> u64 {
+        self.generations + self.worker.catalogue_generation()
+    }
+
+    fn titles(&mut self, language: LanguageId) -> Result<Arc<TitleDatabase>, SourceError> {
+        self.ask(None, None, |worker| worker.titles(language))
+    }
+
+    fn providers(&mut self) -> Vec<ProviderStatus> {
+        self.worker.providers()
+    }
+
+    fn rewind(&mut self) -> Result<(), SourceError> {
+        self.worker.rewind()
+    }
+
+    fn is_live(&self) -> bool {
+        self.worker.is_live()
+    }
+}

@@ -1,0 +1,149 @@
+//! Providers that do not come back, and what is to be had of the others.
+
+use super::*;
+use crate::relay::Relay;
+use std::time::Duration;
+
+/// A machine with three providers, on a thread that is watched.
+fn machine() -> (Fake, Relay) {
+    let fake = Fake::default();
+    fake.with(|world| {
+        world.providers = vec![
+            service("PerfProc", &[230, 232], SUCCESS),
+            service("Stuck", &[4000, 4010], SUCCESS),
+            service("Shop", &[5000], SUCCESS),
+        ];
+        world.changed = [("PerfProc", 1), ("Stuck", 1), ("Shop", 1)]
+            .map(|(name, time)| (name.to_string(), time))
+            .into();
+        world.last.counter = Some(5000);
+    });
+    let other = fake.at(None);
+    let make = Box::new(move || -> Box<dyn Registry> { Box::new(other.at(None)) });
+    let relay = Relay::watching(fake.source(), Duration::from_secs(2), make).unwrap();
+    (fake, relay)
+}
+
+fn names(source: &mut dyn Source) -> Vec<u32> {
+    source.catalogue().unwrap().objects.iter().map(|object| object.name.0).collect()
+}
+
+/// Asks until an answer is as wanted, however long that takes.
+fn comes_true(mut is_so: impl FnMut() -> bool) -> bool {
+    (0..10_000).any(|_| {
+        std::thread::sleep(Duration::from_millis(1));
+        is_so()
+    })
+}
+
+#[test]
+fn who_hangs_is_left_out_until_he_comes_back() {
+    let (fake, mut source) = machine();
+    let before = names(&mut source);
+    assert_eq!(before, [230, 232, 4000, 4010, 5000]);
+    let generation = source.catalogue_generation();
+    fake.2.close(&[4000]);
+    let answer = collect(&mut source, ObjectQuery::Global);
+    let [fault] = answer.faults() else { panic!("{:?}", answer.faults()) };
+    assert_eq!((&*fault.provider, fault.object), ("Stuck", Some(TitleIndex(4000))));
+    for words in [r"C:\Stuck.dll", "does not come back", "lodctr /D:Stuck"] {
+        assert!(fault.message.contains(words), "{words}: {fault}");
+    }
+    assert_ne!(source.catalogue_generation(), generation, "there are fewer");
+    assert_eq!(names(&mut source), [230, 232, 5000]);
+    // Neither he nor all are asked any more, and nobody waits.
+    fake.with(|world| world.asked.clear());
+    for _ in 0..3 {
+        let answer = collect(&mut source, ObjectQuery::Global);
+        assert_eq!((answer.objects().count(), answer.faults().len()), (3, 1));
+    }
+    let both = ObjectQuery::Indexes(vec![TitleIndex(4010), TitleIndex(5000)]);
+    let answer = collect(&mut source, both);
+    assert_eq!(answer.objects().count(), 1);
+    assert_eq!(answer.faults()[0].object, Some(TitleIndex(4010)));
+    let alone = Request::new(ObjectQuery::one(TitleIndex(4000)));
+    let error = source.collect(&alone, &mut Snapshot::new()).unwrap_err();
+    assert_eq!(error.kind(), SourceErrorKind::Deadline);
+    assert!(error.message().contains(r"Stuck: C:\Stuck.dll fails"), "{error}");
+    let asked = fake.with(|world| world.asked.clone());
+    let is_one_of =
+        |query: &str| query.split(' ').any(|one| ["Global", "4000", "4010"].contains(&one));
+    assert!(!asked.iter().any(|query| is_one_of(query)), "{asked:?}");
+    let states: Vec<_> = source.providers().into_iter().map(|one| one.state).collect();
+    assert_eq!(states, [ProviderState::Open, ProviderState::Failed, ProviderState::Open]);
+
+    fake.2.close(&[]);
+    assert!(comes_true(|| {
+        let answer = collect(&mut source, ObjectQuery::Global);
+        answer.objects().count() == 5 && answer.faults().is_empty()
+    }));
+    assert_eq!(names(&mut source), before);
+}
+
+#[test]
+fn a_request_for_others_never_waits_for_who_hangs() {
+    let (fake, mut source) = machine();
+    fake.2.close(&[4000]);
+    assert_eq!(collect(&mut source, ObjectQuery::one(TitleIndex(5000))).objects().count(), 1);
+    // The first of all requests is for everything.
+    assert_eq!(names(&mut source), [230, 232, 5000]);
+    fake.2.close(&[]);
+}
+
+/// Where nobody is answered it says so, and asks no more often than it has threads
+/// to spare.
+#[test]
+fn where_all_hang_it_is_an_error_until_they_come_back() {
+    let (fake, mut source) = machine();
+    // Whatever is asked for, as of a library without an `Object List`.
+    fake.2.close(&[230, 4000, 5000, 2_147_483_632]);
+    let error = source.catalogue().unwrap_err();
+    assert_eq!(error.kind(), SourceErrorKind::Deadline, "{error}");
+    for words in [r"Stuck (C:\Stuck.dll)", "perfhive check NAME", "lodctr /D:NAME"] {
+        assert!(error.message().contains(words), "{words}: {error}");
+    }
+    fake.2.close(&[]);
+    assert!(comes_true(|| source.catalogue().is_ok_and(|all| all.objects.len() == 5)));
+}
+
+#[test]
+fn who_is_disabled_is_not_waited_for() {
+    let (fake, mut source) = machine();
+    fake.2.close(&[4000]);
+    assert_eq!(names(&mut source), [230, 232, 5000]);
+    assert_eq!(collect(&mut source, ObjectQuery::Global).faults().len(), 1);
+    fake.with(|world| {
+        world.providers.remove(1);
+        world.changed.remove("Stuck");
+    });
+    assert!(comes_true(|| collect(&mut source, ObjectQuery::Global).faults().is_empty()));
+    assert!(fake.2.is_closed(), "his thread is where it was");
+    fake.2.close(&[]);
+}
+
+/// Long before the whole would be tried again.
+#[test]
+fn who_failed_and_is_changed_is_asked_again() {
+    let (fake, _) = machine();
+    fake.with(|world| world.providers[1].1 = 31);
+    let mut source = fake.source();
+    assert_eq!(collect(&mut source, ObjectQuery::Global).faults().len(), 1);
+    let generation = source.catalogue_generation();
+    fake.with(|world| {
+        world.providers[1].1 = SUCCESS;
+        world.changed.insert("Stuck".to_string(), 2);
+    });
+    assert!(comes_true(|| collect(&mut source, ObjectQuery::Global).faults().is_empty()));
+    assert_ne!(source.catalogue_generation(), generation);
+    assert_eq!(names(&mut source), [230, 232, 4000, 4010, 5000]);
+    // The same where everything failed.
+    fake.with(|world| world.code = Some(31));
+    let mut source = fake.source();
+    source.catalogue().unwrap_err();
+    let generation = source.catalogue_generation();
+    fake.with(|world| {
+        world.code = None;
+        world.changed.remove("Shop");
+    });
+    assert!(comes_true(|| source.catalogue_generation() != generation));
+}

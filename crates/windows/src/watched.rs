@@ -1,0 +1,160 @@
+//! Calls that may never come back, on threads that are left behind where they do
+//! not.
+
+use crate::explain::TIMEOUT;
+use crate::parts::Service;
+use crate::registry::{LastTitles, Place, Registry, ValueName};
+use std::sync::mpsc::{Receiver, RecvTimeoutError, SyncSender, sync_channel};
+use std::thread;
+use std::time::Duration;
+
+/// `ERROR_INTERNAL_ERROR`: the thread that made the call is gone.
+const INTERNAL: u32 = 1359;
+/// How many threads may be left behind at a time. Each holds a buffer, and one is
+/// spent on every provider that hangs.
+const LEFT_BEHIND: usize = 8;
+
+/// Makes what one thread calls.
+pub(crate) type Make = Box<dyn Fn() -> Box<dyn Registry> + Send>;
+
+/// A registry whose calls end by a limit, whatever a provider does.
+///
+/// Windows collects on the thread that asks. A call that does not come back in
+/// time is an error, `ERROR_TIMEOUT`, and its thread is left behind; the next call
+/// is made on another one. What the libraries of providers have no part in is read
+/// on the caller's thread.
+pub(crate) struct Watched {
+    make: Make,
+    own: Box<dyn Registry>,
+    limit: Duration,
+    helper: Option<Helper>,
+    /// Those that have not come back.
+    behind: Vec<Helper>,
+    /// The last name that came back, to be sent again.
+    spare: Option<ValueName>,
+}
+
+/// A place that performance libraries answer for.
+#[derive(Clone, Copy)]
+enum Special {
+    Data,
+    Text,
+    NlsText,
+}
+
+/// One call, and its buffer.
+struct Call {
+    place: Special,
+    name: ValueName,
+    reply: Vec<u8>,
+}
+
+/// A thread that makes one call at a time, and ends when nobody sends any.
+struct Helper {
+    calls: SyncSender<Call>,
+    answers: Receiver<(u32, Call)>,
+}
+
+impl Helper {
+    fn start(mut registry: Box<dyn Registry>) -> Option<Self> {
+        let (calls, to_make) = sync_channel::<Call>(1);
+        let (made, answers) = sync_channel(1);
+        let body = move || {
+            for mut call in to_make {
+                let place = match call.place {
+                    Special::Data => Place::Data,
+                    Special::Text => Place::Text,
+                    Special::NlsText => Place::NlsText,
+                };
+                let code = registry.value(place, &call.name, &mut call.reply);
+                if made.send((code, call)).is_err() {
+                    break;
+                }
+            }
+        };
+        thread::Builder::new().name("perfhive call".to_string()).spawn(body).ok()?;
+        Some(Self { calls, answers })
+    }
+}
+
+impl Watched {
+    pub(crate) fn new(make: Make, limit: Duration) -> Self {
+        let own = make();
+        Self { make, own, limit, helper: None, behind: Vec::new(), spare: None }
+    }
+}
+
+impl Registry for Watched {
+    fn host(&self) -> Option<&str> {
+        self.own.host()
+    }
+
+    fn value(&mut self, place: Place<'_>, name: &ValueName, reply: &mut Vec<u8>) -> u32 {
+        let place = match place {
+            Place::Data => Special::Data,
+            Place::Text => Special::Text,
+            Place::NlsText => Special::NlsText,
+            Place::Language(_) => return self.own.value(place, name, reply),
+        };
+        if self.helper.is_none() {
+            if self.hanging() >= LEFT_BEHIND {
+                return TIMEOUT;
+            }
+            self.helper = Helper::start((self.make)());
+        }
+        let Some(helper) = &self.helper else { return INTERNAL };
+        let spare = self.spare.take().filter(|spare| spare == name);
+        let name = spare.unwrap_or_else(|| name.clone());
+        let call = Call { place, name, reply: std::mem::take(reply) };
+        let answer = match helper.calls.send(call) {
+            Ok(()) => helper.answers.recv_timeout(self.limit),
+            Err(_) => Err(RecvTimeoutError::Disconnected),
+        };
+        match answer {
+            Ok((code, call)) => {
+                *reply = call.reply;
+                self.spare = Some(call.name);
+                code
+            }
+            Err(RecvTimeoutError::Timeout) => {
+                self.behind.extend(self.helper.take());
+                TIMEOUT
+            }
+            Err(RecvTimeoutError::Disconnected) => {
+                self.helper = None;
+                INTERNAL
+            }
+        }
+    }
+
+    fn last_titles(&mut self) -> LastTitles {
+        self.own.last_titles()
+    }
+
+    fn language_keys(&mut self) -> Vec<String> {
+        self.own.language_keys()
+    }
+
+    fn services(&mut self) -> Vec<Service> {
+        self.own.services()
+    }
+
+    fn changed(&mut self, service: &str) -> Option<u64> {
+        self.own.changed(service)
+    }
+
+    fn user_language(&self) -> u16 {
+        self.own.user_language()
+    }
+
+    fn set_limit(&mut self, limit: Duration) -> Duration {
+        std::mem::replace(&mut self.limit, limit)
+    }
+
+    fn hanging(&mut self) -> usize {
+        use std::sync::mpsc::TryRecvError;
+        // Whoever came back is let go, and ends.
+        self.behind.retain(|helper| matches!(helper.answers.try_recv(), Err(TryRecvError::Empty)));
+        self.behind.len()
+    }
+}
