@@ -109,6 +109,28 @@ impl Registration {
     }
 }
 
+impl Registration {
+    /// Whether an object may be this provider's: one of its `Object List`, or of the
+    /// indexes of its names. One that registered neither may have any.
+    #[must_use]
+    pub fn may_give(&self, object: TitleIndex) -> bool {
+        self.claims(object) || (self.objects.is_empty() && !self.has_names())
+    }
+
+    /// Whether an object is of its `Object List`, or of the indexes of its names.
+    #[must_use]
+    pub fn claims(&self, object: TitleIndex) -> bool {
+        let names = self.first_counter..=self.last_counter;
+        self.objects.contains(&object) || (self.has_names() && names.contains(&object.0))
+    }
+
+    /// Whether names were registered with it.
+    #[must_use]
+    pub fn has_names(&self) -> bool {
+        self.last_counter > 0 && self.last_counter >= self.first_counter
+    }
+}
+
 /// Everything that is registered on a machine: `Services\*\Performance`,
 /// `Perflib` and the names and help texts of each language.
 #[derive(Clone, Debug)]

@@ -217,6 +217,22 @@ impl<'a> Collection<'a> {
     }
 }
 
+/// The names and lengths of a sequence of objects, as far as their lengths lead: they
+/// are not validated here.
+pub(crate) fn object_heads(mut bytes: &[u8]) -> impl Iterator<Item = (TitleIndex, usize)> {
+    std::iter::from_fn(move || {
+        let field = |at: usize| {
+            let bytes = bytes.get(at..)?.first_chunk::<4>()?;
+            Some(u32::from_le_bytes(*bytes))
+        };
+        let (length, name) = (field(0)?, field(12)?);
+        // At least the length field: the walk ends.
+        let length = (length as usize).max(4);
+        bytes = bytes.get(length..)?;
+        Some((TitleIndex(name), length))
+    })
+}
+
 /// Where a provider writes its objects.
 pub struct ObjectWriter<'a> {
     block: &'a mut BlockWriter,
@@ -289,10 +305,40 @@ impl<'a> ObjectWriter<'a> {
         buffer: &'b GuardedBuffer,
         claim: &RawClaim,
     ) -> Result<(&'b [u8], Vec<CollectWarning>), ProviderError> {
+        self.take_if(buffer, claim, |_| true)
+    }
+
+    /// The same for those objects alone whose names `keeps` answers true to: what
+    /// foreign code gives that is not its to give is left out. The bytes that are
+    /// answered have them all.
+    ///
+    /// # Errors
+    /// As [`take`](Self::take).
+    pub fn take_if<'b>(
+        &mut self,
+        buffer: &'b GuardedBuffer,
+        claim: &RawClaim,
+        mut keeps: impl FnMut(TitleIndex) -> bool,
+    ) -> Result<(&'b [u8], Vec<CollectWarning>), ProviderError> {
         let (bytes, warnings) = buffer.check(self.level, claim).map_err(|f| self.fail(f))?;
         warnings.iter().for_each(|warning| self.warn(warning));
-        self.block.raw_objects(bytes)?;
+        let (mut from, mut at) = (0, 0);
+        for (name, length) in object_heads(bytes) {
+            let end = at + length;
+            if !keeps(name) {
+                self.block.raw_objects(bytes.get(from..at).unwrap_or_default())?;
+                from = end;
+            }
+            at = end;
+        }
+        self.block.raw_objects(bytes.get(from..).unwrap_or_default())?;
         Ok((bytes, warnings))
+    }
+
+    /// Says that an object was left out, and why.
+    pub fn left_out(&mut self, object: TitleIndex, message: &str) {
+        let fault = Fault::new(FaultKind::Warning, self.provider, message);
+        self.faults.push(fault.of_object(object));
     }
 
     /// Takes blocks of other machines that foreign code wrote, one behind the

@@ -93,6 +93,7 @@ impl Account {
         match found {
             Some((found, at)) if found.fingerprint == fingerprint => {
                 (record, stamp) = (found, Some(at));
+                record.known.retain(|name| registration.may_give(name));
             }
             Some((other, _)) => replaces = Some(other.fingerprint),
             None => {}

@@ -11,7 +11,7 @@ use crate::area::{LAST_ROOM, larger};
 use crate::caller::{Call, CallFault, Caller, Patience};
 use crate::describe::{Known, name_of, objects};
 use crate::options::Options;
-use crate::provider::Shared;
+use crate::provider::{Claims, Shared};
 use crate::wire::Lane;
 use perfhive_contract::Registration;
 use perfhive_contract::abi::{ERROR_MORE_DATA, ERROR_SUCCESS};
@@ -90,7 +90,8 @@ pub fn check(registration: &Registration, options: &Options) -> Verdict {
     registration.in_process = false;
     // What is tried here is no part of its account.
     let options = Options { accounts: None, ..options.clone() };
-    let shared = Shared::new(Arc::new(registration), None, options, TestLevel::All);
+    let shared =
+        Shared::new(Arc::new(registration), Claims::default(), None, options, TestLevel::All);
     let mut check = Check {
         caller: None,
         verdict: Verdict {
@@ -431,16 +432,21 @@ impl Check {
 
     /// Indexes must be those that were allotted.
     fn look_at_indexes(&mut self) {
-        let of = Arc::clone(&self.shared.registration);
-        if of.last_counter <= of.first_counter {
+        let shared = Arc::clone(&self.shared);
+        let of = &shared.registration;
+        if !of.has_names() {
             return;
         }
         let names = of.first_counter..=of.last_counter;
         let help = of.first_help..=of.last_help;
         for object in self.known.descriptions() {
+            if !of.may_give(object.spec.name) {
+                let why = shared.left_out(object.spec.name);
+                return self.wrong("Global", format!("readers do not get all of it: {why}"));
+            }
             let counters = object.counters.iter().map(|counter| (counter.name, counter.help));
             for (name, text) in counters.chain([(object.spec.name, object.spec.help)]) {
-                if !names.contains(&name.0) {
+                if !names.contains(&name.0) && !of.objects.contains(&name) {
                     let message = format!(
                         "uses the index {name}, which is not one of its names ({} to {}): take \
                          First Counter from the registration and add the offset",

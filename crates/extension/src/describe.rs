@@ -45,6 +45,11 @@ impl Known {
         known.map(|known| known.description.cost)
     }
 
+    /// Forgets the objects whose names `keeps` answers false to.
+    pub(crate) fn retain(&mut self, keeps: impl Fn(TitleIndex) -> bool) {
+        self.objects.retain(|known| keeps(known.description.spec.name));
+    }
+
     pub(crate) fn clear(&mut self) {
         self.objects.clear();
     }

@@ -14,14 +14,19 @@ use perfhive_engine::{
     Fault, FaultKind, Numbering, ObjectDescription, OpenContext, ProvidedTitles, Provider,
     ProviderDescription, ProviderError, ProviderState, ProviderStatus, Session, TestLevel,
 };
+use perfhive_format::TitleIndex;
 use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Instant;
+
+/// Everything that is registered beside a provider, to know whose an object is.
+pub(crate) type Claims = Arc<Mutex<Vec<Registration>>>;
 
 /// What all providers and sessions of one registration share, as its library's
 /// objects become known and change.
 pub(crate) struct Shared {
     pub(crate) registration: Arc<Registration>,
+    claims: Claims,
     pub(crate) options: Options,
     pub(crate) level: TestLevel,
     /// The library, once it is loaded into this process.
@@ -44,6 +49,7 @@ pub(crate) struct Shared {
 impl Shared {
     pub(crate) fn new(
         registration: Arc<Registration>,
+        claims: Claims,
         library: Option<LibraryStamp>,
         options: Options,
         level: TestLevel,
@@ -51,6 +57,7 @@ impl Shared {
         let account = Account::open(&options, &registration, library, level);
         Arc::new(Self {
             registration,
+            claims,
             options,
             level,
             loaded: Mutex::default(),
@@ -63,6 +70,36 @@ impl Shared {
             limiter: Mutex::default(),
             account,
         })
+    }
+
+    /// Whether an object is this provider's to give. One that registered neither
+    /// names nor objects may give what no other has registered.
+    pub(crate) fn may_give(&self, object: TitleIndex) -> bool {
+        let of = &self.registration;
+        of.claims(object) || (of.may_give(object) && self.claimant(object).is_none())
+    }
+
+    /// Which other provider registered an object.
+    fn claimant(&self, object: TitleIndex) -> Option<String> {
+        let others = lock(&self.claims);
+        let mut others = others.iter().filter(|one| one.name != self.registration.name);
+        others.find(|one| one.claims(object)).map(|one| one.name.clone())
+    }
+
+    /// That an object was left out which is not this provider's to give.
+    pub(crate) fn left_out(&self, object: TitleIndex) -> String {
+        let whose = match self.claimant(object) {
+            Some(name) => format!("{name}'s"),
+            None => "not registered with it".to_string(),
+        };
+        let of = &self.registration;
+        let names = of.has_names().then(|| format!("{} to {}", of.first_counter, of.last_counter));
+        let list = of.objects.iter().filter(|one| {
+            !of.has_names() || !(of.first_counter..=of.last_counter).contains(&one.0)
+        });
+        let own: Vec<String> = names.into_iter().chain(list.map(ToString::to_string)).collect();
+        let own = if own.is_empty() { "what no other has".to_string() } else { own.join(", ") };
+        format!("left out object {object}, which is {whose}: its own are {own}")
     }
 
     /// A library at work, or one that will be with the first collection.

@@ -2,7 +2,7 @@
 
 use crate::account::{LONGEST_PAUSE, LibraryStamp};
 use crate::options::Options;
-use crate::provider::{ExtensionProvider, Shared, lock};
+use crate::provider::{Claims, ExtensionProvider, Shared, lock};
 use crate::session::ExtensionSession;
 use perfhive_contract::{Registration, Registrations};
 use perfhive_engine::{
@@ -47,6 +47,7 @@ impl<F: FnMut() -> Option<Arc<Registrations>> + Send> RegistrationSource for F {
 pub struct ExtensionRoster {
     source: Box<dyn RegistrationSource>,
     options: Options,
+    claims: Claims,
     items: Vec<Item>,
     look: Instant,
     found: Receiver<Found>,
@@ -87,6 +88,7 @@ impl ExtensionRoster {
         Self {
             source: Box::new(source),
             options,
+            claims: Claims::default(),
             items: Vec::new(),
             look: Instant::now(),
             found,
@@ -98,6 +100,7 @@ impl ExtensionRoster {
     /// Takes over a new state of what is registered; answers whether it
     /// differs.
     fn update(&mut self, registrations: &Registrations) -> bool {
+        *lock(&self.claims) = registrations.providers.clone();
         let level = registrations.test_level;
         let mut old = std::mem::take(&mut self.items);
         let mut changed = false;
@@ -128,7 +131,8 @@ impl ExtensionRoster {
         stamp: Option<LibraryStamp>,
         level: TestLevel,
     ) -> Item {
-        let shared = Shared::new(registration, stamp, self.options.clone(), level);
+        let claims = Arc::clone(&self.claims);
+        let shared = Shared::new(registration, claims, stamp, self.options.clone(), level);
         let provider = Arc::new(ExtensionProvider {
             shared: Arc::clone(&shared),
             objects: Vec::new(),
@@ -305,14 +309,7 @@ impl Item {
     /// Whether it may have objects that are wanted: those that it lists, or else
     /// those that its names are for. One without either may have any.
     fn may_have(&self, wanted: Wanted<'_>) -> bool {
-        let of = &self.shared.registration;
-        let listed = !of.objects.is_empty();
-        let named = of.last_counter > 0;
-        let may = |name: &TitleIndex| {
-            of.objects.contains(name)
-                || (named && (of.first_counter..=of.last_counter).contains(&name.0))
-                || !(listed || named)
-        };
+        let may = |name: &TitleIndex| self.shared.registration.may_give(*name);
         match wanted {
             Wanted::Nothing => false,
             Wanted::Everything => true,

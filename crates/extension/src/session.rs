@@ -267,10 +267,16 @@ fn take(
     if cost == Cost::Foreign {
         return out.take_foreign(call.buffer, &call.claim);
     }
-    let (bytes, warnings) = out.take(call.buffer, &call.claim)?;
+    let (bytes, warnings) = out.take_if(call.buffer, &call.claim, |name| shared.may_give(name))?;
     warnings.iter().for_each(|warning| shared.log(&warning.to_string()));
     let mut known = lock(&shared.known);
     for object in objects(bytes) {
+        if !shared.may_give(name_of(object)) {
+            let message = shared.left_out(name_of(object));
+            out.left_out(name_of(object), &message);
+            shared.log(&message);
+            continue;
+        }
         delivered.push(name_of(object));
         let Some(news) = known.note(object, cost) else { continue };
         shared.news.store(true, Ordering::Relaxed);

@@ -157,7 +157,9 @@ mod supported {
         let library = crate::text::escape::Escaped(&library);
         let _ = match (errors, warnings) {
             (0, 0) => write!(text, "{library} is sound"),
+            (0, 1) => write!(text, "{library} is sound, with 1 warning"),
             (0, _) => write!(text, "{library} is sound, with {warnings} warnings"),
+            (1, _) => write!(text, "{library} does 1 thing wrong"),
             _ => write!(text, "{library} does {errors} things wrong"),
         };
         if verdict.bytes > 0 {

@@ -5,7 +5,7 @@ use super::status::{ProviderState, ProviderStatus};
 use crate::collect_tests::{TestLevel, check_objects};
 use crate::error::{Fault, FaultKind, ProviderError};
 use crate::provider::{
-    Collection, ObjectDescription, ObjectWriter, OpenContext, Provider, Session,
+    Collection, ObjectDescription, ObjectWriter, OpenContext, Provider, Session, object_heads,
 };
 use crate::request::{ObjectQuery, Request};
 use crate::source::Cost;
@@ -229,8 +229,9 @@ impl Entry {
         };
         let verdict = verdict.and_then(|()| {
             // An object of another provider would be read in its place.
-            let stolen = object_names(block.since(mark))
-                .find(|object| owners.get(object).is_some_and(|owner| **owner != *name));
+            let mut names = object_heads(block.since(mark)).map(|(name, _)| name);
+            let stolen =
+                names.find(|object| owners.get(object).is_some_and(|owner| **owner != *name));
             stolen.map_or(Ok(()), |object| {
                 let owner = owners.get(&object).map_or("", |owner| owner);
                 let message = format!("wrote object {object}, which is {owner}'s");
@@ -306,20 +307,6 @@ impl Entry {
 
 /// The provider to which each object is registered.
 pub(super) type Owners = HashMap<TitleIndex, Arc<str>>;
-
-/// The names of a sequence of objects, as far as their lengths lead.
-fn object_names(mut bytes: &[u8]) -> impl Iterator<Item = TitleIndex> {
-    std::iter::from_fn(move || {
-        let field = |at: usize| {
-            let bytes = bytes.get(at..)?.first_chunk::<4>()?;
-            Some(u32::from_le_bytes(*bytes))
-        };
-        let (length, name) = (field(0)?, field(12)?);
-        // At least the length field: the walk ends.
-        bytes = bytes.get((length as usize).max(4)..)?;
-        Some(TitleIndex(name))
-    })
-}
 
 /// Closes a session. One that panics on the way is closed all the same.
 pub(super) fn close(session: Option<Box<dyn Session>>) {

@@ -146,9 +146,16 @@ fn what_a_manifest_says() {
 fn indexes_that_are_not_its_own() {
     let folder = Folder::new("indexes");
     let library = folder.compile("tests/extension/zoo.c");
-    let mut registration = registration(&library, "good");
+    let mut registration = registration(&library, "ignores its indexes");
     (registration.first_counter, registration.last_counter) = (60_000, 60_010);
-    let verdict = check(&registration, &Options::new().host(host()));
-    let wrong = wrong(&verdict);
-    assert!(wrong.contains("uses the index 50002, which is not one of its names"), "{wrong}");
+    for (objects, text) in [
+        (vec![], "left out object 50000, which is not registered with it: its own are 60000 to"),
+        (vec![OBJECT], "uses the index 50002, which is not one of its names (60000 to 60010)"),
+    ] {
+        registration.objects = objects;
+        let verdict = check(&registration, &Options::new().host(host()));
+        let wrong = wrong(&verdict);
+        assert!(wrong.contains(text), "{wrong}");
+        assert_eq!(verdict.severity(), Severity::Error);
+    }
 }

@@ -20,6 +20,7 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
+/* Without a registration; otherwise the first of its indexes. */
 #define OBJECT 50000u
 
 typedef struct {
@@ -46,6 +47,12 @@ static const PERFHIVE_HOST *host;
 PERFHIVE_EXPORT void CollectZooHost(const PERFHIVE_HOST *given)
 {
     host = given;
+}
+
+static DWORD object(void)
+{
+    int told = host != NULL && host->first_counter != 0;
+    return told && strcmp(kind, "ignores its indexes") != 0 ? host->first_counter : OBJECT;
 }
 
 static _Thread_local int by_index;
@@ -220,9 +227,11 @@ PERFHIVE_EXPORT DWORD CollectZoo(LPWSTR value, LPVOID *data, LPDWORD bytes, LPDW
     DWORD room = *bytes;
     unsigned call = atomic_fetch_add(&calls, 1);
     int costly = begins(value, "Costly");
+    char own[16];
+    snprintf(own, sizeof own, "%u", object());
     by_index = 0;
     for (const WCHAR *at = value; *at != 0; at++)
-        by_index |= begins(at, "50000") && (at == value || at[-1] == ' ');
+        by_index |= begins(at, own) && (at == value || at[-1] == ' ');
     int foreign = begins(value, "Foreign");
 
     *bytes = 0;
@@ -299,7 +308,7 @@ PERFHIVE_EXPORT DWORD CollectZoo(LPWSTR value, LPVOID *data, LPDWORD bytes, LPDW
         block.PerfFreq.QuadPart = 1000;
         block.SystemNameOffset = sizeof block;
         block.SystemNameLength = 10;
-        length = write_object(start + block.HeaderLength, OBJECT + 100, rows);
+        length = write_object(start + block.HeaderLength, object() + 100, rows);
         block.TotalByteLength = block.HeaderLength + length;
         memset(start + sizeof block, 0, 16);
         for (int i = 0; i < 4; i++)
@@ -311,7 +320,17 @@ PERFHIVE_EXPORT DWORD CollectZoo(LPWSTR value, LPVOID *data, LPDWORD bytes, LPDW
         return ERROR_SUCCESS;
     }
     if (!is("moves and writes nothing"))
-        write_object(start, OBJECT, rows);
+        write_object(start, object(), rows);
+    if (is("gives more than its own") && 3 * length <= room) {
+        /* Before and behind it: one of nobody, and one of another. */
+        write_object(start, 238, rows);
+        write_object(start + length, object(), rows);
+        write_object(start + 2 * length, 52000, rows);
+        *data = start + 3 * length;
+        *bytes = 3 * length;
+        *object_types = 3;
+        return ERROR_SUCCESS;
+    }
     *data = start + length;
     *bytes = length;
     *object_types = 1;
@@ -365,7 +384,7 @@ PERFHIVE_EXPORT DWORD CollectZoo(LPWSTR value, LPVOID *data, LPDWORD bytes, LPDW
     if (is("changes its counters") && call % 2 == 1)
         put(start + offsetof(DEFINITION, Counter.CounterType), PERF_COUNTER_COUNTER);
     if (is("changes its objects") && call % 2 == 1)
-        write_object(start, OBJECT + 10 * (call % 8), rows);
+        write_object(start, object() + 10 * (call % 8), rows);
     if (is("differs from call to call"))
         put((BYTE *)&first->Values + 4, call);
     if (is("writes later, too")) {

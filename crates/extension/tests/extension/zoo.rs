@@ -1,10 +1,10 @@
 //! Bad providers, each loaded for real and beside a good one: what a reader
 //! still gets, what is logged, and what state they end in.
 
-use crate::support::{Folder, Reader, broker_of, neighbour, registration};
+use crate::support::{Folder, OBJECT, Reader, broker_of, neighbour, registration};
 use perfhive_contract::Registration;
 use perfhive_engine::ProviderState::{Failed, Open, Quarantined};
-use perfhive_engine::{FaultKind, ProviderState, TestLevel};
+use perfhive_engine::{FaultKind, ObjectQuery, ProviderState, Request, Source as _, TestLevel};
 use perfhive_extension::Options;
 use std::path::Path;
 use std::thread;
@@ -19,7 +19,6 @@ fn log_of(row: &Row) -> &'static str {
     match row.0 {
         // What has nothing to give did not fail: its reader is told, and no log.
         "has nothing" => "",
-        "takes another object" => "gives object 238, which it did not have before",
         "changes its counters" => "the counters of object 50000 are not those of before",
         _ => row.2,
     }
@@ -67,8 +66,13 @@ const ISOLATED: &[Row] = &[
     ("never has enough", None, "bytes are not enough", Quarantined),
     ("wants more and moves", None, "bytes are not enough", Quarantined),
     ("has nothing", None, "its provider gave no data for it", Open),
-    ("takes another object", None, "its provider gave no data for it", Open),
-    ("takes its neighbour's object", None, "wrote object 52000, which is Neighbour's", Quarantined),
+    ("takes another object", None, "left out object 238, which is not registered with it", Open),
+    (
+        "takes its neighbour's object",
+        None,
+        "left out object 52000, which is Neighbour's: its own are 50000 to 50200",
+        Open,
+    ),
     ("changes its counters", Some(2), "", Open),
     ("differs from call to call", Some(2), "", Open),
     ("is large", Some(20000), "", Open),
@@ -231,6 +235,44 @@ fn takes_its_neighbours_object_and_is_described_anew() {
         assert_eq!(reader.see_with_neighbour().instances, None);
     }
     reader.neighbour_is_sound(kind);
+}
+
+/// Of what it gives beside its own object nobody reads anything, not even while nobody
+/// else has it; its own is read.
+#[test]
+fn gives_more_than_its_own() {
+    let folder = Folder::new("more");
+    let library = folder.compile("tests/extension/zoo.c");
+    let kind = "!gives more than its own";
+    let mut absent = neighbour(&folder, false);
+    absent.disabled = true;
+    for in_process in [false, true] {
+        let bad = match in_process {
+            true => trusted(&folder, &library, kind),
+            false => registration(&library, kind),
+        };
+        let mut reader = broker_of(vec![bad, absent.clone()], TestLevel::All, |options| options);
+        let (snapshot, faults) = reader.collect(&Request::new(ObjectQuery::Global));
+        let names: Vec<u32> = snapshot.objects().map(|one| one.view().name_index().0).collect();
+        assert_eq!(names, [OBJECT.0], "{faults:?}");
+        let told: Vec<_> = faults.iter().map(|one| (one.object.unwrap().0, one.kind)).collect();
+        assert_eq!(told, [(238, FaultKind::Warning), (52000, FaultKind::Warning)]);
+        assert!(faults[1].message.contains("which is Neighbour's: its own are 50000 to"));
+        assert_eq!(reader.state(), Open);
+        assert!((1..=3).contains(&reader.logged("left out object 238")), "{:?}", reader.lines());
+        assert_eq!(reader.broker.catalogue().unwrap().objects.len(), 1);
+        // Who has neither names nor a list is left what no other claims.
+        let mut free = reader_of_free(&library, kind, &absent);
+        let (snapshot, _) = free.collect(&Request::new(ObjectQuery::Global));
+        let names: Vec<u32> = snapshot.objects().map(|one| one.view().name_index().0).collect();
+        assert_eq!(names, [238, OBJECT.0]);
+    }
+}
+
+fn reader_of_free(library: &Path, kind: &str, other: &Registration) -> Reader {
+    let mut free = registration(library, kind);
+    (free.first_counter, free.last_counter) = (0, 0);
+    broker_of(vec![free, other.clone()], TestLevel::All, |options| options)
 }
 
 /// What one thread is given is not what the others are: each reads whole
