@@ -150,15 +150,12 @@ impl HiveFile {
         change: impl FnOnce(&mut Hive) -> Result<T, RegisterError>,
         step: &mut dyn FnMut(Step),
     ) -> Result<T, RegisterError> {
-        let failed = |what: &'static str| move |error: io::Error| self.failed(what, &error);
         let shared = self.scope == Scope::System;
+        // Where a hive would not be read, none is begun, nor a folder that its
+        // owner could not write to any more.
+        self.read(Trust::of_caller())?;
         step(Step::Folder);
-        let mode = if shared { 0o755 } else { 0o700 };
-        DirBuilder::new()
-            .recursive(true)
-            .mode(mode)
-            .create(&self.folder)
-            .map_err(failed("create the folder of"))?;
+        self.make_folder(if shared { 0o755 } else { 0o700 })?;
         step(Step::Lock);
         let lock = self.lock()?;
         step(Step::Read);
@@ -172,6 +169,18 @@ impl HiveFile {
         drop(lock);
         step(Step::Done);
         Ok(answer)
+    }
+
+    fn make_folder(&self, mode: u32) -> Result<(), RegisterError> {
+        if self.folder.is_dir() {
+            return Ok(());
+        }
+        let failed = |error: io::Error| self.failed("create the folder of", &error);
+        let mut builder = DirBuilder::new();
+        builder.recursive(true).mode(mode).create(&self.folder).map_err(failed)?;
+        // Whatever the umask: everybody reads what is registered for the machine.
+        std::fs::set_permissions(&self.folder, std::fs::Permissions::from_mode(mode))
+            .map_err(failed)
     }
 
     fn lock(&self) -> Result<File, RegisterError> {

@@ -132,6 +132,21 @@ fn what_cannot_be_registered_changes_nothing() {
     assert_eq!(place.run(&["register", "--list", "--json"]).json().len(), 0);
 }
 
+/// What is registered for the machine is for everybody to read, whatever the umask of
+/// who registers it.
+#[test]
+fn the_machines_hive_is_everybodys_to_read() {
+    let place = Place::new();
+    let mut shell = Command::new("sh");
+    shell.args(["-c", r#"umask 077; exec "$0" "$@""#, env!("CARGO_BIN_EXE_perfhive")]);
+    shell.args(["register", INI, "--library", &place.library, "--system"]);
+    finish(shell.env("PERFHIVE_HIVE", place.folder.path().join("hives"))).ok();
+    let mode = |path: &str| {
+        std::fs::metadata(place.folder.path().join(path)).unwrap().permissions().mode() & 0o7777
+    };
+    assert_eq!((mode("hives/system"), mode("hives/system/hive")), (0o755, 0o644));
+}
+
 /// One hive that cannot be read, or a part of one, does not hide the rest.
 #[test]
 fn what_is_damaged_does_not_hide_the_rest() {

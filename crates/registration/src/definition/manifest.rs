@@ -10,7 +10,7 @@ use super::error::{DefinitionError, Read, Warnings};
 use super::ini::MAX_OFFSET;
 use super::text::{self, TextEncoding};
 use super::{ReadOptions, group_texts};
-use crate::hive::MAX_TEXT;
+use crate::hive::{MAX_TEXT, fold};
 use perfhive_contract::{DeclaredCounter, DeclaredObject, Definition, Instances};
 use perfhive_format::{CounterType, LanguageId};
 use roxmltree::{Document, Node, ParsingOptions};
@@ -77,8 +77,17 @@ pub fn parse_manifest(
         let parent = node.parent_element();
         named(node, "provider") && parent.is_some_and(|parent| named(&parent, "counters"))
     };
+    let mut names = HashSet::new();
     for provider in document.descendants().filter(of_counters) {
-        definitions.push(reader.provider(provider)?);
+        let definition = reader.provider(provider)?;
+        if !names.insert(fold(&definition.name)) {
+            let message = format!(
+                "the provider {} is there already, and would be replaced; name this one otherwise",
+                definition.name
+            );
+            return Err(reader.error(provider, message));
+        }
+        definitions.push(definition);
     }
     if definitions.is_empty() {
         let message = "has no provider of counters; those stand in \

@@ -361,6 +361,33 @@ fn files_of_others_are_refused() {
     assert_eq!(error.kind(), RegisterErrorKind::Denied);
 }
 
+/// Root at work with somebody else's HOME leaves nothing there that would lock that
+/// user out.
+#[test]
+fn a_hive_that_would_not_be_read_is_not_begun() {
+    if !is_root() {
+        eprintln!("not tested: another user's home, for which this must run as root");
+        return;
+    }
+    let place = Place::new();
+    let home = place.folder.path().join("home");
+    std::fs::create_dir(&home).unwrap();
+    chown(&home, Some(54_321), None).unwrap();
+    let mut hive = HiveFile::new(Scope::User, home.join(".config/perfhive"));
+    let error = hive.register(&definition("A", 1), &place.functions).unwrap_err();
+    assert_eq!(error.kind(), RegisterErrorKind::Denied);
+    assert!(error.to_string().contains("belongs to user 54321"), "{error}");
+    assert_eq!(std::fs::read_dir(&home).unwrap().count(), 0);
+    // Nor in a folder that anybody may write.
+    chown(&home, Some(0), None).unwrap();
+    chmod(&home, 0o777);
+    let error = hive.register(&definition("A", 1), &place.functions).unwrap_err();
+    assert!(error.to_string().contains("chmod go-w"), "{error}");
+    assert_eq!(std::fs::read_dir(&home).unwrap().count(), 0);
+    chmod(&home, 0o755);
+    hive.register(&definition("A", 1), &place.functions).unwrap();
+}
+
 #[test]
 fn a_library_that_cannot_be_trusted_is_neither_registered_nor_loaded() {
     let place = Place::new();

@@ -109,6 +109,26 @@ fn what_is_wrong_is_said_with_its_line() {
 }
 
 /// What no author writes costs no more than its size.
+/// The second would replace the first when both are registered.
+#[test]
+fn two_providers_of_one_name_are_refused() {
+    let provider = |name: &str| {
+        format!(
+            "<provider providerName=\"{name}\">\n<counterSet guid=\"{{2}}\" name=\"A\">\n\
+             <counter id=\"1\" name=\"x\" type=\"perf_counter_rawcount\"/>\n\
+             </counterSet></provider>\n"
+        )
+    };
+    let manifest = |names: [&str; 2]| {
+        let providers = names.map(provider).concat();
+        parse(&format!("<m><counters>\n{providers}</counters></m>"))
+    };
+    assert_eq!(manifest(["Once", "Twice"]).unwrap().value.len(), 2);
+    let error = manifest(["Twice", "twice"]).unwrap_err();
+    assert_eq!(error.line(), Some(6));
+    assert!(error.message().contains("twice is there already"), "{error}");
+}
+
 #[test]
 fn hostile_manifests() {
     let depth = 200_000;
