@@ -25,9 +25,11 @@ use std::sync::atomic::{AtomicU64, Ordering};
 const SHARED_MEMORY: &str = "/dev/shm";
 /// What a user's folder is called, before the user's number.
 const USER_FOLDER: &str = "perfhive-";
-/// Users whose folders are read.
+/// Folders of users that are read, and of one user.
 #[cfg(feature = "reader")]
 const MOST_FOLDERS: usize = 1024;
+#[cfg(feature = "reader")]
+const MOST_OF_A_USER: usize = 4;
 
 /// Where an administrator may have programs publish.
 #[cfg(feature = "reader")]
@@ -35,10 +37,30 @@ pub(crate) fn system_folder() -> Option<PathBuf> {
     Some("/run/perfhive/counters".into())
 }
 
-/// The folder in which this process publishes if nobody says otherwise.
+/// The folder in which this process publishes if nobody says otherwise. Everybody
+/// may make folders where it is: if somebody else made it, another takes its place,
+/// whose name nobody knew before.
 pub(crate) fn own_folder() -> io::Result<PathBuf> {
     let user = rustix::process::geteuid().as_raw();
-    Ok(Path::new(SHARED_MEMORY).join(format!("{USER_FOLDER}{user}")))
+    let memory = Path::new(SHARED_MEMORY);
+    let usual = memory.join(format!("{USER_FOLDER}{user}"));
+    if !is_others(&usual, user) {
+        return Ok(usual);
+    }
+    let beginning = format!("{USER_FOLDER}{user}-");
+    let is_instead = |path: &PathBuf| {
+        let name = path.file_name().unwrap_or_default().to_string_lossy();
+        name.starts_with(&beginning) && !is_others(path, user)
+    };
+    let paths = std::fs::read_dir(memory)?.flatten().map(|entry| entry.path());
+    let time = rustix::time::clock_gettime(rustix::time::ClockId::Realtime);
+    let new = || memory.join(format!("{beginning}{:x}{:08x}", time.tv_sec, time.tv_nsec));
+    Ok(paths.filter(is_instead).min().unwrap_or_else(new))
+}
+
+/// Whether something is there that is not a folder of a user's.
+fn is_others(path: &Path, user: u32) -> bool {
+    std::fs::symlink_metadata(path).is_ok_and(|meta| !meta.is_dir() || meta.uid() != user)
 }
 
 /// The folder that changes when a user's folder comes or goes. Looked at with every
@@ -48,19 +70,28 @@ pub(crate) fn users_root() -> Option<&'static Path> {
     Some(Path::new(SHARED_MEMORY))
 }
 
-/// The folders of users that are theirs.
+/// The folders of users that are theirs: `perfhive-UID`, and those that took its
+/// place.
 #[cfg(feature = "reader")]
 pub(crate) fn users_folders() -> BTreeMap<PathBuf, User> {
     let entries = std::fs::read_dir(SHARED_MEMORY).into_iter().flatten().flatten();
-    entries
+    let mut folders: Vec<(User, PathBuf)> = entries
         .filter_map(|entry| {
             let name = entry.file_name();
-            let user = name.to_str()?.strip_prefix(USER_FOLDER)?.parse().ok()?;
+            let user = name.to_str()?.strip_prefix(USER_FOLDER)?.split('-').next()?.parse().ok()?;
             let meta = std::fs::symlink_metadata(entry.path()).ok()?;
-            (meta.is_dir() && meta.uid() == user).then(|| (entry.path(), User(user)))
+            (meta.is_dir() && meta.uid() == user).then(|| (User(user), entry.path()))
         })
-        .take(MOST_FOLDERS)
-        .collect()
+        .collect();
+    // Whoever makes many has some of his own read, and nobody else's less.
+    folders.sort();
+    let mut counts = BTreeMap::new();
+    folders.retain(|(user, _)| {
+        let count: &mut usize = counts.entry(user.clone()).or_default();
+        *count += 1;
+        *count <= MOST_OF_A_USER
+    });
+    folders.into_iter().take(MOST_FOLDERS).map(|(user, path)| (path, user)).collect()
 }
 
 /// A user, by number.

@@ -6,6 +6,8 @@ use perfhive_shm::{Category, CategoryBuilder, CounterDefinition, CounterType, Pu
 use std::collections::BTreeMap;
 use std::fs::File;
 use std::io::{BufRead, BufReader};
+#[cfg(unix)]
+use std::os::unix::process::CommandExt;
 use std::path::{Path, PathBuf};
 use std::process::{Child, ChildStdout, Command, Stdio};
 use std::sync::atomic::{AtomicU32, Ordering};
@@ -180,6 +182,23 @@ impl Process {
             .spawn()
             .unwrap();
         Self::of(child)
+    }
+
+    /// The same as another user, in the folder that programs publish in if nobody
+    /// says otherwise; only root can, if that user may run this program.
+    #[cfg(unix)]
+    pub(crate) fn start_as(test: &str, user: u32) -> Option<Self> {
+        let child = Command::new(std::env::current_exe().unwrap())
+            .args(["--exact", test, "--nocapture", "--test-threads=1"])
+            .env(ROLE, "other")
+            .env(FOLDER, "/")
+            .env_remove("PERFHIVE_COUNTERS")
+            .current_dir("/")
+            .uid(user)
+            .stdin(Stdio::piped())
+            .stdout(Stdio::piped())
+            .spawn();
+        child.ok().map(Self::of)
     }
 
     /// A process whose output is piped.

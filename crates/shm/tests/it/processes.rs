@@ -131,6 +131,51 @@ fn writers_killed_at_random() {
     assert_eq!(folder.files(), [""; 0].map(std::path::PathBuf::from));
 }
 
+/// Everybody may make folders where those of users are: who makes another's keeps him
+/// from nothing.
+#[cfg(target_os = "linux")]
+#[test]
+fn a_folder_that_somebody_else_made() {
+    const TEST: &str = "processes::a_folder_that_somebody_else_made";
+    const USER: u32 = 1_000_054_321;
+    if role().is_some() {
+        let category = Category::builder("Squatted")
+            .counter(CounterDefinition::new("Orders", COUNT))
+            .publish()
+            .unwrap();
+        category.counter("Orders").unwrap().set(5);
+        return tell_and_wait(&category.path().display().to_string());
+    }
+    /// A folder that is removed in the end.
+    struct Gone(std::path::PathBuf);
+    impl Drop for Gone {
+        fn drop(&mut self) {
+            let _ = std::fs::remove_dir_all(&self.0);
+        }
+    }
+    let folder = Gone(format!("/dev/shm/perfhive-{USER}").into());
+    std::fs::create_dir(&folder.0).unwrap();
+    let known = std::env::var_os("PERFHIVE_COUNTERS").is_none();
+    let owner = std::os::unix::fs::chown(&folder.0, Some(USER + 1), None).is_ok();
+    let started = (known && owner).then(|| Process::start_as(TEST, USER)).flatten();
+    let Some(mut process) = started else {
+        eprintln!("not tested: another user, for which this must run as root");
+        return;
+    };
+    let path = std::path::PathBuf::from(process.line());
+    let made = Gone(path.parent().unwrap().to_path_buf());
+    assert!(made.0.to_string_lossy().starts_with(&format!("/dev/shm/perfhive-{USER}-")));
+    // A second program of the user's finds the folder of the first.
+    let mut second = Process::start_as(TEST, USER).unwrap();
+    assert_eq!(std::path::Path::new(&second.line()).parent(), Some(&*made.0));
+    second.finish();
+    let counters = perfhive_shm::PublishedCounters::new().every(std::time::Duration::ZERO);
+    let broker = perfhive_engine::Broker::builder("test:", "HOST").roster(counters).build();
+    let mut reader = Reader { broker, snapshot: perfhive_engine::Snapshot::new() };
+    assert_eq!(reader.rows("Squatted")[0].1[0], Some((5, None)));
+    process.finish();
+}
+
 /// Has all files of a folder last written to long ago.
 fn make_old(folder: &Folder) {
     let old = std::time::SystemTime::now() - std::time::Duration::from_secs(90);
