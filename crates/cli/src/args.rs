@@ -387,7 +387,7 @@ pub(crate) struct Register {
 
     /// Let the library's process start others
     ///
-    /// Each has the memory limit for itself, and may stay when the library's process ends.
+    /// Each has the memory limit for itself. All of them end with the library.
     #[arg(long, conflicts_with = "no_processes")]
     pub(crate) processes: bool,
 

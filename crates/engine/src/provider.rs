@@ -335,10 +335,14 @@ impl<'a> ObjectWriter<'a> {
         Ok((bytes, warnings))
     }
 
-    /// Says that an object was left out, and why.
-    pub fn left_out(&mut self, object: TitleIndex, message: &str) {
+    /// Says what readers should know of data that they get, or of an object that was
+    /// left out of it.
+    pub fn warning(&mut self, object: Option<TitleIndex>, message: &str) {
         let fault = Fault::new(FaultKind::Warning, self.provider, message);
-        self.faults.push(fault.of_object(object));
+        self.faults.push(match object {
+            Some(object) => fault.of_object(object),
+            None => fault,
+        });
     }
 
     /// Takes blocks of other machines that foreign code wrote, one behind the

@@ -31,6 +31,8 @@ pub(crate) struct Call<'a> {
     pub(crate) claim: RawClaim,
     /// What the provider reported meanwhile.
     pub(crate) said: Vec<String>,
+    /// What of its process could not be limited, if that was not said so far.
+    pub(crate) note: Option<String>,
     /// What it wrote into, in this process' own memory.
     pub(crate) buffer: &'a GuardedBuffer,
     /// How long it took, where that is known.

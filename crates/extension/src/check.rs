@@ -186,14 +186,21 @@ impl Check {
             Some(caller) => {
                 let asked = caller.collect(value, lane, room, Patience::default(), false);
                 asked.map(|call| {
-                    let Call { code, claim, said, buffer, .. } = call;
-                    Answer { code, claim, said, buffer: buffer.clone(), took: start.elapsed() }
+                    let Call { code, claim, said, note, buffer, .. } = call;
+                    let (buffer, took) = (buffer.clone(), start.elapsed());
+                    (Answer { code, claim, said, buffer, took }, note)
                 })
             }
             None => return None,
         };
         match outcome {
-            Ok(answer) => Some(answer),
+            Ok((answer, note)) => {
+                // Each process says so; its author is told once.
+                let told =
+                    self.verdict.findings.iter().any(|one| Some(&one.message) == note.as_ref());
+                note.filter(|_| !told).into_iter().for_each(|note| self.warn("Open", note));
+                Some(answer)
+            }
             Err(CallFault::Failed(message) | CallFault::NotYet(message)) => {
                 self.wrong(value, message);
                 // The next call gets a new process, without a pause.

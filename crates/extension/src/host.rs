@@ -5,6 +5,7 @@
 //! up what a provider does not need: other descriptors, further privileges,
 //! memory without end, and a life longer than its reader's.
 
+mod supervise;
 mod together;
 
 use crate::area::Area;
@@ -65,10 +66,10 @@ fn serve() -> Result<(), Errno> {
         let request = packet.get(..length).and_then(Request::decode);
         let response = match (request, &library) {
             (Some(Request::Open(request)), None) => {
-                confine(&request)?;
+                let note = confine(&request)?;
                 let (response, loaded) = open(&request);
                 library = loaded;
-                response
+                Response { note, ..response }
             }
             (Some(Request::Collect { id, lane, room, value }), Some(library)) => {
                 collect(library, &mut area, &memory, id, lane, room, &value)
@@ -126,8 +127,8 @@ fn take_over() -> Result<(OwnedFd, OwnedFd), Errno> {
     Ok((socket, memory))
 }
 
-/// Gives up what a provider does not need.
-fn confine(request: &OpenRequest) -> Result<(), Errno> {
+/// Gives up what a provider does not need. Answers what could not be given up.
+fn confine(request: &OpenRequest) -> Result<Option<String>, Errno> {
     rustix::process::set_parent_process_death_signal(Some(Signal::KILL))?;
     let reader = rustix::process::getppid().map(|pid| pid.as_raw_nonzero().get().unsigned_abs());
     if reader != Some(request.reader) {
@@ -139,28 +140,46 @@ fn confine(request: &OpenRequest) -> Result<(), Errno> {
         let limit = Rlimit { current: Some(most), maximum: Some(most) };
         rustix::process::setrlimit(resource, limit)
     };
+    // A core file of each crash would fill the disk.
+    limit(Resource::Core, 0)?;
+    if is_supervised(request.processes) {
+        supervise::split()?;
+    }
     limit(Resource::As, request.memory_limit)?;
     // Files in memory that are mapped nowhere count there alone. A library that
     // writes past it is told so, as it would be of a full disk.
     limit(Resource::Fsize, request.memory_limit)?;
     // SAFETY: no handler of this process's own is replaced; there is none.
     unsafe { libc::signal(libc::SIGXFSZ, libc::SIG_IGN) };
-    // A core file of each crash would fill the disk.
-    limit(Resource::Core, 0)?;
     // Should memory run short, this is what can be spared. It is no matter if
     // the system does not allow saying so.
     let _ = std::fs::write("/proc/self/oom_score_adj", "1000");
-    if !request.processes {
-        // Where the system has no such filters, there is none.
-        let _ = one_process();
+    if request.processes {
+        return Ok(None);
     }
-    Ok(())
+    Ok(one_process(std::env::consts::ARCH).err().map(|why| not_refused(&*why)))
+}
+
+/// Whether a library has a process above its own that ends with all that it starts:
+/// where it may start others, or cannot be kept from it.
+pub(crate) fn is_supervised(processes: bool) -> bool {
+    const FILTERED: bool =
+        cfg!(any(target_arch = "x86_64", target_arch = "aarch64", target_arch = "riscv64"));
+    processes || !FILTERED
+}
+
+/// What is said where a library cannot be kept from starting processes.
+fn not_refused(why: &dyn std::error::Error) -> String {
+    format!(
+        "it may start processes, each with limits of its own, since this system cannot refuse \
+         them ({why}); register it with --processes if it is meant to"
+    )
 }
 
 /// Has the kernel refuse to start processes, threads excepted: each would have
 /// the memory limit anew, and could outlive this one.
-fn one_process() -> Result<(), Box<dyn std::error::Error>> {
-    let arch = TargetArch::try_from(std::env::consts::ARCH)?;
+fn one_process(arch: &str) -> Result<(), Box<dyn std::error::Error>> {
+    let arch = TargetArch::try_from(arch)?;
     let install = |calls: Vec<(i64, Vec<SeccompRule>)>, error: i32| {
         let answer = SeccompAction::Errno(error.unsigned_abs());
         let calls = calls.into_iter().collect();
@@ -249,7 +268,7 @@ fn collect(
     let Returned { code, moved, bytes, objects } = returned;
     area.note_used(moved);
     let took = u64::try_from(began.elapsed().as_nanos()).unwrap_or(u64::MAX);
-    Response { id, code, moved: moved as i64, bytes, objects, took, failure: None, said }
+    Response { id, code, moved: moved as i64, bytes, objects, took, said, ..Response::default() }
 }
 
 /// Runs something on a thread of lowered priority. `None` where there can be
@@ -269,4 +288,19 @@ pub(crate) fn on_low_priority<T: Send>(work: impl FnOnce() -> T + Send) -> Optio
         let thread = builder.spawn_scoped(scope, body).ok()?;
         thread.join().ok()
     })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// Filters are made for some processors only. Where there is none, that is said.
+    #[test]
+    fn what_cannot_be_refused_is_said() {
+        let why = one_process("s390x").unwrap_err();
+        let said = not_refused(&*why);
+        assert!(said.contains("cannot refuse them (") && said.contains("s390x"), "{said}");
+        assert!(said.ends_with("register it with --processes if it is meant to"), "{said}");
+        assert_eq!(TargetArch::try_from(std::env::consts::ARCH).is_ok(), !is_supervised(false));
+    }
 }

@@ -67,7 +67,8 @@ impl InProcess {
         };
         let claim =
             RawClaim { moved: returned.moved, bytes: returned.bytes, objects: returned.objects };
-        Ok(Call { code: returned.code, claim, said, buffer: &self.buffer, took: None })
+        let (code, buffer) = (returned.code, &self.buffer);
+        Ok(Call { code, claim, said, note: None, buffer, took: None })
     }
 }
 

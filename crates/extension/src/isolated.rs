@@ -32,6 +32,8 @@ pub(crate) struct Isolated {
     /// none.
     begun: Option<Begun>,
     early: Option<CallFault>,
+    /// What is to be said of the process that was opened last, once.
+    note: Option<String>,
     /// How long the last call of Collect took, or has taken so far.
     took: Duration,
     next_id: u32,
@@ -85,6 +87,7 @@ impl Isolated {
             pending: None,
             begun: None,
             early: None,
+            note: None,
             took: Duration::ZERO,
             next_id: 0,
             failures: 0,
@@ -269,7 +272,8 @@ impl Isolated {
             self.failures = 0;
         }
         let (code, said, took) = (response.code, response.said, Some(self.took));
-        Ok(Call { code, claim, said, buffer: &self.buffer, took })
+        let note = self.note.take();
+        Ok(Call { code, claim, said, note, buffer: &self.buffer, took })
     }
 
     /// Starts a process and has it open the library, without waiting for that.
@@ -283,7 +287,7 @@ impl Isolated {
             let message = format!("will be started again in {left:.1} s; it {last}");
             return Err(CallFault::NotYet(message));
         }
-        match HostProcess::start(&self.command) {
+        match HostProcess::start(&self.command, self.registration.processes) {
             Ok(process) => self.process = Some(process),
             Err(message) => return Err(self.fail(message)),
         }
@@ -326,6 +330,7 @@ impl Isolated {
         if let Some(failure) = &response.failure {
             return Err(self.fail(failure.clone()));
         }
+        self.note.clone_from(&response.note);
         if response.code != ERROR_SUCCESS {
             return Err(self.fail(open_failed(response.code, &response.said)));
         }

@@ -10,7 +10,9 @@ use rustix::io::{Errno, pread};
 use rustix::net::{
     AddressFamily, RecvFlags, SendFlags, SocketFlags, SocketType, recv, send, socketpair,
 };
-use rustix::process::{Pid, Signal, WaitId, WaitIdOptions, kill_process_group, waitid};
+use rustix::process::{
+    Pid, Signal, WaitId, WaitIdOptions, kill_process, kill_process_group, waitid,
+};
 use std::io;
 use std::os::unix::process::{CommandExt as _, ExitStatusExt as _};
 use std::process::{Child, Command, ExitStatus, Stdio};
@@ -19,9 +21,14 @@ use std::sync::mpsc::{Sender, channel};
 use std::thread;
 use std::time::{Duration, Instant};
 
+/// How long a process has that is to end what it started, and itself.
+const TELLING: Duration = Duration::from_secs(10);
+
 /// A host process and the ways to it. Dropping it ends the process.
 pub(crate) struct HostProcess {
     child: Option<Child>,
+    /// Whether it ends with all that it started, if it is told to.
+    is_supervised: bool,
     socket: OwnedFd,
     memory: OwnedFd,
     packet: Vec<u8>,
@@ -37,11 +44,12 @@ pub(crate) enum NoAnswer {
 }
 
 impl HostProcess {
-    /// Starts a process. Nothing is loaded yet.
+    /// Starts a process for a library that may start others, or may not. Nothing is
+    /// loaded yet.
     ///
     /// # Errors
     /// Why it cannot be started, in words.
-    pub(crate) fn start(command: &HostCommand) -> Result<Self, String> {
+    pub(crate) fn start(command: &HostCommand, processes: bool) -> Result<Self, String> {
         let failed = |what: &'static str| move |error: Errno| format!("{what}: {error}");
         let (socket, theirs) =
             socketpair(AddressFamily::UNIX, SocketType::SEQPACKET, SocketFlags::CLOEXEC, None)
@@ -60,7 +68,8 @@ impl HostProcess {
             .stderr(Stdio::null());
         let child = nursery(process)
             .map_err(|error| format!("{} cannot be started: {error}", command.program.display()))?;
-        Ok(Self { child: Some(child), socket, memory, packet: vec![0; LONGEST] })
+        let is_supervised = crate::host::is_supervised(processes);
+        Ok(Self { child: Some(child), is_supervised, socket, memory, packet: vec![0; LONGEST] })
     }
 
     /// Copies the guards of a buffer of `room` bytes, and its first `data` bytes,
@@ -149,11 +158,24 @@ impl HostProcess {
     /// Ends the process, and those that its library started.
     pub(crate) fn end(&mut self) {
         let Some(mut child) = self.child.take() else { return };
-        end_group(&child);
+        let told =
+            self.is_supervised && kill_process(Pid::from_child(&child), Signal::TERM).is_ok();
+        if !told {
+            end_group(&child);
+        }
         // A process may be held up in the kernel; that is not for the reader
         // to wait for.
         let reaper = thread::Builder::new().name("perfhive reaper".to_string());
-        let _ = reaper.spawn(move || child.wait());
+        let _ = reaper.spawn(move || {
+            let start = Instant::now();
+            while told && start.elapsed() < TELLING && matches!(child.try_wait(), Ok(None)) {
+                thread::sleep(Duration::from_millis(5));
+            }
+            if told && matches!(child.try_wait(), Ok(None)) {
+                end_group(&child);
+            }
+            child.wait()
+        });
     }
 
     /// How the process went that does not answer any more.

@@ -38,6 +38,8 @@ pub(crate) struct Shared {
     pub(crate) settled: AtomicBool,
     /// Whether it went into quarantine or out of it, which its broker is to hear of.
     pub(crate) turned: AtomicBool,
+    /// What readers are to be told of its process.
+    pub(crate) note: Mutex<Option<String>>,
     /// A library at work that its last session left in good order.
     parked: Mutex<Option<Caller>>,
     /// Room that sufficed for the last collection.
@@ -65,6 +67,7 @@ impl Shared {
             news: AtomicBool::new(false),
             settled: AtomicBool::new(false),
             turned: AtomicBool::new(false),
+            note: Mutex::default(),
             parked: Mutex::default(),
             room: AtomicUsize::new(crate::area::FIRST_ROOM),
             limiter: Mutex::default(),

@@ -115,6 +115,10 @@ impl ExtensionSession {
             if let Some(took) = call.took {
                 shared.account.came_back(took);
             }
+            if let Some(note) = call.note.clone() {
+                shared.log(&note);
+                *lock(&shared.note) = Some(note);
+            }
             if call.code == ERROR_MORE_DATA {
                 if call.claim != NOTHING {
                     shared.log("answered ERROR_MORE_DATA without setting its counts to 0");
@@ -231,6 +235,9 @@ impl Session for ExtensionSession {
                 Ok(()) => {}
             }
         }
+        if let Some(note) = lock(&self.shared.note).take() {
+            out.warning(None, &note);
+        }
         self.failed |= first.is_err();
         if !foreign && !self.failed {
             for object in collection.wanted() {
@@ -273,7 +280,7 @@ fn take(
     for object in objects(bytes) {
         if !shared.may_give(name_of(object)) {
             let message = shared.left_out(name_of(object));
-            out.left_out(name_of(object), &message);
+            out.warning(Some(name_of(object)), &message);
             shared.log(&message);
             continue;
         }

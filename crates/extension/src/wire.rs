@@ -15,7 +15,7 @@ pub(crate) const MESSAGES: usize = 8;
 const MESSAGE: usize = 1000;
 
 /// What both ends must have in common.
-const VERSION: &str = concat!("perfhive ", env!("CARGO_PKG_VERSION"), " 2");
+const VERSION: &str = concat!("perfhive ", env!("CARGO_PKG_VERSION"), " 3");
 
 /// On which thread a collection runs.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -79,6 +79,8 @@ pub(crate) struct Response {
     pub(crate) took: u64,
     /// Why the library could not be called at all.
     pub(crate) failure: Option<String>,
+    /// What of a library could not be limited, as it was opened.
+    pub(crate) note: Option<String>,
     /// What the provider reported meanwhile.
     pub(crate) said: Vec<String>,
 }
@@ -247,7 +249,7 @@ impl Response {
         let mut out = Out(Vec::new());
         out.u32(self.id).u32(self.code).u64(self.moved as u64);
         out.u32(self.bytes).u32(self.objects).u64(self.took);
-        out.maybe(self.failure.as_deref().map(cut));
+        out.maybe(self.failure.as_deref().map(cut)).maybe(self.note.as_deref().map(cut));
         let said = self.said.len().min(MESSAGES);
         out.u32(said as u32);
         self.said.iter().take(said).for_each(|text| {
@@ -266,6 +268,7 @@ impl Response {
             objects: from.u32()?,
             took: from.u64()?,
             failure: from.maybe()?,
+            note: from.maybe()?,
             said: Vec::new(),
         };
         let said = from.u32()?;
@@ -332,11 +335,13 @@ mod tests {
             objects: 2,
             took: 1 << 40,
             failure: Some("é".repeat(2000)),
+            note: Some("some".into()),
             said: vec!["one".into(); 20],
         };
         let read = Response::decode(&response.encode()).unwrap();
         assert_eq!(read.failure, Some("é".repeat(500)));
         assert_eq!(read.said, vec!["one"; MESSAGES]);
+        assert_eq!(read.note.as_deref(), Some("some"));
         assert_eq!((read.id, read.code, read.moved, read.took), (3, 234, -8, 1 << 40));
     }
 

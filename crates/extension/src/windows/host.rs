@@ -208,8 +208,16 @@ fn collect(
     };
     let Returned { code, moved, bytes, objects } = returned;
     let took = u64::try_from(began.elapsed().as_nanos()).unwrap_or(u64::MAX);
-    let response =
-        Response { id, code, moved: moved as i64, bytes, objects, took, failure: None, said };
+    let response = Response {
+        id,
+        code,
+        moved: moved as i64,
+        bytes,
+        objects,
+        took,
+        said,
+        ..Response::default()
+    };
     let data = if code == ERROR_SUCCESS { area.copy() } else { Vec::new() };
     (response, data)
 }

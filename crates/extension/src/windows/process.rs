@@ -54,7 +54,7 @@ impl HostProcess {
     ///
     /// # Errors
     /// Why it cannot be started, in words.
-    pub(crate) fn start(command: &HostCommand) -> Result<Self, String> {
+    pub(crate) fn start(command: &HostCommand, _: bool) -> Result<Self, String> {
         let no_pipe = |error: io::Error| format!("no pipe: {error}");
         let (their_requests, mut requests) = io::pipe().map_err(no_pipe)?;
         let (mut answers, their_answers) = io::pipe().map_err(no_pipe)?;

@@ -1,12 +1,14 @@
 //! What a library in a process of its own can and cannot do to its reader.
 
-use crate::support::{Folder, OBJECT, broker, broker_of, registration};
+use crate::support::{Folder, OBJECT, broker, broker_of, host, registration};
 use perfhive_contract::Registration;
 use perfhive_engine::{FaultKind, ProviderState, Request, Source, TestLevel};
+use perfhive_extension::{HostCommand, Options, check};
 use perfhive_format::TitleIndex;
+use rustix::process::{Pid, Signal, kill_process};
 use std::os::fd::AsFd as _;
 use std::path::Path;
-use std::process::{Command, Stdio};
+use std::process::{Child, Command, Stdio};
 use std::time::{Duration, Instant};
 
 /// The processes whose parent is this one and that are not dead, with a text in their name.
@@ -75,6 +77,34 @@ fn a_library_starts_threads_and_no_processes() {
         let mut reader = broker(registration, |options| options);
         assert_eq!(reader.see().instances, Some(2));
         assert_eq!(reader.lines(), [format!("Zoo: {text}")]);
+    }
+}
+
+/// Where the system cannot refuse processes, that is said as the library is loaded, to
+/// readers, in the log and to its author; not of one that may start them.
+#[test]
+fn that_processes_cannot_be_refused_is_said() {
+    let folder = Folder::new("no-filters");
+    let library = folder.compile("tests/extension/zoo.c");
+    let mut without = HostCommand::new(folder.compile_program("tests/extension/no_filters.c"));
+    without.arguments = vec![host().program.into()];
+    let text = "it may start processes, each with limits of its own, since this system cannot";
+    for processes in [false, true] {
+        let mut registration = registration(&library, "good");
+        registration.processes = processes;
+        let mut reader = broker(registration.clone(), |options| options.host(without.clone()));
+        let expected = usize::from(!processes);
+        // Once for each process.
+        for told in [expected, 0] {
+            let seen = reader.see();
+            assert_eq!(seen.instances, Some(2), "{seen:?}");
+            let warnings = seen.faults.iter().filter(|one| one.message.contains(text));
+            assert_eq!(warnings.count(), told, "{seen:?}");
+        }
+        assert_eq!(reader.logged(text) > 0, !processes, "{:?}", reader.lines());
+        let verdict = check(&registration, &Options::new().host(without.clone()));
+        let warnings = verdict.findings.iter().filter(|one| one.message.contains(text));
+        assert_eq!(warnings.count(), expected, "{:?}", verdict.findings);
     }
 }
 
@@ -179,24 +209,88 @@ fn nothing_is_left_behind() {
     }
 }
 
-/// The reader of the test below: what it asks never answers.
+/// The processes that have a library in their memory.
+fn users(library: &Path) -> Vec<u32> {
+    let library = library.to_str().unwrap();
+    let mut found = Vec::new();
+    for entry in std::fs::read_dir("/proc").unwrap().flatten() {
+        let Ok(pid) = entry.file_name().to_string_lossy().parse::<u32>() else { continue };
+        // Processes go while they are looked at.
+        let maps = std::fs::read_to_string(entry.path().join("maps")).unwrap_or_default();
+        if maps.contains(library) {
+            found.push(pid);
+        }
+    }
+    found
+}
+
+/// Ends what a test that fails would leave behind.
+struct Leftovers<'a>(&'a Path);
+
+impl Drop for Leftovers<'_> {
+    fn drop(&mut self) {
+        for pid in users(self.0).into_iter().filter_map(|pid| Pid::from_raw(pid as i32)) {
+            let _ = kill_process(pid, Signal::KILL);
+        }
+    }
+}
+
+/// A library that may start processes leaves none of them behind, wherever they moved:
+/// it is closed, it crashes, its reader is killed.
+#[test]
+fn what_a_library_starts_ends_with_it() {
+    let folder = Folder::new("starts");
+    let library = folder.compile("tests/extension/zoo.c");
+    let mut registration = registration(&library, "leaves processes");
+    registration.processes = true;
+    let _none = Leftovers(&library);
+    let mut reader = broker(registration.clone(), |options| options);
+    assert_eq!(reader.see().instances, Some(2));
+    // The host, and two that it left in sessions of their own.
+    assert_eq!(users(&library).len(), 3);
+    drop(reader);
+    wait_until("the library is closed", || users(&library).is_empty());
+
+    registration.linkage = Some("leaves processes and crashes".to_string());
+    let mut reader = broker(registration, |options| options);
+    let seen = reader.see();
+    assert!(seen.faults[0].message.contains("crashed with signal 6 (abort)"), "{seen:?}");
+    wait_until("the library crashed", || users(&library).is_empty());
+
+    let mut reader = reader_to_be_killed(&library, "leaves processes");
+    wait_until("the processes are there", || users(&library).len() == 3);
+    reader.kill().unwrap();
+    reader.wait().unwrap();
+    wait_until("the reader was killed", || users(&library).is_empty());
+}
+
+fn reader_to_be_killed(library: &Path, kind: &str) -> Child {
+    Command::new(std::env::current_exe().unwrap())
+        .args(["--exact", "isolation::reader_that_is_killed"])
+        .env("PERFHIVE_TEST_LIBRARY", library)
+        .env("PERFHIVE_TEST_KIND", kind)
+        .stdout(Stdio::null())
+        .spawn()
+        .unwrap()
+}
+
+/// The reader of the tests above and below, for as long as nobody kills it.
 #[test]
 fn reader_that_is_killed() {
     let Some(library) = std::env::var_os("PERFHIVE_TEST_LIBRARY") else { return };
-    let mut reader = broker(registration(Path::new(&library), "never returns"), |options| options);
+    let kind = std::env::var("PERFHIVE_TEST_KIND").unwrap();
+    let mut registration = registration(Path::new(&library), &kind);
+    registration.processes = kind.starts_with("leaves");
+    let mut reader = broker(registration, |options| options);
     reader.see();
+    std::thread::sleep(Duration::from_secs(60));
 }
 
 #[test]
 fn a_host_ends_with_its_reader() {
     let folder = Folder::new("killed");
     let library = folder.compile("tests/extension/zoo.c");
-    let mut reader = Command::new(std::env::current_exe().unwrap())
-        .args(["--exact", "isolation::reader_that_is_killed"])
-        .env("PERFHIVE_TEST_LIBRARY", &library)
-        .stdout(Stdio::null())
-        .spawn()
-        .unwrap();
+    let mut reader = reader_to_be_killed(&library, "never returns");
     let mut hosts = Vec::new();
     wait_until("the host is at work", || {
         hosts = children(reader.id(), "perfhive-host");

@@ -30,13 +30,23 @@ impl Folder {
 
     /// Compiles a source file of this crate into a library.
     pub(crate) fn compile(&self, source: &str) -> PathBuf {
+        self.compile_as(source, "so", &["-shared", "-fPIC"])
+    }
+
+    /// The same into a program.
+    pub(crate) fn compile_program(&self, source: &str) -> PathBuf {
+        self.compile_as(source, "", &[])
+    }
+
+    fn compile_as(&self, source: &str, extension: &str, options: &[&str]) -> PathBuf {
         let root = Path::new(env!("CARGO_MANIFEST_DIR"));
         let source = root.join(source);
-        let library = self.0.join(source.with_extension("so").file_name().unwrap());
+        let library = self.0.join(source.with_extension(extension).file_name().unwrap());
         let output = Command::new("cc")
             .args(["-std=gnu11", "-O1", "-g0", "-Wall", "-Wextra", "-Werror"])
             .args(["-Wno-infinite-recursion", "-Wno-array-bounds", "-Wno-stringop-overflow"])
-            .args(["-shared", "-fPIC", "-I"])
+            .args(options)
+            .arg("-I")
             .arg(root.join("../contract/include"))
             .arg("-o")
             .args([&library, &source])

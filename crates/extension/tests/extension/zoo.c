@@ -200,6 +200,25 @@ static void start_processes(void)
     tell(text);
 }
 
+/* Two that stay, each in a session of its own: a child, and one without a parent. */
+static void leave_processes(void)
+{
+    for (int orphan = 0; orphan < 2; orphan++) {
+        pid_t child = fork();
+        if (child == 0) {
+            setsid();
+            signal(SIGTERM, SIG_IGN);
+            signal(SIGHUP, SIG_IGN);
+            if (orphan && fork() != 0)
+                _exit(0);
+            for (;;)
+                pause();
+        }
+        if (orphan)
+            waitpid(child, NULL, 0);
+    }
+}
+
 /* Says what this process has, and what its thread is. */
 static void tell_where(void)
 {
@@ -266,6 +285,10 @@ PERFHIVE_EXPORT DWORD CollectZoo(LPWSTR value, LPVOID *data, LPDWORD bytes, LPDW
         usleep(700000);
     if (is("takes its time"))
         usleep(300000);
+    if (is("leaves processes") || is("leaves processes and crashes"))
+        leave_processes();
+    if (is("leaves processes and crashes"))
+        abort();
     if (is("allocates without end"))
         for (;;) {
             char *more = malloc(1 << 20);
