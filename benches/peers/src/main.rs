@@ -148,6 +148,10 @@ fn processes(peers: &Peers, count: usize, rounds: usize) -> Result<()> {
     let mut rows = [
         Row::new("REF: kept `stat`, read and parsed", || bare(false)),
         Row::new("**perfhive**, Process", || perfhive(PROCESS)).goal(Goal::AtMost(most)),
+        Row::new("perfhive, Process with Nice Level: all files of those that rest too", || {
+            own(Perfhive::new(PROCESS, ReaderChoice::Proc)?.in_full())
+        })
+        .goal(Goal::AtMost(most)),
         Row::new("perfhive, Process and Thread", || perfhive(THREAD)),
         Row::new("perfhive, Process through BPF", || by_bpf(PROCESS))
             .goal(Goal::FasterThan("crate sysinfo", 80.0)),

@@ -87,6 +87,13 @@ impl Perfhive {
         })
     }
 
+    /// Asks for the nice value as well, which comes from `stat`: so every file of
+    /// every process is read.
+    pub fn in_full(mut self) -> Self {
+        self.request.extra_counters = vec![(TitleIndex(230), TitleIndex(105_002))];
+        self
+    }
+
     pub fn read(&mut self) -> Result<usize> {
         let (mut faults, mut foreign) = (Vec::new(), Vec::new());
         self.writer.start(&BlockHead::default());

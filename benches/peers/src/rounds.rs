@@ -71,7 +71,7 @@ impl Row {
 }
 
 /// Rounds before measuring, in which everything is opened.
-const WARM_UP: usize = 3;
+const WARM_UP: usize = 12;
 /// How often each row has its turn.
 const TURNS: usize = 5;
 

@@ -48,6 +48,11 @@ impl Budget {
         Self { limit: half.saturating_sub(64).min(16_384) }
     }
 
+    /// Whether another one may be kept now.
+    fn has_room(self) -> bool {
+        KEPT.load(Ordering::Relaxed) < self.limit
+    }
+
     /// Keeps a descriptor, or gives it back.
     fn keep(self, fd: OwnedFd, kept: &mut Kept) -> Option<OwnedFd> {
         let take = |kept| (kept < self.limit).then_some(kept + 1);
@@ -256,6 +261,11 @@ impl Reader {
         self.length = read_small(&fd, &mut self.contents)?;
         self.budget.keep(fd, kept);
         Ok(())
+    }
+
+    /// Whether a file that is read as [`kept`](Self::kept) would be kept open.
+    pub(crate) fn may_keep(&self) -> bool {
+        self.budget.has_room()
     }
 
     /// What was read last.

@@ -224,6 +224,7 @@ pub(crate) fn waiting(schedstat: &[u8]) -> Option<u64> {
 /// `/proc/PID/statm`, in pages.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct Statm {
+    pub(crate) size: u64,
     pub(crate) resident: u64,
     pub(crate) shared: u64,
     /// Private writable mappings, the stack included.
@@ -233,11 +234,11 @@ pub(crate) struct Statm {
 impl Statm {
     pub(crate) fn parse(text: &[u8]) -> Option<Self> {
         let mut words = Words::new(text);
-        words.number()?;
+        let size = words.number()?;
         let resident = words.number()?;
         let shared = words.number()?;
         words.skip(2)?;
-        Some(Self { resident, shared, data: words.number()? })
+        Some(Self { size, resident, shared, data: words.number()? })
     }
 }
 

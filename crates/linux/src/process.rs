@@ -4,6 +4,7 @@
 mod kept;
 mod order;
 mod read;
+mod rest;
 mod sample;
 mod second;
 mod sums;
@@ -151,10 +152,14 @@ impl Session for ProcessSession {
                 .map_err(|error| ProviderError::io("the list of processes", error.into()))?,
         }
         let number = |known: &Tracked| known.pid;
-        let buffers = &mut self.reader.buffers;
-        let gone = |gone: Tracked| buffers.take_back(gone.sums);
+        let ProcessReader { buffers, resting, .. } = &mut self.reader;
+        let gone = |gone: Tracked| {
+            buffers.take_back(gone.sums);
+            resting.take_back(gone.rest);
+        };
         follow(&self.pids, &mut self.tracked, &mut self.before, number, Tracked::new, gone);
         self.totals.update(&self.stat.cpus);
+        self.reader.begin(self.tracked.len(), !by_second && wanted.is_plain());
 
         let written = self.write_processes(wanted, by_second, of_threads.is_some(), out);
         self.reader.faults.report(PROCESS.index, out);

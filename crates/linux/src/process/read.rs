@@ -1,5 +1,6 @@
 //! What is read of one process.
 
+use super::rest::{Numbers, Place, Resting};
 use super::sample::{MOST_OF_32_BITS, Sample};
 use super::sums::{Buffers, Sums};
 use super::thread;
@@ -19,12 +20,16 @@ pub(super) struct Tracked {
     pub(super) pid: u32,
     /// Collections that do not try to read `io` again after it was refused.
     io_pause: u8,
-    is_kernel_thread: bool,
+    pub(super) is_kernel_thread: bool,
     /// When it was started, in ticks: tells it from a later one of its number.
     start: u64,
-    stat: Kept,
+    pub(super) stat: Kept,
     statm: Kept,
-    io: Kept,
+    pub(super) io: Kept,
+    /// What is known of it for when it rests.
+    pub(super) rest: Option<Place>,
+    /// Whether it was found to rest in this collection.
+    rests: bool,
     /// `stat` of its first thread, where that is the only one.
     pub(super) thread: Kept,
     /// Sums over its threads, once they were wanted.
@@ -93,6 +98,8 @@ impl Tracked {
             stat: Kept::default(),
             statm: Kept::default(),
             io: Kept::default(),
+            rest: None,
+            rests: false,
             thread: Kept::default(),
             sums: None,
             status: None,
@@ -177,6 +184,7 @@ pub(super) struct ProcessReader {
     name: Vec<u16>,
     pub(super) kernel: Kernel,
     pub(super) buffers: Buffers,
+    pub(super) resting: Resting,
     /// The batch that was read last.
     slots: Vec<Slot>,
     /// Its names, one after the other.
@@ -196,6 +204,7 @@ impl ProcessReader {
             names: Vec::with_capacity(BATCH * LONG_NAME),
             kernel: Kernel::default(),
             buffers: Buffers::default(),
+            resting: Resting::default(),
             faults: Faults::default(),
         }
     }
@@ -284,7 +293,9 @@ impl ProcessReader {
         self.slots.clear();
         self.names.clear();
         for (at, known) in batch.iter_mut().enumerate() {
-            self.stat(known, at, wanted);
+            if !self.rests(known, at) {
+                self.stat(known, at, wanted);
+            }
         }
         self.each(batch, Self::memory);
         if wanted.handles {
@@ -343,8 +354,61 @@ impl ProcessReader {
         there.map(|slot| (slot, self.names.get(slot.name.clone()).unwrap_or_default()))
     }
 
+    /// Begins a collection of so many processes from `/proc`; those that rest
+    /// need not be read in full, if `may_rest`.
+    pub(super) fn begin(&mut self, processes: usize, may_rest: bool) {
+        self.resting.begin(processes, may_rest, &mut self.reader);
+    }
+
+    /// Whether a process rests; it gets a slot then, with what `stat` said.
+    fn rests(&mut self, known: &mut Tracked, at: usize) -> bool {
+        let found = self.resting.look(known, &mut self.reader);
+        known.rests = found.is_some();
+        let Some(found) = found else { return false };
+        known.status = None;
+        let name = self.add_name(found.name.get(..found.name_length).unwrap_or_default());
+        // How large it is, `statm` says.
+        let sample = self.stat_sample(known, found.numbers, 0, 1);
+        self.slots.push(Slot { at, name, state: State::Open, sample, thread: None });
+        true
+    }
+
+    /// Adds a name to those of the batch.
+    fn add_name(&mut self, name: &[u8]) -> Range<usize> {
+        let start = self.names.len();
+        utf16_name(name, &mut self.name);
+        self.names.extend_from_slice(&self.name);
+        start..self.names.len()
+    }
+
+    /// The values from `stat`.
+    fn stat_sample(
+        &self,
+        known: &Tracked,
+        Numbers { user, kernel, parent, faults, major_faults }: Numbers,
+        virtual_bytes: u64,
+        threads: u64,
+    ) -> Sample {
+        let (user, kernel) = (self.units(user), self.units(kernel));
+        let mut sample = Sample::default();
+        sample.push::<STAT_COUNTERS>([
+            user.saturating_add(kernel),
+            user,
+            kernel,
+            self.start_time(known.start),
+            u64::from(known.pid),
+            parent.min(MOST_OF_32_BITS),
+            faults,
+            virtual_bytes,
+            threads.min(MOST_OF_32_BITS),
+            major_faults,
+        ]);
+        sample
+    }
+
     /// Reads `stat` of a process. Where it is gone or hidden, it gets no slot.
     fn stat(&mut self, known: &mut Tracked, at: usize, wanted: Wanted) {
+        self.resting.before_stat(known, &mut self.reader);
         let pid = known.pid;
         let path = || PidPath::of(pid, b"stat");
         let mut read = self.reader.kept(&mut known.stat, path);
@@ -363,31 +427,21 @@ impl ProcessReader {
             self.fault(pid, "stat", "not understood");
             return;
         };
-        let start = self.names.len();
-        utf16_name(stat.name, &mut self.name);
-        self.names.extend_from_slice(&self.name);
-        let name = start..self.names.len();
-        if known.start != stat.start {
+        let before = known.start == stat.start && stat.start != 0;
+        if !before {
             self.buffers.take_back(known.begin_anew(stat.start));
         }
         known.is_kernel_thread = stat.flags & PF_KTHREAD != 0;
         known.status = None;
+        self.resting.after_stat(known, &stat, before);
         let schedule = wanted.schedule.then(|| Schedule::parse(self.reader.text()));
-        let threads = stat.threads;
-        let (user, kernel) = (self.units(stat.user), self.units(stat.kernel));
-        let mut sample = Sample::default();
-        sample.push::<STAT_COUNTERS>([
-            user.saturating_add(kernel),
-            user,
-            kernel,
-            self.start_time(stat.start),
-            u64::from(pid),
-            stat.parent.min(MOST_OF_32_BITS),
-            stat.faults,
-            stat.virtual_bytes,
-            threads.min(MOST_OF_32_BITS),
-            stat.major_faults,
-        ]);
+        let (numbers, virtual_bytes, threads) =
+            (Numbers::of(&stat), stat.virtual_bytes, stat.threads);
+        let start = self.names.len();
+        utf16_name(stat.name, &mut self.name);
+        self.names.extend_from_slice(&self.name);
+        let name = start..self.names.len();
+        let mut sample = self.stat_sample(known, numbers, virtual_bytes, threads);
         let mut state = State::Open;
         match schedule {
             None => {}
@@ -445,15 +499,39 @@ impl ProcessReader {
         let pid = known.pid;
         let read = self.reader.kept(&mut known.statm, || PidPath::of(pid, b"statm"));
         if self.outcome(pid, "statm", read)? != Outcome::Read {
+            self.size_from_stat(known, sample)?;
             return Ok(false);
         }
-        let Some(Statm { resident, shared, data }) = Statm::parse(self.reader.text()) else {
+        let Some(Statm { size, resident, shared, data }) = Statm::parse(self.reader.text()) else {
             self.fault(pid, "statm", "not understood");
+            self.size_from_stat(known, sample)?;
             return Ok(false);
         };
+        if known.rests {
+            sample.set_virtual_bytes(size.saturating_mul(self.page));
+        }
         let pages = [resident, resident.saturating_sub(shared), data];
         sample.push::<STATM_COUNTERS>(pages.map(|pages| pages.saturating_mul(self.page)));
         Ok(true)
+    }
+
+    /// The size of a process that rests, where `statm` does not tell it.
+    fn size_from_stat(&mut self, known: &mut Tracked, sample: &mut Sample) -> Result<(), Gone> {
+        if !known.rests {
+            return Ok(());
+        }
+        let pid = known.pid;
+        let read = self.reader.kept(&mut known.stat, || PidPath::of(pid, b"stat"));
+        let size = Stat::parse(self.reader.text()).map(|stat| stat.virtual_bytes);
+        match (self.outcome(pid, "stat", read)?, size) {
+            (Outcome::Read, Some(size)) => sample.set_virtual_bytes(size),
+            (Outcome::Read, None) => {
+                self.fault(pid, "stat", "not understood");
+                return Err(Gone);
+            }
+            _ => return Err(Gone),
+        }
+        Ok(())
     }
 
     fn handles(&mut self, known: &mut Tracked, sample: &mut Sample) -> Result<bool, Gone> {
@@ -519,6 +597,9 @@ impl ProcessReader {
     }
 
     fn io(&mut self, known: &mut Tracked, sample: &mut Sample) -> Result<bool, Gone> {
+        if let Some(io) = known.rests.then(|| self.resting.io(known)).flatten() {
+            return Ok(sample.push_io_of(io));
+        }
         if known.io_pause > 0 {
             known.io_pause -= 1;
             return Ok(false);
@@ -537,12 +618,8 @@ impl ProcessReader {
             self.fault(pid, "io", "not understood");
             return Ok(false);
         };
-        let Io { read_bytes, written_bytes, reads, writes, storage } = io;
-        sample.push_io(read_bytes, written_bytes, reads, writes);
-        if let Some(storage) = storage {
-            sample.push(storage);
-        }
-        Ok(storage.is_some())
+        self.resting.after_io(known, io, known.rests);
+        Ok(sample.push_io_of(io))
     }
 
     /// What an answer means for the process.

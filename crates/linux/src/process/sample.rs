@@ -3,6 +3,7 @@
 use super::sums::Summed;
 use super::wanted::Wanted;
 use crate::clock::TimeBase;
+use crate::parse::Io;
 use crate::table::{IO_COUNTERS, PEAK_COUNTERS, SCHEDULE_COUNTERS, STAT_COUNTERS, STATM_COUNTERS};
 use perfhive_format::FileTime;
 
@@ -29,6 +30,7 @@ mod at {
     pub(super) const ELAPSED: usize = 3;
     pub(super) const PID: usize = 4;
     pub(super) const PARENT: usize = 5;
+    pub(super) const VIRTUAL_BYTES: usize = 7;
     pub(super) const THREADS: usize = 8;
 }
 
@@ -79,6 +81,16 @@ impl Sample {
         self.push([reads, writes, operations, read, written, read.saturating_add(written)]);
     }
 
+    /// The same, from the file; whether it tells all of them.
+    pub(super) fn push_io_of(&mut self, io: Io) -> bool {
+        let Io { read_bytes, written_bytes, reads, writes, storage } = io;
+        self.push_io(read_bytes, written_bytes, reads, writes);
+        if let Some(storage) = storage {
+            self.push(storage);
+        }
+        storage.is_some()
+    }
+
     pub(super) fn push<const N: usize>(&mut self, values: [u64; N]) {
         self.push_all(&values);
     }
@@ -97,6 +109,11 @@ impl Sample {
     /// Thread Count.
     pub(super) fn threads(&self) -> u64 {
         self.values[at::THREADS]
+    }
+
+    /// Sets Virtual Bytes.
+    pub(super) fn set_virtual_bytes(&mut self, bytes: u64) {
+        self.values[at::VIRTUAL_BYTES] = bytes;
     }
 
     /// The sample of Idle, which has processor time and nothing else.

@@ -98,6 +98,11 @@ impl Wanted {
         }
     }
 
+    /// Whether nothing is wanted that costs extra.
+    pub(super) fn is_plain(self) -> bool {
+        Self { threads: false, ..self } == Self::default()
+    }
+
     /// The counters that are filled.
     pub(super) fn mask(self) -> u64 {
         let mut mask = PROCESS.standard() | self.counts.mask(&PROCESS);

@@ -54,7 +54,10 @@ pub(crate) static PROCESS: Object = Object {
          of the kernel's structures that `/proc` tells, with two differences: processor times are in \
          steps of 100 ns, up to the last tick or switch of each processor, and Working Set is exact \
          before Linux 6.17 too.",
-    reads: "`stat`, one listing of `/proc`, and for each process `PID/stat`, `PID/statm` and `PID/io`, kept open; \
+    reads: "`stat`, one listing of `/proc`, and for each process `PID/stat`, `PID/statm` and `PID/io`, kept open \
+        (of a process with one thread that has not run since the collection before, as \
+        `PID/schedstat` says from Linux 5.9 on, only that and `PID/statm`: the others would say \
+        what they said); \
         on request the size or the entries of `PID/fd`, `PID/status`, and of each thread `status`, \
         `schedstat` and `stat`",
     cost: Cost::Global,

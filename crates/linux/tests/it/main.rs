@@ -20,6 +20,7 @@ mod network_live;
 mod odd;
 mod process_extras;
 mod real_trees;
+mod resting;
 mod warm;
 
 #[global_allocator]

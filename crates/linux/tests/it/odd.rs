@@ -24,8 +24,9 @@ const PLACE: &str = "PERFHIVE_LINUX_PLACE";
 const FOLDER: &str = "PERFHIVE_LINUX_FOLDER";
 
 /// Runs a test in a process of its own, which `command` starts in another place:
-/// another namespace, as another user. Where that is not permitted, says so.
-fn within(test: &str, command: &[&str], folder: &str, body: impl FnOnce()) {
+/// another namespace, as another user. Where that is not permitted, says so. The
+/// test is one of this module unless its path is given.
+pub(crate) fn within(test: &str, command: &[&str], folder: &str, body: impl FnOnce()) {
     if std::env::var(PLACE).is_ok_and(|name| name == test) {
         let before = open_files();
         body();
@@ -50,8 +51,8 @@ fn within(test: &str, command: &[&str], folder: &str, body: impl FnOnce()) {
         eprintln!("{test}: not permitted or not installed here: {}", command.join(" "));
         return;
     }
-    let output =
-        start(&program).args(["--exact", &format!("odd::{test}"), "--nocapture"]).output().unwrap();
+    let path = if test.contains("::") { test.to_string() } else { format!("odd::{test}") };
+    let output = start(&program).args(["--exact", &path, "--nocapture"]).output().unwrap();
     let said = String::from_utf8_lossy(&output.stderr);
     assert!(output.status.success(), "{said}");
     eprint!("{said}");

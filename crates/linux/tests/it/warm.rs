@@ -7,6 +7,7 @@ use perfhive_format::TitleIndex;
 use perfhive_linux::{Options, ProcRoot, ReaderChoice};
 use perfhive_testkit::alloc::count;
 use rustix::process::{Resource, Rlimit, getrlimit, setrlimit};
+use std::io::Write;
 use std::process::{Child, Command, Stdio};
 
 const ALONE: &str = "PERFHIVE_LINUX_ALONE";
@@ -29,12 +30,19 @@ pub(crate) fn alone(test: &str, body: impl FnOnce()) {
 }
 
 /// Children that sleep, ended with the test.
-struct Sleepers(Vec<Child>);
+pub(crate) struct Sleepers(Vec<Child>);
 
 impl Sleepers {
-    fn new(count: usize) -> Self {
-        let sleeper = |_| Command::new("sleep").arg("600").stdin(Stdio::null()).spawn().unwrap();
-        Self((0..count).map(sleeper).collect())
+    pub(crate) fn new(count: usize) -> Self {
+        Self::start(count, || {
+            let mut command = Command::new("sleep");
+            command.arg("600").stdin(Stdio::null());
+            command
+        })
+    }
+
+    fn start(count: usize, command: impl Fn() -> Command) -> Self {
+        Self((0..count).map(|_| command().spawn().unwrap()).collect())
     }
 }
 
@@ -188,9 +196,11 @@ fn without_descriptors_the_rest_is_delivered() {
 const ROUNDS: &str = "PERFHIVE_WARM_ROUNDS";
 
 /// What is run under `strace`.
-fn run_rounds(rounds: u32, objects: &[u32]) {
+fn run_rounds(rounds: u32, objects: &[u32], extra: &[(u32, u32)]) {
     let wanted: Vec<_> = objects.iter().copied().map(TitleIndex).collect();
-    let request = Request::objects(&wanted);
+    let mut request = Request::objects(&wanted);
+    request.extra_counters =
+        extra.iter().map(|(object, counter)| (TitleIndex(*object), TitleIndex(*counter))).collect();
     let mut machine = proc();
     for _ in 0..rounds {
         machine.collect(&request, &wanted);
@@ -271,7 +281,7 @@ fn assert_calls(test: &str, least: impl Fn(Census) -> f64, most: impl Fn(Census)
     let mut found = Vec::new();
     for _ in 0..12 {
         let before = Census::take();
-        let (Some(few), Some(many)) = (calls_of(test, 5), calls_of(test, 25)) else {
+        let (Some(few), Some(many)) = (calls_of(test, 15), calls_of(test, 35)) else {
             eprintln!("strace cannot be used here: system calls are not counted");
             return;
         };
@@ -285,10 +295,12 @@ fn assert_calls(test: &str, least: impl Fn(Census) -> f64, most: impl Fn(Census)
     panic!("system calls, and what they should be between: {found:?}");
 }
 
+/// What is on request, the nice value here, is read from the same files, of
+/// those that rest too.
 #[test]
 fn at_most_three_system_calls_for_each_process() {
     if let Ok(rounds) = std::env::var(ROUNDS) {
-        return run_rounds(rounds.parse().unwrap(), &[230]);
+        return run_rounds(rounds.parse().unwrap(), &[230], &[(230, 105_002)]);
     }
     let _sleepers = Sleepers::new(150);
     assert_calls(
@@ -298,6 +310,50 @@ fn at_most_three_system_calls_for_each_process() {
     );
 }
 
+/// Whoever is no sleeper of this test may do anything.
+#[test]
+fn two_system_calls_for_each_process_that_rests() {
+    const SLEEPERS: usize = 150;
+    if let Ok(rounds) = std::env::var(ROUNDS) {
+        return run_rounds(rounds.parse().unwrap(), &[230], &[]);
+    }
+    let _sleepers = Sleepers::new(SLEEPERS);
+    assert_calls(
+        "two_system_calls_for_each_process_that_rests",
+        |census| 1.9 * census.processes as f64 - census.empty as f64,
+        |census| 2.1 * SLEEPERS as f64 + 3.1 * (census.processes - SLEEPERS) as f64,
+    );
+}
+
+/// However many run again at once: looking in vain is given up before it costs
+/// more than so much.
+#[test]
+fn at_most_three_system_calls_for_each_process_that_runs_now_and_then() {
+    if let Ok(rounds) = std::env::var(ROUNDS) {
+        return run_rounds(rounds.parse().unwrap(), &[230], &[]);
+    }
+    let mut wakers = Sleepers::start(100, || {
+        let mut command = Command::new("cat");
+        command.stdin(Stdio::piped()).stdout(Stdio::null());
+        command
+    });
+    let mut inputs: Vec<_> = wakers.0.iter_mut().filter_map(|child| child.stdin.take()).collect();
+    let (end, ended) = std::sync::mpsc::channel::<()>();
+    let waking = std::thread::spawn(move || {
+        let pause = std::time::Duration::from_millis(40);
+        while ended.recv_timeout(pause) == Err(std::sync::mpsc::RecvTimeoutError::Timeout) {
+            inputs.iter_mut().for_each(|input| input.write_all(b"x").unwrap());
+        }
+    });
+    assert_calls(
+        "at_most_three_system_calls_for_each_process_that_runs_now_and_then",
+        |census| 1.9 * census.processes as f64 - census.empty as f64,
+        |census| 3.1 * census.processes as f64,
+    );
+    drop(end);
+    waking.join().unwrap();
+}
+
 #[test]
 fn one_more_system_call_for_each_thread() {
     const THREADS: usize = 200;
@@ -305,19 +361,23 @@ fn one_more_system_call_for_each_thread() {
         for _ in 0..THREADS {
             std::thread::spawn(|| std::thread::sleep(std::time::Duration::from_secs(600)));
         }
-        return run_rounds(rounds.parse().unwrap(), &[230, 232]);
+        return run_rounds(rounds.parse().unwrap(), &[230, 232], &[]);
     }
-    let _sleepers = Sleepers::new(100);
+    const SLEEPERS: usize = 100;
+    let _sleepers = Sleepers::new(SLEEPERS);
     assert_calls(
         "one_more_system_call_for_each_thread",
         |census| {
             let threads = census.threads + THREADS;
-            2.9 * census.processes as f64 - census.empty as f64 + 0.9 * threads as f64
+            1.9 * census.processes as f64 - census.empty as f64 + 0.9 * threads as f64
         },
         // Three more list the threads of a process with several.
         |census| {
             let threads = census.threads + THREADS;
-            3.1 * census.processes as f64 + 1.1 * threads as f64 + 3.0 * census.several as f64
+            2.1 * SLEEPERS as f64
+                + 3.1 * (census.processes - SLEEPERS) as f64
+                + 1.1 * threads as f64
+                + 3.0 * census.several as f64
         },
     );
 }

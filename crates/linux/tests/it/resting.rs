@@ -1,0 +1,313 @@
+//! Processes that rest are read in part. Nobody must be able to tell: next to a
+//! reader that knows them, readers that see everything for the first time read
+//! all of it.
+
+use crate::common::{Look, Machine};
+use crate::odd::within;
+use crate::warm::{Sleepers, alone};
+use perfhive_linux::{Options, ProcRoot, ReaderChoice};
+use std::collections::BTreeMap;
+use std::io::{BufRead, BufReader, Write};
+use std::process::{Child, ChildStdin, ChildStdout, Command, Stdio};
+
+fn proc() -> Machine {
+    Machine::with(&ProcRoot::default(), &Options::new().reader(ReaderChoice::Proc))
+}
+
+/// Name and values of each process, by number. What a process does not tell is
+/// not there.
+fn processes(look: &Look) -> BTreeMap<u64, (String, Vec<Option<u64>>)> {
+    let object = look.object(230);
+    let counters: Vec<_> = object.counters().collect();
+    let at = counters.iter().position(|counter| counter.name_index().0 == 784).unwrap();
+    let processes = object.instances().filter_map(|instance| {
+        let block = instance.counter_block();
+        let values: Vec<_> = counters.iter().map(|counter| block.value(counter).ok()).collect();
+        let number = values.get(at).copied().flatten().filter(|number| *number > 0)?;
+        Some((number, (instance.name().to_text(), values)))
+    });
+    processes.collect()
+}
+
+/// What a reader tells that knows the processes is what those tell that see
+/// them for the first time, just before and just after, where these agree. The
+/// number of processes that could be compared.
+fn compare(known: &mut Machine) -> usize {
+    let before = processes(&proc().look(&[230], &[]));
+    let now = processes(&known.look(&[230], &[]));
+    let after = processes(&proc().look(&[230], &[]));
+    let mut compared = 0;
+    for (number, values) in &before {
+        if after.get(number) == Some(values) {
+            assert_eq!(now.get(number), Some(values), "PID {number}");
+            compared += 1;
+        }
+    }
+    compared
+}
+
+/// Looks until so many are known to rest, but a few times at least.
+fn settle(machine: &mut Machine, resting: usize) {
+    for look in 0..2000 {
+        if look >= 16 && watched() >= resting {
+            return;
+        }
+        machine.look(&[230], &[]);
+    }
+    panic!("{} of {resting} are known to rest", watched());
+}
+
+/// How many processes a reader knows to rest: the files that are only open for
+/// these.
+fn watched() -> usize {
+    let links = std::fs::read_dir("/proc/self/fd").unwrap();
+    let links = links.filter_map(|entry| std::fs::read_link(entry.unwrap().path()).ok());
+    links.filter(|link| link.to_str().is_some_and(|link| link.ends_with("/schedstat"))).count()
+}
+
+fn state(pid: u32) -> Option<u8> {
+    let text = std::fs::read(format!("/proc/{pid}/stat")).ok()?;
+    let close = text.iter().rposition(|byte| *byte == b')')?;
+    text.get(close + 2).copied()
+}
+
+/// Waits for a process to be in one of these states.
+fn wait_for(pid: u32, states: &[u8]) {
+    for _ in 0..10_000 {
+        match state(pid) {
+            Some(state) if states.contains(&state) => return,
+            _ => std::thread::sleep(std::time::Duration::from_millis(1)),
+        }
+    }
+    panic!("{pid} is {:?}", state(pid));
+}
+
+/// A shell that does what it is told, and sleeps.
+struct Shell {
+    child: Child,
+    input: ChildStdin,
+    output: BufReader<ChildStdout>,
+}
+
+impl Shell {
+    fn new() -> Self {
+        let mut command = Command::new("sh");
+        let mut child = command.stdin(Stdio::piped()).stdout(Stdio::piped()).spawn().unwrap();
+        let (input, output) = (child.stdin.take().unwrap(), child.stdout.take().unwrap());
+        let mut shell = Self { child, input, output: BufReader::new(output) };
+        shell.run(":");
+        shell
+    }
+
+    fn id(&self) -> u32 {
+        self.child.id()
+    }
+
+    /// Runs a command; the shell sleeps again then.
+    fn run(&mut self, command: &str) -> String {
+        writeln!(self.input, "{command}; echo done").unwrap();
+        let mut said = String::new();
+        loop {
+            let mut line = String::new();
+            assert!(self.output.read_line(&mut line).unwrap() > 0, "the shell has ended");
+            if line == "done\n" {
+                break;
+            }
+            said += &line;
+        }
+        wait_for(self.id(), b"S");
+        said
+    }
+}
+
+impl Drop for Shell {
+    fn drop(&mut self) {
+        let _ = self.child.kill();
+        let _ = self.child.wait();
+    }
+}
+
+/// A process of nobody's here, ended with the test.
+struct Orphan(u32);
+
+impl Orphan {
+    fn of(said: &str) -> Self {
+        Self(said.trim().parse().unwrap())
+    }
+}
+
+impl Drop for Orphan {
+    fn drop(&mut self) {
+        let pid = rustix::process::Pid::from_raw(self.0 as i32).unwrap();
+        let _ = rustix::process::kill_process(pid, rustix::process::Signal::KILL);
+    }
+}
+
+/// Everything that a shell can do by itself.
+const WORK: [&str; 8] = [
+    ":",
+    "i=0; while [ $i -lt 20000 ]; do i=$((i+1)); done",
+    "read x < /proc/version",
+    "echo some more text > /dev/null",
+    "x=1234567890123456; for i in 1 2 3 4 5 6 7 8 9 10 11 12 13; do x=$x$x; done; x=",
+    "echo another > /proc/$$/comm",
+    "echo 'a) b (c' > /proc/$$/comm",
+    "exec sh -c 'echo done; exec sh'",
+];
+
+#[test]
+fn who_has_run_is_read_anew() {
+    alone("resting::who_has_run_is_read_anew", || {
+        let mut shells: Vec<Shell> = (0..8).map(|_| Shell::new()).collect();
+        let mut machine = proc();
+        settle(&mut machine, shells.len());
+        let rounds = std::env::var("PERFHIVE_CASES").ok().and_then(|cases| cases.parse().ok());
+        let mut random = 0x2545_f491_4f6c_dd1du64;
+        for round in 0..rounds.unwrap_or(60) {
+            for shell in &mut shells {
+                random ^= random << 13;
+                random ^= random >> 7;
+                random ^= random << 17;
+                // Some sleep for long, some hardly.
+                if random.is_multiple_of(3) {
+                    shell.run(WORK[(random >> 8) as usize % WORK.len()]);
+                }
+            }
+            assert!(compare(&mut machine) >= shells.len(), "round {round}");
+            for _ in 0..(random >> 16) % 6 {
+                machine.look(&[230], &[]);
+            }
+        }
+    });
+}
+
+#[test]
+fn a_parent_that_ends_is_noticed_at_once() {
+    alone("resting::a_parent_that_ends_is_noticed_at_once", || {
+        let mut machine = proc();
+        for reaped in [false, true, false, true] {
+            let mut shell = Shell::new();
+            let orphan = Orphan::of(&shell.run("sleep 600 > /dev/null 2>&1 & echo $!"));
+            wait_for(orphan.0, b"S");
+            settle(&mut machine, 2);
+            let parent = |look: &Look| look.value_of(230, look.process(orphan.0).unwrap(), 1410);
+            assert_eq!(parent(&machine.look(&[230], &[])), Some(u64::from(shell.id())));
+            shell.child.kill().unwrap();
+            match reaped {
+                true => drop(shell.child.wait().unwrap()),
+                false => wait_for(shell.id(), b"Z"),
+            }
+            let now = parent(&machine.look(&[230], &[]));
+            assert_eq!(now, parent(&proc().look(&[230], &[])));
+            assert_ne!(now, Some(u64::from(shell.id())));
+        }
+    });
+}
+
+#[test]
+fn the_number_of_a_parent_that_ended_is_nobody_elses() {
+    let test = "resting::the_number_of_a_parent_that_ended_is_nobody_elses";
+    within(test, &["unshare", "-pf", "--mount-proc"], "/", || {
+        let mut machine = proc();
+        // What they spare pays for looks in vain.
+        let _sleepers = Sleepers::new(4);
+        for in_between in [false, true] {
+            let mut shell = Shell::new();
+            let orphan = Orphan::of(&shell.run("sleep 600 > /dev/null 2>&1 & echo $!"));
+            wait_for(orphan.0, b"S");
+            settle(&mut machine, 6);
+            let parent = shell.id();
+            shell.child.kill().unwrap();
+            shell.child.wait().unwrap();
+            let last = "/proc/sys/kernel/ns_last_pid";
+            if std::fs::write(last, (parent - 1).to_string()).is_err() {
+                eprintln!("{test}: numbers of processes cannot be chosen here");
+                return;
+            }
+            std::thread::sleep(std::time::Duration::from_millis(30));
+            let other = Shell::new();
+            assert_eq!(other.id(), parent, "the number is not the same");
+            if in_between {
+                machine.look(&[230], &[(230, 105_002)]);
+            }
+            let look = machine.look(&[230], &[]);
+            // The test itself is the first process here, and inherits it.
+            assert_eq!(look.value_of(230, look.process(orphan.0).unwrap(), 1410), Some(1));
+            assert!(compare(&mut machine) > 1);
+        }
+    });
+}
+
+/// What others may change while a process sleeps.
+#[test]
+fn what_others_change_is_read_each_time() {
+    alone("resting::what_others_change_is_read_each_time", || {
+        let shell = Shell::new();
+        let id = rustix::process::Pid::from_raw(shell.id() as i32).unwrap();
+        let mut machine = proc();
+        settle(&mut machine, 1);
+        rustix::process::setpriority_process(Some(id), 7).unwrap();
+        let nice = |machine: &mut Machine| {
+            let look = machine.look(&[230], &[(230, 105_002)]);
+            look.value_of(230, look.process(shell.id()).unwrap(), 105_002)
+        };
+        assert_eq!(nice(&mut machine), Some(27));
+        settle(&mut machine, 1);
+        rustix::process::setpriority_process(Some(id), 9).unwrap();
+        assert_eq!(nice(&mut machine), Some(29));
+        // Stopped, and gone on.
+        for signal in [rustix::process::Signal::STOP, rustix::process::Signal::CONT] {
+            settle(&mut machine, 1);
+            rustix::process::kill_process(id, signal).unwrap();
+            wait_for(shell.id(), if signal == rustix::process::Signal::STOP { b"T" } else { b"S" });
+            assert!(compare(&mut machine) > 0);
+        }
+    });
+}
+
+/// Two readers of different wishes in one session, and readings that fail in
+/// between, leave nobody behind with old values.
+#[test]
+fn wishes_that_change_do_not_keep_what_is_old() {
+    alone("resting::wishes_that_change_do_not_keep_what_is_old", || {
+        let mut shells: Vec<Shell> = (0..4).map(|_| Shell::new()).collect();
+        let mut machine = proc();
+        settle(&mut machine, 1);
+        for round in 0..40 {
+            let shell = round % shells.len();
+            shells[shell].run(WORK[round % WORK.len()]);
+            if round % 3 == 0 {
+                machine.look(&[230], &[(230, 105_002)]);
+            }
+            if round % 5 == 0 {
+                shells[(shell + 1) % 4].run(WORK[(round / 2) % WORK.len()]);
+                machine.look(&[230, 232], &[(230, 952), (232, 0)]);
+            }
+            if round % 4 == 0 {
+                machine.look(&[230, 232], &[]);
+            }
+            assert!(compare(&mut machine) >= shells.len());
+            settle(&mut machine, 1);
+        }
+    });
+}
+
+/// With few files that may be open, who rests gives back the ones that are not
+/// read.
+#[test]
+fn few_files_are_enough() {
+    use rustix::process::{Resource, Rlimit, getrlimit, setrlimit};
+    alone("resting::few_files_are_enough", || {
+        let before = getrlimit(Resource::Nofile);
+        let _sleepers = Sleepers::new(40);
+        let mut shell = Shell::new();
+        setrlimit(Resource::Nofile, Rlimit { current: Some(256), ..before }).unwrap();
+        let mut machine = proc();
+        settle(&mut machine, 10);
+        for work in WORK {
+            shell.run(work);
+            assert!(compare(&mut machine) > 10);
+        }
+        setrlimit(Resource::Nofile, before).unwrap();
+    });
+}
