@@ -24,7 +24,7 @@ use perfhive_format::{BlockHead, BlockWriter, LanguageId, TitleIndex};
 pub use registry::CHOSEN_INDEXES;
 pub use roster::{Roster, Wanted};
 pub use status::{ProviderState, ProviderStatus};
-use std::collections::HashMap;
+use std::collections::{HashMap, HashSet};
 use std::sync::Arc;
 use std::time::Instant;
 
@@ -122,6 +122,7 @@ impl BrokerBuilder {
             titles: HashMap::new(),
             foreign: Vec::new(),
             owners: Owners::new(),
+            reserved: HashSet::new(),
         };
         broker.claim();
         broker
@@ -146,6 +147,8 @@ pub struct Broker {
     titles: HashMap<LanguageId, Arc<TitleDatabase>>,
     foreign: Vec<Vec<u8>>,
     owners: Owners,
+    /// Names of objects that are others', folded.
+    reserved: HashSet<String>,
 }
 
 impl Broker {

@@ -1,10 +1,11 @@
 //! What programs publish, beside another source.
 
 use perfhive_engine::{
-    CHOSEN_INDEXES, Catalogue, Fault, FaultKind, ObjectQuery, ProviderStatus, Request, Snapshot,
-    Source, SourceError, TitleDatabase,
+    Broker, CHOSEN_INDEXES, Catalogue, Fault, FaultKind, ObjectQuery, ProviderStatus, Request,
+    Snapshot, Source, SourceError, TitleDatabase,
 };
 use perfhive_format::{LanguageId, TitleIndex};
+use std::collections::HashSet;
 use std::sync::Arc;
 
 /// A source with the objects of a second one beside its own: on Windows the
@@ -12,8 +13,9 @@ use std::sync::Arc;
 /// of. The second one's have indexes from [`CHOSEN_INDEXES`] on, where no registry
 /// allots any, so that it is known of every object whose it is.
 ///
-/// The first one's failures are failures of the whole; one of the second is a fault
-/// if something else was asked for too.
+/// Where one of them fails and was not asked alone, what the other has is there, with a
+/// fault. What is published under the name of one of the first one's objects is not
+/// served: a path is to mean what it always meant.
 pub(crate) struct Beside<A, B> {
     first: A,
     second: B,
@@ -28,7 +30,19 @@ pub(crate) struct Beside<A, B> {
     generation: u64,
 }
 
-impl<A: Source, B: Source> Beside<A, B> {
+/// A source that leaves names to others.
+pub(crate) trait Yielding: Source {
+    /// Serves nothing under these names any more.
+    fn reserve(&mut self, names: &HashSet<String>);
+}
+
+impl Yielding for Broker {
+    fn reserve(&mut self, names: &HashSet<String>) {
+        self.reserve_names(names);
+    }
+}
+
+impl<A: Source, B: Yielding> Beside<A, B> {
     pub(crate) fn new(first: A, second: B) -> Self {
         let nothing = || Request::new(ObjectQuery::Indexes(Vec::new()));
         Self {
@@ -60,15 +74,43 @@ impl<A: Source, B: Source> Beside<A, B> {
         }
         any
     }
+
+    /// Has the second one leave the names of the first one's objects, in every language
+    /// that it has.
+    fn reserve(&mut self) {
+        // Who does not say what he has keeps what he had.
+        let Ok(catalogue) = self.first.catalogue() else { return };
+        let mut names = HashSet::new();
+        for language in &catalogue.languages {
+            let Ok(titles) = self.first.titles(*language) else { continue };
+            let objects = catalogue.objects.iter();
+            names.extend(objects.filter_map(|one| titles.name(one.name)).map(str::to_string));
+        }
+        self.second.reserve(&names);
+    }
 }
 
-impl<A: Source, B: Source> Source for Beside<A, B> {
+/// What there is to say of one that failed: of each object that it was asked for.
+fn tell(error: &SourceError, asked: &Request, out: &mut Snapshot) {
+    let fault = Fault::new(FaultKind::SourceFailed, error.source_name(), error.message());
+    match &asked.objects {
+        ObjectQuery::Indexes(list) => {
+            list.iter().for_each(|name| out.push_fault(fault.clone().of_object(*name)));
+        }
+        _ => out.push_fault(fault),
+    }
+}
+
+impl<A: Source, B: Yielding> Source for Beside<A, B> {
     fn name(&self) -> &str {
         self.first.name()
     }
 
     fn collect(&mut self, request: &Request, out: &mut Snapshot) -> Result<(), SourceError> {
         out.clear();
+        if self.generations.is_none() {
+            self.catalogue_generation();
+        }
         let [first, second] = match &request.objects {
             ObjectQuery::Indexes(wanted) => self.divide(request, wanted),
             ObjectQuery::Global => [true, true],
@@ -85,14 +127,17 @@ impl<A: Source, B: Source> Source for Beside<A, B> {
             ObjectQuery::Indexes(_) => self.asked.each_ref(),
             _ => [request, request],
         };
-        self.first.collect(for_first, out)?;
-        match self.second.collect(for_second, &mut self.answer) {
-            Ok(()) => out.push_all_of(&self.answer),
-            Err(error) => {
-                let fault =
-                    Fault::new(FaultKind::CollectFailed, self.second.name(), error.message());
-                out.push_fault(fault);
+        let mine = self.first.collect(for_first, out);
+        let theirs = self.second.collect(for_second, &mut self.answer);
+        match (mine, theirs) {
+            (Ok(()), Ok(())) => out.push_all_of(&self.answer),
+            (Ok(()), Err(error)) => tell(&error, for_second, out),
+            (Err(error), Ok(())) => {
+                out.clear();
+                out.push_all_of(&self.answer);
+                tell(&error, for_first, out);
             }
+            (Err(error), Err(_)) => return Err(error),
         }
         self.answer.clear();
         Ok(())
@@ -103,8 +148,15 @@ impl<A: Source, B: Source> Source for Beside<A, B> {
         if let Some(catalogue) = &self.catalogue {
             return Ok(Arc::clone(catalogue));
         }
-        let mut merged = Catalogue::clone(&*self.first.catalogue()?);
-        let theirs = self.second.catalogue()?;
+        let (mine, theirs) = match (self.first.catalogue(), self.second.catalogue()) {
+            (Ok(mine), Ok(theirs)) => (mine, theirs),
+            (Err(error), Err(_)) => return Err(error),
+            // Half of it, and only for now.
+            (Ok(one), Err(_)) | (Err(_), Ok(one)) => {
+                return Ok(Arc::new(Catalogue { generation, ..Catalogue::clone(&one) }));
+            }
+        };
+        let mut merged = Catalogue::clone(&mine);
         merged.objects.retain(|object| object.name.0 < CHOSEN_INDEXES);
         merged.objects.extend(theirs.objects.iter().cloned());
         for language in &theirs.languages {
@@ -124,7 +176,11 @@ impl<A: Source, B: Source> Source for Beside<A, B> {
     }
 
     fn catalogue_generation(&mut self) -> u64 {
-        let now = [self.first.catalogue_generation(), self.second.catalogue_generation()];
+        let first = self.first.catalogue_generation();
+        if self.generations.is_none_or(|[known, _]| known != first) {
+            self.reserve();
+        }
+        let now = [first, self.second.catalogue_generation()];
         if self.generations != Some(now) {
             self.generations = Some(now);
             self.generation += 1;
@@ -156,7 +212,7 @@ impl<A: Source, B: Source> Source for Beside<A, B> {
 mod tests {
     use super::*;
     use perfhive_engine::{
-        Broker, Collection, Numbering, ObjectWriter, Provider, Query, SourceErrorKind,
+        Collection, Numbering, ObjectWriter, Provider, Query, Roster, SourceErrorKind,
     };
     use perfhive_format::{CounterSpec, CounterType, ObjectSpec, ObjectTemplate};
     use perfhive_testkit::conformance;
@@ -241,8 +297,53 @@ mod tests {
         assert_eq!(values, [9.0, 7.0, 11.0, 5.0]);
     }
 
+    /// What programs publish, once.
+    struct Programs(Option<Vec<Arc<dyn Provider>>>);
+
+    impl Roster for Programs {
+        fn changed(&mut self) -> Option<Vec<Arc<dyn Provider>>> {
+            self.0.take()
+        }
+    }
+
+    #[test]
+    fn nothing_is_published_in_the_systems_name() {
+        let asked = <[Arc<AtomicUsize>; 2]>::default();
+        let Beside { mut first, .. } = both(&asked);
+        let programs = [("Web Shop", 8), ("SYSTEM", 108), ("Memory", 208)];
+        let programs = programs
+            .map(|(name, place)| provider(CHOSEN_INDEXES + place, name, 9, &asked[1]))
+            .to_vec();
+        let published = Broker::builder("local:", "HOST").roster(Programs(Some(programs)));
+        first.register(provider(10, "Memory", 1, &asked[0]));
+        let mut source = Beside::new(first, published.build());
+        let served = |source: &mut Both, query| -> Vec<u32> {
+            let mut snapshot = Snapshot::new();
+            source.collect(&Request::new(query), &mut snapshot).unwrap();
+            snapshot.objects().map(|object| object.view().name_index().0).collect()
+        };
+        let all = [238, 2, 10, PUBLISHED];
+        assert_eq!(served(&mut source, ObjectQuery::Global), all);
+        let objects =
+            source.catalogue().unwrap().objects.iter().map(|o| o.name.0).collect::<Vec<_>>();
+        assert_eq!(objects, all);
+        let namesake = ObjectQuery::one(TitleIndex(PUBLISHED + 100));
+        assert!(served(&mut source, namesake).is_empty());
+        let status = source.providers().into_iter().find(|one| one.name == "SYSTEM").unwrap();
+        let why = status.last_fault.unwrap().to_string();
+        assert!(why.contains("publish it under another name"), "{why}");
+        // What is registered later takes its name as well.
+        source.first.register(provider(20, "Web Shop", 3, &asked[0]));
+        source.catalogue_generation();
+        assert_eq!(served(&mut source, ObjectQuery::Global), [238, 2, 10, 20]);
+    }
+
     /// Fails whatever it is asked.
     struct Broken;
+
+    impl Yielding for Broken {
+        fn reserve(&mut self, _: &HashSet<String>) {}
+    }
 
     impl Source for Broken {
         fn name(&self) -> &str {
@@ -265,11 +366,27 @@ mod tests {
         let published = Request::objects(&[TitleIndex(PUBLISHED)]);
         source.collect(&published, &mut snapshot).unwrap();
         assert_eq!(snapshot.objects().count(), 1);
-        assert!(source.collect(&Request::new(ObjectQuery::Global), &mut snapshot).is_err());
+        // The published half is there whatever becomes of the registry.
+        for (request, object) in [
+            (Request::new(ObjectQuery::Global), None),
+            (Request::objects(&[TitleIndex(PUBLISHED), TitleIndex(2)]), Some(TitleIndex(2))),
+        ] {
+            source.collect(&request, &mut snapshot).unwrap();
+            assert!(snapshot.object(TitleIndex(PUBLISHED)).is_some());
+            let [fault] = snapshot.faults() else { panic!("{:?}", snapshot.faults()) };
+            assert_eq!((fault.kind, fault.object), (FaultKind::SourceFailed, object));
+            assert!(fault.to_string().ends_with("out of order"), "{fault}");
+        }
+        assert!(source.catalogue().unwrap().object(TitleIndex(PUBLISHED)).is_some());
+        let alone = Request::objects(&[TitleIndex(2)]);
+        assert!(source.collect(&alone, &mut snapshot).is_err());
+        // And the registry whatever becomes of what is published.
         let mut source = Beside::new(first, Broken);
         source.collect(&Request::new(ObjectQuery::Global), &mut snapshot).unwrap();
         assert_eq!(snapshot.objects().count(), 2);
         assert_eq!(snapshot.faults()[0].to_string(), "broken: out of order");
+        assert_eq!(source.catalogue().unwrap().objects.len(), 2);
+        assert!(Beside::new(Broken, Broken).catalogue().is_err());
         assert!(source.collect(&published, &mut snapshot).is_err());
     }
 }

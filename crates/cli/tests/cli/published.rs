@@ -89,7 +89,6 @@ fn a_file_that_is_not_read_is_told_where_its_category_is_missed() {
 }
 
 /// Whoever publishes what: the machine's objects keep their names.
-#[cfg(target_os = "linux")]
 #[test]
 fn nobody_publishes_in_the_machines_name() {
     let folder = Folder::new();

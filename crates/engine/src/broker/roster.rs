@@ -118,6 +118,16 @@ impl Broker {
         }
     }
 
+    /// Keeps names for objects that are not this broker's, such as those of another
+    /// source beside it: what a roster chose an index for is not served under them.
+    pub fn reserve_names(&mut self, names: &HashSet<String>) {
+        let reserved: HashSet<String> = names.iter().map(|name| fold(name)).collect();
+        if reserved != self.reserved {
+            self.reserved = reserved;
+            self.catalogue_changed();
+        }
+    }
+
     pub(super) fn add(&mut self, provider: Arc<dyn Provider>, roster: Option<usize>) {
         let last = self.entries.iter().map(|entry| entry.registered.highest()).max();
         let registered = registry::register(&[Arc::clone(&provider)], last.unwrap_or(0));
@@ -149,7 +159,8 @@ impl Broker {
             let objects = description.objects.iter().chain(&entry.lost);
             objects.filter_map(|object| english(titles, object.spec.name))
         });
-        let reserved: HashSet<String> = names.map(fold).collect();
+        let reserved: HashSet<String> =
+            names.map(fold).chain(self.reserved.iter().cloned()).collect();
         for place in 0..self.entries.len() {
             let (before, rest) = self.entries.split_at_mut(place);
             let Some(entry) = rest.first_mut() else { break };
