@@ -39,6 +39,7 @@ pub struct BrokerBuilder {
     quarantine_after: u32,
     default_object: Option<TitleIndex>,
     limit: usize,
+    pool: FramePool,
 }
 
 impl BrokerBuilder {
@@ -99,6 +100,13 @@ impl BrokerBuilder {
         self
     }
 
+    /// Says in a word what fills the blocks ([`Frame::label`](crate::Frame::label)).
+    #[must_use]
+    pub fn label(mut self, label: &str) -> Self {
+        self.pool = self.pool.labelled(label);
+        self
+    }
+
     /// Registers the providers: those with Windows' indexes keep them, the
     /// others get indexes behind Last Counter, in the order they were added.
     #[must_use]
@@ -115,7 +123,7 @@ impl BrokerBuilder {
             quarantine_after: self.quarantine_after,
             default_object: self.default_object,
             limit: self.limit,
-            pool: FramePool::default(),
+            pool: self.pool,
             generation: 0,
             catalogue: None,
             catalogue_generation: 1,
@@ -166,6 +174,7 @@ impl Broker {
             quarantine_after: 5,
             default_object: None,
             limit: BlockWriter::DEFAULT_LIMIT,
+            pool: FramePool::default(),
         }
     }
 

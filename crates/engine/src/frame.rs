@@ -19,6 +19,8 @@ pub struct Frame {
     machine: String,
     generation: u64,
     origin: u64,
+    /// What filled it, in words.
+    label: Option<Arc<str>>,
     grown: bool,
 }
 
@@ -102,11 +104,29 @@ impl Frame {
     }
 
     /// Which source filled the frame, as a number of this process: that of its
-    /// [`FramePool`], and 0 for a recording. Another source counts from another
+    /// [`FramePool`], and 0 for a recording that says nothing of it. Another source counts from another
     /// beginning and by other clocks, so samples of two make no value.
     #[must_use]
     pub fn origin(&self) -> u64 {
         self.origin
+    }
+
+    /// What filled the frame, as its pool was [labelled](FramePool::labelled):
+    /// `registry`, `native`, `published`; empty where nobody said.
+    #[must_use]
+    pub fn label(&self) -> &str {
+        self.label.as_deref().unwrap_or_default()
+    }
+
+    /// The same of a recording, whose samples of two origins make no value either.
+    pub(crate) fn recorded_by(mut self, origin: u64, label: Option<Arc<str>>) -> Self {
+        (self.origin, self.label) = (origin, label);
+        self
+    }
+
+    /// Says that it has what another frame has, which was filled so.
+    pub(crate) fn of_origin(self, other: &Self) -> Self {
+        self.recorded_by(other.origin, other.label.clone())
     }
 
     /// The block's clocks.
@@ -157,6 +177,7 @@ pub struct FramePool {
     frames: Vec<Arc<Frame>>,
     bound: usize,
     origin: u64,
+    label: Option<Arc<str>>,
     /// Frames that were free at each of the newest fills, and how many fills
     /// those are.
     idle: usize,
@@ -182,7 +203,15 @@ impl FramePool {
     pub fn new(bound: usize) -> Self {
         static NEXT: AtomicU64 = AtomicU64::new(1);
         let origin = NEXT.fetch_add(1, Ordering::Relaxed);
-        Self { frames: Vec::with_capacity(bound), bound, origin, idle: usize::MAX, fills: 0 }
+        let frames = Vec::with_capacity(bound);
+        Self { frames, bound, origin, label: None, idle: usize::MAX, fills: 0 }
+    }
+
+    /// Says in a word what fills the frames, for whoever keeps them.
+    #[must_use]
+    pub fn labelled(mut self, label: &str) -> Self {
+        self.label = Some(label.into());
+        self
     }
 
     /// Writes a block into a free frame, or a new one.
@@ -199,6 +228,7 @@ impl FramePool {
         // have got at the pool's handle since.
         if let Some(inner) = Arc::get_mut(&mut frame) {
             inner.origin = self.origin;
+            inner.label.clone_from(&self.label);
             inner.refill(generation, fill)?;
         }
         if self.frames.len() < self.bound {

@@ -56,7 +56,7 @@ pub use query::{
     QueryError, Reading, SampleRing, SampledCounter, SourceSet, Statistics, ValueFormat,
     oldest_first,
 };
-pub use replay::ReplaySource;
+pub use replay::{RecordedBlock, ReplaySource};
 pub use request::{ObjectQuery, Request};
 pub use shared::Shared;
 pub use source::{Catalogue, CatalogueCounter, CatalogueObject, Cost, Source};

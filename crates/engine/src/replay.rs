@@ -11,6 +11,23 @@ use std::collections::hash_map::Entry;
 use std::collections::{HashMap, HashSet};
 use std::sync::Arc;
 
+/// A block of a recording.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct RecordedBlock {
+    /// What messages call it.
+    pub name: String,
+    /// Its bytes.
+    pub bytes: Vec<u8>,
+    /// The [label](Frame::label) of what filled it, if the recording tells.
+    pub label: Option<String>,
+}
+
+impl From<(String, Vec<u8>)> for RecordedBlock {
+    fn from((name, bytes): (String, Vec<u8>)) -> Self {
+        Self { name, bytes, label: None }
+    }
+}
+
 /// Raw data blocks, answered one after the other: every collection is the next
 /// sample, and after the last one comes
 /// [`EndOfData`](SourceErrorKind::EndOfData).
@@ -39,7 +56,7 @@ impl ReplaySource {
         name: &str,
         blocks: impl IntoIterator<Item = (String, Vec<u8>)>,
     ) -> Result<Self, SourceError> {
-        Self::of_samples(name, blocks.into_iter().map(|block| vec![block]))
+        Self::of_samples(name, blocks.into_iter().map(|block| vec![block.into()]))
     }
 
     /// From samples of one or more blocks each: what a machine's several
@@ -50,16 +67,19 @@ impl ReplaySource {
     /// As [`new`](Self::new).
     pub fn of_samples(
         name: &str,
-        samples: impl IntoIterator<Item = Vec<(String, Vec<u8>)>>,
+        samples: impl IntoIterator<Item = Vec<RecordedBlock>>,
     ) -> Result<Self, SourceError> {
+        let mut labels: Vec<Arc<str>> = Vec::new();
         let mut kept: Vec<Vec<Arc<Frame>>> = Vec::new();
         let mut first_name = String::new();
         for (generation, blocks) in (1..).zip(samples) {
             let mut frames = Vec::with_capacity(blocks.len());
-            for (block_name, bytes) in blocks {
+            for RecordedBlock { name: block_name, bytes, label } in blocks {
                 let frame = Frame::new(bytes, generation).map_err(|error| {
                     SourceError::new(SourceErrorKind::Malformed, &block_name, error)
                 })?;
+                let (origin, label) = origin_of(&mut labels, label);
+                let frame = frame.recorded_by(origin, label);
                 match kept.first().and_then(|sample| sample.first()) {
                     Some(first) if frames.is_empty() => {
                         check_same_machine(first, &frame, &first_name, &block_name)?;
@@ -110,6 +130,17 @@ impl ReplaySource {
     pub fn is_empty(&self) -> bool {
         self.samples.is_empty()
     }
+}
+
+/// A number for each label, which is none of a live source's, and 0 for none.
+fn origin_of(labels: &mut Vec<Arc<str>>, label: Option<String>) -> (u64, Option<Arc<str>>) {
+    let Some(label) = label else { return (0, None) };
+    let known = labels.iter().position(|known| **known == *label);
+    let place = known.unwrap_or_else(|| {
+        labels.push(label.into());
+        labels.len() - 1
+    });
+    (u64::MAX - place as u64, labels.get(place).cloned())
 }
 
 fn check_same_machine(
@@ -169,7 +200,7 @@ fn select(frame: &Frame, wanted: &HashSet<TitleIndex>, generation: u64) -> Optio
     }
     header.TotalByteLength = u32::try_from(bytes.len()).ok()?;
     header.write(&mut bytes)?;
-    Frame::new(bytes, generation).ok()
+    Some(Frame::new(bytes, generation).ok()?.of_origin(frame))
 }
 
 /// Adds to a catalogue entry the counters that another sample's definition of

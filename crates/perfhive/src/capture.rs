@@ -179,11 +179,15 @@ impl Capture {
             let hashed = self.names.as_ref().map(|names| names.rewrite(frame));
             let bytes = hashed.as_deref().unwrap_or(frame.as_bytes());
             self.write(&name, bytes)?;
-            blocks.push(json!({
+            let mut block = json!({
                 "file": name,
                 "bytes": bytes.len(),
                 "objects": frame.object_count(),
-            }));
+            });
+            if let (Value::Object(block), false) = (&mut block, frame.label().is_empty()) {
+                block.insert("origin".to_string(), frame.label().into());
+            }
+            blocks.push(block);
         }
         let faults: Vec<Value> = answers
             .iter()

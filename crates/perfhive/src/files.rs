@@ -1,9 +1,11 @@
 //! Raw data blocks and title lists in files.
 
 use crate::capture::{self, Listed};
-use perfhive_engine::{ReplaySource, SourceError, SourceErrorKind, TitleDatabase};
-use perfhive_format::LanguageId;
+use perfhive_engine::{
+    Frame, RecordedBlock, ReplaySource, SourceError, SourceErrorKind, TitleDatabase,
+};
 use perfhive_format::titles::TitleList;
+use perfhive_format::{LanguageId, TitleIndex};
 use std::fs::File;
 use std::io::{ErrorKind, Read};
 use std::path::{Path, PathBuf};
@@ -27,6 +29,27 @@ pub(crate) fn open(
     with_titles(ReplaySource::new(name, samples)?, titles)
 }
 
+/// What processes of a capture were read with, as its first sample that has any tells.
+pub(crate) fn reader_of_processes(paths: &[PathBuf]) -> Option<String> {
+    const PROCESS: TitleIndex = TitleIndex(230);
+    let [folder] = paths else { return None };
+    let contents = capture::read(folder).ok()?;
+    let blocks = contents.samples.iter().flatten();
+    // No other says anything, and most captures have all of one origin.
+    let labelled = blocks.filter_map(|listed| Some((listed, listed.label.as_deref()?)));
+    let label = labelled.take(64).find_map(|(listed, label)| {
+        let (_, bytes) = listed_block(listed).ok()?;
+        let frame = Frame::new(bytes, 1).ok()?;
+        let mut names = (0..frame.object_count()).filter_map(|place| frame.object(place));
+        names.any(|object| object.name_index() == PROCESS).then_some(label)
+    })?;
+    Some(match label {
+        "registry" => "processes from the registry's counters, as captured".to_string(),
+        "native" => "processes by Windows' native functions, as captured".to_string(),
+        label => format!("processes from {label}, as captured"),
+    })
+}
+
 /// A block with its name for messages.
 fn whole_block(path: &Path) -> Result<(String, Vec<u8>), SourceError> {
     let bytes = read(path)?;
@@ -45,8 +68,11 @@ fn open_capture(
     titles: &[PathBuf],
 ) -> Result<ReplaySource, SourceError> {
     let contents = capture::read(folder)?;
-    let sample =
-        |blocks: &Vec<Listed>| blocks.iter().map(listed_block).collect::<Result<Vec<_>, _>>();
+    let block = |listed: &Listed| -> Result<RecordedBlock, SourceError> {
+        let (name, bytes) = listed_block(listed)?;
+        Ok(RecordedBlock { name, bytes, label: listed.label.clone() })
+    };
+    let sample = |blocks: &Vec<Listed>| blocks.iter().map(block).collect::<Result<Vec<_>, _>>();
     let samples = contents.samples.iter().map(sample).collect::<Result<Vec<_>, _>>()?;
     let mut source = with_titles(ReplaySource::of_samples(name, samples)?, titles)?;
     for (language, names, help) in &contents.titles {

@@ -181,10 +181,13 @@ pub fn open(address: &str) -> Result<Box<dyn Source>, SourceError> {
 }
 
 /// What processes and threads of a source are read with, in one line; `None`
-/// where there is no choice.
+/// where there is no choice. Of a capture, what they were read with.
 #[must_use]
 pub fn reader_of_processes(address: &str) -> Option<String> {
-    reader(&address.parse().ok()?)
+    match address.parse().ok()? {
+        SourceAddress::Files(paths) => files::reader_of_processes(&paths),
+        address => reader(&address),
+    }
 }
 
 #[cfg(not(windows))]
@@ -341,6 +344,7 @@ fn with_published(name: &str, source: impl Source + 'static) -> Box<dyn Source> 
     let machine = perfhive_windows::native::machine_name();
     let published = perfhive_engine::Broker::builder(name, &machine)
         .roster(perfhive_shm::PublishedCounters::new())
+        .label("published")
         .build();
     Box::new(crate::beside::Beside::new(source, published))
 }
@@ -367,6 +371,7 @@ fn native(name: &str) -> perfhive_engine::Broker {
     perfhive_engine::Broker::builder(name, &machine_name())
         .provider(Arc::new(NativeProvider::new(Arc::new(Ntdll))))
         .clock(NativeClock::new())
+        .label("native")
         // Processor, the object that Windows names as its default.
         .default_object(perfhive_format::TitleIndex(238))
         .build()

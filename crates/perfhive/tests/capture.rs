@@ -2,10 +2,13 @@
 //! a capture leaves a valid one, and its manifest may say anything.
 #![allow(clippy::unwrap_used, clippy::expect_used)]
 
+use perfhive::format::{CounterSpec, ObjectSpec, ObjectTemplate};
 use perfhive::{
-    Capture, CaptureOptions, Catalogue, Identity, LanguageId, OpenOptions, Query, Request,
-    Snapshot, Source, SourceError, SourceErrorKind, TitleDatabase, open,
+    Broker, Capture, CaptureOptions, Catalogue, Collection, CounterType, Identity, LanguageId,
+    Numbering, ObjectWriter, OpenOptions, Query, Request, Snapshot, Source, SourceError,
+    SourceErrorKind, TitleDatabase, TitleIndex, open,
 };
+use perfhive_testkit::script::ScriptProvider;
 use perfhive_testkit::{conformance, real};
 use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicU32, Ordering};
@@ -145,6 +148,78 @@ fn a_capture_is_a_source_with_its_names() {
         let (live, kept) = (source.titles(*language).unwrap(), replay.titles(*language).unwrap());
         assert_eq!((live.all(), live.all_help()), (kept.all(), kept.all_help()));
     }
+}
+
+/// A source whose process comes from another reader from the third sample on, as on
+/// Windows where the registry breaks.
+struct Breaking {
+    readers: [Broker; 2],
+    samples: usize,
+}
+
+impl Breaking {
+    fn new() -> Self {
+        let readers = ["registry", "native"].map(|label| {
+            let names = [(230, "Process"), (12, "Reads/sec")];
+            let spec = [CounterSpec::new(TitleIndex(12), CounterType::PERF_COUNTER_BULK_COUNT)];
+            let template = ObjectTemplate::new(&ObjectSpec::new(TitleIndex(230)), &spec).unwrap();
+            let reads = AtomicU32::new(0);
+            let script = move |_: &Collection<'_>, out: &mut ObjectWriter<'_>| {
+                let reads = u64::from(reads.fetch_add(1, Ordering::Relaxed));
+                out.object(&template)?.values(&[1000 * reads])?.finish()?;
+                Ok(())
+            };
+            let provider = ScriptProvider::new(label, Numbering::Windows, &names, script);
+            Broker::builder("local:", "HOST").provider(Arc::new(provider)).label(label).build()
+        });
+        Self { readers, samples: 0 }
+    }
+}
+
+impl Source for Breaking {
+    fn name(&self) -> &str {
+        "local:"
+    }
+    fn collect(&mut self, request: &Request, out: &mut Snapshot) -> Result<(), SourceError> {
+        self.samples += 1;
+        self.readers[usize::from(self.samples > 2)].collect(request, out)
+    }
+    fn catalogue(&mut self) -> Result<Arc<Catalogue>, SourceError> {
+        self.readers[0].catalogue()
+    }
+    fn titles(&mut self, language: LanguageId) -> Result<Arc<TitleDatabase>, SourceError> {
+        self.readers[0].titles(language)
+    }
+}
+
+#[test]
+fn samples_of_two_readers_make_no_value_in_a_capture_either() {
+    let folder = Folder::new();
+    let mut source = Breaking::new();
+    let mut capture = Capture::create(&folder.0, &mut source, &CaptureOptions::new()).unwrap();
+    let mut snapshot = Snapshot::new();
+    for _ in 0..4 {
+        source.collect(&Request::new(perfhive::ObjectQuery::Global), &mut snapshot).unwrap();
+        capture.add(&[&snapshot]).unwrap();
+    }
+    capture.finish().unwrap();
+    let manifest = std::fs::read_to_string(folder.0.join("manifest.jsonl")).unwrap();
+    let of = |word| manifest.matches(&format!("\"origin\":\"{word}\"")).count();
+    assert_eq!((of("registry"), of("native")), (2, 2), "{manifest}");
+    let mut query = Query::new(open(&folder.address()).unwrap()).unwrap();
+    query.add(r"\Process\Reads/sec").unwrap();
+    let mut is_there = || {
+        query.collect().unwrap();
+        query.readings()[0].value.is_ok()
+    };
+    assert_eq!([is_there(), is_there(), is_there(), is_there()], [false, true, false, true]);
+    let reader = perfhive::reader_of_processes(&folder.address());
+    assert_eq!(reader.as_deref(), Some("processes from the registry's counters, as captured"));
+    // A word that nobody writes says nothing.
+    folder.edit("manifest.jsonl", |text| text.replace("\"registry\"", "\"\\u001b[2J\""));
+    assert!(!perfhive::reader_of_processes(&folder.address()).unwrap().contains("registry"));
+    folder.edit("manifest.jsonl", |text| text.replace("\"origin\"", "\"other\""));
+    assert_eq!(perfhive::reader_of_processes(&folder.address()), None);
 }
 
 /// Recorded Windows data, captured once more.

@@ -89,7 +89,7 @@ impl RegistrySource {
         Self {
             name: name.to_string(),
             registry,
-            pool: FramePool::default(),
+            pool: FramePool::default().labelled("registry"),
             requests: HashMap::new(),
             services: None,
             generation: 0,

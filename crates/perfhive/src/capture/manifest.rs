@@ -5,7 +5,7 @@
 //! |---|---|
 //! | `capture` | the first line: version, perfhive's version, source, machine, system, queries, interval, whether names are hashed |
 //! | `titles` | a language, and the files of its names and help texts |
-//! | `sample` | number, time, the files of its blocks, and what could not be collected |
+//! | `sample` | number, time, the files of its blocks, each with its origin (`registry`, `native`, `published`) if it has one, and what could not be collected |
 //! | `end` | the capture ended as it was meant to |
 
 use perfhive_engine::{SourceError, SourceErrorKind};
@@ -26,6 +26,9 @@ const LIMIT: u64 = 64 << 20;
 
 /// The longest line that is read: JSON takes several times its text in memory.
 const LINE: usize = 4 << 20;
+
+/// The longest word for what filled a block.
+const LABEL: usize = 32;
 
 /// A manifest that is written.
 #[derive(Debug)]
@@ -60,6 +63,8 @@ pub(crate) fn is_capture(folder: &Path) -> bool {
 pub(crate) struct Listed {
     pub(crate) path: PathBuf,
     pub(crate) bytes: u64,
+    /// What filled it, in a word, if that was noted.
+    pub(crate) label: Option<String>,
 }
 
 /// What a manifest lists.
@@ -159,7 +164,12 @@ impl Files<'_> {
         if !self.seen.insert(name.to_string()) {
             return Err(format!("names the file {name} a second time"));
         }
-        Ok(Listed { path: self.folder.join(name), bytes })
+        let label = entry.get("origin").and_then(Value::as_str);
+        let is_word = |text: &&str| {
+            (1..=LABEL).contains(&text.len()) && text.bytes().all(|byte| byte.is_ascii_lowercase())
+        };
+        let label = label.filter(is_word).map(str::to_string);
+        Ok(Listed { path: self.folder.join(name), bytes, label })
     }
 }
 
