@@ -4,7 +4,7 @@ use crate::broker::ProviderStatus;
 use crate::collecting::Collecting;
 use crate::error::{SourceError, SourceErrorKind};
 use crate::frame::Snapshot;
-use crate::request::Request;
+use crate::request::{ObjectQuery, Request};
 use crate::source::{Catalogue, Source};
 use crate::titles::TitleDatabase;
 use perfhive_format::LanguageId;
@@ -284,6 +284,17 @@ impl Worker {
     }
 }
 
+/// Makes a request the same as another, in the memory that it has.
+fn fill(request: &mut Request, other: &Request) {
+    match (&mut request.objects, &other.objects) {
+        (ObjectQuery::Indexes(list), ObjectQuery::Indexes(wanted)) => list.clone_from(wanted),
+        (objects, wanted) if objects != wanted => *objects = wanted.clone(),
+        _ => {}
+    }
+    request.extra_counters.clone_from(&other.extra_counters);
+    (request.max_age, request.deadline) = (other.max_age, other.deadline);
+}
+
 impl Source for Worker {
     fn name(&self) -> &str {
         &self.name
@@ -295,12 +306,9 @@ impl Source for Worker {
         // The snapshot goes to the thread and back, so that its allocations
         // are kept.
         let taken = self.room.take().unwrap_or_else(|| std::mem::take(out));
-        let same = |spare: &Request| {
-            spare.objects == request.objects && spare.extra_counters == request.extra_counters
-        };
-        let sent = match self.spare.take().filter(same) {
+        let sent = match self.spare.take() {
             Some(mut spare) => {
-                (spare.max_age, spare.deadline) = (request.max_age, request.deadline);
+                fill(&mut spare, request);
                 spare
             }
             None => request.clone(),

@@ -45,11 +45,15 @@ fn a_warm_worker_allocates_nothing() {
         worker.collect(&request, &mut snapshot).unwrap();
         worker.catalogue_generation();
     }
+    let mut other = Request::new(ObjectQuery::one(TitleIndex(230)));
+    worker.collect(&other, &mut snapshot).unwrap();
     let before = alloc::process();
     for _ in 0..100 {
-        request.deadline = Some(Instant::now() + Duration::from_secs(60));
-        worker.collect(&request, &mut snapshot).unwrap();
-        worker.catalogue_generation();
+        for request in [&mut request, &mut other] {
+            request.deadline = Some(Instant::now() + Duration::from_secs(60));
+            worker.collect(request, &mut snapshot).unwrap();
+            worker.catalogue_generation();
+        }
     }
     assert_eq!(alloc::process().since(before).count, 0);
     assert_eq!(snapshot.objects().count(), 1);

@@ -70,6 +70,12 @@ pub(crate) fn users_root() -> Option<&'static Path> {
     Some(Path::new(SHARED_MEMORY))
 }
 
+/// When a folder or file was changed; of a link, when that was.
+#[cfg(feature = "reader")]
+pub(crate) fn changed(path: &Path) -> Option<std::time::SystemTime> {
+    std::fs::symlink_metadata(path).and_then(|meta| meta.modified()).ok()
+}
+
 /// The folders of users that are theirs: `perfhive-UID`, and those that took its
 /// place.
 #[cfg(feature = "reader")]

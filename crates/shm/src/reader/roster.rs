@@ -105,9 +105,7 @@ struct Listing(Option<(SystemTime, bool)>);
 impl Listing {
     /// Whether a folder must be listed: it changed, or may have.
     fn is_due(&mut self, path: impl AsRef<Path>) -> bool {
-        let changed =
-            std::fs::symlink_metadata(path.as_ref()).and_then(|meta| meta.modified()).ok();
-        let Some(changed) = changed else {
+        let Some(changed) = os::changed(path.as_ref()) else {
             // It is gone: if it was there, its files are to be forgotten.
             return self.0.take().is_some();
         };

@@ -1,7 +1,7 @@
 //! One program, and what a reader sees of it.
 
 use crate::common::*;
-use perfhive_engine::{Broker, ObjectQuery, Request, Snapshot};
+use perfhive_engine::{Broker, ObjectQuery, Request, Roster as _, Snapshot};
 use perfhive_engine::{Query, Source};
 use perfhive_format::CounterType as T;
 use perfhive_shm::PublishedCounters;
@@ -306,4 +306,21 @@ fn nothing_is_allocated() {
     result.unwrap();
     assert_eq!(snapshot.objects().next().unwrap().view().instance_count(), 50);
     assert_eq!(allocated.count, 0);
+}
+/// Readers look before each sample whether anything is published: where nothing is,
+/// that takes no memory. (What others publish in the known folders on Linux, where
+/// tests run side by side, is theirs.)
+#[test]
+fn looking_for_nothing_takes_no_memory() {
+    let folder = Folder::new();
+    let nothing = PublishedCounters::in_folder(folder.path().join("nothing"));
+    for roster in [Some(nothing), cfg!(windows).then(PublishedCounters::new)] {
+        let Some(roster) = roster else { continue };
+        let mut roster = roster.every(Duration::ZERO);
+        for _ in 0..3 {
+            roster.changed();
+        }
+        let (changed, allocated) = count(|| roster.changed().is_some());
+        assert_eq!((changed, allocated.count), (false, 0));
+    }
 }

@@ -6,15 +6,19 @@ use crate::layout::LARGEST;
 use std::collections::BTreeMap;
 use std::fs::File;
 use std::io;
+use std::os::windows::ffi::OsStrExt;
 use std::os::windows::fs::MetadataExt;
 use std::os::windows::io::AsRawHandle;
 use std::path::{Path, PathBuf};
+use std::sync::OnceLock;
 use std::sync::atomic::{AtomicU8, Ordering};
+use std::time::{Duration, SystemTime};
 use windows_sys::Win32::Foundation::{CloseHandle, ERROR_INVALID_PARAMETER, STILL_ACTIVE};
 use windows_sys::Win32::Storage::FileSystem::{
     BY_HANDLE_FILE_INFORMATION, FILE_ATTRIBUTE_OFFLINE, FILE_ATTRIBUTE_RECALL_ON_DATA_ACCESS,
     FILE_ATTRIBUTE_REPARSE_POINT, FILE_REMOTE_PROTOCOL_INFO, FileRemoteProtocolInfo,
-    GetFileInformationByHandle, GetFileInformationByHandleEx, UnlockFileEx,
+    GetFileAttributesExW, GetFileExInfoStandard, GetFileInformationByHandle,
+    GetFileInformationByHandleEx, UnlockFileEx, WIN32_FILE_ATTRIBUTE_DATA,
 };
 use windows_sys::Win32::System::Threading::{
     GetExitCodeProcess, OpenProcess, PROCESS_QUERY_LIMITED_INFORMATION,
@@ -26,9 +30,42 @@ pub(crate) fn system_folder() -> Option<PathBuf> {
     Some(Path::new(&data).join("perfhive").join("counters"))
 }
 
-/// The folder that changes when a user's folder comes or goes.
-pub(crate) fn users_root() -> Option<PathBuf> {
-    local_data()
+/// The folder that changes when a user's folder comes or goes. It is looked at
+/// before samples, which are to take no memory.
+pub(crate) fn users_root() -> Option<&'static Path> {
+    static ROOT: OnceLock<Option<PathBuf>> = OnceLock::new();
+    ROOT.get_or_init(local_data).as_deref()
+}
+
+/// The longest path that Windows takes as it is, whatever comes behind it.
+const PLAIN: usize = 240;
+
+/// When a folder or file was changed; of a link, when that was. Takes no memory where
+/// the path is of usual length.
+pub(crate) fn changed(path: &Path) -> Option<SystemTime> {
+    let mut name = [0u16; PLAIN];
+    let mut length = 0;
+    for unit in path.as_os_str().encode_wide() {
+        // The last place stays NUL.
+        match name.get_mut(length) {
+            Some(place) if length + 1 < PLAIN && unit != 0 => *place = unit,
+            _ => return std::fs::symlink_metadata(path).and_then(|meta| meta.modified()).ok(),
+        }
+        length += 1;
+    }
+    let mut told = WIN32_FILE_ATTRIBUTE_DATA::default();
+    let place = (&raw mut told).cast();
+    // SAFETY: the name ends in NUL, as nothing was written to its last place; the
+    // structure is the one that this level of information fills, and both live beyond
+    // the call.
+    if unsafe { GetFileAttributesExW(name.as_ptr(), GetFileExInfoStandard, place) } == 0 {
+        return None;
+    }
+    let time = told.ftLastWriteTime;
+    let time = u64::from(time.dwHighDateTime) << 32 | u64::from(time.dwLowDateTime);
+    // FILETIME counts 100 ns from the year 1601.
+    let since = Duration::from_nanos(time.checked_sub(116_444_736_000_000_000)?.checked_mul(100)?);
+    SystemTime::UNIX_EPOCH.checked_add(since)
 }
 
 /// The folders of users: this user's, since others' are closed to him. It is
