@@ -178,7 +178,7 @@ fn miri() -> Result {
     // Where the engine says that memory is still there.
     run_miri(&["-p", "perfhive-engine", "--lib", "cached::place"])?;
     // What a library is called with from outside: pointers, and how it fails.
-    for tests in ["pointers_that_are_none", "failures_are_contained"] {
+    for tests in ["pointers_that_are_none", "failures_are_contained", "a_host_tells_indexes"] {
         run_miri(&["-p", "perfhive-contract", "--lib", tests])?;
     }
     if !cfg!(target_os = "linux") {

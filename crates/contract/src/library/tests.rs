@@ -290,8 +290,8 @@ unsafe extern "system" fn hear(context: *mut c_void, text: *const c_char, length
 
 #[test]
 fn a_host_tells_indexes_and_hears_failures() {
-    let heard: &'static Mutex<Vec<String>> = Box::leak(Box::default());
-    let context = core::ptr::from_ref(heard).cast_mut().cast();
+    static HEARD: Mutex<Vec<String>> = Mutex::new(Vec::new());
+    let context = core::ptr::from_ref(&HEARD).cast_mut().cast();
     let host = Host {
         size: size_of::<Host>() as u32,
         first_counter: 7000,
@@ -312,7 +312,7 @@ fn a_host_tells_indexes_and_hears_failures() {
     let global = collect(&library, "Global", 4096);
     assert_eq!(PerfObject::parse(&global.data).unwrap().name_index(), TitleIndex(7000));
     library.tell("Gauges", "a message");
-    assert_eq!(*lock(heard), ["a message"]);
+    assert_eq!(*lock(&HEARD), ["a message"]);
 }
 
 /// What Windows hands over ends at the first NUL that is certain.
