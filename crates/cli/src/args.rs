@@ -397,7 +397,7 @@ pub(crate) struct Register {
 
     /// Let the library run inside of whoever reads, not in a process of its own
     ///
-    /// Faster by some microseconds; but what it does wrong, it does to the reader.
+    /// Faster by a microsecond or two; but what it does wrong, it does to the reader.
     #[arg(long, conflicts_with = "isolate")]
     pub(crate) trust: bool,
 

@@ -16,6 +16,7 @@ mod broker;
 pub mod cached;
 mod collect_tests;
 mod collecting;
+mod desk;
 mod error;
 mod followed;
 mod frame;
@@ -41,6 +42,7 @@ pub use broker::{
 pub use cached::{CacheBuilder, CacheStatistics, Cached, Follower, Taken};
 pub use collect_tests::{CollectFault, CollectWarning, GuardedBuffer, RawClaim, TestLevel};
 pub use collecting::{Collecting, Entered};
+pub use desk::{Desk, NoAnswer};
 pub use error::{Fault, FaultKind, ProviderError, SourceError, SourceErrorKind};
 pub use followed::Followed;
 pub use frame::{Frame, FramePool, Parents, Snapshot, SnapshotObject};

@@ -2,13 +2,14 @@
 
 use crate::broker::ProviderStatus;
 use crate::collecting::Collecting;
+use crate::desk::{Desk, NoAnswer};
 use crate::error::{SourceError, SourceErrorKind};
 use crate::frame::Snapshot;
 use crate::request::{ObjectQuery, Request};
 use crate::source::{Catalogue, Source};
 use crate::titles::TitleDatabase;
 use perfhive_format::LanguageId;
-use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
+use std::sync::Arc;
 use std::thread;
 use std::time::{Duration, Instant};
 
@@ -23,7 +24,7 @@ use std::time::{Duration, Instant};
 pub struct Worker {
     name: Arc<str>,
     live: bool,
-    desk: Arc<Desk>,
+    desk: Arc<WorkDesk>,
     /// The last request as it came back from the thread, to be sent again.
     spare: Option<Request>,
     /// A snapshot that came back too late, for its allocations.
@@ -59,95 +60,20 @@ enum Answer {
     Providers(Vec<ProviderStatus>),
 }
 
-/// Where a job and its answer change hands: one of each at most, since a worker
-/// asks nothing before it has the answer to what it asked before. A channel
-/// would take memory whenever somebody waits for the first time.
-#[derive(Default)]
-struct Desk {
-    papers: Mutex<Papers>,
-    /// Somebody waits for a job, or for an answer.
-    changed: Condvar,
-}
-
-#[derive(Default)]
-struct Papers {
-    job: Option<(Collecting, Job)>,
-    answer: Option<(u64, Answer)>,
-    /// Nobody asks any more.
-    closed: bool,
-    /// Nobody answers any more.
-    ended: bool,
-}
-
-/// Why there is no answer.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-enum Missing {
-    Late,
-    Ended,
-}
-
-impl Desk {
-    fn papers(&self) -> MutexGuard<'_, Papers> {
-        // What is behind the lock is whole at every moment.
-        self.papers.lock().unwrap_or_else(PoisonError::into_inner)
-    }
-
-    fn change(&self, change: impl FnOnce(&mut Papers)) {
-        change(&mut self.papers());
-        self.changed.notify_all();
-    }
-
-    /// The next job; `None` once nobody asks any more.
-    fn job(&self) -> Option<(Collecting, Job)> {
-        let mut papers = self.papers();
-        loop {
-            if papers.closed {
-                return None;
-            }
-            if let Some(job) = papers.job.take() {
-                return Some(job);
-            }
-            papers = self.changed.wait(papers).unwrap_or_else(PoisonError::into_inner);
-        }
-    }
-
-    /// The next answer, by a deadline if there is one.
-    fn answer(&self, deadline: Option<Instant>) -> Result<(u64, Answer), Missing> {
-        let mut papers = self.papers();
-        loop {
-            if let Some(answer) = papers.answer.take() {
-                return Ok(answer);
-            }
-            if papers.ended {
-                return Err(Missing::Ended);
-            }
-            papers = match deadline {
-                None => self.changed.wait(papers).unwrap_or_else(PoisonError::into_inner),
-                Some(deadline) => {
-                    let left = deadline.saturating_duration_since(Instant::now());
-                    if left.is_zero() {
-                        return Err(Missing::Late);
-                    }
-                    let waited = self.changed.wait_timeout(papers, left);
-                    waited.unwrap_or_else(PoisonError::into_inner).0
-                }
-            };
-        }
-    }
-}
+type WorkDesk = Desk<(Collecting, Job), (u64, Answer)>;
 
 /// Says that the thread ended, however it did.
-struct Ending(Arc<Desk>);
+struct Ending(Arc<WorkDesk>);
 
 impl Drop for Ending {
     fn drop(&mut self) {
-        self.0.change(|papers| papers.ended = true);
+        self.0.end();
     }
 }
 
 impl Drop for Worker {
     fn drop(&mut self) {
-        self.desk.change(|papers| papers.closed = true);
+        self.desk.close();
     }
 }
 
@@ -163,7 +89,7 @@ impl Worker {
     ) -> Result<Self, SourceError> {
         let name: Arc<str> = source.name().into();
         let live = source.is_live();
-        let desk = Arc::new(Desk::default());
+        let desk = Arc::new(WorkDesk::default());
         let ending = Ending(Arc::clone(&desk));
         let body = move || {
             let desk = &ending.0;
@@ -181,7 +107,7 @@ impl Worker {
                     Job::Providers(id) => (id, Answer::Providers(source.providers())),
                     Job::Generation(id) => (id, Answer::Generation(source.catalogue_generation())),
                 };
-                desk.change(|papers| papers.answer = Some(answer));
+                desk.reply(answer);
             }
         };
         thread::Builder::new()
@@ -248,8 +174,8 @@ impl Worker {
                 }
                 Ok(())
             }
-            Err(Missing::Ended) => Err(self.gone()),
-            Err(Missing::Late) => {
+            Err(NoAnswer::Ended) => Err(self.gone()),
+            Err(NoAnswer::Late) => {
                 let message = "still busy with an earlier request that exceeded its deadline";
                 Err(self.error(SourceErrorKind::Busy, message))
             }
@@ -265,17 +191,17 @@ impl Worker {
         self.catch_up()?;
         self.asked += 1;
         let job = job(self.asked);
-        self.desk.change(|papers| papers.job = Some((Collecting::current(), job)));
+        self.desk.ask((Collecting::current(), job));
         let deadline = deadline.or_else(|| Instant::now().checked_add(self.patience?));
         match self.desk.answer(deadline) {
             Ok((id, answer)) => {
                 self.answered = id;
                 Ok(answer)
             }
-            Err(Missing::Late) => {
+            Err(NoAnswer::Late) => {
                 Err(self.error(SourceErrorKind::Deadline, "did not answer in time"))
             }
-            Err(Missing::Ended) => Err(self.gone()),
+            Err(NoAnswer::Ended) => Err(self.gone()),
         }
     }
 

@@ -35,8 +35,8 @@ pub(crate) struct Call<'a> {
     pub(crate) note: Option<String>,
     /// What it wrote into, in this process' own memory.
     pub(crate) buffer: &'a GuardedBuffer,
-    /// How long it took, where that is known.
-    pub(crate) took: Option<Duration>,
+    /// How long it took.
+    pub(crate) took: Duration,
 }
 
 /// Why there was no call, or no end of it.
@@ -55,11 +55,11 @@ impl CallFault {
 }
 
 impl Caller {
-    /// Asks a host process to begin with a call of Collect, as far as that takes
-    /// no waiting.
+    /// Begins with a call of Collect, as far as that takes no waiting.
     pub(crate) fn begin(&mut self, value: &str, lane: Lane, room: usize) {
-        if let Self::Isolated(host) = self {
-            host.begin(value, lane, room);
+        match self {
+            Self::InProcess(library) => library.begin(value, lane, room),
+            Self::Isolated(host) => host.begin(value, lane, room),
         }
     }
 
@@ -81,7 +81,12 @@ impl Caller {
         begun: bool,
     ) -> Result<Call<'_>, CallFault> {
         match self {
-            Self::InProcess(library) => library.collect(value, lane, room),
+            Self::InProcess(library) => {
+                if !begun {
+                    library.forget_begun();
+                }
+                library.collect(value, lane, room, patience)
+            }
             Self::Isolated(host) => {
                 if !begun {
                     host.forget_begun();
@@ -94,23 +99,23 @@ impl Caller {
     /// Whether a call is overdue now that was not when this was asked before.
     pub(crate) fn is_newly_late(&mut self) -> bool {
         match self {
-            Self::InProcess(_) => false,
+            Self::InProcess(library) => library.is_newly_late(),
             Self::Isolated(host) => host.is_newly_late(),
         }
     }
 
-    /// How long the last call of Collect took in a host process.
-    pub(crate) fn took(&self) -> Option<Duration> {
+    /// How long the last call of Collect took.
+    pub(crate) fn took(&self) -> Duration {
         match self {
-            Self::InProcess(_) => None,
-            Self::Isolated(host) => Some(host.took()),
+            Self::InProcess(library) => library.took(),
+            Self::Isolated(host) => host.took(),
         }
     }
 
     /// Calls Close, and answers whether that came back.
     pub(crate) fn close(self) -> bool {
         match self {
-            Self::InProcess(_) => true,
+            Self::InProcess(mut library) => library.close(),
             Self::Isolated(mut host) => host.close(),
         }
     }
@@ -126,7 +131,7 @@ impl Caller {
     /// Whether it can be collected from again without further ado.
     pub(crate) fn is_sound(&self) -> bool {
         match self {
-            Self::InProcess(_) => true,
+            Self::InProcess(library) => library.is_sound(),
             Self::Isolated(host) => host.is_sound(),
         }
     }

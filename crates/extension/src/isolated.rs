@@ -271,7 +271,7 @@ impl Isolated {
         if self.good >= CALM {
             self.failures = 0;
         }
-        let (code, said, took) = (response.code, response.said, Some(self.took));
+        let (code, said, took) = (response.code, response.said, self.took);
         let note = self.note.take();
         Ok(Call { code, claim, said, note, buffer: &self.buffer, took })
     }

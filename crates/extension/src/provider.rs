@@ -3,9 +3,8 @@
 use crate::account::{Account, LibraryStamp};
 use crate::caller::Caller;
 use crate::describe::Known;
-use crate::in_process::{self, InProcess};
+use crate::in_process::{InProcess, LoadedOnce};
 use crate::isolated::Isolated;
-use crate::library::Loaded;
 use crate::options::Options;
 use crate::session::ExtensionSession;
 use perfhive_contract::Registration;
@@ -30,7 +29,7 @@ pub(crate) struct Shared {
     pub(crate) options: Options,
     pub(crate) level: TestLevel,
     /// The library, once it is loaded into this process.
-    loaded: Mutex<Option<Arc<Loaded>>>,
+    loaded: LoadedOnce,
     pub(crate) known: Mutex<Known>,
     /// Whether there is more known than the provider describes.
     pub(crate) news: AtomicBool,
@@ -62,7 +61,7 @@ impl Shared {
             claims,
             options,
             level,
-            loaded: Mutex::default(),
+            loaded: LoadedOnce::default(),
             known: Mutex::new(account.known()),
             news: AtomicBool::new(false),
             settled: AtomicBool::new(false),
@@ -124,17 +123,10 @@ impl Shared {
             let isolated = isolated.after(self.account.failures(), self.account.pause_left());
             return Ok(Caller::Isolated(Box::new(isolated)));
         }
-        let mut loaded = lock(&self.loaded);
-        let library = match &*loaded {
-            Some(library) => Arc::clone(library),
-            None => {
-                let library = in_process::load(registration).map_err(ProviderError::Failed)?;
-                Arc::clone(loaded.insert(library))
-            }
-        };
-        drop(loaded);
-        let opened = InProcess::open(library, registration.linkage.as_deref());
-        opened.map(Caller::InProcess).map_err(ProviderError::Failed)
+        let started = InProcess::start(Arc::clone(registration), Arc::clone(&self.loaded));
+        let library = started.map_err(ProviderError::Failed)?;
+        let (_, last) = self.account.failures();
+        Ok(Caller::InProcess(library.after(&last, self.account.pause_left())))
     }
 
     /// Keeps a library at work for the next session.

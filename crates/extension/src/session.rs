@@ -112,9 +112,7 @@ impl ExtensionSession {
                     return Err(ProviderError::NotYet(message));
                 }
             };
-            if let Some(took) = call.took {
-                shared.account.came_back(took);
-            }
+            shared.account.came_back(call.took);
             if let Some(note) = call.note.clone() {
                 shared.log(&note);
                 *lock(&shared.note) = Some(note);
@@ -180,7 +178,7 @@ impl ExtensionSession {
 
 impl Session for ExtensionSession {
     fn took(&self) -> Option<Duration> {
-        self.caller.as_ref()?.took()
+        self.caller.as_ref().map(Caller::took)
     }
 
     fn begin(&mut self, collection: &Collection<'_>) {

@@ -171,7 +171,7 @@ fn isolated() {
 
 /// A registration of a copy that is trusted: one process has one library of a
 /// name, whose linkage would stay that of the first.
-fn trusted(folder: &Folder, library: &Path, kind: &str) -> Registration {
+pub(crate) fn trusted(folder: &Folder, library: &Path, kind: &str) -> Registration {
     let copy = folder.0.join(format!("{kind}.so"));
     std::fs::copy(library, &copy).unwrap();
     let mut registration = registration(&copy, kind);
