@@ -75,11 +75,11 @@ mod reply;
 mod sync;
 mod wants;
 
-use crate::broker::ProviderStatus;
+use crate::broker::{ProviderStatus, Wanted};
 use crate::error::{Fault, FaultKind, SourceError, SourceErrorKind};
 use crate::frame::Snapshot;
 use crate::request::{ObjectQuery, Request};
-use crate::source::{Catalogue, Cost, Source};
+use crate::source::{Catalogue, Source};
 use crate::titles::TitleDatabase;
 pub use builder::CacheBuilder;
 pub use follower::{Follower, Taken};
@@ -182,9 +182,9 @@ impl<S: Source> Cached<S> {
         if self.hub.costly.is_some()
             && (self.costs_of == UNKNOWN
                 || self.costs_of != self.hub.generation.load(Ordering::Acquire))
-            && let Ok(catalogue) = self.catalogue_by(request.deadline)
+            && let Ok(generation) = self.costs_by(request.deadline)
         {
-            self.costs_of = catalogue.generation;
+            self.costs_of = generation;
         }
         let room = self.room();
         self.list_keys(request);
@@ -229,30 +229,48 @@ impl<S: Source> Cached<S> {
         }
     }
 
-    /// The catalogue, which is read by one of all who need it.
-    fn catalogue_by(&mut self, deadline: Option<Instant>) -> Result<Arc<Catalogue>, SourceError> {
+    /// The whole catalogue, which is read by one of all who need it.
+    fn whole_catalogue(&mut self) -> Result<Arc<Catalogue>, SourceError> {
         let hub = &self.hub;
-        let kept = |generation| {
-            let kept = hub.catalogue.read().unwrap_or_else(PoisonError::into_inner).clone();
-            kept.filter(|kept| kept.generation == generation)
-        };
-        if let Some(kept) = kept(hub.generation.load(Ordering::Acquire)) {
+        if let Some(kept) = hub.kept_catalogue() {
             return Ok(kept);
         }
-        hub.main.with(deadline, |source| {
+        hub.main.with(None, |source| {
             // Somebody else may have read it meanwhile.
             hub.notice(source.catalogue_generation());
-            if let Some(kept) = kept(hub.generation.load(Ordering::Acquire)) {
+            if let Some(kept) = hub.kept_catalogue() {
                 return Ok(kept);
             }
             let catalogue = source.catalogue()?;
             hub.notice(source.catalogue_generation());
-            let costly = catalogue.objects.iter().filter(|object| object.cost == Cost::Costly);
-            let costly = costly.map(|object| object.name).collect();
-            *hub.costly_objects.write().unwrap_or_else(PoisonError::into_inner) = costly;
+            hub.notice_costs(&catalogue);
             let kept = Some(Arc::clone(&catalogue));
             *hub.catalogue.write().unwrap_or_else(PoisonError::into_inner) = kept;
             Ok(catalogue)
+        })?
+    }
+
+    /// Sees to it that it is known which objects are costly, of those that are known;
+    /// answers as of which generation. What takes time to find out is found out by who
+    /// wants it: its objects change the generation then.
+    fn costs_by(&mut self, deadline: Option<Instant>) -> Result<u64, SourceError> {
+        let hub = &self.hub;
+        let known = |generation| hub.costs_of.load(Ordering::Acquire) == generation;
+        let generation = hub.generation.load(Ordering::Acquire);
+        if generation != UNKNOWN && known(generation) {
+            return Ok(generation);
+        }
+        hub.main.with(deadline, |source| {
+            // Somebody else may have read it meanwhile.
+            hub.notice(source.catalogue_generation());
+            let generation = hub.generation.load(Ordering::Acquire);
+            if known(generation) {
+                return Ok(generation);
+            }
+            let catalogue = source.catalogue_for(Wanted::Nothing)?;
+            hub.notice(source.catalogue_generation());
+            hub.notice_costs(&catalogue);
+            Ok(hub.generation.load(Ordering::Acquire))
         })?
     }
 
@@ -466,7 +484,22 @@ impl<S: Source> Source for Cached<S> {
     }
 
     fn catalogue(&mut self) -> Result<Arc<Catalogue>, SourceError> {
-        self.catalogue_by(None)
+        self.whole_catalogue()
+    }
+
+    fn catalogue_for(&mut self, wanted: Wanted<'_>) -> Result<Arc<Catalogue>, SourceError> {
+        if wanted == Wanted::Everything {
+            return self.whole_catalogue();
+        }
+        let hub = &self.hub;
+        if let Some(kept) = hub.kept_catalogue() {
+            return Ok(kept);
+        }
+        hub.main.with(None, |source| {
+            let catalogue = source.catalogue_for(wanted);
+            hub.notice(source.catalogue_generation());
+            catalogue
+        })?
     }
 
     fn list_costly(&mut self) -> Result<(), SourceError> {

@@ -3,7 +3,7 @@
 use crate::{OpenOptions, SourceAddress};
 use perfhive_engine::{
     CacheStatistics, Cached, Catalogue, ObjectQuery, ObjectSample, QueryError, Request, Snapshot,
-    Source, SourceError, SourceErrorKind, TitleSet,
+    Source, SourceError, SourceErrorKind, TitleSet, Wanted,
 };
 use perfhive_format::{LanguageId, TitleIndex};
 use std::fmt;
@@ -274,11 +274,16 @@ impl SharedSource {
         self.inner.catalogue_generation()
     }
 
-    /// What there is, with names in the shown language and English; with
-    /// `all_languages` in every language of the source.
-    pub(crate) fn names(&mut self, all_languages: bool) -> Result<Names, SourceError> {
+    /// What there is, with names in every language of the source.
+    pub(crate) fn names(&mut self) -> Result<Names, SourceError> {
+        self.names_of(Wanted::Everything, true)
+    }
+
+    /// What there is, and is wanted where that takes time to find out, with names in
+    /// the shown language and English or in every language of the source.
+    fn names_of(&mut self, wanted: Wanted<'_>, all_languages: bool) -> Result<Names, SourceError> {
         let generation = self.generation();
-        let catalogue = self.inner.catalogue()?;
+        let catalogue = self.inner.catalogue_for(wanted)?;
         let usual = || catalogue.preferred_language(self.inner.is_live());
         let mut languages = vec![self.language.unwrap_or_else(usual), LanguageId::ENGLISH];
         if all_languages {
@@ -305,15 +310,15 @@ impl SharedSource {
         &mut self,
         find: impl Fn(&Names) -> Result<T, QueryError>,
     ) -> Result<(Names, T), QueryError> {
-        let names = self.names(false)?;
+        let names = self.names_of(Wanted::Nothing, false)?;
         if let Ok(found) = find(&names) {
             return Ok((names, found));
         }
-        let names = self.names(true)?;
+        let names = self.names()?;
         match find(&names) {
             // Or it is an object that is in no list so far.
             Err(QueryError::UnknownObject { .. }) if self.list_costly()? => {
-                let names = self.names(true)?;
+                let names = self.names()?;
                 let found = find(&names)?;
                 Ok((names, found))
             }
@@ -333,7 +338,7 @@ impl SharedSource {
     pub(crate) fn list(&mut self) -> Result<Names, QueryError> {
         // Without what cannot be listed at the moment the rest is as good.
         let _ = self.list_costly();
-        Ok(self.names(false)?)
+        Ok(self.names_of(Wanted::Everything, false)?)
     }
 
     /// A sample of an object that this handle has not had: a fresh one of a

@@ -6,7 +6,7 @@ use super::reply::{Key, Reply, Slots};
 use super::wants::Wants;
 use crate::error::SourceError;
 use crate::request::ObjectQuery;
-use crate::source::{Catalogue, Source};
+use crate::source::{Catalogue, Cost, Source};
 use crate::titles::TitleDatabase;
 use perfhive_format::{LanguageId, TitleIndex};
 use std::collections::{HashMap, HashSet};
@@ -37,6 +37,8 @@ pub(super) struct Hub<S> {
     pub(super) generation: AtomicU64,
     pub(super) catalogue: RwLock<Option<Arc<Catalogue>>>,
     pub(super) costly_objects: RwLock<HashSet<TitleIndex>>,
+    /// The generation as of which these are known.
+    pub(super) costs_of: AtomicU64,
     pub(super) titles: Mutex<HashMap<LanguageId, (u64, Arc<TitleDatabase>)>>,
     /// A handle to each reply; one that nobody else holds is used again.
     pub(super) replies: Mutex<Vec<Arc<Reply>>>,
@@ -87,6 +89,7 @@ impl<S: Source> Hub<S> {
             generation: AtomicU64::new(UNKNOWN),
             catalogue: RwLock::new(None),
             costly_objects: RwLock::new(HashSet::new()),
+            costs_of: AtomicU64::new(UNKNOWN),
             titles: Mutex::new(HashMap::new()),
             replies: Mutex::new(Vec::with_capacity(REPLIES)),
         }
@@ -156,6 +159,21 @@ impl<S: Source> Hub<S> {
         }
         // Behind that: who knows the new one finds nothing of before.
         self.generation.store(generation, Ordering::Release);
+    }
+
+    /// The whole catalogue, if it was read and is still that.
+    pub(super) fn kept_catalogue(&self) -> Option<Arc<Catalogue>> {
+        let generation = self.generation.load(Ordering::Acquire);
+        let kept = self.catalogue.read().unwrap_or_else(PoisonError::into_inner).clone();
+        kept.filter(|kept| kept.generation == generation)
+    }
+
+    /// Takes note of which objects of the newest generation are costly.
+    pub(super) fn notice_costs(&self, catalogue: &Catalogue) {
+        let costly = catalogue.objects.iter().filter(|object| object.cost == Cost::Costly);
+        let costly = costly.map(|object| object.name).collect();
+        *self.costly_objects.write().unwrap_or_else(PoisonError::into_inner) = costly;
+        self.costs_of.store(self.generation.load(Ordering::Acquire), Ordering::Release);
     }
 
     /// A reply that nobody holds, empty.

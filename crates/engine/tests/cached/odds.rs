@@ -5,7 +5,7 @@ use crate::source::{Gate, Numbered, request};
 use crate::{Hand, ask, cache};
 use perfhive_engine::{
     Cached, Catalogue, CatalogueObject, Cost, Fault, FaultKind, Frame, ObjectQuery, ReplaySource,
-    Request, Snapshot, Source, SourceError, SourceErrorKind, TitleDatabase,
+    Request, Snapshot, Source, SourceError, SourceErrorKind, TitleDatabase, Wanted,
 };
 use perfhive_format::{
     BlockHead, BlockWriter, DetailLevel, LanguageId, ObjectSpec, ObjectTemplate, TitleIndex,
@@ -171,6 +171,54 @@ impl Source for Held {
     fn titles(&mut self, language: LanguageId) -> Result<Arc<TitleDatabase>, SourceError> {
         self.inner.titles(language)
     }
+}
+
+/// Has to find out first what it has, which it is asked for only where somebody wants
+/// all of it.
+#[derive(Clone)]
+struct Reluctant {
+    inner: Numbered,
+    whole: Arc<AtomicU64>,
+}
+
+impl Source for Reluctant {
+    fn name(&self) -> &str {
+        self.inner.name()
+    }
+    fn collect(&mut self, request: &Request, out: &mut Snapshot) -> Result<(), SourceError> {
+        self.inner.collect(request, out)
+    }
+    fn catalogue(&mut self) -> Result<Arc<Catalogue>, SourceError> {
+        self.whole.fetch_add(1, Ordering::SeqCst);
+        self.inner.catalogue()
+    }
+    fn catalogue_for(&mut self, wanted: Wanted<'_>) -> Result<Arc<Catalogue>, SourceError> {
+        match wanted {
+            Wanted::Everything => self.catalogue(),
+            Wanted::Nothing | Wanted::Objects(_) => self.inner.catalogue(),
+        }
+    }
+    fn titles(&mut self, language: LanguageId) -> Result<Arc<TitleDatabase>, SourceError> {
+        self.inner.titles(language)
+    }
+}
+
+#[test]
+fn who_wants_some_objects_has_nothing_else_found_out() {
+    let whole = Arc::new(AtomicU64::new(0));
+    let inner = Numbered::new().catalogued(&[1], &[740]);
+    let source = || Reluctant { inner: inner.clone(), whole: Arc::clone(&whole) };
+    let mut cache = Cached::builder(source()).costly_by(source()).build();
+    assert_eq!(ask(&mut cache, &request(&[1, 740])).len(), 2);
+    for wanted in [Wanted::Nothing, Wanted::Objects(&[TitleIndex(1)])] {
+        assert_eq!(cache.catalogue_for(wanted).unwrap().objects.len(), 2);
+    }
+    assert_eq!(whole.load(Ordering::SeqCst), 0);
+    // And once for who wants everything.
+    for _ in 0..3 {
+        assert_eq!(cache.catalogue_for(Wanted::Everything).unwrap().objects.len(), 2);
+    }
+    assert_eq!(whole.load(Ordering::SeqCst), 1);
 }
 
 #[test]
