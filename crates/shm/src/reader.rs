@@ -2,6 +2,7 @@
 
 mod contents;
 mod definition;
+mod indexes;
 mod provider;
 mod roster;
 mod share;

@@ -83,6 +83,10 @@ pub(crate) struct Counter {
     pub(crate) nanoseconds: bool,
 }
 
+/// Bytes of texts that a file may have copied, however few there are: counters may
+/// share a help text.
+const SHARED_TEXT: usize = 64 << 10;
+
 /// Little-endian numbers, as far as there are bytes.
 struct Fields<'a>(&'a [u8]);
 
@@ -226,13 +230,15 @@ impl Definition {
         let texts_at = fields.area(header::TEXTS_AT, "texts", HEADER, 1, size, live_at)?;
         let texts = definition.get(texts_at..texts_at + size).unwrap_or_default();
         // A text may be referred to again and again: what is copied is counted.
-        let mut budget = MOST_TEXT;
+        let mut budget = (2 * size).max(SHARED_TEXT);
         let mut text = |at: usize, may_be_empty: bool| -> Result<String, LayoutError> {
             let (begin, length) = (fields.u32(at)? as usize, fields.u32(at + 4)? as usize);
             let bytes = begin.checked_add(length).and_then(|end| texts.get(begin..end));
-            let bytes = bytes.filter(|bytes| bytes.len() <= LONGEST_TEXT.min(budget));
+            let bytes = bytes.filter(|bytes| bytes.len() <= LONGEST_TEXT);
             let bytes = bytes.ok_or_else(|| LayoutError::at(at, "a text that does not fit"))?;
-            budget -= bytes.len();
+            budget = budget
+                .checked_sub(bytes.len())
+                .ok_or_else(|| LayoutError::at(at, "texts that are used too often"))?;
             let text = std::str::from_utf8(bytes)
                 .map_err(|_| LayoutError::at(at, "a text that is not UTF-8"))?;
             if text.contains('\0') || (text.trim().is_empty() && !may_be_empty) {

@@ -17,7 +17,7 @@ use perfhive_format::{
 };
 use std::collections::HashMap;
 use std::io;
-use std::ops::ControlFlow;
+use std::ops::{ControlFlow, Range};
 use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicI32, AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, PoisonError};
@@ -161,8 +161,17 @@ impl CategoryProvider {
         }
     }
 
-    pub(super) fn set_members(&self, members: Members) {
-        *self.members.lock().unwrap_or_else(PoisonError::into_inner) = Arc::new(members);
+    /// Sets whose instances are shown; answers the user of the first who were until
+    /// now.
+    pub(super) fn set_members(&self, members: Members) -> Option<User> {
+        let mut now = self.members.lock().unwrap_or_else(PoisonError::into_inner);
+        let before = std::mem::replace(&mut *now, Arc::new(members));
+        before.files.first().map(|file| file.user.clone())
+    }
+
+    /// The title indexes that are its own.
+    pub(super) fn index_range(&self) -> Range<u32> {
+        self.index.0..self.index.0 + Self::indexes(&self.definition)
     }
 
     fn name_index(&self, place: usize) -> TitleIndex {

@@ -1,14 +1,15 @@
 //! Which categories are published at the moment.
 
 use super::definition::Definition;
+use super::indexes::Indexes;
 use super::provider::{CategoryProvider, FileError, Members, PublishedFile};
 use super::share;
 use crate::layout::{SUFFIX, UNFINISHED};
 use crate::os::{self, Owner, User};
-use perfhive_engine::{CHOSEN_INDEXES, Fault, FaultKind, Provider, Roster};
-use perfhive_format::TitleIndex;
+use perfhive_engine::{Fault, FaultKind, Provider, Roster};
 use std::cell::OnceCell;
-use std::collections::{BTreeMap, HashMap};
+use std::collections::BTreeMap;
+use std::ops::Range;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::time::{Duration, Instant, SystemTime};
@@ -25,8 +26,6 @@ const MOST_FILES: usize = 256;
 const MOST_BYTES: u64 = 64 << 20;
 /// Categories of programs that are gone which are still listed.
 const MOST_GONE: usize = 64;
-/// Categories whose title indexes are remembered.
-const MOST_CATEGORIES: usize = 16_384;
 
 /// The categories that programs of this machine publish, as the providers of a
 /// [`Broker`](perfhive_engine::Broker): one for each category, whatever number
@@ -46,11 +45,9 @@ pub struct PublishedCounters {
     files: BTreeMap<PathBuf, Known>,
     /// By name in lower case.
     categories: BTreeMap<String, Arc<CategoryProvider>>,
-    /// Those that nobody publishes any more, in the order of their going.
-    gone: Vec<String>,
-    /// By name and counters: the first index.
-    indexes: HashMap<String, u32>,
-    next_index: u32,
+    /// Those that nobody publishes any more, and who did, in the order of their going.
+    gone: Vec<(String, User)>,
+    indexes: Indexes,
     faults: Vec<Fault>,
 }
 
@@ -153,8 +150,7 @@ impl PublishedCounters {
             files: BTreeMap::new(),
             categories: BTreeMap::new(),
             gone: Vec::new(),
-            indexes: HashMap::new(),
-            next_index: CHOSEN_INDEXES,
+            indexes: Indexes::new(),
             faults: Vec::new(),
         }
     }
@@ -199,22 +195,23 @@ impl PublishedCounters {
                 users.values_mut().for_each(|folder| folder.list(&mut listed));
             }
         }
-        let mut changed = !listed.is_empty() && self.take(listed);
+        let mut changed = false;
+        // The dead go first, and take no places from the living.
         self.files.retain(|path, known| {
-            let file = match known {
-                Known::Read(file) => file,
-                Known::Refused(refused) => {
-                    let cleared = refused.look(path);
-                    changed |= cleared != os::Cleared::InUse;
-                    return cleared != os::Cleared::Removed;
-                }
-            };
+            let Known::Read(file) = known else { return true };
             let dead = file.is_dead(self.here.get_or_init(Owner::this));
             if dead {
                 os::remove_abandoned(path);
                 changed = true;
             }
             !dead
+        });
+        changed |= !listed.is_empty() && self.take(listed);
+        self.files.retain(|path, known| {
+            let Known::Refused(refused) = known else { return true };
+            let cleared = refused.look(path);
+            changed |= cleared != os::Cleared::InUse;
+            cleared != os::Cleared::Removed
         });
         let read = self.files.values().filter_map(|known| match known {
             Known::Read(file) => Some(&**file),
@@ -351,8 +348,10 @@ impl PublishedCounters {
                 }
                 None => {
                     let definition = first.definition.clone();
-                    let Some(index) = self.index(&definition) else {
-                        let what = format!("{:?}: more than {MOST_CATEGORIES} so far", name);
+                    let in_use = || in_use(before.values().chain(self.categories.values()));
+                    let index = self.indexes.index(&definition, &first.user, in_use);
+                    let Some(index) = index else {
+                        let what = format!("{name:?}: there are no title indexes left");
                         let fault = Fault::new(FaultKind::OpenFailed, "published counters", what);
                         self.faults.push(fault);
                         continue;
@@ -360,42 +359,40 @@ impl PublishedCounters {
                     Arc::new(CategoryProvider::new(definition, index, members))
                 }
             };
-            self.gone.retain(|gone| *gone != name);
+            self.gone.retain(|(gone, _)| *gone != name);
             self.categories.insert(name, provider);
         }
         // Who looks at one should not be told numbers instead of names because
         // the program is not there just now.
         for (name, provider) in before {
-            provider.set_members(Members { files: Vec::new(), left_out: Vec::new() });
-            if !self.gone.contains(&name) {
-                self.gone.push(name.clone());
+            let none = Members { files: Vec::new(), left_out: Vec::new() };
+            if let Some(last) = provider.set_members(none) {
+                self.gone.push((name.clone(), last));
             }
             self.categories.insert(name, provider);
         }
-        for name in self.gone.drain(..self.gone.len().saturating_sub(MOST_GONE)) {
+        while self.gone.len() > MOST_GONE {
+            let (name, _) = self.gone.remove(of_the_most(&self.gone));
             self.categories.remove(&name);
         }
         let as_provider = |one: &Arc<CategoryProvider>| Arc::clone(one) as Arc<dyn Provider>;
         self.categories.values().map(as_provider).collect()
     }
+}
 
-    /// The first title index of a category, the same for the same counters.
-    fn index(&mut self, definition: &Definition) -> Option<TitleIndex> {
-        let mut key = format!("{}\0{}", definition.name.to_lowercase(), definition.has_instances);
-        for (name, kind, base) in definition.counters() {
-            key.push_str(&format!("\0{name}\0{}\0{}", kind.0, base.map_or(0, |base| base.0)));
-        }
-        if let Some(index) = self.indexes.get(&key) {
-            return Some(TitleIndex(*index));
-        }
-        if self.indexes.len() >= MOST_CATEGORIES {
-            return None;
-        }
-        let index = self.next_index;
-        self.next_index = index.checked_add(CategoryProvider::indexes(definition))?;
-        self.indexes.insert(key, index);
-        Some(TitleIndex(index))
+/// The title indexes of categories.
+fn in_use<'a>(categories: impl Iterator<Item = &'a Arc<CategoryProvider>>) -> Vec<Range<u32>> {
+    categories.map(|one| one.index_range()).collect()
+}
+
+/// The oldest place of the user who has the most of them.
+fn of_the_most(gone: &[(String, User)]) -> usize {
+    let mut counts: BTreeMap<&User, usize> = BTreeMap::new();
+    for (_, user) in gone {
+        *counts.entry(user).or_default() += 1;
     }
+    let most = counts.into_iter().max_by_key(|(_, count)| *count).map(|(user, _)| user);
+    gone.iter().position(|(_, user)| Some(user) == most).unwrap_or(0)
 }
 
 /// Which of a category's files, the first ones first, are shown, and why others

@@ -476,3 +476,61 @@ fn a_user_with_too_many_files_is_read_in_part() {
     assert!(has("files, of which 256 are read") && has("44 more that cannot be read"));
     drop((held, bad));
 }
+
+/// Whoever publishes one category after the other uses nothing up that others need.
+#[test]
+fn many_names_use_nothing_up() {
+    let folder = Folder::new();
+    let bytes = published(&folder);
+    let at = bytes.windows(8).position(|name| name == b"Web Shop").unwrap();
+    let mut reader = Reader::new(&folder);
+    let first = shop(&folder).publish().unwrap();
+    first.counter("Orders").unwrap().set(1);
+    reader.read();
+    let index = reader.index("Web Shop");
+    let mut number = 0;
+    // More than anybody would keep in mind.
+    while number < 5_000 {
+        let held: Vec<File> = (0..250)
+            .map(|_| {
+                number += 1;
+                let mut bytes = bytes.clone();
+                bytes[at..at + 8].copy_from_slice(format!("{number:08}").as_bytes());
+                put(&folder, &format!("{number}.counters"), &bytes)
+            })
+            .collect();
+        assert!(reader.index(&format!("{number:08}")).is_some(), "{number}: {:?}", reader.faults());
+        drop(held);
+    }
+    assert_eq!(reader.index("Web Shop"), index, "who is there keeps what he has");
+    let other = Category::builder("Zoo")
+        .counter(CounterDefinition::new("Animals", COUNT))
+        .folder(folder.path())
+        .publish()
+        .unwrap();
+    other.counter("Animals").unwrap().set(7);
+    assert_eq!(reader.rows("Zoo")[0].1[0], Some((7, None)));
+    assert_eq!(reader.rows("Web Shop")[0].1[0], Some((1, None)));
+}
+
+/// A text that is referred to again and again is copied so often, and no more.
+#[test]
+fn texts_are_not_copied_without_end() {
+    let folder = Folder::new();
+    let counters = (0..200).map(|n| CounterDefinition::new(&format!("{n:03}"), COUNT).help("h"));
+    let long = "x".repeat(1000);
+    let category = Category::builder(&long).counters(counters).folder(folder.path());
+    let bytes = std::fs::read(category.publish().unwrap().path()).unwrap();
+    let with_help = |length: u32| {
+        let mut bytes = bytes.clone();
+        for counter in 0..200 {
+            let at = header(&bytes, 40) + counter * 48 + 8;
+            bytes[at..at + 4].copy_from_slice(&0u32.to_le_bytes());
+            bytes[at + 4..at + 8].copy_from_slice(&length.to_le_bytes());
+        }
+        decode(&bytes).map(drop)
+    };
+    with_help(300).unwrap();
+    let error = with_help(1000).unwrap_err().to_string();
+    assert!(error.contains("texts that are used too often"), "{error}");
+}

@@ -1,0 +1,191 @@
+//! The title indexes of categories: the same for the same name and counters, as long
+//! as they can be remembered.
+
+use super::definition::Definition;
+use super::provider::CategoryProvider;
+use crate::os::User;
+use perfhive_engine::CHOSEN_INDEXES;
+use perfhive_format::TitleIndex;
+use std::collections::hash_map::RandomState;
+use std::collections::{BTreeMap, HashMap, HashSet};
+use std::hash::{BuildHasher, Hasher};
+use std::ops::Range;
+
+/// Categories of a user that are remembered, beside those that are published at the
+/// moment: nobody is to fill a reader's memory with names.
+const MOST_OF_A_USER: usize = 2048;
+
+/// A name and counters, in 128 bits that nobody can foresee.
+type Key = (u64, u64);
+
+struct Known {
+    index: u32,
+    user: User,
+    /// When it was last asked for.
+    used: u64,
+}
+
+pub(super) struct Indexes {
+    known: HashMap<Key, Known>,
+    /// How many of them are whose, or more: those that were forgotten for another
+    /// reason are not taken off.
+    counts: BTreeMap<User, usize>,
+    next: u32,
+    /// Whether all numbers were allotted once.
+    again: bool,
+    asked: u64,
+    hashes: [RandomState; 2],
+}
+
+impl Indexes {
+    pub(super) fn new() -> Self {
+        Self {
+            known: HashMap::new(),
+            counts: BTreeMap::new(),
+            next: CHOSEN_INDEXES,
+            again: false,
+            asked: 0,
+            hashes: [RandomState::new(), RandomState::new()],
+        }
+    }
+
+    /// The first index of a user's category. Those that are `in_use` stay what they
+    /// are; `None` if there are no others.
+    pub(super) fn index(
+        &mut self,
+        definition: &Definition,
+        user: &User,
+        in_use: impl Fn() -> Vec<Range<u32>>,
+    ) -> Option<TitleIndex> {
+        let key = self.key(definition);
+        self.asked += 1;
+        if let Some(known) = self.known.get_mut(&key) {
+            known.used = self.asked;
+            return Some(TitleIndex(known.index));
+        }
+        let count = self.counts.entry(user.clone()).or_default();
+        *count += 1;
+        if *count > MOST_OF_A_USER {
+            self.forget(user, &in_use());
+        }
+        let width = CategoryProvider::indexes(definition);
+        let others = if self.again { in_use() } else { Vec::new() };
+        let index = match behind(self.next, width, &others) {
+            Some(index) => index,
+            // A long time after: who had the first numbers is forgotten.
+            None => {
+                self.again = true;
+                let others = in_use();
+                let starts: HashSet<u32> = others.iter().map(|range| range.start).collect();
+                self.known.retain(|_, known| starts.contains(&known.index));
+                behind(CHOSEN_INDEXES, width, &others)?
+            }
+        };
+        self.next = index + width;
+        self.known.insert(key, Known { index, user: user.clone(), used: self.asked });
+        Some(TitleIndex(index))
+    }
+
+    /// Forgets the older half of a user's, but for those in use: seldom, as it takes a
+    /// look at all.
+    fn forget(&mut self, user: &User, in_use: &[Range<u32>]) {
+        let starts: HashSet<u32> = in_use.iter().map(|range| range.start).collect();
+        let is_old = |known: &Known| known.user == *user && !starts.contains(&known.index);
+        let mut ages: Vec<u64> =
+            self.known.values().filter(|known| is_old(known)).map(|known| known.used).collect();
+        ages.sort_unstable();
+        let Some(middle) = ages.get(ages.len() / 2) else { return };
+        self.known.retain(|_, known| !is_old(known) || known.used > *middle);
+        let left = self.known.values().filter(|known| known.user == *user).count();
+        self.counts.insert(user.clone(), left + 1);
+    }
+
+    fn key(&self, definition: &Definition) -> Key {
+        let hash = |state: &RandomState| {
+            let mut hasher = state.build_hasher();
+            // No text has a NUL.
+            let mut text = |text: &str| {
+                hasher.write(text.as_bytes());
+                hasher.write_u8(0);
+            };
+            text(&definition.name.to_lowercase());
+            definition.counters().for_each(|(name, ..)| text(name));
+            hasher.write_u8(definition.has_instances.into());
+            for (_, kind, base) in definition.counters() {
+                hasher.write_u32(kind.0);
+                hasher.write_u32(base.map_or(0, |base| base.0));
+            }
+            hasher.finish()
+        };
+        let [first, second] = &self.hashes;
+        (hash(first), hash(second))
+    }
+}
+
+/// The next index behind which `width` are free.
+fn behind(mut index: u32, width: u32, others: &[Range<u32>]) -> Option<u32> {
+    loop {
+        let end = index.checked_add(width)?;
+        match others.iter().find(|range| range.start < end && index < range.end) {
+            Some(range) => index = range.end,
+            None => return Some(index),
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::CounterDefinition;
+    use crate::definition::Declared;
+    use crate::os::Owner;
+    use perfhive_format::{CounterType, DetailLevel};
+
+    fn category(name: &str) -> Definition {
+        let counter = |name| CounterDefinition::new(name, CounterType::PERF_COUNTER_RAWCOUNT);
+        let declared = Declared {
+            name: name.to_string(),
+            help: String::new(),
+            detail: DetailLevel::NOVICE,
+            instances: None,
+            longest_name: 8,
+            counters: vec![counter("a"), counter("b")],
+            default_counter: None,
+        };
+        let places = declared.places().unwrap();
+        let mut bytes = declared.encode(&places, &Owner::this(), 1);
+        bytes.resize(places.file_size, 0);
+        Definition::parse(&bytes, bytes.len() as u64).unwrap()
+    }
+
+    fn user() -> User {
+        let file = crate::os::Opened::open(&std::env::current_exe().unwrap()).unwrap();
+        file.facts().unwrap().user
+    }
+
+    #[test]
+    fn what_is_used_stays_and_what_was_long_ago_is_forgotten() {
+        let mut indexes = Indexes::new();
+        let user = user();
+        let index = |indexes: &mut Indexes, name: &str, in_use: &[Range<u32>]| {
+            indexes.index(&category(name), &user, || in_use.to_vec()).unwrap().0
+        };
+        let first = index(&mut indexes, "first", &[]);
+        let second = index(&mut indexes, "second", &[]);
+        assert_eq!((first, second), (CHOSEN_INDEXES, CHOSEN_INDEXES + 6));
+        let in_use = Range { start: first, end: first + 6 };
+        let in_use = std::slice::from_ref(&in_use);
+        for number in 0..2 * MOST_OF_A_USER {
+            index(&mut indexes, &format!("{number}"), in_use);
+        }
+        assert!(indexes.known.len() <= MOST_OF_A_USER, "{}", indexes.known.len());
+        assert_eq!(index(&mut indexes, "FIRST", in_use), first);
+        assert!(index(&mut indexes, "second", in_use) > second, "it was forgotten");
+
+        // When all numbers were given, they are given again but for those in use.
+        indexes.next = u32::MAX - 3;
+        assert_eq!(index(&mut indexes, "last", in_use), first + 6);
+        assert_eq!(index(&mut indexes, "first", in_use), first);
+        assert_eq!(index(&mut indexes, "behind", in_use), first + 12);
+    }
+}
