@@ -235,15 +235,22 @@ impl HiveFile {
             .mode(0o600)
             .open(&new)
             .map_err(failed)?;
-        for part in bytes.chunks(4096) {
-            step(Step::Write);
-            file.write_all(part).map_err(failed)?;
+        let mut complete = || {
+            for part in bytes.chunks(4096) {
+                step(Step::Write);
+                file.write_all(part)?;
+            }
+            file.set_permissions(std::fs::Permissions::from_mode(mode))?;
+            step(Step::Sync);
+            file.sync_all()?;
+            step(Step::Rename);
+            std::fs::rename(&new, &self.file)
+        };
+        if let Err(error) = complete() {
+            // A full disk is not to keep half a hive.
+            let _ = std::fs::remove_file(&new);
+            return Err(failed(error));
         }
-        file.set_permissions(std::fs::Permissions::from_mode(mode)).map_err(failed)?;
-        step(Step::Sync);
-        file.sync_all().map_err(failed)?;
-        step(Step::Rename);
-        std::fs::rename(&new, &self.file).map_err(failed)?;
         step(Step::SyncFolder);
         // The new name is there for everyone; this is for a loss of power.
         let folder = File::open(&self.folder).map_err(failed)?;
@@ -257,6 +264,9 @@ impl HiveFile {
         );
         let way_out = match self.scope {
             Scope::System if denied => "; that takes root, or register for yourself with --user",
+            Scope::User if denied => {
+                "; it must be a folder of yours, or name another in XDG_CONFIG_HOME"
+            }
             _ => "",
         };
         let kind = if denied { RegisterErrorKind::Denied } else { RegisterErrorKind::Io };

@@ -80,8 +80,7 @@ pub(crate) fn clear_away(path: &Path) -> Cleared {
     if !is_plain_file(&file) || is_being_made(&file, path) || !lock_if_free(&file) {
         return Cleared::InUse;
     }
-    // Names are never used twice, so this is the file that was looked at.
-    if is_mine(&file) && is_of_counters(&file, path) && std::fs::remove_file(path).is_ok() {
+    if is_mine(&file) && is_of_counters(&file, path) && remove(&file, path).is_ok() {
         Cleared::Removed
     } else {
         Cleared::Left
@@ -121,7 +120,7 @@ fn is_of_counters(file: &File, path: &Path) -> bool {
 pub(crate) fn remove_abandoned(path: &Path) {
     let Ok(file) = open(path) else { return };
     if lock_if_free(&file) {
-        let _ = std::fs::remove_file(path);
+        let _ = remove(&file, path);
     }
 }
 

@@ -3,7 +3,7 @@
 #[cfg(feature = "reader")]
 use super::Facts;
 use super::Owner;
-use rustix::fs::{FallocateFlags, FileType, FlockOperation, Mode, OFlags};
+use rustix::fs::{AtFlags, FallocateFlags, FileType, FlockOperation, Mode, OFlags};
 use rustix::io::Errno;
 use rustix::mm::{Advice, MapFlags, ProtFlags};
 use rustix::process::getpid;
@@ -141,10 +141,17 @@ pub(crate) fn make_folder(folder: &Path) -> io::Result<()> {
     let meta = std::fs::symlink_metadata(folder)?;
     if everybodys {
         let own = meta.is_dir() && meta.uid() == rustix::process::geteuid().as_raw();
-        if !own || meta.mode() & 0o022 != 0 {
-            let what = "not a folder of this user's that nobody else may write to";
-            return Err(io::Error::new(io::ErrorKind::PermissionDenied, what));
-        }
+        let what = match meta.mode() & 0o7777 {
+            _ if !own => {
+                "it is not a folder of this user's; PERFHIVE_COUNTERS names another".into()
+            }
+            mode if mode & 0o022 != 0 => {
+                let folder = folder.display();
+                format!("others may write to it (mode {mode:04o}); chmod go-w {folder}")
+            }
+            _ => return Ok(()),
+        };
+        return Err(io::Error::new(io::ErrorKind::PermissionDenied, what));
     }
     Ok(())
 }
@@ -316,13 +323,13 @@ pub(crate) struct PublishedFile {
     pub(crate) mapping: Mapping,
     pub(crate) path: PathBuf,
     /// Holds the lock that says that the process is alive; the kernel drops it.
-    _file: File,
+    file: File,
 }
 
 impl PublishedFile {
     /// Takes the file away; the mapping stays.
     pub(crate) fn withdraw(&self) {
-        let _ = std::fs::remove_file(&self.path);
+        let _ = remove(&self.file, &self.path);
     }
 }
 
@@ -356,7 +363,7 @@ pub(crate) fn publish(
         Ok(mapping)
     };
     match finish() {
-        Ok(mapping) => Ok(PublishedFile { mapping, path, _file: file }),
+        Ok(mapping) => Ok(PublishedFile { mapping, path, file }),
         Err(error) => {
             let _ = std::fs::remove_file(&unfinished);
             Err(error)
@@ -368,6 +375,24 @@ pub(crate) fn publish(
 pub(super) fn open(path: &Path) -> io::Result<File> {
     let flags = OFlags::RDONLY | OFlags::CLOEXEC | OFlags::NOFOLLOW | OFlags::NONBLOCK;
     Ok(File::from(rustix::fs::open(path, flags, Mode::empty())?))
+}
+
+/// Removes a file that was opened by its path, and nothing else: whose folder it is
+/// may put another in its place at any time, even one with files of other users.
+pub(super) fn remove(file: &File, path: &Path) -> io::Result<()> {
+    let (Some(folder), Some(name)) = (path.parent(), path.file_name()) else {
+        return Err(io::ErrorKind::InvalidInput.into());
+    };
+    let flags = OFlags::PATH | OFlags::DIRECTORY | OFlags::CLOEXEC;
+    let folder = rustix::fs::open(folder, flags, Mode::empty())?;
+    let opened = rustix::fs::fstat(file)?;
+    let there = rustix::fs::statat(&folder, name, AtFlags::SYMLINK_NOFOLLOW)?;
+    if (opened.st_dev, opened.st_ino) != (there.st_dev, there.st_ino) {
+        return Err(io::ErrorKind::NotFound.into());
+    }
+    // The folder is the one in which this file is: who may put another file there now
+    // can remove that himself.
+    Ok(rustix::fs::unlinkat(&folder, name, AtFlags::empty())?)
 }
 
 /// Whether it is a file and nothing else.
@@ -442,5 +467,34 @@ impl Opened {
         let bytes =
             unsafe { std::slice::from_raw_parts_mut(out.as_mut_ptr().cast::<u8>(), length) };
         self.0.read_exact_at(bytes, offset)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn what_took_the_place_of_a_file_is_not_removed() {
+        let name = format!("perfhive-shm-unit-{}", std::process::id());
+        let here = std::env::temp_dir().join(name);
+        let (mine, yours, link) = (here.join("mine"), here.join("yours"), here.join("link"));
+        for folder in [&mine, &yours] {
+            std::fs::create_dir_all(folder).unwrap();
+            std::fs::write(folder.join("a.counters"), "").unwrap();
+        }
+        std::os::unix::fs::symlink(&mine, &link).unwrap();
+        let path = link.join("a.counters");
+        let file = open(&path).unwrap();
+        // The same name leads elsewhere by now.
+        std::fs::remove_file(&link).unwrap();
+        std::os::unix::fs::symlink(&yours, &link).unwrap();
+        let elsewhere = remove(&file, &path);
+        let left = yours.join("a.counters").exists();
+        // And there where it is.
+        let there = remove(&file, &mine.join("a.counters"));
+        let gone = !mine.join("a.counters").exists();
+        std::fs::remove_dir_all(&here).unwrap();
+        assert!(elsewhere.is_err() && left && there.is_ok() && gone);
     }
 }

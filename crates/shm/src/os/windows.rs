@@ -296,6 +296,12 @@ pub(super) fn open(path: &Path) -> io::Result<File> {
         .open(path)
 }
 
+/// Removes a file that was opened by its path. Folders that others may write to are
+/// not looked at, and names are never used twice.
+pub(super) fn remove(_: &File, path: &Path) -> io::Result<()> {
+    std::fs::remove_file(path)
+}
+
 /// Whether it is a file and nothing else.
 pub(super) fn is_plain_file(file: &File) -> bool {
     file.metadata().is_ok_and(|meta| meta.is_file())
