@@ -62,6 +62,17 @@ impl Failure {
     }
 }
 
+impl Failure {
+    /// This one, behind others that it is not to hide.
+    pub(crate) fn behind(self, others: Vec<Self>) -> Self {
+        if others.is_empty() {
+            return self;
+        }
+        let exits = others.into_iter().chain([self]).map(Self::report);
+        Self::Said(exits.max().unwrap_or(Exit::Usage))
+    }
+}
+
 impl From<QueryError> for Failure {
     fn from(error: QueryError) -> Self {
         match error {

@@ -2,7 +2,7 @@
 
 use crate::absent;
 use crate::args::Global;
-use crate::failure::{Exit, Failure, warn};
+use crate::failure::{Failure, warn};
 use crate::names::{Names, did_you_mean};
 use crate::session::{Session, told};
 use perfhive::{
@@ -108,13 +108,7 @@ pub(crate) fn refused(providers: &[ProviderStatus]) -> Vec<String> {
 /// whatever the source has.
 pub(crate) fn with_syntax(failure: Failure, paths: &[String]) -> Failure {
     let errors = paths.iter().filter_map(|path| Some((path.parse::<CounterPath>().err()?, path)));
-    let errors: Vec<Failure> =
-        errors.map(|(error, path)| explain_syntax(error.into(), path)).collect();
-    if errors.is_empty() {
-        return failure;
-    }
-    let all = errors.into_iter().chain([failure]).map(Failure::report);
-    all.max().map_or(Failure::Said(Exit::Usage), Failure::Said)
+    failure.behind(errors.map(|(error, path)| explain_syntax(error.into(), path)).collect())
 }
 
 /// A path's error, with what can be known beyond it.

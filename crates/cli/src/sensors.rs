@@ -64,6 +64,12 @@ pub(crate) fn find(
     worst.map_or(Ok(found), |exit| Err(Failure::Said(exit)))
 }
 
+/// A failure to open the source, which does not hide what is wrong with the names
+/// whatever the source has.
+pub(crate) fn with_syntax(failure: Failure, texts: &[String]) -> Failure {
+    failure.behind(texts.iter().filter_map(|text| parse(text, "source").err()).collect())
+}
+
 /// A sensor's name, from which the data source may be left out: there is one.
 fn parse(text: &str, own: &str) -> Result<SensorName, Failure> {
     let sensor = text.split('#').next().unwrap_or_default();

@@ -7,7 +7,7 @@ use super::watch::following;
 use crate::args::{Global, Measure};
 use crate::failure::{Exit, Failure, Outcome, complain};
 use crate::output::Output;
-use crate::sensors::{Asked, Opened, find};
+use crate::sensors::{Asked, Opened, find, with_syntax};
 use crate::session::Faults;
 use crate::signals::{Event, Signals, end_by};
 use crate::text::escape::Escaped;
@@ -47,7 +47,7 @@ enum End {
 }
 
 pub(super) fn run(global: &Global, args: &Measure) -> Outcome {
-    let opened = Opened::open(global)?;
+    let opened = Opened::open(global).map_err(|failure| with_syntax(failure, &args.sensors))?;
     let (faults, is_live) = (opened.faults.clone(), opened.is_live);
     let own = opened.source.name().to_string();
     let mut sources = DataSources::new();

@@ -116,11 +116,13 @@ fn wrong_things_of_several_kinds_are_all_named() {
     let folder = Folder::new();
     folder.file("sample.bin", sample(0));
     let missing = format!("file:{}/smple.bin", folder.path().display());
-    for command in ["get", "watch"] {
+    let sensors = ["perfhive get and watch read", "takes three parts"];
+    let paths = ["never closed", "single quotes"];
+    for (command, needles) in [("get", paths), ("watch", paths), ("measure", sensors)] {
         let run = perfhive([command, "--source", &missing, r"\Nix(", "Memory"]);
         assert_eq!(run.code, Some(3), "{}", run.err);
         assert_eq!(run.err.lines().count(), 3, "{}", run.err);
-        for needle in ["never closed", "single quotes", "no such file in", "there is sample.bin"] {
+        for needle in [&needles[..], &["no such file in", "there is sample.bin"]].concat() {
             assert!(run.err.contains(needle), "{needle}: {}", run.err);
         }
     }
