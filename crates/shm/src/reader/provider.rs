@@ -50,10 +50,18 @@ pub(super) enum FileError {
     Io(io::Error),
     /// Its contents are not what they should be.
     Layout(LayoutError),
+    /// So much of this user's was looked at that this is not.
+    TooMuch(User),
 }
 
 impl PublishedFile {
-    pub(super) fn open(path: &Path, of_user: Option<&User>) -> Result<Self, FileError> {
+    /// Opens a file and reads its definition. How many bytes of whom that takes is
+    /// asked for in `admit`.
+    pub(super) fn open(
+        path: &Path,
+        of_user: Option<&User>,
+        admit: impl FnOnce(&User, u64) -> bool,
+    ) -> Result<Self, FileError> {
         let file = Opened::open(path).map_err(FileError::Io)?;
         let facts = file.facts().map_err(FileError::Io)?;
         if !facts.is_file || of_user.is_some_and(|user| !facts.user.may_be_in_folder_of(user)) {
@@ -64,6 +72,9 @@ impl PublishedFile {
         let read = |bytes: &mut [u8]| file.read_bytes(0, bytes).map_err(FileError::Io);
         read(&mut bytes)?;
         let length = Definition::prefix(&bytes, facts.length).map_err(FileError::Layout)?;
+        if !admit(&facts.user, length as u64) {
+            return Err(FileError::TooMuch(facts.user));
+        }
         bytes.resize(length, 0);
         read(&mut bytes)?;
         let definition = Definition::parse(&bytes, facts.length).map_err(FileError::Layout)?;

@@ -231,12 +231,20 @@ impl PublishedCounters {
             changed |= self.files.len() != before;
             let mut counts = self.counts_in(&folder);
             let mut refused = 0;
+            let mut unread: BTreeMap<User, usize> = BTreeMap::new();
+            // What takes place again each time that the folder changes is limited too.
+            let mut looked_at: BTreeMap<User, u64> = BTreeMap::new();
+            let mut admit = |user: &User, bytes| {
+                let sum = looked_at.entry(user.clone()).or_default();
+                *sum += bytes;
+                *sum <= MOST_BYTES
+            };
             for path in &paths {
                 // A file that was refused may have been written on since.
                 if matches!(self.files.get(path), Some(Known::Read(_))) {
                     continue;
                 }
-                let known = match PublishedFile::open(path, user.as_ref()) {
+                let known = match PublishedFile::open(path, user.as_ref(), &mut admit) {
                     Ok(file) if file.is_dead(self.here.get_or_init(Owner::this)) => {
                         os::remove_abandoned(path);
                         continue;
@@ -245,6 +253,7 @@ impl PublishedCounters {
                         let count = counts.entry(file.user.clone()).or_default();
                         *count += 1;
                         if *count > MOST_FILES {
+                            *unread.entry(file.user.clone()).or_default() += 1;
                             continue;
                         }
                         match self.bytes_of(&file.user) + file.length {
@@ -259,6 +268,10 @@ impl PublishedCounters {
                             }
                             _ => Known::Read(Arc::new(file)),
                         }
+                    }
+                    Err(FileError::TooMuch(user)) => {
+                        *unread.entry(user).or_default() += 1;
+                        continue;
                     }
                     Err(FileError::Io(error)) if error.kind() == std::io::ErrorKind::NotFound => {
                         continue; // It went meanwhile.
@@ -281,11 +294,9 @@ impl PublishedCounters {
                 let known = Known::Refused(Refused { why: what, in_use: false });
                 self.files.insert(folder.join(format!("*.counters of {whose}")), known);
             };
-            for (user, count) in counts.into_iter().filter(|(_, count)| *count > MOST_FILES) {
-                tell(
-                    format!("user {user}"),
-                    format!("{count} files, of which {MOST_FILES} are read"),
-                );
+            for (user, more) in unread {
+                let what = format!("{more} more, beyond {MOST_FILES} or {MOST_BYTES} bytes");
+                tell(format!("user {user}"), what);
             }
             if refused > MOST_FILES {
                 let more = refused - MOST_FILES;

@@ -473,7 +473,7 @@ fn a_user_with_too_many_files_is_read_in_part() {
     let faults = reader.faults();
     assert_eq!(faults.len(), 256 + 2, "{faults:?}");
     let has = |text: &str| faults.iter().any(|fault| fault.contains(text));
-    assert!(has("files, of which 256 are read") && has("44 more that cannot be read"));
+    assert!(has("44 more, beyond 256 or") && has("44 more that cannot be read"));
     drop((held, bad));
 }
 
