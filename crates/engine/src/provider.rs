@@ -33,6 +33,13 @@ pub trait Provider: Send + Sync {
         false
     }
 
+    /// Objects that were registered for it, by names among its
+    /// [`titles`](Self::titles), whether or not it has said by now that it has them:
+    /// what a roster chose an index for is not served under their names.
+    fn registered_objects(&self) -> Vec<TitleIndex> {
+        Vec::new()
+    }
+
     /// How much of its data is tested, if that is not the broker's choice.
     fn test_level(&self) -> Option<TestLevel> {
         None

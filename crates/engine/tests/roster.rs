@@ -196,7 +196,10 @@ fn the_names_of_objects_that_stay_are_theirs() {
     };
     assert_eq!(
         fault(&broker, "published: fIXED").as_deref(),
-        Some("not served: fIXED is an object of this machine; publish it under another name")
+        Some(
+            "not served: fIXED is an object of this machine or registered for it; publish it under \
+             another name"
+        )
     );
     assert_eq!(fault(&broker, "published: Shop"), None);
 

@@ -200,6 +200,15 @@ impl Provider for ExtensionProvider {
         self.titles.clone()
     }
 
+    fn registered_objects(&self) -> Vec<TitleIndex> {
+        let registration = &self.shared.registration;
+        match registration.objects.as_slice() {
+            // By custom the first name is an object's.
+            [] => vec![TitleIndex(registration.first_counter)],
+            objects => objects.to_vec(),
+        }
+    }
+
     fn answers_foreign(&self) -> bool {
         self.works
     }

@@ -206,6 +206,42 @@ fn a_list_tells_of_a_hive_that_is_not_read() {
     told("chmod go-w");
 }
 
+/// Whoever publishes what: what is registered keeps its names, whether or not anybody
+/// asked the library by now.
+#[cfg(target_endian = "little")]
+#[test]
+fn nobody_publishes_in_the_name_of_what_is_registered() {
+    use perfhive::CounterType;
+    use perfhive::publish::{Category, CounterDefinition};
+
+    let place = Place::new();
+    place.run(&["register", INI, "-l", &place.library, "--system"]).ok();
+    let counters = Folder::new();
+    let category = Category::builder("gauges")
+        .instances(1)
+        .counter(CounterDefinition::new("Level", CounterType::PERF_COUNTER_LARGE_RAWCOUNT))
+        .folder(counters.path())
+        .publish()
+        .unwrap();
+    category.instance("boiler").unwrap().counter("Level").unwrap().set(666);
+    let run = |args: &[&str]| {
+        let mut command = command();
+        command.env("PERFHIVE_HIVE", place.folder.path().join("hives"));
+        finish(command.env("PERFHIVE_COUNTERS", counters.path()).args(args))
+    };
+    for _ in 0..2 {
+        let rows = run(&["get", "--json", r"\Gauges(boiler)\Level"]).json();
+        assert_eq!(rows.len(), 1, "{rows:?}");
+        assert_eq!(rows[0]["value"], 70);
+    }
+    let providers = run(&["providers", "--json"]).ok();
+    assert!(providers.contains("gauges is an object of this machine or registered"), "{providers}");
+    // Once nobody has it by registration, it is anybody's.
+    place.run(&["unregister", "Gauges", "--system"]).ok();
+    let rows = run(&["get", "--json", r"\Gauges(boiler)\Level"]).json();
+    assert_eq!(rows[0]["value"], 666);
+}
+
 /// A dry run refuses what would be refused.
 #[test]
 fn a_dry_run_tests_what_registering_tests() {

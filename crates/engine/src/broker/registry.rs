@@ -23,6 +23,8 @@ pub const CHOSEN_INDEXES: u32 = 0x0100_0000;
 pub(super) struct Registered {
     pub(super) description: ProviderDescription,
     pub(super) titles: Vec<ProvidedTitles>,
+    /// Objects that are its own by registration.
+    pub(super) objects: Vec<TitleIndex>,
     pub(super) first_counter: u32,
     pub(super) first_help: u32,
 }
@@ -35,6 +37,7 @@ pub(super) fn register(providers: &[Arc<dyn Provider>], last: u32) -> Vec<Regist
         .map(|provider| Registered {
             description: provider.describe(),
             titles: provider.titles(),
+            objects: provider.registered_objects(),
             first_counter: 0,
             first_help: 0,
         })

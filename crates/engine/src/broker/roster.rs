@@ -150,8 +150,8 @@ impl Broker {
     /// should the first one go, it gets its turn.
     ///
     /// An object that a roster chose an index for, since nobody registered it, is not
-    /// served under the English name of an object that stays: a path is to mean what
-    /// it always meant, whoever publishes what.
+    /// served under the English name of an object that stays or is registered: a path is
+    /// to mean what it always meant, whoever publishes what.
     pub(super) fn claim(&mut self) {
         let staying = self.entries.iter().filter(|entry| entry.roster.is_none());
         let names = staying.flat_map(|entry| {
@@ -159,8 +159,14 @@ impl Broker {
             let objects = description.objects.iter().chain(&entry.lost);
             objects.filter_map(|object| english(titles, object.spec.name))
         });
-        let reserved: HashSet<String> =
-            names.map(fold).chain(self.reserved.iter().cloned()).collect();
+        let registered = self.entries.iter().flat_map(|entry| {
+            let Registered { description, titles, objects, .. } = &entry.registered;
+            let described = description.objects.iter().map(|object| &object.spec.name);
+            let all = described.filter(|name| name.0 < CHOSEN_INDEXES).chain(objects);
+            all.filter_map(|object| english(titles, *object))
+        });
+        let mine = names.chain(registered).map(fold);
+        let reserved: HashSet<String> = mine.chain(self.reserved.iter().cloned()).collect();
         for place in 0..self.entries.len() {
             let (before, rest) = self.entries.split_at_mut(place);
             let Some(entry) = rest.first_mut() else { break };
@@ -184,8 +190,8 @@ impl Broker {
                         }
                         let title = title.unwrap_or_default();
                         Some(format!(
-                            "not served: {title} is an object of this machine; publish it under \
-                             another name"
+                            "not served: {title} is an object of this machine or registered for \
+                             it; publish it under another name"
                         ))
                     }
                     _ if taken => Some(format!("not served: another provider is called {name}")),
