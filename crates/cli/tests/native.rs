@@ -23,6 +23,31 @@ mod windows {
         }
     }
 
+    fn said(args: &[&str]) -> String {
+        let output = perfhive(args);
+        let error = String::from_utf8_lossy(&output.stderr);
+        assert!(output.status.success(), "{args:?}: {error}");
+        String::from_utf8(output.stdout).unwrap()
+    }
+
+    /// Those that no other test of Windows runs.
+    #[test]
+    fn the_other_commands_work() {
+        let mine = rows(&["workset", "perfhive", "--json", "-q"]);
+        assert!(mine[0]["value"].as_u64().is_some_and(|bytes| bytes > 1 << 20), "{mine:?}");
+        for (args, words) in [
+            (&["enum", "System", "-s", "native:"][..], "Processes"),
+            (&["list", "-s", "native:"], "Processor"),
+            (&["sensors", "-q", "Process/ID Process"], "windows.winperf/Process/ID Process"),
+            (&["completions", "powershell"], "Register-ArgumentCompleter"),
+            (&["man", "get"], ".TH"),
+            (&["--help"], "\\Object(Instance)\\Counter"),
+        ] {
+            let text = said(args);
+            assert!(text.contains(words), "{args:?}: {text}");
+        }
+    }
+
     #[test]
     fn processes_are_listed() {
         for source in ["local:", "native:"] {
@@ -66,6 +91,12 @@ mod windows {
         let manifest = std::fs::read_to_string(folder.join("manifest.jsonl")).unwrap();
         let head: Value = serde_json::from_str(manifest.lines().next().unwrap()).unwrap();
         assert!(head["system"].as_str().unwrap().starts_with("windows "), "{head}");
+        // Wine's registry has none of Windows' objects, and it is told so still.
+        let explained = said(&["explain", "Process", "-s", &source]);
+        assert!(explained.contains("by Windows' native functions, as captured"), "{explained}");
+        let block = folder.join("000001_1.bin");
+        let dump = said(&["dump", block.to_str().unwrap()]);
+        assert!(dump.starts_with("PERF_DATA_BLOCK  at 0x0"), "{dump}");
         std::fs::remove_dir_all(&folder).unwrap();
     }
 

@@ -14,7 +14,7 @@ use std::time::{Duration, Instant};
 pub(crate) const HANGS: Duration = Duration::from_secs(10);
 /// How much longer one that asks carefully may take: it waits for each provider
 /// that hangs.
-const CAREFULLY: u32 = 3;
+const CAREFULLY: u32 = 2;
 
 /// What part of the time for a request one provider has that is asked alone.
 const PROBES: u32 = 2;
