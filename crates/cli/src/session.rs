@@ -151,6 +151,14 @@ impl Session {
         Self::open_with(global, OpenOptions::new())
     }
 
+    /// What the command line says of sources.
+    pub(crate) fn options(global: &Global) -> OpenOptions {
+        match global.patience {
+            Some(patience) => OpenOptions::new().patience(patience),
+            None => OpenOptions::new(),
+        }
+    }
+
     /// The same with options of the command's own.
     pub(crate) fn open_with(global: &Global, mut options: OpenOptions) -> Result<Self, Failure> {
         if !global.titles.is_empty() && !global.source.starts_with("file:") {

@@ -146,6 +146,15 @@ impl OpenOptions {
         self
     }
 
+    /// What [`reader_of_processes`] tells, with the patience of these options.
+    #[must_use]
+    pub fn reader_of_processes(&self, address: &str) -> Option<String> {
+        match address.parse().ok()? {
+            SourceAddress::Files(paths) => files::reader_of_processes(&paths),
+            address => reader(&address, self.patience),
+        }
+    }
+
     /// Opens a source.
     ///
     /// # Errors
@@ -184,14 +193,11 @@ pub fn open(address: &str) -> Result<Box<dyn Source>, SourceError> {
 /// where there is no choice. Of a capture, what they were read with.
 #[must_use]
 pub fn reader_of_processes(address: &str) -> Option<String> {
-    match address.parse().ok()? {
-        SourceAddress::Files(paths) => files::reader_of_processes(&paths),
-        address => reader(&address),
-    }
+    OpenOptions::new().reader_of_processes(address)
 }
 
 #[cfg(not(windows))]
-fn reader(address: &SourceAddress) -> Option<String> {
+fn reader(address: &SourceAddress, _: Option<Duration>) -> Option<String> {
     match (address, bpf_refusal()?) {
         (SourceAddress::Bpf, _) => Some("processes through BPF".to_string()),
         (SourceAddress::Local, Ok(())) => {
@@ -205,11 +211,12 @@ fn reader(address: &SourceAddress) -> Option<String> {
 }
 
 #[cfg(windows)]
-fn reader(address: &SourceAddress) -> Option<String> {
+fn reader(address: &SourceAddress, patience: Option<Duration>) -> Option<String> {
+    // Told in passing, which is worth no long wait.
+    let patience = patience.unwrap_or(PATIENCE).min(PATIENCE / 3);
     match address {
         SourceAddress::Native => Some("processes by Windows' native functions".to_string()),
-        // Told in passing, which is worth no long wait.
-        SourceAddress::Local => match local("local:", PATIENCE / 3)
+        SourceAddress::Local => match local("local:", patience)
             .and_then(|mut local| local.reason().map(|reason| reason.map(str::to_string)))
         {
             Ok(None) => Some("processes from the registry's counters".to_string()),

@@ -559,11 +559,9 @@ impl<B: Source> Source for Fallback<B> {
         }
     }
 
+    /// Who is registered is known where nobody answers, too: nothing is collected for it.
     fn providers(&mut self) -> Vec<ProviderStatus> {
-        let mut providers = match self.broken() {
-            None => self.first.providers(),
-            Some(_) => Vec::new(),
-        };
+        let mut providers = self.first.providers();
         providers.extend(self.second.providers());
         providers
     }

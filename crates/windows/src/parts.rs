@@ -335,14 +335,23 @@ pub(crate) fn blame(service: &Service, why: &str) -> String {
     )
 }
 
-/// What to do where every request fails, whatever it is for.
-pub(crate) fn way_out(services: &[Service], is_local: bool) -> String {
+/// What to do where every request fails, whatever it is for. Who has a list is asked
+/// for what is on it only, but by systems that ask `everybody`; and who hangs may hold up
+/// all others.
+pub(crate) fn way_out(
+    services: &[Service],
+    is_local: bool,
+    everybody: bool,
+    failed: Failed,
+) -> String {
     let active = || services.iter().filter(|service| !service.disabled);
-    // Who has a list is asked for what is on it only.
-    let without_list = || active().filter(|service| service.objects.is_empty());
-    let suspects: Vec<&Service> = match without_list().next() {
-        Some(_) => without_list().collect(),
-        None => active().collect(),
+    let (with_list, without): (Vec<_>, Vec<_>) =
+        active().partition(|service| !service.objects.is_empty());
+    let hangs = failed == Failed::Read(ReadError::Hangs);
+    let suspects: Vec<&Service> = match everybody || hangs || without.is_empty() {
+        // Those that hang most likely first.
+        true => without.into_iter().chain(with_list).collect(),
+        false => without,
     };
     let native = "`-s native:` reads System, Processor, Process and Thread without the registry";
     let native = if is_local { native } else { "" };
@@ -355,8 +364,12 @@ pub(crate) fn way_out(services: &[Service], is_local: bool) -> String {
         names.push(format!("{} more", suspects.len() - names.len()));
     }
     let and = if native.is_empty() { "" } else { "; " };
+    let which = match hangs {
+        true => "one of these libraries hangs",
+        false => "whatever is asked for, these libraries are asked",
+    };
     format!(
-        "whatever is asked for, these libraries are asked: {}; `perfhive check NAME` says what is \
+        "{which}: {}; `perfhive check NAME` says what is \
          wrong with one, `lodctr /D:NAME`, run as administrator, disables it{and}{native}",
         names.join(", ")
     )
@@ -456,10 +469,15 @@ mod tests {
     #[test]
     fn suspects_are_those_without_a_list() {
         let services = [service("Listed", &[2], None), service("Any", &[], Some((2000, 2002)))];
-        let text = way_out(&services, true);
+        let fails = Failed::Read(ReadError::Code(31));
+        let text = way_out(&services, true, false, fails);
         assert!(text.contains("Any (Any.dll)") && !text.contains("Listed"), "{text}");
         assert!(text.contains("-s native:"), "{text}");
-        assert!(way_out(&services[..1], false).contains("Listed"));
-        assert!(!way_out(&services[..1], false).contains("native:"));
+        let text = way_out(&services[..1], false, false, fails);
+        assert!(text.contains("Listed") && !text.contains("native:"), "{text}");
+        // Wine asks all of them; and on Windows one that hangs may hold up the others.
+        assert!(way_out(&services, true, true, fails).contains("Listed"));
+        let text = way_out(&services, true, false, Failed::Read(ReadError::Hangs));
+        assert!(text.contains("hangs: Any (Any.dll), Listed (Listed.dll)"), "{text}");
     }
 }

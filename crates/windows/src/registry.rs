@@ -74,6 +74,11 @@ pub(crate) trait Registry: Send {
     /// The user's language: a Windows language identifier.
     fn user_language(&self) -> u16;
 
+    /// Whether every library is asked for everything, whatever its `Object List` says.
+    fn asks_everybody(&self) -> bool {
+        false
+    }
+
     /// Limits how long a call may take, where that is possible; answers the limit
     /// before.
     fn set_limit(&mut self, limit: Duration) -> Duration {

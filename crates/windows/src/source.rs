@@ -284,7 +284,8 @@ impl RegistrySource {
                 let (host, services) = (self.registry.host().is_some(), self.services());
                 let active = services.iter().filter(|service| !service.disabled);
                 self.watch.over(active.map(|one| &*one.name), &mut *self.registry);
-                let way_out = parts::way_out(&services, !host);
+                let everybody = self.registry.asks_everybody();
+                let way_out = parts::way_out(&services, !host, everybody, failed);
                 return Err(if way_out.is_empty() { error } else { with(&way_out) });
             }
         };

@@ -147,6 +147,10 @@ impl Registry for Watched {
         self.own.user_language()
     }
 
+    fn asks_everybody(&self) -> bool {
+        self.own.asks_everybody()
+    }
+
     fn set_limit(&mut self, limit: Duration) -> Duration {
         std::mem::replace(&mut self.limit, limit)
     }

@@ -181,6 +181,10 @@ impl Registry for Local {
     fn user_language(&self) -> u16 {
         ffi::user_language()
     }
+
+    fn asks_everybody(&self) -> bool {
+        self.layout == Layout::Wine
+    }
 }
 
 /// Another machine's registry.

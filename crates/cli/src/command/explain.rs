@@ -48,7 +48,7 @@ pub(super) fn run(global: &Global, args: &Explain) -> Outcome {
             if place > 0 {
                 text.push('\n');
             }
-            page(&mut text, &output, &names, session.source.name(), topic);
+            page(&mut text, global, &output, &names, session.source.name(), topic);
         }
     } else {
         records(&mut text, &output, &names, &topics);
@@ -159,7 +159,14 @@ fn legend(formula: &str) -> String {
     legend
 }
 
-fn page(text: &mut String, output: &Output, names: &Names, source: &str, topic: &Topic) {
+fn page(
+    text: &mut String,
+    global: &Global,
+    output: &Output,
+    names: &Names,
+    source: &str,
+    topic: &Topic,
+) {
     let palette = output.palette;
     let columns = output.reading_width();
     let object = &topic.object;
@@ -239,7 +246,7 @@ fn page(text: &mut String, output: &Output, names: &Names, source: &str, topic: 
     let on = if machine.is_empty() { String::new() } else { format!(", machine {machine}") };
     facts.push(("Where", format!("{source}{on}")));
     if [PROCESS, THREAD].contains(&object.name)
-        && let Some(reader) = perfhive::reader_of_processes(source)
+        && let Some(reader) = Session::options(global).reader_of_processes(source)
     {
         facts.push(("", reader));
     }

@@ -1,7 +1,7 @@
 //! `perfhive providers`: how the providers are doing.
 
 use crate::args::{Global, Providers};
-use crate::failure::{Exit, Failure, Outcome};
+use crate::failure::{Exit, Failure, Outcome, warn};
 use crate::output::Output;
 use crate::session::Session;
 use crate::text::records::Field;
@@ -9,7 +9,7 @@ use crate::text::style::Style;
 use crate::text::table::{Align, Table};
 use perfhive::{
     FaultKind, NamePattern, ObjectQuery, OpenOptions, ProviderState, ProviderStatus, Request,
-    Snapshot, Source, TitleIndex, Wanted,
+    Snapshot, Source, SourceError, TitleIndex, Wanted,
 };
 use std::time::Duration;
 
@@ -28,11 +28,10 @@ pub(super) fn run(global: &Global, args: &Providers) -> Outcome {
         // Another look, at what is known now.
         session = Session::open_unnamed(global)?;
     }
-    for _ in 0..args.count {
-        collect_everything(&mut session.source)?;
-    }
+    let collected = (0..args.count).try_for_each(|_| collect_everything(&mut session.source));
     let mut providers = session.source.providers();
     if providers.is_empty() {
+        collected?;
         let source = &global.source;
         return Err(Failure::Usage(format!(
             "{source} is not made of providers; --source local: is this machine"
@@ -47,6 +46,10 @@ pub(super) fn run(global: &Global, args: &Providers) -> Outcome {
         if providers.is_empty() {
             return Err(no_such_provider(name));
         }
+    }
+    if let (Err(error), false) = (collected, global.quiet) {
+        // Where nobody answers it is worth knowing who is registered.
+        warn(&error.to_string());
     }
     let output = Output::new(global);
     let mut text = String::new();
@@ -78,7 +81,7 @@ fn no_such_provider(name: &str) -> Failure {
 
 /// Collects every object: those that nobody gets by asking for everything are
 /// asked for by index.
-fn collect_everything(source: &mut dyn Source) -> Result<(), Failure> {
+fn collect_everything(source: &mut dyn Source) -> Result<(), SourceError> {
     let mut snapshot = Snapshot::new();
     let catalogue = source.catalogue()?;
     let mut missing: Vec<TitleIndex> = catalogue.objects.iter().map(|one| one.name).collect();

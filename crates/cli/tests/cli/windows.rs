@@ -376,6 +376,27 @@ fn a_provider_that_hangs_costs_itself_only_and_is_named() {
     assert!(said.err.contains("does not come back"), "{}", said.err);
 }
 
+/// Wine asks every library whatever is asked for; Windows those without a list.
+#[test]
+fn where_one_hangs_whatever_is_asked_the_kernels_objects_are_left_and_the_suspects_named() {
+    let Some(_shop) = Shop::open() else { return };
+    let _hangs = Bad::register("Hangs");
+    let patiently = |args: &[&str]| perfhive(args.iter().chain(&["--patience", "2"]));
+    let list = patiently(&["list"]);
+    assert_eq!(list.code, Some(0), "{}", list.err);
+    assert!(list.out.contains("Process") && !list.out.contains("Print Shop"), "{}", list.out);
+    for words in ["one of these libraries hangs", "PerfhiveHangs", "`perfhive check NAME`"] {
+        assert!(list.err.contains(words), "{words}: {}", list.err);
+    }
+    // Who is registered is known all the same.
+    let providers = patiently(&["providers", "-n", "1", "--json"]);
+    assert!(providers.err.contains("one of these libraries hangs"), "{}", providers.err);
+    let rows = providers.json();
+    for name in ["PerfhiveHangs", "PrintShop", "windows-native"] {
+        assert!(rows.iter().any(|row| row["provider"] == name), "{name}: {rows:?}");
+    }
+}
+
 #[test]
 fn another_machine_that_is_not_there_is_explained() {
     let line = perfhive(["list", "-s", "registry://no-such-host"]).fails(3);
