@@ -44,14 +44,12 @@ const PLAIN: usize = 240;
 /// the path is of usual length.
 pub(crate) fn changed(path: &Path) -> Option<SystemTime> {
     let mut name = [0u16; PLAIN];
-    let mut length = 0;
-    for unit in path.as_os_str().encode_wide() {
+    for (length, unit) in path.as_os_str().encode_wide().enumerate() {
         // The last place stays NUL.
         match name.get_mut(length) {
             Some(place) if length + 1 < PLAIN && unit != 0 => *place = unit,
             _ => return std::fs::symlink_metadata(path).and_then(|meta| meta.modified()).ok(),
         }
-        length += 1;
     }
     let mut told = WIN32_FILE_ATTRIBUTE_DATA::default();
     let place = (&raw mut told).cast();
