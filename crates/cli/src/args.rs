@@ -344,19 +344,9 @@ pub(crate) struct Place {
     pub(crate) user: bool,
 }
 
+/// How a library is called.
 #[derive(Debug, Args)]
-pub(crate) struct Register {
-    /// The provider's definition: an .ini file as lodctr takes it, or a manifest (.man)
-    #[arg(required_unless_present = "list", conflicts_with = "list")]
-    pub(crate) file: Option<PathBuf>,
-
-    /// The library with the provider's functions
-    ///
-    /// A provider that is registered already keeps its library, and whatever else is not given,
-    /// if this is left out.
-    #[arg(long, short = 'l', value_name = "FILE")]
-    pub(crate) library: Option<PathBuf>,
-
+pub(crate) struct LibraryFunctions {
     /// Name of the function that opens the provider; empty if there is none
     #[arg(long, value_name = "NAME")]
     pub(crate) open: Option<String>,
@@ -372,6 +362,23 @@ pub(crate) struct Register {
     /// A string that the open function is given; may be given several times
     #[arg(long, value_name = "TEXT", action = ArgAction::Append)]
     pub(crate) linkage: Vec<String>,
+}
+
+#[derive(Debug, Args)]
+pub(crate) struct Register {
+    /// The provider's definition: an .ini file as lodctr takes it, or a manifest (.man)
+    #[arg(required_unless_present = "list", conflicts_with = "list")]
+    pub(crate) file: Option<PathBuf>,
+
+    /// The library with the provider's functions
+    ///
+    /// A provider that is registered already keeps its library, and whatever else is not given,
+    /// if this is left out.
+    #[arg(long, short = 'l', value_name = "FILE")]
+    pub(crate) library: Option<PathBuf>,
+
+    #[command(flatten)]
+    pub(crate) functions: LibraryFunctions,
 
     /// How long opening may take, 10 seconds if nothing is said
     #[arg(long, value_name = "SECONDS", value_parser = value::interval)]
@@ -462,21 +469,8 @@ pub(crate) struct Check {
     #[arg(value_name = "FILE|NAME")]
     pub(crate) library: String,
 
-    /// Name of the function that opens the provider; empty if there is none
-    #[arg(long, value_name = "NAME")]
-    pub(crate) open: Option<String>,
-
-    /// Name of the function that collects
-    #[arg(long, value_name = "NAME")]
-    pub(crate) collect: Option<String>,
-
-    /// Name of the function that closes the provider; empty if there is none
-    #[arg(long, value_name = "NAME")]
-    pub(crate) close: Option<String>,
-
-    /// A string that the open function is given; may be given several times
-    #[arg(long, value_name = "TEXT", action = ArgAction::Append)]
-    pub(crate) linkage: Vec<String>,
+    #[command(flatten)]
+    pub(crate) functions: LibraryFunctions,
 
     /// How long each function may take
     #[arg(long, value_name = "SECONDS", value_parser = value::interval)]

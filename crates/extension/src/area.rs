@@ -1,10 +1,5 @@
 //! The buffer of a host process: shared memory with a guard region on each
-//! side, and inaccessible pages outside of these.
-//!
-//! ```text
-//! | no access | unused | pattern | the buffer | pattern | no access |
-//!   64 KiB               1 KiB     room bytes   1 KiB     64 KiB
-//! ```
+//! side, and inaccessible pages outside of these. [`room`](crate::room) has the picture.
 //!
 //! Everything between the inaccessible pages is the shared memory, a multiple of
 //! 64 KiB; of rooms that are larger by step nothing is unused. The memory has the

@@ -6,12 +6,11 @@
 //! memory without end, and a life longer than its reader's.
 
 mod supervise;
-mod together;
 
 use crate::area::Area;
-use crate::library::{Loaded, Names, Returned};
+use crate::calls;
+use crate::library::Loaded;
 use crate::wire::{LONGEST, Lane, OpenRequest, Request, Response};
-use perfhive_contract::abi::{ERROR_NOT_ENOUGH_MEMORY, ERROR_SUCCESS};
 use rustix::fd::{AsFd, OwnedFd};
 use rustix::io::{Errno, fcntl_dupfd_cloexec};
 use rustix::net::{RecvFlags, SendFlags, recv, send};
@@ -22,16 +21,12 @@ use seccompiler::{
 };
 use std::fs::File;
 use std::process::ExitCode;
-use std::thread;
-use std::time::{Duration, Instant};
 
 /// By how much the priority of a thread is lowered that collects what is
 /// expensive (its nice value).
 const LOWERED: i32 = 10;
 /// The lowest priority that there is.
 const LOWEST: i32 = 19;
-/// Stack of that thread: as much as the first thread of a process has.
-const STACK: usize = 8 << 20;
 
 /// Runs the host until its reader is gone. For programs that are a host
 /// themselves: called first thing in `main`, and its answer returned.
@@ -67,30 +62,22 @@ fn serve() -> Result<(), Errno> {
         let response = match (request, &library) {
             (Some(Request::Open(request)), None) => {
                 let note = confine(&request)?;
-                let (response, loaded) = open(&request);
+                let (response, loaded) = calls::open(&request);
                 library = loaded;
                 Response { note, ..response }
             }
             (Some(Request::Collect { id, lane, room, value }), Some(library)) => {
-                collect(library, &mut area, &memory, id, lane, room, &value)
-            }
-            (Some(Request::OpenAgain { id, linkage }), Some(library)) => {
-                let (code, said) = library.open(linkage.as_deref());
-                Response { id, code, said, ..Response::default() }
-            }
-            (Some(Request::CloseOnce { id }), Some(library)) => {
-                library.close();
-                Response { id, ..Response::default() }
-            }
-            (Some(Request::Together { id, threads, times, millis, values }), Some(library)) => {
-                let budget = Duration::from_millis(millis.into());
-                Response { id, ..together::collect(library, threads, times, budget, &values) }
+                collect(library, &mut area, &memory, (id, lane, &value), room)
             }
             (Some(Request::Close), Some(library)) => {
                 library.close();
                 return Ok(());
             }
             (None, _) if first && length > 0 => std::process::exit(OTHER_VERSION),
+            (Some(request), Some(library)) => match calls::conduct(&request, library) {
+                Some(response) => response,
+                None => return Ok(()),
+            },
             // The reader is gone, or is none.
             _ => return Ok(()),
         };
@@ -199,95 +186,35 @@ fn one_process(arch: &str) -> Result<(), Box<dyn std::error::Error>> {
     Ok(())
 }
 
-fn open(request: &OpenRequest) -> (Response, Option<Loaded>) {
-    let names = Names {
-        library: &request.library,
-        open: request.open.as_deref(),
-        collect: &request.collect,
-        close: request.close.as_deref(),
-        first_counter: request.first_counter,
-        first_help: request.first_help,
-    };
-    let mut response = Response { id: request.id, ..Response::default() };
-    // SAFETY: this process is there to be lost if the library does harm.
-    match unsafe { Loaded::load(&names) } {
-        Ok(library) => {
-            let (code, said) = library.open(request.linkage.as_deref());
-            (response.code, response.said) = (code, said);
-            (response, (code == ERROR_SUCCESS).then_some(library))
-        }
-        Err(message) => {
-            response.failure = Some(message);
-            (response, None)
-        }
-    }
-}
-
 fn collect(
     library: &Loaded,
     area: &mut Option<Area>,
     memory: &OwnedFd,
-    id: u32,
-    lane: Lane,
+    asked: (u32, Lane, &str),
     room: u32,
-    value: &str,
 ) -> Response {
     if area.as_ref().is_none_or(|area| area.room() != room as usize) {
         // The old mapping goes first: both together might exceed the limit.
         *area = None;
         *area = Area::map(memory, room as usize).ok();
     }
-    let failed = |message: &str| Response {
-        id,
-        code: ERROR_NOT_ENOUGH_MEMORY,
-        failure: Some(message.to_string()),
-        ..Response::default()
-    };
     let Some(area) = area else {
-        return failed("there is no memory for a buffer of this size");
+        return calls::failed(asked.0, "there is no memory for a buffer of this size");
     };
     area.renew();
-    let mut value = perfhive_contract::abi::wide(value);
-    let start = area.start();
-    let began = Instant::now();
-    let answer = match lane {
-        // SAFETY: the buffer is mapped, and `room` bytes long.
-        Lane::Usual => Some(unsafe { library.collect(&mut value, start, room) }),
-        Lane::Costly => {
-            let address = start.expose_provenance();
-            on_low_priority(|| {
-                let start = core::ptr::with_exposed_provenance_mut(address);
-                // SAFETY: as above; this thread waits until it is done.
-                unsafe { library.collect(&mut value, start, room) }
-            })
-        }
-    };
-    let Some((returned, said)) = answer else {
-        return failed("no thread can be started for what is expensive");
-    };
-    let Returned { code, moved, bytes, objects } = returned;
-    area.note_used(moved);
-    let took = u64::try_from(began.elapsed().as_nanos()).unwrap_or(u64::MAX);
-    Response { id, code, moved: moved as i64, bytes, objects, took, said, ..Response::default() }
+    // SAFETY: the buffer is mapped, and `room` bytes long.
+    let response = unsafe { calls::collect(library, asked, area.start(), room) };
+    area.note_used(isize::try_from(response.moved).unwrap_or(isize::MAX));
+    response
 }
 
-/// Runs something on a thread of lowered priority. `None` where there can be
-/// none.
-pub(crate) fn on_low_priority<T: Send>(work: impl FnOnce() -> T + Send) -> Option<T> {
-    thread::scope(|scope| {
-        let body = || {
-            // Lower than it is, which may be low already. Of threads that are
-            // not allowed to, the priority stays.
-            let me = rustix::thread::gettid();
-            let own = rustix::process::getpriority_process(Some(me)).unwrap_or(0);
-            let _ = rustix::process::setpriority_process(Some(me), (own + LOWERED).min(LOWEST));
-            work()
-        };
-        let name = "perfhive costly".to_string();
-        let builder = thread::Builder::new().name(name).stack_size(STACK);
-        let thread = builder.spawn_scoped(scope, body).ok()?;
-        thread.join().ok()
-    })
+/// Lowers the priority of this thread.
+pub(crate) fn lower_priority() {
+    // Lower than it is, which may be low already. Of threads that are
+    // not allowed to, the priority stays.
+    let me = rustix::thread::gettid();
+    let own = rustix::process::getpriority_process(Some(me)).unwrap_or(0);
+    let _ = rustix::process::setpriority_process(Some(me), (own + LOWERED).min(LOWEST));
 }
 
 #[cfg(test)]

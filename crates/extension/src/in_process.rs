@@ -3,7 +3,7 @@
 //! and its thread stays with it.
 
 use crate::caller::{Call, CallFault, Patience};
-use crate::host::on_low_priority;
+use crate::calls::on_low_priority;
 use crate::library::{Loaded, Names, Returned};
 use crate::provider::lock;
 use crate::wire::Lane;

@@ -21,6 +21,8 @@ mod account;
 #[cfg_attr(windows, path = "windows/area.rs")]
 mod area;
 mod caller;
+#[allow(unsafe_code, reason = "calls foreign code")]
+mod calls;
 mod check;
 mod describe;
 #[cfg(any(fuzzing, test))]

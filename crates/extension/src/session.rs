@@ -17,6 +17,15 @@ use std::time::{Duration, Instant};
 /// What Collect claims that has nothing to give.
 const NOTHING: RawClaim = RawClaim { moved: 0, bytes: 0, objects: 0 };
 
+/// One request of a library.
+struct Asked<'a> {
+    value: &'a str,
+    lane: Lane,
+    cost: Cost,
+    /// Whether it was begun with.
+    is_begun: bool,
+}
+
 /// A session of an extension provider.
 pub(crate) struct ExtensionSession {
     shared: Arc<Shared>,
@@ -25,8 +34,23 @@ pub(crate) struct ExtensionSession {
     /// Objects of the answer at hand; kept for its allocation.
     delivered: Vec<TitleIndex>,
     failed: bool,
-    /// When the first request of the next collection was made, if it was already.
-    begun: Option<Instant>,
+    /// The next collection, if it was begun with.
+    begun: Option<Begun>,
+}
+
+/// A collection that was begun with: when, and the requests that it comes to, the
+/// first of which was made.
+struct Begun {
+    since: Instant,
+    requests: Vec<(String, Lane)>,
+}
+
+impl Begun {
+    /// The first request, and the room that it was made with.
+    fn first(&self, shared: &Shared) -> Option<(&str, Lane, usize)> {
+        let (value, lane) = self.requests.first()?;
+        Some((value, *lane, shared.room.load(Ordering::Relaxed)))
+    }
 }
 
 impl ExtensionSession {
@@ -54,10 +78,12 @@ impl ExtensionSession {
         let (mut faults, mut foreign): (Vec<Fault>, _) = (Vec::new(), Vec::new());
         let level = self.shared.level;
         let mut out = ObjectWriter::new(&mut block, &name, level, &mut faults, &mut foreign);
-        let outcome = self.ask("Global", Lane::Usual, Cost::Global, Patience::default(), &mut out);
+        let ask = |value, lane, cost| Asked { value, lane, cost, is_begun: false };
+        let long = Patience::default();
+        let outcome = self.ask(&ask("Global", Lane::Usual, Cost::Global), long, &mut out);
         self.note(outcome.as_ref().err());
         outcome?;
-        let outcome = self.ask("Costly", Lane::Costly, Cost::Costly, Patience::default(), &mut out);
+        let outcome = self.ask(&ask("Costly", Lane::Costly, Cost::Costly), long, &mut out);
         self.note(outcome.as_ref().err());
         let listed = &self.shared.registration.objects;
         let known = lock(&self.shared.known);
@@ -66,8 +92,7 @@ impl ExtensionSession {
         drop(known);
         if !missing.is_empty() {
             let value = ObjectQuery::Indexes(missing).to_string();
-            let outcome =
-                self.ask(&value, Lane::Costly, Cost::Costly, Patience::default(), &mut out);
+            let outcome = self.ask(&ask(&value, Lane::Costly, Cost::Costly), long, &mut out);
             self.note(outcome.as_ref().err());
         }
         Ok(())
@@ -85,19 +110,18 @@ impl ExtensionSession {
     /// Asks the library, with a larger buffer as long as that is what it wants.
     fn ask(
         &mut self,
-        value: &str,
-        lane: Lane,
-        cost: Cost,
+        asked: &Asked<'_>,
         patience: Patience,
         out: &mut ObjectWriter<'_>,
     ) -> Result<(), ProviderError> {
+        let Asked { value, lane, cost, mut is_begun } = *asked;
         let shared = &self.shared;
         let gone = || ProviderError::Failed("the session is closed".to_string());
         let caller = self.caller.as_mut().ok_or_else(gone)?;
         let mut room = shared.room.load(Ordering::Relaxed);
         loop {
-            let begun = self.begun.take().is_some();
-            let call = match caller.collect(value, lane, room, patience, begun) {
+            let is_begun = std::mem::take(&mut is_begun);
+            let call = match caller.collect(value, lane, room, patience, is_begun) {
                 Ok(call) => call,
                 Err(CallFault::Failed(message)) => {
                     if let Some(left) = caller.pause_left() {
@@ -161,12 +185,6 @@ impl ExtensionSession {
             .collect()
     }
 
-    /// The first of them, and room for its answer.
-    fn first(&self, collection: &Collection<'_>) -> Option<(String, Lane, usize)> {
-        let (value, lane) = self.requests(collection).into_iter().next()?;
-        Some((value, lane, self.shared.room.load(Ordering::Relaxed)))
-    }
-
     /// How long a request of a collection that began then is waited for. All of them
     /// share the time that a reader without a deadline has, but none is left without.
     fn patience(&self, collection: &Collection<'_>, began: Instant) -> Patience {
@@ -182,21 +200,22 @@ impl Session for ExtensionSession {
     }
 
     fn begin(&mut self, collection: &Collection<'_>) {
+        let begun = Begun { since: Instant::now(), requests: self.requests(collection) };
         if let (Some((value, lane, room)), Some(caller)) =
-            (self.first(collection), &mut self.caller)
+            (begun.first(&self.shared), &mut self.caller)
         {
-            caller.begin(&value, lane, room);
-            self.begun = Some(Instant::now());
+            caller.begin(value, lane, room);
         }
+        self.begun = Some(begun);
     }
 
     fn go_on(&mut self, collection: &Collection<'_>) {
-        let Some(began) = self.begun else { return };
-        let patience = self.patience(collection, began);
+        let Some(begun) = &self.begun else { return };
+        let patience = self.patience(collection, begun.since);
         if let (Some((value, lane, room)), Some(caller)) =
-            (self.first(collection), &mut self.caller)
+            (begun.first(&self.shared), &mut self.caller)
         {
-            caller.go_on(&value, lane, room, patience);
+            caller.go_on(value, lane, room, patience);
         }
     }
 
@@ -214,11 +233,16 @@ impl Session for ExtensionSession {
             ObjectQuery::Foreign(_) => Cost::Foreign,
             ObjectQuery::Costly | ObjectQuery::Indexes(_) => Cost::Costly,
         };
-        let began = self.begun.unwrap_or_else(Instant::now);
+        let mut is_begun = self.begun.is_some();
+        let Begun { since, requests } = self.begun.take().unwrap_or_else(|| Begun {
+            since: Instant::now(),
+            requests: self.requests(collection),
+        });
         let mut first: Result<(), ProviderError> = Ok(());
-        for (place, (value, lane)) in self.requests(collection).iter().enumerate() {
-            let patience = self.patience(collection, began);
-            let outcome = self.ask(value, *lane, cost, patience, out);
+        for (place, (value, lane)) in requests.iter().enumerate() {
+            let patience = self.patience(collection, since);
+            let asked = Asked { value, lane: *lane, cost, is_begun: std::mem::take(&mut is_begun) };
+            let outcome = self.ask(&asked, patience, out);
             match outcome {
                 Err(error) if place == 0 => first = Err(error),
                 Err(error) => {

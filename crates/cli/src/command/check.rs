@@ -74,10 +74,10 @@ mod supported {
     /// The registration of a name, or one that a library's file makes do with.
     fn find(args: &Check) -> Result<Registration, Failure> {
         let file = Path::new(&args.library);
-        let given = [&args.open, &args.collect, &args.close];
+        let given = [&args.functions.open, &args.functions.collect, &args.functions.close];
         if !file.exists() && !args.library.contains(std::path::is_separator) {
             let registered = registered(&args.library)?;
-            if given.iter().any(|name| name.is_some()) || !args.linkage.is_empty() {
+            if given.iter().any(|name| name.is_some()) || !args.functions.linkage.is_empty() {
                 let message = "functions and linkage of a registered provider are those of its \
                                registration; give its library instead";
                 return Err(Failure::Usage(message.to_string()));
@@ -88,9 +88,9 @@ mod supported {
             .map_err(|error| Failure::Usage(format!("{}: {error}", args.library)))?;
         let mut functions = Functions {
             library: Some(library.clone()),
-            open: args.open.clone(),
-            collect: args.collect.clone(),
-            close: args.close.clone(),
+            open: args.functions.open.clone(),
+            collect: args.functions.collect.clone(),
+            close: args.functions.close.clone(),
             ..Functions::default()
         };
         find_functions(&mut functions)?;
@@ -99,7 +99,8 @@ mod supported {
         let mut registration = Registration::new(&name, library, &collect);
         registration.open = functions.open.filter(|name| !name.is_empty());
         registration.close = functions.close.filter(|name| !name.is_empty());
-        registration.linkage = (!args.linkage.is_empty()).then(|| args.linkage.join("\0"));
+        registration.linkage =
+            (!args.functions.linkage.is_empty()).then(|| args.functions.linkage.join("\0"));
         (registration.first_counter, registration.first_help) = NOT_REGISTERED;
         Ok(registration)
     }

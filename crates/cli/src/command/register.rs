@@ -151,10 +151,10 @@ fn functions(args: &Register) -> Result<Functions, Failure> {
     let either = |yes: bool, no: bool| (yes || no).then_some(yes);
     Ok(Functions {
         library: args.library.as_deref().map(absolute).transpose()?,
-        open: args.open.clone(),
-        collect: args.collect.clone(),
-        close: args.close.clone(),
-        linkage: (!args.linkage.is_empty()).then(|| args.linkage.clone()),
+        open: args.functions.open.clone(),
+        collect: args.functions.collect.clone(),
+        close: args.functions.close.clone(),
+        linkage: (!args.functions.linkage.is_empty()).then(|| args.functions.linkage.clone()),
         open_timeout: args.open_timeout,
         collect_timeout: args.collect_timeout,
         disabled: either(args.disable, args.enable),

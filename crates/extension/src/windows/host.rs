@@ -5,19 +5,15 @@
 //! of theirs. Its reader has it in a job, which ends with the reader and limits its
 //! memory.
 
-#[path = "../host/together.rs"]
-mod together;
-
 use crate::area::Area;
-use crate::library::{Loaded, Names, Returned};
-use crate::wire::{LONGEST, Lane, OpenRequest, Request, Response};
-use perfhive_contract::abi::{ERROR_NOT_ENOUGH_MEMORY, ERROR_SUCCESS};
+use crate::calls;
+use crate::library::Loaded;
+use crate::wire::{LONGEST, Lane, Request, Response};
+use perfhive_contract::abi::ERROR_SUCCESS;
 use std::fs::File;
 use std::io::{self, Read as _, Write as _};
 use std::os::windows::io::{AsRawHandle as _, FromRawHandle as _, RawHandle};
 use std::process::ExitCode;
-use std::thread;
-use std::time::{Duration, Instant};
 use windows_sys::Win32::Foundation::{HANDLE_FLAG_INHERIT, SetHandleInformation};
 use windows_sys::Win32::Storage::FileSystem::{FILE_TYPE_PIPE, GetFileType};
 use windows_sys::Win32::System::Diagnostics::Debug::{
@@ -31,9 +27,6 @@ use windows_sys::Win32::System::Threading::{
 
 /// Names the two pipes.
 pub(crate) const PIPES: &str = "PERFHIVE_HOST_PIPES";
-/// Stack of a thread that collects what is expensive: as much as the first thread
-/// of a process has on other systems, and more than here.
-const STACK: usize = 8 << 20;
 
 /// Runs the host until its reader is gone. For programs that are a host
 /// themselves: called first thing in `main`, and its answer returned.
@@ -106,31 +99,22 @@ fn serve(mut requests: File, mut answers: File) -> io::Result<()> {
         requests.read_exact(&mut packet)?;
         let (response, data) = match (Request::decode(&packet), &library) {
             (Some(Request::Open(request)), None) => {
-                let (response, loaded) = open(&request);
+                let (response, loaded) = calls::open(&request);
                 library = loaded;
                 (response, Vec::new())
             }
             (Some(Request::Collect { id, lane, room, value }), Some(library)) => {
-                collect(library, &mut area, id, lane, room, &value)
-            }
-            (Some(Request::OpenAgain { id, linkage }), Some(library)) => {
-                let (code, said) = library.open(linkage.as_deref());
-                (Response { id, code, said, ..Response::default() }, Vec::new())
-            }
-            (Some(Request::CloseOnce { id }), Some(library)) => {
-                library.close();
-                (Response { id, ..Response::default() }, Vec::new())
-            }
-            (Some(Request::Together { id, threads, times, millis, values }), Some(library)) => {
-                let budget = Duration::from_millis(millis.into());
-                let answer = together::collect(library, threads, times, budget, &values);
-                (Response { id, ..answer }, Vec::new())
+                collect(library, &mut area, (id, lane, &value), room)
             }
             (Some(Request::Close), Some(library)) => {
                 library.close();
                 return Ok(());
             }
             (None, _) if first => std::process::exit(OTHER_VERSION),
+            (Some(request), Some(library)) => match calls::conduct(&request, library) {
+                Some(response) => (response, Vec::new()),
+                None => return Ok(()),
+            },
             // The reader is none.
             _ => return Ok(()),
         };
@@ -142,99 +126,32 @@ fn serve(mut requests: File, mut answers: File) -> io::Result<()> {
     }
 }
 
-fn open(request: &OpenRequest) -> (Response, Option<Loaded>) {
-    let names = Names {
-        library: &request.library,
-        open: request.open.as_deref(),
-        collect: &request.collect,
-        close: request.close.as_deref(),
-        first_counter: request.first_counter,
-        first_help: request.first_help,
-    };
-    let mut response = Response { id: request.id, ..Response::default() };
-    // SAFETY: this process is there to be lost if the library does harm.
-    match unsafe { Loaded::load(&names) } {
-        Ok(library) => {
-            let (code, said) = library.open(request.linkage.as_deref());
-            (response.code, response.said) = (code, said);
-            (response, (code == ERROR_SUCCESS).then_some(library))
-        }
-        Err(message) => {
-            response.failure = Some(message);
-            (response, None)
-        }
-    }
-}
-
 /// What Collect answered, and its buffer with the guards.
 fn collect(
     library: &Loaded,
     area: &mut Option<Area>,
-    id: u32,
-    lane: Lane,
+    asked: (u32, Lane, &str),
     room: u32,
-    value: &str,
 ) -> (Response, Vec<u8>) {
     if area.as_ref().is_none_or(|area| area.room() != room as usize) {
         // The old memory goes first: both together might exceed the limit.
         *area = None;
         *area = Area::new(room as usize).ok();
     }
-    let failed = |message: &str| {
-        let (code, failure) = (ERROR_NOT_ENOUGH_MEMORY, Some(message.to_string()));
-        (Response { id, code, failure, ..Response::default() }, Vec::new())
-    };
     let Some(area) = area else {
-        return failed("there is no memory for a buffer of this size");
+        let failed = calls::failed(asked.0, "there is no memory for a buffer of this size");
+        return (failed, Vec::new());
     };
     area.renew();
-    let mut value = perfhive_contract::abi::wide(value);
-    let start = area.start();
-    let began = Instant::now();
-    let answer = match lane {
-        // SAFETY: the buffer is `room` bytes long.
-        Lane::Usual => Some(unsafe { library.collect(&mut value, start, room) }),
-        Lane::Costly => {
-            let address = start.expose_provenance();
-            on_low_priority(|| {
-                let start = core::ptr::with_exposed_provenance_mut(address);
-                // SAFETY: as above; this thread waits until it is done.
-                unsafe { library.collect(&mut value, start, room) }
-            })
-        }
-    };
-    let Some((returned, said)) = answer else {
-        return failed("no thread can be started for what is expensive");
-    };
-    let Returned { code, moved, bytes, objects } = returned;
-    let took = u64::try_from(began.elapsed().as_nanos()).unwrap_or(u64::MAX);
-    let response = Response {
-        id,
-        code,
-        moved: moved as i64,
-        bytes,
-        objects,
-        took,
-        said,
-        ..Response::default()
-    };
-    let data = if code == ERROR_SUCCESS { area.copy() } else { Vec::new() };
+    // SAFETY: the buffer is `room` bytes long.
+    let response = unsafe { calls::collect(library, asked, area.start(), room) };
+    let given = response.failure.is_none() && response.code == ERROR_SUCCESS;
+    let data = if given { area.copy() } else { Vec::new() };
     (response, data)
 }
 
-/// Runs something on a thread of lowered priority. `None` where there can be
-/// none.
-pub(crate) fn on_low_priority<T: Send>(work: impl FnOnce() -> T + Send) -> Option<T> {
-    thread::scope(|scope| {
-        let body = || {
-            // SAFETY: the handle is a constant that stands for this thread, which has
-            // the priority of its process so far.
-            unsafe { SetThreadPriority(GetCurrentThread(), THREAD_PRIORITY_LOWEST) };
-            work()
-        };
-        let name = "perfhive costly".to_string();
-        let builder = thread::Builder::new().name(name).stack_size(STACK);
-        let thread = builder.spawn_scoped(scope, body).ok()?;
-        thread.join().ok()
-    })
+/// Lowers the priority of this thread, which has that of its process so far.
+pub(crate) fn lower_priority() {
+    // SAFETY: the handle is a constant that stands for this thread.
+    unsafe { SetThreadPriority(GetCurrentThread(), THREAD_PRIORITY_LOWEST) };
 }
