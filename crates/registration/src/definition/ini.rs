@@ -207,21 +207,19 @@ fn languages(
     sections: &Sections<'_>,
     texts: &[Line<'_>],
     warnings: &mut Warnings<'_>,
-) -> Vec<LanguageId> {
-    let mut found: Vec<LanguageId> = Vec::new();
+) -> BTreeSet<LanguageId> {
+    let mut found: BTreeSet<LanguageId> = BTreeSet::new();
     for line in sections.lines("languages") {
         match line.key.parse::<LanguageId>() {
-            Ok(language) if found.contains(&language) => warnings
+            Ok(language) if found.insert(language) => {}
+            Ok(language) => warnings
                 .add(Some(line.number), format!("{} is the language {language} again", line.key)),
-            Ok(language) => found.push(language),
             Err(error) => warnings.add(Some(line.number), format!("{}: {error}", line.key)),
         }
     }
     if found.is_empty() {
         let keys = texts.iter().filter_map(|line| text_key(line.key));
-        let all: BTreeSet<LanguageId> =
-            keys.filter_map(|(_, language, _)| language.parse().ok()).collect();
-        found = all.into_iter().collect();
+        found = keys.filter_map(|(_, language, _)| language.parse().ok()).collect();
         let names: Vec<String> = found.iter().map(ToString::to_string).collect();
         let message = format!("[languages] lists none; taken from [text]: {}", names.join(", "));
         warnings.add(None, message);
@@ -298,7 +296,7 @@ impl<'a> Made<'a> {
     fn text(
         &mut self,
         line: &Line<'_>,
-        languages: &[LanguageId],
+        languages: &BTreeSet<LanguageId>,
         warnings: &mut Warnings<'_>,
     ) -> Result<(), DefinitionError> {
         let Some((symbol, language, kind)) = text_key(line.key) else {
