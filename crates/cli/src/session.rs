@@ -91,6 +91,14 @@ impl Faults {
         }
     }
 
+    /// Notes what is known from elsewhere, unless a collection told of it already.
+    pub(crate) fn add(&self, text: String) {
+        let mut noted = self.0.lock().unwrap_or_else(PoisonError::into_inner);
+        if noted.known.insert(text.clone()) {
+            noted.fresh.push(text);
+        }
+    }
+
     /// When the newest sample was taken, as its source says.
     pub(crate) fn time(&self) -> Option<SystemTime> {
         self.0.lock().unwrap_or_else(PoisonError::into_inner).time

@@ -38,10 +38,9 @@ pub(super) fn run(global: &Global, args: &List) -> Outcome {
                 let _ = session.source.collect(&all, &mut sample);
             }
             objects(&names, &output, &mut text);
-            if !global.quiet {
-                // What they have is in no list.
-                crate::paths::refused(&session.source.providers()).iter().for_each(|why| warn(why));
-            }
+            // What these have is in no list.
+            let refused = crate::paths::refused(&session.source.providers());
+            refused.into_iter().for_each(|why| session.faults.add(why));
         }
         Some(name) => {
             let pattern = NamePattern::with_wildcards(name);

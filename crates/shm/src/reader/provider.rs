@@ -68,6 +68,9 @@ impl PublishedFile {
             let what = "not a file of the user whose folder it is in";
             return Err(FileError::Io(io::Error::new(io::ErrorKind::PermissionDenied, what)));
         }
+        if facts.length < HEADER as u64 {
+            return Err(FileError::Layout(LayoutError::short(facts.length)));
+        }
         let mut bytes = vec![0; HEADER];
         let read = |bytes: &mut [u8]| file.read_bytes(0, bytes).map_err(FileError::Io);
         read(&mut bytes)?;
