@@ -22,7 +22,10 @@ impl LayoutError {
     }
 
     pub(crate) fn short(length: u64) -> Self {
-        Self { what: format!("{length} bytes are fewer than what it says, or a header"), offset: None }
+        Self {
+            what: format!("{length} bytes are fewer than what it says, or a header"),
+            offset: None,
+        }
     }
 
     /// What can be done about it.
