@@ -77,6 +77,7 @@ mod wants;
 
 use crate::broker::{ProviderStatus, Wanted};
 use crate::error::{Fault, FaultKind, SourceError, SourceErrorKind};
+use crate::followed::ATTEMPTS;
 use crate::frame::Snapshot;
 use crate::request::{ObjectQuery, Request};
 use crate::source::{Catalogue, Source};
@@ -305,6 +306,7 @@ impl<S: Source> Cached<S> {
         // By lane: nothing more is to be had, and a run was joined.
         let (mut done, mut joined) = ([false; 2], [false; 2]);
         let mut waited = false;
+        let mut attempts = 0;
         self.found.clear();
         self.found.resize(keys.len(), None);
         loop {
@@ -342,12 +344,31 @@ impl<S: Source> Cached<S> {
                     |source, wants| hub.run(source, wants, number, request.deadline),
                 );
                 *joined = true;
+                // Only the fast source is asked what changed: without this, nobody who
+                // wants costly objects alone would learn of it.
+                let looked = if number == 0 { Ok(()) } else { hub.look(request.deadline) };
+                let generation = hub.generation.load(Ordering::Acquire);
+                let is_now = |reply: &Reply| reply.generation.is_none_or(|of| of == generation);
                 match outcome {
+                    Ok(_) if looked.is_err() => {
+                        *done = true;
+                        failure = looked.err();
+                    }
                     Ok(Outcome { in_full, deadline, result: Ok(brought) }) => {
                         *done = in_full;
                         for collected in brought.into_iter() {
                             match collected {
-                                Ok(reply) => self.own.push(reply),
+                                Ok(reply) if is_now(&reply) => self.own.push(reply),
+                                // Its indexes may mean others since.
+                                Ok(_) if attempts < ATTEMPTS => {
+                                    *done = false;
+                                    attempts += 1;
+                                }
+                                Ok(_) => failure = Some(hub.changing()),
+                                Err(error) if hub.is_changing(&error) && attempts < ATTEMPTS => {
+                                    *done = false;
+                                    attempts += 1;
+                                }
                                 // It was by the earlier deadline of who
                                 // collected; this one has time to try again.
                                 Err(error)
@@ -358,6 +379,11 @@ impl<S: Source> Cached<S> {
                                 Err(error) => failure = Some(error),
                             }
                         }
+                    }
+                    Ok(Outcome { result: Err(error), .. })
+                        if hub.is_changing(&error) && attempts < ATTEMPTS =>
+                    {
+                        attempts += 1;
                     }
                     Ok(Outcome { result: Err(error), .. }) | Err(error) => {
                         *done = true;
@@ -525,16 +551,7 @@ impl<S: Source> Source for Cached<S> {
 
     fn titles(&mut self, language: LanguageId) -> Result<Arc<TitleDatabase>, SourceError> {
         let generation = self.catalogue_generation();
-        {
-            let titles = self.hub.titles.lock().unwrap_or_else(PoisonError::into_inner);
-            if let Some((_, kept)) = titles.get(&language).filter(|(of, _)| *of == generation) {
-                return Ok(Arc::clone(kept));
-            }
-        }
-        let titles = self.hub.main.with(None, |source| source.titles(language))??;
-        let mut kept = self.hub.titles.lock().unwrap_or_else(PoisonError::into_inner);
-        kept.insert(language, (generation, Arc::clone(&titles)));
-        Ok(titles)
+        self.hub.titles_by(language, generation, None)
     }
 
     fn providers(&mut self) -> Vec<ProviderStatus> {

@@ -20,7 +20,7 @@ mod statistics;
 
 pub use browse::ObjectItems;
 pub use error::QueryError;
-pub(crate) use follow::changing;
+pub(crate) use follow::{CHANGING, changing};
 pub use format::{FormattedValue, NoFormat, NumberFormat, ValueFormat};
 pub use reading::{NoValue, Reading};
 pub use sample::ObjectSample;
@@ -437,10 +437,15 @@ fn objects_named<'a>(
     pattern: &NamePattern,
 ) -> Result<Vec<&'a CatalogueObject>, QueryError> {
     let objects = slot.catalogue.objects.iter();
-    let found: Vec<_> =
+    let mut found: Vec<_> =
         objects.filter(|object| names_match(&slot.titles, pattern, object.name)).collect();
     if found.is_empty() {
         return Err(unknown_object(&slot.catalogue, &slot.titles, &pattern.to_string()));
+    }
+    if pattern.as_literal().is_some() {
+        // Of several of one name the smallest index is the first, however they are
+        // listed.
+        found.sort_by_key(|object| object.name);
     }
     Ok(found)
 }

@@ -3,6 +3,7 @@
 
 use perfhive_engine::measure::{self, *};
 use perfhive_engine::*;
+use perfhive_format::LanguageId;
 use perfhive_testkit::renumbered::{Renumbered, Thing, thing};
 use std::time::Duration;
 
@@ -176,6 +177,36 @@ fn each_of_several_of_one_name_has_a_name_of_its_own() {
         let reading = context.values().unwrap().iter().next().unwrap().clone();
         assert_eq!(reading.value.unwrap().to_string(), value.to_string());
         assert_eq!(reading.slot.name.to_string(), format!("{name}#red"));
+    }
+}
+
+/// Who has the name does not depend on the order in which a source lists them.
+#[test]
+fn the_smallest_index_has_the_name_in_every_order() {
+    let dice = |index, value| thing((index, "Dice"), ITEMS, &[("red", value)]);
+    let things = [dice(1848, 2), dice(CHOSEN_INDEXES, 4), dice(300, 1), dice(2000, 3)];
+    let path = "\\Dice(red)\\Items";
+    for turn in 0..things.len() {
+        let mut things = things.clone();
+        things.rotate_left(turn);
+        let machine = Renumbered::gauges(&things);
+        let mut sources = sources(&machine);
+        let listed = names(&mut sources);
+        for (value, group) in (1..).zip(["Dice", "Dice%231848", "Dice%232000", "Dice%23published"])
+        {
+            let name = format!("test/{group}/Items");
+            assert!(listed.contains(&name), "{turn}: {listed:?}");
+            let context = context(&mut sources, &format!("{name}#red")).unwrap();
+            assert_eq!(shown(context.values().unwrap()), [value.to_string()], "{turn}: {name}");
+        }
+        let mut query = Query::new(machine.clone()).unwrap();
+        query.add(path).unwrap();
+        query.collect().unwrap();
+        let values = query.readings().iter().map(|reading| reading.value.clone().unwrap());
+        assert_eq!(values.map(|value| value.to_string()).collect::<Vec<_>>(), ["1", "2", "3", "4"]);
+        let titles = TitleSet::new(vec![machine.clone().titles(LanguageId::ENGLISH).unwrap()]);
+        let catalogue = machine.clone().catalogue().unwrap();
+        assert_eq!(catalogue.object_named(&titles, "dice").unwrap().name.0, 300);
     }
 }
 

@@ -63,7 +63,8 @@ impl Source for Later {
     }
 
     fn catalogue_generation(&mut self) -> u64 {
-        self.source.as_mut().map_or(0, |source| source.catalogue_generation())
+        // Whoever asks is about to collect, and what is not open has none.
+        self.source().map_or(0, |source| source.catalogue_generation())
     }
 
     fn titles(&mut self, language: LanguageId) -> Result<Arc<TitleDatabase>, SourceError> {

@@ -3,7 +3,7 @@
 
 use crate::script::{Row, block, titles};
 use perfhive_engine::{
-    Catalogue, Frame, ObjectQuery, Request, Snapshot, Source, SourceError, SourceErrorKind,
+    Catalogue, Cost, Frame, ObjectQuery, Request, Snapshot, Source, SourceError, SourceErrorKind,
     TitleDatabase,
 };
 use perfhive_format::{CounterSpec, CounterType, LanguageId, TitleIndex};
@@ -43,6 +43,7 @@ struct World {
     generation: u64,
     collections: u64,
     silent: bool,
+    cost: Cost,
 }
 
 impl Renumbered {
@@ -67,7 +68,15 @@ impl Renumbered {
             generation: 0,
             collections: 0,
             silent: false,
+            cost: Cost::Global,
         })))
+    }
+
+    /// The same, of objects that are costly.
+    #[must_use]
+    pub fn costly(self) -> Self {
+        self.world().cost = Cost::Costly;
+        self
     }
 
     fn world(&self) -> MutexGuard<'_, World> {
@@ -150,7 +159,9 @@ impl Source for Renumbered {
         let frame = Frame::new(world.block(&ObjectQuery::Global), 1);
         snapshot.push_frame(Arc::new(frame.expect("the script's block is whole")), "renumbered:");
         let generation = world.generation;
-        Ok(Arc::new(Catalogue { generation, ..Catalogue::of_snapshot(&snapshot) }))
+        let mut catalogue = Catalogue { generation, ..Catalogue::of_snapshot(&snapshot) };
+        catalogue.objects.iter_mut().for_each(|object| object.cost = world.cost);
+        Ok(Arc::new(catalogue))
     }
 
     fn catalogue_generation(&mut self) -> u64 {

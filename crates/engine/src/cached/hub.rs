@@ -4,7 +4,8 @@ use super::builder::{CacheBuilder, Clock};
 use super::lane::Lane;
 use super::reply::{Key, Reply, Slots};
 use super::wants::Wants;
-use crate::error::SourceError;
+use crate::broker::Wanted;
+use crate::error::{SourceError, SourceErrorKind};
 use crate::request::ObjectQuery;
 use crate::source::{Catalogue, Cost, Source};
 use crate::titles::TitleDatabase;
@@ -40,6 +41,9 @@ pub(super) struct Hub<S> {
     /// The generation as of which these are known.
     pub(super) costs_of: AtomicU64,
     pub(super) titles: Mutex<HashMap<LanguageId, (u64, Arc<TitleDatabase>)>>,
+    /// As of which generations, the hub's and the costly source's own, both take
+    /// the indexes of costly objects for the same.
+    agreed: Mutex<Option<(u64, u64)>>,
     /// A handle to each reply; one that nobody else holds is used again.
     pub(super) replies: Mutex<Vec<Arc<Reply>>>,
 }
@@ -91,6 +95,7 @@ impl<S: Source> Hub<S> {
             costly_objects: RwLock::new(HashSet::new()),
             costs_of: AtomicU64::new(UNKNOWN),
             titles: Mutex::new(HashMap::new()),
+            agreed: Mutex::new(None),
             replies: Mutex::new(Vec::with_capacity(REPLIES)),
         }
     }
@@ -116,7 +121,8 @@ impl<S: Source> Hub<S> {
         deadline: Option<Instant>,
     ) -> Result<Brought, SourceError> {
         let mut brought = Brought::default();
-        let grown = wants.has_grown();
+        let mut grown = wants.has_grown();
+        let as_of = if lane == 0 { None } else { Some(self.agree(source, deadline, &mut grown)?) };
         wants.each_request(deadline, |request| {
             let mut reply = self.free_reply();
             let number = self.numbers.fetch_add(1, Ordering::Relaxed) + 1;
@@ -124,13 +130,24 @@ impl<S: Source> Hub<S> {
             let Some(inner) = Arc::get_mut(&mut reply) else { return };
             inner.number = number;
             inner.begun = (self.clock)();
+            inner.generation = as_of.map(|(generation, _)| generation);
             let grown = inner.answer_to(request) || grown;
-            brought.push(match source.collect(request, &mut inner.snapshot) {
+            let collected = source.collect(request, &mut inner.snapshot);
+            // What came is what was asked for only if the indexes mean the same still.
+            let moved = as_of.is_some_and(|(_, own)| source.catalogue_generation() != own);
+            brought.push(match collected {
+                Ok(()) if moved => {
+                    self.keep(reply);
+                    Err(self.changing())
+                }
                 Ok(()) => {
                     if grown {
                         inner.snapshot.note_growth();
                     }
-                    self.slots.publish(&reply, |name| self.lane_of(&Key::Object(name)) == lane);
+                    let belongs = |name| self.lane_of(&Key::Object(name)) == lane;
+                    let now = || self.generation.load(Ordering::Acquire);
+                    let holds = || as_of.is_none_or(|(generation, _)| now() == generation);
+                    self.slots.publish(&reply, belongs, holds);
                     self.keep(Arc::clone(&reply));
                     Ok(reply)
                 }
@@ -154,11 +171,102 @@ impl<S: Source> Hub<S> {
         // UNKNOWN is one that no source counts up to.
         let generation = generation.min(UNKNOWN - 1);
         let known = self.generation.load(Ordering::Acquire);
-        if known != UNKNOWN && known != generation {
-            self.slots.clear();
+        // Behind the clearing: who knows the new one finds nothing of before.
+        let store = || self.generation.store(generation, Ordering::Release);
+        match known {
+            UNKNOWN => store(),
+            known if known != generation => self.slots.clear_and(store),
+            _ => {}
         }
-        // Behind that: who knows the new one finds nothing of before.
-        self.generation.store(generation, Ordering::Release);
+    }
+
+    /// Looks whether the catalogue changed since the fast source last collected.
+    pub(super) fn look(&self, deadline: Option<Instant>) -> Result<(), SourceError> {
+        self.main.with(deadline, |source| self.notice(source.catalogue_generation()))
+    }
+
+    /// The titles of a language as of a generation.
+    pub(super) fn titles_by(
+        &self,
+        language: LanguageId,
+        generation: u64,
+        deadline: Option<Instant>,
+    ) -> Result<Arc<TitleDatabase>, SourceError> {
+        {
+            let titles = self.titles.lock().unwrap_or_else(PoisonError::into_inner);
+            if let Some((_, kept)) = titles.get(&language).filter(|(of, _)| *of == generation) {
+                return Ok(Arc::clone(kept));
+            }
+        }
+        let titles = self.main.with(deadline, |source| source.titles(language))??;
+        let mut kept = self.titles.lock().unwrap_or_else(PoisonError::into_inner);
+        kept.insert(language, (generation, Arc::clone(&titles)));
+        Ok(titles)
+    }
+
+    /// Makes sure that the costly source takes the indexes of costly objects for
+    /// what the fast one takes them for, whose catalogue consumers know: each
+    /// notices for itself when providers come and go. Answers the generations, the
+    /// hub's and the source's own, as of which that is so.
+    fn agree(
+        &self,
+        source: &mut S,
+        deadline: Option<Instant>,
+        grown: &mut bool,
+    ) -> Result<(u64, u64), SourceError> {
+        let now = (self.generation.load(Ordering::Acquire), source.catalogue_generation());
+        let agreed = *self.agreed.lock().unwrap_or_else(PoisonError::into_inner);
+        if agreed == Some(now) {
+            return Ok(now);
+        }
+        *grown = true;
+        // What takes time to find out changes the generation once it is.
+        let mine = self.main.with(deadline, |source| {
+            let catalogue = source.catalogue_for(Wanted::Nothing);
+            self.notice(source.catalogue_generation());
+            catalogue
+        })??;
+        let (generation, own) = (self.generation.load(Ordering::Acquire), now.1);
+        let mut languages = vec![LanguageId::ENGLISH];
+        languages.extend(mine.languages.iter().filter(|one| **one != LanguageId::ENGLISH));
+        let mut same = true;
+        // One language that both have tells what indexes mean.
+        for language in languages {
+            let names = match self.titles_by(language, generation, deadline) {
+                Err(error) if error.kind() == SourceErrorKind::NotFound => continue,
+                names => names?,
+            };
+            let own_names = match source.titles(language) {
+                Err(error) if error.kind() == SourceErrorKind::NotFound => continue,
+                names => names?,
+            };
+            let costly = mine.objects.iter().filter(|object| object.cost == Cost::Costly);
+            let indexes = costly.flat_map(|object| {
+                object.counters.iter().map(|counter| counter.name).chain([object.name])
+            });
+            for index in indexes {
+                // What the source has no name for, it does not take for something else.
+                let own_name = own_names.name(index);
+                same &= own_name.is_none() || own_name == names.name(index);
+            }
+            break;
+        }
+        let now = (self.generation.load(Ordering::Acquire), source.catalogue_generation());
+        if !same || now != (generation, own) {
+            return Err(self.changing());
+        }
+        *self.agreed.lock().unwrap_or_else(PoisonError::into_inner) = Some(now);
+        Ok(now)
+    }
+
+    /// That the indexes may mean others than those who ask take them for.
+    pub(super) fn changing(&self) -> SourceError {
+        crate::query::changing(&self.name)
+    }
+
+    /// Whether an error says that, and another attempt may succeed.
+    pub(super) fn is_changing(&self, error: &SourceError) -> bool {
+        error.kind() == SourceErrorKind::Busy && error.message() == crate::query::CHANGING
     }
 
     /// The whole catalogue, if it was read and is still that.

@@ -25,6 +25,9 @@ pub(super) struct Reply {
     pub(super) begun: Duration,
     /// The request that it answers.
     pub(super) request: Request,
+    /// The catalogue's generation as of which its indexes are to be understood,
+    /// where that is known.
+    pub(super) generation: Option<u64>,
 }
 
 impl Default for Reply {
@@ -34,6 +37,7 @@ impl Default for Reply {
             number: 0,
             begun: Duration::ZERO,
             request: Request::new(ObjectQuery::Indexes(Vec::new())),
+            generation: None,
         }
     }
 }
@@ -187,9 +191,18 @@ impl Slots {
     }
 
     /// Publishes a reply under the objects in it, those that were asked for,
-    /// and the word that was.
-    pub(super) fn publish(&self, reply: &Arc<Reply>, belongs: impl Fn(TitleIndex) -> bool) {
+    /// and the word that was; unless `holds` says that its indexes mean others by
+    /// now, which nothing changes meanwhile.
+    pub(super) fn publish(
+        &self,
+        reply: &Arc<Reply>,
+        belongs: impl Fn(TitleIndex) -> bool,
+        holds: impl FnOnce() -> bool,
+    ) {
         let _one_at_a_time = self.publishing.lock().unwrap_or_else(PoisonError::into_inner);
+        if !holds() {
+            return;
+        }
         let put = |key: Key| {
             if let Some(slot) = self.get(&key) {
                 slot.publish(reply);
@@ -209,10 +222,16 @@ impl Slots {
 
     /// Forgets everything kept.
     pub(super) fn clear(&self) {
+        self.clear_and(|| {});
+    }
+
+    /// Forgets everything kept, and notes why before anything else is published.
+    pub(super) fn clear_and(&self, note: impl FnOnce()) {
         // A reply that is being published is forgotten in all of a slot's
         // places, or in none. First, as in `publish`.
         let _one_at_a_time = self.publishing.lock().unwrap_or_else(PoisonError::into_inner);
         let slots = self.slots.read().unwrap_or_else(PoisonError::into_inner);
         slots.values().for_each(|slot| slot.set(None));
+        note();
     }
 }

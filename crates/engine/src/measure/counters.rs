@@ -26,8 +26,8 @@ use std::time::{Duration, Instant};
 
 /// The sensors of a [`Source`]: every counter of every object. Groups are
 /// objects, by their English names; where the source has none, by those of its
-/// first language, or else by their indexes. Of several objects of one name the
-/// first has it, as in counter paths; the others are `NAME#INDEX`, or
+/// first language, or else by their indexes. Of several objects of one name the one
+/// with the smallest index has it, as in counter paths; the others are `NAME#INDEX`, or
 /// `NAME#published` where the index is chosen by the provider.
 ///
 /// Each probe context has a source of its own, a clone: give it a

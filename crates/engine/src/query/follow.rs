@@ -157,8 +157,9 @@ fn is_in_use(
     })
 }
 
+pub(crate) const CHANGING: &str = "its title indexes change while it is collected; try again";
+
 /// That indexes changed with every collection.
 pub(crate) fn changing(source: &str) -> SourceError {
-    let message = "its title indexes change while it is collected; try again";
-    SourceError::new(SourceErrorKind::Busy, source, message)
+    SourceError::new(SourceErrorKind::Busy, source, CHANGING)
 }

@@ -9,7 +9,8 @@ use perfhive_format::TitleIndex;
 
 impl Catalogue {
     /// The object of a name: in any language of `titles`, without regard to
-    /// case, or by its title index as a number. Of several the first counts.
+    /// case, or by its title index as a number. Of several the one with the
+    /// smallest index counts, however they are listed.
     ///
     /// ```
     /// # use perfhive_format::{BlockHead, BlockWriter, Clocks, CounterSpec, CounterType};
@@ -50,14 +51,16 @@ impl Catalogue {
         name: &str,
     ) -> Result<&CatalogueObject, QueryError> {
         let pattern = NamePattern::literal(name);
-        let found = self.objects.iter().find(|object| names_match(titles, &pattern, object.name));
+        let named = |object: &&CatalogueObject| names_match(titles, &pattern, object.name);
+        let found = self.objects.iter().filter(named).min_by_key(|object| object.name);
         found.ok_or_else(|| unknown_object(self, titles, name))
     }
 }
 
 impl CatalogueObject {
     /// The counter of a name, found as [`Catalogue::object_named`] finds
-    /// objects. A name that several indexes share is the one of this object.
+    /// objects. A name that several indexes share is the one of this object; of
+    /// several of its own the first counts.
     ///
     /// # Errors
     /// [`QueryError::UnknownCounter`], with the nearest names.

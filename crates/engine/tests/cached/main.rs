@@ -2,6 +2,7 @@
 //! what happens when many ask at once or the source fails.
 #![allow(clippy::unwrap_used, clippy::expect_used)]
 
+mod costly;
 mod model;
 mod odds;
 mod recursion;

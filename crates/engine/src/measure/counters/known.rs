@@ -142,9 +142,13 @@ fn sensors(
 ) -> (Arc<[Sensor]>, HashMap<SensorId, usize>) {
     let mut sensors = Vec::new();
     let mut places = HashMap::new();
-    let groups = own_names(titles, catalogue.objects.iter().map(|object| object.name));
+    // Objects may be listed in another order the next time; counters are where
+    // their object's definition has them.
+    let objects = catalogue.objects.iter().map(|object| object.name);
+    let groups = own_names(titles, objects, |_, index| index);
     for (object, group) in catalogue.objects.iter().zip(groups) {
-        let names = own_names(titles, object.counters.iter().map(|counter| counter.name));
+        let counters = object.counters.iter().map(|counter| counter.name);
+        let names = own_names(titles, counters, |place, _| place);
         for (counter, name) in object.counters.iter().zip(names) {
             let id = id_of(object.name, counter.name);
             // Of several with one index the first counts, as everywhere.
@@ -178,40 +182,39 @@ fn sensor(
     }
 }
 
-/// A name for each index that no other has, whatever the case. The first of
-/// several of one name has it, as in counter paths; the others have their index
-/// behind it, or, where providers choose indexes that mean nothing to another
-/// reader, `published`.
-fn own_names(
+/// A name for each index that no other has, whatever the case. `ranks` says who of
+/// several of one name has it, as in counter paths: the least. The others have
+/// their index behind it, or, where providers choose indexes that mean nothing to
+/// another reader, `published`.
+fn own_names<R: Ord>(
     titles: &TitleDatabase,
     indexes: impl Iterator<Item = TitleIndex>,
-) -> impl Iterator<Item = String> {
+    rank: impl Fn(usize, TitleIndex) -> R,
+) -> Vec<String> {
+    let mut names: Vec<_> = indexes.map(|index| (index, title(titles, index))).collect();
+    let mut order: Vec<usize> = (0..names.len()).collect();
+    order.sort_by_key(|place| names.get(*place).map(|(index, _)| rank(*place, *index)));
     let mut taken = HashSet::new();
-    let plain: Vec<_> = indexes
-        .map(|index| {
-            let name = title(titles, index);
-            let is_first = taken.insert(fold(&name));
-            (index, name, is_first)
-        })
-        .collect();
-    plain.into_iter().map(move |(index, mut name, is_first)| {
-        if is_first {
-            return name;
-        }
+    // First those that have their names to themselves, which no other is to take.
+    order.retain(|place| !names.get(*place).is_some_and(|(_, name)| taken.insert(fold(name))));
+    for place in order {
+        let Some((index, name)) = names.get_mut(place) else { continue };
         if index.0 >= CHOSEN_INDEXES {
             let published = format!("{name}#published");
             if taken.insert(fold(&published)) {
-                return published;
+                *name = published;
+                continue;
             }
         }
         // Nobody else's name, even where one is called so.
         loop {
-            name = format!("{name}#{index}");
-            if taken.insert(fold(&name)) {
-                return name;
+            *name = format!("{name}#{index}");
+            if taken.insert(fold(name)) {
+                break;
             }
         }
-    })
+    }
+    names.into_iter().map(|(_, name)| name).collect()
 }
 
 fn kind_of(counter_type: CounterType) -> SensorKind {
