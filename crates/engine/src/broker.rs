@@ -14,12 +14,13 @@ mod status;
 use crate::collect_tests::TestLevel;
 use crate::error::{Fault, FaultKind, ProviderError, SourceError, SourceErrorKind};
 use crate::frame::{FramePool, Snapshot};
+use crate::growth::{GrowthWatch, KeptFaults};
 use crate::provider::Provider;
 use crate::request::{ObjectQuery, Request};
 use crate::source::{Catalogue, Source};
 use crate::titles::TitleDatabase;
 pub use clock::{Clock, StdClock};
-use entry::{Asked, Entry, Owners, Step};
+use entry::{Asked, Entry, Owners, Step, Told};
 use perfhive_format::{BlockHead, BlockWriter, LanguageId, TitleIndex};
 pub use registry::CHOSEN_INDEXES;
 pub use roster::{Roster, Wanted};
@@ -129,6 +130,8 @@ impl BrokerBuilder {
             catalogue_generation: 1,
             titles: HashMap::new(),
             foreign: Vec::new(),
+            faults: Vec::new(),
+            kept: KeptFaults::default(),
             owners: Owners::new(),
             reserved: HashSet::new(),
         };
@@ -154,6 +157,10 @@ pub struct Broker {
     catalogue_generation: u64,
     titles: HashMap<LanguageId, Arc<TitleDatabase>>,
     foreign: Vec<Vec<u8>>,
+    /// Those of the collection at hand; empty between collections.
+    faults: Vec<Fault>,
+    /// Those of before, for their words.
+    kept: KeptFaults,
     owners: Owners,
     /// Names of objects that are others', folded.
     reserved: HashSet<String>,
@@ -220,6 +227,7 @@ impl Source for Broker {
 
     fn collect(&mut self, request: &Request, out: &mut Snapshot) -> Result<(), SourceError> {
         out.clear();
+        let watch = GrowthWatch::begin();
         self.look_at_rosters(Wanted::by(&request.objects), request.deadline);
         self.generation += 1;
         let (clocks, system_time) = self.clock.read();
@@ -229,7 +237,11 @@ impl Source for Broker {
             system_time,
             clocks,
         };
-        let mut faults = Vec::new();
+        let mut faults = std::mem::take(&mut self.faults);
+        faults.clear();
+        let room = faults.capacity();
+        let kept = &mut self.kept;
+        kept.begin();
         if request.objects == ObjectQuery::Global {
             faults.extend(self.rosters.iter().flat_map(|roster| roster.faults()).cloned());
         }
@@ -265,7 +277,7 @@ impl Source for Broker {
                         continue;
                     }
                     entry.turn = generation;
-                    if let Some(fault) = entry.quarantined() {
+                    if let Some(fault) = entry.quarantined(kept) {
                         faults.extend(entry.wanted.iter().map(|o| fault.clone().of_object(*o)));
                         continue;
                     }
@@ -273,13 +285,15 @@ impl Source for Broker {
                     left -= 1;
                     let Some(until) = share(request.deadline, start, left > 0) else {
                         let message = "not asked: the deadline had passed";
-                        let fault = Fault::new(FaultKind::NotYet, &entry.status.name, message);
+                        let name = &entry.status.name;
+                        let fault = kept.make(FaultKind::NotYet, name, (None, None), message);
                         faults.extend(entry.wanted.iter().map(|o| fault.clone().of_object(*o)));
                         continue;
                     };
                     let level = entry.provider.test_level().unwrap_or(level);
                     let asked = Asked { request, until, level };
-                    let verdict = entry.collect(asked, owners, block, &mut faults, foreign);
+                    let told = Told { faults: &mut faults, kept: &mut *kept, foreign };
+                    let verdict = entry.collect(asked, owners, block, told);
                     let over = |end: Option<Instant>| end.is_some_and(|end| Instant::now() >= end);
                     entry.is_late = over(request.deadline)
                         || (verdict.is_err() && (over(until) || entry.is_late));
@@ -291,19 +305,20 @@ impl Source for Broker {
         let frame = frame
             .map_err(|error| SourceError::new(SourceErrorKind::Internal, &self.name, error))?;
         out.push_frame(frame, &self.name);
-        // Words of faults, and blocks of their own, are made for each collection.
-        if !faults.is_empty() || !self.foreign.is_empty() {
-            out.note_growth();
-        }
         for bytes in self.foreign.drain(..) {
             match crate::frame::Frame::new(bytes, self.generation) {
                 Ok(frame) => out.push_frame(Arc::new(frame), &self.name),
                 Err(error) => {
-                    out.push_fault(Fault::new(FaultKind::TestFailed, &self.name, error));
+                    out.push_words(FaultKind::TestFailed, &self.name, error);
                 }
             }
         }
-        faults.into_iter().for_each(|fault| out.push_fault(fault));
+        let has_grown = faults.capacity() > room || watch.has_noted();
+        faults.drain(..).for_each(|fault| out.push_fault(fault));
+        self.faults = faults;
+        if has_grown {
+            out.note_growth();
+        }
         Ok(())
     }
 

@@ -76,9 +76,10 @@ mod sync;
 mod wants;
 
 use crate::broker::{ProviderStatus, Wanted};
-use crate::error::{Fault, FaultKind, SourceError, SourceErrorKind};
+use crate::error::{FaultKind, SourceError, SourceErrorKind};
 use crate::followed::ATTEMPTS;
 use crate::frame::Snapshot;
+use crate::growth::GrowthWatch;
 use crate::request::{ObjectQuery, Request};
 use crate::source::{Catalogue, Source};
 use crate::titles::TitleDatabase;
@@ -177,6 +178,7 @@ impl<S: Source> Cached<S> {
 
     fn answer(&mut self, request: &Request, out: &mut Snapshot) -> Result<(), SourceError> {
         let asked_at = (self.hub.clock)();
+        let watch = GrowthWatch::begin();
         self.forget_old();
         // Which objects are costly; kept until providers come or go. Where that
         // is not to be had, what was known of them is good enough.
@@ -193,17 +195,17 @@ impl<S: Source> Cached<S> {
         let failure = self.gather(request, &keys, asked_at);
         let served = self.hand_out(&keys, out);
         self.keys = keys;
-        if self.room() > room || self.own.iter().any(|reply| reply.snapshot.has_grown()) {
+        // Of what others collected for it, whoever waited for that is told: it took
+        // longer for all of them.
+        let waited = || self.own.iter().any(|reply| reply.snapshot.has_grown());
+        if self.room() > room || watch.has_noted() || waited() {
             out.note_growth();
         }
         self.own.clear();
         match failure {
             Some(error) if served == 0 => Err(error),
             Some(error) if served < self.keys.len() => {
-                let name = &self.hub.name;
-                out.push_fault(Fault::new(FaultKind::SourceFailed, name, error.message()));
-                // Its words take an allocation, whatever room there is.
-                out.note_growth();
+                out.push_words(FaultKind::SourceFailed, &self.hub.name, error.message());
                 Ok(())
             }
             _ => Ok(()),

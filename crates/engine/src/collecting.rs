@@ -76,6 +76,7 @@ impl Collecting {
             return Some(Waiting { of: self, link });
         }
         let mut waits = WAITS.lock().unwrap_or_else(PoisonError::into_inner);
+        crate::growth::note_growth();
         let mut reached = vec![link.0];
         let mut at = 0;
         while let Some(&from) = reached.get(at) {

@@ -1,6 +1,7 @@
 //! Owned blocks and the sets of objects read from them.
 
 use crate::error::{Fault, FaultKind};
+use crate::growth::{GrowthWatch, KeptFaults};
 use perfhive_format::{
     BlockHead, BlockWriter, Clocks, DataBlock, Instance, ParseError, PerfObject, SystemTime,
     TitleIndex,
@@ -50,10 +51,19 @@ impl Frame {
         fill: impl FnOnce(&mut Vec<u8>),
     ) -> Result<(), ParseError> {
         self.generation = generation;
-        let before = self.bytes.capacity();
+        let before = self.room();
         fill(&mut self.bytes);
-        self.grown = self.bytes.capacity() > before;
-        self.index()
+        let indexed = self.index();
+        self.grown = self.room() > before;
+        indexed
+    }
+
+    /// How much there is room for.
+    fn room(&self) -> usize {
+        self.bytes.capacity()
+            + self.objects.capacity()
+            + self.damaged.capacity()
+            + self.machine.capacity()
     }
 
     fn index(&mut self) -> Result<(), ParseError> {
@@ -296,6 +306,8 @@ pub struct Snapshot {
     faults: Vec<Fault>,
     /// Whether a list had to grow, here or on the way.
     grown: bool,
+    /// Faults of before, for their words.
+    kept: KeptFaults,
 }
 
 impl Snapshot {
@@ -312,13 +324,16 @@ impl Snapshot {
         self.by_name.clear();
         self.faults.clear();
         self.grown = false;
+        self.kept.begin();
     }
 
-    /// Whether something of what it took had more than there was room for: a
-    /// block, or one of the lists. Only then was anything allocated.
+    /// Whether memory was taken to fill it: for a block that was larger than its
+    /// buffer, for one of the lists, or for what [was noted](crate::note_growth) on
+    /// the way. Only then was anything allocated. Of data that others collected and
+    /// that was kept this is not told: it was no part of filling this.
     #[must_use]
     pub fn has_grown(&self) -> bool {
-        self.grown || self.frames.iter().any(|frame| frame.has_grown())
+        self.grown
     }
 
     pub(crate) fn note_growth(&mut self) {
@@ -333,9 +348,9 @@ impl Snapshot {
                 + of.by_name.capacity()
                 + of.faults.capacity()
         };
-        let before = room(self);
+        let (before, watch) = (room(self), GrowthWatch::begin());
         add(self);
-        self.grown |= room(self) > before;
+        self.grown |= room(self) > before || watch.has_noted();
     }
 
     /// Adds a frame with all its objects; damaged ones become faults of
@@ -349,10 +364,11 @@ impl Snapshot {
                 .extend((first..).zip(&frame.objects).map(|(at, object)| (object.name, at)));
             this.by_name.sort_unstable();
             for (name, error) in frame.damaged() {
-                let mut fault = Fault::new(FaultKind::DamagedObject(*error), provider, error);
-                fault.object = *name;
+                let kind = FaultKind::DamagedObject(*error);
+                let fault = this.kept.make(kind, provider, (*name, None), error);
                 this.faults.push(fault);
             }
+            this.grown |= frame.has_grown();
             this.frames.push(frame);
         });
     }
@@ -396,6 +412,20 @@ impl Snapshot {
             this.by_name.extend(other.by_name.iter().map(|(name, at)| (*name, at + objects)));
             this.by_name.sort_unstable();
             this.faults.extend(other.faults.iter().cloned());
+        });
+    }
+
+    /// Adds a fault that concerns no single object, put into words where it was not
+    /// there the last time.
+    pub(crate) fn push_words(
+        &mut self,
+        kind: FaultKind,
+        provider: &str,
+        message: impl std::fmt::Display,
+    ) {
+        self.add(|this| {
+            let fault = this.kept.make(kind, provider, (None, None), message);
+            this.faults.push(fault);
         });
     }
 

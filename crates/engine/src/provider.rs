@@ -3,13 +3,13 @@
 use crate::broker::{ProviderState, ProviderStatus};
 use crate::collect_tests::{CollectFault, CollectWarning, GuardedBuffer, RawClaim, TestLevel};
 use crate::error::{Fault, FaultKind, ProviderError};
+use crate::growth::{KeptFaults, note_growth};
 use crate::request::{ObjectQuery, Request};
 use crate::source::Cost;
 use perfhive_format::titles::TitleList;
 use perfhive_format::{
     BlockWriter, CounterSpec, LanguageId, ObjectSpec, ObjectTemplate, ObjectWriting, TitleIndex,
 };
-use std::sync::Arc;
 use std::time::{Duration, Instant};
 
 /// Produces objects. The counterpart of an extensible counter library on
@@ -100,7 +100,8 @@ pub trait Session: Send {
     }
 
     /// Writes the objects asked for, and no others but those that come along
-    /// with them.
+    /// with them. What allocates for it beyond the writer is to
+    /// [say so](crate::note_growth).
     ///
     /// # Errors
     /// Where nothing could be collected. What is missing of an object that was
@@ -249,6 +250,8 @@ pub struct ObjectWriter<'a> {
     /// Blocks of foreign machines, which stand beside the local one.
     foreign: &'a mut Vec<Vec<u8>>,
     failed: Option<CollectFault>,
+    /// Faults of before, for their words.
+    kept: Option<&'a mut KeptFaults>,
 }
 
 impl<'a> ObjectWriter<'a> {
@@ -261,7 +264,12 @@ impl<'a> ObjectWriter<'a> {
         faults: &'a mut Vec<Fault>,
         foreign: &'a mut Vec<Vec<u8>>,
     ) -> Self {
-        Self { block, provider, level, faults, foreign, failed: None }
+        Self { block, provider, level, faults, foreign, failed: None, kept: None }
+    }
+
+    /// The same, in which faults that were there before have their words.
+    pub(crate) fn with_kept(self, kept: &'a mut KeptFaults) -> Self {
+        Self { kept: Some(kept), ..self }
     }
 
     /// Begins an object; see [`BlockWriter::object`].
@@ -296,6 +304,7 @@ impl<'a> ObjectWriter<'a> {
         size: usize,
         fill: impl FnOnce(&mut GuardedBuffer) -> RawClaim,
     ) -> Result<(), ProviderError> {
+        note_growth();
         let mut buffer = GuardedBuffer::new(size);
         let claim = fill(&mut buffer);
         self.take(&buffer, &claim).map(drop)
@@ -370,6 +379,7 @@ impl<'a> ObjectWriter<'a> {
     }
 
     fn fail(&mut self, fault: CollectFault) -> ProviderError {
+        note_growth();
         let message = fault.to_string();
         self.failed = Some(fault);
         ProviderError::Failed(message)
@@ -377,18 +387,35 @@ impl<'a> ObjectWriter<'a> {
 
     /// Adds a block of another machine, which keeps its own clocks and name.
     pub fn foreign_block(&mut self, bytes: Vec<u8>) {
+        note_growth();
         self.foreign.push(bytes);
     }
 
-    /// Reports a part that could not be read: an object, or one instance of it.
+    /// Reports a part that could not be read: an object, or one instance of it. One
+    /// that lasts allocates nothing after its first time.
     pub fn fault(&mut self, object: TitleIndex, instance: Option<&str>, message: &str) {
-        let mut fault = Fault::new(FaultKind::Partial, self.provider, message).of_object(object);
-        fault.instance = instance.map(Arc::from);
-        self.faults.push(fault);
+        self.report(FaultKind::Partial, (Some(object), instance), message);
     }
 
     fn warn(&mut self, warning: &CollectWarning) {
-        self.faults.push(Fault::new(FaultKind::Warning, self.provider, warning));
+        self.report(FaultKind::Warning, (None, None), warning);
+    }
+
+    fn report(
+        &mut self,
+        kind: FaultKind,
+        of: (Option<TitleIndex>, Option<&str>),
+        message: impl std::fmt::Display,
+    ) {
+        let fault = match &mut self.kept {
+            Some(kept) => kept.make(kind, self.provider, of, message),
+            None => KeptFaults::default().make(kind, self.provider, of, message),
+        };
+        let room = self.faults.capacity();
+        self.faults.push(fault);
+        if self.faults.capacity() > room {
+            note_growth();
+        }
     }
 
     /// The test that the last guarded collection failed, if it did.

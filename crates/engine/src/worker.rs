@@ -5,6 +5,7 @@ use crate::collecting::Collecting;
 use crate::desk::{Desk, NoAnswer};
 use crate::error::{SourceError, SourceErrorKind};
 use crate::frame::Snapshot;
+use crate::growth::{GrowthWatch, note_growth};
 use crate::request::{ObjectQuery, Request};
 use crate::source::{Catalogue, Source};
 use crate::titles::TitleDatabase;
@@ -97,7 +98,11 @@ impl Worker {
                 let _entered = collecting.enter();
                 let answer = match job {
                     Job::Collect(id, request, mut out) => {
+                        let watch = GrowthWatch::begin();
                         let result = source.collect(&request, &mut out);
+                        if watch.has_noted() {
+                            out.note_growth();
+                        }
                         (id, Answer::Collected(request, out, result))
                     }
                     Job::Catalogue(id) => (id, Answer::Catalogue(source.catalogue())),
@@ -212,12 +217,23 @@ impl Worker {
 
 /// Makes a request the same as another, in the memory that it has.
 fn fill(request: &mut Request, other: &Request) {
+    let room = |request: &Request| match &request.objects {
+        ObjectQuery::Indexes(list) => list.capacity() + request.extra_counters.capacity(),
+        _ => request.extra_counters.capacity(),
+    };
+    let before = room(request);
     match (&mut request.objects, &other.objects) {
         (ObjectQuery::Indexes(list), ObjectQuery::Indexes(wanted)) => list.clone_from(wanted),
-        (objects, wanted) if objects != wanted => *objects = wanted.clone(),
+        (objects, wanted) if objects != wanted => {
+            note_growth();
+            *objects = wanted.clone();
+        }
         _ => {}
     }
     request.extra_counters.clone_from(&other.extra_counters);
+    if room(request) > before {
+        note_growth();
+    }
     (request.max_age, request.deadline) = (other.max_age, other.deadline);
 }
 
@@ -237,13 +253,20 @@ impl Source for Worker {
                 fill(&mut spare, request);
                 spare
             }
-            None => request.clone(),
+            None => {
+                note_growth();
+                request.clone()
+            }
         };
         let job = |id| Job::Collect(id, sent, taken);
         match self.ask(job, request.deadline)? {
             Answer::Collected(sent, snapshot, result) => {
                 self.spare = Some(sent);
                 *out = snapshot;
+                if out.has_grown() {
+                    // Of an error, too.
+                    note_growth();
+                }
                 result
             }
             _ => Err(self.mixed_up()),

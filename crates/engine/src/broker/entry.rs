@@ -4,6 +4,7 @@ use super::registry::Registered;
 use super::status::{ProviderState, ProviderStatus};
 use crate::collect_tests::{TestLevel, check_objects};
 use crate::error::{Fault, FaultKind, ProviderError};
+use crate::growth::{KeptFaults, note_growth};
 use crate::provider::{
     Collection, ObjectDescription, ObjectWriter, OpenContext, Provider, Session, object_heads,
 };
@@ -41,6 +42,13 @@ pub(super) struct Asked<'a> {
     pub(super) request: &'a Request,
     pub(super) until: Option<Instant>,
     pub(super) level: TestLevel,
+}
+
+/// Where it goes that a provider tells beside its objects.
+pub(super) struct Told<'a> {
+    pub(super) faults: &'a mut Vec<Fault>,
+    pub(super) kept: &'a mut KeptFaults,
+    pub(super) foreign: &'a mut Vec<Vec<u8>>,
 }
 
 /// How far a collection by several providers side by side is.
@@ -117,7 +125,7 @@ impl Entry {
     }
 
     /// What is told of a provider in quarantine that is wanted.
-    pub(super) fn quarantined(&self) -> Option<Fault> {
+    pub(super) fn quarantined(&self, kept: &mut KeptFaults) -> Option<Fault> {
         if self.status.state != ProviderState::Quarantined {
             return None;
         }
@@ -125,10 +133,14 @@ impl Entry {
         Some(match &self.status.last_fault {
             Some(fault) if fault.kind == FaultKind::Quarantined => fault.clone(),
             Some(fault) => {
-                let message = format!("disabled after repeated faults, at last: {}", fault.message);
-                Fault::new(FaultKind::Quarantined, name, message)
+                let message = &fault.message;
+                let message = format_args!("disabled after repeated faults, at last: {message}");
+                kept.make(FaultKind::Quarantined, name, (None, None), message)
             }
-            None => Fault::new(FaultKind::Quarantined, name, "disabled after repeated faults"),
+            None => {
+                let message = "disabled after repeated faults";
+                kept.make(FaultKind::Quarantined, name, (None, None), message)
+            }
         })
     }
 
@@ -150,6 +162,7 @@ impl Entry {
         if let Some(session) = self.session.take() {
             return Ok(session);
         }
+        note_growth();
         let fault =
             |kind, message: &dyn std::fmt::Display| Fault::new(kind, &self.status.name, message);
         let context = OpenContext {
@@ -201,9 +214,9 @@ impl Entry {
         asked: Asked<'_>,
         owners: &Owners,
         block: &mut BlockWriter,
-        faults: &mut Vec<Fault>,
-        foreign: &mut Vec<Vec<u8>>,
+        told: Told<'_>,
     ) -> Result<(), Fault> {
+        let Told { faults, kept, foreign } = told;
         let Asked { request, until, level } = asked;
         let mut session = self.opened()?;
         let name: &str = &self.status.name;
@@ -212,7 +225,7 @@ impl Entry {
         let collection = Collection::new(request, &self.wanted).until(until);
         let foreign_before = foreign.len();
         let faults_before = faults.len();
-        let mut writer = ObjectWriter::new(block, name, level, faults, foreign);
+        let mut writer = ObjectWriter::new(block, name, level, faults, foreign).with_kept(kept);
         let outcome = catch_unwind(AssertUnwindSafe(|| session.collect(&collection, &mut writer)));
         let failed_test = writer.take_failed();
         let verdict = match outcome {

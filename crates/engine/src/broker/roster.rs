@@ -5,6 +5,7 @@ use super::entry::{Entry, close};
 use super::registry::{CHOSEN_INDEXES, Registered};
 use super::{Broker, registry};
 use crate::error::{Fault, FaultKind};
+use crate::growth::note_growth;
 use crate::provider::{ProvidedTitles, Provider};
 use crate::request::ObjectQuery;
 use crate::titles::fold;
@@ -84,6 +85,7 @@ impl Broker {
             else {
                 continue;
             };
+            note_growth();
             let is_listed =
                 |entry: &Entry| providers.iter().any(|one| Arc::ptr_eq(one, &entry.provider));
             let (entries, owners) = (&mut self.entries, &mut self.owners);
@@ -114,6 +116,7 @@ impl Broker {
             }
         }
         if changed {
+            note_growth();
             self.catalogue_changed();
         }
     }

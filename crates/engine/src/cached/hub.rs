@@ -6,6 +6,7 @@ use super::reply::{Key, Reply, Slots};
 use super::wants::Wants;
 use crate::broker::Wanted;
 use crate::error::{SourceError, SourceErrorKind};
+use crate::growth::{GrowthWatch, note_growth};
 use crate::request::ObjectQuery;
 use crate::source::{Catalogue, Cost, Source};
 use crate::titles::TitleDatabase;
@@ -63,7 +64,10 @@ impl Brought {
     fn push(&mut self, collected: Collected) {
         match self.first {
             None => self.first = Some(collected),
-            Some(_) => self.more.push(collected),
+            Some(_) => {
+                note_growth();
+                self.more.push(collected);
+            }
         }
     }
 
@@ -121,8 +125,8 @@ impl<S: Source> Hub<S> {
         deadline: Option<Instant>,
     ) -> Result<Brought, SourceError> {
         let mut brought = Brought::default();
-        let mut grown = wants.has_grown();
-        let as_of = if lane == 0 { None } else { Some(self.agree(source, deadline, &mut grown)?) };
+        let grown = wants.has_grown();
+        let as_of = if lane == 0 { None } else { Some(self.agree(source, deadline)?) };
         wants.each_request(deadline, |request| {
             let mut reply = self.free_reply();
             let number = self.numbers.fetch_add(1, Ordering::Relaxed) + 1;
@@ -132,7 +136,9 @@ impl<S: Source> Hub<S> {
             inner.begun = (self.clock)();
             inner.generation = as_of.map(|(generation, _)| generation);
             let grown = inner.answer_to(request) || grown;
+            let watch = GrowthWatch::begin();
             let collected = source.collect(request, &mut inner.snapshot);
+            let grown = grown || watch.has_noted();
             // What came is what was asked for only if the indexes mean the same still.
             let moved = as_of.is_some_and(|(_, own)| source.catalogue_generation() != own);
             brought.push(match collected {
@@ -208,18 +214,13 @@ impl<S: Source> Hub<S> {
     /// what the fast one takes them for, whose catalogue consumers know: each
     /// notices for itself when providers come and go. Answers the generations, the
     /// hub's and the source's own, as of which that is so.
-    fn agree(
-        &self,
-        source: &mut S,
-        deadline: Option<Instant>,
-        grown: &mut bool,
-    ) -> Result<(u64, u64), SourceError> {
+    fn agree(&self, source: &mut S, deadline: Option<Instant>) -> Result<(u64, u64), SourceError> {
         let now = (self.generation.load(Ordering::Acquire), source.catalogue_generation());
         let agreed = *self.agreed.lock().unwrap_or_else(PoisonError::into_inner);
         if agreed == Some(now) {
             return Ok(now);
         }
-        *grown = true;
+        note_growth();
         // What takes time to find out changes the generation once it is.
         let mine = self.main.with(deadline, |source| {
             let catalogue = source.catalogue_for(Wanted::Nothing);

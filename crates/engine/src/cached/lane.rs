@@ -13,6 +13,7 @@
 use super::sync::{Condvar, Mutex, MutexGuard};
 use crate::collecting::{Collecting, Entered, Link, Waiting};
 use crate::error::{SourceError, SourceErrorKind};
+use crate::growth::note_growth;
 use std::collections::VecDeque;
 use std::panic::{AssertUnwindSafe, catch_unwind, resume_unwind};
 use std::sync::Arc;
@@ -330,7 +331,11 @@ impl<S, W: Wishes, T: Clone + Default> Lane<S, W, T> {
         let mut state = self.lock();
         let mine = state.next_alone;
         state.next_alone += 1;
+        let room = state.alone.capacity();
         state.alone.push_back(mine);
+        if state.alone.capacity() > room {
+            note_growth();
+        }
         let mut late = false;
         loop {
             let is_mine = state.alone.front() == Some(&mine)
@@ -440,7 +445,11 @@ impl<'a, S, W: Wishes, T: Clone + Default> Leading<'a, S, W, T> {
             if running.waiting > 0 {
                 let Running { number: run, deadline, waiting, .. } = running;
                 let result = result.clone();
+                let room = state.outcomes.capacity();
                 state.outcomes.push(Pending { run, deadline, result, waiting });
+                if state.outcomes.capacity() > room {
+                    note_growth();
+                }
             }
             for mut set in [running.wants, std::mem::take(&mut self.wants)] {
                 set.clear();

@@ -3,6 +3,7 @@
 use super::place::{Place, Reader};
 use super::sync::{Mutex, RwLock};
 use crate::frame::Snapshot;
+use crate::growth::note_growth;
 use crate::request::{ObjectQuery, Request};
 use perfhive_format::TitleIndex;
 use std::collections::HashMap;
@@ -187,6 +188,7 @@ impl Slots {
         if slots.len() >= MOST && !slots.contains_key(key) {
             return None;
         }
+        note_growth();
         Some(Arc::clone(slots.entry(key.clone()).or_default()))
     }
 

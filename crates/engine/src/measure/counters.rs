@@ -10,6 +10,7 @@ use super::{Anomaly, Sensor, SensorId, SensorName, SensorReading, Slot, ValueTyp
 use crate::error::{Fault, SourceError, SourceErrorKind};
 use crate::followed::{ATTEMPTS, Followed, NOT_THERE};
 use crate::frame::Snapshot;
+use crate::growth::GrowthWatch;
 use crate::identity::Identity;
 use crate::label::InstanceLabel;
 use crate::query::changing;
@@ -449,11 +450,14 @@ impl<S: Source> ProbeContext for CounterProbe<S> {
         anomalies: &mut Vec<Anomaly>,
     ) -> Result<(), MeasureError> {
         self.request.deadline = deadline;
-        self.source.collect(&self.request, &mut self.snapshot)?;
+        let watch = GrowthWatch::begin();
+        let collected = self.source.collect(&self.request, &mut self.snapshot);
         let source = || Arc::clone(&self.name);
-        if self.snapshot.has_grown() {
+        // The words of an error may be what was allocated.
+        if watch.has_noted() || collected.is_ok() && self.snapshot.has_grown() {
             anomalies.push(Anomaly::BufferGrown { source: source() });
         }
+        collected?;
         let partial = |fault: &Fault| Anomaly::Partial {
             source: source(),
             message: Arc::clone(&fault.message),
