@@ -12,6 +12,7 @@ mod walk;
 use crate::faults::{Faults, describe};
 use crate::files::Reader;
 use crate::provider::LinuxProvider;
+use crate::room::room;
 use crate::root::ProcRoot;
 use crate::table::{
     CGROUP, CGROUP_IO, CGROUP_MEMORY, CGROUP_PRESSURE, CGROUP_PROCESS, CONTAINER,
@@ -81,6 +82,8 @@ impl CgroupSession {
         }
     }
 }
+
+room!(CgroupSession: proc, mounted, walk, groups, before, rows, processes, faults);
 
 impl Session for CgroupSession {
     fn collect(
@@ -155,7 +158,7 @@ impl CgroupSession {
         if let Err(error) = self.walk.run(reader, &mut self.faults) {
             self.mounted = None;
             self.groups.clear();
-            self.faults.object(format!("the control groups: {}", describe(error)));
+            self.faults.object(format_args!("the control groups: {}", describe(error)));
             return false;
         }
         self.follow();

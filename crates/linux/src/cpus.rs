@@ -1,6 +1,8 @@
 //! The processors in `/proc/stat`.
 
 use crate::parse::{Words, number, whole_lines};
+use crate::room::room;
+use perfhive_engine::note_growth;
 use rustix::param::clock_ticks_per_second;
 use std::fmt;
 
@@ -95,6 +97,8 @@ impl Ticks {
     }
 }
 
+room!(SystemStat: cpus, damage);
+
 impl SystemStat {
     /// Forgets what was read.
     pub(crate) fn clear(&mut self) {
@@ -119,7 +123,10 @@ impl SystemStat {
                     self.has_all_cpus = true;
                     match parse_cpu(rest, ticks) {
                         Some(cpu) => self.cpus.push(cpu),
-                        None => self.damage.push(Damage::Cpu(leading_digits(rest))),
+                        None => {
+                            note_growth();
+                            self.damage.push(Damage::Cpu(leading_digits(rest)));
+                        }
                     }
                 }
             } else if let Some(rest) = line.strip_prefix(b"ctxt ") {
@@ -214,6 +221,8 @@ pub(crate) struct Totals {
     pub(crate) mean: Times,
     pub(crate) sum: Times,
 }
+
+room!(Totals: last);
 
 impl Totals {
     /// Takes the next sample.

@@ -12,6 +12,7 @@ use crate::clock::TimeBase;
 use crate::faults::{Faults, describe, is_gone, unreadable};
 use crate::files::Reader;
 use crate::provider::LinuxProvider;
+use crate::room::room;
 use crate::root::ProcRoot;
 use crate::table::{LOGICAL_DISK, Object, PAGING_FILE, PHYSICAL_DISK};
 use devices::{Devices, Sample};
@@ -82,6 +83,8 @@ impl DiskSession {
         }
     }
 }
+
+room!(DiskSession: reader, devices, volumes, swaps, faults, physical, logical, paging);
 
 impl Session for DiskSession {
     fn collect(
@@ -165,7 +168,7 @@ impl DiskSession {
             self.volumes.clear();
             return Ok(());
         }
-        self.volumes.damage.iter().for_each(|damage| self.faults.object(damage.clone()));
+        self.volumes.damage.iter().for_each(|damage| self.faults.object(damage));
         self.volumes.take_devices(stats.is_ok().then_some(&self.devices));
         let with_space = self.root.mounts().is_some();
         let sheet = &mut self.logical;
@@ -183,8 +186,8 @@ impl DiskSession {
                     Some(Err(refusal)) => {
                         if let Some(error) = refusal.fault() {
                             let name = &mounted.volume.text;
-                            let message = || (name.clone(), format!("statfs: {}", describe(error)));
-                            self.faults.instance(message);
+                            let message = format_args!("statfs: {}", describe(error));
+                            self.faults.instance(name, message);
                         }
                     }
                     None => {}
@@ -268,6 +271,8 @@ struct Sheet {
     used: usize,
     layouts: Layouts,
 }
+
+room!(Sheet: rows);
 
 impl Sheet {
     fn new(object: &'static Object) -> Self {

@@ -1,37 +1,53 @@
 //! The faults of one collection, kept until the object at hand is written.
 
 use crate::parse::keyed;
-use perfhive_engine::ObjectWriter;
+use crate::room::room;
+use perfhive_engine::{ObjectWriter, note_growth};
 use perfhive_format::TitleIndex;
 use rustix::io::Errno;
 use std::ffi::CStr;
+use std::fmt::{self, Write as _};
+use std::ops::Range;
+use std::sync::OnceLock;
 
 /// Faults of instances that are reported one by one; of more, only the number:
 /// where descriptors run out, every process has the same one.
 const SINGLE: usize = 16;
 
-/// Collected faults of one object.
+/// Collected faults of one object. Their words stay in one buffer, so that a fault
+/// which lasts allocates nothing.
 #[derive(Default)]
 pub(crate) struct Faults {
-    list: Vec<(Option<String>, String)>,
+    text: String,
+    /// Where the name of the instance, if it is one's, and the message stand.
+    list: Vec<(Option<Range<usize>>, Range<usize>)>,
     /// Instance faults, those beyond the limit included.
     instances: usize,
 }
 
+room!(Faults: text, list);
+
 impl Faults {
     /// A fault of the whole object.
-    pub(crate) fn object(&mut self, message: String) {
+    pub(crate) fn object(&mut self, message: impl fmt::Display) {
+        let message = self.put(message);
         self.list.push((None, message));
     }
 
-    /// A fault of one instance. `what` makes the instance's name and the
-    /// message, and runs only where the fault is reported by itself.
-    pub(crate) fn instance(&mut self, what: impl FnOnce() -> (String, String)) {
+    /// A fault of one instance, put into words only where it is reported by itself.
+    pub(crate) fn instance(&mut self, name: impl fmt::Display, message: impl fmt::Display) {
         self.instances += 1;
         if self.instances <= SINGLE {
-            let (instance, message) = what();
-            self.list.push((Some(instance), message));
+            let (name, message) = (self.put(name), self.put(message));
+            self.list.push((Some(name), message));
         }
+    }
+
+    fn put(&mut self, words: impl fmt::Display) -> Range<usize> {
+        let start = self.text.len();
+        // Writing to a string does not fail; what a `Display` refuses is left out.
+        let _ = write!(self.text, "{words}");
+        start..self.text.len()
     }
 
     /// Reports everything and forgets it.
@@ -41,14 +57,16 @@ impl Faults {
     }
 
     /// Reports everything, of an object that is not the only one concerned.
-    pub(crate) fn tell(&self, object: u32, out: &mut ObjectWriter<'_>) {
+    pub(crate) fn tell(&mut self, object: u32, out: &mut ObjectWriter<'_>) {
+        let more = self.instances.saturating_sub(SINGLE);
+        let more = (more > 0)
+            .then(|| self.put(format_args!("{more} more instances could not be read in full")));
+        let words = |range: &Range<usize>| self.text.get(range.clone()).unwrap_or_default();
         for (instance, message) in &self.list {
-            out.fault(TitleIndex(object), instance.as_deref(), message);
+            out.fault(TitleIndex(object), instance.as_ref().map(words), words(message));
         }
-        if self.instances > SINGLE {
-            let more = self.instances - SINGLE;
-            let message = format!("{more} more instances could not be read in full");
-            out.fault(TitleIndex(object), None, &message);
+        if let Some(message) = more {
+            out.fault(TitleIndex(object), None, words(&message));
         }
     }
 
@@ -59,14 +77,24 @@ impl Faults {
 
     /// Forgets everything.
     pub(crate) fn clear(&mut self) {
+        self.text.clear();
         self.list.clear();
         self.instances = 0;
     }
 }
 
-/// What the system says about an error.
-pub(crate) fn describe(error: Errno) -> String {
-    std::io::Error::from(error).to_string()
+/// What the system says about an error. Asked for once for each error.
+pub(crate) fn describe(error: Errno) -> &'static str {
+    /// More than any system has.
+    const MOST: usize = 256;
+    static WORDS: [OnceLock<String>; MOST] = [const { OnceLock::new() }; MOST];
+    let known = usize::try_from(error.raw_os_error()).ok().and_then(|code| WORDS.get(code));
+    known.map_or("an unknown error", |words| {
+        words.get_or_init(|| {
+            note_growth();
+            std::io::Error::from(error).to_string()
+        })
+    })
 }
 
 /// Whether a file cannot be read because of who asks.
@@ -79,9 +107,27 @@ pub(crate) fn is_gone(error: Errno) -> bool {
     matches!(error, Errno::NOENT | Errno::SRCH)
 }
 
+/// A path or name, with what is no text in it replaced.
+pub(crate) struct Text<'a, T: ?Sized>(pub(crate) &'a T);
+
+impl fmt::Display for Text<'_, [u8]> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        self.0.utf8_chunks().try_for_each(|chunk| {
+            f.write_str(chunk.valid())?;
+            if chunk.invalid().is_empty() { Ok(()) } else { f.write_char('\u{FFFD}') }
+        })
+    }
+}
+
+impl fmt::Display for Text<'_, CStr> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        Text(self.0.to_bytes()).fmt(f)
+    }
+}
+
 /// Reports that a file could not be read.
 pub(crate) fn unreadable(file: &CStr, error: Errno, faults: &mut Faults) {
-    faults.object(format!("{}: {}", file.to_string_lossy(), describe(error)));
+    faults.object(format_args!("{}: {}", Text(file), describe(error)));
 }
 
 /// The numbers of lines that begin with these words. A line that is not there
@@ -100,15 +146,15 @@ pub(crate) fn numbers<const N: usize>(
     for (key, value) in keys.iter().zip(values) {
         let mut lines = text.split(|byte| *byte == b'\n');
         if value.is_none() && lines.any(|line| is_line(line, key)) {
-            let (file, key) = (file.to_string_lossy(), String::from_utf8_lossy(key));
-            faults.object(format!("{file}: {} has no number", key.trim_end_matches(':')));
+            let key = String::from_utf8_lossy(key.strip_suffix(b":").unwrap_or(key));
+            faults.object(format_args!("{}: {key} has no number", Text(file)));
         }
     }
     // What is behind the last line end is no line: unless it was named already, it
     // is not known what is missing.
     let rest = text.rsplit(|byte| *byte == b'\n').next().unwrap_or_default();
     if !rest.is_empty() && !keys.iter().any(|key| is_line(rest, key)) {
-        faults.object(format!("{}: ends in the middle of a line", file.to_string_lossy()));
+        faults.object(format_args!("{}: ends in the middle of a line", Text(file)));
     }
     values
 }

@@ -7,6 +7,7 @@
 //! reading. A descriptor belongs to one process for ever: when that ends,
 //! reading fails, even if another process has got the number since.
 
+use crate::room::room;
 use rustix::fd::{AsFd, OwnedFd};
 use rustix::fs::{
     AtFlags, CWD, Mode, OFlags, PROC_SUPER_MAGIC, RawDir, SeekFrom, fstatfs, openat, seek, statat,
@@ -14,7 +15,6 @@ use rustix::fs::{
 use rustix::io::{Errno, pread, retry_on_intr};
 use rustix::process::{Resource, getrlimit};
 use std::ffi::CStr;
-use std::path::Path;
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::time::Instant;
 
@@ -108,9 +108,11 @@ pub(crate) struct Reader {
     listing: Vec<u8>,
 }
 
+room!(Reader: contents, listing);
+
 impl Reader {
     /// Opens the directory. Buffers are made at first use.
-    pub(crate) fn open(path: &Path) -> Result<Self, Errno> {
+    pub(crate) fn open(path: impl rustix::path::Arg) -> Result<Self, Errno> {
         let dir = open_dir(CWD, path)?;
         // A file of procfs or sysfs is the kernel's answer at the moment; any
         // other file may be replaced by a new one.
@@ -549,7 +551,7 @@ mod tests {
 
     #[test]
     fn descriptors_are_kept_within_the_budget_only() {
-        let mut reader = Reader::open(Path::new("/proc")).unwrap();
+        let mut reader = Reader::open("/proc").unwrap();
         reader.budget = Budget { limit: 0 };
         let mut kept = Kept::default();
         let own = || PidPath::of(std::process::id(), b"stat");

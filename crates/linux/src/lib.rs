@@ -45,6 +45,7 @@ mod os;
 mod parse;
 mod process;
 mod provider;
+mod room;
 mod root;
 mod table;
 mod titles;

@@ -13,6 +13,7 @@ mod threads;
 use crate::faults::{Faults, is_denied, is_gone};
 use crate::files::{PidPath, Reader};
 use crate::parse::{keyed, kib_to_bytes, utf16_name};
+use crate::room::room;
 use crate::table::{
     ADDRESS_SPACE, FULL_IMAGE, IMAGE, MEMORY_COUNTERS, Object, PROCESS, THREAD_DETAILS,
 };
@@ -127,6 +128,8 @@ pub(crate) struct Maps {
     details: Layouts,
 }
 
+room!(Maps: listed, names, lines, tally, spaces, images, paths, threads, plain, name, faults);
+
 impl Maps {
     pub(crate) fn new() -> Self {
         Self {
@@ -216,18 +219,16 @@ impl Maps {
             };
             if reader.is_late() {
                 let left = self.listed.len() - process;
-                let message =
-                    format!("the deadline passed: maps of {left} processes were not read");
-                self.faults.object(message);
+                let what = format_args!("maps of {left} processes were not read");
+                self.faults.object(format_args!("the deadline passed: {what}"));
                 break;
             }
             match self.read_maps(reader, pid) {
                 Ok(true) => self.keep(reader, process, pid, place),
                 Ok(false) => {}
                 Err((file, broken)) => {
-                    self.faults.instance(|| {
-                        (format!("PID {pid}"), format!("{file}: {}", broken.message()))
-                    });
+                    let name = format_args!("PID {pid}");
+                    self.faults.instance(name, format_args!("{file}: {broken}"));
                 }
             }
         }
@@ -261,8 +262,8 @@ impl Maps {
     fn keep(&mut self, reader: &mut Reader, process: usize, pid: u32, parent: u32) {
         let has_memory = self.tally.has_memory();
         if self.tally.lacks_memory() {
-            let message = "smaps: numbers of some mappings are missing".to_string();
-            self.faults.instance(|| (format!("PID {pid}"), message));
+            let message = "smaps: numbers of some mappings are missing";
+            self.faults.instance(format_args!("PID {pid}"), message);
         }
         let mut all = Sums::default();
         all.merge(&self.tally.shared);
@@ -289,8 +290,7 @@ impl Maps {
             }
         }
         if !fits {
-            let message = "more images than can be told".to_string();
-            self.faults.instance(|| (format!("PID {pid}"), message));
+            self.faults.instance(format_args!("PID {pid}"), "more images than can be told");
         }
         let memory = match has_memory {
             true => Some(all.memory),
@@ -313,12 +313,13 @@ impl Maps {
                 }
                 // The process has ended, and is not yet waited for.
                 _ if reader.text().is_empty() => return None,
-                _ => "not understood".to_string(),
+                _ => Broken::Text("not understood"),
             },
             Err(error) if is_gone(error) || is_denied(error) => return None,
-            Err(error) => Broken::Error(error).message(),
+            Err(error) => Broken::Error(error),
         };
-        self.faults.instance(|| (format!("PID {pid}"), format!("smaps_rollup: {message}")));
+        let name = format_args!("PID {pid}");
+        self.faults.instance(name, format_args!("smaps_rollup: {message}"));
         None
     }
 

@@ -6,9 +6,10 @@ mod fields;
 mod interfaces;
 mod pairs;
 
-use crate::faults::{Faults, is_gone, unreadable};
+use crate::faults::{Faults, Text, is_gone, unreadable};
 use crate::files::Reader;
 use crate::provider::LinuxProvider;
+use crate::room::room;
 use crate::root::ProcRoot;
 use crate::table::{
     ICMP, ICMPV6, INTERFACE, IPV4, IPV6, NETWORK, Object, TCPV4, TCPV6, UDPV4, UDPV6,
@@ -103,6 +104,9 @@ impl NetworkSession {
     }
 }
 
+room!(Protocol: faults);
+room!(NetworkSession: reader, interfaces, protocols);
+
 impl Session for NetworkSession {
     fn collect(
         &mut self,
@@ -145,7 +149,7 @@ impl NetworkSession {
                         let needed = parts.iter().filter(|part| *wanted && part.file == file);
                         for part in needed {
                             pairs::fill(text, part, self.page, row, &mut |damage| {
-                                faults.object(format!("{}: {damage}", path.to_string_lossy()));
+                                faults.object(format_args!("{}: {damage}", Text(path)));
                             });
                         }
                     }
@@ -220,5 +224,5 @@ impl NetworkSession {
 }
 
 fn not_understood(path: &CStr, faults: &mut Faults) {
-    faults.object(format!("{}: not understood", path.to_string_lossy()));
+    faults.object(format_args!("{}: not understood", Text(path)));
 }

@@ -8,10 +8,11 @@ mod topology;
 
 use crate::clock::TimeBase;
 use crate::cpus::{Damage, SystemStat, Ticks, Totals};
-use crate::faults::{Faults, unreadable};
+use crate::faults::{Faults, Text, unreadable};
 use crate::files::Reader;
 use crate::interrupts::{Interrupts, SoftInterrupts};
 use crate::provider::LinuxProvider;
+use crate::room::room;
 use crate::root::ProcRoot;
 use crate::table::{
     CACHE, MEMORY, OBJECTS_OF_WINDOWS, Object, PROCESSOR, PROCESSOR_INFORMATION, SYSTEM,
@@ -96,6 +97,11 @@ impl SystemSession {
     }
 }
 
+room!(
+    SystemSession: reader, sys, stat, totals, interrupts, soft_interrupts, details, processes,
+    faults
+);
+
 impl Session for SystemSession {
     fn collect(
         &mut self,
@@ -162,7 +168,7 @@ impl SystemSession {
         match table {
             Ok(true) => true,
             Ok(false) => {
-                self.faults.object("interrupts: not understood".to_string());
+                self.faults.object("interrupts: not understood");
                 false
             }
             Err(error) => {
@@ -176,7 +182,7 @@ impl SystemSession {
     fn stat_faults(&mut self, stat: Result<(), Errno>) {
         match stat {
             Ok(()) if self.stat.cpus.is_empty() => {
-                self.faults.object("stat: names no processor".to_string());
+                self.faults.object("stat: names no processor");
             }
             Ok(()) => {}
             Err(error) => unreadable(c"stat", error, &mut self.faults),
@@ -187,7 +193,7 @@ impl SystemSession {
     fn system_faults(&mut self, stat: Result<(), Errno>) {
         self.stat_faults(stat);
         let lines = self.stat.damage.iter().filter(|damage| !matches!(damage, Damage::Cpu(_)));
-        lines.for_each(|damage| self.faults.object(damage.to_string()));
+        lines.for_each(|damage| self.faults.object(damage));
     }
 
     /// What is wrong with `stat` and concerns processors.
@@ -196,9 +202,9 @@ impl SystemSession {
         for damage in &self.stat.damage {
             match damage {
                 Damage::Cpu(number) => {
-                    self.faults.instance(|| (number.clone(), damage.to_string()));
+                    self.faults.instance(number, damage);
                 }
-                Damage::Cut => self.faults.object(damage.to_string()),
+                Damage::Cut => self.faults.object(damage),
                 Damage::Line(_) => {}
             }
         }
@@ -223,7 +229,7 @@ fn readable<'a>(
 ) -> Option<&'a [u8]> {
     match text {
         Ok([]) => {
-            faults.object(format!("{}: is empty", path.to_string_lossy()));
+            faults.object(format_args!("{}: is empty", Text(path)));
             None
         }
         Ok(text) => Some(text),

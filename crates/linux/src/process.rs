@@ -19,6 +19,7 @@ use crate::cpus::{SystemStat, Ticks, Totals};
 use crate::files::Reader;
 use crate::maps::{self, Maps};
 use crate::provider::LinuxProvider;
+use crate::room::room;
 use crate::root::ProcRoot;
 use crate::table::{ADDRESS_SPACE, FULL_IMAGE, IMAGE, Object, PROCESS, THREAD, THREAD_DETAILS};
 use kept::Kept;
@@ -115,6 +116,9 @@ impl ProcessSession {
         }
     }
 }
+
+// `tracked` and `threads_before` change places with others; `follow` tells of them.
+room!(ProcessSession: reader, second, stat, totals, pids, owners, kept, threads, maps);
 
 impl Session for ProcessSession {
     fn collect(
@@ -228,8 +232,8 @@ impl Writing<'_, '_, '_> {
         for (batch, known) in tracked.chunks_mut(BATCH).enumerate() {
             if self.reader.files().is_late() {
                 let left = all.saturating_sub(batch * BATCH);
-                let message = format!("the deadline passed: {left} processes were not read");
-                self.reader.faults.object(message);
+                let what = format_args!("{left} processes were not read");
+                self.reader.faults.object(format_args!("the deadline passed: {what}"));
                 break;
             }
             self.reader.read(known, wanted);

@@ -6,6 +6,8 @@ use super::walk::shown;
 use crate::faults::{Faults, describe, is_denied};
 use crate::files::{Kept, Reader};
 use crate::parse::utf16_name;
+use crate::room::room;
+use perfhive_engine::note_growth;
 use rustix::fd::OwnedFd;
 use rustix::fs::{CWD, FsWord, Mode, OFlags, fstatfs, openat};
 use rustix::io::{Errno, retry_on_intr};
@@ -40,6 +42,7 @@ pub(super) struct Group {
 
 impl Group {
     pub(super) fn new(path: &[u8], inode: u64) -> Self {
+        note_growth();
         let mut name = Vec::new();
         utf16_name(&[b"/", path].concat(), &mut name);
         name.shrink_to_fit();
@@ -88,6 +91,8 @@ pub(super) struct GroupReader {
     pub(super) faults: Faults,
 }
 
+room!(GroupReader: reader, path, faults);
+
 impl GroupReader {
     pub(super) fn open(folder: &Path) -> Result<Self, Errno> {
         let flags = OFlags::RDONLY | OFlags::DIRECTORY | OFlags::CLOEXEC;
@@ -125,13 +130,13 @@ impl GroupReader {
             Err(Errno::NODEV) => {}
             Err(Errno::NOENT | Errno::OPNOTSUPP | Errno::NOTDIR) => group.miss(file),
             Err(error) if is_denied(error) => group.miss(file),
-            Err(error) => self.fault(group, file, &describe(error)),
+            Err(error) => self.fault(group, file, describe(error)),
         }
         None
     }
 
     /// Reports a fault of a group.
     pub(super) fn fault(&mut self, group: &Group, file: File, message: &str) {
-        self.faults.instance(|| (shown(&group.path), format!("{}: {message}", file.name())));
+        self.faults.instance(shown(&group.path), format_args!("{}: {message}", file.name()));
     }
 }

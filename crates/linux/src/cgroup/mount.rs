@@ -5,12 +5,15 @@ use crate::faults::describe;
 use crate::files::Reader;
 use crate::parse::whole_lines;
 use crate::root::ProcRoot;
+use perfhive_engine::note_growth;
+use rustix::io::Errno;
 use std::ffi::OsString;
+use std::fmt;
 use std::os::unix::ffi::OsStringExt;
 use std::path::{Path, PathBuf};
 
 /// Opens the folder of the control groups of version 2, or says why not.
-pub(super) fn find(root: &ProcRoot, proc: &mut Reader) -> Result<GroupReader, String> {
+pub(super) fn find(root: &ProcRoot, proc: &mut Reader) -> Result<GroupReader, Problem> {
     // Old trees have the shorter list only.
     let mut file = None;
     let read = proc.system(c"self/mountinfo", &mut file);
@@ -18,7 +21,7 @@ pub(super) fn find(root: &ProcRoot, proc: &mut Reader) -> Result<GroupReader, St
         Ok(text) => mounts(text, from_mountinfo),
         Err(error) => match proc.system(c"mounts", &mut file) {
             Ok(text) => mounts(text, from_mounts),
-            Err(_) => return Err(format!("self/mountinfo: {}", describe(error))),
+            Err(_) => return Err(Problem::Mounts(error)),
         },
     };
     let mut problem = None;
@@ -27,17 +30,40 @@ pub(super) fn find(root: &ProcRoot, proc: &mut Reader) -> Result<GroupReader, St
             continue;
         };
         match GroupReader::open(&folder) {
-            Ok(reader) => return Ok(reader),
+            Ok(reader) => {
+                note_growth();
+                return Ok(reader);
+            }
             Err(error) => {
-                let message = format!("{}: {}", point.display(), describe(error));
-                problem.get_or_insert(message);
+                problem.get_or_insert(Problem::Folder(point, error));
             }
         }
     }
-    Err(problem.unwrap_or_else(|| {
-        let others = if has_others { ", only version 1, which is not read" } else { "" };
-        format!("no control groups of version 2 are mounted{others}")
-    }))
+    Err(problem.unwrap_or(Problem::None { has_others }))
+}
+
+/// Why there are no groups.
+#[derive(Debug)]
+pub(super) enum Problem {
+    /// What is mounted cannot be read.
+    Mounts(Errno),
+    /// Where they are mounted cannot be opened.
+    Folder(PathBuf, Errno),
+    /// They are not mounted.
+    None { has_others: bool },
+}
+
+impl fmt::Display for Problem {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::Mounts(error) => write!(f, "self/mountinfo: {}", describe(*error)),
+            Self::Folder(point, error) => write!(f, "{}: {}", point.display(), describe(*error)),
+            Self::None { has_others } => {
+                let others = if *has_others { ", only version 1, which is not read" } else { "" };
+                write!(f, "no control groups of version 2 are mounted{others}")
+            }
+        }
+    }
 }
 
 /// The mount point as it is reached from here.
@@ -58,6 +84,7 @@ fn mounts(text: &[u8], parse: fn(&[u8]) -> Option<Mount<'_>>) -> (Vec<PathBuf>, 
     for line in whole_lines(text).0 {
         match parse(line.trim_ascii_end()) {
             Some((point, b"cgroup2")) => {
+                note_growth();
                 points.push(PathBuf::from(OsString::from_vec(unescape(point))));
             }
             Some((_, b"cgroup")) => has_others = true,

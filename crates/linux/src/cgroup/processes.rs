@@ -5,6 +5,7 @@ use super::source::File;
 use crate::faults::{describe, is_denied, is_gone};
 use crate::files::{PidPath, Reader};
 use crate::parse::{Stat, number, utf16_name, whole_lines};
+use crate::room::room;
 use crate::table::{CGROUP, Object};
 use perfhive_engine::standard::Layouts;
 use perfhive_engine::{ObjectWriter, ProviderError};
@@ -27,6 +28,8 @@ pub(super) struct Processes {
     names: Vec<u16>,
     name: Vec<u16>,
 }
+
+room!(Processes: list, names, name);
 
 impl Processes {
     /// Reads the processes of the groups that are instances already.
@@ -76,13 +79,14 @@ impl Processes {
                         names.extend_from_slice(name);
                         return true;
                     }
-                    None => "not understood".to_string(),
+                    None => "not understood",
                 },
                 Err(error) if is_gone(error) || is_denied(error) => return false,
                 Err(error) => describe(error),
             };
             let pid = process.pid;
-            reader.faults.instance(|| (format!("PID {pid}"), format!("stat: {problem}")));
+            let name = format_args!("PID {pid}");
+            reader.faults.instance(name, format_args!("stat: {problem}"));
             false
         });
     }

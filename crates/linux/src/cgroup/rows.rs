@@ -2,6 +2,7 @@
 
 use super::group::{Group, GroupReader};
 use super::source::Source;
+use crate::room::room;
 use crate::table::Object;
 use perfhive_engine::standard::{Layouts, MOST, Row};
 use perfhive_engine::{Collection, ObjectWriter, ProviderError};
@@ -37,6 +38,8 @@ pub(super) struct Rows {
     instances: Vec<Instance>,
     values: Vec<u64>,
 }
+
+room!(Rows: instances, values);
 
 impl Rows {
     pub(super) fn new(object: &'static Object, sources: &'static [Source], which: Which) -> Self {
@@ -79,7 +82,7 @@ impl Rows {
             true if self.which == Which::All => {
                 let first = self.sources.iter().find(|(bits, _)| bits & object.standard() != 0);
                 let file = first.map_or("", |(_, source)| source.file.name());
-                reader.faults.object(format!("no control group has {file}"));
+                reader.faults.object(format_args!("no control group has {file}"));
                 return Ok(());
             }
             true => wanted,

@@ -1,12 +1,14 @@
 //! What groups there are.
 
 use super::group::GroupReader;
-use crate::faults::{Faults, describe, is_denied, is_gone};
+use crate::faults::{Faults, Text, describe, is_denied, is_gone};
+use crate::room::room;
 use rustix::fd::{AsFd, OwnedFd};
 use rustix::fs::{AtFlags, FileType, Mode, OFlags, RawDir, fstat, openat, statat};
 use rustix::io::{Errno, retry_on_intr};
 use std::cmp::Ordering;
 use std::ffi::CStr;
+use std::fmt::{self, Display, Formatter};
 
 /// Most groups that are looked at.
 const MOST: usize = 65_536;
@@ -38,6 +40,8 @@ pub(super) struct Walk {
     path: Vec<u8>,
 }
 
+room!(Walk: paths, found, listing, path);
+
 impl Walk {
     /// The groups, each before those in it.
     pub(super) fn found(&self) -> impl Iterator<Item = &Found> {
@@ -68,14 +72,14 @@ impl Walk {
                 match self.list(at, reader) {
                     Ok(true) => {}
                     Ok(false) => {
-                        faults.object(format!(
+                        faults.object(format_args!(
                             "more than {MOST} control groups; the others are left out"
                         ));
                         break;
                     }
                     Err(error) if at == 0 => return Err(error),
                     Err(error) if is_gone(error) || is_denied(error) || error == Errno::NODEV => {}
-                    Err(error) => self.fault(at, faults, &describe(error)),
+                    Err(error) => self.fault(at, faults, describe(error)),
                 }
             }
             at += 1;
@@ -90,7 +94,7 @@ impl Walk {
 
     fn fault(&self, at: usize, faults: &mut Faults, message: &str) {
         let path = self.found.get(at).map(|found| self.path(found)).unwrap_or_default();
-        faults.instance(|| (shown(path), message.to_string()));
+        faults.instance(shown(path), message);
     }
 
     fn push(&mut self, above: &[u8], name: &[u8], inode: u64, depth: u16, is_leaf: bool) {
@@ -191,8 +195,14 @@ pub(super) fn is_below(path: &[u8], above: &[u8]) -> bool {
 }
 
 /// A path as it is shown.
-pub(super) fn shown(path: &[u8]) -> String {
-    format!("/{}", String::from_utf8_lossy(path))
+pub(super) fn shown(path: &[u8]) -> impl Display {
+    struct Shown<'a>(Text<'a, [u8]>);
+    impl Display for Shown<'_> {
+        fn fmt(&self, f: &mut Formatter<'_>) -> fmt::Result {
+            write!(f, "/{}", self.0)
+        }
+    }
+    Shown(Text(path))
 }
 
 #[cfg(test)]
@@ -206,6 +216,6 @@ mod tests {
         assert_eq!(paths, [&b""[..], b"a", b"a/b", b"a/z", b"a-b", b"a-b/c", b"a.b", b"b"]);
         assert!(is_below(b"a/b", b"a") && is_below(b"a", b""));
         assert!(!is_below(b"ab", b"a") && !is_below(b"a", b"a"));
-        assert_eq!(shown(b"a/b"), "/a/b");
+        assert_eq!(shown(b"a/b").to_string(), "/a/b");
     }
 }

@@ -3,8 +3,10 @@
 
 use super::stats::{Damage, Io, Line, Totals, Track};
 use super::sys::{KeptFile, Sys, block_path};
-use crate::faults::Faults;
+use crate::faults::{Faults, Text};
 use crate::parse::{utf16_name, whole_lines};
+use crate::room::room;
+use perfhive_engine::note_growth;
 use std::collections::HashMap;
 use std::ffi::CString;
 
@@ -68,6 +70,8 @@ pub(super) struct Devices {
     pub(super) totals: Totals,
 }
 
+room!(Devices: list, names, order, numbers);
+
 impl Devices {
     /// The devices that are there.
     pub(super) fn all(&self) -> impl Iterator<Item = &Device> {
@@ -110,24 +114,24 @@ impl Devices {
         for (place, line) in lines.enumerate() {
             match Line::parse(line) {
                 Ok(line) => self.take(&line, at, sys.as_deref_mut()),
-                Err(Damage::Of(name)) => faults.instance(|| {
-                    let name = String::from_utf8_lossy(name).into_owned();
-                    let message = format!("diskstats: the line of {name} is damaged");
-                    (name, message)
-                }),
+                Err(Damage::Of(name)) => {
+                    let name = Text(name);
+                    let message = format_args!("diskstats: the line of {name} is damaged");
+                    faults.instance(&name, message);
+                }
                 Err(Damage::Line) => {
                     damaged += 1;
                     if damaged == 1 {
-                        faults.object(format!("diskstats: line {} is damaged", place + 1));
+                        faults.object(format_args!("diskstats: line {} is damaged", place + 1));
                     }
                 }
             }
         }
         if damaged > 1 {
-            faults.object(format!("diskstats: {} more lines are damaged", damaged - 1));
+            faults.object(format_args!("diskstats: {} more lines are damaged", damaged - 1));
         }
         if cut {
-            faults.object("diskstats: ends in the middle of a line".to_string());
+            faults.object("diskstats: ends in the middle of a line");
         }
         for device in self.list.iter_mut().filter(|device| device.seen != self.sample) {
             device.track.miss();
@@ -179,6 +183,7 @@ impl Devices {
         device.sequence = sequence.or(device.sequence);
         if device.number != line.number {
             device.close(sys.as_deref_mut());
+            note_growth();
             device.renumber(line.number);
         }
         device.track.update(line, at.now, known && !replaced);
@@ -187,6 +192,7 @@ impl Devices {
     }
 
     fn add(&mut self, line: &Line<'_>, at: Sample, mut sys: Option<&mut Sys>) {
+        note_growth();
         let parent = disk_of(line.name).filter(|disk| self.by_name(disk).is_some());
         let is_whole = |sys: &mut Sys| sys.is_whole(line.name);
         let parent = parent.filter(|_| !sys.as_deref_mut().is_some_and(is_whole));
@@ -226,6 +232,7 @@ impl Devices {
 
     /// Forgets the devices that went.
     fn forget(&mut self) {
+        note_growth();
         let sample = self.sample;
         self.list.retain(|device| device.seen == sample);
         self.order.clear();

@@ -1,8 +1,10 @@
 //! `/proc/swaps`: the paging files.
 
 use super::mounts::unescaped;
-use crate::faults::Faults;
+use crate::faults::{Faults, Text};
 use crate::parse::{Words, kib_to_bytes, number, utf16_name, whole_lines};
+use crate::room::room;
+use perfhive_engine::note_growth;
 
 /// A swap area. Sizes in bytes.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
@@ -24,6 +26,8 @@ pub(super) struct Swaps {
     names: Vec<Vec<u8>>,
 }
 
+room!(Swaps: list, names);
+
 impl Swaps {
     pub(super) fn all(&self) -> &[Swap] {
         self.list.get(..self.count).unwrap_or_default()
@@ -35,7 +39,7 @@ impl Swaps {
         let (mut lines, cut) = whole_lines(text);
         // The first line is a heading, and there if nothing else is.
         if lines.next().is_none() {
-            faults.object("swaps: is empty".to_string());
+            faults.object("swaps: is empty");
         }
         for line in lines {
             let mut words = Words::new(line);
@@ -46,15 +50,16 @@ impl Swaps {
             let (size, used) = (sizes(), sizes());
             match (size, used) {
                 (Some(size), Some(used)) => self.take(name, size, used),
-                (size, _) => faults.instance(|| {
+                (size, _) => {
                     let field = if size.is_none() { "Size" } else { "Used" };
-                    let name = String::from_utf8_lossy(&plain(name)).into_owned();
-                    (name, format!("swaps: {field} is no number"))
-                }),
+                    let name = plain(name);
+                    let message = format_args!("swaps: {field} is no number");
+                    faults.instance(Text(&name[..]), message);
+                }
             }
         }
         if cut {
-            faults.object("swaps: ends in the middle of a line".to_string());
+            faults.object("swaps: ends in the middle of a line");
         }
     }
 
@@ -81,6 +86,7 @@ impl Swaps {
 
 /// The path of a line.
 fn plain(name: &[u8]) -> Vec<u8> {
+    note_growth();
     unescaped(name.strip_suffix(REMOVED).unwrap_or(name))
 }
 

@@ -1,15 +1,17 @@
 //! Energy meters of the processors.
 
 use crate::clock::TimeBase;
-use crate::faults::{Faults, describe, is_denied, is_gone};
+use crate::faults::{Faults, Text, describe, is_denied, is_gone};
 use crate::files::{Kept, Reader};
 use crate::parse::{number, utf16_name};
+use crate::room::room;
 use crate::table::ENERGY;
 use perfhive_engine::standard::{Layouts, MOST, Row};
-use perfhive_engine::{ObjectWriter, ProviderError};
+use perfhive_engine::{ObjectWriter, ProviderError, note_growth};
 use perfhive_format::{InstanceHead, NameRef};
 use rustix::io::Errno;
 use std::ffi::{CStr, CString};
+use std::fmt;
 
 const ENERGY_USED: u32 = 100_522;
 const TIME: u32 = 100_524;
@@ -43,6 +45,8 @@ struct Meter {
     power: Option<u64>,
 }
 
+room!(Meters: meters, seen);
+
 impl Meters {
     pub(super) fn write(
         &mut self,
@@ -56,7 +60,7 @@ impl Meters {
             Ok(()) => {}
             Err(error) if is_gone(error) => self.meters.clear(),
             Err(error) => {
-                faults.object(format!("class/powercap: {}", describe(error)));
+                faults.object(format_args!("class/powercap: {}", describe(error)));
                 return Ok(());
             }
         }
@@ -93,6 +97,7 @@ impl Meters {
             match at.and_then(|at| seen.get_mut(at)) {
                 Some(seen) => *seen = true,
                 None if meters.len() < MOST_METERS => {
+                    note_growth();
                     meters.extend(Meter::new(name));
                     seen.resize(meters.len(), true);
                 }
@@ -102,11 +107,12 @@ impl Meters {
         let mut is_seen = seen.iter();
         meters.retain(|_| is_seen.next().is_some_and(|seen| *seen));
         for meter in meters.iter_mut().filter(|meter| !meter.is_named) {
+            note_growth();
             let name = name_of(sys, &meter.folder);
             meter.is_named = name.is_some();
             utf16_name(name.as_ref().unwrap_or(&meter.folder), &mut meter.name);
         }
-        meters.sort_by(|one, other| one.folder.cmp(&other.folder));
+        meters.sort_unstable_by(|one, other| one.folder.cmp(&other.folder));
         Ok(())
     }
 }
@@ -129,23 +135,22 @@ impl Meter {
 
     /// Reads the meter; answers when. Mostly the superuser alone may.
     fn read(&mut self, sys: &mut Reader, base: TimeBase, faults: &mut Faults) -> Option<u64> {
-        let mut failed = |folder: &[u8], message: String| {
-            let name = String::from_utf8_lossy(folder).into_owned();
-            faults.instance(|| (name, message));
+        let mut failed = |folder: &[u8], message: fmt::Arguments<'_>| {
+            faults.instance(Text(folder), message);
         };
         let shown = match sys.kept_at(&self.path, &mut self.file, false) {
             Ok(()) => number(sys.text().strip_suffix(b"\n").unwrap_or_default()),
             Err(error) => {
                 let is_off = matches!(error, Errno::NODEV | Errno::NODATA | Errno::AGAIN);
                 if !is_gone(error) && !is_denied(error) && !is_off {
-                    failed(&self.folder, format!("energy_uj: {}", describe(error)));
+                    failed(&self.folder, format_args!("energy_uj: {}", describe(error)));
                 }
                 self.last = None;
                 return None;
             }
         };
         let Some(shown) = shown else {
-            failed(&self.folder, "energy_uj: not understood".to_string());
+            failed(&self.folder, format_args!("energy_uj: not understood"));
             self.last = None;
             return None;
         };
@@ -154,6 +159,7 @@ impl Meter {
         match self.last {
             None => {
                 if self.range == 0 {
+                    note_growth();
                     let path = [b"class/powercap/", &*self.folder, b"/max_energy_range_uj"];
                     self.range = read_number(sys, &path.concat()).unwrap_or(0);
                     self.used = u128::from(shown);

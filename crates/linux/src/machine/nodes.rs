@@ -5,10 +5,12 @@ use crate::faults::{Faults, describe, is_gone};
 use crate::files::{Kept, PidPath, Reader, decimal};
 use crate::interrupts::Tally;
 use crate::parse::{keyed, kib_to_bytes};
+use crate::room::room;
 use crate::table::NODE;
 use perfhive_engine::standard::{Layouts, MOST, Row};
 use perfhive_engine::{ObjectWriter, ProviderError};
 use perfhive_format::InstanceHead;
+use std::fmt;
 
 /// Lines of a node's `meminfo`, behind `Node N `, and how they are told.
 const SIZES: [(&[u8], u32, Unit); 15] = [
@@ -75,6 +77,8 @@ struct Node {
     events: [Option<u64>; EVENTS.len()],
 }
 
+room!(Nodes: numbers, nodes, text, counts, tally);
+
 impl Nodes {
     pub(super) fn write(
         &mut self,
@@ -87,7 +91,7 @@ impl Nodes {
             Ok(()) => {}
             Err(error) if is_gone(error) => {}
             Err(error) => {
-                faults.object(format!("nodes: {}", describe(error)));
+                faults.object(format_args!("nodes: {}", describe(error)));
                 return Ok(());
             }
         }
@@ -164,31 +168,28 @@ impl Node {
         let mut path = PidPath::numbered(b"devices/system/node/node", self.number);
         let length = path.len();
         let number = self.number;
-        let mut failed = |what: &str| {
-            let what = what.to_string();
-            faults.instance(|| (number.to_string(), what));
-        };
+        let mut failed = |what: fmt::Arguments<'_>| faults.instance(number, what);
         match sys.kept_at(path.file(length, b"meminfo"), &mut self.meminfo, false) {
             Ok(()) => {
                 strip(sys.text(), text);
                 self.sizes = keyed(text, SIZES.map(|(key, ..)| key));
                 if self.sizes.first().is_none_or(Option::is_none) {
-                    failed("meminfo: not understood");
+                    failed(format_args!("meminfo: not understood"));
                 }
             }
             Err(error) if is_gone(error) || error == rustix::io::Errno::NODEV => return false,
-            Err(error) => failed(&format!("meminfo: {}", describe(error))),
+            Err(error) => failed(format_args!("meminfo: {}", describe(error))),
         }
         self.events = [None; EVENTS.len()];
         match sys.kept_at(path.file(length, b"numastat"), &mut self.numastat, false) {
             Ok(()) => {
                 self.events = keyed(sys.text(), EVENTS.map(|(key, _)| key));
                 if self.events.iter().any(Option::is_none) {
-                    failed("numastat: not understood");
+                    failed(format_args!("numastat: not understood"));
                 }
             }
             Err(error) if is_gone(error) || error == rustix::io::Errno::NODEV => {}
-            Err(error) => failed(&format!("numastat: {}", describe(error))),
+            Err(error) => failed(format_args!("numastat: {}", describe(error))),
         }
         true
     }

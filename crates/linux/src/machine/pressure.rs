@@ -1,8 +1,9 @@
 //! Pressure: how long tasks waited for processors, memory and devices.
 
-use crate::faults::{Faults, is_denied, is_gone, unreadable};
+use crate::faults::{Faults, Text, is_denied, is_gone, unreadable};
 use crate::files::Reader;
 use crate::parse::{hundredths, number, whole_lines};
+use crate::room::room;
 use crate::table::PRESSURE;
 use perfhive_engine::standard::{Layouts, MOST, Row};
 use perfhive_engine::{ObjectWriter, ProviderError};
@@ -45,6 +46,8 @@ struct Line {
     averages: [u64; AVERAGES.len()],
 }
 
+room!(Pressure: lines);
+
 impl Pressure {
     pub(super) fn write(
         &mut self,
@@ -58,8 +61,8 @@ impl Pressure {
             match proc.system(path, file) {
                 Ok(text) => {
                     if read(text, names, &mut self.lines, faults) {
-                        let path = path.to_string_lossy();
-                        faults.object(format!("{path}: ends in the middle of a line"));
+                        let path = Text(path);
+                        faults.object(format_args!("{path}: ends in the middle of a line"));
                     }
                 }
                 // Not built in, or switched off at the start.
@@ -105,7 +108,7 @@ fn read(
         };
         match parse(rest) {
             Some(line) => out.push((name, line)),
-            None => faults.instance(|| (name.to_string(), "not understood".to_string())),
+            None => faults.instance(name, "not understood"),
         }
     }
     cut

@@ -3,9 +3,10 @@
 use crate::faults::{Faults, describe, is_denied, is_gone};
 use crate::files::{Kept, PidPath, Reader};
 use crate::parse::{number, utf16_name};
+use crate::room::room;
 use crate::table::THERMAL;
 use perfhive_engine::standard::{Layouts, MOST, Row};
-use perfhive_engine::{ObjectWriter, ProviderError};
+use perfhive_engine::{ObjectWriter, ProviderError, note_growth};
 use perfhive_format::{InstanceHead, NameRef};
 use rustix::io::Errno;
 
@@ -31,6 +32,8 @@ struct Zone {
     temperature: Option<u64>,
 }
 
+room!(Zones: numbers, zones);
+
 impl Zones {
     pub(super) fn write(
         &mut self,
@@ -43,7 +46,7 @@ impl Zones {
             Ok(()) => {}
             Err(error) if is_gone(error) => {}
             Err(error) => {
-                faults.object(format!("class/thermal: {}", describe(error)));
+                faults.object(format_args!("class/thermal: {}", describe(error)));
                 return Ok(());
             }
         }
@@ -85,7 +88,7 @@ impl Zone {
         let temperature = match sys.kept_at(path.file(length, b"temp"), &mut self.file, false) {
             Ok(()) => match tenths_of_kelvin(sys.text()) {
                 Some(tenths) => Ok(Some(tenths)),
-                None => Err("temp: not understood".to_string()),
+                None => Err("not understood"),
             },
             // Another zone may have got the number.
             Err(Errno::NODEV) => {
@@ -100,9 +103,10 @@ impl Zone {
             {
                 Ok(None)
             }
-            Err(error) => Err(format!("temp: {}", describe(error))),
+            Err(error) => Err(describe(error)),
         };
         if !self.is_named {
+            note_growth();
             let kind = sys.once_here(path.file(length, b"type"));
             self.is_named = kind.is_ok();
             let kind = if self.is_named { sys.text().trim_ascii_end() } else { b"thermal_zone" };
@@ -110,8 +114,9 @@ impl Zone {
             self.name.extend(format!(" {}", self.number).encode_utf16());
         }
         self.temperature = temperature.unwrap_or_else(|message| {
-            let name = || String::from_utf16_lossy(&self.name);
-            faults.instance(|| (name(), message));
+            note_growth();
+            let name = String::from_utf16_lossy(&self.name);
+            faults.instance(name, format_args!("temp: {message}"));
             None
         });
         true

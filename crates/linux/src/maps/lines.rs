@@ -5,8 +5,10 @@
 //! ended. Meanwhile the process goes on, and changes its mappings.
 
 use crate::faults::describe;
+use crate::room::room;
 use rustix::fd::OwnedFd;
 use rustix::io::{Errno, pread, retry_on_intr};
+use std::fmt;
 
 /// Size of the buffer: more than the longest line, which has a path of 4095
 /// bytes, each of which may be written as four.
@@ -25,12 +27,12 @@ pub(super) enum Broken {
     Text(&'static str),
 }
 
-impl Broken {
-    pub(super) fn message(&self) -> String {
-        match self {
+impl fmt::Display for Broken {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(match self {
             Self::Error(error) => describe(*error),
-            Self::Text(text) => (*text).to_string(),
-        }
+            Self::Text(text) => text,
+        })
     }
 }
 
@@ -39,6 +41,8 @@ impl Broken {
 pub(super) struct Lines {
     buffer: Vec<u8>,
 }
+
+room!(Lines: buffer);
 
 impl Lines {
     /// Calls `each` with every line, its end included, and answers whether there

@@ -65,8 +65,8 @@ fn write_process(
             // A thread that has just ended.
             None if reader.text().is_empty() => continue,
             None => {
-                let name = || format!("PID {}", process.pid);
-                faults.instance(|| (name(), "task: syscall: not understood".to_string()));
+                let name = format_args!("PID {}", process.pid);
+                faults.instance(name, "task: syscall: not understood");
                 None
             }
         };
@@ -84,6 +84,7 @@ fn write_process(
 
 fn fault(pid: u32, file: &str, error: Errno, faults: &mut Faults) {
     if !is_gone(error) && !is_denied(error) {
-        faults.instance(|| (format!("PID {pid}"), format!("{file}: {}", describe(error))));
+        let message = format_args!("{file}: {}", describe(error));
+        faults.instance(format_args!("PID {pid}"), message);
     }
 }

@@ -1,18 +1,20 @@
 //! Network Interface: `/proc/net/dev`, and attributes in `/sys/class/net`.
 
 use super::devices::{Columns, devices};
-use crate::faults::{Faults, describe, unreadable};
+use crate::faults::{Faults, Text, describe, unreadable};
 use crate::files::Reader;
 use crate::parse::{number, utf16_name};
+use crate::room::room;
 use crate::table::INTERFACE;
 use perfhive_engine::standard::{Layouts, MOST, Row};
-use perfhive_engine::{Collection, ObjectWriter, ProviderError};
+use perfhive_engine::{Collection, ObjectWriter, ProviderError, note_growth};
 use perfhive_format::{InstanceHead, NameRef, TitleIndex};
 use rustix::fd::OwnedFd;
 use rustix::io::Errno;
 use std::collections::BTreeMap;
-use std::ffi::CStr;
+use std::ffi::{CStr, CString};
 use std::ops::Range;
+use std::os::unix::ffi::OsStringExt as _;
 use std::path::PathBuf;
 
 /// Network Interface 510, Current Bandwidth.
@@ -52,7 +54,7 @@ struct Line {
 
 pub(super) struct Interfaces {
     file: Option<OwnedFd>,
-    folder: Option<PathBuf>,
+    folder: Option<CString>,
     /// `/sys/class/net`.
     attributes: Option<Reader>,
     known: BTreeMap<Vec<u8>, Known>,
@@ -65,12 +67,16 @@ pub(super) struct Interfaces {
     faults: Faults,
 }
 
+room!(Interfaces: attributes, names, lines, units, faults);
+
 impl Interfaces {
     /// `folder` is what stands for `/sys`.
     pub(super) fn new(folder: Option<PathBuf>) -> Self {
         Self {
             file: None,
-            folder: folder.map(|sys| sys.join("class/net")),
+            folder: folder.and_then(|sys| {
+                CString::new(sys.join("class/net").into_os_string().into_vec()).ok()
+            }),
             attributes: None,
             known: BTreeMap::new(),
             collections: 0,
@@ -99,7 +105,7 @@ impl Interfaces {
                     self.write_lines(count, columns.mask(), out)
                 }
                 None => {
-                    self.faults.object("net/dev: not understood".to_string());
+                    self.faults.object("net/dev: not understood");
                     Ok(())
                 }
             },
@@ -116,10 +122,10 @@ impl Interfaces {
         let (Some(folder), None) = (&self.folder, &self.attributes) else {
             return;
         };
-        match Reader::open(folder) {
+        match Reader::open(folder.as_c_str()) {
             Ok(reader) => self.attributes = Some(reader),
             Err(Errno::NOENT) => {}
-            Err(error) => self.faults.object(format!("sys/class/net: {}", describe(error))),
+            Err(error) => self.faults.object(format_args!("sys/class/net: {}", describe(error))),
         }
     }
 
@@ -132,12 +138,11 @@ impl Interfaces {
             let (name, values) = match device {
                 Ok(device) => device,
                 Err(None) => {
-                    self.faults.object("net/dev: a line is damaged".to_string());
+                    self.faults.object("net/dev: a line is damaged");
                     continue;
                 }
                 Err(Some(name)) => {
-                    self.faults
-                        .instance(|| (lossy(name), "net/dev: the line is damaged".to_string()));
+                    self.faults.instance(Text(name), "net/dev: the line is damaged");
                     continue;
                 }
             };
@@ -208,6 +213,7 @@ fn is_replaced(
             before.number != number
         }
         None => {
+            note_growth();
             known.insert(name.to_vec(), Known { number, seen });
             false
         }
@@ -251,13 +257,9 @@ impl Link<'_> {
             Err(Errno::NOENT | Errno::INVAL | Errno::OPNOTSUPP | Errno::NODEV) => return None,
             Err(error) => Some(error),
         };
-        let name = self.name;
-        self.faults.instance(|| {
-            let name = lossy(name);
-            let wrong = error.map_or_else(|| "not understood".to_string(), describe);
-            let message = format!("sys/class/net/{name}{file}: {wrong}");
-            (name, message)
-        });
+        let name = Text(self.name);
+        let wrong = error.map_or("not understood", describe);
+        self.faults.instance(&name, format_args!("sys/class/net/{name}{file}: {wrong}"));
         None
     }
 }
@@ -292,10 +294,6 @@ fn administrative(text: &[u8]) -> Option<u64> {
     let digits = std::str::from_utf8(text.strip_prefix(b"0x")?).ok()?;
     let flags = u64::from_str_radix(digits, 16).ok()?;
     Some(if flags & 1 == 1 { 1 } else { 2 })
-}
-
-fn lossy(name: &[u8]) -> String {
-    String::from_utf8_lossy(name).into_owned()
 }
 
 /// The path of an attribute, made without allocating.

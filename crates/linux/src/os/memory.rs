@@ -142,7 +142,7 @@ fn sum(text: &[u8], stems: &[&[u8]], faults: &mut Faults) -> Option<u64> {
             Some(count) => sum = Some(sum.unwrap_or(0u64).wrapping_add(count)),
             None => {
                 let name = String::from_utf8_lossy(name);
-                faults.object(format!("vmstat: {name} has no number"));
+                faults.object(format_args!("vmstat: {name} has no number"));
                 return None;
             }
         }

@@ -1,7 +1,7 @@
 //! System 2 and Objects 260.
 
 use super::SystemSession;
-use crate::faults::{Faults, describe, is_gone, unreadable};
+use crate::faults::{Faults, Text, describe, is_gone, unreadable};
 use crate::files::Reader;
 use crate::parse::{Load, Words};
 use crate::table::{OBJECTS_OF_WINDOWS, SYSTEM};
@@ -63,7 +63,7 @@ impl SystemSession {
         let cpus = self.stat.cpus.len() as u64;
         match population.processes {
             Ok(processes) => row.set(248, processes),
-            Err(error) => self.faults.object(format!("processes: {}", describe(error))),
+            Err(error) => self.faults.object(format_args!("processes: {}", describe(error))),
         }
         match population.load {
             Ok(Some(load)) => {
@@ -72,7 +72,7 @@ impl SystemSession {
                 }
                 return Some(load);
             }
-            Ok(None) => self.faults.object("loadavg: not understood".to_string()),
+            Ok(None) => self.faults.object("loadavg: not understood"),
             Err(error) => unreadable(c"loadavg", error, &mut self.faults),
         }
         None
@@ -123,7 +123,7 @@ fn words<const N: usize>(
     let mut words = Words::new(text);
     let numbers = [(); N].map(|()| words.number());
     if numbers.iter().any(Option::is_none) {
-        faults.object(format!("{}: not understood", path.to_string_lossy()));
+        faults.object(format_args!("{}: not understood", Text(path)));
     }
     numbers
 }

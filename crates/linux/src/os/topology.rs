@@ -4,6 +4,7 @@ use crate::cpus::Cpu;
 use crate::faults::{Faults, describe, is_gone};
 use crate::files::{PidPath, Reader};
 use crate::parse::number;
+use crate::room::room;
 
 /// The nodes of the processors that are on.
 #[derive(Debug, Default)]
@@ -15,6 +16,8 @@ pub(super) struct Topology {
     /// be read again.
     placed: Vec<(u32, u32)>,
 }
+
+room!(Topology: ranges, numbers, placed);
 
 impl Topology {
     /// Reads the nodes again where other processors are on than the last time.
@@ -50,7 +53,7 @@ impl Topology {
             Ok(()) => {}
             Err(error) if is_gone(error) => return true,
             Err(error) => {
-                faults.object(format!("nodes: {}", describe(error)));
+                faults.object(format_args!("nodes: {}", describe(error)));
                 return false;
             }
         }
@@ -64,7 +67,7 @@ impl Topology {
                 Err(_) => false,
             };
             if !understood {
-                faults.object(format!("node{node}/cpulist: not understood"));
+                faults.object(format_args!("node{node}/cpulist: not understood"));
                 whole = false;
             }
         }

@@ -4,6 +4,7 @@
 
 use super::sample::{MOST, Sample};
 use super::wanted::Wanted;
+use crate::room::room;
 use perfhive_format::{ObjectWriting, WriteError};
 
 /// What instances are padded to: how, depends on where they stand.
@@ -61,6 +62,8 @@ impl Default for Kept {
         }
     }
 }
+
+room!(Kept: bytes, cells, samples, with_values);
 
 impl Kept {
     /// Begins with what a run of the reader brought; runs are counted from 1.

@@ -10,7 +10,9 @@ use crate::cpus::{Damage, SystemStat, Ticks};
 use crate::faults::{Faults, describe, is_denied, is_gone};
 use crate::files::{Kept, PidPath, Reader};
 use crate::parse::{Io, PF_KTHREAD, Schedule, Stat, Statm, memory_of_status, switches, utf16_name};
+use crate::room::room;
 use crate::table::{PEAK_COUNTERS, SCHEDULE_COUNTERS, STAT_COUNTERS, STATM_COUNTERS};
+use perfhive_engine::note_growth;
 use rustix::fd::OwnedFd;
 use rustix::io::Errno;
 use std::ops::Range;
@@ -77,6 +79,9 @@ pub(super) fn follow<T>(
     }
     std::mem::swap(known, before);
     known.clear();
+    if known.capacity() < numbers.len() {
+        note_growth();
+    }
     let mut before = before.drain(..).peekable();
     for next in numbers {
         while let Some(known) = before.next_if(|known| number(known) < *next) {
@@ -192,6 +197,8 @@ pub(super) struct ProcessReader {
     pub(super) faults: Faults,
 }
 
+room!(ProcessReader: reader, name, buffers, slots, names, faults);
+
 impl ProcessReader {
     pub(super) fn new(reader: Reader, ticks: Ticks, page: u64, base: TimeBase) -> Self {
         Self {
@@ -228,20 +235,19 @@ impl ProcessReader {
     /// Reads what Idle's values are made from. Without a processor in it,
     /// there is no Idle.
     pub(super) fn idle(&mut self, file: &mut Option<OwnedFd>, stat: &mut SystemStat) {
-        let idle = |message| ("Idle".to_string(), message);
         stat.clear();
         match self.reader.system(c"stat", file) {
             Ok(text) => stat.parse(text, self.ticks),
             Err(error) => {
-                self.faults.instance(|| idle(format!("stat: {}", describe(error))));
+                self.faults.instance("Idle", format_args!("stat: {}", describe(error)));
                 return;
             }
         }
         for damage in stat.damage.iter().filter(|damage| !matches!(damage, Damage::Line(_))) {
-            self.faults.instance(|| idle(damage.to_string()));
+            self.faults.instance("Idle", damage);
         }
         if stat.cpus.is_empty() {
-            self.faults.instance(|| idle("stat: names no processor".to_string()));
+            self.faults.instance("Idle", "stat: names no processor");
         }
     }
 
@@ -419,7 +425,7 @@ impl ProcessReader {
         }
         if let Err(error) = read {
             if !is_gone(error) && !is_denied(error) {
-                self.fault(pid, "stat", &describe(error));
+                self.fault(pid, "stat", describe(error));
             }
             return;
         }
@@ -638,7 +644,7 @@ impl ProcessReader {
             },
             Err(error) if is_denied(error) => Ok(Outcome::Refused),
             Err(error) => {
-                self.fault(pid, file, &describe(error));
+                self.fault(pid, file, describe(error));
                 Ok(Outcome::Failed)
             }
         }
@@ -646,6 +652,6 @@ impl ProcessReader {
 
     /// Reports a fault of a process.
     pub(super) fn fault(&mut self, pid: u32, file: &str, message: &str) {
-        self.faults.instance(|| (format!("PID {pid}"), format!("{file}: {message}")));
+        self.faults.instance(format_args!("PID {pid}"), format_args!("{file}: {message}"));
     }
 }

@@ -14,7 +14,9 @@ use crate::bpf::{
 use crate::choice::ReaderChoice;
 use crate::cpus::SystemStat;
 use crate::parse::PF_KTHREAD;
+use crate::room::room;
 use crate::root::ProcRoot;
+use perfhive_engine::note_growth;
 
 /// Loading takes longer than reading a few times does: what collects once or
 /// twice does without.
@@ -58,6 +60,8 @@ pub(super) struct Second {
     /// Runs of the program.
     runs: u64,
 }
+
+room!(Second: order, missing, threads, room, known, known_threads, name);
 
 impl Second {
     pub(super) fn new(choice: ReaderChoice, root: ProcRoot) -> Self {
@@ -116,7 +120,7 @@ impl Second {
         }
         self.state = State::Refused;
         if refusal.is_surprising() {
-            reader.faults.object(format!("/proc is read from now on: {refusal}"));
+            reader.faults.object(format_args!("/proc is read from now on: {refusal}"));
         }
         Ok(false)
     }
@@ -152,7 +156,10 @@ impl Second {
                 bpf::may_go_on()?;
                 program
             }
-            _ => Program::load(&self.root, Room::of(count, 0).ok_or_else(too_many)?)?,
+            _ => {
+                note_growth();
+                Program::load(&self.root, Room::of(count, 0).ok_or_else(too_many)?)?
+            }
         };
         // Of the processors that are off, nothing counts. If none is known, all
         // that there may be are looked at.
@@ -170,6 +177,7 @@ impl Second {
                 there.processes.max(room.processes / 2) as usize,
                 there.threads.max(room.threads / 2) as usize,
             );
+            note_growth();
             program = Program::load(&self.root, room.ok_or_else(too_many)?)?;
         }
         Err(too_many())

@@ -8,6 +8,8 @@ use super::read::{Gone, Outcome, ProcessReader, Tracked};
 use super::wanted::Counts;
 use crate::files::PidPath;
 use crate::parse::{Schedule, switches, waiting};
+use crate::room::room;
+use perfhive_engine::note_growth;
 use rustix::fd::OwnedFd;
 use rustix::io::Errno;
 
@@ -36,6 +38,9 @@ impl Sum {
             }
         }
         self.before.clear();
+        if self.before.capacity() < now.len() {
+            note_growth();
+        }
         self.before.extend_from_slice(now);
     }
 }
@@ -96,6 +101,8 @@ pub(super) struct Buffers {
 
 /// Most sums that are kept for later.
 const SPARE: usize = 256;
+
+room!(Buffers: tids, counts, spare);
 
 impl Buffers {
     /// Takes the sums of a process that is gone.
@@ -176,7 +183,12 @@ impl ProcessReader {
             }
         };
         let spare = &mut buffers.spare;
-        let sums = known.sums.get_or_insert_with(|| spare.pop().unwrap_or_default());
+        let sums = known.sums.get_or_insert_with(|| {
+            spare.pop().unwrap_or_else(|| {
+                note_growth();
+                Box::default()
+            })
+        });
         let mut summed = Summed { values: [0; 4], count: 0 };
         for (kind, wanted, sum) in [
             (Kind::Switches, wanted.apart, &mut sums.switches),

@@ -7,7 +7,7 @@ use crate::faults::{describe, is_denied, is_gone};
 use crate::files::{Kept, PidPath, Reader, decimal};
 use crate::parse::{Schedule, Stat, switches, waiting};
 use crate::table::{COMMON_COUNTERS, PROCESS};
-use perfhive_engine::{ObjectWriter, ProviderError};
+use perfhive_engine::{ObjectWriter, ProviderError, note_growth};
 use perfhive_format::{FileTime, InstanceHead, ObjectWriting, TitleIndex};
 use rustix::fd::OwnedFd;
 use rustix::io::Errno;
@@ -104,9 +104,8 @@ impl ProcessSession {
         for (at, owner) in self.owners.iter().enumerate() {
             if self.reader.files().is_late() {
                 let left = self.owners.len() - at;
-                let message =
-                    format!("the deadline passed: threads of {left} processes were not read");
-                self.reader.faults.object(message);
+                let what = format_args!("threads of {left} processes were not read");
+                self.reader.faults.object(format_args!("the deadline passed: {what}"));
                 break;
             }
             let tracked = match owner.known {
@@ -137,7 +136,10 @@ impl ProcessSession {
                 continue;
             }
             known.thread.close();
-            let Threads { folder, known } = &mut **known.threads.get_or_insert_default();
+            let Threads { folder, known } = &mut **known.threads.get_or_insert_with(|| {
+                note_growth();
+                Box::default()
+            });
             let path = || PidPath::of(pid, b"task");
             let open = match self.reader.files().numbers_in(folder, path, &mut self.threads) {
                 Ok(open) => open,
@@ -342,7 +344,7 @@ impl Files<'_> {
 
 fn thread_fault(reader: &mut ProcessReader, pid: u32, file: &str, error: Errno) {
     if !is_gone(error) && !is_denied(error) {
-        reader.fault(pid, file, &describe(error));
+        reader.fault(pid, file, describe(error));
     }
 }
 

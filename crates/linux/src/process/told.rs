@@ -1,6 +1,8 @@
 //! What was told of processes and threads, which is never taken back: processor
 //! time only grows.
 
+use crate::room::room;
+
 /// Processor time as told before, in 100 ns units: it never gets less.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub(super) struct Told {
@@ -27,6 +29,8 @@ pub(super) struct Knowledge {
     /// Those of `before` in front of this were passed.
     passed: usize,
 }
+
+room!(Knowledge: now, before);
 
 impl Knowledge {
     pub(super) fn begin(&mut self) {

@@ -183,7 +183,7 @@ impl ProcessReader {
         let has = self.counts_descriptors();
         if !has {
             let message = "Handle Count takes a /proc of Linux 6.2 or later";
-            self.faults.object(message.to_string());
+            self.faults.object(message);
         }
         has
     }

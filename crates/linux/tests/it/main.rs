@@ -10,6 +10,7 @@ mod common;
 mod disk;
 mod faults;
 mod frozen;
+mod growth;
 mod live;
 mod machine;
 mod manual;
