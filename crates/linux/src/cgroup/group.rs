@@ -12,6 +12,7 @@ use rustix::fd::OwnedFd;
 use rustix::fs::{CWD, FsWord, Mode, OFlags, fstatfs, openat};
 use rustix::io::{Errno, retry_on_intr};
 use std::ffi::CStr;
+use std::fmt::Display;
 use std::path::Path;
 
 /// Number of the file systems that are made of groups.
@@ -136,7 +137,7 @@ impl GroupReader {
     }
 
     /// Reports a fault of a group.
-    pub(super) fn fault(&mut self, group: &Group, file: File, message: &str) {
+    pub(super) fn fault(&mut self, group: &Group, file: File, message: impl Display) {
         self.faults.instance(shown(&group.path), format_args!("{}: {message}", file.name()));
     }
 }

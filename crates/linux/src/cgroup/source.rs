@@ -1,6 +1,7 @@
 //! Which counter is in which file of a group.
 
 use super::group::{Group, GroupReader};
+use crate::faults::Text;
 use crate::parse::{Words, number, whole_lines};
 use perfhive_engine::standard::Row;
 
@@ -218,11 +219,12 @@ impl Source {
             Form::Count(counter) => count(text, *counter, row),
         };
         if let Err(Damage { word }) = damage {
-            let message = match word {
-                b"" => "not understood".to_string(),
-                word => format!("{} has no number", String::from_utf8_lossy(word)),
-            };
-            reader.fault(group, self.file, &message);
+            match word {
+                b"" => reader.fault(group, self.file, "not understood"),
+                word => {
+                    reader.fault(group, self.file, format_args!("{} has no number", Text(word)))
+                }
+            }
         }
     }
 }

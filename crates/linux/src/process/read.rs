@@ -15,6 +15,7 @@ use crate::table::{PEAK_COUNTERS, SCHEDULE_COUNTERS, STAT_COUNTERS, STATM_COUNTE
 use perfhive_engine::note_growth;
 use rustix::fd::OwnedFd;
 use rustix::io::Errno;
+use std::fmt;
 use std::ops::Range;
 
 /// What is known of a process from one collection to the next.
@@ -651,7 +652,7 @@ impl ProcessReader {
     }
 
     /// Reports a fault of a process.
-    pub(super) fn fault(&mut self, pid: u32, file: &str, message: &str) {
+    pub(super) fn fault(&mut self, pid: u32, file: impl fmt::Display, message: &str) {
         self.faults.instance(format_args!("PID {pid}"), format_args!("{file}: {message}"));
     }
 }

@@ -113,6 +113,7 @@ impl Second {
             self.known.begin();
             return Ok(true);
         };
+        note_growth();
         self.order.clear();
         if only {
             self.state = State::Waiting;

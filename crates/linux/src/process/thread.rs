@@ -329,7 +329,7 @@ impl Files<'_> {
             }
         };
         if let Err(error) = read {
-            thread_fault(reader, self.pid, &format!("task: {name}"), error);
+            thread_fault(reader, self.pid, format_args!("task: {name}"), error);
         }
         read.ok()
     }
@@ -342,7 +342,7 @@ impl Files<'_> {
     }
 }
 
-fn thread_fault(reader: &mut ProcessReader, pid: u32, file: &str, error: Errno) {
+fn thread_fault(reader: &mut ProcessReader, pid: u32, file: impl std::fmt::Display, error: Errno) {
     if !is_gone(error) && !is_denied(error) {
         reader.fault(pid, file, describe(error));
     }

@@ -161,7 +161,7 @@ pub(super) fn this_process() -> Owner {
     let pid = getpid().as_raw_nonzero().get().unsigned_abs();
     Owner {
         pid: pid.into(),
-        start: start_of("self").unwrap_or(0),
+        start: start_of(None).unwrap_or(0),
         pid_namespace: namespace("pid"),
         time_namespace: namespace("time"),
     }
@@ -179,16 +179,29 @@ pub(super) fn is_gone(owner: &Owner, here: &Owner) -> bool {
         return true;
     }
     let comparable = owner.start != 0 && owner.time_namespace == here.time_namespace;
-    comparable && start_of(&owner.pid.to_string()).is_some_and(|start| start != owner.start)
+    let pid = Some(pid.as_raw_nonzero().get().unsigned_abs());
+    comparable && start_of(pid).is_some_and(|start| start != owner.start)
 }
 
 fn namespace(which: &str) -> u64 {
     std::fs::metadata(format!("/proc/self/ns/{which}")).map_or(0, |meta| meta.ino())
 }
 
-/// Field 22 of /proc/PID/stat.
-fn start_of(pid: &str) -> Option<u64> {
-    let stat = std::fs::read(format!("/proc/{pid}/stat")).ok()?;
+/// Field 22 of /proc/PID/stat, of this process where none is named. Asked of every
+/// publisher again and again, it allocates nothing.
+fn start_of(pid: Option<u32>) -> Option<u64> {
+    let mut path = [0u8; 32];
+    let mut rest = &mut path[..];
+    match pid {
+        Some(pid) => io::Write::write_fmt(&mut rest, format_args!("/proc/{pid}/stat")).ok()?,
+        None => io::Write::write_fmt(&mut rest, format_args!("/proc/self/stat")).ok()?,
+    }
+    let left = rest.len();
+    let path = std::str::from_utf8(path.get(..path.len() - left)?).ok()?;
+    // Its fields in front of that one take some 300 bytes.
+    let mut text = [0; 1024];
+    let length = File::open(path).ok()?.read_at(&mut text, 0).ok()?;
+    let stat = text.get(..length)?;
     // The second field is a name in parentheses with anything in it.
     let end = stat.iter().rposition(|byte| *byte == b')')?;
     let rest = std::str::from_utf8(stat.get(end + 1..)?).ok()?;

@@ -8,7 +8,7 @@ use crate::layout::{HEADER, READY, live};
 use crate::os::{Facts, Opened, Owner, User};
 use perfhive_engine::{
     Collection, Cost, Numbering, ObjectDescription, ObjectWriter, OpenContext, ProvidedTitles,
-    Provider, ProviderDescription, ProviderError, Session,
+    Provider, ProviderDescription, ProviderError, Session, note_growth,
 };
 use perfhive_format::titles::{Title, TitleList};
 use perfhive_format::{
@@ -103,6 +103,7 @@ impl PublishedFile {
 
     /// That its share is not enough, with the way out.
     fn cut(&self, what: impl std::fmt::Display) -> String {
+        note_growth();
         let (path, user) = (self.path.display(), &self.user);
         let share = self.share.load(Ordering::Relaxed);
         format!(
@@ -130,6 +131,9 @@ impl PublishedFile {
     /// The number by which the instance in a slot is known.
     fn number(&self, slot: usize, state: u64, next: &AtomicI32) -> i32 {
         let mut numbers = self.numbers.lock().unwrap_or_else(PoisonError::into_inner);
+        if numbers.len() == numbers.capacity() && !numbers.contains_key(&slot) {
+            note_growth();
+        }
         let (known, number) = numbers.entry(slot).or_insert((state.wrapping_add(1), 0));
         if *known != state {
             // Far from the numbers that programs give.
@@ -344,6 +348,9 @@ impl CategorySession {
                 continue;
             };
             let (before, mut cut) = (written, false);
+            if !self.names.contains_key(&file.key) {
+                note_growth();
+            }
             let names = self.names.entry(file.key).or_default();
             let (row, next) = (&mut self.row, &self.next_number);
             let mut done = Ok(());
@@ -410,6 +417,9 @@ impl CategorySession {
             let message = format!("cut short after {written} instances: the deadline had passed");
             failed.push((None, message));
         }
+        if !failed.is_empty() {
+            note_growth();
+        }
         for (instance, message) in failed {
             out.fault(self.index, instance.as_deref(), &message);
         }
@@ -429,22 +439,30 @@ impl CategorySession {
                 out.fault(self.index, None, &file.cut("left out"));
                 return Ok(());
             }
+            if !self.names.contains_key(&file.key) {
+                note_growth();
+            }
+            let names = self.names.entry(file.key).or_default();
             let row = &mut self.row;
             let mut told = false;
             match self.contents.read(&file.file, &file.definition) {
                 _ if file.file.is_abandoned() => told = true,
                 Ok(()) if self.contents.state() != READY => told = true,
-                Ok(()) => self.contents.each(&file.file, &file.definition, |instance| {
-                    if let Values::Whole(values) = instance.values {
-                        in_ticks(&file.definition, values, row);
-                    }
-                    ControlFlow::Continue(())
-                }),
+                Ok(()) => {
+                    self.contents.each_named(&file.file, &file.definition, names, |instance| {
+                        if let Values::Whole(values) = instance.values {
+                            in_ticks(&file.definition, values, row);
+                        }
+                        ControlFlow::Continue(())
+                    })
+                }
                 Err(error) => {
+                    note_growth();
                     failed = Some(format!("{}: {error}", file.path.display()));
                 }
             }
             if self.row.is_empty() && failed.is_none() && !told {
+                note_growth();
                 failed = Some("its values changed too fast to be told".to_string());
             }
             // The numbers of one process are not to be subtracted from those of
@@ -471,6 +489,9 @@ const PERFORMANCE_FREQUENCY: u64 = 1_000_000_000;
 /// Turns nanoseconds into what the counters' types say, and leaves the rest.
 fn in_ticks(definition: &Definition, values: &[u64], row: &mut Vec<u64>) {
     row.clear();
+    if row.capacity() < values.len() {
+        note_growth();
+    }
     row.extend(values);
     let mut place = 0;
     for counter in &definition.counters {
