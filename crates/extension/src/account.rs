@@ -10,7 +10,7 @@ use crate::options::Options;
 use crate::provider::lock;
 use file::{AccountFile, Stamp};
 use perfhive_contract::Registration;
-use perfhive_engine::{Fault, FaultKind, ProviderState, ProviderStatus, TestLevel};
+use perfhive_engine::{Fault, FaultKind, ProviderState, ProviderStatus, TestLevel, note_growth};
 use record::Record;
 use std::io;
 use std::path::Path;
@@ -300,6 +300,7 @@ impl Account {
         if file.stamp() == inner.stamp {
             return false;
         }
+        note_growth();
         let Some((found, stamp)) = file.read() else { return false };
         inner.stamp = Some(stamp);
         let Inner { record, .. } = &mut *inner;

@@ -7,6 +7,7 @@ use crate::session::ExtensionSession;
 use perfhive_contract::{Registration, Registrations};
 use perfhive_engine::{
     Fault, ProvidedTitles, Provider, ProviderError, ProviderState, Roster, TestLevel, Wanted,
+    note_growth,
 };
 use perfhive_format::TitleIndex;
 use perfhive_format::titles::TitleList;
@@ -158,6 +159,7 @@ impl ExtensionRoster {
 
     /// Asks a library for its objects, on a thread of its own.
     fn ask(&mut self, item: &mut Item) {
+        note_growth();
         self.asked += 1;
         let (number, report) = (self.asked, self.report.clone());
         let shared = Arc::clone(&item.shared);
@@ -405,6 +407,7 @@ impl Roster for ExtensionRoster {
         let now = Instant::now();
         let mut changed = false;
         if let Some(registrations) = self.source.changed() {
+            note_growth();
             changed = self.update(&registrations);
         }
         if now >= self.look {
@@ -428,6 +431,7 @@ impl Roster for ExtensionRoster {
             }
         }
         changed.then(|| {
+            note_growth();
             let providers = self.items.iter().map(|item| Arc::clone(&item.provider));
             providers.map(|provider| provider as Arc<dyn Provider>).collect()
         })

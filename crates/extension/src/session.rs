@@ -8,6 +8,7 @@ use crate::wire::Lane;
 use perfhive_contract::abi::{ERROR_MORE_DATA, ERROR_SUCCESS};
 use perfhive_engine::{
     Collection, Cost, Fault, ObjectQuery, ObjectWriter, ProviderError, RawClaim, Session,
+    note_growth,
 };
 use perfhive_format::{BlockHead, BlockWriter, TitleIndex};
 use std::sync::Arc;
@@ -157,6 +158,8 @@ impl ExtensionSession {
 
     /// The requests that a collection comes to, as value strings.
     fn requests(&self, collection: &Collection<'_>) -> Vec<(String, Lane)> {
+        // Texts and lists are made for each collection.
+        note_growth();
         let list = match collection.query() {
             ObjectQuery::Global => return vec![("Global".to_string(), Lane::Usual)],
             ObjectQuery::Costly => return vec![("Costly".to_string(), Lane::Costly)],

@@ -10,3 +10,6 @@ mod registered;
 mod remote;
 mod support;
 mod zoo;
+
+#[global_allocator]
+static ALLOCATOR: perfhive_testkit::alloc::Counting = perfhive_testkit::alloc::Counting;

@@ -138,6 +138,7 @@ impl Watch {
         if !first && !other && !again {
             return None;
         }
+        perfhive_engine::note_growth();
         let loaded = Loaded::read(&self.hives, self.trust);
         self.refused = (!loaded.faults.is_empty()).then_some(now);
         let same = self.providers == loaded.registrations.providers;
