@@ -198,7 +198,7 @@ pub(super) struct ProcessReader {
     pub(super) faults: Faults,
 }
 
-room!(ProcessReader: reader, name, buffers, slots, names, faults);
+room!(ProcessReader: reader, name, buffers, resting, slots, names, faults);
 
 impl ProcessReader {
     pub(super) fn new(reader: Reader, ticks: Ticks, page: u64, base: TimeBase) -> Self {

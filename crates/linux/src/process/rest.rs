@@ -24,6 +24,7 @@
 use super::read::Tracked;
 use crate::files::{Kept, PidPath, Reader};
 use crate::parse::{Io, Stat, Words, number};
+use crate::room::room;
 
 /// Readings that found nothing changed before a process is looked at.
 const LEAST_PATIENCE: u8 = 2;
@@ -186,6 +187,8 @@ pub(super) struct Found {
     pub(super) name: [u8; NAME],
     pub(super) name_length: usize,
 }
+
+room!(Resting: places, free, alive);
 
 impl Resting {
     /// Begins a collection of so many processes. Where `wanted` is not so,
