@@ -1,7 +1,7 @@
 //! Owned blocks and the sets of objects read from them.
 
 use crate::error::{Fault, FaultKind};
-use crate::growth::{GrowthWatch, KeptFaults};
+use crate::growth::{GrowthWatch, KeptFaults, note_growth};
 use perfhive_format::{
     BlockHead, BlockWriter, Clocks, DataBlock, Instance, ParseError, PerfObject, SystemTime,
     TitleIndex,
@@ -306,8 +306,8 @@ pub struct Snapshot {
     faults: Vec<Fault>,
     /// Whether a list had to grow, here or on the way.
     grown: bool,
-    /// Faults of before, for their words.
-    kept: KeptFaults,
+    /// Faults of before, for their words; most snapshots put none into words.
+    kept: Option<Box<KeptFaults>>,
 }
 
 impl Snapshot {
@@ -324,7 +324,7 @@ impl Snapshot {
         self.by_name.clear();
         self.faults.clear();
         self.grown = false;
-        self.kept.begin();
+        self.kept.iter_mut().for_each(|kept| kept.begin());
     }
 
     /// Whether memory was taken to fill it: for a block that was larger than its
@@ -353,6 +353,13 @@ impl Snapshot {
         self.grown |= room(self) > before || watch.has_noted();
     }
 
+    fn kept(&mut self) -> &mut KeptFaults {
+        self.kept.get_or_insert_with(|| {
+            note_growth();
+            Box::default()
+        })
+    }
+
     /// Adds a frame with all its objects; damaged ones become faults of
     /// `provider`.
     pub fn push_frame(&mut self, frame: Arc<Frame>, provider: &str) {
@@ -365,7 +372,7 @@ impl Snapshot {
             this.by_name.sort_unstable();
             for (name, error) in frame.damaged() {
                 let kind = FaultKind::DamagedObject(*error);
-                let fault = this.kept.make(kind, provider, (*name, None), error);
+                let fault = this.kept().make(kind, provider, (*name, None), error);
                 this.faults.push(fault);
             }
             this.grown |= frame.has_grown();
@@ -424,7 +431,7 @@ impl Snapshot {
         message: impl std::fmt::Display,
     ) {
         self.add(|this| {
-            let fault = this.kept.make(kind, provider, (None, None), message);
+            let fault = this.kept().make(kind, provider, (None, None), message);
             this.faults.push(fault);
         });
     }
