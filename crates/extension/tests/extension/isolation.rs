@@ -231,6 +231,24 @@ fn it_is_started_again_and_then_has_to_wait() {
     assert_eq!(reader.logged("crashed"), 2, "{:?}", reader.lines());
 }
 
+/// A hang costs its readers time: the first one is the last for a while.
+#[test]
+fn one_that_hung_has_to_wait_at_once() {
+    let folder = Folder::new("hung");
+    let library = folder.compile("tests/extension/zoo.c");
+    let mut registration = registration(&library, "sleeps past its deadline");
+    registration.collect_timeout = Duration::from_millis(300);
+    let mut reader = broker(registration, |options| options.pause(Duration::from_secs(3600)));
+    let seen = reader.see();
+    assert!(seen.faults[0].message.contains("within 300ms: its process was ended"), "{seen:?}");
+    for _ in 0..20 {
+        let seen = reader.see();
+        assert_eq!(seen.faults[0].kind, FaultKind::NotYet, "{seen:?}");
+        assert!(seen.faults[0].message.contains("will be started again in"), "{seen:?}");
+    }
+    assert_eq!((reader.state(), reader.status().faults), (ProviderState::Open, 1));
+}
+
 #[test]
 fn nothing_is_left_behind() {
     let folder = Folder::new("left");
