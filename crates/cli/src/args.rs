@@ -459,6 +459,8 @@ pub(crate) struct Providers {
     pub(crate) count: u32,
 
     /// Have a provider asked again that was disabled after repeated failures
+    ///
+    /// One that is slow to say what it offers is given half a minute for it.
     #[arg(long, value_name = "NAME", conflicts_with = "name")]
     pub(crate) enable: Option<String>,
 }

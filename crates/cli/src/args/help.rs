@@ -158,9 +158,10 @@ pub(super) const PROVIDERS: &str = r"Examples:
 Everything is collected, costly objects too, as often as -n says; then it is told
 how each provider did: its state, failures, time a collection took (last, mean,
 worst) and bytes. Of providers in libraries these are the numbers of all of the
-user's programs. Five failures in a row disable such a provider (quarantine) until
-its library or registration changes, or --enable ends that. Exit code 1 tells that
-there is no provider of that name.";
+user's programs. Five failures in a row, or five times in which it was waited for
+in vain, disable such a provider (quarantine) until its library or registration
+changes, or --enable ends that. Exit code 1 tells that there is no provider of that
+name.";
 
 pub(super) const CHECK: &str = r"Examples:
   perfhive check ./gauges.so

@@ -183,6 +183,38 @@ fn a_hanging_library_is_left_alone() {
     assert!(wrong.err.contains("no object \"Sistem\""), "{}", wrong.err);
 }
 
+/// The same of one that says what it offers, and hangs when that is wanted: commands that
+/// end before it could come back add up.
+#[test]
+fn a_library_that_hangs_later_is_left_alone_too() {
+    let place = Place::new();
+    let library = place.library("zoo.so");
+    let linkage = ["--library", &library, "--linkage", "never returns"];
+    place.run(&[&["register", INI], &linkage[..]].concat()).ok();
+    assert!(place.run(&["list"]).ok().contains("Gauges"));
+    let index = place.run(&["list", "--json"]).json();
+    let index = index.iter().find(|row| row["object"] == "Gauges").unwrap()["index"].clone();
+    let path = format!(r"\Gauges(*)\{}", index.as_u64().unwrap() + 2);
+    let paths = [&*path, r"\System\Processes", "--json"];
+    for count in 1..=5 {
+        for text in ["did not come back from Collect in", "will be started again in"] {
+            let run = place.run(&[&["get"], &paths[..]].concat());
+            assert_eq!(run.code, Some(1));
+            let err = run.err.clone();
+            let rows = run.json();
+            assert_eq!(rows.last().unwrap()["status"], "ok", "{rows:?}");
+            let disabled = count == 5 && text.starts_with("will");
+            let text = if disabled { "disabled after repeated faults" } else { text };
+            assert!(err.contains(text), "{count}: {err}");
+        }
+        let account = std::fs::read_to_string(place.account().unwrap()).unwrap();
+        assert!(account.contains(&format!("\nlate {count}\n")), "{account}");
+        place.wait();
+    }
+    let rows = place.run(&["providers", "Gauges", "-n", "0", "--json"]).json();
+    assert_eq!((&rows[0]["state"], &rows[0]["faults"]), (&"quarantined".into(), &0.into()));
+}
+
 #[test]
 fn one_that_fails_again_and_again_is_disabled_until_it_is_enabled() {
     let place = Place::new();

@@ -47,22 +47,26 @@ fn a_host_has_what_it_needs_and_no_more() {
     let open = std::fs::File::open("/dev/zero").unwrap();
     rustix::io::fcntl_setfd(open.as_fd(), rustix::io::FdFlags::empty()).unwrap();
     let limit = 400 << 20;
-    let registration = registration(&library, "tells where it is");
-    let mut reader = broker(registration, |options| options.memory_limit(limit));
-    let seen = reader.see();
-    let text = &seen.faults[0].message;
-    // Standard input, output, error, the socket and the memory.
-    // Whatever priority the tests have.
-    let nice = rustix::process::getpriority_process(None).unwrap();
-    let lowered = (nice + 10).min(19);
-    let usual = format!("files 5, variables 0, folder /, privileges 1, memory {limit}, core 0");
-    assert_eq!(**text, format!("{usual}, nice {nice}"));
-    // What is costly was asked for when its objects were found out.
-    assert!(
-        reader.lines()[0].ends_with(&format!("{usual}, nice {lowered}")),
-        "{:?}",
-        reader.lines()
-    );
+    // With a process above its own it has the same.
+    for processes in [false, true] {
+        let mut registration = registration(&library, "tells where it is");
+        registration.processes = processes;
+        let mut reader = broker(registration, |options| options.memory_limit(limit));
+        let seen = reader.see();
+        let text = &seen.faults[0].message;
+        // Standard input, output, error, the socket and the memory.
+        // Whatever priority the tests have.
+        let nice = rustix::process::getpriority_process(None).unwrap();
+        let lowered = (nice + 10).min(19);
+        let usual = format!("files 5, variables 0, folder /, privileges 1, memory {limit}, core 0");
+        assert_eq!(**text, format!("{usual}, nice {nice}"));
+        // What is costly was asked for when its objects were found out.
+        assert!(
+            reader.lines()[0].ends_with(&format!("{usual}, nice {lowered}")),
+            "{:?}",
+            reader.lines()
+        );
+    }
     drop(open);
 }
 
