@@ -150,6 +150,12 @@ impl Worker {
         self.answered != self.asked
     }
 
+    /// The number of what was asked last; it grows by one with each question.
+    #[must_use]
+    pub fn last_asked(&self) -> u64 {
+        self.asked
+    }
+
     /// The catalogue's generation as last heard of, which asks nobody.
     #[must_use]
     pub fn last_generation(&self) -> u64 {

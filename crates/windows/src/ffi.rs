@@ -19,7 +19,7 @@ use windows_sys::Win32::System::Performance::{QueryPerformanceCounter, QueryPerf
 use windows_sys::Win32::System::Registry::{
     HKEY, HKEY_LOCAL_MACHINE, HKEY_PERFORMANCE_DATA, HKEY_PERFORMANCE_NLSTEXT,
     HKEY_PERFORMANCE_TEXT, KEY_READ, RegCloseKey, RegConnectRegistryW, RegEnumKeyExW,
-    RegEnumValueW, RegOpenKeyExW, RegQueryInfoKeyW, RegQueryValueExW,
+    RegEnumValueW, RegOpenKeyExW, RegQueryValueExW,
 };
 use windows_sys::Win32::System::SystemInformation::{
     GetSystemTimeAdjustment, GetSystemTimeAsFileTime, OSVERSIONINFOW,
@@ -188,29 +188,6 @@ impl Key {
         };
         // A name that is too long for the buffer is there as well.
         code == SUCCESS || code == MORE_DATA
-    }
-
-    /// When the key, or a value of it, was written last: a FILETIME.
-    pub(crate) fn changed(&self) -> Option<u64> {
-        let mut time = NO_TIME;
-        // SAFETY: nothing but the time is asked for, whose place lives beyond the call.
-        let code = unsafe {
-            RegQueryInfoKeyW(
-                self.handle,
-                null_mut(),
-                null_mut(),
-                null(),
-                null_mut(),
-                null_mut(),
-                null_mut(),
-                null_mut(),
-                null_mut(),
-                null_mut(),
-                null_mut(),
-                &mut time,
-            )
-        };
-        (code == SUCCESS).then(|| units(time))
     }
 
     /// The names of the keys below this one.

@@ -126,8 +126,8 @@ impl Watch {
     ) {
         for name in services {
             if !self.services.iter().any(|(known, _)| known == name) {
-                let changed = registry.changed(name);
-                self.services.push((name.to_string(), changed));
+                let was = registry.registration(name);
+                self.services.push((name.to_string(), was));
             }
         }
     }
@@ -138,7 +138,7 @@ impl Watch {
             return false;
         }
         self.looked = Instant::now();
-        self.services.iter().any(|(name, changed)| registry.changed(name) != *changed)
+        self.services.iter().any(|(name, was)| registry.registration(name) != *was)
     }
 
     pub(crate) fn end(&mut self) {

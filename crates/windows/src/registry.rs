@@ -67,9 +67,9 @@ pub(crate) trait Registry: Send {
     /// Who is registered; read only where requests fail.
     fn services(&mut self) -> Vec<Service>;
 
-    /// When the registration of a service was changed last; `None` where there is
-    /// none. Takes two calls, that are not collections.
-    fn changed(&mut self, service: &str) -> Option<u64>;
+    /// A number that changes with what the registration of a service says of who is
+    /// called for what; `None` where there is none. Collects nothing.
+    fn registration(&mut self, service: &str) -> Option<u64>;
 
     /// The user's language: a Windows language identifier.
     fn user_language(&self) -> u16;

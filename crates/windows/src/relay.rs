@@ -34,11 +34,20 @@ pub struct Relay {
     careful: Option<Careful>,
     /// How long a request without a deadline may take.
     patience: Option<Duration>,
-    /// Since when the source has been at work, and on what, where somebody waited
-    /// for it in vain.
-    since: Option<(Instant, Option<ObjectQuery>)>,
+    /// What somebody waits for in vain.
+    late: Option<Late>,
     /// Of the source before.
     generations: u64,
+}
+
+/// A question that has no answer yet.
+#[derive(Clone, Debug)]
+struct Late {
+    /// Its number.
+    number: u64,
+    since: Instant,
+    /// What was to be collected, if anything.
+    query: Option<ObjectQuery>,
 }
 
 impl Relay {
@@ -51,7 +60,7 @@ impl Relay {
         patience: Option<Duration>,
     ) -> Result<Self, SourceError> {
         let worker = Worker::new(source, patience)?;
-        Ok(Self { worker, careful: None, patience, since: None, generations: 0 })
+        Ok(Self { worker, careful: None, patience, late: None, generations: 0 })
     }
 
     /// A registry that is asked carefully once it hangs, over what `make` makes.
@@ -92,12 +101,19 @@ impl Relay {
         let begun = Instant::now();
         let result = ask(&mut self.worker);
         if !self.worker.is_at_work() {
-            self.since = None;
+            self.late = None;
             return result;
         }
-        let (since, _) = self.since.get_or_insert_with(|| (begun, query.cloned()));
+        // One that is late again and again does not hang.
+        let number = self.worker.last_asked();
+        let late = match self.late.take().filter(|late| late.number == number) {
+            Some(late) => late,
+            None => Late { number, since: begun, query: query.cloned() },
+        };
+        let took = late.since.elapsed();
+        self.late = Some(late);
         let enough = self.patience.map_or(HANGS, |patience| patience.min(HANGS));
-        if since.elapsed() < enough || !self.replace()? {
+        if took < enough || !self.replace()? {
             return result;
         }
         if deadline.is_some_and(|deadline| deadline <= Instant::now()) {
@@ -109,10 +125,10 @@ impl Relay {
     /// Leaves the source behind that hangs; `false` where there is no other way.
     fn replace(&mut self) -> Result<bool, SourceError> {
         let Some(careful) = self.careful.take() else { return Ok(false) };
-        let (_, query) = self.since.take().unzip();
+        let query = self.late.take().and_then(|late| late.query);
         self.generations += self.worker.last_generation() + 1;
         let patience = self.patience.map(|patience| patience * CAREFULLY);
-        self.worker = Worker::new(careful(query.flatten()), patience)?;
+        self.worker = Worker::new(careful(query), patience)?;
         Ok(true)
     }
 }
@@ -156,5 +172,56 @@ impl Source for Relay {
 
     fn is_live(&self) -> bool {
         self.worker.is_live()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use std::sync::mpsc::{Receiver, channel};
+    use std::thread::yield_now;
+
+    /// Collects when it is told to, once each time.
+    struct Told(Receiver<()>);
+
+    impl Source for Told {
+        fn name(&self) -> &str {
+            "told:"
+        }
+        fn collect(&mut self, _: &Request, out: &mut Snapshot) -> Result<(), SourceError> {
+            out.clear();
+            self.0.recv().unwrap();
+            Ok(())
+        }
+        fn titles(&mut self, _: LanguageId) -> Result<Arc<TitleDatabase>, SourceError> {
+            unreachable!("nobody asks for titles")
+        }
+    }
+
+    #[test]
+    fn who_is_late_again_and_again_does_not_hang() {
+        let (tell, told) = channel();
+        let mut relay = Relay::new(Told(told), Some(Duration::from_secs(3600))).unwrap();
+        let mut snapshot = Snapshot::new();
+        let mut in_a_hurry = |relay: &mut Relay| {
+            let request = Request::new(ObjectQuery::Global).deadline(Instant::now());
+            relay.collect(&request, &mut snapshot).unwrap_err();
+            relay.late.clone().unwrap()
+        };
+        let first = in_a_hurry(&mut relay);
+        assert_eq!(first.query, Some(ObjectQuery::Global));
+        let again = in_a_hurry(&mut relay);
+        assert_eq!((again.number, again.since), (first.number, first.since));
+        // It came back, late; what is asked then is another question.
+        tell.send(()).unwrap();
+        let second = loop {
+            let late = in_a_hurry(&mut relay);
+            if late.number != first.number {
+                break late;
+            }
+            yield_now();
+        };
+        assert!(second.since > first.since);
+        tell.send(()).unwrap();
     }
 }

@@ -160,7 +160,7 @@ impl Registry for Fake {
         self.with(|world| world.user)
     }
 
-    fn changed(&mut self, service: &str) -> Option<u64> {
+    fn registration(&mut self, service: &str) -> Option<u64> {
         self.with(|world| world.changed.get(service).copied())
     }
 }

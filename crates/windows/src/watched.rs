@@ -139,8 +139,8 @@ impl Registry for Watched {
         self.own.services()
     }
 
-    fn changed(&mut self, service: &str) -> Option<u64> {
-        self.own.changed(service)
+    fn registration(&mut self, service: &str) -> Option<u64> {
+        self.own.registration(service)
     }
 
     fn user_language(&self) -> u16 {

@@ -114,9 +114,28 @@ fn services(machine: &Key) -> Vec<Service> {
     services.keys().into_iter().filter_map(read).collect()
 }
 
-/// When the registration of a service was written last.
-fn changed(machine: &Key, service: &str) -> Option<u64> {
-    machine.open(&format!(r"{SERVICES}\{service}\Performance")).ok()?.changed()
+/// What the registration of a service says, as a number: FNV-1a. The time of its key
+/// will not do, since Windows writes there whenever a provider fails.
+fn registration(machine: &Key, service: &str) -> Option<u64> {
+    let key = machine.open(&format!(r"{SERVICES}\{service}\Performance")).ok()?;
+    let texts = ["Library", "Open", "Collect", "Close", "Object List"].map(|name| key.text(name));
+    let numbers = ["First Counter", "Last Counter", "Disable Performance Counters"]
+        .map(|name| key.number(&ValueName::new(name)));
+    let mut hash = 0xcbf2_9ce4_8422_2325_u64;
+    let mut add = |bytes: &[u8]| {
+        for byte in bytes {
+            hash = (hash ^ u64::from(*byte)).wrapping_mul(0x0100_0000_01b3);
+        }
+    };
+    for text in &texts {
+        add(text.as_deref().unwrap_or_default().as_bytes());
+        add(&[u8::from(text.is_some())]);
+    }
+    for number in &numbers {
+        add(&number.unwrap_or_default().to_le_bytes());
+        add(&[u8::from(number.is_some())]);
+    }
+    Some(hash)
 }
 
 /// This machine's registry.
@@ -174,8 +193,8 @@ impl Registry for Local {
         services(&Key::MACHINE)
     }
 
-    fn changed(&mut self, service: &str) -> Option<u64> {
-        changed(&Key::MACHINE, service)
+    fn registration(&mut self, service: &str) -> Option<u64> {
+        registration(&Key::MACHINE, service)
     }
 
     fn user_language(&self) -> u16 {
@@ -258,9 +277,9 @@ impl Registry for Remote {
         machine.map(services).unwrap_or_default()
     }
 
-    fn changed(&mut self, service: &str) -> Option<u64> {
+    fn registration(&mut self, service: &str) -> Option<u64> {
         let machine = self.connection.as_ref().and_then(|connection| connection.machine.as_ref());
-        machine.and_then(|machine| changed(machine, service))
+        machine.and_then(|machine| registration(machine, service))
     }
 
     fn user_language(&self) -> u16 {
