@@ -138,6 +138,8 @@ pub(crate) struct Stat<'a> {
 
 /// Flag of a thread of the kernel in [`Stat::flags`].
 pub(crate) const PF_KTHREAD: u64 = 0x0020_0000;
+/// Flag of a thread that is about to end, also before it is a zombie.
+pub(crate) const PF_EXITING: u64 = 0x0000_0004;
 
 impl<'a> Stat<'a> {
     /// `None` where the text is not what it should be. The name may hold

@@ -617,6 +617,9 @@ impl ProcessReader {
             Outcome::Read => {}
             Outcome::Refused => {
                 known.io_pause = pause(pid);
+                if known.rests {
+                    self.resting.io_refused(known);
+                }
                 return Ok(false);
             }
             Outcome::Failed => return Ok(false),

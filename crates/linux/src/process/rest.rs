@@ -12,10 +12,14 @@
 //! Two things change without it. Memory is taken and given back from outside:
 //! `statm` is read each time, and tells the size of the address space too. And
 //! the parent changes when that ends: so the parent must have been read in this
-//! very collection, before its child, and be alive and the same process as in
-//! the collection before. (A process with a lower number than its parent's is
+//! very collection, before its child, and be alive (not about to end either) and
+//! the same process as in the collection before. (A process with a lower number than its parent's is
 //! always read in full.) The nice value, which others can change, and whatever
 //! else comes from `stat` is read on request; then nobody is taken for resting.
+//!
+//! Who asks may change too: `io` takes permission, which this program may have
+//! given up since. It is asked of the first process that rests in a collection,
+//! the likeliest to need it (1, or a thread of the kernel).
 //!
 //! A look at `schedstat` that finds that a process has run is a system call
 //! more than reading it in full takes. Looks are paid for by those that were
@@ -23,7 +27,7 @@
 
 use super::read::Tracked;
 use crate::files::{Kept, PidPath, Reader};
-use crate::parse::{Io, Stat, Words, number};
+use crate::parse::{Io, PF_EXITING, Stat, Words, number};
 use crate::room::room;
 
 /// Readings that found nothing changed before a process is looked at.
@@ -163,6 +167,8 @@ pub(super) struct Resting {
     alive: Vec<u32>,
     /// The last of them that was found to be a parent.
     parent: Option<u32>,
+    /// Whether `io` of a process that rests was read in this collection.
+    io_permitted: bool,
 }
 
 impl Default for Resting {
@@ -176,6 +182,7 @@ impl Default for Resting {
             credit: 0,
             alive: Vec::new(),
             parent: None,
+            io_permitted: false,
         }
     }
 }
@@ -199,6 +206,7 @@ impl Resting {
         self.credit = processes / FREE_LOOKS + 1;
         self.alive.clear();
         self.parent = None;
+        self.io_permitted = false;
         if self.on {
             // All at once, rather than for each process that is new.
             self.places.reserve(processes.saturating_sub(self.places.len()));
@@ -305,7 +313,9 @@ impl Resting {
         if !self.on {
             return;
         }
-        let ended = matches!(stat.state, b'Z' | b'X' | b'x');
+        // One that is about to end has given its children away before it is a
+        // zombie, and long before where its first thread is the last one.
+        let ended = stat.flags & PF_EXITING != 0 || matches!(stat.state, b'Z' | b'X' | b'x');
         if before && !ended {
             self.alive.push(known.pid);
         }
@@ -346,9 +356,20 @@ impl Resting {
     }
 
     /// What `io` of a process would tell that was found to rest, if that was
-    /// read before.
-    pub(super) fn io(&self, known: &Tracked) -> Option<Io> {
-        self.places.get(known.rest?.0)?.io
+    /// read before. The first one of a collection is to be read all the same.
+    pub(super) fn io(&mut self, known: &Tracked) -> Option<Io> {
+        let io = self.places.get(known.rest?.0)?.io?;
+        std::mem::replace(&mut self.io_permitted, true).then_some(io)
+    }
+
+    /// To be called where `io` of a process that was found to rest may not be
+    /// read. If it might be before, what others' told may not be known any more
+    /// either.
+    pub(super) fn io_refused(&mut self, known: &Tracked) {
+        let place = known.rest.and_then(|place| self.places.get(place.0));
+        if place.is_some_and(|rest| rest.io.is_some()) {
+            self.places.iter_mut().for_each(|rest| rest.io = None);
+        }
     }
 
     /// To be called with what `io` told of a process.

@@ -29,16 +29,30 @@ fn processes(look: &Look) -> BTreeMap<u64, (String, Vec<Option<u64>>)> {
     processes.collect()
 }
 
+/// How often each process was given a processor, and for how long.
+fn turns() -> BTreeMap<u64, Vec<u8>> {
+    let entries = std::fs::read_dir("/proc").unwrap().flatten();
+    let turns = entries.filter_map(|entry| {
+        let number = entry.file_name().to_str()?.parse().ok()?;
+        Some((number, std::fs::read(entry.path().join("schedstat")).ok()?))
+    });
+    turns.collect()
+}
+
 /// What a reader tells that knows the processes is what those tell that see
-/// them for the first time, just before and just after, where these agree. The
-/// number of processes that could be compared.
+/// them for the first time, just before and just after, where these agree and
+/// the process has not run in between: a worker of the kernel may be back to
+/// what it did. The number of processes that could be compared.
 fn compare(known: &mut Machine) -> usize {
+    let turns_before = turns();
     let before = processes(&proc().look(&[230], &[]));
     let now = processes(&known.look(&[230], &[]));
     let after = processes(&proc().look(&[230], &[]));
+    let turns_after = turns();
     let mut compared = 0;
     for (number, values) in &before {
-        if after.get(number) == Some(values) {
+        let rested = turns_before.get(number).is_some_and(|t| turns_after.get(number) == Some(t));
+        if rested && after.get(number) == Some(values) {
             assert_eq!(now.get(number), Some(values), "PID {number}");
             compared += 1;
         }
@@ -204,6 +218,92 @@ fn a_parent_that_ends_is_noticed_at_once() {
     });
 }
 
+const LARGE_PARENT: &str = "PERFHIVE_LINUX_LARGE_PARENT";
+
+/// A process whose second thread, this one, starts a child, and ends them all
+/// when told to. Having files of its own to give back, it ends a moment later
+/// than the first begins to. From then on the child has another parent; but the
+/// first thread is not done: it has much memory to give back, the same pages
+/// many times over.
+fn large_parent() {
+    use rustix::fs::{MemfdFlags, memfd_create};
+    use rustix::mm::{MapFlags, ProtFlags, mmap};
+    use rustix::thread::{UnshareFlags, unshare_unsafe};
+
+    const BYTES: usize = 32 << 20;
+    let memory = std::fs::File::from(memfd_create("memory", MemfdFlags::CLOEXEC).unwrap());
+    memory.set_len(BYTES as u64).unwrap();
+    for _ in 0..200 {
+        let flags = MapFlags::SHARED | MapFlags::POPULATE;
+        // SAFETY: the kernel finds a place for it where nothing else is, and
+        // nobody ever looks at it.
+        unsafe { mmap(std::ptr::null_mut(), BYTES, ProtFlags::READ, flags, &memory, 0) }.unwrap();
+    }
+    drop(memory);
+    let mut child = Command::new("sleep");
+    child.arg("600").stdin(Stdio::null()).stdout(Stdio::null()).stderr(Stdio::null());
+    println!("orphan {}", child.spawn().unwrap().id());
+    // SAFETY: of the files that are shared until here, this thread uses the
+    // standard ones alone, which nobody closes.
+    unsafe { unshare_unsafe(UnshareFlags::FILES) }.unwrap();
+    let file = std::fs::File::from(memfd_create("own", MemfdFlags::CLOEXEC).unwrap());
+    (&file).write_all(&vec![1; BYTES]).unwrap();
+    let mut line = String::new();
+    std::io::stdin().read_line(&mut line).unwrap();
+    std::process::exit(0);
+}
+
+#[test]
+fn a_parent_that_takes_long_to_end_is_noticed_at_once() {
+    const TEST: &str = "resting::a_parent_that_takes_long_to_end_is_noticed_at_once";
+    if std::env::var_os(LARGE_PARENT).is_some() {
+        return large_parent();
+    }
+    alone(TEST, || {
+        let mut machine = proc();
+        let parent_of = |pid: u32| {
+            let text = std::fs::read(format!("/proc/{pid}/stat")).unwrap();
+            let close = text.iter().rposition(|byte| *byte == b')').unwrap();
+            let text = String::from_utf8_lossy(&text[close + 4..]).into_owned();
+            text.split(' ').next().unwrap().parse::<u64>().unwrap()
+        };
+        let mut met = 0;
+        for _ in 0..60 {
+            let mut command = Command::new(std::env::current_exe().unwrap());
+            // With one thread, a test runs in the first.
+            command.args(["--exact", TEST, "--nocapture", "--test-threads=2"]);
+            command.env(LARGE_PARENT, "");
+            let mut parent = command.stdin(Stdio::piped()).stdout(Stdio::piped()).spawn().unwrap();
+            let mut output = BufReader::new(parent.stdout.take().unwrap());
+            let mut line = String::new();
+            while !line.contains("orphan ") {
+                line.clear();
+                assert!(output.read_line(&mut line).unwrap() > 0, "the parent has ended");
+            }
+            let orphan = Orphan::of(line.split_once("orphan ").unwrap().1);
+            wait_for(orphan.0, b"S");
+            settle(&mut machine, 1);
+            let first = u64::from(parent.id());
+            assert_eq!(parent_of(orphan.0), first);
+            writeln!(parent.stdin.take().unwrap()).unwrap();
+            let mut now_met = false;
+            while state(parent.id()) != Some(b'Z') {
+                let before = parent_of(orphan.0);
+                let look = machine.look(&[230], &[]);
+                let told = look.value_of(230, look.process(orphan.0).unwrap(), 1410).unwrap();
+                assert!(told == before || told == parent_of(orphan.0), "{told}, {before}");
+                now_met |= before != first && state(parent.id()) != Some(b'Z');
+            }
+            parent.wait().unwrap();
+            met += u32::from(now_met);
+            if met == 4 {
+                return;
+            }
+        }
+        panic!("no parent took long enough to end: {met}");
+    });
+}
+
 #[test]
 fn the_number_of_a_parent_that_ended_is_nobody_elses() {
     let test = "resting::the_number_of_a_parent_that_ended_is_nobody_elses";
@@ -309,5 +409,29 @@ fn few_files_are_enough() {
             assert!(compare(&mut machine) > 10);
         }
         setrlimit(Resource::Nofile, before).unwrap();
+    });
+}
+
+/// Who gives up what permitted to read of others what they read and wrote is
+/// not told it any more, of those that rest neither.
+#[test]
+fn what_may_not_be_read_any_more_is_not_told() {
+    alone("resting::what_may_not_be_read_any_more_is_not_told", || {
+        if !rustix::process::geteuid().is_root() {
+            eprintln!("this takes root");
+            return;
+        }
+        let _sleepers = Sleepers::new(4);
+        let mut machine = proc();
+        settle(&mut machine, 4);
+        assert!(compare(&mut machine) > 4);
+        // A thread has permissions of its own.
+        let other = std::thread::spawn(move || {
+            let nobody = rustix::process::Uid::from_raw(65534);
+            rustix::thread::set_thread_res_uid(nobody, nobody, nobody).unwrap();
+            assert!(compare(&mut machine) > 4);
+            assert!(compare(&mut machine) > 4);
+        });
+        other.join().unwrap();
     });
 }
