@@ -225,7 +225,7 @@ fn slots_with(numbers: &[u64]) -> std::sync::Arc<Slots> {
 fn publish(slots: &Slots, number: u64) {
     let request = Request::new(ObjectQuery::Indexes(vec![OBJECT]));
     let reply = Reply { number, request, ..Reply::default() };
-    slots.publish(&std::sync::Arc::new(reply), |_| true);
+    slots.publish(&std::sync::Arc::new(reply), |_| true, || true);
 }
 
 /// What one who asks finds, and what one who begins to follow takes; 0 for
