@@ -167,11 +167,17 @@ impl Contents {
             let copies =
                 [first, second, third].map(|copy| copy.get(begin..end).unwrap_or_default());
             self.row.clear();
+            let tries_before = tries;
             // The first that is lost costs the instance: others need no look.
             let lost = definition.counters.iter().find_map(|counter| {
                 let at = definition.values_at + slot * definition.values_size + counter.cell;
                 put_values(counter, copies, file, at, &mut tries, &mut self.row).err()
             });
+            // What was read anew may be that of the slot's next instance.
+            let is_anew = lost.is_none() && tries != tries_before;
+            if is_anew && !is_still(file, definition, slot, state) {
+                continue;
+            }
             let values = match lost {
                 None => Values::Whole(&self.row),
                 Some(Lost::Torn) => Values::Torn,
@@ -302,7 +308,7 @@ mod tests {
     use crate::layout::{ONE_USE, READY, slot};
     use crate::os::Owner;
     use perfhive_format::{CounterType, DetailLevel};
-    use std::cell::Cell;
+    use std::cell::{Cell, RefCell};
 
     /// The bytes of a file, and how often something was read of them.
     struct Counted {
@@ -392,6 +398,46 @@ mod tests {
         assert_eq!(count("torn"), tries / TRIES);
         assert_eq!(count("untried"), 10_000 - tries / TRIES);
         assert_eq!(count("whole"), 10_000);
+    }
+
+    /// A file whose first slot is given to another instance as soon as a pair is read
+    /// anew.
+    struct GivenAway {
+        bytes: RefCell<Vec<u8>>,
+        slot_at: usize,
+        values_at: usize,
+        row: usize,
+    }
+
+    impl ReadAt for GivenAway {
+        fn read_words(&self, offset: usize, out: &mut [u64]) -> io::Result<()> {
+            let mut bytes = self.bytes.borrow_mut();
+            if offset == self.values_at && out.len() < self.row {
+                bytes[self.slot_at..self.slot_at + 8]
+                    .copy_from_slice(&(2 * ONE_USE | ALIVE).to_le_bytes());
+                bytes[self.values_at..self.values_at + PAIR].fill(0);
+            }
+            bytes.as_slice().read_words(offset, out)
+        }
+    }
+
+    #[test]
+    fn what_is_read_anew_is_no_other_instance_s() {
+        let (file, definition) = file(2, 1, |slot, _| slot == 0);
+        let file = GivenAway {
+            slot_at: definition.live_at + LIVE,
+            values_at: definition.values_at,
+            row: definition.values_size / 8,
+            bytes: RefCell::new(file.bytes),
+        };
+        let mut contents = Contents::default();
+        contents.read(&file, &definition).unwrap();
+        let mut seen = Vec::new();
+        contents.each(&file, &definition, |row| {
+            seen.push(row.slot);
+            ControlFlow::Continue(())
+        });
+        assert_eq!(seen, [1]);
     }
 
     #[test]
