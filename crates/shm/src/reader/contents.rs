@@ -414,7 +414,7 @@ mod tests {
             let mut bytes = self.bytes.borrow_mut();
             if offset == self.values_at && out.len() < self.row {
                 bytes[self.slot_at..self.slot_at + 8]
-                    .copy_from_slice(&(2 * ONE_USE | ALIVE).to_le_bytes());
+                    .copy_from_slice(&((2 * ONE_USE) | ALIVE).to_le_bytes());
                 bytes[self.values_at..self.values_at + PAIR].fill(0);
             }
             bytes.as_slice().read_words(offset, out)

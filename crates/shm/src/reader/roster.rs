@@ -21,6 +21,10 @@ const EVERY: Duration = Duration::from_millis(250);
 const RECENT: Duration = Duration::from_secs(1);
 /// Files of a user in a folder that are read; others are a fault.
 const MOST_FILES: usize = 256;
+/// Names in a folder that are looked at, and those of published files among them; that
+/// there are others is a fault.
+const MOST_ENTRIES: usize = 1 << 16;
+const MOST_NAMES: usize = 16 * MOST_FILES;
 /// Bytes of all files of a user that are read: nobody is to slow readers down at
 /// will.
 const MOST_BYTES: u64 = 64 << 20;
@@ -93,6 +97,16 @@ struct Folder {
     /// Only files of this user are read.
     user: Option<User>,
     listing: Listing,
+}
+
+/// What a folder holds.
+struct Listed {
+    folder: PathBuf,
+    /// Its published files, in order.
+    paths: Vec<PathBuf>,
+    /// Whether it holds more than is looked at.
+    is_cut: bool,
+    user: Option<User>,
 }
 
 /// When something was listed, by its time of change.
@@ -184,7 +198,9 @@ impl PublishedCounters {
                     let found = os::users_folders();
                     for (path, folder) in users.iter_mut() {
                         if !found.contains_key(path) {
-                            listed.push((folder.path.clone(), Vec::new(), None));
+                            let folder = folder.path.clone();
+                            let paths = Vec::new();
+                            listed.push(Listed { folder, paths, is_cut: false, user: None });
                         }
                     }
                     users.retain(|path, _| found.contains_key(path));
@@ -223,12 +239,18 @@ impl PublishedCounters {
     }
 
     /// Takes what folders hold now; answers whether anything is different.
-    fn take(&mut self, listed: Vec<(PathBuf, Vec<PathBuf>, Option<User>)>) -> bool {
+    fn take(&mut self, listed: Vec<Listed>) -> bool {
         let mut changed = false;
-        for (folder, paths, user) in listed {
+        for Listed { folder, paths, is_cut, user } in listed {
             let before = self.files.len();
             let is_listed = |path: &PathBuf| paths.binary_search(path).is_ok();
-            self.files.retain(|path, _| path.parent() != Some(&*folder) || is_listed(path));
+            // Where others made so many that not all are listed, who is known stays.
+            let is_there = |path: &PathBuf, known: &Known| {
+                is_cut && matches!(known, Known::Read(_)) && os::changed(path).is_some()
+            };
+            self.files.retain(|path, known| {
+                path.parent() != Some(&*folder) || is_listed(path) || is_there(path, known)
+            });
             changed |= self.files.len() != before;
             let mut counts = self.counts_in(&folder);
             let mut refused = 0;
@@ -295,6 +317,14 @@ impl PublishedCounters {
                 let known = Known::Refused(Refused { why: what, in_use: false });
                 self.files.insert(folder.join(format!("*.counters of {whose}")), known);
             };
+            if is_cut {
+                changed = true;
+                let what = format!(
+                    "there is more in this folder than {MOST_NAMES} such files or {MOST_ENTRIES} \
+                     of all kinds; remove what nobody publishes in"
+                );
+                tell("others".to_string(), what);
+            }
             for (user, more) in unread {
                 let what = format!("{more} more, beyond {MOST_FILES} or {MOST_BYTES} bytes");
                 tell(format!("user {user}"), what);
@@ -447,24 +477,32 @@ impl Folder {
     }
 
     /// Adds what is in the folder, if that may be something else than before.
-    fn list(&mut self, out: &mut Vec<(PathBuf, Vec<PathBuf>, Option<User>)>) {
+    fn list(&mut self, out: &mut Vec<Listed>) {
         if !self.listing.is_due(&self.path) {
             return;
         }
         note_growth();
         let mut paths = Vec::new();
+        let (mut seen, mut unfinished) = (0, 0);
         let entries = std::fs::read_dir(&self.path).into_iter().flatten();
-        for entry in entries.flatten().take(16 * MOST_FILES) {
+        for entry in entries.flatten().take(MOST_ENTRIES) {
+            seen += 1;
             let name = entry.file_name();
             let name = name.to_string_lossy();
             if name.ends_with(SUFFIX) {
+                if paths.len() == MOST_NAMES {
+                    seen = MOST_ENTRIES;
+                    break;
+                }
                 paths.push(entry.path());
-            } else if name.ends_with(UNFINISHED) {
+            } else if name.ends_with(UNFINISHED) && unfinished < MOST_NAMES {
+                unfinished += 1;
                 // Whoever was killed while making it may never publish again.
                 os::clear_away(&entry.path());
             }
         }
         paths.sort();
-        out.push((self.path.clone(), paths, self.user.clone()));
+        let (folder, is_cut, user) = (self.path.clone(), seen == MOST_ENTRIES, self.user.clone());
+        out.push(Listed { folder, paths, is_cut, user });
     }
 }

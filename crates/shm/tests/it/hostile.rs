@@ -516,6 +516,34 @@ fn many_names_use_nothing_up() {
     assert_eq!(reader.rows("Web Shop")[0].1[0], Some((1, None)));
 }
 
+/// Whoever fills a folder that others publish in, too, takes nobody's counters away, or
+/// it is told.
+#[cfg(unix)]
+#[test]
+fn a_folder_full_of_other_files_hides_nobody() {
+    let folder = Folder::new();
+    let before = shop(&folder).publish().unwrap();
+    before.counter("Orders").unwrap().set(1);
+    let fill = |suffix: &str| {
+        for number in 0..5_000 {
+            std::fs::write(folder.path().join(format!("{number}{suffix}")), "").unwrap();
+        }
+    };
+    fill(".txt");
+    let count = CounterDefinition::new("Animals", COUNT);
+    let zoo = Category::builder("Zoo").counter(count).folder(folder.path()).publish().unwrap();
+    zoo.counter("Animals").unwrap().set(7);
+    let mut reader = Reader::new(&folder);
+    assert_eq!(reader.rows("Zoo")[0].1[0], Some((7, None)));
+    assert_eq!(reader.rows("Web Shop")[0].1[0], Some((1, None)));
+    fill(".counters");
+    reader.read();
+    let told = |reader: &Reader| reader.faults().iter().any(|f| f.contains("there is more in"));
+    assert!(told(&reader), "{:?}", reader.faults());
+    assert_eq!(reader.rows("Zoo")[0].1[0], Some((7, None)));
+    assert_eq!(reader.rows("Web Shop")[0].1[0], Some((1, None)));
+}
+
 /// A text that is referred to again and again is copied so often, and no more.
 #[test]
 fn texts_are_not_copied_without_end() {
