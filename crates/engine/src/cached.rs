@@ -64,6 +64,7 @@
 //! - Data that a consumer holds stays as it is for as long as it does.
 
 mod builder;
+mod catalogue;
 mod follower;
 mod hub;
 mod lane;
@@ -91,8 +92,8 @@ use perfhive_format::{LanguageId, TitleIndex};
 use reply::{Key, Reply, Slot};
 use std::collections::HashMap;
 use std::sync::atomic::Ordering;
-use std::sync::{Arc, PoisonError};
-use std::time::{Duration, Instant};
+use std::sync::Arc;
+use std::time::Duration;
 use wants::Wants;
 
 /// Most objects, words and foreign machines of which a consumer remembers one
@@ -230,51 +231,6 @@ impl<S: Source> Cached<S> {
             self.floor = newest.unwrap_or(0).max(self.floor);
             self.seen.clear();
         }
-    }
-
-    /// The whole catalogue, which is read by one of all who need it.
-    fn whole_catalogue(&mut self) -> Result<Arc<Catalogue>, SourceError> {
-        let hub = &self.hub;
-        if let Some(kept) = hub.kept_catalogue() {
-            return Ok(kept);
-        }
-        hub.main.with(None, |source| {
-            // Somebody else may have read it meanwhile.
-            hub.notice(source.catalogue_generation());
-            if let Some(kept) = hub.kept_catalogue() {
-                return Ok(kept);
-            }
-            let catalogue = source.catalogue()?;
-            hub.notice(source.catalogue_generation());
-            hub.notice_costs(&catalogue);
-            let kept = Some(Arc::clone(&catalogue));
-            *hub.catalogue.write().unwrap_or_else(PoisonError::into_inner) = kept;
-            Ok(catalogue)
-        })?
-    }
-
-    /// Sees to it that it is known which objects are costly, of those that are known;
-    /// answers as of which generation. What takes time to find out is found out by who
-    /// wants it: its objects change the generation then.
-    fn costs_by(&mut self, deadline: Option<Instant>) -> Result<u64, SourceError> {
-        let hub = &self.hub;
-        let known = |generation| hub.costs_of.load(Ordering::Acquire) == generation;
-        let generation = hub.generation.load(Ordering::Acquire);
-        if generation != UNKNOWN && known(generation) {
-            return Ok(generation);
-        }
-        hub.main.with(deadline, |source| {
-            // Somebody else may have read it meanwhile.
-            hub.notice(source.catalogue_generation());
-            let generation = hub.generation.load(Ordering::Acquire);
-            if known(generation) {
-                return Ok(generation);
-            }
-            let catalogue = source.catalogue_for(Wanted::Nothing)?;
-            hub.notice(source.catalogue_generation());
-            hub.notice_costs(&catalogue);
-            Ok(hub.generation.load(Ordering::Acquire))
-        })?
     }
 
     /// Lists what is asked for, each once.

@@ -1,0 +1,57 @@
+//! What the source has, and which of that is costly.
+
+use super::Cached;
+use super::hub::UNKNOWN;
+use crate::broker::Wanted;
+use crate::error::SourceError;
+use crate::source::{Catalogue, Source};
+use std::sync::atomic::Ordering;
+use std::sync::{Arc, PoisonError};
+use std::time::Instant;
+
+impl<S: Source> Cached<S> {
+    /// The whole catalogue, which is read by one of all who need it.
+    pub(super) fn whole_catalogue(&mut self) -> Result<Arc<Catalogue>, SourceError> {
+        let hub = &self.hub;
+        if let Some(kept) = hub.kept_catalogue() {
+            return Ok(kept);
+        }
+        hub.main.with(None, |source| {
+            // Somebody else may have read it meanwhile.
+            hub.notice(source.catalogue_generation());
+            if let Some(kept) = hub.kept_catalogue() {
+                return Ok(kept);
+            }
+            let catalogue = source.catalogue()?;
+            hub.notice(source.catalogue_generation());
+            hub.notice_costs(&catalogue);
+            let kept = Some(Arc::clone(&catalogue));
+            *hub.catalogue.write().unwrap_or_else(PoisonError::into_inner) = kept;
+            Ok(catalogue)
+        })?
+    }
+
+    /// Sees to it that it is known which objects are costly, of those that are known;
+    /// answers as of which generation. What takes time to find out is found out by who
+    /// wants it: its objects change the generation then.
+    pub(super) fn costs_by(&mut self, deadline: Option<Instant>) -> Result<u64, SourceError> {
+        let hub = &self.hub;
+        let known = |generation| hub.costs_of.load(Ordering::Acquire) == generation;
+        let generation = hub.generation.load(Ordering::Acquire);
+        if generation != UNKNOWN && known(generation) {
+            return Ok(generation);
+        }
+        hub.main.with(deadline, |source| {
+            // Somebody else may have read it meanwhile.
+            hub.notice(source.catalogue_generation());
+            let generation = hub.generation.load(Ordering::Acquire);
+            if known(generation) {
+                return Ok(generation);
+            }
+            let catalogue = source.catalogue_for(Wanted::Nothing)?;
+            hub.notice(source.catalogue_generation());
+            hub.notice_costs(&catalogue);
+            Ok(hub.generation.load(Ordering::Acquire))
+        })?
+    }
+}
