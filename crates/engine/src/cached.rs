@@ -91,8 +91,8 @@ use lane::{Outcome, ends};
 use perfhive_format::{LanguageId, TitleIndex};
 use reply::{Key, Reply, Slot};
 use std::collections::HashMap;
-use std::sync::atomic::Ordering;
 use std::sync::Arc;
+use std::sync::atomic::Ordering;
 use std::time::Duration;
 use wants::Wants;
 
