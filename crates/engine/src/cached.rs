@@ -80,7 +80,7 @@ use crate::broker::{ProviderStatus, Wanted};
 use crate::error::{FaultKind, SourceError, SourceErrorKind};
 use crate::followed::ATTEMPTS;
 use crate::frame::Snapshot;
-use crate::growth::GrowthWatch;
+use crate::growth::{GrowthWatch, note_growth};
 use crate::request::{ObjectQuery, Request};
 use crate::source::{Catalogue, Source};
 use crate::titles::TitleDatabase;
@@ -199,7 +199,11 @@ impl<S: Source> Cached<S> {
         // Of what others collected for it, whoever waited for that is told: it took
         // longer for all of them.
         let waited = || self.own.iter().any(|reply| reply.snapshot.has_grown());
-        if self.room() > room || watch.has_noted() || waited() {
+        if self.room() > room {
+            // A request that fails tells it, too.
+            note_growth();
+        }
+        if watch.has_noted() || waited() {
             out.note_growth();
         }
         self.own.clear();
@@ -497,6 +501,8 @@ impl<S: Source> Source for Cached<S> {
 
     /// The generation as of the newest collection.
     fn catalogue_generation(&mut self) -> u64 {
+        // Who asks on the thread on which he will collect is ready for that.
+        reply::ready();
         let known = self.hub.generation.load(Ordering::Acquire);
         if known != UNKNOWN {
             return known;

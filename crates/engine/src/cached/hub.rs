@@ -125,8 +125,9 @@ impl<S: Source> Hub<S> {
         deadline: Option<Instant>,
     ) -> Result<Brought, SourceError> {
         let mut brought = Brought::default();
-        let grown = wants.has_grown();
+        let watch = GrowthWatch::begin();
         let as_of = if lane == 0 { None } else { Some(self.agree(source, deadline)?) };
+        let grown = wants.has_grown() || watch.has_noted();
         wants.each_request(deadline, |request| {
             let mut reply = self.free_reply();
             let number = self.numbers.fetch_add(1, Ordering::Relaxed) + 1;
@@ -279,6 +280,7 @@ impl<S: Source> Hub<S> {
 
     /// Takes note of which objects of the newest generation are costly.
     pub(super) fn notice_costs(&self, catalogue: &Catalogue) {
+        note_growth();
         let costly = catalogue.objects.iter().filter(|object| object.cost == Cost::Costly);
         let costly = costly.map(|object| object.name).collect();
         *self.costly_objects.write().unwrap_or_else(PoisonError::into_inner) = costly;
@@ -296,7 +298,10 @@ impl<S: Source> Hub<S> {
                 free = Some(at);
             }
         }
-        free.map(|at| replies.swap_remove(at)).unwrap_or_default()
+        free.map(|at| replies.swap_remove(at)).unwrap_or_else(|| {
+            note_growth();
+            Arc::default()
+        })
     }
 
     /// Keeps a handle to a reply for when nobody else holds it any more.

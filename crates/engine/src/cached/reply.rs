@@ -60,7 +60,11 @@ impl Reply {
             (mine, theirs) => *mine = theirs.clone(),
         }
         self.request.extra_counters.clone_from(&request.extra_counters);
-        room(&self.request) > before
+        let grown = room(&self.request) > before;
+        if grown {
+            note_growth();
+        }
+        grown
     }
 
     /// Whether this answers for a key, with every counter of `request` that
@@ -96,6 +100,27 @@ type Shared = std::sync::Mutex<Option<Arc<Reply>>>;
 #[cfg(not(loom))]
 type Shared = arc_swap::ArcSwapOption<Reply>;
 
+#[cfg(not(loom))]
+std::thread_local! {
+    // Constant and without a destructor: nothing is allocated for it.
+    static READY: std::cell::Cell<bool> = const { std::cell::Cell::new(false) };
+}
+
+/// Makes this thread ready to load: what protects a thread's loads is made with the
+/// first one.
+#[cfg(not(loom))]
+pub(super) fn ready() {
+    static NOTHING: arc_swap::ArcSwapOption<()> = arc_swap::ArcSwapOption::const_empty();
+    // A thread whose locals are gone has nothing that lasts to the next load.
+    if !READY.try_with(|ready| ready.replace(true)).unwrap_or_default() {
+        note_growth();
+        drop(NOTHING.load());
+    }
+}
+
+#[cfg(loom)]
+pub(super) fn ready() {}
+
 /// Where the newest reply that was asked for something is. Reading takes no
 /// lock and touches no counter that others write: it costs the same whatever
 /// the number of threads.
@@ -115,6 +140,7 @@ impl Slot {
     #[cfg(not(loom))]
     #[inline]
     pub(super) fn load(&self) -> arc_swap::Guard<Option<Arc<Reply>>> {
+        ready();
         self.newest.load()
     }
 
@@ -139,6 +165,7 @@ impl Slot {
     }
 
     fn set(&self, reply: Option<Arc<Reply>>) {
+        ready();
         #[cfg(not(loom))]
         self.newest.store(reply.clone());
         #[cfg(loom)]

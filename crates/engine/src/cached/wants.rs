@@ -2,6 +2,7 @@
 
 use super::lane::Wishes;
 use super::reply::Key;
+use crate::growth::note_growth;
 use crate::request::{ObjectQuery, Request};
 use perfhive_format::TitleIndex;
 use std::time::{Duration, Instant};
@@ -116,7 +117,11 @@ impl Wishes for Wants {
         other.objects.iter().for_each(|name| add(&mut self.objects, *name));
         other.words.iter().for_each(|word| add(&mut self.words, word.clone()));
         other.extra.iter().for_each(|extra| add(&mut self.extra, *extra));
-        self.grown |= self.room() > room;
+        if self.room() > room {
+            self.grown = true;
+            // Who wants it may not wait for what comes of it.
+            note_growth();
+        }
     }
 
     fn note_growth_of(&mut self, other: &Self) {
