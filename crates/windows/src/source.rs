@@ -487,7 +487,22 @@ impl Source for RegistrySource {
         self.fetch(&Request::new(ObjectQuery::Costly), &mut snapshot)?;
         self.note(&snapshot);
         self.learn_costly(&snapshot);
-        Ok(())
+        // What those have that hang nobody knows: whoever looks for it is to hear that,
+        // and not that there is no such object.
+        if self.hangs.objects().is_empty() {
+            return Ok(());
+        }
+        let services = self.services();
+        let is_one = |one: &&Service| {
+            one.candidates().iter().any(|name| self.hangs.objects().contains(name))
+        };
+        match services.iter().find(is_one).map(Service::hangs) {
+            Some(fault) => {
+                let message = format!("{}: {}", fault.provider, fault.message);
+                Err(SourceError::new(SourceErrorKind::Deadline, &self.name, message))
+            }
+            None => Ok(()),
+        }
     }
 
     /// Changes with Last Counter and Last Help, and when a reply held an object
