@@ -10,6 +10,7 @@ mod second;
 mod sums;
 mod thread;
 mod told;
+mod tracked;
 mod wanted;
 
 use crate::bpf::Wants;
@@ -26,11 +27,12 @@ use kept::Kept;
 use perfhive_engine::standard::Layouts;
 use perfhive_engine::{Collection, ObjectWriter, Provider, ProviderError, Session};
 use perfhive_format::{FileTime, InstanceHead, NameRef, ObjectWriting, TitleIndex};
-use read::{BATCH, ProcessReader, Slot, Tracked, TrackedThread, follow};
+use read::{BATCH, ProcessReader, Slot};
 use rustix::fd::OwnedFd;
 use rustix::param::page_size;
 use sample::Sample;
 use second::Second;
+use tracked::{Tracked, TrackedThread, follow};
 use wanted::{ThreadWanted, Wanted};
 
 /// The objects of the provider.

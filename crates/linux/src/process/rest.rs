@@ -9,12 +9,19 @@
 //! read, both files would say what they said: to run again, the thread would
 //! have had to be given a processor, which counts.
 //!
+//! A thread that is just about to sleep, or was stopped at that, says that it
+//! sleeps; if something wakes it before it has given its processor up, it goes on
+//! without being given one. Then the time that it had one is what tells, which the
+//! kernel counts on with each tick: what is told is at most one tick (1 to 10 ms)
+//! old. Where processors do without ticks (`nohz_full`), nobody is taken for
+//! resting.
+//!
 //! Two things change without it. Memory is taken and given back from outside:
 //! `statm` is read each time, and tells the size of the address space too. And
 //! the parent changes when that ends: so the parent must have been read in this
 //! very collection, before its child, and be alive (not about to end either) and
-//! the same process as in the collection before. (A process with a lower number than its parent's is
-//! always read in full.) The nice value, which others can change, and whatever
+//! the same process as in the collection before. (A process with a lower number
+//! than its parent's is always read in full.) The nice value, which others can change, and whatever
 //! else comes from `stat` is read on request; then nobody is taken for resting.
 //!
 //! Who asks may change too: `io` takes permission, which this program may have
@@ -25,7 +32,7 @@
 //! more than reading it in full takes. Looks are paid for by those that were
 //! spared in the same collection, and some more: see [`Resting::credit`].
 
-use super::read::Tracked;
+use super::tracked::Tracked;
 use crate::files::{Kept, PidPath, Reader};
 use crate::parse::{Io, PF_EXITING, Stat, Words, number};
 use crate::room::room;
@@ -224,6 +231,7 @@ impl Resting {
         };
         let now = match reader.is_procfs()
             && is_since(5, 9)
+            && ticks_everywhere(reader)
             && reader.once_here(c"thread-self/schedstat").is_ok()
         {
             true => Turns::parse(reader.text()),
@@ -386,6 +394,12 @@ impl Resting {
         }
         rest.io = Some(io);
     }
+}
+
+/// Whether all processors have ticks, also while they run a single thread.
+fn ticks_everywhere(reader: &mut Reader) -> bool {
+    let read = reader.once_here(c"cmdline").is_ok();
+    read && !reader.text().windows(10).any(|word| word == b"nohz_full=")
 }
 
 /// Whether the system's Linux is this version or a later one.

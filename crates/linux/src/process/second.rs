@@ -2,10 +2,11 @@
 //! `/proc` would tell of them.
 
 use super::order::sort_by_number;
-use super::read::{ProcessReader, Tracked};
+use super::read::ProcessReader;
 use super::sample::Sample;
 use super::thread;
 use super::told::{Knowledge, Known, Told, time, told};
+use super::tracked::Tracked;
 use super::wanted::{ThreadWanted, Wanted};
 use crate::bpf::{
     self, MARK_MEMORY, MARK_NO_RESIDENT, MARK_TORN, MARK_WORKING, ProcessSlot, Program, Refusal,

@@ -4,7 +4,8 @@
 //! over the threads would fall whenever one ends, so a sum grows by what each
 //! thread did since the sample before, and a new one since it began.
 
-use super::read::{Gone, Outcome, ProcessReader, Tracked};
+use super::read::{Gone, Outcome, ProcessReader};
+use super::tracked::Tracked;
 use super::wanted::Counts;
 use crate::files::PidPath;
 use crate::parse::{Schedule, switches, waiting};

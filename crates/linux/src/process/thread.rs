@@ -1,6 +1,7 @@
 //! Thread 232.
 
-use super::read::{ProcessReader, Threads, Tracked, TrackedThread, follow};
+use super::read::ProcessReader;
+use super::tracked::{Threads, Tracked, TrackedThread, follow};
 use super::wanted::ThreadWanted;
 use super::{Known, Places, ProcessSession};
 use crate::faults::{describe, is_denied, is_gone};
