@@ -379,7 +379,9 @@ fn instead_of(name: &str) -> Option<PathBuf> {
     if has_more_rights() {
         return None;
     }
-    let folder = PathBuf::from(std::env::var_os(FOLDER_VARIABLE)?);
+    // An empty one names no folder, above all not the one that one happens to be in.
+    let folder = std::env::var_os(FOLDER_VARIABLE).filter(|folder| !folder.is_empty())?;
+    let folder = PathBuf::from(folder);
     let folder =
         if folder.is_absolute() { folder } else { std::env::current_dir().ok()?.join(folder) };
     Some(folder.join(name))

@@ -47,6 +47,21 @@ impl Place {
     }
 }
 
+/// An empty variable is none, and not the folder that one is in.
+#[test]
+fn a_variable_that_is_empty_names_no_folder() {
+    let place = Place::new();
+    place.run(&["register", INI, "--library", &place.library, "--system"]).ok();
+    let listed = |hive: &str| {
+        let mut list = command();
+        list.args(["register", "--list"]).current_dir(place.folder.path().join("hives"));
+        let home = place.folder.path();
+        list.env("HOME", home).env_remove("XDG_CONFIG_HOME").env("PERFHIVE_HIVE", hive);
+        finish(&mut list).ok().contains(&place.library)
+    };
+    assert!(listed(".") && !listed(""));
+}
+
 #[test]
 fn a_provider_is_registered_listed_and_taken_back() {
     let place = Place::new();
