@@ -89,6 +89,11 @@ fn serve() -> Result<(), Errno> {
 /// Takes the socket and the memory to where no library writes by mistake, and
 /// closes everything else.
 fn take_over() -> Result<(OwnedFd, OwnedFd), Errno> {
+    // A session of its own: Ctrl-C at a terminal is for the reader, and where the
+    // kernel shares processors between sessions (autogroup), a library with however
+    // many threads has no more of them than its reader. A process that a group was
+    // made for already has no need of it.
+    let _ = rustix::process::setsid();
     let socket = fcntl_dupfd_cloexec(rustix::stdio::stdin(), 3)?;
     let memory = fcntl_dupfd_cloexec(rustix::stdio::stdout(), 3)?;
     let null = File::options().read(true).write(true).open("/dev/null");

@@ -14,7 +14,7 @@ use rustix::process::{
     Pid, Signal, WaitId, WaitIdOptions, kill_process, kill_process_group, waitid,
 };
 use std::io;
-use std::os::unix::process::{CommandExt as _, ExitStatusExt as _};
+use std::os::unix::process::ExitStatusExt as _;
 use std::process::{Child, Command, ExitStatus, Stdio};
 use std::sync::OnceLock;
 use std::sync::mpsc::{Sender, channel};
@@ -61,8 +61,6 @@ impl HostProcess {
             .args(&command.arguments)
             .env_clear()
             .current_dir("/")
-            // Ctrl-C at a terminal is for the reader.
-            .process_group(0)
             .stdin(Stdio::from(theirs))
             .stdout(Stdio::from(shared))
             .stderr(Stdio::null());
@@ -206,8 +204,11 @@ impl HostProcess {
 
 /// Kills a process that nobody waited for so far, and all of its group.
 fn end_group(child: &Child) {
-    // That can fail only where there is none any more.
-    let _ = kill_process_group(Pid::from_child(child), Signal::KILL);
+    let process = Pid::from_child(child);
+    // It makes its group as the first thing that it does; before that, there is but
+    // itself to end. Both can fail only where there is none any more.
+    let _ = kill_process_group(process, Signal::KILL);
+    let _ = kill_process(process, Signal::KILL);
 }
 
 impl Drop for HostProcess {

@@ -70,6 +70,27 @@ fn a_host_has_what_it_needs_and_no_more() {
     drop(open);
 }
 
+/// A host leads a session of its own: Ctrl-C at the reader's terminal is not for it,
+/// and the kernel may share processors between the two.
+#[test]
+fn a_host_has_a_session_of_its_own() {
+    let folder = Folder::new("session");
+    let library = folder.compile("tests/extension/zoo.c");
+    let mut reader = broker(registration(&library, "good"), |options| options);
+    reader.see();
+    let hosts = children(std::process::id(), "perfhive-host");
+    let session = |pid: u32| {
+        let stat = std::fs::read_to_string(format!("/proc/{pid}/stat")).unwrap();
+        let fields = stat.rsplit_once(')').unwrap().1.split_whitespace();
+        // Of state, parent, group and session the last two.
+        fields.skip(2).take(2).map(|n| n.parse().unwrap()).collect::<Vec<u32>>()
+    };
+    assert!(!hosts.is_empty());
+    for host in hosts {
+        assert_eq!(session(host), [host, host]);
+    }
+}
+
 /// A library has one process, so that one limit holds for all that it takes,
 /// and nothing of it is left behind.
 #[test]

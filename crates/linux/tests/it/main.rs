@@ -11,6 +11,7 @@ mod disk;
 mod faults;
 mod frozen;
 mod growth;
+mod injected;
 mod live;
 mod machine;
 mod manual;

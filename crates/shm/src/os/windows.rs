@@ -4,18 +4,21 @@
 use super::Owner;
 use std::fs::{File, OpenOptions};
 use std::io;
+use std::os::windows::ffi::OsStrExt;
 use std::os::windows::fs::{FileExt, OpenOptionsExt};
-use std::os::windows::io::AsRawHandle;
+use std::os::windows::io::{AsRawHandle, FromRawHandle};
 use std::path::{Path, PathBuf};
-use std::ptr::{NonNull, null};
+use std::ptr::{NonNull, null, null_mut};
 use std::sync::atomic::AtomicU64;
 use std::sync::{Mutex, PoisonError};
-use windows_sys::Win32::Foundation::{CloseHandle, FILETIME, GENERIC_READ, GENERIC_WRITE, HANDLE};
+use windows_sys::Win32::Foundation::{
+    CloseHandle, FILETIME, GENERIC_READ, GENERIC_WRITE, HANDLE, INVALID_HANDLE_VALUE,
+};
 use windows_sys::Win32::Storage::FileSystem::{
-    DELETE, FILE_ATTRIBUTE_NOT_CONTENT_INDEXED, FILE_ATTRIBUTE_TEMPORARY,
+    CreateFileW, DELETE, FILE_ATTRIBUTE_NOT_CONTENT_INDEXED, FILE_ATTRIBUTE_TEMPORARY,
     FILE_FLAG_BACKUP_SEMANTICS, FILE_FLAG_DELETE_ON_CLOSE, FILE_FLAG_OPEN_REPARSE_POINT,
     FILE_SHARE_DELETE, FILE_SHARE_READ, FILE_SHARE_WRITE, LOCKFILE_EXCLUSIVE_LOCK,
-    LOCKFILE_FAIL_IMMEDIATELY, LockFileEx,
+    LOCKFILE_FAIL_IMMEDIATELY, LockFileEx, OPEN_EXISTING,
 };
 use windows_sys::Win32::System::IO::OVERLAPPED;
 use windows_sys::Win32::System::Memory::{
@@ -288,12 +291,41 @@ pub(crate) fn publish(
 }
 
 /// Opens a file that may be anything, without following a link that it may be.
+/// Takes no memory where the path is of usual length: files that are refused are
+/// opened with each look, and samples are to take none.
 pub(super) fn open(path: &Path) -> io::Result<File> {
-    OpenOptions::new()
-        .read(true)
-        .share_mode(FILE_SHARE_READ | FILE_SHARE_WRITE | FILE_SHARE_DELETE)
-        .custom_flags(FILE_FLAG_OPEN_REPARSE_POINT | FILE_FLAG_BACKUP_SEMANTICS)
-        .open(path)
+    let share = FILE_SHARE_READ | FILE_SHARE_WRITE | FILE_SHARE_DELETE;
+    let flags = FILE_FLAG_OPEN_REPARSE_POINT | FILE_FLAG_BACKUP_SEMANTICS;
+    let Some(name) = name_in_place(path) else {
+        return OpenOptions::new().read(true).share_mode(share).custom_flags(flags).open(path);
+    };
+    let how = OPEN_EXISTING;
+    // SAFETY: the name ends in NUL and lives beyond the call; the other addresses may be
+    // null, for no security attributes (the handle is not inherited) and no template.
+    let handle =
+        unsafe { CreateFileW(name.as_ptr(), GENERIC_READ, share, null(), how, flags, null_mut()) };
+    if handle == INVALID_HANDLE_VALUE {
+        return Err(io::Error::last_os_error());
+    }
+    // SAFETY: it was opened above, and nobody else has it.
+    Ok(unsafe { File::from_raw_handle(handle) })
+}
+
+/// The longest path that Windows takes as it is, whatever comes behind it.
+const PLAIN: usize = 240;
+
+/// A path for Windows, with a NUL at its end; `None` of a long one, and of one that
+/// has a NUL in it.
+fn name_in_place(path: &Path) -> Option<[u16; PLAIN]> {
+    let mut name = [0; PLAIN];
+    for (length, unit) in path.as_os_str().encode_wide().enumerate() {
+        // The last place stays NUL.
+        if unit == 0 || length + 1 == PLAIN {
+            return None;
+        }
+        *name.get_mut(length)? = unit;
+    }
+    Some(name)
 }
 
 /// Removes a file that was opened by its path. Folders that others may write to are

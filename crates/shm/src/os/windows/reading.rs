@@ -1,12 +1,13 @@
 //! Files of others, read while they change.
 
 use super::super::{Facts, Owner};
-use super::{User, View, local_data, lock_if_free, locked_byte, open, own_folder, start_of};
+use super::{
+    User, View, local_data, lock_if_free, locked_byte, name_in_place, open, own_folder, start_of,
+};
 use crate::layout::LARGEST;
 use std::collections::BTreeMap;
 use std::fs::File;
 use std::io;
-use std::os::windows::ffi::OsStrExt;
 use std::os::windows::fs::MetadataExt;
 use std::os::windows::io::AsRawHandle;
 use std::path::{Path, PathBuf};
@@ -37,23 +38,15 @@ pub(crate) fn users_root() -> Option<&'static Path> {
     ROOT.get_or_init(local_data).as_deref()
 }
 
-/// The longest path that Windows takes as it is, whatever comes behind it.
-const PLAIN: usize = 240;
-
 /// When a folder or file was changed; of a link, when that was. Takes no memory where
 /// the path is of usual length.
 pub(crate) fn changed(path: &Path) -> Option<SystemTime> {
-    let mut name = [0u16; PLAIN];
-    for (length, unit) in path.as_os_str().encode_wide().enumerate() {
-        // The last place stays NUL.
-        match name.get_mut(length) {
-            Some(place) if length + 1 < PLAIN && unit != 0 => *place = unit,
-            _ => return std::fs::symlink_metadata(path).and_then(|meta| meta.modified()).ok(),
-        }
-    }
+    let Some(name) = name_in_place(path) else {
+        return std::fs::symlink_metadata(path).and_then(|meta| meta.modified()).ok();
+    };
     let mut told = WIN32_FILE_ATTRIBUTE_DATA::default();
     let place = (&raw mut told).cast();
-    // SAFETY: the name ends in NUL, as nothing was written to its last place; the
+    // SAFETY: the name ends in NUL; the
     // structure is the one that this level of information fills, and both live beyond
     // the call.
     if unsafe { GetFileAttributesExW(name.as_ptr(), GetFileExInfoStandard, place) } == 0 {

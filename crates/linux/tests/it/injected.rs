@@ -1,0 +1,88 @@
+//! What the kernel may answer at any moment and hardly ever does: `strace` has it
+//! answer so.
+
+use crate::common::Machine;
+use crate::warm::Sleepers;
+use perfhive_engine::Request;
+use perfhive_format::TitleIndex;
+use perfhive_linux::{Options, ProcRoot, ReaderChoice};
+use std::process::{Command, Stdio};
+use std::time::{Duration, Instant};
+
+const INJECTED: &str = "PERFHIVE_LINUX_INJECTED";
+
+/// Runs a test of this module in a process of its own, to whose calls something
+/// is done.
+fn injected(test: &str, what: &str, body: impl FnOnce()) {
+    if std::env::var(INJECTED).is_ok_and(|name| name == test) {
+        return body();
+    }
+    let tracing = |program: &mut Command| {
+        program.stdin(Stdio::null()).output().is_ok_and(|output| output.status.success())
+    };
+    if !tracing(Command::new("strace").args(["-o", "/dev/null", "true"])) {
+        eprintln!("{test}: strace cannot be used here");
+        return;
+    }
+    let output = Command::new("strace")
+        .args(["-f", "-qq", "-o", "/dev/null", "-e", what])
+        .arg(std::env::current_exe().unwrap())
+        .args(["--exact", &format!("injected::{test}"), "--nocapture"])
+        .env(INJECTED, test)
+        .output()
+        .unwrap();
+    let said = String::from_utf8_lossy(&output.stderr);
+    assert!(output.status.success(), "{said}");
+    assert!(String::from_utf8_lossy(&output.stdout).contains("1 passed"), "{said}");
+}
+
+fn proc() -> Machine {
+    Machine::with(&ProcRoot::default(), &Options::new().reader(ReaderChoice::Proc))
+}
+
+/// The whole system has no room for one more open file.
+#[test]
+fn without_files_in_the_system_the_rest_is_delivered() {
+    let test = "without_files_in_the_system_the_rest_is_delivered";
+    // By then everything has begun.
+    injected(test, "inject=openat:error=ENFILE:when=20000+", || {
+        let (mut known, mut fresh) = (proc(), proc());
+        let before = known.look(&[230], &[]);
+        assert_eq!(before.fault_texts(), Vec::<String>::new());
+        while std::fs::File::open("/dev/null").is_ok() {}
+        let now = known.look(&[230], &[]);
+        // Those whose files are open are read as ever.
+        let own = u64::from(std::process::id());
+        assert!(now.process(own as u32).is_some());
+        let (now_count, count) = (now.names(230).len(), before.names(230).len());
+        assert!(now_count + 8 > count, "{now_count} of {count}");
+        let none = fresh.look(&[2, 4, 230, 238], &[]);
+        assert_eq!(none.names(230), ["_Total"]);
+        assert!(!none.has(4) && !none.has(238));
+        let texts = none.fault_texts();
+        assert!(texts.iter().any(|text| text.contains("open files in system")), "{texts:?}");
+    });
+}
+
+/// Files that keep who reads them waiting.
+#[test]
+fn what_is_slow_is_delivered_as_far_as_the_deadline_allows() {
+    let test = "what_is_slow_is_delivered_as_far_as_the_deadline_allows";
+    injected(test, "inject=pread64:delay_enter=1000", || {
+        let _sleepers = Sleepers::new(100);
+        let mut machine = proc();
+        let wanted = [TitleIndex(230)];
+        let whole = machine.look_with(&Request::objects(&wanted), &wanted);
+        assert_eq!(whole.fault_texts(), Vec::<String>::new());
+        let mut request = Request::objects(&wanted);
+        request.deadline = Some(Instant::now() + Duration::from_millis(50));
+        let some = machine.look_with(&request, &wanted);
+        let (count, all) = (some.names(230).len(), whole.names(230).len());
+        assert!(count < all, "{count} of {all}");
+        let texts = some.fault_texts();
+        assert!(texts.iter().any(|text| text.contains("the deadline passed")), "{texts:?}");
+        // And the next one is whole again.
+        let again = machine.look_with(&Request::objects(&wanted), &wanted);
+        assert!(again.names(230).len() >= 100);
+    });
+}
