@@ -169,7 +169,9 @@ fn not_refused(why: &dyn std::error::Error) -> String {
 }
 
 /// Has the kernel refuse to start processes, threads excepted: each would have
-/// the memory limit anew, and could outlive this one.
+/// the memory limit anew, and could outlive this one. And to signal others, trace
+/// them or write into them: where a process cannot be started, the number that stands
+/// for that is -1, and ending "that" process would end all of the user's.
 fn one_process(arch: &str) -> Result<(), Box<dyn std::error::Error>> {
     let arch = TargetArch::try_from(arch)?;
     let install = |calls: Vec<(i64, Vec<SeccompRule>)>, error: i32| {
@@ -182,6 +184,29 @@ fn one_process(arch: &str) -> Result<(), Box<dyn std::error::Error>> {
     let no_thread =
         SeccompCondition::new(0, SeccompCmpArgLen::Qword, SeccompCmpOp::MaskedEq(thread), 0)?;
     let mut calls = vec![(libc::SYS_clone, vec![SeccompRule::new(vec![no_thread])?])];
+    let me = u64::from(std::process::id());
+    let other = |also: Option<u64>| {
+        let not =
+            |number| SeccompCondition::new(0, SeccompCmpArgLen::Dword, SeccompCmpOp::Ne, number);
+        let numbers = [Some(me), also].into_iter().flatten();
+        Ok::<_, seccompiler::BackendError>(vec![SeccompRule::new(
+            numbers.map(not).collect::<Result<_, _>>()?,
+        )?])
+    };
+    // Of `kill`, 0 is the group, and of `prlimit64` the process itself.
+    calls.extend([
+        (libc::SYS_kill, other(Some(0))?),
+        (libc::SYS_prlimit64, other(Some(0))?),
+        (libc::SYS_tgkill, other(None)?),
+        (libc::SYS_rt_sigqueueinfo, other(None)?),
+        (libc::SYS_rt_tgsigqueueinfo, other(None)?),
+        (libc::SYS_pidfd_send_signal, vec![]),
+        (libc::SYS_ptrace, vec![]),
+        (libc::SYS_process_vm_writev, vec![]),
+    ]);
+    // It names no process; some C libraries have no other for themselves.
+    #[cfg(not(target_env = "musl"))]
+    calls.push((libc::SYS_tkill, vec![]));
     #[cfg(target_arch = "x86_64")]
     calls.extend([(libc::SYS_fork, vec![]), (libc::SYS_vfork, vec![])]);
     install(calls, libc::EPERM)?;
