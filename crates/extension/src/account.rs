@@ -129,7 +129,8 @@ impl Account {
         ProviderStatus {
             state,
             collections: record.collections,
-            faults: record.faults,
+            // Waits in vain are counted apart: the first answer takes them back.
+            faults: record.faults.saturating_add(record.late.into()),
             in_a_row: record.in_a_row,
             last_fault: record.fault.as_ref().map(fault),
             last: record.last,

@@ -103,8 +103,8 @@ fn a_hanging_one_is_not_asked_again_at_once() {
     let mut second = hurried(Duration::from_secs(60));
     let (_, faults) = second.collect(&global);
     assert!(faults[0].message.ends_with("it is asked again after a pause"), "{faults:?}");
-    // That it was late says nothing against it.
-    assert_eq!((second.status().faults, second.status().in_a_row), (0, 0));
+    // That it was late is told, until it answers, and is no failure in a row.
+    assert_eq!((second.status().faults, second.status().in_a_row), (1, 0));
     let text = std::fs::read_to_string(file(&folder)).unwrap();
     assert!(text.contains("\nlate 1\n"), "{text}");
 
@@ -175,7 +175,7 @@ fn hangs_of_short_programs_count() {
     let mut next = hanging(&folder, &library, Duration::ZERO);
     let seen = next.see();
     assert_eq!(seen.faults[0].kind, FaultKind::Quarantined, "{seen:?}");
-    assert_eq!((next.status().faults, next.status().in_a_row), (0, 0));
+    assert_eq!((next.status().faults, next.status().in_a_row), (5, 0));
     assert!(enable(&folder.0.join("accounts"), "Zoo").unwrap());
     assert_eq!(next.see().faults[0].kind, FaultKind::NotYet);
 }
