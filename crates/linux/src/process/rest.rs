@@ -52,12 +52,12 @@ const NAME: usize = 64;
 struct Turns([u64; 3]);
 
 impl Turns {
-    /// `None` where the kernel does not measure it, or of a thread that has
-    /// never run.
+    /// `None` where the kernel does not count them, or of a thread that has
+    /// never run. (One that ran for less than the kernel measures ran for 0 ns.)
     fn parse(text: &[u8]) -> Option<Self> {
         let mut words = Words::new(text);
         let turns = [words.number()?, words.number()?, words.number()?];
-        (turns[0] > 0 && turns[2] > 0).then_some(Self(turns))
+        (turns[2] > 0).then_some(Self(turns))
     }
 }
 
@@ -312,6 +312,10 @@ impl Resting {
         let read = reader.kept(&mut rest.file, || PidPath::of(known.pid, b"schedstat"));
         if read.is_ok() && rest.file.fd().is_some() {
             rest.turns = Turns::parse(reader.text());
+        }
+        if rest.turns.is_none() {
+            // Nor will it soon: others are to have the credit.
+            (rest.quiet, rest.patience) = (0, MOST_PATIENCE);
         }
     }
 

@@ -30,7 +30,7 @@ pub(crate) fn alone(test: &str, body: impl FnOnce()) {
 }
 
 /// Children that sleep, ended with the test.
-pub(crate) struct Sleepers(Vec<Child>);
+pub(crate) struct Sleepers(pub(crate) Vec<Child>);
 
 impl Sleepers {
     pub(crate) fn new(count: usize) -> Self {
