@@ -9,6 +9,7 @@ use perfhive_engine::{Broker, Request, Snapshot, Source};
 use perfhive_format::TitleIndex;
 use perfhive_windows::native::{Answer, Class, NativeProvider, Status, SystemInformation};
 use std::sync::Arc;
+use std::sync::atomic::{AtomicUsize, Ordering};
 
 /// The bytes of an answer: a status, what it claims to be long, and the answer.
 #[derive(Clone, Default)]
@@ -18,8 +19,9 @@ struct Told {
     bytes: Vec<u8>,
 }
 
-/// The answers by class, in the order of the input.
-struct Machine([Told; 5]);
+/// The answers by class, in the order of the input, and the most bytes that a reader
+/// was told of each.
+struct Machine([Told; 5], [AtomicUsize; 5]);
 
 const CLASSES: [Class; 5] = [
     Class::ProcessorPerformance,
@@ -42,11 +44,14 @@ impl Machine {
             data = rest;
             Told { fails, claims, bytes: bytes.to_vec() }
         };
-        Self([take(false), take(false), take(false), take(false), take(true)])
+        let answers = [take(false), take(false), take(false), take(false), take(true)];
+        Self(answers, Default::default())
     }
 
-    fn list(&self) -> &[u8] {
-        &self.0[4].bytes
+    /// Bytes that a reader was told of a class.
+    fn told(&self, class: Class) -> usize {
+        let place = CLASSES.iter().position(|known| *known == class);
+        place.map_or(0, |place| self.1[place].load(Ordering::Relaxed))
     }
 }
 
@@ -54,7 +59,8 @@ impl SystemInformation for Machine {
     fn query(&self, class: u32, buffer: &mut [u8]) -> Answer {
         assert_eq!(buffer.as_ptr().addr() % 8, 0, "buffers are aligned");
         let place = CLASSES.iter().position(|known| *known as u32 == class);
-        let told = &self.0[place.expect("no other class is asked for")];
+        let place = place.expect("no other class is asked for");
+        let told = &self.0[place];
         let length = told.bytes.len() as u32;
         match told.fails {
             200..255 => return Answer { status: Status(0xC000_0022), length },
@@ -69,8 +75,10 @@ impl SystemInformation for Machine {
         if class == Class::Process as u32 {
             point(room);
         }
-        // Some claim more or less than they wrote.
+        // Some claim more or less than they wrote. What a reader is told that it has, and has
+        // room for, it must take for written.
         let claim = if told.claims < 200 { length } else { length ^ 1 << (told.claims - 200) / 2 };
+        self.1[place].fetch_max((claim as usize).min(buffer.len()), Ordering::Relaxed);
         Answer { status: Status::SUCCESS, length: claim }
     }
 }
@@ -111,9 +119,9 @@ fuzz_target!(|data: &[u8]| {
             perfhive_fuzz::walk_object(view, object.frame().clocks());
             let bytes = match view.name_index().0 {
                 // Of a process, of a thread, and of a processor there are as many bytes.
-                230 => machine.list().len() / 256,
-                232 => machine.list().len() / 80,
-                238 => machine.0[0].bytes.len() / 48,
+                230 => machine.told(Class::Process) / 256,
+                232 => machine.told(Class::Process) / 80,
+                238 => machine.told(Class::ProcessorPerformance) / 48,
                 _ => 0,
             };
             // And `_Total`.
