@@ -9,7 +9,6 @@ use anyhow::{Context, Result, bail};
 use crate::{command, tools, workspace};
 
 const TARGET: &str = "x86_64-pc-windows-gnu";
-const RUNNER: &str = "CARGO_TARGET_X86_64_PC_WINDOWS_GNU_RUNNER";
 /// What stands for a library that Wine lacks.
 const PROCESS_PRNG: &str = include_str!("wine/process_prng.c");
 
@@ -72,10 +71,16 @@ impl Wine {
         command::run(command::program(tools::MINGW, &what).args(files))
     }
 
-    /// Has cargo run what it built under this Wine.
+    /// Has cargo run what it built under this Wine, which is an option of cargo's: it comes
+    /// before any `--`. One program runs after another: of two that start at once Wine now
+    /// and then fails one (`STATUS_DLL_INIT_FAILED`, exit code 66), and nextest asks several
+    /// for their tests at once, whatever `-j` says.
     pub(crate) fn runs(&self, cargo: &mut Command) {
         self.environment(cargo);
-        cargo.env(RUNNER, WINE);
+        // Programs that Wine starts do not inherit the lock (`-o`), which would outlive them.
+        let lock = self.prefix.with_file_name("lock");
+        let runner = ["/usr/bin/flock", "-o", &lock.display().to_string(), WINE];
+        cargo.args(["--config", &format!("target.{TARGET}.runner={runner:?}")]);
     }
 
     /// What a program needs to know of this Wine.

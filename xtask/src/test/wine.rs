@@ -25,8 +25,7 @@ pub(super) fn wine() -> Result {
     command::run(cargo(&["test", "--no-run"]).args(PACKAGES).args(["--lib", "--bins", "--tests"]))?;
 
     let wine = Wine::start()?;
-    // The registry is one for all tests, which therefore run one by one; besides,
-    // Wine now and then fails to start one of two programs at once. Of the
+    // The registry is one for all tests, which therefore run one by one. Of the
     // command those that are about Windows; the others are the same on Linux.
     run(&wine, &["perfhive-windows", "perfhive-shm", "perfhive-extension"], &[])?;
     let of_windows = ["windows::", "published::", "machines_own_objects", "measure::time::"];
@@ -60,6 +59,7 @@ fn run(wine: &Wine, crates: &[&str], names: &[&str]) -> anyhow::Result<()> {
     let nextest = tools::has_nextest();
     let how: &[&str] = if nextest { &["nextest", "run"] } else { &["test"] };
     let mut cargo = cargo(how);
+    wine.runs(&mut cargo);
     cargo.args(["--lib", "--bins", "--tests"]);
     if nextest {
         let crates: Vec<String> = crates.iter().map(|name| format!("package({name})")).collect();
@@ -74,7 +74,6 @@ fn run(wine: &Wine, crates: &[&str], names: &[&str]) -> anyhow::Result<()> {
         cargo.args(crates.iter().flat_map(|name| ["-p", name])).arg("--").args(names);
         cargo.arg("--test-threads=1");
     }
-    wine.runs(&mut cargo);
     // A process takes some 60 ms: properties are tried in full on Linux.
     cargo.env("PERFHIVE_CASES", "8");
     command::run(&mut cargo)
