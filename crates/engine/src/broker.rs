@@ -29,6 +29,9 @@ use std::collections::{HashMap, HashSet};
 use std::sync::Arc;
 use std::time::Instant;
 
+/// How often providers that are at work side by side go on before they are waited for.
+const MOST_STEPS: usize = 8;
+
 /// Puts a [`Broker`] together.
 pub struct BrokerBuilder {
     name: String,
@@ -262,10 +265,23 @@ impl Source for Broker {
                 }
             }
             // None is waited for before all are at work.
-            for step in [Step::Begin, Step::GoOn] {
-                for entry in entries.iter_mut().filter(|entry| entry.may_begin()) {
-                    if let Some(until) = share(request.deadline, Instant::now(), true) {
-                        entry.begin(request, until, step);
+            for entry in entries.iter_mut() {
+                entry.goes_on = false;
+                if entry.may_begin()
+                    && let Some(until) = share(request.deadline, Instant::now(), true)
+                {
+                    entry.begin(request, until, Step::Begin);
+                }
+            }
+            for late in [false, true].into_iter().cycle().take(2 * MOST_STEPS) {
+                if !entries.iter().any(|entry| entry.goes_on) {
+                    break;
+                }
+                let going = |entry: &&mut Entry| entry.goes_on && entry.is_late == late;
+                for entry in entries.iter_mut().filter(going) {
+                    match share(request.deadline, Instant::now(), true) {
+                        Some(until) => entry.begin(request, until, Step::GoOn),
+                        None => entry.goes_on = false,
                     }
                 }
             }

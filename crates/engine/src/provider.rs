@@ -94,9 +94,12 @@ pub trait Session: Send {
     }
 
     /// Goes on with what was begun, once all are: may wait for what
-    /// [`begin`](Self::begin) asked, by the collection's deadline.
-    fn go_on(&mut self, collection: &Collection<'_>) {
+    /// [`begin`](Self::begin) asked, by the collection's deadline. Answers whether it
+    /// wants to go on once more, when all the others have: who asks several things one
+    /// after the other begins with the next.
+    fn go_on(&mut self, collection: &Collection<'_>) -> bool {
         let _ = collection;
+        false
     }
 
     /// Writes the objects asked for, and no others but those that come along

@@ -25,7 +25,7 @@ pub(crate) struct Patience {
 }
 
 /// What a call of Collect came to.
-pub(crate) struct Call<'a> {
+pub(crate) struct Call {
     /// What the function answered.
     pub(crate) code: u32,
     pub(crate) claim: RawClaim,
@@ -33,8 +33,9 @@ pub(crate) struct Call<'a> {
     pub(crate) said: Vec<String>,
     /// What of its process could not be limited, if that was not said so far.
     pub(crate) note: Option<String>,
-    /// What it wrote into, in this process' own memory.
-    pub(crate) buffer: &'a GuardedBuffer,
+    /// What it wrote into, in this process' own memory; to be
+    /// [given back](Caller::give_back).
+    pub(crate) buffer: GuardedBuffer,
     /// How long it took.
     pub(crate) took: Duration,
 }
@@ -79,7 +80,7 @@ impl Caller {
         room: usize,
         patience: Patience,
         begun: bool,
-    ) -> Result<Call<'_>, CallFault> {
+    ) -> Result<Call, CallFault> {
         match self {
             Self::InProcess(library) => {
                 if !begun {
@@ -93,6 +94,14 @@ impl Caller {
                 }
                 host.collect(value, lane, room, patience)
             }
+        }
+    }
+
+    /// Gives a call's buffer back, for the next one.
+    pub(crate) fn give_back(&mut self, buffer: GuardedBuffer) {
+        match self {
+            Self::InProcess(library) => library.buffer = Some(buffer),
+            Self::Isolated(host) => host.buffer = Some(buffer),
         }
     }
 

@@ -11,7 +11,7 @@ use crate::area::{LAST_ROOM, larger};
 use crate::caller::{Call, CallFault, Caller, Patience};
 use crate::describe::{Known, name_of, objects};
 use crate::options::Options;
-use crate::provider::{Claims, Shared};
+use crate::provider::Shared;
 use crate::wire::Lane;
 use perfhive_contract::Registration;
 use perfhive_contract::abi::{ERROR_MORE_DATA, ERROR_SUCCESS};
@@ -91,7 +91,7 @@ pub fn check(registration: &Registration, options: &Options) -> Verdict {
     // What is tried here is no part of its account.
     let options = Options { accounts: None, ..options.clone() };
     let shared =
-        Shared::new(Arc::new(registration), Claims::default(), None, options, TestLevel::All);
+        Shared::new(Arc::new(registration), Default::default(), None, options, TestLevel::All);
     let mut check = Check {
         caller: None,
         verdict: Verdict {
@@ -187,7 +187,7 @@ impl Check {
                 let asked = caller.collect(value, lane, room, Patience::default(), false);
                 asked.map(|call| {
                     let Call { code, claim, said, note, buffer, .. } = call;
-                    let (buffer, took) = (buffer.clone(), start.elapsed());
+                    let took = start.elapsed();
                     (Answer { code, claim, said, buffer, took }, note)
                 })
             }

@@ -17,7 +17,7 @@ use std::time::{Duration, Instant};
 /// A library that this process has loaded, once one of its threads did.
 pub(crate) type LoadedOnce = Arc<Mutex<Option<Arc<Loaded>>>>;
 
-/// How long a reader that goes waits for Close.
+/// How long a reader that goes waits for Close, of all libraries together.
 const MOMENT: Duration = Duration::from_millis(500);
 
 /// A library at work on a thread of its own: Open and Close are called once for each
@@ -28,12 +28,41 @@ pub(crate) struct InProcess {
     pending: Option<Pending>,
     /// What of that is the collection that is to follow.
     begun: Option<Asked>,
-    /// With the thread while it is at work.
-    buffer: GuardedBuffer,
+    /// With the thread while it is at work, or with who has the answer.
+    pub(crate) buffer: Option<GuardedBuffer>,
     took: Duration,
     failed: bool,
     /// Until when it is left alone, and what it did.
     pause: Option<(Instant, String)>,
+    closing: Arc<Closing>,
+}
+
+/// Libraries that were told to call Close, for a reader that goes to wait for them all
+/// at once.
+#[derive(Default)]
+pub(crate) struct Closing(Mutex<Vec<(Arc<WorkDesk>, Instant)>>);
+
+impl Closing {
+    /// Tells a library's thread to call Close and to end, without waiting for it.
+    fn begin(&self, desk: Arc<WorkDesk>) {
+        desk.close();
+        let mut desks = lock(&self.0);
+        let now = Instant::now();
+        desks.retain(|(desk, _)| !has_ended(desk, now));
+        desks.push((desk, now + MOMENT));
+    }
+
+    /// Waits until all have come back, for half a second at the most; answers how many
+    /// did not.
+    pub(crate) fn wait(&self) -> usize {
+        let desks = std::mem::take(&mut *lock(&self.0));
+        desks.iter().filter(|(desk, end)| !has_ended(desk, *end)).count()
+    }
+}
+
+/// Waits for the end of a library's thread; whether it came in time.
+fn has_ended(desk: &WorkDesk, end: Instant) -> bool {
+    matches!(desk.answer(Some(end)), Err(NoAnswer::Ended))
 }
 
 struct Pending {
@@ -72,6 +101,7 @@ impl InProcess {
     pub(crate) fn start(
         registration: Arc<Registration>,
         loaded: LoadedOnce,
+        closing: Arc<Closing>,
     ) -> Result<Self, String> {
         let desk = Arc::new(WorkDesk::default());
         let ending = Ending(Arc::clone(&desk));
@@ -82,10 +112,11 @@ impl InProcess {
             desk,
             pending: None,
             begun: None,
-            buffer: GuardedBuffer::new(0),
+            buffer: None,
             took: Duration::ZERO,
             failed: false,
             pause: None,
+            closing,
         })
     }
 
@@ -133,7 +164,7 @@ impl InProcess {
     }
 
     fn ask(&mut self, asked: Asked) {
-        let buffer = std::mem::replace(&mut self.buffer, GuardedBuffer::new(0));
+        let buffer = self.buffer.take().unwrap_or_else(|| GuardedBuffer::new(asked.room));
         self.begun = Some(asked.clone());
         self.pending = Some(Pending { since: Instant::now(), is_late: false, is_told: false });
         self.desk.ask(Job { asked, buffer, behalf: Collecting::current() });
@@ -145,8 +176,9 @@ impl InProcess {
         lane: Lane,
         room: usize,
         patience: Patience,
-    ) -> Result<Call<'_>, CallFault> {
+    ) -> Result<Call, CallFault> {
         let asked = Asked { value: value.to_string(), lane, room };
+        self.took = Duration::ZERO;
         if let Some(fault) = self.pausing() {
             return Err(fault);
         }
@@ -162,7 +194,8 @@ impl InProcess {
         let claim =
             RawClaim { moved: returned.moved, bytes: returned.bytes, objects: returned.objects };
         let (code, took) = (returned.code, self.took);
-        Ok(Call { code, claim, said, note: None, buffer: &self.buffer, took })
+        let buffer = self.buffer.take().unwrap_or_else(|| GuardedBuffer::new(0));
+        Ok(Call { code, claim, said, note: None, buffer, took })
     }
 
     /// Waits for what the thread is at work on.
@@ -179,7 +212,7 @@ impl InProcess {
         match self.desk.answer(until) {
             Ok(answer) => {
                 self.pending = None;
-                (self.buffer, self.took) = (answer.buffer, answer.took);
+                (self.buffer, self.took) = (Some(answer.buffer), answer.took);
                 self.failed = answer.returned.is_err();
                 Ok(answer.returned)
             }
@@ -208,8 +241,7 @@ impl InProcess {
     pub(crate) fn close(&mut self) -> bool {
         self.desk.close();
         // One that is at work calls Close when it comes back, if ever.
-        let end = Instant::now() + MOMENT;
-        self.pending.is_none() && matches!(self.desk.answer(Some(end)), Err(NoAnswer::Ended))
+        self.pending.is_none() && has_ended(&self.desk, Instant::now() + MOMENT)
     }
 }
 
@@ -218,7 +250,10 @@ type Done = Result<(Returned, Vec<String>), CallFault>;
 
 impl Drop for InProcess {
     fn drop(&mut self) {
-        self.close();
+        match self.pending {
+            Some(_) => self.desk.close(),
+            None => self.closing.begin(Arc::clone(&self.desk)),
+        }
     }
 }
 
@@ -320,4 +355,48 @@ pub(crate) fn open_failed(code: u32, said: &[String]) -> String {
         text.push_str(message);
     }
     text
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use std::sync::mpsc::channel;
+
+    /// Libraries of which each comes back from Close once the others are in it, too:
+    /// whoever waited for one after the other would wait in vain.
+    #[test]
+    fn those_that_close_are_waited_for_together() {
+        let closing = Closing::default();
+        let (told, hears) = channel();
+        let (go, goes): (Vec<_>, Vec<_>) = (0..3).map(|_| channel::<()>()).unzip();
+        let desks: Vec<Arc<WorkDesk>> = goes
+            .into_iter()
+            .map(|goes| {
+                let desk = Arc::new(WorkDesk::default());
+                let (theirs, told) = (Arc::clone(&desk), told.clone());
+                thread::spawn(move || {
+                    assert!(theirs.job().is_none());
+                    told.send(()).unwrap();
+                    let _ = goes.recv();
+                    theirs.end();
+                });
+                desk
+            })
+            .collect();
+        let others = thread::spawn(move || {
+            for _ in 0..3 {
+                hears.recv().unwrap();
+            }
+            drop(go);
+        });
+        desks.iter().for_each(|desk| closing.begin(Arc::clone(desk)));
+        // Beginning did not wait: otherwise this would never come about.
+        others.join().unwrap();
+        assert_eq!(closing.wait(), 0);
+        let never = Arc::new(WorkDesk::default());
+        closing.begin(Arc::clone(&never));
+        assert_eq!(closing.wait(), 1);
+        // Each is waited for once.
+        assert_eq!(closing.wait(), 0);
+    }
 }

@@ -42,7 +42,8 @@ pub(crate) struct Isolated {
     good: u32,
     not_before: Option<Instant>,
     last_failure: String,
-    buffer: GuardedBuffer,
+    /// With who has the last answer, if it was not given back.
+    pub(crate) buffer: Option<GuardedBuffer>,
 }
 
 #[derive(Clone, Copy)]
@@ -94,7 +95,7 @@ impl Isolated {
             good: 0,
             not_before: None,
             last_failure: String::new(),
-            buffer: GuardedBuffer::new(0),
+            buffer: None,
         }
     }
 
@@ -228,7 +229,7 @@ impl Isolated {
         lane: Lane,
         room: usize,
         patience: Patience,
-    ) -> Result<Call<'_>, CallFault> {
+    ) -> Result<Call, CallFault> {
         // A list of indexes that is longer than a packet: the host would get
         // half of it.
         if value.len() > LONGEST / 2 {
@@ -273,7 +274,8 @@ impl Isolated {
         }
         let (code, said, took) = (response.code, response.said, self.took);
         let note = self.note.take();
-        Ok(Call { code, claim, said, note, buffer: &self.buffer, took })
+        let buffer = self.buffer.take().unwrap_or_else(|| GuardedBuffer::new(0));
+        Ok(Call { code, claim, said, note, buffer, took })
     }
 
     /// Starts a process and has it open the library, without waiting for that.
@@ -407,13 +409,14 @@ impl Isolated {
     /// Copies what the provider wrote, with the guards, out of the memory that
     /// it still has access to. What is tested afterwards cannot change.
     fn read(&mut self, room: usize, claim: &RawClaim) -> Result<(), CallFault> {
-        if self.buffer.len() != room {
-            self.buffer.reset(room);
+        let buffer = self.buffer.get_or_insert_with(|| GuardedBuffer::new(room));
+        if buffer.len() != room {
+            buffer.reset(room);
         }
         let Some(process) = &mut self.process else { return Ok(()) };
         // Of data that would not fit, the guards are all that matters.
         let data = usize::try_from(claim.moved).ok().filter(|moved| *moved <= room).unwrap_or(0);
-        if process.copy(room, data, self.buffer.whole_mut()) {
+        if process.copy(room, data, buffer.whole_mut()) {
             return Ok(());
         }
         Err(self.fail("cut off the buffer that it shares".to_string()))

@@ -3,7 +3,7 @@
 use crate::account::{Account, LibraryStamp};
 use crate::caller::Caller;
 use crate::describe::Known;
-use crate::in_process::{InProcess, LoadedOnce};
+use crate::in_process::{Closing, InProcess, LoadedOnce};
 use crate::isolated::Isolated;
 use crate::options::Options;
 use crate::session::ExtensionSession;
@@ -26,6 +26,7 @@ pub(crate) type Claims = Arc<Mutex<Vec<Registration>>>;
 pub(crate) struct Shared {
     pub(crate) registration: Arc<Registration>,
     claims: Claims,
+    closing: Arc<Closing>,
     pub(crate) options: Options,
     pub(crate) level: TestLevel,
     /// The library, once it is loaded into this process.
@@ -50,7 +51,7 @@ pub(crate) struct Shared {
 impl Shared {
     pub(crate) fn new(
         registration: Arc<Registration>,
-        claims: Claims,
+        (claims, closing): (Claims, Arc<Closing>),
         library: Option<LibraryStamp>,
         options: Options,
         level: TestLevel,
@@ -59,6 +60,7 @@ impl Shared {
         Arc::new(Self {
             registration,
             claims,
+            closing,
             options,
             level,
             loaded: LoadedOnce::default(),
@@ -123,7 +125,8 @@ impl Shared {
             let isolated = isolated.after(self.account.failures(), self.account.pause_left());
             return Ok(Caller::Isolated(Box::new(isolated)));
         }
-        let started = InProcess::start(Arc::clone(registration), Arc::clone(&self.loaded));
+        let (loaded, closing) = (Arc::clone(&self.loaded), Arc::clone(&self.closing));
+        let started = InProcess::start(Arc::clone(registration), loaded, closing);
         let library = started.map_err(ProviderError::Failed)?;
         let (_, last) = self.account.failures();
         Ok(Caller::InProcess(library.after(&last, self.account.pause_left())))

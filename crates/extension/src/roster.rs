@@ -1,6 +1,7 @@
 //! The providers that are registered, as a roster of a broker.
 
 use crate::account::{LONGEST_PAUSE, LibraryStamp};
+use crate::in_process::Closing;
 use crate::options::Options;
 use crate::provider::{Claims, ExtensionProvider, Shared, lock};
 use crate::session::ExtensionSession;
@@ -49,6 +50,7 @@ pub struct ExtensionRoster {
     source: Box<dyn RegistrationSource>,
     options: Options,
     claims: Claims,
+    closing: Arc<Closing>,
     items: Vec<Item>,
     look: Instant,
     found: Receiver<Found>,
@@ -90,6 +92,7 @@ impl ExtensionRoster {
             source: Box::new(source),
             options,
             claims: Claims::default(),
+            closing: Arc::default(),
             items: Vec::new(),
             look: Instant::now(),
             found,
@@ -132,8 +135,8 @@ impl ExtensionRoster {
         stamp: Option<LibraryStamp>,
         level: TestLevel,
     ) -> Item {
-        let claims = Arc::clone(&self.claims);
-        let shared = Shared::new(registration, claims, stamp, self.options.clone(), level);
+        let ours = (Arc::clone(&self.claims), Arc::clone(&self.closing));
+        let shared = Shared::new(registration, ours, stamp, self.options.clone(), level);
         let provider = Arc::new(ExtensionProvider {
             shared: Arc::clone(&shared),
             objects: Vec::new(),
@@ -270,6 +273,9 @@ impl Drop for ExtensionRoster {
         // A thread that hangs in a library has a part in the account, and may
         // never let go of it.
         self.items.iter().for_each(|item| item.shared.account.flush());
+        // A program that ends would not let trusted libraries come back from Close.
+        self.items.clear();
+        self.closing.wait();
     }
 }
 

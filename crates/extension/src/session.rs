@@ -35,23 +35,20 @@ pub(crate) struct ExtensionSession {
     /// Objects of the answer at hand; kept for its allocation.
     delivered: Vec<TitleIndex>,
     failed: bool,
+    /// How long the library was at work for the last collection.
+    took: Duration,
     /// The next collection, if it was begun with.
     begun: Option<Begun>,
 }
 
-/// A collection that was begun with: when, and the requests that it comes to, the
-/// first of which was made.
+/// A collection that was begun with: when, and the requests that it comes to.
 struct Begun {
     since: Instant,
     requests: Vec<(String, Lane)>,
-}
-
-impl Begun {
-    /// The first request, and the room that it was made with.
-    fn first(&self, shared: &Shared) -> Option<(&str, Lane, usize)> {
-        let (value, lane) = self.requests.first()?;
-        Some((value, *lane, shared.room.load(Ordering::Relaxed)))
-    }
+    /// What became of the first ones. The next one was made.
+    answers: Vec<Result<Call, ProviderError>>,
+    /// Whether the library was waited for until it is open.
+    is_open: bool,
 }
 
 impl ExtensionSession {
@@ -62,6 +59,7 @@ impl ExtensionSession {
             caller,
             delivered: Vec::new(),
             failed: false,
+            took: Duration::ZERO,
             begun: None,
         })
     }
@@ -108,21 +106,43 @@ impl ExtensionSession {
         }
     }
 
-    /// Asks the library, with a larger buffer as long as that is what it wants.
+    /// Asks the library, and takes what it delivers.
     fn ask(
         &mut self,
         asked: &Asked<'_>,
         patience: Patience,
         out: &mut ObjectWriter<'_>,
     ) -> Result<(), ProviderError> {
-        let Asked { value, lane, cost, mut is_begun } = *asked;
+        let call = self.call(asked, patience)?;
+        self.take(call, asked.cost, out)
+    }
+
+    /// Takes what a call delivered.
+    fn take(
+        &mut self,
+        call: Call,
+        cost: Cost,
+        out: &mut ObjectWriter<'_>,
+    ) -> Result<(), ProviderError> {
+        let taken = take(&self.shared, &call, cost, &mut self.delivered, out);
+        if let Some(caller) = &mut self.caller {
+            caller.give_back(call.buffer);
+        }
+        taken
+    }
+
+    /// Has the library called, with a larger buffer as long as that is what it wants.
+    fn call(&mut self, asked: &Asked<'_>, patience: Patience) -> Result<Call, ProviderError> {
+        let Asked { value, lane, mut is_begun, .. } = *asked;
         let shared = &self.shared;
         let gone = || ProviderError::Failed("the session is closed".to_string());
         let caller = self.caller.as_mut().ok_or_else(gone)?;
         let mut room = shared.room.load(Ordering::Relaxed);
         loop {
             let is_begun = std::mem::take(&mut is_begun);
-            let call = match caller.collect(value, lane, room, patience, is_begun) {
+            let called = caller.collect(value, lane, room, patience, is_begun);
+            self.took += caller.took();
+            let call = match called {
                 Ok(call) => call,
                 Err(CallFault::Failed(message)) => {
                     if let Some(left) = caller.pause_left() {
@@ -146,13 +166,37 @@ impl ExtensionSession {
                 if call.claim != NOTHING {
                     shared.log("answered ERROR_MORE_DATA without setting its counts to 0");
                 }
+                caller.give_back(call.buffer);
                 room = larger(room).ok_or_else(|| {
                     ProviderError::Failed(format!("{room} bytes are not enough for it"))
                 })?;
                 shared.room.store(room, Ordering::Relaxed);
                 continue;
             }
-            return take(shared, &call, cost, &mut self.delivered, out);
+            return Ok(call);
+        }
+    }
+
+    /// A collection that begins.
+    fn new_begun(&mut self, collection: &Collection<'_>) -> Begun {
+        self.took = Duration::ZERO;
+        Begun {
+            since: Instant::now(),
+            requests: self.requests(collection),
+            answers: Vec::new(),
+            is_open: false,
+        }
+    }
+
+    /// Makes a request that was begun with, or goes on with it.
+    fn make(
+        &mut self,
+        request: Option<&(String, Lane)>,
+        make: impl FnOnce(&mut Caller, &str, Lane, usize),
+    ) {
+        let room = self.shared.room.load(Ordering::Relaxed);
+        if let (Some((value, lane)), Some(caller)) = (request, &mut self.caller) {
+            make(caller, value, *lane, room);
         }
     }
 
@@ -199,27 +243,33 @@ impl ExtensionSession {
 
 impl Session for ExtensionSession {
     fn took(&self) -> Option<Duration> {
-        self.caller.as_ref().map(Caller::took)
+        Some(self.took)
     }
 
     fn begin(&mut self, collection: &Collection<'_>) {
-        let begun = Begun { since: Instant::now(), requests: self.requests(collection) };
-        if let (Some((value, lane, room)), Some(caller)) =
-            (begun.first(&self.shared), &mut self.caller)
-        {
-            caller.begin(value, lane, room);
-        }
+        let begun = self.new_begun(collection);
+        self.make(begun.requests.first(), Caller::begin);
         self.begun = Some(begun);
     }
 
-    fn go_on(&mut self, collection: &Collection<'_>) {
-        let Some(begun) = &self.begun else { return };
+    fn go_on(&mut self, collection: &Collection<'_>) -> bool {
+        let Some(mut begun) = self.begun.take() else { return false };
         let patience = self.patience(collection, begun.since);
-        if let (Some((value, lane, room)), Some(caller)) =
-            (begun.first(&self.shared), &mut self.caller)
-        {
-            caller.go_on(value, lane, room, patience);
+        // Of several requests the last one is waited for where it is told.
+        let place = begun.answers.len();
+        if !std::mem::replace(&mut begun.is_open, true) {
+            self.make(begun.requests.first(), |caller, value, lane, room| {
+                caller.go_on(value, lane, room, patience);
+            });
+        } else if let [(value, lane), next, ..] = begun.requests.get(place..).unwrap_or_default() {
+            let asked = Asked { value, lane: *lane, cost: Cost::Costly, is_begun: true };
+            let answer = self.call(&asked, patience);
+            self.make(Some(next), Caller::begin);
+            begun.answers.push(answer);
         }
+        let more = begun.answers.len() + 1 < begun.requests.len();
+        self.begun = Some(begun);
+        more
     }
 
     fn collect(
@@ -237,15 +287,21 @@ impl Session for ExtensionSession {
             ObjectQuery::Costly | ObjectQuery::Indexes(_) => Cost::Costly,
         };
         let mut is_begun = self.begun.is_some();
-        let Begun { since, requests } = self.begun.take().unwrap_or_else(|| Begun {
-            since: Instant::now(),
-            requests: self.requests(collection),
-        });
+        let begun = self.begun.take();
+        let begun = begun.unwrap_or_else(|| self.new_begun(collection));
+        let Begun { since, requests, answers, .. } = begun;
+        let mut answers = answers.into_iter();
         let mut first: Result<(), ProviderError> = Ok(());
         for (place, (value, lane)) in requests.iter().enumerate() {
-            let patience = self.patience(collection, since);
-            let asked = Asked { value, lane: *lane, cost, is_begun: std::mem::take(&mut is_begun) };
-            let outcome = self.ask(&asked, patience, out);
+            let outcome = match answers.next() {
+                Some(answer) => answer.and_then(|call| self.take(call, cost, out)),
+                None => {
+                    let patience = self.patience(collection, since);
+                    let is_begun = std::mem::take(&mut is_begun);
+                    let asked = Asked { value, lane: *lane, cost, is_begun };
+                    self.ask(&asked, patience, out)
+                }
+            };
             match outcome {
                 Err(error) if place == 0 => first = Err(error),
                 Err(error) => {
@@ -278,7 +334,7 @@ impl Session for ExtensionSession {
 /// Takes what Collect delivered, once it stands the tests.
 fn take(
     shared: &Shared,
-    call: &Call<'_>,
+    call: &Call,
     cost: Cost,
     delivered: &mut Vec<TitleIndex>,
     out: &mut ObjectWriter<'_>,
@@ -297,9 +353,9 @@ fn take(
     }
     call.said.iter().for_each(|message| shared.log(message));
     if cost == Cost::Foreign {
-        return out.take_foreign(call.buffer, &call.claim);
+        return out.take_foreign(&call.buffer, &call.claim);
     }
-    let (bytes, warnings) = out.take_if(call.buffer, &call.claim, |name| shared.may_give(name))?;
+    let (bytes, warnings) = out.take_if(&call.buffer, &call.claim, |name| shared.may_give(name))?;
     warnings.iter().for_each(|warning| shared.log(&warning.to_string()));
     let mut known = lock(&shared.known);
     for object in objects(bytes) {

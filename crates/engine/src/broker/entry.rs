@@ -32,6 +32,8 @@ pub(super) struct Entry {
     /// Objects wanted of it in this collection; kept for its allocation.
     pub(super) wanted: Vec<TitleIndex>,
     is_selected: bool,
+    /// Whether it has made a start and goes on with it.
+    pub(super) goes_on: bool,
     /// Objects that it offers and another provider has.
     pub(super) lost: Vec<ObjectDescription>,
 }
@@ -82,6 +84,7 @@ impl Entry {
             turn: 0,
             wanted: Vec::new(),
             is_selected: false,
+            goes_on: false,
             lost: Vec::new(),
         }
     }
@@ -184,14 +187,19 @@ impl Entry {
     /// Makes a start at a collection, or goes on with one. What fails here fails
     /// again where it is told.
     pub(super) fn begin(&mut self, request: &Request, until: Option<Instant>, step: Step) {
-        let Some(mut session) = self.session.take().or_else(|| self.begun(step)) else { return };
+        let session = self.session.take().or_else(|| self.begun(step));
+        self.goes_on = false;
+        let Some(mut session) = session else { return };
         let collection = Collection::new(request, &self.wanted).until(until);
         let done = catch_unwind(AssertUnwindSafe(|| match step {
-            Step::Begin => session.begin(&collection),
+            Step::Begin => {
+                session.begin(&collection);
+                true
+            }
             Step::GoOn => session.go_on(&collection),
         }));
         match done {
-            Ok(()) => self.session = Some(session),
+            Ok(more) => (self.session, self.goes_on) = (Some(session), more),
             Err(_) => close(Some(session)),
         }
     }

@@ -422,6 +422,8 @@ fn libraries_are_at_work_side_by_side() {
     let folder = Folder::new("meets");
     let library = folder.compile("tests/extension/meets.c");
     let both = [TitleIndex(50000), TitleIndex(50002)];
+    // Each has a costly one too, which is another request.
+    let all = [50000, 50004, 50002, 50006].map(TitleIndex);
     let registration = |object: &TitleIndex| {
         let mut one = Registration::new(&format!("Meets {object}"), &library, "CollectMeets");
         one.open = Some("OpenMeets".to_string());
@@ -429,18 +431,18 @@ fn libraries_are_at_work_side_by_side() {
         one.linkage = Some(format!("{object} {}", folder.0.display()));
         (one.first_counter, one.last_counter) = (object.0, object.0);
         (one.first_help, one.last_help) = (object.0 + 1, object.0 + 1);
-        one.objects = vec![*object];
+        one.objects = vec![*object, TitleIndex(object.0 + 4)];
         one
     };
     let registrations = both.iter().map(registration).collect();
     let mut reader = broker_of(registrations, TestLevel::All, |options| options);
     // Of processes that are started for this, and of those that are there.
-    for _ in 0..3 {
-        for object in both {
+    for wanted in [&both[..], &both, &all, &all] {
+        for object in all {
             let _ = std::fs::remove_file(folder.0.join(format!("met-{object}")));
         }
-        let (snapshot, faults) = reader.collect(&Request::objects(&both));
-        assert!(both.iter().all(|object| snapshot.object(*object).is_some()), "{faults:?}");
+        let (snapshot, faults) = reader.collect(&Request::objects(wanted));
+        assert!(wanted.iter().all(|object| snapshot.object(*object).is_some()), "{faults:?}");
     }
     // Each waits for the other, and so takes as long; what is told is the time
     // that the library was at work, not that which it was waited for.

@@ -1,11 +1,13 @@
 /* Two of these meet: Collect of each comes back with its object when both are at
  * work at the same time. The linkage says which object, and the folder in which
- * each leaves a file. */
+ * each leaves a file. Each has another object, which is costly, and meets there too. */
 #include "perfhive_provider.h"
 #include <fcntl.h>
 #include <stdio.h>
 #include <string.h>
 #include <unistd.h>
+
+#define COSTLY 4u
 
 static char linkage[400];
 static unsigned object;
@@ -27,14 +29,18 @@ PERFHIVE_EXPORT DWORD CollectMeets(LPWSTR value, LPVOID *data, LPDWORD bytes, LP
 
     DWORD room = *bytes;
     *bytes = *types = 0;
-    if (value[0] == 'C' || value[0] == 'F')
+    if (value[0] == 'F')
         return ERROR_SUCCESS;
     if (room < sizeof answer)
         return ERROR_MORE_DATA;
-    if (value[0] != 'G') {
-        snprintf(path, sizeof path, "%s/met-%u", strchr(linkage, ' ') + 1, object);
+    unsigned asked = 0;
+    for (; *value >= '0' && *value <= '9'; value++)
+        asked = 10 * asked + (*value - '0');
+    unsigned name = asked == object + COSTLY || value[0] == 'C' ? object + COSTLY : object;
+    if (asked != 0) {
+        snprintf(path, sizeof path, "%s/met-%u", strchr(linkage, ' ') + 1, name);
         close(open(path, O_CREAT | O_WRONLY, 0600));
-        snprintf(path, sizeof path, "%s/met-%u", strchr(linkage, ' ') + 1, object ^ 2);
+        snprintf(path, sizeof path, "%s/met-%u", strchr(linkage, ' ') + 1, name ^ 2);
         usleep(1000);
         for (int i = 0; access(path, F_OK) != 0; i++) {
             if (i == 2000)
@@ -44,8 +50,8 @@ PERFHIVE_EXPORT DWORD CollectMeets(LPWSTR value, LPVOID *data, LPDWORD bytes, LP
     }
     answer.head.TotalByteLength = sizeof answer;
     answer.head.DefinitionLength = answer.head.HeaderLength = sizeof answer.head;
-    answer.head.ObjectNameTitleIndex = object;
-    answer.head.ObjectHelpTitleIndex = object + 1;
+    answer.head.ObjectNameTitleIndex = name;
+    answer.head.ObjectHelpTitleIndex = name + 1;
     answer.head.DetailLevel = 100;
     answer.head.DefaultCounter = -1;
     answer.head.NumInstances = PERF_NO_INSTANCES;
