@@ -76,6 +76,12 @@ pub(crate) fn changed(path: &Path) -> Option<std::time::SystemTime> {
     std::fs::symlink_metadata(path).and_then(|meta| meta.modified()).ok()
 }
 
+/// Whose a file is.
+#[cfg(feature = "reader")]
+pub(crate) fn whose(path: &Path) -> Option<User> {
+    std::fs::symlink_metadata(path).ok().map(|meta| User(meta.uid()))
+}
+
 /// The folders of users that are theirs: `perfhive-UID`, and those that took its
 /// place.
 #[cfg(feature = "reader")]

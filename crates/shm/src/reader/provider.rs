@@ -2,7 +2,7 @@
 
 use super::contents::{Contents, Names, Values};
 use super::definition::{Counter, Definition, LayoutError};
-use super::share;
+use super::share::{self, Turn};
 use crate::definition::nanoseconds_per_tick;
 use crate::layout::{HEADER, READY, live};
 use crate::os::{Facts, Opened, Owner, User};
@@ -151,6 +151,15 @@ pub(super) struct Members {
     pub(super) files: Vec<Arc<PublishedFile>>,
     /// Why others are not.
     pub(super) left_out: Vec<String>,
+    /// Of each file, what waits for a reader's time.
+    turns: Vec<Turn>,
+}
+
+impl Members {
+    pub(super) fn new(files: Vec<Arc<PublishedFile>>, left_out: Vec<String>) -> Self {
+        let turns = Turn::of(files.iter().map(|file| (&file.user, file.length)));
+        Self { files, left_out, turns }
+    }
 }
 
 /// A category that one or more processes publish.
@@ -322,15 +331,16 @@ impl CategorySession {
     ) -> Result<(), ProviderError> {
         let mut failed = Vec::new();
         let mut written = 0;
-        let is_late = || until.is_some_and(|until| Instant::now() >= until);
-        let mut late = false;
+        let is_over = |end: Option<Instant>| end.is_some_and(|end| Instant::now() >= end);
+        let mut is_cut = false;
         let (time, frequency) = now();
         let mut object = out.object(&self.template)?.clock(time, frequency);
-        for file in &members.files {
-            late = late || is_late();
-            if late {
+        for (file, turn) in members.files.iter().zip(&members.turns) {
+            if is_over(until) {
+                is_cut = true;
                 break;
             }
+            let end = until.map(|until| turn.until(until, Instant::now()));
             if file.file.is_abandoned() {
                 continue; // Its process died since files were last looked at.
             }
@@ -347,7 +357,7 @@ impl CategorySession {
                 failed.push((None, file.cut("left out")));
                 continue;
             };
-            let (before, mut cut) = (written, false);
+            let (before, mut cut, mut late) = (written, false, false);
             if !self.names.contains_key(&file.key) {
                 note_growth();
             }
@@ -356,7 +366,7 @@ impl CategorySession {
             let mut done = Ok(());
             let mut untried = 0;
             self.contents.each_named(&file.file, &file.definition, names, |instance| {
-                late = is_late();
+                late = is_over(end);
                 if late {
                     return ControlFlow::Break(());
                 }
@@ -399,6 +409,13 @@ impl CategorySession {
                     let what = format!("cut short after {instances} instances");
                     failed.push((None, file.cut(what)));
                 }
+                Ok(()) if late && is_over(until) => is_cut = true,
+                Ok(()) if late => {
+                    let path = file.path.display();
+                    let what = "its share of the time until the deadline had passed";
+                    let message = format!("{path}: cut short after {instances} instances: {what}");
+                    failed.push((None, message));
+                }
                 Ok(()) => {}
                 Err(error @ WriteError::Full { .. }) => {
                     let path = file.path.display();
@@ -413,7 +430,7 @@ impl CategorySession {
             }
         }
         object.finish()?;
-        if late {
+        if is_cut {
             let message = format!("cut short after {written} instances: the deadline had passed");
             failed.push((None, message));
         }

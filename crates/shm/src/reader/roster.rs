@@ -21,8 +21,8 @@ const EVERY: Duration = Duration::from_millis(250);
 const RECENT: Duration = Duration::from_secs(1);
 /// Files of a user in a folder that are read; others are a fault.
 const MOST_FILES: usize = 256;
-/// Names in a folder that are looked at, and those of published files among them; that
-/// there are others is a fault.
+/// Names in a folder that are looked at, and those of published files among them, of
+/// each user as many as of others; that there are more is a fault.
 const MOST_ENTRIES: usize = 1 << 16;
 const MOST_NAMES: usize = 16 * MOST_FILES;
 /// Bytes of all files of a user that are read: nobody is to slow readers down at
@@ -407,7 +407,7 @@ impl PublishedCounters {
         // Who looks at one should not be told numbers instead of names because
         // the program is not there just now.
         for (name, provider) in before {
-            let none = Members { files: Vec::new(), left_out: Vec::new() };
+            let none = Members::new(Vec::new(), Vec::new());
             if let Some(last) = provider.set_members(none) {
                 self.gone.push((name.clone(), last));
             }
@@ -452,7 +452,7 @@ fn members(chosen: &Definition, files: &[Arc<PublishedFile>]) -> Members {
             shown.push(Arc::clone(file));
         }
     }
-    Members { files: shown, left_out }
+    Members::new(shown, left_out)
 }
 
 impl Roster for PublishedCounters {
@@ -490,10 +490,6 @@ impl Folder {
             let name = entry.file_name();
             let name = name.to_string_lossy();
             if name.ends_with(SUFFIX) {
-                if paths.len() == MOST_NAMES {
-                    seen = MOST_ENTRIES;
-                    break;
-                }
                 paths.push(entry.path());
             } else if name.ends_with(UNFINISHED) && unfinished < MOST_NAMES {
                 unfinished += 1;
@@ -501,8 +497,29 @@ impl Folder {
                 os::clear_away(&entry.path());
             }
         }
+        let is_cut = seen == MOST_ENTRIES || paths.len() > MOST_NAMES;
+        if paths.len() > MOST_NAMES {
+            paths = part_of_each(paths, MOST_NAMES);
+        }
         paths.sort();
-        let (folder, is_cut, user) = (self.path.clone(), seen == MOST_ENTRIES, self.user.clone());
+        let (folder, user) = (self.path.clone(), self.user.clone());
         out.push(Listed { folder, paths, is_cut, user });
     }
+}
+
+/// So many of a folder's files, of each user as many as of any other who has as many:
+/// however many one has, those of others are among them.
+fn part_of_each(paths: Vec<PathBuf>, most: usize) -> Vec<PathBuf> {
+    let mut users: BTreeMap<Option<User>, Vec<PathBuf>> = BTreeMap::new();
+    for path in paths {
+        users.entry(os::whose(&path)).or_default().push(path);
+    }
+    let wanted: Vec<u64> = users.values().map(|paths| paths.len() as u64).collect();
+    let shares = share::fair(&wanted, most as u64);
+    let parts = users.into_values().zip(shares).flat_map(|(mut paths, share)| {
+        paths.sort();
+        paths.truncate(usize::try_from(share).unwrap_or(usize::MAX));
+        paths
+    });
+    parts.collect()
 }

@@ -1,9 +1,10 @@
-//! How much of a block each published file may take.
+//! How much of a block each published file may take, and of a reader's time.
 //!
 //! A block has only so many bytes, and whoever publishes much is not to leave
 //! others without theirs. So there is a limit for all that is published, and where
 //! more is wanted each user gets the same of it, those who want less than that
-//! what they want; and each file of a user likewise.
+//! what they want; and each file of a user likewise. So it is with the time until a
+//! reader's deadline.
 
 use super::definition::Definition;
 use super::provider::PublishedFile;
@@ -13,6 +14,7 @@ use perfhive_format::winperf::{
     PERF_COUNTER_BLOCK, PERF_COUNTER_DEFINITION, PERF_INSTANCE_DEFINITION, PERF_OBJECT_TYPE,
 };
 use std::collections::BTreeMap;
+use std::time::{Duration, Instant};
 
 /// Bytes of a block that all that is published may take: half of what a broker
 /// has room for if nobody says otherwise.
@@ -73,7 +75,7 @@ pub(super) fn allot<'a>(files: impl Iterator<Item = &'a PublishedFile> + Clone, 
 /// What each of those who want so much may have of `total`: as much as everybody
 /// else, but for those who want less. What is over is everybody's, since who wants
 /// little now may want more a moment later.
-fn fair(wanted: &[u64], total: u64) -> Vec<u64> {
+pub(super) fn fair(wanted: &[u64], total: u64) -> Vec<u64> {
     let mut order: Vec<(usize, u64)> = wanted.iter().copied().enumerate().collect();
     order.sort_by_key(|(_, wanted)| *wanted);
     let mut shares = vec![0; wanted.len()];
@@ -91,10 +93,53 @@ fn fair(wanted: &[u64], total: u64) -> Vec<u64> {
     shares
 }
 
+/// What waits for a reader's time when it is a file's turn.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) struct Turn {
+    /// Users whose files are still to be read, this one's included.
+    users: u32,
+    /// Files of this user's that are, this one included.
+    files: u32,
+    /// Bytes of the files behind it.
+    behind: u64,
+}
+
+/// How long it takes to read a byte at the most, unless the machine is busy.
+const NANOSECONDS_FOR_A_BYTE: u64 = 20;
+
+impl Turn {
+    /// The turns of files that are read in this order, each with its user and length.
+    pub(super) fn of<U: Ord + Copy>(files: impl DoubleEndedIterator<Item = (U, u64)>) -> Vec<Self> {
+        let mut counts: BTreeMap<U, u32> = BTreeMap::new();
+        let mut behind: u64 = 0;
+        let turns = files.rev().map(|(user, length)| {
+            let count = counts.entry(user).or_default();
+            *count += 1;
+            let files = *count;
+            let turn = Self { users: counts.len() as u32, files, behind };
+            behind = behind.saturating_add(length);
+            turn
+        });
+        let mut turns: Vec<Self> = turns.collect();
+        turns.reverse();
+        turns
+    }
+
+    /// Until when a file may take its time: those behind it have what they need and, if
+    /// that is more, their equal parts.
+    pub(super) fn until(self, deadline: Instant, now: Instant) -> Instant {
+        let left = deadline.saturating_duration_since(now);
+        let equal = left / self.users.max(1) / self.files.max(1);
+        let need = self.behind.saturating_mul(NANOSECONDS_FOR_A_BYTE);
+        now + left.saturating_sub(Duration::from_nanos(need)).max(equal)
+    }
+}
+
 #[cfg(test)]
 mod tests {
-    use super::fair;
+    use super::{Turn, fair};
     use proptest::prelude::*;
+    use std::time::{Duration, Instant};
 
     #[test]
     fn who_wants_little_has_it_and_the_others_the_same() {
@@ -103,6 +148,37 @@ mod tests {
         assert_eq!(fair(&[1000, 10], 100), [90, 10]);
         assert_eq!(fair(&[1000, 10, 2000], 100), [45, 10, 45]);
         assert_eq!(fair(&[10, 20], 100), [45, 55], "and what is over");
+    }
+
+    /// Whoever comes last has his part, however much the others would take.
+    #[test]
+    fn time_is_everybodys() {
+        let (one, two) = ("one", "two");
+        let (now, large, small) = (Instant::now(), 1 << 24, 1 << 10);
+        let second = Duration::from_secs(1);
+        let millis = |files: &[(&str, u64)]| {
+            let mut at = now;
+            let turns = Turn::of(files.iter().copied());
+            let parts = turns.iter().map(|turn| {
+                let until = turn.until(now + second, at);
+                // It takes all that it gets.
+                let took = until - std::mem::replace(&mut at, until);
+                took.as_millis() as u64
+            });
+            parts.collect::<Vec<_>>()
+        };
+        assert_eq!(millis(&[]), [0; 0]);
+        assert_eq!(millis(&[(one, large)]), [1000]);
+        // What the others need is little.
+        assert_eq!(millis(&[(one, large), (two, small)]), [999, 0]);
+        // Of 16 MiB each a third of a second is needed, and left.
+        assert_eq!(millis(&[(one, small), (two, large)]), [664, 335]);
+        // Three files of one user, and one of another that is behind them.
+        let many = [(one, 4 * large), (one, 4 * large), (one, 4 * large), (two, 4 * large)];
+        assert_eq!(millis(&many), [166, 208, 312, 312]);
+        // Who is late has no time left, and the turn is nobody's.
+        let late = Turn::of([(one, large), (two, large)].into_iter());
+        assert_eq!(late[0].until(now, now + second), now + second);
     }
 
     proptest! {

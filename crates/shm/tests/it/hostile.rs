@@ -544,6 +544,36 @@ fn a_folder_full_of_other_files_hides_nobody() {
     assert_eq!(reader.rows("Web Shop")[0].1[0], Some((1, None)));
 }
 
+/// However many files a user has in a folder that others publish in, too: who comes
+/// then sees the others'. (Only root can make another user's files.)
+#[cfg(unix)]
+#[test]
+fn many_files_of_one_user_hide_no_other() {
+    let folder = Folder::new();
+    for number in 0..6_000 {
+        let path = folder.path().join(format!("{number}.counters"));
+        std::fs::write(&path, "").unwrap();
+        if !give_away(&path) {
+            return;
+        }
+    }
+    let zoo: Vec<Category> = (0..20)
+        .map(|number| {
+            let count = CounterDefinition::new("Animals", COUNT);
+            let name = format!("Zoo {number}");
+            Category::builder(&name).counter(count).folder(folder.path()).publish().unwrap()
+        })
+        .collect();
+    let mut reader = Reader::new(&folder);
+    for (number, zoo) in zoo.iter().enumerate() {
+        zoo.counter("Animals").unwrap().set(number as u64);
+        let rows = reader.rows(&format!("Zoo {number}"));
+        assert_eq!(rows[0].1[0], Some((number as u64, None)));
+    }
+    let told = reader.faults().iter().any(|fault| fault.contains("there is more in"));
+    assert!(told, "{:?}", reader.faults());
+}
+
 /// A text that is referred to again and again is copied so often, and no more.
 #[test]
 fn texts_are_not_copied_without_end() {

@@ -65,6 +65,11 @@ pub(crate) fn users_folders() -> BTreeMap<PathBuf, User> {
     own_folder().ok().zip(User::this()).into_iter().collect()
 }
 
+/// Whose a file is.
+pub(crate) fn whose(path: &Path) -> Option<User> {
+    open(path).ok().and_then(|file| User::of_file(&file).ok())
+}
+
 /// Whether a process surely is not there any more.
 pub(crate) fn is_gone(owner: &Owner, _: &Owner) -> bool {
     let Some(pid) = u32::try_from(owner.pid).ok().filter(|pid| *pid != 0) else { return false };
