@@ -10,6 +10,7 @@ use perfhive::{
     ProviderStatus, Query, QueryError, Reading, Request, Snapshot, Source as _, TitleIndex,
     TitleSet, nearest,
 };
+use std::ops::RangeInclusive;
 use std::sync::atomic::{AtomicBool, Ordering};
 
 /// A path of the command line: where it leads, or why that is not there at the
@@ -40,16 +41,22 @@ pub(crate) fn add_paths(
 ) -> Result<Vec<Added>, Failure> {
     let mut worst = None;
     let mut added: Vec<Added> = Vec::new();
+    let mut missed: Vec<String> = Vec::new();
     for path in paths {
         let error = match query.add(path) {
             Ok(id) => {
+                missed.extend(missed_by(query, id));
                 added.push(Ok(id));
                 continue;
             }
             Err(error) => error,
         };
         let silent = match &error {
-            QueryError::UnknownObject { name, .. } => silent_in(query, name),
+            QueryError::UnknownObject { name, .. } => {
+                let object = path.parse::<CounterPath>().map(|path| path.object);
+                let silent = object.ok().and_then(|object| silent_in(query, &object));
+                silent.map(|why| (name.clone(), why))
+            }
             _ => None,
         };
         match silent {
@@ -66,6 +73,9 @@ pub(crate) fn add_paths(
         }
     }
     if worst.is_none() && added.iter().any(Result::is_ok) {
+        missed.sort();
+        missed.dedup();
+        missed.iter().for_each(|why| warn(why));
         return Ok(added);
     }
     for absent in added.into_iter().filter_map(Result::err) {
@@ -147,7 +157,8 @@ pub(crate) fn damaged_object(global: &Global, name: &str) -> Option<Failure> {
     if !providers.is_empty() {
         warn_of_refused(&providers);
         let names = Names::load(&mut session.source, session.language).ok()?;
-        let why = silent(&providers, names.titles(), &names.catalogue, name)?;
+        let pattern = NamePattern::with_wildcards(name);
+        let why = silent(&providers, names.titles(), &names.catalogue, &pattern)?;
         let object = name.to_string();
         return Some(Failure::Source(Absent { path: String::new(), object, why }.message()));
     }
@@ -170,8 +181,18 @@ pub(crate) fn silent(
     providers: &[ProviderStatus],
     titles: &TitleSet,
     catalogue: &Catalogue,
-    name: &str,
+    object: &NamePattern,
 ) -> Option<String> {
+    let Some(name) = object.as_literal() else {
+        const MOST: usize = 4;
+        let all = silent_ones(providers, titles, catalogue, object, |_, _| true);
+        let more = all.len().saturating_sub(MOST);
+        let mut said: Vec<String> = all.into_iter().take(MOST).map(|(_, why)| why).collect();
+        if more > 0 {
+            said.push(format!("{more} more do not answer; perfhive providers shows them"));
+        }
+        return (!said.is_empty()).then(|| said.join("; "));
+    };
     let counters = || catalogue.objects.iter().flat_map(|object| &object.counters);
     let is_counter = |index: TitleIndex| counters().any(|counter| counter.name == index);
     let number = name.parse().ok().map(TitleIndex);
@@ -187,11 +208,51 @@ pub(crate) fn silent(
     owner.last_fault.as_ref().map(told)
 }
 
-/// The same of the default source of a query, with the object's name.
-fn silent_in(query: &mut Query, name: &str) -> Option<(String, String)> {
+/// The same of the default source of a query.
+fn silent_in(query: &mut Query, object: &NamePattern) -> Option<String> {
     let providers = query.providers(0);
-    let why = silent(&providers, query.titles(0)?, query.catalogue(0)?, name)?;
-    Some((name.to_string(), why))
+    silent(&providers, query.titles(0)?, query.catalogue(0)?, object)
+}
+
+/// Who has names that a pattern matches and that `counts` (of all the provider's),
+/// and does not say what it offers: the name, and why.
+fn silent_ones(
+    providers: &[ProviderStatus],
+    titles: &TitleSet,
+    catalogue: &Catalogue,
+    pattern: &NamePattern,
+    counts: impl Fn(&RangeInclusive<u32>, u32) -> bool,
+) -> Vec<(String, String)> {
+    let is_silent = |names: &RangeInclusive<u32>| {
+        !catalogue.objects.iter().any(|object| names.contains(&object.name.0))
+    };
+    let silent = providers.iter().filter_map(|one| {
+        let fails = !matches!(one.state, ProviderState::Open | ProviderState::Disabled);
+        let names = one.names.clone().filter(|names| fails && is_silent(names))?;
+        let mut meant = titles.databases().iter().flat_map(|database| database.all());
+        let (_, name) = meant.find(|(index, name)| {
+            names.contains(&index.0) && counts(&names, index.0) && pattern.matches(name)
+        })?;
+        Some((name.to_string(), told(one.last_fault.as_ref()?)))
+    });
+    silent.collect()
+}
+
+/// What a path with a wildcard would mean too, if its provider said what it offers.
+/// By custom the first name of a provider is an object's.
+fn missed_by(query: &mut Query, path: PathId) -> Vec<String> {
+    let wild = |path: &&CounterPath| path.machine.is_none() && path.object.is_wild();
+    let Some(pattern) = query.path(path).filter(wild).map(|path| path.object.clone()) else {
+        return Vec::new();
+    };
+    let providers = query.providers(0);
+    let (Some(titles), Some(catalogue)) = (query.titles(0), query.catalogue(0)) else {
+        return Vec::new();
+    };
+    let first = |names: &RangeInclusive<u32>, index| *names.start() == index;
+    let all = silent_ones(&providers, titles, catalogue, &pattern, first);
+    let message = |(object, why)| format!("object {object:?} is not there at the moment: {why}");
+    all.into_iter().map(message).collect()
 }
 
 /// Paths whose instance is not there, with the names that are.
@@ -202,10 +263,7 @@ pub(crate) fn missing_instances(query: &Query) -> Vec<String> {
         let Some(pattern) = query.path(reading.path).and_then(|path| path.instance.clone()) else {
             continue;
         };
-        let object = query.titles(reading.source).map_or_else(
-            || reading.object.to_string(),
-            |titles| titles.name_or_index(reading.object),
-        );
+        let (object, _) = query.names_of(reading);
         let mut note = format!("object {object:?} has no instance \"{pattern}\"");
         let names = query.instance_names(reading);
         let wanted = pattern.to_string();

@@ -49,10 +49,7 @@ pub(crate) struct Row {
 impl Row {
     /// Names a reading.
     pub(crate) fn new(query: &Query, reading: &Reading) -> Self {
-        let titles = query.titles(reading.source);
-        let name = |index: perfhive::TitleIndex| {
-            titles.map_or_else(|| index.to_string(), |titles| titles.name_or_index(index))
-        };
+        let (object, counter) = query.names_of(reading);
         let answer = match (&reading.value, &reading.text) {
             (Ok(value), _) => Answer::Number(*value),
             (Err(_), Some(text)) => Answer::Text(text.clone()),
@@ -64,9 +61,9 @@ impl Row {
             counter_type: Some(reading.counter_type),
             time: query.time_of(reading).and_then(rfc3339),
             machine: reading.machine.to_string(),
-            object: name(reading.object),
+            object,
             instance: reading.instance.as_ref().map(plain),
-            counter: name(reading.counter),
+            counter,
             raw: reading.raw.map(|raw| raw.value),
             base: reading.raw.and_then(|raw| raw.base),
         }

@@ -39,6 +39,7 @@ use perfhive_format::{LanguageId, TitleIndex};
 use sample::ObjectState;
 use sources::Slot;
 use std::collections::{HashMap, HashSet};
+use std::sync::Arc;
 use std::time::Instant;
 
 /// A path that was added to a [`Query`].
@@ -50,6 +51,15 @@ struct Item {
     id: PathId,
     path: CounterPath,
     targets: Vec<Target>,
+}
+
+impl Item {
+    /// Whether a reading's indexes stand for something else now.
+    fn lost(&self, reading: &Reading) -> bool {
+        let indexes = (reading.source, reading.object, reading.counter);
+        let is = |target: &Target| (target.slot, target.object, target.counter.name) == indexes;
+        self.targets.iter().any(|target| target.lost && is(target))
+    }
 }
 
 /// One counter of one object of one source.
@@ -99,6 +109,8 @@ pub struct Query {
     items: Vec<Item>,
     next_id: u32,
     objects: HashMap<(usize, TitleIndex), ObjectState>,
+    /// Names that indexes of paths had before they were nobody's, or another's.
+    former: HashMap<(usize, TitleIndex), Arc<str>>,
     readings: Vec<Reading>,
     snapshot: Snapshot,
 }
@@ -132,6 +144,7 @@ impl Query {
             items: Vec::new(),
             next_id: 0,
             objects: HashMap::new(),
+            former: HashMap::new(),
             readings: Vec::new(),
             snapshot: Snapshot::new(),
         })
@@ -299,19 +312,12 @@ impl Query {
     /// no instance is there, its part is that of the path as it was added.
     #[must_use]
     pub fn path_of(&self, reading: &Reading) -> CounterPath {
-        let titles = self.titles(reading.source);
-        let name = |index: TitleIndex| match titles {
-            Some(titles) => titles.name_or_index(index),
-            None => index.to_string(),
-        };
         let named = self.items.iter().find(|item| item.id == reading.path);
-        let lost = |target: &Target| {
-            let indexes = (target.slot, target.object, target.counter.name);
-            target.lost && indexes == (reading.source, reading.object, reading.counter)
-        };
-        if let Some(item) = named.filter(|item| item.targets.iter().any(lost)) {
+        let is_wild = |path: &CounterPath| path.object.is_wild() || path.counter.is_wild();
+        if let Some(item) = named.filter(|item| item.lost(reading) && !is_wild(&item.path)) {
             return item.path.clone();
         }
+        let (object, counter) = self.names_of(reading);
         let instance = match &reading.instance {
             Some(label) => {
                 let parent = label.parent.as_deref();
@@ -322,10 +328,22 @@ impl Query {
         let machine = named
             .and_then(|item| item.path.machine.as_ref())
             .map(|_| NamePattern::literal(&reading.machine));
-        CounterPath {
-            machine,
-            ..CounterPath::new(&name(reading.object), instance, &name(reading.counter))
-        }
+        CounterPath { machine, ..CounterPath::new(&object, instance, &counter) }
+    }
+
+    /// The names of a reading's object and counter, in the shown language: those
+    /// that they had last, where they have none any more or their indexes are
+    /// others'; the indexes, where they never had any.
+    #[must_use]
+    pub fn names_of(&self, reading: &Reading) -> (String, String) {
+        let lost = self.items.iter().any(|item| item.id == reading.path && item.lost(reading));
+        let name = |index: TitleIndex| {
+            let now = self.titles(reading.source).and_then(|titles| titles.name(index));
+            let former = self.former.get(&(reading.source, index)).map(|name| &**name);
+            let name = if lost { former.or(now) } else { now.or(former) };
+            name.map_or_else(|| index.to_string(), str::to_string)
+        };
+        (name(reading.object), name(reading.counter))
     }
 
     /// Instances of the object that a path is about, for "did you mean".

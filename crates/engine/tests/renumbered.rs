@@ -70,6 +70,32 @@ fn a_path_never_reads_another_object() {
     }
 }
 
+/// What was taken away is called as it was, and not by numbers.
+#[test]
+fn what_is_gone_keeps_its_names() {
+    let source = Renumbered::gauges(&two(10, 20));
+    let mut query = Query::new(source.clone()).unwrap();
+    for path in [r"\Custom(a)\Items", r"\C*(a)\*"] {
+        query.add(path).unwrap();
+    }
+    assert_eq!(collect(&mut query), ["42", "42"]);
+    // Nobody has its indexes, another has, or nobody once more.
+    let other = [thing((10, "Other"), (14, "Things"), &[("a", 1)])];
+    let none = [thing((20, "Other"), (14, "Things"), &[("a", 1)])];
+    for things in [&none, &other, &none] {
+        source.show(things);
+        assert_eq!(collect(&mut query), ["object-missing"; 2], "{things:?}");
+        for reading in query.readings() {
+            assert_eq!(query.names_of(reading), ("Custom".to_string(), "Items".to_string()));
+            assert_eq!(query.path_of(reading).to_string(), r"\Custom(a)\Items", "{things:?}");
+        }
+    }
+    source.show(&[thing((10, "Custom"), (12, "Pieces"), &[("a", 7)])]);
+    collect(&mut query);
+    let names: Vec<String> = query.readings().iter().map(|one| query.names_of(one).1).collect();
+    assert_eq!(names, ["Items", "Pieces"], "each is what its path means");
+}
+
 #[test]
 fn an_index_without_a_name_is_nobody_s_of_before() {
     let source = Renumbered::gauges(&two(10, 20));

@@ -177,6 +177,15 @@ fn a_hanging_library_is_left_alone() {
     let watched = place.run(&["watch", gauges, r"\System\Processes", "-n", "1"]);
     assert_eq!(watched.code, Some(0));
     assert!(watched.one_line().contains("\"Gauges\" is not there at the moment"));
+    // A wildcard that might mean it says so, whether it means others as well or not.
+    for (pattern, code) in [(r"\Gaug*(*)\*", 3), (r"\Ga*\*", 3)] {
+        let message = place.run(&["get", pattern]).fails(code);
+        assert!(message.contains("is not there at the moment: Gauges: it did"), "{message}");
+    }
+    let run = place.run(&["get", r"\*s\Processes"]);
+    let why = "object \"Gauges\" is not there at the moment: Gauges: it did not say";
+    assert_eq!(run.err.lines().filter(|line| line.contains(why)).count(), 1, "{}", run.err);
+    assert!(!place.run(&["get", r"\Sys*\*"]).err.contains("Gauges"));
     // A typing error is still one, and ends the command.
     let wrong = place.run(&["get", gauges, r"\Sistem\Processes"]);
     assert_eq!((wrong.code, wrong.out.as_str()), (Some(3), ""));
@@ -249,6 +258,34 @@ fn one_that_fails_again_and_again_is_disabled_until_it_is_enabled() {
     // Who is registered anew begins anew.
     place.run(&["unregister", "Gauges"]).ok();
     assert_eq!(place.account(), None);
+}
+
+/// What is taken away while somebody watches it is called as it was.
+#[test]
+fn a_provider_that_is_unregistered_keeps_its_name() {
+    use std::io::{BufRead as _, BufReader, Read as _};
+    let place = Place::new();
+    place.run(&["register", INI, "--library", &place.library("gauges.so"), "-q"]).ok();
+    let args = ["watch", r"\Gauges(pump)\Level", "-i", "0.05", "-n", "1000", "--json"];
+    let mut watch = command();
+    watch.args(args).env("PERFHIVE_HIVE", place.0.path().join("hives"));
+    watch.stdout(std::process::Stdio::piped()).stderr(std::process::Stdio::piped());
+    let mut watch = watch.spawn().unwrap();
+    let mut lines = BufReader::new(watch.stdout.take().unwrap()).lines();
+    let first = lines.next().unwrap().unwrap();
+    assert!(first.contains(r#""status":"ok""#), "{first}");
+    place.run(&["unregister", "Gauges"]).ok();
+    let gone = lines.map(Result::unwrap).find(|line| line.contains("object-missing"));
+    watch.kill().unwrap();
+    watch.wait().unwrap();
+    let mut said = String::new();
+    watch.stderr.take().unwrap().read_to_string(&mut said).unwrap();
+    let gone = gone.unwrap_or_else(|| panic!("it never went: {said}"));
+    for named in
+        [r#""path":"\\Gauges(pump)\\Level""#, r#""object":"Gauges""#, r#""counter":"Level""#]
+    {
+        assert!(gone.contains(named), "{named}: {gone}");
+    }
 }
 
 /// That a provider is to be started again is said once, not at each sample.

@@ -86,6 +86,12 @@ impl Query {
             }
             let found = resolve(slot, &item.path);
             for target in &mut mine {
+                for index in [target.object, target.counter.name] {
+                    let known = before.name(index).filter(|_| !target.lost);
+                    if let Some(name) = known.filter(|_| known != slot.titles.name(index)) {
+                        self.former.insert((number, index), name.into());
+                    }
+                }
                 let is_other = [target.object, target.counter.name]
                     .iter()
                     .any(|index| is_other(&before, &slot.titles, *index));
@@ -130,6 +136,10 @@ impl Query {
         for target in targets() {
             self.objects.entry((number, target.object)).or_default();
         }
+        let is_used = |index: TitleIndex| {
+            targets().any(|target| target.object == index || target.counter.name == index)
+        };
+        self.former.retain(|(slot, index), _| *slot != number || is_used(*index));
         let wanted = &slot.wanted;
         self.objects.retain(|(slot, object), _| *slot != number || wanted.contains(object));
         Ok(change)

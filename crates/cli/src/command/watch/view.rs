@@ -201,9 +201,7 @@ fn table(query: &Query, readings: &[&Reading], history: Option<&History>, first:
     }
     let mut last = String::new();
     for reading in readings {
-        let names = query.titles(reading.source);
-        let name = |index| names.map_or_else(String::new, |names| names.name_or_index(index));
-        let mut label = name(reading.object);
+        let (mut label, counter) = query.names_of(reading);
         if let Some(instance) = &reading.instance {
             let _ = write!(label, "({})", plain(instance));
         } else if let Some(asked) = query.path(reading.path).and_then(|p| p.instance.as_ref()) {
@@ -212,7 +210,7 @@ fn table(query: &Query, readings: &[&Reading], history: Option<&History>, first:
         // The name of an object stands where its counters begin.
         table.text(Style::Name, if label == last { "" } else { &label });
         last = label;
-        table.text(Style::Plain, &name(reading.counter));
+        table.text(Style::Plain, &counter);
         match (&reading.value, &reading.text) {
             (Ok(value), _) => match amount(query, reading) {
                 Some(suffix) => {
