@@ -396,7 +396,12 @@ impl<'a> ObjectWriter<'a> {
 
     /// Reports a part that could not be read: an object, or one instance of it. One
     /// that lasts allocates nothing after its first time.
-    pub fn fault(&mut self, object: TitleIndex, instance: Option<&str>, message: &str) {
+    pub fn fault(
+        &mut self,
+        object: TitleIndex,
+        instance: Option<&str>,
+        message: impl std::fmt::Display,
+    ) {
         self.report(FaultKind::Partial, (Some(object), instance), message);
     }
 

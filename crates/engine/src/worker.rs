@@ -9,7 +9,7 @@ use crate::growth::{GrowthWatch, note_growth};
 use crate::request::{ObjectQuery, Request};
 use crate::source::{Catalogue, Source};
 use crate::titles::TitleDatabase;
-use perfhive_format::LanguageId;
+use perfhive_format::{LanguageId, TitleIndex};
 use std::sync::Arc;
 use std::thread;
 use std::time::{Duration, Instant};
@@ -28,6 +28,8 @@ pub struct Worker {
     desk: Arc<WorkDesk>,
     /// The last request as it came back from the thread, to be sent again.
     spare: Option<Request>,
+    /// The list of one before, where that one is for something else.
+    list: Vec<TitleIndex>,
     /// A snapshot that came back too late, for its allocations.
     room: Option<Snapshot>,
     /// Number of the newest request, and of the newest one answered.
@@ -57,7 +59,8 @@ enum Answer {
     Costly(Result<(), SourceError>),
     Titles(Result<Arc<TitleDatabase>, SourceError>),
     Rewound(Result<(), SourceError>),
-    Generation(u64),
+    /// And whether that took memory.
+    Generation(u64, bool),
     Providers(Vec<ProviderStatus>),
 }
 
@@ -110,7 +113,11 @@ impl Worker {
                     Job::Titles(id, language) => (id, Answer::Titles(source.titles(language))),
                     Job::Rewind(id) => (id, Answer::Rewound(source.rewind())),
                     Job::Providers(id) => (id, Answer::Providers(source.providers())),
-                    Job::Generation(id) => (id, Answer::Generation(source.catalogue_generation())),
+                    Job::Generation(id) => {
+                        let watch = GrowthWatch::begin();
+                        let generation = source.catalogue_generation();
+                        (id, Answer::Generation(generation, watch.has_noted()))
+                    }
                 };
                 desk.reply(answer);
             }
@@ -124,6 +131,7 @@ impl Worker {
             live,
             desk,
             spare: None,
+            list: Vec::new(),
             room: None,
             asked: 0,
             answered: 0,
@@ -221,23 +229,41 @@ impl Worker {
     }
 }
 
-/// Makes a request the same as another, in the memory that it has.
-fn fill(request: &mut Request, other: &Request) {
-    let room = |request: &Request| match &request.objects {
-        ObjectQuery::Indexes(list) => list.capacity() + request.extra_counters.capacity(),
-        _ => request.extra_counters.capacity(),
+/// Makes a request the same as another, in the memory that it has and that of a list
+/// which is not needed at the moment.
+fn fill(request: &mut Request, kept: &mut Vec<TitleIndex>, other: &Request) {
+    let room = |request: &Request, kept: &Vec<TitleIndex>| {
+        let list = match &request.objects {
+            ObjectQuery::Indexes(list) => list.capacity(),
+            _ => 0,
+        };
+        list + kept.capacity() + request.extra_counters.capacity()
     };
-    let before = room(request);
-    match (&mut request.objects, &other.objects) {
-        (ObjectQuery::Indexes(list), ObjectQuery::Indexes(wanted)) => list.clone_from(wanted),
-        (objects, wanted) if objects != wanted => {
-            note_growth();
-            *objects = wanted.clone();
+    let before = room(request, kept);
+    let is_list = matches!(request.objects, ObjectQuery::Indexes(_));
+    match &other.objects {
+        ObjectQuery::Indexes(_) if !is_list => {
+            request.objects = ObjectQuery::Indexes(std::mem::take(kept));
+        }
+        ObjectQuery::Indexes(_) => {}
+        wanted if *wanted != request.objects => {
+            if matches!(wanted, ObjectQuery::Foreign(_)) {
+                note_growth();
+            }
+            let before = std::mem::replace(&mut request.objects, wanted.clone());
+            if let ObjectQuery::Indexes(list) = before {
+                *kept = list;
+            }
         }
         _ => {}
     }
+    if let (ObjectQuery::Indexes(list), ObjectQuery::Indexes(wanted)) =
+        (&mut request.objects, &other.objects)
+    {
+        list.clone_from(wanted);
+    }
     request.extra_counters.clone_from(&other.extra_counters);
-    if room(request) > before {
+    if room(request, kept) > before {
         note_growth();
     }
     (request.max_age, request.deadline) = (other.max_age, other.deadline);
@@ -256,7 +282,7 @@ impl Source for Worker {
         let taken = self.room.take().unwrap_or_else(|| std::mem::take(out));
         let sent = match self.spare.take() {
             Some(mut spare) => {
-                fill(&mut spare, request);
+                fill(&mut spare, &mut self.list, request);
                 spare
             }
             None => {
@@ -297,8 +323,11 @@ impl Source for Worker {
     /// once: it is asked for before each sample, and should cost nothing.
     fn catalogue_generation(&mut self) -> u64 {
         let soon = Instant::now() + AT_ONCE.min(self.patience.unwrap_or(AT_ONCE));
-        if let Ok(Answer::Generation(generation)) = self.ask(Job::Generation, Some(soon)) {
+        if let Ok(Answer::Generation(generation, grown)) = self.ask(Job::Generation, Some(soon)) {
             self.generation = generation;
+            if grown {
+                note_growth();
+            }
         }
         self.generation
     }

@@ -9,7 +9,9 @@
 use crate::explain::{explain, is_lost};
 use crate::read::{LARGEST, ReadError, Size, read};
 use crate::registry::{Place, Registry, ValueName};
-use perfhive_engine::{Fault, FaultKind, Frame, FramePool, ObjectQuery, SourceErrorKind};
+use perfhive_engine::{
+    Fault, FaultKind, Frame, FramePool, ObjectQuery, SourceErrorKind, note_growth,
+};
 use perfhive_format::{ParseError, TitleIndex};
 use std::sync::Arc;
 use std::thread::sleep;
@@ -187,8 +189,12 @@ pub(crate) fn read_block(
             registry.value(Place::Data, name, reply)
         });
     });
-    result.map_err(Failed::Read)?;
-    frame.map_err(Failed::Parse)
+    let frame = result.map_err(Failed::Read).and(frame.map_err(Failed::Parse));
+    if frame.is_err() {
+        // A buffer that grew in vain is in no snapshot that could tell.
+        note_growth();
+    }
+    frame
 }
 
 /// How a request is answered that failed as a whole.

@@ -4,7 +4,7 @@ use crate::source::RegistrySource;
 use crate::watched::{Make, Watched};
 use perfhive_engine::{
     Catalogue, ObjectQuery, ProviderStatus, Request, Snapshot, Source, SourceError, TitleDatabase,
-    Worker,
+    Worker, note_growth,
 };
 use perfhive_format::LanguageId;
 use std::sync::Arc;
@@ -108,7 +108,10 @@ impl Relay {
         let number = self.worker.last_asked();
         let late = match self.late.take().filter(|late| late.number == number) {
             Some(late) => late,
-            None => Late { number, since: begun, query: query.cloned() },
+            None => {
+                note_growth();
+                Late { number, since: begun, query: query.cloned() }
+            }
         };
         let took = late.since.elapsed();
         self.late = Some(late);
@@ -125,6 +128,7 @@ impl Relay {
     /// Leaves the source behind that hangs; `false` where there is no other way.
     fn replace(&mut self) -> Result<bool, SourceError> {
         let Some(careful) = self.careful.take() else { return Ok(false) };
+        note_growth();
         let query = self.late.take().and_then(|late| late.query);
         self.generations += self.worker.last_generation() + 1;
         let patience = self.patience.map(|patience| patience * CAREFULLY);

@@ -10,6 +10,7 @@ use crate::watched::Watched;
 use perfhive_engine::{
     Catalogue, CatalogueObject, Cost, Fault, FaultKind, FramePool, ObjectQuery, ProviderState,
     ProviderStatus, Request, Snapshot, Source, SourceError, SourceErrorKind, TitleDatabase,
+    note_growth,
 };
 use perfhive_format::{LanguageId, PerfObject, TitleIndex};
 use std::collections::HashMap;
@@ -23,6 +24,10 @@ const REMEMBERED: usize = 256;
 /// some hundred objects, with one definition each.
 const KNOWN: usize = 16 << 10;
 const DEFINITIONS: usize = 16;
+
+/// Said of an object that was there once.
+const STAYS_AWAY: &str = "the object was asked for and is not in the answer: its provider \
+                          failed or is disabled (see the event log, Application, source Perflib)";
 
 /// The counters of a machine, read through its registry.
 ///
@@ -55,6 +60,10 @@ pub struct RegistrySource {
     languages: Option<Vec<Language>>,
     hangs: Hangs,
     watch: Watch,
+    /// What is said again and again: of objects that stay away, and of providers that
+    /// give nothing. Put into words once.
+    missing: HashMap<TitleIndex, Fault>,
+    silent: Vec<Fault>,
 }
 
 /// A request that was made.
@@ -102,6 +111,8 @@ impl RegistrySource {
             languages: None,
             hangs: Hangs::default(),
             watch: Watch::default(),
+            missing: HashMap::new(),
+            silent: Vec::new(),
         }
     }
 
@@ -154,8 +165,10 @@ impl RegistrySource {
                 continue;
             }
             news = true;
+            note_growth();
             if self.known.len() >= KNOWN {
                 self.known.clear();
+                self.missing.clear();
             }
             let known = self.known.entry(name).or_default();
             if known.len() >= DEFINITIONS {
@@ -169,10 +182,17 @@ impl RegistrySource {
         news
     }
 
+    /// Looks before each request whether who failed is registered otherwise.
+    #[cfg(test)]
+    pub(crate) fn look_each_time(&mut self) {
+        self.watch.every = Duration::ZERO;
+    }
+
     fn outdate(&mut self) {
         self.titles_generation += 1;
         self.catalogue = None;
         self.services = None;
+        self.silent.clear();
         self.languages = None;
         self.databases.clear();
     }
@@ -188,6 +208,7 @@ impl RegistrySource {
             return Ok(());
         }
         if !self.requests.contains_key(&request.objects) {
+            note_growth();
             if self.requests.len() >= REMEMBERED {
                 self.requests.clear();
             }
@@ -307,7 +328,10 @@ impl RegistrySource {
 
     fn services(&mut self) -> Arc<[Service]> {
         let registry = &mut self.registry;
-        Arc::clone(self.services.get_or_insert_with(|| registry.services().into()))
+        Arc::clone(self.services.get_or_insert_with(|| {
+            note_growth();
+            registry.services().into()
+        }))
     }
 
     /// Windows leaves out who cannot be loaded or opened, without a word. Of
@@ -316,9 +340,16 @@ impl RegistrySource {
     fn tell_of_silent_ones(&mut self, out: &mut Snapshot) {
         for service in self.services().iter().filter(|one| one.ours && !one.disabled) {
             let is_there = out.objects().any(|one| service.owns(one.view().name_index()));
-            if !is_there && !out.faults().iter().any(|fault| *fault.provider == *service.name) {
-                out.push_fault(service.gives_nothing());
+            let is_of_it = |fault: &&Fault| *fault.provider == *service.name;
+            if is_there || out.faults().iter().any(|fault| is_of_it(&fault)) {
+                continue;
             }
+            let known = self.silent.iter().find(is_of_it).cloned();
+            out.push_fault(known.unwrap_or_else(|| {
+                let fault = service.gives_nothing();
+                self.silent.push(fault.clone());
+                fault
+            }));
         }
     }
 
@@ -327,6 +358,7 @@ impl RegistrySource {
     /// # Errors
     /// Where not even a request for nothing has an answer.
     fn split(&mut self, query: &ObjectQuery) -> Result<Split, Failed> {
+        note_growth();
         let usual = self.registry.set_limit(self.hangs.probe());
         let split = self.search(query);
         self.registry.set_limit(usual);
@@ -420,11 +452,12 @@ impl Source for RegistrySource {
                     && out.object(*name).is_none()
                     && !out.faults().iter().any(|fault| fault.object == Some(*name))
                 {
-                    let message = "the object was asked for and is not in the answer: its \
-                                   provider failed or is disabled (see the event log, \
-                                   Application, source Perflib)";
-                    let fault = Fault::new(FaultKind::CollectFailed, &self.name, message);
-                    out.push_fault(fault.of_object(*name));
+                    // Of what is known there is an end.
+                    let words = self.missing.entry(*name).or_insert_with(|| {
+                        let fault = Fault::new(FaultKind::CollectFailed, &self.name, STAYS_AWAY);
+                        fault.of_object(*name)
+                    });
+                    out.push_fault(words.clone());
                 }
             }
         }

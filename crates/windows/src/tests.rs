@@ -1,6 +1,7 @@
 //! The source over a registry that a test makes up, and over recorded Windows.
 
 mod hanging;
+mod told;
 
 use crate::explain::{MORE_DATA, NOT_FOUND, SUCCESS};
 use crate::parts::Service;

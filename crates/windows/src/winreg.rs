@@ -8,7 +8,7 @@ use crate::registry::{LastTitles, Place, Registry, ValueName};
 use crate::relay::Relay;
 use crate::source::RegistrySource;
 use crate::wine::Layout;
-use perfhive_engine::SourceError;
+use perfhive_engine::{SourceError, note_growth};
 use perfhive_format::TitleIndex;
 use std::sync::{Mutex, PoisonError};
 use std::time::Duration;
@@ -117,6 +117,7 @@ fn services(machine: &Key) -> Vec<Service> {
 /// What the registration of a service says, as a number: FNV-1a. The time of its key
 /// will not do, since Windows writes there whenever a provider fails.
 fn registration(machine: &Key, service: &str) -> Option<u64> {
+    note_growth();
     let key = machine.open(&format!(r"{SERVICES}\{service}\Performance")).ok()?;
     let texts = ["Library", "Open", "Collect", "Close", "Object List"].map(|name| key.text(name));
     let numbers = ["First Counter", "Last Counter", "Disable Performance Counters"]
@@ -228,6 +229,7 @@ impl Remote {
 
     fn connection(&mut self) -> Result<&Connection, u32> {
         if self.connection.is_none() {
+            note_growth();
             let data = Key::DATA.connect(&self.host)?;
             let machine = Key::MACHINE.connect(&self.host).ok();
             let perflib = machine.as_ref().and_then(|machine| machine.open(PERFLIB).ok());
