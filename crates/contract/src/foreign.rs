@@ -233,8 +233,7 @@ impl<R: Reach> ForeignMachines<R> {
             }
         }
         if let Some(why) = &why {
-            let message = format!("{machine} cannot be reached: {why}");
-            out.fault(self.status, None, &message);
+            out.fault(self.status, None, format_args!("{machine} cannot be reached: {why}"));
         }
         let block = self.block(machine, &mut kept, fresh);
         self.keep(machine, kept);

@@ -347,6 +347,9 @@ impl<S: Source> Cached<S> {
                     {
                         attempts += 1;
                     }
+                    // As above, where it came to no collection at all.
+                    Ok(Outcome { deadline, result: Err(error), .. })
+                        if is_late(&error) && ends(deadline, request.deadline) => {}
                     Ok(Outcome { result: Err(error), .. }) | Err(error) => {
                         *done = true;
                         failure = Some(error);
