@@ -355,13 +355,9 @@ impl<'a> ObjectWriter<'a> {
     }
 
     /// Says what readers should know of data that they get, or of an object that was
-    /// left out of it.
+    /// left out of it. One that lasts allocates nothing after its first time.
     pub fn warning(&mut self, object: Option<TitleIndex>, message: &str) {
-        let fault = Fault::new(FaultKind::Warning, self.provider, message);
-        self.faults.push(match object {
-            Some(object) => fault.of_object(object),
-            None => fault,
-        });
+        self.report(FaultKind::Warning, (object, None), message);
     }
 
     /// Takes blocks of other machines that foreign code wrote, one behind the
