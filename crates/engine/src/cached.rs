@@ -249,7 +249,13 @@ impl<S: Source> Cached<S> {
                 self.keys.extend(sorted.iter().copied().map(Key::Object));
                 self.sorted = sorted;
             }
-            word => self.keys.push(Key::Whole(word.clone())),
+            word => {
+                if word.takes_memory() {
+                    // Here, and wherever it is put down on the way.
+                    note_growth();
+                }
+                self.keys.push(Key::Whole(word.clone()));
+            }
         }
     }
 

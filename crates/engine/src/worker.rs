@@ -6,7 +6,7 @@ use crate::desk::{Desk, NoAnswer};
 use crate::error::{SourceError, SourceErrorKind};
 use crate::frame::Snapshot;
 use crate::growth::{GrowthWatch, note_growth};
-use crate::request::{ObjectQuery, Request};
+use crate::request::Request;
 use crate::source::{Catalogue, Source};
 use crate::titles::TitleDatabase;
 use perfhive_format::{LanguageId, TitleIndex};
@@ -229,46 +229,6 @@ impl Worker {
     }
 }
 
-/// Makes a request the same as another, in the memory that it has and that of a list
-/// which is not needed at the moment.
-fn fill(request: &mut Request, kept: &mut Vec<TitleIndex>, other: &Request) {
-    let room = |request: &Request, kept: &Vec<TitleIndex>| {
-        let list = match &request.objects {
-            ObjectQuery::Indexes(list) => list.capacity(),
-            _ => 0,
-        };
-        list + kept.capacity() + request.extra_counters.capacity()
-    };
-    let before = room(request, kept);
-    let is_list = matches!(request.objects, ObjectQuery::Indexes(_));
-    match &other.objects {
-        ObjectQuery::Indexes(_) if !is_list => {
-            request.objects = ObjectQuery::Indexes(std::mem::take(kept));
-        }
-        ObjectQuery::Indexes(_) => {}
-        wanted if *wanted != request.objects => {
-            if matches!(wanted, ObjectQuery::Foreign(_)) {
-                note_growth();
-            }
-            let before = std::mem::replace(&mut request.objects, wanted.clone());
-            if let ObjectQuery::Indexes(list) = before {
-                *kept = list;
-            }
-        }
-        _ => {}
-    }
-    if let (ObjectQuery::Indexes(list), ObjectQuery::Indexes(wanted)) =
-        (&mut request.objects, &other.objects)
-    {
-        list.clone_from(wanted);
-    }
-    request.extra_counters.clone_from(&other.extra_counters);
-    if room(request, kept) > before {
-        note_growth();
-    }
-    (request.max_age, request.deadline) = (other.max_age, other.deadline);
-}
-
 impl Source for Worker {
     fn name(&self) -> &str {
         &self.name
@@ -282,7 +242,7 @@ impl Source for Worker {
         let taken = self.room.take().unwrap_or_else(|| std::mem::take(out));
         let sent = match self.spare.take() {
             Some(mut spare) => {
-                fill(&mut spare, &mut self.list, request);
+                spare.refill(request, &mut self.list);
                 spare
             }
             None => {
