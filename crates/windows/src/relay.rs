@@ -16,6 +16,10 @@ pub(crate) const HANGS: Duration = Duration::from_secs(10);
 /// that hangs.
 const CAREFULLY: u32 = 2;
 
+fn carefully(patience: Duration) -> Duration {
+    patience.saturating_mul(CAREFULLY)
+}
+
 /// What part of the time for a request one provider has that is asked alone.
 const PROBES: u32 = 2;
 
@@ -86,7 +90,7 @@ impl Relay {
     pub(crate) fn set_patience(&mut self, patience: Option<Duration>) {
         let patience = match (self.generations, patience) {
             (0, patience) => patience,
-            (_, patience) => patience.map(|patience| patience * CAREFULLY),
+            (_, patience) => patience.map(carefully),
         };
         self.worker.set_patience(patience);
     }
@@ -131,7 +135,7 @@ impl Relay {
         note_growth();
         let query = self.late.take().and_then(|late| late.query);
         self.generations += self.worker.last_generation() + 1;
-        let patience = self.patience.map(|patience| patience * CAREFULLY);
+        let patience = self.patience.map(carefully);
         self.worker = Worker::new(careful(query), patience)?;
         Ok(true)
     }
@@ -200,6 +204,23 @@ mod tests {
         fn titles(&mut self, _: LanguageId) -> Result<Arc<TitleDatabase>, SourceError> {
             unreachable!("nobody asks for titles")
         }
+    }
+
+    #[test]
+    fn patience_may_be_as_long_as_there_is() {
+        let ready = || {
+            let (tell, told) = channel();
+            tell.send(()).unwrap();
+            Told(told)
+        };
+        let mut relay = Relay::new(ready(), Some(Duration::MAX)).unwrap();
+        relay.careful = Some(Box::new(move |_| Box::new(ready())));
+        let mut snapshot = Snapshot::new();
+        relay.collect(&Request::new(ObjectQuery::Global), &mut snapshot).unwrap();
+        // As if it hung.
+        assert!(relay.replace().unwrap());
+        relay.set_patience(Some(Duration::MAX));
+        relay.collect(&Request::new(ObjectQuery::Global), &mut snapshot).unwrap();
     }
 
     #[test]
