@@ -22,7 +22,7 @@ use counter::check_instance;
 use follow::{Sampled, Tracked};
 use instances::{Found, find};
 use perfhive_engine::{
-    CatalogueObject, InstanceLabel, NoValue, ObjectSample, QueryError, SourceError,
+    CatalogueObject, InstanceLabel, NoValue, ObjectSample, QueryError, SourceError, TitleSet,
 };
 use perfhive_format::TitleIndex;
 use std::fmt;
@@ -49,6 +49,8 @@ use std::sync::Arc;
 pub struct Category {
     source: SharedSource,
     tracked: Tracked,
+    /// The names in every language, and as of which generation of the catalogue.
+    all_names: Option<(u64, Arc<TitleSet>)>,
 }
 
 /// Of this machine.
@@ -175,7 +177,7 @@ impl Category {
         let asked = names.titles.name_or_index(object.name);
         let object = Arc::new(object.clone());
         let tracked = Tracked::new(names, &object, None, (asked, None));
-        Self { source: source.clone(), tracked }
+        Self { source: source.clone(), tracked, all_names: None }
     }
 
     /// Whether a source has a category of a name.
@@ -406,8 +408,25 @@ impl Category {
         let everything = [TitleIndex(0)];
         let (sample, _) = self.tracked.sample(&mut self.source, &everything)?;
         let sample = self.present(sample)?;
+        let all_names = self.names_in_all_languages();
         let Tracked { names, object, .. } = &self.tracked;
-        Ok(CategoryData::new(names.clone(), object.name, sample))
+        Ok(CategoryData::new(names.clone(), all_names, object.name, sample))
+    }
+
+    /// Those that are known where a source cannot tell the others now.
+    fn names_in_all_languages(&mut self) -> Arc<TitleSet> {
+        let names = &self.tracked.names;
+        if let Some((_, known)) = self.all_names.as_ref().filter(|(of, _)| *of == names.generation)
+        {
+            return Arc::clone(known);
+        }
+        match self.source.names_in_all_languages() {
+            Ok(all) if all.generation == names.generation => {
+                self.all_names = Some((all.generation, Arc::clone(&all.titles)));
+                all.titles
+            }
+            _ => Arc::clone(&names.titles),
+        }
     }
 
     /// The object of a sample, which may lack it.

@@ -279,6 +279,11 @@ impl SharedSource {
         self.names_of(Wanted::Everything, true)
     }
 
+    /// The names in every language of the source, the shown one's first.
+    pub(crate) fn names_in_all_languages(&mut self) -> Result<Names, SourceError> {
+        self.names_of(Wanted::Nothing, true)
+    }
+
     /// What there is, and is wanted where that takes time to find out, with names in
     /// the shown language and English or in every language of the source.
     fn names_of(&mut self, wanted: Wanted<'_>, all_languages: bool) -> Result<Names, SourceError> {

@@ -3,10 +3,11 @@
 use super::instances::{Found, find, same_name};
 use super::sample::CounterSample;
 use crate::shared_source::Names;
-use perfhive_engine::{Identity, InstanceLabel, NoValue, ObjectSample, SampledCounter};
+use perfhive_engine::{Identity, InstanceLabel, NoValue, ObjectSample, SampledCounter, TitleSet};
 use perfhive_format::{CookedValue, CounterType, SystemTime, TitleIndex};
 use std::collections::HashSet;
 use std::fmt;
+use std::sync::Arc;
 
 /// All counters of all instances of a category, from one sample: what
 /// [`Category::read`](crate::Category::read) gives.
@@ -30,18 +31,25 @@ use std::fmt;
 /// ```
 pub struct CategoryData {
     names: Names,
+    /// By which counters are found.
+    all_names: Arc<TitleSet>,
     object: TitleIndex,
     sample: ObjectSample,
     counters: Vec<(TitleIndex, CounterType)>,
 }
 
 impl CategoryData {
-    pub(super) fn new(names: Names, object: TitleIndex, sample: ObjectSample) -> Self {
+    pub(super) fn new(
+        names: Names,
+        all_names: Arc<TitleSet>,
+        object: TitleIndex,
+        sample: ObjectSample,
+    ) -> Self {
         // Of several counters of one name the first counts, as everywhere.
         let mut seen = HashSet::new();
         let counters = sample.counters().filter(|plan| seen.insert(plan.name));
         let counters = counters.map(|plan| (plan.name, plan.counter_type)).collect();
-        Self { names, object, sample, counters }
+        Self { names, all_names, object, sample, counters }
     }
 
     /// The category's name in the shown language, or its title index.
@@ -95,7 +103,7 @@ impl CategoryData {
 
     fn place_of_counter(&self, name: &str) -> Option<usize> {
         self.counters.iter().position(|(index, _)| {
-            self.names.titles.names(*index).any(|known| same_name(known, name))
+            self.all_names.names(*index).any(|known| same_name(known, name))
                 || index.to_string() == name
         })
     }
