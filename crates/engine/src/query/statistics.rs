@@ -1,5 +1,6 @@
 //! The least, the greatest and the mean value of a counter over raw samples.
 
+use super::format::{FormattedValue, NoFormat, ValueFormat};
 use super::reading::{NoValue, Reading};
 use crate::identity::Identity;
 use perfhive_format::{
@@ -74,6 +75,31 @@ impl Statistics {
             older = Some(sample);
         }
         sum.statistics().ok_or(failure)
+    }
+
+    /// The same in a format, for a counter of the type that they are of (`dwFormat`).
+    /// Each is formatted for itself: of a mean that fits the greatest value may not.
+    ///
+    /// ```
+    /// use perfhive_engine::{FormattedValue, Statistics, ValueFormat};
+    /// use perfhive_format::{Clocks, CookOptions, CounterType, RawSample};
+    /// let kind = CounterType::PERF_COUNTER_LARGE_RAWCOUNT;
+    /// let samples = [1, 4, 5_000_000_000].map(|value| RawSample::new(value, Clocks::default()));
+    /// let statistics = Statistics::of(kind, CookOptions::default(), &samples)?;
+    /// let [minimum, maximum, mean] = statistics.formatted(kind, ValueFormat::long());
+    /// assert_eq!(minimum, Ok(FormattedValue::Long(1)));
+    /// assert!(maximum.is_err()); // more than 32 bits
+    /// assert_eq!(mean, Ok(FormattedValue::Long(1_666_666_668)));
+    /// # Ok::<(), perfhive_format::CookError>(())
+    /// ```
+    #[must_use]
+    pub fn formatted(
+        &self,
+        kind: CounterType,
+        format: ValueFormat,
+    ) -> [Result<FormattedValue, NoFormat>; 3] {
+        let mean = CookedValue::Float(self.mean);
+        [self.minimum, self.maximum, mean].map(|value| format.apply(kind, value))
     }
 }
 
