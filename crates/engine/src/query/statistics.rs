@@ -92,7 +92,9 @@ impl Statistics {
     /// assert_eq!(mean, Ok(FormattedValue::Long(1_666_666_668)));
     /// # Ok::<(), perfhive_format::CookError>(())
     /// ```
-    #[must_use]
+    ///
+    /// # Errors
+    /// Of each, what does not fit the format.
     pub fn formatted(
         &self,
         kind: CounterType,
