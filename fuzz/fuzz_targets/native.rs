@@ -56,9 +56,9 @@ impl Machine {
 }
 
 impl SystemInformation for Machine {
-    fn query(&self, class: u32, buffer: &mut [u8]) -> Answer {
+    fn query(&self, class: Class, buffer: &mut [u8]) -> Answer {
         assert_eq!(buffer.as_ptr().addr() % 8, 0, "buffers are aligned");
-        let place = CLASSES.iter().position(|known| *known as u32 == class);
+        let place = CLASSES.iter().position(|known| *known == class);
         let place = place.expect("no other class is asked for");
         let told = &self.0[place];
         let length = told.bytes.len() as u32;
@@ -72,7 +72,7 @@ impl SystemInformation for Machine {
             return Answer { status: Status::INFO_LENGTH_MISMATCH, length };
         };
         room.copy_from_slice(&told.bytes);
-        if class == Class::Process as u32 {
+        if class == Class::Process {
             point(room);
         }
         // Some claim more or less than they wrote. What a reader is told that it has, and has

@@ -4,6 +4,7 @@
 use perfhive_engine::ProvidedTitles;
 use perfhive_format::titles::{Title, TitleList};
 use perfhive_format::{LanguageId, TitleIndex};
+use std::collections::BTreeSet;
 use std::fmt::Write as _;
 
 /// `Base Index`: the last index that Windows keeps for its own objects.
@@ -74,48 +75,84 @@ pub(crate) fn multi_sz(list: &TitleList) -> String {
     text
 }
 
-/// The `.ini` and `.h` files of titles, as `lodctr` reads them; the header file
-/// stands beside the other under the name `header`.
-pub(crate) fn files(name: &str, header: &str, titles: &[ProvidedTitles]) -> (String, String) {
+/// The files that `lodctr` reads.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(crate) struct Files {
+    /// The `.ini` file: UTF-16 with a byte order mark, and an empty line before the
+    /// first section, which readers of old took for a part of the mark's line.
+    pub(crate) ini: Vec<u8>,
+    /// The `.h` file, in ASCII.
+    pub(crate) header: Vec<u8>,
+}
+
+/// The files of titles, written as the installer of .NET writes its own, which is what
+/// every Windows has read: its `.ini` file is UTF-16, the `.h` file is not. `header` is
+/// the name of the latter, beside the other; `objects` are the offsets of objects.
+pub(crate) fn files(name: &str, header: &str, objects: &[u32], titles: &[ProvidedTitles]) -> Files {
     let mut ini =
-        format!("[info]\r\ndrivername={name}\r\nsymbolfile={header}\r\n\r\n[languages]\r\n");
+        format!("\r\n[info]\r\ndrivername={name}\r\nsymbolfile={header}\r\n\r\n[languages]\r\n");
     for titles in titles {
         let language = titles.language;
         let _ = write!(ini, "{language}={}\r\n", language.name().unwrap_or("Other"));
     }
+    // Without this section `lodctr` complains to the event log.
+    ini.push_str("\r\n[objects]\r\n");
+    let english = titles.iter().filter(|titles| titles.language == LanguageId::ENGLISH);
+    for title in english.flat_map(|titles| &titles.names.titles) {
+        let (offset, text) = (title.index.0, one_line(&title.text));
+        if objects.contains(&offset) {
+            let _ = write!(ini, "TITLE_{offset}_{}_NAME={text}\r\n", LanguageId::ENGLISH);
+        }
+    }
     ini.push_str("\r\n[text]\r\n");
-    let mut offsets: Vec<u32> = Vec::new();
     for titles in titles {
         for (list, what) in [(&titles.names, "NAME"), (&titles.help, "HELP")] {
             for title in &list.titles {
                 let (offset, text) = (title.index.0, one_line(&title.text));
                 let _ = write!(ini, "TITLE_{offset}_{}_{what}={text}\r\n", titles.language);
-                offsets.push(offset);
             }
         }
     }
-    offsets.sort_unstable();
-    offsets.dedup();
     let mut symbols = String::new();
-    for offset in offsets {
+    for offset in offsets(titles) {
         let _ = write!(symbols, "#define TITLE_{offset} {offset}\r\n");
     }
-    (ini, symbols)
+    let units = [0xfeff].into_iter().chain(ini.encode_utf16());
+    Files { ini: units.flat_map(u16::to_le_bytes).collect(), header: symbols.into_bytes() }
 }
 
-fn one_line(text: &str) -> String {
+/// The offsets that have a name or a help text.
+fn offsets(titles: &[ProvidedTitles]) -> BTreeSet<u32> {
+    let all = titles.iter().flat_map(|t| t.names.titles.iter().chain(&t.help.titles));
+    all.map(|title| title.index.0).collect()
+}
+
+/// A text as it stands in a line of an `.ini` file.
+pub(crate) fn one_line(text: &str) -> String {
     text.chars().map(|c| if c.is_control() { ' ' } else { c }).collect()
 }
 
-/// Whether the titles can be registered at all: English must be among them, and
-/// offsets are even, since help takes the odd numbers.
+/// Why titles cannot be registered, if they cannot: English must be among them, and
+/// offsets be even, since help takes the odd numbers, and count from 0 without a gap,
+/// which is what Windows documents of the constants of a `.h` file.
 pub(crate) fn objection(titles: &[ProvidedTitles]) -> Option<String> {
     if titles.iter().all(|titles| titles.language != LanguageId::ENGLISH) {
         return Some("the titles have no English texts, which every machine needs".to_string());
     }
     let mut all = titles.iter().flat_map(|t| t.names.titles.iter().chain(&t.help.titles));
-    let odd = all.find(|title| title.index.0 % 2 != 0)?;
-    Some(format!("offset {} of {:?} is odd: offsets count by two", odd.index, odd.text))
+    if let Some(odd) = all.find(|title| title.index.0 % 2 != 0) {
+        return Some(format!(
+            "offset {} of {:?} is odd: offsets count by two",
+            odd.index, odd.text
+        ));
+    }
+    let missing = (0..).step_by(2).zip(offsets(titles)).find(|(wanted, offset)| wanted != offset);
+    missing.map(|(wanted, offset)| {
+        format!(
+            "offset {wanted} has neither name nor help text, and {offset} has: Windows takes \
+             offsets that count by two from 0, without a gap"
+        )
+    })
 }
 
 #[cfg(test)]
@@ -132,7 +169,7 @@ mod tests {
             },
             ProvidedTitles {
                 language: LanguageId::GERMAN,
-                names: titles(&[(0, "Imkerei"), (2, "Bienen")]),
+                names: titles(&[(0, "Imkerei"), (2, "Bienen – süß")]),
                 help: titles(&[]),
             },
         ]
@@ -162,14 +199,42 @@ mod tests {
         assert_eq!(back.titles.last(), with.titles.last());
     }
 
+    /// Byte for byte as the installer of .NET writes them: UTF-16 with its mark and an
+    /// empty first line, and ASCII.
     #[test]
     fn files_for_windows_loader() {
-        let (ini, header) = files("Bees", "bees.h", &bees());
-        assert!(ini.starts_with("[info]\r\ndrivername=Bees\r\nsymbolfile=bees.h\r\n"));
-        assert!(ini.contains("009=English\r\n007=German\r\n"));
-        assert!(ini.contains("TITLE_2_009_HELP=How many there are.\r\n"));
-        assert!(ini.contains("TITLE_2_007_NAME=Bienen\r\n"));
-        assert_eq!(header, "#define TITLE_0 0\r\n#define TITLE_2 2\r\n");
+        let Files { ini, header } = files("Bees", "bees.h", &[0], &bees());
+        assert_eq!(&ini[..10], b"\xff\xfe\r\0\n\0[\0i\0");
+        let units: Vec<u16> =
+            ini[2..].as_chunks().0.iter().map(|b| u16::from_le_bytes(*b)).collect();
+        assert_eq!(units.len() * 2 + 2, ini.len());
+        let text = String::from_utf16(&units).unwrap();
+        assert_eq!(text.matches('\n').count(), text.matches("\r\n").count());
+        assert_eq!(
+            text.lines().collect::<Vec<_>>(),
+            [
+                "",
+                "[info]",
+                "drivername=Bees",
+                "symbolfile=bees.h",
+                "",
+                "[languages]",
+                "009=English",
+                "007=German",
+                "",
+                "[objects]",
+                "TITLE_0_009_NAME=Beekeeping",
+                "",
+                "[text]",
+                "TITLE_0_009_NAME=Beekeeping",
+                "TITLE_2_009_NAME=Bees",
+                "TITLE_0_009_HELP=Hives.",
+                "TITLE_2_009_HELP=How many there are.",
+                "TITLE_0_007_NAME=Imkerei",
+                "TITLE_2_007_NAME=Bienen – süß",
+            ]
+        );
+        assert_eq!(header, b"#define TITLE_0 0\r\n#define TITLE_2 2\r\n");
     }
 
     #[test]
@@ -179,5 +244,17 @@ mod tests {
         let mut odd = bees();
         odd[0].names = titles(&[(0, "Beekeeping"), (3, "Bees")]);
         assert!(objection(&odd).unwrap().contains("offset 3 of \"Bees\""));
+        for (offsets, told) in [([2, 4], "offset 0 has neither"), ([0, 6], "offset 2 has neither")]
+        {
+            let mut gap = bees();
+            gap.truncate(1);
+            gap[0].names = titles(&[(offsets[0], "Beekeeping"), (offsets[1], "Bees")]);
+            gap[0].help = titles(&[]);
+            assert!(objection(&gap).unwrap().contains(told), "{offsets:?}");
+        }
+        // What one language lacks another may have.
+        let mut whole = bees();
+        whole[1].names = titles(&[(4, "Honig")]);
+        assert_eq!(objection(&whole), None);
     }
 }

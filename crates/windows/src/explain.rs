@@ -1,28 +1,36 @@
 //! Windows' error codes in words that say what to do.
 
+use crate::read::{LARGEST, ReadError};
+use crate::registry::Beside;
 use perfhive_engine::SourceErrorKind;
 
 /// `ERROR_SUCCESS`.
 pub(crate) const SUCCESS: u32 = 0;
 /// `ERROR_FILE_NOT_FOUND`: no such key or value.
 pub(crate) const NOT_FOUND: u32 = 2;
+/// `ERROR_ACCESS_DENIED`.
+pub(crate) const ACCESS_DENIED: u32 = 5;
 /// `ERROR_INVALID_DATA`.
 pub(crate) const INVALID_DATA: u32 = 13;
+/// `ERROR_BAD_LENGTH`: what is said here of an answer that is longer than its buffer.
+pub(crate) const BAD_LENGTH: u32 = 24;
 /// `ERROR_MORE_DATA`: the buffer is too small.
 pub(crate) const MORE_DATA: u32 = 234;
 
 /// `ERROR_TIMEOUT`: a call that was given up, or that Windows gave up.
 pub(crate) const TIMEOUT: u32 = 1460;
 
-const ACCESS_DENIED: u32 = 5;
 const INVALID_HANDLE: u32 = 6;
 const NOT_READY: u32 = 21;
 const BAD_NETPATH: u32 = 53;
+const UNEXPECTED_NETWORK_ERROR: u32 = 59;
 const NETNAME_DELETED: u32 = 64;
 const BAD_NET_NAME: u32 = 67;
+const SEM_TIMEOUT: u32 = 121;
 const LOCK_FAILED: u32 = 167;
 const BUSY: u32 = 170;
 const WAIT_TIMEOUT: u32 = 258;
+const CONNECTION_ABORTED: u32 = 1236;
 const RPC_SERVER_UNAVAILABLE: u32 = 1722;
 const RPC_SERVER_TOO_BUSY: u32 = 1723;
 const RPC_CALL_FAILED: u32 = 1726;
@@ -40,11 +48,42 @@ pub(crate) fn is_lost(code: u32) -> bool {
         code,
         INVALID_HANDLE
             | BAD_NETPATH
+            | UNEXPECTED_NETWORK_ERROR
             | NETNAME_DELETED
+            | SEM_TIMEOUT
+            | CONNECTION_ABORTED
             | RPC_SERVER_UNAVAILABLE
             | RPC_CALL_FAILED
             | RPC_CALL_FAILED_DNE
     )
+}
+
+impl ReadError {
+    /// What it means for a reader of counters; `host` is the other machine, if it is
+    /// about one.
+    pub(crate) fn explain(self, host: Option<&str>) -> (SourceErrorKind, String) {
+        use SourceErrorKind as Kind;
+        match self {
+            Self::Code(code) => explain(code, host),
+            Self::TooLarge => (
+                Kind::Malformed,
+                format!(
+                    "the answer does not fit into {} MiB, or a provider asks for more without end",
+                    LARGEST >> 20
+                ),
+            ),
+            Self::Deadline => (Kind::Deadline, "did not answer in time".to_string()),
+            Self::Hangs => (Kind::Deadline, "does not come back: a provider hangs".to_string()),
+            Self::NoTitles => {
+                let there = host.map_or(String::new(), |host| format!(" on {host}"));
+                let message = format!(
+                    "the list of names is damaged: there is no pair of an index and a text in \
+                     it; `lodctr /R`, run as administrator{there}, rebuilds it"
+                );
+                (Kind::Malformed, message)
+            }
+        }
+    }
 }
 
 /// What an error code means for a reader of counters; `host` is the other
@@ -69,13 +108,22 @@ fn local(code: u32) -> (SourceErrorKind, String) {
             "the registry does not have the performance counters; `lodctr /R`, run as \
              administrator, rebuilds them",
         ),
-        ACCESS_DENIED => (
+        ACCESS_DENIED | 1314 => (
             Kind::Denied,
             "access to the performance counters is denied: run as administrator, or as a member \
              of the group Performance Monitor Users",
         ),
         8 | 14 | 1450 => (Kind::Unavailable, "the system has no memory left for the answer"),
-        INVALID_DATA => (Kind::Malformed, "the answer is longer than the buffer that was given"),
+        INVALID_DATA => (
+            Kind::Malformed,
+            "what the performance counters are read from is damaged; `lodctr /R`, run as \
+             administrator, rebuilds it",
+        ),
+        BAD_LENGTH => (
+            Kind::Malformed,
+            "the answer claims to be longer than the buffer that was given: a provider wrote \
+             where it must not; `perfhive check NAME` tells of one whether it does",
+        ),
         INVALID_HANDLE | 1018 => (Kind::Internal, "the key was closed while it was read"),
         87 => (Kind::Internal, "the registry does not take the request"),
         _ if is_busy(code) => (
@@ -92,17 +140,73 @@ fn local(code: u32) -> (SourceErrorKind, String) {
     (kind, text.to_string())
 }
 
+/// What keeps an account from logging on to a host, and the way out.
+fn logon(code: u32, host: &str) -> Option<String> {
+    let net_use = format!("`net use \\\\{host}\\IPC$ /user:NAME`");
+    Some(match code {
+        1219 => format!(
+            "this session is logged on to {host} with another account already: `net use \
+             \\\\{host}\\IPC$ /delete` ends that, or name the host otherwise, as by its IP address"
+        ),
+        1272 => format!(
+            "{host} takes guests only, which this system does not log on as: {net_use} logs on \
+             with an account of {host}"
+        ),
+        1311 | 1351 | 1355 => format!(
+            "no domain controller that could vouch for this account can be reached: {net_use} \
+             logs on with an account of {host} itself, as HOST\\NAME"
+        ),
+        1396 => format!(
+            "who answers for {host} is not who the domain knows by that name: use the name that \
+             the host itself has, in full, and look for a stale address in DNS"
+        ),
+        1398 => format!("the clocks of {host} and of this system differ by too much: set them"),
+        1787..=1790 | 1935 => format!(
+            "the domains of {host} and of this account do not trust each other: {net_use} logs \
+             on with an account that {host} knows"
+        ),
+        1327 => format!(
+            "{host} does not let this account in from elsewhere: an empty password, hours or \
+             machines that it is limited to; {net_use} logs on with another"
+        ),
+        1328 => format!("{host} does not let this account in at this hour"),
+        1329 => format!("{host} does not let this account in from this machine"),
+        1330 | 1907 => format!(
+            "the password of this account has expired, or must be changed first: log on to \
+             {host} and change it"
+        ),
+        1331 | 1793 => format!(
+            "the account is disabled or has expired on {host}; {net_use} logs on with another"
+        ),
+        1909 => format!(
+            "the account is locked on {host}, as after wrong passwords: it is unlocked after \
+             some time or by an administrator; {net_use} logs on with another"
+        ),
+        1385 => format!(
+            "{host} does not grant this account the right to log on over the network; \
+             {net_use} logs on with another"
+        ),
+        86 | 1312 | 1326 | 2202 => format!(
+            "{host} does not take this account or its password; {net_use} logs on with another"
+        ),
+        _ => return None,
+    })
+}
+
 fn remote(code: u32, host: &str) -> (SourceErrorKind, String) {
     use SourceErrorKind as Kind;
+    if let Some(why) = logon(code, host) {
+        return (Kind::Denied, why);
+    }
     match code {
-        NOT_FOUND | 1060 | 1062 => (
+        NOT_FOUND | 1053 | 1058 | 1060 | 1062 | 1068 | 1069 => (
             Kind::Unavailable,
             format!(
                 "the service Remote Registry is not running on {host}: start it there \
                  (`sc config RemoteRegistry start= demand`, `sc start RemoteRegistry`)"
             ),
         ),
-        ACCESS_DENIED => (
+        ACCESS_DENIED | 65 | 1314 | 1346 => (
             Kind::Denied,
             format!(
                 "{host} denies access: the account must be an administrator of {host} or a member \
@@ -110,44 +214,107 @@ fn remote(code: u32, host: &str) -> (SourceErrorKind, String) {
                  to SecurePipeServers\\winreg"
             ),
         ),
-        1326 | 1327 | 1330 | 1331 | 1907 => (
-            Kind::Denied,
-            format!(
-                "{host} does not take this account or its password; `net use \\\\{host}\\IPC$ \
-                 /user:NAME` logs on with another"
-            ),
-        ),
-        BAD_NETPATH | BAD_NET_NAME | 1203 | 1214 | 1707 | 11001 => (
+        BAD_NETPATH
+        | BAD_NET_NAME
+        | 51
+        | 1203
+        | 1214
+        | 1222
+        | 1225
+        | 1231..=1234
+        | 1707
+        | 11001
+        | 11004 => (
             Kind::Unavailable,
             format!(
                 "{host} cannot be reached: the host is unknown or off, a firewall is between \
                  (TCP port 445), or its service Remote Registry is not running"
             ),
         ),
-        RPC_SERVER_UNAVAILABLE | 1753 => (
+        RPC_SERVER_UNAVAILABLE | 1702 | 1753 => (
             Kind::Unavailable,
             format!(
                 "{host} does not answer calls: its service Remote Registry is not running, or a \
                  firewall is between"
             ),
         ),
-        NETNAME_DELETED | RPC_CALL_FAILED | RPC_CALL_FAILED_DNE | INVALID_HANDLE | 121 | 1236 => (
+        _ if is_lost(code) => (
             Kind::Unavailable,
             format!("the connection to {host} broke; the next request makes a new one"),
+        ),
+        50 | 120 | 1745 => (
+            Kind::Unavailable,
+            format!(
+                "{host} has a registry, but no performance counters in it: it is no Windows, or \
+                 too old a one"
+            ),
+        ),
+        71 => (
+            Kind::Busy,
+            format!("{host} takes no more connections at the moment: too many others are open"),
         ),
         1115 => (Kind::Unavailable, format!("{host} is shutting down")),
         _ if is_busy(code) => {
             (Kind::Busy, format!("the performance library of {host} is busy with a collection"))
         }
-        8 | 14 | 1450 => (
+        8 | 14 | 1130 | 1450 | 1721 => (
             Kind::Unavailable,
             format!("{host}, or this system, has no memory left for the answer"),
         ),
-        INVALID_DATA => {
-            (Kind::Malformed, format!("the answer of {host} is longer than the buffer given"))
-        }
-        _ => (Kind::Unavailable, format!("the performance counters of {host} cannot be read")),
+        INVALID_DATA => (
+            Kind::Malformed,
+            format!(
+                "what the performance counters of {host} are read from is damaged; `lodctr /R`, \
+                 run as administrator there, rebuilds it"
+            ),
+        ),
+        BAD_LENGTH => (
+            Kind::Malformed,
+            format!("the answer of {host} claims to be longer than the buffer that was given"),
+        ),
+        _ => (
+            Kind::Unavailable,
+            format!(
+                "the performance counters of {host} cannot be read; `net helpmsg {code}` says \
+                 what Windows calls this, the event log of {host} may say more"
+            ),
+        ),
     }
+}
+
+/// That a key of the registry beside the counters may not be read, what that costs, and
+/// the way out.
+pub(crate) fn unreadable(key: Beside, code: u32, host: Option<&str>) -> String {
+    let (path, costs) = match key {
+        Beside::Services => (
+            r"HKEY_LOCAL_MACHINE\SYSTEM\CurrentControlSet\Services",
+            "who is registered is not known, nor whose fault it is where a request fails",
+        ),
+        Beside::Perflib => (
+            r"HKEY_LOCAL_MACHINE\SOFTWARE\Microsoft\Windows NT\CurrentVersion\Perflib",
+            "names in further languages may be missing, and what is registered later is noticed \
+             only when its objects appear",
+        ),
+        Beside::Machine => (
+            "HKEY_LOCAL_MACHINE",
+            "who is registered is not known, and names may be missing in all languages but one",
+        ),
+    };
+    let of = host.map_or(String::new(), |host| format!(" of {host}"));
+    let why = match code {
+        ACCESS_DENIED => {
+            let who = host.map_or(String::new(), |host| format!(" of {host}"));
+            format!(
+                "access is denied: run as an administrator{who}, or have read access to it granted"
+            )
+        }
+        code => explain(code, host).1,
+    };
+    let code = match code {
+        ACCESS_DENIED => format!(" (Windows error {code})"),
+        _ => String::new(),
+    };
+    format!("{path}{of} cannot be read, so {costs}; {why}{code}")
 }
 
 #[cfg(test)]
@@ -156,27 +323,118 @@ mod tests {
 
     #[test]
     fn the_usual_failures_say_what_to_do() {
-        for (code, host, kind, words) in [
-            (5, None, SourceErrorKind::Denied, "Performance Monitor Users"),
-            (2, None, SourceErrorKind::Unavailable, "lodctr /R"),
-            (170, None, SourceErrorKind::Busy, "busy"),
-            (1005, None, SourceErrorKind::Unavailable, "event log"),
-            (2, Some("BOX"), SourceErrorKind::Unavailable, "sc start RemoteRegistry"),
-            (5, Some("BOX"), SourceErrorKind::Denied, "administrator of BOX"),
-            (53, Some("BOX"), SourceErrorKind::Unavailable, "the host is unknown"),
-            (1722, Some("BOX"), SourceErrorKind::Unavailable, "Remote Registry"),
-            (1326, Some("BOX"), SourceErrorKind::Denied, "password"),
+        use SourceErrorKind as Kind;
+        for (code, kind, words) in [
+            (5, Kind::Denied, "Performance Monitor Users"),
+            (2, Kind::Unavailable, "lodctr /R"),
+            (13, Kind::Malformed, "damaged; `lodctr /R`"),
+            (24, Kind::Malformed, "longer than the buffer"),
+            (170, Kind::Busy, "busy"),
+            (1005, Kind::Unavailable, "event log"),
         ] {
-            let (got, text) = explain(code, host);
-            assert_eq!(got, kind, "{code}: {text}");
-            assert!(text.contains(words), "{code}: {text}");
-            assert!(text.ends_with(&format!("(Windows error {code})")), "{text}");
+            told(code, None, kind, words);
         }
+    }
+
+    /// What `RegConnectRegistryW` and reads of another machine answer, each with words
+    /// of its own, its kind, and the way out.
+    #[test]
+    fn another_machines_failures_say_what_to_do() {
+        use SourceErrorKind as Kind;
+        for (code, kind, words) in [
+            (2, Kind::Unavailable, "sc start RemoteRegistry"),
+            (5, Kind::Denied, "administrator of BOX"),
+            (6, Kind::Unavailable, "the connection to BOX broke"),
+            (13, Kind::Malformed, "run as administrator there"),
+            (24, Kind::Malformed, "longer than the buffer"),
+            (50, Kind::Unavailable, "no Windows"),
+            (51, Kind::Unavailable, "the host is unknown"),
+            (53, Kind::Unavailable, "the host is unknown"),
+            (59, Kind::Unavailable, "the next request makes a new one"),
+            (64, Kind::Unavailable, "the next request makes a new one"),
+            (67, Kind::Unavailable, "the host is unknown"),
+            (71, Kind::Busy, "no more connections"),
+            (86, Kind::Denied, r"`net use \\BOX\IPC$ /user:NAME`"),
+            (121, Kind::Unavailable, "the next request makes a new one"),
+            (170, Kind::Busy, "BOX is busy"),
+            (1058, Kind::Unavailable, "sc config RemoteRegistry"),
+            (1062, Kind::Unavailable, "sc start RemoteRegistry"),
+            (1115, Kind::Unavailable, "shutting down"),
+            (1130, Kind::Unavailable, "no memory"),
+            (1203, Kind::Unavailable, "TCP port 445"),
+            (1214, Kind::Unavailable, "the host is unknown"),
+            (1219, Kind::Denied, r"`net use \\BOX\IPC$ /delete`"),
+            (1222, Kind::Unavailable, "cannot be reached"),
+            (1225, Kind::Unavailable, "cannot be reached"),
+            (1231, Kind::Unavailable, "cannot be reached"),
+            (1236, Kind::Unavailable, "the next request makes a new one"),
+            (1272, Kind::Denied, "guests"),
+            (1311, Kind::Denied, "domain controller"),
+            (1312, Kind::Denied, "password"),
+            (1326, Kind::Denied, "password"),
+            (1327, Kind::Denied, "empty password"),
+            (1328, Kind::Denied, "this hour"),
+            (1329, Kind::Denied, "this machine"),
+            (1330, Kind::Denied, "expired"),
+            (1331, Kind::Denied, "disabled"),
+            (1355, Kind::Denied, "domain controller"),
+            (1385, Kind::Denied, "right to log on over the network"),
+            (1396, Kind::Denied, "DNS"),
+            (1398, Kind::Denied, "clocks"),
+            (1450, Kind::Unavailable, "no memory"),
+            (1702, Kind::Unavailable, "does not answer calls"),
+            (1707, Kind::Unavailable, "the host is unknown"),
+            (1722, Kind::Unavailable, "Remote Registry"),
+            (1723, Kind::Busy, "BOX is busy"),
+            (1726, Kind::Unavailable, "the connection to BOX broke"),
+            (1727, Kind::Unavailable, "the connection to BOX broke"),
+            (1753, Kind::Unavailable, "firewall"),
+            (1789, Kind::Denied, "trust"),
+            (1793, Kind::Denied, "expired"),
+            (1907, Kind::Denied, "must be changed"),
+            (1909, Kind::Denied, "locked"),
+            (2202, Kind::Denied, "account"),
+            (11001, Kind::Unavailable, "the host is unknown"),
+            (9999, Kind::Unavailable, "`net helpmsg 9999`"),
+        ] {
+            told(code, Some("BOX"), kind, words);
+        }
+    }
+
+    fn told(code: u32, host: Option<&str>, kind: SourceErrorKind, words: &str) {
+        let (got, text) = explain(code, host);
+        assert_eq!(got, kind, "{code}: {text}");
+        assert!(text.contains(words), "{code}: {text}");
+        assert!(text.ends_with(&format!("(Windows error {code})")), "{text}");
+        // Whoever is told that the next request connects anew is told the truth.
+        let broke = text.contains("makes a new one");
+        assert!(!broke || is_lost(code), "{code}: {text}");
+    }
+
+    #[test]
+    fn a_damaged_list_of_names_has_words_of_its_own() {
+        let (kind, text) = ReadError::NoTitles.explain(None);
+        assert_eq!(kind, SourceErrorKind::Malformed);
+        assert!(text.contains("list of names is damaged") && text.contains("lodctr /R"), "{text}");
+        assert!(!text.contains("Windows error"), "Windows said nothing: {text}");
+        assert!(ReadError::NoTitles.explain(Some("BOX")).1.contains("administrator on BOX"));
+    }
+
+    #[test]
+    fn what_may_not_be_read_beside_the_counters_is_told_with_what_that_costs() {
+        let text = unreadable(Beside::Services, 5, None);
+        assert!(text.contains(r"CurrentControlSet\Services cannot be read"), "{text}");
+        assert!(text.contains("who is registered is not known"), "{text}");
+        assert!(text.contains("run as an administrator") && text.contains("error 5"), "{text}");
+        let text = unreadable(Beside::Perflib, 5, Some("BOX"));
+        assert!(text.contains("Perflib of BOX") && text.contains("administrator of BOX"), "{text}");
+        let text = unreadable(Beside::Machine, 1722, Some("BOX"));
+        assert!(text.contains("BOX does not answer calls") && text.contains("1722"), "{text}");
     }
 
     #[test]
     fn busy_is_tried_again_and_a_lost_connection_is_made_anew() {
         assert!(is_busy(170) && is_busy(258) && !is_busy(5) && !is_busy(234));
-        assert!(is_lost(1726) && is_lost(6) && !is_lost(5) && !is_lost(170));
+        assert!(is_lost(1726) && is_lost(6) && is_lost(1236) && !is_lost(5) && !is_lost(170));
     }
 }

@@ -12,7 +12,7 @@ mod tests;
 use crate::relay::{HANGS, Relay};
 use perfhive_engine::{
     Catalogue, Fault, FaultKind, ObjectQuery, ProviderStatus, Request, Snapshot, Source,
-    SourceError, SourceErrorKind, TitleDatabase, note_growth,
+    SourceError, SourceErrorKind, TitleDatabase,
 };
 use perfhive_format::{LanguageId, TitleIndex};
 use std::sync::Arc;
@@ -67,8 +67,6 @@ pub struct Fallback<B> {
     tried: Snapshot,
     catalogue: Option<Arc<Catalogue>>,
     told: bool,
-    /// What is said of each object that cannot be had, put into words once.
-    lost: Option<Fault>,
 }
 
 /// What comes from the second source.
@@ -127,7 +125,6 @@ impl<B: Source> Fallback<B> {
             answer: Snapshot::new(),
             catalogue: None,
             told: false,
-            lost: None,
         }
     }
 
@@ -144,7 +141,6 @@ impl<B: Source> Fallback<B> {
     /// Looks how the first source is doing, where that is due.
     fn decide(&mut self, deadline: Option<Instant>) -> Result<(), SourceError> {
         let Some(decision) = &self.decision else {
-            note_growth();
             let theirs = self.second.catalogue()?;
             self.capable = theirs.objects.iter().map(|object| object.name).collect();
             self.trial.objects = ObjectQuery::Indexes(self.capable.clone());
@@ -163,7 +159,6 @@ impl<B: Source> Fallback<B> {
             }
             return Ok(());
         }
-        note_growth();
         let begun = Instant::now();
         match (self.look(left(self.patience, deadline)), &mut self.decision) {
             (Ok(catalogue), _) => self.settle(&catalogue, None),
@@ -217,7 +212,6 @@ impl<B: Source> Fallback<B> {
         if decision.answered < IN_A_ROW {
             return;
         }
-        note_growth();
         let delivered: Vec<TitleIndex> = self.capable.iter().copied().filter(has).collect();
         let limit = left(Some(TRIAL), deadline);
         if let Ok(catalogue) = self.look(limit) {
@@ -262,7 +256,6 @@ impl<B: Source> Fallback<B> {
     /// What was asked of the first source was in vain more than once: that may
     /// be its own fault, or only that of what was asked for.
     fn doubt(&mut self) {
-        note_growth();
         if let Err(error) = self.try_first(None) {
             self.break_with(&error);
             return;
@@ -285,7 +278,6 @@ impl<B: Source> Fallback<B> {
 
     /// The first source is of no use for now.
     fn break_with(&mut self, error: &SourceError) {
-        note_growth();
         let objects = self.capable.clone();
         let native =
             "`-s native:` reads System, Processor, Process and Thread without the registry";
@@ -344,13 +336,11 @@ impl<B: Source> Fallback<B> {
             ObjectQuery::Indexes(list) => list,
             _ => Vec::new(),
         };
-        let mut room = list.capacity();
         list.clear();
         let mut left = match std::mem::replace(&mut self.rest.objects, ObjectQuery::Global) {
             ObjectQuery::Indexes(list) => list,
             _ => Vec::new(),
         };
-        room += left.capacity() + self.rest.extra_counters.capacity();
         left.clear();
         let (mut first, is_list) = (usable, matches!(request.objects, ObjectQuery::Indexes(_)));
         match &request.objects {
@@ -363,7 +353,7 @@ impl<B: Source> Fallback<B> {
                 first = usable && !left.is_empty();
             }
         }
-        let (second, list_room) = (!list.is_empty(), list.capacity());
+        let second = !list.is_empty();
         self.asked.objects = ObjectQuery::Indexes(list);
         self.asked.deadline = request.deadline;
         // With nothing to divide the request goes on as it is.
@@ -371,9 +361,6 @@ impl<B: Source> Fallback<B> {
             self.rest.extra_counters.clone_from(&request.extra_counters);
             self.rest.max_age = request.max_age;
             self.rest.deadline = request.deadline;
-        }
-        if list_room + left.capacity() + self.rest.extra_counters.capacity() != room {
-            note_growth();
         }
         self.rest.objects = ObjectQuery::Indexes(left);
         (first, second)
@@ -419,7 +406,7 @@ impl<B: Source> Fallback<B> {
                 }
                 // What the second one has is there.
                 out.clear();
-                fail_all(&self.rest.objects, self.first.name(), &error, &mut self.lost, out);
+                fail_all(&self.rest.objects, self.first.name(), error.message(), out);
                 Ok(false)
             }
         }
@@ -427,23 +414,9 @@ impl<B: Source> Fallback<B> {
 }
 
 /// A fault for each object of a list.
-fn fail_all(
-    objects: &ObjectQuery,
-    source: &str,
-    why: &SourceError,
-    known: &mut Option<Fault>,
-    out: &mut Snapshot,
-) {
+fn fail_all(objects: &ObjectQuery, source: &str, why: &str, out: &mut Snapshot) {
     let ObjectQuery::Indexes(list) = objects else { return };
-    if list.is_empty() {
-        return;
-    }
-    let is_it = |fault: &Fault| *fault.message == *why.message();
-    let fault = match known.take().filter(is_it) {
-        Some(fault) => fault,
-        None => Fault::new(FaultKind::SourceFailed, source, why.message()),
-    };
-    *known = Some(fault.clone());
+    let fault = Fault::new(FaultKind::SourceFailed, source, why);
     list.iter().for_each(|name| out.push_fault(fault.clone().of_object(*name)));
 }
 
@@ -489,9 +462,6 @@ impl<B: Source> Source for Fallback<B> {
                 list.retain(|name| out.object(*name).is_none());
             }
             self.second.collect(&self.asked, &mut self.answer)?;
-            if self.answer.has_grown() {
-                note_growth();
-            }
             out.push_all_of(&self.answer);
             self.answer.clear();
         }
@@ -507,8 +477,7 @@ impl<B: Source> Source for Fallback<B> {
                 // Nothing that is asked for can be had: the reason is the first's.
                 return Err(why.clone());
             }
-            let why = why.clone();
-            fail_all(&self.rest.objects, self.first.name(), &why, &mut self.lost, out);
+            fail_all(&self.rest.objects, self.first.name(), why.message(), out);
         }
         Ok(())
     }

@@ -2,9 +2,10 @@
 
 mod write;
 
-pub(crate) use write::{Value, load_perf, report_event};
+pub(crate) use write::{LoadPerf, Value, report_event};
 
-use crate::explain::{INVALID_DATA, MORE_DATA, SUCCESS};
+use crate::explain::{BAD_LENGTH, MORE_DATA, SUCCESS};
+use crate::native::Class;
 use crate::read::{Size, read};
 use crate::registry::ValueName;
 use crate::wine::Layout;
@@ -12,7 +13,7 @@ use std::ffi::CStr;
 use std::ptr::{null, null_mut};
 use windows_sys::Wdk::System::SystemInformation::NtQuerySystemInformation;
 use windows_sys::Wdk::System::SystemServices::RtlGetVersion;
-use windows_sys::Win32::Foundation::FILETIME;
+use windows_sys::Win32::Foundation::{ERROR_NO_MORE_ITEMS, FILETIME};
 use windows_sys::Win32::Globalization::GetUserDefaultUILanguage;
 use windows_sys::Win32::System::LibraryLoader::{GetModuleHandleA, GetProcAddress};
 use windows_sys::Win32::System::Performance::{QueryPerformanceCounter, QueryPerformanceFrequency};
@@ -32,6 +33,9 @@ use windows_sys::Win32::System::WindowsProgramming::GetComputerNameW;
 
 /// The longest name of a registry key, with its NUL.
 const KEY_NAME: usize = 256;
+/// How many keys below one are looked at. A machine has some hundred services; a host
+/// that tells of keys without end is not listened to without end.
+const KEYS: u32 = 1 << 16;
 
 /// Whether a library that is loaded already exports a function.
 pub(crate) fn exports(library: &CStr, function: &CStr) -> bool {
@@ -105,14 +109,22 @@ impl Key {
 
     /// Reads a value into `reply`, whose capacity is the buffer, and answers
     /// the error code. One call of `RegQueryValueExW`.
+    ///
+    /// The buffer is zeros before the call: a provider that tells of more bytes than it
+    /// wrote hands out nothing of what lay there before. That takes microseconds, where
+    /// the call takes a hundred of them and more.
     pub(crate) fn read(&self, name: &ValueName, layout: Layout, reply: &mut Vec<u8>) -> u32 {
-        reply.clear();
-        let room = reply.capacity().saturating_sub(layout.reserve());
+        zero(reply);
+        let Some(room) = reply.len().checked_sub(layout.reserve()) else {
+            reply.clear();
+            return MORE_DATA;
+        };
         let room = u32::try_from(room).unwrap_or(u32::MAX);
         let mut length = room;
         // SAFETY: the name ends in NUL and lives beyond the call. The buffer is
-        // the vector's, which has at least `room` bytes and is borrowed
-        // exclusively, as `length` is. The type of the value is not asked for.
+        // the vector's, which has at least `room` bytes, all initialised, and is
+        // borrowed exclusively, as `length` is. What Wine writes beyond `room` is
+        // less than the reserve. The type of the value is not asked for.
         let code = unsafe {
             RegQueryValueExW(
                 self.handle,
@@ -123,19 +135,13 @@ impl Key {
                 &mut length,
             )
         };
+        // Who tells of more than there was room for has told nothing.
+        let code = if code == SUCCESS && length > room { BAD_LENGTH } else { code };
         if code != SUCCESS {
+            reply.clear();
             return code;
         }
-        // Who tells of more than there was room for has told nothing.
-        if length > room {
-            return INVALID_DATA;
-        }
-        let length = length as usize + layout.excess();
-        // SAFETY: `length` is at most `room` and the excess, which is less than
-        // the reserve, so within the capacity. The bytes are initialised: what
-        // the call did not write is what `read::read` put there when it made
-        // the buffer, zeros, or what an earlier call wrote.
-        unsafe { reply.set_len(length) };
+        reply.truncate(length as usize + layout.excess());
         layout.repair(reply);
         SUCCESS
     }
@@ -190,10 +196,11 @@ impl Key {
         code == SUCCESS || code == MORE_DATA
     }
 
-    /// The names of the keys below this one.
-    pub(crate) fn keys(&self) -> Vec<String> {
+    /// The names of the keys below this one, and the code that ended the list where that
+    /// is not `ERROR_NO_MORE_ITEMS`.
+    pub(crate) fn keys(&self) -> (Vec<String>, Option<u32>) {
         let mut names = Vec::new();
-        for place in 0.. {
+        for place in 0..KEYS {
             let mut name = [0u16; KEY_NAME];
             let mut length = KEY_NAME as u32;
             // SAFETY: the buffer has as many units as `length` says, and both
@@ -210,12 +217,25 @@ impl Key {
                     null_mut(),
                 )
             };
-            if code != SUCCESS {
-                break;
+            match code {
+                SUCCESS => {}
+                ERROR_NO_MORE_ITEMS => break,
+                code => return (names, Some(code)),
             }
             names.push(String::from_utf16_lossy(name.get(..length as usize).unwrap_or_default()));
         }
-        names
+        (names, None)
+    }
+}
+
+/// Makes all of a vector's room zeros.
+fn zero(bytes: &mut Vec<u8>) {
+    let room = bytes.capacity();
+    // SAFETY: the room belongs to the vector, which is borrowed exclusively; all of it is
+    // written before it counts as part of the vector.
+    unsafe {
+        bytes.as_mut_ptr().write_bytes(0, room);
+        bytes.set_len(room);
     }
 }
 
@@ -240,13 +260,13 @@ pub(crate) fn close_performance_data() -> u32 {
 
 /// `NtQuerySystemInformation`: the status, and the bytes that were written or
 /// that it would take.
-pub(crate) fn system_information(class: u32, buffer: &mut [u8]) -> (u32, u32) {
+pub(crate) fn system_information(class: Class, buffer: &mut [u8]) -> (u32, u32) {
     let room = u32::try_from(buffer.len()).unwrap_or(u32::MAX);
     let mut length = 0;
     // SAFETY: the buffer has at least `room` bytes and is borrowed exclusively,
-    // as `length` is; the function writes to no other memory, and refuses a
-    // buffer that is not aligned as the class wants it. The class is a number
-    // that it doubts itself.
+    // as `length` is. For every `Class` the function only fills that buffer, of
+    // which it refuses one that is not aligned; classes that take addresses from
+    // what is in it are none of them.
     let status = unsafe {
         NtQuerySystemInformation(class as i32, buffer.as_mut_ptr().cast(), room, &mut length)
     };

@@ -50,7 +50,7 @@ pub use fallback::Fallback;
 #[cfg(windows)]
 pub use priority::at_lower_priority;
 #[cfg(windows)]
-pub use register::{WindowsRegistrar, allotted_indexes, registered_linkage, report_event};
+pub use register::{WindowsRegistrar, allotted_indexes, enable, registered_linkage, report_event};
 #[cfg(any(windows, test))]
 pub use relay::Relay;
 #[cfg(any(windows, test))]

@@ -9,9 +9,7 @@
 use crate::explain::{explain, is_lost};
 use crate::read::{LARGEST, ReadError, Size, read};
 use crate::registry::{Place, Registry, ValueName};
-use perfhive_engine::{
-    Fault, FaultKind, Frame, FramePool, ObjectQuery, SourceErrorKind, note_growth,
-};
+use perfhive_engine::{Fault, FaultKind, Frame, FramePool, ObjectQuery, SourceErrorKind};
 use perfhive_format::{ParseError, TitleIndex};
 use std::sync::Arc;
 use std::thread::sleep;
@@ -58,6 +56,19 @@ impl Service {
              has nothing at the moment; `perfhive check {name}` says what it is"
         );
         Fault::new(FaultKind::OpenFailed, name, message)
+    }
+
+    /// That it is not called, and the way out; `host` is the other machine, if it is one's.
+    pub(crate) fn is_disabled(&self, host: Option<&str>) -> Fault {
+        let name = &self.name;
+        let way_out = match host {
+            None => format!("`perfhive providers --enable {name:?}`, run as administrator,"),
+            Some(host) => format!("`lodctr /E:{name}`, run as administrator on {host},"),
+        };
+        let message = format!(
+            "is disabled, by an administrator or since it failed Windows' tests; {way_out} enables it"
+        );
+        Fault::new(FaultKind::Quarantined, name, message)
     }
 
     /// That it does not come back.
@@ -150,7 +161,7 @@ impl Failed {
     pub(crate) fn is_a_providers(self) -> bool {
         use SourceErrorKind as Kind;
         match self {
-            Self::Read(ReadError::Deadline) => false,
+            Self::Read(ReadError::Deadline | ReadError::NoTitles) => false,
             Self::Read(ReadError::TooLarge | ReadError::Hangs) | Self::Parse(_) => true,
             Self::Read(ReadError::Code(code)) => {
                 let (kind, _) = explain(code, None);
@@ -168,7 +179,7 @@ impl Failed {
             }
             Self::Read(ReadError::Deadline) => "it did not answer in time".to_string(),
             Self::Read(ReadError::Hangs) => "it does not come back".to_string(),
-            Self::Read(ReadError::Code(code)) => explain(code, host).1,
+            Self::Read(error @ (ReadError::Code(_) | ReadError::NoTitles)) => error.explain(host).1,
             Self::Parse(error) => format!("what it answers is no performance data: {error}"),
         }
     }
@@ -189,12 +200,8 @@ pub(crate) fn read_block(
             registry.value(Place::Data, name, reply)
         });
     });
-    let frame = result.map_err(Failed::Read).and(frame.map_err(Failed::Parse));
-    if frame.is_err() {
-        // A buffer that grew in vain is in no snapshot that could tell.
-        note_growth();
-    }
-    frame
+    result.map_err(Failed::Read)?;
+    frame.map_err(Failed::Parse)
 }
 
 /// How a request is answered that failed as a whole.

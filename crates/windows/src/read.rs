@@ -24,6 +24,8 @@ pub(crate) enum ReadError {
     Deadline,
     /// The call does not come back.
     Hangs,
+    /// What should be a list of names is none.
+    NoTitles,
 }
 
 /// How large a buffer a request needed so far.

@@ -1,13 +1,14 @@
 //! Registrations of providers in Windows' registry.
 
-use crate::allot::{self, Allotted};
+mod load;
+
+use crate::allot;
 use crate::explain::NOT_FOUND;
-use crate::ffi::{self, Key, Value, load_perf};
-use crate::read::{Size, read};
+use crate::ffi::{self, Key, Value};
 use crate::registry::{Registry as _, ValueName};
 use crate::titles;
-use crate::wine::{Layout, is_wine};
 use crate::winreg::Local;
+use load::{load, unload};
 use perfhive_contract::{
     AllottedIndexes, Change, Definition, Functions, RegisterError, RegisterErrorKind,
     RegisterFault, Registrar, Registration, Registrations,
@@ -25,6 +26,9 @@ const PERFLIB: &str = r"SOFTWARE\Microsoft\Windows NT\CurrentVersion\Perflib";
 /// are neither replaced nor taken back.
 pub(crate) const MARK: &str = "Registered By";
 pub(crate) const MARKED: &str = "perfhive";
+/// The value that is not 0 where a provider is not to be called: Windows writes it when one
+/// fails its tests, an administrator when he wants to.
+const DISABLED: &str = "Disable Performance Counters";
 
 /// The registry of this machine: `Services\NAME\Performance` for the functions,
 /// and `loadperf` for names and help texts. Writing takes an administrator.
@@ -84,7 +88,7 @@ impl Registrar for WindowsRegistrar {
             return Ok((made, Change::Added));
         };
         let old = titles_of(&before);
-        if same(&old, &titles) {
+        if same(&old, &titles, &languages()) {
             made.objects = objects(&definition.objects, before.first_counter);
             if made == before {
                 return Ok((made, Change::Unchanged));
@@ -130,7 +134,8 @@ impl Registrar for WindowsRegistrar {
     fn registrations(&self) -> Result<(Registrations, Vec<RegisterFault>), RegisterError> {
         let services = Key::MACHINE.open(SERVICES).map_err(|code| refused(SERVICES, code))?;
         let mut all = Registrations::none();
-        for name in services.keys() {
+        let (names, ended) = services.keys();
+        for name in names {
             // Most services have no counters.
             if let Some((registration, _)) = registered(&name) {
                 all.providers.push(registration);
@@ -138,6 +143,10 @@ impl Registrar for WindowsRegistrar {
         }
         all.providers.sort_by(|a, b| a.name.cmp(&b.name));
         let mut faults = Vec::new();
+        if let Some(code) = ended {
+            let message = refused("the list of services ends early", code).to_string();
+            faults.push(RegisterFault::new(self.place(), message));
+        }
         let mut registry = Local::new();
         let last = registry.last_titles();
         for language in titles::languages(&mut registry) {
@@ -147,7 +156,7 @@ impl Registrar for WindowsRegistrar {
                     all.titles.push(ProvidedTitles { language: language.id, names, help });
                 }
                 Err(error) => {
-                    let message = format!("the titles cannot be read: {error:?}");
+                    let message = format!("the titles cannot be read: {}", error.explain(None).1);
                     faults.push(RegisterFault::new(format!("language {}", language.id), message));
                 }
             }
@@ -215,7 +224,7 @@ fn registered(name: &str) -> Option<(Registration, bool)> {
     one.last_counter = number("Last Counter").unwrap_or(0);
     one.first_help = number("First Help").unwrap_or(0);
     one.last_help = number("Last Help").unwrap_or(0);
-    one.disabled = number("Disable Performance Counters").is_some_and(|number| number != 0);
+    one.disabled = number(DISABLED).is_some_and(|number| number != 0);
     one.open_timeout = time("Open Timeout").unwrap_or(Registration::TIMEOUT);
     one.collect_timeout = time("Collect Timeout").unwrap_or(Registration::TIMEOUT);
     let ours = text(MARK).as_deref() == Some(MARKED);
@@ -236,6 +245,26 @@ fn own(name: &str) -> Result<Option<Registration>, RegisterError> {
         )),
         None => Ok(None),
     }
+}
+
+/// Enables a provider that Windows or an administrator disabled: what `lodctr /E:NAME`
+/// does. Answers whether it was disabled; a name that is not registered is not.
+///
+/// # Errors
+/// [`RegisterError`] where the registry is not to be written.
+pub fn enable(name: &str) -> Result<bool, RegisterError> {
+    let what = format!(r"{}\Performance", service(name)?);
+    let failed = |code| match code {
+        NOT_FOUND => Ok(false),
+        code => Err(refused(&what, code)),
+    };
+    match Key::MACHINE.open(&what) {
+        Ok(key) if key.number(&ValueName::new(DISABLED)).unwrap_or(0) != 0 => {}
+        Ok(_) => return Ok(false),
+        Err(code) => return failed(code),
+    }
+    let removed = Key::MACHINE.open_to_write(&what).and_then(|key| key.remove(DISABLED));
+    removed.map(|()| true).or_else(failed)
 }
 
 /// The indexes that were allotted to a provider when it was registered.
@@ -278,13 +307,23 @@ fn titles_of(registration: &Registration) -> Vec<ProvidedTitles> {
     all
 }
 
-/// Whether the titles that are registered are these.
-fn same(old: &[ProvidedTitles], new: &[ProvidedTitles]) -> bool {
+/// The languages that this machine has titles in; Windows' loader leaves texts in others
+/// out.
+fn languages() -> Vec<LanguageId> {
+    titles::languages(&mut Local::new()).into_iter().map(|language| language.id).collect()
+}
+
+/// Whether the titles that are registered are these, as far as the machine has their
+/// languages.
+fn same(old: &[ProvidedTitles], new: &[ProvidedTitles], languages: &[LanguageId]) -> bool {
     let texts = |list: &TitleList| -> BTreeMap<u32, String> {
         let texts = list.titles.iter().filter(|title| !title.text.trim().is_empty());
-        texts.map(|title| (title.index.0, title.text.clone())).collect()
+        // A line of the loader's file has no line ends, nor spaces around the text.
+        let line = |text: &str| allot::one_line(text).trim().to_string();
+        texts.map(|title| (title.index.0, line(&title.text))).collect()
     };
-    new.iter().all(|new| {
+    let mut kept = new.iter().filter(|new| languages.contains(&new.language));
+    kept.all(|new| {
         let old = old.iter().find(|old| old.language == new.language);
         old.is_some_and(|old| {
             texts(&old.names) == texts(&new.names) && texts(&old.help) == texts(&new.help)
@@ -314,7 +353,7 @@ fn add(
 ) -> Result<Registration, RegisterError> {
     has_no_rest(&made.name)?;
     made.objects.clear();
-    let done = write(&made).and_then(|()| load(&made.name, titles)).and_then(|first| {
+    let done = write(&made).and_then(|()| load(&made.name, offsets, titles)).and_then(|first| {
         made.objects = objects(offsets, first.first_counter);
         write(&made)
     });
@@ -349,7 +388,7 @@ fn write(registration: &Registration) -> Result<(), RegisterError> {
         ("Collect", Value::Text(&registration.collect)),
         ("Close", Value::Text(&close)),
         ("Object List", Value::Text(&objects)),
-        ("Disable Performance Counters", Value::Number(registration.disabled.into())),
+        (DISABLED, Value::Number(registration.disabled.into())),
         ("Open Timeout", Value::Number(milliseconds(registration.open_timeout))),
         ("Collect Timeout", Value::Number(milliseconds(registration.collect_timeout))),
     ] {
@@ -374,86 +413,12 @@ fn write(registration: &Registration) -> Result<(), RegisterError> {
     }
 }
 
-/// Has the titles written, by `loadperf` where that does it.
-fn load(name: &str, titles: &[ProvidedTitles]) -> Result<AllottedIndexes, RegisterError> {
-    let folder = Folder::new(name)?;
-    let (ini, header) = allot::files(name, "titles.h", titles);
-    let path = folder.write("titles.ini", &ini)?;
-    folder.write("titles.h", &header)?;
-    let command = format!("lodctr \"{}\"", path.display());
-    let code = load_perf(c"LoadPerfCounterTextStringsW", &command);
-    let loaded = loaded(code, allotted_indexes(name));
-    // Wine's function says that all went well, and does nothing.
-    if loaded.is_err() && is_wine() {
-        return write_titles(name, titles);
-    }
-    loaded.map_err(|(kind, why)| RegisterError::new(kind, format!("the names of {name}: {why}")))
-}
-
-/// What came of loading names, by what `loadperf` answered and by the indexes that
-/// are in the registry since; there were none before. Both must say that it went
-/// well.
-fn loaded(
-    code: Option<u32>,
-    allotted: Option<AllottedIndexes>,
-) -> Result<AllottedIndexes, (RegisterErrorKind, String)> {
-    match (code, allotted) {
-        (Some(0), Some(indexes)) => Ok(indexes),
-        (Some(0), None) => Err((
-            RegisterErrorKind::Io,
-            "LoadPerfCounterTextStringsW succeeded, but allotted no indexes; `lodctr /R`, run as \
-             administrator, rebuilds the title tables"
-                .to_string(),
-        )),
-        (None, _) => Err((
-            RegisterErrorKind::Io,
-            "this system has no loadperf.dll, without which names cannot be registered".to_string(),
-        )),
-        (Some(5), _) => Err((
-            RegisterErrorKind::Denied,
-            "access is denied: run as administrator (Windows error 5)".to_string(),
-        )),
-        (Some(code), _) => Err((
-            RegisterErrorKind::Io,
-            format!(
-                "LoadPerfCounterTextStringsW failed (Windows error {code}); where the title \
-                 tables are damaged, `lodctr /R`, run as administrator, rebuilds them"
-            ),
-        )),
-    }
-}
-
 /// Takes a registration back: its titles, then its keys.
 fn take_back(name: &str) -> Result<(), RegisterError> {
     let service = service(name)?;
     let performance = format!(r"{service}\Performance");
     let failed = |code| refused(&performance, code);
-    if allotted_indexes(name).is_some() {
-        let quote = if name.contains(char::is_whitespace) { "\"" } else { "" };
-        let command = format!("unlodctr {quote}{name}{quote}");
-        let code = load_perf(c"UnloadPerfCounterTextStringsW", &command);
-        if allotted_indexes(name).is_some() {
-            if !is_wine() {
-                let (kind, why) = match code {
-                    None => (RegisterErrorKind::Io, "this system has no loadperf.dll".to_string()),
-                    Some(5) => (
-                        RegisterErrorKind::Denied,
-                        "access is denied: run as administrator (Windows error 5)".to_string(),
-                    ),
-                    Some(code) => (
-                        RegisterErrorKind::Io,
-                        format!(
-                            "UnloadPerfCounterTextStringsW answered {code}; `lodctr /R`, run as \
-                             administrator, rebuilds damaged title tables"
-                        ),
-                    ),
-                };
-                let message = format!("the names of {name} stay: {why}");
-                return Err(RegisterError::new(kind, message));
-            }
-            remove_titles(name)?;
-        }
-    }
+    unload(name)?;
     Key::MACHINE.remove_tree(&performance).map_err(failed)?;
     let key = match Key::MACHINE.open_to_write(&service) {
         Ok(key) => key,
@@ -473,127 +438,6 @@ fn take_back(name: &str) -> Result<(), RegisterError> {
     Ok(())
 }
 
-/// The key of a language below `Perflib`. Wine opens `Perflib\009` as
-/// `HKEY_PERFORMANCE_TEXT`, whose few texts are fixed; readers look at all keys
-/// of a language, and this one has room.
-fn wine_key(language: LanguageId) -> String {
-    match language {
-        LanguageId::ENGLISH => "0409".to_string(),
-        other => other.to_string(),
-    }
-}
-
-/// Writes titles where Wine has them read: into the keys below `Perflib`. On
-/// Windows only its own loader may do this.
-fn write_titles(name: &str, titles: &[ProvidedTitles]) -> Result<AllottedIndexes, RegisterError> {
-    let failed = |code| refused(PERFLIB, code);
-    let perflib = Key::MACHINE.create(PERFLIB).map_err(failed)?;
-    let last = |name: &str| perflib.number(&ValueName::new(name)).unwrap_or(0);
-    let (counter, help) = (last("Last Counter"), last("Last Help"));
-    let Some(allotted) = allot::allot(counter, help, titles) else {
-        return Err(RegisterError::new(RegisterErrorKind::Taken, "there are no indexes left"));
-    };
-    for titles in titles {
-        let key = perflib.create(&wine_key(titles.language)).map_err(failed)?;
-        let lists = [
-            ("Counter", &titles.names, allotted.first_counter),
-            ("Help", &titles.help, allotted.first_help),
-        ];
-        for (value, list, first) in lists {
-            let list = allot::added(&read_list(&key, value), list, first);
-            key.set(value, Value::List(&allot::multi_sz(&list))).map_err(failed)?;
-        }
-    }
-    perflib.set("Last Counter", Value::Number(allotted.last_counter)).map_err(failed)?;
-    perflib.set("Last Help", Value::Number(allotted.last_help)).map_err(failed)?;
-    let what = format!(r"{}\Performance", service(name)?);
-    let failed = |code| refused(&what, code);
-    let key = Key::MACHINE.create(&what).map_err(failed)?;
-    let Allotted { first_counter, last_counter, first_help, last_help } = allotted;
-    for (value, number) in [
-        ("Last Counter", last_counter),
-        ("Last Help", last_help),
-        ("First Help", first_help),
-        ("First Counter", first_counter),
-    ] {
-        key.set(value, Value::Number(number)).map_err(failed)?;
-    }
-    Ok(AllottedIndexes { first_counter, first_help })
-}
-
-/// Takes the titles of a provider out of the keys below `Perflib`, under Wine.
-fn remove_titles(name: &str) -> Result<(), RegisterError> {
-    let what = format!(r"{}\Performance", service(name)?);
-    let provider = Key::MACHINE.open(&what).map_err(|code| refused(&what, code))?;
-    let failed = |code| refused(PERFLIB, code);
-    let perflib = Key::MACHINE.open_to_write(PERFLIB).map_err(failed)?;
-    for (value, first, last) in
-        [("Counter", "First Counter", "Last Counter"), ("Help", "First Help", "Last Help")]
-    {
-        let number = |name: &str| provider.number(&ValueName::new(name));
-        let (Some(first), Some(last_index)) = (number(first), number(last)) else { continue };
-        let mut highest = 0;
-        for language in perflib.keys() {
-            let Ok(key) = perflib.open_to_write(&language) else { continue };
-            let before = read_list(&key, value);
-            let list = allot::removed(&before, first, last_index);
-            highest = list.titles.iter().map(|title| title.index.0).fold(highest, u32::max);
-            if list.titles == before.titles {
-                continue;
-            }
-            match list.titles.is_empty() {
-                true => key.remove(value),
-                false => key.set(value, Value::List(&allot::multi_sz(&list))),
-            }
-            .map_err(failed)?;
-        }
-        // The numbers of the last provider are free again, as `unlodctr` leaves it.
-        if perflib.number(&ValueName::new(last)) == Some(last_index) {
-            perflib.set(last, Value::Number(highest)).map_err(failed)?;
-        }
-    }
-    Ok(())
-}
-
-fn read_list(key: &Key, value: &str) -> TitleList {
-    let (name, mut bytes) = (ValueName::new(value), Vec::new());
-    let call = |reply: &mut Vec<u8>| key.read(&name, Layout::Windows, reply);
-    match read(&mut Size::default(), &mut bytes, None, &mut |_| {}, call) {
-        Ok(()) => TitleList::from_multi_sz(&bytes),
-        Err(_) => TitleList::default(),
-    }
-}
-
-/// A folder for the files that `loadperf` reads, removed when dropped.
-struct Folder(PathBuf);
-
-impl Folder {
-    fn new(name: &str) -> Result<Self, RegisterError> {
-        let path = std::env::temp_dir().join(format!("perfhive-{}-{name}", std::process::id()));
-        std::fs::create_dir_all(&path).map_err(|error| io(&path, &error))?;
-        Ok(Self(path))
-    }
-
-    /// Writes a file as UTF-16 with a byte order mark, which `lodctr` takes.
-    fn write(&self, name: &str, text: &str) -> Result<PathBuf, RegisterError> {
-        let path = self.0.join(name);
-        let units = [0xfeff].into_iter().chain(text.encode_utf16());
-        let bytes: Vec<u8> = units.flat_map(u16::to_le_bytes).collect();
-        std::fs::write(&path, bytes).map_err(|error| io(&path, &error))?;
-        Ok(path)
-    }
-}
-
-fn io(path: &std::path::Path, error: &std::io::Error) -> RegisterError {
-    RegisterError::new(RegisterErrorKind::Io, format!("{}: {error}", path.display()))
-}
-
-impl Drop for Folder {
-    fn drop(&mut self) {
-        let _ = std::fs::remove_dir_all(&self.0);
-    }
-}
-
 /// Writes a warning of a provider to the event log (Application), under the
 /// source `Perfhive`; for `report` of a provider library.
 pub fn report_event(provider: &str, message: &str) {
@@ -604,21 +448,21 @@ pub fn report_event(provider: &str, message: &str) {
 mod tests {
     use super::*;
 
+    /// What the loader leaves out or writes otherwise is no change of a registration,
+    /// which would allot other indexes.
     #[test]
-    fn what_loadperf_answers_counts() {
-        let indexes = AllottedIndexes { first_counter: 5000, first_help: 5001 };
-        assert_eq!(loaded(Some(0), Some(indexes)), Ok(indexes));
-        for (code, allotted, kind, why) in [
-            (Some(0), None, RegisterErrorKind::Io, "allotted no indexes"),
-            (Some(5), None, RegisterErrorKind::Denied, "administrator"),
-            // It failed on the way: what is there is not whole.
-            (Some(5), Some(indexes), RegisterErrorKind::Denied, "administrator"),
-            (Some(1009), Some(indexes), RegisterErrorKind::Io, "(Windows error 1009)"),
-            (None, Some(indexes), RegisterErrorKind::Io, "no loadperf.dll"),
-        ] {
-            let (told, message) = loaded(code, allotted).unwrap_err();
-            assert_eq!(told, kind, "{message}");
-            assert!(message.contains(why), "{message}");
-        }
+    fn titles_are_the_same_as_far_as_they_are_loaded() {
+        use perfhive_testkit::script::titles;
+        let of = |language, text: &str| ProvidedTitles {
+            language,
+            names: titles(&[(0, text)]),
+            help: titles(&[]),
+        };
+        let new = [of(LanguageId::ENGLISH, "Bees\nand more "), of(LanguageId::GERMAN, "Bienen")];
+        let old = [of(LanguageId::ENGLISH, "Bees and more")];
+        assert!(same(&old, &new, &[LanguageId::ENGLISH]));
+        // A language that the machine has since is loaded by registering again.
+        assert!(!same(&old, &new, &[LanguageId::ENGLISH, LanguageId::GERMAN]));
+        assert!(!same(&[of(LanguageId::ENGLISH, "Wasps")], &new, &[LanguageId::ENGLISH]));
     }
 }

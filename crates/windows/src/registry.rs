@@ -1,5 +1,6 @@
 //! The calls that reading takes, as a trait: Windows' registry, or a test's.
 
+use crate::explain::{NOT_FOUND, is_lost};
 use crate::parts::Service;
 use std::time::Duration;
 
@@ -48,6 +49,47 @@ pub(crate) struct LastTitles {
     pub(crate) help: Option<u32>,
 }
 
+/// What is read of the registry beside the counters. Without it there is less to know,
+/// and the counters are there all the same.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Beside {
+    /// All of another machine's registry.
+    Machine,
+    /// Where providers are registered.
+    Services,
+    /// Where the names are.
+    Perflib,
+}
+
+/// What may not be read, and whether that was told.
+#[derive(Debug, Default)]
+pub(crate) struct Unreadable {
+    known: Vec<(Beside, u32)>,
+    told: usize,
+}
+
+impl Unreadable {
+    /// Takes note of what could not be read, but for what is not there.
+    pub(crate) fn note(&mut self, key: Beside, code: u32) {
+        let is_known = self.known.iter().any(|(known, _)| *known == key);
+        if code != NOT_FOUND && !is_lost(code) && !is_known {
+            self.known.push((key, code));
+        }
+    }
+
+    /// What was read of a key, if it was.
+    pub(crate) fn read<T>(&mut self, key: Beside, result: Result<T, u32>) -> Option<T> {
+        result.map_err(|code| self.note(key, code)).ok()
+    }
+
+    /// What was noted since the last call.
+    pub(crate) fn news(&mut self) -> Vec<(Beside, u32)> {
+        let news = self.known.get(self.told..).unwrap_or_default().to_vec();
+        self.told = self.known.len();
+        news
+    }
+}
+
 /// The registry of a machine, as far as counters are concerned. Error codes
 /// are Windows'.
 pub(crate) trait Registry: Send {
@@ -83,6 +125,11 @@ pub(crate) trait Registry: Send {
     /// before.
     fn set_limit(&mut self, limit: Duration) -> Duration {
         limit
+    }
+
+    /// What of the registry may not be read, each once: what was found since the last call.
+    fn unreadable(&mut self) -> Vec<(Beside, u32)> {
+        Vec::new()
     }
 
     /// How many calls have been given up and have not come back yet.

@@ -4,7 +4,7 @@ use crate::source::RegistrySource;
 use crate::watched::{Make, Watched};
 use perfhive_engine::{
     Catalogue, ObjectQuery, ProviderStatus, Request, Snapshot, Source, SourceError, TitleDatabase,
-    Worker, note_growth,
+    Worker,
 };
 use perfhive_format::LanguageId;
 use std::sync::Arc;
@@ -15,10 +15,6 @@ pub(crate) const HANGS: Duration = Duration::from_secs(10);
 /// How much longer one that asks carefully may take: it waits for each provider
 /// that hangs.
 const CAREFULLY: u32 = 2;
-
-fn carefully(patience: Duration) -> Duration {
-    patience.saturating_mul(CAREFULLY)
-}
 
 /// What part of the time for a request one provider has that is asked alone.
 const PROBES: u32 = 2;
@@ -90,7 +86,7 @@ impl Relay {
     pub(crate) fn set_patience(&mut self, patience: Option<Duration>) {
         let patience = match (self.generations, patience) {
             (0, patience) => patience,
-            (_, patience) => patience.map(carefully),
+            (_, patience) => patience.map(|patience| patience * CAREFULLY),
         };
         self.worker.set_patience(patience);
     }
@@ -112,10 +108,7 @@ impl Relay {
         let number = self.worker.last_asked();
         let late = match self.late.take().filter(|late| late.number == number) {
             Some(late) => late,
-            None => {
-                note_growth();
-                Late { number, since: begun, query: query.cloned() }
-            }
+            None => Late { number, since: begun, query: query.cloned() },
         };
         let took = late.since.elapsed();
         self.late = Some(late);
@@ -132,10 +125,9 @@ impl Relay {
     /// Leaves the source behind that hangs; `false` where there is no other way.
     fn replace(&mut self) -> Result<bool, SourceError> {
         let Some(careful) = self.careful.take() else { return Ok(false) };
-        note_growth();
         let query = self.late.take().and_then(|late| late.query);
         self.generations += self.worker.last_generation() + 1;
-        let patience = self.patience.map(carefully);
+        let patience = self.patience.map(|patience| patience * CAREFULLY);
         self.worker = Worker::new(careful(query), patience)?;
         Ok(true)
     }
@@ -204,23 +196,6 @@ mod tests {
         fn titles(&mut self, _: LanguageId) -> Result<Arc<TitleDatabase>, SourceError> {
             unreachable!("nobody asks for titles")
         }
-    }
-
-    #[test]
-    fn patience_may_be_as_long_as_there_is() {
-        let ready = || {
-            let (tell, told) = channel();
-            tell.send(()).unwrap();
-            Told(told)
-        };
-        let mut relay = Relay::new(ready(), Some(Duration::MAX)).unwrap();
-        relay.careful = Some(Box::new(move |_| Box::new(ready())));
-        let mut snapshot = Snapshot::new();
-        relay.collect(&Request::new(ObjectQuery::Global), &mut snapshot).unwrap();
-        // As if it hung.
-        assert!(relay.replace().unwrap());
-        relay.set_patience(Some(Duration::MAX));
-        relay.collect(&Request::new(ObjectQuery::Global), &mut snapshot).unwrap();
     }
 
     #[test]

@@ -1,16 +1,15 @@
 //! `HKEY_PERFORMANCE_DATA` as a source.
 
-use crate::explain::explain;
+use crate::explain::unreadable;
 use crate::hangs::{Hangs, Watch};
 use crate::parts::{self, Failed, NOBODY, Search, Service, Split, read_block};
-use crate::read::{LARGEST, ReadError, Size};
+use crate::read::{ReadError, Size};
 use crate::registry::{LastTitles, Registry, ValueName};
 use crate::titles::{self, Language};
 use crate::watched::Watched;
 use perfhive_engine::{
     Catalogue, CatalogueObject, Cost, Fault, FaultKind, FramePool, ObjectQuery, ProviderState,
     ProviderStatus, Request, Snapshot, Source, SourceError, SourceErrorKind, TitleDatabase,
-    note_growth,
 };
 use perfhive_format::{LanguageId, PerfObject, TitleIndex};
 use std::collections::HashMap;
@@ -24,10 +23,6 @@ const REMEMBERED: usize = 256;
 /// some hundred objects, with one definition each.
 const KNOWN: usize = 16 << 10;
 const DEFINITIONS: usize = 16;
-
-/// Said of an object that was there once.
-const STAYS_AWAY: &str = "the object was asked for and is not in the answer: its provider \
-                          failed or is disabled (see the event log, Application, source Perflib)";
 
 /// The counters of a machine, read through its registry.
 ///
@@ -60,10 +55,6 @@ pub struct RegistrySource {
     languages: Option<Vec<Language>>,
     hangs: Hangs,
     watch: Watch,
-    /// What is said again and again: of objects that stay away, and of providers that
-    /// give nothing. Put into words once.
-    missing: HashMap<TitleIndex, Fault>,
-    silent: Vec<Fault>,
 }
 
 /// A request that was made.
@@ -111,8 +102,6 @@ impl RegistrySource {
             languages: None,
             hangs: Hangs::default(),
             watch: Watch::default(),
-            missing: HashMap::new(),
-            silent: Vec::new(),
         }
     }
 
@@ -131,20 +120,7 @@ impl RegistrySource {
 
     fn error(&self, failed: Failed) -> SourceError {
         let (kind, message) = match failed {
-            Failed::Read(ReadError::Code(code)) => explain(code, self.registry.host()),
-            Failed::Read(ReadError::TooLarge) => (
-                SourceErrorKind::Malformed,
-                format!(
-                    "the answer does not fit into {} MiB, or a provider asks for more without end",
-                    LARGEST >> 20
-                ),
-            ),
-            Failed::Read(ReadError::Deadline) => {
-                (SourceErrorKind::Deadline, "did not answer in time".to_string())
-            }
-            Failed::Read(ReadError::Hangs) => {
-                (SourceErrorKind::Deadline, "does not come back: a provider hangs".to_string())
-            }
+            Failed::Read(error) => error.explain(self.registry.host()),
             Failed::Parse(error) => {
                 (SourceErrorKind::Malformed, format!("the answer is no performance data: {error}"))
             }
@@ -165,10 +141,8 @@ impl RegistrySource {
                 continue;
             }
             news = true;
-            note_growth();
             if self.known.len() >= KNOWN {
                 self.known.clear();
-                self.missing.clear();
             }
             let known = self.known.entry(name).or_default();
             if known.len() >= DEFINITIONS {
@@ -182,17 +156,10 @@ impl RegistrySource {
         news
     }
 
-    /// Looks before each request whether who failed is registered otherwise.
-    #[cfg(test)]
-    pub(crate) fn look_each_time(&mut self) {
-        self.watch.every = Duration::ZERO;
-    }
-
     fn outdate(&mut self) {
         self.titles_generation += 1;
         self.catalogue = None;
         self.services = None;
-        self.silent.clear();
         self.languages = None;
         self.databases.clear();
     }
@@ -208,7 +175,6 @@ impl RegistrySource {
             return Ok(());
         }
         if !self.requests.contains_key(&request.objects) {
-            note_growth();
             if self.requests.len() >= REMEMBERED {
                 self.requests.clear();
             }
@@ -328,10 +294,7 @@ impl RegistrySource {
 
     fn services(&mut self) -> Arc<[Service]> {
         let registry = &mut self.registry;
-        Arc::clone(self.services.get_or_insert_with(|| {
-            note_growth();
-            registry.services().into()
-        }))
+        Arc::clone(self.services.get_or_insert_with(|| registry.services().into()))
     }
 
     /// Windows leaves out who cannot be loaded or opened, without a word. Of
@@ -340,17 +303,18 @@ impl RegistrySource {
     fn tell_of_silent_ones(&mut self, out: &mut Snapshot) {
         for service in self.services().iter().filter(|one| one.ours && !one.disabled) {
             let is_there = out.objects().any(|one| service.owns(one.view().name_index()));
-            let is_of_it = |fault: &&Fault| *fault.provider == *service.name;
-            if is_there || out.faults().iter().any(|fault| is_of_it(&fault)) {
-                continue;
+            if !is_there && !out.faults().iter().any(|fault| *fault.provider == *service.name) {
+                out.push_fault(service.gives_nothing());
+                // Somebody may disable or mend it.
+                self.watch.over([&*service.name].into_iter(), &mut *self.registry);
             }
-            let known = self.silent.iter().find(is_of_it).cloned();
-            out.push_fault(known.unwrap_or_else(|| {
-                let fault = service.gives_nothing();
-                self.silent.push(fault.clone());
-                fault
-            }));
         }
+    }
+
+    /// Looks at registrations of those that fail before each request.
+    #[cfg(test)]
+    pub(crate) fn look_often(&mut self) {
+        self.watch.every = Duration::ZERO;
     }
 
     /// Finds out what can be had of a request.
@@ -358,7 +322,6 @@ impl RegistrySource {
     /// # Errors
     /// Where not even a request for nothing has an answer.
     fn split(&mut self, query: &ObjectQuery) -> Result<Split, Failed> {
-        note_growth();
         let usual = self.registry.set_limit(self.hangs.probe());
         let split = self.search(query);
         self.registry.set_limit(usual);
@@ -452,14 +415,17 @@ impl Source for RegistrySource {
                     && out.object(*name).is_none()
                     && !out.faults().iter().any(|fault| fault.object == Some(*name))
                 {
-                    // Of what is known there is an end.
-                    let words = self.missing.entry(*name).or_insert_with(|| {
-                        let fault = Fault::new(FaultKind::CollectFailed, &self.name, STAYS_AWAY);
-                        fault.of_object(*name)
-                    });
-                    out.push_fault(words.clone());
+                    let message = "the object was asked for and is not in the answer: its \
+                                   provider failed or is disabled (see the event log, \
+                                   Application, source Perflib)";
+                    let fault = Fault::new(FaultKind::CollectFailed, &self.name, message);
+                    out.push_fault(fault.of_object(*name));
                 }
             }
+        }
+        for (key, code) in self.registry.unreadable() {
+            let message = unreadable(key, code, self.registry.host());
+            out.push_fault(Fault::new(FaultKind::Warning, &self.name, message));
         }
         Ok(())
     }
@@ -468,6 +434,7 @@ impl Source for RegistrySource {
     /// none.
     fn providers(&mut self) -> Vec<ProviderStatus> {
         let (known, hanging) = (&self.known, self.hangs.objects());
+        let host = self.registry.host().map(str::to_string);
         let status = |service: Service| {
             let seen = known.keys().any(|name| service.owns(*name));
             let mut status = ProviderStatus::new(&service.name);
@@ -477,7 +444,9 @@ impl Source for RegistrySource {
                 (false, true) => ProviderState::Open,
                 (false, false) => ProviderState::Failed,
             };
-            if service.candidates().iter().any(|name| hanging.contains(name)) {
+            if service.disabled {
+                status.last_fault = Some(service.is_disabled(host.as_deref()));
+            } else if service.candidates().iter().any(|name| hanging.contains(name)) {
                 status.state = ProviderState::Failed;
                 status.last_fault = Some(service.hangs());
             } else if status.state == ProviderState::Failed {

@@ -1,6 +1,5 @@
 //! The title databases of a machine: which languages there are, and their lists.
 
-use crate::explain::INVALID_DATA;
 use crate::read::{ReadError, Size, read};
 use crate::registry::{LastTitles, Place, Registry, ValueName};
 use perfhive_engine::TitleDatabase;
@@ -141,7 +140,7 @@ fn list(registry: &mut dyn Registry, place: Place<'_>, name: &str) -> Result<Tit
     read(&mut Size::default(), &mut bytes, None, &mut |pause| sleep(pause), call)?;
     let list = TitleList::from_multi_sz(&bytes);
     if list.titles.is_empty() && !bytes.iter().all(|byte| *byte == 0) {
-        return Err(ReadError::Code(INVALID_DATA));
+        return Err(ReadError::NoTitles);
     }
     Ok(list)
 }

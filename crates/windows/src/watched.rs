@@ -3,8 +3,7 @@
 
 use crate::explain::TIMEOUT;
 use crate::parts::Service;
-use crate::registry::{LastTitles, Place, Registry, ValueName};
-use perfhive_engine::note_growth;
+use crate::registry::{Beside, LastTitles, Place, Registry, ValueName};
 use std::sync::mpsc::{Receiver, RecvTimeoutError, SyncSender, sync_channel};
 use std::thread;
 use std::time::Duration;
@@ -98,7 +97,6 @@ impl Registry for Watched {
             Place::Language(_) => return self.own.value(place, name, reply),
         };
         if self.helper.is_none() {
-            note_growth();
             if self.hanging() >= LEFT_BEHIND {
                 return TIMEOUT;
             }
@@ -106,10 +104,7 @@ impl Registry for Watched {
         }
         let Some(helper) = &self.helper else { return INTERNAL };
         let spare = self.spare.take().filter(|spare| spare == name);
-        let name = spare.unwrap_or_else(|| {
-            note_growth();
-            name.clone()
-        });
+        let name = spare.unwrap_or_else(|| name.clone());
         let call = Call { place, name, reply: std::mem::take(reply) };
         let answer = match helper.calls.send(call) {
             Ok(()) => helper.answers.recv_timeout(self.limit),
@@ -154,6 +149,10 @@ impl Registry for Watched {
 
     fn asks_everybody(&self) -> bool {
         self.own.asks_everybody()
+    }
+
+    fn unreadable(&mut self) -> Vec<(Beside, u32)> {
+        self.own.unreadable()
     }
 
     fn set_limit(&mut self, limit: Duration) -> Duration {

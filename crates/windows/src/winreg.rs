@@ -4,11 +4,11 @@ use crate::explain::{NOT_FOUND, is_lost};
 use crate::ffi::{self, Key};
 use crate::parts::Service;
 use crate::register::{MARK, MARKED};
-use crate::registry::{LastTitles, Place, Registry, ValueName};
+use crate::registry::{Beside, LastTitles, Place, Registry, Unreadable, ValueName};
 use crate::relay::Relay;
 use crate::source::RegistrySource;
 use crate::wine::Layout;
-use perfhive_engine::{SourceError, note_growth};
+use perfhive_engine::SourceError;
 use perfhive_format::TitleIndex;
 use std::sync::{Mutex, PoisonError};
 use std::time::Duration;
@@ -90,10 +90,21 @@ fn language_value(perflib: Option<&Key>, key: &str, name: &ValueName, reply: &mu
     }
 }
 
+/// The names of the keys below one.
+fn keys(key: &Key, which: Beside, unreadable: &mut Unreadable) -> Vec<String> {
+    let (names, ended) = key.keys();
+    if let Some(code) = ended {
+        unreadable.note(which, code);
+    }
+    names
+}
+
 /// Who is registered below the key of a machine's services. Most services have
 /// no counters.
-fn services(machine: &Key) -> Vec<Service> {
-    let Ok(services) = machine.open(SERVICES) else { return Vec::new() };
+fn services(machine: &Key, unreadable: &mut Unreadable) -> Vec<Service> {
+    let Some(services) = unreadable.read(Beside::Services, machine.open(SERVICES)) else {
+        return Vec::new();
+    };
     let read = |name: String| {
         let key = services.open(&format!(r"{name}\Performance")).ok()?;
         let library = key.text("Library")?;
@@ -111,13 +122,12 @@ fn services(machine: &Key) -> Vec<Service> {
             name,
         })
     };
-    services.keys().into_iter().filter_map(read).collect()
+    keys(&services, Beside::Services, unreadable).into_iter().filter_map(read).collect()
 }
 
 /// What the registration of a service says, as a number: FNV-1a. The time of its key
 /// will not do, since Windows writes there whenever a provider fails.
 fn registration(machine: &Key, service: &str) -> Option<u64> {
-    note_growth();
     let key = machine.open(&format!(r"{SERVICES}\{service}\Performance")).ok()?;
     let texts = ["Library", "Open", "Collect", "Close", "Object List"].map(|name| key.text(name));
     let numbers = ["First Counter", "Last Counter", "Disable Performance Counters"]
@@ -145,13 +155,15 @@ pub(crate) struct Local {
     /// Kept open: Last Counter is asked for before each sample.
     perflib: Option<Key>,
     names: Names,
+    unreadable: Unreadable,
 }
 
 impl Local {
     pub(crate) fn new() -> Self {
         *READERS.lock().unwrap_or_else(PoisonError::into_inner) += 1;
-        let perflib = Key::MACHINE.open(PERFLIB).ok();
-        Self { layout: Layout::of_system(), perflib, names: Names::new() }
+        let mut unreadable = Unreadable::default();
+        let perflib = unreadable.read(Beside::Perflib, Key::MACHINE.open(PERFLIB));
+        Self { layout: Layout::of_system(), perflib, names: Names::new(), unreadable }
     }
 }
 
@@ -187,11 +199,16 @@ impl Registry for Local {
     }
 
     fn language_keys(&mut self) -> Vec<String> {
-        self.perflib.as_ref().map(Key::keys).unwrap_or_default()
+        let perflib = self.perflib.as_ref();
+        perflib.map_or(Vec::new(), |key| keys(key, Beside::Perflib, &mut self.unreadable))
     }
 
     fn services(&mut self) -> Vec<Service> {
-        services(&Key::MACHINE)
+        services(&Key::MACHINE, &mut self.unreadable)
+    }
+
+    fn unreadable(&mut self) -> Vec<(Beside, u32)> {
+        self.unreadable.news()
     }
 
     fn registration(&mut self, service: &str) -> Option<u64> {
@@ -212,6 +229,7 @@ struct Remote {
     host: String,
     connection: Option<Connection>,
     names: Names,
+    unreadable: Unreadable,
 }
 
 struct Connection {
@@ -224,22 +242,20 @@ struct Connection {
 
 impl Remote {
     fn new(host: &str) -> Self {
-        Self { host: host.to_string(), connection: None, names: Names::new() }
+        let unreadable = Unreadable::default();
+        Self { host: host.to_string(), connection: None, names: Names::new(), unreadable }
     }
 
     fn connection(&mut self) -> Result<&Connection, u32> {
         if self.connection.is_none() {
-            note_growth();
             let data = Key::DATA.connect(&self.host)?;
-            let machine = Key::MACHINE.connect(&self.host).ok();
-            let perflib = machine.as_ref().and_then(|machine| machine.open(PERFLIB).ok());
+            let unreadable = &mut self.unreadable;
+            let machine = unreadable.read(Beside::Machine, Key::MACHINE.connect(&self.host));
+            let perflib = machine.as_ref().map(|machine| machine.open(PERFLIB));
+            let perflib = perflib.and_then(|opened| unreadable.read(Beside::Perflib, opened));
             self.connection = Some(Connection { data, machine, perflib });
         }
         self.connection.as_ref().ok_or(NOT_FOUND)
-    }
-
-    fn perflib(&mut self) -> Option<&Key> {
-        self.connection().ok()?.perflib.as_ref()
     }
 }
 
@@ -271,12 +287,20 @@ impl Registry for Remote {
     }
 
     fn language_keys(&mut self) -> Vec<String> {
-        self.perflib().map(Key::keys).unwrap_or_default()
+        // It is connected to, if it is not yet.
+        let _ = self.connection();
+        let perflib = self.connection.as_ref().and_then(|connection| connection.perflib.as_ref());
+        perflib.map_or(Vec::new(), |key| keys(key, Beside::Perflib, &mut self.unreadable))
     }
 
     fn services(&mut self) -> Vec<Service> {
-        let machine = self.connection().ok().and_then(|connection| connection.machine.as_ref());
-        machine.map(services).unwrap_or_default()
+        let _ = self.connection();
+        let machine = self.connection.as_ref().and_then(|connection| connection.machine.as_ref());
+        machine.map_or(Vec::new(), |machine| services(machine, &mut self.unreadable))
+    }
+
+    fn unreadable(&mut self) -> Vec<(Beside, u32)> {
+        self.unreadable.news()
     }
 
     fn registration(&mut self, service: &str) -> Option<u64> {

@@ -8,7 +8,7 @@
 
 use perfhive_contract::{Change, Definition, Functions, RegisterErrorKind, Registrar, Texts};
 use perfhive_engine::{
-    Broker, Cached, ObjectQuery, Query, Request, Snapshot, Source, SourceErrorKind, Worker,
+    Broker, ObjectQuery, Query, Request, Snapshot, Source, SourceErrorKind, Worker,
 };
 use perfhive_format::{LanguageId, TitleIndex};
 use perfhive_testkit::{alloc, conformance};
@@ -434,38 +434,6 @@ fn what_the_kernel_tells_is_there_while_the_registry_hangs() {
     }
     let error = local.collect(&Request::new(ObjectQuery::Costly), &mut Snapshot::new());
     assert!(error.unwrap_err().message().contains("-s native:"));
-}
-
-#[test]
-fn what_a_sample_takes_is_told() {
-    let Some(_bees) = Registered::new(&["Bees"]) else { return };
-    let relay = Relay::local("local:", Duration::from_secs(60)).unwrap();
-    let mut local = Cached::new(Fallback::over(relay, native()));
-    let bees = local.catalogue().unwrap().objects[0].name;
-    let mut snapshot = Snapshot::new();
-    // As often as it takes until the registrations of those that fail were looked at.
-    let mut sample = |step: &str, pause: u64| {
-        for round in 0..8 {
-            for query in [ObjectQuery::Global, ObjectQuery::one(bees)] {
-                let request = Request::new(query).max_age(Duration::ZERO);
-                std::thread::sleep(Duration::from_millis(pause));
-                let before = alloc::process();
-                local.collect(&request, &mut snapshot).unwrap();
-                let taken = alloc::process().since(before);
-                let told = snapshot.has_grown();
-                assert!(told || taken.count == 0, "{step}, {round}, {request:?}: {taken:?}");
-            }
-        }
-    };
-    sample("first", 0);
-    register("Large").unwrap();
-    sample("one more", 0);
-    register("Broken").unwrap();
-    sample("one that fails", 200);
-    WindowsRegistrar::new().unregister("PerfhiveBroken").unwrap();
-    sample("and is gone", 200);
-    WindowsRegistrar::new().unregister("PerfhiveLarge").unwrap();
-    sample("and the other", 0);
 }
 
 #[test]

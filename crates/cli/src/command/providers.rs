@@ -9,7 +9,7 @@ use crate::text::style::Style;
 use crate::text::table::{Align, Table};
 use perfhive::{
     FaultKind, NamePattern, ObjectQuery, OpenOptions, ProviderState, ProviderStatus, Request,
-    Snapshot, Source, SourceError, TitleIndex, Wanted,
+    Snapshot, Source, SourceAddress, SourceError, TitleIndex, Wanted,
 };
 use std::time::Duration;
 
@@ -18,6 +18,11 @@ use std::time::Duration;
 const PATIENCE: Duration = Duration::from_secs(30);
 
 pub(super) fn run(global: &Global, args: &Providers) -> Outcome {
+    if let (Some(name), Ok(SourceAddress::Registry(host))) = (&args.enable, global.source.parse()) {
+        return Err(Failure::Usage(format!(
+            "providers of {host} are enabled there: `lodctr /E:{name}`, run as administrator"
+        )));
+    }
     let mut session = Session::open_unnamed(global)?;
     if let Some(name) = &args.enable {
         let known = session.source.providers();
@@ -37,6 +42,15 @@ pub(super) fn run(global: &Global, args: &Providers) -> Outcome {
             "{source} is not made of providers; --source local: is this machine"
         )));
     }
+    // What went wrong with one of them is in the table.
+    let of_one = |fault: &str| {
+        let is_about = |one: &ProviderStatus| {
+            fault.strip_prefix(&*one.name).is_some_and(|rest| rest.starts_with([':', ',']))
+        };
+        providers.iter().any(is_about)
+    };
+    let mut others = session.faults.take();
+    others.retain(|fault| !of_one(fault));
     if let Some(name) = args.name.as_ref().or(args.enable.as_ref()) {
         let pattern = match args.enable {
             Some(_) => NamePattern::literal(name),
@@ -58,8 +72,7 @@ pub(super) fn run(global: &Global, args: &Providers) -> Outcome {
     } else {
         rows(&providers, &output, &mut text);
     }
-    // What went wrong is in the table already.
-    drop(session.faults.take());
+    others.iter().for_each(|fault| warn(fault));
     output.write(&text)?;
     Ok(Exit::Done)
 }
@@ -108,8 +121,14 @@ pub(super) fn enable(name: &str) -> Result<(), Failure> {
     perfhive::extension::enable(name).map(drop).map_err(failed)
 }
 
+/// Has Windows call a provider again, which it or an administrator disabled.
+#[cfg(windows)]
+pub(super) fn enable(name: &str) -> Result<(), Failure> {
+    Ok(perfhive::windows::enable(name).map(drop)?)
+}
+
 /// Elsewhere quarantine ends with the program.
-#[cfg(not(target_os = "linux"))]
+#[cfg(not(any(target_os = "linux", windows)))]
 pub(super) fn enable(_: &str) -> Result<(), Failure> {
     Ok(())
 }

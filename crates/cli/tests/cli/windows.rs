@@ -190,6 +190,32 @@ fn a_provider_that_cannot_open_is_told_with_the_way_out() {
     assert!(wrong.out.contains("nowhere.txt"), "{}{}", wrong.out, wrong.err);
 }
 
+/// What `lodctr /E:NAME` does, of a provider that Windows disabled.
+#[test]
+fn a_disabled_provider_is_told_as_that_and_enabled() {
+    let Some(_shop) = Shop::open() else { return };
+    let key = r"HKLM\SYSTEM\CurrentControlSet\Services\PrintShop\Performance";
+    let value = ["/v", "Disable Performance Counters", "/t", "REG_DWORD", "/d", "1", "/f"];
+    assert!(finish(Command::new("reg").args(["add", key]).args(value)).code == Some(0));
+    let providers = perfhive(["providers", "PrintShop", "-n", "0", "--json"]).json();
+    assert_eq!(providers[0]["state"], "disabled", "{providers:?}");
+    let why = providers[0]["last_fault"].as_str().unwrap();
+    assert!(why.contains(r#"`perfhive providers --enable "PrintShop"`"#), "{why}");
+    let providers = perfhive(["providers", "--enable", "printshop", "--json"]).json();
+    assert_eq!(providers[0]["state"], "open", "{providers:?}");
+    let query = ["query", key, "/v", "Disable Performance Counters"];
+    let left = finish(Command::new("reg").args(query));
+    assert_eq!(left.code, Some(1), "{}{}", left.out, left.err);
+    // Once more is no error, and those that nobody registered are never disabled.
+    for name in ["PrintShop", "windows-native"] {
+        let providers = perfhive(["providers", "--enable", name, "--json"]).json();
+        assert_eq!(providers[0]["state"], "open", "{providers:?}");
+    }
+    perfhive(["providers", "--enable", "nobody"]).fails(1);
+    let line = perfhive(["providers", "--enable", "X", "-s", "registry://BOX"]).fails(2);
+    assert!(line.contains("providers of BOX are enabled there: `lodctr /E:X`"), "{line}");
+}
+
 #[test]
 fn a_registered_name_is_checked_as_its_readers_load_it() {
     let Some(shop) = Shop::open() else { return };

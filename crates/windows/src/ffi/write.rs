@@ -131,7 +131,8 @@ impl Key {
 
     /// Takes a key below this one away if it has no values and no keys.
     pub(crate) fn remove_if_empty(&self, name: &str) {
-        let empty = self.open(name).is_ok_and(|key| key.keys().is_empty() && !key.has_values());
+        let empty =
+            self.open(name).is_ok_and(|key| key.keys() == (Vec::new(), None) && !key.has_values());
         if empty {
             let name = ValueName::new(name);
             // SAFETY: the name ends in NUL and lives beyond the call. A key
@@ -141,28 +142,48 @@ impl Key {
     }
 }
 
-/// Calls one of the functions of `loadperf.dll` with a command line. `None`
-/// where there is no such library or function.
-pub(crate) fn load_perf(function: &CStr, command: &str) -> Option<u32> {
-    type Function = unsafe extern "system" fn(command: *const u16, quiet: i32) -> u32;
-    let command = ValueName::new(command);
-    // SAFETY: both names are NUL-terminated and live beyond the calls, and the
-    // library is looked for among the system's own only. The function is one of
-    // LoadPerfCounterTextStringsW and UnloadPerfCounterTextStringsW, which have
-    // this signature (loadperf.h), and is called while the library is loaded.
-    unsafe {
-        let library = c"loadperf.dll".as_ptr().cast();
-        let module = LoadLibraryExA(library, null_mut(), LOAD_LIBRARY_SEARCH_SYSTEM32);
-        if module.is_null() {
-            return None;
+/// The functions of `loadperf.dll` that are called.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum LoadPerf {
+    /// `LoadPerfCounterTextStringsW`: what `lodctr` calls.
+    Load,
+    /// `UnloadPerfCounterTextStringsW`: what `unlodctr` calls.
+    Unload,
+}
+
+impl LoadPerf {
+    const fn name(self) -> &'static CStr {
+        match self {
+            Self::Load => c"LoadPerfCounterTextStringsW",
+            Self::Unload => c"UnloadPerfCounterTextStringsW",
         }
-        let found = GetProcAddress(module, function.as_ptr().cast());
-        let code = found.map(|found| {
-            let call = std::mem::transmute::<unsafe extern "system" fn() -> isize, Function>(found);
-            call(command.as_ptr(), 1)
-        });
-        FreeLibrary(module);
-        code
+    }
+
+    /// Calls the function with a command line. `None` where there is no such library or
+    /// function.
+    pub(crate) fn call(self, command: &str) -> Option<u32> {
+        type Function = unsafe extern "system" fn(command: *mut u16, quiet: i32) -> u32;
+        let units = command.encode_utf16().filter(|unit| *unit != 0);
+        let mut command: Vec<u16> = units.chain([0]).collect();
+        // SAFETY: both names are NUL-terminated and live beyond the calls, and the
+        // library is looked for among the system's own only. Both functions have
+        // this signature (loadperf.h), and are called while the library is loaded;
+        // the command line ends in NUL, is nobody else's, and lives beyond the call.
+        unsafe {
+            let library = c"loadperf.dll".as_ptr().cast();
+            let module = LoadLibraryExA(library, null_mut(), LOAD_LIBRARY_SEARCH_SYSTEM32);
+            if module.is_null() {
+                return None;
+            }
+            let found = GetProcAddress(module, self.name().as_ptr().cast());
+            let code = found.map(|found| {
+                let call =
+                    std::mem::transmute::<unsafe extern "system" fn() -> isize, Function>(found);
+                call(command.as_mut_ptr(), 1)
+            });
+            FreeLibrary(module);
+            code
+        }
     }
 }
 

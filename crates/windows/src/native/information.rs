@@ -1,11 +1,10 @@
 //! Asking the kernel: classes of information, and buffers that grow.
 
-use perfhive_engine::note_growth;
 use std::fmt;
 
 /// A class of `NtQuerySystemInformation`, under its number in
 /// `SYSTEM_INFORMATION_CLASS`.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 #[non_exhaustive]
 pub enum Class {
     /// `SystemPerformanceInformation`: counts of the whole system.
@@ -93,7 +92,7 @@ pub struct Answer {
 pub trait SystemInformation: Send + Sync {
     /// `NtQuerySystemInformation`: fills `buffer`, which begins at a multiple
     /// of 8, with information of a class.
-    fn query(&self, class: u32, buffer: &mut [u8]) -> Answer;
+    fn query(&self, class: Class, buffer: &mut [u8]) -> Answer;
 }
 
 /// Why there is no information.
@@ -164,7 +163,7 @@ impl Buffer {
         loop {
             let room = self.room();
             let length = room.len();
-            let Answer { status, length: told } = information.query(class as u32, room);
+            let Answer { status, length: told } = information.query(class, room);
             let told = told as usize;
             if status.is_success() {
                 let told = told.min(length);
@@ -214,7 +213,7 @@ impl Buffer {
 
     fn call(&mut self, information: &dyn SystemInformation, class: Class, size: usize) -> Answer {
         let room = self.room().get_mut(..size).unwrap_or_default();
-        information.query(class as u32, room)
+        information.query(class, room)
     }
 
     /// The place in the memory where an aligned buffer begins.
@@ -225,7 +224,6 @@ impl Buffer {
     fn room(&mut self) -> &mut [u8] {
         let needed = self.size + ALIGNMENT;
         if self.memory.len() < needed {
-            note_growth();
             self.memory.resize(needed, 0);
         }
         let start = self.start();
@@ -262,7 +260,7 @@ mod tests {
     }
 
     impl SystemInformation for Growing {
-        fn query(&self, _: u32, buffer: &mut [u8]) -> Answer {
+        fn query(&self, _: Class, buffer: &mut [u8]) -> Answer {
             assert_eq!(buffer.as_ptr().addr() % 8, 0);
             self.sizes.lock().unwrap().push(buffer.len());
             let length = u32::try_from(self.needed).unwrap_or(u32::MAX);

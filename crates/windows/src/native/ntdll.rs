@@ -1,7 +1,7 @@
 //! The native functions themselves, and clocks as Windows' own blocks have
 //! them.
 
-use super::information::{Answer, Status, SystemInformation};
+use super::information::{Answer, Class, Status, SystemInformation};
 use crate::ffi;
 use perfhive_engine::Clock;
 use perfhive_format::{Clocks, FileTime, SystemTime};
@@ -11,7 +11,7 @@ use perfhive_format::{Clocks, FileTime, SystemTime};
 pub struct Ntdll;
 
 impl SystemInformation for Ntdll {
-    fn query(&self, class: u32, buffer: &mut [u8]) -> Answer {
+    fn query(&self, class: Class, buffer: &mut [u8]) -> Answer {
         let (status, length) = ffi::system_information(class, buffer);
         Answer { status: Status(status), length }
     }

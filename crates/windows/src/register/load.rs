@@ -1,0 +1,237 @@
+//! Names and help texts on their way in and out, by `loadperf`: what `lodctr` and
+//! `unlodctr` call. Wine's does nothing; there they are written to `Perflib`.
+
+use super::{PERFLIB, allotted_indexes, refused, service};
+use crate::allot::{self, Allotted, Files};
+use crate::ffi::{Key, LoadPerf, Value};
+use crate::read::{Size, read};
+use crate::registry::ValueName;
+use crate::wine::{Layout, is_wine};
+use perfhive_contract::{AllottedIndexes, RegisterError, RegisterErrorKind};
+use perfhive_engine::ProvidedTitles;
+use perfhive_format::LanguageId;
+use perfhive_format::titles::TitleList;
+use std::path::{Path, PathBuf};
+
+/// Has the titles written, by `loadperf` where that does it.
+pub(super) fn load(
+    name: &str,
+    objects: &[u32],
+    titles: &[ProvidedTitles],
+) -> Result<AllottedIndexes, RegisterError> {
+    let folder = Folder::new(name)?;
+    let Files { ini, header } = allot::files(name, "titles.h", objects, titles);
+    let path = folder.write("titles.ini", &ini)?;
+    folder.write("titles.h", &header)?;
+    let code = LoadPerf::Load.call(&format!("lodctr \"{}\"", path.display()));
+    let loaded = loaded(code, allotted_indexes(name));
+    // Wine's function says that all went well, and does nothing.
+    if loaded.is_err() && is_wine() {
+        return write_titles(name, titles);
+    }
+    loaded.map_err(|(kind, why)| RegisterError::new(kind, format!("the names of {name}: {why}")))
+}
+
+/// What came of loading names, by what `loadperf` answered and by the indexes that
+/// are in the registry since; there were none before. Both must say that it went
+/// well.
+fn loaded(
+    code: Option<u32>,
+    allotted: Option<AllottedIndexes>,
+) -> Result<AllottedIndexes, (RegisterErrorKind, String)> {
+    match (code, allotted) {
+        (Some(0), Some(indexes)) => Ok(indexes),
+        (Some(0), None) => Err((
+            RegisterErrorKind::Io,
+            "LoadPerfCounterTextStringsW succeeded, but allotted no indexes; `lodctr /R`, run as \
+             administrator, rebuilds the title tables"
+                .to_string(),
+        )),
+        (None, _) => Err((
+            RegisterErrorKind::Io,
+            "this system has no loadperf.dll, without which names cannot be registered".to_string(),
+        )),
+        (Some(5), _) => Err((
+            RegisterErrorKind::Denied,
+            "access is denied: run as administrator (Windows error 5)".to_string(),
+        )),
+        (Some(code), _) => Err((
+            RegisterErrorKind::Io,
+            format!(
+                "LoadPerfCounterTextStringsW failed (Windows error {code}); where the title \
+                 tables are damaged, `lodctr /R`, run as administrator, rebuilds them"
+            ),
+        )),
+    }
+}
+
+/// Has the titles of a provider taken away, by `loadperf` where that does it.
+pub(super) fn unload(name: &str) -> Result<(), RegisterError> {
+    if allotted_indexes(name).is_none() {
+        return Ok(());
+    }
+    let quote = if name.contains(char::is_whitespace) { "\"" } else { "" };
+    let code = LoadPerf::Unload.call(&format!("unlodctr {quote}{name}{quote}"));
+    if allotted_indexes(name).is_none() {
+        return Ok(());
+    }
+    if is_wine() {
+        return remove_titles(name);
+    }
+    let (kind, why) = match code {
+        None => (RegisterErrorKind::Io, "this system has no loadperf.dll".to_string()),
+        Some(5) => (
+            RegisterErrorKind::Denied,
+            "access is denied: run as administrator (Windows error 5)".to_string(),
+        ),
+        Some(code) => (
+            RegisterErrorKind::Io,
+            format!(
+                "UnloadPerfCounterTextStringsW answered {code}; `lodctr /R`, run as \
+                 administrator, rebuilds damaged title tables"
+            ),
+        ),
+    };
+    Err(RegisterError::new(kind, format!("the names of {name} stay: {why}")))
+}
+
+/// The key of a language below `Perflib`. Wine opens `Perflib\009` as
+/// `HKEY_PERFORMANCE_TEXT`, whose few texts are fixed; readers look at all keys
+/// of a language, and this one has room.
+fn wine_key(language: LanguageId) -> String {
+    match language {
+        LanguageId::ENGLISH => "0409".to_string(),
+        other => other.to_string(),
+    }
+}
+
+/// Writes titles where Wine has them read: into the keys below `Perflib`. On
+/// Windows only its own loader may do this.
+fn write_titles(name: &str, titles: &[ProvidedTitles]) -> Result<AllottedIndexes, RegisterError> {
+    let failed = |code| refused(PERFLIB, code);
+    let perflib = Key::MACHINE.create(PERFLIB).map_err(failed)?;
+    let last = |name: &str| perflib.number(&ValueName::new(name)).unwrap_or(0);
+    let (counter, help) = (last("Last Counter"), last("Last Help"));
+    let Some(allotted) = allot::allot(counter, help, titles) else {
+        return Err(RegisterError::new(RegisterErrorKind::Taken, "there are no indexes left"));
+    };
+    for titles in titles {
+        let key = perflib.create(&wine_key(titles.language)).map_err(failed)?;
+        let lists = [
+            ("Counter", &titles.names, allotted.first_counter),
+            ("Help", &titles.help, allotted.first_help),
+        ];
+        for (value, list, first) in lists {
+            let list = allot::added(&read_list(&key, value), list, first);
+            key.set(value, Value::List(&allot::multi_sz(&list))).map_err(failed)?;
+        }
+    }
+    perflib.set("Last Counter", Value::Number(allotted.last_counter)).map_err(failed)?;
+    perflib.set("Last Help", Value::Number(allotted.last_help)).map_err(failed)?;
+    let what = format!(r"{}\Performance", service(name)?);
+    let failed = |code| refused(&what, code);
+    let key = Key::MACHINE.create(&what).map_err(failed)?;
+    let Allotted { first_counter, last_counter, first_help, last_help } = allotted;
+    for (value, number) in [
+        ("Last Counter", last_counter),
+        ("Last Help", last_help),
+        ("First Help", first_help),
+        ("First Counter", first_counter),
+    ] {
+        key.set(value, Value::Number(number)).map_err(failed)?;
+    }
+    Ok(AllottedIndexes { first_counter, first_help })
+}
+
+/// Takes the titles of a provider out of the keys below `Perflib`, under Wine.
+fn remove_titles(name: &str) -> Result<(), RegisterError> {
+    let what = format!(r"{}\Performance", service(name)?);
+    let provider = Key::MACHINE.open(&what).map_err(|code| refused(&what, code))?;
+    let failed = |code| refused(PERFLIB, code);
+    let perflib = Key::MACHINE.open_to_write(PERFLIB).map_err(failed)?;
+    for (value, first, last) in
+        [("Counter", "First Counter", "Last Counter"), ("Help", "First Help", "Last Help")]
+    {
+        let number = |name: &str| provider.number(&ValueName::new(name));
+        let (Some(first), Some(last_index)) = (number(first), number(last)) else { continue };
+        let mut highest = 0;
+        for language in perflib.keys().0 {
+            let Ok(key) = perflib.open_to_write(&language) else { continue };
+            let before = read_list(&key, value);
+            let list = allot::removed(&before, first, last_index);
+            highest = list.titles.iter().map(|title| title.index.0).fold(highest, u32::max);
+            if list.titles == before.titles {
+                continue;
+            }
+            match list.titles.is_empty() {
+                true => key.remove(value),
+                false => key.set(value, Value::List(&allot::multi_sz(&list))),
+            }
+            .map_err(failed)?;
+        }
+        // The numbers of the last provider are free again, as `unlodctr` leaves it.
+        if perflib.number(&ValueName::new(last)) == Some(last_index) {
+            perflib.set(last, Value::Number(highest)).map_err(failed)?;
+        }
+    }
+    Ok(())
+}
+
+fn read_list(key: &Key, value: &str) -> TitleList {
+    let (name, mut bytes) = (ValueName::new(value), Vec::new());
+    let call = |reply: &mut Vec<u8>| key.read(&name, Layout::Windows, reply);
+    match read(&mut Size::default(), &mut bytes, None, &mut |_| {}, call) {
+        Ok(()) => TitleList::from_multi_sz(&bytes),
+        Err(_) => TitleList::default(),
+    }
+}
+
+/// A folder for the files that `loadperf` reads, removed when dropped.
+struct Folder(PathBuf);
+
+impl Folder {
+    fn new(name: &str) -> Result<Self, RegisterError> {
+        let path = std::env::temp_dir().join(format!("perfhive-{}-{name}", std::process::id()));
+        std::fs::create_dir_all(&path).map_err(|error| io(&path, &error))?;
+        Ok(Self(path))
+    }
+
+    fn write(&self, name: &str, bytes: &[u8]) -> Result<PathBuf, RegisterError> {
+        let path = self.0.join(name);
+        std::fs::write(&path, bytes).map_err(|error| io(&path, &error))?;
+        Ok(path)
+    }
+}
+
+fn io(path: &Path, error: &std::io::Error) -> RegisterError {
+    RegisterError::new(RegisterErrorKind::Io, format!("{}: {error}", path.display()))
+}
+
+impl Drop for Folder {
+    fn drop(&mut self) {
+        let _ = std::fs::remove_dir_all(&self.0);
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn what_loadperf_answers_counts() {
+        let indexes = AllottedIndexes { first_counter: 5000, first_help: 5001 };
+        assert_eq!(loaded(Some(0), Some(indexes)), Ok(indexes));
+        for (code, allotted, kind, why) in [
+            (Some(0), None, RegisterErrorKind::Io, "allotted no indexes"),
+            (Some(5), None, RegisterErrorKind::Denied, "administrator"),
+            // It failed on the way: what is there is not whole.
+            (Some(5), Some(indexes), RegisterErrorKind::Denied, "administrator"),
+            (Some(1009), Some(indexes), RegisterErrorKind::Io, "(Windows error 1009)"),
+            (None, Some(indexes), RegisterErrorKind::Io, "no loadperf.dll"),
+        ] {
+            let (told, message) = loaded(code, allotted).unwrap_err();
+            assert_eq!(told, kind, "{message}");
+            assert!(message.contains(why), "{message}");
+        }
+    }
+}
