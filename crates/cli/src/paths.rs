@@ -196,12 +196,15 @@ pub(crate) fn silent(
     let counters = || catalogue.objects.iter().flat_map(|object| &object.counters);
     let is_counter = |index: TitleIndex| counters().any(|counter| counter.name == index);
     let number = name.parse().ok().map(TitleIndex);
-    let mut indexes = titles.indexes(name).into_iter().chain(number);
-    let index = indexes.find(|index| !is_counter(*index))?;
-    let range = |one: &ProviderStatus| one.names.clone().filter(|names| names.contains(&index.0));
-    // Of those whose names lie around it, the one that has the fewest others.
-    let owner = providers.iter().filter_map(|one| Some((range(one)?, one)));
-    let (_, owner) = owner.min_by_key(|(names, _)| names.end() - names.start())?;
+    let indexes = titles.indexes(name).into_iter().chain(number);
+    // Of those whose names lie around it, the one that has the fewest others. What some
+    // installation left behind may have the name as well, and is nobody's.
+    let owner = |index: TitleIndex| {
+        let range = |one: &ProviderStatus| one.names.clone().filter(|all| all.contains(&index.0));
+        let owners = providers.iter().filter_map(|one| Some((range(one)?, one)));
+        owners.min_by_key(|(names, _)| names.end() - names.start())
+    };
+    let (_, owner) = indexes.filter(|index| !is_counter(*index)).find_map(owner)?;
     if owner.state == ProviderState::Open {
         return None;
     }

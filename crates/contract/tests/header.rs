@@ -1,9 +1,7 @@
 //! The header for C is what the tables say, and C compilers take it.
 
 use perfhive_contract::c_header;
-use std::io::Write as _;
 use std::path::Path;
-use std::process::{Command, Stdio};
 
 fn file() -> std::path::PathBuf {
     Path::new(env!("CARGO_MANIFEST_DIR")).join("include/perfhive_provider.h")
@@ -23,6 +21,8 @@ fn the_header_is_up_to_date() {
 #[cfg(target_os = "linux")]
 #[test]
 fn compilers_take_it() {
+    use std::io::Write as _;
+    use std::process::{Command, Stdio};
     for (compiler, language) in [("cc", "c"), ("cc", "c++")] {
         let mut cc = Command::new(compiler)
             .args(["-x", language, "-Wall", "-Wextra", "-Werror", "-fsyntax-only", "-"])
