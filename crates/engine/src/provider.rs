@@ -355,9 +355,13 @@ impl<'a> ObjectWriter<'a> {
     }
 
     /// Says what readers should know of data that they get, or of an object that was
-    /// left out of it. One that lasts allocates nothing after its first time.
+    /// left out of it.
     pub fn warning(&mut self, object: Option<TitleIndex>, message: &str) {
-        self.report(FaultKind::Warning, (object, None), message);
+        let fault = Fault::new(FaultKind::Warning, self.provider, message);
+        self.faults.push(match object {
+            Some(object) => fault.of_object(object),
+            None => fault,
+        });
     }
 
     /// Takes blocks of other machines that foreign code wrote, one behind the
@@ -392,12 +396,7 @@ impl<'a> ObjectWriter<'a> {
 
     /// Reports a part that could not be read: an object, or one instance of it. One
     /// that lasts allocates nothing after its first time.
-    pub fn fault(
-        &mut self,
-        object: TitleIndex,
-        instance: Option<&str>,
-        message: impl std::fmt::Display,
-    ) {
+    pub fn fault(&mut self, object: TitleIndex, instance: Option<&str>, message: &str) {
         self.report(FaultKind::Partial, (Some(object), instance), message);
     }
 

@@ -6,10 +6,10 @@ use crate::desk::{Desk, NoAnswer};
 use crate::error::{SourceError, SourceErrorKind};
 use crate::frame::Snapshot;
 use crate::growth::{GrowthWatch, note_growth};
-use crate::request::Request;
+use crate::request::{ObjectQuery, Request};
 use crate::source::{Catalogue, Source};
 use crate::titles::TitleDatabase;
-use perfhive_format::{LanguageId, TitleIndex};
+use perfhive_format::LanguageId;
 use std::sync::Arc;
 use std::thread;
 use std::time::{Duration, Instant};
@@ -28,8 +28,6 @@ pub struct Worker {
     desk: Arc<WorkDesk>,
     /// The last request as it came back from the thread, to be sent again.
     spare: Option<Request>,
-    /// The list of one before, where that one is for something else.
-    list: Vec<TitleIndex>,
     /// A snapshot that came back too late, for its allocations.
     room: Option<Snapshot>,
     /// Number of the newest request, and of the newest one answered.
@@ -59,8 +57,7 @@ enum Answer {
     Costly(Result<(), SourceError>),
     Titles(Result<Arc<TitleDatabase>, SourceError>),
     Rewound(Result<(), SourceError>),
-    /// And whether that took memory.
-    Generation(u64, bool),
+    Generation(u64),
     Providers(Vec<ProviderStatus>),
 }
 
@@ -113,11 +110,7 @@ impl Worker {
                     Job::Titles(id, language) => (id, Answer::Titles(source.titles(language))),
                     Job::Rewind(id) => (id, Answer::Rewound(source.rewind())),
                     Job::Providers(id) => (id, Answer::Providers(source.providers())),
-                    Job::Generation(id) => {
-                        let watch = GrowthWatch::begin();
-                        let generation = source.catalogue_generation();
-                        (id, Answer::Generation(generation, watch.has_noted()))
-                    }
+                    Job::Generation(id) => (id, Answer::Generation(source.catalogue_generation())),
                 };
                 desk.reply(answer);
             }
@@ -131,7 +124,6 @@ impl Worker {
             live,
             desk,
             spare: None,
-            list: Vec::new(),
             room: None,
             asked: 0,
             answered: 0,
@@ -229,6 +221,28 @@ impl Worker {
     }
 }
 
+/// Makes a request the same as another, in the memory that it has.
+fn fill(request: &mut Request, other: &Request) {
+    let room = |request: &Request| match &request.objects {
+        ObjectQuery::Indexes(list) => list.capacity() + request.extra_counters.capacity(),
+        _ => request.extra_counters.capacity(),
+    };
+    let before = room(request);
+    match (&mut request.objects, &other.objects) {
+        (ObjectQuery::Indexes(list), ObjectQuery::Indexes(wanted)) => list.clone_from(wanted),
+        (objects, wanted) if objects != wanted => {
+            note_growth();
+            *objects = wanted.clone();
+        }
+        _ => {}
+    }
+    request.extra_counters.clone_from(&other.extra_counters);
+    if room(request) > before {
+        note_growth();
+    }
+    (request.max_age, request.deadline) = (other.max_age, other.deadline);
+}
+
 impl Source for Worker {
     fn name(&self) -> &str {
         &self.name
@@ -242,7 +256,7 @@ impl Source for Worker {
         let taken = self.room.take().unwrap_or_else(|| std::mem::take(out));
         let sent = match self.spare.take() {
             Some(mut spare) => {
-                spare.refill(request, &mut self.list);
+                fill(&mut spare, request);
                 spare
             }
             None => {
@@ -283,11 +297,8 @@ impl Source for Worker {
     /// once: it is asked for before each sample, and should cost nothing.
     fn catalogue_generation(&mut self) -> u64 {
         let soon = Instant::now() + AT_ONCE.min(self.patience.unwrap_or(AT_ONCE));
-        if let Ok(Answer::Generation(generation, grown)) = self.ask(Job::Generation, Some(soon)) {
+        if let Ok(Answer::Generation(generation)) = self.ask(Job::Generation, Some(soon)) {
             self.generation = generation;
-            if grown {
-                note_growth();
-            }
         }
         self.generation
     }

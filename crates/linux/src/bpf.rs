@@ -20,8 +20,7 @@ mod slots;
 
 pub(crate) use program::{Program, may_go_on};
 pub(crate) use slots::{
-    MARK_KERNEL, MARK_MEMORY, MARK_NO_RESIDENT, MARK_TORN, MARK_WORKING, ProcessDetail,
-    ProcessSlot, ThreadSlot, Wants,
+    MARK_MEMORY, MARK_NO_RESIDENT, MARK_TORN, MARK_WORKING, ProcessSlot, ThreadSlot, Wants,
 };
 
 use crate::root::ProcRoot;

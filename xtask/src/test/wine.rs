@@ -7,6 +7,8 @@
 use super::stages::Result;
 use crate::wine::{self, Wine, cargo};
 use crate::{command, tools};
+use anyhow::{Context as _, bail};
+use serde_json::Value;
 
 pub(super) fn wine() -> Result {
     if !cfg!(target_os = "linux") {
@@ -21,60 +23,166 @@ pub(super) fn wine() -> Result {
     // Built before Wine starts, which is up for the tests only. The same crates
     // each time, lest what they share be built anew for each choice.
     let examples = ["--example", "print_shop", "--example", "zoo", "--example", "publish"];
-    command::run(cargo(&["build"]).args(PACKAGES).args(examples))?;
-    command::run(cargo(&["test", "--no-run"]).args(PACKAGES).args(["--lib", "--bins", "--tests"]))?;
+    command::run(cargo(&["build"]).args(packages()).args(examples))?;
+    command::run(cargo(&["test", "--no-run"]).args(packages()).args(KINDS))?;
 
     let wine = Wine::start()?;
-    // The registry is one for all tests, which therefore run one by one. Of the
-    // command those that are about Windows; the others are the same on Linux.
-    run(&wine, &["perfhive-windows", "perfhive-shm", "perfhive-extension"], &[])?;
-    let of_windows = ["windows::", "published::", "machines_own_objects", "measure::time::"];
-    run(&wine, &["perfhive-cli", "perfhive"], &of_windows)?;
-    run(&wine, &["perfhive-format", "perfhive-engine"], &[])?;
+    // The registry is one for all tests, which therefore run one by one.
+    if tools::has_nextest() {
+        run_with_nextest(&wine)?
+    } else {
+        run_with_cargo(&wine)?
+    }
     wine.stop()?;
     Ok(None)
 }
 
-/// The crates whose tests run under Wine.
-const PACKAGES: [&str; 14] = [
-    "-p",
-    "perfhive-format",
-    "-p",
-    "perfhive-engine",
-    "-p",
-    "perfhive-windows",
-    "-p",
-    "perfhive-shm",
-    "-p",
-    "perfhive-extension",
-    "-p",
-    "perfhive",
-    "-p",
-    "perfhive-cli",
+const KINDS: [&str; 3] = ["--lib", "--bins", "--tests"];
+
+/// Tests that run under Wine: those of a crate, or of one of its test programs, or those
+/// whose names hold a text.
+struct Part {
+    package: &'static str,
+    program: Option<&'static str>,
+    name: Option<&'static str>,
+}
+
+const fn all(package: &'static str) -> Part {
+    Part { package, program: None, name: None }
+}
+
+const fn program(package: &'static str, program: &'static str) -> Part {
+    Part { package, program: Some(program), name: None }
+}
+
+const fn named(package: &'static str, name: &'static str) -> Part {
+    Part { package, program: None, name: Some(name) }
+}
+
+/// What runs under Wine. Of the command and its library that is what is about Windows;
+/// the rest is the same on Linux. The hives of registrations are not on Windows.
+const PARTS: [Part; 16] = [
+    all("perfhive-format"),
+    all("perfhive-engine"),
+    all("perfhive-contract"),
+    all("perfhive-windows"),
+    all("perfhive-shm"),
+    all("perfhive-extension"),
+    named("perfhive-registration", "definition::"),
+    named("perfhive-registration", "library::"),
+    program("perfhive-registration", "round_trip"),
+    program("perfhive", "capture"),
+    program("perfhive", "native"),
+    program("perfhive", "published"),
+    named("perfhive", "measure::time::"),
+    named("perfhive-cli", "windows::"),
+    named("perfhive-cli", "published::"),
+    named("perfhive-cli", "capture::"),
 ];
 
-/// Runs the tests of some crates, one at a time: those whose names hold one of
-/// `names`, or all.
-fn run(wine: &Wine, crates: &[&str], names: &[&str]) -> anyhow::Result<()> {
-    let nextest = tools::has_nextest();
-    let how: &[&str] = if nextest { &["nextest", "run"] } else { &["test"] };
-    let mut cargo = cargo(how);
-    wine.runs(&mut cargo);
-    cargo.args(["--lib", "--bins", "--tests"]);
-    if nextest {
-        let crates: Vec<String> = crates.iter().map(|name| format!("package({name})")).collect();
-        let mut filter = format!("({})", crates.join(" or "));
-        if !names.is_empty() {
-            let names: Vec<String> = names.iter().map(|name| format!("test({name})")).collect();
-            filter += &format!(" and ({})", names.join(" or "));
+/// The crates that these are of, as cargo takes them.
+fn packages() -> Vec<&'static str> {
+    let mut names: Vec<&str> = PARTS.iter().map(|part| part.package).collect();
+    names.dedup();
+    names.into_iter().flat_map(|name| ["-p", name]).collect()
+}
+
+impl Part {
+    /// As nextest chooses tests.
+    fn filter(&self) -> String {
+        let mut filter = format!("package(={})", self.package);
+        if let Some(program) = self.program {
+            filter += &format!(" and binary(={program})");
         }
-        cargo.args(PACKAGES).args(["-E", &filter]);
-        cargo.arg("-j1");
-    } else {
-        cargo.args(crates.iter().flat_map(|name| ["-p", name])).arg("--").args(names);
-        cargo.arg("--test-threads=1");
+        if let Some(name) = self.name {
+            filter += &format!(" and test({name})");
+        }
+        format!("({filter})")
     }
-    // A process takes some 60 ms: properties are tried in full on Linux.
-    cargo.env("PERFHIVE_CASES", "8");
-    command::run(&mut cargo)
+
+    /// Whether it has one of the tests that nextest lists.
+    fn has_any(&self, listed: &Value) -> bool {
+        let suites = listed["rust-suites"].as_object().into_iter().flat_map(|all| all.values());
+        let of_part = |suite: &&Value| {
+            suite["package-name"] == self.package
+                && self.program.is_none_or(|program| suite["binary-name"] == program)
+        };
+        let tests = suites.filter(of_part).filter_map(|suite| suite["testcases"].as_object());
+        tests.flatten().any(|(name, test)| {
+            test["ignored"] != true && self.name.is_none_or(|part| name.contains(part))
+        })
+    }
+
+    /// As `cargo test` chooses tests.
+    fn choose(&self, cargo: &mut std::process::Command) {
+        cargo.args(["-p", self.package]);
+        match self.program {
+            Some(program) => cargo.args(["--test", program]),
+            None => cargo.args(KINDS),
+        };
+        cargo.arg("--").args(self.name);
+    }
+}
+
+/// A part without any test is one whose name has changed, and would test nothing.
+fn is_empty(part: &Part) -> anyhow::Error {
+    anyhow::anyhow!("no test under Wine is {}: mend the list of what runs there", part.filter())
+}
+
+fn run_with_nextest(wine: &Wine) -> anyhow::Result<()> {
+    let filter = PARTS.iter().map(Part::filter).collect::<Vec<_>>().join(" or ");
+    let chosen = |how: &[&str]| {
+        let mut cargo = cargo(how);
+        wine.runs(&mut cargo);
+        // A process takes some 60 ms: properties are tried in full on Linux.
+        cargo.args(KINDS).args(packages()).args(["-E", &filter]).env("PERFHIVE_CASES", "8");
+        cargo
+    };
+    let listed = command::output(chosen(&["nextest", "list"]).args(["--message-format", "json"]))?;
+    let listed = serde_json::from_slice(&listed).context("nextest's list of tests")?;
+    if let Some(part) = PARTS.iter().find(|part| !part.has_any(&listed)) {
+        bail!(is_empty(part));
+    }
+    command::run(chosen(&["nextest", "run"]).arg("-j1"))
+}
+
+fn run_with_cargo(wine: &Wine) -> anyhow::Result<()> {
+    for part in &PARTS {
+        let chosen = || {
+            let mut cargo = cargo(&["test"]);
+            wine.runs(&mut cargo);
+            part.choose(&mut cargo);
+            cargo.env("PERFHIVE_CASES", "8");
+            cargo
+        };
+        let listed = command::output(chosen().arg("--list"))?;
+        if !String::from_utf8_lossy(&listed).lines().any(|line| line.trim_end().ends_with(": test"))
+        {
+            bail!(is_empty(part));
+        }
+        command::run(chosen().arg("--test-threads=1"))?;
+    }
+    Ok(())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_part_that_is_no_test_is_noticed() {
+        let listed = serde_json::json!({"rust-suites": {
+            "perfhive::capture": {
+                "package-name": "perfhive",
+                "binary-name": "capture",
+                "testcases": {"taken": {"ignored": false}, "slow::one": {"ignored": true}},
+            },
+        }});
+        assert!(all("perfhive").has_any(&listed));
+        assert!(program("perfhive", "capture").has_any(&listed));
+        assert!(named("perfhive", "take").has_any(&listed));
+        assert!(!all("perfhive-cli").has_any(&listed));
+        assert!(!program("perfhive", "captured").has_any(&listed));
+        assert!(!named("perfhive", "slow::").has_any(&listed), "it is not run");
+    }
 }
