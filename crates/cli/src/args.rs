@@ -486,6 +486,10 @@ pub(crate) struct Check {
     #[arg(long)]
     pub(crate) processes: bool,
 
+    /// Ask also for what it has of another machine; may be given again
+    #[arg(long, value_name = "NAME")]
+    pub(crate) machine: Vec<String>,
+
     /// Print what is wrong alone
     #[arg(long)]
     pub(crate) brief: bool,

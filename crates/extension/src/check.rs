@@ -16,7 +16,7 @@ use crate::wire::Lane;
 use perfhive_contract::Registration;
 use perfhive_contract::abi::{ERROR_MORE_DATA, ERROR_SUCCESS};
 use perfhive_engine::{Cost, GuardedBuffer, ObjectDescription, ObjectQuery, RawClaim, TestLevel};
-use perfhive_format::TitleIndex;
+use perfhive_format::{DataBlock, TitleIndex};
 use std::fmt;
 use std::sync::Arc;
 use std::time::{Duration, Instant};
@@ -83,9 +83,28 @@ const NOT_ITS: [&str; 4] = ["Foreign", "Foreign NO-SUCH-MACHINE", "4294967294", 
 /// How often everything is asked again.
 const TIMES: u32 = 5;
 
+/// What a block of another machine has, or what is wrong with it.
+fn told(block: &[u8]) -> String {
+    match DataBlock::parse(block) {
+        Ok(block) => {
+            let names: Vec<String> =
+                block.objects().map(|object| object.name_index().to_string()).collect();
+            let list = if names.is_empty() { "no object".to_string() } else { names.join(", ") };
+            format!("gives {list} of machine {}", block.system_name())
+        }
+        Err(error) => format!("its block cannot be read: {error}"),
+    }
+}
+
 /// Checks the library of a registration, in a host process.
 #[must_use]
 pub fn check(registration: &Registration, options: &Options) -> Verdict {
+    check_with(registration, options, &[])
+}
+
+/// The same, asking also for what it has of other machines.
+#[must_use]
+pub fn check_with(registration: &Registration, options: &Options, machines: &[String]) -> Verdict {
     let mut registration = registration.clone();
     registration.in_process = false;
     // What is tried here is no part of its account.
@@ -103,7 +122,7 @@ pub fn check(registration: &Registration, options: &Options) -> Verdict {
         known: Known::default(),
         shared,
     };
-    check.run();
+    check.run(machines);
     check.verdict.objects = check.known.descriptions();
     check.verdict
 }
@@ -142,7 +161,7 @@ impl Check {
         self.find(Severity::Error, asked, message);
     }
 
-    fn run(&mut self) {
+    fn run(&mut self, machines: &[String]) {
         match self.shared.caller() {
             Ok(caller) => self.caller = Some(caller),
             Err(error) => return self.wrong("Open", error),
@@ -153,6 +172,7 @@ impl Check {
         }
         self.ask_for_all("Costly", Lane::Costly, Cost::Costly);
         self.ask_for_nothing();
+        let reached = machines.iter().filter(|machine| self.ask_for_machine(machine)).count();
         self.ask_by_index();
         self.ask_with_little_room();
         self.ask_again();
@@ -169,9 +189,10 @@ impl Check {
             Some(true) => self.good("Close", "comes back"),
             None => {}
         }
-        if self.known.is_empty() {
+        if self.known.is_empty() && reached == 0 {
             let message = "it offers nothing: neither Global nor Costly gave an object. If what \
-                           it counts is not running at the moment, that is as it should be";
+                           it counts is not running at the moment, that is as it should be; one \
+                           that is for other machines is asked with --machine NAME";
             self.warn("Global", message);
         }
     }
@@ -301,17 +322,21 @@ impl Check {
 
     fn ask_for_nothing(&mut self) {
         for value in NOT_ITS {
-            let Some(answer) = self.call(value, Lane::Usual, crate::area::FIRST_ROOM) else {
-                continue;
-            };
             let is_foreign = value.starts_with("Foreign ");
+            let answer = match is_foreign {
+                true => self.collect(value, Lane::Usual),
+                false => self.call(value, Lane::Usual, crate::area::FIRST_ROOM),
+            };
+            let Some(answer) = answer else { continue };
             if answer.code == ERROR_SUCCESS && answer.claim == NOTHING {
                 self.good(value, "is not its: pointer and counts say nothing");
-            } else if answer.claim.bytes != 0 && !is_foreign {
+            } else if is_foreign && answer.code == ERROR_SUCCESS {
+                self.test_foreign(value, &answer);
+            } else if answer.claim.bytes != 0 {
                 let message = "gives data that nobody asked for: what is not its is answered \
                                with ERROR_SUCCESS, both counts 0 and the pointer as it was";
                 self.wrong(value, message);
-            } else if !is_foreign {
+            } else {
                 let message = format!(
                     "is answered with error {}, the pointer moved by {}: what is not its is \
                      answered with ERROR_SUCCESS, both counts 0 and the pointer as it was",
@@ -348,20 +373,80 @@ impl Check {
             let missing = list
                 .iter()
                 .find(|name| names.iter().any(|(n, _)| n == *name) && !given.contains(name));
-            match missing {
-                Some(name) => {
+            let shared = Arc::clone(&self.shared);
+            let of = &shared.registration;
+            let other = given.iter().find(|name| !names.iter().any(|(known, _)| known == *name));
+            match (missing, other) {
+                (Some(name), Some(other)) => {
+                    let message = format!(
+                        "gives object {other} and leaves out object {name}, which it gives \
+                         otherwise: an object has one index, by which it is asked for and given"
+                    );
+                    self.wrong(&value, message);
+                }
+                (Some(name), None) => {
                     let message = format!(
                         "leaves out object {name}, which it gives otherwise: the value is a list \
                          of decimal indexes, apart by blanks"
                     );
                     self.wrong(&value, message);
                 }
-                None => {
+                // Windows' own performance library leaves nothing out.
+                (None, Some(other)) if !cfg!(windows) && of.has_names() && !of.may_give(*other) => {
+                    let why = shared.left_out(*other);
+                    self.wrong(&value, format!("readers do not get all of it: {why}"));
+                }
+                (None, _) => {
                     let given: Vec<String> = given.iter().map(ToString::to_string).collect();
                     self.good(&value, format!("gives {}", given.join(", ")));
                 }
             }
         }
+    }
+
+    /// Asks for what it has of another machine; answers whether it has anything.
+    fn ask_for_machine(&mut self, machine: &str) -> bool {
+        let value = ObjectQuery::Foreign(machine.to_string()).to_string();
+        let Some(answer) = self.collect(&value, Lane::Usual) else { return false };
+        answer.said.iter().for_each(|said| self.warn(&value, format!("it reports: {said}")));
+        if answer.code == ERROR_SUCCESS && answer.claim == NOTHING {
+            let message = "gives nothing: it is none of its machines, or cannot be reached";
+            self.warn(&value, message);
+            return false;
+        }
+        if answer.code != ERROR_SUCCESS {
+            let message = format!(
+                "is answered with error {}: what cannot be had is answered with ERROR_SUCCESS, \
+                 both counts 0 and the pointer as it was, or with a Status that says so",
+                answer.code
+            );
+            self.wrong(&value, message);
+            return false;
+        }
+        self.test_foreign(&value, &answer)
+    }
+
+    /// Tests an answer that is of another machine; answers whether it is sound.
+    fn test_foreign(&mut self, value: &str, answer: &Answer) -> bool {
+        let (blocks, warnings) = match answer.buffer.check_foreign(TestLevel::All, &answer.claim) {
+            Ok(found) => found,
+            Err(fault) => {
+                let message = format!(
+                    "{fault}: what is of another machine begins with a PERF_DATA_BLOCK for it, \
+                     whose TotalByteLength spans the objects behind it; readers do not get it"
+                );
+                self.wrong(value, message);
+                return false;
+            }
+        };
+        let told: Vec<String> = blocks.iter().map(|block| told(block)).collect();
+        let is_bad = blocks.iter().any(|block| DataBlock::parse(block).is_err());
+        warnings.iter().for_each(|warning| self.warn(value, warning));
+        match is_bad {
+            true => self.wrong(value, told.join("; ")),
+            false => self.good(value, told.join("; ")),
+        }
+        !is_bad
     }
 
     /// Buffers that end within the data, and the one that fits.

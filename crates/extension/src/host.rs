@@ -25,6 +25,8 @@ use std::process::ExitCode;
 /// By how much the priority of a thread is lowered that collects what is
 /// expensive (its nice value).
 const LOWERED: i32 = 10;
+/// Files that a library may have open.
+const MOST_FILES: u64 = 1024;
 /// The lowest priority that there is.
 const LOWEST: i32 = 19;
 
@@ -141,6 +143,9 @@ fn confine(request: &OpenRequest) -> Result<Option<String>, Errno> {
     // Files in memory that are mapped nowhere count there alone. A library that
     // writes past it is told so, as it would be of a full disk.
     limit(Resource::Fsize, request.memory_limit)?;
+    // Each may be as long as that: so there are no more of them than usual.
+    let files = rustix::process::getrlimit(Resource::Nofile).current.unwrap_or(u64::MAX);
+    limit(Resource::Nofile, files.min(MOST_FILES))?;
     // SAFETY: no handler of this process's own is replaced; there is none.
     unsafe { libc::signal(libc::SIGXFSZ, libc::SIG_IGN) };
     // Should memory run short, this is what can be spared. It is no matter if

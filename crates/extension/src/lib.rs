@@ -44,6 +44,6 @@ mod session;
 mod wire;
 
 pub use account::{account_text, enable, forget};
-pub use check::{Finding, Severity, Verdict, check};
+pub use check::{Finding, Severity, Verdict, check, check_with};
 pub use options::{HostCommand, LogSink, Options};
 pub use roster::{ExtensionRoster, RegistrationSource};

@@ -28,6 +28,7 @@ pub use perfhive_contract::{Registration, c_header, provider_library};
 pub use perfhive_extension::host::main as host_main;
 pub use perfhive_extension::{
     ExtensionRoster, Finding, HostCommand, Options, RegistrationSource, Severity, Verdict, check,
+    check_with,
 };
 
 use std::sync::OnceLock;

@@ -59,7 +59,7 @@ mod supported {
             registration.memory_limit = Some(u64::from(mib) << 20);
         }
         registration.processes |= args.processes;
-        let verdict = extension::check(&registration, &extension::options());
+        let verdict = extension::check_with(&registration, &extension::options(), &args.machine);
         let output = Output::new(global);
         let mut text = String::new();
         if output.is_table() {

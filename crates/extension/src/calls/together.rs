@@ -81,6 +81,10 @@ fn one(library: &Loaded, value: &str, buffer: &mut GuardedBuffer) -> Result<(), 
         if code != ERROR_SUCCESS {
             return Err(format!("it answers error {code}"));
         }
+        if value.starts_with("Foreign ") {
+            let checked = buffer.check_foreign(TestLevel::All, &claim);
+            return checked.map(drop).map_err(|fault| fault.to_string());
+        }
         let (bytes, _) = buffer.check(TestLevel::All, &claim).map_err(|fault| fault.to_string())?;
         // Asked for its own objects alone, it gave each when it was alone.
         let wanted: Vec<u32> = value.split(' ').filter_map(|index| index.parse().ok()).collect();

@@ -1,6 +1,6 @@
 //! Open, Close and Collect as more than one reader of a process calls them.
 
-use super::{Check, Severity};
+use super::{Check, Finding, Severity};
 use crate::caller::{CallFault, Caller};
 use crate::describe::{name_of, objects};
 use crate::isolated::Isolated;
@@ -107,11 +107,21 @@ impl Check {
                 format!("collected {calls} times at once, with different requests: all are sound"),
             ),
             Ok((calls, wrong, first)) => {
+                let first = first.unwrap_or_default();
+                let alone = |one: &Finding| {
+                    one.severity == Severity::Error
+                        && first.starts_with(&format!("{}: ", one.asked))
+                };
+                let why = match self.verdict.findings.iter().any(alone) {
+                    true => "to one thread it is wrong, too, which is to be mended first",
+                    false => {
+                        "Collect is called from several threads at once, so that what they share \
+                         needs a lock"
+                    }
+                };
                 let message = format!(
                     "collected {calls} times at once, {wrong} answers are wrong, the first one to \
-                     {}: Collect is called from several threads at once, so that what they share \
-                     needs a lock",
-                    first.unwrap_or_default()
+                     {first}: {why}"
                 );
                 self.wrong(&asked, message);
             }

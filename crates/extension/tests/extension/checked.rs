@@ -2,7 +2,7 @@
 
 use crate::support::{Folder, OBJECT, host, registration};
 use perfhive_contract::{Instances, RegisteredCounter, RegisteredObject};
-use perfhive_extension::{Options, Severity, Verdict, check};
+use perfhive_extension::{Options, Severity, Verdict, check, check_with};
 use perfhive_format::{CounterType, TitleIndex};
 use std::time::Duration;
 
@@ -46,7 +46,7 @@ fn sound_libraries_pass() {
 fn what_is_wrong_is_said() {
     let folder = Folder::new("unsound");
     folder.compile("tests/extension/zoo.c");
-    let rows: [(&str, &str); 23] = [
+    let rows: [(&str, &str); 27] = [
         ("!crashes", "error Global: crashed with signal 11"),
         ("crashes", "error 50000: crashed with signal 11"),
         ("crashes in Open", "crashed with signal 11 (access outside of its memory) in Open"),
@@ -65,10 +65,17 @@ fn what_is_wrong_is_said() {
         ("!never has enough", "ERROR_MORE_DATA even with 67106816 bytes"),
         ("!answers everything", "error no such request: gives data that nobody asked for"),
         ("!changes its objects", "warning Global: its objects or counters differ"),
-        ("!has nothing", "warning Global: it offers nothing"),
+        ("!has nothing", "is asked with --machine NAME"),
         ("opens once", "error Open: answers the second time with error 2"),
         ("!ends with the first Close", "error Close: after Open twice and Close once object 50000"),
         ("!is for one thread", "answers are wrong, the first one to "),
+        ("!takes another object", "to one thread it is wrong, too, which is to be mended first"),
+        ("takes another object", "error 50000: gives object 238 and leaves out object 50000"),
+        (
+            "gives more than its own",
+            "error 50000: readers do not get all of it: left out object 238",
+        ),
+        ("!reaches without a block", "error Foreign NO-SUCH-MACHINE: this is not performance data"),
         ("!crashes in several threads", "error 4 threads: crashed with signal 6 (abort)"),
     ];
     for (kind, text) in rows {
@@ -76,7 +83,8 @@ fn what_is_wrong_is_said() {
         let wrong = wrong(&verdict);
         assert!(wrong.contains(text), "{kind}: {wrong}");
         // Objects that change are missed by whoever asks for them.
-        let is_warning = text.starts_with("warning") && kind != "!changes its objects";
+        let is_warning =
+            wrong.lines().all(|line| line.starts_with("warning")) && kind != "!changes its objects";
         let severity = if is_warning { Severity::Warning } else { Severity::Error };
         assert_eq!(verdict.severity(), severity, "{kind}: {wrong}");
     }
@@ -157,5 +165,29 @@ fn indexes_that_are_not_its_own() {
         let wrong = wrong(&verdict);
         assert!(wrong.contains(text), "{wrong}");
         assert_eq!(verdict.severity(), Severity::Error);
+    }
+}
+
+/// A library that is for other machines is asked for one that it has, for one that it
+/// has not, and gives a block that stands the tests.
+#[test]
+fn what_it_has_of_other_machines() {
+    let folder = Folder::new("machines");
+    let library = folder.compile("tests/extension/zoo.c");
+    let options = Options::new().host(host());
+    for (kind, machine, severity, text) in [
+        ("reaches another machine", "MARS", Severity::Good, "gives 50100 of machine MARS"),
+        ("reaches another machine", "VENUS", Severity::Warning, "it is none of its machines"),
+        ("reaches any machine", "VENUS", Severity::Good, "gives 50100 of machine MARS"),
+        ("reaches without a block", "VENUS", Severity::Error, "begins with a PERF_DATA_BLOCK"),
+    ] {
+        let registration = registration(&library, &format!("!{kind}"));
+        let verdict = check_with(&registration, &options, &[machine.to_string()]);
+        let asked = format!("Foreign {machine}");
+        let finding = verdict.findings.iter().find(|one| one.asked == asked).unwrap();
+        assert_eq!(finding.severity, severity, "{kind} {machine}: {finding:?}");
+        assert!(finding.message.contains(text), "{kind} {machine}: {finding:?}");
+        // It is as sound when several threads ask for it.
+        assert_eq!(verdict.severity(), severity, "{kind} {machine}: {:?}", verdict.findings);
     }
 }

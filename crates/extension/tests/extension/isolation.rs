@@ -59,8 +59,9 @@ fn a_host_has_what_it_needs_and_no_more() {
         let nice = rustix::process::getpriority_process(None).unwrap();
         let lowered = (nice + 10).min(19);
         let may = if processes { "signals 3 and 3" } else { "signals 0 and 3" };
-        let usual =
-            format!("files 5, variables 0, folder /, privileges 1, memory {limit}, core 0, {may}");
+        let usual = format!(
+            "files 5 of 1024, variables 0, folder /, privileges 1, memory {limit}, core 0, {may}"
+        );
         assert_eq!(**text, format!("{usual}, nice {nice}"));
         // What is costly was asked for when its objects were found out.
         assert!(

@@ -223,7 +223,7 @@ static void leave_processes(void)
 static void tell_where(void)
 {
     char text[400], folder[100];
-    struct rlimit memory, core;
+    struct rlimit memory, core, most;
     int files = 0, variables = 0;
     DIR *open_files = opendir("/proc/self/fd");
     while (open_files != NULL && readdir(open_files) != NULL)
@@ -233,13 +233,15 @@ static void tell_where(void)
         variables++;
     getrlimit(RLIMIT_AS, &memory);
     getrlimit(RLIMIT_CORE, &core);
+    getrlimit(RLIMIT_NOFILE, &most);
     /* Signal 0 asks whether one may be sent. */
     pid_t reader = getppid();
     int others = (kill(reader, 0) == 0) + (kill(-1, 0) == 0) +
                  (syscall(SYS_tgkill, reader, reader, 0) == 0);
     int itself = (kill(getpid(), 0) == 0) + (kill(0, 0) == 0) + (raise(SIGURG) == 0);
-    snprintf(text, sizeof text, "files %d, variables %d, folder %s, privileges %d, memory %lu, "
-             "core %lu, signals %d and %d, nice %d", files - 3, variables,
+    snprintf(text, sizeof text, "files %d of %lu, variables %d, folder %s, privileges %d, memory %lu, "
+             "core %lu, signals %d and %d, nice %d", files - 3,
+             (unsigned long)most.rlim_max, variables,
              getcwd(folder, sizeof folder), prctl(PR_GET_NO_NEW_PRIVS, 0, 0, 0, 0),
              (unsigned long)memory.rlim_cur, (unsigned long)core.rlim_cur, others, itself,
              getpriority(PRIO_PROCESS, (id_t)gettid()));
@@ -267,11 +269,12 @@ PERFHIVE_EXPORT DWORD CollectZoo(LPWSTR value, LPVOID *data, LPDWORD bytes, LPDW
     }
     if (is("is costly") ? (!costly && !by_index) : costly)
         return ERROR_SUCCESS;
-    if (foreign && !is("reaches another machine"))
+    int any_machine = is("reaches any machine") || is("reaches without a block");
+    if (foreign && !is("reaches another machine") && !any_machine)
         return ERROR_SUCCESS;
     if (!foreign && !costly && !by_index && !begins(value, "Global") && !is("answers everything"))
         return ERROR_SUCCESS;
-    if (foreign && !begins(value, "Foreign MARS"))
+    if (foreign && (value[7] == 0 || !(any_machine || begins(value, "Foreign MARS"))))
         return ERROR_SUCCESS;
 
     if (is("crashes"))
@@ -323,7 +326,7 @@ PERFHIVE_EXPORT DWORD CollectZoo(LPWSTR value, LPVOID *data, LPDWORD bytes, LPDW
     DWORD length = (DWORD)(sizeof(DEFINITION) + rows * sizeof(ROW));
     if (length > room && !is("does not look at its room"))
         return ERROR_MORE_DATA;
-    if (foreign) {
+    if (foreign && !is("reaches without a block")) {
         PERF_DATA_BLOCK block = {0};
         const char *signature = "PERF";
         for (int i = 0; i < 4; i++)
