@@ -79,14 +79,8 @@ impl Faults {
         let mut noted = self.0.lock().unwrap_or_else(PoisonError::into_inner);
         noted.time = snapshot.system_time();
         for fault in snapshot.faults() {
-            let text = told(fault);
-            // How long one still has to wait is other at each sample, and no news.
-            let kind = match fault.kind {
-                FaultKind::NotYet => without_numbers(&text),
-                _ => text.clone(),
-            };
-            if noted.known.insert(kind) {
-                noted.fresh.push(text);
+            if noted.known.insert(news_of(fault)) {
+                noted.fresh.push(told(fault));
             }
         }
     }
@@ -127,6 +121,18 @@ pub(crate) fn told(fault: &Fault) -> String {
             format!("{fault}; perfhive providers --enable {name:?} has it asked again")
         }
         _ => fault.to_string(),
+    }
+}
+
+/// What of a fault is news if it was not told before. How long one still has to wait
+/// is other at each sample, and none; whose it is is no number.
+fn news_of(fault: &Fault) -> String {
+    match fault.kind {
+        FaultKind::NotYet => {
+            let waits = without_numbers(&fault.message);
+            format!("{} {:?} {:?} {waits}", fault.provider, fault.object, fault.instance)
+        }
+        _ => told(fault),
     }
 }
 
