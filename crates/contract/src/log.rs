@@ -79,7 +79,7 @@ impl Limiter {
     const KINDS: usize = 64;
 
     /// A limiter that lets [`BURST`](Self::BURST) messages of a kind pass in
-    /// each period `every`.
+    /// the first period `every`, and one in each that follows.
     #[must_use]
     pub fn new(every: Duration) -> Self {
         Self { kinds: HashMap::new(), every }
@@ -94,7 +94,7 @@ impl Limiter {
         }
         let kind = self.kinds.entry(key).or_insert(Kind { since: now, passed: 0, held: 0 });
         if now.saturating_duration_since(kind.since) >= self.every {
-            (kind.since, kind.passed) = (now, 0);
+            (kind.since, kind.passed) = (now, Self::BURST - 1);
         }
         if kind.passed >= Self::BURST {
             kind.held = kind.held.saturating_add(1);
@@ -132,7 +132,10 @@ mod tests {
         let later = start + Duration::from_secs(60);
         let again = limiter.pass("at byte 7", later).unwrap();
         assert_eq!(again, "at byte 7 (and 97 more like this)");
-        assert_eq!(limiter.pass("at byte 7", later).as_deref(), Some("at byte 7"));
+        // From then on one a minute.
+        assert_eq!(limiter.pass("at byte 7", later), None);
+        let again = limiter.pass("at byte 8", later + Duration::from_secs(60)).unwrap();
+        assert_eq!(again, "at byte 8 (and 1 more like this)");
     }
 
     #[test]

@@ -97,7 +97,7 @@ impl Record {
         let kind = self.log.get_mut(place)?;
         // A clock that was set back does not silence anybody.
         if now.wrapping_sub(kind.since) >= LOG_PERIOD {
-            (kind.since, kind.passed) = (now, 0);
+            (kind.since, kind.passed) = (now, Limiter::BURST - 1);
         }
         if kind.passed >= Limiter::BURST {
             kind.held = kind.held.saturating_add(1);
@@ -349,6 +349,9 @@ mod tests {
         }
         let later = record.pass("failed at byte 9", 61_000).unwrap();
         assert_eq!(later, "failed at byte 9 (and 7 more like this, of other programs too)");
+        // From then on one a minute.
+        assert_eq!(record.pass("failed at byte 9", 61_000), None);
+        assert!(record.pass("failed at byte 9", 121_000).is_some());
         // A clock that was set back does not silence it.
         for _ in 0..3 {
             record.pass("failed at byte 9", 61_000);
