@@ -29,6 +29,8 @@ pub(crate) struct HostProcess {
     child: Option<Child>,
     /// Whether it ends with all that it started, if it is told to.
     is_supervised: bool,
+    /// Whether it was told to leave.
+    is_closing: bool,
     socket: OwnedFd,
     memory: OwnedFd,
     packet: Vec<u8>,
@@ -67,7 +69,8 @@ impl HostProcess {
         let child = nursery(process)
             .map_err(|error| format!("{} cannot be started: {error}", command.program.display()))?;
         let is_supervised = crate::host::is_supervised(processes);
-        Ok(Self { child: Some(child), is_supervised, socket, memory, packet: vec![0; LONGEST] })
+        let (packet, is_closing) = (vec![0; LONGEST], false);
+        Ok(Self { child: Some(child), is_supervised, is_closing, socket, memory, packet })
     }
 
     /// Copies the guards of a buffer of `room` bytes, and its first `data` bytes,
@@ -87,7 +90,7 @@ impl HostProcess {
         match send(&self.socket, &request.encode(), SendFlags::NOSIGNAL | SendFlags::DONTWAIT) {
             Ok(_) => Ok(()),
             Err(Errno::AGAIN) => Err(NoAnswer::Late),
-            Err(_) => Err(NoAnswer::Gone(self.how_it_went())),
+            Err(_) => Err(NoAnswer::Gone(self.how_it_went(Instant::now()))),
         }
     }
 
@@ -97,7 +100,7 @@ impl HostProcess {
         loop {
             let flags = RecvFlags::DONTWAIT;
             match recv(&self.socket, &mut self.packet[..], flags) {
-                Ok((0, _)) => return Err(NoAnswer::Gone(self.how_it_went())),
+                Ok((0, _)) => return Err(NoAnswer::Gone(self.how_it_went(deadline))),
                 Ok((length, _)) => {
                     let response = self.packet.get(..length).and_then(Response::decode);
                     match response {
@@ -114,7 +117,7 @@ impl HostProcess {
                 }
                 Err(Errno::AGAIN) => {}
                 Err(Errno::INTR) => continue,
-                Err(_) => return Err(NoAnswer::Gone(self.how_it_went())),
+                Err(_) => return Err(NoAnswer::Gone(self.how_it_went(deadline))),
             }
             let left = deadline.saturating_duration_since(Instant::now());
             if left.is_zero() {
@@ -134,6 +137,7 @@ impl HostProcess {
     pub(crate) fn close(mut self) {
         const AT_ONCE: Duration = Duration::from_millis(5);
         const MOMENT: Duration = Duration::from_millis(500);
+        self.is_closing = true;
         if self.send(&Request::Close).is_err() {
             return;
         }
@@ -148,6 +152,7 @@ impl HostProcess {
 
     /// The same for who has time: answers whether Close came back in time.
     pub(crate) fn close_and_wait(mut self) -> bool {
+        self.is_closing = true;
         let sent = self.send(&Request::Close).is_ok();
         let end = Instant::now() + Duration::from_millis(500);
         sent && matches!(self.wait(u32::MAX, end), Err(NoAnswer::Gone(_)))
@@ -176,13 +181,18 @@ impl HostProcess {
         });
     }
 
-    /// How the process went that does not answer any more.
-    fn how_it_went(&mut self) -> String {
-        /// Its socket is closed a little before its end is told.
+    /// How the process went that does not answer any more, for who waits until then.
+    fn how_it_went(&mut self, deadline: Instant) -> String {
+        /// Its socket is closed a little before its end is told. A library that closed it
+        /// may go on, and its reader is not to wait for that beyond his deadline.
         const PATIENCE: Duration = Duration::from_millis(100);
+        const AT_LEAST: Duration = Duration::from_millis(20);
         let start = Instant::now();
+        let latest = start + PATIENCE;
+        // One that was told to go has things to see to behind that.
+        let end = if self.is_closing { latest } else { deadline.clamp(start + AT_LEAST, latest) };
         let Some(child) = &mut self.child else { return "is gone".to_string() };
-        while start.elapsed() < PATIENCE {
+        while Instant::now() < end {
             // It is only looked at: until it is waited for, its number, and
             // that of its group, are nobody else's.
             let look = WaitIdOptions::EXITED | WaitIdOptions::NOHANG | WaitIdOptions::NOWAIT;
