@@ -84,6 +84,9 @@ impl From<QueryError> for Failure {
             QueryError::UnknownCounter { ref nearest, ref object, .. } if nearest.is_empty() => {
                 Self::Usage(format!("{error}; perfhive list {object:?} shows what there is"))
             }
+            QueryError::UnknownMachine { .. } => {
+                Self::Usage(format!("{error}; --source says which machine is read"))
+            }
             misuse => Self::Usage(misuse.to_string()),
         }
     }
@@ -204,7 +207,12 @@ fn one_line(rendered: &str) -> String {
             break;
         } else if let Some(tip) = part.strip_prefix("tip: ") {
             message.push_str("; ");
-            message.push_str(tip);
+            // Only one format has an option of its own.
+            let format = ["csv", "tsv"].into_iter().find(|one| tip.contains(&format!("'--{one}'")));
+            match format {
+                Some(format) => message.push_str(&format!("it is --format {format}")),
+                None => message.push_str(tip),
+            }
         } else {
             let part = part.strip_prefix("error: ").unwrap_or(part);
             let gap = if message.is_empty() { "" } else { " " };

@@ -270,10 +270,13 @@ pub(crate) fn missing_instances(query: &Query) -> Vec<String> {
         let mut note = format!("object {object:?} has no instance \"{pattern}\"");
         let names = query.instance_names(reading);
         let wanted = pattern.to_string();
+        let near = nearest(&wanted, names.iter().map(String::as_str), 3);
         if names.is_empty() {
             note.push_str(" (it has none at the moment)");
+        } else if near.is_empty() {
+            note.push_str(&format!("; perfhive list {object:?} shows those that there are"));
         }
-        note.push_str(&did_you_mean(&nearest(&wanted, names.iter().map(String::as_str), 3)));
+        note.push_str(&did_you_mean(&near));
         if !notes.contains(&note) {
             notes.push(note);
         }

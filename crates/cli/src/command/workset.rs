@@ -122,6 +122,10 @@ fn not_found(object: SnapshotObject<'_>, name: &str) -> Failure {
     let mut message = format!("no process is called {name:?}");
     // An executable's name is not the instance's: Windows leaves .exe out.
     let wanted = name.strip_suffix(".exe").unwrap_or(name);
-    message.push_str(&did_you_mean(&nearest(wanted, names, 3)));
+    let near = nearest(wanted, names, 3);
+    if near.is_empty() {
+        message.push_str("; perfhive ps shows those that there are");
+    }
+    message.push_str(&did_you_mean(&near));
     Failure::Missing(message)
 }

@@ -70,7 +70,7 @@ fn unknown_names() {
     usage(&["get", r"\Memory(x)\Available Bytes"], "has no instances");
     usage(
         &["get", r"\\OTHER\Memory\Available Bytes"],
-        "no source for machine \"OTHER\" (known: HOST)",
+        "no source for machine \"OTHER\" (known: HOST); --source says which machine is read",
     );
     usage(&["list", "Memroy"], r#"did you mean "Memory"?"#);
     usage(&["list", ""], "no object");
@@ -130,7 +130,10 @@ fn wrong_things_of_several_kinds_are_all_named() {
 
 #[test]
 fn workset_of_nobody() {
-    assert_eq!(run(&["workset", "nobody"]).fails(1), "no process is called \"nobody\"");
+    assert_eq!(
+        run(&["workset", "nobody"]).fails(1),
+        "no process is called \"nobody\"; perfhive ps shows those that there are"
+    );
     assert_eq!(
         run(&["workset", "bahs"]).fails(1),
         "no process is called \"bahs\"; did you mean \"bash\"?"
@@ -147,6 +150,7 @@ fn workset_of_nobody() {
 fn options_that_are_wrong() {
     for (args, says) in [
         (&["list", "--frmat", "json"][..], "a similar argument exists: '--format'"),
+        (&["list", "--csv"], "unexpected argument '--csv' found; it is --format csv; see"),
         (&["lits"], "a similar subcommand exists: 'list'"),
         (&["get"], "<PATH>"),
         (&["get", "-i", "0", "x"], "at least a millisecond"),

@@ -83,7 +83,11 @@ fn get_for_people_and_for_scripts() {
     let run = perfhive(all);
     // Neither takes a second sample, so this is the first.
     assert_eq!(run.out, "83587072\n\n");
-    assert_eq!(run.fails(1), "object \"Process\" has no instance \"nobody\"");
+    assert_eq!(
+        run.fails(1),
+        "object \"Process\" has no instance \"nobody\"; perfhive list \"Process\" shows those that \
+         there are"
+    );
 }
 
 /// One sample does for a counter that is no rate: the first of the recording.
