@@ -2,7 +2,7 @@
 
 use perfhive_engine::{
     Broker, CHOSEN_INDEXES, Catalogue, Fault, FaultKind, ObjectQuery, ProviderStatus, Request,
-    Snapshot, Source, SourceError, TitleDatabase,
+    Snapshot, Source, SourceError, TitleDatabase, note_growth,
 };
 use perfhive_format::{LanguageId, TitleIndex};
 use std::collections::HashSet;
@@ -23,6 +23,8 @@ pub(crate) struct Beside<A, B> {
     /// memory.
     asked: [Request; 2],
     answer: Snapshot,
+    /// What was said last of one that failed, put into words once.
+    lost: Option<Fault>,
     catalogue: Option<Arc<Catalogue>>,
     /// The generations of both that the catalogue was put together of.
     generations: Option<[u64; 2]>,
@@ -50,6 +52,7 @@ impl<A: Source, B: Yielding> Beside<A, B> {
             second,
             asked: [nothing(), nothing()],
             answer: Snapshot::new(),
+            lost: None,
             catalogue: None,
             generations: None,
             generation: 0,
@@ -61,6 +64,7 @@ impl<A: Source, B: Yielding> Beside<A, B> {
     fn divide(&mut self, request: &Request, wanted: &[TitleIndex]) -> [bool; 2] {
         let is_second = |name: &TitleIndex| name.0 >= CHOSEN_INDEXES;
         let mut any = [false; 2];
+        let before = self.room();
         for (place, asked) in self.asked.iter_mut().enumerate() {
             asked.extra_counters.clone_from(&request.extra_counters);
             asked.max_age = request.max_age;
@@ -72,12 +76,25 @@ impl<A: Source, B: Yielding> Beside<A, B> {
                 *any = !list.is_empty();
             }
         }
+        if self.room() != before {
+            note_growth();
+        }
         any
+    }
+
+    /// How much there is room for in the lists.
+    fn room(&self) -> usize {
+        let room = |asked: &Request| match &asked.objects {
+            ObjectQuery::Indexes(list) => list.capacity() + asked.extra_counters.capacity(),
+            _ => asked.extra_counters.capacity(),
+        };
+        self.asked.iter().map(room).sum()
     }
 
     /// Has the second one leave the names of the first one's objects, in every language
     /// that it has.
     fn reserve(&mut self) {
+        note_growth();
         // Who does not say what he has keeps what he had.
         let Ok(catalogue) = self.first.catalogue() else { return };
         let mut names = HashSet::new();
@@ -91,8 +108,15 @@ impl<A: Source, B: Yielding> Beside<A, B> {
 }
 
 /// What there is to say of one that failed: of each object that it was asked for.
-fn tell(error: &SourceError, asked: &Request, out: &mut Snapshot) {
-    let fault = Fault::new(FaultKind::SourceFailed, error.source_name(), error.message());
+fn tell(error: &SourceError, asked: &Request, known: &mut Option<Fault>, out: &mut Snapshot) {
+    let is_it = |fault: &Fault| {
+        *fault.message == *error.message() && *fault.provider == *error.source_name()
+    };
+    let fault = match known.take().filter(is_it) {
+        Some(fault) => fault,
+        None => Fault::new(FaultKind::SourceFailed, error.source_name(), error.message()),
+    };
+    *known = Some(fault.clone());
     match &asked.objects {
         ObjectQuery::Indexes(list) => {
             list.iter().for_each(|name| out.push_fault(fault.clone().of_object(*name)));
@@ -128,14 +152,19 @@ impl<A: Source, B: Yielding> Source for Beside<A, B> {
             _ => [request, request],
         };
         let mine = self.first.collect(for_first, out);
+        let grown = out.has_grown();
         let theirs = self.second.collect(for_second, &mut self.answer);
+        if grown || self.answer.has_grown() {
+            // The first one's, should its part be cleared.
+            note_growth();
+        }
         match (mine, theirs) {
             (Ok(()), Ok(())) => out.push_all_of(&self.answer),
-            (Ok(()), Err(error)) => tell(&error, for_second, out),
+            (Ok(()), Err(error)) => tell(&error, for_second, &mut self.lost, out),
             (Err(error), Ok(())) => {
                 out.clear();
                 out.push_all_of(&self.answer);
-                tell(&error, for_first, out);
+                tell(&error, for_first, &mut self.lost, out);
             }
             (Err(error), Err(_)) => return Err(error),
         }
@@ -182,6 +211,7 @@ impl<A: Source, B: Yielding> Source for Beside<A, B> {
         }
         let now = [first, self.second.catalogue_generation()];
         if self.generations != Some(now) {
+            note_growth();
             self.generations = Some(now);
             self.generation += 1;
             self.catalogue = None;
@@ -212,12 +242,17 @@ impl<A: Source, B: Yielding> Source for Beside<A, B> {
 mod tests {
     use super::*;
     use perfhive_engine::{
-        Collection, Numbering, ObjectWriter, Provider, Query, Roster, SourceErrorKind,
+        Collection, FramePool, Numbering, ObjectWriter, Provider, Query, Roster, SourceErrorKind,
     };
     use perfhive_format::{CounterSpec, CounterType, ObjectSpec, ObjectTemplate};
+    use perfhive_testkit::alloc::{Counting, count};
     use perfhive_testkit::conformance;
-    use perfhive_testkit::script::ScriptProvider;
+    use perfhive_testkit::script::{ScriptProvider, block};
+    use std::sync::Mutex;
     use std::sync::atomic::{AtomicUsize, Ordering};
+
+    #[global_allocator]
+    static ALLOCATOR: Counting = Counting;
 
     const PUBLISHED: u32 = CHOSEN_INDEXES + 8;
 
@@ -388,5 +423,98 @@ mod tests {
         assert_eq!(source.catalogue().unwrap().objects.len(), 2);
         assert!(Beside::new(Broken, Broken).catalogue().is_err());
         assert!(source.collect(&published, &mut snapshot).is_err());
+    }
+
+    /// Answers with a block that lies ready; with none, fails by the same error each time.
+    #[derive(Clone)]
+    struct Ready {
+        block: Arc<Mutex<Vec<u8>>>,
+        error: SourceError,
+        pool: Arc<Mutex<FramePool>>,
+    }
+
+    impl Ready {
+        fn new() -> Self {
+            let error = SourceError::new(SourceErrorKind::Unavailable, "ready:", "out of order");
+            Self { block: Arc::default(), error, pool: Arc::default() }
+        }
+
+        fn says(&self, object: u32, instances: usize) {
+            let rows = vec![("one", None, &[7u64][..]); instances];
+            let kind = CounterType::PERF_COUNTER_LARGE_RAWCOUNT;
+            let spec = [CounterSpec::new(TitleIndex(object + 2), kind)];
+            *self.block.lock().unwrap() = block("HOST", 1, &[(TitleIndex(object), &spec, &rows)]);
+        }
+
+        fn fails(&self) {
+            self.block.lock().unwrap().clear();
+        }
+    }
+
+    impl Yielding for Ready {
+        fn reserve(&mut self, _: &HashSet<String>) {}
+    }
+
+    impl Source for Ready {
+        fn name(&self) -> &str {
+            "ready:"
+        }
+        fn collect(&mut self, _: &Request, out: &mut Snapshot) -> Result<(), SourceError> {
+            out.clear();
+            let block = self.block.lock().unwrap();
+            if block.is_empty() {
+                return Err(self.error.clone());
+            }
+            let frame = self.pool.lock().unwrap().fill(1, |bytes| {
+                bytes.clear();
+                bytes.extend_from_slice(&block);
+            });
+            out.push_frame(frame.unwrap(), "ready:");
+            Ok(())
+        }
+        fn catalogue(&mut self) -> Result<Arc<Catalogue>, SourceError> {
+            Ok(Arc::default())
+        }
+        fn titles(&mut self, _: LanguageId) -> Result<Arc<TitleDatabase>, SourceError> {
+            Err(SourceError::new(SourceErrorKind::NotFound, "ready:", "has none"))
+        }
+    }
+
+    #[test]
+    fn what_a_sample_takes_is_told() {
+        let [first, second] = [Ready::new(), Ready::new()];
+        let mut source = perfhive_engine::Cached::new(Beside::new(first.clone(), second.clone()));
+        let mut snapshot = Snapshot::new();
+        let list: Vec<TitleIndex> = [2, 4, 6, PUBLISHED]
+            .into_iter()
+            .chain(PUBLISHED + 2..PUBLISHED + 9)
+            .map(TitleIndex)
+            .collect();
+        let more: Vec<TitleIndex> =
+            (1..200).chain(PUBLISHED..PUBLISHED + 200).map(TitleIndex).collect();
+        let lists = [Request::objects(&list), Request::objects(&more)];
+        first.says(2, 1);
+        second.says(PUBLISHED, 1);
+        type Step<'a> = (&'a str, &'a dyn Fn(), usize);
+        let steps: [Step<'_>; 7] = [
+            ("first", &|| {}, 0),
+            ("more published", &|| second.says(PUBLISHED, 900), 0),
+            ("more of the system", &|| first.says(2, 9000), 0),
+            ("more asked for", &|| {}, 1),
+            ("nothing published", &|| second.fails(), 0),
+            ("nothing of the system", &|| (first.fails(), second.says(PUBLISHED, 1)).0, 0),
+            ("both again", &|| first.says(2, 1), 0),
+        ];
+        for (step, happens, list) in steps {
+            happens();
+            let request = lists[list].clone().max_age(std::time::Duration::ZERO);
+            for round in 0..6 {
+                let (done, taken) = count(|| source.collect(&request, &mut snapshot));
+                done.unwrap();
+                let told = snapshot.has_grown();
+                assert!(told || taken.count == 0, "{step}, {round}: {taken:?}");
+                assert!(!told || round < 4, "{step}: what lasts takes nothing more");
+            }
+        }
     }
 }
