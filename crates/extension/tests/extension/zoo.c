@@ -303,9 +303,11 @@ PERFHIVE_EXPORT DWORD CollectZoo(LPWSTR value, LPVOID *data, LPDWORD bytes, LPDW
             char *more = malloc(1 << 20);
             memset(more, 1, 1 << 20);
         }
-    if (is("closes everything"))
+    if (is("closes everything") || is("closes everything and stays"))
         for (int fd = 0; fd < 1000; fd++)
             close(fd);
+    if (is("closes everything and stays"))
+        sleep(3600);
     if (is("answers an error"))
         return 1234;
     if (is("says why") && host != NULL) {
