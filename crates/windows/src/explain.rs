@@ -154,7 +154,7 @@ fn logon(code: u32, host: &str) -> Option<String> {
         ),
         1311 | 1351 | 1355 => format!(
             "no domain controller that could vouch for this account can be reached: {net_use} \
-             logs on with an account of {host} itself, as HOST\\NAME"
+             logs on with an account of {host} itself, as {host}\\NAME"
         ),
         1396 => format!(
             "who answers for {host} is not who the domain knows by that name: use the name that \

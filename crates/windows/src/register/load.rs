@@ -11,6 +11,7 @@ use perfhive_contract::{AllottedIndexes, RegisterError, RegisterErrorKind};
 use perfhive_engine::ProvidedTitles;
 use perfhive_format::LanguageId;
 use perfhive_format::titles::TitleList;
+use std::io::ErrorKind;
 use std::path::{Path, PathBuf};
 
 /// Has the titles written, by `loadperf` where that does it.
@@ -19,7 +20,7 @@ pub(super) fn load(
     objects: &[u32],
     titles: &[ProvidedTitles],
 ) -> Result<AllottedIndexes, RegisterError> {
-    let folder = Folder::new(name)?;
+    let folder = Folder::new()?;
     let Files { ini, header } = allot::files(name, "titles.h", objects, titles);
     let path = folder.write("titles.ini", &ini)?;
     folder.write("titles.h", &header)?;
@@ -186,14 +187,27 @@ fn read_list(key: &Key, value: &str) -> TitleList {
     }
 }
 
+/// How many folders may be there already, which processes that were killed left behind.
+const FOLDERS: u32 = 64;
+
 /// A folder for the files that `loadperf` reads, removed when dropped.
 struct Folder(PathBuf);
 
 impl Folder {
-    fn new(name: &str) -> Result<Self, RegisterError> {
-        let path = std::env::temp_dir().join(format!("perfhive-{}-{name}", std::process::id()));
-        std::fs::create_dir_all(&path).map_err(|error| io(&path, &error))?;
-        Ok(Self(path))
+    /// A folder that nobody made before: what is in it is written by this process alone.
+    fn new() -> Result<Self, RegisterError> {
+        let temporary = std::env::temp_dir();
+        let mut number = 0;
+        loop {
+            let path = temporary.join(format!("perfhive-{}-{number}", std::process::id()));
+            match std::fs::create_dir(&path) {
+                Ok(()) => return Ok(Self(path)),
+                Err(error) if error.kind() == ErrorKind::AlreadyExists && number < FOLDERS => {
+                    number += 1;
+                }
+                Err(error) => return Err(io(&path, &error)),
+            }
+        }
     }
 
     fn write(&self, name: &str, bytes: &[u8]) -> Result<PathBuf, RegisterError> {
@@ -216,6 +230,17 @@ impl Drop for Folder {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn folders_are_new_and_gone_when_they_are_dropped() {
+        let [one, other] = [Folder::new().unwrap(), Folder::new().unwrap()];
+        assert_ne!(one.0, other.0);
+        let file = one.write("titles.h", b"#define A 0\r\n").unwrap();
+        assert_eq!(std::fs::read(&file).unwrap(), b"#define A 0\r\n");
+        let path = one.0.clone();
+        drop(one);
+        assert!(!path.exists() && other.0.exists());
+    }
 
     #[test]
     fn what_loadperf_answers_counts() {
