@@ -52,7 +52,7 @@ pub(crate) fn reader_of_processes(paths: &[PathBuf]) -> Option<String> {
 
 /// A block with its name for messages.
 fn whole_block(path: &Path) -> Result<(String, Vec<u8>), SourceError> {
-    let bytes = read(path)?;
+    let bytes = read(path, BLOCK)?;
     if bytes.is_empty() {
         let message = "the file is empty; a data block has at least 88 bytes";
         return Err(error(path, SourceErrorKind::Malformed, message));
@@ -99,7 +99,9 @@ fn check(listed: &Listed) -> Result<(), SourceError> {
     let found = match std::fs::metadata(path) {
         Ok(found) => found,
         Err(cause) if cause.kind() == ErrorKind::NotFound => {
-            return Err(error(path, SourceErrorKind::Unavailable, "no such file"));
+            let message = "no such file, which the manifest beside it lists: a capture is the \
+                           whole folder";
+            return Err(error(path, SourceErrorKind::Unavailable, message));
         }
         Err(cause) => return Err(error(path, SourceErrorKind::Unavailable, cause)),
     };
@@ -138,10 +140,16 @@ fn error(path: &Path, kind: SourceErrorKind, message: impl std::fmt::Display) ->
 /// # Errors
 /// Where the file cannot be read, or is larger than any data block.
 pub fn read_block(path: impl AsRef<Path>) -> Result<Vec<u8>, SourceError> {
-    read(path.as_ref())
+    read(path.as_ref(), BLOCK)
 }
 
-fn read(path: &Path) -> Result<Vec<u8>, SourceError> {
+/// What a file of each kind is, for who names one that is not there.
+const BLOCK: &str = "a raw data block is what `perfhive capture FOLDER` writes for each answer, and \
+                     file:FOLDER reads all of them";
+const TITLES: &str = "a title list has an index and a name in turn: the value Counter 009 of a Windows \
+                      machine, or a text with one a line";
+
+fn read(path: &Path, kind_of_file: &str) -> Result<Vec<u8>, SourceError> {
     let failed = |cause: std::io::Error| {
         let kind = match cause.kind() {
             ErrorKind::PermissionDenied => SourceErrorKind::Denied,
@@ -154,7 +162,7 @@ fn read(path: &Path) -> Result<Vec<u8>, SourceError> {
                 kind,
                 "is a directory without a capture's manifest; name the files in it",
             ),
-            ErrorKind::NotFound => error(path, kind, no_such_file(path)),
+            ErrorKind::NotFound => error(path, kind, no_such_file(path, kind_of_file)),
             ErrorKind::PermissionDenied => error(path, kind, "permission denied"),
             _ => error(path, kind, cause),
         }
@@ -169,8 +177,8 @@ fn read(path: &Path) -> Result<Vec<u8>, SourceError> {
     Ok(bytes)
 }
 
-/// That there is no such file, with those that there are.
-fn no_such_file(path: &Path) -> String {
+/// That there is no such file, with those that there are, or what it would be.
+fn no_such_file(path: &Path, kind_of_file: &str) -> String {
     // Names of a large folder are looked at as far as that takes no time.
     const MOST: usize = 4096;
     let folder = match path.parent() {
@@ -189,7 +197,7 @@ fn no_such_file(path: &Path) -> String {
     let name = path.file_name().unwrap_or_default().to_string_lossy();
     let near = perfhive_engine::nearest(&name, names.iter().map(String::as_str), 3);
     match near.as_slice() {
-        [] => format!("no such file in {shown}"),
+        [] => format!("no such file in {shown}; {kind_of_file}"),
         near => format!("no such file in {shown}; there is {}", near.join(", ")),
     }
 }
@@ -202,7 +210,7 @@ fn no_such_file(path: &Path) -> String {
 /// Where the file cannot be read, or holds no title at all.
 pub fn read_titles(path: impl AsRef<Path>) -> Result<TitleList, SourceError> {
     let path = path.as_ref();
-    let bytes = read(path)?;
+    let bytes = read(path, TITLES)?;
     let list = match bytes.as_slice() {
         [0xff, 0xfe, rest @ ..] => {
             let units: Vec<u16> =

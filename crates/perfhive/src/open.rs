@@ -35,6 +35,15 @@ pub struct BadAddress(String);
 
 impl fmt::Display for BadAddress {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        // Who has come that far knows what he wants.
+        let wanted = match self.0.split_once(':') {
+            Some(("registry", _)) => "registry://HOST, the name or IP address of a Windows machine",
+            Some(("file", _)) => "file:A.bin,B.bin for data blocks, or file:FOLDER for a capture",
+            _ => "",
+        };
+        if !wanted.is_empty() {
+            return write!(f, "{:?} is no source: expected {wanted}", self.0);
+        }
         write!(
             f,
             "{:?} is no source: expected local: for this machine, proc: or bpf: for the same \
@@ -268,7 +277,11 @@ fn machine(
         SourceAddress::Proc(Some(folder)) => {
             if !folder.join("proc").is_dir() {
                 let what = if folder.is_dir() { "has no folder proc" } else { "is no folder" };
-                return Err(unavailable(format!("{} {what}", folder.display())));
+                let message = format!(
+                    "{} {what}; proc:FOLDER is a copy of a machine, a folder with its proc and sys",
+                    folder.display()
+                );
+                return Err(unavailable(message));
             }
             (ProcRoot::frozen(folder), name_of_copy(folder))
         }
@@ -411,6 +424,13 @@ mod tests {
         let two = SourceAddress::Files(vec!["a.bin".into(), "b.bin".into()]);
         assert_eq!("file:a.bin,b.bin".parse(), Ok(two.clone()));
         assert_eq!(two.to_string(), "file:a.bin,b.bin");
+        let told = |text: &str| text.parse::<SourceAddress>().unwrap_err().to_string();
+        assert!(
+            told("registry://")
+                .ends_with("expected registry://HOST, the name or IP address of a Windows machine")
+        );
+        assert!(told("file:").contains("file:FOLDER for a capture"));
+        assert!(told("http://x").contains("local: for this machine"));
         for bad in [
             "",
             "file:",

@@ -344,7 +344,7 @@ fn a_manifest_may_say_anything() {
         (first, "a\\\\b.bin", "none of a capture"),
         (first, ".hidden", "none of a capture"),
         (first, "000002_1.bin", "a second time"),
-        (first, "gone.bin", "no such file"),
+        (first, "gone.bin", "no such file, which the manifest beside it lists"),
         ("\"version\":1", "\"version\":2", "has version 2; this reads version 1"),
         ("\"kind\":\"capture\"", "\"kind\":\"x\"", "is not the beginning of a capture"),
         ("\"language\":\"009\"", "\"language\":\"none\"", "names no language"),

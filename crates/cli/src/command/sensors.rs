@@ -194,7 +194,7 @@ fn no_such_sensor(global: &Global, sensors: &[Sensor], source: &str, pattern: &s
         .collect();
     let near = nearest(pattern, names.iter().map(String::as_str), 3);
     let way_out = match near.is_empty() {
-        true => "; perfhive sensors shows what there is".to_string(),
+        true => "; perfhive sensors shows what there is, and * stands for any text".to_string(),
         false => did_you_mean(&near),
     };
     Failure::Usage(format!("no sensor {pattern:?}{way_out}"))

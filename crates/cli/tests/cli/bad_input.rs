@@ -161,7 +161,10 @@ fn options_that_are_wrong() {
         (&["list", "--json", "--format", "csv"], "cannot be used with"),
         (&["list", "--language", "klingon"], "not a language"),
         (&["--source", "http://x", "list"], "expected local: for this machine, "),
-        (&["--source", "file:", "list"], "expected local: for this machine, "),
+        (
+            &["--source", "file:", "list"],
+            "expected file:A.bin,B.bin for data blocks, or file:FOLDER",
+        ),
         (&["completions", "tcsh"], "possible values"),
     ] {
         let run = perfhive(args);
@@ -188,7 +191,10 @@ fn sources_that_cannot_be_read() {
     let folder = Folder::new();
     let here = folder.path().display().to_string();
     bad_source(&format!("file:{here}"), "is a directory");
-    bad_source(&format!("file:{here}/nowhere.bin"), "no such file");
+    bad_source(
+        &format!("file:{here}/nowhere.bin"),
+        &format!("no such file in {here}; a raw data block is what `perfhive capture FOLDER`"),
+    );
     bad_source(&format!("file:{}", folder.file("empty.bin", "")), "the file is empty");
     bad_source(
         &format!("file:{}", folder.file("text.bin", "not a block at all, ".repeat(9))),
@@ -207,8 +213,13 @@ fn sources_that_cannot_be_read() {
     assert!(line.contains("is a directory"), "{line}");
     assert!(perfhive(["dump", &format!("{here}/x")]).fails(3).contains("no such file"));
     assert!(perfhive(["dump", &folder.file("nil.bin", "")]).fails(3).contains("the file is empty"));
-    let titles = perfhive(["list", "--source", &format!("file:{good}"), "--titles", &here]);
-    assert!(titles.fails(3).contains("is a directory"));
+    let source = format!("file:{good}");
+    let titles = |file: &str| perfhive(["list", "--source", &source, "--titles", file]).fails(3);
+    assert!(titles(&here).contains("is a directory"));
+    let line = titles(&folder.path().join("sub/x").display().to_string());
+    assert!(line.contains("no such file: there is no folder"), "{line}");
+    let line = titles(&format!("{here}/names"));
+    assert!(line.contains("a title list has an index and a name in turn"), "{line}");
 }
 
 #[cfg(unix)]
