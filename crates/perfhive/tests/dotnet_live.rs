@@ -116,6 +116,43 @@ fn another_process_of_the_name_gives_no_value_at_first() {
 }
 
 #[test]
+fn numbers_behind_names_that_shift_give_no_value() {
+    let mut first = Burner::start("same");
+    let [second, third] = [(); 2].map(|()| Ended(Burner::run(&first.link)));
+    let (name, numbered) = (first.name.clone(), format!("{}#1", first.name));
+    let all = format!("{name}#2");
+    eventually("all are there", || {
+        Category::instance_exists(&all, "Process").unwrap().then_some(())
+    });
+    let new = |instance| PerformanceCounter::new("Process", "% Processor Time", instance).unwrap();
+    let (mut one, mut two) = (new(&name), new(&numbered));
+    for counter in [&mut one, &mut two] {
+        eventually("it computes", || counter.next_value().ok().filter(|value| *value > 0.0));
+    }
+    let id = |counter: &PerformanceCounter| match counter.identity() {
+        Some(Identity::Process { id, .. }) => *id as u32,
+        other => panic!("{other:?}"),
+    };
+    let before = [id(&one), id(&two)];
+    first.stop();
+    // Whoever has moved up is somebody else, and says so before it gives a value.
+    eventually("one is gone", || {
+        (!Category::instance_exists(&all, "Process").unwrap()).then_some(())
+    });
+    for (counter, before) in [(&mut one, before[0]), (&mut two, before[1])] {
+        let value = counter.next_value();
+        let moved = id(counter) != before;
+        assert_eq!(matches!(value, Err(NoValue::Born)), moved, "{value:?}");
+        eventually("it goes on", || counter.next_value().ok());
+    }
+    let mut now = [id(&one), id(&two)];
+    let mut left = [second.0.id(), third.0.id()];
+    now.sort_unstable();
+    left.sort_unstable();
+    assert_eq!(now, left);
+}
+
+#[test]
 fn a_whole_category_in_one_sample() {
     let burner = Burner::start("whole");
     eventually("the process appears", || {
