@@ -110,15 +110,12 @@ impl Key {
     /// Reads a value into `reply`, whose capacity is the buffer, and answers
     /// the error code. One call of `RegQueryValueExW`.
     ///
-    /// The buffer is zeros before the call: a provider that tells of more bytes than it
-    /// wrote hands out nothing of what lay there before. That takes microseconds, where
-    /// the call takes a hundred of them and more.
+    /// What of the buffer never held bytes of the vector is zeros before the call: a
+    /// provider may tell of more bytes than it wrote. That takes microseconds, where the
+    /// call takes a hundred of them and more.
     pub(crate) fn read(&self, name: &ValueName, layout: Layout, reply: &mut Vec<u8>) -> u32 {
-        zero(reply);
-        let Some(room) = reply.len().checked_sub(layout.reserve()) else {
-            reply.clear();
-            return MORE_DATA;
-        };
+        fill_up(reply);
+        let Some(room) = reply.len().checked_sub(layout.reserve()) else { return MORE_DATA };
         let room = u32::try_from(room).unwrap_or(u32::MAX);
         let mut length = room;
         // SAFETY: the name ends in NUL and lives beyond the call. The buffer is
@@ -138,7 +135,6 @@ impl Key {
         // Who tells of more than there was room for has told nothing.
         let code = if code == SUCCESS && length > room { BAD_LENGTH } else { code };
         if code != SUCCESS {
-            reply.clear();
             return code;
         }
         reply.truncate(length as usize + layout.excess());
@@ -228,13 +224,14 @@ impl Key {
     }
 }
 
-/// Makes all of a vector's room zeros.
-fn zero(bytes: &mut Vec<u8>) {
+/// Makes a vector as long as it has room, with zeros behind what is in it.
+fn fill_up(bytes: &mut Vec<u8>) {
     let room = bytes.capacity();
-    // SAFETY: the room belongs to the vector, which is borrowed exclusively; all of it is
-    // written before it counts as part of the vector.
+    let spare = bytes.spare_capacity_mut();
+    // SAFETY: the spare room belongs to the vector, which is borrowed exclusively, and ends
+    // where its capacity does; all of it is written before it counts as part of the vector.
     unsafe {
-        bytes.as_mut_ptr().write_bytes(0, room);
+        spare.as_mut_ptr().write_bytes(0, spare.len());
         bytes.set_len(room);
     }
 }

@@ -39,12 +39,12 @@ impl Default for Size {
 }
 
 /// Reads a value into `reply`. `call` is one `RegQueryValueExW`: it fills the
-/// buffer up to its capacity and answers the error code.
+/// buffer, up to its capacity, in place of what an earlier call left in it, and
+/// answers the error code.
 ///
 /// `ERROR_MORE_DATA` says nothing of the size that is needed, so the buffer
 /// doubles, and `size` keeps what it came to: the next read of the same value
-/// takes one call and, with the same buffer, no allocation. Memory that was
-/// never written is zero, so that no call can hand out what lay there before.
+/// takes one call and, with the same buffer, no allocation.
 pub(crate) fn read(
     size: &mut Size,
     reply: &mut Vec<u8>,
@@ -54,10 +54,8 @@ pub(crate) fn read(
 ) -> Result<(), ReadError> {
     let mut tries = 0;
     loop {
-        reply.clear();
         if reply.capacity() < size.0 {
             *reply = vec![0; size.0];
-            reply.clear();
         }
         match call(reply) {
             SUCCESS => {
@@ -163,7 +161,7 @@ mod tests {
                 left -= 1;
                 return 170;
             }
-            reply.push(1);
+            reply.truncate(1);
             SUCCESS
         });
         assert_eq!((result, waited), (Ok(()), Duration::from_millis(7)));

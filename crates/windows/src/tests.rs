@@ -144,6 +144,7 @@ impl Registry for Fake {
             if found.len() > reply.capacity() {
                 return MORE_DATA;
             }
+            reply.clear();
             reply.extend_from_slice(&found);
             SUCCESS
         })
