@@ -131,3 +131,47 @@ impl Program {
         self.threads.entries(self.filled.threads as usize)
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use std::process::{Command, Stdio};
+
+    /// What every processor has of them is counted once, however many there are
+    /// said to be.
+    #[test]
+    fn processors_that_are_not_there_have_no_pages() {
+        let room = Room::of(4000, 0).unwrap();
+        let mut program = match Program::load(&ProcRoot::default(), room) {
+            Ok(program) => program,
+            Err(refusal) => {
+                eprintln!("BPF cannot be used here, and is not tested: {refusal}");
+                return;
+            }
+        };
+        let possible = std::fs::read_to_string("/sys/devices/system/cpu/possible").unwrap();
+        let last = possible.trim().rsplit(['-', ',']).next().unwrap();
+        let count = last.parse::<u32>().unwrap() + 1;
+        let mut child = Command::new("sleep").arg("600").stdin(Stdio::null()).spawn().unwrap();
+        let pid = child.id();
+        let mut pages = |processors: u32| {
+            program.run(Wants::default(), processors).unwrap();
+            let slot = program.processes().iter().find(|slot| slot.pid == pid)?;
+            Some([slot.anonymous, slot.file, slot.shared, slot.swapped])
+        };
+        // It may be busy beginning.
+        let mut rested = |processors: u32| {
+            let mut looks = (0..1000).map(|_| [count, processors, count].map(&mut pages));
+            looks.find(|[before, _, after]| {
+                before == after && before.is_some_and(|[_, file, ..]| file > 0)
+            })
+        };
+        let looks = [count + 1, 2 * count, 8192].map(|processors| (processors, rested(processors)));
+        child.kill().unwrap();
+        child.wait().unwrap();
+        for (processors, look) in looks {
+            let [before, now, _] = look.expect("a process that rests");
+            assert_eq!(now, before, "{processors}");
+        }
+    }
+}

@@ -1,5 +1,6 @@
 //! The BPF reader against the reader of `/proc`, on this machine.
 
+mod rested;
 mod session;
 
 use crate::common::{Look, Machine};

@@ -95,7 +95,7 @@ fn state(pid: u32) -> Option<u8> {
 }
 
 /// Waits for a process to be in one of these states.
-fn wait_for(pid: u32, states: &[u8]) {
+pub(crate) fn wait_for(pid: u32, states: &[u8]) {
     for _ in 0..10_000 {
         match state(pid) {
             Some(state) if states.contains(&state) => return,
@@ -106,14 +106,14 @@ fn wait_for(pid: u32, states: &[u8]) {
 }
 
 /// A shell that does what it is told, and sleeps.
-struct Shell {
+pub(crate) struct Shell {
     child: Child,
     input: ChildStdin,
     output: BufReader<ChildStdout>,
 }
 
 impl Shell {
-    fn new() -> Self {
+    pub(crate) fn new() -> Self {
         let mut command = Command::new("sh");
         let mut child = command.stdin(Stdio::piped()).stdout(Stdio::piped()).spawn().unwrap();
         let (input, output) = (child.stdin.take().unwrap(), child.stdout.take().unwrap());
@@ -122,12 +122,12 @@ impl Shell {
         shell
     }
 
-    fn id(&self) -> u32 {
+    pub(crate) fn id(&self) -> u32 {
         self.child.id()
     }
 
     /// Runs a command; the shell sleeps again then.
-    fn run(&mut self, command: &str) -> String {
+    pub(crate) fn run(&mut self, command: &str) -> String {
         writeln!(self.input, "{command}; echo done").unwrap();
         let mut said = String::new();
         loop {
@@ -151,10 +151,10 @@ impl Drop for Shell {
 }
 
 /// A process of nobody's here, ended with the test.
-struct Orphan(u32);
+pub(crate) struct Orphan(u32);
 
 impl Orphan {
-    fn of(said: &str) -> Self {
+    pub(crate) fn of(said: &str) -> Self {
         Self(said.trim().parse().unwrap())
     }
 }
@@ -167,7 +167,7 @@ impl Drop for Orphan {
 }
 
 /// Everything that a shell can do by itself.
-const WORK: [&str; 8] = [
+pub(crate) const WORK: [&str; 8] = [
     ":",
     "i=0; while [ $i -lt 20000 ]; do i=$((i+1)); done",
     "read x < /proc/version",

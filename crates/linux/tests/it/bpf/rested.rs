@@ -1,0 +1,225 @@
+//! What the BPF reader knows of a process that has not run, next to readers that
+//! see everything for the first time.
+
+use super::{ALL, Children, Values, again, instances, machine, refused, role};
+use crate::common::{Look, Machine};
+use crate::resting::{Orphan, Shell, WORK, wait_for};
+use perfhive_linux::ReaderChoice;
+use rustix::process::{Pid, setpriority_process};
+use std::collections::BTreeMap;
+use std::io::{BufRead as _, BufReader, Write as _};
+use std::process::{Child, ChildStdin, Stdio};
+
+/// Objects, and what costs extra.
+type Wish = (&'static [u32], &'static [(u32, u32)]);
+
+/// What one after the other may ask for.
+const WISHES: [Wish; 6] = [
+    (&[230], &[]),
+    (&[230], &[(230, 952)]),
+    (&[230], &[(230, 105_002)]),
+    (&[230], &[(230, 172), (230, 178), (230, 105_008)]),
+    (&[230, 232], &[]),
+    (&[230, 232], ALL),
+];
+
+/// Has as many threads beside the first as the last line says.
+fn be_of_many_threads() {
+    let mut threads = Vec::new();
+    println!("\nready");
+    for line in std::io::stdin().lines() {
+        for (end, thread) in threads.drain(..) {
+            drop::<std::sync::mpsc::Sender<()>>(end);
+            let _ = std::thread::JoinHandle::join(thread);
+        }
+        for _ in 0..line.unwrap().parse::<u32>().unwrap() {
+            let (end, ended) = std::sync::mpsc::channel();
+            threads.push((end, std::thread::spawn(move || ended.recv().is_ok())));
+        }
+        println!("ready");
+    }
+    std::process::exit(0);
+}
+
+/// Instances by number and start, without how their time is divided: that
+/// depends on when it was looked at.
+fn told(look: &Look, object: u32) -> BTreeMap<(u64, u64, u64), (String, Values)> {
+    let all = instances(look, object).into_iter();
+    let all = all.map(|(id, (name, _, mut values))| {
+        values.retain(|counter, _| ![142, 144].contains(counter));
+        (id, (name, values))
+    });
+    all.collect()
+}
+
+/// What a reader tells that knows the processes is what those tell that see them
+/// for the first time just before and just after, where these agree. The numbers
+/// of those that were compared.
+fn compare(known: &mut Machine, (objects, extra): Wish) -> Vec<u64> {
+    let before = machine(ReaderChoice::Bpf).look(objects, extra);
+    let now = known.look(objects, extra);
+    let after = machine(ReaderChoice::Bpf).look(objects, extra);
+    assert_eq!(now.fault_texts(), Vec::<String>::new());
+    let mut compared = Vec::new();
+    let own = u64::from(std::process::id());
+    for object in objects {
+        let [before, now, after] = [&before, &now, &after].map(|look| told(look, *object));
+        for (id, values) in before.iter().filter(|(id, _)| id.0 != own) {
+            if after.get(id) == Some(values) {
+                assert_eq!(now.get(id), Some(values), "{object} {id:?}");
+                compared.push(id.0);
+            }
+        }
+    }
+    compared
+}
+
+/// A process that [`be_of_many_threads`].
+struct Threads(Child, ChildStdin, BufReader<std::process::ChildStdout>);
+
+impl Threads {
+    fn new(test: &str) -> Self {
+        let mut command = again(test, "threads");
+        // With one at a time, a test runs in the first thread.
+        command.env("RUST_TEST_THREADS", "1");
+        let mut child = command.stdin(Stdio::piped()).stdout(Stdio::piped()).spawn().unwrap();
+        let (input, output) = (child.stdin.take().unwrap(), child.stdout.take().unwrap());
+        let mut threads = Self(child, input, BufReader::new(output));
+        threads.ready();
+        threads
+    }
+
+    fn ready(&mut self) {
+        let mut line = String::new();
+        while line != "ready\n" {
+            line.clear();
+            assert!(self.2.read_line(&mut line).unwrap() > 0, "it has ended");
+        }
+    }
+
+    fn have(&mut self, count: u32) {
+        writeln!(self.1, "{count}").unwrap();
+        self.ready();
+    }
+}
+
+impl Drop for Threads {
+    fn drop(&mut self) {
+        let _ = self.0.kill();
+        let _ = self.0.wait();
+    }
+}
+
+/// Whatever happens between two looks, and whatever was wanted of the last ones:
+/// processes work and end, those behind them move up, they get other parents and
+/// priorities, more threads and fewer.
+#[test]
+fn who_knows_tells_the_same_as_who_does_not() {
+    const TEST: &str = "rested::who_knows_tells_the_same_as_who_does_not";
+    if role().is_some() {
+        return be_of_many_threads();
+    }
+    if refused() {
+        return;
+    }
+    let mut known = machine(ReaderChoice::Bpf);
+    let mut sleepers = Children(Vec::new());
+    let mut zombies = Children(Vec::new());
+    let mut orphans = Vec::new();
+    for _ in 0..12 {
+        sleepers.spawn("sleep", &["600"]);
+    }
+    let mut shells: Vec<Shell> = (0..4).map(|_| Shell::new()).collect();
+    let mut threads = Threads::new(TEST);
+    let mut random = 0x9e37_79b9_7f4a_7c15u64;
+    let mut random = move |below: usize| {
+        random ^= random << 13;
+        random ^= random >> 7;
+        random ^= random << 17;
+        (random >> 8) as usize % below
+    };
+    let rounds = std::env::var("PERFHIVE_CASES").ok().and_then(|cases| cases.parse().ok());
+    for round in 0..rounds.unwrap_or(20) {
+        for _ in 0..1 + random(4) {
+            let shell = random(shells.len());
+            let id = shells[shell].id();
+            let sleeper = random(sleepers.0.len());
+            match random(9) {
+                0 | 1 => drop(shells[shell].run(WORK[random(WORK.len())])),
+                2 => {
+                    let pids = [id, sleepers.0[sleeper].id()];
+                    let pid = Pid::from_raw(pids[random(2)] as i32);
+                    setpriority_process(pid, random(15) as i32).unwrap();
+                }
+                // Its peaks are what is there now.
+                3 => std::fs::write(format!("/proc/{id}/clear_refs"), "5").unwrap(),
+                // All behind it move up.
+                4 => {
+                    let mut child = sleepers.0.remove(sleeper);
+                    child.kill().unwrap();
+                    child.wait().unwrap();
+                    sleepers.spawn("sleep", &["600"]);
+                }
+                5 => drop(sleepers.spawn("sleep", &["600"])),
+                6 if sleepers.0.len() > 4 => {
+                    let mut child = sleepers.0.remove(sleeper);
+                    child.kill().unwrap();
+                    wait_for(child.id(), b"Z");
+                    zombies.0.push(child);
+                }
+                7 => {
+                    let said = shells[shell].run("sleep 600 > /dev/null 2>&1 & echo $!");
+                    let orphan = Orphan::of(&said);
+                    known.look(&[230], &[]);
+                    shells[shell] = Shell::new();
+                    orphans.push(orphan);
+                }
+                _ => threads.have(random(3) as u32),
+            }
+        }
+        for _ in 0..random(3) {
+            let (objects, extra) = WISHES[random(WISHES.len())];
+            known.look(objects, extra);
+        }
+        let compared = compare(&mut known, WISHES[random(WISHES.len())]);
+        for id in shells.iter().map(Shell::id) {
+            assert!(compared.contains(&u64::from(id)), "round {round}: not {id}");
+        }
+    }
+}
+
+/// What others change of a process while it sleeps.
+#[test]
+fn what_others_change_is_told_though_it_has_not_run() {
+    if refused() {
+        return;
+    }
+    let mut shell = Shell::new();
+    // Memory that it gave back.
+    shell.run(
+        "x=1234567890123456; for i in 1 2 3 4 5 6 7 8 9 10 11 12 13 14 15 16; do x=$x$x; done",
+    );
+    shell.run("x=");
+    let id = shell.id();
+    let mut bpf = machine(ReaderChoice::Bpf);
+    let schedule = &[(230, 105_002), (230, 178)][..];
+    let mut value = |counter: u32, extra: &[(u32, u32)]| {
+        let look = bpf.look(&[230], extra);
+        look.value_of(230, look.process(id).unwrap(), counter)
+    };
+    for nice in [7, 9] {
+        // As it was, when nobody asked for it.
+        value(180, &[]);
+        value(180, &[]);
+        setpriority_process(Pid::from_raw(id as i32), nice).unwrap();
+        for _ in 0..2 {
+            assert_eq!(value(105_002, schedule), Some(20 + nice as u64));
+        }
+    }
+    setpriority_process(Pid::from_raw(id as i32), 11).unwrap();
+    assert_eq!(value(105_002, schedule), Some(31));
+    let (peak, now) = (value(178, schedule).unwrap(), value(180, schedule).unwrap());
+    assert!(peak > now + (1 << 19), "{peak} {now}");
+    std::fs::write(format!("/proc/{id}/clear_refs"), "5").unwrap();
+    assert_eq!(value(178, schedule), value(180, schedule));
+}
