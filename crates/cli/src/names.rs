@@ -72,7 +72,12 @@ impl Names {
         if pattern.as_literal().is_none() {
             self.find_out(source, pattern);
         }
-        let found = self.matching(pattern);
+        let mut found = self.matching(pattern);
+        if found.is_empty() && pattern.as_literal().is_some() {
+            // It may be one that is to be found out first.
+            self.find_out(source, pattern);
+            found = self.matching(pattern);
+        }
         if !found.is_empty() || self.complete {
             return found;
         }
@@ -85,9 +90,9 @@ impl Names {
         }
         self.titles = TitleSet::new(databases);
         self.complete = true;
-        let mut found = self.matching(pattern);
+        found = self.matching(pattern);
         if found.is_empty() {
-            // Or that of an object that is to be found out first.
+            // Or both.
             self.find_out(source, pattern);
             found = self.matching(pattern);
         }

@@ -219,7 +219,7 @@ impl Session {
     ) -> Result<LanguageId, Failure> {
         let mine = match environment {
             None if windows && self.source.is_live() => {
-                self.source.catalogue()?.languages.first().copied()
+                self.source.catalogue_for(Wanted::Nothing)?.languages.first().copied()
             }
             environment => environment,
         };
@@ -238,7 +238,8 @@ impl Session {
 
     fn no_such_language(&mut self, language: LanguageId) -> String {
         let name = |id: LanguageId| id.name().map_or_else(|| id.to_string(), str::to_string);
-        let have = self.source.catalogue().map(|catalogue| catalogue.languages.clone());
+        let have =
+            self.source.catalogue_for(Wanted::Nothing).map(|catalogue| catalogue.languages.clone());
         let have: Vec<String> = have.unwrap_or_default().into_iter().map(name).collect();
         let source = self.source.name();
         let missing = format!("{source} has no names in {}", name(language));

@@ -120,8 +120,8 @@ struct Machine<L> {
     objects: Vec<u8>,
     clocks: Clocks,
     system_time: SystemTime,
-    /// When it may be connected to again that could not be reached.
-    again: Option<Instant>,
+    /// When it was tried last to connect to it, if it could not be reached.
+    tried: Option<Instant>,
     asked: Instant,
 }
 
@@ -185,7 +185,7 @@ impl<R: Reach> ForeignMachines<R> {
                 objects: Vec::new(),
                 clocks: Clocks::default(),
                 system_time: SystemTime::default(),
-                again: None,
+                tried: None,
                 asked: now,
             },
         };
@@ -195,7 +195,8 @@ impl<R: Reach> ForeignMachines<R> {
         let mut fresh = false;
         for _ in 0..2 {
             if kept.link.is_none() {
-                if kept.again.is_some_and(|again| now < again) {
+                let since = kept.tried.map(|tried| now.saturating_duration_since(tried));
+                if since.is_some_and(|since| since < self.pause) {
                     break;
                 }
                 match self.reach.connect(machine) {
@@ -203,7 +204,7 @@ impl<R: Reach> ForeignMachines<R> {
                     Ok(None) => return Ok(()),
                     Err(error) => {
                         why = Some(error);
-                        kept.again = Some(now + self.pause);
+                        kept.tried = Some(now);
                         break;
                     }
                 }
@@ -222,7 +223,7 @@ impl<R: Reach> ForeignMachines<R> {
                     kept.system_time = times.system_time.unwrap_or(system_time);
                     kept.objects.clear();
                     kept.objects.extend_from_slice(block.since(mark));
-                    kept.again = None;
+                    kept.tried = None;
                     (fresh, why) = (true, None);
                     break;
                 }
@@ -233,8 +234,7 @@ impl<R: Reach> ForeignMachines<R> {
             }
         }
         if let Some(why) = &why {
-            let message = format!("{machine} cannot be reached: {why}");
-            out.fault(self.status, None, &message);
+            out.fault(self.status, None, format_args!("{machine} cannot be reached: {why}"));
         }
         let block = self.block(machine, &mut kept, fresh);
         self.keep(machine, kept);

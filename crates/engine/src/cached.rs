@@ -249,7 +249,13 @@ impl<S: Source> Cached<S> {
                 self.keys.extend(sorted.iter().copied().map(Key::Object));
                 self.sorted = sorted;
             }
-            word => self.keys.push(Key::Whole(word.clone())),
+            word => {
+                if word.takes_memory() {
+                    // Here, and wherever it is put down on the way.
+                    note_growth();
+                }
+                self.keys.push(Key::Whole(word.clone()));
+            }
         }
     }
 
@@ -347,6 +353,9 @@ impl<S: Source> Cached<S> {
                     {
                         attempts += 1;
                     }
+                    // As above, where it came to no collection at all.
+                    Ok(Outcome { deadline, result: Err(error), .. })
+                        if is_late(&error) && ends(deadline, request.deadline) => {}
                     Ok(Outcome { result: Err(error), .. }) | Err(error) => {
                         *done = true;
                         failure = Some(error);

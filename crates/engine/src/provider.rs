@@ -355,13 +355,9 @@ impl<'a> ObjectWriter<'a> {
     }
 
     /// Says what readers should know of data that they get, or of an object that was
-    /// left out of it.
+    /// left out of it. One that lasts allocates nothing after its first time.
     pub fn warning(&mut self, object: Option<TitleIndex>, message: &str) {
-        let fault = Fault::new(FaultKind::Warning, self.provider, message);
-        self.faults.push(match object {
-            Some(object) => fault.of_object(object),
-            None => fault,
-        });
+        self.report(FaultKind::Warning, (object, None), message);
     }
 
     /// Takes blocks of other machines that foreign code wrote, one behind the
@@ -396,7 +392,12 @@ impl<'a> ObjectWriter<'a> {
 
     /// Reports a part that could not be read: an object, or one instance of it. One
     /// that lasts allocates nothing after its first time.
-    pub fn fault(&mut self, object: TitleIndex, instance: Option<&str>, message: &str) {
+    pub fn fault(
+        &mut self,
+        object: TitleIndex,
+        instance: Option<&str>,
+        message: impl std::fmt::Display,
+    ) {
         self.report(FaultKind::Partial, (Some(object), instance), message);
     }
 

@@ -394,14 +394,17 @@ fn resolve(
     path: &CounterPath,
 ) -> Result<Vec<(TitleIndex, CatalogueCounter)>, QueryError> {
     let mut found = resolve_in(slot, path);
+    // The object may be one that is to be found out first; and a pattern may mean
+    // any.
+    if (found.is_err() || path.object.as_literal().is_none()) && slot.complete(&path.object) {
+        found = resolve_in(slot, path);
+    }
     // The name may be one of a language that nobody asked for yet.
     if found.is_err() && slot.load_all_languages() {
         found = resolve_in(slot, path);
-    }
-    // It may be one of an object that is to be found out first; and a pattern
-    // may mean any.
-    if (found.is_err() || path.object.as_literal().is_none()) && slot.complete(&path.object) {
-        found = resolve_in(slot, path);
+        if found.is_err() && slot.complete(&path.object) {
+            found = resolve_in(slot, path);
+        }
     }
     match found {
         // Or that of an object that is in no list so far.

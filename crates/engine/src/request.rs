@@ -1,5 +1,6 @@
 //! What a reader asks of a source.
 
+use crate::growth::note_growth;
 use perfhive_format::TitleIndex;
 use std::fmt;
 use std::str::FromStr;
@@ -34,6 +35,15 @@ impl ObjectQuery {
             Self::Indexes(list) if list.contains(&object) => {}
             Self::Indexes(list) => list.push(object),
             _ => *self = Self::one(object),
+        }
+    }
+
+    /// Whether a copy of it has memory of its own.
+    pub(crate) fn takes_memory(&self) -> bool {
+        match self {
+            Self::Global | Self::Costly => false,
+            Self::Foreign(name) => !name.is_empty(),
+            Self::Indexes(list) => !list.is_empty(),
         }
     }
 }
@@ -151,6 +161,46 @@ impl Request {
     pub fn deadline(mut self, deadline: Instant) -> Self {
         self.deadline = Some(deadline);
         self
+    }
+
+    /// Makes it the same as another, in the memory that it has and that of a list which
+    /// is not needed at the moment. Answers whether that was too small, which is
+    /// [noted](note_growth).
+    pub(crate) fn refill(&mut self, other: &Self, kept: &mut Vec<TitleIndex>) -> bool {
+        let room = |request: &Self, kept: &Vec<TitleIndex>| {
+            let list = match &request.objects {
+                ObjectQuery::Indexes(list) => list.capacity(),
+                _ => 0,
+            };
+            list + kept.capacity() + request.extra_counters.capacity()
+        };
+        let before = room(self, kept);
+        let mut grown = false;
+        match &other.objects {
+            ObjectQuery::Indexes(wanted) => {
+                if !matches!(self.objects, ObjectQuery::Indexes(_)) {
+                    self.objects = ObjectQuery::Indexes(std::mem::take(kept));
+                }
+                if let ObjectQuery::Indexes(list) = &mut self.objects {
+                    list.clone_from(wanted);
+                }
+            }
+            wanted if *wanted != self.objects => {
+                grown = wanted.takes_memory();
+                let before = std::mem::replace(&mut self.objects, wanted.clone());
+                if let ObjectQuery::Indexes(list) = before {
+                    *kept = list;
+                }
+            }
+            _ => {}
+        }
+        self.extra_counters.clone_from(&other.extra_counters);
+        (self.max_age, self.deadline) = (other.max_age, other.deadline);
+        grown |= room(self, kept) > before;
+        if grown {
+            note_growth();
+        }
+        grown
     }
 
     /// Whether a counter that costs extra was asked for.

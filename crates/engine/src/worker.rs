@@ -1,15 +1,15 @@
 //! A source on a thread of its own, which answers by deadlines.
 
-use crate::broker::ProviderStatus;
+use crate::broker::{ProviderStatus, Wanted};
 use crate::collecting::Collecting;
 use crate::desk::{Desk, NoAnswer};
 use crate::error::{SourceError, SourceErrorKind};
 use crate::frame::Snapshot;
 use crate::growth::{GrowthWatch, note_growth};
-use crate::request::{ObjectQuery, Request};
+use crate::request::Request;
 use crate::source::{Catalogue, Source};
 use crate::titles::TitleDatabase;
-use perfhive_format::LanguageId;
+use perfhive_format::{LanguageId, TitleIndex};
 use std::sync::Arc;
 use std::thread;
 use std::time::{Duration, Instant};
@@ -28,6 +28,8 @@ pub struct Worker {
     desk: Arc<WorkDesk>,
     /// The last request as it came back from the thread, to be sent again.
     spare: Option<Request>,
+    /// The list of one before, where that one is for something else.
+    list: Vec<TitleIndex>,
     /// A snapshot that came back too late, for its allocations.
     room: Option<Snapshot>,
     /// Number of the newest request, and of the newest one answered.
@@ -44,6 +46,7 @@ const AT_ONCE: Duration = Duration::from_secs(1);
 enum Job {
     Collect(u64, Request, Snapshot),
     Catalogue(u64),
+    CatalogueOf(u64, Option<Vec<TitleIndex>>),
     Costly(u64),
     Titles(u64, LanguageId),
     Rewind(u64),
@@ -57,7 +60,8 @@ enum Answer {
     Costly(Result<(), SourceError>),
     Titles(Result<Arc<TitleDatabase>, SourceError>),
     Rewound(Result<(), SourceError>),
-    Generation(u64),
+    /// And whether that took memory.
+    Generation(u64, bool),
     Providers(Vec<ProviderStatus>),
 }
 
@@ -106,11 +110,19 @@ impl Worker {
                         (id, Answer::Collected(request, out, result))
                     }
                     Job::Catalogue(id) => (id, Answer::Catalogue(source.catalogue())),
+                    Job::CatalogueOf(id, wanted) => {
+                        let wanted = wanted.as_deref().map_or(Wanted::Nothing, Wanted::Objects);
+                        (id, Answer::Catalogue(source.catalogue_for(wanted)))
+                    }
                     Job::Costly(id) => (id, Answer::Costly(source.list_costly())),
                     Job::Titles(id, language) => (id, Answer::Titles(source.titles(language))),
                     Job::Rewind(id) => (id, Answer::Rewound(source.rewind())),
                     Job::Providers(id) => (id, Answer::Providers(source.providers())),
-                    Job::Generation(id) => (id, Answer::Generation(source.catalogue_generation())),
+                    Job::Generation(id) => {
+                        let watch = GrowthWatch::begin();
+                        let generation = source.catalogue_generation();
+                        (id, Answer::Generation(generation, watch.has_noted()))
+                    }
                 };
                 desk.reply(answer);
             }
@@ -124,6 +136,7 @@ impl Worker {
             live,
             desk,
             spare: None,
+            list: Vec::new(),
             room: None,
             asked: 0,
             answered: 0,
@@ -221,28 +234,6 @@ impl Worker {
     }
 }
 
-/// Makes a request the same as another, in the memory that it has.
-fn fill(request: &mut Request, other: &Request) {
-    let room = |request: &Request| match &request.objects {
-        ObjectQuery::Indexes(list) => list.capacity() + request.extra_counters.capacity(),
-        _ => request.extra_counters.capacity(),
-    };
-    let before = room(request);
-    match (&mut request.objects, &other.objects) {
-        (ObjectQuery::Indexes(list), ObjectQuery::Indexes(wanted)) => list.clone_from(wanted),
-        (objects, wanted) if objects != wanted => {
-            note_growth();
-            *objects = wanted.clone();
-        }
-        _ => {}
-    }
-    request.extra_counters.clone_from(&other.extra_counters);
-    if room(request) > before {
-        note_growth();
-    }
-    (request.max_age, request.deadline) = (other.max_age, other.deadline);
-}
-
 impl Source for Worker {
     fn name(&self) -> &str {
         &self.name
@@ -256,7 +247,7 @@ impl Source for Worker {
         let taken = self.room.take().unwrap_or_else(|| std::mem::take(out));
         let sent = match self.spare.take() {
             Some(mut spare) => {
-                fill(&mut spare, request);
+                spare.refill(request, &mut self.list);
                 spare
             }
             None => {
@@ -286,6 +277,18 @@ impl Source for Worker {
         }
     }
 
+    fn catalogue_for(&mut self, wanted: Wanted<'_>) -> Result<Arc<Catalogue>, SourceError> {
+        let list = match wanted {
+            Wanted::Everything => return self.catalogue(),
+            Wanted::Objects(list) => Some(list.to_vec()),
+            Wanted::Nothing => None,
+        };
+        match self.ask(|id| Job::CatalogueOf(id, list), None)? {
+            Answer::Catalogue(result) => result,
+            _ => Err(self.mixed_up()),
+        }
+    }
+
     fn list_costly(&mut self) -> Result<(), SourceError> {
         match self.ask(Job::Costly, None)? {
             Answer::Costly(result) => result,
@@ -297,8 +300,11 @@ impl Source for Worker {
     /// once: it is asked for before each sample, and should cost nothing.
     fn catalogue_generation(&mut self) -> u64 {
         let soon = Instant::now() + AT_ONCE.min(self.patience.unwrap_or(AT_ONCE));
-        if let Ok(Answer::Generation(generation)) = self.ask(Job::Generation, Some(soon)) {
+        if let Ok(Answer::Generation(generation, grown)) = self.ask(Job::Generation, Some(soon)) {
             self.generation = generation;
+            if grown {
+                note_growth();
+            }
         }
         self.generation
     }

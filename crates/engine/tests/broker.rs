@@ -557,3 +557,46 @@ fn a_worker_outlives_its_source_and_not_the_other_way_round() {
     drop(worker);
     assert!(death.recv().is_err());
 }
+
+/// A session that says of itself that it was at work for ever.
+struct Endless;
+
+impl Provider for Endless {
+    fn name(&self) -> &str {
+        "endless"
+    }
+    fn describe(&self) -> ProviderDescription {
+        sound("endless", 600).description
+    }
+    fn titles(&self) -> Vec<ProvidedTitles> {
+        Vec::new()
+    }
+    fn open(&self, _: &OpenContext<'_>) -> Result<Box<dyn Session>, ProviderError> {
+        Ok(Box::new(Self))
+    }
+}
+
+impl Session for Endless {
+    fn collect(
+        &mut self,
+        _: &Collection<'_>,
+        out: &mut ObjectWriter<'_>,
+    ) -> Result<(), ProviderError> {
+        out.object(&template(600, 602))?.values(&[7])?.finish()?;
+        Ok(())
+    }
+    fn took(&self) -> Option<Duration> {
+        Some(Duration::MAX)
+    }
+}
+
+#[test]
+fn times_that_nobody_can_add_up_cost_nothing_else() {
+    let mut broker = Broker::builder("test:", "HERE").provider(Arc::new(Endless)).build();
+    for _ in 0..3 {
+        let snapshot = collect(&mut broker, "Global");
+        assert_eq!(names(&snapshot), [600], "{:?}", snapshot.faults());
+    }
+    let status = broker.providers().next().unwrap();
+    assert_eq!((status.collections, status.total), (3, Duration::MAX));
+}

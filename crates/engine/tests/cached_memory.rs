@@ -6,8 +6,8 @@ use perfhive_engine::measure::{
     Anomaly, CounterSource, DataSources, MeasurementContext, MeasurementOptions, Readings,
 };
 use perfhive_engine::{
-    Cached, Catalogue, CatalogueObject, Cost, Frame, FramePool, Request, Snapshot, Source,
-    SourceError, TitleDatabase,
+    Cached, Catalogue, CatalogueObject, Cost, Frame, FramePool, ObjectQuery, Request, Snapshot,
+    Source, SourceError, TitleDatabase,
 };
 use perfhive_format::titles::TitleList;
 use perfhive_format::{CounterSpec, CounterType, LanguageId, TitleIndex};
@@ -256,6 +256,33 @@ fn what_another_noticed_first() {
             assert!(!changes || allocations > 0);
             other.decode(&mut Readings::new()).unwrap();
             one.decode(&mut Readings::new()).unwrap();
+        }
+    }
+}
+
+/// Requests are kept for their memory, which one of another kind has no use for.
+#[test]
+fn whatever_is_asked_for_in_turns() {
+    let mut cached = cache(&Machine::new());
+    let foreign = |name: &str| ObjectQuery::Foreign(name.repeat(20));
+    let list = |count| (0..count).map(|number| TitleIndex(700 + 2 * number)).collect();
+    let queries = [
+        foreign("A"),
+        foreign("B"),
+        ObjectQuery::Indexes(list(9)),
+        ObjectQuery::Global,
+        foreign("B"),
+        ObjectQuery::Indexes(list(3)),
+        ObjectQuery::Costly,
+    ];
+    let requests = queries.map(|query| Request::new(query).max_age(Duration::ZERO));
+    let mut snapshot = Snapshot::new();
+    for round in 0..10 {
+        for request in requests.iter().flat_map(|request| [request; 3]) {
+            let (done, taken) = count(|| cached.collect(request, &mut snapshot));
+            done.unwrap();
+            let what = format!("{round} {}: {}", request.objects, taken.count);
+            assert!(taken.count == 0 || snapshot.has_grown(), "{what}");
         }
     }
 }

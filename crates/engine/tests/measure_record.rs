@@ -420,6 +420,8 @@ fn what_is_made_for_a_sample_is_told() {
             let taken = taken.fetch_add(1, Ordering::Relaxed);
             if faults(taken) {
                 out.fault(PATHS, Some("x"), "no permission");
+                out.warning(Some(PATHS), "counts less than there is");
+                out.warning(None, "says this of all that it has");
             }
             let mut object = out.object(&template)?;
             let head = InstanceHead { name: NameRef::Text("x"), unique_id: None, parent: None };

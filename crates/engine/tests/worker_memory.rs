@@ -3,18 +3,21 @@
 #![allow(clippy::unwrap_used, clippy::expect_used)]
 
 use perfhive_engine::{
-    Catalogue, Frame, ObjectQuery, Request, Snapshot, Source, SourceError, TitleDatabase, Worker,
+    Cached, Catalogue, Frame, ObjectQuery, Request, Snapshot, Source, SourceError, TitleDatabase,
+    Worker, note_growth,
 };
 use perfhive_format::{LanguageId, TitleIndex};
 use perfhive_testkit::{alloc, script};
 use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::{Duration, Instant};
 
 #[global_allocator]
 static ALLOCATOR: alloc::Counting = alloc::Counting;
 
-/// Answers with the same frame again and again, and allocates nothing.
-struct Still(Arc<Frame>);
+/// Answers with the same frame again and again, and allocates nothing; unless it is to
+/// look at what it has, which takes memory.
+struct Still(Arc<Frame>, Arc<AtomicBool>);
 
 impl Source for Still {
     fn name(&self) -> &str {
@@ -32,12 +35,20 @@ impl Source for Still {
     fn catalogue(&mut self) -> Result<Arc<Catalogue>, SourceError> {
         Ok(Arc::default())
     }
+    fn catalogue_generation(&mut self) -> u64 {
+        if self.1.load(Ordering::Relaxed) {
+            note_growth();
+            std::hint::black_box(vec![0; 16]);
+        }
+        1
+    }
 }
 
 #[test]
 fn a_warm_worker_allocates_nothing() {
     let block = script::block("BOX", 1, &[(TitleIndex(230), &[], &[("one", None, &[])])]);
-    let still = Still(Arc::new(Frame::new(block, 1).unwrap()));
+    let looks = Arc::new(AtomicBool::new(false));
+    let still = Still(Arc::new(Frame::new(block, 1).unwrap()), Arc::clone(&looks));
     let mut worker = Worker::new(still, Some(Duration::from_secs(60))).unwrap();
     let mut request = Request::new(ObjectQuery::Indexes(vec![TitleIndex(230), TitleIndex(2)]));
     let mut snapshot = Snapshot::new();
@@ -58,7 +69,27 @@ fn a_warm_worker_allocates_nothing() {
     assert_eq!(alloc::process().since(before).count, 0);
     assert_eq!(snapshot.objects().count(), 1);
 
-    // Another request is another one, whatever was kept of the last.
-    request.objects = ObjectQuery::Global;
-    worker.collect(&request, &mut snapshot).unwrap();
+    // Another request is another one, whatever was kept of the last; and one that was
+    // made before takes nothing, whatever came in between.
+    other.objects = ObjectQuery::Global;
+    worker.collect(&other, &mut snapshot).unwrap();
+    for _ in 0..100 {
+        for request in [&request, &other] {
+            let before = alloc::process();
+            worker.collect(request, &mut snapshot).unwrap();
+            assert_eq!(alloc::process().since(before).count, 0, "{request:?}");
+            assert!(!snapshot.has_grown(), "{request:?}");
+        }
+    }
+
+    // A cache asks for the generation with each collection: that is part of the sample.
+    let mut cache = Cached::new(worker);
+    let request = request.max_age(Duration::ZERO);
+    for round in 0..8 {
+        looks.store(round > 4, Ordering::Relaxed);
+        cache.collect(&request, &mut snapshot).unwrap();
+        if round >= 4 {
+            assert_eq!(snapshot.has_grown(), round > 4, "{round}");
+        }
+    }
 }

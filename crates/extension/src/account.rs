@@ -202,7 +202,7 @@ impl Account {
         record.worst = record.worst.max(status.worst);
         if !waits {
             pending.collections += 1;
-            pending.total += status.last;
+            pending.total = pending.total.saturating_add(status.last);
             record.collections += 1;
             record.last = status.last;
             record.total = record.total.saturating_add(status.last);

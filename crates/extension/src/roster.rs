@@ -180,7 +180,7 @@ impl ExtensionRoster {
         item.question = match thread::Builder::new().name(name).spawn(body) {
             Ok(_) => Some(number),
             Err(_) => {
-                item.due = Some(Instant::now() + item.pause);
+                item.due = Some(after(Instant::now(), item.pause));
                 None
             }
         };
@@ -198,7 +198,7 @@ impl ExtensionRoster {
                 self.ask(item);
                 let patience = item.shared.account.patience(usual).min(usual);
                 // One that was waited for in vain may come back whenever it likes.
-                item.until = item.question.filter(|_| !item.awaited).map(|_| now + patience);
+                item.until = item.question.filter(|_| !item.awaited).map(|_| after(now, patience));
             }
         }
         self.items = items;
@@ -374,7 +374,7 @@ impl Item {
             Some((ProviderState::Quarantined, _)) => {}
             Some(_) => {
                 let pause = account.pause_left().unwrap_or(self.pause);
-                self.due = Some(Instant::now() + pause);
+                self.due = Some(after(Instant::now(), pause));
                 self.pause = self.pause.saturating_mul(2).min(LONGEST_PAUSE);
             }
         }
@@ -417,7 +417,7 @@ impl Roster for ExtensionRoster {
             changed = self.update(&registrations);
         }
         if now >= self.look {
-            self.look = now + self.options.look_every;
+            self.look = after(now, self.options.look_every);
             changed |= self.look_again();
         }
         changed |= self.take_answers(now, false);
@@ -442,6 +442,12 @@ impl Roster for ExtensionRoster {
             providers.map(|provider| provider as Arc<dyn Provider>).collect()
         })
     }
+}
+
+/// The time so long after another; what is too long for that never comes.
+fn after(start: Instant, time: Duration) -> Instant {
+    const NEVER: Duration = Duration::from_secs(100 * 365 * 24 * 3600);
+    start + time.min(NEVER)
 }
 
 fn stamp(library: &Path) -> Option<LibraryStamp> {

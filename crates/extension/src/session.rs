@@ -309,7 +309,7 @@ impl Session for ExtensionSession {
                     self.note(Some(&error));
                     for object in collection.wanted() {
                         if !self.delivered.contains(object) {
-                            out.fault(*object, None, &error.to_string());
+                            out.fault(*object, None, &error);
                         }
                     }
                 }

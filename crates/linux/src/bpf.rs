@@ -20,7 +20,8 @@ mod slots;
 
 pub(crate) use program::{Program, may_go_on};
 pub(crate) use slots::{
-    MARK_MEMORY, MARK_NO_RESIDENT, MARK_TORN, MARK_WORKING, ProcessSlot, ThreadSlot, Wants,
+    MARK_KERNEL, MARK_MEMORY, MARK_NO_RESIDENT, MARK_TORN, MARK_WORKING, ProcessDetail,
+    ProcessSlot, ThreadSlot, Wants,
 };
 
 use crate::root::ProcRoot;

@@ -119,6 +119,13 @@ impl fmt::Display for Text<'_, [u8]> {
     }
 }
 
+impl fmt::Display for Text<'_, [u16]> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let mut units = char::decode_utf16(self.0.iter().copied());
+        units.try_for_each(|unit| f.write_char(unit.unwrap_or(char::REPLACEMENT_CHARACTER)))
+    }
+}
+
 impl fmt::Display for Text<'_, CStr> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         Text(self.0.to_bytes()).fmt(f)

@@ -2,7 +2,7 @@
 
 use perfhive_engine::{
     Broker, CHOSEN_INDEXES, Catalogue, Fault, FaultKind, ObjectQuery, ProviderStatus, Request,
-    Snapshot, Source, SourceError, TitleDatabase, note_growth,
+    Snapshot, Source, SourceError, TitleDatabase, Wanted, note_growth,
 };
 use perfhive_format::{LanguageId, TitleIndex};
 use std::collections::HashSet;
@@ -15,7 +15,8 @@ use std::sync::Arc;
 ///
 /// Where one of them fails and was not asked alone, what the other has is there, with a
 /// fault. What is published under the name of one of the first one's objects is not
-/// served: a path is to mean what it always meant.
+/// served: a path is to mean what it always meant. The first one is asked for the objects
+/// of such names, and for no others that nobody wants.
 pub(crate) struct Beside<A, B> {
     first: A,
     second: B,
@@ -25,11 +26,21 @@ pub(crate) struct Beside<A, B> {
     answer: Snapshot,
     /// What was said last of one that failed, put into words once.
     lost: Option<Fault>,
-    catalogue: Option<Arc<Catalogue>>,
-    /// The generations of both that the catalogue was put together of.
+    catalogue: Option<Kept>,
+    /// The generations of both, as of the last look.
     generations: Option<[u64; 2]>,
+    /// Names that the first one has objects of, and names that it has none of, as far as
+    /// somebody published under them.
+    taken: HashSet<String>,
+    free: HashSet<String>,
     /// How often they were others.
     generation: u64,
+}
+
+/// A catalogue of both, and those that it was made of.
+struct Kept {
+    of: [Arc<Catalogue>; 2],
+    merged: Arc<Catalogue>,
 }
 
 /// A source that leaves names to others.
@@ -55,6 +66,8 @@ impl<A: Source, B: Yielding> Beside<A, B> {
             lost: None,
             catalogue: None,
             generations: None,
+            taken: HashSet::new(),
+            free: HashSet::new(),
             generation: 0,
         }
     }
@@ -92,18 +105,46 @@ impl<A: Source, B: Yielding> Beside<A, B> {
     }
 
     /// Has the second one leave the names of the first one's objects, in every language
-    /// that it has.
-    fn reserve(&mut self) {
+    /// that it has; all of them anew where the first one is another.
+    fn reserve(&mut self, is_other: bool) {
         note_growth();
-        // Who does not say what he has keeps what he had.
-        let Ok(catalogue) = self.first.catalogue() else { return };
-        let mut names = HashSet::new();
-        for language in &catalogue.languages {
-            let Ok(titles) = self.first.titles(*language) else { continue };
-            let objects = catalogue.objects.iter();
-            names.extend(objects.filter_map(|one| titles.name(one.name)).map(str::to_string));
+        if is_other {
+            self.free.clear();
+            if !self.taken.is_empty() {
+                self.taken.clear();
+                self.second.reserve(&self.taken);
+            }
         }
-        self.second.reserve(&names);
+        let Ok(theirs) = self.second.catalogue() else { return };
+        let mut published: Vec<String> = Vec::new();
+        for language in &theirs.languages {
+            let Ok(titles) = self.second.titles(*language) else { continue };
+            let names = theirs.objects.iter().filter_map(|one| titles.name(one.name));
+            published.extend(names.map(str::to_string));
+        }
+        published.retain(|name| !self.taken.contains(name) && !self.free.contains(name));
+        if published.is_empty() {
+            return;
+        }
+        let Ok(mine) = self.first.catalogue_for(Wanted::Nothing) else { return };
+        let titles: Vec<_> =
+            mine.languages.iter().filter_map(|one| self.first.titles(*one).ok()).collect();
+        let before = self.taken.len();
+        for name in published {
+            let meant: Vec<TitleIndex> =
+                titles.iter().flat_map(|titles| titles.indexes(&name)).copied().collect();
+            let has = |mine: Arc<Catalogue>| meant.iter().any(|one| mine.object(*one).is_some());
+            let is_taken = !meant.is_empty()
+                && self.first.catalogue_for(Wanted::Objects(&meant)).is_ok_and(has);
+            if is_taken {
+                self.taken.insert(name)
+            } else {
+                self.free.insert(name)
+            };
+        }
+        if self.taken.len() > before {
+            self.second.reserve(&self.taken);
+        }
     }
 }
 
@@ -173,11 +214,14 @@ impl<A: Source, B: Yielding> Source for Beside<A, B> {
     }
 
     fn catalogue(&mut self) -> Result<Arc<Catalogue>, SourceError> {
+        self.catalogue_for(Wanted::Everything)
+    }
+
+    fn catalogue_for(&mut self, wanted: Wanted<'_>) -> Result<Arc<Catalogue>, SourceError> {
+        let mine = self.first.catalogue_for(wanted);
+        // The first one may have more by that, which leaves less to the second one.
         let generation = self.catalogue_generation();
-        if let Some(catalogue) = &self.catalogue {
-            return Ok(Arc::clone(catalogue));
-        }
-        let (mine, theirs) = match (self.first.catalogue(), self.second.catalogue()) {
+        let (mine, theirs) = match (mine, self.second.catalogue_for(wanted)) {
             (Ok(mine), Ok(theirs)) => (mine, theirs),
             (Err(error), Err(_)) => return Err(error),
             // Half of it, and only for now.
@@ -185,6 +229,12 @@ impl<A: Source, B: Yielding> Source for Beside<A, B> {
                 return Ok(Arc::new(Catalogue { generation, ..Catalogue::clone(&one) }));
             }
         };
+        if let Some(Kept { of: [first, second], merged }) = &self.catalogue
+            && (first, second) == (&mine, &theirs)
+            && merged.generation == generation
+        {
+            return Ok(Arc::clone(merged));
+        }
         let mut merged = Catalogue::clone(&mine);
         merged.objects.retain(|object| object.name.0 < CHOSEN_INDEXES);
         merged.objects.extend(theirs.objects.iter().cloned());
@@ -195,7 +245,7 @@ impl<A: Source, B: Yielding> Source for Beside<A, B> {
         }
         merged.generation = generation;
         let merged = Arc::new(merged);
-        self.catalogue = Some(Arc::clone(&merged));
+        self.catalogue = Some(Kept { of: [mine, theirs], merged: Arc::clone(&merged) });
         Ok(merged)
     }
 
@@ -205,16 +255,16 @@ impl<A: Source, B: Yielding> Source for Beside<A, B> {
     }
 
     fn catalogue_generation(&mut self) -> u64 {
-        let first = self.first.catalogue_generation();
-        if self.generations.is_none_or(|[known, _]| known != first) {
-            self.reserve();
-        }
-        let now = [first, self.second.catalogue_generation()];
+        let look = |this: &mut Self| {
+            [this.first.catalogue_generation(), this.second.catalogue_generation()]
+        };
+        let now = look(self);
         if self.generations != Some(now) {
             note_growth();
-            self.generations = Some(now);
+            self.reserve(self.generations.is_none_or(|[known, _]| known != now[0]));
+            // By that either may be another.
+            self.generations = Some(look(self));
             self.generation += 1;
-            self.catalogue = None;
         }
         self.generation
     }

@@ -186,8 +186,12 @@ fn no_such_file(path: &Path, kind_of_file: &str) -> String {
         _ => std::env::current_dir().unwrap_or_default(),
     };
     let shown = folder.display();
-    let Ok(entries) = std::fs::read_dir(&folder) else {
-        return format!("no such file: there is no folder {shown}");
+    let entries = match std::fs::read_dir(&folder) {
+        Ok(entries) => entries,
+        Err(error) if error.kind() == std::io::ErrorKind::NotFound => {
+            return format!("no such file: there is no folder {shown}");
+        }
+        Err(error) => return format!("no such file; what {shown} has cannot be listed: {error}"),
     };
     let names: Vec<String> = entries
         .flatten()

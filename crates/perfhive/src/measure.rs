@@ -46,7 +46,7 @@ pub use time::{PerformanceCounterTime, ProcessCpuTime, ThreadCpuTime};
 use crate::{OpenOptions, SharedSource, SourceAddress};
 use perfhive_engine::{
     Cached, Catalogue, ObjectQuery, ProviderStatus, Request, Snapshot, Source, SourceError,
-    TitleDatabase,
+    TitleDatabase, Wanted as WantedObjects,
 };
 use perfhive_format::LanguageId;
 use std::path::Path;
@@ -103,7 +103,7 @@ pub fn data_source(address: &str, options: &OpenOptions) -> Result<SharedCounter
         }
         Ok(parsed) => {
             let mut source = options.open(address)?;
-            let name = name_of(&parsed, &source.catalogue()?.machine);
+            let name = name_of(&parsed, &source.catalogue_for(WantedObjects::Nothing)?.machine);
             if source.is_live() {
                 let shared = crate::later::shared(&parsed, options, source);
                 return Ok(CounterSource::new(&name, shared));

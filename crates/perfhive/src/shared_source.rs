@@ -191,7 +191,7 @@ impl SharedSource {
     /// # Errors
     /// Where the source cannot tell what it has.
     pub fn machine(&self) -> Result<String, SourceError> {
-        Ok(self.inner.clone().catalogue()?.machine.clone())
+        Ok(self.inner.clone().catalogue_for(Wanted::Nothing)?.machine.clone())
     }
 
     /// What the source is called in messages.
@@ -316,6 +316,19 @@ impl SharedSource {
         find: impl Fn(&Names) -> Result<T, QueryError>,
     ) -> Result<(Names, T), QueryError> {
         let names = self.names_of(Wanted::Nothing, false)?;
+        let names = match find(&names) {
+            Ok(found) => return Ok((names, found)),
+            // Of an object that is to be found out first that is done, and no more.
+            Err(QueryError::UnknownObject { name, .. }) => {
+                let number = name.parse().ok().map(TitleIndex);
+                let meant: Vec<_> = names.titles.indexes(&name).into_iter().chain(number).collect();
+                match meant.is_empty() {
+                    true => names,
+                    false => self.names_of(Wanted::Objects(&meant), false).unwrap_or(names),
+                }
+            }
+            Err(_) => names,
+        };
         if let Ok(found) = find(&names) {
             return Ok((names, found));
         }

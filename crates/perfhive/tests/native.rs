@@ -51,16 +51,17 @@ mod windows {
         }
     }
 
-    /// A provider that takes three seconds for each collection of everything.
-    struct Sleeps;
+    /// A provider of the zoo: `Sleeps`, which takes three seconds for each collection of
+    /// everything, or `Fatal`, which ends the process that asks for it or for everything.
+    struct Zoo(&'static str);
 
-    impl Sleeps {
-        fn register() -> Self {
+    impl Zoo {
+        fn register(kind: &'static str) -> Self {
             use perfhive::contract::{Definition, Functions, Registrar as _, Texts};
             let tests = std::env::current_exe().unwrap();
             let library = tests.parent().unwrap().parent().unwrap().join("examples/zoo.dll");
             assert!(library.is_file(), "{} is not built", library.display());
-            let mut definition = Definition::new("PerfhiveSleeps");
+            let mut definition = Definition::new(&format!("Perfhive{kind}"));
             definition.titles = vec![Texts {
                 language: LanguageId::ENGLISH,
                 names: vec![(0, "Sleepers".to_string())],
@@ -68,20 +69,21 @@ mod windows {
             }];
             let functions = Functions {
                 library: Some(library),
-                open: Some("OpenSleeps".to_string()),
-                collect: Some("CollectSleeps".to_string()),
+                open: Some(format!("Open{kind}")),
+                collect: Some(format!("Collect{kind}")),
                 close: Some("CloseZoo".to_string()),
                 ..Functions::default()
             };
             perfhive::windows::WindowsRegistrar::new().register(&definition, &functions).unwrap();
-            Self
+            Self(kind)
         }
     }
 
-    impl Drop for Sleeps {
+    impl Drop for Zoo {
         fn drop(&mut self) {
             use perfhive::contract::Registrar as _;
-            let _ = perfhive::windows::WindowsRegistrar::new().unregister("PerfhiveSleeps");
+            let name = format!("Perfhive{}", self.0);
+            let _ = perfhive::windows::WindowsRegistrar::new().unregister(&name);
         }
     }
 
@@ -91,8 +93,8 @@ mod windows {
             eprintln!("this test changes the registry, and is run under Wine only");
             return;
         }
-        let _sleeps = Sleeps::register();
-        let patience = std::time::Duration::from_millis(200);
+        let _sleeps = Zoo::register("Sleeps");
+        let patience = std::time::Duration::from_secs(1);
         let source = perfhive::OpenOptions::new().patience(patience).open("local:").unwrap();
         let mut query = Query::new(source).unwrap();
         query.add(r"\Process(*)\Working Set").unwrap();
@@ -102,6 +104,27 @@ mod windows {
         // What is not there is not said to be unknown.
         let error = query.add(r"\Sleepers(*)\Dreams").unwrap_err();
         assert!(error.to_string().contains("does not come back"), "{error}");
+    }
+
+    /// By the ways in which programs read; who asks for everything does not live.
+    #[test]
+    fn who_reads_one_object_has_no_other_provider_asked() {
+        use perfhive::{Category, PerformanceCounter};
+        if !perfhive::windows::is_wine() {
+            eprintln!("this test changes the registry, and is run under Wine only");
+            return;
+        }
+        let _fatal = Zoo::register("Fatal");
+        let mut query = Query::new(open("local:").unwrap()).unwrap();
+        for path in [r"\System\Threads", r"\Process(*)\Working Set"] {
+            query.add(path).unwrap();
+        }
+        query.collect().unwrap();
+        assert!(mine(&query)[0] > 0.0);
+        let mut counter = PerformanceCounter::new("System", "Threads", "").unwrap();
+        assert!(counter.next_value().is_ok_and(|value| value > 0.0));
+        assert!(Category::exists("Process").unwrap());
+        assert!(!Category::new("Process").unwrap().instance_names().unwrap().is_empty());
     }
 
     #[test]

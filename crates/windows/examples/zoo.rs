@@ -291,6 +291,8 @@ zoo! {
         unsafe { (*out.data).cast::<u8>().add(room).write_volatile(1) };
         out.claim(&object(7500, 2), 1)
     };
+    /// Answers, and hangs when it is closed.
+    OpenLingers, CollectLingers, 0, |out| out.claim(&object(7600, 2), 1);
     /// Does not answer as long as its process lives.
     OpenHangs, CollectHangs, 0, |out| {
         for _ in 0..600 {
@@ -298,6 +300,16 @@ zoo! {
         }
         out.nothing(0)
     };
+}
+
+/// Does not come back as long as its process lives.
+#[unsafe(no_mangle)]
+#[allow(non_snake_case)]
+extern "system" fn CloseLingers() -> u32 {
+    for _ in 0..600 {
+        std::thread::sleep(Duration::from_millis(100));
+    }
+    0
 }
 
 #[unsafe(no_mangle)]
@@ -342,6 +354,28 @@ unsafe extern "system" fn CollectStuck(
     let out = Out { data, bytes, objects };
     if is_asked(query, "PerfhiveStuck") {
         std::thread::sleep(Duration::from_secs(600));
+    }
+    out.nothing(0)
+}
+
+#[unsafe(no_mangle)]
+#[allow(non_snake_case)]
+extern "system" fn OpenFatal(_: *mut u16) -> u32 {
+    0
+}
+
+/// Ends the process that asks for it, or for everything: whoever lives did not ask.
+#[unsafe(no_mangle)]
+#[allow(non_snake_case)]
+unsafe extern "system" fn CollectFatal(
+    query: *mut u16,
+    data: *mut *mut c_void,
+    bytes: *mut u32,
+    objects: *mut u32,
+) -> u32 {
+    let out = Out { data, bytes, objects };
+    if is_asked(query, "PerfhiveFatal") {
+        std::process::abort();
     }
     out.nothing(0)
 }

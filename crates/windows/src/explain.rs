@@ -20,6 +20,10 @@ pub(crate) const MORE_DATA: u32 = 234;
 /// `ERROR_TIMEOUT`: a call that was given up, or that Windows gave up.
 pub(crate) const TIMEOUT: u32 = 1460;
 
+/// Another machine did not answer within the time that a connection is waited for. Not
+/// Windows' own: bit 29 is set in none of its codes, it is kept for applications.
+pub(crate) const NOT_REACHED: u32 = 1 << 29 | 1;
+
 const INVALID_HANDLE: u32 = 6;
 const NOT_READY: u32 = 21;
 const BAD_NETPATH: u32 = 53;
@@ -55,6 +59,7 @@ pub(crate) fn is_lost(code: u32) -> bool {
             | RPC_SERVER_UNAVAILABLE
             | RPC_CALL_FAILED
             | RPC_CALL_FAILED_DNE
+            | NOT_REACHED
     )
 }
 
@@ -97,7 +102,11 @@ pub(crate) fn explain(code: u32, host: Option<&str>) -> (SourceErrorKind, String
         Some(host) => remote(code, host),
         None => local(code),
     };
-    (kind, format!("{text} (Windows error {code})"))
+    match code {
+        // Nobody has told a code.
+        NOT_REACHED => (kind, text),
+        _ => (kind, format!("{text} (Windows error {code})")),
+    }
 }
 
 fn local(code: u32) -> (SourceErrorKind, String) {
@@ -229,6 +238,14 @@ fn remote(code: u32, host: &str) -> (SourceErrorKind, String) {
             format!(
                 "{host} cannot be reached: the host is unknown or off, a firewall is between \
                  (TCP port 445), or its service Remote Registry is not running"
+            ),
+        ),
+        NOT_REACHED => (
+            Kind::Unavailable,
+            format!(
+                "{host} cannot be reached: nobody has answered in time, as where a firewall \
+                 between drops what is sent (TCP port 445), or the host is off; it is tried on, \
+                 and a longer patience waits longer"
             ),
         ),
         RPC_SERVER_UNAVAILABLE | 1702 | 1753 => (
@@ -430,6 +447,17 @@ mod tests {
         assert!(text.contains("Perflib of BOX") && text.contains("administrator of BOX"), "{text}");
         let text = unreadable(Beside::Machine, 1722, Some("BOX"));
         assert!(text.contains("BOX does not answer calls") && text.contains("1722"), "{text}");
+    }
+
+    #[test]
+    fn who_did_not_answer_has_no_code() {
+        let (kind, text) = explain(NOT_REACHED, Some("BOX"));
+        assert_eq!(kind, SourceErrorKind::Unavailable);
+        for words in ["BOX cannot be reached", "TCP port 445", "in time"] {
+            assert!(text.contains(words), "{words}: {text}");
+        }
+        assert!(!text.contains("Windows error"), "{text}");
+        assert!(is_lost(NOT_REACHED) && !is_busy(NOT_REACHED));
     }
 
     #[test]

@@ -12,7 +12,7 @@ mod tests;
 use crate::relay::{HANGS, Relay};
 use perfhive_engine::{
     Catalogue, Fault, FaultKind, ObjectQuery, ProviderStatus, Request, Snapshot, Source,
-    SourceError, SourceErrorKind, TitleDatabase,
+    SourceError, SourceErrorKind, TitleDatabase, Wanted, note_growth,
 };
 use perfhive_format::{LanguageId, TitleIndex};
 use std::sync::Arc;
@@ -33,9 +33,9 @@ const TRIAL: Duration = Duration::from_millis(500);
 
 /// A source that fills from a second one the objects that a first one lacks.
 ///
-/// The first one works on a thread of its own, since it may hang. What it lacks
-/// is looked at before the first answer, and again when its catalogue changes,
-/// and when two requests in a row failed or lacked something. Where it cannot
+/// The first one works on a thread of its own, since it may hang. What it lacks, of what
+/// is wanted, is looked at before the first answer that it is wanted for, and again when
+/// its catalogue changes, and when two requests in a row failed or lacked something. Where it cannot
 /// tell what it has, or hangs, it counts as broken: then the second source has
 /// all objects that it can fill. Whatever is filled so is tried with the first
 /// one again after 5 seconds, and more seldom the longer that is in vain; once
@@ -56,6 +56,8 @@ pub struct Fallback<B> {
     decisions: u64,
     /// The objects that the second one can fill.
     capable: Vec<TitleIndex>,
+    /// Those of them of which the first one was asked whether it has them.
+    looked_at: Vec<TitleIndex>,
     /// Requests in a row that failed, or lacked one of these objects.
     failures: u32,
     /// What the second one is asked, and what it answered.
@@ -65,8 +67,16 @@ pub struct Fallback<B> {
     /// What the first one is tried with, and what it answered.
     trial: Request,
     tried: Snapshot,
-    catalogue: Option<Arc<Catalogue>>,
+    catalogue: Option<Kept>,
     told: bool,
+    /// What is said of each object that cannot be had, put into words once.
+    lost: Option<Fault>,
+}
+
+/// A catalogue of both, and the one of the first source that it was made of.
+struct Kept {
+    of: Option<Arc<Catalogue>>,
+    merged: Arc<Catalogue>,
 }
 
 /// What comes from the second source.
@@ -117,6 +127,7 @@ impl<B: Source> Fallback<B> {
             decision: None,
             decisions: 0,
             capable: Vec::new(),
+            looked_at: Vec::new(),
             failures: 0,
             trial: Request::new(ObjectQuery::Global),
             tried: Snapshot::new(),
@@ -125,6 +136,7 @@ impl<B: Source> Fallback<B> {
             answer: Snapshot::new(),
             catalogue: None,
             told: false,
+            lost: None,
         }
     }
 
@@ -134,17 +146,57 @@ impl<B: Source> Fallback<B> {
     /// # Errors
     /// Where the second source cannot be read.
     pub fn reason(&mut self) -> Result<Option<&str>, SourceError> {
-        self.decide(None)?;
+        self.learn_capable()?;
+        let all = self.capable.clone();
+        self.decide(Wanted::Objects(&all), None)?;
         Ok(self.decision.as_ref().and_then(|decision| decision.reason.as_deref()))
     }
 
-    /// Looks how the first source is doing, where that is due.
-    fn decide(&mut self, deadline: Option<Instant>) -> Result<(), SourceError> {
-        let Some(decision) = &self.decision else {
+    fn learn_capable(&mut self) -> Result<(), SourceError> {
+        if self.capable.is_empty() {
+            note_growth();
             let theirs = self.second.catalogue()?;
             self.capable = theirs.objects.iter().map(|object| object.name).collect();
-            self.trial.objects = ObjectQuery::Indexes(self.capable.clone());
-            match self.look(left(self.patience, deadline)) {
+        }
+        Ok(())
+    }
+
+    /// Whether something is wanted that the second source can fill and of which the first
+    /// one was never asked whether it has it.
+    fn is_news(&self, wanted: Wanted<'_>) -> bool {
+        let is_wanted = |name: &TitleIndex| match wanted {
+            Wanted::Nothing => false,
+            Wanted::Objects(list) => list.contains(name),
+            Wanted::Everything => true,
+        };
+        self.capable.iter().any(|name| is_wanted(name) && !self.looked_at.contains(name))
+    }
+
+    /// Takes down what is to be looked at from now on.
+    fn look_at(&mut self, wanted: Wanted<'_>) {
+        let (capable, looked_at) = (&self.capable, &mut self.looked_at);
+        let known = std::mem::take(looked_at);
+        let is_wanted = |name: &&TitleIndex| match wanted {
+            Wanted::Nothing => known.contains(name),
+            Wanted::Objects(list) => known.contains(name) || list.contains(name),
+            Wanted::Everything => true,
+        };
+        // In the order of the second one, whatever was wanted first.
+        looked_at.extend(capable.iter().filter(is_wanted));
+        let tried = if looked_at.is_empty() { capable } else { looked_at };
+        self.trial.objects = ObjectQuery::Indexes(tried.clone());
+    }
+
+    /// Looks how the first source is doing, where that is due.
+    fn decide(&mut self, wanted: Wanted<'_>, deadline: Option<Instant>) -> Result<(), SourceError> {
+        self.learn_capable()?;
+        let is_news = self.is_news(wanted);
+        if is_news || self.decision.is_none() {
+            note_growth();
+            self.look_at(wanted);
+        }
+        let Some(decision) = &self.decision else {
+            match self.look(wanted, left(self.patience, deadline)) {
                 Ok(catalogue) => self.settle(&catalogue, None),
                 Err(error) => self.break_with(&error),
             }
@@ -152,15 +204,17 @@ impl<B: Source> Fallback<B> {
         };
         let is_due = self.is_due(decision);
         let (First::Good(known) | First::Broken(_, known)) = decision.first;
+        let is_news = is_news && matches!(decision.first, First::Good(_));
         let generation = self.first.catalogue_generation();
-        if generation == known {
+        if generation == known && !is_news {
             if is_due {
                 self.try_again(deadline);
             }
             return Ok(());
         }
+        note_growth();
         let begun = Instant::now();
-        match (self.look(left(self.patience, deadline)), &mut self.decision) {
+        match (self.look(wanted, left(self.patience, deadline)), &mut self.decision) {
             (Ok(catalogue), _) => self.settle(&catalogue, None),
             // Whatever was registered, that was not it.
             (Err(_), Some(Decision { first: First::Broken(_, known), .. })) => *known = generation,
@@ -174,11 +228,18 @@ impl<B: Source> Fallback<B> {
         !decision.objects.is_empty() && (self.clock)() >= decision.again
     }
 
-    /// Asks the first source what it has. One that does not answer in time goes
-    /// on, and may have the answer the next time.
-    fn look(&mut self, limit: Option<Duration>) -> Result<Arc<Catalogue>, SourceError> {
+    /// Asks the first source what it has of what is looked at, or of everything. One that
+    /// does not answer in time goes on, and may have the answer the next time.
+    fn look(
+        &mut self,
+        wanted: Wanted<'_>,
+        limit: Option<Duration>,
+    ) -> Result<Arc<Catalogue>, SourceError> {
         self.first.set_patience(limit);
-        let catalogue = self.first.catalogue();
+        let catalogue = match wanted {
+            Wanted::Everything => self.first.catalogue(),
+            _ => self.first.catalogue_for(Wanted::Objects(&self.looked_at)),
+        };
         self.first.set_patience(self.patience);
         catalogue
     }
@@ -212,9 +273,10 @@ impl<B: Source> Fallback<B> {
         if decision.answered < IN_A_ROW {
             return;
         }
+        note_growth();
         let delivered: Vec<TitleIndex> = self.capable.iter().copied().filter(has).collect();
         let limit = left(Some(TRIAL), deadline);
-        if let Ok(catalogue) = self.look(limit) {
+        if let Ok(catalogue) = self.look(Wanted::Nothing, limit) {
             self.settle(&catalogue, Some(&delivered));
         }
     }
@@ -222,8 +284,11 @@ impl<B: Source> Fallback<B> {
     /// The first source answers: only what it lacks comes from the second. What
     /// it has is what it lists and, if it was tried, delivered.
     fn settle(&mut self, catalogue: &Catalogue, delivered: Option<&[TitleIndex]>) {
+        let looked_at = &self.looked_at;
         let lacks = |name: &TitleIndex| {
-            catalogue.object(*name).is_none() || delivered.is_some_and(|all| !all.contains(name))
+            let is_told = |all: &[TitleIndex]| !all.contains(name);
+            looked_at.contains(name)
+                && (catalogue.object(*name).is_none() || delivered.is_some_and(is_told))
         };
         let pair = [PROCESS, THREAD].iter().any(lacks);
         let missing = |name: &TitleIndex| lacks(name) || pair && [PROCESS, THREAD].contains(name);
@@ -246,8 +311,11 @@ impl<B: Source> Fallback<B> {
         let took = begun.elapsed();
         let hangs = error.kind() == SourceErrorKind::Deadline
             && (took >= HANGS || self.patience.is_some_and(|patience| took >= patience));
-        if hangs {
+        if hangs && self.try_first(None).is_err() {
             self.break_with(error);
+        } else if hangs {
+            // What was asked for hangs, and nothing else.
+            self.failures = 0;
         } else if self.failures >= IN_A_ROW {
             self.doubt();
         }
@@ -256,15 +324,17 @@ impl<B: Source> Fallback<B> {
     /// What was asked of the first source was in vain more than once: that may
     /// be its own fault, or only that of what was asked for.
     fn doubt(&mut self) {
+        note_growth();
         if let Err(error) = self.try_first(None) {
             self.break_with(&error);
             return;
         }
         let has = |name: &TitleIndex| self.tried.object(*name).is_some();
         let delivered: Vec<TitleIndex> = self.capable.iter().copied().filter(has).collect();
-        match self.look(Some(TRIAL)) {
+        match self.look(Wanted::Nothing, Some(TRIAL)) {
             Ok(catalogue) => {
-                let lacks = |name| !delivered.contains(name);
+                let looked_at = &self.looked_at;
+                let lacks = |name| looked_at.contains(name) && !delivered.contains(name);
                 let known = self.decision.as_ref().map_or(&[][..], |before| &before.objects);
                 // What was said already needs no new decision.
                 if self.capable.iter().any(|name| lacks(name) && !known.contains(name)) {
@@ -278,6 +348,7 @@ impl<B: Source> Fallback<B> {
 
     /// The first source is of no use for now.
     fn break_with(&mut self, error: &SourceError) {
+        note_growth();
         let objects = self.capable.clone();
         let native =
             "`-s native:` reads System, Processor, Process and Thread without the registry";
@@ -336,11 +407,13 @@ impl<B: Source> Fallback<B> {
             ObjectQuery::Indexes(list) => list,
             _ => Vec::new(),
         };
+        let mut room = list.capacity();
         list.clear();
         let mut left = match std::mem::replace(&mut self.rest.objects, ObjectQuery::Global) {
             ObjectQuery::Indexes(list) => list,
             _ => Vec::new(),
         };
+        room += left.capacity() + self.rest.extra_counters.capacity();
         left.clear();
         let (mut first, is_list) = (usable, matches!(request.objects, ObjectQuery::Indexes(_)));
         match &request.objects {
@@ -353,7 +426,7 @@ impl<B: Source> Fallback<B> {
                 first = usable && !left.is_empty();
             }
         }
-        let second = !list.is_empty();
+        let (second, list_room) = (!list.is_empty(), list.capacity());
         self.asked.objects = ObjectQuery::Indexes(list);
         self.asked.deadline = request.deadline;
         // With nothing to divide the request goes on as it is.
@@ -361,6 +434,9 @@ impl<B: Source> Fallback<B> {
             self.rest.extra_counters.clone_from(&request.extra_counters);
             self.rest.max_age = request.max_age;
             self.rest.deadline = request.deadline;
+        }
+        if list_room + left.capacity() + self.rest.extra_counters.capacity() != room {
+            note_growth();
         }
         self.rest.objects = ObjectQuery::Indexes(left);
         (first, second)
@@ -406,7 +482,7 @@ impl<B: Source> Fallback<B> {
                 }
                 // What the second one has is there.
                 out.clear();
-                fail_all(&self.rest.objects, self.first.name(), error.message(), out);
+                fail_all(&self.rest.objects, self.first.name(), &error, &mut self.lost, out);
                 Ok(false)
             }
         }
@@ -414,9 +490,23 @@ impl<B: Source> Fallback<B> {
 }
 
 /// A fault for each object of a list.
-fn fail_all(objects: &ObjectQuery, source: &str, why: &str, out: &mut Snapshot) {
+fn fail_all(
+    objects: &ObjectQuery,
+    source: &str,
+    why: &SourceError,
+    known: &mut Option<Fault>,
+    out: &mut Snapshot,
+) {
     let ObjectQuery::Indexes(list) = objects else { return };
-    let fault = Fault::new(FaultKind::SourceFailed, source, why);
+    if list.is_empty() {
+        return;
+    }
+    let is_it = |fault: &Fault| *fault.message == *why.message();
+    let fault = match known.take().filter(is_it) {
+        Some(fault) => fault,
+        None => Fault::new(FaultKind::SourceFailed, source, why.message()),
+    };
+    *known = Some(fault.clone());
     list.iter().for_each(|name| out.push_fault(fault.clone().of_object(*name)));
 }
 
@@ -440,10 +530,17 @@ impl<B: Source> Source for Fallback<B> {
 
     fn collect(&mut self, request: &Request, out: &mut Snapshot) -> Result<(), SourceError> {
         out.clear();
+        let wanted = match &request.objects {
+            ObjectQuery::Global => Wanted::Everything,
+            ObjectQuery::Indexes(list) => Wanted::Objects(list),
+            ObjectQuery::Costly | ObjectQuery::Foreign(_) => Wanted::Nothing,
+        };
         // Readers ask for the catalogue's generation before each sample, which
         // looks again; one look is enough.
-        if self.decision.as_ref().is_none_or(|decision| self.is_due(decision)) {
-            self.decide(request.deadline)?;
+        if self.decision.as_ref().is_none_or(|decision| self.is_due(decision))
+            || self.is_news(wanted)
+        {
+            self.decide(wanted, request.deadline)?;
         }
         let (mut first, mut second) = self.divide(request);
         let mut divided = second && matches!(request.objects, ObjectQuery::Indexes(_));
@@ -462,6 +559,9 @@ impl<B: Source> Source for Fallback<B> {
                 list.retain(|name| out.object(*name).is_none());
             }
             self.second.collect(&self.asked, &mut self.answer)?;
+            if self.answer.has_grown() {
+                note_growth();
+            }
             out.push_all_of(&self.answer);
             self.answer.clear();
         }
@@ -477,22 +577,27 @@ impl<B: Source> Source for Fallback<B> {
                 // Nothing that is asked for can be had: the reason is the first's.
                 return Err(why.clone());
             }
-            fail_all(&self.rest.objects, self.first.name(), why.message(), out);
+            let why = why.clone();
+            fail_all(&self.rest.objects, self.first.name(), &why, &mut self.lost, out);
         }
         Ok(())
     }
 
     fn catalogue(&mut self) -> Result<Arc<Catalogue>, SourceError> {
-        self.decide(None)?;
-        if let Some(catalogue) = &self.catalogue {
-            return Ok(Arc::clone(catalogue));
-        }
-        let theirs = self.second.catalogue()?;
-        let mut merged = Catalogue::clone(&theirs);
+        self.catalogue_for(Wanted::Everything)
+    }
+
+    fn catalogue_for(&mut self, wanted: Wanted<'_>) -> Result<Arc<Catalogue>, SourceError> {
+        self.decide(wanted, None)?;
+        let mut mine = None;
         if self.broken().is_none() {
             let begun = Instant::now();
-            match self.first.catalogue() {
-                Ok(catalogue) => merged = Catalogue::clone(&catalogue),
+            match self.first.catalogue_for(wanted) {
+                Ok(catalogue) => {
+                    mine = Some(catalogue);
+                    // It may have more by that, which is another catalogue.
+                    self.decide(Wanted::Nothing, None)?;
+                }
                 Err(error) => {
                     self.failed(&error, begun);
                     if self.broken().is_none() {
@@ -501,6 +606,13 @@ impl<B: Source> Source for Fallback<B> {
                 }
             }
         }
+        if let Some(kept) = &self.catalogue
+            && kept.of == mine
+        {
+            return Ok(Arc::clone(&kept.merged));
+        }
+        let theirs = self.second.catalogue()?;
+        let mut merged = Catalogue::clone(mine.as_deref().unwrap_or(&theirs));
         let objects = self.decision.as_ref().map_or(&[][..], |decision| &decision.objects);
         for object in &theirs.objects {
             if objects.contains(&object.name) && merged.object(object.name).is_none() {
@@ -516,13 +628,13 @@ impl<B: Source> Source for Fallback<B> {
         }
         merged.generation = self.decisions;
         let merged = Arc::new(merged);
-        self.catalogue = Some(Arc::clone(&merged));
+        self.catalogue = Some(Kept { of: mine, merged: Arc::clone(&merged) });
         Ok(merged)
     }
 
     /// Fails where the first one is broken: what it would list nobody knows.
     fn list_costly(&mut self) -> Result<(), SourceError> {
-        self.decide(None)?;
+        self.decide(Wanted::Everything, None)?;
         match self.broken() {
             Some(why) => Err(why.clone()),
             None => self.first.list_costly(),
@@ -531,12 +643,12 @@ impl<B: Source> Source for Fallback<B> {
 
     fn catalogue_generation(&mut self) -> u64 {
         // Where it cannot be decided now, the next request says why.
-        let _ = self.decide(None);
+        let _ = self.decide(Wanted::Nothing, None);
         self.decisions
     }
 
     fn titles(&mut self, language: LanguageId) -> Result<Arc<TitleDatabase>, SourceError> {
-        self.decide(None)?;
+        self.decide(Wanted::Nothing, None)?;
         let mine = match self.broken() {
             None => self.first.titles(language),
             Some(why) => Err(why.clone()),

@@ -3,7 +3,7 @@
 use crate::parts::Failed;
 use crate::read::ReadError;
 use crate::registry::Registry;
-use perfhive_engine::ObjectQuery;
+use perfhive_engine::{ObjectQuery, note_growth};
 use perfhive_format::TitleIndex;
 use std::time::{Duration, Instant};
 
@@ -63,6 +63,7 @@ impl Hangs {
             if self.queries.len() >= QUERIES {
                 self.queries.clear();
             }
+            note_growth();
             self.queries.push(query.clone());
         }
     }

@@ -12,6 +12,8 @@ mod allot;
 #[cfg(windows)]
 pub mod clocks;
 #[cfg(any(windows, test))]
+mod connect;
+#[cfg(any(windows, test))]
 mod explain;
 #[cfg(any(windows, test))]
 mod fallback;
@@ -26,6 +28,8 @@ mod parts;
 mod priority;
 #[cfg(any(windows, test))]
 mod read;
+#[cfg(any(windows, test))]
+mod readers;
 #[cfg(windows)]
 mod register;
 #[cfg(any(windows, test))]

@@ -124,7 +124,7 @@ impl Session for NativeSession {
         if wants(PROCESSOR.index) {
             match self.times.ask(information, Class::ProcessorPerformance) {
                 Ok(times) => self.processors.write(times, out)?,
-                Err(why) => out.fault(TitleIndex(PROCESSOR.index), None, &why.to_string()),
+                Err(why) => out.fault(TitleIndex(PROCESSOR.index), None, why),
             }
         }
         if !(system || process || thread) {
@@ -147,7 +147,7 @@ impl Session for NativeSession {
                 (Err(why), _) | (_, Err(why)) => {
                     let objects = [(process, &PROCESS), (thread, &THREAD)];
                     for (_, object) in objects.iter().filter(|(wanted, _)| *wanted) {
-                        out.fault(TitleIndex(object.index), None, &why.to_string());
+                        out.fault(TitleIndex(object.index), None, why);
                     }
                 }
             }

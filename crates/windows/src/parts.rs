@@ -9,7 +9,9 @@
 use crate::explain::{explain, is_lost};
 use crate::read::{LARGEST, ReadError, Size, read};
 use crate::registry::{Place, Registry, ValueName};
-use perfhive_engine::{Fault, FaultKind, Frame, FramePool, ObjectQuery, SourceErrorKind};
+use perfhive_engine::{
+    Fault, FaultKind, Frame, FramePool, ObjectQuery, SourceErrorKind, note_growth,
+};
 use perfhive_format::{ParseError, TitleIndex};
 use std::sync::Arc;
 use std::thread::sleep;
@@ -19,6 +21,8 @@ use std::time::{Duration, Instant};
 pub(crate) const AGAIN: Duration = Duration::from_secs(60);
 /// An index that nobody has: an answer to it holds no objects.
 pub(crate) const NOBODY: &str = "2147483632";
+/// The same as a number.
+pub(crate) const NOBODYS: u32 = 2_147_483_632;
 /// How many indexes are asked for at once where nobody knows whose they are.
 const AT_ONCE: usize = 128;
 /// How many requests may fail while it is found out what does. A request that
@@ -29,7 +33,7 @@ const CLAIMED: u32 = 4096;
 /// Those of Windows' own objects that are part of `Costly` rather than `Global`:
 /// Image, Process Address Space, Thread Details, Full Image, Job Object Details
 /// and Heap. By their indexes they could be had with all others.
-const COSTLY: [u32; 6] = [740, 786, 816, 1408, 1548, 1760];
+pub(crate) const COSTLY: [u32; 6] = [740, 786, 816, 1408, 1548, 1760];
 
 /// A registered provider, as far as it takes to ask it alone:
 /// `Services\NAME\Performance`.
@@ -171,6 +175,11 @@ impl Failed {
         }
     }
 
+    /// Whether it is that another machine is not reached, any more or at all.
+    pub(crate) fn is_the_connections(self) -> bool {
+        matches!(self, Self::Read(ReadError::Code(code)) if is_lost(code))
+    }
+
     /// The reason, said of one provider.
     fn of_one(self, host: Option<&str>) -> String {
         match self {
@@ -200,8 +209,12 @@ pub(crate) fn read_block(
             registry.value(Place::Data, name, reply)
         });
     });
-    result.map_err(Failed::Read)?;
-    frame.map_err(Failed::Parse)
+    let frame = result.map_err(Failed::Read).and(frame.map_err(Failed::Parse));
+    if frame.is_err() {
+        // A buffer that grew in vain is in no snapshot that could tell.
+        note_growth();
+    }
+    frame
 }
 
 /// How a request is answered that failed as a whole.

@@ -1,10 +1,14 @@
 //! Reading a value whose length nobody knows beforehand.
 
 use crate::explain::{MORE_DATA, SUCCESS, TIMEOUT, is_busy};
+use perfhive_engine::ObjectQuery;
 use std::time::{Duration, Instant};
 
 /// The first buffer: what a few objects need.
-pub(crate) const FIRST: usize = 64 << 10;
+const FIRST: usize = 64 << 10;
+/// The same of all objects: a machine at work fills one to four megabytes, and each
+/// buffer that is too small costs a collection.
+const FIRST_OF_ALL: usize = 1 << 20;
 /// The largest buffer. A machine with ten thousand threads fills some
 /// megabytes; whatever asks for more than this asks for more without end.
 pub(crate) const LARGEST: usize = 64 << 20;
@@ -31,6 +35,18 @@ pub(crate) enum ReadError {
 /// How large a buffer a request needed so far.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct Size(usize);
+
+impl Size {
+    /// That of the first buffer for a request.
+    pub(crate) fn first_for(query: &ObjectQuery) -> Self {
+        match query {
+            ObjectQuery::Indexes(_) => Self::default(),
+            ObjectQuery::Global | ObjectQuery::Costly | ObjectQuery::Foreign(_) => {
+                Self(FIRST_OF_ALL)
+            }
+        }
+    }
+}
 
 impl Default for Size {
     fn default() -> Self {
@@ -132,6 +148,18 @@ mod tests {
         assert_eq!(run(&mut size, &mut reply, value(length, &mut calls)).0, Ok(()));
         assert_eq!(calls, 2, "one call each");
         assert_eq!(buffer, (reply.as_ptr(), reply.capacity()), "and the same buffer");
+    }
+
+    #[test]
+    fn all_objects_begin_with_a_larger_buffer() {
+        let needed = |query: ObjectQuery, length| {
+            let (mut size, mut reply, mut calls) = (Size::first_for(&query), Vec::new(), 0);
+            assert_eq!(run(&mut size, &mut reply, value(length, &mut calls)).0, Ok(()));
+            calls
+        };
+        let one = ObjectQuery::Indexes(Vec::new());
+        assert_eq!([needed(ObjectQuery::Global, 1 << 20), needed(one, 1 << 20)], [1, 5]);
+        assert_eq!(needed(ObjectQuery::Global, 4 << 20), 3);
     }
 
     #[test]

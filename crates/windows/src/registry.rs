@@ -1,6 +1,6 @@
 //! The calls that reading takes, as a trait: Windows' registry, or a test's.
 
-use crate::explain::{NOT_FOUND, is_lost};
+use crate::explain::{NOT_FOUND, SUCCESS, is_lost};
 use crate::parts::Service;
 use std::time::Duration;
 
@@ -95,6 +95,12 @@ impl Unreadable {
 pub(crate) trait Registry: Send {
     /// The other machine's name, if it is one.
     fn host(&self) -> Option<&str>;
+
+    /// Makes the connection to another machine, where there is none; in a time of its
+    /// own. Answers the error code.
+    fn connect(&mut self) -> u32 {
+        SUCCESS
+    }
 
     /// Reads a value into `reply`, whose capacity is the buffer: one
     /// `RegQueryValueExW`.

@@ -1,12 +1,16 @@
 //! A source on a thread of its own, and another way to ask once that one hangs.
 
+use crate::connect::{Dialer, Line, Remote};
+use crate::explain::{NOT_REACHED, explain};
+use crate::parts::NOBODYS;
+use crate::registry::Registry;
 use crate::source::RegistrySource;
 use crate::watched::{Make, Watched};
 use perfhive_engine::{
     Catalogue, ObjectQuery, ProviderStatus, Request, Snapshot, Source, SourceError, TitleDatabase,
-    Worker,
+    Wanted, Worker, note_growth,
 };
-use perfhive_format::LanguageId;
+use perfhive_format::{LanguageId, TitleIndex};
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
@@ -15,6 +19,10 @@ pub(crate) const HANGS: Duration = Duration::from_secs(10);
 /// How much longer one that asks carefully may take: it waits for each provider
 /// that hangs.
 const CAREFULLY: u32 = 2;
+
+fn carefully(patience: Duration) -> Duration {
+    patience.saturating_mul(CAREFULLY)
+}
 
 /// What part of the time for a request one provider has that is asked alone.
 const PROBES: u32 = 2;
@@ -38,6 +46,8 @@ pub struct Relay {
     late: Option<Late>,
     /// Of the source before.
     generations: u64,
+    /// The way to another machine, where there is one.
+    line: Option<Arc<Line>>,
 }
 
 /// A question that has no answer yet.
@@ -60,7 +70,7 @@ impl Relay {
         patience: Option<Duration>,
     ) -> Result<Self, SourceError> {
         let worker = Worker::new(source, patience)?;
-        Ok(Self { worker, careful: None, patience, late: None, generations: 0 })
+        Ok(Self { worker, careful: None, patience, late: None, generations: 0, line: None })
     }
 
     /// A registry that is asked carefully once it hangs, over what `make` makes.
@@ -77,6 +87,21 @@ impl Relay {
         Ok(Self { careful: Some(Box::new(careful)), ..Self::new(source, Some(patience))? })
     }
 
+    /// The same of another machine, which is to be connected to first.
+    pub(crate) fn over_line<R: Registry + 'static>(
+        name: &str,
+        dialer: Arc<Dialer<R>>,
+        user: u16,
+        patience: Duration,
+    ) -> Result<Self, SourceError> {
+        let line = dialer.line();
+        let source = RegistrySource::over(name, Box::new(Remote::new(Arc::clone(&dialer), user)));
+        let make =
+            move || -> Box<dyn Registry> { Box::new(Remote::new(Arc::clone(&dialer), user)) };
+        let relay = Self::watching(source, patience, Box::new(make))?;
+        Ok(Self { line: Some(line), ..relay })
+    }
+
     /// How long a request without a deadline of its own may take.
     pub(crate) fn patience(&self) -> Option<Duration> {
         self.patience
@@ -86,7 +111,7 @@ impl Relay {
     pub(crate) fn set_patience(&mut self, patience: Option<Duration>) {
         let patience = match (self.generations, patience) {
             (0, patience) => patience,
-            (_, patience) => patience.map(|patience| patience * CAREFULLY),
+            (_, patience) => patience.map(carefully),
         };
         self.worker.set_patience(patience);
     }
@@ -99,16 +124,35 @@ impl Relay {
         mut ask: impl FnMut(&mut Worker) -> Result<T, SourceError>,
     ) -> Result<T, SourceError> {
         let begun = Instant::now();
+        if let Some(line) = &self.line {
+            // What is not there yet is made first, in a time of its own.
+            let more = if line.up_since().is_some() { Duration::ZERO } else { line.limit };
+            let usual = self.patience.map(|patience| patience.saturating_add(more));
+            self.set_patience(usual);
+        }
         let result = ask(&mut self.worker);
         if !self.worker.is_at_work() {
             self.late = None;
             return result;
         }
+        let mut since = begun;
+        if let Some(line) = &self.line {
+            if line.is_dialing() {
+                // Nobody hangs: nobody was asked so far.
+                self.late = None;
+                let (kind, message) = explain(NOT_REACHED, Some(&line.host));
+                return Err(SourceError::new(kind, self.worker.name(), message));
+            }
+            since = line.up_since().map_or(begun, |up| up.max(begun));
+        }
         // One that is late again and again does not hang.
         let number = self.worker.last_asked();
         let late = match self.late.take().filter(|late| late.number == number) {
             Some(late) => late,
-            None => Late { number, since: begun, query: query.cloned() },
+            None => {
+                note_growth();
+                Late { number, since, query: query.cloned() }
+            }
         };
         let took = late.since.elapsed();
         self.late = Some(late);
@@ -125,9 +169,10 @@ impl Relay {
     /// Leaves the source behind that hangs; `false` where there is no other way.
     fn replace(&mut self) -> Result<bool, SourceError> {
         let Some(careful) = self.careful.take() else { return Ok(false) };
+        note_growth();
         let query = self.late.take().and_then(|late| late.query);
         self.generations += self.worker.last_generation() + 1;
-        let patience = self.patience.map(|patience| patience * CAREFULLY);
+        let patience = self.patience.map(carefully);
         self.worker = Worker::new(careful(query), patience)?;
         Ok(true)
     }
@@ -150,7 +195,22 @@ impl Source for Relay {
         Ok(catalogue)
     }
 
+    fn catalogue_for(&mut self, wanted: Wanted<'_>) -> Result<Arc<Catalogue>, SourceError> {
+        let query = match wanted {
+            Wanted::Everything => return self.catalogue(),
+            Wanted::Objects(list) if !list.is_empty() => ObjectQuery::Indexes(list.to_vec()),
+            Wanted::Objects(_) | Wanted::Nothing => ObjectQuery::one(TitleIndex(NOBODYS)),
+        };
+        let mut catalogue = self.ask(Some(&query), None, |worker| worker.catalogue_for(wanted))?;
+        if self.generations > 0 {
+            Arc::make_mut(&mut catalogue).generation += self.generations;
+        }
+        Ok(catalogue)
+    }
+
     fn list_costly(&mut self) -> Result<(), SourceError> {
+        // All others first, and apart: who hangs there is another one.
+        self.catalogue()?;
         self.ask(Some(&ObjectQuery::Costly), None, Worker::list_costly)
     }
 
@@ -196,6 +256,23 @@ mod tests {
         fn titles(&mut self, _: LanguageId) -> Result<Arc<TitleDatabase>, SourceError> {
             unreachable!("nobody asks for titles")
         }
+    }
+
+    #[test]
+    fn patience_may_be_as_long_as_there_is() {
+        let ready = || {
+            let (tell, told) = channel();
+            tell.send(()).unwrap();
+            Told(told)
+        };
+        let mut relay = Relay::new(ready(), Some(Duration::MAX)).unwrap();
+        relay.careful = Some(Box::new(move |_| Box::new(ready())));
+        let mut snapshot = Snapshot::new();
+        relay.collect(&Request::new(ObjectQuery::Global), &mut snapshot).unwrap();
+        // As if it hung.
+        assert!(relay.replace().unwrap());
+        relay.set_patience(Some(Duration::MAX));
+        relay.collect(&Request::new(ObjectQuery::Global), &mut snapshot).unwrap();
     }
 
     #[test]

@@ -9,7 +9,8 @@ use crate::titles::{self, Language};
 use crate::watched::Watched;
 use perfhive_engine::{
     Catalogue, CatalogueObject, Cost, Fault, FaultKind, FramePool, ObjectQuery, ProviderState,
-    ProviderStatus, Request, Snapshot, Source, SourceError, SourceErrorKind, TitleDatabase,
+    ProviderStatus, Request, Snapshot, Source, SourceError, SourceErrorKind, TitleDatabase, Wanted,
+    note_growth,
 };
 use perfhive_format::{LanguageId, PerfObject, TitleIndex};
 use std::collections::HashMap;
@@ -23,13 +24,20 @@ const REMEMBERED: usize = 256;
 /// some hundred objects, with one definition each.
 const KNOWN: usize = 16 << 10;
 const DEFINITIONS: usize = 16;
+/// How many objects that somebody looked for are remembered.
+const LOOKED_FOR: usize = 1024;
+
+/// Said of an object that was there once.
+const STAYS_AWAY: &str = "the object was asked for and is not in the answer: its provider \
+                          failed or is disabled (see the event log, Application, source Perflib)";
 
 /// The counters of a machine, read through its registry.
 ///
 /// The key stays open between samples, since closing it unloads the libraries
 /// of all providers, and is closed when the source is dropped. Buffers grow by
 /// doubling, once for each request; a request that was made before takes no
-/// memory and one call of `RegQueryValueExW`.
+/// memory and one call of `RegQueryValueExW`. Where the last source of a process is
+/// dropped, that waits two seconds at most until the key is closed.
 ///
 /// A provider that hangs hangs the collection: put the source behind a
 /// [`Worker`](perfhive_engine::Worker), as `perfhive::open` does.
@@ -49,12 +57,22 @@ pub struct RegistrySource {
     /// The objects that were seen, each with the definitions that it had.
     known: HashMap<TitleIndex, Vec<Definition>>,
     catalogue: Option<Arc<Catalogue>>,
+    /// Whether it has all objects of `Global`, or those only that somebody looked for.
+    is_whole: bool,
+    /// Whether all were asked so far: who was not seen then has nothing.
+    asked_all: bool,
+    /// The objects that somebody looked for, so far.
+    looked_for: Vec<TitleIndex>,
     /// The objects of `Costly`, once somebody needed them.
     costly: Option<Vec<CatalogueObject>>,
     databases: HashMap<LanguageId, Arc<TitleDatabase>>,
     languages: Option<Vec<Language>>,
     hangs: Hangs,
     watch: Watch,
+    /// What is said again and again: of objects that stay away, and of providers that
+    /// give nothing. Put into words once.
+    missing: HashMap<TitleIndex, Fault>,
+    silent: Vec<Fault>,
 }
 
 /// A request that was made.
@@ -97,11 +115,16 @@ impl RegistrySource {
             last: LastTitles::default(),
             known: HashMap::new(),
             catalogue: None,
+            is_whole: false,
+            asked_all: false,
+            looked_for: Vec::new(),
             costly: None,
             databases: HashMap::new(),
             languages: None,
             hangs: Hangs::default(),
             watch: Watch::default(),
+            missing: HashMap::new(),
+            silent: Vec::new(),
         }
     }
 
@@ -131,9 +154,11 @@ impl RegistrySource {
     /// Takes note of the objects that a reply holds. One that nobody has seen,
     /// or that is defined as never before, makes the catalogue and the titles
     /// outdated; one that goes back and forth between two definitions does so
-    /// but once for each. Answers whether there was any such object.
-    fn note(&mut self, snapshot: &Snapshot) -> bool {
-        let mut news = false;
+    /// but once for each. Where nobody has looked for all objects so far, one that nobody
+    /// looked for does so only if it, or a counter of it, has no name. Answers whether
+    /// there was any such object.
+    fn note(&mut self, snapshot: &Snapshot, query: &ObjectQuery) -> bool {
+        let (mut news, mut outdated, mut unnamed) = (false, false, false);
         for object in snapshot.objects() {
             let definition = Definition::of(object.view());
             let name = object.view().name_index();
@@ -141,8 +166,15 @@ impl RegistrySource {
                 continue;
             }
             news = true;
+            note_growth();
+            let is_listed = |catalogue: &Arc<Catalogue>| catalogue.object(name).is_some();
+            unnamed |= self.lacks_names(object.view());
+            // What is costly is in no catalogue before somebody asked for it.
+            outdated |= self.is_whole && *query != ObjectQuery::Costly
+                || self.catalogue.as_ref().is_some_and(is_listed);
             if self.known.len() >= KNOWN {
                 self.known.clear();
+                self.missing.clear();
             }
             let known = self.known.entry(name).or_default();
             if known.len() >= DEFINITIONS {
@@ -150,16 +182,35 @@ impl RegistrySource {
             }
             known.push(definition);
         }
-        if news && self.catalogue.is_some() {
+        if outdated && self.catalogue.is_some() {
             self.outdate();
+        } else if unnamed {
+            // What it has is known, and what that is called is not.
+            self.databases.clear();
+            self.titles_generation += 1;
+            if let Some(catalogue) = &mut self.catalogue {
+                Arc::make_mut(catalogue).generation = self.titles_generation;
+            }
         }
         news
+    }
+
+    /// Whether the English titles, as they were loaded, lack a name of an object.
+    fn lacks_names(&self, object: PerfObject<'_>) -> bool {
+        self.databases.get(&LanguageId::ENGLISH).is_some_and(|titles| {
+            let counters = object.counters().filter(|counter| !counter.counter_type().is_base());
+            let mut names = counters.map(|counter| counter.name_index());
+            titles.name(object.name_index()).is_none()
+                || names.any(|name| titles.name(name).is_none())
+        })
     }
 
     fn outdate(&mut self) {
         self.titles_generation += 1;
         self.catalogue = None;
+        self.is_whole = false;
         self.services = None;
+        self.silent.clear();
         self.languages = None;
         self.databases.clear();
     }
@@ -175,11 +226,13 @@ impl RegistrySource {
             return Ok(());
         }
         if !self.requests.contains_key(&request.objects) {
+            note_growth();
             if self.requests.len() >= REMEMBERED {
                 self.requests.clear();
             }
             let name = ValueName::new(&request.objects.to_string());
-            let asked = Asked { name, size: Size::default(), split: None };
+            let size = Size::first_for(&request.objects);
+            let asked = Asked { name, size, split: None };
             self.requests.insert(request.objects.clone(), asked);
         }
         self.generation += 1;
@@ -266,6 +319,8 @@ impl RegistrySource {
         };
         let split = match self.split(&request.objects) {
             Ok(split) => split,
+            // It is no provider's fault: the other machine is not reached any more.
+            Err(other) if other.is_the_connections() => return Err(self.error(other)),
             // Everything fails.
             Err(_) => {
                 let (host, services) = (self.registry.host().is_some(), self.services());
@@ -276,7 +331,8 @@ impl RegistrySource {
                 return Err(if way_out.is_empty() { error } else { with(&way_out) });
             }
         };
-        if let (0, ObjectQuery::Indexes(_)) = (split.objects, &request.objects) {
+        let is_list = matches!(request.objects, ObjectQuery::Indexes(_));
+        if split.objects == 0 && (is_list || split.faults.is_empty()) {
             let Some(fault) = split.faults.first() else { return Err(error) };
             return Err(with(&format!("{}: {}", fault.provider, fault.message)));
         }
@@ -293,8 +349,16 @@ impl RegistrySource {
     }
 
     fn services(&mut self) -> Arc<[Service]> {
-        let registry = &mut self.registry;
-        Arc::clone(self.services.get_or_insert_with(|| registry.services().into()))
+        if let Some(services) = &self.services {
+            return Arc::clone(services);
+        }
+        note_growth();
+        let services: Arc<[Service]> = self.registry.services().into();
+        // Another machine that has none is one that cannot be asked.
+        if !services.is_empty() || self.registry.host().is_none() {
+            self.services = Some(Arc::clone(&services));
+        }
+        services
     }
 
     /// Windows leaves out who cannot be loaded or opened, without a word. Of
@@ -303,11 +367,18 @@ impl RegistrySource {
     fn tell_of_silent_ones(&mut self, out: &mut Snapshot) {
         for service in self.services().iter().filter(|one| one.ours && !one.disabled) {
             let is_there = out.objects().any(|one| service.owns(one.view().name_index()));
-            if !is_there && !out.faults().iter().any(|fault| *fault.provider == *service.name) {
-                out.push_fault(service.gives_nothing());
-                // Somebody may disable or mend it.
-                self.watch.over([&*service.name].into_iter(), &mut *self.registry);
+            let is_of_it = |fault: &&Fault| *fault.provider == *service.name;
+            if is_there || out.faults().iter().any(|fault| is_of_it(&fault)) {
+                continue;
             }
+            let known = self.silent.iter().find(is_of_it).cloned();
+            out.push_fault(known.unwrap_or_else(|| {
+                let fault = service.gives_nothing();
+                self.silent.push(fault.clone());
+                fault
+            }));
+            // Somebody may disable or mend it.
+            self.watch.over([&*service.name].into_iter(), &mut *self.registry);
         }
     }
 
@@ -322,6 +393,7 @@ impl RegistrySource {
     /// # Errors
     /// Where not even a request for nothing has an answer.
     fn split(&mut self, query: &ObjectQuery) -> Result<Split, Failed> {
+        note_growth();
         let usual = self.registry.set_limit(self.hangs.probe());
         let split = self.search(query);
         self.registry.set_limit(usual);
@@ -387,10 +459,93 @@ impl RegistrySource {
             entry
         };
         let costly: Vec<_> = snapshot.objects().map(entry).collect();
-        if self.costly.as_ref() != Some(&costly) {
-            self.costly = Some(costly);
-            self.titles_generation += 1;
-            self.catalogue = None;
+        if self.costly.as_ref() == Some(&costly) {
+            return;
+        }
+        self.costly = Some(costly);
+        self.titles_generation += 1;
+        if let Some(kept) = &mut self.catalogue {
+            let catalogue = Arc::make_mut(kept);
+            catalogue.generation = self.titles_generation;
+            catalogue.objects.retain(|object| object.cost != Cost::Costly);
+            add_costly(&self.costly, catalogue);
+        }
+    }
+
+    /// The catalogue of what a reply holds of the objects `only`, or of all.
+    fn keep(&mut self, snapshot: &Snapshot, only: Option<&[TitleIndex]>) -> Arc<Catalogue> {
+        // Now that it was reached, another machine has told what was counted last.
+        self.catalogue_generation();
+        let before = self.catalogue.take();
+        let had_any = before.is_some();
+        let mut catalogue = Catalogue::of_snapshot(snapshot);
+        if let Some(only) = only {
+            catalogue.objects.retain(|object| only.contains(&object.name));
+            for object in &mut catalogue.objects {
+                let known = self.costly.iter().flatten().any(|one| one.name == object.name);
+                if known || parts::COSTLY.contains(&object.name.0) {
+                    object.cost = Cost::Costly;
+                }
+            }
+            for object in before.iter().flat_map(|before| &before.objects) {
+                if catalogue.object(object.name).is_none() {
+                    catalogue.objects.push(object.clone());
+                }
+            }
+        }
+        add_costly(&self.costly, &mut catalogue);
+        self.note(snapshot, &ObjectQuery::Global);
+        self.is_whole = only.is_none();
+        match before {
+            Some(before) => catalogue.languages.clone_from(&before.languages),
+            None => {
+                let languages = titles::languages(&mut *self.registry);
+                catalogue.languages = languages.iter().map(|language| language.id).collect();
+                self.languages = Some(languages);
+            }
+        }
+        // What was handed out before had less.
+        self.titles_generation += u64::from(had_any);
+        catalogue.generation = self.titles_generation;
+        Arc::clone(self.catalogue.insert(Arc::new(catalogue)))
+    }
+
+    /// Finds out which of some objects there are, and nothing else; together with those
+    /// that were looked for before the catalogue was outdated.
+    fn look_for(&mut self, wanted: &[TitleIndex]) -> Result<Arc<Catalogue>, SourceError> {
+        let is_new = |name: &&TitleIndex| !self.looked_for.contains(name);
+        let fresh: Vec<TitleIndex> = wanted.iter().filter(is_new).copied().collect();
+        if self.looked_for.len() + fresh.len() > LOOKED_FOR {
+            self.looked_for.clear();
+        }
+        self.looked_for.extend(fresh);
+        let list = match &self.catalogue {
+            Some(kept) => {
+                let missing = wanted.iter().filter(|name| kept.object(**name).is_none());
+                let missing: Vec<TitleIndex> = missing.copied().collect();
+                if missing.is_empty() {
+                    return Ok(Arc::clone(kept));
+                }
+                missing
+            }
+            // What nobody has tells of the machine itself.
+            None if self.looked_for.is_empty() => vec![TitleIndex(parts::NOBODYS)],
+            None => self.looked_for.clone(),
+        };
+        let mut snapshot = Snapshot::new();
+        self.fetch(&Request::new(ObjectQuery::Indexes(list.clone())), &mut snapshot)?;
+        let has_more = list.iter().any(|name| snapshot.object(*name).is_some());
+        match &self.catalogue {
+            Some(kept) if !has_more => Ok(Arc::clone(kept)),
+            _ => Ok(self.keep(&snapshot, Some(&list))),
+        }
+    }
+}
+
+fn add_costly(costly: &Option<Vec<CatalogueObject>>, catalogue: &mut Catalogue) {
+    for entry in costly.iter().flatten() {
+        if catalogue.object(entry.name).is_none() {
+            catalogue.objects.push(entry.clone());
         }
     }
 }
@@ -402,7 +557,8 @@ impl Source for RegistrySource {
 
     fn collect(&mut self, request: &Request, out: &mut Snapshot) -> Result<(), SourceError> {
         self.fetch(request, out)?;
-        if self.note(out) && request.objects == ObjectQuery::Costly {
+        self.asked_all |= request.objects == ObjectQuery::Global;
+        if self.note(out, &request.objects) && request.objects == ObjectQuery::Costly {
             self.learn_costly(out);
         }
         if request.objects == ObjectQuery::Global {
@@ -415,11 +571,12 @@ impl Source for RegistrySource {
                     && out.object(*name).is_none()
                     && !out.faults().iter().any(|fault| fault.object == Some(*name))
                 {
-                    let message = "the object was asked for and is not in the answer: its \
-                                   provider failed or is disabled (see the event log, \
-                                   Application, source Perflib)";
-                    let fault = Fault::new(FaultKind::CollectFailed, &self.name, message);
-                    out.push_fault(fault.of_object(*name));
+                    // Of what is known there is an end.
+                    let words = self.missing.entry(*name).or_insert_with(|| {
+                        let fault = Fault::new(FaultKind::CollectFailed, &self.name, STAYS_AWAY);
+                        fault.of_object(*name)
+                    });
+                    out.push_fault(words.clone());
                 }
             }
         }
@@ -442,6 +599,7 @@ impl Source for RegistrySource {
             status.state = match (service.disabled, seen) {
                 (true, _) => ProviderState::Disabled,
                 (false, true) => ProviderState::Open,
+                (false, false) if !self.asked_all => ProviderState::Idle,
                 (false, false) => ProviderState::Failed,
             };
             if service.disabled {
@@ -462,32 +620,37 @@ impl Source for RegistrySource {
     /// for who does not need it.
     fn catalogue(&mut self) -> Result<Arc<Catalogue>, SourceError> {
         // Notices what was registered since.
-        let generation = self.catalogue_generation();
-        if let Some(catalogue) = &self.catalogue {
+        self.catalogue_generation();
+        if let (Some(catalogue), true) = (&self.catalogue, self.is_whole) {
             return Ok(Arc::clone(catalogue));
         }
         let mut snapshot = Snapshot::new();
         self.fetch(&Request::new(ObjectQuery::Global), &mut snapshot)?;
-        let mut catalogue = Catalogue::of_snapshot(&snapshot);
-        self.note(&snapshot);
-        for entry in self.costly.iter().flatten() {
-            if catalogue.object(entry.name).is_none() {
-                catalogue.objects.push(entry.clone());
-            }
-        }
-        catalogue.generation = generation;
-        let languages = titles::languages(&mut *self.registry);
-        catalogue.languages = languages.iter().map(|language| language.id).collect();
-        self.languages = Some(languages);
-        let catalogue = Arc::new(catalogue);
-        self.catalogue = Some(Arc::clone(&catalogue));
-        Ok(catalogue)
+        self.asked_all = true;
+        Ok(self.keep(&snapshot, None))
     }
 
+    /// The objects that are wanted, of which no others are asked; and those that somebody
+    /// looked for before.
+    fn catalogue_for(&mut self, wanted: Wanted<'_>) -> Result<Arc<Catalogue>, SourceError> {
+        let wanted = match wanted {
+            Wanted::Everything => return self.catalogue(),
+            Wanted::Objects(list) => list,
+            Wanted::Nothing => &[],
+        };
+        self.catalogue_generation();
+        match &self.catalogue {
+            Some(catalogue) if self.is_whole => Ok(Arc::clone(catalogue)),
+            _ => self.look_for(wanted),
+        }
+    }
+
+    /// The objects of `Costly`, and those of `Global` as far as nobody looked for them.
     fn list_costly(&mut self) -> Result<(), SourceError> {
+        self.catalogue()?;
         let mut snapshot = Snapshot::new();
         self.fetch(&Request::new(ObjectQuery::Costly), &mut snapshot)?;
-        self.note(&snapshot);
+        self.note(&snapshot, &ObjectQuery::Costly);
         self.learn_costly(&snapshot);
         // What those have that hang nobody knows: whoever looks for it is to hear that,
         // and not that there is no such object.

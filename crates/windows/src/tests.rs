@@ -1,13 +1,17 @@
 //! The source over a registry that a test makes up, and over recorded Windows.
 
+mod far;
 mod hanging;
+mod silent;
 mod told;
 
 use crate::explain::{MORE_DATA, NOT_FOUND, SUCCESS};
 use crate::parts::Service;
 use crate::registry::{Beside, LastTitles, Place, Registry, ValueName};
 use crate::source::RegistrySource;
-use perfhive_engine::{ObjectQuery, ProviderState, Request, Snapshot, Source, SourceErrorKind};
+use perfhive_engine::{
+    ObjectQuery, ProviderState, Request, Snapshot, Source, SourceErrorKind, Wanted,
+};
 use perfhive_format::{CounterSpec, CounterType, LanguageId, TitleIndex};
 use perfhive_testkit::script::block;
 use std::collections::HashMap;
@@ -24,6 +28,8 @@ struct World {
     last: LastTitles,
     /// An error code that reading data gives instead.
     code: Option<u32>,
+    /// How often `ERROR_BUSY` comes first.
+    busy: u32,
     host: Option<String>,
     /// Value names as they were asked for.
     asked: Vec<String>,
@@ -130,11 +136,19 @@ impl Registry for Fake {
                         return code;
                     }
                     world.asked.push(name.clone());
+                    if world.busy > 0 {
+                        world.busy -= 1;
+                        return 170;
+                    }
                     match world.data.get(&name) {
                         None if !world.providers.is_empty() => match world.compose(&name) {
                             Ok(block) => Some(block),
                             Err(code) => return code,
                         },
+                        // An index that nobody has is no error.
+                        None if name.split(' ').all(|one| one.parse::<u32>().is_ok()) => {
+                            Some(block("BOX", 1, &[]))
+                        }
                         found => found.cloned(),
                     }
                 }
@@ -329,6 +343,119 @@ fn requests_name_only_the_objects_needed() {
     let nothing = collect(&mut source, ObjectQuery::Indexes(Vec::new()));
     assert_eq!(nothing.objects().count(), 0);
     assert!(fake.with(|world| world.asked.is_empty()));
+}
+
+/// The requests for data that were made since this was asked before.
+fn requests(fake: &Fake) -> Vec<String> {
+    let asked = fake.with(|world| std::mem::take(&mut world.asked));
+    let is_request = |name: &String| {
+        ["Global", "Costly"].contains(&name.as_str())
+            || name.starts_with(|c: char| c.is_ascii_digit())
+    };
+    asked.into_iter().filter(is_request).collect()
+}
+
+const NOBODY: &str = "2147483632";
+
+#[test]
+fn who_reads_an_object_has_no_other_asked_from_the_first_request_on() {
+    let fake = world();
+    let mut query = perfhive_engine::Query::new(fake.source()).unwrap();
+    assert_eq!(requests(&fake), [NOBODY], "of the machine its name and languages");
+    for path in [r"\Process(*)\% Processor Time", r"\Prozess(one)\Prozessorzeit (%)"] {
+        query.add(path).unwrap();
+    }
+    assert_eq!(requests(&fake), ["230"], "what it has");
+    query.collect().unwrap();
+    assert_eq!(requests(&fake), ["230"]);
+    assert_eq!(query.items(None, "Process").unwrap().counters, ["Prozessorzeit (%)"]);
+    assert_eq!(requests(&fake), ["230"]);
+    // A registration is followed without asking for more.
+    fake.with(|world| world.last.counter = Some(232));
+    query.collect().unwrap();
+    assert_eq!(requests(&fake), ["230", "230"]);
+    // Who wants any, or all, or has the name of none, asks everybody.
+    query.expand(r"\Proc*(*)\*").unwrap();
+    assert_eq!(requests(&fake), ["Global", "230"]);
+    assert_eq!(query.catalogue(0).unwrap().objects.len(), 1);
+    fake.with(|world| world.data.insert("Costly".into(), object(&[816, 6], 1)));
+    let mut query = perfhive_engine::Query::new(fake.source()).unwrap();
+    let error = query.add(r"\Proces(*)\% Processor Time").unwrap_err();
+    assert!(error.to_string().contains("Process"), "{error}");
+    assert_eq!(requests(&fake), [NOBODY, "Global", "Costly"]);
+}
+
+#[test]
+fn what_was_looked_for_is_looked_for_at_once_when_all_may_be_other() {
+    let fake = world();
+    fake.with(|world| world.data.insert("240".to_string(), object(&[240, 6], 1)));
+    let mut source = fake.source();
+    let [process, other] = [230, 240].map(TitleIndex);
+    for name in [process, other, TitleIndex(9000)] {
+        source.catalogue_for(Wanted::Objects(&[name])).unwrap();
+    }
+    let before = source.catalogue_for(Wanted::Nothing).unwrap();
+    assert_eq!(before.generation, source.catalogue_generation());
+    assert_eq!(requests(&fake), ["230", "240", "9000"]);
+    fake.with(|world| {
+        world.last.counter = Some(5000);
+        world.data.insert("230 240 9000".to_string(), object(&[230, 6], 1));
+    });
+    let after = source.catalogue_for(Wanted::Nothing).unwrap();
+    assert_ne!(after.generation, before.generation);
+    assert!(after.object(process).is_some() && after.object(other).is_none(), "it is gone");
+    assert_eq!(requests(&fake), ["230 240 9000"]);
+}
+
+/// Where not all is known, what is new to perfhive is no news.
+#[test]
+fn an_object_that_nobody_looked_for_is_news_only_without_a_name() {
+    let fake = world();
+    let mut source = fake.source();
+    source.catalogue_for(Wanted::Nothing).unwrap();
+    source.titles(LanguageId::ENGLISH).unwrap();
+    let generation = source.catalogue_generation();
+    collect(&mut source, ObjectQuery::one(TitleIndex(230)));
+    assert_eq!(source.catalogue_generation(), generation);
+    fake.with(|world| world.data.insert("5000".to_string(), object(&[5000, 6], 1)));
+    collect(&mut source, ObjectQuery::one(TitleIndex(5000)));
+    let later = source.catalogue_generation();
+    assert_ne!(later, generation, "the titles lack it: they are loaded anew");
+    collect(&mut source, ObjectQuery::one(TitleIndex(5000)));
+    assert_eq!(source.catalogue_generation(), later, "once");
+    // One that somebody looked for and that is defined anew is another.
+    source.catalogue_for(Wanted::Objects(&[TitleIndex(230)])).unwrap();
+    let generation = source.catalogue_generation();
+    fake.with(|world| world.data.insert("230".to_string(), object(&[230, 6, 6], 2)));
+    collect(&mut source, ObjectQuery::one(TitleIndex(230)));
+    assert_ne!(source.catalogue_generation(), generation);
+}
+
+#[test]
+fn a_request_has_a_buffer_of_its_own_size_which_is_kept() {
+    let fake = world();
+    let names: Vec<u32> = (0..4000).map(|place| 230 + 2 * place).collect();
+    fake.with(|world| world.data.insert("230".to_string(), object(&names, 1)));
+    let mut source = fake.source();
+    let calls = |source: &mut RegistrySource, name| {
+        let request = Request::new(ObjectQuery::one(TitleIndex(name)));
+        source.collect(&request, &mut Snapshot::new()).unwrap();
+        requests(&fake).len()
+    };
+    fake.with(|world| world.data.insert("240".to_string(), object(&[240, 6], 1)));
+    let length = fake.with(|world| world.data["230"].len());
+    assert!((128 << 10..256 << 10).contains(&length), "{length}");
+    assert_eq!(calls(&mut source, 230), 3, "64, 128, 256 KiB");
+    assert_eq!([230, 240, 230].map(|name| calls(&mut source, name)), [1, 1, 1]);
+}
+
+#[test]
+fn a_busy_library_is_asked_again_until_it_has_an_answer() {
+    let fake = world();
+    fake.with(|world| world.busy = 3);
+    let answer = collect(&mut fake.source(), ObjectQuery::Global);
+    assert_eq!(answer.objects().count(), 1);
+    assert_eq!(requests(&fake), ["Global"; 4]);
 }
 
 #[test]

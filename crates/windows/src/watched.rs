@@ -1,9 +1,10 @@
 //! Calls that may never come back, on threads that are left behind where they do
 //! not.
 
-use crate::explain::TIMEOUT;
+use crate::explain::{SUCCESS, TIMEOUT, is_lost};
 use crate::parts::Service;
 use crate::registry::{Beside, LastTitles, Place, Registry, ValueName};
+use perfhive_engine::note_growth;
 use std::sync::mpsc::{Receiver, RecvTimeoutError, SyncSender, sync_channel};
 use std::thread;
 use std::time::Duration;
@@ -97,14 +98,24 @@ impl Registry for Watched {
             Place::Language(_) => return self.own.value(place, name, reply),
         };
         if self.helper.is_none() {
+            note_growth();
             if self.hanging() >= LEFT_BEHIND {
                 return TIMEOUT;
             }
-            self.helper = Helper::start((self.make)());
+            let mut registry = (self.make)();
+            // Apart from the call: who is not reached is not a provider that hangs.
+            let code = registry.connect();
+            if code != SUCCESS {
+                return code;
+            }
+            self.helper = Helper::start(registry);
         }
         let Some(helper) = &self.helper else { return INTERNAL };
         let spare = self.spare.take().filter(|spare| spare == name);
-        let name = spare.unwrap_or_else(|| name.clone());
+        let name = spare.unwrap_or_else(|| {
+            note_growth();
+            name.clone()
+        });
         let call = Call { place, name, reply: std::mem::take(reply) };
         let answer = match helper.calls.send(call) {
             Ok(()) => helper.answers.recv_timeout(self.limit),
@@ -114,6 +125,10 @@ impl Registry for Watched {
             Ok((code, call)) => {
                 *reply = call.reply;
                 self.spare = Some(call.name);
+                if is_lost(code) {
+                    // The next one connects before it is called.
+                    self.helper = None;
+                }
                 code
             }
             Err(RecvTimeoutError::Timeout) => {

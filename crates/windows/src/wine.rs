@@ -23,21 +23,31 @@ pub(crate) enum Layout {
     /// Windows' own: nothing.
     Windows,
     /// Wine's: the objects are moved to where they belong.
-    Wine,
+    Wine(Seen),
+}
+
+/// That `ntdll` exports Wine's function. The field is this file's alone, so that no other
+/// can have the remedy used: not by mistake, and not for a test.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) struct Seen(());
+
+/// The gate: the one place where it is decided whether the remedy is used.
+fn given(is_exported: bool) -> Layout {
+    if is_exported { Layout::Wine(Seen(())) } else { Layout::Windows }
 }
 
 impl Layout {
     /// That of the system this program runs on.
     #[cfg(windows)]
     pub(crate) fn of_system() -> Self {
-        if is_wine() { Self::Wine } else { Self::Windows }
+        given(is_wine())
     }
 
     /// How many bytes at the end of a buffer are not to be announced.
     pub(crate) fn reserve(self) -> usize {
         match self {
             Self::Windows => 0,
-            Self::Wine => RESERVE,
+            Self::Wine(_) => RESERVE,
         }
     }
 
@@ -45,7 +55,7 @@ impl Layout {
     pub(crate) fn excess(self) -> usize {
         match self {
             Self::Windows => 0,
-            Self::Wine => SHIFT,
+            Self::Wine(_) => SHIFT,
         }
     }
 
@@ -101,17 +111,43 @@ mod tests {
         let sound = sound();
         let mut reply = misplaced(&sound);
         assert!(DataBlock::parse(&reply).is_err(), "the bug is there to be undone");
-        Layout::Wine.repair(&mut reply);
+        given(true).repair(&mut reply);
         assert_eq!(reply, sound);
     }
 
+    /// Whatever comes: a sound block, one as Wine would write it, garbage, nothing.
     #[test]
-    fn a_block_of_windows_is_left_as_it_is() {
-        let mut reply = sound();
-        let before = reply.clone();
-        Layout::Windows.repair(&mut reply);
-        assert_eq!(reply, before);
-        assert_eq!((Layout::Windows.reserve(), Layout::Windows.excess()), (0, 0));
+    fn without_wines_function_nothing_is_done() {
+        let windows = given(false);
+        assert_eq!(windows, Layout::Windows);
+        assert_eq!((windows.reserve(), windows.excess()), (0, 0));
+        let sound = sound();
+        for before in [misplaced(&sound), sound, vec![0xAA; 300], Vec::new()] {
+            let mut reply = before.clone();
+            windows.repair(&mut reply);
+            assert_eq!(reply, before);
+        }
+        assert_ne!(given(true), windows, "and with it, it is the remedy");
+    }
+
+    /// That a remedy cannot be made elsewhere is for the compiler to see to ([`Seen`]);
+    /// this sees to this file, in which there is one way to it, behind one question.
+    #[test]
+    fn one_gate_leads_to_the_remedy_and_one_question_opens_it() {
+        let file = include_str!("wine.rs");
+        let (code, _) = file.split_once("#[cfg(test)]").unwrap();
+        let lines = |word: &str| -> Vec<&str> {
+            code.lines().map(str::trim).filter(|line| line.contains(word)).collect()
+        };
+        let made = "if is_exported { Layout::Wine(Seen(())) } else { Layout::Windows }";
+        assert_eq!(lines("Seen(())"), ["pub(crate) struct Seen(());", made], "in one place");
+        let gate = ["fn given(is_exported: bool) -> Layout {", "given(is_wine())"];
+        assert_eq!(lines("given("), gate, "which is reached in one way");
+        let question = r#"crate::ffi::exports(c"ntdll.dll", c"wine_get_version")"#;
+        let (_, body) = code.split_once("pub fn is_wine() -> bool {").unwrap();
+        let body: Vec<&str> = body.lines().map(str::trim).take(4).collect();
+        let answer = format!("*WINE.get_or_init(|| {question})");
+        assert_eq!(body[3], answer, "and asks for nothing else: {body:?}");
     }
 
     #[test]
@@ -120,12 +156,12 @@ mod tests {
         for length in 0..sound.len() {
             let mut reply = misplaced(&sound);
             reply.truncate(length);
-            Layout::Wine.repair(&mut reply);
+            given(true).repair(&mut reply);
             assert_eq!(reply.len(), length.saturating_sub(SHIFT));
         }
         // A header without objects, and one that is longer than the reply.
         let mut reply = vec![0xAA; 96 + SHIFT];
-        Layout::Wine.repair(&mut reply);
+        given(true).repair(&mut reply);
         assert_eq!(reply, [0xAA; 96]);
     }
 
@@ -135,7 +171,7 @@ mod tests {
     fn the_remedy_is_taken_only_where_ntdll_says_that_it_is_wines() {
         let exported = crate::ffi::exports(c"ntdll.dll", c"wine_get_version");
         assert_eq!(is_wine(), exported);
-        assert_eq!(Layout::of_system(), if exported { Layout::Wine } else { Layout::Windows });
+        assert_eq!(Layout::of_system(), given(exported));
         // What asks is able to say no, and looks for the whole name.
         assert!(crate::ffi::exports(c"ntdll.dll", c"NtQuerySystemInformation"));
         assert!(!crate::ffi::exports(c"ntdll.dll", c"wine_get_version_"));

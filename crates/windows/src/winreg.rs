@@ -1,16 +1,18 @@
 //! Windows' registry, this machine's and another's.
 
-use crate::explain::{NOT_FOUND, is_lost};
+use crate::connect::{Dialer, Line, Remote};
+use crate::explain::NOT_FOUND;
 use crate::ffi::{self, Key};
 use crate::parts::Service;
+use crate::readers::Readers;
 use crate::register::{MARK, MARKED};
 use crate::registry::{Beside, LastTitles, Place, Registry, Unreadable, ValueName};
-use crate::relay::Relay;
+use crate::relay::{HANGS, Relay};
 use crate::source::RegistrySource;
 use crate::wine::Layout;
-use perfhive_engine::SourceError;
+use perfhive_engine::{SourceError, note_growth};
 use perfhive_format::TitleIndex;
-use std::sync::{Mutex, PoisonError};
+use std::sync::Arc;
 use std::time::Duration;
 
 /// Where providers are registered, below `HKEY_LOCAL_MACHINE`.
@@ -20,7 +22,12 @@ const PERFLIB: &str = r"SOFTWARE\Microsoft\Windows NT\CurrentVersion\Perflib";
 
 /// How many sources read this machine's counters. `HKEY_PERFORMANCE_DATA` is one
 /// for the process; who closes it takes the providers from the others as well.
-static READERS: Mutex<usize> = Mutex::new(0);
+static READERS: Readers = Readers::new(|| {
+    // What there is to do if it fails is nothing.
+    let _code = ffi::close_performance_data();
+    #[cfg(test)]
+    tests::closed(_code);
+});
 
 impl RegistrySource {
     /// The counters of this machine.
@@ -30,10 +37,12 @@ impl RegistrySource {
     }
 
     /// The counters of another machine, through its service Remote Registry.
-    /// The connection is made with the first request, and anew after it broke.
+    /// The connection is made with the first request, and anew after it broke; it is
+    /// waited for ten seconds.
     #[must_use]
     pub fn remote(name: &str, host: &str) -> Self {
-        Self::over(name, Box::new(Remote::new(host.trim_start_matches('\\'))))
+        let dialer = dialer(host, HANGS);
+        Self::over(name, Box::new(Remote::new(dialer, ffi::user_language())))
     }
 }
 
@@ -50,14 +59,14 @@ impl Relay {
         Self::watching(source, patience, Box::new(|| Box::new(Local::new())))
     }
 
-    /// The same of [another machine](RegistrySource::remote).
+    /// The same of [another machine](RegistrySource::remote). The connection has a limit
+    /// of its own, as long as that of a request: who is not reached by then is told as
+    /// that, and no provider is looked for that hangs.
     ///
     /// # Errors
     /// As [`local`](Self::local).
     pub fn remote(name: &str, host: &str, patience: Duration) -> Result<Self, SourceError> {
-        let source = RegistrySource::remote(name, host);
-        let host = host.trim_start_matches('\\').to_string();
-        Self::watching(source, patience, Box::new(move || Box::new(Remote::new(&host))))
+        Self::over_line(name, dialer(host, patience.min(HANGS)), ffi::user_language(), patience)
     }
 }
 
@@ -128,6 +137,7 @@ fn services(machine: &Key, unreadable: &mut Unreadable) -> Vec<Service> {
 /// What the registration of a service says, as a number: FNV-1a. The time of its key
 /// will not do, since Windows writes there whenever a provider fails.
 fn registration(machine: &Key, service: &str) -> Option<u64> {
+    note_growth();
     let key = machine.open(&format!(r"{SERVICES}\{service}\Performance")).ok()?;
     let texts = ["Library", "Open", "Collect", "Close", "Object List"].map(|name| key.text(name));
     let numbers = ["First Counter", "Last Counter", "Disable Performance Counters"]
@@ -160,7 +170,7 @@ pub(crate) struct Local {
 
 impl Local {
     pub(crate) fn new() -> Self {
-        *READERS.lock().unwrap_or_else(PoisonError::into_inner) += 1;
+        READERS.enter();
         let mut unreadable = Unreadable::default();
         let perflib = unreadable.read(Beside::Perflib, Key::MACHINE.open(PERFLIB));
         Self { layout: Layout::of_system(), perflib, names: Names::new(), unreadable }
@@ -169,14 +179,7 @@ impl Local {
 
 impl Drop for Local {
     fn drop(&mut self) {
-        let mut readers = READERS.lock().unwrap_or_else(PoisonError::into_inner);
-        *readers = readers.saturating_sub(1);
-        if *readers == 0 {
-            // What there is to do if it fails is nothing.
-            let _code = ffi::close_performance_data();
-            #[cfg(test)]
-            tests::closed(_code);
-        }
+        READERS.leave();
     }
 }
 
@@ -220,82 +223,63 @@ impl Registry for Local {
     }
 
     fn asks_everybody(&self) -> bool {
-        self.layout == Layout::Wine
+        self.layout != Layout::Windows
     }
 }
 
-/// Another machine's registry.
-struct Remote {
-    host: String,
-    connection: Option<Connection>,
-    names: Names,
-    unreadable: Unreadable,
-}
-
-struct Connection {
+/// Another machine's registry, as long as the connection holds.
+struct Far {
     data: Key,
     /// Reading these takes other rights; without them English titles are still
     /// there.
     machine: Option<Key>,
     perflib: Option<Key>,
+    names: Names,
+    unreadable: Unreadable,
 }
 
-impl Remote {
-    fn new(host: &str) -> Self {
-        let unreadable = Unreadable::default();
-        Self { host: host.to_string(), connection: None, names: Names::new(), unreadable }
-    }
-
-    fn connection(&mut self) -> Result<&Connection, u32> {
-        if self.connection.is_none() {
-            let data = Key::DATA.connect(&self.host)?;
-            let unreadable = &mut self.unreadable;
-            let machine = unreadable.read(Beside::Machine, Key::MACHINE.connect(&self.host));
-            let perflib = machine.as_ref().map(|machine| machine.open(PERFLIB));
-            let perflib = perflib.and_then(|opened| unreadable.read(Beside::Perflib, opened));
-            self.connection = Some(Connection { data, machine, perflib });
-        }
-        self.connection.as_ref().ok_or(NOT_FOUND)
+impl Far {
+    fn connect(host: &str) -> Result<Self, u32> {
+        let data = Key::DATA.connect(host)?;
+        let mut unreadable = Unreadable::default();
+        let machine = unreadable.read(Beside::Machine, Key::MACHINE.connect(host));
+        let perflib = machine.as_ref().map(|machine| machine.open(PERFLIB));
+        let perflib = perflib.and_then(|opened| unreadable.read(Beside::Perflib, opened));
+        Ok(Self { data, machine, perflib, names: Names::new(), unreadable })
     }
 }
 
-impl Registry for Remote {
+/// The way to another machine, which is waited for by a limit.
+fn dialer(host: &str, limit: Duration) -> Arc<Dialer<Far>> {
+    let line = Arc::new(Line::to(host.trim_start_matches('\\'), limit));
+    Arc::new(Dialer::new(line, Arc::new(Far::connect)))
+}
+
+impl Registry for Far {
     fn host(&self) -> Option<&str> {
-        Some(&self.host)
+        None
     }
 
     fn value(&mut self, place: Place<'_>, name: &ValueName, reply: &mut Vec<u8>) -> u32 {
-        let code = match (self.connection(), place) {
-            (Err(code), _) => code,
-            (Ok(connection), Place::Data) => connection.data.read(name, Layout::of_system(), reply),
+        match place {
+            Place::Data => self.data.read(name, Layout::of_system(), reply),
             // The keys with texts of their own are this machine's only.
-            (Ok(_), Place::Text | Place::NlsText) => NOT_FOUND,
-            (Ok(connection), Place::Language(key)) => {
-                language_value(connection.perflib.as_ref(), key, name, reply)
-            }
-        };
-        if is_lost(code) {
-            self.connection = None;
+            Place::Text | Place::NlsText => NOT_FOUND,
+            Place::Language(key) => language_value(self.perflib.as_ref(), key, name, reply),
         }
-        code
     }
 
     fn last_titles(&mut self) -> LastTitles {
-        // Asked before each sample: a host that is gone is not looked for twice.
-        let perflib = self.connection.as_ref().and_then(|connection| connection.perflib.as_ref());
-        self.names.read(perflib)
+        self.names.read(self.perflib.as_ref())
     }
 
     fn language_keys(&mut self) -> Vec<String> {
-        // It is connected to, if it is not yet.
-        let _ = self.connection();
-        let perflib = self.connection.as_ref().and_then(|connection| connection.perflib.as_ref());
+        let perflib = self.perflib.as_ref();
         perflib.map_or(Vec::new(), |key| keys(key, Beside::Perflib, &mut self.unreadable))
     }
 
     fn services(&mut self) -> Vec<Service> {
-        let _ = self.connection();
-        let machine = self.connection.as_ref().and_then(|connection| connection.machine.as_ref());
+        let machine = self.machine.as_ref();
         machine.map_or(Vec::new(), |machine| services(machine, &mut self.unreadable))
     }
 
@@ -304,8 +288,7 @@ impl Registry for Remote {
     }
 
     fn registration(&mut self, service: &str) -> Option<u64> {
-        let machine = self.connection.as_ref().and_then(|connection| connection.machine.as_ref());
-        machine.and_then(|machine| registration(machine, service))
+        self.machine.as_ref().and_then(|machine| registration(machine, service))
     }
 
     fn user_language(&self) -> u16 {
@@ -319,6 +302,7 @@ mod tests {
     use crate::ffi::open_keys;
     use perfhive_engine::{ObjectQuery, Request, Snapshot, Source as _};
     use std::sync::atomic::{AtomicU32, Ordering};
+    use std::sync::{Mutex, PoisonError};
 
     /// What is counted belongs to the process.
     static ALONE: Mutex<()> = Mutex::new(());

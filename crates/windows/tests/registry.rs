@@ -8,7 +8,7 @@
 
 use perfhive_contract::{Change, Definition, Functions, RegisterErrorKind, Registrar, Texts};
 use perfhive_engine::{
-    Broker, ObjectQuery, Query, Request, Snapshot, Source, SourceErrorKind, Worker,
+    Broker, Cached, ObjectQuery, Query, Request, Snapshot, Source, SourceErrorKind, Worker,
 };
 use perfhive_format::{LanguageId, TitleIndex};
 use perfhive_testkit::{alloc, conformance};
@@ -61,7 +61,7 @@ type Done = Result<(perfhive_contract::Registration, Change), perfhive_contract:
 
 fn register(name: &str) -> Done {
     let close = match name {
-        "Bees" | "Panics" => format!("Close{name}"),
+        "Bees" | "Panics" | "Lingers" => format!("Close{name}"),
         _ => "CloseZoo".to_string(),
     };
     let functions = Functions {
@@ -188,6 +188,8 @@ fn nothing_is_allocated_once_warm() {
         // here are no others.
         let mut worker = Worker::new(source(), None).unwrap();
         assert_eq!(count(&mut worker, alloc::process), 0, "{request:?} on a thread of its own");
+        let mut relay = Relay::local("local:", Duration::from_secs(60)).unwrap();
+        assert_eq!(count(&mut relay, alloc::process), 0, "{request:?} through a relay");
     }
 }
 
@@ -412,6 +414,29 @@ fn a_provider_that_hangs_does_not_hang_the_caller() {
     assert!(error.is_transient());
 }
 
+/// Windows calls Close where the key is closed behind the last source, Wine after every
+/// request: either way it is on a thread that nobody waits for.
+#[test]
+fn a_provider_that_hangs_in_close_holds_up_neither_who_ends_nor_who_begins() {
+    let Some(_lingers) = Registered::new(&["Lingers", "Bees"]) else { return };
+    let (done, is_done) = std::sync::mpsc::channel();
+    // On a thread of its own, lest this test be what hangs if it fails.
+    std::thread::spawn(move || {
+        for _ in 0..2 {
+            let relay = Relay::local("local:", Duration::from_millis(500)).unwrap();
+            let mut local = Fallback::over(relay, native());
+            let process = TitleIndex(230);
+            let answer = collect(&mut local, ObjectQuery::one(process));
+            assert!(answer.object(process).is_some(), "{:?}", answer.faults());
+            drop(local);
+            // Without a thread of its own a source may be dropped as well.
+            drop(source());
+        }
+        done.send(()).unwrap();
+    });
+    is_done.recv_timeout(Duration::from_secs(120)).expect("nobody is held up");
+}
+
 /// The native functions of this system.
 fn native() -> Broker {
     let provider = NativeProvider::new(Arc::new(Ntdll));
@@ -434,6 +459,38 @@ fn what_the_kernel_tells_is_there_while_the_registry_hangs() {
     }
     let error = local.collect(&Request::new(ObjectQuery::Costly), &mut Snapshot::new());
     assert!(error.unwrap_err().message().contains("-s native:"));
+}
+
+#[test]
+fn what_a_sample_takes_is_told() {
+    let Some(_bees) = Registered::new(&["Bees"]) else { return };
+    let relay = Relay::local("local:", Duration::from_secs(60)).unwrap();
+    let mut local = Cached::new(Fallback::over(relay, native()));
+    let bees = local.catalogue().unwrap().objects[0].name;
+    let mut snapshot = Snapshot::new();
+    // As often as it takes until the registrations of those that fail were looked at.
+    let mut sample = |step: &str, pause: u64| {
+        for round in 0..8 {
+            for query in [ObjectQuery::Global, ObjectQuery::one(bees)] {
+                let request = Request::new(query).max_age(Duration::ZERO);
+                std::thread::sleep(Duration::from_millis(pause));
+                let before = alloc::process();
+                local.collect(&request, &mut snapshot).unwrap();
+                let taken = alloc::process().since(before);
+                let told = snapshot.has_grown();
+                assert!(told || taken.count == 0, "{step}, {round}, {request:?}: {taken:?}");
+            }
+        }
+    };
+    sample("first", 0);
+    register("Large").unwrap();
+    sample("one more", 0);
+    register("Broken").unwrap();
+    sample("one that fails", 200);
+    WindowsRegistrar::new().unregister("PerfhiveBroken").unwrap();
+    sample("and is gone", 200);
+    WindowsRegistrar::new().unregister("PerfhiveLarge").unwrap();
+    sample("and the other", 0);
 }
 
 #[test]

@@ -381,12 +381,27 @@ fn a_provider_that_fails_costs_itself_only_and_is_named() {
     assert!(said.err.contains("PerfhiveBroken"), "{}", said.err);
 }
 
+/// One that ends whoever asks for it, or for everything.
+#[test]
+fn who_reads_one_object_has_no_other_provider_asked() {
+    let Some(_shop) = Shop::open() else { return };
+    let _fatal = Bad::register("Fatal");
+    let pages = r"\Print Shop(laser)\Pages Printed";
+    assert_eq!(local(["get", "-b", pages]).ok(), "120\n");
+    assert!(local(["get", "-b", r"\System\Threads"]).ok().trim().parse::<u32>().is_ok());
+    assert!(local(["watch", "-n", "1", pages]).ok().contains("120"));
+    assert!(local(["enum", "Print Shop"]).ok().contains("star (24 pin)"));
+    assert!(local(["list", "print shop"]).ok().contains("Pages Printed"));
+    // Else this would be no test.
+    assert_ne!(perfhive(["list"]).code, Some(0));
+}
+
 /// Windows asks on the caller's thread, and waits for ever.
 #[test]
 fn a_provider_that_hangs_costs_itself_only_and_is_named() {
     let Some(_shop) = Shop::open() else { return };
     let _stuck = Bad::register("Stuck");
-    let patiently = |args: &[&str]| perfhive(args.iter().chain(&["--patience", "2"]));
+    let patiently = |args: &[&str]| perfhive(args.iter().chain(&["--patience", "4"]));
     let list = patiently(&["list"]);
     assert_eq!(list.code, Some(0), "{}", list.err);
     assert!(list.out.contains("Print Shop") && list.out.contains("Process"), "{}", list.out);
@@ -407,7 +422,7 @@ fn a_provider_that_hangs_costs_itself_only_and_is_named() {
 fn where_one_hangs_whatever_is_asked_the_kernels_objects_are_left_and_the_suspects_named() {
     let Some(_shop) = Shop::open() else { return };
     let _hangs = Bad::register("Hangs");
-    let patiently = |args: &[&str]| perfhive(args.iter().chain(&["--patience", "2"]));
+    let patiently = |args: &[&str]| perfhive(args.iter().chain(&["--patience", "4"]));
     let list = patiently(&["list"]);
     assert_eq!(list.code, Some(0), "{}", list.err);
     assert!(list.out.contains("Process") && !list.out.contains("Print Shop"), "{}", list.out);

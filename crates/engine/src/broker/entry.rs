@@ -295,7 +295,7 @@ impl Entry {
         if !waits {
             status.collections += 1;
             status.last = took;
-            status.total += took;
+            status.total = status.total.saturating_add(took);
         }
         match &fault {
             None => {

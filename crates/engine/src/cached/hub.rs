@@ -136,7 +136,7 @@ impl<S: Source> Hub<S> {
             inner.number = number;
             inner.begun = (self.clock)();
             inner.generation = as_of.map(|(generation, _)| generation);
-            let grown = inner.answer_to(request) || grown;
+            let grown = inner.request.refill(request, &mut inner.list) || grown;
             let watch = GrowthWatch::begin();
             let collected = source.collect(request, &mut inner.snapshot);
             let grown = grown || watch.has_noted();

@@ -26,6 +26,8 @@ pub(super) struct Reply {
     pub(super) begun: Duration,
     /// The request that it answers.
     pub(super) request: Request,
+    /// Memory for that, where it lists no objects.
+    pub(super) list: Vec<TitleIndex>,
     /// The catalogue's generation as of which its indexes are to be understood,
     /// where that is known.
     pub(super) generation: Option<u64>,
@@ -38,35 +40,13 @@ impl Default for Reply {
             number: 0,
             begun: Duration::ZERO,
             request: Request::new(ObjectQuery::Indexes(Vec::new())),
+            list: Vec::new(),
             generation: None,
         }
     }
 }
 
 impl Reply {
-    /// Notes what it will answer, keeping the allocations. Answers whether they
-    /// were too small.
-    pub(super) fn answer_to(&mut self, request: &Request) -> bool {
-        let room = |request: &Request| {
-            let objects = match &request.objects {
-                ObjectQuery::Indexes(list) => list.capacity(),
-                _ => 0,
-            };
-            objects + request.extra_counters.capacity()
-        };
-        let before = room(&self.request);
-        match (&mut self.request.objects, &request.objects) {
-            (ObjectQuery::Indexes(mine), ObjectQuery::Indexes(theirs)) => mine.clone_from(theirs),
-            (mine, theirs) => *mine = theirs.clone(),
-        }
-        self.request.extra_counters.clone_from(&request.extra_counters);
-        let grown = room(&self.request) > before;
-        if grown {
-            note_growth();
-        }
-        grown
-    }
-
     /// Whether this answers for a key, with every counter of `request` that
     /// costs extra: the source was asked, or it came along.
     pub(super) fn answers(&self, key: &Key, request: &Request) -> bool {

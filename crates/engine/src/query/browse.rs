@@ -106,9 +106,9 @@ impl Query {
         let pattern = NamePattern::literal(object);
         let slot = self.sources.slot_mut(number)?;
         if objects_named(slot, &pattern).is_err() {
-            slot.load_all_languages();
+            slot.complete(&pattern);
         }
-        if objects_named(slot, &pattern).is_err() {
+        if objects_named(slot, &pattern).is_err() && slot.load_all_languages() {
             slot.complete(&pattern);
         }
         if objects_named(slot, &pattern).is_err() && slot.list_costly()? {

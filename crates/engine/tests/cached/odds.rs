@@ -322,6 +322,37 @@ fn who_has_time_does_not_fail_by_the_deadlines_of_others() {
     });
 }
 
+/// Before costly objects are collected, the fast source may have to be asked what their
+/// indexes mean, by the deadline of who collects.
+#[test]
+fn nor_while_the_fast_source_is_asked_what_indexes_mean() {
+    let fast = Numbered::new().catalogued(&[1], &[740]);
+    let cache = Cached::builder(fast.clone()).costly_by(Numbered::new()).build();
+    let consumer = || {
+        let mut consumer = cache.clone();
+        ask(&mut consumer, &request(&[1]).max_age(Duration::ZERO));
+        consumer
+    };
+    let (mut hasty, mut patient) = (consumer(), consumer());
+    let gate = fast.gate();
+    std::thread::scope(|scope| {
+        scope.spawn(|| ask(&mut cache.clone(), &request(&[1]).max_age(Duration::ZERO)));
+        gate.wait_until_entered();
+        let soon = Instant::now() + Duration::from_millis(200);
+        let hasty = scope.spawn(move || {
+            let result = hasty.collect(&request(&[740]).deadline(soon), &mut Snapshot::new());
+            result.unwrap_err().kind()
+        });
+        // Behind that one, most probably.
+        std::thread::sleep(Duration::from_millis(50));
+        let patient =
+            scope.spawn(move || patient.collect(&request(&[740]), &mut Snapshot::new()).err());
+        assert_eq!(hasty.join().unwrap(), SourceErrorKind::Deadline);
+        gate.open();
+        assert_eq!(patient.join().unwrap().map(|error| error.to_string()), None);
+    });
+}
+
 #[test]
 fn a_limit_of_zero_takes_nothing_kept_for_a_follower_either() {
     let clock = Hand::default();

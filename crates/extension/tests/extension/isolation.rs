@@ -58,7 +58,10 @@ fn a_host_has_what_it_needs_and_no_more() {
         // Whatever priority the tests have.
         let nice = rustix::process::getpriority_process(None).unwrap();
         let lowered = (nice + 10).min(19);
-        let may = if processes { "signals 3 and 3" } else { "signals 0 and 3" };
+        let may = match processes {
+            true => "signals 3 and 3, reached 2",
+            false => "signals 0 and 3, reached 0",
+        };
         let usual = format!(
             "files 5 of 1024, variables 0, folder /, privileges 1, memory {limit}, core 0, {may}"
         );

@@ -294,3 +294,31 @@ fn a_panic_in_rust() {
     assert_eq!(&*status.last_fault.unwrap().message, text);
     assert_eq!(reader.lines(), [format!("Gauges: {text}")]);
 }
+
+/// Whoever never wants to give up says so with the longest time there is.
+#[test]
+fn times_may_be_as_long_as_there_are() {
+    let folder = Folder::new("long");
+    let library = folder.compile("tests/extension/zoo.c");
+    let long = |options: Options| {
+        options.patience(Duration::MAX).look_every(Duration::MAX).pause(Duration::MAX)
+    };
+    for in_process in [false, true] {
+        let of = |kind: &str| {
+            let mut registration = registration(&library, kind);
+            registration.in_process = in_process;
+            (registration.open_timeout, registration.collect_timeout) =
+                (Duration::MAX, Duration::MAX);
+            registration
+        };
+        assert_eq!(broker(of("good"), long).see().instances, Some(2));
+        // What fails is left alone for as long as that. (In this process a kind is written
+        // over the one before.)
+        for kind in ["!has nothing", "!refuses to open", "!answers an error"] {
+            let mut reader = broker(of(kind), long);
+            for _ in 0..3 {
+                assert_eq!(reader.see().instances, None, "{kind}");
+            }
+        }
+    }
+}

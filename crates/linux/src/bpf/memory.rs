@@ -2,7 +2,7 @@
 //! this crate with code that the compiler cannot check.
 #![allow(unsafe_code)]
 
-use super::{ProcessSlot, ThreadSlot};
+use super::{ProcessDetail, ProcessSlot, ThreadSlot};
 use rustix::fd::AsFd;
 use rustix::io::Errno;
 use rustix::mm::{MapFlags, ProtFlags, mmap, munmap};
@@ -15,6 +15,8 @@ use std::ptr::NonNull;
 pub(super) unsafe trait Plain: Copy {}
 // SAFETY: see their definition; their sizes are the sums of their fields'.
 unsafe impl Plain for ProcessSlot {}
+// SAFETY: as above.
+unsafe impl Plain for ProcessDetail {}
 // SAFETY: as above.
 unsafe impl Plain for ThreadSlot {}
 

@@ -1,6 +1,6 @@
 //! What stands for the program where it was not built.
 
-use super::{ProcessSlot, Refusal, Room, ThreadSlot, Wants};
+use super::{ProcessDetail, ProcessSlot, Refusal, Room, ThreadSlot, Wants};
 use crate::root::ProcRoot;
 use std::convert::Infallible;
 
@@ -26,6 +26,10 @@ impl Program {
     }
 
     pub(crate) fn processes(&self) -> &[ProcessSlot] {
+        match self.0 {}
+    }
+
+    pub(crate) fn details(&self) -> &[ProcessDetail] {
         match self.0 {}
     }
 

@@ -94,6 +94,10 @@ struct sched_entity {
 
 struct pid;
 
+struct list_head {
+	struct list_head *next;
+} KERNEL;
+
 struct task_struct {
 	u32 __state;
 	u32 flags;
@@ -108,6 +112,7 @@ struct task_struct {
 	int pid, tgid;
 	struct task_struct *real_parent, *group_leader;
 	struct pid *thread_pid;
+	struct list_head tasks, thread_node;
 	void *worker_private;
 	u64 utime, stime;
 	struct prev_cputime prev_cputime;
@@ -191,26 +196,35 @@ enum {
 	WANT_SCHEDULE = 4,
 };
 
+// What is looked at each time: two lines of the processor's cache, one process
+// behind the other, so that the next ones are fetched unasked.
 struct process {
-	// First what is looked at each time.
 	u32 pid, parent;
-	u32 flags, state;
-	u32 threads, marks;
+	u32 state;
+	u32 threads;
+	u32 marks;
+	// What was wanted when all of it was read.
+	unsigned short wanted;
 	// All but its state and threads is as in the run before.
-	u32 same;
+	unsigned short same;
 	// Slots of its threads, if they were wanted.
 	u32 first_thread, thread_slots;
-	// What was wanted, and what it had done, when all of it was read.
-	u32 wanted;
 	u64 start;
+	// What it had done when all of it was read.
 	u64 ran, switched;
 	// Pages.
 	u64 size, data, size_peak, resident_peak;
 	s64 anonymous, file, shared, swapped;
 	u64 handles;
+};
+
+// What a process does by itself, and how it is scheduled.
+struct detail {
+	u32 flags;
+	u32 sequence;
 	// The kernel's: 120 is the usual one.
 	u32 priority, real_time, policy;
-	u32 sequence;
+	u32 unused;
 	// Nanoseconds.
 	u64 user, kernel, runtime;
 	u64 user_told, kernel_told;
@@ -232,6 +246,8 @@ enum {
 	MARK_NO_RESIDENT = 4,
 	// It works on what `work` says.
 	MARK_WORKING = 8,
+	// It is a thread of the kernel.
+	MARK_KERNEL = 16,
 };
 
 struct thread {
@@ -260,13 +276,21 @@ struct {
 	UINT(map_flags, FLAG_MMAPABLE);
 	UINT(max_entries, 1);
 	TYPE(key, u32);
+	TYPE(value, struct detail);
+} details SEC(".maps");
+
+struct {
+	UINT(type, MAP_TYPE_ARRAY);
+	UINT(map_flags, FLAG_MMAPABLE);
+	UINT(max_entries, 1);
+	TYPE(key, u32);
 	TYPE(value, struct thread);
 } threads SEC(".maps");
 
 // Where the kernel had what the last run read of the process of a slot. Nothing
 // is taken from there: it is only looked at ahead of its turn, see `look_ahead`.
 struct place {
-	u64 task, signal, memory, counters;
+	u64 task, memory, counters;
 };
 
 struct {
@@ -350,26 +374,25 @@ INLINE void look_ahead(u32 key, struct arguments *args)
 		return;
 	struct task_struct *task =
 		bpf_rdonly_cast((void *)place->task, KERNEL_TYPE_ID(struct task_struct));
-	struct signal_struct *signal =
-		bpf_rdonly_cast((void *)place->signal, KERNEL_TYPE_ID(struct signal_struct));
 	LOOK(task->__state);
+	LOOK(task->tasks.next);
 	LOOK(task->se.sum_exec_runtime);
 	LOOK(task->exit_state);
 	LOOK(task->tgid);
+	LOOK(task->real_parent);
+	LOOK(task->thread_node.next);
+	LOOK(task->signal);
 	LOOK(task->nvcsw);
-	LOOK(task->min_flt);
-	if (FIELD_EXISTS(task->on_cpu))
-		LOOK(task->on_cpu);
-	LOOK(signal->nr_threads);
 	if (!place->memory)
 		return;
 	struct mm_struct *mm =
 		bpf_rdonly_cast((void *)place->memory, KERNEL_TYPE_ID(struct mm_struct));
-	LOOK(mm->total_vm);
 	LOOK(mm->hiwater_rss);
+	LOOK(mm->data_vm);
 	if (!FIELD_EXISTS(mm->rss_stat[0].counters) || !place->counters)
 		return;
 	LOOK(mm->rss_stat[0].count);
+	LOOK(mm->rss_stat[2].count);
 	LOOK(mm->rss_stat[3].count);
 	// Those of further processors are looked for side by side in any case.
 	look_at(place->counters + offsets[0]);
@@ -385,53 +408,89 @@ INLINE void note_place(u32 key, struct task_struct *loose)
 	if (!place)
 		return;
 	place->task = (u64)loose;
-	place->signal = (u64)loose->signal;
 	place->memory = (u64)mm;
 	place->counters = 0;
 	if (mm && FIELD_EXISTS(mm->rss_stat[0].counters))
 		place->counters = (u64)mm->rss_stat[0].counters;
 }
 
-INLINE void read_memory(struct process *slot, struct mm_struct *mm, u32 processors)
+// Numbers of something, by kinds of pages.
+struct resident {
+	u64 file, anonymous, shared, swapped;
+};
+
+// What one processor has counted and not handed in.
+INLINE void add_of(struct resident *sums, struct resident *counters, u64 offset)
 {
-	struct percpu_counter *file = &mm->rss_stat[MM_FILEPAGES];
-	struct percpu_counter *anonymous = &mm->rss_stat[MM_ANONPAGES];
-	struct percpu_counter *shared = &mm->rss_stat[MM_SHMEMPAGES];
-	struct percpu_counter *swapped = &mm->rss_stat[MM_SWAPENTS];
-	struct bpf_iter_num it;
-	int *at;
+	sums->file += int_at((void *)(counters->file + offset));
+	sums->anonymous += int_at((void *)(counters->anonymous + offset));
+	sums->shared += int_at((void *)(counters->shared + offset));
+	sums->swapped += int_at((void *)(counters->swapped + offset));
+}
 
-	slot->marks |= MARK_MEMORY;
-	slot->size = mm->total_vm;
-	slot->data = mm->data_vm + mm->stack_vm;
-	slot->size_peak = mm->hiwater_vm;
-	slot->resident_peak = mm->hiwater_rss;
-	if (!FIELD_EXISTS(mm->rss_stat[0].counters)) {
-		slot->marks |= MARK_NO_RESIDENT;
-		return;
+// Notes a number in a slot, and whether it was another one.
+#define NOTE(differs, field, value)                       \
+	do {                                              \
+		typeof(field) note_now = (value);         \
+		differs |= (u64)((field) ^ note_now);     \
+		(field) = note_now;                       \
+	} while (0)
+
+// Of no memory all is 0.
+INLINE u64 read_memory(struct process *slot, struct mm_struct *mm, u32 processors)
+{
+	u64 size = 0, data = 0, size_peak = 0, resident_peak = 0, differs = 0;
+	struct resident sums = {};
+
+	if (mm) {
+		size = mm->total_vm;
+		data = mm->data_vm + mm->stack_vm;
+		size_peak = mm->hiwater_vm;
+		resident_peak = mm->hiwater_rss;
 	}
-	slot->file = file->count;
-	slot->anonymous = anonymous->count;
-	slot->shared = shared->count;
-	slot->swapped = swapped->count;
-	u64 files_at = (u64)file->counters;
-	u64 anonymous_at = (u64)anonymous->counters;
-	u64 shared_at = (u64)shared->counters;
-	u64 swapped_at = (u64)swapped->counters;
+	if (mm && FIELD_EXISTS(mm->rss_stat[0].counters)) {
+		struct percpu_counter *file = &mm->rss_stat[MM_FILEPAGES];
+		struct percpu_counter *anonymous = &mm->rss_stat[MM_ANONPAGES];
+		struct percpu_counter *shared = &mm->rss_stat[MM_SHMEMPAGES];
+		struct percpu_counter *swapped = &mm->rss_stat[MM_SWAPENTS];
+		struct resident counters;
 
-	bpf_iter_num_new(&it, 0, processors);
-	while ((at = bpf_iter_num_next(&it))) {
-		u32 place = *at;
+		sums.file = file->count;
+		sums.anonymous = anonymous->count;
+		sums.shared = shared->count;
+		sums.swapped = swapped->count;
+		counters.file = (u64)file->counters;
+		counters.anonymous = (u64)anonymous->counters;
+		counters.shared = (u64)shared->counters;
+		counters.swapped = (u64)swapped->counters;
+		// A loop costs more than all that it does for the first two.
+		add_of(&sums, &counters, offsets[0]);
+		if (processors > 1)
+			add_of(&sums, &counters, offsets[1]);
+		if (processors > 2) {
+			struct bpf_iter_num it;
+			int *at;
 
-		if (place >= MOST_PROCESSORS)
-			break;
-		u64 offset = offsets[place];
-		slot->file += int_at((void *)(files_at + offset));
-		slot->anonymous += int_at((void *)(anonymous_at + offset));
-		slot->shared += int_at((void *)(shared_at + offset));
-		slot->swapped += int_at((void *)(swapped_at + offset));
+			bpf_iter_num_new(&it, 2, processors);
+			while ((at = bpf_iter_num_next(&it))) {
+				u32 place = *at;
+
+				if (place >= MOST_PROCESSORS)
+					break;
+				add_of(&sums, &counters, offsets[place]);
+			}
+			bpf_iter_num_destroy(&it);
+		}
 	}
-	bpf_iter_num_destroy(&it);
+	NOTE(differs, slot->size, size);
+	NOTE(differs, slot->data, data);
+	NOTE(differs, slot->size_peak, size_peak);
+	NOTE(differs, slot->resident_peak, resident_peak);
+	NOTE(differs, slot->file, (s64)sums.file);
+	NOTE(differs, slot->anonymous, (s64)sums.anonymous);
+	NOTE(differs, slot->shared, (s64)sums.shared);
+	NOTE(differs, slot->swapped, (s64)sums.swapped);
+	return differs;
 }
 
 INLINE u64 ones(u64 word)
@@ -442,15 +501,15 @@ INLINE u64 ones(u64 word)
 	return (word * 0x0101010101010101ull) >> 56;
 }
 
-INLINE void read_handles(struct process *slot, struct task_struct *loose)
+INLINE u64 read_handles(struct task_struct *loose, u32 *marks)
 {
 	struct files_struct *files = loose->files;
 	struct bpf_iter_num it;
+	u64 handles = 0;
 	int *at;
 
-	slot->handles = 0;
 	if (!files)
-		return;
+		return 0;
 	struct fdtable *fdt = files->fdt;
 	u64 open = (u64)fdt->open_fds;
 	u32 words = fdt->max_fds / 64;
@@ -458,13 +517,14 @@ INLINE void read_handles(struct process *slot, struct task_struct *loose)
 		words = 0;
 	bpf_iter_num_new(&it, 0, words);
 	while ((at = bpf_iter_num_next(&it)))
-		slot->handles += ones(long_at((void *)(open + (u64)(u32)*at * 8)));
+		handles += ones(long_at((void *)(open + (u64)(u32)*at * 8)));
 	bpf_iter_num_destroy(&it);
 	if (loose->files != files)
-		slot->marks |= MARK_TORN;
+		*marks |= MARK_TORN;
+	return handles;
 }
 
-INLINE void read_long_name(struct process *slot, struct task_struct *loose)
+INLINE void read_long_name(struct process *process, struct detail *slot, struct task_struct *loose)
 {
 	struct kthread *kthread;
 
@@ -485,7 +545,7 @@ INLINE void read_long_name(struct process *slot, struct task_struct *loose)
 			return;
 		probe_read_str(slot->work, sizeof(slot->work), &worker->desc);
 		if (worker->current_work)
-			slot->marks |= MARK_WORKING;
+			process->marks |= MARK_WORKING;
 	}
 }
 
@@ -501,91 +561,70 @@ INLINE int has_not_run(struct process *slot, struct task_struct *task, struct ar
 	       slot->wanted == args->wanted && !(slot->marks & MARK_TORN);
 }
 
-// What others may change while it does not run.
-INLINE void read_levels(struct process *slot, struct task_struct *task, struct task_struct *loose,
-			struct arguments *args)
+// What others may change while it does not run. Answers whether it is as it was.
+INLINE int read_levels(struct process *slot, u32 key, struct task_struct *task,
+		       struct task_struct *loose, struct arguments *args)
 {
-	slot->parent = loose->real_parent->tgid;
+	u32 marks = slot->marks & ~(MARK_MEMORY | MARK_NO_RESIDENT);
+	u64 differs = 0;
+
 	slot->state = task->__state | task->exit_state;
 	slot->first_thread = args->threads;
 	slot->thread_slots = 0;
-	if (args->wanted & WANT_SCHEDULE) {
-		slot->priority = task->static_prio;
-		slot->real_time = task->rt_priority;
-		slot->policy = task->policy;
-	}
-	slot->marks &= ~(MARK_MEMORY | MARK_NO_RESIDENT);
-	if (!(slot->flags & PF_KTHREAD)) {
+	NOTE(differs, slot->parent, loose->real_parent->tgid);
+	if (!(marks & MARK_KERNEL)) {
 		struct mm_struct *mm = loose->mm;
 
+		differs |= read_memory(slot, mm, args->processors);
 		if (mm) {
-			read_memory(slot, mm, args->processors);
+			marks |= MARK_MEMORY;
+			if (!FIELD_EXISTS(mm->rss_stat[0].counters))
+				marks |= MARK_NO_RESIDENT;
 			// What is not its own any more may be somebody else's.
 			if (loose->mm != mm)
-				slot->marks |= MARK_TORN;
-		} else {
-			slot->size = slot->data = slot->size_peak = slot->resident_peak = 0;
-			slot->anonymous = slot->file = slot->shared = slot->swapped = 0;
+				marks |= MARK_TORN;
 		}
 	}
 	if (args->wanted & WANT_HANDLES)
-		read_handles(slot, loose);
+		NOTE(differs, slot->handles, read_handles(loose, &marks));
+	if (args->wanted & WANT_SCHEDULE) {
+		struct detail *detail = map_lookup(&details, &key);
+
+		if (detail) {
+			NOTE(differs, detail->priority, task->static_prio);
+			NOTE(differs, detail->real_time, task->rt_priority);
+			NOTE(differs, detail->policy, task->policy);
+		}
+	}
+	NOTE(differs, slot->marks, marks);
+	return !differs;
 }
 
-// What `read_levels` may change of that which is told of the process.
-struct levels {
-	u64 size, data, size_peak, resident_peak;
-	s64 anonymous, file, shared, swapped;
-	u64 handles;
-	u32 parent, marks;
-	u32 priority, real_time, policy;
-};
-
-INLINE void note_levels(struct levels *levels, struct process *slot)
+INLINE void begin_process(struct process *process, struct detail *slot, struct task_struct *task,
+			  struct task_struct *loose, struct signal_struct *signal,
+			  struct arguments *args)
 {
-	levels->size = slot->size;
-	levels->data = slot->data;
-	levels->size_peak = slot->size_peak;
-	levels->resident_peak = slot->resident_peak;
-	levels->anonymous = slot->anonymous;
-	levels->file = slot->file;
-	levels->shared = slot->shared;
-	levels->swapped = slot->swapped;
-	levels->handles = slot->handles;
-	levels->parent = slot->parent;
-	levels->marks = slot->marks;
-	levels->priority = slot->priority;
-	levels->real_time = slot->real_time;
-	levels->policy = slot->policy;
-}
+	u32 marks = 0;
 
-INLINE int are_levels(struct levels *levels, struct process *slot)
-{
-	return levels->size == slot->size && levels->data == slot->data &&
-	       levels->size_peak == slot->size_peak &&
-	       levels->resident_peak == slot->resident_peak &&
-	       levels->anonymous == slot->anonymous && levels->file == slot->file &&
-	       levels->shared == slot->shared && levels->swapped == slot->swapped &&
-	       levels->handles == slot->handles && levels->parent == slot->parent &&
-	       levels->marks == slot->marks && levels->priority == slot->priority &&
-	       levels->real_time == slot->real_time && levels->policy == slot->policy;
-}
-
-INLINE void begin_process(struct process *slot, struct task_struct *task, struct task_struct *loose,
-			  struct signal_struct *signal, struct arguments *args)
-{
 	slot->sequence = signal->stats_lock.seqcount.seqcount.sequence;
-	slot->marks = slot->sequence & 1 ? MARK_TORN : 0;
+	if (slot->sequence & 1)
+		marks |= MARK_TORN;
 	// Another thread is about to take its place.
 	if ((u64)loose->group_leader != (u64)loose)
-		slot->marks |= MARK_TORN;
-	slot->pid = task->tgid;
+		marks |= MARK_TORN;
 	slot->flags = task->flags;
-	slot->threads = signal->nr_threads;
-	slot->start = task->start_boottime;
-	slot->switched = task->nvcsw + task->nivcsw;
-	slot->ran = task->se.sum_exec_runtime;
-	slot->wanted = args->wanted;
+	if (slot->flags & PF_KTHREAD)
+		marks |= MARK_KERNEL;
+	process->marks = marks;
+	process->pid = task->tgid;
+	process->threads = signal->nr_threads;
+	process->start = task->start_boottime;
+	process->switched = task->nvcsw + task->nivcsw;
+	process->ran = task->se.sum_exec_runtime;
+	process->wanted = args->wanted;
+	// A thread of the kernel has none, whoever had the slot before.
+	process->size = process->data = process->size_peak = process->resident_peak = 0;
+	process->anonymous = process->file = process->shared = process->swapped = 0;
 	__builtin_memcpy(slot->name, task->comm, sizeof(slot->name));
 
 	slot->user = signal->utime;
@@ -604,14 +643,12 @@ INLINE void begin_process(struct process *slot, struct task_struct *task, struct
 	slot->storage_cancelled = signal->ioac.cancelled_write_bytes;
 	slot->switches_voluntary = signal->nvcsw;
 	slot->switches_other = signal->nivcsw;
-	slot->size = slot->data = slot->size_peak = slot->resident_peak = 0;
-	slot->anonymous = slot->file = slot->shared = slot->swapped = 0;
 	if (slot->flags & PF_KTHREAD)
-		read_long_name(slot, loose);
+		read_long_name(process, slot, loose);
 }
 
-INLINE void add_thread(struct process *slot, struct task_struct *task, struct task_struct *loose,
-		       struct signal_struct *signal)
+INLINE void add_thread(struct process *process, struct detail *slot, struct task_struct *task,
+		       struct task_struct *loose, struct signal_struct *signal)
 {
 	// One that was taken off the lists is in the sums of `signal`.
 	if (loose->thread_pid) {
@@ -631,7 +668,7 @@ INLINE void add_thread(struct process *slot, struct task_struct *task, struct ta
 		slot->switches_other += task->nivcsw;
 	}
 	if (signal->stats_lock.seqcount.seqcount.sequence != slot->sequence)
-		slot->marks |= MARK_TORN;
+		process->marks |= MARK_TORN;
 }
 
 INLINE void write_thread(struct thread *slot, struct task_struct *task, struct arguments *args)
@@ -664,6 +701,7 @@ int read_all(struct arguments *args)
 	struct bpf_iter_task it;
 	struct task_struct *task;
 	struct process *process;
+	struct detail *detail;
 	struct thread *thread;
 	u32 key;
 
@@ -692,24 +730,23 @@ int read_all(struct arguments *args)
 				continue;
 			look_ahead(key, args);
 			note_place(key, loose);
-			if (has_not_run(process, task, args)) {
-				struct levels before;
+			int rested = has_not_run(process, task, args);
 
-				note_levels(&before, process);
-				read_levels(process, task, loose, args);
-				process->same = are_levels(&before, process);
-			} else {
-				process->same = 0;
-				begin_process(process, task, loose, loose->signal, args);
-				add_thread(process, task, loose, loose->signal);
-				read_levels(process, task, loose, args);
+			if (!rested) {
+				detail = map_lookup(&details, &key);
+				if (!detail)
+					continue;
+				begin_process(process, detail, task, loose, loose->signal, args);
+				add_thread(process, detail, task, loose, loose->signal);
 			}
+			process->same = read_levels(process, key, task, loose, args) && rested;
 		} else {
 			key = args->processes - 1;
 			process = map_lookup(&processes, &key);
-			if (!process)
+			detail = map_lookup(&details, &key);
+			if (!process || !detail)
 				continue;
-			add_thread(process, task, loose, loose->signal);
+			add_thread(process, detail, task, loose, loose->signal);
 		}
 		if (args->wanted & WANT_THREADS && loose->thread_pid) {
 			key = args->threads++;

@@ -1,7 +1,7 @@
 //! The program: loaded, and run.
 
 use super::memory::Mapped;
-use super::{ProcessSlot, Refusal, Room, ThreadSlot, Wants, allowed};
+use super::{ProcessDetail, ProcessSlot, Refusal, Room, ThreadSlot, Wants, allowed};
 use crate::root::ProcRoot;
 use libbpf_rs::{
     ErrorKind, MapCore as _, Object, ObjectBuilder, OpenObject, PrintCallback, PrintLevel,
@@ -42,6 +42,7 @@ impl Drop for Quiet {
 pub(crate) struct Program {
     object: Object,
     processes: Mapped<ProcessSlot>,
+    details: Mapped<ProcessDetail>,
     threads: Mapped<ThreadSlot>,
     room: Room,
     /// What the last run filled.
@@ -70,10 +71,10 @@ impl Program {
     fn open(room: Room) -> Result<OpenObject, libbpf_rs::Error> {
         let mut object = ObjectBuilder::default().open_memory(OBJECT)?;
         for mut map in object.maps_mut() {
-            if map.name() == "processes" || map.name() == "places" {
-                map.set_max_entries(room.processes)?;
-            } else if map.name() == "threads" {
-                map.set_max_entries(room.threads)?;
+            match map.name().to_str() {
+                Some("processes" | "details" | "places") => map.set_max_entries(room.processes)?,
+                Some("threads") => map.set_max_entries(room.threads)?,
+                _ => {}
             }
         }
         Ok(object)
@@ -81,14 +82,17 @@ impl Program {
 
     fn map(object: Object, room: Room) -> Result<Self, Refusal> {
         let map = |name: &str| object.maps().find(|map| map.name() == name);
-        let (Some(processes), Some(threads)) = (map("processes"), map("threads")) else {
+        let (Some(processes), Some(details), Some(threads)) =
+            (map("processes"), map("details"), map("threads"))
+        else {
             return Err(Refusal::surprise("the BPF program lacks its arrays"));
         };
         let failed = |error: Errno| Refusal::surprise(format!("memory of BPF: {error}"));
         let processes = Mapped::new(&processes, room.processes).map_err(failed)?;
+        let details = Mapped::new(&details, room.processes).map_err(failed)?;
         let threads = Mapped::new(&threads, room.threads).map_err(failed)?;
         let filled = Room { processes: 0, threads: 0 };
-        Ok(Self { object, processes, threads, room, filled })
+        Ok(Self { object, processes, details, threads, room, filled })
     }
 
     /// Reads everything. Answers how many there were, which may be more than
@@ -124,6 +128,11 @@ impl Program {
     /// The processes of the last run.
     pub(crate) fn processes(&self) -> &[ProcessSlot] {
         self.processes.entries(self.filled.processes as usize)
+    }
+
+    /// The same processes: what they do by themselves.
+    pub(crate) fn details(&self) -> &[ProcessDetail] {
+        self.details.entries(self.filled.processes as usize)
     }
 
     /// The threads of the last run.

@@ -26,25 +26,28 @@ pub(crate) const MARK_NO_RESIDENT: u32 = 4;
 /// A worker of the kernel is at the work that it names.
 pub(crate) const MARK_WORKING: u32 = 8;
 
-/// A process. Times in nanoseconds, memory in pages.
+/// The process is a thread of the kernel.
+pub(crate) const MARK_KERNEL: u32 = 16;
+
+/// A process: what is looked at each time. Memory in pages.
 #[derive(Clone, Copy, Debug)]
 #[repr(C)]
 pub(crate) struct ProcessSlot {
-    // First what is looked at each time.
     pub(crate) pid: u32,
     pub(crate) parent: u32,
-    pub(crate) flags: u32,
     pub(crate) state: u32,
     pub(crate) threads: u32,
     pub(crate) marks: u32,
+    /// What the program compares the process with the next time.
+    pub(crate) wanted: u16,
     /// Not 0: all but its state and threads is as in the run before.
-    pub(crate) same: u32,
+    pub(crate) same: u16,
     /// Slots of its threads, if they were wanted.
     pub(crate) first_thread: u32,
     pub(crate) thread_slots: u32,
-    /// What the program compares the process with the next time.
-    pub(crate) wanted: u32,
+    /// In nanoseconds.
     pub(crate) start: u64,
+    /// As `wanted`.
     pub(crate) ran: u64,
     pub(crate) switched: u64,
     pub(crate) size: u64,
@@ -56,11 +59,19 @@ pub(crate) struct ProcessSlot {
     pub(crate) shared: i64,
     pub(crate) swapped: i64,
     pub(crate) handles: u64,
+}
+
+/// What a process does by itself, and how it is scheduled. Times in nanoseconds.
+#[derive(Clone, Copy, Debug)]
+#[repr(C)]
+pub(crate) struct ProcessDetail {
+    pub(crate) flags: u32,
+    pub(crate) sequence: u32,
     /// The kernel's: 120 is the usual one.
     pub(crate) priority: u32,
     pub(crate) real_time: u32,
     pub(crate) policy: u32,
-    pub(crate) sequence: u32,
+    pub(crate) unused: u32,
     pub(crate) user: u64,
     pub(crate) kernel: u64,
     pub(crate) runtime: u64,
@@ -109,4 +120,8 @@ pub(crate) struct ThreadSlot {
 
 // Every entry of an array has a multiple of 8 bytes, so that slots lie one
 // behind the other.
-const _: () = assert!(size_of::<ProcessSlot>() == 392 && size_of::<ThreadSlot>() == 112);
+const _: () = assert!(
+    size_of::<ProcessSlot>() == 128
+        && size_of::<ProcessDetail>() == 264
+        && size_of::<ThreadSlot>() == 112
+);

@@ -1,6 +1,6 @@
 //! Thermal zones.
 
-use crate::faults::{Faults, describe, is_denied, is_gone};
+use crate::faults::{Faults, Text, describe, is_denied, is_gone};
 use crate::files::{Kept, PidPath, Reader};
 use crate::parse::{number, utf16_name};
 use crate::room::room;
@@ -114,9 +114,7 @@ impl Zone {
             self.name.extend(format!(" {}", self.number).encode_utf16());
         }
         self.temperature = temperature.unwrap_or_else(|message| {
-            note_growth();
-            let name = String::from_utf16_lossy(&self.name);
-            faults.instance(name, format_args!("temp: {message}"));
+            faults.instance(Text(&*self.name), format_args!("temp: {message}"));
             None
         });
         true

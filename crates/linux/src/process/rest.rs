@@ -167,7 +167,8 @@ pub(super) struct Resting {
     /// Number of the collection.
     collection: u64,
     /// System calls that looks may still cost more than reading everything
-    /// would. Each look takes one, and gives back those that it spared.
+    /// would. Each look takes one, and gives back those that it spared. (Opening a
+    /// file is not counted: it stays open for as long as its process is there.)
     credit: usize,
     /// The processes that were alive in this collection and the same as in the
     /// one before, by ascending number.

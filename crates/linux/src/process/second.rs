@@ -9,12 +9,11 @@ use super::told::{Knowledge, Known, Told, time, told};
 use super::tracked::Tracked;
 use super::wanted::{ThreadWanted, Wanted};
 use crate::bpf::{
-    self, MARK_MEMORY, MARK_NO_RESIDENT, MARK_TORN, MARK_WORKING, ProcessSlot, Program, Refusal,
-    Room, ThreadSlot, Wants,
+    self, MARK_KERNEL, MARK_MEMORY, MARK_NO_RESIDENT, MARK_TORN, MARK_WORKING, ProcessDetail,
+    ProcessSlot, Program, Refusal, Room, ThreadSlot, Wants,
 };
 use crate::choice::ReaderChoice;
 use crate::cpus::SystemStat;
-use crate::parse::PF_KTHREAD;
 use crate::room::room;
 use crate::root::ProcRoot;
 use perfhive_engine::note_growth;
@@ -253,7 +252,10 @@ impl Second {
         else {
             return false;
         };
-        let Some(slot) = program.processes().get(slot as usize) else {
+        let place = slot as usize;
+        let (Some(slot), Some(detail)) =
+            (program.processes().get(place), program.details().get(place))
+        else {
             return false;
         };
         let (id, start) = ((pid, 0), slot.start);
@@ -263,11 +265,11 @@ impl Second {
         let open = before.map_or_else(|| reader.tells_io(pid), |known| known.open);
         let before = before.map(|known| known.told);
         let there = if slot.marks & MARK_TORN == 0 {
-            name_of(slot, &mut self.name);
+            name_of(slot, detail, &mut self.name);
             reader.set_name(&self.name);
-            let told = before.unwrap_or_else(|| told(slot.user_told, slot.kernel_told));
-            let time = time(slot.user, slot.kernel, slot.runtime, told);
-            from_slot(slot, time, wanted, open, reader, sample)
+            let told = before.unwrap_or_else(|| told(detail.user_told, detail.kernel_told));
+            let time = time(detail.user, detail.kernel, detail.runtime, told);
+            from_slot((slot, detail), time, wanted, open, reader, sample)
         } else {
             reader.process(&mut Tracked::new(pid), wanted, sample)
         };
@@ -325,7 +327,7 @@ impl Second {
 
 /// Makes the sample of a process in a slot; `false` where it is gone.
 fn from_slot(
-    slot: &ProcessSlot,
+    (slot, detail): (&ProcessSlot, &ProcessDetail),
     time: Told,
     wanted: Wanted,
     open: bool,
@@ -337,12 +339,12 @@ fn from_slot(
     sample.begin(
         [time.user, time.kernel, reader.start_time_of_nanos(slot.start)],
         [slot.pid, slot.parent],
-        [slot.minor_faults.wrapping_add(slot.major_faults), slot.major_faults],
+        [detail.minor_faults.wrapping_add(detail.major_faults), detail.major_faults],
         pages(slot.size),
         slot.threads,
     );
     if wanted.schedule {
-        sample.push(schedule([slot.priority, slot.real_time, slot.policy]));
+        sample.push(schedule([detail.priority, detail.real_time, detail.policy]));
     }
     // Sums over processors that were not stopped may be below zero.
     let counted = |count: i64| u64::try_from(count).unwrap_or(0);
@@ -363,14 +365,14 @@ fn from_slot(
     if wanted.peaks {
         // As in /proc: threads of the kernel never had any memory of their own,
         // and of a process that has ended its peaks are not known any more.
-        if slot.marks & MARK_MEMORY == 0 && u64::from(slot.flags) & PF_KTHREAD == 0 {
+        if slot.marks & (MARK_MEMORY | MARK_KERNEL) == 0 {
             return true;
         }
         let most = |peak: u64, now: u64| pages(peak.max(now));
         sample.push([most(slot.size_peak, slot.size), most(slot.resident_peak, resident)]);
     }
     if wanted.swap {
-        if slot.marks & MARK_MEMORY == 0 && u64::from(slot.flags) & PF_KTHREAD == 0 {
+        if slot.marks & (MARK_MEMORY | MARK_KERNEL) == 0 {
             return true;
         }
         sample.push([pages(counted(slot.swapped))]);
@@ -379,8 +381,8 @@ fn from_slot(
         sample.push([slot.handles]);
     }
     if open {
-        sample.push_io(slot.read_bytes, slot.written_bytes, slot.reads, slot.writes);
-        sample.push([slot.storage_read, slot.storage_written, slot.storage_cancelled]);
+        sample.push_io(detail.read_bytes, detail.written_bytes, detail.reads, detail.writes);
+        sample.push([detail.storage_read, detail.storage_written, detail.storage_cancelled]);
     }
     true
 }
@@ -445,18 +447,18 @@ impl Wants {
 }
 
 /// The name as `/proc/PID/stat` has it.
-fn name_of(slot: &ProcessSlot, out: &mut Vec<u8>) {
+fn name_of(slot: &ProcessSlot, detail: &ProcessDetail, out: &mut Vec<u8>) {
     let text = |bytes: &'_ [u8]| bytes.split(|byte| *byte == 0).next().map_or(0, <[u8]>::len);
     out.clear();
-    if u64::from(slot.flags) & PF_KTHREAD == 0 {
-        out.extend_from_slice(slot.name.get(..text(&slot.name)).unwrap_or_default());
+    if slot.marks & MARK_KERNEL == 0 {
+        out.extend_from_slice(detail.name.get(..text(&detail.name)).unwrap_or_default());
         return;
     }
-    let name: &[u8] = if slot.long_name[0] == 0 { &slot.name } else { &slot.long_name };
+    let name: &[u8] = if detail.long_name[0] == 0 { &detail.name } else { &detail.long_name };
     out.extend_from_slice(name.get(..text(name)).unwrap_or_default());
-    if slot.flags & PF_WQ_WORKER != 0 && slot.work[0] != 0 {
+    if detail.flags & PF_WQ_WORKER != 0 && detail.work[0] != 0 {
         out.push(if slot.marks & MARK_WORKING == 0 { b'-' } else { b'+' });
-        out.extend_from_slice(slot.work.get(..text(&slot.work)).unwrap_or_default());
+        out.extend_from_slice(detail.work.get(..text(&detail.work)).unwrap_or_default());
     }
     out.truncate(63);
 }

@@ -3,12 +3,11 @@
 //! is wrong for long takes none.
 
 use crate::common::{Tree, stat};
-use crate::warm::alone;
+use crate::warm::{Sleepers, alone};
 use perfhive_engine::{Broker, ObjectQuery, Request, Snapshot, Source};
 use perfhive_format::TitleIndex;
 use perfhive_linux::{Options, ProcRoot, ReaderChoice, object_table, providers_with};
 use perfhive_testkit::alloc::count;
-use std::process::{Child, Command, Stdio};
 use std::sync::mpsc;
 
 const PROCESS: u32 = 230;
@@ -50,22 +49,6 @@ fn request(objects: &[u32], extra: bool) -> Request {
         request.extra_counters = objects.iter().map(|object| (*object, TitleIndex(0))).collect();
     }
     request
-}
-
-/// A child that waits, ended with the test.
-struct Sleeper(Child);
-
-impl Sleeper {
-    fn new() -> Self {
-        Self(Command::new("sleep").arg("600").stdin(Stdio::null()).spawn().unwrap())
-    }
-}
-
-impl Drop for Sleeper {
-    fn drop(&mut self) {
-        let _ = self.0.kill();
-        let _ = self.0.wait();
-    }
 }
 
 /// Threads of this process that wait.
@@ -111,7 +94,7 @@ fn tells_all(choice: ReaderChoice) {
         let (mut told, mut quiet) = (0, 0);
         for round in 0..30u32 {
             match round % 6 {
-                0 => children.extend((0..round / 6).map(|_| Sleeper::new())),
+                0 => children.extend((0..round / 6).map(|_| Sleepers::new(1))),
                 1 => threads.begin(round as usize),
                 3 => children.truncate(children.len() / 2),
                 4 => threads.end(round as usize / 2),
@@ -319,6 +302,8 @@ fn faults_that_last_cost_nothing_and_are_told_once() {
         tree.file(&format!("{pid}/task/{pid}/syscall"), "nonsense\n");
     }
     tree.sys("devices/system/node/node0/meminfo", "nonsense\n");
+    tree.sys("class/thermal/thermal_zone0/temp", "cold\n");
+    tree.sys("class/thermal/thermal_zone0/type", b"odd \xff\n");
     for object in object_table().iter().map(|object| object.index.0) {
         let mut reader = Reader::new(&tree.frozen(), ReaderChoice::Proc);
         let request = request(&[object], true);

@@ -438,7 +438,7 @@ impl CategorySession {
             note_growth();
         }
         for (instance, message) in failed {
-            out.fault(self.index, instance.as_deref(), &message);
+            out.fault(self.index, instance.as_deref(), message);
         }
         Ok(())
     }
@@ -453,7 +453,7 @@ impl CategorySession {
         let mut failed = None;
         if let Some(file) = members.files.first() {
             if file.share.load(Ordering::Relaxed) < share::without_instances(&file.definition) {
-                out.fault(self.index, None, &file.cut("left out"));
+                out.fault(self.index, None, file.cut("left out"));
                 return Ok(());
             }
             if !self.names.contains_key(&file.key) {
@@ -493,7 +493,7 @@ impl CategorySession {
         let object = out.object(&self.template)?.clock(time, frequency);
         object.values_prefix(&self.row)?.finish()?;
         if let Some(message) = failed {
-            out.fault(self.index, None, &message);
+            out.fault(self.index, None, message);
         }
         Ok(())
     }

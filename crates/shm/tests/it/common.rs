@@ -75,6 +75,14 @@ pub(crate) fn shop(folder: &Folder) -> CategoryBuilder {
         .folder(folder.path())
 }
 
+/// Another, without instances, that counts seven.
+pub(crate) fn zoo(folder: &Folder) -> Category {
+    let counter = CounterDefinition::new("Animals", COUNT);
+    let zoo = Category::builder("Zoo").counter(counter).folder(folder.path()).publish().unwrap();
+    zoo.counter("Animals").unwrap().set(7);
+    zoo
+}
+
 pub(crate) struct Reader {
     pub(crate) broker: Broker,
     pub(crate) snapshot: Snapshot,

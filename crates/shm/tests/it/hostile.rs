@@ -394,12 +394,7 @@ fn who_publishes_much_takes_nothing_from_others() {
     let others = categories.iter().all(|category| give_away(category.path()));
     let small = shop(&folder).instances(3).publish().unwrap();
     small.instance("Berlin").unwrap();
-    let other = Category::builder("Zoo")
-        .counter(CounterDefinition::new("Animals", COUNT))
-        .folder(folder.path())
-        .publish()
-        .unwrap();
-    other.counter("Animals").unwrap().set(7);
+    let _zoo = zoo(&folder);
 
     // Each of the large ones takes about 100 KiB.
     for limit in [64 << 10, 128 << 10] {
@@ -506,12 +501,7 @@ fn many_names_use_nothing_up() {
         drop(held);
     }
     assert_eq!(reader.index("Web Shop"), index, "who is there keeps what he has");
-    let other = Category::builder("Zoo")
-        .counter(CounterDefinition::new("Animals", COUNT))
-        .folder(folder.path())
-        .publish()
-        .unwrap();
-    other.counter("Animals").unwrap().set(7);
+    let _zoo = zoo(&folder);
     assert_eq!(reader.rows("Zoo")[0].1[0], Some((7, None)));
     assert_eq!(reader.rows("Web Shop")[0].1[0], Some((1, None)));
 }
@@ -530,9 +520,7 @@ fn a_folder_full_of_other_files_hides_nobody() {
         }
     };
     fill(".txt");
-    let count = CounterDefinition::new("Animals", COUNT);
-    let zoo = Category::builder("Zoo").counter(count).folder(folder.path()).publish().unwrap();
-    zoo.counter("Animals").unwrap().set(7);
+    let _zoo = zoo(&folder);
     let mut reader = Reader::new(&folder);
     assert_eq!(reader.rows("Zoo")[0].1[0], Some((7, None)));
     assert_eq!(reader.rows("Web Shop")[0].1[0], Some((1, None)));

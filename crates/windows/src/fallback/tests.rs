@@ -43,6 +43,8 @@ struct Told {
     /// Objects that are listed and not delivered.
     lacks: Vec<u32>,
     hangs: bool,
+    /// An object that takes longer than anybody waits; then it says so.
+    late: Option<u32>,
 }
 
 impl Orders {
@@ -83,6 +85,14 @@ impl Source for Registry {
         }
         self.check()?;
         let told = self.orders.0.0.lock().unwrap();
+        if told.late.is_some_and(|late| request.objects == ObjectQuery::one(TitleIndex(late))) {
+            std::thread::sleep(Duration::from_millis(30));
+            return Err(SourceError::new(
+                SourceErrorKind::Deadline,
+                "local:",
+                "does not come back",
+            ));
+        }
         let mut broker = self.broker.lock().unwrap();
         if told.lacks.is_empty() {
             return broker.collect(request, out);
@@ -194,6 +204,45 @@ fn what_the_registry_lacks_is_filled_and_said_once() {
     assert!(snapshot.faults().is_empty());
     assert_eq!(origins(&collect(&mut source, "232 230")), [(230, 2), (232, 2)]);
     assert_eq!(*asked.lock().unwrap(), ["Global", "4"]);
+}
+
+/// Neither for what it has nor for what it lacks.
+#[test]
+fn the_registry_is_asked_for_what_is_wanted_and_nothing_else() {
+    let Parts { mut source, asked, .. } = parts(&[(2, "System"), (4, "Memory"), (230, "Process")]);
+    assert!(source.catalogue_for(Wanted::Nothing).is_ok());
+    let processor = [TitleIndex(238)];
+    let catalogue = source.catalogue_for(Wanted::Objects(&processor)).unwrap();
+    assert!(catalogue.object(processor[0]).is_some());
+    assert_eq!(source.looked_at, processor);
+    let snapshot = collect(&mut source, "238");
+    assert_eq!(origins(&snapshot), [(238, 2)]);
+    assert!(snapshot.faults()[0].message.starts_with("Processor by native"));
+    assert!(asked.lock().unwrap().is_empty());
+    // More is wanted, of which it has a part, and of that another part is told.
+    let snapshot = collect(&mut source, "2 232 4");
+    assert_eq!(origins(&snapshot), [(2, 1), (4, 1), (232, 2)]);
+    assert!(snapshot.faults()[0].message.starts_with("Process, Thread, Processor by native"));
+    assert_eq!(*asked.lock().unwrap(), ["2 4"]);
+    // Thread points to Process, which therefore comes from where that does.
+    assert_eq!(origins(&collect(&mut source, "230")), [(230, 2)]);
+}
+
+/// One object's provider hangs, and nobody else.
+#[test]
+fn what_hangs_alone_does_not_break_the_rest() {
+    let mut parts = parts(&WINDOWS);
+    parts.source.patience = Some(Duration::from_millis(20));
+    assert_eq!(origins(&collect(&mut parts.source, "230")), [(230, 1)]);
+    parts.source.first.set_patience(Some(Duration::from_secs(60)));
+    parts.orders.tell(|told| told.late = Some(4));
+    let request = Request::new("4".parse().unwrap());
+    for _ in 0..4 {
+        let error = parts.source.collect(&request, &mut Snapshot::new()).unwrap_err();
+        assert_eq!(error.kind(), SourceErrorKind::Deadline, "{error}");
+        let snapshot = collect(&mut parts.source, "230");
+        assert_eq!((origins(&snapshot), snapshot.faults().len()), (vec![(230, 1)], 0));
+    }
 }
 
 #[test]
@@ -411,4 +460,37 @@ fn nothing_is_allocated_once_warm() {
     let ((), allocated) = count(|| source.collect(&request, &mut snapshot).unwrap());
     assert_eq!(allocated.count, 0);
     assert_eq!(snapshot.objects().count(), 5);
+}
+
+#[test]
+fn what_a_sample_takes_is_told() {
+    let Parts { source, orders, passed, .. } = parts(&[(2, "System"), (4, "Memory")]);
+    let mut source = perfhive_engine::Cached::new(source);
+    let orders = &orders;
+    let fail = |kind: Option<SourceErrorKind>| move || orders.tell(|told| told.fails = kind);
+    let pass = || {
+        passed.fetch_add(FIRST_PAUSE.as_millis() as u64, Ordering::Relaxed);
+    };
+    type Step<'a> = (&'a str, &'a dyn Fn(), &'a str, bool);
+    let steps: [Step<'_>; 7] = [
+        ("first", &|| {}, "2 4 230 232 238", true),
+        ("another request", &|| {}, "4 238", false),
+        ("tried in vain", &pass, "4 238", false),
+        ("it fails", &fail(Some(SourceErrorKind::Unavailable)), "4 238", true),
+        ("it fails still", &pass, "2 4 230 232 238", true),
+        ("it is back", &fail(None), "2 4 230 232 238", false),
+        ("and that is noticed", &pass, "2 4 230 232 238", false),
+    ];
+    let mut snapshot = Snapshot::new();
+    for (step, happens, query, takes) in steps {
+        happens();
+        let request = Request::new(query.parse().unwrap()).max_age(Duration::ZERO);
+        for round in 0..8 {
+            let (done, taken) = count(|| source.collect(&request, &mut snapshot));
+            let told = done.is_err() || snapshot.has_grown();
+            assert!(told || taken.count == 0, "{step}, {round}: {taken:?}");
+            assert!(!takes || told || round > 0, "{step} takes memory");
+            assert!(!told || round < 6, "{step}: what lasts takes nothing more");
+        }
+    }
 }

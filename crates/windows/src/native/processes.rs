@@ -78,7 +78,7 @@ impl Writer {
         }
         object.clock(time.now as i64, FileTime::PER_SECOND).finish()?;
         if let Some(damage) = damage {
-            out.fault(TitleIndex(PROCESS.index), None, &damage.to_string());
+            out.fault(TitleIndex(PROCESS.index), None, damage);
         }
         Ok(places)
     }

@@ -39,7 +39,7 @@ impl Writer {
         let (processors, rest) = times.bytes.as_chunks::<SIZE>();
         if processors.is_empty() || !rest.is_empty() {
             let why = NoInformation::Short(Class::ProcessorPerformance, times.bytes.len());
-            out.fault(TitleIndex(PROCESSOR.index), None, &why.to_string());
+            out.fault(TitleIndex(PROCESSOR.index), None, why);
             return Ok(());
         }
         let mut mask = PRIVILEGED;

@@ -15,7 +15,7 @@
 
 use super::information::{Buffer, Class, NoInformation, SystemInformation, u32_at, u64_at};
 use super::table::SYSTEM;
-use super::walk::Processes;
+use super::walk::{Damage, Processes};
 use perfhive_engine::standard::{Layouts, Row, write_single};
 use perfhive_engine::{ObjectWriter, ProviderError};
 use perfhive_format::{FileTime, TitleIndex};
@@ -86,13 +86,13 @@ impl Writer {
                     row.set(250, population.threads);
                     row.set_some(44, population.has_states.then_some(population.ready));
                 }
-                Err(damage) => out.fault(system, None, &damage),
+                Err(damage) => out.fault(system, None, damage),
             },
-            Err(why) => out.fault(system, None, &why.to_string()),
+            Err(why) => out.fault(system, None, why),
         }
         match buffer.ask_for(information, Class::Performance, 312) {
             Ok(bytes) => set_counts(bytes, row),
-            Err(why) => out.fault(system, None, &why.to_string()),
+            Err(why) => out.fault(system, None, why),
         }
         // Not every system knows the class: what it tells is then not there.
         if let Ok(bytes) = buffer.ask_for(information, Class::Exception, 16) {
@@ -106,7 +106,7 @@ impl Writer {
                 Some(FileTime(time.now as i64))
             }
             Err(why) => {
-                out.fault(system, None, &why.to_string());
+                out.fault(system, None, why);
                 None
             }
         };
@@ -137,10 +137,10 @@ fn set_counts(bytes: &[u8], row: &mut Row) {
     }
 }
 
-fn population(list: Processes<'_>) -> Result<Population, String> {
+fn population(list: Processes<'_>) -> Result<Population, Damage> {
     let mut population = Population::default();
     for process in list {
-        let process = process.map_err(|damage| damage.to_string())?;
+        let process = process?;
         population.processes += 1;
         population.threads += u64::from(process.thread_count);
         for thread in process.threads {

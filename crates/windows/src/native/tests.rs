@@ -29,6 +29,7 @@ struct Told {
 
 /// Writes a list of processes, each with its threads, for a width and an
 /// address at which the list will lie.
+#[derive(Clone)]
 struct List {
     width: Width,
     bytes: Vec<u8>,
@@ -538,4 +539,61 @@ fn nothing_is_allocated_once_warm() {
     let ((), allocated) = count(|| machine.collect(&request, &mut snapshot).unwrap());
     assert_eq!(allocated.count, 0);
     assert_eq!(snapshot.objects().count(), 4);
+}
+
+/// What is taken without being told, and whether anything was told.
+fn untold(machine: &mut Broker, request: &Request, snapshot: &mut Snapshot) -> (u64, bool) {
+    let ((), taken) = count(|| machine.collect(request, snapshot).unwrap());
+    (if snapshot.has_grown() { 0 } else { taken.count }, snapshot.has_grown())
+}
+
+#[test]
+fn what_a_sample_takes_is_told() {
+    let fake = with(sound(Width::NATIVE));
+    let all = [Class::Performance, Class::TimeOfDay, Class::ProcessorPerformance, Class::Exception];
+    for class in all {
+        let answer = usual(class).to_vec();
+        fake.answers.lock().unwrap().insert(class, Ok(answer));
+    }
+    let mut machine = machine(Arc::clone(&fake));
+    let objects = [2, 230, 232, 238].map(TitleIndex).to_vec();
+    let request = Request::new(ObjectQuery::Indexes(objects));
+    let mut snapshot = Snapshot::new();
+    // More processes than there is room for; then what does not answer, and a list that
+    // makes no sense, each for good.
+    let mut many = sound(Width::NATIVE);
+    for id in 0..4000 {
+        many = many.process(2000 + 4 * id, "many.exe", BOOT + id, &[told(2002 + 4 * id, 1, 1, 2)]);
+    }
+    let mut damaged = sound(Width::NATIVE);
+    damaged.put(0, 8, 4);
+    let denied = Err(Status(0xC000_0022));
+    let steps: [(&str, &dyn Fn()); 6] = [
+        ("first", &|| {}),
+        ("many", &|| *fake.list.lock().unwrap() = Some(many.clone())),
+        ("processors", &|| {
+            let mut times = usual(Class::ProcessorPerformance).to_vec();
+            times.resize(48 * 2000, 1);
+            let class = Class::ProcessorPerformance;
+            fake.answers.lock().unwrap().insert(class, Ok(times));
+        }),
+        ("no counts", &|| {
+            fake.answers.lock().unwrap().insert(Class::Performance, denied.clone());
+            fake.answers.lock().unwrap().insert(Class::ProcessorPerformance, denied.clone());
+        }),
+        ("damaged", &|| *fake.list.lock().unwrap() = Some(damaged.clone())),
+        ("no time", &|| {
+            fake.answers.lock().unwrap().insert(Class::TimeOfDay, denied.clone());
+        }),
+    ];
+    for (step, happens) in steps {
+        happens();
+        for round in 0..6 {
+            let (untold, told) = untold(&mut machine, &request, &mut snapshot);
+            assert_eq!(untold, 0, "{step}, {round}");
+            assert!(told || round > 0, "{step} takes memory");
+            assert!(!told || round < 4, "{step}: what lasts takes nothing more");
+        }
+    }
+    assert!(snapshot.faults().len() >= 4, "{:?}", snapshot.faults());
 }

@@ -82,7 +82,7 @@ impl Writer {
         }
         object.clock(time.now as i64, FileTime::PER_SECOND).finish()?;
         if let Some(damage) = damage {
-            out.fault(TitleIndex(THREAD.index), None, &damage.to_string());
+            out.fault(TitleIndex(THREAD.index), None, damage);
         }
         Ok(())
     }

@@ -87,7 +87,13 @@ fn a_request_for_others_never_waits_for_who_hangs() {
     let (fake, mut source) = machine();
     fake.2.close(&[4000]);
     assert_eq!(collect(&mut source, ObjectQuery::one(TitleIndex(5000))).objects().count(), 1);
-    // The first of all requests is for everything.
+    // Nor is he asked for that by who wants to know of them alone.
+    let wanted = [TitleIndex(5000), TitleIndex(230)];
+    let catalogue = source.catalogue_for(Wanted::Objects(&wanted)).unwrap();
+    assert!(wanted.iter().all(|name| catalogue.object(*name).is_some()));
+    assert_eq!(fake.with(|world| world.asked.iter().filter(|name| *name == "Global").count()), 0);
+    assert_eq!(source.catalogue_generation(), catalogue.generation, "nobody was left behind");
+    // A request for everything finds him.
     assert_eq!(names(&mut source), [230, 232, 5000]);
     fake.2.close(&[]);
 }

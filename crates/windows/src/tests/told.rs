@@ -1,135 +1,205 @@
-//! What is told of providers that give nothing, and of what cannot be read beside the
-//! counters.
+//! What a sample takes is told with it: a registry that takes no memory itself is read,
+//! and whatever is taken is the source's.
 
 use super::*;
-use crate::registry::Unreadable;
+use crate::watched::Watched;
+use perfhive_engine::Cached;
+use perfhive_testkit::alloc;
+use std::time::Duration;
 
-/// Windows says nothing of a library that cannot be loaded or opened.
-#[test]
-fn who_gives_nothing_is_told_of() {
-    let fake = Fake::default();
-    let silent = |name: &str, first, ours| {
-        let (service, code) = service(name, &[], SUCCESS);
-        (Service { first: Some(first), last: Some(first + 2), ours, ..service }, code)
-    };
-    fake.with(|world| {
-        world.providers = vec![
-            service("Shop", &[5000], SUCCESS),
-            silent("Mute", 6000, true),
-            silent("Others", 7000, false),
-            silent("Off", 8000, true),
-        ];
-        world.providers[3].0.disabled = true;
-        world.last.counter = Some(8002);
-    });
-    let mut source = fake.source();
-    let answer = collect(&mut source, ObjectQuery::Global);
-    let [fault] = answer.faults() else { panic!("{:?}", answer.faults()) };
-    assert_eq!(&*fault.provider, "Mute", "the others may have nothing to say");
-    assert!(fault.message.contains("`perfhive check Mute` says what it is"), "{fault}");
-    let states: Vec<_> =
-        source.providers().into_iter().map(|one| (one.name, one.state, one.names)).collect();
-    assert_eq!(
-        states,
-        [
-            ("Shop".to_string(), ProviderState::Open, None),
-            ("Mute".to_string(), ProviderState::Failed, Some(6000..=6002)),
-            ("Others".to_string(), ProviderState::Failed, Some(7000..=7002)),
-            ("Off".to_string(), ProviderState::Disabled, Some(8000..=8002)),
-        ]
-    );
-    let off = source.providers().pop().and_then(|one| one.last_fault).unwrap();
-    assert!(off.message.contains("`perfhive providers --enable \"Off\"`"), "{off}");
+/// Answers that lie ready, and what a service's registration is now.
+#[derive(Default)]
+struct Answers {
+    blocks: Vec<(ValueName, Result<Vec<u8>, u32>)>,
+    services: Vec<Service>,
+    registration: u64,
 }
 
-/// Without the keys beside the counters these are there all the same, and once it is told
-/// what is lacking.
-#[test]
-fn what_may_not_be_read_beside_the_counters_is_told_once() {
-    let fake = world();
-    fake.with(|world| world.unreadable = vec![(Beside::Services, 5)]);
-    let mut source = fake.source();
-    source.catalogue().unwrap();
-    let answer = collect(&mut source, ObjectQuery::one(TitleIndex(230)));
-    let [fault] = answer.faults() else { panic!("{:?}", answer.faults()) };
-    assert!(!fault.lost_data() && answer.objects().count() == 1);
-    let text = fault.to_string();
-    assert!(text.contains(r"CurrentControlSet\Services cannot be read"), "{text}");
-    assert!(text.contains("run as an administrator"), "{text}");
-    assert!(collect(&mut source, ObjectQuery::Global).faults().is_empty());
-}
-
-#[test]
-fn what_may_not_be_read_is_noted_once_and_what_is_not_there_never() {
-    let mut unreadable = Unreadable::default();
-    assert_eq!(unreadable.read(Beside::Perflib, Ok(7)), Some(7));
-    for code in [5, 5, 1314] {
-        assert_eq!(unreadable.read::<()>(Beside::Services, Err(code)), None);
+impl Answers {
+    fn say(&mut self, query: &str, answer: Result<Vec<u8>, u32>) {
+        let name = ValueName::new(query);
+        self.blocks.retain(|(known, _)| *known != name);
+        self.blocks.push((name, answer));
     }
-    // A connection that is lost is a failure of everything, and told as that.
-    for code in [NOT_FOUND, 1722] {
-        assert_eq!(unreadable.read::<()>(Beside::Perflib, Err(code)), None);
-    }
-    assert_eq!(unreadable.news(), [(Beside::Services, 5)]);
-    unreadable.note(Beside::Services, 5);
-    assert_eq!(unreadable.news(), []);
-    unreadable.note(Beside::Perflib, 5);
-    assert_eq!(unreadable.news(), [(Beside::Perflib, 5)]);
 }
 
-/// A machine has some hundred services, each with keys of its own.
-#[test]
-fn who_is_registered_is_looked_up_once_and_names_are_loaded_once() {
-    let fake = world();
-    fake.with(|world| {
-        let (mute, _) = service("Mute", &[6000], SUCCESS);
-        world.providers = vec![(Service { ours: true, ..mute }, SUCCESS)];
-    });
-    let mut source = fake.source();
-    // What `list` does.
-    source.titles(LanguageId::GERMAN).unwrap();
-    source.titles(LanguageId::ENGLISH).unwrap();
-    source.catalogue().unwrap();
-    fake.with(|world| world.asked.clear());
-    for _ in 0..3 {
-        assert_eq!(collect(&mut source, ObjectQuery::Global).faults().len(), 1);
-        source.catalogue().unwrap();
-        source.titles(LanguageId::ENGLISH).unwrap();
+#[derive(Clone, Default)]
+struct Still(Arc<Mutex<Answers>>);
+
+impl Still {
+    fn with<T>(&self, act: impl FnOnce(&mut Answers) -> T) -> T {
+        act(&mut self.0.lock().unwrap_or_else(PoisonError::into_inner))
     }
-    assert_eq!(fake.with(|world| world.listed), 1);
-    assert_eq!(fake.with(|world| std::mem::take(&mut world.asked)), ["Global"; 3]);
-    // One that is told of is looked at: somebody may disable it.
-    source.look_often();
-    fake.with(|world| {
-        world.providers[0].0.disabled = true;
-        world.changed.insert("Mute".to_string(), 2);
-    });
-    assert!(collect(&mut source, ObjectQuery::Global).faults().is_empty());
-    assert_eq!(fake.with(|world| world.listed), 2);
-    // Whoever registers something changes the titles.
-    let (deaf, _) = service("Deaf", &[7000], SUCCESS);
-    fake.with(|world| {
-        world.providers.push((Service { ours: true, ..deaf }, SUCCESS));
-        world.last.counter = Some(7000);
-    });
-    source.catalogue_generation();
-    assert_eq!(collect(&mut source, ObjectQuery::Global).faults().len(), 1);
-    assert_eq!(fake.with(|world| world.listed), 3);
 }
 
-#[test]
-fn a_damaged_list_of_names_is_told_as_that() {
-    let fake = world();
-    for place in ["data", "009"] {
-        let garbage = "no pairs\0".encode_utf16().flat_map(u16::to_le_bytes).collect();
-        let (place, value) = match place {
-            "data" => ("data".to_string(), "Counter 009".to_string()),
-            key => (key.to_string(), "Counter".to_string()),
+impl Registry for Still {
+    fn host(&self) -> Option<&str> {
+        None
+    }
+
+    fn value(&mut self, place: Place<'_>, name: &ValueName, reply: &mut Vec<u8>) -> u32 {
+        if place != Place::Data {
+            return NOT_FOUND;
+        }
+        self.with(|answers| {
+            let found = answers.blocks.iter().find(|(known, _)| known == name);
+            let Some((_, answer)) = found else { return NOT_FOUND };
+            match answer {
+                Err(code) => *code,
+                Ok(bytes) if bytes.len() > reply.capacity() => MORE_DATA,
+                Ok(bytes) => {
+                    reply.extend_from_slice(bytes);
+                    SUCCESS
+                }
+            }
+        })
+    }
+
+    fn last_titles(&mut self) -> LastTitles {
+        LastTitles::default()
+    }
+
+    fn language_keys(&mut self) -> Vec<String> {
+        Vec::new()
+    }
+
+    fn services(&mut self) -> Vec<Service> {
+        self.with(|answers| answers.services.clone())
+    }
+
+    fn registration(&mut self, _: &str) -> Option<u64> {
+        Some(self.with(|answers| answers.registration))
+    }
+
+    fn user_language(&self) -> u16 {
+        0x0409
+    }
+}
+
+fn blocks(names: &[u32], instances: usize) -> Vec<u8> {
+    let kind = CounterType::PERF_COUNTER_LARGE_RAWCOUNT;
+    let specs: Vec<_> =
+        names.iter().map(|name| [CounterSpec::new(TitleIndex(name + 2), kind)]).collect();
+    let rows = vec![("one", None, &[7u64][..]); instances];
+    let objects =
+        names.iter().zip(&specs).map(|(name, specs)| (TitleIndex(*name), &specs[..], &rows[..]));
+    block("BOX", 1, &objects.collect::<Vec<_>>())
+}
+
+/// A sample: what it took without saying so, and whether it said so.
+fn sample(source: &mut dyn Source, query: &ObjectQuery, snapshot: &mut Snapshot) -> (u64, bool) {
+    let request = Request::new(query.clone()).max_age(Duration::ZERO);
+    let (done, taken) = alloc::count(|| source.collect(&request, snapshot));
+    done.unwrap();
+    (if snapshot.has_grown() { 0 } else { taken.count }, snapshot.has_grown())
+}
+
+/// A step: what it is called, what happens, what is asked for, and whether that takes
+/// memory.
+type Step<'a> = (&'a str, &'a dyn Fn(), ObjectQuery, bool);
+
+fn run(source: &mut dyn Source, steps: &[Step<'_>]) {
+    let mut snapshot = Snapshot::new();
+    for (step, happens, query, takes) in steps {
+        happens();
+        for round in 0..8 {
+            let (untold, told) = sample(source, query, &mut snapshot);
+            assert_eq!(untold, 0, "{step}, {round}");
+            assert!(!takes || told || round > 0, "{step} takes memory");
+            assert!(!told || round < 6, "{step}: what lasts takes nothing more");
+        }
+    }
+}
+
+fn one(name: u32) -> ObjectQuery {
+    ObjectQuery::one(TitleIndex(name))
+}
+
+fn machine() -> Still {
+    let still = Still::default();
+    still.with(|answers| {
+        answers.say("Global", Ok(blocks(&[230, 4000], 1)));
+        answers.say("230", Ok(blocks(&[230], 1)));
+        answers.say("4000", Ok(blocks(&[4000], 1)));
+        answers.say("230 4000", Ok(blocks(&[230, 4000], 1)));
+        answers.say(crate::parts::NOBODY, Ok(blocks(&[], 1)));
+        answers.say("6000 6002", Ok(blocks(&[], 1)));
+        let silent = |name: &str, first| Service {
+            first: Some(first),
+            last: Some(first + 2),
+            ours: true,
+            ..service(name, &[], SUCCESS).0
         };
-        fake.with(|world| world.titles.insert((place, value), garbage));
+        answers.services = vec![service("Stays", &[230], SUCCESS).0];
+        answers.services.push(service("Goes", &[4000], SUCCESS).0);
+        answers.services.push(silent("Mute", 6000));
+    });
+    still
+}
+
+#[test]
+fn whatever_a_registry_does() {
+    let still = machine();
+    let mut source = RegistrySource::over("test:", Box::new(still.clone()));
+    source.look_often();
+    let mut source = Cached::new(source);
+    let say = |query: &'static str, answer: Result<Vec<u8>, u32>| {
+        let still = still.clone();
+        move || still.with(|answers| answers.say(query, answer.clone()))
+    };
+    let global = || ObjectQuery::Global;
+    let steps: [Step<'_>; 9] = [
+        ("first", &|| {}, one(230), true),
+        // With a word about the provider that gives nothing, each time.
+        ("another request", &|| {}, global(), true),
+        ("more instances", &say("230", Ok(blocks(&[230], 90_000))), one(230), true),
+        ("a new object", &say("230", Ok(blocks(&[230, 500], 1))), one(230), true),
+        ("an object that stays away", &say("230", Ok(blocks(&[500], 1))), one(230), true),
+        ("one that fails", &say("Global", Err(31)), global(), true),
+        ("and is changed", &|| still.with(|all| all.registration += 1), global(), true),
+        ("the other, too", &say("230 4000", Err(31)), global(), false),
+        ("not any more", &say("Global", Ok(blocks(&[230, 4000], 1))), global(), false),
+    ];
+    run(&mut source, &steps[..5]);
+    still.with(|all| all.say("230", Ok(blocks(&[230], 1))));
+    still.with(|all| all.say("4000", Err(31)));
+    run(&mut source, &steps[5..]);
+}
+
+#[test]
+fn definitions_that_are_remembered() {
+    let still = machine();
+    let mut source =
+        Cached::new(RegistrySource::over("test:", Box::new(still.clone()) as Box<dyn Registry>));
+    let mut snapshot = Snapshot::new();
+    for _ in 0..4 {
+        sample(&mut source, &one(230), &mut snapshot);
     }
-    let error = fake.source().titles(LanguageId::ENGLISH).unwrap_err();
-    assert_eq!(error.kind(), SourceErrorKind::Malformed);
-    assert!(error.message().contains("list of names is damaged"), "{error}");
-    assert!(error.message().contains("lodctr /R"), "{error}");
+    for counters in 2..12 {
+        let names: Vec<u32> = [230].into_iter().chain(1000..1000 + counters).collect();
+        still.with(|answers| answers.say("230", Ok(object(&names, 1))));
+        for _ in 0..2 {
+            assert_eq!(sample(&mut source, &one(230), &mut snapshot).0, 0, "{counters} counters");
+        }
+    }
+}
+
+#[test]
+fn whatever_a_careful_reader_does() {
+    let still = machine();
+    let other = still.clone();
+    let make = Box::new(move || -> Box<dyn Registry> { Box::new(other.clone()) });
+    let limit = Duration::from_secs(600);
+    let source = RegistrySource::carefully("test:", Watched::new(make, limit), limit, None);
+    let mut source = Cached::new(source);
+    let steps: [Step<'_>; 2] =
+        [("first", &|| {}, one(230), true), ("another", &|| {}, ObjectQuery::Global, true)];
+    run(&mut source, &steps);
+    // One name is kept to be sent again, not two.
+    let mut snapshot = Snapshot::new();
+    for _ in 0..4 {
+        for query in [one(230), ObjectQuery::Global] {
+            assert_eq!(sample(&mut source, &query, &mut snapshot).0, 0, "{query:?} in turns");
+        }
+    }
 }

@@ -108,7 +108,6 @@ fn what_is_wrong_is_said_with_its_line() {
     assert!(warning("<struct name=\"S\" type=\"WAVES\"/>", "").contains("field Sine"));
 }
 
-/// What no author writes costs no more than its size.
 /// The second would replace the first when both are registered.
 #[test]
 fn two_providers_of_one_name_are_refused() {
@@ -129,6 +128,7 @@ fn two_providers_of_one_name_are_refused() {
     assert!(error.message().contains("twice is there already"), "{error}");
 }
 
+/// What no author writes costs no more than its size.
 #[test]
 fn hostile_manifests() {
     let depth = 200_000;

@@ -1,0 +1,149 @@
+//! Another machine that answers, or does not, when it is connected to.
+
+use super::*;
+use crate::connect::{Dialer, Line};
+use crate::relay::Relay;
+use std::sync::atomic::{AtomicUsize, Ordering};
+use std::time::{Duration, Instant};
+
+/// Waits in tests until somebody calls [`let_go`](Self::let_go): as where packets are
+/// dropped on the way.
+#[derive(Clone, Default)]
+struct Network(Arc<(Mutex<bool>, Condvar)>);
+
+impl Network {
+    fn drops(&self) -> Self {
+        *self.0.0.lock().unwrap() = true;
+        self.clone()
+    }
+
+    fn let_go(&self) {
+        *self.0.0.lock().unwrap() = false;
+        self.0.1.notify_all();
+    }
+
+    fn pass(&self) {
+        let drops = self.0.0.lock().unwrap();
+        drop(self.0.1.wait_while(drops, |drops| *drops).unwrap());
+    }
+}
+
+/// A machine with two providers behind a network, and how often it was connected to.
+fn machine(limit: Duration) -> (Fake, Network, Arc<AtomicUsize>, Relay) {
+    let fake = Fake::default();
+    fake.with(|world| {
+        world.providers =
+            vec![service("PerfProc", &[230], SUCCESS), service("Shop", &[5000], SUCCESS)];
+        world.last.counter = Some(5000);
+    });
+    let (network, attempts) = (Network::default(), Arc::new(AtomicUsize::new(0)));
+    let (far, way, dialed) = (fake.clone(), network.clone(), Arc::clone(&attempts));
+    let connect = move |host: &str| {
+        assert_eq!(host, "BOX");
+        dialed.fetch_add(1, Ordering::Relaxed);
+        way.pass();
+        Ok(far.at(None))
+    };
+    let dialer = Arc::new(Dialer::new(Arc::new(Line::to("BOX", limit)), Arc::new(connect)));
+    let relay = Relay::over_line("registry://BOX", dialer, 0x0409, limit).unwrap();
+    (fake, network, attempts, relay)
+}
+
+const SOON: Duration = Duration::from_millis(200);
+
+fn is_not_reached(error: &perfhive_engine::SourceError) {
+    assert_eq!(error.kind(), SourceErrorKind::Unavailable, "{error}");
+    for words in ["BOX cannot be reached", "TCP port 445"] {
+        assert!(error.message().contains(words), "{words}: {error}");
+    }
+    assert!(!error.message().contains("hangs"), "{error}");
+}
+
+fn names(source: &mut dyn Source) -> Vec<u32> {
+    source.catalogue().unwrap().objects.iter().map(|object| object.name.0).collect()
+}
+
+/// Asks until it is as wanted, however long that takes.
+fn comes_true(mut is_so: impl FnMut() -> bool) -> bool {
+    (0..10_000).any(|_| {
+        std::thread::sleep(Duration::from_millis(1));
+        is_so()
+    })
+}
+
+#[test]
+fn who_is_not_reached_is_told_as_that_and_no_provider_is_blamed() {
+    let (fake, network, attempts, mut source) = machine(SOON);
+    network.drops();
+    is_not_reached(&source.catalogue().unwrap_err());
+    // Again and again, whatever is asked: nobody was asked who could hang.
+    is_not_reached(&source.titles(LanguageId::ENGLISH).unwrap_err());
+    is_not_reached(&source.list_costly().unwrap_err());
+    for query in [ObjectQuery::Global, ObjectQuery::one(TitleIndex(5000))] {
+        let error = source.collect(&Request::new(query), &mut Snapshot::new()).unwrap_err();
+        is_not_reached(&error);
+    }
+    assert!(source.providers().is_empty());
+    assert!(fake.with(|world| world.asked.is_empty()));
+    assert_eq!(attempts.load(Ordering::Relaxed), 1, "one thread waits for it");
+    // What comes late serves whoever asks then.
+    network.let_go();
+    assert!(comes_true(|| source.catalogue().is_ok()));
+    assert_eq!(names(&mut source), [230, 5000]);
+    assert_eq!(attempts.load(Ordering::Relaxed), 1);
+}
+
+#[test]
+fn a_deadline_that_is_shorter_is_kept_and_told_the_same() {
+    let (_, network, _, mut source) = machine(Duration::from_secs(3600));
+    network.drops();
+    let soon = || Request::new(ObjectQuery::Global).deadline(Instant::now() + SOON);
+    for _ in 0..2 {
+        is_not_reached(&source.collect(&soon(), &mut Snapshot::new()).unwrap_err());
+    }
+    network.let_go();
+    assert!(comes_true(|| source.collect(&soon(), &mut Snapshot::new()).is_ok()));
+}
+
+#[test]
+fn a_connection_that_breaks_is_made_anew_by_the_same_rules() {
+    let (fake, network, attempts, mut source) = machine(SOON);
+    assert_eq!(names(&mut source), [230, 5000]);
+    fake.with(|world| world.code = Some(64));
+    let everything = Request::new(ObjectQuery::Global);
+    let error = source.collect(&everything, &mut Snapshot::new()).unwrap_err();
+    assert!(error.message().contains("the connection to BOX broke"), "{error}");
+    fake.with(|world| world.code = None);
+    network.drops();
+    is_not_reached(&source.collect(&everything, &mut Snapshot::new()).unwrap_err());
+    network.let_go();
+    assert!(comes_true(|| source.collect(&everything, &mut Snapshot::new()).is_ok()));
+    assert_eq!(attempts.load(Ordering::Relaxed), 2);
+}
+
+/// Each thread has a connection of its own, and who was reached once may be so no more.
+#[test]
+fn a_provider_that_hangs_there_is_left_out_unless_the_network_is_gone() {
+    for is_gone in [false, true] {
+        let (fake, network, _, mut source) = machine(SOON);
+        assert_eq!(names(&mut source), [230, 5000]);
+        fake.2.close(&[5000]);
+        if is_gone {
+            network.drops();
+            let mut ask =
+                || source.collect(&Request::new(ObjectQuery::Global), &mut Snapshot::new());
+            is_not_reached(&ask().unwrap_err());
+            is_not_reached(&ask().unwrap_err());
+            network.let_go();
+        }
+        // Services are known as soon as the machine is reached again.
+        assert!(comes_true(|| {
+            let mut answer = Snapshot::new();
+            source.collect(&Request::new(ObjectQuery::Global), &mut answer).is_ok_and(|()| {
+                let [fault] = answer.faults() else { return false };
+                &*fault.provider == "Shop" && answer.objects().count() == 1
+            })
+        }));
+        fake.2.close(&[]);
+    }
+}
