@@ -48,6 +48,7 @@ impl Registry for Still {
                 Err(code) => *code,
                 Ok(bytes) if bytes.len() > reply.capacity() => MORE_DATA,
                 Ok(bytes) => {
+                    reply.clear();
                     reply.extend_from_slice(bytes);
                     SUCCESS
                 }
