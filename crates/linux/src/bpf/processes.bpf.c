@@ -326,14 +326,15 @@ INLINE s32 int_at(const void *address)
 }
 
 // The copy of `probe` that a processor has lies as far from what the kernel
-// keeps as its address as with every such variable.
-INLINE void find_offsets(u32 processors)
+// keeps as its address as with every such variable. Answers how many processors
+// there are, which may be fewer than were asked for.
+INLINE u32 find_offsets(u32 processors)
 {
 	struct bpf_array *array = bpf_rdonly_cast(&probe, KERNEL_TYPE_ID(struct bpf_array));
 	u64 address = long_at(&array->pptrs);
 	struct bpf_iter_num it;
 	int *at;
-	u32 key = 0;
+	u32 key = 0, found = 0;
 
 	bpf_iter_num_new(&it, 0, processors);
 	while ((at = bpf_iter_num_next(&it))) {
@@ -345,8 +346,10 @@ INLINE void find_offsets(u32 processors)
 		// Through memory: what is read back is a number.
 		offsets[place] = (u64)copy;
 		offsets[place] -= address;
+		found = place + 1;
 	}
 	bpf_iter_num_destroy(&it);
+	return found;
 }
 
 // The structures of a process are a dozen lines of the processor's cache, seldom
@@ -707,7 +710,7 @@ int read_all(struct arguments *args)
 
 	args->processes = 0;
 	args->threads = 0;
-	find_offsets(args->processors);
+	args->processors = find_offsets(args->processors);
 	int last = 0;
 
 	bpf_rcu_read_lock();
