@@ -146,9 +146,11 @@ fn live(reader: &mut Reader, row: &Row) {
     if text.is_empty() {
         assert_eq!(reader.lines(), [""; 0], "{kind}");
     } else {
-        // The first faults are logged, and then no more than is worth it.
+        // The first faults of a kind are logged, and then no more than is worth it.
+        // Whether who closes everything comes to its end, or its host is sooner, is chance.
+        let kinds = if kind == "closes everything" { 2 } else { 1 };
         let logged = reader.logged(text);
-        assert!((1..=3).contains(&logged), "{kind}: {:?}", reader.lines());
+        assert!((1..=3 * kinds).contains(&logged), "{kind}: {:?}", reader.lines());
     }
     let disabled = usize::from(state == Quarantined);
     assert_eq!(reader.logged("is asked no more"), disabled, "{kind}: {:?}", reader.lines());
