@@ -16,6 +16,19 @@ use perfhive_format::{CounterSpec, CounterType, LanguageId, TitleIndex};
 use perfhive_testkit::script::block;
 use std::collections::HashMap;
 use std::sync::{Arc, Condvar, Mutex, PoisonError};
+use std::time::Duration;
+
+fn names(source: &mut dyn Source) -> Vec<u32> {
+    source.catalogue().unwrap().objects.iter().map(|object| object.name.0).collect()
+}
+
+/// Asks until an answer is as wanted, however long that takes.
+fn comes_true(mut is_so: impl FnMut() -> bool) -> bool {
+    (0..10_000).any(|_| {
+        std::thread::sleep(Duration::from_millis(1));
+        is_so()
+    })
+}
 
 /// What the made-up registry holds; a test changes it while the source reads.
 #[derive(Default)]

@@ -59,18 +59,6 @@ fn is_not_reached(error: &perfhive_engine::SourceError) {
     assert!(!error.message().contains("hangs"), "{error}");
 }
 
-fn names(source: &mut dyn Source) -> Vec<u32> {
-    source.catalogue().unwrap().objects.iter().map(|object| object.name.0).collect()
-}
-
-/// Asks until it is as wanted, however long that takes.
-fn comes_true(mut is_so: impl FnMut() -> bool) -> bool {
-    (0..10_000).any(|_| {
-        std::thread::sleep(Duration::from_millis(1));
-        is_so()
-    })
-}
-
 #[test]
 fn who_is_not_reached_is_told_as_that_and_no_provider_is_blamed() {
     let (fake, network, attempts, mut source) = machine(SOON);

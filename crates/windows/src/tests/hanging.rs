@@ -24,18 +24,6 @@ fn machine() -> (Fake, Relay) {
     (fake, relay)
 }
 
-fn names(source: &mut dyn Source) -> Vec<u32> {
-    source.catalogue().unwrap().objects.iter().map(|object| object.name.0).collect()
-}
-
-/// Asks until an answer is as wanted, however long that takes.
-fn comes_true(mut is_so: impl FnMut() -> bool) -> bool {
-    (0..10_000).any(|_| {
-        std::thread::sleep(Duration::from_millis(1));
-        is_so()
-    })
-}
-
 #[test]
 fn who_hangs_is_left_out_until_he_comes_back() {
     let (fake, mut source) = machine();
