@@ -197,7 +197,7 @@ fn what_others_change_is_told_though_it_has_not_run() {
     let mut shell = Shell::new();
     // Memory that it gave back.
     shell.run(
-        "x=1234567890123456; for i in 1 2 3 4 5 6 7 8 9 10 11 12 13 14 15 16; do x=$x$x; done",
+        "x=1234567890123456; for i in 1 2 3 4 5 6 7 8 9 10 11 12 13 14 15 16 17 18; do x=$x$x; done",
     );
     shell.run("x=");
     let id = shell.id();
@@ -218,8 +218,18 @@ fn what_others_change_is_told_though_it_has_not_run() {
     }
     setpriority_process(Pid::from_raw(id as i32), 11).unwrap();
     assert_eq!(value(105_002, schedule), Some(31));
-    let (peak, now) = (value(178, schedule).unwrap(), value(180, schedule).unwrap());
-    assert!(peak > now + (1 << 19), "{peak} {now}");
+    // The kernel sets the peak back to a quick sum of counters that it keeps by
+    // processor, which may lie some dozens of pages beside the exact one for each.
+    const NEAR: u64 = 1 << 20;
+    let mut above = || {
+        let look = bpf.look(&[230], schedule);
+        let process = look.process(id).unwrap();
+        let of = |counter| look.value_of(230, process, counter).unwrap();
+        of(178) - of(180)
+    };
+    let peak = above();
+    assert!(peak > 2 * NEAR, "{peak}");
     std::fs::write(format!("/proc/{id}/clear_refs"), "5").unwrap();
-    assert_eq!(value(178, schedule), value(180, schedule));
+    let peak = above();
+    assert!(peak < NEAR, "{peak}");
 }
