@@ -19,6 +19,10 @@ use std::time::{Duration, Instant};
 /// Replies kept for reuse.
 const REPLIES: usize = 64;
 
+/// Bytes of them above which those that followers may look at are looked through
+/// before there are more: as much as stays in a processor's own cache.
+const MANY_BYTES: usize = 1 << 20;
+
 /// No catalogue was seen yet.
 pub(super) const UNKNOWN: u64 = u64::MAX;
 
@@ -290,18 +294,19 @@ impl<S: Source> Hub<S> {
     /// A reply that nobody holds, empty.
     fn free_reply(&self) -> Arc<Reply> {
         let mut replies = self.replies.lock().unwrap_or_else(PoisonError::into_inner);
-        let mut free = None;
-        for (at, reply) in replies.iter_mut().enumerate() {
-            if let Some(reply) = Arc::get_mut(reply) {
-                // Its frames go back to the source's pool.
-                reply.snapshot.clear();
-                free = Some(at);
+        if let Some(free) = take_free(&mut replies) {
+            return free;
+        }
+        // Of what nobody holds, followers may not have been asked yet.
+        let bytes: usize = replies.iter().map(|reply| reply.snapshot.bytes()).sum();
+        if replies.len() == REPLIES || bytes > MANY_BYTES {
+            self.slots.let_go();
+            if let Some(free) = take_free(&mut replies) {
+                return free;
             }
         }
-        free.map(|at| replies.swap_remove(at)).unwrap_or_else(|| {
-            note_growth();
-            Arc::default()
-        })
+        note_growth();
+        Arc::default()
     }
 
     /// Keeps a handle to a reply for when nobody else holds it any more.
@@ -311,4 +316,17 @@ impl<S: Source> Hub<S> {
             replies.push(reply);
         }
     }
+}
+
+/// Takes a reply out that nobody else holds, and empties all those.
+fn take_free(replies: &mut Vec<Arc<Reply>>) -> Option<Arc<Reply>> {
+    let mut free = None;
+    for (at, reply) in replies.iter_mut().enumerate() {
+        if let Some(reply) = Arc::get_mut(reply) {
+            // Its frames go back to the source's pool.
+            reply.snapshot.clear();
+            free = Some(at);
+        }
+    }
+    free.map(|at| replies.swap_remove(at))
 }

@@ -183,6 +183,7 @@ fn values_are_not_changed_while_looked_at(readers: usize, looks: u64, puts: u64)
             })
             .collect();
         for number in 2..2 + puts {
+            place.let_go();
             let free = pool.iter_mut().position(|value| std::sync::Arc::get_mut(value).is_some());
             let value = free.map_or_else(|| new(0), |at| pool.swap_remove(at));
             #[allow(unsafe_code, reason = "as above")]

@@ -8,6 +8,11 @@
 //! and no count is shared. This is the scheme of hazard pointers (M. M. Michael,
 //! "Hazard Pointers: Safe Memory Reclamation for Lock-Free Objects", 2004), with
 //! one pointer for each reader.
+//!
+//! Who looks into a cell takes its memory away from the processor that writes it,
+//! and the next write there waits for it to come back: twice the time of reading
+//! where every new value meant a look. So the older values pile up for a while,
+//! until there are [`MANY_REPLACED`], or somebody needs their memory.
 
 use super::sync::{AtomicPtr, AtomicU64, Mutex, MutexGuard, full_fence};
 use std::ops::Deref;
@@ -57,6 +62,9 @@ fn gone<T>() -> *mut T {
 /// Cells before those without a reader are looked for the first time.
 const MANY: usize = 16;
 
+/// Replaced values that are kept at most before the cells are looked at.
+pub(super) const MANY_REPLACED: usize = 16;
+
 impl<T> Default for Place<T> {
     fn default() -> Self {
         let newest = Newest { number: AtomicU64::new(0), value: AtomicPtr::new(null_mut()) };
@@ -94,22 +102,36 @@ impl<T> Place<T> {
         if owned.cells.is_empty() {
             if owned.newest.is_some() {
                 self.exchange(&mut owned, None);
+                owned.let_go();
             }
         } else if owned.is_newer(number) {
             self.exchange(&mut owned, Some((number, Arc::clone(value))));
+            if owned.replaced.len() >= MANY_REPLACED {
+                owned.let_go();
+            }
         }
     }
 
     /// Takes the value out.
     pub(super) fn clear(&self) {
-        self.exchange(&mut self.lock(), None);
+        let mut owned = self.lock();
+        self.exchange(&mut owned, None);
+        owned.let_go();
     }
 
     fn lock(&self) -> MutexGuard<'_, Owned<T>> {
         self.owned.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// Exchanges the value.
+    /// Lets go of replaced values that no reader looks at any more.
+    pub(super) fn let_go(&self) {
+        let mut owned = self.lock();
+        if !owned.replaced.is_empty() {
+            owned.let_go();
+        }
+    }
+
+    /// Exchanges the value; what was there before is kept for now.
     fn exchange(&self, owned: &mut Owned<T>, new: Option<(u64, Arc<T>)>) {
         let (number, address) = match &new {
             Some((number, value)) => (*number, Arc::as_ptr(value).cast_mut()),
@@ -122,7 +144,6 @@ impl<T> Place<T> {
         self.newest.number.store(number, Ordering::Release);
         let old = std::mem::replace(&mut owned.newest, new);
         owned.replaced.extend(old.map(|(_, value)| value));
-        owned.let_go();
     }
 }
 
@@ -146,6 +167,8 @@ impl<T> Reader<T> {
                 owned.many = MANY.max(2 * owned.cells.len());
             }
             owned.cells.push(Arc::clone(&cell));
+            // All that there will be, but for those that readers look at.
+            owned.replaced.reserve(MANY_REPLACED);
             if let Some((number, value)) = now().filter(|(number, _)| owned.is_newer(*number)) {
                 place.exchange(&mut owned, Some((number, value)));
             }
@@ -274,7 +297,10 @@ mod tests {
         place.put(2, &values[1]);
         let second = other.newer_than(0).unwrap();
         place.put(3, &values[2]);
-        let owners = || values.each_ref().map(Arc::strong_count);
+        let owners = || {
+            place.let_go();
+            values.each_ref().map(Arc::strong_count)
+        };
         assert_eq!(owners(), [2, 2, 2, 1]);
         assert_eq!((first.as_str(), second.as_str()), ("a", "b"));
         drop(second);
@@ -293,6 +319,7 @@ mod tests {
         place.put(1, &first);
         std::mem::forget(reader.newer_than(0));
         place.put(2, &second);
+        place.let_go();
         assert_eq!(Arc::strong_count(&first), 2);
         assert_eq!(reader.newer_than(1).unwrap().as_str(), "second");
         place.clear();
@@ -318,8 +345,28 @@ mod tests {
         assert!(reader.newer_than(0).is_some());
         drop(reader);
         place.put(2, &values[1]);
+        place.let_go();
         place.put(3, &values[2]);
         assert_eq!(values.each_ref().map(Arc::strong_count), [1; 3]);
+    }
+
+    #[test]
+    fn what_nobody_looks_at_goes_before_there_is_much_of_it() {
+        let (place, mut reader) = place();
+        let values: Vec<_> = (0..10 * MANY_REPLACED).map(|_| value("one")).collect();
+        let held = || values.iter().filter(|value| Arc::strong_count(value) > 1).count();
+        let mut most = 0;
+        let mut number = 0;
+        for value in &values {
+            place.put(number + 1, value);
+            number += 1;
+            assert!(reader.newer_than(number - 1).is_some());
+            most = most.max(held());
+        }
+        // Not after each, which is the point of it.
+        assert_eq!(most, MANY_REPLACED);
+        place.let_go();
+        assert_eq!(held(), 1);
     }
 
     #[test]
@@ -330,13 +377,16 @@ mod tests {
         }
         assert!(place.owned.lock().unwrap().cells.len() <= MANY + 1);
         place.put(1, &value("there"));
+        place.put(2, &value("there now"));
+        place.let_go();
         assert_eq!(place.owned.lock().unwrap().cells.len(), 1);
         assert!(reader.newer_than(0).is_some());
         std::mem::forget(reader.newer_than(0));
         drop(reader);
-        place.put(2, &value("last"));
+        place.put(3, &value("last"));
         place.clear();
         assert_eq!(place.owned.lock().unwrap().cells.len(), 0);
+        assert_eq!(place.owned.lock().unwrap().replaced.len(), 0);
     }
 
     /// A value that shows if it was changed or ended while it was looked at.
@@ -374,8 +424,9 @@ mod tests {
                 place.put(number, &value);
                 pool.push(value);
             }
-            // One that is looked at by each reader, the newest, and one more.
-            assert!(pool.len() <= 5, "{} values", pool.len());
+            // One that is looked at by each reader, the newest, one more, and
+            // those that were replaced since the cells were last looked at.
+            assert!(pool.len() <= 5 + MANY_REPLACED, "{} values", pool.len());
         });
     }
 }

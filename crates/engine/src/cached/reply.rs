@@ -229,6 +229,12 @@ impl Slots {
         }
     }
 
+    /// Lets go of all that was replaced and no follower looks at any more.
+    pub(super) fn let_go(&self) {
+        let slots = self.slots.read().unwrap_or_else(PoisonError::into_inner);
+        slots.values().for_each(|slot| slot.followed.let_go());
+    }
+
     /// Forgets everything kept.
     pub(super) fn clear(&self) {
         self.clear_and(|| {});

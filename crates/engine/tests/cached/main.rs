@@ -3,6 +3,7 @@
 #![allow(clippy::unwrap_used, clippy::expect_used)]
 
 mod costly;
+mod followers;
 mod model;
 mod odds;
 mod recursion;
@@ -200,32 +201,6 @@ fn data_in_use_stays_while_newer_data_takes_its_place() {
     for (number, out) in &held {
         assert_eq!(numbers(out), [(1, *number)]);
     }
-}
-
-#[test]
-fn a_follower_takes_what_is_new() {
-    let clock = Hand::default();
-    let mut first = cache(Numbered::new(), &clock);
-    let mut follower = first.follow(TitleIndex(1));
-    let limit = Duration::from_millis(500);
-    assert!(follower.take(first.now(), limit).is_none());
-    ask(&mut first, &request(&[1]));
-    clock.forward(20);
-    let taken = follower.take(first.now(), limit).unwrap();
-    assert_eq!(taken.age(first.now()), Duration::from_millis(20));
-    assert_eq!(taken.object().unwrap().generation(), 1);
-    drop(taken);
-    assert!(follower.take(first.now(), limit).is_none());
-    ask(&mut first, &request(&[1]));
-    let taken = follower.take(first.now(), limit).unwrap();
-    for _ in 0..20 {
-        ask(&mut first, &request(&[1]));
-    }
-    // What was taken stays.
-    assert_eq!(taken.object().unwrap().generation(), 2);
-    drop(taken);
-    clock.forward(501);
-    assert!(follower.take(first.now(), limit).is_none());
 }
 
 #[test]

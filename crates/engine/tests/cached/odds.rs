@@ -1,8 +1,8 @@
 //! Random interleavings with a source that knows when each of its answers was
 //! begun, and what goes wrong around the source.
 
+use crate::ask;
 use crate::source::{Gate, Numbered, request};
-use crate::{Hand, ask, cache};
 use perfhive_engine::{
     Cached, Catalogue, CatalogueObject, Cost, Fault, FaultKind, Frame, ObjectQuery, ReplaySource,
     Request, Snapshot, Source, SourceError, SourceErrorKind, TitleDatabase, Wanted,
@@ -351,16 +351,6 @@ fn nor_while_the_fast_source_is_asked_what_indexes_mean() {
         gate.open();
         assert_eq!(patient.join().unwrap().map(|error| error.to_string()), None);
     });
-}
-
-#[test]
-fn a_limit_of_zero_takes_nothing_kept_for_a_follower_either() {
-    let clock = Hand::default();
-    let mut first = cache(Numbered::new(), &clock);
-    let mut follower = first.follow(TitleIndex(1));
-    ask(&mut first, &request(&[1]));
-    assert!(follower.take(first.now(), Duration::ZERO).is_none());
-    assert!(follower.take(first.now(), Duration::from_nanos(1)).is_some());
 }
 
 #[test]
