@@ -153,8 +153,7 @@ impl<S: Source> Cached<S> {
     /// A consumer of a single object, for who reads it over and over.
     #[must_use]
     pub fn follow(&self, object: TitleIndex) -> Follower {
-        let slot = self.hub.slots.get(&Key::Object(object));
-        Follower::new(object, slot.as_deref().map(Slot::follow))
+        Follower::new(object, self.hub.slots.follow(&Key::Object(object)))
     }
 
     /// The time on the cache's clock, for [`Follower::take`].
@@ -174,7 +173,7 @@ impl<S: Source> Cached<S> {
 
     /// Lets go of everything kept. Data that consumers hold stays theirs.
     pub fn forget(&self) {
-        self.hub.slots.clear();
+        self.hub.forget();
     }
 
     fn answer(&mut self, request: &Request, out: &mut Snapshot) -> Result<(), SourceError> {
@@ -536,7 +535,7 @@ impl<S: Source> Source for Cached<S> {
         for lane in std::iter::once(&self.hub.main).chain(&self.hub.costly) {
             lane.with(None, Source::rewind)??;
         }
-        self.hub.slots.clear();
+        self.hub.forget();
         Ok(())
     }
 

@@ -2,6 +2,7 @@
 
 use super::builder::{CacheBuilder, Clock};
 use super::lane::Lane;
+use super::place::MANY_REPLACED;
 use super::reply::{Key, Reply, Slots};
 use super::wants::Wants;
 use crate::broker::Wanted;
@@ -19,8 +20,8 @@ use std::time::{Duration, Instant};
 /// Replies kept for reuse.
 const REPLIES: usize = 64;
 
-/// Bytes of them above which those that followers may look at are looked through
-/// before there are more: as much as stays in a processor's own cache.
+/// Bytes of those in use above which followers are asked what they look at before
+/// there are more: as much as stays in a processor's own cache.
 const MANY_BYTES: usize = 1 << 20;
 
 /// No catalogue was seen yet.
@@ -49,8 +50,7 @@ pub(super) struct Hub<S> {
     /// As of which generations, the hub's and the costly source's own, both take
     /// the indexes of costly objects for the same.
     agreed: Mutex<Option<(u64, u64)>>,
-    /// A handle to each reply; one that nobody else holds is used again.
-    pub(super) replies: Mutex<Vec<Arc<Reply>>>,
+    replies: Mutex<Replies>,
 }
 
 /// What one collection of a run brought.
@@ -104,7 +104,7 @@ impl<S: Source> Hub<S> {
             costs_of: AtomicU64::new(UNKNOWN),
             titles: Mutex::new(HashMap::new()),
             agreed: Mutex::new(None),
-            replies: Mutex::new(Vec::with_capacity(REPLIES)),
+            replies: Mutex::new(Replies { kept: Vec::with_capacity(REPLIES), since: 0 }),
         }
     }
 
@@ -294,39 +294,59 @@ impl<S: Source> Hub<S> {
     /// A reply that nobody holds, empty.
     fn free_reply(&self) -> Arc<Reply> {
         let mut replies = self.replies.lock().unwrap_or_else(PoisonError::into_inner);
-        if let Some(free) = take_free(&mut replies) {
-            return free;
-        }
+        let (mut free, held) = replies.empty();
         // Of what nobody holds, followers may not have been asked yet.
-        let bytes: usize = replies.iter().map(|reply| reply.snapshot.bytes()).sum();
-        if replies.len() == REPLIES || bytes > MANY_BYTES {
+        let is_time = replies.since >= MANY_REPLACED || replies.kept.len() == REPLIES;
+        if held > MANY_BYTES || (free.is_none() && is_time) {
             self.slots.let_go();
-            if let Some(free) = take_free(&mut replies) {
-                return free;
-            }
+            replies.since = 0;
+            (free, _) = replies.empty();
         }
-        note_growth();
-        Arc::default()
+        replies.since += 1;
+        free.map(|at| replies.kept.swap_remove(at)).unwrap_or_else(|| {
+            note_growth();
+            Arc::default()
+        })
     }
 
     /// Keeps a handle to a reply for when nobody else holds it any more.
     fn keep(&self, reply: Arc<Reply>) {
         let mut replies = self.replies.lock().unwrap_or_else(PoisonError::into_inner);
-        if replies.len() < REPLIES {
-            replies.push(reply);
+        if replies.kept.len() < REPLIES {
+            replies.kept.push(reply);
         }
+    }
+
+    /// Forgets everything kept.
+    pub(super) fn forget(&self) {
+        self.slots.clear();
+        self.replies.lock().unwrap_or_else(PoisonError::into_inner).empty();
     }
 }
 
-/// Takes a reply out that nobody else holds, and empties all those.
-fn take_free(replies: &mut Vec<Arc<Reply>>) -> Option<Arc<Reply>> {
-    let mut free = None;
-    for (at, reply) in replies.iter_mut().enumerate() {
-        if let Some(reply) = Arc::get_mut(reply) {
-            // Its frames go back to the source's pool.
-            reply.snapshot.clear();
-            free = Some(at);
+/// Replies for reuse.
+struct Replies {
+    /// A handle to each; one that nobody else holds is used again.
+    kept: Vec<Arc<Reply>>,
+    /// How many were given out since followers were asked what they look at.
+    since: usize,
+}
+
+impl Replies {
+    /// Empties those that nobody else holds. Answers where one of them is, and how
+    /// many bytes the others have.
+    fn empty(&mut self) -> (Option<usize>, usize) {
+        let (mut free, mut held) = (None, 0);
+        for (at, reply) in self.kept.iter_mut().enumerate() {
+            match Arc::get_mut(reply) {
+                Some(reply) => {
+                    // Its frames go back to the source's pool.
+                    reply.snapshot.clear();
+                    free = Some(at);
+                }
+                None => held += reply.snapshot.bytes(),
+            }
         }
+        (free, held)
     }
-    free.map(|at| replies.swap_remove(at))
 }

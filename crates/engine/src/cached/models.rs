@@ -234,7 +234,8 @@ fn publish(slots: &Slots, number: u64) {
 fn kept(slots: &Slots) -> (u64, u64) {
     let slot = slots.get(&Key::Object(OBJECT)).unwrap();
     let found = slot.load().map_or(0, |reply| reply.number);
-    (found, slot.follow().newer_than(0).map_or(0, |reply| reply.number))
+    let mut follower = slots.follow(&Key::Object(OBJECT)).unwrap();
+    (found, follower.newer_than(0).map_or(0, |reply| reply.number))
 }
 
 #[test]
@@ -243,7 +244,7 @@ fn what_is_forgotten_while_another_is_put_in_is_gone_for_all() {
         let slots = slots_with(&[1]);
         let other = std::sync::Arc::clone(&slots);
         let thread = thread::spawn(move || publish(&other, 2));
-        let mut follower = slots.get(&Key::Object(OBJECT)).unwrap().follow();
+        let mut follower = slots.follow(&Key::Object(OBJECT)).unwrap();
         slots.clear();
         // The one before it never comes back.
         assert_ne!(follower.newer_than(0).map_or(0, |reply| reply.number), 1);
@@ -260,7 +261,7 @@ fn who_begins_to_follow_misses_nothing_and_sees_the_newest_in_the_end() {
         let slots = slots_with(&[1]);
         let other = std::sync::Arc::clone(&slots);
         let thread = thread::spawn(move || publish(&other, 3));
-        let mut follower = slots.get(&Key::Object(OBJECT)).unwrap().follow();
+        let mut follower = slots.follow(&Key::Object(OBJECT)).unwrap();
         let first = follower.newer_than(0).map(|reply| reply.number);
         let first = first.expect("there was one from the beginning");
         publish(&slots, 2);

@@ -15,6 +15,7 @@
 //! until there are [`MANY_REPLACED`], or somebody needs their memory.
 
 use super::sync::{AtomicPtr, AtomicU64, Mutex, MutexGuard, full_fence};
+use crate::growth::note_growth;
 use std::ops::Deref;
 use std::ptr::{NonNull, null_mut};
 use std::sync::atomic::Ordering;
@@ -123,12 +124,17 @@ impl<T> Place<T> {
         self.owned.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// Lets go of replaced values that no reader looks at any more.
-    pub(super) fn let_go(&self) {
+    /// Lets go of replaced values that no reader looks at any more. Answers whether
+    /// there are readers, or such values, still.
+    pub(super) fn let_go(&self) -> bool {
         let mut owned = self.lock();
-        if !owned.replaced.is_empty() {
+        // Where there is nothing to let go of, the cells are left alone: that a
+        // reader goes shows in their counts, too.
+        let goes = |cell: &Arc<Cell<T>>| Arc::strong_count(cell) == 1;
+        if !owned.replaced.is_empty() || owned.cells.iter().all(goes) {
             owned.let_go();
         }
+        !(owned.cells.is_empty() && owned.replaced.is_empty())
     }
 
     /// Exchanges the value; what was there before is kept for now.
@@ -138,7 +144,11 @@ impl<T> Place<T> {
             None => (0, null_mut()),
         };
         // Nothing may fail between the two steps.
+        let room = owned.replaced.capacity();
         owned.replaced.reserve(1);
+        if owned.replaced.capacity() > room {
+            note_growth();
+        }
         self.newest.value.store(address, Ordering::SeqCst);
         // Behind the value: who sees the number finds that value or a later one.
         self.newest.number.store(number, Ordering::Release);
@@ -236,11 +246,12 @@ impl<T> Deref for Kept<'_, T> {
         //
         // `let_go` cannot miss this one's cell. All four accesses are
         // sequentially consistent: the reader wrote the cell and then found the
-        // address still in `Newest`; the writer wrote `Newest` and then reads
-        // the cells. Had the writer read the cell before the reader wrote it,
-        // then it wrote `Newest` before the reader looked there again, who would
-        // have found another address. Nor can an address be confused: one that
-        // is met there again is that of a value that is the newest again.
+        // address still in `Newest`; the writer, or another one who had `Owned`
+        // locked before, wrote `Newest`, and then the writer reads the cells. Had
+        // the cell been read before the reader wrote it, then `Newest` was written
+        // before the reader looked there again, who would have found another
+        // address. Nor can an address be confused: one that is met there again is
+        // that of a value that is the newest again.
         //
         // The cell is in `Owned::cells` from before the reader existed until
         // that is gone, which `self` borrows; it names this address until `self`

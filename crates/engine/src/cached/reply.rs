@@ -130,7 +130,7 @@ impl Slot {
     }
 
     /// One that takes the replies as they come.
-    pub(super) fn follow(&self) -> Reader<Reply> {
+    fn follow(&self) -> Reader<Reply> {
         Reader::new(Arc::clone(&self.followed), || {
             self.load().as_ref().map(|reply| (reply.number, Arc::clone(reply)))
         })
@@ -179,6 +179,9 @@ pub(super) struct Slots {
     /// Held while a reply is published: two lanes must not overtake each other
     /// between comparing and storing.
     publishing: Mutex<()>,
+    /// The places that have followers, or had some lately: few, however many slots
+    /// there are.
+    followed: Mutex<Vec<Arc<Place<Reply>>>>,
 }
 
 impl Slots {
@@ -197,6 +200,16 @@ impl Slots {
         }
         note_growth();
         Some(Arc::clone(slots.entry(key.clone()).or_default()))
+    }
+
+    /// One that takes the replies of a key as they come; `None` as above.
+    pub(super) fn follow(&self, key: &Key) -> Option<Reader<Reply>> {
+        let slot = self.get(key)?;
+        let mut followed = self.followed.lock().unwrap_or_else(PoisonError::into_inner);
+        if !followed.iter().any(|place| Arc::ptr_eq(place, &slot.followed)) {
+            followed.push(Arc::clone(&slot.followed));
+        }
+        Some(slot.follow())
     }
 
     /// Publishes a reply under the objects in it, those that were asked for,
@@ -231,8 +244,8 @@ impl Slots {
 
     /// Lets go of all that was replaced and no follower looks at any more.
     pub(super) fn let_go(&self) {
-        let slots = self.slots.read().unwrap_or_else(PoisonError::into_inner);
-        slots.values().for_each(|slot| slot.followed.let_go());
+        let mut followed = self.followed.lock().unwrap_or_else(PoisonError::into_inner);
+        followed.retain(|place| place.let_go());
     }
 
     /// Forgets everything kept.
@@ -248,5 +261,29 @@ impl Slots {
         let slots = self.slots.read().unwrap_or_else(PoisonError::into_inner);
         slots.values().for_each(|slot| slot.set(None));
         note();
+    }
+}
+
+#[cfg(all(test, not(loom)))]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn only_what_is_followed_is_looked_at() {
+        let slots = Slots::default();
+        let key = |number| Key::Object(TitleIndex(number));
+        (0..100).for_each(|number| drop(slots.get(&key(number))));
+        let count = || {
+            slots.let_go();
+            slots.followed.lock().unwrap().len()
+        };
+        assert_eq!(count(), 0);
+        let mut followers = Vec::from([1, 2, 2, 1, 3].map(|number| slots.follow(&key(number))));
+        assert!(followers.iter().all(Option::is_some));
+        for (left, places) in [(5, 3), (4, 2), (3, 2), (1, 1), (0, 0)] {
+            followers.truncate(left);
+            assert_eq!(count(), places, "{left} followers");
+        }
+        assert!(slots.follow(&key(1)).is_some());
     }
 }

@@ -89,9 +89,31 @@ fn warm_they_allocate_nothing_either() {
     }
 }
 
-/// Answers blocks that are large, and knows which are still there.
+#[test]
+fn they_leave_memory_for_others_who_hold_what_they_got() {
+    let clock = Hand::default();
+    let (mut cache, mut round) = followed(3, &clock);
+    // Each of another answer.
+    let mut held: Vec<Snapshot> = Vec::new();
+    for _ in 0..32 {
+        round(&mut cache);
+        clock.forward(1000);
+        let mut out = Snapshot::new();
+        cache.clone().collect(&request(&[1]), &mut out).unwrap();
+        held.push(out);
+    }
+    for _ in 0..40 {
+        round(&mut cache);
+    }
+    for _ in 0..40 {
+        let (grown, allocations) = count(|| round(&mut cache));
+        assert_eq!((grown, allocations.count), (false, 0));
+    }
+}
+
+/// Answers blocks that may be large, and knows which are still there.
 struct Large {
-    bytes: Vec<u8>,
+    bytes: Arc<Mutex<Vec<u8>>>,
     made: Arc<Mutex<Vec<Weak<Frame>>>>,
 }
 
@@ -102,7 +124,7 @@ impl Source for Large {
 
     fn collect(&mut self, _: &Request, out: &mut Snapshot) -> Result<(), SourceError> {
         out.clear();
-        let frame = Arc::new(Frame::new(self.bytes.clone(), 1).unwrap());
+        let frame = Arc::new(Frame::new(self.bytes.lock().unwrap().clone(), 1).unwrap());
         self.made.lock().unwrap().push(Arc::downgrade(&frame));
         out.push_frame(frame, "large");
         Ok(())
@@ -113,26 +135,69 @@ impl Source for Large {
     }
 }
 
+/// A block with so many instances.
+fn block_of(object: TitleIndex, instances: u32) -> Vec<u8> {
+    let names: Vec<String> = (0..instances).map(|number| format!("instance {number}")).collect();
+    let row = |name| (name, None, &[][..]);
+    let rows: Vec<Row<'_>> = names.iter().map(String::as_str).map(row).collect();
+    block("host", 1, &[(object, &[], &rows)])
+}
+
 #[test]
 fn large_answers_go_as_soon_as_nobody_looks_at_them() {
-    let instances: Vec<String> = (0..10_000).map(|number| format!("instance {number}")).collect();
-    let row = |name| (name, None, &[][..]);
-    let rows: Vec<Row<'_>> = instances.iter().map(String::as_str).map(row).collect();
     let object = TitleIndex(230);
-    let bytes = block("host", 1, &[(object, &[], &rows)]);
-    assert!(bytes.len() > 300_000, "{}", bytes.len());
-    let room = (1 << 20) / bytes.len() + 1;
-    let made = Arc::default();
-    let mut cache = Cached::new(Large { bytes, made: Arc::clone(&made) });
-    let mut follower = cache.follow(object);
-    let fresh = Request::objects(&[object]).max_age(Duration::ZERO);
-    let there = || made.lock().unwrap().iter().filter(|frame| frame.strong_count() > 0).count();
-    let mut most = 0;
-    for _ in 0..100 {
-        cache.collect(&fresh, &mut Snapshot::new()).unwrap();
-        assert!(follower.take(cache.now(), Duration::MAX).is_some());
-        most = most.max(there());
+    let large = block_of(object, 10_000);
+    assert!(large.len() > 300_000, "{}", large.len());
+    let room = (1 << 20) / large.len() + 1;
+    // With small ones before there is memory for many.
+    for small_before in [0, 100] {
+        let bytes = Arc::new(Mutex::new(block_of(object, 1)));
+        let made = Arc::default();
+        let source = Large { bytes: Arc::clone(&bytes), made: Arc::clone(&made) };
+        let mut cache = Cached::new(source);
+        let mut follower = cache.follow(object);
+        let fresh = Request::objects(&[object]).max_age(Duration::ZERO);
+        let is_there = |frame: &Arc<Frame>| frame.as_bytes().len() == large.len();
+        let there = || {
+            let made = made.lock().unwrap();
+            made.iter().filter_map(Weak::upgrade).filter(is_there).count()
+        };
+        let mut most = 0;
+        for number in 0..small_before + 100 {
+            if number == small_before {
+                bytes.lock().unwrap().clone_from(&large);
+            }
+            cache.collect(&fresh, &mut Snapshot::new()).unwrap();
+            assert!(follower.take(cache.now(), Duration::MAX).is_some());
+            most = most.max(there());
+        }
+        // The newest, and the one that is being made, come on top.
+        assert!(most <= room + 2, "{most} blocks, room for {room}, {small_before} small before");
+        drop(follower);
+        cache.forget();
+        assert_eq!(there(), 0, "{small_before} small before");
     }
-    // The newest, and the one that is being made, come on top.
-    assert!(most <= room + 2, "{most} blocks, room for {room}");
+}
+
+#[test]
+fn what_many_followers_look_at_takes_no_memory_unsaid() {
+    let clock = Hand::default();
+    let mut cache = cache(Numbered::new().pooled(), &clock);
+    // Each of another answer. For those of the second object there are answers
+    // already, but there never were so many of it to be kept.
+    for object in [1, 2] {
+        let follow = |_| cache.follow(TitleIndex(object));
+        let mut followers: Vec<Follower> = (0..48).map(follow).collect();
+        let (wanted, mut out) = (request(&[object]), Snapshot::new());
+        cache.collect(&wanted, &mut out).unwrap();
+        let mut held = Vec::new();
+        for follower in &mut followers {
+            clock.forward(1000);
+            let (done, allocations) = count(|| cache.collect(&wanted, &mut out));
+            done.unwrap();
+            let number = held.len();
+            assert!(out.has_grown() || allocations.count == 0, "object {object}, {number} held");
+            held.push(follower.take(cache.now(), Duration::from_secs(1)).unwrap());
+        }
+    }
 }

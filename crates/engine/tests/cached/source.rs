@@ -7,6 +7,7 @@ use perfhive_engine::{
 use perfhive_format::{
     BlockHead, BlockWriter, Clocks, DetailLevel, LanguageId, ObjectSpec, ObjectTemplate, TitleIndex,
 };
+use std::collections::HashMap;
 use std::sync::{Arc, Condvar, Mutex};
 
 type Then = Box<dyn FnMut() + Send>;
@@ -35,6 +36,9 @@ struct State {
     generation: u64,
     fails: bool,
     pool: Option<FramePool>,
+    /// Made once, and the memory for what a block has.
+    templates: HashMap<u32, ObjectTemplate>,
+    written: Vec<u32>,
 }
 
 /// Holds a collection until it is opened.
@@ -161,7 +165,7 @@ impl Source for Numbered {
             clocks: Clocks { perf_time: number as i64, perf_freq: 1, ..Clocks::default() },
             ..BlockHead::default()
         };
-        let State { brings, without, global, pool, asked, .. } = &mut *state;
+        let State { brings, without, global, pool, asked, templates, written, .. } = &mut *state;
         let list = match &request.objects {
             ObjectQuery::Indexes(list) => list.clone_into_numbers(),
             ObjectQuery::Global => Numbers::of(global),
@@ -170,7 +174,7 @@ impl Source for Numbered {
         if counting {
             asked.push(list.iter().collect());
         }
-        let mut written = Vec::new();
+        written.clear();
         let mut write = |writer: &mut BlockWriter| {
             for object in list.iter() {
                 let along = brings.iter().filter(|(of, _)| *of == object).map(|(_, other)| *other);
@@ -178,16 +182,16 @@ impl Source for Numbered {
                     let is_new = !written.contains(&object);
                     if is_new && !without.contains(&object) {
                         written.push(object);
-                        let spec = ObjectSpec::new(TitleIndex(object));
-                        let template = ObjectTemplate::new(&spec, &[]).unwrap();
-                        writer.object(&template).unwrap().values(&[]).unwrap().finish().unwrap();
+                        let template = templates.entry(object).or_insert_with(|| {
+                            ObjectTemplate::new(&ObjectSpec::new(TitleIndex(object)), &[]).unwrap()
+                        });
+                        writer.object(template).unwrap().values(&[]).unwrap().finish().unwrap();
                     }
                 }
             }
         };
         let frame = match pool {
-            // Without objects: their templates would allocate.
-            Some(pool) => pool.write(number, &head, |_| {}).unwrap(),
+            Some(pool) => pool.write(number, &head, write).unwrap(),
             None => {
                 let mut writer = BlockWriter::new();
                 writer.start(&head);
