@@ -137,9 +137,9 @@ fn writers_killed_at_random() {
 #[test]
 fn a_folder_that_somebody_else_made() {
     const TEST: &str = "processes::a_folder_that_somebody_else_made";
-    const USER: u32 = 1_000_054_321;
     if role().is_some() {
-        let category = Category::builder("Squatted")
+        let user = rustix::process::geteuid().as_raw();
+        let category = Category::builder(&format!("Squatted {user}"))
             .counter(CounterDefinition::new("Orders", COUNT))
             .publish()
             .unwrap();
@@ -153,26 +153,30 @@ fn a_folder_that_somebody_else_made() {
             let _ = std::fs::remove_dir_all(&self.0);
         }
     }
-    let folder = Gone(format!("/dev/shm/perfhive-{USER}").into());
+    // Nobody's, and no other's who tests at the same time: numbers of processes are less
+    // than 2^22. A folder of a test that was killed is of no use to anybody.
+    let user = (1 << 30) + std::process::id();
+    let folder = Gone(format!("/dev/shm/perfhive-{user}").into());
+    let _ = std::fs::remove_dir_all(&folder.0);
     std::fs::create_dir(&folder.0).unwrap();
     let known = std::env::var_os("PERFHIVE_COUNTERS").is_none();
-    let owner = std::os::unix::fs::chown(&folder.0, Some(USER + 1), None).is_ok();
-    let started = (known && owner).then(|| Process::start_as(TEST, USER)).flatten();
+    let owner = std::os::unix::fs::chown(&folder.0, Some(1 << 29), None).is_ok();
+    let started = (known && owner).then(|| Process::start_as(TEST, user)).flatten();
     let Some(mut process) = started else {
         eprintln!("not tested: another user, for which this must run as root");
         return;
     };
     let path = std::path::PathBuf::from(process.line());
     let made = Gone(path.parent().unwrap().to_path_buf());
-    assert!(made.0.to_string_lossy().starts_with(&format!("/dev/shm/perfhive-{USER}-")));
+    assert!(made.0.to_string_lossy().starts_with(&format!("/dev/shm/perfhive-{user}-")));
     // A second program of the user's finds the folder of the first.
-    let mut second = Process::start_as(TEST, USER).unwrap();
+    let mut second = Process::start_as(TEST, user).unwrap();
     assert_eq!(std::path::Path::new(&second.line()).parent(), Some(&*made.0));
     second.finish();
     let counters = perfhive_shm::PublishedCounters::new().every(std::time::Duration::ZERO);
     let broker = perfhive_engine::Broker::builder("test:", "HOST").roster(counters).build();
     let mut reader = Reader { broker, snapshot: perfhive_engine::Snapshot::new() };
-    assert_eq!(reader.rows("Squatted")[0].1[0], Some((5, None)));
+    assert_eq!(reader.rows(&format!("Squatted {user}"))[0].1[0], Some((5, None)));
     process.finish();
 }
 
