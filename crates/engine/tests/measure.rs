@@ -630,7 +630,8 @@ fn a_late_sample_allocates_nothing_either() {
         sources.add(CounterSource::new(source, cached)).unwrap();
     }
     let names = ["held", "free"].map(|source| name(&format!("{source}/Process/ID Process#7")));
-    let options = MeasurementOptions::new().patience(Duration::from_millis(200));
+    // Long enough for the free one on any machine.
+    let options = MeasurementOptions::new().patience(Duration::from_secs(2));
     let mut context = MeasurementContext::with_options(&mut sources, &names, options).unwrap();
     let mut readings = Readings::new();
     let mut sample = |context: &mut MeasurementContext| {
@@ -853,7 +854,8 @@ fn a_source_that_hangs_is_late() {
         }
         fn collect(&mut self, request: &Request, out: &mut Snapshot) -> Result<(), SourceError> {
             if *self.1.lock().unwrap() {
-                std::thread::sleep(Duration::from_millis(400));
+                // Nobody waits for its end.
+                std::thread::sleep(Duration::from_secs(600));
             }
             self.0.collect(request, out)
         }

@@ -44,6 +44,17 @@ impl Source for Still {
     }
 }
 
+/// The least that all threads together allocate in some rounds: the thread that started
+/// the test may still be at its own lists in the first one.
+fn least_of(mut round: impl FnMut()) -> u64 {
+    let rounds = (0..5).map(|_| {
+        let before = alloc::process();
+        round();
+        alloc::process().since(before).count
+    });
+    rounds.min().unwrap()
+}
+
 #[test]
 fn a_warm_worker_allocates_nothing() {
     let block = script::block("BOX", 1, &[(TitleIndex(230), &[], &[("one", None, &[])])]);
@@ -58,29 +69,31 @@ fn a_warm_worker_allocates_nothing() {
     }
     let mut other = Request::new(ObjectQuery::one(TitleIndex(230)));
     worker.collect(&other, &mut snapshot).unwrap();
-    let before = alloc::process();
-    for _ in 0..100 {
-        for request in [&mut request, &mut other] {
-            request.deadline = Some(Instant::now() + Duration::from_secs(60));
-            worker.collect(request, &mut snapshot).unwrap();
-            worker.catalogue_generation();
+    let least = least_of(|| {
+        for _ in 0..100 {
+            for request in [&mut request, &mut other] {
+                request.deadline = Some(Instant::now() + Duration::from_secs(60));
+                worker.collect(request, &mut snapshot).unwrap();
+                worker.catalogue_generation();
+            }
         }
-    }
-    assert_eq!(alloc::process().since(before).count, 0);
+    });
+    assert_eq!(least, 0);
     assert_eq!(snapshot.objects().count(), 1);
 
     // Another request is another one, whatever was kept of the last; and one that was
     // made before takes nothing, whatever came in between.
     other.objects = ObjectQuery::Global;
     worker.collect(&other, &mut snapshot).unwrap();
-    for _ in 0..100 {
-        for request in [&request, &other] {
-            let before = alloc::process();
-            worker.collect(request, &mut snapshot).unwrap();
-            assert_eq!(alloc::process().since(before).count, 0, "{request:?}");
-            assert!(!snapshot.has_grown(), "{request:?}");
+    let least = least_of(|| {
+        for _ in 0..100 {
+            for request in [&request, &other] {
+                worker.collect(request, &mut snapshot).unwrap();
+                assert!(!snapshot.has_grown(), "{request:?}");
+            }
         }
-    }
+    });
+    assert_eq!(least, 0);
 
     // A cache asks for the generation with each collection: that is part of the sample.
     let mut cache = Cached::new(worker);

@@ -249,7 +249,7 @@ fn a_deadline_holds_while_others_find_out_what_is_costly() {
             let error = consumer.collect(&soon, &mut Snapshot::new()).err();
             sent.send(error.map(|error| error.kind())).unwrap();
         });
-        let answer = late.recv_timeout(Duration::from_secs(5));
+        let answer = late.recv_timeout(Duration::from_secs(60));
         drop(guard);
         assert_eq!(answer, Ok(Some(SourceErrorKind::Deadline)));
         for other in others {
@@ -369,7 +369,7 @@ fn a_clock_that_panics_does_not_take_the_source_along() {
     let mut consumer = cache.clone();
     let attempt = std::panic::AssertUnwindSafe(|| ask(&mut consumer, &request(&[1])));
     assert!(std::panic::catch_unwind(attempt).is_err());
-    let soon = request(&[1]).deadline(Instant::now() + Duration::from_secs(2));
+    let soon = request(&[1]).deadline(Instant::now() + Duration::from_secs(60));
     assert_eq!(ask(&mut cache.clone(), &soon), [(1, 1)]);
 }
 
