@@ -9,6 +9,7 @@ use perfhive_linux::{LinuxClock, Options, ProcRoot, ReaderChoice, providers_with
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU32, Ordering};
+use std::time::{Duration, Instant};
 
 /// A folder with a machine's `proc` and `sys`, removed at the end.
 pub(crate) struct Tree {
@@ -286,6 +287,24 @@ impl Look {
         };
         self.faults.iter().map(text).collect()
     }
+}
+
+/// Waits until something is so, for a minute: others may need the machine.
+pub(crate) fn wait_until(what: &str, mut is_so: impl FnMut() -> bool) {
+    let start = Instant::now();
+    while !is_so() {
+        assert!(start.elapsed() < Duration::from_secs(60), "{what}");
+        std::thread::sleep(Duration::from_millis(1));
+    }
+}
+
+/// Waits until a process has become a program and sleeps. `spawn` comes back a moment
+/// before it has the name, and then it opens its libraries.
+pub(crate) fn wait_for_sleep(pid: u32, program: &str) {
+    let asleep = format!("{pid} ({program}) S ");
+    wait_until(&asleep, || {
+        std::fs::read_to_string(format!("/proc/{pid}/stat")).is_ok_and(|s| s.starts_with(&asleep))
+    });
 }
 
 /// Ticks of 1/100 s in 100 ns units.

@@ -1,6 +1,6 @@
 //! What Process and Thread have beyond Windows' counters.
 
-use crate::common::{Look, Machine, Tree, stat, units};
+use crate::common::{Look, Machine, Tree, stat, units, wait_for_sleep, wait_until};
 use perfhive_linux::ProcRoot;
 use std::process::{Child, Command, Stdio};
 use std::sync::Arc;
@@ -346,14 +346,18 @@ fn threads_that_sleep_often_switch_of_their_own_will() {
 fn a_child_that_waits_for_its_turn_and_writes() {
     // More that want processors than there are; all at nice 10.
     let processors = std::thread::available_parallelism().unwrap().get();
+    let begun = Instant::now();
     let busy: Vec<_> = (0..processors * 2)
         .map(|_| Running::new("nice", &["-n", "10", "sh", "-c", "while :; do :; done"]))
         .collect();
     let file = std::env::temp_dir().join(format!("perfhive-extras-{}", std::process::id()));
     let mut machine = Machine::new(&ProcRoot::default());
     let extra = ON_REQUEST.map(|counter| (PROCESS, counter));
-    std::thread::sleep(Duration::from_millis(100));
-    let start = Instant::now();
+    // They are `nice` at first.
+    wait_until("the children are busy", || {
+        let name = |child: &Running| std::fs::read(format!("/proc/{}/comm", child.pid()));
+        busy.iter().all(|child| name(child).unwrap() == b"sh\n")
+    });
     let first = machine.look(&[PROCESS], &extra);
     std::thread::sleep(Duration::from_millis(900));
     let waited = |pid: u32| {
@@ -362,7 +366,7 @@ fn a_child_that_waits_for_its_turn_and_writes() {
     };
     let least: Vec<_> = busy.iter().map(|child| waited(child.pid())).collect();
     let second = machine.look(&[PROCESS], &extra);
-    let elapsed = start.elapsed();
+    let elapsed = begun.elapsed();
     let mut sum = 0;
     for (child, least) in busy.iter().zip(least) {
         let of = |look: &Look, counter| {
@@ -376,7 +380,9 @@ fn a_child_that_waits_for_its_turn_and_writes() {
         };
         // The file says the same, before and after.
         assert!(after >= least.unwrap() / 100 && after <= waited(child.pid()).unwrap() / 100);
-        assert!(after >= before && after - before <= elapsed.as_nanos() as u64 / 100 + 100_000);
+        // A turn that it waits for counts when it comes, with what it waited before the first
+        // look: all that is sure is that it did not wait before it was there.
+        assert!(after >= before && after <= elapsed.as_nanos() as u64 / 100);
         sum += after - before;
     }
     let measured = std::fs::read_to_string("/proc/self/schedstat").is_ok();
@@ -400,7 +406,7 @@ fn a_child_that_waits_for_its_turn_and_writes() {
 #[test]
 fn descriptors_counted_by_both_ways() {
     let child = Running::new("sleep", &["600"]);
-    std::thread::sleep(Duration::from_millis(200));
+    wait_for_sleep(child.pid(), "sleep");
     let look = Look::at(&ProcRoot::default(), &[PROCESS], &[(PROCESS, DESCRIPTORS)]);
     assert_eq!(look.fault_texts(), nothing());
     let process = look.process(child.pid()).unwrap();
@@ -427,13 +433,16 @@ fn schedules_are_those_that_ps_shows() {
         children.push(Running::new("chrt", &[policy, &["sleep", "600"]].concat()));
     }
     // They are `nice` and `chrt` at first.
-    let start = Instant::now();
     let name = |child: &Running| std::fs::read_to_string(format!("/proc/{}/comm", child.pid()));
-    while children.iter().any(|child| name(child).is_ok_and(|name| name != "sleep\n"))
-        && start.elapsed() < Duration::from_secs(20)
-    {
-        std::thread::sleep(Duration::from_millis(10));
-    }
+    let has_ended = |child: &Running| {
+        let text = std::fs::read_to_string(format!("/proc/{}/stat", child.pid())).unwrap();
+        text.rsplit_once(") ").unwrap().1.starts_with('Z')
+    };
+    wait_until("the children sleep or have ended", || {
+        children
+            .iter()
+            .all(|child| name(child).is_ok_and(|name| name == "sleep\n") || has_ended(child))
+    });
     let extra = [(PROCESS, 0), (THREAD, PROCESSOR), (THREAD, POLICY)];
     let look = Look::at(&ProcRoot::default(), &[PROCESS, THREAD], &extra);
     let mut compared = 0;

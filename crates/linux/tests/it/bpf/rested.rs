@@ -181,10 +181,17 @@ fn who_knows_tells_the_same_as_who_does_not() {
             let (objects, extra) = WISHES[random(WISHES.len())];
             known.look(objects, extra);
         }
-        let compared = compare(&mut known, WISHES[random(WISHES.len())]);
-        for id in shells.iter().map(Shell::id) {
-            assert!(compared.contains(&u64::from(id)), "round {round}: not {id}");
+        let wish = WISHES[random(WISHES.len())];
+        let mut left: Vec<u64> = shells.iter().map(|shell| u64::from(shell.id())).collect();
+        // Between two readings the kernel may take memory from one that sleeps.
+        for _ in 0..30 {
+            let compared = compare(&mut known, wish);
+            left.retain(|id| !compared.contains(id));
+            if left.is_empty() {
+                break;
+            }
         }
+        assert!(left.is_empty(), "round {round}: not {left:?}");
     }
 }
 
