@@ -201,7 +201,8 @@ fn a_trusted_one_that_hangs_costs_its_own() {
     assert_eq!(catalogue.objects.len(), 2);
     // As many programs as it takes until it is disabled, each of which reads on.
     for count in 1..=6 {
-        let mut reader = reader(Duration::from_millis(200));
+        // Long enough for the neighbour on any machine.
+        let mut reader = reader(Duration::from_secs(2));
         for _ in 0..3 {
             let seen = reader.see_with_neighbour();
             let disabled = count > 5 || reader.state() == ProviderState::Quarantined;

@@ -49,7 +49,8 @@ fn machine(limit: Duration) -> (Fake, Network, Arc<AtomicUsize>, Relay) {
     (fake, network, attempts, relay)
 }
 
-const SOON: Duration = Duration::from_millis(200);
+/// Long enough for who is reached, on any machine.
+const SOON: Duration = Duration::from_secs(1);
 
 fn is_not_reached(error: &perfhive_engine::SourceError) {
     assert_eq!(error.kind(), SourceErrorKind::Unavailable, "{error}");
