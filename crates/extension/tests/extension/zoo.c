@@ -298,9 +298,9 @@ PERFHIVE_EXPORT DWORD CollectZoo(LPWSTR value, LPVOID *data, LPDWORD bytes, LPDW
     if (is("sleeps past its deadline"))
         sleep(3600);
     if (is("sleeps now and then") && call == 3)
-        usleep(700000);
+        sleep(2);
     if (is("takes its time"))
-        usleep(300000);
+        usleep(1500000);
     if (is("leaves processes") || is("leaves processes and crashes"))
         leave_processes();
     if (is("leaves processes and crashes"))
