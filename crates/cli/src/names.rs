@@ -16,7 +16,8 @@ pub(crate) struct Names {
     titles: TitleSet,
     /// Whether every language of the source is loaded.
     complete: bool,
-    /// Why the objects that are expensive to list are not, if they are not.
+    /// Why it is not known whether there is what was looked for, or why the objects that
+    /// are expensive to list are not listed.
     pub(crate) unlisted: Option<SourceError>,
 }
 
@@ -78,26 +79,29 @@ impl Names {
             self.find_out(source, pattern);
             found = self.matching(pattern);
         }
-        if !found.is_empty() || self.complete {
+        if !found.is_empty() {
             return found;
         }
-        // The name may be one of a language that nobody asked for yet.
-        let mut databases = self.titles.databases().to_vec();
-        for language in &self.catalogue.languages {
-            if databases.iter().all(|database| database.language() != *language) {
-                databases.extend(source.titles(*language).ok());
+        if !self.complete {
+            // The name may be one of a language that nobody asked for yet.
+            let mut databases = self.titles.databases().to_vec();
+            for language in &self.catalogue.languages {
+                if databases.iter().all(|database| database.language() != *language) {
+                    databases.extend(source.titles(*language).ok());
+                }
             }
+            self.titles = TitleSet::new(databases);
+            self.complete = true;
+            found = self.matching(pattern);
         }
-        self.titles = TitleSet::new(databases);
-        self.complete = true;
-        found = self.matching(pattern);
         if found.is_empty() {
             // Or both.
             self.find_out(source, pattern);
             found = self.matching(pattern);
         }
-        if found.is_empty() {
-            // Or that of an object that is in no list so far.
+        if found.is_empty() && pattern.as_literal().is_none() {
+            // Or that of an object that is in no list so far. One that is named was asked
+            // for by its indexes.
             self.list_costly(source);
             return self.matching(pattern);
         }
@@ -106,14 +110,28 @@ impl Names {
 
     /// Adds the objects that a pattern means and that take time to find out.
     pub(crate) fn find_out(&mut self, source: &mut dyn Source, pattern: &NamePattern) {
-        let meant: Option<Vec<TitleIndex>> = pattern.as_literal().map(|name| {
-            let number = name.parse().ok().map(TitleIndex);
-            self.titles.indexes(name).into_iter().chain(number).collect()
-        });
-        let wanted = meant.as_deref().map_or(Wanted::Everything, Wanted::Objects);
+        let meant = pattern.as_literal().map(|name| self.titles.meant_by(name));
+        match meant {
+            Some(meant) if meant.is_empty() => {}
+            Some(meant) => self.look_for(source, Wanted::Objects(&meant)),
+            None => self.look_for(source, Wanted::Everything),
+        }
+    }
+
+    /// Adds the objects whose names are near to one that nobody has, to be suggested.
+    pub(crate) fn look_near(&mut self, source: &mut dyn Source, name: &str) {
+        let near = self.titles.near(name);
+        if self.unlisted.is_none() && !near.is_empty() {
+            self.look_for(source, Wanted::Objects(&near));
+            self.unlisted = None;
+        }
+    }
+
+    fn look_for(&mut self, source: &mut dyn Source, wanted: Wanted<'_>) {
         // Without those the rest is as good.
-        if let Ok(catalogue) = source.catalogue_for(wanted) {
-            self.catalogue = catalogue;
+        match source.catalogue_for(wanted) {
+            Ok(catalogue) => self.catalogue = catalogue,
+            Err(error) => self.unlisted = Some(error),
         }
     }
 

@@ -153,11 +153,16 @@ fn explain_syntax(error: QueryError, path: &str) -> Failure {
 /// its provider does not answer: then that is what to tell.
 pub(crate) fn damaged_object(global: &Global, name: &str) -> Option<Failure> {
     let mut session = Session::open(&Global { quiet: true, ..global.clone() }).ok()?;
-    let providers = session.source.providers();
+    let mut providers = session.source.providers();
     if !providers.is_empty() {
         warn_of_refused(&providers);
-        let names = Names::load(&mut session.source, session.language).ok()?;
+        let mut names = Names::load(&mut session.source, session.language).ok()?;
         let pattern = NamePattern::with_wildcards(name);
+        if pattern.as_literal().is_some() {
+            // Who has the name tells how he is doing once he was asked.
+            names.find_out(&mut session.source, &pattern);
+            providers = session.source.providers();
+        }
         let why = silent(&providers, names.titles(), &names.catalogue, &pattern)?;
         let object = name.to_string();
         return Some(Failure::Source(Absent { path: String::new(), object, why }.message()));

@@ -112,7 +112,7 @@ fn encode_percents(text: &str) -> String {
 
 fn look_up(sources: &mut DataSources, global: &Global, name: SensorName) -> Result<Asked, Failure> {
     let Wanted { sensor: id, .. } = sources.find(&name).map_err(|error| explain(error, global))?;
-    let sensors = sources.get(name.source())?.sensors()?;
+    let sensors = sources.get(name.source())?.sensors_of(name.group())?;
     let sensor: Option<&Sensor> = sensors.iter().find(|sensor| sensor.id == id);
     let unit = sensor.map(|sensor| sensor.unit.clone()).unwrap_or_default();
     Ok(Asked { name, unit })

@@ -393,6 +393,7 @@ fn resolve(
     slot: &mut Slot,
     path: &CounterPath,
 ) -> Result<Vec<(TitleIndex, CatalogueCounter)>, QueryError> {
+    slot.forget_failure();
     let mut found = resolve_in(slot, path);
     // The object may be one that is to be found out first; and a pattern may mean
     // any.
@@ -407,8 +408,11 @@ fn resolve(
         }
     }
     match found {
-        // Or that of an object that is in no list so far.
-        Err(QueryError::UnknownObject { .. }) if slot.list_costly()? => resolve(slot, path),
+        Err(QueryError::UnknownObject { .. }) if slot.look_further(&path.object)? => {
+            // A pattern may mean names in all languages by now.
+            slot.load_all_languages();
+            resolve_in(slot, path)
+        }
         result => result,
     }
 }

@@ -152,6 +152,9 @@ pub enum Cost {
     Costly,
     /// Belongs to another machine; only on `Foreign`.
     Foreign,
+    /// Nobody has told so far: the object was found by its name, and what it is part of is
+    /// known once everything was listed. Of a provider's own object, only on request.
+    Unknown,
 }
 
 /// One object of a [`Catalogue`].

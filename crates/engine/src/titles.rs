@@ -1,8 +1,9 @@
 //! Names and help texts by index, and indexes by name, in several languages.
 
+use crate::suggest::nearest;
 use perfhive_format::titles::TitleList;
 use perfhive_format::{LanguageId, TitleIndex};
-use std::collections::HashMap;
+use std::collections::{HashMap, HashSet};
 use std::sync::{Arc, OnceLock};
 
 /// The names and help texts of one language.
@@ -15,6 +16,9 @@ pub struct TitleDatabase {
     /// since most readers go from index to name only.
     by_name: OnceLock<HashMap<String, Vec<TitleIndex>>>,
 }
+
+/// How many names are near to one that nobody has. Those of counters are among them.
+const NEAR: usize = 32;
 
 /// How names are compared: without regard to case.
 #[must_use]
@@ -193,6 +197,25 @@ impl TitleSet {
             }
         }
         found
+    }
+
+    /// The indexes that an object may have that is meant by a text: those of its name, or
+    /// the text itself where it is a number.
+    #[must_use]
+    pub fn meant_by(&self, text: &str) -> Vec<TitleIndex> {
+        let number = text.parse().ok().map(TitleIndex);
+        self.indexes(text).into_iter().chain(number).collect()
+    }
+
+    /// The indexes of what is called nearly as a name that nobody has, the nearest first:
+    /// which of them are objects, to be suggested, only the source can tell.
+    #[must_use]
+    pub fn near(&self, name: &str) -> Vec<TitleIndex> {
+        let all: Vec<_> = self.databases.iter().flat_map(|database| database.all()).collect();
+        let near = nearest(name, all.iter().map(|(_, name)| *name), NEAR);
+        let indexes = near.into_iter().flat_map(|name| self.indexes(name));
+        let mut seen = HashSet::new();
+        indexes.filter(|index| seen.insert(*index)).take(2 * NEAR).collect()
     }
 
     /// Every name of an index, the shown language's first.

@@ -274,11 +274,6 @@ impl SharedSource {
         self.inner.catalogue_generation()
     }
 
-    /// What there is, with names in every language of the source.
-    pub(crate) fn names(&mut self) -> Result<Names, SourceError> {
-        self.names_of(Wanted::Everything, true)
-    }
-
     /// The names in every language of the source, the shown one's first.
     pub(crate) fn names_in_all_languages(&mut self) -> Result<Names, SourceError> {
         self.names_of(Wanted::Nothing, true)
@@ -315,32 +310,49 @@ impl SharedSource {
         &mut self,
         find: impl Fn(&Names) -> Result<T, QueryError>,
     ) -> Result<(Names, T), QueryError> {
-        let names = self.names_of(Wanted::Nothing, false)?;
-        let names = match find(&names) {
-            Ok(found) => return Ok((names, found)),
+        let mut failed = None;
+        let mut in_languages = |this: &mut Self, all: bool| -> Result<_, SourceError> {
+            let names = this.names_of(Wanted::Nothing, all)?;
+            let found = find(&names);
             // Of an object that is to be found out first that is done, and no more.
-            Err(QueryError::UnknownObject { name, .. }) => {
-                let number = name.parse().ok().map(TitleIndex);
-                let meant: Vec<_> = names.titles.indexes(&name).into_iter().chain(number).collect();
-                match meant.is_empty() {
-                    true => names,
-                    false => self.names_of(Wanted::Objects(&meant), false).unwrap_or(names),
+            let meant = match &found {
+                Err(QueryError::UnknownObject { name, .. }) => names.titles.meant_by(name),
+                _ => Vec::new(),
+            };
+            if meant.is_empty() {
+                return Ok((names, found));
+            }
+            match this.names_of(Wanted::Objects(&meant), all) {
+                Ok(more) => {
+                    let found = find(&more);
+                    Ok((more, found))
+                }
+                Err(error) => {
+                    failed = Some(error);
+                    Ok((names, found))
                 }
             }
-            Err(_) => names,
         };
-        if let Ok(found) = find(&names) {
+        if let (names, Ok(found)) = in_languages(self, false)? {
             return Ok((names, found));
         }
-        let names = self.names()?;
-        match find(&names) {
-            // Or it is an object that is in no list so far.
-            Err(QueryError::UnknownObject { .. }) if self.list_costly()? => {
-                let names = self.names()?;
-                let found = find(&names)?;
-                Ok((names, found))
-            }
-            found => Ok((names, found?)),
+        let (names, error) = match in_languages(self, true)? {
+            (names, Ok(found)) => return Ok((names, found)),
+            (names, Err(error)) => (names, error),
+        };
+        let QueryError::UnknownObject { name, .. } = &error else { return Err(error) };
+        if let Some(failed) = failed {
+            // Whoever has it cannot tell at the moment.
+            return Err(failed.into());
+        }
+        // Nobody has it: what is called nearly so is found out, and nothing else.
+        let near = names.titles.near(name);
+        if near.is_empty() {
+            return Err(error);
+        }
+        match self.names_of(Wanted::Objects(&near), true) {
+            Ok(names) => find(&names).map(|found| (names, found)),
+            Err(_) => Err(error),
         }
     }
 

@@ -35,6 +35,10 @@ const CLAIMED: u32 = 4096;
 /// and Heap. By their indexes they could be had with all others.
 pub(crate) const COSTLY: [u32; 6] = [740, 786, 816, 1408, 1548, 1760];
 
+/// The first index that is none of Windows' own objects and counters, whose names every
+/// installation has: `Base Index`.
+pub(crate) const FIRST_OF_OTHERS: u32 = 1848;
+
 /// A registered provider, as far as it takes to ask it alone:
 /// `Services\NAME\Performance`.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
@@ -52,11 +56,13 @@ pub(crate) struct Service {
 }
 
 impl Service {
-    /// What is wrong where it gives no object: Windows does not say.
-    pub(crate) fn gives_nothing(&self) -> Fault {
+    /// What is wrong where it gives no object, of `all` that it has or of those that were
+    /// asked for: Windows does not say.
+    pub(crate) fn gives_nothing(&self, all: bool) -> Fault {
         let Self { name, library, .. } = self;
+        let what = if all { "no object" } else { "none of the objects it was asked for" };
         let message = format!(
-            "is registered and gives no object: {library} cannot be loaded or opened, fails, or \
+            "is registered and gives {what}: {library} cannot be loaded or opened, fails, or \
              has nothing at the moment; `perfhive check {name}` says what it is"
         );
         Fault::new(FaultKind::OpenFailed, name, message)

@@ -9,6 +9,7 @@ use crate::read::{ReadError, Size};
 use crate::registry::{LastTitles, Registry, ValueName};
 use crate::titles::{self, Language};
 use crate::watched::Watched;
+use catalogue::AskedFor;
 use perfhive_engine::{
     Catalogue, CatalogueObject, Fault, FaultKind, FramePool, ObjectQuery, ProviderState,
     ProviderStatus, Request, Snapshot, Source, SourceError, SourceErrorKind, TitleDatabase, Wanted,
@@ -373,7 +374,7 @@ impl RegistrySource {
             }
             let known = self.silent.iter().find(is_of_it).cloned();
             out.push_fault(known.unwrap_or_else(|| {
-                let fault = service.gives_nothing();
+                let fault = service.gives_nothing(true);
                 self.silent.push(fault.clone());
                 fault
             }));
@@ -484,17 +485,19 @@ impl Source for RegistrySource {
     /// Who is registered: those whose objects were seen, and those of whom there is
     /// none.
     fn providers(&mut self) -> Vec<ProviderStatus> {
+        let services = self.registry.services();
         let (known, hanging) = (&self.known, self.hangs.objects());
         let host = self.registry.host().map(str::to_string);
         let status = |service: Service| {
             let seen = known.keys().any(|name| service.owns(*name));
+            let asked = self.asked_of(&service);
             let mut status = ProviderStatus::new(&service.name);
             status.names = service.first.zip(service.last).map(|(first, last)| first..=last);
-            status.state = match (service.disabled, seen) {
-                (true, _) => ProviderState::Disabled,
-                (false, true) => ProviderState::Open,
-                (false, false) if !self.asked_all => ProviderState::Idle,
-                (false, false) => ProviderState::Failed,
+            status.state = match (service.disabled, seen, asked) {
+                (true, ..) => ProviderState::Disabled,
+                (false, true, _) => ProviderState::Open,
+                (false, false, AskedFor::Nothing) => ProviderState::Idle,
+                (false, false, AskedFor::Some | AskedFor::All) => ProviderState::Failed,
             };
             if service.disabled {
                 status.last_fault = Some(service.is_disabled(host.as_deref()));
@@ -502,11 +505,11 @@ impl Source for RegistrySource {
                 status.state = ProviderState::Failed;
                 status.last_fault = Some(service.hangs());
             } else if status.state == ProviderState::Failed {
-                status.last_fault = Some(service.gives_nothing());
+                status.last_fault = Some(service.gives_nothing(asked == AskedFor::All));
             }
             status
         };
-        self.registry.services().into_iter().map(status).collect()
+        services.into_iter().map(status).collect()
     }
 
     /// The objects of `Global` and, behind them, those of `Costly` as far as
@@ -518,10 +521,7 @@ impl Source for RegistrySource {
         if let (Some(catalogue), true) = (&self.catalogue, self.is_whole) {
             return Ok(Arc::clone(catalogue));
         }
-        let mut snapshot = Snapshot::new();
-        self.fetch(&Request::new(ObjectQuery::Global), &mut snapshot)?;
-        self.asked_all = true;
-        Ok(self.keep(&snapshot, None))
+        self.look_for_all()
     }
 
     /// The objects that are wanted, of which no others are asked; and those that somebody
@@ -533,10 +533,8 @@ impl Source for RegistrySource {
             Wanted::Nothing => &[],
         };
         self.catalogue_generation();
-        match &self.catalogue {
-            Some(catalogue) if self.is_whole => Ok(Arc::clone(catalogue)),
-            _ => self.look_for(wanted),
-        }
+        // What is costly is in no whole of them.
+        self.look_for(wanted)
     }
 
     /// The objects of `Costly`, and those of `Global` as far as nobody looked for them.

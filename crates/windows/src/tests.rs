@@ -1,5 +1,6 @@
 //! The source over a registry that a test makes up, and over recorded Windows.
 
+mod asked;
 mod far;
 mod hanging;
 mod silent;
@@ -346,161 +347,6 @@ fn an_unknown_index_in_a_reply_makes_the_catalogue_outdated_once() {
 }
 
 #[test]
-fn requests_name_only_the_objects_needed() {
-    let fake = world();
-    let mut source = fake.source();
-    fake.with(|world| world.data.insert("230 232".into(), object(&[230, 6], 2)));
-    collect(&mut source, ObjectQuery::Indexes(vec![TitleIndex(230), TitleIndex(232)]));
-    assert_eq!(fake.with(|world| std::mem::take(&mut world.asked)), ["230 232"]);
-    // An empty list would mean everything to Windows.
-    let nothing = collect(&mut source, ObjectQuery::Indexes(Vec::new()));
-    assert_eq!(nothing.objects().count(), 0);
-    assert!(fake.with(|world| world.asked.is_empty()));
-}
-
-/// The requests for data that were made since this was asked before.
-fn requests(fake: &Fake) -> Vec<String> {
-    let asked = fake.with(|world| std::mem::take(&mut world.asked));
-    let is_request = |name: &String| {
-        ["Global", "Costly"].contains(&name.as_str())
-            || name.starts_with(|c: char| c.is_ascii_digit())
-    };
-    asked.into_iter().filter(is_request).collect()
-}
-
-const NOBODY: &str = "2147483632";
-
-#[test]
-fn who_reads_an_object_has_no_other_asked_from_the_first_request_on() {
-    let fake = world();
-    let mut query = perfhive_engine::Query::new(fake.source()).unwrap();
-    assert_eq!(requests(&fake), [NOBODY], "of the machine its name and languages");
-    for path in [r"\Process(*)\% Processor Time", r"\Prozess(one)\Prozessorzeit (%)"] {
-        query.add(path).unwrap();
-    }
-    assert_eq!(requests(&fake), ["230"], "what it has");
-    query.collect().unwrap();
-    assert_eq!(requests(&fake), ["230"]);
-    assert_eq!(query.items(None, "Process").unwrap().counters, ["Prozessorzeit (%)"]);
-    assert_eq!(requests(&fake), ["230"]);
-    // A registration is followed without asking for more.
-    fake.with(|world| world.last.counter = Some(232));
-    query.collect().unwrap();
-    assert_eq!(requests(&fake), ["230", "230"]);
-    // Who wants any, or all, or has the name of none, asks everybody.
-    query.expand(r"\Proc*(*)\*").unwrap();
-    assert_eq!(requests(&fake), ["Global", "230"]);
-    assert_eq!(query.catalogue(0).unwrap().objects.len(), 1);
-    fake.with(|world| world.data.insert("Costly".into(), object(&[816, 6], 1)));
-    let mut query = perfhive_engine::Query::new(fake.source()).unwrap();
-    let error = query.add(r"\Proces(*)\% Processor Time").unwrap_err();
-    assert!(error.to_string().contains("Process"), "{error}");
-    assert_eq!(requests(&fake), [NOBODY, "Global", "Costly"]);
-}
-
-#[test]
-fn what_was_looked_for_is_looked_for_at_once_when_all_may_be_other() {
-    let fake = world();
-    fake.with(|world| world.data.insert("240".to_string(), object(&[240, 6], 1)));
-    let mut source = fake.source();
-    let [process, other] = [230, 240].map(TitleIndex);
-    for name in [process, other, TitleIndex(9000)] {
-        source.catalogue_for(Wanted::Objects(&[name])).unwrap();
-    }
-    let before = source.catalogue_for(Wanted::Nothing).unwrap();
-    assert_eq!(before.generation, source.catalogue_generation());
-    assert_eq!(requests(&fake), ["230", "240", "9000"]);
-    fake.with(|world| {
-        world.last.counter = Some(5000);
-        world.data.insert("230 240 9000".to_string(), object(&[230, 6], 1));
-    });
-    let after = source.catalogue_for(Wanted::Nothing).unwrap();
-    assert_ne!(after.generation, before.generation);
-    assert!(after.object(process).is_some() && after.object(other).is_none(), "it is gone");
-    assert_eq!(requests(&fake), ["230 240 9000"]);
-}
-
-/// Where not all is known, what is new to perfhive is no news.
-#[test]
-fn an_object_that_nobody_looked_for_is_news_only_without_a_name() {
-    let fake = world();
-    let mut source = fake.source();
-    source.catalogue_for(Wanted::Nothing).unwrap();
-    source.titles(LanguageId::ENGLISH).unwrap();
-    let generation = source.catalogue_generation();
-    collect(&mut source, ObjectQuery::one(TitleIndex(230)));
-    assert_eq!(source.catalogue_generation(), generation);
-    fake.with(|world| world.data.insert("5000".to_string(), object(&[5000, 6], 1)));
-    collect(&mut source, ObjectQuery::one(TitleIndex(5000)));
-    let later = source.catalogue_generation();
-    assert_ne!(later, generation, "the titles lack it: they are loaded anew");
-    collect(&mut source, ObjectQuery::one(TitleIndex(5000)));
-    assert_eq!(source.catalogue_generation(), later, "once");
-    // One that somebody looked for and that is defined anew is another.
-    source.catalogue_for(Wanted::Objects(&[TitleIndex(230)])).unwrap();
-    let generation = source.catalogue_generation();
-    fake.with(|world| world.data.insert("230".to_string(), object(&[230, 6, 6], 2)));
-    collect(&mut source, ObjectQuery::one(TitleIndex(230)));
-    assert_ne!(source.catalogue_generation(), generation);
-}
-
-#[test]
-fn a_request_has_a_buffer_of_its_own_size_which_is_kept() {
-    let fake = world();
-    let names: Vec<u32> = (0..4000).map(|place| 230 + 2 * place).collect();
-    fake.with(|world| world.data.insert("230".to_string(), object(&names, 1)));
-    let mut source = fake.source();
-    let calls = |source: &mut RegistrySource, name| {
-        let request = Request::new(ObjectQuery::one(TitleIndex(name)));
-        source.collect(&request, &mut Snapshot::new()).unwrap();
-        requests(&fake).len()
-    };
-    fake.with(|world| world.data.insert("240".to_string(), object(&[240, 6], 1)));
-    let length = fake.with(|world| world.data["230"].len());
-    assert!((128 << 10..256 << 10).contains(&length), "{length}");
-    assert_eq!(calls(&mut source, 230), 3, "64, 128, 256 KiB");
-    assert_eq!([230, 240, 230].map(|name| calls(&mut source, name)), [1, 1, 1]);
-}
-
-#[test]
-fn a_busy_library_is_asked_again_until_it_has_an_answer() {
-    let fake = world();
-    fake.with(|world| world.busy = 3);
-    let answer = collect(&mut fake.source(), ObjectQuery::Global);
-    assert_eq!(answer.objects().count(), 1);
-    assert_eq!(requests(&fake), ["Global"; 4]);
-}
-
-#[test]
-fn costly_objects_are_listed_and_not_part_of_global() {
-    use perfhive_engine::Cost;
-    let fake = world();
-    fake.with(|world| world.data.insert("Costly".into(), object(&[816, 6], 1)));
-    let mut source = fake.source();
-    source.list_costly().unwrap();
-    let catalogue = source.catalogue().unwrap();
-    let costs: Vec<_> = catalogue.objects.iter().map(|o| (o.name.0, o.cost)).collect();
-    assert_eq!(costs, [(230, Cost::Global), (816, Cost::Costly)]);
-}
-
-#[test]
-fn an_object_that_stays_away_is_a_fault_and_one_that_never_was_is_none() {
-    let fake = world();
-    let mut source = fake.source();
-    source.catalogue().unwrap();
-    fake.with(|world| {
-        let other = object(&[240, 6], 2);
-        world.data.insert("230".into(), other.clone());
-        world.data.insert("9999".into(), other);
-    });
-    let answer = collect(&mut source, ObjectQuery::one(TitleIndex(230)));
-    let faults: Vec<_> = answer.faults().iter().map(|fault| fault.object).collect();
-    assert_eq!(faults, [Some(TitleIndex(230))]);
-    assert!(answer.faults()[0].message.contains("Perflib"));
-    assert!(collect(&mut source, ObjectQuery::one(TitleIndex(9999))).faults().is_empty());
-}
-
-#[test]
 fn errors_are_explained() {
     let fake = world();
     let mut source = fake.source();
@@ -642,26 +488,6 @@ fn what_stands_behind_a_damaged_object_is_found() {
         assert_eq!((answer.objects().count(), answer.faults().len()), (2, 1));
     }
     assert_eq!(fake.with(|world| world.asked.clone()), ["Global"]);
-}
-
-#[test]
-fn costly_objects_are_asked_for_by_who_needs_them_only() {
-    let fake = world();
-    fake.with(|world| world.data.insert("Costly".into(), object(&[816, 6], 1)));
-    let mut source = fake.source();
-    let before = source.catalogue().unwrap();
-    assert!(before.object(TitleIndex(816)).is_none());
-    assert!(!fake.with(|world| world.asked.contains(&"Costly".to_string())));
-    source.list_costly().unwrap();
-    assert_ne!(source.catalogue_generation(), before.generation);
-    let after = source.catalogue().unwrap();
-    assert!(after.object(TitleIndex(816)).is_some());
-    source.list_costly().unwrap();
-    assert_eq!(source.catalogue_generation(), after.generation, "nothing is new");
-    // Who looks for one by its name finds it.
-    let mut query = perfhive_engine::Query::new(fake.source()).unwrap();
-    query.add(r"\816(*)\% Processor Time").unwrap();
-    assert!(query.add(r"\817(*)\% Processor Time").is_err());
 }
 
 /// What Wine has none of: the objects and the title table of a real Windows.

@@ -77,7 +77,7 @@ pub(super) fn query(
         Err(unknown) => {
             let failures = unknown
                 .iter()
-                .map(|name| super::list::no_such_object(global, names, name).report());
+                .map(|name| super::list::no_such_object(global, session, names, name).report());
             Err(Failure::Said(failures.max().unwrap_or(Exit::Usage)))
         }
     }

@@ -77,10 +77,14 @@ fn find(
             }
             let pattern = NamePattern::with_wildcards(name);
             if names.objects(&mut session.source, &pattern).is_empty() {
-                names.find_out(&mut session.source, &NamePattern::with_wildcards("*"));
+                // Any object may have a counter of the name, if it is one at all.
+                let is_none = |name: &str| names.titles().meant_by(name).is_empty();
+                if !pattern.as_literal().is_some_and(is_none) {
+                    names.find_out(&mut session.source, &NamePattern::with_wildcards("*"));
+                }
                 return match counters_of_name(names, &pattern) {
                     found if found.is_empty() => {
-                        Err(super::list::no_such_object(global, names, name))
+                        Err(super::list::no_such_object(global, session, names, name))
                     }
                     found => Ok(found),
                 };
@@ -90,7 +94,7 @@ fn find(
     };
     let objects = names.objects(&mut session.source, &object);
     let Some(first) = objects.first() else {
-        return Err(super::list::no_such_object(global, names, &object.to_string()));
+        return Err(super::list::no_such_object(global, session, names, &object.to_string()));
     };
     let Some(counter) = counter else {
         let topic = |object| Topic { object, counter: None, instance: None };

@@ -46,7 +46,7 @@ pub(super) fn run(global: &Global, args: &List) -> Outcome {
             let pattern = NamePattern::with_wildcards(name);
             let mut found = names.objects(&mut session.source, &pattern);
             if found.is_empty() {
-                return Err(no_such_object(global, &names, name));
+                return Err(no_such_object(global, &mut session, &mut names, name));
             }
             sort_by_name(&mut found, &names);
             details(&mut session, &names, &found, &output, &mut text)?;
@@ -58,8 +58,16 @@ pub(super) fn run(global: &Global, args: &List) -> Outcome {
 }
 
 /// That there is no such object, or that it is damaged.
-pub(super) fn no_such_object(global: &Global, names: &Names, name: &str) -> Failure {
-    crate::paths::damaged_object(global, name).unwrap_or_else(|| names.no_such_object(name))
+pub(super) fn no_such_object(
+    global: &Global,
+    session: &mut Session,
+    names: &mut Names,
+    name: &str,
+) -> Failure {
+    crate::paths::damaged_object(global, name).unwrap_or_else(|| {
+        names.look_near(&mut session.source, name);
+        names.no_such_object(name)
+    })
 }
 
 fn sort_by_name(objects: &mut [CatalogueObject], names: &Names) {
@@ -75,6 +83,7 @@ pub(super) const fn cost(cost: Cost) -> &'static str {
         Cost::Global => "global",
         Cost::Costly => "costly",
         Cost::Foreign => "foreign",
+        Cost::Unknown => "unknown",
     }
 }
 

@@ -11,6 +11,7 @@ use crate::text::table::{Align, Table};
 use perfhive::measure::{DataSource as _, MeasureError, Sensor, SensorId, SensorName};
 use perfhive::{NamePattern, nearest};
 use std::collections::HashMap;
+use std::sync::Arc;
 
 /// A sensor, or one instance of it.
 struct Listed<'a> {
@@ -20,7 +21,7 @@ struct Listed<'a> {
 
 pub(super) fn run(global: &Global, args: &Sensors) -> Outcome {
     let mut opened = Opened::open(global)?;
-    let sensors = opened.source.sensors()?;
+    let (sensors, group) = sensors_for(&mut opened, args.pattern.as_deref())?;
     if !opened.is_live {
         // A recording's damaged objects have no sensors; its first sample tells
         // of them, whatever is looked for in it.
@@ -30,6 +31,9 @@ pub(super) fn run(global: &Global, args: &Sensors) -> Outcome {
         None => (sensors.iter().collect(), None),
         Some(pattern) => matching(&sensors, pattern),
     };
+    if let Some(group) = group {
+        found.retain(|sensor| is_same(sensor.name.group(), &group));
+    }
     if let (Some(pattern), true) = (&args.pattern, found.is_empty()) {
         return Err(no_such_sensor(global, &sensors, opened.source.name(), pattern));
     }
@@ -53,6 +57,44 @@ pub(super) fn run(global: &Global, args: &Sensors) -> Outcome {
     print(&listed, &output, &mut text);
     output.write(&text)?;
     Ok(Exit::Done)
+}
+
+/// The sensors that a pattern may mean: those of the group that it begins with, of which
+/// the name is answered as well, where there is one; else all.
+fn sensors_for(
+    opened: &mut Opened,
+    pattern: Option<&str>,
+) -> Result<(Arc<[Sensor]>, Option<String>), Failure> {
+    let own = opened.source.name().to_string();
+    if let Some(group) = pattern.and_then(|pattern| group_of(pattern, &own)) {
+        let sensors = opened.source.sensors_of(&group)?;
+        let of_group: Vec<Sensor> =
+            sensors.iter().filter(|one| is_same(one.name.group(), &group)).cloned().collect();
+        if !matching(&of_group, pattern.unwrap_or_default()).0.is_empty() {
+            return Ok((sensors, Some(group)));
+        }
+    }
+    Ok((opened.source.sensors()?, None))
+}
+
+/// The group that a pattern begins with, behind the source's name if that is there;
+/// nothing where the pattern is one part or may mean several groups.
+fn group_of(pattern: &str, own: &str) -> Option<String> {
+    let own = SensorName::new(own, "", "").to_string();
+    let own = own.trim_end_matches('/');
+    let (mut group, mut rest) = pattern.split_once('/')?;
+    if is_same(group, own) {
+        (group, rest) = rest.split_once('/')?;
+    }
+    if rest.is_empty() || NamePattern::with_wildcards(group).as_literal().is_none() {
+        return None;
+    }
+    let name: Result<SensorName, _> = format!("{own}/{group}/-").parse();
+    Some(name.map_or_else(|_| group.to_string(), |name| name.group().to_string()))
+}
+
+fn is_same(a: &str, b: &str) -> bool {
+    a.to_lowercase() == b.to_lowercase()
 }
 
 /// Takes a first sample, with the object of some sensor.
@@ -198,4 +240,24 @@ fn no_such_sensor(global: &Global, sensors: &[Sensor], source: &str, pattern: &s
         false => did_you_mean(&near),
     };
     Failure::Usage(format!("no sensor {pattern:?}{way_out}"))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::group_of;
+
+    #[test]
+    fn the_group_of_a_pattern() {
+        let of = |pattern| group_of(pattern, "linux.procfs");
+        let some = |group: &str| Some(group.to_string());
+        assert_eq!(of("Process/Working Set#*"), some("Process"));
+        assert_eq!(of("linux.procfs/Process/*"), some("Process"));
+        assert_eq!(of("LINUX.procfs/Process/*"), some("Process"));
+        assert_eq!(of("Some %25%2FThing/*"), some("Some %/Thing"));
+        // What may mean several.
+        assert_eq!(of("Proc*/Working Set"), None);
+        assert_eq!(of("linux.procfs/*"), None);
+        assert_eq!(of("Process"), None);
+        assert_eq!(of("Process/"), None);
+    }
 }

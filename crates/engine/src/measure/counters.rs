@@ -7,6 +7,7 @@ mod renumber;
 
 use super::source::{DataSource, Instances, MeasureError, ProbeContext, Selection, Wanted};
 use super::{Anomaly, Sensor, SensorId, SensorName, SensorReading, Slot, ValueType};
+use crate::broker::Wanted as WantedObjects;
 use crate::error::{Fault, SourceError, SourceErrorKind};
 use crate::followed::{ATTEMPTS, Followed, NOT_THERE};
 use crate::frame::Snapshot;
@@ -18,6 +19,7 @@ use crate::query::sample::{ObjectSample, ObjectState};
 use crate::request::{ObjectQuery, Request};
 use crate::source::{CatalogueCounter, CatalogueObject, Cost, Source};
 use crate::suggest::nearest;
+use crate::titles::{TitleSet, fold};
 use known::{Known, counter_of, id_of, object_of, title};
 use names::{InstancePlaces, instance_name, instance_names};
 use perfhive_format::TitleIndex;
@@ -31,6 +33,9 @@ use std::time::{Duration, Instant};
 /// with the smallest index has it, as in counter paths; the others are `NAME#INDEX`, or
 /// `NAME#published` where the index is chosen by the provider.
 ///
+/// Only the objects that are wanted are asked for, unless somebody lists all sensors or
+/// measures everything.
+///
 /// Each probe context has a source of its own, a clone: give it a
 /// [`Cached`](crate::Cached), whose clones share what they collect.
 ///
@@ -43,12 +48,17 @@ pub struct CounterSource<S> {
     known: Option<Arc<Known>>,
     /// Whether the source was asked for what is expensive to list.
     costly: bool,
+    /// Whether all sensors were asked for, or those only of groups that are wanted.
+    complete: bool,
+    /// The groups that were looked for so far, folded.
+    groups: HashSet<String>,
 }
 
 impl<S: Source + Clone + 'static> CounterSource<S> {
     /// The sensors of `source`, under a name such as `linux.procfs`.
     pub fn new(name: &str, source: S) -> Self {
-        Self { name: name.into(), source, known: None, costly: false }
+        let name = name.into();
+        Self { name, source, known: None, costly: false, complete: false, groups: HashSet::new() }
     }
 
     /// The number of a counter's sensor; counter 0 stands for all of the
@@ -63,8 +73,50 @@ impl<S: Source + Clone + 'static> CounterSource<S> {
         if let Some(known) = self.known.as_ref().filter(|known| known.generation == generation) {
             return Ok(Arc::clone(known));
         }
-        let known = Arc::new(Known::load(&self.name, &mut self.source)?);
+        let known = Arc::new(Known::load(&self.name, &mut self.source, self.complete)?);
         Ok(Arc::clone(self.known.insert(known)))
+    }
+
+    /// The same of everything that there is.
+    fn all_known(&mut self) -> Result<Arc<Known>, MeasureError> {
+        if !std::mem::replace(&mut self.complete, true) {
+            self.known = None;
+        }
+        self.known()
+    }
+
+    /// Has the source find out which of some objects there are.
+    fn look_for(&mut self, mut wanted: Vec<TitleIndex>) -> Result<(), MeasureError> {
+        wanted.sort_unstable();
+        wanted.dedup();
+        if !wanted.is_empty() && !self.complete {
+            self.source.catalogue_for(WantedObjects::Objects(&wanted))?;
+        }
+        Ok(())
+    }
+
+    /// What the source has, with the objects of some sensors, whose numbers are those of
+    /// `before`, and all others of their names.
+    fn known_with(
+        &mut self,
+        before: Option<&Known>,
+        sensors: impl Iterator<Item = SensorId>,
+    ) -> Result<Arc<Known>, MeasureError> {
+        let known = self.known()?;
+        let is_same = before.is_none_or(|before| before.generation == known.generation);
+        let mut wanted = Vec::new();
+        for object in sensors.map(object_of) {
+            if is_same && known.catalogue.object(object).is_some() {
+                continue;
+            }
+            let had_it = before.filter(|before| before.catalogue.object(object).is_some());
+            match had_it.unwrap_or(&known).titles.name(object) {
+                Some(name) => wanted.extend_from_slice(known.titles.indexes(name)),
+                None => wanted.push(object),
+            }
+        }
+        self.look_for(wanted)?;
+        self.known()
     }
 }
 
@@ -85,6 +137,9 @@ fn unknown_sensor(source: &str, known: &Known, id: SensorId) -> MeasureError {
     MeasureError::UnknownSensor { name: Box::new(name), nearest: Vec::new() }
 }
 
+/// How many groups that were looked for are remembered.
+const GROUPS: usize = 1024;
+
 /// How long it may take to list instances, or to take a first sample.
 const PATIENCE: Duration = Duration::from_secs(30);
 
@@ -96,6 +151,34 @@ impl<S: Source + Clone + 'static> DataSource for CounterSource<S> {
     fn sensors(&mut self) -> Result<Arc<[Sensor]>, MeasureError> {
         // Without what cannot be listed at the moment the rest is as good.
         let _ = self.list_costly();
+        Ok(Arc::clone(&self.all_known()?.sensors))
+    }
+
+    fn sensors_of(&mut self, group: &str) -> Result<Arc<[Sensor]>, MeasureError> {
+        let known = self.known()?;
+        if self.complete || self.groups.contains(&fold(group)) {
+            return Ok(Arc::clone(&known.sensors));
+        }
+        // Of several objects of one name all are needed to tell which is which; one that
+        // is not the first has its index behind its name.
+        let named = |name: &str| known.titles.indexes(name).to_vec();
+        let mut meant = named(group);
+        meant.extend(group.rsplit_once('#').into_iter().flat_map(|(name, _)| named(name)));
+        let number = group.parse().ok().map(TitleIndex);
+        meant.extend(number.filter(|index| known.titles.name(*index).is_none()));
+        self.look_for(meant)?;
+        if self.groups.len() >= GROUPS {
+            self.groups.clear();
+        }
+        self.groups.insert(fold(group));
+        Ok(Arc::clone(&self.known()?.sensors))
+    }
+
+    fn sensors_near(&mut self, group: &str) -> Result<Arc<[Sensor]>, MeasureError> {
+        let known = self.known()?;
+        let near = TitleSet::new(vec![Arc::clone(&known.titles)]).near(group);
+        // Without suggestions it is as unknown.
+        let _ = self.look_for(near);
         Ok(Arc::clone(&self.known()?.sensors))
     }
 
@@ -111,7 +194,7 @@ impl<S: Source + Clone + 'static> DataSource for CounterSource<S> {
         let mut consumer = self.source.clone();
         for attempt in 0..=ATTEMPTS {
             // What came is what was asked for only if the numbers mean the same.
-            let now = self.known()?;
+            let now = self.known_with(Some(&known), std::iter::once(sensor))?;
             let same = now.after(&known, sensor);
             let same = same.ok_or_else(|| unknown_sensor(&self.name, &known, sensor))?;
             if attempt > 0 && same == sensor {
@@ -163,7 +246,8 @@ impl<S: Source + Clone + 'static> CounterSource<S> {
     /// mean others since.
     fn as_of_now(&mut self, wanted: &[Wanted]) -> Result<Vec<Wanted>, MeasureError> {
         let before = self.known.clone();
-        let known = self.known()?;
+        let known =
+            self.known_with(before.as_deref(), wanted.iter().map(|wanted| wanted.sensor))?;
         let before = before.unwrap_or_else(|| Arc::clone(&known));
         if before.generation == known.generation {
             return Ok(wanted.to_vec());
@@ -183,10 +267,9 @@ impl<S: Source + Clone + 'static> CounterSource<S> {
         if let Some(name) = self.known()?.name_of(sensor) {
             return Ok(name);
         }
-        // Perhaps it is one that costs more to list.
-        let _ = self.list_costly();
+        // Perhaps nobody has looked for it.
+        let known = self.known_with(None, std::iter::once(sensor))?;
         let source = Arc::clone(&self.name);
-        let known = self.known()?;
         known.name_of(sensor).ok_or_else(|| unknown_sensor(&source, &known, sensor))
     }
 
@@ -195,7 +278,7 @@ impl<S: Source + Clone + 'static> CounterSource<S> {
         if cost == Cost::Costly {
             self.list_costly()?;
         }
-        let known = self.known()?;
+        let known = self.all_known()?;
         let objects = known.catalogue.objects.iter().filter(|object| object.cost == cost);
         let all = |object: &CatalogueObject| Wanted {
             sensor: id_of(object.name, TitleIndex(0)),

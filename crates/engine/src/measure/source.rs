@@ -21,6 +21,26 @@ pub trait DataSource: Send {
     /// Where it cannot be asked.
     fn sensors(&mut self) -> Result<Arc<[Sensor]>, MeasureError>;
 
+    /// Its sensors, of which those of other groups than this may be missing where they
+    /// are to be found out first. Case does not matter.
+    ///
+    /// # Errors
+    /// As [`sensors`](Self::sensors).
+    fn sensors_of(&mut self, group: &str) -> Result<Arc<[Sensor]>, MeasureError> {
+        let _ = group;
+        self.sensors()
+    }
+
+    /// The same of the groups that are called nearly as one that there is none of: what
+    /// may be suggested for it.
+    ///
+    /// # Errors
+    /// As [`sensors`](Self::sensors).
+    fn sensors_near(&mut self, group: &str) -> Result<Arc<[Sensor]>, MeasureError> {
+        let _ = group;
+        self.sensors()
+    }
+
     /// The instances that a sensor has at the moment, by the names that
     /// [`SensorName::instance`] takes.
     ///
@@ -305,7 +325,11 @@ impl DataSources {
     /// A sensor that does not exist, or an instance where there are none, or
     /// none where there are.
     pub fn find(&mut self, name: &SensorName) -> Result<Wanted, MeasureError> {
-        let sensors = self.get(name.source())?.sensors()?;
+        let source = self.get(name.source())?;
+        let mut sensors = source.sensors_of(name.group())?;
+        if !sensors.iter().any(|sensor| is_same(sensor.name.group(), name.group())) {
+            sensors = source.sensors_near(name.group())?;
+        }
         let found = sensors.iter().find(|sensor| {
             is_same(sensor.name.group(), name.group())
                 && is_same(sensor.name.sensor(), name.sensor())

@@ -105,13 +105,14 @@ impl Query {
         let number = self.slot_of(machine)?;
         let pattern = NamePattern::literal(object);
         let slot = self.sources.slot_mut(number)?;
+        slot.forget_failure();
         if objects_named(slot, &pattern).is_err() {
             slot.complete(&pattern);
         }
         if objects_named(slot, &pattern).is_err() && slot.load_all_languages() {
             slot.complete(&pattern);
         }
-        if objects_named(slot, &pattern).is_err() && slot.list_costly()? {
+        if objects_named(slot, &pattern).is_err() && slot.look_further(&pattern)? {
             slot.load_all_languages();
         }
         let found = objects_named(slot, &pattern)?;

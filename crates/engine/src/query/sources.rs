@@ -41,6 +41,8 @@ pub(super) struct Slot {
     costly: bool,
     /// Whether the catalogue is to have what takes time to find out.
     complete: bool,
+    /// Why it could not be found out whether there is what was looked for last.
+    failed: Option<SourceError>,
     /// The titles of before a change that the targets have not followed yet.
     before: Option<TitleSet>,
     /// How many samples were taken.
@@ -183,6 +185,7 @@ impl Slot {
             all_languages: false,
             costly: false,
             complete: false,
+            failed: None,
             before: None,
             taken: 0,
         }
@@ -265,17 +268,21 @@ impl Slot {
     /// Has the source find out, where that takes time, whether it has what a
     /// path means; answers whether the catalogue is another now.
     pub(super) fn complete(&mut self, object: &NamePattern) -> bool {
-        let meant: Option<Vec<TitleIndex>> = object.as_literal().map(|name| {
-            let number = name.parse().ok().map(TitleIndex);
-            self.titles.indexes(name).into_iter().chain(number).collect()
-        });
-        let wanted = match &meant {
-            Some(meant) => Wanted::Objects(meant),
+        match object.as_literal() {
+            Some(name) => self.look_for(&self.titles.meant_by(name)),
             None => {
                 self.complete = true;
-                Wanted::Everything
+                self.find_out(Wanted::Everything)
             }
-        };
+        }
+    }
+
+    /// The same of some objects, if any.
+    fn look_for(&mut self, meant: &[TitleIndex]) -> bool {
+        !meant.is_empty() && self.find_out(Wanted::Objects(meant))
+    }
+
+    fn find_out(&mut self, wanted: Wanted<'_>) -> bool {
         match self.source.catalogue_for(wanted) {
             Ok(catalogue) if *catalogue != *self.catalogue => {
                 let all_languages = self.all_languages;
@@ -289,7 +296,31 @@ impl Slot {
                 self.catalogue = catalogue;
                 true
             }
-            _ => false,
+            Ok(_) => false,
+            Err(error) => {
+                self.failed = Some(error);
+                false
+            }
+        }
+    }
+
+    /// Forgets what could not be found out for somebody else.
+    pub(super) fn forget_failure(&mut self) {
+        self.failed = None;
+    }
+
+    /// What is left to do for an object that is not found. Of a pattern it may be one that
+    /// is in no list so far. A name whose indexes were asked for, or that has none, is
+    /// nobody's: what is called nearly so is found out, and nothing else. Answers whether
+    /// to look again.
+    ///
+    /// # Errors
+    /// Where nobody can tell at the moment; the next call tries again.
+    pub(super) fn look_further(&mut self, object: &NamePattern) -> Result<bool, QueryError> {
+        let Some(name) = object.as_literal() else { return self.list_costly() };
+        match self.failed.take() {
+            Some(error) => Err(error.into()),
+            None => Ok(self.look_for(&self.titles.near(name))),
         }
     }
 

@@ -128,7 +128,7 @@ impl Tracked {
         let names = match source.find(find) {
             Ok((names, ())) => names,
             Err(QueryError::Source(error)) => return Err(error),
-            Err(_) => source.names()?,
+            Err(_) => source.names_in_all_languages()?,
         };
         let (mut place, mut counter_place) = self.places.take().unwrap_or_else(|| {
             let counter_place = self.counter.zip(counter).map(|(counter, asked)| {

@@ -2,17 +2,44 @@
 //! somebody looked for.
 
 use super::RegistrySource;
+use crate::parts::Service;
 use crate::{parts, titles};
 use perfhive_engine::{
     Catalogue, CatalogueObject, Cost, ObjectQuery, Request, Snapshot, Source, SourceError,
 };
 use perfhive_format::TitleIndex;
+use std::collections::HashSet;
 use std::sync::Arc;
 
 /// How many objects that somebody looked for are remembered.
 const LOOKED_FOR: usize = 1024;
 
+/// How much of what a registered provider may have was asked for so far.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum AskedFor {
+    Nothing,
+    Some,
+    All,
+}
+
 impl RegistrySource {
+    /// What was asked of a provider.
+    pub(super) fn asked_of(&self, service: &Service) -> AskedFor {
+        let is_looked_for = |name: &TitleIndex| self.looked_for.contains(name);
+        // Without a list only the first of its names is known to be an object's.
+        let first = service.first.map(TitleIndex);
+        let is_some = match &*service.objects {
+            [] => first.as_ref().is_some_and(is_looked_for),
+            list => list.iter().any(is_looked_for),
+        };
+        let is_all = !service.objects.is_empty() && service.objects.iter().all(is_looked_for);
+        match () {
+            () if self.asked_all || is_all => AskedFor::All,
+            () if is_some => AskedFor::Some,
+            () => AskedFor::Nothing,
+        }
+    }
+
     /// The objects of `Global`.
     pub(super) fn names_of_global(&mut self) -> Vec<TitleIndex> {
         let mut snapshot = Snapshot::new();
@@ -38,7 +65,22 @@ impl RegistrySource {
             let catalogue = Arc::make_mut(kept);
             catalogue.generation = self.titles_generation;
             catalogue.objects.retain(|object| object.cost != Cost::Costly);
+            let is_costly = |name| self.costly.iter().flatten().any(|one| one.name == name);
+            catalogue
+                .objects
+                .retain(|object| object.cost != Cost::Unknown || !is_costly(object.name));
             add_costly(&self.costly, catalogue);
+        }
+    }
+
+    /// What is known of the cost of an object that was found by itself.
+    fn cost_of(&self, name: TitleIndex) -> Cost {
+        let is_costly = self.costly.iter().flatten().any(|one| one.name == name);
+        match name.0 {
+            index if is_costly || parts::COSTLY.contains(&index) => Cost::Costly,
+            // Windows' own are known.
+            ..parts::FIRST_OF_OTHERS => Cost::Global,
+            _ => Cost::Unknown,
         }
     }
 
@@ -56,20 +98,18 @@ impl RegistrySource {
         if let Some(only) = only {
             catalogue.objects.retain(|object| only.contains(&object.name));
             for object in &mut catalogue.objects {
-                let known = self.costly.iter().flatten().any(|one| one.name == object.name);
-                if known || parts::COSTLY.contains(&object.name.0) {
-                    object.cost = Cost::Costly;
-                }
+                object.cost = self.cost_of(object.name);
             }
-            for object in before.iter().flat_map(|before| &before.objects) {
-                if catalogue.object(object.name).is_none() {
-                    catalogue.objects.push(object.clone());
-                }
-            }
+            let fresh = std::mem::take(&mut catalogue.objects);
+            let is_fresh = |name| fresh.iter().any(|object| object.name == name);
+            let kept = before.iter().flat_map(|before| &before.objects);
+            catalogue.objects = kept.filter(|object| !is_fresh(object.name)).cloned().collect();
+            catalogue.objects.extend(fresh);
         }
         add_costly(&self.costly, &mut catalogue);
         self.note(snapshot, &ObjectQuery::Global);
-        self.is_whole = only.is_none();
+        // What is found besides takes nothing from what is whole.
+        self.is_whole = only.is_none() || self.is_whole && had_any;
         match before {
             Some(before) => catalogue.languages.clone_from(&before.languages),
             None => {
@@ -84,18 +124,40 @@ impl RegistrySource {
         Arc::clone(self.catalogue.insert(Arc::new(catalogue)))
     }
 
+    /// All that there is, as far as it is part of `Global` or was found by itself.
+    pub(super) fn look_for_all(&mut self) -> Result<Arc<Catalogue>, SourceError> {
+        let mut snapshot = Snapshot::new();
+        self.fetch(&Request::new(ObjectQuery::Global), &mut snapshot)?;
+        self.asked_all = true;
+        let catalogue = self.keep(&snapshot, None);
+        let is_left = |name: &&TitleIndex| {
+            self.known.contains_key(name) && catalogue.object(**name).is_none()
+        };
+        let left: Vec<TitleIndex> = self.looked_for.iter().filter(is_left).copied().collect();
+        if left.is_empty() {
+            return Ok(catalogue);
+        }
+        // Without them the rest is as good.
+        Ok(self.look_for(&left).unwrap_or(catalogue))
+    }
+
     /// Finds out which of some objects there are, and nothing else; together with those
     /// that were looked for before the catalogue was outdated.
     pub(super) fn look_for(
         &mut self,
         wanted: &[TitleIndex],
     ) -> Result<Arc<Catalogue>, SourceError> {
+        // Each once, as one may be wanted for several reasons.
+        let mut once = HashSet::new();
+        let wanted: Vec<TitleIndex> =
+            wanted.iter().copied().filter(|name| once.insert(*name)).collect();
         let is_new = |name: &&TitleIndex| !self.looked_for.contains(name);
         let fresh: Vec<TitleIndex> = wanted.iter().filter(is_new).copied().collect();
         if self.looked_for.len() + fresh.len() > LOOKED_FOR {
-            self.looked_for.clear();
+            self.looked_for.clone_from(&wanted);
+        } else {
+            self.looked_for.extend(fresh);
         }
-        self.looked_for.extend(fresh);
         let list = match &self.catalogue {
             Some(kept) => {
                 let missing = wanted.iter().filter(|name| kept.object(**name).is_none());

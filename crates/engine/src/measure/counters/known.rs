@@ -1,6 +1,6 @@
 //! What a source has, as sensors: their numbers, names and kinds.
 
-use crate::broker::CHOSEN_INDEXES;
+use crate::broker::{CHOSEN_INDEXES, Wanted};
 use crate::error::{SourceError, SourceErrorKind};
 use crate::followed::Followed;
 use crate::measure::{Sensor, SensorId, SensorKind, SensorName, ValueType};
@@ -22,9 +22,15 @@ pub(super) struct Known {
 
 impl Known {
     /// Asks a source what it has, for sensors of a data source of this name.
-    pub(super) fn load(name: &str, source: &mut impl Source) -> Result<Self, SourceError> {
+    /// Of what takes time to find out that is what somebody looked for, or all.
+    pub(super) fn load(
+        name: &str,
+        source: &mut impl Source,
+        all: bool,
+    ) -> Result<Self, SourceError> {
         let generation = source.catalogue_generation();
-        let catalogue = source.catalogue()?;
+        let wanted = if all { Wanted::Everything } else { Wanted::Nothing };
+        let catalogue = source.catalogue_for(wanted)?;
         let titles = titles_of(source, &catalogue)?;
         let (sensors, places) = sensors(name, &catalogue, &titles);
         Ok(Self { generation, catalogue, titles, sensors, places })
@@ -178,7 +184,7 @@ fn sensor(
         unit: counter.counter_type.unit().to_string(),
         help: titles.help(counter.help).unwrap_or_default().to_string(),
         has_instances: object.has_instances,
-        is_costly: object.cost != Cost::Global || counter.on_request,
+        is_costly: matches!(object.cost, Cost::Costly | Cost::Foreign) || counter.on_request,
     }
 }
 

@@ -7,11 +7,13 @@
 
 use super::known::{follow_counter, follow_object, titles_of};
 use super::{CounterProbe, Probed, Target};
+use crate::broker::Wanted;
 use crate::error::SourceError;
 use crate::identity::Identity;
 use crate::query::sample::ObjectState;
 use crate::source::{Catalogue, CatalogueObject, Source};
 use crate::titles::TitleDatabase;
+use perfhive_format::TitleIndex;
 
 impl<S: Source> CounterProbe<S> {
     /// Looks everything up again if the catalogue changed. Answers whether
@@ -26,8 +28,15 @@ impl<S: Source> CounterProbe<S> {
         if generation == self.generation {
             return Ok(false);
         }
-        let catalogue = self.source.catalogue()?;
+        let catalogue = self.source.catalogue_for(Wanted::Nothing)?;
         let titles = titles_of(&mut self.source, &catalogue)?;
+        // Whoever has the names by now, and nobody else.
+        let named = |probed: &Probed| {
+            let indexes = titles.indexes(&probed.title).to_vec();
+            indexes.into_iter().chain([probed.place.index()])
+        };
+        let wanted: Vec<TitleIndex> = self.objects.iter().flat_map(named).collect();
+        let catalogue = self.source.catalogue_for(Wanted::Objects(&wanted))?;
         let mut moved = false;
         for (number, probed) in self.objects.iter_mut().enumerate() {
             moved |= probed.look_up(number, &mut self.targets, &catalogue, &titles);

@@ -1,0 +1,346 @@
+//! Whom a reader has asked for what: the objects that are needed, and no others.
+
+use super::*;
+
+#[test]
+fn requests_name_only_the_objects_needed() {
+    let fake = world();
+    let mut source = fake.source();
+    fake.with(|world| world.data.insert("230 232".into(), object(&[230, 6], 2)));
+    collect(&mut source, ObjectQuery::Indexes(vec![TitleIndex(230), TitleIndex(232)]));
+    assert_eq!(fake.with(|world| std::mem::take(&mut world.asked)), ["230 232"]);
+    // An empty list would mean everything to Windows.
+    let nothing = collect(&mut source, ObjectQuery::Indexes(Vec::new()));
+    assert_eq!(nothing.objects().count(), 0);
+    assert!(fake.with(|world| world.asked.is_empty()));
+}
+
+/// The requests for data that were made since this was asked before.
+fn requests(fake: &Fake) -> Vec<String> {
+    let asked = fake.with(|world| std::mem::take(&mut world.asked));
+    let is_request = |name: &String| {
+        ["Global", "Costly"].contains(&name.as_str())
+            || name.starts_with(|c: char| c.is_ascii_digit())
+    };
+    asked.into_iter().filter(is_request).collect()
+}
+
+const NOBODY: &str = "2147483632";
+
+#[test]
+fn who_reads_an_object_has_no_other_asked_from_the_first_request_on() {
+    let fake = world();
+    let mut query = perfhive_engine::Query::new(fake.source()).unwrap();
+    assert_eq!(requests(&fake), [NOBODY], "of the machine its name and languages");
+    for path in [r"\Process(*)\% Processor Time", r"\Prozess(one)\Prozessorzeit (%)"] {
+        query.add(path).unwrap();
+    }
+    assert_eq!(requests(&fake), ["230"], "what it has");
+    query.collect().unwrap();
+    assert_eq!(requests(&fake), ["230"]);
+    assert_eq!(query.items(None, "Process").unwrap().counters, ["Prozessorzeit (%)"]);
+    assert_eq!(requests(&fake), ["230"]);
+    // A registration is followed without asking for more.
+    fake.with(|world| world.last.counter = Some(232));
+    query.collect().unwrap();
+    assert_eq!(requests(&fake), ["230", "230"]);
+    // Who wants any, or all, asks everybody.
+    query.expand(r"\Proc*(*)\*").unwrap();
+    assert_eq!(requests(&fake), ["Global", "230"]);
+    assert_eq!(query.catalogue(0).unwrap().objects.len(), 1);
+}
+
+/// It is found in the list of names that nobody has it, and what was meant as well.
+#[test]
+fn a_name_that_nobody_has_asks_for_what_is_called_nearly_so_and_no_more() {
+    let fake = world();
+    fake.with(|world| world.data.insert("230 6".to_string(), object(&[230, 6], 1)));
+    let mut query = perfhive_engine::Query::new(fake.source()).unwrap();
+    let error = query.add(r"\Proces(*)\% Processor Time").unwrap_err();
+    assert!(error.to_string().contains("\"Process\""), "{error}");
+    assert_eq!(requests(&fake), [NOBODY, "230 6"]);
+    let mut query = perfhive_engine::Query::new(fake.source()).unwrap();
+    for name in ["Xyzzy", "4711"] {
+        let error = query.add(&format!(r"\{name}(*)\% Processor Time")).unwrap_err();
+        assert!(matches!(error, perfhive_engine::QueryError::UnknownObject { .. }), "{error}");
+    }
+    query.items(None, "Xyzzy").unwrap_err();
+    assert_eq!(requests(&fake), [NOBODY, "4711"]);
+    // Whoever has it and cannot answer is told, and not that there is none.
+    fake.with(|world| world.code = Some(5));
+    let error = query.add(r"\Process(*)\% Processor Time").unwrap_err();
+    assert!(error.to_string().contains("access"), "{error}");
+}
+
+#[test]
+fn who_measures_has_nothing_else_asked() {
+    use perfhive_engine::Cached;
+    use perfhive_engine::measure::{
+        CounterSource, DataSource as _, DataSources, MeasurementContext, Readings,
+    };
+    let fake = world();
+    let source = || CounterSource::new("windows.test", Cached::new(fake.source()));
+    let mut sources = DataSources::new();
+    sources.add(source()).unwrap();
+    let names = ["windows.test/Process/%25 Processor Time#*".parse().unwrap()];
+    let mut context = MeasurementContext::new(&mut sources, &names).unwrap();
+    context.prepare().unwrap();
+    context.sample().unwrap();
+    let mut readings = Readings::new();
+    context.decode(&mut readings).unwrap();
+    assert_eq!(readings.iter().count(), 1);
+    let asked = requests(&fake);
+    assert_eq!(asked[0], NOBODY);
+    assert!(asked[1..].len() >= 3 && asked[1..].iter().all(|one| one == "230"), "{asked:?}");
+    // A registration is followed without asking for more.
+    fake.with(|world| {
+        world.last.counter = Some(232);
+        world.data.insert("230 6".to_string(), object(&[230, 6], 1));
+    });
+    for _ in 0..2 {
+        context.prepare().unwrap();
+        context.sample().unwrap();
+        context.decode(&mut readings).unwrap();
+    }
+    let asked = requests(&fake);
+    assert!(asked.iter().all(|one| one == "230"), "{asked:?}");
+    // A name that nobody has: what was meant is found, and nobody else asked.
+    for name in ["windows.test/Proces/%25 Processor Time", "windows.test/Process/Processor Time"] {
+        let error = sources.find(&name.parse().unwrap()).unwrap_err();
+        assert!(error.to_string().contains("Process/%25 Processor Time"), "{error}");
+    }
+    assert!(!requests(&fake).contains(&"Global".to_string()));
+    // By its number, and of one that has none.
+    let mut other = source();
+    let sensor = CounterSource::<Cached<RegistrySource>>::sensor_id(TitleIndex(230), TitleIndex(6));
+    assert_eq!(other.instances(sensor).unwrap(), ["one"]);
+    let of = other.sensors_of("PROCESS").unwrap();
+    assert_eq!(of.iter().map(|sensor| sensor.id).collect::<Vec<_>>(), [sensor]);
+    assert!(!requests(&fake).contains(&"Global".to_string()));
+    // Whoever lists all, or measures all, has all asked.
+    other.sensors().unwrap();
+    assert!(requests(&fake).contains(&"Global".to_string()));
+}
+
+#[test]
+fn what_was_looked_for_is_looked_for_at_once_when_all_may_be_other() {
+    let fake = world();
+    fake.with(|world| world.data.insert("240".to_string(), object(&[240, 6], 1)));
+    let mut source = fake.source();
+    let [process, other] = [230, 240].map(TitleIndex);
+    for name in [process, other, TitleIndex(9000)] {
+        source.catalogue_for(Wanted::Objects(&[name])).unwrap();
+    }
+    let before = source.catalogue_for(Wanted::Nothing).unwrap();
+    assert_eq!(before.generation, source.catalogue_generation());
+    assert_eq!(requests(&fake), ["230", "240", "9000"]);
+    fake.with(|world| {
+        world.last.counter = Some(5000);
+        world.data.insert("230 240 9000".to_string(), object(&[230, 6], 1));
+    });
+    let after = source.catalogue_for(Wanted::Nothing).unwrap();
+    assert_ne!(after.generation, before.generation);
+    assert!(after.object(process).is_some() && after.object(other).is_none(), "it is gone");
+    assert_eq!(requests(&fake), ["230 240 9000"]);
+}
+
+/// Where not all is known, what is new to perfhive is no news.
+#[test]
+fn an_object_that_nobody_looked_for_is_news_only_without_a_name() {
+    let fake = world();
+    let mut source = fake.source();
+    source.catalogue_for(Wanted::Nothing).unwrap();
+    source.titles(LanguageId::ENGLISH).unwrap();
+    let generation = source.catalogue_generation();
+    collect(&mut source, ObjectQuery::one(TitleIndex(230)));
+    assert_eq!(source.catalogue_generation(), generation);
+    fake.with(|world| world.data.insert("5000".to_string(), object(&[5000, 6], 1)));
+    collect(&mut source, ObjectQuery::one(TitleIndex(5000)));
+    let later = source.catalogue_generation();
+    assert_ne!(later, generation, "the titles lack it: they are loaded anew");
+    collect(&mut source, ObjectQuery::one(TitleIndex(5000)));
+    assert_eq!(source.catalogue_generation(), later, "once");
+    // One that somebody looked for and that is defined anew is another.
+    source.catalogue_for(Wanted::Objects(&[TitleIndex(230)])).unwrap();
+    let generation = source.catalogue_generation();
+    fake.with(|world| world.data.insert("230".to_string(), object(&[230, 6, 6], 2)));
+    collect(&mut source, ObjectQuery::one(TitleIndex(230)));
+    assert_ne!(source.catalogue_generation(), generation);
+}
+
+#[test]
+fn a_request_has_a_buffer_of_its_own_size_which_is_kept() {
+    let fake = world();
+    let names: Vec<u32> = (0..4000).map(|place| 230 + 2 * place).collect();
+    fake.with(|world| world.data.insert("230".to_string(), object(&names, 1)));
+    let mut source = fake.source();
+    let calls = |source: &mut RegistrySource, name| {
+        let request = Request::new(ObjectQuery::one(TitleIndex(name)));
+        source.collect(&request, &mut Snapshot::new()).unwrap();
+        requests(&fake).len()
+    };
+    fake.with(|world| world.data.insert("240".to_string(), object(&[240, 6], 1)));
+    let length = fake.with(|world| world.data["230"].len());
+    assert!((128 << 10..256 << 10).contains(&length), "{length}");
+    assert_eq!(calls(&mut source, 230), 3, "64, 128, 256 KiB");
+    assert_eq!([230, 240, 230].map(|name| calls(&mut source, name)), [1, 1, 1]);
+}
+
+#[test]
+fn a_busy_library_is_asked_again_until_it_has_an_answer() {
+    let fake = world();
+    fake.with(|world| world.busy = 3);
+    let answer = collect(&mut fake.source(), ObjectQuery::Global);
+    assert_eq!(answer.objects().count(), 1);
+    assert_eq!(requests(&fake), ["Global"; 4]);
+}
+
+#[test]
+fn costly_objects_are_listed_and_not_part_of_global() {
+    use perfhive_engine::Cost;
+    let fake = world();
+    fake.with(|world| world.data.insert("Costly".into(), object(&[816, 6], 1)));
+    let mut source = fake.source();
+    source.list_costly().unwrap();
+    let catalogue = source.catalogue().unwrap();
+    let costs: Vec<_> = catalogue.objects.iter().map(|o| (o.name.0, o.cost)).collect();
+    assert_eq!(costs, [(230, Cost::Global), (816, Cost::Costly)]);
+}
+
+#[test]
+fn an_object_that_stays_away_is_a_fault_and_one_that_never_was_is_none() {
+    let fake = world();
+    let mut source = fake.source();
+    source.catalogue().unwrap();
+    fake.with(|world| {
+        let other = object(&[240, 6], 2);
+        world.data.insert("230".into(), other.clone());
+        world.data.insert("9999".into(), other);
+    });
+    let answer = collect(&mut source, ObjectQuery::one(TitleIndex(230)));
+    let faults: Vec<_> = answer.faults().iter().map(|fault| fault.object).collect();
+    assert_eq!(faults, [Some(TitleIndex(230))]);
+    assert!(answer.faults()[0].message.contains("Perflib"));
+    assert!(collect(&mut source, ObjectQuery::one(TitleIndex(9999))).faults().is_empty());
+}
+
+#[test]
+fn costly_objects_are_asked_for_by_who_needs_them_only() {
+    let fake = world();
+    fake.with(|world| world.data.insert("Costly".into(), object(&[816, 6], 1)));
+    let mut source = fake.source();
+    let before = source.catalogue().unwrap();
+    assert!(before.object(TitleIndex(816)).is_none());
+    assert!(!fake.with(|world| world.asked.contains(&"Costly".to_string())));
+    source.list_costly().unwrap();
+    assert_ne!(source.catalogue_generation(), before.generation);
+    let after = source.catalogue().unwrap();
+    assert!(after.object(TitleIndex(816)).is_some());
+    source.list_costly().unwrap();
+    assert_eq!(source.catalogue_generation(), after.generation, "nothing is new");
+    // Who looks for one by its name finds it, all others first or not, and stays with it.
+    fake.with(|world| world.data.insert("816".into(), object(&[816, 6], 1)));
+    for all_first in [false, true] {
+        let mut query = perfhive_engine::Query::new(fake.source()).unwrap();
+        if all_first {
+            query.expand(r"\*(*)\*").unwrap();
+        }
+        requests(&fake);
+        let id = query.add(r"\816(*)\% Processor Time").unwrap();
+        assert!(query.add(r"\817(*)\% Processor Time").is_err());
+        assert!(!requests(&fake).contains(&"Costly".to_string()));
+        fake.with(|world| world.last.help = Some(world.last.help.unwrap() + 2));
+        query.collect().unwrap();
+        query.collect().unwrap();
+        assert_eq!(query.readings().iter().filter(|reading| reading.path == id).count(), 1);
+        assert!(query.readings().iter().all(|reading| reading.value.is_ok()));
+    }
+}
+
+/// Windows tells the cost of other programs' objects only by collecting all.
+#[test]
+fn the_cost_of_what_was_found_by_itself_is_unknown_until_all_are_listed() {
+    use perfhive_engine::Cost;
+    let fake = world();
+    fake.with(|world| {
+        world.data.insert("230 816 5000 6000".into(), objects(&[230, 816, 5000, 6000]));
+        world.data.insert("Global".into(), objects(&[230, 6000]));
+        world.data.insert("Costly".into(), objects(&[816, 5000]));
+    });
+    let wanted = [230, 816, 5000, 6000].map(TitleIndex);
+    let mut source = fake.source();
+    let costs = |catalogue: &perfhive_engine::Catalogue| {
+        wanted.map(|name| catalogue.object(name).map(|object| object.cost))
+    };
+    let catalogue = source.catalogue_for(Wanted::Objects(&wanted)).unwrap();
+    let [global, costly, unknown] = [Cost::Global, Cost::Costly, Cost::Unknown].map(Some);
+    assert_eq!(costs(&catalogue), [global, costly, unknown, unknown]);
+    fake.with(|world| world.data.insert("816 5000".into(), objects(&[816, 5000])));
+    let catalogue = source.catalogue().unwrap();
+    assert_eq!(costs(&catalogue), [global, costly, unknown, global], "it is not lost");
+    source.list_costly().unwrap();
+    let listed = source.catalogue_for(Wanted::Nothing).unwrap();
+    assert_eq!(costs(&listed), [global, costly, costly, global]);
+    assert_ne!(listed.generation, catalogue.generation);
+    assert_eq!(listed.generation, source.catalogue_generation());
+}
+
+#[test]
+fn who_gives_nothing_of_what_was_asked_for_has_failed_and_who_was_not_asked_has_not() {
+    let fake = world();
+    fake.with(|world| {
+        world.providers = vec![
+            service("Dead", &[4000, 4010], SUCCESS),
+            service("Alive", &[5000], SUCCESS),
+            service("Other", &[6000], SUCCESS),
+        ];
+        // Dead gives nothing, as Windows leaves out who cannot be opened.
+        for query in ["4000", "4010"] {
+            world.data.insert(query.into(), objects(&[]));
+        }
+    });
+    let mut source = fake.source();
+    let mut after = |name: u32| {
+        source.catalogue_for(Wanted::Objects(&[TitleIndex(name)])).unwrap();
+        let providers = source.providers();
+        let said = |one: &perfhive_engine::ProviderStatus| {
+            one.last_fault.as_ref().map(|fault| fault.message.to_string())
+        };
+        let states: Vec<_> = providers.iter().map(|one| one.state).collect();
+        (states, said(&providers[0]).unwrap_or_default())
+    };
+    use ProviderState::{Failed, Idle, Open};
+    assert_eq!(after(5000), (vec![Idle, Open, Idle], String::new()));
+    let (states, why) = after(4000);
+    assert_eq!(states, [Failed, Open, Idle]);
+    assert!(why.contains("none of the objects it was asked for"), "{why}");
+    assert!(after(4010).1.contains("gives no object"));
+    assert!(!requests(&fake).contains(&"Global".to_string()));
+}
+
+/// Each wanted once.
+#[test]
+fn what_is_wanted_twice_is_asked_for_once() {
+    let fake = world();
+    let mut source = fake.source();
+    let twice = [TitleIndex(230); 2];
+    assert_eq!(source.catalogue_for(Wanted::Objects(&twice)).unwrap().objects.len(), 1);
+    assert_eq!(requests(&fake), ["230"]);
+    // However many were looked for before, and whatever was registered since.
+    let many: Vec<TitleIndex> = (0..1500).map(|place| TitleIndex(10_000 + 2 * place)).collect();
+    source.catalogue_for(Wanted::Objects(&many[..1000])).unwrap();
+    fake.with(|world| world.last.counter = Some(5000));
+    let more: Vec<TitleIndex> = many[1000..].iter().copied().chain(twice).collect();
+    requests(&fake);
+    source.catalogue_for(Wanted::Objects(&more)).unwrap();
+    let asked = requests(&fake);
+    assert!(asked.iter().any(|one| one.split(' ').any(|index| index == "230")), "{asked:?}");
+}
+
+/// Objects with one counter each, in one reply.
+fn objects(names: &[u32]) -> Vec<u8> {
+    let specs = [CounterSpec::new(TitleIndex(6), CounterType::PERF_COUNTER_LARGE_RAWCOUNT)];
+    let rows: &[_] = &[("one", None, &[7u64][..])];
+    let all: Vec<_> = names.iter().map(|name| (TitleIndex(*name), &specs[..], rows)).collect();
+    block("BOX", 1, &all)
+}
