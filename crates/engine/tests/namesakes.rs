@@ -57,10 +57,19 @@ fn the_baseline_is_not_another_object_s() {
     assert_eq!(shown(measured.values().unwrap()), ["42"]);
     assert_eq!(cycle(&mut measured), ["42"]);
     assert!(measured.record().unwrap().anomalies.iter().all(|a| a.code() != "structure-changed"));
-    // It is gone meanwhile.
+    // It is gone meanwhile, which is noticed by who looks for it, and by who found it before.
+    let found = sources.find(&"test/Custom/Items#*".parse().unwrap()).unwrap();
     machine.show(&two(20, 10)[1..]);
-    let gone = context(&mut sources, "test/Custom/Items#*").unwrap();
-    assert_eq!(shown(gone.values().unwrap()), [""; 0]);
+    let selection = Selection::Custom(vec![found]);
+    let gone = MeasurementContext::of_selection(
+        &mut sources,
+        "test",
+        &selection,
+        MeasurementOptions::new(),
+    );
+    assert_eq!(shown(gone.unwrap().values().unwrap()), [""; 0]);
+    let unknown = context(&mut sources, "test/Custom/Items#*").err().unwrap();
+    assert!(matches!(unknown, MeasureError::UnknownSensor { .. }), "{unknown}");
     // Each time another.
     machine.show(&two(20, 10));
     assert_eq!(cycle(&mut measured).len(), 1);

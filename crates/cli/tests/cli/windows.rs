@@ -392,8 +392,28 @@ fn who_reads_one_object_has_no_other_provider_asked() {
     assert!(local(["watch", "-n", "1", pages]).ok().contains("120"));
     assert!(local(["enum", "Print Shop"]).ok().contains("star (24 pin)"));
     assert!(local(["list", "print shop"]).ok().contains("Pages Printed"));
+    assert!(local(["explain", "print shop"]).ok().contains("Pages Printed"));
+    let sensors = local(["sensors", "print shop/*", "--instances"]).ok();
+    assert!(sensors.contains("windows.winperf/Print Shop/Pages Printed#laser"), "{sensors}");
+    let sensor = "Print Shop/Pages Printed#laser";
+    assert!(local(["measure", "-n", "2", "-i", "0.05", sensor]).ok().contains("120"));
+    let providers = local(["providers", "printshop", "--json"]).json();
+    assert_eq!((providers.len(), &providers[0]["state"]), (1, &"open".into()), "{providers:?}");
+    // Who has a name that nobody has is known without asking anybody, and what was meant
+    // by asking those.
+    for args in [
+        ["get", r"\Prnt Shop(laser)\Pages Printed"],
+        ["enum", "Prnt Shop"],
+        ["list", "Prnt Shop"],
+        ["measure", "Prnt Shop/Pages Printed#laser"],
+    ] {
+        let said = local(args).fails(2);
+        assert!(said.contains("Print Shop"), "{args:?}: {said}");
+    }
+    local(["get", r"\Xyzzy(laser)\Pages Printed"]).fails(2);
     // Else this would be no test.
     assert_ne!(perfhive(["list"]).code, Some(0));
+    assert_ne!(local(["sensors"]).code, Some(0));
 }
 
 /// Windows asks on the caller's thread, and waits for ever.

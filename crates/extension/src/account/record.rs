@@ -144,6 +144,7 @@ impl Record {
                     Cost::Global => "global",
                     Cost::Costly => "costly",
                     Cost::Foreign => "foreign",
+                    Cost::Unknown => "unknown",
                 };
                 let _ = write!(text, "object {cost} ");
                 bytes.iter().for_each(|byte| {
@@ -194,6 +195,7 @@ impl Record {
                         "global" => Cost::Global,
                         "costly" => Cost::Costly,
                         "foreign" => Cost::Foreign,
+                        "unknown" => Cost::Unknown,
                         _ => return None,
                     };
                     if !record.known.restore(unhex(definition)?, cost) {
