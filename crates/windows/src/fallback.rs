@@ -6,10 +6,12 @@
 //! denied, or a provider hangs and all others with it. The kernel's own numbers
 //! are there all the same.
 
+mod decide;
 #[cfg(test)]
 mod tests;
 
-use crate::relay::{HANGS, Relay};
+use crate::relay::Relay;
+use decide::{Decision, IN_A_ROW};
 use perfhive_engine::{
     Catalogue, Fault, FaultKind, ObjectQuery, ProviderStatus, Request, Snapshot, Source,
     SourceError, SourceErrorKind, TitleDatabase, Wanted, note_growth,
@@ -17,19 +19,6 @@ use perfhive_engine::{
 use perfhive_format::{LanguageId, TitleIndex};
 use std::sync::Arc;
 use std::time::{Duration, Instant};
-
-/// Thread points to Process: who fills one fills both.
-const PROCESS: TitleIndex = TitleIndex(230);
-const THREAD: TitleIndex = TitleIndex(232);
-
-/// How many requests in a row must fail, or lack an object, before the second
-/// source stands in, and how many must have it before that ends.
-const IN_A_ROW: u32 = 2;
-/// How long a broken registry is left alone: longer each time that it still is.
-const FIRST_PAUSE: Duration = Duration::from_secs(5);
-const LONGEST_PAUSE: Duration = Duration::from_secs(300);
-/// How long a caller waits while a broken registry is tried again.
-const TRIAL: Duration = Duration::from_millis(500);
 
 /// A source that fills from a second one the objects that a first one lacks.
 ///
@@ -77,28 +66,6 @@ pub struct Fallback<B> {
 struct Kept {
     of: Option<Arc<Catalogue>>,
     merged: Arc<Catalogue>,
-}
-
-/// What comes from the second source.
-struct Decision {
-    first: First,
-    objects: Vec<TitleIndex>,
-    /// The same in words, where there is anything to say.
-    reason: Option<String>,
-    /// When the first one is tried again with these objects, and the pause
-    /// after that if it is in vain.
-    again: Instant,
-    pause: Duration,
-    /// How often in a row it had what it lacked.
-    answered: u32,
-}
-
-/// How the first source is doing.
-enum First {
-    /// It answers; the generation of its catalogue as it was looked at.
-    Good(u64),
-    /// It does not, and why; the same, as it was last heard of.
-    Broken(SourceError, u64),
 }
 
 impl<B: Source> Fallback<B> {
@@ -159,240 +126,6 @@ impl<B: Source> Fallback<B> {
             self.capable = theirs.objects.iter().map(|object| object.name).collect();
         }
         Ok(())
-    }
-
-    /// Whether something is wanted that the second source can fill and of which the first
-    /// one was never asked whether it has it.
-    fn is_news(&self, wanted: Wanted<'_>) -> bool {
-        let is_wanted = |name: &TitleIndex| match wanted {
-            Wanted::Nothing => false,
-            Wanted::Objects(list) => list.contains(name),
-            Wanted::Everything => true,
-        };
-        self.capable.iter().any(|name| is_wanted(name) && !self.looked_at.contains(name))
-    }
-
-    /// Takes down what is to be looked at from now on.
-    fn look_at(&mut self, wanted: Wanted<'_>) {
-        let (capable, looked_at) = (&self.capable, &mut self.looked_at);
-        let known = std::mem::take(looked_at);
-        let is_wanted = |name: &&TitleIndex| match wanted {
-            Wanted::Nothing => known.contains(name),
-            Wanted::Objects(list) => known.contains(name) || list.contains(name),
-            Wanted::Everything => true,
-        };
-        // In the order of the second one, whatever was wanted first.
-        looked_at.extend(capable.iter().filter(is_wanted));
-        let tried = if looked_at.is_empty() { capable } else { looked_at };
-        self.trial.objects = ObjectQuery::Indexes(tried.clone());
-    }
-
-    /// Looks how the first source is doing, where that is due.
-    fn decide(&mut self, wanted: Wanted<'_>, deadline: Option<Instant>) -> Result<(), SourceError> {
-        self.learn_capable()?;
-        let is_news = self.is_news(wanted);
-        if is_news || self.decision.is_none() {
-            note_growth();
-            self.look_at(wanted);
-        }
-        let Some(decision) = &self.decision else {
-            match self.look(wanted, left(self.patience, deadline)) {
-                Ok(catalogue) => self.settle(&catalogue, None),
-                Err(error) => self.break_with(&error),
-            }
-            return Ok(());
-        };
-        let is_due = self.is_due(decision);
-        let (First::Good(known) | First::Broken(_, known)) = decision.first;
-        let is_news = is_news && matches!(decision.first, First::Good(_));
-        let generation = self.first.catalogue_generation();
-        if generation == known && !is_news {
-            if is_due {
-                self.try_again(deadline);
-            }
-            return Ok(());
-        }
-        note_growth();
-        let begun = Instant::now();
-        match (self.look(wanted, left(self.patience, deadline)), &mut self.decision) {
-            (Ok(catalogue), _) => self.settle(&catalogue, None),
-            // Whatever was registered, that was not it.
-            (Err(_), Some(Decision { first: First::Broken(_, known), .. })) => *known = generation,
-            (Err(error), _) => self.failed(&error, begun),
-        }
-        Ok(())
-    }
-
-    /// Whether the first source is to be tried with what it lacked.
-    fn is_due(&self, decision: &Decision) -> bool {
-        !decision.objects.is_empty() && (self.clock)() >= decision.again
-    }
-
-    /// Asks the first source what it has of what is looked at, or of everything. One that
-    /// does not answer in time goes on, and may have the answer the next time.
-    fn look(
-        &mut self,
-        wanted: Wanted<'_>,
-        limit: Option<Duration>,
-    ) -> Result<Arc<Catalogue>, SourceError> {
-        self.first.set_patience(limit);
-        let catalogue = match wanted {
-            Wanted::Everything => self.first.catalogue(),
-            _ => self.first.catalogue_for(Wanted::Objects(&self.looked_at)),
-        };
-        self.first.set_patience(self.patience);
-        catalogue
-    }
-
-    /// Asks the first source for the objects that the second one can fill.
-    fn try_first(&mut self, deadline: Option<Instant>) -> Result<(), SourceError> {
-        let soon = Instant::now() + TRIAL;
-        self.trial.deadline = Some(deadline.map_or(soon, |deadline| deadline.min(soon)));
-        self.tried.clear();
-        self.first.collect(&self.trial, &mut self.tried)
-    }
-
-    /// Whether the first source has by now what it lacked.
-    fn try_again(&mut self, deadline: Option<Instant>) {
-        let tried = self.try_first(deadline);
-        let now = (self.clock)();
-        let Some(decision) = &mut self.decision else { return };
-        let has = |name: &TitleIndex| self.tried.object(*name).is_some();
-        let has_more = match decision.first {
-            First::Good(_) => decision.objects.iter().any(has),
-            First::Broken(..) => true,
-        };
-        if tried.is_err() || !has_more {
-            decision.answered = 0;
-            decision.again = now + decision.pause;
-            decision.pause = (decision.pause * 2).min(LONGEST_PAUSE);
-            return;
-        }
-        decision.answered += 1;
-        decision.again = now + FIRST_PAUSE;
-        if decision.answered < IN_A_ROW {
-            return;
-        }
-        note_growth();
-        let delivered: Vec<TitleIndex> = self.capable.iter().copied().filter(has).collect();
-        let limit = left(Some(TRIAL), deadline);
-        if let Ok(catalogue) = self.look(Wanted::Nothing, limit) {
-            self.settle(&catalogue, Some(&delivered));
-        }
-    }
-
-    /// The first source answers: only what it lacks comes from the second. What
-    /// it has is what it lists and, if it was tried, delivered.
-    fn settle(&mut self, catalogue: &Catalogue, delivered: Option<&[TitleIndex]>) {
-        let looked_at = &self.looked_at;
-        let lacks = |name: &TitleIndex| {
-            let is_told = |all: &[TitleIndex]| !all.contains(name);
-            looked_at.contains(name)
-                && (catalogue.object(*name).is_none() || delivered.is_some_and(is_told))
-        };
-        let pair = [PROCESS, THREAD].iter().any(lacks);
-        let missing = |name: &TitleIndex| lacks(name) || pair && [PROCESS, THREAD].contains(name);
-        let objects: Vec<TitleIndex> = self.capable.iter().copied().filter(missing).collect();
-        let why = "their providers failed or are disabled (`lodctr /Q` tells which)";
-        let mut reason = self.names(&objects).map(|names| by_native(&names, why));
-        if let (None, Some(before)) = (&reason, &self.decision) {
-            let names = before.objects.clone();
-            let names = self.names(&names);
-            reason = names.map(|names| format!("{names} from the registry again, which has them"));
-        }
-        self.failures = 0;
-        let first = First::Good(self.first.catalogue_generation());
-        self.decided(first, objects, reason);
-    }
-
-    /// A request to the first source failed; `begun` is when it was made.
-    fn failed(&mut self, error: &SourceError, begun: Instant) {
-        self.failures += 1;
-        let took = begun.elapsed();
-        let hangs = error.kind() == SourceErrorKind::Deadline
-            && (took >= HANGS || self.patience.is_some_and(|patience| took >= patience));
-        if hangs && self.try_first(None).is_err() {
-            self.break_with(error);
-        } else if hangs {
-            // What was asked for hangs, and nothing else.
-            self.failures = 0;
-        } else if self.failures >= IN_A_ROW {
-            self.doubt();
-        }
-    }
-
-    /// What was asked of the first source was in vain more than once: that may
-    /// be its own fault, or only that of what was asked for.
-    fn doubt(&mut self) {
-        note_growth();
-        if let Err(error) = self.try_first(None) {
-            self.break_with(&error);
-            return;
-        }
-        let has = |name: &TitleIndex| self.tried.object(*name).is_some();
-        let delivered: Vec<TitleIndex> = self.capable.iter().copied().filter(has).collect();
-        match self.look(Wanted::Nothing, Some(TRIAL)) {
-            Ok(catalogue) => {
-                let looked_at = &self.looked_at;
-                let lacks = |name| looked_at.contains(name) && !delivered.contains(name);
-                let known = self.decision.as_ref().map_or(&[][..], |before| &before.objects);
-                // What was said already needs no new decision.
-                if self.capable.iter().any(|name| lacks(name) && !known.contains(name)) {
-                    self.settle(&catalogue, Some(&delivered));
-                }
-                self.failures = 0;
-            }
-            Err(error) => self.break_with(&error),
-        }
-    }
-
-    /// The first source is of no use for now.
-    fn break_with(&mut self, error: &SourceError) {
-        note_growth();
-        let objects = self.capable.clone();
-        let native =
-            "`-s native:` reads System, Processor, Process and Thread without the registry";
-        let message = match (error.kind(), error.message().contains("native:")) {
-            (_, true) => error.message().to_string(),
-            (SourceErrorKind::Deadline | SourceErrorKind::Busy, _) => {
-                format!("{}: a provider may hang; {native} and does not wait", error.message())
-            }
-            _ => format!("{}; {native}", error.message()),
-        };
-        let why = SourceError::new(error.kind(), error.source_name(), message);
-        let cause = format!("its counters cannot be read: {}", error.message());
-        let reason = self.names(&objects).map(|names| by_native(&names, &cause));
-        let first = First::Broken(why, self.first.catalogue_generation());
-        self.decided(first, objects, reason);
-    }
-
-    fn decided(&mut self, first: First, objects: Vec<TitleIndex>, reason: Option<String>) {
-        let same = self.decision.as_ref().is_some_and(|old| old.reason == reason);
-        self.told = reason.is_none() || self.told && same;
-        let again = (self.clock)() + FIRST_PAUSE;
-        let pause = FIRST_PAUSE * 2;
-        self.decision = Some(Decision { first, objects, reason, again, pause, answered: 0 });
-        self.decisions += 1;
-        self.catalogue = None;
-    }
-
-    /// The names of objects, `None` of none.
-    fn names(&mut self, objects: &[TitleIndex]) -> Option<String> {
-        let titles = self.second.titles(LanguageId::ENGLISH).ok();
-        let name = |index: &TitleIndex| {
-            let name = titles.as_ref().and_then(|titles| titles.name(*index));
-            name.map_or_else(|| index.to_string(), str::to_string)
-        };
-        let names: Vec<String> = objects.iter().map(name).collect();
-        (!names.is_empty()).then(|| names.join(", "))
-    }
-
-    /// Why the first source is of no use, if it is of none.
-    fn broken(&self) -> Option<&SourceError> {
-        match &self.decision {
-            Some(Decision { first: First::Broken(why, _), .. }) => Some(why),
-            _ => None,
-        }
     }
 
     /// Divides a request into what the second source is asked (`asked`) and
@@ -508,19 +241,6 @@ fn fail_all(
     };
     *known = Some(fault.clone());
     list.iter().for_each(|name| out.push_fault(fault.clone().of_object(*name)));
-}
-
-/// What is left of a limit at a deadline.
-fn left(limit: Option<Duration>, deadline: Option<Instant>) -> Option<Duration> {
-    let left = deadline.map(|deadline| deadline.saturating_duration_since(Instant::now()));
-    match (limit, left) {
-        (Some(limit), Some(left)) => Some(limit.min(left)),
-        (limit, left) => limit.or(left),
-    }
-}
-
-fn by_native(names: &str, why: &str) -> String {
-    format!("{names} by native functions, not from the registry: {why}")
 }
 
 impl<B: Source> Source for Fallback<B> {

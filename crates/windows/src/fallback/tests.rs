@@ -1,5 +1,6 @@
 //! The two sources together, with a registry that does what a test tells it.
 
+use super::decide::{FIRST_PAUSE, LONGEST_PAUSE};
 use super::*;
 use perfhive_engine::{Broker, NoValue, Numbering, Provider, Query};
 use perfhive_format::{CounterPlan, CounterSpec, CounterType};
