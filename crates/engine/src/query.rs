@@ -169,7 +169,7 @@ impl Query {
         let mut targets = Vec::new();
         let mut failure = None;
         for slot in slots {
-            match resolve(self.sources.slot_mut(slot)?, &path) {
+            match resolve_or_suggest(self.sources.slot_mut(slot)?, &path) {
                 Ok(found) => targets.extend(found.into_iter().map(|(object, counter)| Target {
                     slot,
                     object,
@@ -411,6 +411,20 @@ fn resolve(
         Err(QueryError::UnknownObject { .. }) if slot.look_further(&path.object)? => {
             // A pattern may mean names in all languages by now.
             slot.load_all_languages();
+            resolve_in(slot, path)
+        }
+        result => result,
+    }
+}
+
+/// The same, where what a path means is not there, with the nearest names.
+fn resolve_or_suggest(
+    slot: &mut Slot,
+    path: &CounterPath,
+) -> Result<Vec<(TitleIndex, CatalogueCounter)>, QueryError> {
+    match resolve(slot, path) {
+        Err(QueryError::UnknownObject { .. }) => {
+            slot.look_near(&path.object);
             resolve_in(slot, path)
         }
         result => result,

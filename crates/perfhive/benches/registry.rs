@@ -14,7 +14,8 @@
 //! sign test). The bare call is made twice in a round, and the ratio of these two tells
 //! what the measurement itself is worth: it is 1 but for noise. The goal is shown where
 //! the upper limit is no more than 1.05, missed where the lower one is more, and open in
-//! between. It registers a provider, hence under Wine only.
+//! between. Where the library is loaded with each call, several processes make some rounds
+//! each, one after another, which count as one row. It registers a provider, hence under Wine only.
 #![allow(clippy::unwrap_used, clippy::expect_used, missing_docs)]
 
 #[cfg(not(windows))]
@@ -35,6 +36,7 @@ mod windows {
     use perfhive_testkit::alloc;
     use std::hint::black_box;
     use std::path::{Path, PathBuf};
+    use std::process::Command;
     use std::ptr::{null, null_mut};
     use std::time::{Duration, Instant};
     use windows_sys::Win32::System::LibraryLoader::LoadLibraryW;
@@ -45,14 +47,23 @@ mod windows {
 
     const ROUNDS: usize = 2001;
     /// Where each call loads the library and unloads it: that takes one of Wine's 1088 TLS
-    /// indexes for good, as the library's threads have variables with an end.
-    const LOADING: usize = 61;
+    /// indexes for good, as the library's threads have variables with an end. So a process
+    /// makes some rounds only, and there are several, one after another.
+    const LOADING: usize = 181;
+    const PROCESSES: usize = 17;
     const WARM_UP: usize = 20;
     /// Samples of each whose allocations are counted.
     const COUNTED: usize = 50;
+    /// What such a process is started with, before the object's index.
+    const LOADED_EACH_TIME: &str = "--loaded-each-time";
 
     pub(super) fn main() {
         assert!(is_wine(), "this changes the registry: run it under Wine");
+        let mut args = std::env::args().skip(1);
+        if args.next().as_deref() == Some(LOADED_EACH_TIME) {
+            let index = args.next().unwrap().parse().unwrap();
+            return measure(TitleIndex(index), LOADING).tell();
+        }
         println!(
             "| sample | bare call | the same again | `RegistrySource` | ratio | `local:` | ratio \
              | at most 1.05 | allocations |\n|---|---:|---:|---:|---:|---:|---:|---|---:|"
@@ -67,9 +78,11 @@ mod windows {
                 "Large" => TitleIndex(7000),
                 _ => TitleIndex(allotted_indexes(&registered.service).unwrap().first_counter),
             };
-            row(index, LOADING, &format!("{what}, library loaded each time"));
+            let mut loading = Measured::default();
+            (0..PROCESSES).for_each(|_| loading.add_process(index));
+            loading.show(&format!("{what}, library loaded each time"));
             pin(&registered.library);
-            row(index, ROUNDS, &format!("{what}, library kept loaded"));
+            measure(index, ROUNDS).show(&format!("{what}, library kept loaded"));
         }
     }
 
@@ -80,7 +93,15 @@ mod windows {
         assert_eq!(snapshot.objects().count(), 1);
     }
 
-    fn row(index: TitleIndex, rounds: usize, what: &str) {
+    /// What each act took in each round, in the order bare call, the same again,
+    /// `RegistrySource`, `local:`; and how much the last two allocated once warm.
+    #[derive(Default)]
+    struct Measured {
+        times: [Vec<Duration>; 4],
+        allocated: u64,
+    }
+
+    fn measure(index: TitleIndex, rounds: usize) -> Measured {
         let request = Request::new(ObjectQuery::one(index));
         let name: Vec<u16> = index.to_string().encode_utf16().chain([0]).collect();
         let mut buffer = vec![0u8; 4 << 20];
@@ -112,14 +133,50 @@ mod windows {
             acts[3]();
         }
         let allocated = alloc::process().since(before).count;
-        let [again, ours, whole] = [1, 2, 3].map(|which| Ratio::of(&times[which], &times[0]));
-        println!(
-            "| {what} | {} | {again} | {} | {ours} | {} | {whole} | {} | {allocated} |",
-            micros(&times[0]),
-            micros(&times[2]),
-            micros(&times[3]),
-            verdict(&[ours, whole]),
-        );
+        Measured { times, allocated }
+    }
+
+    impl Measured {
+        /// Adds what a process of its own measures.
+        fn add_process(&mut self, index: TitleIndex) {
+            let mut process = Command::new(std::env::current_exe().unwrap());
+            let output = process.args([LOADED_EACH_TIME, &index.to_string()]).output().unwrap();
+            let said = String::from_utf8_lossy(&output.stderr);
+            assert!(output.status.success(), "{}: {said}", output.status);
+            let text = String::from_utf8(output.stdout).unwrap();
+            let mut lines = text.lines();
+            self.allocated += lines.next().unwrap().parse::<u64>().unwrap();
+            let mut rounds = 0;
+            for line in lines {
+                let mut nanos = line.split(' ').map(|nanos| nanos.parse().unwrap());
+                for times in &mut self.times {
+                    times.push(Duration::from_nanos(nanos.next().unwrap()));
+                }
+                rounds += 1;
+            }
+            assert_eq!(rounds, LOADING);
+        }
+
+        /// Prints it for whoever started this process.
+        fn tell(&self) {
+            println!("{}", self.allocated);
+            for round in 0..self.times[0].len() {
+                let nanos = self.times.each_ref().map(|times| times[round].as_nanos().to_string());
+                println!("{}", nanos.join(" "));
+            }
+        }
+
+        fn show(&self, what: &str) {
+            let Self { times, allocated } = self;
+            let [again, ours, whole] = [1, 2, 3].map(|which| Ratio::of(&times[which], &times[0]));
+            println!(
+                "| {what} | {} | {again} | {} | {ours} | {} | {whole} | {} | {allocated} |",
+                micros(&times[0]),
+                micros(&times[2]),
+                micros(&times[3]),
+                verdict(&[ours, whole]),
+            );
+        }
     }
 
     /// The median of the rounds' ratios, and limits between which the true one lies.

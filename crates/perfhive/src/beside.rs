@@ -148,6 +148,12 @@ impl<A: Source, B: Yielding> Beside<A, B> {
     }
 }
 
+/// Whether objects are wanted of which a catalogue has none.
+fn is_for_none(wanted: Wanted<'_>, theirs: &Catalogue) -> bool {
+    let Wanted::Objects(list) = wanted else { return false };
+    !list.is_empty() && list.iter().all(|name| theirs.object(*name).is_none())
+}
+
 /// What there is to say of one that failed: of each object that it was asked for.
 fn tell(error: &SourceError, asked: &Request, known: &mut Option<Fault>, out: &mut Snapshot) {
     let is_it = |fault: &Fault| {
@@ -224,6 +230,8 @@ impl<A: Source, B: Yielding> Source for Beside<A, B> {
         let (mine, theirs) = match (mine, self.second.catalogue_for(wanted)) {
             (Ok(mine), Ok(theirs)) => (mine, theirs),
             (Err(error), Err(_)) => return Err(error),
+            // Who wants some objects is to hear why it is not known whether there are any.
+            (Err(error), Ok(theirs)) if is_for_none(wanted, &theirs) => return Err(error),
             // Half of it, and only for now.
             (Ok(one), Err(_)) | (Err(_), Ok(one)) => {
                 return Ok(Arc::new(Catalogue { generation, ..Catalogue::clone(&one) }));

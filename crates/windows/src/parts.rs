@@ -35,10 +35,6 @@ const CLAIMED: u32 = 4096;
 /// and Heap. By their indexes they could be had with all others.
 pub(crate) const COSTLY: [u32; 6] = [740, 786, 816, 1408, 1548, 1760];
 
-/// The first index that is none of Windows' own objects and counters, whose names every
-/// installation has: `Base Index`.
-pub(crate) const FIRST_OF_OTHERS: u32 = 1848;
-
 /// A registered provider, as far as it takes to ask it alone:
 /// `Services\NAME\Performance`.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]

@@ -39,7 +39,7 @@ pub(super) fn run(global: &Global, args: &Providers) -> Outcome {
     let only = args.name.as_ref().or(args.enable.as_ref());
     let only = only.and_then(|name| names_of(&mut session.source, name));
     let collected = (0..args.count).try_for_each(|_| match &only {
-        Some(names) => session.source.catalogue_for(Wanted::Objects(names)).map(drop),
+        Some(names) => collect_some(&mut session.source, names),
         None => collect_everything(&mut session.source),
     });
     let mut providers = session.source.providers();
@@ -110,6 +110,17 @@ fn names_of(source: &mut dyn Source, name: &str) -> Option<Vec<TitleIndex>> {
     let first = *names.start();
     let last = (*names.end()).min(first.saturating_add(MOST_NAMES));
     Some((first..=last).step_by(2).map(TitleIndex).collect())
+}
+
+/// Collects what there is of some objects.
+fn collect_some(source: &mut dyn Source, names: &[TitleIndex]) -> Result<(), SourceError> {
+    let catalogue = source.catalogue_for(Wanted::Objects(names))?;
+    let is_there = |name: &&TitleIndex| catalogue.object(**name).is_some();
+    let there: Vec<TitleIndex> = names.iter().filter(is_there).copied().collect();
+    match there.is_empty() {
+        true => Ok(()),
+        false => source.collect(&Request::objects(&there), &mut Snapshot::new()),
+    }
 }
 
 /// Collects every object: those that nobody gets by asking for everything are

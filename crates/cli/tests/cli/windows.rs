@@ -392,7 +392,8 @@ fn who_reads_one_object_has_no_other_provider_asked() {
     assert!(local(["watch", "-n", "1", pages]).ok().contains("120"));
     assert!(local(["enum", "Print Shop"]).ok().contains("star (24 pin)"));
     assert!(local(["list", "print shop"]).ok().contains("Pages Printed"));
-    assert!(local(["explain", "print shop"]).ok().contains("Pages Printed"));
+    let help = local(["explain", r"\Print Shop\Pages Printed"]).ok();
+    assert!(help.contains("Pages printed since the shop opened."), "{help}");
     let sensors = local(["sensors", "print shop/*", "--instances"]).ok();
     assert!(sensors.contains("windows.winperf/Print Shop/Pages Printed#laser"), "{sensors}");
     let sensor = "Print Shop/Pages Printed#laser";

@@ -50,7 +50,7 @@ pub struct CounterSource<S> {
     costly: bool,
     /// Whether all sensors were asked for, or those only of groups that are wanted.
     complete: bool,
-    /// The groups that were looked for so far, folded.
+    /// The groups that were looked for as of what is known, folded.
     groups: HashSet<String>,
 }
 
@@ -73,6 +73,8 @@ impl<S: Source + Clone + 'static> CounterSource<S> {
         if let Some(known) = self.known.as_ref().filter(|known| known.generation == generation) {
             return Ok(Arc::clone(known));
         }
+        // Another source may stand in for the one that was asked.
+        self.groups.clear();
         let known = Arc::new(Known::load(&self.name, &mut self.source, self.complete)?);
         Ok(Arc::clone(self.known.insert(known)))
     }
@@ -170,8 +172,9 @@ impl<S: Source + Clone + 'static> DataSource for CounterSource<S> {
         if self.groups.len() >= GROUPS {
             self.groups.clear();
         }
+        let sensors = Arc::clone(&self.known()?.sensors);
         self.groups.insert(fold(group));
-        Ok(Arc::clone(&self.known()?.sensors))
+        Ok(sensors)
     }
 
     fn sensors_near(&mut self, group: &str) -> Result<Arc<[Sensor]>, MeasureError> {

@@ -3,7 +3,7 @@
 
 use super::sample::ObjectSample;
 use super::sources::Slot;
-use super::{Query, QueryError, objects_named, resolve};
+use super::{Query, QueryError, objects_named, resolve_or_suggest};
 use crate::frame::Snapshot;
 use crate::label::InstanceLabel;
 use crate::path::{CounterPath, InstancePattern, NamePattern};
@@ -112,8 +112,8 @@ impl Query {
         if objects_named(slot, &pattern).is_err() && slot.load_all_languages() {
             slot.complete(&pattern);
         }
-        if objects_named(slot, &pattern).is_err() && slot.look_further(&pattern)? {
-            slot.load_all_languages();
+        if objects_named(slot, &pattern).is_err() && !slot.look_further(&pattern)? {
+            slot.look_near(&pattern);
         }
         let found = objects_named(slot, &pattern)?;
         let Some(entry) = found.first() else {
@@ -151,7 +151,7 @@ impl Query {
         let mut failure = None;
         for number in slots {
             let slot = self.sources.slot_mut(number)?;
-            match resolve(slot, &path) {
+            match resolve_or_suggest(slot, &path) {
                 Ok(targets) => expand_in(slot, &path, &targets, &mut paths)?,
                 Err(error) => failure = failure.or(Some(error)),
             }

@@ -310,17 +310,24 @@ impl Slot {
     }
 
     /// What is left to do for an object that is not found. Of a pattern it may be one that
-    /// is in no list so far. A name whose indexes were asked for, or that has none, is
-    /// nobody's: what is called nearly so is found out, and nothing else. Answers whether
-    /// to look again.
+    /// is in no list so far; a name whose indexes were asked for, or that has none, is
+    /// nobody's. Answers whether to look again.
     ///
     /// # Errors
     /// Where nobody can tell at the moment; the next call tries again.
     pub(super) fn look_further(&mut self, object: &NamePattern) -> Result<bool, QueryError> {
-        let Some(name) = object.as_literal() else { return self.list_costly() };
-        match self.failed.take() {
-            Some(error) => Err(error.into()),
-            None => Ok(self.look_for(&self.titles.near(name))),
+        match (object.as_literal(), self.failed.take()) {
+            (None, _) => self.list_costly(),
+            (Some(_), Some(error)) => Err(error.into()),
+            (Some(_), None) => Ok(false),
+        }
+    }
+
+    /// Has the source find out what is called nearly as an object that there is none of, to
+    /// be suggested, and nothing else.
+    pub(super) fn look_near(&mut self, object: &NamePattern) {
+        if let Some(name) = object.as_literal() {
+            self.look_for(&self.titles.near(name));
         }
     }
 

@@ -2,6 +2,7 @@
 //! somebody looked for.
 
 use super::RegistrySource;
+use crate::allot::BASE_INDEX;
 use crate::parts::Service;
 use crate::{parts, titles};
 use perfhive_engine::{
@@ -10,6 +11,9 @@ use perfhive_engine::{
 use perfhive_format::TitleIndex;
 use std::collections::HashSet;
 use std::sync::Arc;
+
+/// What is asked for where it is about the machine itself: an object that nobody has.
+const NOBODY: TitleIndex = TitleIndex(parts::NOBODYS);
 
 /// How many objects that somebody looked for are remembered.
 const LOOKED_FOR: usize = 1024;
@@ -79,7 +83,7 @@ impl RegistrySource {
         match name.0 {
             index if is_costly || parts::COSTLY.contains(&index) => Cost::Costly,
             // Windows' own are known.
-            ..parts::FIRST_OF_OTHERS => Cost::Global,
+            ..=BASE_INDEX => Cost::Global,
             _ => Cost::Unknown,
         }
     }
@@ -168,11 +172,22 @@ impl RegistrySource {
                 missing
             }
             // What nobody has tells of the machine itself.
-            None if self.looked_for.is_empty() => vec![TitleIndex(parts::NOBODYS)],
+            None if self.looked_for.is_empty() => vec![NOBODY],
             None => self.looked_for.clone(),
         };
         let mut snapshot = Snapshot::new();
-        self.fetch(&Request::new(ObjectQuery::Indexes(list.clone())), &mut snapshot)?;
+        let found = self.fetch(&Request::new(ObjectQuery::Indexes(list.clone())), &mut snapshot);
+        let list = match found {
+            Ok(()) => list,
+            // What others looked for before is not to cost anybody what he wants.
+            Err(_) if list != wanted && list != [NOBODY] => {
+                let list = if wanted.is_empty() { vec![NOBODY] } else { wanted };
+                let request = Request::new(ObjectQuery::Indexes(list.clone()));
+                self.fetch(&request, &mut snapshot)?;
+                list
+            }
+            Err(error) => return Err(error),
+        };
         let has_more = list.iter().any(|name| snapshot.object(*name).is_some());
         match &self.catalogue {
             Some(kept) if !has_more => Ok(Arc::clone(kept)),

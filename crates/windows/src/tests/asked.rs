@@ -44,6 +44,19 @@ fn who_reads_an_object_has_no_other_asked_from_the_first_request_on() {
     fake.with(|world| world.last.counter = Some(232));
     query.collect().unwrap();
     assert_eq!(requests(&fake), ["230", "230"]);
+    // Nor are others asked for what is gone, in place of it.
+    fake.with(|world| {
+        world.titles.insert(("data".into(), "Counter 009".into()), multi_sz(&[(6, "Processing")]));
+        world.titles.insert(("data".into(), "Counter 007".into()), multi_sz(&[(6, "Prozedur")]));
+        world.last.counter = Some(234);
+    });
+    query.collect().unwrap();
+    let asked = requests(&fake);
+    assert!(asked.iter().all(|one| one == "230"), "{asked:?}");
+    let fake = world();
+    let mut query = perfhive_engine::Query::new(fake.source()).unwrap();
+    query.add(r"\Process(*)\% Processor Time").unwrap();
+    requests(&fake);
     // Who wants any, or all, asks everybody.
     query.expand(r"\Proc*(*)\*").unwrap();
     assert_eq!(requests(&fake), ["Global", "230"]);
@@ -335,6 +348,27 @@ fn what_is_wanted_twice_is_asked_for_once() {
     source.catalogue_for(Wanted::Objects(&more)).unwrap();
     let asked = requests(&fake);
     assert!(asked.iter().any(|one| one.split(' ').any(|index| index == "230")), "{asked:?}");
+}
+
+/// One that fails is the affair of those who want it.
+#[test]
+fn who_was_looked_for_and_fails_costs_nobody_else_the_catalogue() {
+    let fake = world();
+    fake.with(|world| {
+        world.providers = vec![service("Broken", &[4000], 31), service("Other", &[5000], SUCCESS)];
+    });
+    let mut source = fake.source();
+    let broken = [TitleIndex(4000)];
+    assert!(source.catalogue_for(Wanted::Objects(&broken)).is_err());
+    assert!(source.catalogue_for(Wanted::Nothing).is_ok());
+    for counter in [5000, 5002] {
+        fake.with(|world| world.last.counter = Some(counter));
+        assert_eq!(source.catalogue_for(Wanted::Nothing).unwrap().machine, "BOX");
+    }
+    fake.with(|world| world.last.counter = Some(5004));
+    let other = source.catalogue_for(Wanted::Objects(&[TitleIndex(5000)])).unwrap();
+    assert_eq!(other.objects.len(), 1);
+    assert!(source.catalogue_for(Wanted::Objects(&broken)).is_err());
 }
 
 /// Objects with one counter each, in one reply.

@@ -86,6 +86,37 @@ fn a_request_for_others_never_waits_for_who_hangs() {
     fake.2.close(&[]);
 }
 
+/// Whoever reads others goes on with another source, which has to be told what is wanted.
+#[test]
+fn readers_go_on_with_what_stands_in_for_a_source_that_hangs() {
+    use perfhive_engine::measure::{CounterSource, DataSources};
+    use perfhive_engine::{Cached, Query};
+    let (fake, source) = machine();
+    fake.with(|world| {
+        let english = multi_sz(&[(4000, "Stuck"), (5000, "Shop"), (5002, "Pages")]);
+        world.titles.insert(("data".into(), "Counter 009".into()), english);
+        world.languages = vec!["009".to_string()];
+        world.user = 0x0409;
+    });
+    let shared = Cached::new(source);
+    let mut query = Query::new(shared.clone()).unwrap();
+    let id = query.add(r"\Shop(*)\Pages").unwrap();
+    let mut sources = DataSources::new();
+    sources.add(CounterSource::new("windows.test", shared.clone())).unwrap();
+    let sensor = "windows.test/Shop/Pages#*".parse().unwrap();
+    sources.find(&sensor).unwrap();
+    fake.2.close(&[4000]);
+    let mut other = shared.clone();
+    assert_eq!(names(&mut other), [230, 232, 5000], "all are asked, and one hangs");
+    for _ in 0..2 {
+        query.collect().unwrap();
+        let values = query.readings().iter().filter(|one| one.path == id && one.value.is_ok());
+        assert_eq!(values.count(), 1);
+        sources.find(&sensor).unwrap();
+    }
+    fake.2.close(&[]);
+}
+
 /// Where nobody is answered it says so, and asks no more often than it has threads
 /// to spare.
 #[test]
