@@ -29,7 +29,9 @@ pub(crate) use manifest::{Listed, is_capture, read};
 use crate::SourceAddress;
 use manifest::Manifest;
 use names::Pseudonyms;
-use perfhive_engine::{ObjectQuery, Snapshot, Source, SourceError, SourceErrorKind, TitleDatabase};
+use perfhive_engine::{
+    ObjectQuery, Snapshot, Source, SourceError, SourceErrorKind, TitleDatabase, Wanted,
+};
 use perfhive_format::TitleIndex;
 use perfhive_format::titles::{Title, TitleList};
 use serde_json::{Value, json};
@@ -76,6 +78,16 @@ impl CaptureOptions {
         self.interval = Some(interval);
         self
     }
+
+    /// The objects that samples ask for; `None` where that may be any.
+    fn objects(&self) -> Option<Vec<TitleIndex>> {
+        let list = |query: &ObjectQuery| match query {
+            ObjectQuery::Indexes(list) => Some(list.clone()),
+            ObjectQuery::Global | ObjectQuery::Costly | ObjectQuery::Foreign(_) => None,
+        };
+        let lists: Option<Vec<_>> = self.queries.iter().map(list).collect();
+        lists.filter(|lists| !lists.is_empty()).map(|lists| lists.concat())
+    }
 }
 
 /// How many faults of a sample are noted: a line is not to grow without end.
@@ -106,7 +118,9 @@ impl Capture {
     ) -> Result<Self, SourceError> {
         let folder = folder.as_ref();
         // Asked first: what cannot be read leaves no folder behind.
-        let catalogue = source.catalogue()?;
+        let wanted = options.objects();
+        let wanted = wanted.as_deref().map_or(Wanted::Everything, Wanted::Objects);
+        let catalogue = source.catalogue_for(wanted)?;
         let mut titles = Vec::new();
         for language in &catalogue.languages {
             match source.titles(*language) {

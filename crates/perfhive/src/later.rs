@@ -4,6 +4,7 @@
 use crate::{OpenOptions, SourceAddress};
 use perfhive_engine::{
     Cached, Catalogue, ProviderStatus, Request, Snapshot, Source, SourceError, TitleDatabase,
+    Wanted,
 };
 use perfhive_format::LanguageId;
 use std::sync::Arc;
@@ -56,6 +57,10 @@ impl Source for Later {
 
     fn catalogue(&mut self) -> Result<Arc<Catalogue>, SourceError> {
         self.source()?.catalogue()
+    }
+
+    fn catalogue_for(&mut self, wanted: Wanted<'_>) -> Result<Arc<Catalogue>, SourceError> {
+        self.source()?.catalogue_for(wanted)
     }
 
     fn list_costly(&mut self) -> Result<(), SourceError> {

@@ -398,6 +398,11 @@ fn who_reads_one_object_has_no_other_provider_asked() {
     assert!(sensors.contains("windows.winperf/Print Shop/Pages Printed#laser"), "{sensors}");
     let sensor = "Print Shop/Pages Printed#laser";
     assert!(local(["measure", "-n", "2", "-i", "0.05", sensor]).ok().contains("120"));
+    let folder = Folder::new();
+    let taken = folder.path().join("taken").display().to_string();
+    local(["capture", &taken, "Print Shop", "-n", "1"]).ok();
+    let said = perfhive(["list", "Print Shop", "-s", &format!("file:{taken}")]).ok();
+    assert!(said.contains("Pages Printed"), "{said}");
     let providers = local(["providers", "printshop", "--json"]).json();
     assert_eq!((providers.len(), &providers[0]["state"]), (1, &"open".into()), "{providers:?}");
     // Who has a name that nobody has is known without asking anybody, and what was meant
