@@ -436,8 +436,12 @@ fn a_provider_that_hangs_costs_itself_only_and_is_named() {
     }
     let get = patiently(&["get", "-q", "-b", r"\Print Shop(laser)\Pages Printed"]);
     assert_eq!(get.ok(), "120\n");
-    let providers = patiently(&["providers", "PerfhiveStuck", "-n", "1", "--json"]).json();
+    let providers = patiently(&["providers", "PerfhiveStuck", "-n", "1", "--json"]);
+    assert_eq!(providers.code, Some(0), "{}", providers.err);
+    let providers = providers.json();
     assert_eq!(providers[0]["state"], "failed", "{providers:?}");
+    let why = providers[0]["last_fault"].as_str().unwrap();
+    assert!(why.contains("does not come back"), "{why}");
     let said = patiently(&["get", r"\Stuck Things\Pieces"]);
     assert_ne!(said.code, Some(0));
     assert!(said.err.contains("does not come back"), "{}", said.err);
