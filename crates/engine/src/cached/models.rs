@@ -214,6 +214,31 @@ fn two_readers_and_values_used_again() {
     values_are_not_changed_while_looked_at(2, 1, 1);
 }
 
+#[test]
+fn who_lets_go_need_not_be_who_put() {
+    model(|| {
+        let new = |number| std::sync::Arc::new(Watched(loom::cell::UnsafeCell::new(number)));
+        let place = std::sync::Arc::new(Place::<Watched>::default());
+        let mut first = new(1);
+        let now = || Some((1, std::sync::Arc::clone(&first)));
+        let mut reader = Reader::new(std::sync::Arc::clone(&place), now);
+        let reader = thread::spawn(move || {
+            let number = reader.newer_than(0).map(|value| value.get());
+            assert!(matches!(number, Some(1 | 2)));
+        });
+        let other = std::sync::Arc::clone(&place);
+        let writer = thread::spawn(move || other.put(2, &new(2)));
+        place.let_go();
+        if let Some(first) = std::sync::Arc::get_mut(&mut first) {
+            #[allow(unsafe_code, reason = "as above")]
+            // SAFETY: loom's own pointer; that nobody else uses it is modelled.
+            first.0.with_mut(|place| unsafe { *place = 3 });
+        }
+        reader.join().unwrap();
+        writer.join().unwrap();
+    });
+}
+
 const OBJECT: TitleIndex = TitleIndex(1);
 
 /// Slots that hold the replies of these numbers, put in one after another.

@@ -6,7 +6,7 @@ use perfhive_engine::{
     Cached, Follower, Frame, Request, Snapshot, Source, SourceError, SourceErrorKind, TitleDatabase,
 };
 use perfhive_format::{LanguageId, TitleIndex};
-use perfhive_testkit::alloc::count;
+use perfhive_testkit::alloc::{self, count};
 use perfhive_testkit::script::{Row, block};
 use std::sync::{Arc, Mutex, Weak};
 use std::time::Duration;
@@ -57,16 +57,22 @@ fn followed(
     let follow = |object| [cache.follow(TitleIndex(object)), cache.follow(TitleIndex(object))];
     let mut followers: Vec<[Follower; 2]> = (1..=objects).map(follow).collect();
     let (clock, mut out) = (clock.clone(), Snapshot::new());
+    let mut is_first = true;
     let round = move |cache: &mut Cached<Numbered>| {
         clock.forward(1000);
         let mut grown = false;
         for (request, followers) in requests.iter().zip(&mut followers) {
+            let before = alloc::thread();
             cache.collect(request, &mut out).unwrap();
+            let taken = alloc::thread().since(before).count;
+            // Of its own memory the source says nothing.
+            assert!(is_first || taken == 0 || out.has_grown());
             grown |= out.has_grown();
             for follower in followers {
                 assert!(follower.take(cache.now(), Duration::from_secs(1)).is_some());
             }
         }
+        is_first = false;
         grown
     };
     (cache, round)
