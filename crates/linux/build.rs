@@ -11,10 +11,12 @@ use std::process::Command;
 /// A file for each language, named by its code: `de.txt`.
 const TITLES: &str = "titles";
 const SOURCE: &str = "src/bpf/processes.bpf.c";
+const HEADER: &str = "src/bpf/kernel.h";
 
 fn main() {
     println!("cargo::rustc-check-cfg=cfg(perfhive_bpf)");
     println!("cargo::rerun-if-changed={SOURCE}");
+    println!("cargo::rerun-if-changed={HEADER}");
     println!("cargo::rerun-if-changed={TITLES}");
     if let Err(why) = list_titles() {
         println!("cargo::error={TITLES}: {why}");

@@ -1,6 +1,7 @@
 //! The provider `linux-process`: Process, Thread, and what memory maps tell,
 //! whose instances point to those of Process.
 
+mod by_second;
 mod kept;
 mod order;
 mod read;
@@ -253,70 +254,6 @@ impl Writing<'_, '_, '_> {
                 }
             }
         }
-        Ok(())
-    }
-
-    /// The processes as the second reader tells them, and those from `/proc`
-    /// that it does not meet.
-    fn by_second(
-        &mut self,
-        tracked: &mut [Tracked],
-        second: &mut Second,
-        kept: &mut Kept,
-        wanted: Wanted,
-    ) -> Result<(), ProviderError> {
-        kept.begin(second.run_number(), wanted);
-        let (mut next_tracked, mut next) = (0, 0);
-        let mut sample = Sample::default();
-        loop {
-            // By ascending number, whoever knows the next one.
-            let (pid, known, there) = match (tracked.get_mut(next_tracked), second.pid(next)) {
-                (None, None) => break,
-                (Some(known), pid) if pid.is_none_or(|pid| known.pid < pid) => {
-                    let there = self.reader.process(known, wanted, &mut sample);
-                    next_tracked += 1;
-                    (known.pid, Known::Tracked(next_tracked - 1), there)
-                }
-                (_, pid) => {
-                    next += 1;
-                    let slot = second.slot(next - 1).unwrap_or(0);
-                    // What names are wanted of is not worth the trouble.
-                    let may_be_kept = !self.maps.is_wanted() && kept.has(slot, &self.object);
-                    if let Some(threads) = may_be_kept.then(|| second.is_same(next - 1)).flatten() {
-                        kept.again(slot, &mut self.object)?;
-                        let place = self.object.instance_count() + kept.waiting() - 1;
-                        if let Some(owners) = &mut self.owners {
-                            let known = Known::Second(next - 1);
-                            owners.push(Owner { known, place, threads, first: None });
-                        }
-                        continue;
-                    }
-                    let there = second.process(next - 1, wanted, self.reader, &mut sample);
-                    (pid.unwrap_or(0), Known::Second(next - 1), there)
-                }
-            };
-            if !there {
-                continue;
-            }
-            kept.flush(&mut self.object)?;
-            let (place, position) = (self.object.instance_count(), self.object.position());
-            let name = self.reader.name();
-            let head = InstanceHead { name: NameRef::Utf16(name), unique_id: None, parent: None };
-            self.object.instance_prefix(&head, sample.values())?;
-            match known {
-                Known::Second(at) if second.is_whole(at) => {
-                    let slot = second.slot(at).unwrap_or(0);
-                    kept.put(slot, &sample, position, &self.object);
-                }
-                _ => self.total.add(&sample),
-            }
-            self.maps.add(pid, place, name);
-            if let Some(owners) = &mut self.owners {
-                owners.push(Owner { known, place, threads: sample.threads(), first: None });
-            }
-        }
-        kept.flush(&mut self.object)?;
-        kept.end(&mut self.total);
         Ok(())
     }
 }

@@ -19,6 +19,8 @@ unsafe impl Plain for ProcessSlot {}
 unsafe impl Plain for ProcessDetail {}
 // SAFETY: as above.
 unsafe impl Plain for ThreadSlot {}
+// SAFETY: an integer.
+unsafe impl Plain for u64 {}
 
 /// An array map of BPF, mapped.
 pub(super) struct Mapped<T> {

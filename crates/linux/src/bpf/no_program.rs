@@ -29,6 +29,14 @@ impl Program {
         match self.0 {}
     }
 
+    pub(crate) fn moved(&self) -> bool {
+        match self.0 {}
+    }
+
+    pub(crate) fn changes(&self) -> &[u64] {
+        match self.0 {}
+    }
+
     pub(crate) fn details(&self) -> &[ProcessDetail] {
         match self.0 {}
     }

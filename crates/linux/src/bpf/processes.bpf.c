@@ -5,179 +5,9 @@
 // each into arrays that user space has mapped. Nothing is converted here that
 // can be converted there.
 //
-// The kernel's structures are declared with the members that are read and no
-// others; their places are found in the running kernel's BTF when the program
-// is loaded. Needs Linux 6.7 or later, for bpf_iter_task.
+// Needs Linux 6.7 or later, for bpf_iter_task.
 
-typedef unsigned int u32;
-typedef int s32;
-typedef unsigned long long u64;
-typedef long long s64;
-
-#define SEC(name) __attribute__((section(name), used))
-#define KERNEL __attribute__((preserve_access_index))
-#define KSYM __attribute__((section(".ksyms")))
-#define INLINE static inline __attribute__((always_inline))
-
-// What the loader reads of a map's definition.
-#define UINT(name, value) int(*name)[value]
-#define TYPE(name, value) value *name
-
-#define FIELD_EXISTS(field) __builtin_preserve_field_info(field, 2)
-#define KERNEL_TYPE_ID(type) __builtin_btf_type_id(*(type *)0, 1)
-
-enum { MAP_TYPE_ARRAY = 2, MAP_TYPE_PERCPU_ARRAY = 6, FLAG_MMAPABLE = 1 << 10 };
-enum { ALL_THREADS = 1 };
-
-// Kernel structures. Anonymous ones there are anonymous here.
-
-struct task_io_accounting {
-	u64 rchar, wchar, syscr, syscw;
-	u64 read_bytes, write_bytes, cancelled_write_bytes;
-} KERNEL;
-
-struct prev_cputime {
-	u64 utime, stime;
-} KERNEL;
-
-struct seqcount {
-	u32 sequence;
-} KERNEL;
-typedef struct seqcount seqcount_t;
-
-struct seqcount_spinlock {
-	seqcount_t seqcount;
-} KERNEL;
-typedef struct seqcount_spinlock seqcount_spinlock_t;
-
-typedef struct {
-	seqcount_spinlock_t seqcount;
-} KERNEL seqlock_t;
-
-struct signal_struct {
-	int nr_threads;
-	seqlock_t stats_lock;
-	u64 utime, stime;
-	struct prev_cputime prev_cputime;
-	unsigned long nvcsw, nivcsw, min_flt, maj_flt;
-	struct task_io_accounting ioac;
-	unsigned long long sum_sched_runtime;
-} KERNEL;
-
-struct percpu_counter {
-	s64 count;
-	s32 *counters;
-} KERNEL;
-
-struct mm_struct {
-	unsigned long hiwater_rss, hiwater_vm, total_vm, data_vm, stack_vm;
-	struct percpu_counter rss_stat[4];
-} KERNEL;
-enum { MM_FILEPAGES = 0, MM_ANONPAGES = 1, MM_SWAPENTS = 2, MM_SHMEMPAGES = 3 };
-
-struct fdtable {
-	u32 max_fds;
-	unsigned long *open_fds;
-} KERNEL;
-
-struct files_struct {
-	struct fdtable *fdt;
-} KERNEL;
-
-struct sched_info {
-	unsigned long long run_delay;
-} KERNEL;
-
-struct sched_entity {
-	u64 sum_exec_runtime;
-} KERNEL;
-
-struct pid;
-
-struct list_head {
-	struct list_head *next;
-} KERNEL;
-
-struct task_struct {
-	u32 __state;
-	u32 flags;
-	int on_cpu;
-	int static_prio;
-	u32 rt_priority;
-	u32 policy;
-	struct sched_info sched_info;
-	struct sched_entity se;
-	struct mm_struct *mm;
-	int exit_state;
-	int pid, tgid;
-	struct task_struct *real_parent, *group_leader;
-	struct pid *thread_pid;
-	struct list_head tasks, thread_node;
-	void *worker_private;
-	u64 utime, stime;
-	struct prev_cputime prev_cputime;
-	unsigned long nvcsw, nivcsw;
-	u64 start_boottime;
-	unsigned long min_flt, maj_flt;
-	char comm[16];
-	struct files_struct *files;
-	struct signal_struct *signal;
-	struct task_io_accounting ioac;
-} KERNEL;
-enum { PF_WQ_WORKER = 0x20, PF_KTHREAD = 0x00200000 };
-
-struct kthread {
-	void *data;
-	char *full_name;
-} KERNEL;
-
-struct work_struct;
-struct worker_pool;
-
-struct worker {
-	struct work_struct *current_work;
-	struct worker_pool *pool;
-	char desc[24]; // 32 later, with the same beginning
-} KERNEL;
-
-struct bpf_array {
-	void *pptrs[0];
-} KERNEL;
-
-// Has an unsigned long in front; to read one at any address.
-struct rb_node {
-	unsigned long __rb_parent_color;
-} KERNEL;
-
-// Has an int in front.
-typedef struct {
-	int counter;
-} KERNEL atomic_t;
-typedef struct refcount_struct {
-	atomic_t refs;
-} KERNEL refcount_t;
-
-struct bpf_iter_task {
-	u64 opaque[3];
-} __attribute__((aligned(8)));
-
-struct bpf_iter_num {
-	u64 opaque[1];
-} __attribute__((aligned(8)));
-
-extern int bpf_iter_task_new(struct bpf_iter_task *it, struct task_struct *task, u32 flags) KSYM;
-extern struct task_struct *bpf_iter_task_next(struct bpf_iter_task *it) KSYM;
-extern void bpf_iter_task_destroy(struct bpf_iter_task *it) KSYM;
-extern int bpf_iter_num_new(struct bpf_iter_num *it, int start, int end) KSYM;
-extern int *bpf_iter_num_next(struct bpf_iter_num *it) KSYM;
-extern void bpf_iter_num_destroy(struct bpf_iter_num *it) KSYM;
-extern void bpf_rcu_read_lock(void) KSYM;
-extern void bpf_rcu_read_unlock(void) KSYM;
-extern void *bpf_rdonly_cast(const void *address, u32 type) KSYM;
-
-static void *(*const map_lookup)(void *map, const void *key) = (void *)1;
-static long (*const probe_read_str)(void *to, u32 size, const void *from) = (void *)115;
-static void *(*const map_lookup_of)(void *map, const void *key, u32 cpu) = (void *)195;
+#include "kernel.h"
 
 // What user space and this program share; `bpf/slots.rs` has the same.
 
@@ -188,6 +18,10 @@ struct arguments {
 	u32 threads;
 	// The highest number of a processor that is on, and 1.
 	u32 processors;
+	// How many slots `changes` names.
+	u32 changes;
+	// A slot has another process than in the run before.
+	u32 moved;
 };
 enum {
 	WANT_THREADS = 1,
@@ -200,18 +34,16 @@ enum {
 // behind the other, so that the next ones are fetched unasked.
 struct process {
 	u32 pid, parent;
-	u32 state;
 	u32 threads;
 	u32 marks;
 	// What was wanted when all of it was read.
 	unsigned short wanted;
-	// All but its state and threads is as in the run before.
+	// All but its threads is as in the run before.
 	unsigned short same;
 	// Slots of its threads, if they were wanted.
 	u32 first_thread, thread_slots;
+	u32 unused;
 	u64 start;
-	// What it had done when all of it was read.
-	u64 ran, switched;
 	// Pages.
 	u64 size, data, size_peak, resident_peak;
 	s64 anonymous, file, shared, swapped;
@@ -287,10 +119,24 @@ struct {
 	TYPE(value, struct thread);
 } threads SEC(".maps");
 
-// Where the kernel had what the last run read of the process of a slot. Nothing
-// is taken from there: it is only looked at ahead of its turn, see `look_ahead`.
+// The slots that are not the same as in the run before.
+struct {
+	UINT(type, MAP_TYPE_ARRAY);
+	UINT(map_flags, FLAG_MMAPABLE);
+	UINT(max_entries, 1);
+	TYPE(key, u32);
+	TYPE(value, u64);
+} changes SEC(".maps");
+
+// Where the kernel had what was read of the process of a slot when all of it
+// was: the task, its memory, and what processors count of that. For as long as
+// the process does not run, that is where it is; else it is only looked at ahead
+// of its turn, see `look_ahead`.
 struct place {
 	u64 task, memory, counters;
+	// When it was given a processor for the last time, if it had given that
+	// back and did not wait for another one.
+	u64 arrival;
 };
 
 struct {
@@ -318,13 +164,6 @@ INLINE u64 long_at(const void *address)
 	return word->__rb_parent_color;
 }
 
-INLINE s32 int_at(const void *address)
-{
-	struct refcount_struct *word =
-		bpf_rdonly_cast(address, KERNEL_TYPE_ID(struct refcount_struct));
-	return word->refs.counter;
-}
-
 // The copy of `probe` that a processor has lies as far from what the kernel
 // keeps as its address as with every such variable. Answers how many processors
 // there are, which may be fewer than were asked for.
@@ -349,6 +188,9 @@ INLINE u32 find_offsets(u32 processors)
 		found = place + 1;
 	}
 	bpf_iter_num_destroy(&it);
+	// Two are looked at ahead in any case.
+	if (found == 1)
+		offsets[1] = offsets[0];
 	return found;
 }
 
@@ -363,72 +205,86 @@ enum { AHEAD = 8 };
 
 INLINE void look_at(u64 address)
 {
-	struct refcount_struct *word =
-		bpf_rdonly_cast((void *)address, KERNEL_TYPE_ID(struct refcount_struct));
-	LOOK(word->refs.counter);
+	struct rb_node *word = bpf_rdonly_cast((void *)address, KERNEL_TYPE_ID(struct rb_node));
+	LOOK(word->__rb_parent_color);
 }
 
-INLINE void look_ahead(u32 key, struct arguments *args)
+INLINE void look_at_process(u32 key)
 {
-	key += AHEAD;
 	struct place *place = map_lookup(&places, &key);
 
-	if (!place || !place->task)
+	if (!place)
 		return;
+	// Where there is no task or no memory, the kernel sees to it that nothing
+	// is read at all.
 	struct task_struct *task =
 		bpf_rdonly_cast((void *)place->task, KERNEL_TYPE_ID(struct task_struct));
-	LOOK(task->__state);
 	LOOK(task->tasks.next);
-	LOOK(task->se.sum_exec_runtime);
-	LOOK(task->exit_state);
-	LOOK(task->tgid);
 	LOOK(task->real_parent);
-	LOOK(task->thread_node.next);
-	LOOK(task->signal);
-	LOOK(task->nvcsw);
-	if (!place->memory)
-		return;
 	struct mm_struct *mm =
 		bpf_rdonly_cast((void *)place->memory, KERNEL_TYPE_ID(struct mm_struct));
 	LOOK(mm->hiwater_rss);
 	LOOK(mm->data_vm);
-	if (!FIELD_EXISTS(mm->rss_stat[0].counters) || !place->counters)
+	if (!FIELD_EXISTS(mm->rss_stat[0].counters))
 		return;
 	LOOK(mm->rss_stat[0].count);
 	LOOK(mm->rss_stat[2].count);
 	LOOK(mm->rss_stat[3].count);
+	if (!place->counters)
+		return;
 	// Those of further processors are looked for side by side in any case.
 	look_at(place->counters + offsets[0]);
-	if (args->processors > 1)
-		look_at(place->counters + offsets[1]);
+	look_at(place->counters + offsets[1]);
 }
 
-INLINE void note_place(u32 key, struct task_struct *loose)
+// Four at a time: the processor goes on behind what it waits for, but not far.
+NOT_INLINE int look_ahead(u32 key)
 {
-	struct place *place = map_lookup(&places, &key);
-	struct mm_struct *mm = loose->mm;
-
-	if (!place)
-		return;
-	place->task = (u64)loose;
-	place->memory = (u64)mm;
-	place->counters = 0;
-	if (mm && FIELD_EXISTS(mm->rss_stat[0].counters))
-		place->counters = (u64)mm->rss_stat[0].counters;
+	look_at_process(key + AHEAD);
+	look_at_process(key + AHEAD + 1);
+	look_at_process(key + AHEAD + 2);
+	look_at_process(key + AHEAD + 3);
+	return 0;
 }
 
-// Numbers of something, by kinds of pages.
+// What processors count of a memory's pages, for each kind one behind the other;
+// 0 where this kernel has it otherwise.
+INLINE u64 counters_of(struct mm_struct *mm)
+{
+	if (!FIELD_EXISTS(mm->rss_stat[0].counters))
+		return 0;
+	u64 first = (u64)mm->rss_stat[0].counters;
+
+	if ((u64)mm->rss_stat[1].counters != first + sizeof(s32) ||
+	    (u64)mm->rss_stat[2].counters != first + 2 * sizeof(s32) ||
+	    (u64)mm->rss_stat[3].counters != first + 3 * sizeof(s32))
+		return 0;
+	return first;
+}
+
+// Pages, by kind.
 struct resident {
-	u64 file, anonymous, shared, swapped;
+	s64 file, anonymous, shared, swapped;
 };
 
-// What one processor has counted and not handed in.
-INLINE void add_of(struct resident *sums, struct resident *counters, u64 offset)
+// What one processor has counted and not handed in, two kinds at a time.
+INLINE void add_of(struct resident *sums, u64 counters)
 {
-	sums->file += int_at((void *)(counters->file + offset));
-	sums->anonymous += int_at((void *)(counters->anonymous + offset));
-	sums->shared += int_at((void *)(counters->shared + offset));
-	sums->swapped += int_at((void *)(counters->swapped + offset));
+	u64 first = long_at((void *)counters), second = long_at((void *)(counters + 8));
+
+	_Static_assert(MM_FILEPAGES == 0 && MM_ANONPAGES == 1, "order of the first two");
+	_Static_assert(MM_SWAPENTS == 2 && MM_SHMEMPAGES == 3, "order of the others");
+#if __BYTE_ORDER__ == __ORDER_LITTLE_ENDIAN__
+	sums->file += (s32)first;
+	sums->anonymous += (s64)first >> 32;
+	sums->swapped += (s32)second;
+	sums->shared += (s64)second >> 32;
+#else
+	sums->file += (s64)first >> 32;
+	sums->anonymous += (s32)first;
+	sums->swapped += (s64)second >> 32;
+	sums->shared += (s32)second;
+#endif
 }
 
 // Notes a number in a slot, and whether it was another one.
@@ -439,8 +295,27 @@ INLINE void add_of(struct resident *sums, struct resident *counters, u64 offset)
 		(field) = note_now;                       \
 	} while (0)
 
-// Of no memory all is 0.
-INLINE u64 read_memory(struct process *slot, struct mm_struct *mm, u32 processors)
+NOT_INLINE int add_of_further(struct resident *sums, u64 counters, u32 processors)
+{
+	struct bpf_iter_num it;
+	int *at;
+
+	if (!sums)
+		return 0;
+	bpf_iter_num_new(&it, 2, processors);
+	while ((at = bpf_iter_num_next(&it))) {
+		u32 place = *at;
+
+		if (place >= MOST_PROCESSORS)
+			break;
+		add_of(sums, counters + offsets[place]);
+	}
+	bpf_iter_num_destroy(&it);
+	return 0;
+}
+
+// Of no memory all is 0. Answers what differs from what the slot had.
+INLINE u64 read_memory(struct process *slot, struct mm_struct *mm, u64 counters, u32 processors)
 {
 	u64 size = 0, data = 0, size_peak = 0, resident_peak = 0, differs = 0;
 	struct resident sums = {};
@@ -451,48 +326,26 @@ INLINE u64 read_memory(struct process *slot, struct mm_struct *mm, u32 processor
 		size_peak = mm->hiwater_vm;
 		resident_peak = mm->hiwater_rss;
 	}
-	if (mm && FIELD_EXISTS(mm->rss_stat[0].counters)) {
-		struct percpu_counter *file = &mm->rss_stat[MM_FILEPAGES];
-		struct percpu_counter *anonymous = &mm->rss_stat[MM_ANONPAGES];
-		struct percpu_counter *shared = &mm->rss_stat[MM_SHMEMPAGES];
-		struct percpu_counter *swapped = &mm->rss_stat[MM_SWAPENTS];
-		struct resident counters;
-
-		sums.file = file->count;
-		sums.anonymous = anonymous->count;
-		sums.shared = shared->count;
-		sums.swapped = swapped->count;
-		counters.file = (u64)file->counters;
-		counters.anonymous = (u64)anonymous->counters;
-		counters.shared = (u64)shared->counters;
-		counters.swapped = (u64)swapped->counters;
+	if (mm && counters) {
+		sums.file = mm->rss_stat[MM_FILEPAGES].count;
+		sums.anonymous = mm->rss_stat[MM_ANONPAGES].count;
+		sums.shared = mm->rss_stat[MM_SHMEMPAGES].count;
+		sums.swapped = mm->rss_stat[MM_SWAPENTS].count;
 		// A loop costs more than all that it does for the first two.
-		add_of(&sums, &counters, offsets[0]);
+		add_of(&sums, counters + offsets[0]);
 		if (processors > 1)
-			add_of(&sums, &counters, offsets[1]);
-		if (processors > 2) {
-			struct bpf_iter_num it;
-			int *at;
-
-			bpf_iter_num_new(&it, 2, processors);
-			while ((at = bpf_iter_num_next(&it))) {
-				u32 place = *at;
-
-				if (place >= MOST_PROCESSORS)
-					break;
-				add_of(&sums, &counters, offsets[place]);
-			}
-			bpf_iter_num_destroy(&it);
-		}
+			add_of(&sums, counters + offsets[1]);
+		if (processors > 2)
+			add_of_further(&sums, counters, processors);
 	}
 	NOTE(differs, slot->size, size);
 	NOTE(differs, slot->data, data);
 	NOTE(differs, slot->size_peak, size_peak);
 	NOTE(differs, slot->resident_peak, resident_peak);
-	NOTE(differs, slot->file, (s64)sums.file);
-	NOTE(differs, slot->anonymous, (s64)sums.anonymous);
-	NOTE(differs, slot->shared, (s64)sums.shared);
-	NOTE(differs, slot->swapped, (s64)sums.swapped);
+	NOTE(differs, slot->file, sums.file);
+	NOTE(differs, slot->anonymous, sums.anonymous);
+	NOTE(differs, slot->shared, sums.shared);
+	NOTE(differs, slot->swapped, sums.swapped);
 	return differs;
 }
 
@@ -504,24 +357,32 @@ INLINE u64 ones(u64 word)
 	return (word * 0x0101010101010101ull) >> 56;
 }
 
+NOT_INLINE u64 ones_of(u64 address, u32 words)
+{
+	struct bpf_iter_num it;
+	u64 sum = 0;
+	int *at;
+
+	bpf_iter_num_new(&it, 0, words);
+	while ((at = bpf_iter_num_next(&it)))
+		sum += ones(long_at((void *)(address + (u64)(u32)*at * 8)));
+	bpf_iter_num_destroy(&it);
+	return sum;
+}
+
 INLINE u64 read_handles(struct task_struct *loose, u32 *marks)
 {
 	struct files_struct *files = loose->files;
-	struct bpf_iter_num it;
-	u64 handles = 0;
-	int *at;
 
 	if (!files)
 		return 0;
 	struct fdtable *fdt = files->fdt;
-	u64 open = (u64)fdt->open_fds;
+	// As a number.
+	u64 open = long_at(&fdt->open_fds);
 	u32 words = fdt->max_fds / 64;
 	if (words > 1 << 24)
 		words = 0;
-	bpf_iter_num_new(&it, 0, words);
-	while ((at = bpf_iter_num_next(&it)))
-		handles += ones(long_at((void *)(open + (u64)(u32)*at * 8)));
-	bpf_iter_num_destroy(&it);
+	u64 handles = ones_of(open, words);
 	if (loose->files != files)
 		*marks |= MARK_TORN;
 	return handles;
@@ -552,45 +413,90 @@ INLINE void read_long_name(struct process *process, struct detail *slot, struct 
 	}
 }
 
-// Whether the slot holds the same process, and that has not run since. Then what
-// it does by itself is as it was: half of the memory need not be looked at.
-INLINE int has_not_run(struct process *slot, struct task_struct *task, struct arguments *args)
+// Read each time that it is asked for.
+INLINE u64 last_arrival(struct task_struct *task)
 {
-	if (!FIELD_EXISTS(task->on_cpu) || task->on_cpu)
+	if (!FIELD_EXISTS(task->sched_info.last_arrival))
 		return 0;
-	return slot->pid == (u32)task->tgid && slot->start == task->start_boottime &&
-	       slot->switched == task->nvcsw + task->nivcsw &&
-	       slot->ran == task->se.sum_exec_runtime && slot->threads == 1 &&
-	       slot->wanted == args->wanted && !(slot->marks & MARK_TORN);
+	return *(volatile unsigned long long *)&task->sched_info.last_arrival;
+}
+
+// When a task was given a processor for the last time; 0 where it has one or
+// waits for one. Who is on no queue must be put on one to run, and then is told
+// when it was given its processor. (One that was stopped just before it went to
+// sleep goes on without.)
+INLINE u64 arrival_of(struct task_struct *task)
+{
+	// First: if it runs and goes to sleep meanwhile, this is not the last time.
+	u64 arrival = last_arrival(task);
+
+	if (!FIELD_EXISTS(task->on_cpu) || task->on_cpu || task->on_rq)
+		return 0;
+	return arrival;
+}
+
+// Notes where things are, before all that the process may change while it runs.
+INLINE void note_place(struct place *place, struct task_struct *task, struct task_struct *loose)
+{
+	place->arrival = arrival_of(task);
+	struct mm_struct *mm = loose->mm;
+
+	place->task = (u64)task;
+	place->memory = (u64)mm;
+	place->counters = mm ? counters_of(mm) : 0;
+}
+
+// Whether the process of the slot had one thread and rested when all of it was
+// read, and has not run since. Then what it does by itself is as it was, and most
+// of the memory need not be looked at; nor does anybody but the process itself
+// give it more threads. No other task was given its processor in the same
+// nanosecond, and then the same place in memory.
+INLINE int has_not_run(struct process *slot, struct place *place, struct task_struct *task,
+		       struct arguments *args)
+{
+	u64 differs = (place->arrival ^ last_arrival(task)) | (slot->threads ^ 1) |
+		      (slot->wanted ^ args->wanted) | (slot->marks & MARK_TORN);
+
+	return place->task == (u64)task && !differs && place->arrival;
+}
+
+// Who has not run still has the memory that it had.
+INLINE int still_rests(struct place *place, struct task_struct *task)
+{
+	return place->arrival && place->arrival == last_arrival(task);
 }
 
 // What others may change while it does not run. Answers whether it is as it was.
-INLINE int read_levels(struct process *slot, u32 key, struct task_struct *task,
-		       struct task_struct *loose, struct arguments *args)
+NOT_INLINE int read_levels(u32 key, u32 wanted, u32 processors)
 {
+	struct process *slot = map_lookup(&processes, &key);
+	struct place *place = map_lookup(&places, &key);
+
+	if (!slot || !place)
+		return 0;
+	struct task_struct *task =
+		bpf_rdonly_cast((void *)place->task, KERNEL_TYPE_ID(struct task_struct));
 	u32 marks = slot->marks & ~(MARK_MEMORY | MARK_NO_RESIDENT);
 	u64 differs = 0;
 
-	slot->state = task->__state | task->exit_state;
-	slot->first_thread = args->threads;
-	slot->thread_slots = 0;
-	NOTE(differs, slot->parent, loose->real_parent->tgid);
+	NOTE(differs, slot->parent, task->real_parent->tgid);
 	if (!(marks & MARK_KERNEL)) {
-		struct mm_struct *mm = loose->mm;
+		struct mm_struct *mm = bpf_rdonly_cast((void *)place->memory,
+						       KERNEL_TYPE_ID(struct mm_struct));
 
-		differs |= read_memory(slot, mm, args->processors);
-		if (mm) {
+		differs |= read_memory(slot, mm, place->counters, processors);
+		if (place->memory) {
 			marks |= MARK_MEMORY;
-			if (!FIELD_EXISTS(mm->rss_stat[0].counters))
+			if (!place->counters)
 				marks |= MARK_NO_RESIDENT;
 			// What is not its own any more may be somebody else's.
-			if (loose->mm != mm)
+			if (!still_rests(place, task) && (u64)task->mm != place->memory)
 				marks |= MARK_TORN;
 		}
 	}
-	if (args->wanted & WANT_HANDLES)
-		NOTE(differs, slot->handles, read_handles(loose, &marks));
-	if (args->wanted & WANT_SCHEDULE) {
+	if (wanted & WANT_HANDLES)
+		NOTE(differs, slot->handles, read_handles(task, &marks));
+	if (wanted & WANT_SCHEDULE) {
 		struct detail *detail = map_lookup(&details, &key);
 
 		if (detail) {
@@ -600,7 +506,8 @@ INLINE int read_levels(struct process *slot, u32 key, struct task_struct *task,
 		}
 	}
 	NOTE(differs, slot->marks, marks);
-	return !differs;
+	// What it lacks is read elsewhere, and may be another then.
+	return !differs && !(marks & MARK_NO_RESIDENT);
 }
 
 INLINE void begin_process(struct process *process, struct detail *slot, struct task_struct *task,
@@ -618,12 +525,12 @@ INLINE void begin_process(struct process *process, struct detail *slot, struct t
 	slot->flags = task->flags;
 	if (slot->flags & PF_KTHREAD)
 		marks |= MARK_KERNEL;
+	if (process->pid != (u32)task->tgid || process->start != task->start_boottime)
+		args->moved = 1;
 	process->marks = marks;
 	process->pid = task->tgid;
 	process->threads = signal->nr_threads;
 	process->start = task->start_boottime;
-	process->switched = task->nvcsw + task->nivcsw;
-	process->ran = task->se.sum_exec_runtime;
 	process->wanted = args->wanted;
 	// A thread of the kernel has none, whoever had the slot before.
 	process->size = process->data = process->size_peak = process->resident_peak = 0;
@@ -674,8 +581,17 @@ INLINE void add_thread(struct process *process, struct detail *slot, struct task
 		process->marks |= MARK_TORN;
 }
 
-INLINE void write_thread(struct thread *slot, struct task_struct *task, struct arguments *args)
+INLINE void write_thread(struct process *process, struct task_struct *task,
+			 struct task_struct *loose, struct arguments *args)
 {
+	if (!(args->wanted & WANT_THREADS) || !loose->thread_pid)
+		return;
+	u32 key = args->threads++;
+	struct thread *slot = map_lookup(&threads, &key);
+
+	if (!slot)
+		return;
+	process->thread_slots++;
 	slot->tid = task->pid;
 	slot->state = task->__state | task->exit_state;
 	slot->start = task->start_boottime;
@@ -698,67 +614,99 @@ INLINE void write_thread(struct thread *slot, struct task_struct *task, struct a
 	}
 }
 
+INLINE void begin_threads(struct process *process, struct arguments *args)
+{
+	process->first_thread = args->threads;
+	process->thread_slots = 0;
+}
+
+// The threads beside the first.
+INLINE void add_threads(struct process *process, struct detail *detail, struct task_struct *first,
+			struct signal_struct *signal, struct arguments *args)
+{
+	struct task_struct *kept = bpf_task_acquire(first);
+	struct bpf_iter_task it;
+	struct task_struct *task;
+
+	// It goes away.
+	if (!kept) {
+		process->marks |= MARK_TORN;
+		return;
+	}
+	bpf_iter_task_new(&it, kept, THREADS_OF_PROCESS);
+	while ((task = bpf_iter_task_next(&it))) {
+		if (task == first)
+			continue;
+		struct task_struct *loose =
+			bpf_rdonly_cast(task, KERNEL_TYPE_ID(struct task_struct));
+
+		add_thread(process, detail, task, loose, signal);
+		write_thread(process, task, loose, args);
+	}
+	bpf_iter_task_destroy(&it);
+	bpf_task_release(kept);
+}
+
 SEC("syscall")
 int read_all(struct arguments *args)
 {
 	struct bpf_iter_task it;
 	struct task_struct *task;
-	struct process *process;
-	struct detail *detail;
-	struct thread *thread;
-	u32 key;
 
 	args->processes = 0;
 	args->threads = 0;
+	args->changes = 0;
+	args->moved = 0;
 	args->processors = find_offsets(args->processors);
-	int last = 0;
 
 	bpf_rcu_read_lock();
-	bpf_iter_task_new(&it, (void *)0, ALL_THREADS);
+	bpf_iter_task_new(&it, (void *)0, ALL_PROCESSES);
 	while ((task = bpf_iter_task_next(&it))) {
 		// Numbers are read faster from what the kernel vouches for. But to
 		// learn whether it vouches for a pointer found there, too, the
 		// verifier searches all names that it has, which takes long.
 		struct task_struct *loose =
 			bpf_rdonly_cast(task, KERNEL_TYPE_ID(struct task_struct));
+		u32 key = args->processes;
+		struct process *process = map_lookup(&processes, &key);
+		struct place *place = map_lookup(&places, &key);
 
-		// The kernel's idle task.
-		if (!task->tgid)
+		// The kernel's idle task has no place, and no number.
+		int rested = process && place && has_not_run(process, place, task, args);
+		if (!rested && !task->tgid)
 			continue;
-		if (task->tgid != last) {
-			last = task->tgid;
-			key = args->processes++;
-			process = map_lookup(&processes, &key);
-			if (!process)
-				continue;
-			look_ahead(key, args);
-			note_place(key, loose);
-			int rested = has_not_run(process, task, args);
+		args->processes++;
+		if (!process || !place)
+			continue;
+		if (key % 4 == 0)
+			look_ahead(key);
+		if (!rested) {
+			struct detail *detail = map_lookup(&details, &key);
+			struct signal_struct *signal = loose->signal;
 
-			if (!rested) {
-				detail = map_lookup(&details, &key);
-				if (!detail)
-					continue;
-				begin_process(process, detail, task, loose, loose->signal, args);
-				add_thread(process, detail, task, loose, loose->signal);
-			}
-			process->same = read_levels(process, key, task, loose, args) && rested;
-		} else {
-			key = args->processes - 1;
-			process = map_lookup(&processes, &key);
-			detail = map_lookup(&details, &key);
-			if (!process || !detail)
+			if (!detail)
 				continue;
-			add_thread(process, detail, task, loose, loose->signal);
+			note_place(place, task, loose);
+			begin_process(process, detail, task, loose, signal, args);
+			begin_threads(process, args);
+			add_thread(process, detail, task, loose, signal);
+			write_thread(process, task, loose, args);
+			if (process->threads > 1)
+				add_threads(process, detail, task, signal, args);
+		} else if (args->wanted & WANT_THREADS) {
+			begin_threads(process, args);
+			write_thread(process, task, loose, args);
 		}
-		if (args->wanted & WANT_THREADS && loose->thread_pid) {
-			key = args->threads++;
-			thread = map_lookup(&threads, &key);
-			if (thread) {
-				write_thread(thread, task, args);
-				process->thread_slots++;
-			}
+		if (read_levels(key, args->wanted, args->processors) && rested) {
+			process->same = 1;
+			continue;
 		}
+		process->same = 0;
+		u32 at = args->changes++;
+		u64 *change = map_lookup(&changes, &at);
+
+		if (change)
+			*change = key;
 	}
 	bpf_iter_task_destroy(&it);
 	bpf_rcu_read_unlock();

@@ -35,21 +35,18 @@ pub(crate) const MARK_KERNEL: u32 = 16;
 pub(crate) struct ProcessSlot {
     pub(crate) pid: u32,
     pub(crate) parent: u32,
-    pub(crate) state: u32,
     pub(crate) threads: u32,
     pub(crate) marks: u32,
     /// What the program compares the process with the next time.
     pub(crate) wanted: u16,
-    /// Not 0: all but its state and threads is as in the run before.
+    /// Not 0: all but its threads is as in the run before.
     pub(crate) same: u16,
     /// Slots of its threads, if they were wanted.
     pub(crate) first_thread: u32,
     pub(crate) thread_slots: u32,
+    pub(crate) unused: u32,
     /// In nanoseconds.
     pub(crate) start: u64,
-    /// As `wanted`.
-    pub(crate) ran: u64,
-    pub(crate) switched: u64,
     pub(crate) size: u64,
     pub(crate) data: u64,
     pub(crate) size_peak: u64,
@@ -121,7 +118,7 @@ pub(crate) struct ThreadSlot {
 // Every entry of an array has a multiple of 8 bytes, so that slots lie one
 // behind the other.
 const _: () = assert!(
-    size_of::<ProcessSlot>() == 128
+    size_of::<ProcessSlot>() == 112
         && size_of::<ProcessDetail>() == 264
         && size_of::<ThreadSlot>() == 112
 );

@@ -1,11 +1,18 @@
 //! Instances as they were written, for processes that did nothing since: most
 //! of them, most of the time. Their bytes are copied, whole rows of neighbours
 //! at once, and their values stand in the sums already.
+//!
+//! While nobody comes or goes, what is kept is a picture of all instances as they
+//! stood in the last block: then only those that changed are looked at, and the
+//! picture is copied around them.
+
+mod picture;
 
 use super::sample::{MOST, Sample};
 use super::wanted::Wanted;
 use crate::room::room;
 use perfhive_format::{ObjectWriting, WriteError};
+use picture::Row;
 
 /// What instances are padded to: how, depends on where they stand.
 const ALIGNMENT: usize = 8;
@@ -22,12 +29,19 @@ struct Cell {
     run: u64,
     /// Whether the sums have its values.
     counted: bool,
+    /// Its place in the picture.
+    row: u32,
 }
 
 /// What was written of the processes.
 pub(super) struct Kept {
     /// What they were written for.
     wanted: Option<Wanted>,
+    /// The newest run of the reader that all was written of.
+    ended: Option<u64>,
+    /// The run of the reader that is written.
+    newest: u64,
+    /// Counts them, and those between them that were not written as one.
     run: u64,
     bytes: Vec<u8>,
     /// How many of them are some process's.
@@ -43,12 +57,25 @@ pub(super) struct Kept {
     met: usize,
     /// Instances that are to be copied, from where to where and how many.
     waiting: (usize, usize, u32),
+    /// All instances in their order, if `bytes` is the picture of them.
+    rows: Vec<Row>,
+    is_picture: bool,
+    /// Where in the block the picture begins, modulo [`ALIGNMENT`].
+    phase: usize,
+    /// Rows of the picture that are written already.
+    passed: usize,
+    /// Rows that are to be written anew.
+    anew: Vec<u32>,
+    /// Whether the picture is what is written.
+    goes_on: bool,
 }
 
 impl Default for Kept {
     fn default() -> Self {
         Self {
             wanted: None,
+            ended: None,
+            newest: 0,
             run: 0,
             bytes: Vec::new(),
             live: 0,
@@ -59,15 +86,26 @@ impl Default for Kept {
             counted: 0,
             met: 0,
             waiting: (0, 0, 0),
+            rows: Vec::new(),
+            is_picture: false,
+            phase: 0,
+            passed: 0,
+            anew: Vec::new(),
+            goes_on: false,
         }
     }
 }
 
-room!(Kept: bytes, cells, samples, with_values);
+room!(Kept: bytes, cells, samples, with_values, rows, anew);
 
 impl Kept {
-    /// Begins with what a run of the reader brought; runs are counted from 1.
+    /// Begins with what a run of the reader brought.
     pub(super) fn begin(&mut self, run: u64, wanted: Wanted) {
+        let follows = self.ended.take().is_some_and(|ended| ended + 1 == run);
+        self.newest = run;
+        self.run += if follows { 1 } else { 2 };
+        self.is_picture &= follows;
+        self.goes_on = false;
         // What was written anew leaves holes.
         if self.wanted != Some(wanted) || self.bytes.len() > 2 * self.live + 4096 {
             self.bytes.clear();
@@ -79,10 +117,10 @@ impl Kept {
             self.with_values.resize(MOST + 1, 0);
             self.counted = 0;
             self.wanted = Some(wanted);
+            self.is_picture = false;
         }
         // Room for all of it to be written anew behind what is there.
         self.bytes.reserve((3 * self.live + 8192).saturating_sub(self.bytes.len()));
-        self.run = run;
         self.met = 0;
         self.waiting = (0, 0, 0);
     }
@@ -118,6 +156,11 @@ impl Kept {
     /// Instances that wait to be copied.
     pub(super) fn waiting(&self) -> u32 {
         self.waiting.2
+    }
+
+    /// How many bytes these have.
+    pub(super) fn waiting_bytes(&self) -> usize {
+        self.waiting.1 - self.waiting.0
     }
 
     /// Copies what waits, before anything else is written.
@@ -192,7 +235,8 @@ impl Kept {
     /// Ends a run: who was not met in it is gone. Adds the sums over the others
     /// to `total`.
     pub(super) fn end(&mut self, total: &mut Sample) {
-        if self.met != self.counted {
+        self.ended = Some(self.newest);
+        if self.met != self.counted && !self.goes_on {
             for place in 0..self.cells.len() {
                 if self.cells.get(place).is_some_and(|cell| cell.run != self.run) {
                     self.leave_out(place);
@@ -206,6 +250,7 @@ impl Kept {
 
 #[cfg(test)]
 mod tests {
+    use super::super::Known;
     use super::*;
     use perfhive_format::{
         BlockHead, BlockWriter, CounterSpec, CounterType, InstanceHead, NameRef, ObjectSpec,
@@ -219,6 +264,18 @@ mod tests {
         steps: u32,
         /// As of the run before, what the reader finds out.
         same: bool,
+        /// Gone when it is asked for.
+        gone: bool,
+    }
+
+    impl Process {
+        /// Some are not told by a slot.
+        fn known(&self, slot: u32) -> Known {
+            match self.pid % 11 {
+                5 => Known::Tracked(slot as usize),
+                _ => Known::Second(slot as usize),
+            }
+        }
     }
 
     fn template() -> ObjectTemplate {
@@ -249,37 +306,95 @@ mod tests {
         object.instance_prefix(&head, sample(process).values()).unwrap();
     }
 
-    /// The block and the values of `_Total`, with what is kept.
+    /// How often was what done.
+    #[derive(Default)]
+    struct Done {
+        copied: u32,
+        pictures: u32,
+        /// Of pictures.
+        anew: u32,
+    }
+
+    /// Writes one, and has it kept.
+    fn keep_one(
+        kept: &mut Kept,
+        object: &mut ObjectWriting<'_, '_>,
+        total: &mut Sample,
+        (known, process): (Known, &Process),
+    ) {
+        let position = object.position();
+        if !process.gone {
+            write_one(object, process);
+        }
+        match known {
+            Known::Second(slot) if !process.gone => {
+                kept.put(slot as u32, &sample(process), position, object);
+            }
+            Known::Second(slot) => kept.forget(slot as u32),
+            Known::Tracked(_) if !process.gone => total.add(&sample(process)),
+            Known::Tracked(_) => {}
+        }
+    }
+
+    /// The block and the values of `_Total`, with what is kept. `settled`: all are
+    /// where they were in the run before.
     fn by_kept(
         kept: &mut Kept,
-        run: u64,
-        wanted: Wanted,
+        (run, wanted, settled): (u64, Wanted, bool),
         slots: &[Process],
         order: &[u32],
         template: &ObjectTemplate,
-    ) -> (Vec<u8>, Vec<u64>, u32) {
+        done: &mut Done,
+    ) -> (Vec<u8>, Vec<u64>) {
         let mut block = BlockWriter::new();
         block.start(&BlockHead::default());
         let mut object = block.object(template).unwrap();
         let mut total = Sample::default();
-        let mut copied = 0;
         kept.begin(run, wanted);
-        for slot in order {
-            let process = &slots[*slot as usize];
-            if process.same && kept.has(*slot, &object) {
-                kept.again(*slot, &mut object).unwrap();
-                copied += 1;
-                continue;
+        if settled && kept.may_go_on(&object) {
+            done.pictures += 1;
+            let changes = (0..).zip(slots).filter(|(_, process)| !process.same);
+            kept.go_on(changes.map(|(slot, _)| slot));
+            let mut passed = 0;
+            while let Some(known) = kept.next_anew(&mut passed, &mut object).unwrap() {
+                done.anew += 1;
+                let (Known::Second(slot) | Known::Tracked(slot)) = known;
+                let position = object.position();
+                keep_one(kept, &mut object, &mut total, (known, &slots[slot]));
+                kept.redone(position, &object);
+            }
+        } else {
+            kept.begin_rows();
+            let start = object.position();
+            let mut whole = settled;
+            for slot in order {
+                let process = &slots[*slot as usize];
+                let known = process.known(*slot);
+                let is_slot = matches!(known, Known::Second(_));
+                if process.same && is_slot && kept.has(*slot, &object) {
+                    kept.row(known, object.position() + kept.waiting_bytes());
+                    kept.again(*slot, &mut object).unwrap();
+                    done.copied += 1;
+                    continue;
+                }
+                kept.flush(&mut object).unwrap();
+                whole &= !process.gone;
+                if !process.gone {
+                    kept.row(known, object.position());
+                }
+                keep_one(kept, &mut object, &mut total, (known, process));
             }
             kept.flush(&mut object).unwrap();
-            let position = object.position();
-            write_one(&mut object, process);
-            kept.put(*slot, &sample(process), position, &object);
+            if whole {
+                kept.end_rows(start, &object, |known| match known {
+                    Known::Second(slot) => Some(slot as u32),
+                    Known::Tracked(_) => None,
+                });
+            }
         }
-        kept.flush(&mut object).unwrap();
         kept.end(&mut total);
         object.finish().unwrap();
-        (block.finish().to_vec(), total.values().to_vec(), copied)
+        (block.finish().to_vec(), total.values().to_vec())
     }
 
     #[test]
@@ -292,49 +407,68 @@ mod tests {
         };
         let mut kept = Kept::default();
         let mut slots: Vec<Process> = Vec::new();
-        let (mut copied, mut next, mut run) = (0, 1, 0);
-        for _ in 0..2000 {
+        let (mut next, mut run) = (0, 0);
+        let mut done = Done::default();
+        let mut order: Vec<u32> = Vec::new();
+        let mut wanted = Wanted::default();
+        for _ in 0..4000 {
             // Births, at the end; deaths, behind which all move up.
             for slot in &mut slots {
-                slot.same = true;
+                // Who was gone when it was looked at may be looked at again.
+                (slot.same, slot.gone) = (!slot.gone, false);
             }
-            for _ in 0..random(3) {
-                next += 1 + random(3);
-                slots.push(Process { pid: next, steps: 0, same: false });
+            let before = slots.len();
+            let stirs = random(4) == 0;
+            if stirs {
+                for _ in 0..random(3) {
+                    next += 1 + random(3);
+                    slots.push(Process { pid: next, steps: 0, same: false, gone: false });
+                }
             }
-            if slots.len() > 30 || random(4) == 0 && !slots.is_empty() {
+            let moved = stirs && (slots.len() > 30 || random(4) == 0) && !slots.is_empty();
+            if moved {
                 let gone = random(slots.len() as u32) as usize;
                 slots.remove(gone);
                 slots[gone..].iter_mut().for_each(|slot| slot.same = false);
             }
             for slot in &mut slots {
-                if random(6) == 0 {
+                if random(if stirs { 6 } else { 20 }) == 0 {
                     (slot.steps, slot.same) = (slot.steps + 1, false);
+                    slot.gone = random(30) == 0;
                 }
+            }
+            let mut settled = !moved && slots.len() == before;
+            if !settled {
+                order = (0..slots.len() as u32).collect();
+                // One whose number another has is left out.
+                if random(5) == 0 {
+                    order.retain(|slot| slot % 7 != 3);
+                }
+                let third = order.len() / 3;
+                order.rotate_left(third);
             }
             run += 1;
             // Sometimes nobody asks for what a run brought.
             if random(10) == 0 {
                 continue;
             }
-            let wanted = Wanted { swap: random(40) == 0, ..Wanted::default() };
-            let mut order: Vec<u32> = (0..slots.len() as u32).collect();
-            // One whose number another has is left out.
-            if random(5) == 0 {
-                order.retain(|slot| slot % 7 != 3);
+            // Or wants something else.
+            if random(40) == 0 {
+                wanted.swap = !wanted.swap;
             }
-            let third = order.len() / 3;
-            order.rotate_left(third);
-            let (got, total, again) = by_kept(&mut kept, run, wanted, &slots, &order, &template);
-            copied += again;
+            // Or wants more, for which all are looked at.
+            settled &= random(10) != 0;
+            let asked = (run, wanted, settled);
+            let (got, total) = by_kept(&mut kept, asked, &slots, &order, &template, &mut done);
 
             let mut block = BlockWriter::new();
             block.start(&BlockHead::default());
             let mut object = block.object(&template).unwrap();
             let mut expected = Sample::default();
-            for slot in &order {
-                write_one(&mut object, &slots[*slot as usize]);
-                expected.add(&sample(&slots[*slot as usize]));
+            let there = order.iter().map(|slot| &slots[*slot as usize]);
+            for process in there.filter(|process| !process.gone) {
+                write_one(&mut object, process);
+                expected.add(&sample(process));
             }
             object.finish().unwrap();
             assert!(got == block.finish(), "run {run} of {order:?}");
@@ -342,7 +476,8 @@ mod tests {
             // Of no processes at all there are the values that all have.
             assert!(total == expected || order.is_empty(), "{total:?} {expected:?}");
         }
-        assert!(copied > 10_000, "{copied}");
+        let Done { copied, pictures, anew } = done;
+        assert!(copied > 5_000 && pictures > 500 && anew > 500, "{copied} {pictures} {anew}");
     }
 
     #[test]

@@ -59,6 +59,11 @@ pub(super) struct Second {
     name: Vec<u8>,
     /// Runs of the program.
     runs: u64,
+    /// Whether `order` is that of the last run.
+    ordered: bool,
+    /// Whether the last run found the same processes at their places as the one
+    /// before.
+    settled: bool,
 }
 
 room!(Second: order, missing, threads, room, known, known_threads, name);
@@ -78,6 +83,8 @@ impl Second {
             known_threads: Knowledge::default(),
             name: Vec::new(),
             runs: 0,
+            ordered: false,
+            settled: false,
         }
     }
 
@@ -110,11 +117,10 @@ impl Second {
             done = self.find_missing(wants, stat, reader);
         }
         let Err(refusal) = done else {
-            self.known.begin();
             return Ok(true);
         };
         note_growth();
-        self.order.clear();
+        self.leave_out();
         if only {
             self.state = State::Waiting;
             return Err(refusal);
@@ -129,6 +135,33 @@ impl Second {
     /// Has nothing in this collection, which is read from `/proc`.
     pub(super) fn leave_out(&mut self) {
         self.order.clear();
+        self.ordered = false;
+    }
+
+    /// Begins to tell of all processes.
+    pub(super) fn begin(&mut self) {
+        self.known.begin();
+    }
+
+    /// Begins to tell of those that changed, after a collection that told of all:
+    /// what was told of the others stays.
+    pub(super) fn go_on(&mut self) {
+        self.known.go_on();
+    }
+
+    /// Whether the last run met the processes that the one before met.
+    pub(super) fn is_settled(&self) -> bool {
+        self.settled
+    }
+
+    /// Slots of processes that are not told as in the run before.
+    pub(super) fn changes(&self) -> impl Iterator<Item = u32> {
+        let program = match &self.state {
+            State::Loaded(program) => Some(program),
+            _ => None,
+        };
+        let slots = program.into_iter().flat_map(Program::changes);
+        slots.map(|slot| u32::try_from(*slot).unwrap_or(u32::MAX))
     }
 
     /// Looks for processes that `/proc` lists and the program does not meet.
@@ -170,7 +203,11 @@ impl Second {
             let there = program.run(wants, processors.unwrap_or(MOST_PROCESSORS))?;
             let room = program.room();
             if there.processes <= room.processes && there.threads <= room.threads {
-                self.sort(program.processes());
+                self.settled = self.ordered && !program.moved();
+                if !self.settled {
+                    self.sort(program.processes());
+                    self.ordered = true;
+                }
                 self.state = State::Loaded(program);
                 return Ok(());
             }
@@ -227,7 +264,7 @@ impl Second {
             return None;
         }
         let known = self.known.of((pid, 0), slot.start)?;
-        self.known.now.push(known);
+        self.known.note(known);
         Some(u64::from(slot.threads))
     }
 
@@ -277,7 +314,7 @@ impl Second {
             return false;
         }
         let (user, kernel) = sample.raise_times(before.map(|told| (told.user, told.kernel)));
-        self.known.now.push(Known { id, start, told: Told { user, kernel }, open });
+        self.known.note(Known { id, start, told: Told { user, kernel }, open });
         true
     }
 

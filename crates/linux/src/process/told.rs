@@ -28,6 +28,8 @@ pub(super) struct Knowledge {
     before: Vec<Known>,
     /// Those of `before` in front of this were passed.
     passed: usize,
+    /// All that was known stays, but what is noted anew.
+    goes_on: bool,
 }
 
 room!(Knowledge: now, before);
@@ -37,10 +39,33 @@ impl Knowledge {
         std::mem::swap(&mut self.now, &mut self.before);
         self.now.clear();
         self.passed = 0;
+        self.goes_on = false;
+    }
+
+    /// As [`begin`](Self::begin), where nobody came or went: only who changed is
+    /// asked for and noted.
+    pub(super) fn go_on(&mut self) {
+        self.goes_on = true;
+    }
+
+    /// Notes what is told of one. In ascending order.
+    pub(super) fn note(&mut self, known: Known) {
+        if !self.goes_on {
+            self.now.push(known);
+            return;
+        }
+        match self.now.binary_search_by_key(&known.id, |known| known.id) {
+            Ok(place) => self.now.get_mut(place).into_iter().for_each(|now| *now = known),
+            Err(place) => self.now.insert(place, known),
+        }
     }
 
     /// What was told of one the last time. To be asked in ascending order.
     pub(super) fn of(&mut self, id: (u32, u32), start: u64) -> Option<Known> {
+        if self.goes_on {
+            let place = self.now.binary_search_by_key(&id, |known| known.id).ok()?;
+            return self.now.get(place).filter(|known| known.start == start).copied();
+        }
         let rest = self.before.get(self.passed..).unwrap_or_default();
         self.passed += rest.iter().take_while(|known| known.id < id).count();
         let known = self.before.get(self.passed)?;
@@ -111,6 +136,18 @@ mod tests {
         assert_eq!(of((9, 1), 7), None);
         known.begin();
         assert!(known.of((5, 0), 7).is_none());
+
+        for id in [2, 5] {
+            known.note(Known { id: (id, 0), start: 7, told: told(1), open: true });
+        }
+        known.go_on();
+        known.note(Known { id: (5, 0), start: 8, told: told(2), open: true });
+        let mut of = |id, start| known.of((id, 0), start).map(|known| known.told);
+        assert_eq!([of(5, 8), of(5, 7)], [Some(told(2)), None]);
+        assert_eq!([of(2, 7), of(3, 7)], [Some(told(1)), None]);
+        known.begin();
+        let mut of = |id, start| known.of((id, 0), start).map(|known| known.told);
+        assert_eq!([of(2, 7), of(5, 8)], [Some(told(1)), Some(told(2))]);
     }
 
     #[test]
