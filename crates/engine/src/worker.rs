@@ -186,10 +186,15 @@ impl Worker {
     /// Takes an answer that came too late for its caller, whom it is no use any
     /// more.
     fn catch_up(&mut self) -> Result<(), SourceError> {
+        self.catch_up_by(Some(Instant::now()))
+    }
+
+    /// The same of one that may still come by a deadline.
+    fn catch_up_by(&mut self, deadline: Option<Instant>) -> Result<(), SourceError> {
         if self.answered == self.asked {
             return Ok(());
         }
-        match self.desk.answer(Some(Instant::now())) {
+        match self.desk.answer(deadline) {
             Ok((id, answer)) => {
                 self.answered = id;
                 if let Answer::Collected(sent, mut snapshot, _) = answer {
@@ -316,8 +321,15 @@ impl Source for Worker {
         }
     }
 
-    /// None, where the source does not answer.
+    /// None, where the source does not answer, or is at work on something else for longer
+    /// than a request may take.
     fn providers(&mut self) -> Vec<ProviderStatus> {
+        // Whoever asks wants to know of those that are late, too.
+        let until = match self.patience {
+            Some(patience) => Instant::now().checked_add(patience),
+            None => Some(Instant::now()),
+        };
+        let _ = self.catch_up_by(until);
         match self.ask(Job::Providers, None) {
             Ok(Answer::Providers(providers)) => providers,
             _ => Vec::new(),

@@ -256,6 +256,22 @@ mod tests {
         fn titles(&mut self, _: LanguageId) -> Result<Arc<TitleDatabase>, SourceError> {
             unreachable!("nobody asks for titles")
         }
+        fn providers(&mut self) -> Vec<ProviderStatus> {
+            vec![ProviderStatus::new("told")]
+        }
+    }
+
+    /// Whoever asks how they are doing while one is late is told.
+    #[test]
+    fn providers_are_told_of_once_what_is_under_way_has_ended() {
+        let (tell, told) = channel();
+        let mut relay = Relay::new(Told(told), Some(Duration::from_secs(3600))).unwrap();
+        let request = Request::new(ObjectQuery::Global).deadline(Instant::now());
+        relay.collect(&request, &mut Snapshot::new()).unwrap_err();
+        assert!(relay.worker.is_at_work());
+        tell.send(()).unwrap();
+        let names: Vec<_> = relay.providers().into_iter().map(|one| one.name).collect();
+        assert_eq!(names, ["told"]);
     }
 
     #[test]

@@ -1,0 +1,286 @@
+//! The sensors of a source, asked for and found.
+
+use super::CounterProbe;
+use super::known::{Known, counter_of, id_of, object_of, title};
+use super::names::instance_names;
+use crate::broker::Wanted as WantedObjects;
+use crate::error::SourceError;
+use crate::followed::ATTEMPTS;
+use crate::frame::Snapshot;
+use crate::measure::source::{
+    DataSource, Instances, MeasureError, ProbeContext, Selection, Wanted,
+};
+use crate::measure::{Sensor, SensorId, SensorName};
+use crate::query::changing;
+use crate::query::sample::ObjectState;
+use crate::request::Request;
+use crate::source::{CatalogueObject, Cost, Source};
+use crate::titles::{TitleSet, fold};
+use perfhive_format::TitleIndex;
+use std::collections::HashSet;
+use std::sync::Arc;
+use std::time::{Duration, Instant};
+
+/// The sensors of a [`Source`]: every counter of every object. Groups are
+/// objects, by their English names; where the source has none, by those of its
+/// first language, or else by their indexes. Of several objects of one name the one
+/// with the smallest index has it, as in counter paths; the others are `NAME#INDEX`, or
+/// `NAME#published` where the index is chosen by the provider.
+///
+/// Only the objects that are wanted are asked for, unless somebody lists all sensors or
+/// measures everything.
+///
+/// Each probe context has a source of its own, a clone: give it a
+/// [`Cached`](crate::Cached), whose clones share what they collect.
+///
+/// Instances are named so that each name means one thing: those of Process by
+/// process ID, those of Thread by thread ID, all others as counter paths write
+/// them (`parent/name#n`). `_Total` is `_Total` everywhere.
+pub struct CounterSource<S> {
+    name: Arc<str>,
+    source: S,
+    known: Option<Arc<Known>>,
+    /// Whether the source was asked for what is expensive to list.
+    costly: bool,
+    /// Whether all sensors were asked for, or those only of groups that are wanted.
+    complete: bool,
+    /// The groups that were looked for as of what is known, folded.
+    groups: HashSet<String>,
+}
+
+impl<S: Source + Clone + 'static> CounterSource<S> {
+    /// The sensors of `source`, under a name such as `linux.procfs`.
+    pub fn new(name: &str, source: S) -> Self {
+        let name = name.into();
+        Self { name, source, known: None, costly: false, complete: false, groups: HashSet::new() }
+    }
+
+    /// The number of a counter's sensor; counter 0 stands for all of the
+    /// object's.
+    #[must_use]
+    pub fn sensor_id(object: TitleIndex, counter: TitleIndex) -> SensorId {
+        id_of(object, counter)
+    }
+
+    fn known(&mut self) -> Result<Arc<Known>, MeasureError> {
+        let generation = self.source.catalogue_generation();
+        if let Some(known) = self.known.as_ref().filter(|known| known.generation == generation) {
+            return Ok(Arc::clone(known));
+        }
+        // Another source may stand in for the one that was asked.
+        self.groups.clear();
+        let known = Arc::new(Known::load(&self.name, &mut self.source, self.complete)?);
+        Ok(Arc::clone(self.known.insert(known)))
+    }
+
+    /// The same of everything that there is.
+    fn all_known(&mut self) -> Result<Arc<Known>, MeasureError> {
+        if !std::mem::replace(&mut self.complete, true) {
+            self.known = None;
+        }
+        self.known()
+    }
+
+    /// Has the source find out which of some objects there are.
+    fn look_for(&mut self, mut wanted: Vec<TitleIndex>) -> Result<(), MeasureError> {
+        wanted.sort_unstable();
+        wanted.dedup();
+        if !wanted.is_empty() && !self.complete {
+            self.source.catalogue_for(WantedObjects::Objects(&wanted))?;
+        }
+        Ok(())
+    }
+
+    /// What the source has, with the objects of some sensors, whose numbers are those of
+    /// `before`, and all others of their names.
+    fn known_with(
+        &mut self,
+        before: Option<&Known>,
+        sensors: impl Iterator<Item = SensorId>,
+    ) -> Result<Arc<Known>, MeasureError> {
+        let known = self.known()?;
+        let is_same = before.is_none_or(|before| before.generation == known.generation);
+        let mut wanted = Vec::new();
+        for object in sensors.map(object_of) {
+            if is_same && known.catalogue.object(object).is_some() {
+                continue;
+            }
+            let had_it = before.filter(|before| before.catalogue.object(object).is_some());
+            match had_it.unwrap_or(&known).titles.name(object) {
+                Some(name) => wanted.extend_from_slice(known.titles.indexes(name)),
+                None => wanted.push(object),
+            }
+        }
+        self.look_for(wanted)?;
+        self.known()
+    }
+}
+
+impl Known {
+    fn name_of(&self, id: SensorId) -> Option<SensorName> {
+        let is_it = |sensor: &&Sensor| match counter_of(id) {
+            TitleIndex(0) => object_of(sensor.id) == object_of(id),
+            _ => sensor.id == id,
+        };
+        self.sensors.iter().find(is_it).map(|sensor| sensor.name.clone())
+    }
+}
+
+/// That there is no sensor of a number, by the names that its indexes have.
+pub(super) fn unknown_sensor(source: &str, known: &Known, id: SensorId) -> MeasureError {
+    let named = |index| title(&known.titles, index);
+    let name = SensorName::new(source, &named(object_of(id)), &named(counter_of(id)));
+    MeasureError::UnknownSensor { name: Box::new(name), nearest: Vec::new() }
+}
+
+/// How many groups that were looked for are remembered.
+const GROUPS: usize = 1024;
+
+/// How long it may take to list instances, or to take a first sample.
+pub(super) const PATIENCE: Duration = Duration::from_secs(30);
+
+impl<S: Source + Clone + 'static> DataSource for CounterSource<S> {
+    fn name(&self) -> &str {
+        &self.name
+    }
+
+    fn sensors(&mut self) -> Result<Arc<[Sensor]>, MeasureError> {
+        // Without what cannot be listed at the moment the rest is as good.
+        let _ = self.list_costly();
+        Ok(Arc::clone(&self.all_known()?.sensors))
+    }
+
+    fn sensors_of(&mut self, group: &str) -> Result<Arc<[Sensor]>, MeasureError> {
+        let known = self.known()?;
+        if self.complete || self.groups.contains(&fold(group)) {
+            return Ok(Arc::clone(&known.sensors));
+        }
+        // Of several objects of one name all are needed to tell which is which; one that
+        // is not the first has its index behind its name.
+        let named = |name: &str| known.titles.indexes(name).to_vec();
+        let mut meant = named(group);
+        meant.extend(group.rsplit_once('#').into_iter().flat_map(|(name, _)| named(name)));
+        let number = group.parse().ok().map(TitleIndex);
+        meant.extend(number.filter(|index| known.titles.name(*index).is_none()));
+        self.look_for(meant)?;
+        if self.groups.len() >= GROUPS {
+            self.groups.clear();
+        }
+        let sensors = Arc::clone(&self.known()?.sensors);
+        self.groups.insert(fold(group));
+        Ok(sensors)
+    }
+
+    fn sensors_near(&mut self, group: &str) -> Result<Arc<[Sensor]>, MeasureError> {
+        let known = self.known()?;
+        let near = TitleSet::new(vec![Arc::clone(&known.titles)]).near(group);
+        // Without suggestions it is as unknown.
+        let _ = self.look_for(near);
+        Ok(Arc::clone(&self.known()?.sensors))
+    }
+
+    fn instances(&mut self, sensor: SensorId) -> Result<Vec<String>, MeasureError> {
+        // The numbers are those of the list that was given out last.
+        let mut known = match &self.known {
+            Some(known) => Arc::clone(known),
+            None => self.known()?,
+        };
+        let mut sensor = sensor;
+        let mut snapshot = Snapshot::new();
+        let deadline = Instant::now().checked_add(PATIENCE);
+        let mut consumer = self.source.clone();
+        for attempt in 0..=ATTEMPTS {
+            // What came is what was asked for only if the numbers mean the same.
+            let now = self.known_with(Some(&known), std::iter::once(sensor))?;
+            let same = now.after(&known, sensor);
+            let same = same.ok_or_else(|| unknown_sensor(&self.name, &known, sensor))?;
+            if attempt > 0 && same == sensor {
+                break;
+            }
+            if attempt == ATTEMPTS {
+                return Err(changing(&self.name).into());
+            }
+            (known, sensor) = (now, same);
+            let request = Request { deadline, ..Request::objects(&[object_of(sensor)]) };
+            consumer.collect(&request, &mut snapshot)?;
+        }
+        let object = object_of(sensor);
+        let name = self.name_of(sensor)?;
+        let mut state = ObjectState::default();
+        state.advance(object, &snapshot);
+        if let Some(reason) = state.missing.take() {
+            return Err(MeasureError::NotDelivered { name: Box::new(name), reason });
+        }
+        let has = snapshot.object(object).is_some_and(|object| object.view().has_instances());
+        Ok(state.current().filter(|_| has).map(instance_names).unwrap_or_default())
+    }
+
+    fn probe(&mut self, selection: &Selection) -> Result<Box<dyn ProbeContext>, MeasureError> {
+        let wanted = match selection {
+            Selection::Custom(wanted) => self.as_of_now(wanted)?,
+            Selection::Global => self.whole(Cost::Global)?,
+            Selection::Costly => self.whole(Cost::Costly)?,
+        };
+        let source = self.source.clone();
+        let name = Arc::clone(&self.name);
+        let known = self.known()?;
+        let mut probe = CounterProbe::new(name, source, &known, &wanted)?;
+        probe.take_baseline()?;
+        Ok(Box::new(probe))
+    }
+}
+
+impl<S: Source + Clone + 'static> CounterSource<S> {
+    fn list_costly(&mut self) -> Result<(), SourceError> {
+        if !self.costly {
+            self.source.list_costly()?;
+            self.costly = true;
+        }
+        Ok(())
+    }
+
+    /// Sensors by the numbers that they have now: those that were given out may
+    /// mean others since.
+    fn as_of_now(&mut self, wanted: &[Wanted]) -> Result<Vec<Wanted>, MeasureError> {
+        let before = self.known.clone();
+        let known =
+            self.known_with(before.as_deref(), wanted.iter().map(|wanted| wanted.sensor))?;
+        let before = before.unwrap_or_else(|| Arc::clone(&known));
+        if before.generation == known.generation {
+            return Ok(wanted.to_vec());
+        }
+        let now = |wanted: &Wanted| {
+            let sensor = known.after(&before, wanted.sensor);
+            let sensor =
+                sensor.ok_or_else(|| unknown_sensor(&self.name, &before, wanted.sensor))?;
+            Ok(Wanted { sensor, instances: wanted.instances.clone() })
+        };
+        wanted.iter().map(now).collect()
+    }
+
+    /// The name of a sensor, or of an object's first one where the counter is
+    /// 0.
+    fn name_of(&mut self, sensor: SensorId) -> Result<SensorName, MeasureError> {
+        if let Some(name) = self.known()?.name_of(sensor) {
+            return Ok(name);
+        }
+        // Perhaps nobody has looked for it.
+        let known = self.known_with(None, std::iter::once(sensor))?;
+        let source = Arc::clone(&self.name);
+        known.name_of(sensor).ok_or_else(|| unknown_sensor(&source, &known, sensor))
+    }
+
+    /// All objects of a cost.
+    fn whole(&mut self, cost: Cost) -> Result<Vec<Wanted>, MeasureError> {
+        if cost == Cost::Costly {
+            self.list_costly()?;
+        }
+        let known = self.all_known()?;
+        let objects = known.catalogue.objects.iter().filter(|object| object.cost == cost);
+        let all = |object: &CatalogueObject| Wanted {
+            sensor: id_of(object.name, TitleIndex(0)),
+            instances: Instances::All,
+        };
+        Ok(objects.map(all).collect())
+    }
+}
