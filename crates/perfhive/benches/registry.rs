@@ -49,11 +49,11 @@ mod windows {
     /// Where each call loads the library and unloads it: that takes one of Wine's 1088 TLS
     /// indexes for good, as the library's threads have variables with an end. So a process
     /// makes some rounds only, and there are several, one after another.
-    const LOADING: usize = 181;
-    const PROCESSES: usize = 17;
+    const LOADING: usize = 201;
+    const PROCESSES: usize = 6;
     const WARM_UP: usize = 20;
-    /// Samples of each whose allocations are counted.
-    const COUNTED: usize = 50;
+    /// Samples of each whose allocations are counted, in each process.
+    const COUNTED: usize = 20;
     /// What such a process is started with, before the object's index.
     const LOADED_EACH_TIME: &str = "--loaded-each-time";
 
