@@ -112,7 +112,7 @@ impl Names {
     pub(crate) fn find_out(&mut self, source: &mut dyn Source, pattern: &NamePattern) {
         let meant = pattern.as_literal().map(|name| self.titles.meant_by(name));
         match meant {
-            Some(meant) if meant.is_empty() => {}
+            // Where no name means it, who cannot tell his names says so.
             Some(meant) => self.look_for(source, Wanted::Objects(&meant)),
             None => self.look_for(source, Wanted::Everything),
         }

@@ -488,7 +488,12 @@ impl<S: Source> Source for Cached<S> {
             return self.whole_catalogue();
         }
         let hub = &self.hub;
-        if let Some(kept) = hub.kept_catalogue() {
+        // What is in no whole of them is found by who looks for it.
+        let has_all = |kept: &Arc<Catalogue>| match wanted {
+            Wanted::Objects(list) => list.iter().all(|name| kept.object(*name).is_some()),
+            Wanted::Everything | Wanted::Nothing => true,
+        };
+        if let Some(kept) = hub.kept_catalogue().filter(has_all) {
             return Ok(kept);
         }
         hub.main.with(None, |source| {

@@ -151,7 +151,7 @@ impl<A: Source, B: Yielding> Beside<A, B> {
 /// Whether objects are wanted of which a catalogue has none.
 fn is_for_none(wanted: Wanted<'_>, theirs: &Catalogue) -> bool {
     let Wanted::Objects(list) = wanted else { return false };
-    !list.is_empty() && list.iter().all(|name| theirs.object(*name).is_none())
+    list.iter().all(|name| theirs.object(*name).is_none())
 }
 
 /// What there is to say of one that failed: of each object that it was asked for.

@@ -314,14 +314,12 @@ impl SharedSource {
         let mut in_languages = |this: &mut Self, all: bool| -> Result<_, SourceError> {
             let names = this.names_of(Wanted::Nothing, all)?;
             let found = find(&names);
-            // Of an object that is to be found out first that is done, and no more.
-            let meant = match &found {
-                Err(QueryError::UnknownObject { name, .. }) => names.titles.meant_by(name),
-                _ => Vec::new(),
-            };
-            if meant.is_empty() {
+            // Of an object that is to be found out first that is done, and no more. Where
+            // no name means it, who cannot tell his names says so.
+            let Err(QueryError::UnknownObject { name, .. }) = &found else {
                 return Ok((names, found));
-            }
+            };
+            let meant = names.titles.meant_by(name);
             match this.names_of(Wanted::Objects(&meant), all) {
                 Ok(more) => {
                     let found = find(&more);

@@ -220,6 +220,52 @@ impl<B: Source> Fallback<B> {
             }
         }
     }
+
+    /// What both have, as far as it was found out.
+    fn merged_catalogue(&mut self, wanted: Wanted<'_>) -> Result<Arc<Catalogue>, SourceError> {
+        self.decide(wanted, None)?;
+        let mut mine = None;
+        if self.broken().is_none() {
+            let begun = Instant::now();
+            match self.first.catalogue_for(wanted) {
+                Ok(catalogue) => {
+                    mine = Some(catalogue);
+                    // It may have more by that, which is another catalogue.
+                    self.decide(Wanted::Nothing, None)?;
+                }
+                Err(error) => {
+                    self.failed(&error, begun);
+                    if self.broken().is_none() {
+                        return Err(error);
+                    }
+                }
+            }
+        }
+        if let Some(kept) = &self.catalogue
+            && kept.of == mine
+        {
+            return Ok(Arc::clone(&kept.merged));
+        }
+        let theirs = self.second.catalogue()?;
+        let mut merged = Catalogue::clone(mine.as_deref().unwrap_or(&theirs));
+        let objects = self.decision.as_ref().map_or(&[][..], |decision| &decision.objects);
+        for object in &theirs.objects {
+            if objects.contains(&object.name) && merged.object(object.name).is_none() {
+                merged.objects.push(object.clone());
+            }
+        }
+        if !objects.is_empty() || merged.languages.is_empty() {
+            for language in &theirs.languages {
+                if !merged.languages.contains(language) {
+                    merged.languages.push(*language);
+                }
+            }
+        }
+        merged.generation = self.decisions;
+        let merged = Arc::new(merged);
+        self.catalogue = Some(Kept { of: mine, merged: Arc::clone(&merged) });
+        Ok(merged)
+    }
 }
 
 /// A fault for each object of a list.
@@ -307,49 +353,18 @@ impl<B: Source> Source for Fallback<B> {
         self.catalogue_for(Wanted::Everything)
     }
 
+    /// What both have, or the first one's error where that is broken and the second one
+    /// has none of what is wanted: there may be such objects.
     fn catalogue_for(&mut self, wanted: Wanted<'_>) -> Result<Arc<Catalogue>, SourceError> {
-        self.decide(wanted, None)?;
-        let mut mine = None;
-        if self.broken().is_none() {
-            let begun = Instant::now();
-            match self.first.catalogue_for(wanted) {
-                Ok(catalogue) => {
-                    mine = Some(catalogue);
-                    // It may have more by that, which is another catalogue.
-                    self.decide(Wanted::Nothing, None)?;
-                }
-                Err(error) => {
-                    self.failed(&error, begun);
-                    if self.broken().is_none() {
-                        return Err(error);
-                    }
-                }
+        let catalogue = self.merged_catalogue(wanted)?;
+        match (wanted, self.broken()) {
+            (Wanted::Objects(list), Some(why))
+                if list.iter().all(|name| catalogue.object(*name).is_none()) =>
+            {
+                Err(why.clone())
             }
+            _ => Ok(catalogue),
         }
-        if let Some(kept) = &self.catalogue
-            && kept.of == mine
-        {
-            return Ok(Arc::clone(&kept.merged));
-        }
-        let theirs = self.second.catalogue()?;
-        let mut merged = Catalogue::clone(mine.as_deref().unwrap_or(&theirs));
-        let objects = self.decision.as_ref().map_or(&[][..], |decision| &decision.objects);
-        for object in &theirs.objects {
-            if objects.contains(&object.name) && merged.object(object.name).is_none() {
-                merged.objects.push(object.clone());
-            }
-        }
-        if !objects.is_empty() || merged.languages.is_empty() {
-            for language in &theirs.languages {
-                if !merged.languages.contains(language) {
-                    merged.languages.push(*language);
-                }
-            }
-        }
-        merged.generation = self.decisions;
-        let merged = Arc::new(merged);
-        self.catalogue = Some(Kept { of: mine, merged: Arc::clone(&merged) });
-        Ok(merged)
     }
 
     /// Fails where the first one is broken: what it would list nobody knows.

@@ -570,6 +570,8 @@ impl Source for RegistrySource {
         if last != self.last {
             self.last = last;
             self.outdate();
+            // Who is new was asked for nothing so far.
+            self.asked_all = false;
             // Who failed may be gone, and whose the indexes are has changed.
             self.requests.values_mut().for_each(|asked| asked.split = None);
             self.hangs.forget_objects();

@@ -61,7 +61,7 @@ const fn named(package: &'static str, name: &'static str) -> Part {
 
 /// What runs under Wine. Of the command and its library that is what is about Windows;
 /// the rest is the same on Linux. The hives of registrations are not on Windows.
-const PARTS: [Part; 16] = [
+const PARTS: [Part; 17] = [
     all("perfhive-format"),
     all("perfhive-engine"),
     all("perfhive-contract"),
@@ -72,6 +72,7 @@ const PARTS: [Part; 16] = [
     named("perfhive-registration", "library::"),
     program("perfhive-registration", "round_trip"),
     program("perfhive", "capture"),
+    program("perfhive", "local_memory"),
     program("perfhive", "native"),
     program("perfhive", "published"),
     named("perfhive", "measure::time::"),

@@ -269,17 +269,16 @@ impl Slot {
     /// path means; answers whether the catalogue is another now.
     pub(super) fn complete(&mut self, object: &NamePattern) -> bool {
         match object.as_literal() {
-            Some(name) => self.look_for(&self.titles.meant_by(name)),
+            // Where no name means it, who cannot tell his names says so.
+            Some(name) => {
+                let meant = self.titles.meant_by(name);
+                self.find_out(Wanted::Objects(&meant))
+            }
             None => {
                 self.complete = true;
                 self.find_out(Wanted::Everything)
             }
         }
-    }
-
-    /// The same of some objects, if any.
-    fn look_for(&mut self, meant: &[TitleIndex]) -> bool {
-        !meant.is_empty() && self.find_out(Wanted::Objects(meant))
     }
 
     fn find_out(&mut self, wanted: Wanted<'_>) -> bool {
@@ -327,7 +326,10 @@ impl Slot {
     /// be suggested, and nothing else.
     pub(super) fn look_near(&mut self, object: &NamePattern) {
         if let Some(name) = object.as_literal() {
-            self.look_for(&self.titles.near(name));
+            let near = self.titles.near(name);
+            if !near.is_empty() {
+                self.find_out(Wanted::Objects(&near));
+            }
         }
     }
 

@@ -229,6 +229,25 @@ fn the_registry_is_asked_for_what_is_wanted_and_nothing_else() {
     assert_eq!(origins(&collect(&mut source, "230")), [(230, 2)]);
 }
 
+/// Whether there is such an object nobody knows.
+#[test]
+fn a_name_that_only_the_broken_registry_can_have_is_not_nobody_s() {
+    let Parts { mut source, orders, .. } = parts(&WINDOWS);
+    orders.tell(|told| told.fails = Some(SourceErrorKind::Denied));
+    for wanted in [&[][..], &[TitleIndex(4)]] {
+        let error = source.catalogue_for(Wanted::Objects(wanted)).unwrap_err();
+        assert!(error.to_string().contains("out of order"), "{error}");
+    }
+    let both = [TitleIndex(4), TitleIndex(238)];
+    assert!(source.catalogue_for(Wanted::Objects(&both)).is_ok());
+    let mut query = Query::new(source).unwrap();
+    for object in ["Memory", "Xyzzy"] {
+        let error = query.add(&format!(r"\{object}\Value")).unwrap_err();
+        assert!(error.to_string().contains("out of order"), "{error}");
+    }
+    query.add(r"\System\Value").unwrap();
+}
+
 /// One object's provider hangs, and nobody else.
 #[test]
 fn what_hangs_alone_does_not_break_the_rest() {

@@ -177,16 +177,21 @@ impl RegistrySource {
         };
         let mut snapshot = Snapshot::new();
         let found = self.fetch(&Request::new(ObjectQuery::Indexes(list.clone())), &mut snapshot);
-        let list = match found {
-            Ok(()) => list,
+        let list = match (found, &self.catalogue) {
+            (Ok(()), _) => list,
+            // Part of what is wanted is known, and asking for the rest tells why it is
+            // not there.
+            (Err(_), Some(kept)) if wanted.iter().any(|name| kept.object(*name).is_some()) => {
+                return Ok(Arc::clone(kept));
+            }
             // What others looked for before is not to cost anybody what he wants.
-            Err(_) if list != wanted && list != [NOBODY] => {
+            (Err(_), None) if list != wanted && list != [NOBODY] => {
                 let list = if wanted.is_empty() { vec![NOBODY] } else { wanted };
                 let request = Request::new(ObjectQuery::Indexes(list.clone()));
                 self.fetch(&request, &mut snapshot)?;
                 list
             }
-            Err(error) => return Err(error),
+            (Err(error), _) => return Err(error),
         };
         let has_more = list.iter().any(|name| snapshot.object(*name).is_some());
         match &self.catalogue {

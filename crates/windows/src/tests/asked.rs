@@ -52,7 +52,7 @@ fn who_reads_an_object_has_no_other_asked_from_the_first_request_on() {
     });
     query.collect().unwrap();
     let asked = requests(&fake);
-    assert!(asked.iter().all(|one| one == "230"), "{asked:?}");
+    assert!(!asked.is_empty() && asked.iter().all(|one| one == "230"), "{asked:?}");
     let fake = world();
     let mut query = perfhive_engine::Query::new(fake.source()).unwrap();
     query.add(r"\Process(*)\% Processor Time").unwrap();
@@ -114,9 +114,10 @@ fn who_measures_has_nothing_else_asked() {
         context.prepare().unwrap();
         context.sample().unwrap();
         context.decode(&mut readings).unwrap();
+        assert_eq!(readings.iter().count(), 1);
     }
     let asked = requests(&fake);
-    assert!(asked.iter().all(|one| one == "230"), "{asked:?}");
+    assert!(asked.len() >= 2 && asked.iter().all(|one| one == "230"), "{asked:?}");
     // A name that nobody has: what was meant is found, and nobody else asked.
     for name in ["windows.test/Proces/%25 Processor Time", "windows.test/Process/Processor Time"] {
         let error = sources.find(&name.parse().unwrap()).unwrap_err();
@@ -270,6 +271,30 @@ fn costly_objects_are_asked_for_by_who_needs_them_only() {
     }
 }
 
+/// What nobody gets by asking for everything is in no list, however whole.
+#[test]
+fn a_costly_object_is_found_by_name_behind_a_cache_that_knows_everything_else() {
+    use perfhive_engine::Cached;
+    use perfhive_engine::measure::{CounterSource, DataSource as _};
+    let fake = world();
+    fake.with(|world| world.data.insert("816".into(), object(&[816, 6], 1)));
+    let mut cache = Cached::new(fake.source());
+    assert!(cache.catalogue().unwrap().object(TitleIndex(816)).is_none());
+    let mut query = perfhive_engine::Query::new(cache).unwrap();
+    query.add(r"\816(*)\% Processor Time").unwrap();
+    query.collect().unwrap();
+    assert!(query.readings()[0].value.is_ok());
+    // A registry that cannot be reached by then says so.
+    fake.with(|world| world.code = Some(5));
+    let error = query.add(r"\817(*)\% Processor Time").unwrap_err();
+    assert!(error.to_string().contains("access"), "{error}");
+    fake.with(|world| world.code = None);
+    let mut sensors = CounterSource::new("windows.test", Cached::new(fake.source()));
+    let all = sensors.sensors().unwrap().len();
+    assert_eq!(sensors.sensors_of("816").unwrap().len(), all + 1);
+    assert_eq!(sensors.sensors().unwrap().len(), all + 1);
+}
+
 /// Windows tells the cost of other programs' objects only by collecting all.
 #[test]
 fn the_cost_of_what_was_found_by_itself_is_unknown_until_all_are_listed() {
@@ -369,6 +394,15 @@ fn who_was_looked_for_and_fails_costs_nobody_else_the_catalogue() {
     let other = source.catalogue_for(Wanted::Objects(&[TitleIndex(5000)])).unwrap();
     assert_eq!(other.objects.len(), 1);
     assert!(source.catalogue_for(Wanted::Objects(&broken)).is_err());
+    // Nor does it make what was found another catalogue each time.
+    requests(&fake);
+    for _ in 0..3 {
+        let both = [TitleIndex(5000), TitleIndex(4000)];
+        assert_eq!(source.catalogue_for(Wanted::Objects(&both)).unwrap(), other);
+        // Who is sound is not asked once more for that.
+        let asked = requests(&fake);
+        assert!(asked.iter().all(|one| !one.contains("5000")), "{asked:?}");
+    }
 }
 
 /// Objects with one counter each, in one reply.

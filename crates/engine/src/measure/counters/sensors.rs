@@ -85,7 +85,7 @@ impl<S: Source + Clone + 'static> CounterSource<S> {
     fn look_for(&mut self, mut wanted: Vec<TitleIndex>) -> Result<(), MeasureError> {
         wanted.sort_unstable();
         wanted.dedup();
-        if !wanted.is_empty() && !self.complete {
+        if !wanted.is_empty() {
             self.source.catalogue_for(WantedObjects::Objects(&wanted))?;
         }
         Ok(())
@@ -152,7 +152,10 @@ impl<S: Source + Clone + 'static> DataSource for CounterSource<S> {
 
     fn sensors_of(&mut self, group: &str) -> Result<Arc<[Sensor]>, MeasureError> {
         let known = self.known()?;
-        if self.complete || self.groups.contains(&fold(group)) {
+        // Even where everything was listed it may be one that is in no list.
+        let is_of_it = |sensor: &Sensor| fold(sensor.name.group()) == fold(group);
+        if self.groups.contains(&fold(group)) || self.complete && known.sensors.iter().any(is_of_it)
+        {
             return Ok(Arc::clone(&known.sensors));
         }
         // Of several objects of one name all are needed to tell which is which; one that
