@@ -430,7 +430,8 @@ INLINE u64 arrival_of(struct task_struct *task)
 	// First: if it runs and goes to sleep meanwhile, this is not the last time.
 	u64 arrival = last_arrival(task);
 
-	if (!FIELD_EXISTS(task->on_cpu) || task->on_cpu || task->on_rq)
+	if (!FIELD_EXISTS(task->on_cpu) || *(volatile int *)&task->on_cpu ||
+	    *(volatile int *)&task->on_rq)
 		return 0;
 	return arrival;
 }
@@ -510,13 +511,20 @@ NOT_INLINE int read_levels(u32 key, u32 wanted, u32 processors)
 	return !differs && !(marks & MARK_NO_RESIDENT);
 }
 
+// Changes when a thread's sums are added to its process. Read each time that it is
+// asked for, where it is asked for.
+INLINE u32 sequence_of(struct signal_struct *signal)
+{
+	return *(volatile u32 *)&signal->stats_lock.seqcount.seqcount.sequence;
+}
+
 INLINE void begin_process(struct process *process, struct detail *slot, struct task_struct *task,
 			  struct task_struct *loose, struct signal_struct *signal,
 			  struct arguments *args)
 {
 	u32 marks = 0;
 
-	slot->sequence = signal->stats_lock.seqcount.seqcount.sequence;
+	slot->sequence = sequence_of(signal);
 	if (slot->sequence & 1)
 		marks |= MARK_TORN;
 	// Another thread is about to take its place.
@@ -577,7 +585,7 @@ INLINE void add_thread(struct process *process, struct detail *slot, struct task
 		slot->switches_voluntary += task->nvcsw;
 		slot->switches_other += task->nivcsw;
 	}
-	if (signal->stats_lock.seqcount.seqcount.sequence != slot->sequence)
+	if (sequence_of(signal) != slot->sequence)
 		process->marks |= MARK_TORN;
 }
 
@@ -645,6 +653,9 @@ INLINE void add_threads(struct process *process, struct detail *detail, struct t
 	}
 	bpf_iter_task_destroy(&it);
 	bpf_task_release(kept);
+	// One that ended behind the last that was met is in no sum.
+	if (sequence_of(signal) != detail->sequence)
+		process->marks |= MARK_TORN;
 }
 
 SEC("syscall")

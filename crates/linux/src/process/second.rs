@@ -182,6 +182,12 @@ impl Second {
         Ok(())
     }
 
+    /// Lets go of missing ones whose number one that is met has by now.
+    fn find_found(&mut self) {
+        let order = &self.order;
+        self.missing.retain(|pid| order.binary_search_by_key(pid, |(pid, _)| *pid).is_err());
+    }
+
     /// Runs the program, loading it first where that is needed.
     fn run(&mut self, wants: Wants, stat: &SystemStat, count: usize) -> Result<(), Refusal> {
         let too_many = || Refusal::surprise("there are more processes or threads than it can hold");
@@ -206,6 +212,7 @@ impl Second {
                 self.settled = self.ordered && !program.moved();
                 if !self.settled {
                     self.sort(program.processes());
+                    self.find_found();
                     self.ordered = true;
                 }
                 self.state = State::Loaded(program);
@@ -301,7 +308,7 @@ impl Second {
         // of a process later is not asked again.
         let open = before.map_or_else(|| reader.tells_io(pid), |known| known.open);
         let before = before.map(|known| known.told);
-        let there = if slot.marks & MARK_TORN == 0 {
+        let there = if !needs_proc(slot.marks, wanted) {
             name_of(slot, detail, &mut self.name);
             reader.set_name(&self.name);
             let told = before.unwrap_or_else(|| told(detail.user_told, detail.kernel_told));
@@ -360,6 +367,12 @@ impl Second {
         }
         Ok(())
     }
+}
+
+/// Whether what a slot tells is not enough: parts of it are of different moments, or it
+/// lacks the pages of which the peak and what is swapped are part.
+fn needs_proc(marks: u32, wanted: Wanted) -> bool {
+    marks & MARK_TORN != 0 || marks & MARK_NO_RESIDENT != 0 && (wanted.peaks || wanted.swap)
 }
 
 /// Makes the sample of a process in a slot; `false` where it is gone.
@@ -541,5 +554,29 @@ mod tests {
         ] {
             assert_eq!(state(bits), letter, "{bits:#x}");
         }
+    }
+
+    #[test]
+    fn what_the_program_does_not_know_is_read_elsewhere() {
+        let (plain, peaks, swap) = (
+            Wanted::default(),
+            Wanted { peaks: true, ..Wanted::default() },
+            Wanted { swap: true, ..Wanted::default() },
+        );
+        for wanted in [plain, peaks, swap] {
+            assert!(needs_proc(MARK_TORN, wanted));
+            assert!(!needs_proc(0, wanted));
+        }
+        assert!(needs_proc(MARK_NO_RESIDENT, peaks) && needs_proc(MARK_NO_RESIDENT, swap));
+        assert!(!needs_proc(MARK_NO_RESIDENT, plain));
+    }
+
+    #[test]
+    fn who_is_met_is_not_missing() {
+        let mut second = Second::new(ReaderChoice::Bpf, ProcRoot::default());
+        second.missing = vec![4, 5, 6];
+        second.order = vec![(1, 0), (5, 1), (9, 2)];
+        second.find_found();
+        assert_eq!(second.missing, [4, 6]);
     }
 }
