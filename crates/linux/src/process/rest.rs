@@ -20,9 +20,10 @@
 //! `statm` is read each time, and tells the size of the address space too. And
 //! the parent changes when that ends: so the parent must have been read in this
 //! very collection, before its child, and be alive (not about to end either) and
-//! the same process as in the collection before. (A process with a lower number
-//! than its parent's is always read in full.) The nice value, which others can change, and whatever
-//! else comes from `stat` is read on request; then nobody is taken for resting.
+//! the same process as in the collection before. One with a higher number than its
+//! child's, which would come later, is looked at beforehand. The nice value, which
+//! others can change, and whatever else comes from `stat` is read on request; then
+//! nobody is taken for resting.
 //!
 //! Who asks may change too: `io` takes permission, which this program may have
 //! given up since. It is asked of the first process that rests in a collection,
@@ -175,6 +176,8 @@ pub(super) struct Resting {
     alive: Vec<u32>,
     /// The last of them that was found to be a parent.
     parent: Option<u32>,
+    /// Parents of a higher number than a child's, by ascending number.
+    elders: Vec<Elder>,
     /// Whether `io` of a process that rests was read in this collection.
     io_permitted: bool,
 }
@@ -190,9 +193,20 @@ impl Default for Resting {
             credit: 0,
             alive: Vec::new(),
             parent: None,
+            elders: Vec::new(),
             io_permitted: false,
         }
     }
+}
+
+/// A parent that is looked at before its turn.
+struct Elder {
+    pid: u32,
+    /// The collection in which it was looked at last, and what was found then.
+    collection: u64,
+    start: u64,
+    /// Whether it was alive and the same process as in the collection before.
+    is_alive: bool,
 }
 
 /// What a resting process would be found to be.
@@ -203,12 +217,13 @@ pub(super) struct Found {
     pub(super) name_length: usize,
 }
 
-room!(Resting: places, free, alive);
+room!(Resting: places, free, alive, elders);
 
 impl Resting {
     /// Begins a collection of so many processes. Where `wanted` is not so,
     /// everything is read of all of them.
     pub(super) fn begin(&mut self, processes: usize, wanted: bool, reader: &mut Reader) {
+        self.elders.retain(|elder| elder.collection == self.collection);
         self.collection += 1;
         self.on = wanted && self.is_counted(reader);
         self.credit = processes / FREE_LOOKS + 1;
@@ -265,10 +280,17 @@ impl Resting {
         let turns = rest.turns?;
         // What is spared: `stat`, and `io` if that could be read.
         let spared = 1 + usize::from(rest.io.is_some());
+        if self.credit == 0 {
+            return None;
+        }
         let parent = rest.numbers.parent;
         let has_parent = match parent {
             // The first process, and the kernel's own.
             0 => known.pid == 1 || known.is_kernel_thread,
+            elder if elder > u64::from(known.pid) => {
+                let elders = &mut self.elders;
+                is_elder_alive(elders, elder, self.collection, &mut self.credit, reader)
+            }
             _ => is_alive(&self.alive, &mut self.parent, parent),
         };
         if self.credit == 0 || !has_parent {
@@ -326,9 +348,7 @@ impl Resting {
         if !self.on {
             return;
         }
-        // One that is about to end has given its children away before it is a
-        // zombie, and long before where its first thread is the last one.
-        let ended = stat.flags & PF_EXITING != 0 || matches!(stat.state, b'Z' | b'X' | b'x');
+        let ended = has_ended(stat);
         if before && !ended {
             self.alive.push(known.pid);
         }
@@ -414,6 +434,47 @@ fn is_since(major: u64, minor: u64) -> bool {
     let mut numbers = release.split(|byte| !byte.is_ascii_digit());
     let mut next = || numbers.next().and_then(number).unwrap_or(0);
     (next(), next()) >= (major, minor)
+}
+
+/// Whether a process has ended or is about to: it has given its children away before it
+/// is a zombie, and long before where its first thread is the last one.
+fn has_ended(stat: &Stat<'_>) -> bool {
+    stat.flags & PF_EXITING != 0 || matches!(stat.state, b'Z' | b'X' | b'x')
+}
+
+/// Whether a parent that has a higher number than its child is alive, and the same
+/// process as in the collection before. It is looked at once in a collection, which
+/// takes a system call.
+fn is_elder_alive(
+    elders: &mut Vec<Elder>,
+    parent: u64,
+    collection: u64,
+    credit: &mut usize,
+    reader: &mut Reader,
+) -> bool {
+    let Ok(pid) = u32::try_from(parent) else {
+        return false;
+    };
+    let at = elders.binary_search_by_key(&pid, |elder| elder.pid).unwrap_or_else(|at| {
+        elders.insert(at, Elder { pid, collection: 0, start: 0, is_alive: false });
+        at
+    });
+    let Some(elder) = elders.get_mut(at) else {
+        return false;
+    };
+    if elder.collection == collection {
+        return elder.is_alive;
+    }
+    *credit = credit.saturating_sub(1);
+    let before = (elder.collection + 1 == collection && elder.start > 0).then_some(elder.start);
+    (elder.collection, elder.start, elder.is_alive) = (collection, 0, false);
+    if reader.once_here(PidPath::of(pid, b"stat").text()).is_ok()
+        && let Some(stat) = Stat::parse(reader.text())
+    {
+        elder.start = stat.start;
+        elder.is_alive = before == Some(stat.start) && !has_ended(&stat);
+    }
+    elder.is_alive
 }
 
 /// Whether a parent is among the living.

@@ -385,6 +385,47 @@ fn the_number_of_a_parent_that_ended_is_nobody_elses() {
 }
 
 /// What others may change while a process sleeps.
+/// Numbers begin anew once the highest was given out.
+#[test]
+fn a_parent_may_have_a_higher_number_than_its_children() {
+    const CHILDREN: usize = 60;
+    let test = "resting::a_parent_may_have_a_higher_number_than_its_children";
+    within(test, &["unshare", "-pf", "--mount-proc"], "/", || {
+        let last = "/proc/sys/kernel/ns_last_pid";
+        if std::fs::write(last, "20000").is_err() {
+            eprintln!("{test}: numbers of processes cannot be chosen here");
+            return;
+        }
+        let mut shell = Shell::new();
+        std::fs::write(last, "1000").unwrap();
+        let children: Vec<_> = (0..CHILDREN)
+            .map(|_| Orphan::of(&shell.run("sleep 600 > /dev/null 2>&1 & echo $!")))
+            .collect();
+        assert!(children.iter().all(|child| child.0 < shell.id()));
+        children.iter().for_each(|child| wait_for(child.0, b"S"));
+        let mut machine = proc();
+        settle(&mut machine, CHILDREN);
+        assert!(compare(&mut machine) > CHILDREN);
+        // Of who rests two files are read, of others three.
+        let reads = || {
+            let io = std::fs::read_to_string("/proc/self/io").unwrap();
+            let line = io.lines().find(|line| line.starts_with("syscr: ")).unwrap();
+            line["syscr: ".len()..].parse::<usize>().unwrap()
+        };
+        let before = reads();
+        machine.look(&[230], &[]);
+        let read = reads() - before;
+        assert!(read < CHILDREN * 5 / 2, "{read} reads");
+        shell.child.kill().unwrap();
+        shell.child.wait().unwrap();
+        let look = machine.look(&[230], &[]);
+        for child in &children {
+            assert_eq!(look.value_of(230, look.process(child.0).unwrap(), 1410), Some(1));
+        }
+        assert!(compare(&mut machine) >= CHILDREN);
+    });
+}
+
 #[test]
 fn what_others_change_is_read_each_time() {
     alone("resting::what_others_change_is_read_each_time", || {
