@@ -568,10 +568,12 @@ impl Source for RegistrySource {
         self.look_back();
         let last = self.registry.last_titles();
         if last != self.last {
+            // What is told for the first time makes nobody new.
+            let is_first = self.last == LastTitles::default();
             self.last = last;
             self.outdate();
             // Who is new was asked for nothing so far.
-            self.asked_all = false;
+            self.asked_all &= is_first;
             // Who failed may be gone, and whose the indexes are has changed.
             self.requests.values_mut().for_each(|asked| asked.split = None);
             self.hangs.forget_objects();

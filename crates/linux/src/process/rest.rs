@@ -202,10 +202,14 @@ impl Default for Resting {
 /// A parent that is looked at before its turn.
 struct Elder {
     pid: u32,
+    /// Its `stat`, which stays open: a look takes one system call.
+    file: Kept,
     /// The collection in which it was looked at last, and what was found then.
     collection: u64,
     start: u64,
-    /// Whether it was alive and the same process as in the collection before.
+    /// The collection since which it was the same process in each.
+    since: u64,
+    /// Whether it was alive and the same process as in the two collections before.
     is_alive: bool,
 }
 
@@ -443,7 +447,8 @@ fn has_ended(stat: &Stat<'_>) -> bool {
 }
 
 /// Whether a parent that has a higher number than its child is alive, and the same
-/// process as in the collection before. It is looked at once in a collection, which
+/// process as in the two collections before: in the last one a child may have told of
+/// its parent before that was looked at. It is looked at once in a collection, which
 /// takes a system call.
 fn is_elder_alive(
     elders: &mut Vec<Elder>,
@@ -456,7 +461,9 @@ fn is_elder_alive(
         return false;
     };
     let at = elders.binary_search_by_key(&pid, |elder| elder.pid).unwrap_or_else(|at| {
-        elders.insert(at, Elder { pid, collection: 0, start: 0, is_alive: false });
+        let file = Kept::default();
+        let elder = Elder { pid, file, collection: 0, start: 0, since: 0, is_alive: false };
+        elders.insert(at, elder);
         at
     });
     let Some(elder) = elders.get_mut(at) else {
@@ -465,14 +472,22 @@ fn is_elder_alive(
     if elder.collection == collection {
         return elder.is_alive;
     }
-    *credit = credit.saturating_sub(1);
     let before = (elder.collection + 1 == collection && elder.start > 0).then_some(elder.start);
     (elder.collection, elder.start, elder.is_alive) = (collection, 0, false);
-    if reader.once_here(PidPath::of(pid, b"stat").text()).is_ok()
-        && let Some(stat) = Stat::parse(reader.text())
-    {
+    // Opened each time, it would take three.
+    if elder.file.fd().is_none() && !reader.may_keep() {
+        return false;
+    }
+    *credit = credit.saturating_sub(1);
+    if reader.kept(&mut elder.file, || PidPath::of(pid, b"stat")).is_err() {
+        // The next of its number is another.
+        elder.file.close();
+    } else if let Some(stat) = Stat::parse(reader.text()) {
+        if before != Some(stat.start) {
+            elder.since = collection;
+        }
         elder.start = stat.start;
-        elder.is_alive = before == Some(stat.start) && !has_ended(&stat);
+        elder.is_alive = elder.since + 2 <= collection && !has_ended(&stat);
     }
     elder.is_alive
 }

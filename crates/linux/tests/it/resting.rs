@@ -384,7 +384,6 @@ fn the_number_of_a_parent_that_ended_is_nobody_elses() {
     });
 }
 
-/// What others may change while a process sleeps.
 /// Numbers begin anew once the highest was given out.
 #[test]
 fn a_parent_may_have_a_higher_number_than_its_children() {
@@ -426,6 +425,7 @@ fn a_parent_may_have_a_higher_number_than_its_children() {
     });
 }
 
+/// What others may change while a process sleeps.
 #[test]
 fn what_others_change_is_read_each_time() {
     alone("resting::what_others_change_is_read_each_time", || {

@@ -153,9 +153,9 @@ impl<S: Source + Clone + 'static> DataSource for CounterSource<S> {
     fn sensors_of(&mut self, group: &str) -> Result<Arc<[Sensor]>, MeasureError> {
         let known = self.known()?;
         // Even where everything was listed it may be one that is in no list.
-        let is_of_it = |sensor: &Sensor| fold(sensor.name.group()) == fold(group);
-        if self.groups.contains(&fold(group)) || self.complete && known.sensors.iter().any(is_of_it)
-        {
+        let folded = fold(group);
+        let is_of_it = |sensor: &Sensor| fold(sensor.name.group()) == folded;
+        if self.groups.contains(&folded) || self.complete && known.sensors.iter().any(is_of_it) {
             return Ok(Arc::clone(&known.sensors));
         }
         // Of several objects of one name all are needed to tell which is which; one that
@@ -165,12 +165,16 @@ impl<S: Source + Clone + 'static> DataSource for CounterSource<S> {
         meant.extend(group.rsplit_once('#').into_iter().flat_map(|(name, _)| named(name)));
         let number = group.parse().ok().map(TitleIndex);
         meant.extend(number.filter(|index| known.titles.name(*index).is_none()));
+        if meant.is_empty() {
+            // Where no name means it, who cannot tell his names says so.
+            self.source.catalogue_for(WantedObjects::Objects(&[]))?;
+        }
         self.look_for(meant)?;
         if self.groups.len() >= GROUPS {
             self.groups.clear();
         }
         let sensors = Arc::clone(&self.known()?.sensors);
-        self.groups.insert(fold(group));
+        self.groups.insert(folded);
         Ok(sensors)
     }
 
