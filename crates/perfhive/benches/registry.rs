@@ -126,7 +126,7 @@ mod windows {
                 }
             }
         }
-        // Over a second or so: what is looked at from time to time is among it.
+        // Many in a row: what is looked at from time to time may be among it.
         let before = alloc::process();
         for _ in 0..COUNTED {
             acts[2]();
