@@ -62,7 +62,7 @@ pub(crate) fn add_paths(
         match silent {
             Some((object, why)) => added.push(Err(Absent { path: path.clone(), object, why })),
             None => {
-                let providers = query.providers(0);
+                let providers = query.providers(0).unwrap_or_default();
                 let is_unknown = matches!(&error, QueryError::UnknownObject { .. });
                 let failure = explain_error(error, global, path, !providers.is_empty());
                 worst = worst.max(Some(failure.report()));
@@ -153,7 +153,7 @@ fn explain_syntax(error: QueryError, path: &str) -> Failure {
 /// its provider does not answer: then that is what to tell.
 pub(crate) fn damaged_object(global: &Global, name: &str) -> Option<Failure> {
     let mut session = Session::open(&Global { quiet: true, ..global.clone() }).ok()?;
-    let mut providers = session.source.providers();
+    let mut providers = session.source.providers().unwrap_or_default();
     if !providers.is_empty() {
         warn_of_refused(&providers);
         let mut names = Names::load(&mut session.source, session.language).ok()?;
@@ -161,7 +161,7 @@ pub(crate) fn damaged_object(global: &Global, name: &str) -> Option<Failure> {
         if pattern.as_literal().is_some() {
             // Who has the name tells how he is doing once he was asked.
             names.find_out(&mut session.source, &pattern);
-            providers = session.source.providers();
+            providers = session.source.providers().unwrap_or_default();
         }
         let why = silent(&providers, names.titles(), &names.catalogue, &pattern)?;
         let object = name.to_string();
@@ -218,7 +218,7 @@ pub(crate) fn silent(
 
 /// The same of the default source of a query.
 fn silent_in(query: &mut Query, object: &NamePattern) -> Option<String> {
-    let providers = query.providers(0);
+    let providers = query.providers(0).unwrap_or_default();
     silent(&providers, query.titles(0)?, query.catalogue(0)?, object)
 }
 
@@ -253,7 +253,7 @@ fn missed_by(query: &mut Query, path: PathId) -> Vec<String> {
     let Some(pattern) = query.path(path).filter(wild).map(|path| path.object.clone()) else {
         return Vec::new();
     };
-    let providers = query.providers(0);
+    let providers = query.providers(0).unwrap_or_default();
     let (Some(titles), Some(catalogue)) = (query.titles(0), query.catalogue(0)) else {
         return Vec::new();
     };

@@ -49,7 +49,7 @@ impl Source for Observed {
         self.source.titles(language)
     }
 
-    fn providers(&mut self) -> Vec<ProviderStatus> {
+    fn providers(&mut self) -> Result<Vec<ProviderStatus>, SourceError> {
         self.source.providers()
     }
 

@@ -362,11 +362,11 @@ impl Source for Broker {
         self.catalogue_generation
     }
 
-    fn providers(&mut self) -> Vec<ProviderStatus> {
+    fn providers(&mut self) -> Result<Vec<ProviderStatus>, SourceError> {
         self.look_at_rosters(Wanted::Nothing, None);
         let faults = self.rosters.iter().flat_map(|roster| roster.faults());
         let entries = self.entries.iter().map(|entry| entry.status.clone());
-        entries.chain(faults.map(ProviderStatus::refused)).collect()
+        Ok(entries.chain(faults.map(ProviderStatus::refused)).collect())
     }
 
     fn titles(&mut self, language: LanguageId) -> Result<Arc<TitleDatabase>, SourceError> {

@@ -531,9 +531,12 @@ impl<S: Source> Source for Cached<S> {
         self.hub.titles_by(language, generation, None)
     }
 
-    fn providers(&mut self) -> Vec<ProviderStatus> {
-        let lanes = std::iter::once(&self.hub.main).chain(&self.hub.costly);
-        lanes.flat_map(|lane| lane.with(None, Source::providers).unwrap_or_default()).collect()
+    fn providers(&mut self) -> Result<Vec<ProviderStatus>, SourceError> {
+        let mut providers = Vec::new();
+        for lane in std::iter::once(&self.hub.main).chain(&self.hub.costly) {
+            providers.extend(lane.with(None, Source::providers)??);
+        }
+        Ok(providers)
     }
 
     fn rewind(&mut self) -> Result<(), SourceError> {

@@ -366,8 +366,11 @@ impl Query {
     }
 
     /// How the providers of a source are doing; source 0 is the default one.
-    pub fn providers(&mut self, source: usize) -> Vec<ProviderStatus> {
-        self.sources.slot_mut(source).map(|slot| slot.source.providers()).unwrap_or_default()
+    ///
+    /// # Errors
+    /// Where that cannot be told now ([`Source::providers`](crate::Source::providers)).
+    pub fn providers(&mut self, source: usize) -> Result<Vec<ProviderStatus>, QueryError> {
+        Ok(self.sources.slot_mut(source)?.source.providers()?)
     }
 
     /// Whether waiting brings new samples: false if every source that the

@@ -76,8 +76,13 @@ pub trait Source: Send {
 
     /// How the providers are doing that the source is made of; none for a
     /// source that is not made of providers.
-    fn providers(&mut self) -> Vec<ProviderStatus> {
-        Vec::new()
+    ///
+    /// # Errors
+    /// Where that cannot be told now, of all of them or of some: a list without those
+    /// would be taken for all that there is. [Transient](SourceError::is_transient) where
+    /// the answer is late.
+    fn providers(&mut self) -> Result<Vec<ProviderStatus>, SourceError> {
+        Ok(Vec::new())
     }
 
     /// Puts a source of recorded samples back to its first one.
@@ -119,7 +124,7 @@ impl<S: Source + ?Sized> Source for Box<S> {
     fn titles(&mut self, language: LanguageId) -> Result<Arc<TitleDatabase>, SourceError> {
         (**self).titles(language)
     }
-    fn providers(&mut self) -> Vec<ProviderStatus> {
+    fn providers(&mut self) -> Result<Vec<ProviderStatus>, SourceError> {
         (**self).providers()
     }
     fn rewind(&mut self) -> Result<(), SourceError> {

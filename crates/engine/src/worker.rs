@@ -62,7 +62,7 @@ enum Answer {
     Rewound(Result<(), SourceError>),
     /// And whether that took memory.
     Generation(u64, bool),
-    Providers(Vec<ProviderStatus>),
+    Providers(Result<Vec<ProviderStatus>, SourceError>),
 }
 
 type WorkDesk = Desk<(Collecting, Job), (u64, Answer)>;
@@ -321,18 +321,15 @@ impl Source for Worker {
         }
     }
 
-    /// None, where the source does not answer, or is at work on something else for longer
-    /// than a request may take.
-    fn providers(&mut self) -> Vec<ProviderStatus> {
-        // Whoever asks wants to know of those that are late, too.
-        let until = match self.patience {
-            Some(patience) => Instant::now().checked_add(patience),
-            None => Some(Instant::now()),
-        };
-        let _ = self.catch_up_by(until);
-        match self.ask(Job::Providers, None) {
-            Ok(Answer::Providers(providers)) => providers,
-            _ => Vec::new(),
+    /// Waits for what is under way, too, as long as a request may take: whoever asks wants
+    /// to know of those that are late.
+    fn providers(&mut self) -> Result<Vec<ProviderStatus>, SourceError> {
+        let now = Instant::now();
+        let until = self.patience.map(|patience| now.checked_add(patience));
+        self.catch_up_by(until.unwrap_or(Some(now)))?;
+        match self.ask(Job::Providers, until.flatten())? {
+            Answer::Providers(providers) => providers,
+            _ => Err(self.mixed_up()),
         }
     }
 

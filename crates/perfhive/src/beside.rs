@@ -296,10 +296,10 @@ impl<A: Source, B: Yielding> Source for Beside<A, B> {
         }
     }
 
-    fn providers(&mut self) -> Vec<ProviderStatus> {
-        let mut providers = self.first.providers();
-        providers.extend(self.second.providers());
-        providers
+    fn providers(&mut self) -> Result<Vec<ProviderStatus>, SourceError> {
+        let mut providers = self.first.providers()?;
+        providers.extend(self.second.providers()?);
+        Ok(providers)
     }
 }
 

@@ -76,8 +76,8 @@ impl Source for Later {
         self.source()?.titles(language)
     }
 
-    fn providers(&mut self) -> Vec<ProviderStatus> {
-        self.source.as_mut().map(|source| source.providers()).unwrap_or_default()
+    fn providers(&mut self) -> Result<Vec<ProviderStatus>, SourceError> {
+        self.source.as_mut().map_or(Ok(Vec::new()), |source| source.providers())
     }
 
     fn rewind(&mut self) -> Result<(), SourceError> {

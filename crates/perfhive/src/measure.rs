@@ -211,7 +211,7 @@ impl<S: Source> Source for WholeSamples<S> {
         self.0.titles(language)
     }
 
-    fn providers(&mut self) -> Vec<ProviderStatus> {
+    fn providers(&mut self) -> Result<Vec<ProviderStatus>, SourceError> {
         self.0.providers()
     }
 

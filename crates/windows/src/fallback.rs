@@ -407,10 +407,10 @@ impl<B: Source> Source for Fallback<B> {
     }
 
     /// Who is registered is known where nobody answers, too: nothing is collected for it.
-    fn providers(&mut self) -> Vec<ProviderStatus> {
-        let mut providers = self.first.providers();
-        providers.extend(self.second.providers());
-        providers
+    fn providers(&mut self) -> Result<Vec<ProviderStatus>, SourceError> {
+        let mut providers = self.first.providers()?;
+        providers.extend(self.second.providers()?);
+        Ok(providers)
     }
 }
 

@@ -222,8 +222,8 @@ impl Source for Relay {
         self.ask(None, None, |worker| worker.titles(language))
     }
 
-    fn providers(&mut self) -> Vec<ProviderStatus> {
-        self.worker.providers()
+    fn providers(&mut self) -> Result<Vec<ProviderStatus>, SourceError> {
+        self.ask(None, None, Worker::providers)
     }
 
     fn rewind(&mut self) -> Result<(), SourceError> {
@@ -256,8 +256,8 @@ mod tests {
         fn titles(&mut self, _: LanguageId) -> Result<Arc<TitleDatabase>, SourceError> {
             unreachable!("nobody asks for titles")
         }
-        fn providers(&mut self) -> Vec<ProviderStatus> {
-            vec![ProviderStatus::new("told")]
+        fn providers(&mut self) -> Result<Vec<ProviderStatus>, SourceError> {
+            Ok(vec![ProviderStatus::new("told")])
         }
     }
 
@@ -270,7 +270,24 @@ mod tests {
         relay.collect(&request, &mut Snapshot::new()).unwrap_err();
         assert!(relay.worker.is_at_work());
         tell.send(()).unwrap();
-        let names: Vec<_> = relay.providers().into_iter().map(|one| one.name).collect();
+        let names: Vec<_> = relay.providers().unwrap().into_iter().map(|one| one.name).collect();
+        assert_eq!(names, ["told"]);
+    }
+
+    /// Nobody waits for longer than the patience, and what hung for that long is not asked.
+    #[test]
+    fn providers_are_told_of_by_what_stands_in() {
+        let ((_tell, told), (_, other)) = (channel(), channel());
+        let mut relay = Relay::new(Told(told), Some(Duration::from_secs(3600))).unwrap();
+        relay.careful = Some(Box::new(|_| Box::new(Told(other))));
+        let request = Request::new(ObjectQuery::Global).deadline(Instant::now());
+        relay.collect(&request, &mut Snapshot::new()).unwrap_err();
+        relay.worker.set_patience(Some(Duration::ZERO));
+        let error = relay.providers().unwrap_err();
+        assert!(error.is_transient(), "{error}");
+        let late = relay.late.as_mut().unwrap();
+        late.since = late.since.checked_sub(HANGS).unwrap();
+        let names: Vec<_> = relay.providers().unwrap().into_iter().map(|one| one.name).collect();
         assert_eq!(names, ["told"]);
     }
 

@@ -2,7 +2,7 @@
 
 mod catalogue;
 
-use crate::explain::unreadable;
+use crate::explain::{SUCCESS, unreadable};
 use crate::hangs::{Hangs, Watch};
 use crate::parts::{self, Failed, NOBODY, Search, Service, Split, read_block};
 use crate::read::{ReadError, Size};
@@ -484,8 +484,13 @@ impl Source for RegistrySource {
 
     /// Who is registered: those whose objects were seen, and those of whom there is
     /// none.
-    fn providers(&mut self) -> Vec<ProviderStatus> {
+    fn providers(&mut self) -> Result<Vec<ProviderStatus>, SourceError> {
         let services = self.registry.services();
+        let code = if services.is_empty() { self.registry.connect() } else { SUCCESS };
+        if code != SUCCESS {
+            // Another machine that nobody reaches has not told that it has none.
+            return Err(self.error(Failed::Read(ReadError::Code(code))));
+        }
         let (known, hanging) = (&self.known, self.hangs.objects());
         let host = self.registry.host().map(str::to_string);
         let status = |service: Service| {
@@ -509,7 +514,7 @@ impl Source for RegistrySource {
             }
             status
         };
-        services.into_iter().map(status).collect()
+        Ok(services.into_iter().map(status).collect())
     }
 
     /// The objects of `Global` and, behind them, those of `Costly` as far as

@@ -90,6 +90,10 @@ impl Registry for Watched {
         self.own.host()
     }
 
+    fn connect(&mut self) -> u32 {
+        self.own.connect()
+    }
+
     fn value(&mut self, place: Place<'_>, name: &ValueName, reply: &mut Vec<u8>) -> u32 {
         let place = match place {
             Place::Data => Special::Data,

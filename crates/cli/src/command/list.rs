@@ -39,7 +39,7 @@ pub(super) fn run(global: &Global, args: &List) -> Outcome {
             }
             objects(&names, &output, &mut text);
             // What these have is in no list.
-            let refused = crate::paths::refused(&session.source.providers());
+            let refused = crate::paths::refused(&session.source.providers().unwrap_or_default());
             refused.into_iter().for_each(|why| session.faults.add(why));
         }
         Some(name) => {

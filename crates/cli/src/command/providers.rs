@@ -28,7 +28,7 @@ pub(super) fn run(global: &Global, args: &Providers) -> Outcome {
     }
     let mut session = Session::open_unnamed(global)?;
     if let Some(name) = &args.enable {
-        let known = session.source.providers();
+        let known = session.source.providers()?;
         let found = known.iter().find(|one| one.name.eq_ignore_ascii_case(name));
         let found = found.ok_or_else(|| no_such_provider(name))?;
         enable(&found.name)?;
@@ -42,7 +42,7 @@ pub(super) fn run(global: &Global, args: &Providers) -> Outcome {
         Some(names) => collect_some(&mut session.source, names),
         None => collect_everything(&mut session.source),
     });
-    let mut providers = session.source.providers();
+    let mut providers = session.source.providers()?;
     if providers.is_empty() {
         collected?;
         let source = &global.source;
@@ -104,7 +104,7 @@ fn no_such_provider(name: &str) -> Failure {
 /// Windows that is so of all, and what one costs nobody tells; elsewhere its account needs
 /// collections.
 fn names_of(source: &mut dyn Source, name: &str) -> Option<Vec<TitleIndex>> {
-    let providers = if cfg!(windows) { source.providers() } else { Vec::new() };
+    let providers = if cfg!(windows) { source.providers().ok()? } else { Vec::new() };
     let found = providers.into_iter().find(|one| one.name.eq_ignore_ascii_case(name))?;
     let names = found.names?;
     let first = *names.start();

@@ -412,7 +412,7 @@ fn without_a_host_it_says_so() {
             options.host(perfhive_extension::HostCommand::new(program))
         });
         assert_eq!(reader.see().instances, None);
-        let providers = Source::providers(&mut reader.broker);
+        let providers = Source::providers(&mut reader.broker).unwrap();
         let status = providers.first().unwrap();
         assert_eq!(status.state, ProviderState::Failed);
         let fault = status.last_fault.as_ref().unwrap().message.to_string();

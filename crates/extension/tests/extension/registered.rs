@@ -90,10 +90,10 @@ fn providers_come_change_and_go() {
     register(&news, vec![disabled]);
     assert_eq!(objects(&mut broker), []);
     assert_eq!(instances(&mut broker, OBJECT), None);
-    assert_eq!(Source::providers(&mut broker)[0].state, ProviderState::Disabled);
+    assert_eq!(Source::providers(&mut broker).unwrap()[0].state, ProviderState::Disabled);
 
     register(&news, Vec::new());
-    assert_eq!(Source::providers(&mut broker).len(), 0);
+    assert_eq!(Source::providers(&mut broker).unwrap().len(), 0);
 }
 
 #[test]
@@ -106,7 +106,7 @@ fn a_library_that_is_replaced_is_loaded_anew() {
     std::fs::write(&library, "no library").unwrap();
     register(&news, vec![registration(&library, "good")]);
     assert_eq!(instances(&mut broker, OBJECT), None);
-    let status = Source::providers(&mut broker).remove(0);
+    let status = Source::providers(&mut broker).unwrap().remove(0);
     assert_eq!(status.state, ProviderState::Failed);
     assert!(status.last_fault.unwrap().message.contains("zoo.so"));
     // As an installer does it: the next look finds another file.
@@ -117,7 +117,7 @@ fn a_library_that_is_replaced_is_loaded_anew() {
         }
         thread::sleep(Duration::from_millis(10));
     }
-    panic!("the new library was never read: {:?}", Source::providers(&mut broker));
+    panic!("the new library was never read: {:?}", Source::providers(&mut broker).unwrap());
 }
 
 #[test]
@@ -288,7 +288,7 @@ fn a_panic_in_rust() {
     let folder = Folder::new("panic");
     let mut reader = broker(gauges(&folder, "panic", false), |options| options);
     assert_eq!(reader.see().instances, None);
-    let status = Source::providers(&mut reader.broker).remove(0);
+    let status = Source::providers(&mut reader.broker).unwrap().remove(0);
     assert_eq!(status.state, ProviderState::Failed);
     let text = "the provider panicked: the gauge called panic is broken";
     assert_eq!(&*status.last_fault.unwrap().message, text);

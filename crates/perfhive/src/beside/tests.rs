@@ -116,7 +116,7 @@ fn nothing_is_published_in_the_systems_name() {
     assert_eq!(objects, all);
     let namesake = ObjectQuery::one(TitleIndex(PUBLISHED + 100));
     assert!(served(&mut source, namesake).is_empty());
-    let status = source.providers().into_iter().find(|one| one.name == "SYSTEM").unwrap();
+    let status = source.providers().unwrap().into_iter().find(|one| one.name == "SYSTEM").unwrap();
     let why = status.last_fault.unwrap().to_string();
     assert!(why.contains("publish it under another name"), "{why}");
     // What is registered later takes its name as well.

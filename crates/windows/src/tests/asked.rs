@@ -340,7 +340,7 @@ fn who_gives_nothing_of_what_was_asked_for_has_failed_and_who_was_not_asked_has_
     let mut source = fake.source();
     let mut after = |name: u32| {
         source.catalogue_for(Wanted::Objects(&[TitleIndex(name)])).unwrap();
-        let providers = source.providers();
+        let providers = source.providers().unwrap();
         let said = |one: &perfhive_engine::ProviderStatus| {
             one.last_fault.as_ref().map(|fault| fault.message.to_string())
         };

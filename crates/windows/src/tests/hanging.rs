@@ -59,7 +59,7 @@ fn who_hangs_is_left_out_until_he_comes_back() {
     assert!(!asked.iter().any(|query| is_one_of(query)), "{asked:?}");
     let error = source.list_costly().unwrap_err();
     assert!(error.message().starts_with(r"Stuck: C:\Stuck.dll"), "{error}");
-    let states: Vec<_> = source.providers().into_iter().map(|one| one.state).collect();
+    let states: Vec<_> = source.providers().unwrap().into_iter().map(|one| one.state).collect();
     assert_eq!(states, [ProviderState::Open, ProviderState::Failed, ProviderState::Open]);
 
     fake.2.close(&[]);

@@ -27,8 +27,12 @@ fn who_gives_nothing_is_told_of() {
     let [fault] = answer.faults() else { panic!("{:?}", answer.faults()) };
     assert_eq!(&*fault.provider, "Mute", "the others may have nothing to say");
     assert!(fault.message.contains("`perfhive check Mute` says what it is"), "{fault}");
-    let states: Vec<_> =
-        source.providers().into_iter().map(|one| (one.name, one.state, one.names)).collect();
+    let states: Vec<_> = source
+        .providers()
+        .unwrap()
+        .into_iter()
+        .map(|one| (one.name, one.state, one.names))
+        .collect();
     assert_eq!(
         states,
         [
@@ -38,7 +42,7 @@ fn who_gives_nothing_is_told_of() {
             ("Off".to_string(), ProviderState::Disabled, Some(8000..=8002)),
         ]
     );
-    let off = source.providers().pop().and_then(|one| one.last_fault).unwrap();
+    let off = source.providers().unwrap().pop().and_then(|one| one.last_fault).unwrap();
     assert!(off.message.contains("`perfhive providers --enable \"Off\"`"), "{off}");
 }
 
