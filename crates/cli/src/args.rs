@@ -458,7 +458,7 @@ pub(crate) struct Providers {
     #[arg(long, short = 'n', value_name = "COUNT", default_value = "2")]
     pub(crate) count: u32,
 
-    /// Have a provider asked again that was disabled after repeated failures
+    /// Have a provider asked again that was disabled, by its registration or after repeated failures
     ///
     /// One that is slow to say what it offers is given half a minute for it.
     #[arg(long, value_name = "NAME", conflicts_with = "name")]

@@ -350,6 +350,14 @@ pub trait Registrar {
     /// [`RegisterError`]; nothing has changed then.
     fn unregister(&mut self, name: &str) -> Result<Registration, RegisterError>;
 
+    /// Has a provider asked again whose registration says that it is not to be
+    /// ([`Registration::disabled`]), what `lodctr /E:NAME` does. Answers whether it was
+    /// so; nobody is disabled who is not registered.
+    ///
+    /// # Errors
+    /// [`RegisterError`]; nothing has changed then.
+    fn enable(&mut self, name: &str) -> Result<bool, RegisterError>;
+
     /// What is registered here, and what of it could not be read.
     ///
     /// # Errors

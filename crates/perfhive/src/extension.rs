@@ -61,17 +61,45 @@ pub fn options() -> Options {
     }
 }
 
-/// Lets a registered provider out of quarantine, for all of the user's programs;
-/// those at work notice within seconds. Answers whether there is an account of
-/// it.
+/// Has a registered provider asked again: lets it out of quarantine, for all of the user's
+/// programs, and changes its registration where that says that it is not to be asked. Those
+/// at work notice within seconds. Answers whether there was an account of it, or it was
+/// registered so.
 ///
 /// # Errors
-/// Where the account cannot be written.
+/// Where the account or the registration cannot be written; that of the whole machine takes
+/// root.
 pub fn enable(provider: &str) -> std::io::Result<bool> {
-    match options().accounts {
-        Some(folder) => perfhive_extension::enable(&folder, provider),
-        None => Ok(false),
+    let known = match options().accounts {
+        Some(folder) => perfhive_extension::enable(&folder, provider)?,
+        None => false,
+    };
+    Ok(enable_registration(provider)? || known)
+}
+
+/// Enables the registration that is used: that for the machine goes before one's own.
+#[cfg(target_os = "linux")]
+fn enable_registration(provider: &str) -> std::io::Result<bool> {
+    use perfhive_contract::{RegisterErrorKind, Registrar as _};
+    use std::io::{Error, ErrorKind};
+    let failed = |error: perfhive_contract::RegisterError| {
+        let kind = match error.kind() {
+            RegisterErrorKind::Denied => ErrorKind::PermissionDenied,
+            _ => ErrorKind::Other,
+        };
+        Error::new(kind, error.to_string())
+    };
+    for mut hive in perfhive_registration::store::HiveFile::all() {
+        if hive.enable(provider).map_err(failed)? {
+            return Ok(true);
+        }
     }
+    Ok(false)
+}
+
+#[cfg(not(target_os = "linux"))]
+fn enable_registration(_: &str) -> std::io::Result<bool> {
+    Ok(false)
 }
 
 /// Forgets what this user's programs know of a provider: it is no longer

@@ -326,6 +326,17 @@ impl Registrar for HiveFile {
         self.change(|hive| hive.unregister(name), &mut |_| ())
     }
 
+    fn enable(&mut self, name: &str) -> Result<bool, RegisterError> {
+        // Who has nothing to change needs no right to.
+        let disabled = |hive: &Hive| hive.get(name).is_some_and(|one| one.disabled);
+        match self.read(Trust::of_caller())? {
+            Some((hive, _)) if disabled(&hive) => {
+                self.change(|hive| Ok(hive.enable(name)), &mut |_| ())
+            }
+            _ => Ok(false),
+        }
+    }
+
     fn registrations(&self) -> Result<(Registrations, Vec<RegisterFault>), RegisterError> {
         let mut all = Registrations::none();
         let mut faults = Vec::new();

@@ -131,6 +131,10 @@ impl Registrar for WindowsRegistrar {
         Ok(before)
     }
 
+    fn enable(&mut self, name: &str) -> Result<bool, RegisterError> {
+        enable(name)
+    }
+
     fn registrations(&self) -> Result<(Registrations, Vec<RegisterFault>), RegisterError> {
         let services = Key::MACHINE.open(SERVICES).map_err(|code| refused(SERVICES, code))?;
         let mut all = Registrations::none();

@@ -211,11 +211,15 @@ fn table(providers: &[ProviderStatus], output: &Output, text: &mut String) {
 /// What it failed with last, and the way out if it takes one.
 fn why(one: &ProviderStatus) -> Option<String> {
     let message = &one.last_fault.as_ref()?.message;
-    Some(match one.state {
-        ProviderState::Quarantined => {
-            format!("{message}; perfhive providers --enable {:?} has it asked again", one.name)
-        }
-        _ => message.to_string(),
+    let is_ours = match one.state {
+        ProviderState::Quarantined => true,
+        // Windows' own words name what enables it there.
+        ProviderState::Disabled => cfg!(not(windows)),
+        _ => false,
+    };
+    Some(match is_ours {
+        true => format!("{message}; perfhive providers --enable {:?} has it asked again", one.name),
+        false => message.to_string(),
     })
 }
 

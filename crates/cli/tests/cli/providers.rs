@@ -99,6 +99,11 @@ fn a_provider_in_c_from_check_to_value() {
     place.run(&["register", INI, "--disable"]).ok();
     let rows = place.run(&["providers", "Gauges", "--json"]).json();
     assert_eq!(rows[0]["state"], "disabled");
+    let way_out = "perfhive providers --enable \"Gauges\" has it asked again";
+    assert!(rows[0]["last_fault"].as_str().unwrap().ends_with(way_out), "{rows:?}");
+    let rows = place.run(&["providers", "--enable", "gauges", "--json"]).json();
+    assert_eq!(rows[0]["state"], "open");
+    assert_eq!(place.run(&["get", r"\Gauges(*)\Level", "--bare"]).ok(), "70\n71\n");
     place.run(&["unregister", "Gauges"]).ok();
     let missing = place.run(&["providers", "Gauges"]).fails(1);
     assert!(missing.contains("there is no provider"), "{missing}");

@@ -105,6 +105,14 @@ impl Hive {
         })
     }
 
+    /// Has a provider asked again; see [`perfhive_contract::Registrar::enable`].
+    pub fn enable(&mut self, name: &str) -> bool {
+        let Some(found) = self.place(name).and_then(|at| self.services.get_mut(at)) else {
+            return false;
+        };
+        std::mem::take(&mut found.registration.disabled)
+    }
+
     fn take_back(&mut self, name: &str) -> Option<Registration> {
         let one = self.services.remove(self.place(name)?).registration;
         let indexes = span(&one);
