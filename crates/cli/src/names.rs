@@ -16,9 +16,11 @@ pub(crate) struct Names {
     titles: TitleSet,
     /// Whether every language of the source is loaded.
     complete: bool,
-    /// Why it is not known whether there is what was looked for, or why the objects that
-    /// are expensive to list are not listed.
+    /// Why it is not known what else there is: for want of what takes time to find out, or
+    /// is expensive to list.
     pub(crate) unlisted: Option<SourceError>,
+    /// The same of what a pattern means that was looked for in vain. It is nobody else's.
+    failed: Vec<(NamePattern, SourceError)>,
 }
 
 impl Names {
@@ -37,7 +39,8 @@ impl Names {
                 Err(error) => return Err(error),
             }
         }
-        Ok(Self { catalogue, titles: TitleSet::new(databases), complete: false, unlisted: None })
+        let titles = TitleSet::new(databases);
+        Ok(Self { catalogue, titles, complete: false, unlisted: None, failed: Vec::new() })
     }
 
     /// The titles.
@@ -70,6 +73,17 @@ impl Names {
         source: &mut dyn Source,
         pattern: &NamePattern,
     ) -> Vec<CatalogueObject> {
+        // What could not be found out for another one is told of that.
+        self.unlisted = None;
+        self.failed.retain(|(other, _)| other != pattern);
+        let found = self.search(source, pattern);
+        if let (Some(error), true) = (self.unlisted.take(), found.is_empty()) {
+            self.failed.push((pattern.clone(), error));
+        }
+        found
+    }
+
+    fn search(&mut self, source: &mut dyn Source, pattern: &NamePattern) -> Vec<CatalogueObject> {
         if pattern.as_literal().is_none() {
             self.find_out(source, pattern);
         }
@@ -121,7 +135,7 @@ impl Names {
     /// Adds the objects whose names are near to one that nobody has, to be suggested.
     pub(crate) fn look_near(&mut self, source: &mut dyn Source, name: &str) {
         let near = self.titles.near(name);
-        if self.unlisted.is_none() && !near.is_empty() {
+        if self.failure(name).is_none() && !near.is_empty() {
             self.look_for(source, Wanted::Objects(&near));
             self.unlisted = None;
         }
@@ -159,9 +173,17 @@ impl Names {
             || (pattern.is_any() && self.titles.name(index).is_none())
     }
 
+    /// Why it is not known whether there is what a text means.
+    fn failure(&self, text: &str) -> Option<&SourceError> {
+        let pattern = NamePattern::with_wildcards(text);
+        let is_it = |one: &NamePattern| *one == pattern || one.to_string() == text;
+        let failed = self.failed.iter().find(|(one, _)| is_it(one)).map(|(_, error)| error);
+        failed.or(self.unlisted.as_ref())
+    }
+
     /// That there is no such object, with the nearest names.
     pub(crate) fn no_such_object(&self, name: &str) -> Failure {
-        if let Some(error) = &self.unlisted {
+        if let Some(error) = self.failure(name) {
             return Failure::Source(format!(
                 "object {name:?} is not among those that are listed, and others cannot be: {error}"
             ));
@@ -204,6 +226,57 @@ pub(crate) fn did_you_mean(nearest: &[&str]) -> String {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use perfhive::format::titles::{Title, TitleList};
+    use perfhive::{Request, Snapshot};
+
+    /// Knows names; who has one of them does not answer.
+    struct Failing;
+
+    impl Source for Failing {
+        fn name(&self) -> &str {
+            "failing:"
+        }
+
+        fn collect(&mut self, _: &Request, out: &mut Snapshot) -> Result<(), SourceError> {
+            out.clear();
+            Ok(())
+        }
+
+        fn catalogue_for(&mut self, wanted: Wanted<'_>) -> Result<Arc<Catalogue>, SourceError> {
+            match wanted {
+                Wanted::Objects([TitleIndex(10)]) => {
+                    Err(SourceError::new(SourceErrorKind::Deadline, "failing:", "it hangs"))
+                }
+                _ => Ok(Arc::default()),
+            }
+        }
+
+        fn titles(&mut self, language: LanguageId) -> Result<Arc<TitleDatabase>, SourceError> {
+            let titles = [(10, "Stuck"), (20, "Sound")];
+            let titles = titles
+                .map(|(index, text)| Title { index: TitleIndex(index), text: text.to_string() });
+            let list = TitleList { titles: titles.into(), faults: Vec::new() };
+            Ok(Arc::new(TitleDatabase::from_lists(language, [&list], [])))
+        }
+    }
+
+    #[test]
+    fn what_could_not_be_found_out_of_one_name_is_told_of_no_other() {
+        let mut names = Names::load(&mut Failing, LanguageId::ENGLISH).unwrap();
+        // As a command looks for several: all of them first, and then what to say.
+        for name in ["Stuck", "Sound", "Xyzzy"] {
+            assert!(names.objects(&mut Failing, &NamePattern::with_wildcards(name)).is_empty());
+        }
+        for (name, hangs) in [("Stuck", true), ("Sound", false), ("Xyzzy", false)] {
+            names.look_near(&mut Failing, name);
+            let told = match (names.no_such_object(name), hangs) {
+                (Failure::Source(text), true) => text.contains("it hangs"),
+                (Failure::Usage(text), false) => text.contains("no object"),
+                _ => false,
+            };
+            assert!(told, "{name}: {:?}", names.no_such_object(name));
+        }
+    }
 
     #[test]
     fn suggestions() {

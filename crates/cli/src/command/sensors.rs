@@ -60,37 +60,73 @@ pub(super) fn run(global: &Global, args: &Sensors) -> Outcome {
 }
 
 /// The sensors that a pattern may mean: those of the group that it begins with, of which
-/// the name is answered as well, where there is one; else all.
+/// the name is answered as well, where there is one. Where nobody has such a group or
+/// such a sensor, what is near to it, to be suggested; else all.
 fn sensors_for(
     opened: &mut Opened,
     pattern: Option<&str>,
 ) -> Result<(Arc<[Sensor]>, Option<String>), Failure> {
     let own = opened.source.name().to_string();
-    if let Some(group) = pattern.and_then(|pattern| group_of(pattern, &own)) {
-        let sensors = opened.source.sensors_of(&group)?;
-        let of_group: Vec<Sensor> =
-            sensors.iter().filter(|one| is_same(one.name.group(), &group)).cloned().collect();
-        if !matching(&of_group, pattern.unwrap_or_default()).0.is_empty() {
-            return Ok((sensors, Some(group)));
+    let Some((pattern, groups)) = pattern.and_then(|one| Some((one, groups_of(one, &own)?))) else {
+        return Ok((opened.source.sensors()?, None));
+    };
+    let mut of_group = None;
+    for group in groups.iter().filter(|group| !group.contains('*')) {
+        let sensors = opened.source.sensors_of(group)?;
+        let own: Vec<Sensor> =
+            sensors.iter().filter(|one| is_same(one.name.group(), group)).cloned().collect();
+        if !matching(&own, pattern).0.is_empty() {
+            return Ok((sensors, Some(group.clone())));
+        }
+        if !own.is_empty() {
+            of_group = Some(sensors);
         }
     }
-    Ok((opened.source.sensors()?, None))
+    // The slash may be part of a name. Whose that is, only asking everybody tells.
+    let whole = without_source(pattern, &own);
+    let names = [pattern, whole].into_iter().flat_map(|name| [name, before_instance(name)]);
+    let wild = groups.iter().map(String::as_str).filter(|group| group.contains('*'));
+    let names: Vec<NamePattern> = names.chain(wild).map(NamePattern::with_wildcards).collect();
+    if opened.source.has_name(|name| names.iter().any(|pattern| pattern.matches(name)))? {
+        return Ok((opened.source.sensors()?, None));
+    }
+    let sensors = match (of_group, groups.first()) {
+        (None, Some(group)) => opened.source.sensors_near(group)?,
+        (Some(sensors), _) => sensors,
+        (None, None) => opened.source.sensors()?,
+    };
+    Ok((sensors, None))
 }
 
-/// The group that a pattern begins with, behind the source's name if that is there;
-/// nothing where the pattern is one part or may mean several groups.
-fn group_of(pattern: &str, own: &str) -> Option<String> {
+/// A pattern without the source's name, if that stands before it.
+fn without_source<'a>(pattern: &'a str, own: &str) -> &'a str {
     let own = SensorName::new(own, "", "").to_string();
-    let own = own.trim_end_matches('/');
-    let (mut group, mut rest) = pattern.split_once('/')?;
-    if is_same(group, own) {
-        (group, rest) = rest.split_once('/')?;
+    match pattern.split_once('/') {
+        Some((first, rest)) if is_same(first, own.trim_end_matches('/')) => rest,
+        _ => pattern,
     }
-    if rest.is_empty() || NamePattern::with_wildcards(group).as_literal().is_none() {
+}
+
+fn before_instance(pattern: &str) -> &str {
+    pattern.split('#').next().unwrap_or_default()
+}
+
+/// The groups that a pattern may begin with, behind the source's name if that is there,
+/// the shortest first: a slash may be part of a name. Nothing where the pattern is one part,
+/// or may mean several groups anyway.
+fn groups_of(pattern: &str, own: &str) -> Option<Vec<String>> {
+    const MOST: usize = 8;
+    let whole = without_source(pattern, own);
+    let ends: Vec<usize> = whole.match_indices('/').map(|(at, _)| at).take(MOST + 1).collect();
+    let groups: Vec<&str> = ends.iter().filter_map(|end| whole.get(..*end)).collect();
+    if groups.len() > MOST || groups.first()?.contains('*') {
         return None;
     }
-    let name: Result<SensorName, _> = format!("{own}/{group}/-").parse();
-    Some(name.map_or_else(|_| group.to_string(), |name| name.group().to_string()))
+    let decoded = |group: &str| {
+        let name: Result<SensorName, _> = format!("source/{group}/-").parse();
+        name.map_or_else(|_| group.to_string(), |name| name.group().to_string())
+    };
+    Some(groups.into_iter().map(decoded).collect())
 }
 
 fn is_same(a: &str, b: &str) -> bool {
@@ -227,14 +263,8 @@ fn no_such_sensor(global: &Global, sensors: &[Sensor], source: &str, pattern: &s
     if let Some(failure) = reason {
         return failure;
     }
-    let names: Vec<String> = sensors
-        .iter()
-        .flat_map(|sensor| {
-            let (group, sensor) = (sensor.name.group(), sensor.name.sensor());
-            [group.to_string(), sensor.to_string(), format!("{group}/{sensor}")]
-        })
-        .collect();
-    let near = nearest(pattern, names.iter().map(String::as_str), 3);
+    let near = suggestions(sensors, source, pattern);
+    let near: Vec<&str> = near.iter().map(String::as_str).collect();
     let way_out = match near.is_empty() {
         true => "; perfhive sensors shows what there is, and * stands for any text".to_string(),
         false => did_you_mean(&near),
@@ -242,22 +272,226 @@ fn no_such_sensor(global: &Global, sensors: &[Sensor], source: &str, pattern: &s
     Failure::Usage(format!("no sensor {pattern:?}{way_out}"))
 }
 
+/// What may have been meant by a pattern that means nothing.
+fn suggestions(sensors: &[Sensor], source: &str, pattern: &str) -> Vec<String> {
+    const MOST: usize = 3;
+    let mut groups: Vec<&str> = sensors.iter().map(|sensor| sensor.name.group()).collect();
+    groups.dedup();
+    let (group, rest) = without_source(pattern, source).split_once('/').unwrap_or_default();
+    let has_group = groups.iter().any(|one| is_same(one, group));
+    let of_groups = |rest: &str| -> Vec<String> {
+        let near = nearest(group, groups.iter().copied(), MOST);
+        near.into_iter().map(|group| format!("{group}/{rest}")).collect()
+    };
+    // Of a pattern only the group can be mistyped.
+    if rest.contains('*') && !has_group {
+        return of_groups(rest);
+    }
+    let names = sensors.iter().flat_map(|sensor| {
+        let (group, sensor) = (sensor.name.group(), sensor.name.sensor());
+        [group.to_string(), sensor.to_string(), format!("{group}/{sensor}")]
+    });
+    let names: Vec<String> = names.collect();
+    let near = nearest(pattern, names.iter().map(String::as_str), MOST);
+    match near.is_empty() && !group.is_empty() {
+        true => of_groups("*"),
+        false => near.into_iter().map(str::to_string).collect(),
+    }
+}
+
 #[cfg(test)]
 mod tests {
-    use super::group_of;
+    use super::*;
+    use perfhive::format::titles::{Title, TitleList};
+    use perfhive::measure::counters_of;
+    use perfhive::{
+        Catalogue, CatalogueCounter, CatalogueObject, Cost, CounterType, LanguageId, Request,
+        Snapshot, Source, SourceError, TitleDatabase, TitleIndex, Wanted,
+    };
+    use std::collections::BTreeSet;
+    use std::sync::{Mutex, MutexGuard};
+
+    /// Objects, each with the counters behind it.
+    const NAMES: [(u32, &str); 8] = [
+        (10, "Print Shop"),
+        (12, "Pages/sec"),
+        (14, "Jobs #1"),
+        (20, "Some %/Thing"),
+        (22, "Jobs"),
+        (30, "Prints"),
+        (32, "Ink"),
+        (36, "Nobody's"),
+    ];
+
+    /// Tells of objects that somebody looked for, and notes who was asked.
+    #[derive(Clone, Default)]
+    struct Shy(Arc<Mutex<(Vec<String>, BTreeSet<u32>)>>);
+
+    impl Shy {
+        fn lock(&self) -> MutexGuard<'_, (Vec<String>, BTreeSet<u32>)> {
+            self.0.lock().unwrap()
+        }
+    }
+
+    impl Source for Shy {
+        fn name(&self) -> &str {
+            "shy:"
+        }
+
+        fn collect(&mut self, _: &Request, _: &mut Snapshot) -> Result<(), SourceError> {
+            unreachable!("nobody asks for values")
+        }
+
+        fn catalogue(&mut self) -> Result<Arc<Catalogue>, SourceError> {
+            self.lock().0.push("everything".to_string());
+            self.catalogue_for(Wanted::Objects(&[10, 20, 30].map(TitleIndex)))
+        }
+
+        fn catalogue_for(&mut self, wanted: Wanted<'_>) -> Result<Arc<Catalogue>, SourceError> {
+            let wanted = match wanted {
+                Wanted::Everything => return self.catalogue(),
+                Wanted::Objects(list) => list,
+                Wanted::Nothing => &[],
+            };
+            let mut state = self.lock();
+            if !wanted.is_empty() && state.0.last().is_none_or(|last| last != "everything") {
+                let list: Vec<String> = wanted.iter().map(ToString::to_string).collect();
+                state.0.push(list.join(" "));
+            }
+            state.1.extend(wanted.iter().map(|name| name.0).filter(|name| name % 10 == 0));
+            let counter = |(index, _): &(u32, &str)| CatalogueCounter {
+                name: TitleIndex(*index),
+                help: TitleIndex(0),
+                counter_type: CounterType::PERF_COUNTER_RAWCOUNT,
+                scale: 0,
+                detail: perfhive::format::DetailLevel::NOVICE,
+                on_request: false,
+            };
+            let objects = state.1.iter().map(|object| CatalogueObject {
+                name: TitleIndex(*object),
+                help: TitleIndex(0),
+                detail: perfhive::format::DetailLevel::NOVICE,
+                cost: Cost::Global,
+                has_instances: false,
+                default_counter: None,
+                counters: NAMES
+                    .iter()
+                    .filter(|(index, _)| (*object + 1..*object + 5).contains(index))
+                    .map(counter)
+                    .collect(),
+            });
+            let (generation, objects) = (state.1.len() as u64, objects.collect());
+            Ok(Arc::new(Catalogue { generation, objects, ..Catalogue::default() }))
+        }
+
+        fn catalogue_generation(&mut self) -> u64 {
+            self.lock().1.len() as u64
+        }
+
+        fn titles(&mut self, language: LanguageId) -> Result<Arc<TitleDatabase>, SourceError> {
+            let title = |(index, text): &(u32, &str)| Title {
+                index: TitleIndex(*index),
+                text: text.to_string(),
+            };
+            let titles = NAMES.iter().map(title).collect();
+            let list = TitleList { titles, faults: Vec::new() };
+            Ok(Arc::new(TitleDatabase::from_lists(language, [&list], [])))
+        }
+    }
+
+    /// What a pattern finds, or what is suggested for it; and what was asked for.
+    fn found(pattern: &str) -> (Vec<String>, Vec<String>) {
+        let shy = Shy::default();
+        let source = counters_of("shy.test", shy.clone());
+        let mut opened = Opened { source, faults: Default::default(), is_live: true };
+        let (sensors, group) = sensors_for(&mut opened, Some(pattern)).unwrap();
+        let mut meant = matching(&sensors, pattern).0;
+        meant.retain(|one| group.as_ref().is_none_or(|group| is_same(one.name.group(), group)));
+        let names = match meant.is_empty() {
+            true => suggestions(&sensors, "shy.test", pattern),
+            false => meant.iter().map(|sensor| sensor.name.sensor().to_string()).collect(),
+        };
+        let asked = std::mem::take(&mut shy.lock().0);
+        (names, asked)
+    }
 
     #[test]
-    fn the_group_of_a_pattern() {
-        let of = |pattern| group_of(pattern, "linux.procfs");
-        let some = |group: &str| Some(group.to_string());
-        assert_eq!(of("Process/Working Set#*"), some("Process"));
-        assert_eq!(of("linux.procfs/Process/*"), some("Process"));
-        assert_eq!(of("LINUX.procfs/Process/*"), some("Process"));
-        assert_eq!(of("Some %25%2FThing/*"), some("Some %/Thing"));
+    fn of_a_group_that_is_named_no_other_is_asked() {
+        for (pattern, sensors, asked) in [
+            ("print shop/*", &["Pages/sec", "Jobs #1"][..], "10"),
+            ("shy.test/Print Shop/Pages*", &["Pages/sec"], "10"),
+            ("Print Shop/Pages/sec", &["Pages/sec"], "10"),
+            ("Print Shop/Pages%2Fsec#*", &["Pages/sec"], "10"),
+            ("Print Shop/Jobs #1", &["Jobs #1"], "10"),
+            // Where a slash is part of the group's name.
+            ("Some %25%2FThing/*", &["Jobs"], "20"),
+            ("Some %/Thing/Jobs", &["Jobs"], "20"),
+            ("SHY.test/Some %/Thing/Jobs", &["Jobs"], "20"),
+        ] {
+            let (found, all) = found(pattern);
+            assert_eq!(
+                (found, all.join(", ")),
+                (sensors.iter().map(ToString::to_string).collect(), asked.to_string()),
+                "{pattern}"
+            );
+        }
+    }
+
+    #[test]
+    fn a_slash_that_is_part_of_a_sensors_name_is_found_by_asking_everybody() {
+        for (pattern, sensor) in [
+            ("Pages/sec", "Pages/sec"),
+            ("pages/s*", "Pages/sec"),
+            ("Pages/sec#*", "Pages/sec"),
+            ("Some %/Thing", "Jobs"),
+            ("*/Ink", "Ink"),
+            ("Some %/T*/Jobs", "Jobs"),
+            ("Ink", "Ink"),
+        ] {
+            let (found, asked) = found(pattern);
+            assert_eq!(
+                (found, asked.last().map(String::as_str)),
+                (vec![sensor.to_string()], Some("everything")),
+                "{pattern}"
+            );
+        }
+    }
+
+    #[test]
+    fn of_a_group_that_nobody_has_those_are_asked_that_are_called_nearly_so() {
+        for (pattern, suggested, asked) in [
+            ("Prnt Shop/*", Some("Print Shop/*"), &["10"][..]),
+            ("Prnt Shop/Pages/sec", Some("Print Shop/Pages/sec"), &["10"]),
+            ("shy.test/Pint Shop/Nothing", Some("Print Shop/*"), &["10"]),
+            ("Xyzzy/*", None, &[]),
+            ("Xyzzy/Plugh/Frotz#7", None, &[]),
+            // Somebody's, who has no such sensor.
+            ("Prints/Imk", Some("Prints/Ink"), &["30"]),
+            ("Prints/", Some("Prints"), &["30"]),
+        ] {
+            let (near, all) = found(pattern);
+            assert_eq!(
+                (near.first().map(String::as_str), &*all.join(", ")),
+                (suggested, &*asked.join(", ")),
+                "{pattern}"
+            );
+        }
+    }
+
+    #[test]
+    fn the_groups_of_a_pattern() {
+        let of = |pattern| groups_of(pattern, "linux.procfs");
+        let some = |groups: &[&str]| Some(groups.iter().map(ToString::to_string).collect());
+        assert_eq!(of("Process/Working Set#*"), some(&["Process"]));
+        assert_eq!(of("linux.procfs/Process/*"), some(&["Process"]));
+        assert_eq!(of("LINUX.procfs/Process/*"), some(&["Process"]));
+        assert_eq!(of("Some %25%2FThing/*"), some(&["Some %/Thing"]));
+        assert_eq!(of("Some/Thing/Jobs"), some(&["Some", "Some/Thing"]));
+        assert_eq!(of("Some/T*/Jobs"), some(&["Some", "Some/T*"]));
         // What may mean several.
         assert_eq!(of("Proc*/Working Set"), None);
         assert_eq!(of("linux.procfs/*"), None);
         assert_eq!(of("Process"), None);
-        assert_eq!(of("Process/"), None);
+        assert_eq!(of(&"a/".repeat(9)), None);
     }
 }

@@ -62,6 +62,16 @@ impl<S: Source + Clone + 'static> CounterSource<S> {
         id_of(object, counter)
     }
 
+    /// Whether there is such a name, in the language that sensors have theirs in: of an
+    /// object or a counter, or of what was one. Only the list of names is looked at, and
+    /// what has no name, or shares one, is called otherwise.
+    ///
+    /// # Errors
+    /// Where the source does not tell its names.
+    pub fn has_name(&mut self, is_it: impl Fn(&str) -> bool) -> Result<bool, MeasureError> {
+        Ok(self.known()?.titles.all().into_iter().any(|(_, name)| is_it(name)))
+    }
+
     fn known(&mut self) -> Result<Arc<Known>, MeasureError> {
         let generation = self.source.catalogue_generation();
         if let Some(known) = self.known.as_ref().filter(|known| known.generation == generation) {
