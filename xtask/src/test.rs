@@ -6,7 +6,7 @@
 
 mod fuzz;
 mod stages;
-mod wine;
+pub(crate) mod wine;
 
 use std::time::{Duration, Instant};
 

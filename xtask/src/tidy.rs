@@ -8,6 +8,7 @@ mod edges;
 mod files;
 mod links;
 mod source;
+mod wine;
 
 use std::collections::BTreeSet;
 use std::fmt;
@@ -28,7 +29,8 @@ Looks at every file that git tracks or would track after `git add .`: imports
 between crates against the table of floors, `[lints] workspace = true`, no_std
 and forbidden unsafe code in perfhive-format, unfinished code and blanket
 allows, the size of files, paths of a developer's machine, files that must
-exist, relative links in Markdown.
+exist, relative links in Markdown, tests for Windows that the stage under Wine
+does not run.
 
 Exit code 0: nothing to complain of (there may be warnings), 1: complaints.
 ";
@@ -165,6 +167,7 @@ fn check() -> Result<(Vec<Finding>, usize)> {
             findings.extend(source::unfinished(path, text));
             findings.extend(source::blanket_allows(path, text));
             findings.extend(source::length(path, text));
+            findings.extend(wine::unlisted(path, text, crate::test::wine::runs));
         }
         if path.ends_with(".md") {
             findings.extend(links::check(path, text, &tracked));

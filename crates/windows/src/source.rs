@@ -60,6 +60,9 @@ pub struct RegistrySource {
     catalogue: Option<Arc<Catalogue>>,
     /// Whether it has all objects of `Global`, or those only that somebody looked for.
     is_whole: bool,
+    /// Whether something was found by itself since all were listed: it may be part of
+    /// `Global` by now.
+    unsure: bool,
     /// Whether all were asked so far: who was not seen then has nothing.
     asked_all: bool,
     /// The objects that somebody looked for, so far.
@@ -117,6 +120,7 @@ impl RegistrySource {
             known: HashMap::new(),
             catalogue: None,
             is_whole: false,
+            unsure: false,
             asked_all: false,
             looked_for: Vec::new(),
             costly: None,
@@ -523,7 +527,7 @@ impl Source for RegistrySource {
     fn catalogue(&mut self) -> Result<Arc<Catalogue>, SourceError> {
         // Notices what was registered since.
         self.catalogue_generation();
-        if let (Some(catalogue), true) = (&self.catalogue, self.is_whole) {
+        if let (Some(catalogue), true) = (&self.catalogue, self.is_whole && !self.unsure) {
             return Ok(Arc::clone(catalogue));
         }
         self.look_for_all()

@@ -81,6 +81,16 @@ const PARTS: [Part; 17] = [
     named("perfhive-cli", "capture::"),
 ];
 
+/// Whether tests run under Wine: those of a module, given with `::` behind it, of a crate's
+/// test program.
+pub(crate) fn runs(package: &str, program: &str, module: &str) -> bool {
+    PARTS.iter().any(|part| {
+        part.package == package
+            && part.program.is_none_or(|own| own == program)
+            && part.name.is_none_or(|own| module.contains(own))
+    })
+}
+
 /// The crates that these are of, as cargo takes them.
 fn packages() -> Vec<&'static str> {
     let mut names: Vec<&str> = PARTS.iter().map(|part| part.package).collect();

@@ -462,7 +462,7 @@ mod tests {
         for (pattern, suggested, asked) in [
             ("Prnt Shop/*", Some("Print Shop/*"), &["10"][..]),
             ("Prnt Shop/Pages/sec", Some("Print Shop/Pages/sec"), &["10"]),
-            ("shy.test/Pint Shop/Nothing", Some("Print Shop/*"), &["10"]),
+            ("shy.test/Pint Shop/Nothing", Some("Print Shop"), &["10"]),
             ("Xyzzy/*", None, &[]),
             ("Xyzzy/Plugh/Frotz#7", None, &[]),
             // Somebody's, who has no such sensor.

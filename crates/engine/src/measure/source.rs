@@ -61,7 +61,8 @@ pub trait DataSource: Send {
 pub enum Selection {
     /// Everything that is cheap to measure.
     Global,
-    /// Everything that is expensive.
+    /// Everything that is expensive; and what is known to exist and is had only by asking
+    /// for it, of which nobody tells what it costs.
     Costly,
     /// These sensors, in this order.
     Custom(Vec<Wanted>),

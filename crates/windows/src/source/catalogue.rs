@@ -105,6 +105,7 @@ impl RegistrySource {
                 object.cost = self.cost_of(object.name);
             }
             let fresh = std::mem::take(&mut catalogue.objects);
+            self.unsure |= self.is_whole && fresh.iter().any(|one| one.cost == Cost::Unknown);
             let is_fresh = |name| fresh.iter().any(|object| object.name == name);
             let kept = before.iter().flat_map(|before| &before.objects);
             catalogue.objects = kept.filter(|object| !is_fresh(object.name)).cloned().collect();
@@ -138,11 +139,13 @@ impl RegistrySource {
             self.known.contains_key(name) && catalogue.object(**name).is_none()
         };
         let left: Vec<TitleIndex> = self.looked_for.iter().filter(is_left).copied().collect();
-        if left.is_empty() {
-            return Ok(catalogue);
-        }
         // Without them the rest is as good.
-        Ok(self.look_for(&left).unwrap_or(catalogue))
+        let catalogue = match left.is_empty() {
+            true => catalogue,
+            false => self.look_for(&left).unwrap_or(catalogue),
+        };
+        self.unsure = false;
+        Ok(catalogue)
     }
 
     /// Finds out which of some objects there are, and nothing else; together with those

@@ -323,6 +323,47 @@ fn the_cost_of_what_was_found_by_itself_is_unknown_until_all_are_listed() {
     assert_eq!(listed.generation, source.catalogue_generation());
 }
 
+/// An object that its provider begins to give after everything was listed: its registration
+/// is as old, so that nothing tells of it.
+#[test]
+fn what_was_found_by_itself_is_measured_with_everything() {
+    use perfhive_engine::Cached;
+    use perfhive_engine::measure::{CounterSource, DataSource as _, Selection};
+    let fake = world();
+    let begins = |name: u32| {
+        fake.with(|world| world.data.insert(name.to_string(), objects(&[name])));
+    };
+    fake.with(|world| {
+        world.data.insert("Costly".into(), objects(&[816]));
+        world.data.insert("816".into(), objects(&[816]));
+        world.data.insert("816 6000".into(), objects(&[816, 6000]));
+        world.data.insert("230 5000".into(), objects(&[230, 5000]));
+        world.data.insert("5000 6000".into(), objects(&[5000, 6000]));
+    });
+    let mut sensors = CounterSource::new("windows.test", Cached::new(fake.source()));
+    let mut measured = |sensors: &mut CounterSource<_>, selection| {
+        let mut readings = Vec::new();
+        sensors.probe(&selection).unwrap().baseline(&mut readings);
+        let groups = readings.iter().map(|one| one.slot.name.group().to_string());
+        groups.collect::<Vec<_>>()
+    };
+    assert_eq!(measured(&mut sensors, Selection::Global), ["Process"]);
+    for name in [5000, 6000] {
+        begins(name);
+        let all = sensors.sensors_of(&name.to_string()).unwrap();
+        assert!(all.iter().any(|sensor| sensor.name.group() == name.to_string()), "{name}");
+    }
+    // One of them is part of Global by now, the other is had by asking for it.
+    fake.with(|world| world.data.insert("Global".into(), objects(&[230, 5000])));
+    assert_eq!(measured(&mut sensors, Selection::Global), ["Process", "5000"]);
+    assert_eq!(measured(&mut sensors, Selection::Costly), ["6000", "816"]);
+    // What all have is listed once more for that, and not each time.
+    requests(&fake);
+    sensors.sensors().unwrap();
+    assert_eq!(measured(&mut sensors, Selection::Global), ["Process", "5000"]);
+    assert!(!requests(&fake).contains(&"Global".to_string()));
+}
+
 #[test]
 fn who_gives_nothing_of_what_was_asked_for_has_failed_and_who_was_not_asked_has_not() {
     let fake = world();

@@ -293,7 +293,12 @@ impl<S: Source + Clone + 'static> CounterSource<S> {
             self.list_costly()?;
         }
         let known = self.all_known()?;
-        let objects = known.catalogue.objects.iter().filter(|object| object.cost == cost);
+        let is_of_it = |of: Cost| match cost {
+            // What was listed neither here nor there is had by asking for it.
+            Cost::Costly => matches!(of, Cost::Costly | Cost::Unknown),
+            _ => of == cost,
+        };
+        let objects = known.catalogue.objects.iter().filter(|object| is_of_it(object.cost));
         let all = |object: &CatalogueObject| Wanted {
             sensor: id_of(object.name, TitleIndex(0)),
             instances: Instances::All,
