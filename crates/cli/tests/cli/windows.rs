@@ -412,6 +412,8 @@ fn who_reads_one_object_has_no_other_provider_asked() {
         ["enum", "Prnt Shop"],
         ["list", "Prnt Shop"],
         ["measure", "Prnt Shop/Pages Printed#laser"],
+        ["sensors", "Prnt Shop/*"],
+        ["sensors", "Prnt Shop/Pages Printed#laser"],
     ] {
         let said = local(args).fails(2);
         assert!(said.contains("Print Shop"), "{args:?}: {said}");
