@@ -13,6 +13,7 @@ use perfhive_engine::{
     Fault, FaultKind, Frame, FramePool, ObjectQuery, SourceErrorKind, note_growth,
 };
 use perfhive_format::{ParseError, TitleIndex};
+use std::borrow::Cow;
 use std::sync::Arc;
 use std::thread::sleep;
 use std::time::{Duration, Instant};
@@ -53,13 +54,14 @@ pub(crate) struct Service {
 
 impl Service {
     /// What is wrong where it gives no object, of `all` that it has or of those that were
-    /// asked for: Windows does not say.
-    pub(crate) fn gives_nothing(&self, all: bool) -> Fault {
+    /// asked for: Windows does not say. `host` is the other machine, if it is one's.
+    pub(crate) fn gives_nothing(&self, all: bool, host: Option<&str>) -> Fault {
         let Self { name, library, .. } = self;
+        let check = format!("`perfhive check {}`{}", argument(name), run_there(host));
         let what = if all { "no object" } else { "none of the objects it was asked for" };
         let message = format!(
             "is registered and gives {what}: {library} cannot be loaded or opened, fails, or \
-             has nothing at the moment; `perfhive check {name}` says what it is"
+             has nothing at the moment; {check} says what it is"
         );
         Fault::new(FaultKind::OpenFailed, name, message)
     }
@@ -69,7 +71,9 @@ impl Service {
         let name = &self.name;
         let way_out = match host {
             None => format!("`perfhive providers --enable {name:?}`, run as administrator,"),
-            Some(host) => format!("`lodctr /E:{name}`, run as administrator on {host},"),
+            Some(host) => {
+                format!("`lodctr /E:{}`, run as administrator on {host},", argument(name))
+            }
         };
         let message = format!(
             "is disabled, by an administrator or since it failed Windows' tests; {way_out} enables it"
@@ -78,9 +82,9 @@ impl Service {
     }
 
     /// That it does not come back.
-    pub(crate) fn hangs(&self) -> Fault {
-        let why = Failed::Read(ReadError::Hangs).of_one(None);
-        Fault::new(FaultKind::CollectFailed, &self.name, blame(self, &why))
+    pub(crate) fn hangs(&self, host: Option<&str>) -> Fault {
+        let why = Failed::Read(ReadError::Hangs).of_one(host);
+        Fault::new(FaultKind::CollectFailed, &self.name, blame(self, &why, host))
     }
 
     /// From the first index to the one behind the last.
@@ -247,6 +251,8 @@ pub(crate) struct Search<'a> {
     found: Vec<TitleIndex>,
     faults: Vec<Fault>,
     failures: usize,
+    /// What was not asked for, as too much failed before.
+    left_out: Vec<TitleIndex>,
 }
 
 impl<'a> Search<'a> {
@@ -255,8 +261,8 @@ impl<'a> Search<'a> {
         host: Option<&'a str>,
         ask: &'a mut dyn FnMut(&ValueName) -> Result<Arc<Frame>, Failed>,
     ) -> Self {
-        let (hanging, found, faults) = (Vec::new(), Vec::new(), Vec::new());
-        Self { services, host, ask, hanging, found, faults, failures: 0 }
+        let (hanging, found, faults, left_out) = (Vec::new(), Vec::new(), Vec::new(), Vec::new());
+        Self { services, host, ask, hanging, found, faults, failures: 0, left_out }
     }
 
     /// Leaves out what is known to hang.
@@ -273,6 +279,7 @@ impl<'a> Search<'a> {
                 None => self.halve(&group.indexes, source),
             }
         }
+        self.tell_of_left_out(query, source);
         self.found.sort_unstable();
         self.found.dedup();
         let list = ObjectQuery::Indexes(self.found).to_string();
@@ -286,6 +293,31 @@ impl<'a> Search<'a> {
             hanging: self.hanging,
             until: Instant::now() + AGAIN,
             is_whole: false,
+        }
+    }
+
+    /// Nobody knows whether there are any of those that were not asked for.
+    fn tell_of_left_out(&mut self, query: &ObjectQuery, source: &str) {
+        let count = self.left_out.len();
+        if count == 0 {
+            return;
+        }
+        let what = match query {
+            ObjectQuery::Indexes(_) => "the object is".to_string(),
+            _ => format!("what has one of {count} names, of which nobody knows whose they are, is"),
+        };
+        let message = format!(
+            "{what} left out: {FAILURES} requests for others failed before; it is tried again \
+             within {} s",
+            AGAIN.as_secs()
+        );
+        let fault = Fault::new(FaultKind::CollectFailed, source, message);
+        match query {
+            ObjectQuery::Indexes(_) => {
+                let of = |index: &TitleIndex| fault.clone().of_object(*index);
+                self.faults.extend(self.left_out.iter().map(of));
+            }
+            _ => self.faults.push(fault),
         }
     }
 
@@ -313,7 +345,7 @@ impl<'a> Search<'a> {
             // With one object all of them.
             self.hanging.extend(service.candidates().iter().chain(indexes));
         }
-        let message = blame(service, &why.of_one(self.host));
+        let message = blame(service, &why.of_one(self.host), self.host);
         let fault = Fault::new(kind, &service.name, message);
         let first = service.first.map(TitleIndex);
         let first = service.objects.first().copied().or(first);
@@ -331,6 +363,7 @@ impl<'a> Search<'a> {
     /// Objects of which nobody knows whose they are: halves that fail are halved.
     fn halve(&mut self, indexes: &[TitleIndex], source: &str) {
         if self.failures >= FAILURES {
+            self.left_out.extend(indexes);
             return;
         }
         let (kind, why) = match self.read(indexes) {
@@ -353,13 +386,34 @@ impl<'a> Search<'a> {
     }
 }
 
+/// A name as it stands in a command: with quotation marks where it is not one word.
+fn argument(name: &str) -> Cow<'_, str> {
+    let is_plain = |c: char| c.is_alphanumeric() || "_-.".contains(c);
+    match !name.is_empty() && name.chars().all(is_plain) {
+        true => Cow::Borrowed(name),
+        false => Cow::Owned(format!("\"{name}\"")),
+    }
+}
+
+/// Where a command is to be run; nothing of this machine.
+fn run_there(host: Option<&str>) -> String {
+    host.map_or(String::new(), |host| format!(", run on {host},"))
+}
+
+/// As whom, and where.
+fn run_as(host: Option<&str>) -> String {
+    let there = host.map_or(String::new(), |host| format!(" on {host}"));
+    format!("run as administrator{there}")
+}
+
 /// That a provider fails, and the way out.
-pub(crate) fn blame(service: &Service, why: &str) -> String {
+fn blame(service: &Service, why: &str, host: Option<&str>) -> String {
     let Service { name, library, .. } = service;
     let library = if library.is_empty() { "its library" } else { library };
+    let (name, run) = (argument(name), run_as(host));
     format!(
-        "{library} fails and is left out: {why}; `lodctr /D:{name}`, run as administrator, \
-         disables it, `lodctr /E:{name}` enables it again"
+        "{library} fails and is left out: {why}; `lodctr /D:{name}`, {run}, disables it, \
+         `lodctr /E:{name}` enables it again"
     )
 }
 
@@ -368,7 +422,7 @@ pub(crate) fn blame(service: &Service, why: &str) -> String {
 /// all others.
 pub(crate) fn way_out(
     services: &[Service],
-    is_local: bool,
+    host: Option<&str>,
     everybody: bool,
     failed: Failed,
 ) -> String {
@@ -382,7 +436,7 @@ pub(crate) fn way_out(
         false => without,
     };
     let native = "`-s native:` reads System, Processor, Process and Thread without the registry";
-    let native = if is_local { native } else { "" };
+    let native = if host.is_none() { native } else { "" };
     if suspects.is_empty() {
         return native.to_string();
     }
@@ -396,9 +450,10 @@ pub(crate) fn way_out(
         true => "one of these libraries hangs",
         false => "whatever is asked for, these libraries are asked",
     };
+    let (there, run) = (run_there(host), run_as(host));
     format!(
-        "{which}: {}; `perfhive check NAME` says what is \
-         wrong with one, `lodctr /D:NAME`, run as administrator, disables it{and}{native}",
+        "{which}: {}; `perfhive check NAME`{there} says what is wrong with one, \
+         `lodctr /D:NAME`, {run}, disables it{and}{native}",
         names.join(", ")
     )
 }
@@ -482,8 +537,19 @@ mod tests {
                 indexes: (n * 128..n * 128 + 128).map(TitleIndex).collect(),
             })
             .collect();
-        Search::new(&[], None, &mut ask).run(&ObjectQuery::Global, &groups, "local:");
+        let search = Search::new(&[], None, &mut ask);
+        let split = search.run(&ObjectQuery::Global, &groups, "local:");
         assert_eq!(asked, FAILURES);
+        let last = split.faults.last().unwrap();
+        let told = split.faults.iter().filter(|fault| fault.object.is_some()).count();
+        let left_out = format!("one of {} names", 20 * 128 - told);
+        assert!(last.message.contains(&left_out), "what nobody looked for is told: {last}");
+        // Each by itself where they were named.
+        let mut ask = |_: &ValueName| Err(Failed::Read(ReadError::TooLarge));
+        let search = Search::new(&[], None, &mut ask);
+        let split = search.run(&ObjectQuery::Indexes(indexes(&[2])), &groups, "local:");
+        let told: Vec<_> = split.faults.iter().filter_map(|fault| fault.object).collect();
+        assert_eq!(told.len(), 20 * 128);
     }
 
     #[test]
@@ -495,17 +561,34 @@ mod tests {
     }
 
     #[test]
+    fn commands_name_the_machine_and_are_whole() {
+        let one = service(".NET CLR Data", &[], None);
+        let gone = one.gives_nothing(true, None);
+        assert!(gone.message.contains("`perfhive check \".NET CLR Data\"` says"), "{gone}");
+        assert!(one.hangs(None).message.contains("`lodctr /D:\".NET CLR Data\"`, run as"));
+        let plain = service("Bad", &[], None);
+        assert!(plain.hangs(None).message.contains("`lodctr /D:Bad`, run as administrator, dis"));
+        // What would look here for what is there.
+        let there = [one.gives_nothing(true, Some("BOX")), one.hangs(Some("BOX"))];
+        for fault in there.iter().chain([&one.is_disabled(Some("BOX"))]) {
+            assert!(fault.message.contains("on BOX,"), "{fault}");
+        }
+    }
+
+    #[test]
     fn suspects_are_those_without_a_list() {
         let services = [service("Listed", &[2], None), service("Any", &[], Some((2000, 2002)))];
         let fails = Failed::Read(ReadError::Code(31));
-        let text = way_out(&services, true, false, fails);
+        let text = way_out(&services, None, false, fails);
         assert!(text.contains("Any (Any.dll)") && !text.contains("Listed"), "{text}");
         assert!(text.contains("-s native:"), "{text}");
-        let text = way_out(&services[..1], false, false, fails);
+        let text = way_out(&services[..1], Some("BOX"), false, fails);
         assert!(text.contains("Listed") && !text.contains("native:"), "{text}");
+        assert!(text.contains("`perfhive check NAME`, run on BOX,"), "{text}");
+        assert!(text.contains("run as administrator on BOX"), "{text}");
         // Wine asks all of them; and on Windows one that hangs may hold up the others.
-        assert!(way_out(&services, true, true, fails).contains("Listed"));
-        let text = way_out(&services, true, false, Failed::Read(ReadError::Hangs));
+        assert!(way_out(&services, None, true, fails).contains("Listed"));
+        let text = way_out(&services, None, false, Failed::Read(ReadError::Hangs));
         assert!(text.contains("hangs: Any (Any.dll), Listed (Listed.dll)"), "{text}");
     }
 }

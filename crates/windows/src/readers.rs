@@ -75,7 +75,8 @@ impl Readers {
                 return;
             }
             drop(state);
-            // Who comes now has the providers loaded anew, which costs him time only.
+            // Who comes now has the providers loaded anew: that costs him time, and rates that
+            // providers make themselves.
             (self.close)();
             let mut state = self.state();
             if !state.again {

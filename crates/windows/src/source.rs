@@ -328,11 +328,11 @@ impl RegistrySource {
             Err(other) if other.is_the_connections() => return Err(self.error(other)),
             // Everything fails.
             Err(_) => {
-                let (host, services) = (self.registry.host().is_some(), self.services());
+                let services = self.services();
                 let active = services.iter().filter(|service| !service.disabled);
                 self.watch.over(active.map(|one| &*one.name), &mut *self.registry);
                 let everybody = self.registry.asks_everybody();
-                let way_out = parts::way_out(&services, !host, everybody, failed);
+                let way_out = parts::way_out(&services, self.registry.host(), everybody, failed);
                 return Err(if way_out.is_empty() { error } else { with(&way_out) });
             }
         };
@@ -378,7 +378,7 @@ impl RegistrySource {
             }
             let known = self.silent.iter().find(is_of_it).cloned();
             out.push_fault(known.unwrap_or_else(|| {
-                let fault = service.gives_nothing(true);
+                let fault = service.gives_nothing(true, self.registry.host());
                 self.silent.push(fault.clone());
                 fault
             }));
@@ -512,9 +512,10 @@ impl Source for RegistrySource {
                 status.last_fault = Some(service.is_disabled(host.as_deref()));
             } else if service.candidates().iter().any(|name| hanging.contains(name)) {
                 status.state = ProviderState::Failed;
-                status.last_fault = Some(service.hangs());
+                status.last_fault = Some(service.hangs(host.as_deref()));
             } else if status.state == ProviderState::Failed {
-                status.last_fault = Some(service.gives_nothing(asked == AskedFor::All));
+                let all = asked == AskedFor::All;
+                status.last_fault = Some(service.gives_nothing(all, host.as_deref()));
             }
             status
         };
@@ -562,7 +563,7 @@ impl Source for RegistrySource {
         let is_one = |one: &&Service| {
             one.candidates().iter().any(|name| self.hangs.objects().contains(name))
         };
-        match services.iter().find(is_one).map(Service::hangs) {
+        match services.iter().find(is_one).map(|one| one.hangs(self.registry.host())) {
             Some(fault) => {
                 let message = format!("{}: {}", fault.provider, fault.message);
                 Err(SourceError::new(SourceErrorKind::Deadline, &self.name, message))

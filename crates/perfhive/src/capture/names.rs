@@ -38,6 +38,9 @@ const EVERYWHERE: &[&str] = &[
     "wmiprvse",
 ];
 
+/// How many digits a name may have that counts something of the machine.
+const MOST_DIGITS: usize = 4;
+
 /// Gives each name a hash, which is the same as long as this lives. Its keys are
 /// random and written nowhere, so that nobody can try names out.
 #[derive(Debug)]
@@ -141,7 +144,9 @@ fn is_everywhere(name: &str) -> bool {
             || ["_total", "total"].contains(&part)
             || matches!(part.as_bytes(), [letter, b':'] if letter.is_ascii_alphabetic())
     };
-    EVERYWHERE.contains(&name.as_str()) || name.split([',', ' ']).all(part)
+    // More digits than processors, disks and threads take may be somebody's number.
+    let digits = name.bytes().filter(u8::is_ascii_digit).count();
+    EVERYWHERE.contains(&name.as_str()) || digits <= MOST_DIGITS && name.split([',', ' ']).all(part)
 }
 
 /// Blanks the texts of the counter block at `block`.
@@ -241,7 +246,9 @@ mod tests {
         {
             assert!(is_everywhere(name), "{name}");
         }
-        for name in ["notepad", "_Totals", "0 C:x", "payroll", "\u{664}", "cc:"] {
+        let numbers = ["4711471", "0664 123", "2026,11"];
+        let others = ["notepad", "_Totals", "0 C:x", "payroll", "\u{664}", "cc:"];
+        for name in others.into_iter().chain(numbers) {
             assert!(!is_everywhere(name), "{name}");
         }
     }
