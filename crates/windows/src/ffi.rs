@@ -20,7 +20,7 @@ use windows_sys::Win32::System::Performance::{QueryPerformanceCounter, QueryPerf
 use windows_sys::Win32::System::Registry::{
     HKEY, HKEY_LOCAL_MACHINE, HKEY_PERFORMANCE_DATA, HKEY_PERFORMANCE_NLSTEXT,
     HKEY_PERFORMANCE_TEXT, KEY_READ, RegCloseKey, RegConnectRegistryW, RegEnumKeyExW,
-    RegEnumValueW, RegOpenKeyExW, RegQueryValueExW,
+    RegEnumValueW, RegOpenKeyExW, RegQueryInfoKeyW, RegQueryValueExW,
 };
 use windows_sys::Win32::System::SystemInformation::{
     GetSystemTimeAdjustment, GetSystemTimeAsFileTime, OSVERSIONINFOW,
@@ -158,6 +158,32 @@ impl Key {
             )
         };
         (code == SUCCESS && length == 4).then(|| u32::from_le_bytes(bytes))
+    }
+
+    /// When a value of the key, or a key below it, was last written, added or taken away:
+    /// a FILETIME. Takes no memory.
+    pub(crate) fn written(&self) -> Option<u64> {
+        let mut time = NO_TIME;
+        // SAFETY: the handle is open as long as `self` lives. Nothing is asked for but the
+        // time, which is a structure that is borrowed exclusively and lives beyond the
+        // call; for all else NULL says so, a length without a buffer included.
+        let code = unsafe {
+            RegQueryInfoKeyW(
+                self.handle,
+                null_mut(),
+                null_mut(),
+                null(),
+                null_mut(),
+                null_mut(),
+                null_mut(),
+                null_mut(),
+                null_mut(),
+                null_mut(),
+                null_mut(),
+                &mut time,
+            )
+        };
+        (code == SUCCESS).then(|| units(time))
     }
 
     /// Reads a text; of several apart by NUL all, with the NULs between them.

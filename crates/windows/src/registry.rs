@@ -40,13 +40,24 @@ pub(crate) enum Place<'a> {
     Language(&'a str),
 }
 
-/// What was counted when a provider was last registered or taken away.
+/// What was counted, and when, as a provider was last registered or taken away.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub(crate) struct LastTitles {
     /// `Perflib\Last Counter`.
     pub(crate) counter: Option<u32>,
     /// `Perflib\Last Help`.
     pub(crate) help: Option<u32>,
+    /// When a value of `Perflib` was last written: a FILETIME.
+    ///
+    /// Indexes are used again: taking a provider away and registering it with other
+    /// names ends with the numbers it began with, and between two samples nobody sees
+    /// those in between. What is known: whoever registers writes both numbers, and a key's
+    /// time changes with each value that is written, be it the same as before; Wine's does,
+    /// and perfhive's own registering there writes the numbers behind the names. What is
+    /// assumed: that Windows' `loadperf` also writes them last (the names themselves are in
+    /// files, or in keys that have times of their own), and that nobody writes to `Perflib`
+    /// all the time. Providers are disabled, and fail, below `Services`.
+    pub(crate) written: Option<u64>,
 }
 
 /// What is read of the registry beside the counters. Without it there is less to know,
@@ -106,7 +117,7 @@ pub(crate) trait Registry: Send {
     /// `RegQueryValueExW`.
     fn value(&mut self, place: Place<'_>, name: &ValueName, reply: &mut Vec<u8>) -> u32;
 
-    /// `Last Counter` and `Last Help`; takes no memory.
+    /// `Last Counter` and `Last Help`, and when they were written; takes no memory.
     fn last_titles(&mut self) -> LastTitles;
 
     /// The names of the keys below `Perflib`.

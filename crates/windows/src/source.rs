@@ -52,7 +52,7 @@ pub struct RegistrySource {
     services: Option<Arc<[Service]>>,
     /// Number of the last collection.
     generation: u64,
-    /// Number of the catalogue, and Last Counter and Last Help as it was taken.
+    /// Number of the catalogue, and what was counted, and when, as it was taken.
     titles_generation: u64,
     last: LastTitles,
     /// The objects that were seen, each with the definitions that it had.
@@ -200,9 +200,11 @@ impl RegistrySource {
         news
     }
 
-    /// Whether the English titles, as they were loaded, lack a name of an object.
+    /// Whether the English titles, as they were loaded, or others where those are damaged,
+    /// lack a name of an object.
     fn lacks_names(&self, object: PerfObject<'_>) -> bool {
-        self.databases.get(&LanguageId::ENGLISH).is_some_and(|titles| {
+        let english = self.databases.get(&LanguageId::ENGLISH);
+        english.or_else(|| self.databases.values().next()).is_some_and(|titles| {
             let counters = object.counters().filter(|counter| !counter.counter_type().is_base());
             let mut names = counters.map(|counter| counter.name_index());
             titles.name(object.name_index()).is_none()
@@ -412,10 +414,7 @@ impl RegistrySource {
         };
         let named = match query {
             ObjectQuery::Indexes(_) => Vec::new(),
-            _ => self.titles(LanguageId::ENGLISH).map_or_else(
-                |_| Vec::new(),
-                |titles| titles.all().into_iter().map(|(index, _)| index).collect(),
-            ),
+            _ => self.named(),
         };
         let services = self.services();
         let (registry, pool, generation) = (&mut self.registry, &mut self.pool, self.generation);
@@ -431,6 +430,17 @@ impl RegistrySource {
         let failing = split.faults.iter().map(|fault| &*fault.provider);
         self.watch.over(failing, &mut *self.registry);
         Ok(split)
+    }
+
+    /// The indexes that have a name, in whatever language there are names.
+    fn named(&mut self) -> Vec<TitleIndex> {
+        let mut titles = self.titles(LanguageId::ENGLISH);
+        if titles.is_err() {
+            let others: Vec<_> = self.languages.iter().flatten().map(|one| one.id).collect();
+            let read = others.into_iter().map(|language| self.titles(language));
+            titles = read.into_iter().find(Result::is_ok).unwrap_or(titles);
+        }
+        titles.iter().flat_map(|titles| titles.all()).map(|(index, _)| index).collect()
     }
 
     /// Whether those that hung have come back, or who failed is registered otherwise
@@ -572,8 +582,11 @@ impl Source for RegistrySource {
         }
     }
 
-    /// Changes with Last Counter and Last Help, and when a reply held an object
-    /// that nobody knew, or one that is defined anew.
+    /// Changes with Last Counter and Last Help and the time at which they were written, and
+    /// when a reply held an object that nobody knew, or one that is defined anew.
+    ///
+    /// Whether the names are others is not looked at here: this is asked before each
+    /// sample, and whoever waits for it does not wait long enough to load them.
     fn catalogue_generation(&mut self) -> u64 {
         self.look_back();
         let last = self.registry.last_titles();
@@ -603,7 +616,17 @@ impl Source for RegistrySource {
             return Err(SourceError::new(SourceErrorKind::NotFound, &self.name, message));
         };
         let database = titles::load(registry, entry, self.last);
-        let database = Arc::new(database.map_err(|error| self.error(Failed::Read(error)))?);
+        let database = Arc::new(database.map_err(|error| {
+            let told = self.error(Failed::Read(error));
+            match error {
+                // Those in other languages may be sound.
+                ReadError::NoTitles => {
+                    let message = format!("language {language}: {}", told.message());
+                    SourceError::new(told.kind(), &self.name, message)
+                }
+                _ => told,
+            }
+        })?);
         self.databases.insert(language, Arc::clone(&database));
         Ok(database)
     }

@@ -3,6 +3,7 @@
 mod asked;
 mod far;
 mod hanging;
+mod renamed;
 mod silent;
 mod told;
 
@@ -237,7 +238,7 @@ fn world() -> Fake {
         world.titles.insert(("data".into(), "Explain 009".into()), help);
         world.languages = ["009", "007", "CurrentLanguage"].map(str::to_string).to_vec();
         world.user = 0x0407;
-        world.last = LastTitles { counter: Some(230), help: Some(231) };
+        world.last = LastTitles { counter: Some(230), help: Some(231), written: Some(1) };
     });
     fake
 }

@@ -1,5 +1,6 @@
 //! The title databases of a machine: which languages there are, and their lists.
 
+use crate::explain::NOT_FOUND;
 use crate::read::{ReadError, Size, read};
 use crate::registry::{LastTitles, Place, Registry, ValueName};
 use perfhive_engine::TitleDatabase;
@@ -92,6 +93,8 @@ pub(crate) fn raw(
 
 /// The lists that together are the names, or the help texts, of a language:
 /// those of the value `value`, or `older`, as it was called once.
+///
+/// Every machine has names in English: a list of those that is empty is damaged.
 fn lists(
     registry: &mut dyn Registry,
     language: &Language,
@@ -99,37 +102,46 @@ fn lists(
     older: &str,
     last: Option<u32>,
 ) -> Result<Vec<TitleList>, ReadError> {
-    let mut failure = None;
+    let values = if value == older { &[value][..] } else { &[value, older] };
+    let (mut failure, mut is_empty) = (None, false);
     let mut found = Vec::new();
+    let mut failed = |error| {
+        failure.get_or_insert(error);
+    };
+    let is_english = language.id == LanguageId::ENGLISH;
     let id = language.id.to_string();
     let keys = language.keys.iter().chain((!language.keys.contains(&id)).then_some(&id));
-    let data = keys.flat_map(|key| [format!("{value} {key}"), format!("{older} {key}")]);
+    let data = keys.flat_map(|key| values.iter().map(move |value| format!("{value} {key}")));
     let own = language.own.then_some((Place::NlsText, value));
-    let english = (language.id == LanguageId::ENGLISH).then_some((Place::Text, value));
+    let english = is_english.then_some((Place::Text, value));
     let data: Vec<String> = data.collect();
     let whole = data.iter().map(|name| (Place::Data, name.as_str())).chain(own).chain(english);
     for (place, name) in whole {
         match list(registry, place, name) {
-            Ok(list) if list.titles.is_empty() => {}
+            Ok(list) if list.titles.is_empty() => is_empty = true,
             Ok(list) => {
                 found.push(list);
                 break;
             }
-            Err(error) => failure = failure.or(Some(error)),
+            Err(error) => failed(error),
         }
     }
     let highest = found.iter().flat_map(|list| &list.titles).map(|title| title.index.0).max();
     if highest.is_none_or(|highest| last.is_some_and(|last| highest < last)) {
         for key in &language.keys {
-            let place = Place::Language(key);
-            match list(registry, place, value).or_else(|_| list(registry, place, older)) {
-                Ok(list) => found.push(list),
-                Err(error) => failure = failure.or(Some(error)),
+            let mut read = |name: &&str| list(registry, Place::Language(key), name);
+            match values.iter().map(&mut read).reduce(|first, next| first.or(next)) {
+                Some(Ok(list)) if list.titles.is_empty() => is_empty = true,
+                Some(Ok(list)) => found.push(list),
+                Some(Err(error)) => failed(error),
+                None => {}
             }
         }
     }
     match failure {
-        Some(error) if found.is_empty() => Err(error),
+        _ if !found.is_empty() => Ok(found),
+        Some(error) if !is_empty || error != ReadError::Code(NOT_FOUND) => Err(error),
+        _ if is_english => Err(ReadError::NoTitles),
         _ => Ok(found),
     }
 }

@@ -87,6 +87,7 @@ impl Names {
         LastTitles {
             counter: perflib.and_then(|key| key.number(&self.last_counter)),
             help: perflib.and_then(|key| key.number(&self.last_help)),
+            written: perflib.and_then(Key::written),
         }
     }
 }

@@ -265,6 +265,39 @@ fn what_is_registered_is_listed_changed_and_kept() {
     assert_eq!(source().titles(LanguageId::ENGLISH).unwrap().indexes("Honey Bees").len(), 1);
 }
 
+/// What an update does that is taken back and registered with other names: the indexes are
+/// used again, and Last Counter is what it was.
+#[test]
+fn names_that_change_places_are_followed_by_who_watches() {
+    let Some(_bees) = Registered::new(&["Bees"]) else { return };
+    let path = r"\Beekeeping(south)\Bees";
+    let value = |query: &mut Query| {
+        query.collect().unwrap();
+        query.readings()[0].value.as_ref().unwrap().as_f64()
+    };
+    let mut watch = Query::new(source()).unwrap();
+    watch.add(path).unwrap();
+    assert_eq!(value(&mut watch), 2000.0);
+    let before = WindowsRegistrar::new().registrations().unwrap().0;
+    let mut swapped = definition("PerfhiveBees");
+    for list in &mut swapped.titles {
+        let texts = [list.names[1].1.clone(), list.names[3].1.clone()];
+        [list.names[3].1, list.names[1].1] = texts;
+    }
+    let (_, change) = WindowsRegistrar::new().register(&swapped, &Functions::default()).unwrap();
+    assert_eq!(change, Change::Updated);
+    let after = WindowsRegistrar::new().registrations().unwrap().0;
+    let range = |all: &perfhive_contract::Registrations| {
+        let one = all.providers.iter().find(|one| one.name == "PerfhiveBees").unwrap();
+        (one.first_counter, one.last_counter)
+    };
+    assert_eq!(range(&before), range(&after), "the same indexes");
+    assert_eq!(value(&mut watch), 75.0);
+    let mut fresh = Query::new(source()).unwrap();
+    fresh.add(path).unwrap();
+    assert_eq!(value(&mut fresh), 75.0);
+}
+
 #[test]
 fn a_provider_that_needs_more_gets_more_and_the_size_is_remembered() {
     let Some(_large) = Registered::new(&["Large"]) else { return };

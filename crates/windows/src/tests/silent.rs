@@ -121,19 +121,79 @@ fn who_is_registered_is_looked_up_once_and_names_are_loaded_once() {
     assert_eq!(fake.with(|world| world.listed), 3);
 }
 
+fn garbage() -> Vec<u8> {
+    "no pairs\0".encode_utf16().flat_map(u16::to_le_bytes).collect()
+}
+
+/// Has every place in which a language's names may be say the same.
+fn say_everywhere(fake: &Fake, language: &str, list: &[u8]) {
+    fake.with(|world| {
+        let (data, by_year) = (format!("Counter {language}"), "Counter".to_string());
+        for (place, value) in
+            [("data", &data), (language, &by_year), ("nls", &by_year), ("text", &by_year)]
+        {
+            world.titles.insert((place.to_string(), value.clone()), list.to_vec());
+        }
+    });
+}
+
 #[test]
-fn a_damaged_list_of_names_is_told_as_that() {
-    let fake = world();
-    for place in ["data", "009"] {
-        let garbage = "no pairs\0".encode_utf16().flat_map(u16::to_le_bytes).collect();
-        let (place, value) = match place {
-            "data" => ("data".to_string(), "Counter 009".to_string()),
-            key => (key.to_string(), "Counter".to_string()),
-        };
-        fake.with(|world| world.titles.insert((place, value), garbage));
+fn a_damaged_list_of_names_is_told_as_that_and_the_others_are_there() {
+    let [english, german] = [LanguageId::ENGLISH, LanguageId::GERMAN];
+    for (damaged, other) in [(english, german), (german, english)] {
+        let fake = world();
+        say_everywhere(&fake, &damaged.to_string(), &garbage());
+        let mut source = fake.source();
+        for _ in 0..2 {
+            let error = source.titles(damaged).unwrap_err();
+            assert_eq!(error.kind(), SourceErrorKind::Malformed);
+            let words = format!("language {damaged}: the list of names is damaged");
+            assert!(error.message().contains(&words), "{error}");
+            assert!(error.message().contains("lodctr /R"), "{error}");
+            assert!(source.titles(other).unwrap().name(TitleIndex(230)).is_some());
+        }
     }
-    let error = fake.source().titles(LanguageId::ENGLISH).unwrap_err();
-    assert_eq!(error.kind(), SourceErrorKind::Malformed);
-    assert!(error.message().contains("list of names is damaged"), "{error}");
-    assert!(error.message().contains("lodctr /R"), "{error}");
+}
+
+/// What nobody registered is asked for by the indexes that have names, in any language.
+#[test]
+fn where_the_english_names_are_damaged_others_say_what_there_may_be() {
+    let fake = world();
+    say_everywhere(&fake, "009", &garbage());
+    fake.with(|world| {
+        world.data.remove("Global");
+        world.data.insert("6 230".into(), object(&[230, 6], 1));
+        world.providers = vec![service("Broken", &[4000], 31)];
+    });
+    let answer = collect(&mut fake.source(), ObjectQuery::Global);
+    assert!(answer.object(TitleIndex(230)).is_some());
+    assert_eq!(&*answer.faults()[0].provider, "Broken");
+}
+
+/// Every machine has English names, and none of another language is no damage.
+#[test]
+fn an_empty_list_of_english_names_is_a_damaged_one() {
+    for nothing in [&[][..], &[0; 4]] {
+        let fake = world();
+        say_everywhere(&fake, "009", nothing);
+        let error = fake.source().titles(LanguageId::ENGLISH).unwrap_err();
+        assert_eq!(error.kind(), SourceErrorKind::Malformed);
+        assert!(error.message().contains("list of names is damaged"), "{error}");
+        // Also where it is the only one that is there.
+        fake.with(|world| world.titles.retain(|(place, _), _| place == "data"));
+        let error = fake.source().titles(LanguageId::ENGLISH).unwrap_err();
+        assert_eq!(error.kind(), SourceErrorKind::Malformed, "{error}");
+        say_everywhere(&fake, "007", nothing);
+        assert!(fake.source().titles(LanguageId::GERMAN).unwrap().is_empty());
+    }
+}
+
+/// A list that is not there costs a call, of another machine even a way there and back.
+#[test]
+fn a_name_that_was_called_the_same_once_is_asked_for_once() {
+    let fake = world();
+    fake.with(|world| world.titles.clear());
+    fake.source().titles(LanguageId::ENGLISH).unwrap_err();
+    let asked = fake.with(|world| world.asked.clone());
+    assert_eq!(asked, ["Counter 009"]);
 }

@@ -1,0 +1,67 @@
+//! Names, and whose the indexes are, that change while somebody reads.
+
+use super::*;
+
+/// `unlodctr` and `lodctr` of an update: the same indexes for other names, and the numbers
+/// are what they were.
+#[test]
+fn names_that_change_places_are_noticed_where_last_counter_stays() {
+    let fake = Fake::default();
+    let names = |jobs: u32, pages: u32| {
+        multi_sz(&[(5000, "Print Shop"), (jobs, "Jobs Waiting"), (pages, "Pages")])
+    };
+    let say = |list: Vec<u8>, written| {
+        fake.with(|world| {
+            world.titles.insert(("data".into(), "Counter 009".into()), list);
+            world.last.written = Some(written);
+        });
+    };
+    fake.with(|world| {
+        world.languages = vec!["009".into()];
+        world.user = 0x0409;
+        world.last = LastTitles { counter: Some(5004), help: Some(5005), written: None };
+        for query in ["5000", "5000 5002", "5000 5004"] {
+            world.data.insert(query.into(), object(&[5000, 5002, 5004], 1));
+        }
+    });
+    say(names(5002, 5004), 1);
+    let mut query = perfhive_engine::Query::new(fake.source()).unwrap();
+    query.add(r"\Print Shop(one)\Jobs Waiting").unwrap();
+    let mut value = || {
+        query.collect().unwrap();
+        query.readings()[0].value.as_ref().unwrap().as_f64()
+    };
+    assert_eq!([value(), value()], [1.0; 2]);
+    fake.with(|world| world.asked.clear());
+    say(names(5004, 5002), 2);
+    assert_eq!([value(), value()], [2.0; 2], "the first sample has it right");
+    let asked = fake.with(|world| world.asked.clone());
+    let requests = asked.iter().filter(|one| !one.contains("009"));
+    assert_eq!(requests.collect::<Vec<_>>(), ["5000"; 3], "what it has was looked at once");
+}
+
+/// What was found out of who hangs and who fails is of other indexes by then.
+#[test]
+fn who_failed_is_asked_again_where_indexes_were_allotted_anew() {
+    let fake = Fake::default();
+    fake.with(|world| {
+        world.providers = vec![service("Broken", &[4000], 31), service("Shop", &[5000], SUCCESS)];
+        world.last = LastTitles { counter: Some(5002), help: Some(5003), written: Some(1) };
+    });
+    let mut source = fake.source();
+    let generation = source.catalogue().unwrap().generation;
+    assert_eq!(collect(&mut source, ObjectQuery::Global).faults().len(), 1);
+    fake.with(|world| {
+        world.providers[0] = service("Mended", &[4000], SUCCESS);
+        world.last.written = Some(2);
+    });
+    assert_ne!(source.catalogue_generation(), generation);
+    let answer = collect(&mut source, ObjectQuery::Global);
+    assert_eq!((answer.objects().count(), answer.faults().len()), (2, 0));
+    let names: Vec<_> = source.providers().unwrap().into_iter().map(|one| one.name).collect();
+    assert_eq!(names, ["Mended", "Shop"]);
+    // Once, and not at each sample.
+    let generation = source.catalogue_generation();
+    collect(&mut source, ObjectQuery::Global);
+    assert_eq!(source.catalogue_generation(), generation);
+}
