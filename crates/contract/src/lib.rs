@@ -19,7 +19,9 @@ mod registrar;
 mod registration;
 
 pub use header::c_header;
-pub use library::{AllottedIndexes, IndexLookup, Library, LinkageLookup, Lowered, Report};
+pub use library::{
+    AllottedIndexes, IndexLookup, Library, LinkageLookup, Lowered, PinLibrary, Report,
+};
 pub use registrar::{
     Change, DeclaredCounter, DeclaredObject, Definition, Functions, Instances, RegisterError,
     RegisterErrorKind, RegisterFault, Registrar, Texts,

@@ -1,5 +1,7 @@
 //! A provider behind the three functions.
 
+mod exports;
+
 use crate::abi::{
     ERROR_FILE_NOT_FOUND, ERROR_GEN_FAILURE, ERROR_INVALID_PARAMETER, ERROR_MORE_DATA,
     ERROR_SUCCESS, Host, read_wide, read_wide_list,
@@ -13,7 +15,7 @@ use perfhive_engine::{
 use perfhive_format::winperf::PERF_DATA_BLOCK;
 use perfhive_format::{BlockHead, BlockWriter, TitleIndex};
 use std::panic::{AssertUnwindSafe, catch_unwind};
-use std::sync::{Arc, Mutex, MutexGuard, OnceLock, PoisonError};
+use std::sync::{Arc, Mutex, MutexGuard, Once, OnceLock, PoisonError};
 use std::time::Instant;
 
 /// The first of the indexes that registration allotted to a provider.
@@ -37,6 +39,9 @@ pub type LinkageLookup = fn(provider: &str) -> Option<String>;
 /// one, before it returns.
 pub type Lowered = fn(work: &mut dyn FnMut());
 
+/// Keeps the library in which an address lies loaded until the process ends.
+pub type PinLibrary = fn(inside: *const c_void);
+
 /// Takes what a provider (by its name) has to say to whoever looks after the
 /// machine; rate-limited already.
 pub type Report = fn(provider: &str, message: &str);
@@ -56,6 +61,8 @@ pub struct Library {
     report: Report,
     linkage: LinkageLookup,
     lowered: Lowered,
+    pin: PinLibrary,
+    pinned: Once,
     host: OnceLock<HostCopy>,
     state: Mutex<State>,
     limiter: OnceLock<Mutex<Limiter>>,
@@ -113,6 +120,8 @@ impl Library {
             report,
             linkage: |_| None,
             lowered: |work| work(),
+            pin: |_| {},
+            pinned: Once::new(),
             host: OnceLock::new(),
             state: Mutex::new(State { opens: 0, running: None }),
             limiter: OnceLock::new(),
@@ -132,6 +141,16 @@ impl Library {
     #[must_use]
     pub const fn lowered(mut self, lowered: Lowered) -> Self {
         self.lowered = lowered;
+        self
+    }
+
+    /// The same library, which has itself kept loaded from the first Open on: for
+    /// loaders that unload it behind Close, or behind each request. Its provider may
+    /// have threads, which would go on in code that is there no more; and each loading
+    /// takes of the process what unloading does not give back.
+    #[must_use]
+    pub const fn pin(mut self, pin: PinLibrary) -> Self {
+        self.pin = pin;
         self
     }
 
@@ -164,6 +183,8 @@ impl Library {
         // may be a single string, so that only one NUL is certain there.
         let linkage =
             unsafe { if cfg!(windows) { read_wide(linkage) } else { read_wide_list(linkage) } };
+        // This is a static of the library, and lies in it.
+        self.pinned.call_once(|| (self.pin)(core::ptr::from_ref(self).cast()));
         let mut state = lock(&self.state);
         if state.running.is_none() {
             match self.contained("provider library", || self.start(linkage)) {
@@ -178,8 +199,12 @@ impl Library {
 
     fn start(&self, linkage: Option<String>) -> Result<Running, u32> {
         let provider = (self.make)();
-        let name = provider.name().to_string();
-        let mut description = provider.describe();
+        let told = self
+            .contained("provider library", || (provider.name().to_string(), provider.describe()));
+        let Some((name, mut description)) = told else {
+            let _ = self.contained("provider library", || drop(provider));
+            return Err(ERROR_GEN_FAILURE);
+        };
         let told = self.host.get().map(|HostCopy(host)| AllottedIndexes {
             first_counter: host.first_counter,
             first_help: host.first_help,
@@ -208,16 +233,16 @@ impl Library {
         });
         let running =
             Running { name, provider, description, linkage, indexes, pool: Mutex::default() };
-        match running.open() {
-            Ok(work) => {
+        match self.contained(&running.name, || running.open()) {
+            Some(Ok(work)) => {
                 lock(&running.pool).push(work);
-                Ok(running)
+                return Ok(running);
             }
-            Err(error) => {
-                self.tell(&running.name, &format!("Open failed: {error}"));
-                Err(ERROR_GEN_FAILURE)
-            }
+            Some(Err(error)) => self.tell(&running.name, &format!("Open failed: {error}")),
+            None => {}
         }
+        self.drop_contained(running);
+        Err(ERROR_GEN_FAILURE)
     }
 
     /// Collect.
@@ -248,7 +273,25 @@ impl Library {
         let query = unsafe { read_wide(value) }.and_then(|text| text.parse::<ObjectQuery>().ok());
         let Some(query) = query else { return ERROR_SUCCESS };
         let Some(running) = lock(&self.state).running.clone() else { return ERROR_SUCCESS };
-        let answer = self.contained(&running.name, || self.answer(&running, query, room));
+        // SAFETY: as promised by the caller; `*bytes` was the room.
+        let code = unsafe { self.fill(&running, query, room, (data, bytes, object_types)) };
+        self.leave(running);
+        code
+    }
+
+    /// Writes what is asked for into the buffer.
+    ///
+    /// # Safety
+    /// The pointers may be read and written, and the first of them points to `room` bytes
+    /// that may be written.
+    unsafe fn fill(
+        &self,
+        running: &Running,
+        query: ObjectQuery,
+        room: usize,
+        (data, bytes, object_types): (*mut *mut c_void, *mut u32, *mut u32),
+    ) -> u32 {
+        let answer = self.contained(&running.name, || self.answer(running, query, room));
         let (written, start, objects) = match answer {
             Some(Answer::Data { bytes, start, objects }) => (bytes, start, objects),
             Some(Answer::Full) => return ERROR_MORE_DATA,
@@ -298,10 +341,10 @@ impl Library {
         let (mut faults, mut blocks) = (Vec::new(), Vec::new());
         let mut out =
             ObjectWriter::new(&mut writer, name, TestLevel::All, &mut faults, &mut blocks);
-        let mut outcome = Ok(());
+        let mut outcome = None;
         let mut collect = || {
-            // A panic leaves from here: the session is dropped with it.
-            outcome = work.session.collect(&Collection::new(&request, &wanted), &mut out);
+            let collection = Collection::new(&request, &wanted);
+            outcome = self.contained(name, || work.session.collect(&collection, &mut out));
         };
         if is_costly(&running.description, &wanted) {
             (self.lowered)(&mut collect)
@@ -311,6 +354,11 @@ impl Library {
         faults.iter().for_each(|fault: &Fault| self.tell(name, &fault.message));
         let objects = writer.object_count();
         let mut buffer = writer.into_buffer();
+        let Some(outcome) = outcome else {
+            // Whatever it is now, it is not asked again.
+            let _ = self.contained(name, || drop(work));
+            return Answer::Nothing;
+        };
         lock(&running.pool).push(work);
         match outcome {
             Ok(()) => {}
@@ -342,12 +390,28 @@ impl Library {
             let running = state.running.take();
             drop(state);
             if let Some(running) = running {
-                let name = running.name.clone();
-                // Sessions that are at work are dropped by their threads.
-                let _ = self.contained(&name, || drop(running));
+                self.leave(running);
             }
         }
         ERROR_SUCCESS
+    }
+
+    /// Has a provider dropped where nobody else is at work with it: else the last of
+    /// them does.
+    fn leave(&self, running: Arc<Running>) {
+        if let Some(running) = Arc::into_inner(running) {
+            self.drop_contained(running);
+        }
+    }
+
+    /// Drops the sessions and the provider, each by itself: of two that panic together
+    /// the second would end the process.
+    fn drop_contained(&self, running: Running) {
+        let Running { name, provider, pool, .. } = running;
+        for work in pool.into_inner().unwrap_or_else(PoisonError::into_inner) {
+            let _ = self.contained(&name, || drop(work));
+        }
+        let _ = self.contained(&name, || drop(provider));
     }
 
     /// Runs code that may panic; what it says then is reported.
@@ -361,7 +425,8 @@ impl Library {
                     .or_else(|| panic.downcast_ref::<String>().map(String::as_str));
                 let message = format!("the provider panicked: {}", text.unwrap_or("no message"));
                 // Dropping what a panic carries may panic in its turn.
-                let _ = catch_unwind(AssertUnwindSafe(|| drop(panic)));
+                let dropped = catch_unwind(AssertUnwindSafe(|| drop(panic)));
+                dropped.unwrap_or_else(std::mem::forget);
                 self.tell(name, &message);
                 None
             }
@@ -449,95 +514,3 @@ fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
 
 #[cfg(test)]
 mod tests;
-
-/// Makes a library of a provider: exports Open, Collect and Close under the
-/// names given, and a fourth function by which perfhive's loader tells the
-/// indexes that were allotted ([`abi::HostFunction`](crate::abi::HostFunction)).
-///
-/// ```
-/// # use perfhive_engine::{ObjectWriter, OpenContext, Provider, ProviderDescription};
-/// # use perfhive_engine::{Numbering, ProvidedTitles, ProviderError, Session};
-/// # struct Gauges;
-/// # impl Provider for Gauges {
-/// #     fn name(&self) -> &str { "Gauges" }
-/// #     fn describe(&self) -> ProviderDescription {
-/// #         ProviderDescription { numbering: Numbering::Allotted, objects: Vec::new() }
-/// #     }
-/// #     fn titles(&self) -> Vec<ProvidedTitles> { Vec::new() }
-/// #     fn open(&self, _: &OpenContext<'_>) -> Result<Box<dyn Session>, ProviderError> {
-/// #         Err(ProviderError::Full)
-/// #     }
-/// # }
-/// perfhive_contract::provider_library! {
-///     provider: Gauges,
-///     open: OpenGauges,
-///     collect: CollectGauges,
-///     close: CloseGauges,
-/// }
-/// # fn main() {}
-/// ```
-///
-/// The provider is an expression that is evaluated at the first Open. The crate
-/// is built with `crate-type = ["cdylib"]`. More entries may follow, in this order:
-/// `indexes: LOOKUP`, an [`IndexLookup`](crate::IndexLookup) for systems whose
-/// loader does not tell (on Windows: the registry), `report: REPORT`, a
-/// [`Report`](crate::Report) other than the system's log, `linkage: LOOKUP`, a
-/// [`LinkageLookup`](crate::LinkageLookup), and `lowered: LOWERED`, a
-/// [`Lowered`](crate::Lowered).
-#[macro_export]
-macro_rules! provider_library {
-    (
-        provider: $provider:expr,
-        open: $open:ident,
-        collect: $collect:ident,
-        close: $close:ident
-        $(, indexes: $lookup:expr)?
-        $(, report: $report:expr)?
-        $(, linkage: $linkage:expr)?
-        $(, lowered: $lowered:expr)?
-        $(,)?
-    ) => {
-        const _: () = {
-            static LIBRARY: $crate::Library = $crate::Library::new(
-                || ::std::boxed::Box::new($provider),
-                $crate::provider_library!(@or $($lookup)?; |_| ::core::option::Option::None),
-                $crate::provider_library!(@or $($report)?; $crate::log::warn),
-            )
-            $(.linkage($linkage))?
-            $(.lowered($lowered))?;
-
-            #[unsafe(no_mangle)]
-            #[allow(non_snake_case)]
-            unsafe extern "system" fn $open(linkage: *mut u16) -> u32 {
-                // SAFETY: the caller keeps to the contract of Open.
-                unsafe { LIBRARY.open(linkage) }
-            }
-
-            #[unsafe(no_mangle)]
-            #[allow(non_snake_case)]
-            unsafe extern "system" fn $collect(
-                value: *mut u16,
-                data: *mut *mut ::core::ffi::c_void,
-                bytes: *mut u32,
-                object_types: *mut u32,
-            ) -> u32 {
-                // SAFETY: the caller keeps to the contract of Collect.
-                unsafe { LIBRARY.collect(value, data, bytes, object_types) }
-            }
-
-            #[unsafe(no_mangle)]
-            #[allow(non_snake_case)]
-            unsafe extern "system" fn $close() -> u32 {
-                LIBRARY.close()
-            }
-
-            #[unsafe(export_name = concat!(stringify!($collect), "Host"))]
-            unsafe extern "system" fn host(host: *const $crate::abi::Host) {
-                // SAFETY: the caller keeps to the contract of `HostFunction`.
-                unsafe { LIBRARY.host(host) }
-            }
-        };
-    };
-    (@or $given:expr; $default:expr) => { $given };
-    (@or ; $default:expr) => { $default };
-}

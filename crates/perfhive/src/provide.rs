@@ -58,8 +58,9 @@ macro_rules! provider_dll {
 /// is built with `crate-type = ["cdylib"]`. The indexes are those of its
 /// registration (`First Counter`, `First Help`), under the provider's name, and
 /// what goes wrong is told to the event log. Costly objects are collected at a lower
-/// priority of the thread that asks. Panics are contained. The example `print_shop`
-/// is a whole provider.
+/// priority of the thread that asks. Panics are contained. From the first Open on the
+/// DLL stays loaded until the process ends, so that threads which the provider started
+/// may go on behind Close. The example `print_shop` is a whole provider.
 #[cfg(windows)]
 #[macro_export]
 macro_rules! provider_dll {
@@ -79,6 +80,7 @@ macro_rules! provider_dll {
             report: $crate::windows::report_event,
             linkage: $crate::windows::registered_linkage,
             lowered: $crate::windows::at_lower_priority,
+            pin: $crate::windows::pin_library,
         }
     };
 }

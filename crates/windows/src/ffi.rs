@@ -9,13 +9,17 @@ use crate::native::Class;
 use crate::read::{Size, read};
 use crate::registry::ValueName;
 use crate::wine::Layout;
+use core::ffi::c_void;
 use std::ffi::CStr;
 use std::ptr::{null, null_mut};
 use windows_sys::Wdk::System::SystemInformation::NtQuerySystemInformation;
 use windows_sys::Wdk::System::SystemServices::RtlGetVersion;
 use windows_sys::Win32::Foundation::{ERROR_NO_MORE_ITEMS, FILETIME};
 use windows_sys::Win32::Globalization::GetUserDefaultUILanguage;
-use windows_sys::Win32::System::LibraryLoader::{GetModuleHandleA, GetProcAddress};
+use windows_sys::Win32::System::LibraryLoader::{
+    GET_MODULE_HANDLE_EX_FLAG_FROM_ADDRESS, GET_MODULE_HANDLE_EX_FLAG_PIN, GetModuleHandleA,
+    GetModuleHandleExW, GetProcAddress,
+};
 use windows_sys::Win32::System::Performance::{QueryPerformanceCounter, QueryPerformanceFrequency};
 use windows_sys::Win32::System::Registry::{
     HKEY, HKEY_LOCAL_MACHINE, HKEY_PERFORMANCE_DATA, HKEY_PERFORMANCE_NLSTEXT,
@@ -46,6 +50,17 @@ pub(crate) fn exports(library: &CStr, function: &CStr) -> bool {
         let module = GetModuleHandleA(library.as_ptr().cast());
         !module.is_null() && GetProcAddress(module, function.as_ptr().cast()).is_some()
     }
+}
+
+/// Keeps the module in which an address lies loaded until the process ends. Answers whether
+/// it lies in one.
+pub(crate) fn pin_module(inside: *const c_void) -> bool {
+    let flags = GET_MODULE_HANDLE_EX_FLAG_PIN | GET_MODULE_HANDLE_EX_FLAG_FROM_ADDRESS;
+    let mut module = null_mut();
+    // SAFETY: what is given for a name is, by the flags, an address that is looked up among
+    // those of the modules and never read; `module` is a place for the answer, a handle that
+    // a pinned module need not have closed.
+    unsafe { GetModuleHandleExW(flags, inside.cast(), &mut module) != 0 }
 }
 
 /// The user's language: a Windows language identifier.

@@ -25,6 +25,8 @@ pub mod native;
 #[cfg(any(windows, test))]
 mod parts;
 #[cfg(windows)]
+mod pin;
+#[cfg(windows)]
 mod priority;
 #[cfg(any(windows, test))]
 mod read;
@@ -51,6 +53,8 @@ mod winreg;
 
 #[cfg(any(windows, test))]
 pub use fallback::Fallback;
+#[cfg(windows)]
+pub use pin::pin_library;
 #[cfg(windows)]
 pub use priority::at_lower_priority;
 #[cfg(windows)]

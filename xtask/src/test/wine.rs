@@ -61,7 +61,7 @@ const fn named(package: &'static str, name: &'static str) -> Part {
 
 /// What runs under Wine. Of the command and its library that is what is about Windows;
 /// the rest is the same on Linux. The hives of registrations are not on Windows.
-const PARTS: [Part; 17] = [
+const PARTS: [Part; 18] = [
     all("perfhive-format"),
     all("perfhive-engine"),
     all("perfhive-contract"),
@@ -74,6 +74,7 @@ const PARTS: [Part; 17] = [
     program("perfhive", "capture"),
     program("perfhive", "local_memory"),
     program("perfhive", "native"),
+    program("perfhive", "provided"),
     program("perfhive", "published"),
     named("perfhive", "measure::time::"),
     named("perfhive-cli", "windows::"),

@@ -350,3 +350,127 @@ fn what_is_costly_is_collected_at_a_lower_priority() {
     }
     library.close();
 }
+
+/// Panics where it is told to, and whenever anything of it is dropped.
+struct Droppy(&'static str);
+
+impl Droppy {
+    fn at(&self, place: &str) {
+        assert!(self.0 != place, "panics in {place}");
+    }
+}
+
+impl Drop for Droppy {
+    fn drop(&mut self) {
+        panic!("panics when dropped");
+    }
+}
+
+impl Provider for Droppy {
+    fn name(&self) -> &str {
+        "Droppy"
+    }
+    fn describe(&self) -> ProviderDescription {
+        self.at("describe");
+        ProviderDescription { numbering: Numbering::Windows, ..Gauges { refuse: false }.describe() }
+    }
+    fn titles(&self) -> Vec<ProvidedTitles> {
+        Vec::new()
+    }
+    fn open(&self, _: &OpenContext<'_>) -> Result<Box<dyn Session>, ProviderError> {
+        self.at("open");
+        Ok(Box::new(Droppy(self.0)))
+    }
+}
+
+/// How many collect, and wait for what keeps them.
+static INSIDE: AtomicU32 = AtomicU32::new(0);
+static KEPT: Mutex<()> = Mutex::new(());
+
+impl Session for Droppy {
+    fn collect(
+        &mut self,
+        _: &Collection<'_>,
+        _: &mut ObjectWriter<'_>,
+    ) -> Result<(), ProviderError> {
+        self.at("collect");
+        INSIDE.fetch_add(1, Ordering::SeqCst);
+        drop(lock(&KEPT));
+        Ok(())
+    }
+}
+
+static SAID_OF_DROPS: Mutex<Vec<String>> = Mutex::new(Vec::new());
+
+fn droppy<const PLACE: char>() -> Library {
+    let make = || -> Box<dyn Provider> {
+        let place = ["describe", "open", "collect"].into_iter().find(|p| p.starts_with(PLACE));
+        Box::new(Droppy(place.unwrap_or_default()))
+    };
+    Library::new(make, |_| None, |_, message| lock(&SAID_OF_DROPS).push(message.to_string()))
+}
+
+/// A panic on the way out of another one ends the process, and takes the reader with it.
+#[test]
+fn what_panics_when_it_is_dropped_is_contained() {
+    let told = |expected: &[&str]| {
+        let told = std::mem::take(&mut *lock(&SAID_OF_DROPS));
+        let told: Vec<&str> = told.iter().filter_map(|line| line.split(": ").nth(1)).collect();
+        assert_eq!(told, expected);
+    };
+    let dropped = "panics when dropped";
+    for (library, first) in
+        [(droppy::<'d'>(), "panics in describe"), (droppy::<'o'>(), "panics in open")]
+    {
+        assert_eq!(open(&library, None), ERROR_GEN_FAILURE);
+        told(&[first, dropped]);
+    }
+    let library = droppy::<'c'>();
+    assert_eq!(open(&library, None), ERROR_SUCCESS);
+    for _ in 0..2 {
+        assert_eq!(collect(&library, "Global", 1000), NOTHING);
+        told(&["panics in collect", dropped]);
+    }
+    // Now the provider alone.
+    assert_eq!(library.close(), ERROR_SUCCESS);
+    told(&[dropped]);
+
+    // Two sessions, whose threads still collect when Close comes.
+    let library = droppy::<'-'>();
+    assert_eq!(open(&library, None), ERROR_SUCCESS);
+    std::thread::scope(|threads| {
+        let kept = lock(&KEPT);
+        let two = [0, 1].map(|_| threads.spawn(|| collect(&library, "Global", 1000)));
+        while INSIDE.load(Ordering::SeqCst) < 2 {
+            std::thread::yield_now();
+        }
+        assert_eq!(library.close(), ERROR_SUCCESS);
+        told(&[]);
+        drop(kept);
+        for one in two {
+            assert_eq!(one.join().unwrap(), NOTHING);
+        }
+    });
+    told(&[dropped, dropped, dropped]);
+}
+
+/// What the library is kept loaded by is told once, before the provider is made, with an
+/// address in it.
+#[test]
+fn it_is_pinned_at_the_first_open() {
+    static PINNED: Mutex<Vec<usize>> = Mutex::new(Vec::new());
+    fn pin(inside: *const c_void) {
+        lock(&PINNED).push(inside.addr());
+    }
+    fn made() -> Box<dyn Provider> {
+        assert!(!lock(&PINNED).is_empty(), "its threads would not be safe");
+        gauges()
+    }
+    static GAUGES: Library = Library::new(made, allotted, |_, _| {}).pin(pin);
+    assert!(lock(&PINNED).is_empty());
+    for _ in 0..3 {
+        assert_eq!(open(&GAUGES, None), ERROR_SUCCESS);
+        GAUGES.close();
+    }
+    assert_eq!(*lock(&PINNED), [core::ptr::from_ref(&GAUGES).addr()]);
+}

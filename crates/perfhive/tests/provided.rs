@@ -1,0 +1,71 @@
+//! The example's DLL in a program that reads for long. Run under Wine, whose registry is
+//! written to: `cargo xtask test --only wine`.
+#![cfg(windows)]
+#![allow(clippy::unwrap_used, clippy::expect_used)]
+
+use perfhive::contract::{Definition, Functions, Registrar as _, Texts};
+use perfhive::windows::{RegistrySource, WindowsRegistrar, is_wine};
+use perfhive::{LanguageId, ObjectQuery, Request, Snapshot, Source as _};
+use std::path::PathBuf;
+
+const SERVICE: &str = "PrintShop";
+
+/// The shop of the example, registered as long as this lives.
+struct Shop(PathBuf);
+
+impl Shop {
+    fn open() -> Self {
+        let file = std::env::temp_dir().join(format!("shop-{}.txt", std::process::id()));
+        std::fs::write(&file, "laser\t120\t4\t3\n").unwrap();
+        let tests = std::env::current_exe().unwrap();
+        let library = tests.parent().unwrap().parent().unwrap().join("examples/print_shop.dll");
+        assert!(library.is_file(), "{} is not built", library.display());
+        let names = ["Print Shop", "Pages Printed", "Pages/sec", "Pages/Job", "Jobs", "Waiting"];
+        let mut definition = Definition::new(SERVICE);
+        definition.objects = vec![0];
+        definition.titles = vec![Texts {
+            language: LanguageId::ENGLISH,
+            names: (0..).step_by(2).zip(names.map(str::to_string)).collect(),
+            help: Vec::new(),
+        }];
+        let functions = Functions {
+            library: Some(library),
+            open: Some("OpenPrintShop".into()),
+            collect: Some("CollectPrintShop".into()),
+            close: Some("ClosePrintShop".into()),
+            linkage: Some(vec![file.display().to_string()]),
+            ..Functions::default()
+        };
+        WindowsRegistrar::new().register(&definition, &functions).unwrap();
+        Self(file)
+    }
+}
+
+impl Drop for Shop {
+    fn drop(&mut self) {
+        let _ = WindowsRegistrar::new().unregister(SERVICE);
+        let _ = std::fs::remove_file(&self.0);
+    }
+}
+
+/// Wine loads and unloads the library for each query. Each time that a library with
+/// variables of threads is loaded takes a TLS index for good, of which there are 1088: who
+/// asks once in a second would have been ended after 18 minutes.
+#[test]
+fn it_is_read_more_often_than_there_are_tls_indexes() {
+    if !is_wine() {
+        eprintln!("this test changes the registry, and is run under Wine only");
+        return;
+    }
+    let _shop = Shop::open();
+    let mut source = RegistrySource::local("local:");
+    let name = source.catalogue().unwrap().objects[0].name;
+    let request = Request::new(ObjectQuery::one(name));
+    let mut snapshot = Snapshot::new();
+    for round in 0..1100 {
+        source.collect(&request, &mut snapshot).unwrap();
+        let object = snapshot.object(name);
+        let object = object.unwrap_or_else(|| panic!("{round}: {:?}", snapshot.faults()));
+        assert_eq!(object.view().instances().count(), 1, "{round}");
+    }
+}
