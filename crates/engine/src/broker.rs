@@ -19,6 +19,7 @@ use crate::provider::Provider;
 use crate::request::{ObjectQuery, Request};
 use crate::source::{Catalogue, Source};
 use crate::titles::TitleDatabase;
+use crate::until::Until;
 pub use clock::{Clock, StdClock};
 use entry::{Asked, Entry, Owners, Step, Told};
 use perfhive_format::{BlockHead, BlockWriter, LanguageId, TitleIndex};
@@ -137,6 +138,7 @@ impl BrokerBuilder {
             kept: KeptFaults::default(),
             owners: Owners::new(),
             reserved: HashSet::new(),
+            doubtful: HashSet::new(),
         };
         broker.claim();
         broker
@@ -167,6 +169,8 @@ pub struct Broker {
     owners: Owners,
     /// Names of objects that are others', folded.
     reserved: HashSet<String>,
+    /// Those that may be.
+    doubtful: HashSet<String>,
 }
 
 impl Broker {
@@ -343,7 +347,7 @@ impl Source for Broker {
     }
 
     fn catalogue_for(&mut self, wanted: Wanted<'_>) -> Result<Arc<Catalogue>, SourceError> {
-        self.look_at_rosters(wanted, None);
+        self.look_at_rosters(wanted, Until::current());
         if let Some(catalogue) = &self.catalogue {
             return Ok(Arc::clone(catalogue));
         }
@@ -358,19 +362,19 @@ impl Source for Broker {
     }
 
     fn catalogue_generation(&mut self) -> u64 {
-        self.look_at_rosters(Wanted::Nothing, None);
+        self.look_at_rosters(Wanted::Nothing, Until::current());
         self.catalogue_generation
     }
 
     fn providers(&mut self) -> Result<Vec<ProviderStatus>, SourceError> {
-        self.look_at_rosters(Wanted::Nothing, None);
+        self.look_at_rosters(Wanted::Nothing, Until::current());
         let faults = self.rosters.iter().flat_map(|roster| roster.faults());
         let entries = self.entries.iter().map(|entry| entry.status.clone());
         Ok(entries.chain(faults.map(ProviderStatus::refused)).collect())
     }
 
     fn titles(&mut self, language: LanguageId) -> Result<Arc<TitleDatabase>, SourceError> {
-        self.look_at_rosters(Wanted::Nothing, None);
+        self.look_at_rosters(Wanted::Nothing, Until::current());
         if let Some(titles) = self.titles.get(&language) {
             return Ok(Arc::clone(titles));
         }

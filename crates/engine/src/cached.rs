@@ -84,6 +84,7 @@ use crate::growth::{GrowthWatch, note_growth};
 use crate::request::{ObjectQuery, Request};
 use crate::source::{Catalogue, Source};
 use crate::titles::TitleDatabase;
+use crate::until::Until;
 pub use builder::CacheBuilder;
 pub use follower::{Follower, Taken};
 use hub::{Hub, UNKNOWN};
@@ -476,6 +477,8 @@ impl<S: Source> Source for Cached<S> {
 
     fn collect(&mut self, request: &Request, out: &mut Snapshot) -> Result<(), SourceError> {
         out.clear();
+        // What is asked on the way besides, as of which objects are costly.
+        let _until = Until::enter(request.deadline);
         self.answer(request, out)
     }
 
@@ -496,7 +499,7 @@ impl<S: Source> Source for Cached<S> {
         if let Some(kept) = hub.kept_catalogue().filter(has_all) {
             return Ok(kept);
         }
-        hub.main.with(None, |source| {
+        hub.main.with(Until::current(), |source| {
             let catalogue = source.catalogue_for(wanted);
             hub.notice(source.catalogue_generation());
             catalogue
@@ -505,7 +508,7 @@ impl<S: Source> Source for Cached<S> {
 
     fn list_costly(&mut self) -> Result<(), SourceError> {
         let hub = &self.hub;
-        hub.main.with(None, |source| {
+        hub.main.with(Until::current(), |source| {
             let listed = source.list_costly();
             hub.notice(source.catalogue_generation());
             listed
@@ -520,21 +523,22 @@ impl<S: Source> Source for Cached<S> {
         if known != UNKNOWN {
             return known;
         }
-        let generation =
-            self.hub.main.with(None, |source| source.catalogue_generation()).unwrap_or(0);
-        self.hub.notice(generation);
-        generation
+        let asked = self.hub.main.with(Until::current(), Source::catalogue_generation);
+        if let Ok(generation) = asked {
+            self.hub.notice(generation);
+        }
+        asked.unwrap_or(0)
     }
 
     fn titles(&mut self, language: LanguageId) -> Result<Arc<TitleDatabase>, SourceError> {
         let generation = self.catalogue_generation();
-        self.hub.titles_by(language, generation, None)
+        self.hub.titles_by(language, generation, Until::current())
     }
 
     fn providers(&mut self) -> Result<Vec<ProviderStatus>, SourceError> {
         let mut providers = Vec::new();
         for lane in std::iter::once(&self.hub.main).chain(&self.hub.costly) {
-            providers.extend(lane.with(None, Source::providers)??);
+            providers.extend(lane.with(Until::current(), Source::providers)??);
         }
         Ok(providers)
     }

@@ -34,6 +34,7 @@ mod source;
 pub mod standard;
 mod suggest;
 mod titles;
+mod until;
 mod worker;
 
 pub use broker::{
@@ -66,4 +67,5 @@ pub use shared::Shared;
 pub use source::{Catalogue, CatalogueCounter, CatalogueObject, Cost, Source};
 pub use suggest::nearest;
 pub use titles::{TitleDatabase, TitleSet};
+pub use until::Until;
 pub use worker::Worker;

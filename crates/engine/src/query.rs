@@ -34,6 +34,7 @@ use crate::frame::Snapshot;
 use crate::path::{CounterPath, InstancePattern, NamePattern};
 use crate::source::{Catalogue, CatalogueCounter, CatalogueObject};
 use crate::titles::TitleSet;
+use crate::until::Until;
 use names::{names_match, unknown_counter, unknown_object};
 use perfhive_format::{LanguageId, TitleIndex};
 use sample::ObjectState;
@@ -228,11 +229,14 @@ impl Query {
     }
 
     /// As [`collect`](Self::collect), telling the sources when an answer is of
-    /// no use any more.
+    /// no use any more; also to what else they have to be asked, such as what a path
+    /// means in a catalogue that changed. What could not be had in time is asked for
+    /// again by the next collection.
     ///
     /// # Errors
     /// As [`collect`](Self::collect).
     pub fn collect_until(&mut self, deadline: Option<Instant>) -> Result<(), QueryError> {
+        let _until = Until::enter(deadline);
         self.readings.clear();
         let mut errors = HashMap::new();
         let mut good = 0;

@@ -9,13 +9,15 @@ use crate::growth::{GrowthWatch, note_growth};
 use crate::request::Request;
 use crate::source::{Catalogue, Source};
 use crate::titles::TitleDatabase;
+use crate::until::Until;
 use perfhive_format::{LanguageId, TitleIndex};
 use std::sync::Arc;
 use std::thread;
 use std::time::{Duration, Instant};
 
 /// Puts a source on a thread of its own, so that a caller waits no longer than
-/// its deadline even if the source hangs. While the source is still at work on
+/// its deadline even if the source hangs: that of a collection, or that which
+/// [its thread](Until) has for all that it asks. While the source is still at work on
 /// an earlier request the worker answers [`SourceErrorKind::Busy`].
 ///
 /// Once warm a request that was made before takes no memory, on either thread.
@@ -222,7 +224,7 @@ impl Worker {
         let job = job(self.asked);
         self.desk.ask((Collecting::current(), job));
         let deadline = deadline.or_else(|| Instant::now().checked_add(self.patience?));
-        match self.desk.answer(deadline) {
+        match self.desk.answer(Until::or_earlier(deadline)) {
             Ok((id, answer)) => {
                 self.answered = id;
                 Ok(answer)
@@ -304,6 +306,10 @@ impl Source for Worker {
     /// The generation as last heard of, where the source does not answer at
     /// once: it is asked for before each sample, and should cost nothing.
     fn catalogue_generation(&mut self) -> u64 {
+        if Until::is_over() {
+            // What is asked next is not to find the source at work on this.
+            return self.generation;
+        }
         let soon = Instant::now() + AT_ONCE.min(self.patience.unwrap_or(AT_ONCE));
         if let Ok(Answer::Generation(generation, grown)) = self.ask(Job::Generation, Some(soon)) {
             self.generation = generation;
@@ -326,7 +332,7 @@ impl Source for Worker {
     fn providers(&mut self) -> Result<Vec<ProviderStatus>, SourceError> {
         let now = Instant::now();
         let until = self.patience.map(|patience| now.checked_add(patience));
-        self.catch_up_by(until.unwrap_or(Some(now)))?;
+        self.catch_up_by(Until::or_earlier(until.unwrap_or(Some(now))))?;
         match self.ask(Job::Providers, until.flatten())? {
             Answer::Providers(providers) => providers,
             _ => Err(self.mixed_up()),

@@ -2,10 +2,10 @@
 
 use perfhive_engine::{
     Broker, CHOSEN_INDEXES, Catalogue, Fault, FaultKind, ObjectQuery, ProviderStatus, Request,
-    Snapshot, Source, SourceError, TitleDatabase, Wanted, note_growth,
+    Snapshot, Source, SourceError, TitleDatabase, Until, Wanted, note_growth,
 };
 use perfhive_format::{LanguageId, TitleIndex};
-use std::collections::HashSet;
+use std::collections::{HashMap, HashSet};
 use std::sync::Arc;
 
 /// A source with the objects of a second one beside its own: on Windows the
@@ -14,9 +14,28 @@ use std::sync::Arc;
 /// allots any, so that it is known of every object whose it is.
 ///
 /// Where one of them fails and was not asked alone, what the other has is there, with a
-/// fault. What is published under the name of one of the first one's objects is not
+/// fault. One that is only late is none that has nothing: then there is its error.
+///
+/// # Names
+///
+/// What is published under the name of one of the first one's objects is not
 /// served: a path is to mean what it always meant. The first one is asked for the objects
-/// of such names, and for no others that nobody wants.
+/// of such names, and for no others that nobody wants. The rules, for each name:
+///
+/// - The first one has an object of that name: it is the first one's.
+/// - It has none, or no object can be meant by the name: what is published is served.
+/// - It answers, but not for what the name may mean (a provider hangs), or it did not
+///   answer so far: an error is not "has none". What was known of the name stays so; a name
+///   of which nothing was ever known is not served.
+/// - It cannot tell what it has at all, and that is its answer (it says so to who looks for
+///   no object in particular, or fails for another reason than that it is late): nobody has
+///   the object then, and waiting would be in vain. A name that was the first one's stays
+///   so; under all others what is published is served.
+///
+/// All names are asked for anew when the first one's generation changes, which a broken
+/// registry's does when it is broken no more. Those that it gave no answer for are asked for
+/// again with each look at the catalogue besides: never with a sample, as who hangs costs
+/// whoever asks.
 pub(crate) struct Beside<A, B> {
     first: A,
     second: B,
@@ -29,13 +48,32 @@ pub(crate) struct Beside<A, B> {
     catalogue: Option<Kept>,
     /// The generations of both, as of the last look.
     generations: Option<[u64; 2]>,
-    /// Names that the first one has objects of, and names that it has none of, as far as
-    /// somebody published under them.
-    taken: HashSet<String>,
-    free: HashSet<String>,
-    /// How often they were others.
+    /// Names under which somebody published, and what is known of each.
+    names: HashMap<String, Known>,
+    /// How often it was another catalogue.
     generation: u64,
 }
+
+/// What is known of a name.
+#[derive(Clone, Copy, Debug)]
+struct Known {
+    whose: Whose,
+    /// It is to be asked for.
+    is_open: bool,
+}
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Whose {
+    /// The first one has an object of that name.
+    First,
+    /// It has none.
+    Nobodys,
+    /// It never told.
+    Unknown,
+}
+
+/// How many names are remembered beyond those that are in use.
+const NAMES: usize = 1024;
 
 /// A catalogue of both, and those that it was made of.
 struct Kept {
@@ -45,13 +83,13 @@ struct Kept {
 
 /// A source that leaves names to others.
 pub(crate) trait Yielding: Source {
-    /// Serves nothing under these names any more.
-    fn reserve(&mut self, names: &HashSet<String>);
+    /// Serves nothing under these names from now on, nor under those in doubt.
+    fn reserve(&mut self, names: &HashSet<String>, doubtful: &HashSet<String>);
 }
 
 impl Yielding for Broker {
-    fn reserve(&mut self, names: &HashSet<String>) {
-        self.reserve_names(names);
+    fn reserve(&mut self, names: &HashSet<String>, doubtful: &HashSet<String>) {
+        self.reserve_names(names, doubtful);
     }
 }
 
@@ -66,8 +104,7 @@ impl<A: Source, B: Yielding> Beside<A, B> {
             lost: None,
             catalogue: None,
             generations: None,
-            taken: HashSet::new(),
-            free: HashSet::new(),
+            names: HashMap::new(),
             generation: 0,
         }
     }
@@ -104,17 +141,42 @@ impl<A: Source, B: Yielding> Beside<A, B> {
         self.asked.iter().map(room).sum()
     }
 
-    /// Has the second one leave the names of the first one's objects, in every language
-    /// that it has; all of them anew where the first one is another.
-    fn reserve(&mut self, is_other: bool) {
-        note_growth();
-        if is_other {
-            self.free.clear();
-            if !self.taken.is_empty() {
-                self.taken.clear();
-                self.second.reserve(&self.taken);
+    /// The generations of both, as of now.
+    fn generations(&mut self) -> [u64; 2] {
+        [self.first.catalogue_generation(), self.second.catalogue_generation()]
+    }
+
+    /// Sees to it that the second one leaves the first one's names alone, where either is
+    /// another since, or, for who looks at the catalogue, where names are open. Answers the
+    /// generation.
+    fn look(&mut self, is_for_catalogue: bool) -> u64 {
+        let now = self.generations();
+        let is_other = self.generations != Some(now);
+        if is_other || is_for_catalogue && self.names.values().any(|known| known.is_open) {
+            note_growth();
+            if self.generations.is_none_or(|[first, _]| first != now[0]) {
+                self.names.values_mut().for_each(|known| known.is_open = true);
             }
+            if is_other {
+                self.learn_names();
+            }
+            self.ask_for_names();
+            let having = |whose| {
+                let names = self.names.iter().filter(move |(_, known)| known.whose == whose);
+                names.map(|(name, _)| name.clone()).collect()
+            };
+            let (taken, doubtful) = (having(Whose::First), having(Whose::Unknown));
+            self.second.reserve(&taken, &doubtful);
+            // By that either may be another.
+            let now = self.generations();
+            self.generation += u64::from(is_other || self.generations != Some(now));
+            self.generations = Some(now);
         }
+        self.generation
+    }
+
+    /// Takes down what is published, in every language that it has names in.
+    fn learn_names(&mut self) {
         let Ok(theirs) = self.second.catalogue() else { return };
         let mut published: Vec<String> = Vec::new();
         for language in &theirs.languages {
@@ -122,29 +184,80 @@ impl<A: Source, B: Yielding> Beside<A, B> {
             let names = theirs.objects.iter().filter_map(|one| titles.name(one.name));
             published.extend(names.map(str::to_string));
         }
-        published.retain(|name| !self.taken.contains(name) && !self.free.contains(name));
-        if published.is_empty() {
+        if self.names.len() > NAMES {
+            // What is not served is in no list, and may be published still.
+            let is_needed = |name: &String, known: &mut Known| {
+                known.whose != Whose::Nobodys || published.contains(name)
+            };
+            self.names.retain(is_needed);
+        }
+        for name in published {
+            let news = Known { whose: Whose::Unknown, is_open: true };
+            self.names.entry(name).or_insert(news);
+        }
+    }
+
+    /// Asks the first one for the objects of all open names, as long as it answers and
+    /// somebody waits for that.
+    fn ask_for_names(&mut self) {
+        if !self.names.values().any(|known| known.is_open) {
             return;
         }
-        let Ok(mine) = self.first.catalogue_for(Wanted::Nothing) else { return };
-        let titles: Vec<_> =
-            mine.languages.iter().filter_map(|one| self.first.titles(*one).ok()).collect();
-        let before = self.taken.len();
-        for name in published {
+        let mine = match self.first.catalogue_for(Wanted::Nothing) {
+            Ok(mine) => mine,
+            Err(error) => return self.nobody_tells(&error),
+        };
+        let all = self.first.catalogue_for(Wanted::Objects(&[])).err();
+        if all.is_some() && Until::is_over() {
+            return;
+        }
+        let mut titles = Vec::new();
+        for language in &mine.languages {
+            match self.first.titles(*language) {
+                Ok(one) => titles.push(one),
+                Err(error) if error.is_transient() => return,
+                // What is not to be had means nothing.
+                Err(_) => {}
+            }
+        }
+        for (name, known) in &mut self.names {
+            if !known.is_open {
+                continue;
+            }
             let meant: Vec<TitleIndex> =
-                titles.iter().flat_map(|titles| titles.indexes(&name)).copied().collect();
+                titles.iter().flat_map(|titles| titles.indexes(name)).copied().collect();
             let has = |mine: Arc<Catalogue>| meant.iter().any(|one| mine.object(*one).is_some());
-            let is_taken = !meant.is_empty()
-                && self.first.catalogue_for(Wanted::Objects(&meant)).is_ok_and(has);
-            if is_taken {
-                self.taken.insert(name)
-            } else {
-                self.free.insert(name)
+            let answer = match meant.is_empty() {
+                true => Ok(false),
+                false => self.first.catalogue_for(Wanted::Objects(&meant)).map(has),
             };
+            match answer {
+                Ok(is_taken) => {
+                    known.whose = if is_taken { Whose::First } else { Whose::Nobodys };
+                    known.is_open = false;
+                }
+                Err(_) if Until::is_over() => return,
+                Err(_) if all.is_some() => known.settle_for_nobodys(),
+                Err(_) => {}
+            }
         }
-        if self.taken.len() > before {
-            self.second.reserve(&self.taken);
+    }
+
+    /// The first one does not even tell which languages it has.
+    fn nobody_tells(&mut self, error: &SourceError) {
+        if !error.is_transient() {
+            self.names.values_mut().for_each(Known::settle_for_nobodys);
         }
+    }
+}
+
+impl Known {
+    /// Whoever might have it cannot tell, and will not for a while.
+    fn settle_for_nobodys(&mut self) {
+        if self.whose == Whose::Unknown {
+            self.whose = Whose::Nobodys;
+        }
+        self.is_open = false;
     }
 }
 
@@ -179,6 +292,7 @@ impl<A: Source, B: Yielding> Source for Beside<A, B> {
 
     fn collect(&mut self, request: &Request, out: &mut Snapshot) -> Result<(), SourceError> {
         out.clear();
+        let _until = Until::enter(request.deadline);
         if self.generations.is_none() {
             self.catalogue_generation();
         }
@@ -226,7 +340,7 @@ impl<A: Source, B: Yielding> Source for Beside<A, B> {
     fn catalogue_for(&mut self, wanted: Wanted<'_>) -> Result<Arc<Catalogue>, SourceError> {
         let mut mine = self.first.catalogue_for(wanted);
         // The first one may have more by that, which leaves less to the second one.
-        let generation = self.catalogue_generation();
+        let generation = self.look(true);
         let theirs = self.second.catalogue_for(wanted);
         if let (Err(_), Ok(theirs), Wanted::Objects(_)) = (&mine, &theirs, wanted)
             && !is_for_none(wanted, theirs)
@@ -237,8 +351,11 @@ impl<A: Source, B: Yielding> Source for Beside<A, B> {
         let (mine, theirs) = match (mine, theirs) {
             (Ok(mine), Ok(theirs)) => (mine, theirs),
             (Err(error), Err(_)) => return Err(error),
-            // Who wants some objects is to hear why it is not known whether there are any.
-            (Err(error), Ok(theirs)) if is_for_none(wanted, &theirs) => return Err(error),
+            // Who wants some objects is to hear why it is not known whether there are any;
+            // and half of it is no answer where the whole is only late.
+            (Err(error), Ok(theirs)) if error.is_transient() || is_for_none(wanted, &theirs) => {
+                return Err(error);
+            }
             // Half of it, and only for now.
             (Ok(one), Err(_)) | (Err(_), Ok(one)) => {
                 return Ok(Arc::new(Catalogue { generation, ..Catalogue::clone(&one) }));
@@ -270,18 +387,7 @@ impl<A: Source, B: Yielding> Source for Beside<A, B> {
     }
 
     fn catalogue_generation(&mut self) -> u64 {
-        let look = |this: &mut Self| {
-            [this.first.catalogue_generation(), this.second.catalogue_generation()]
-        };
-        let now = look(self);
-        if self.generations != Some(now) {
-            note_growth();
-            self.reserve(self.generations.is_none_or(|[known, _]| known != now[0]));
-            // By that either may be another.
-            self.generations = Some(look(self));
-            self.generation += 1;
-        }
-        self.generation
+        self.look(false)
     }
 
     fn titles(&mut self, language: LanguageId) -> Result<Arc<TitleDatabase>, SourceError> {
@@ -292,6 +398,8 @@ impl<A: Source, B: Yielding> Source for Beside<A, B> {
                 let theirs = theirs.or_else(|_| self.second.titles(LanguageId::ENGLISH));
                 Ok(theirs.map_or(mine.clone(), |theirs| Arc::new(mine.completed_by(&theirs))))
             }
+            // It may have names for all that it has.
+            Err(error) if error.is_transient() => Err(error),
             Err(error) => theirs.map_err(|_| error),
         }
     }

@@ -4,8 +4,11 @@
 //! it once for each source.
 #![allow(clippy::expect_used, reason = "a test fails by panicking")]
 
-use perfhive_engine::{Cost, ObjectQuery, Request, Snapshot, Source, SourceErrorKind};
+use perfhive_engine::{
+    Cost, ObjectQuery, Request, Snapshot, Source, SourceErrorKind, Until, Wanted,
+};
 use perfhive_format::{CookOptions, CounterPlan, DataBlock, LanguageId, TitleIndex};
+use std::time::Instant;
 
 /// Runs every rule on sources made by `make`.
 pub fn source(mut make: impl FnMut() -> Box<dyn Source>) {
@@ -13,6 +16,7 @@ pub fn source(mut make: impl FnMut() -> Box<dyn Source>) {
     the_catalogue_tells_the_truth(&mut *make());
     selects_by_index(&mut *make());
     titles_are_to_be_had(&mut *make());
+    a_deadline_says_nothing(&mut *make());
     time_goes_forward(&mut *make());
     ends_or_goes_on(&mut *make());
 }
@@ -108,6 +112,32 @@ fn titles_are_to_be_had(source: &mut dyn Source) {
         Ok(_) => panic!("titles in a language that does not exist"),
         Err(error) => assert_eq!(error.kind(), SourceErrorKind::NotFound, "{error}"),
     }
+}
+
+/// Whoever asks when it is too late already may get nothing, and leaves the source as it
+/// is for who has time.
+fn a_deadline_says_nothing(source: &mut dyn Source) {
+    {
+        let now = Some(Instant::now());
+        let _until = Until::enter(now);
+        let _ = source.catalogue_for(Wanted::Nothing);
+        let _ = source.titles(LanguageId::ENGLISH);
+        let _ = source.catalogue();
+        let _ = source.list_costly();
+        let _ = source.providers();
+        source.catalogue_generation();
+        if source.is_live() {
+            let request = Request { deadline: now, ..Request::new(ObjectQuery::Global) };
+            let _ = source.collect(&request, &mut Snapshot::new());
+        }
+    }
+    // What is under way may keep it busy for as long as it takes.
+    while let Err(error) = source.catalogue_for(Wanted::Nothing) {
+        assert!(error.is_transient(), "{}: a short wait broke it: {error}", source.name());
+        std::thread::yield_now();
+    }
+    the_catalogue_tells_the_truth(source);
+    titles_are_to_be_had(source);
 }
 
 /// Generations and clocks grow, and two samples cook to numbers or reasons.

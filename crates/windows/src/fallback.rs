@@ -14,7 +14,7 @@ use crate::relay::Relay;
 use decide::{Decision, IN_A_ROW};
 use perfhive_engine::{
     Catalogue, Fault, FaultKind, ObjectQuery, ProviderStatus, Request, Snapshot, Source,
-    SourceError, SourceErrorKind, TitleDatabase, Wanted, note_growth,
+    SourceError, SourceErrorKind, TitleDatabase, Until, Wanted, note_growth,
 };
 use perfhive_format::{LanguageId, TitleIndex};
 use std::sync::Arc;
@@ -30,17 +30,23 @@ use std::time::{Duration, Instant};
 /// one again after 5 seconds, and more seldom the longer that is in vain; once
 /// it had the objects twice in a row they are its own again.
 ///
+/// Who asks with a [deadline](Until) that is too short for an answer learns nothing by
+/// that, neither of the first source nor who answers: that is an error, and the next one
+/// asks again. One that hangs is found out by those as well, once it has given no answer
+/// for as long as somebody without a deadline would wait. What native functions tell until
+/// then would be of the same objects with other beginnings.
+///
 /// Each change is told by a fault, a warning, in the next answer. An object's
 /// samples of the two sources make no value together
 /// ([`Frame::origin`](perfhive_engine::Frame::origin)).
 pub struct Fallback<B> {
     first: Relay,
     second: B,
-    /// How long the first one may take without a deadline.
-    patience: Option<Duration>,
     clock: Box<dyn Fn() -> Instant + Send>,
     /// `None` before it was looked.
     decision: Option<Decision>,
+    /// Since when it was looked in vain, by those who had no time for an answer.
+    undecided: Option<Instant>,
     /// Number of decisions, for the catalogue's generation.
     decisions: u64,
     /// The objects that the second one can fill.
@@ -85,13 +91,12 @@ impl<B: Source> Fallback<B> {
     /// `second` behind a source that is on a thread of its own already.
     #[must_use]
     pub fn over(first: Relay, second: B) -> Self {
-        let patience = first.patience();
         Self {
             first,
             second,
-            patience,
             clock: Box::new(Instant::now),
             decision: None,
+            undecided: None,
             decisions: 0,
             capable: Vec::new(),
             looked_at: Vec::new(),
@@ -115,7 +120,7 @@ impl<B: Source> Fallback<B> {
     pub fn reason(&mut self) -> Result<Option<&str>, SourceError> {
         self.learn_capable()?;
         let all = self.capable.clone();
-        self.decide(Wanted::Objects(&all), None)?;
+        self.decide(Wanted::Objects(&all))?;
         Ok(self.decision.as_ref().and_then(|decision| decision.reason.as_deref()))
     }
 
@@ -223,7 +228,7 @@ impl<B: Source> Fallback<B> {
 
     /// What both have, as far as it was found out.
     fn merged_catalogue(&mut self, wanted: Wanted<'_>) -> Result<Arc<Catalogue>, SourceError> {
-        self.decide(wanted, None)?;
+        self.decide(wanted)?;
         let mut mine = None;
         if self.broken().is_none() {
             let begun = Instant::now();
@@ -231,7 +236,7 @@ impl<B: Source> Fallback<B> {
                 Ok(catalogue) => {
                     mine = Some(catalogue);
                     // It may have more by that, which is another catalogue.
-                    self.decide(Wanted::Nothing, None)?;
+                    self.decide(Wanted::Nothing)?;
                 }
                 Err(error) => {
                     self.failed(&error, begun);
@@ -296,6 +301,7 @@ impl<B: Source> Source for Fallback<B> {
 
     fn collect(&mut self, request: &Request, out: &mut Snapshot) -> Result<(), SourceError> {
         out.clear();
+        let _until = Until::enter(request.deadline);
         let wanted = match &request.objects {
             ObjectQuery::Global => Wanted::Everything,
             ObjectQuery::Indexes(list) => Wanted::Objects(list),
@@ -306,7 +312,7 @@ impl<B: Source> Source for Fallback<B> {
         if self.decision.as_ref().is_none_or(|decision| self.is_due(decision))
             || self.is_news(wanted)
         {
-            self.decide(wanted, request.deadline)?;
+            self.decide(wanted)?;
         }
         let (mut first, mut second) = self.divide(request);
         let mut divided = second && matches!(request.objects, ObjectQuery::Indexes(_));
@@ -369,7 +375,7 @@ impl<B: Source> Source for Fallback<B> {
 
     /// Fails where the first one is broken: what it would list nobody knows.
     fn list_costly(&mut self) -> Result<(), SourceError> {
-        self.decide(Wanted::Everything, None)?;
+        self.decide(Wanted::Everything)?;
         match self.broken() {
             Some(why) => Err(why.clone()),
             None => self.first.list_costly(),
@@ -378,16 +384,20 @@ impl<B: Source> Source for Fallback<B> {
 
     fn catalogue_generation(&mut self) -> u64 {
         // Where it cannot be decided now, the next request says why.
-        let _ = self.decide(Wanted::Nothing, None);
+        let _ = self.decide(Wanted::Nothing);
         self.decisions
     }
 
     fn titles(&mut self, language: LanguageId) -> Result<Arc<TitleDatabase>, SourceError> {
-        self.decide(Wanted::Nothing, None)?;
+        self.decide(Wanted::Nothing)?;
         let mine = match self.broken() {
             None => self.first.titles(language),
             Some(why) => Err(why.clone()),
         };
+        if mine.is_err() && self.broken().is_none() && self.says_nothing() {
+            // It may have names for all that it has.
+            return mine;
+        }
         // A damaged list of titles is a complaint of its own: the objects are
         // there, and nobody finds them by name.
         if let Ok(titles) = &mine

@@ -8,7 +8,7 @@ use crate::source::RegistrySource;
 use crate::watched::{Make, Watched};
 use perfhive_engine::{
     Catalogue, ObjectQuery, ProviderStatus, Request, Snapshot, Source, SourceError, TitleDatabase,
-    Wanted, Worker, note_growth,
+    Until, Wanted, Worker, note_growth,
 };
 use perfhive_format::{LanguageId, TitleIndex};
 use std::sync::Arc;
@@ -33,7 +33,11 @@ type Careful = Box<dyn FnOnce(Option<ObjectQuery>) -> Box<dyn Source> + Send>;
 /// A [`Worker`] whose source is replaced when it hangs: by one that asks each
 /// provider alone and finds out which of them it is. The thread of the first one is
 /// left behind. What was asked is then asked of the second one, unless the request
-/// had a deadline that has passed.
+/// had a deadline that has passed. So one without a deadline takes three times the
+/// patience at most, and one with a deadline no longer than that.
+///
+/// It is the same question that must have no answer for the patience, however many asked
+/// it who did not wait so long.
 ///
 /// To collect on a thread that is watched with every call takes longer, which is why
 /// it is not done from the beginning.
@@ -44,6 +48,8 @@ pub struct Relay {
     patience: Option<Duration>,
     /// What somebody waits for in vain.
     late: Option<Late>,
+    /// Whether nobody answered what was asked last.
+    unanswered: bool,
     /// Of the source before.
     generations: u64,
     /// The way to another machine, where there is one.
@@ -70,7 +76,15 @@ impl Relay {
         patience: Option<Duration>,
     ) -> Result<Self, SourceError> {
         let worker = Worker::new(source, patience)?;
-        Ok(Self { worker, careful: None, patience, late: None, generations: 0, line: None })
+        Ok(Self {
+            worker,
+            careful: None,
+            patience,
+            late: None,
+            unanswered: false,
+            generations: 0,
+            line: None,
+        })
     }
 
     /// A registry that is asked carefully once it hangs, over what `make` makes.
@@ -102,17 +116,41 @@ impl Relay {
         Ok(Self { line: Some(line), ..relay })
     }
 
-    /// How long a request without a deadline of its own may take.
+    /// How long a request without a deadline of its own may take, before another way is
+    /// tried.
     pub(crate) fn patience(&self) -> Option<Duration> {
         self.patience
     }
 
-    /// Sets how long a request without a deadline of its own may take, for now.
-    pub(crate) fn set_patience(&mut self, patience: Option<Duration>) {
-        let patience = match (self.generations, patience) {
-            (0, patience) => patience,
-            (_, patience) => patience.map(carefully),
-        };
+    /// Whether the last error was nobody's answer: there was none, or none yet.
+    pub(crate) fn is_late(&self) -> bool {
+        self.unanswered
+    }
+
+    /// Whether one has none, and nobody needs to wait for it any more.
+    pub(crate) fn hangs(&self) -> bool {
+        let is_over = |late: &Late| late.since.elapsed() >= self.enough();
+        self.unanswered && self.careful.is_none() && self.late.as_ref().is_some_and(is_over)
+    }
+
+    /// How long it takes at most until there is an answer, or it is known that there will
+    /// be none.
+    pub(crate) fn longest(&self) -> Duration {
+        let first = self.patience.map_or(HANGS, |patience| patience.min(HANGS));
+        let is_watched = self.careful.is_some() || self.generations > 0;
+        if is_watched { first.saturating_add(carefully(first)) } else { first }
+    }
+
+    /// After what time without an answer the source hangs that is asked now.
+    fn enough(&self) -> Duration {
+        let enough = self.patience.map_or(HANGS, |patience| patience.min(HANGS));
+        if self.generations > 0 { carefully(enough) } else { enough }
+    }
+
+    /// Sets how long a request may take, before another way is tried.
+    pub(crate) fn wait_for(&mut self, patience: Option<Duration>) {
+        let is_careful = self.generations > 0;
+        let patience = patience.map(|one| if is_careful { carefully(one) } else { one });
         self.worker.set_patience(patience);
     }
 
@@ -123,47 +161,50 @@ impl Relay {
         deadline: Option<Instant>,
         mut ask: impl FnMut(&mut Worker) -> Result<T, SourceError>,
     ) -> Result<T, SourceError> {
-        let begun = Instant::now();
-        if let Some(line) = &self.line {
-            // What is not there yet is made first, in a time of its own.
-            let more = if line.up_since().is_some() { Duration::ZERO } else { line.limit };
-            let usual = self.patience.map(|patience| patience.saturating_add(more));
-            self.set_patience(usual);
-        }
-        let result = ask(&mut self.worker);
-        if !self.worker.is_at_work() {
-            self.late = None;
-            return result;
-        }
-        let mut since = begun;
-        if let Some(line) = &self.line {
-            if line.is_dialing() {
-                // Nobody hangs: nobody was asked so far.
+        let deadline = Until::or_earlier(deadline);
+        loop {
+            let begun = Instant::now();
+            if let Some(line) = &self.line {
+                // What is not there yet is made first, in a time of its own.
+                let more = if line.up_since().is_some() { Duration::ZERO } else { line.limit };
+                let usual = self.patience.map(|patience| patience.saturating_add(more));
+                self.wait_for(usual);
+            }
+            let result = ask(&mut self.worker);
+            self.unanswered = self.worker.is_at_work();
+            if !self.unanswered {
                 self.late = None;
-                let (kind, message) = explain(NOT_REACHED, Some(&line.host));
-                return Err(SourceError::new(kind, self.worker.name(), message));
+                return result;
             }
-            since = line.up_since().map_or(begun, |up| up.max(begun));
-        }
-        // One that is late again and again does not hang.
-        let number = self.worker.last_asked();
-        let late = match self.late.take().filter(|late| late.number == number) {
-            Some(late) => late,
-            None => {
-                note_growth();
-                Late { number, since, query: query.cloned() }
+            let mut since = begun;
+            if let Some(line) = &self.line {
+                if line.is_dialing() {
+                    // Nobody hangs: nobody was asked so far.
+                    self.late = None;
+                    let (kind, message) = explain(NOT_REACHED, Some(&line.host));
+                    return Err(SourceError::new(kind, self.worker.name(), message));
+                }
+                since = line.up_since().map_or(begun, |up| up.max(begun));
             }
-        };
-        let took = late.since.elapsed();
-        self.late = Some(late);
-        let enough = self.patience.map_or(HANGS, |patience| patience.min(HANGS));
-        if took < enough || !self.replace()? {
-            return result;
+            // One that is late again and again does not hang.
+            let number = self.worker.last_asked();
+            let late = match self.late.take().filter(|late| late.number == number) {
+                Some(late) => late,
+                None => {
+                    note_growth();
+                    Late { number, since, query: query.cloned() }
+                }
+            };
+            let took = late.since.elapsed();
+            self.late = Some(late);
+            // Then what stands in is asked, if there is time.
+            if took < self.enough()
+                || !self.replace()?
+                || deadline.is_some_and(|deadline| deadline <= Instant::now())
+            {
+                return result;
+            }
         }
-        if deadline.is_some_and(|deadline| deadline <= Instant::now()) {
-            return result;
-        }
-        ask(&mut self.worker)
     }
 
     /// Leaves the source behind that hangs; `false` where there is no other way.
@@ -291,6 +332,44 @@ mod tests {
         assert_eq!(names, ["told"]);
     }
 
+    /// Whoever is asked, and whatever the question is.
+    #[test]
+    fn a_deadline_holds_for_what_stands_in_as_well() {
+        let ((_tell, told), (_other, never)) = (channel(), channel());
+        let hour = Duration::from_secs(3600);
+        let mut relay = Relay::new(Told(told), Some(hour)).unwrap();
+        relay.careful = Some(Box::new(|_| Box::new(Told(never))));
+        assert_eq!(relay.longest(), HANGS * 3);
+        let _until = Until::enter(Some(Instant::now()));
+        let everything = Request::new(ObjectQuery::Global);
+        let hurry = |relay: &mut Relay| {
+            relay.collect(&everything, &mut Snapshot::new()).unwrap_err();
+            relay.catalogue().unwrap_err();
+            relay.catalogue_for(Wanted::Nothing).unwrap_err();
+            relay.list_costly().unwrap_err();
+            relay.providers().unwrap_err();
+            relay.catalogue_generation();
+            assert!(relay.is_late());
+        };
+        let shift = |relay: &mut Relay, time| {
+            let late = relay.late.as_mut().unwrap();
+            late.since = late.since.checked_sub(time).unwrap();
+        };
+        hurry(&mut relay);
+        shift(&mut relay, HANGS);
+        assert!(!relay.hangs(), "somebody can stand in");
+        // Replaced, and not asked before somebody has time.
+        relay.collect(&everything, &mut Snapshot::new()).unwrap_err();
+        assert!(relay.generations > 0 && relay.is_late() && !relay.hangs());
+        assert!(!relay.worker.is_at_work());
+        hurry(&mut relay);
+        // It asks carefully, which takes twice as long.
+        shift(&mut relay, HANGS);
+        assert!(!relay.hangs());
+        shift(&mut relay, HANGS);
+        assert!(relay.hangs());
+    }
+
     #[test]
     fn patience_may_be_as_long_as_there_is() {
         let ready = || {
@@ -304,7 +383,7 @@ mod tests {
         relay.collect(&Request::new(ObjectQuery::Global), &mut snapshot).unwrap();
         // As if it hung.
         assert!(relay.replace().unwrap());
-        relay.set_patience(Some(Duration::MAX));
+        relay.wait_for(Some(Duration::MAX));
         relay.collect(&Request::new(ObjectQuery::Global), &mut snapshot).unwrap();
     }
 

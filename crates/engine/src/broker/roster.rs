@@ -67,6 +67,9 @@ impl<'a> Wanted<'a> {
     }
 }
 
+/// What is said of an object whose index or name is another's begins so.
+const NOT_SERVED: &str = "not served";
+
 impl Broker {
     /// Looks whether providers have come, gone or changed.
     pub(super) fn look_at_rosters(&mut self, wanted: Wanted<'_>, deadline: Option<Instant>) {
@@ -122,11 +125,13 @@ impl Broker {
     }
 
     /// Keeps names for objects that are not this broker's, such as those of another
-    /// source beside it: what a roster chose an index for is not served under them.
-    pub fn reserve_names(&mut self, names: &HashSet<String>) {
-        let reserved: HashSet<String> = names.iter().map(|name| fold(name)).collect();
-        if reserved != self.reserved {
-            self.reserved = reserved;
+    /// source beside it: what a roster chose an index for is not served under them; nor
+    /// under `doubtful` ones, of which that is not known so far.
+    pub fn reserve_names(&mut self, names: &HashSet<String>, doubtful: &HashSet<String>) {
+        let folded = |names: &HashSet<String>| names.iter().map(|name| fold(name)).collect();
+        let (reserved, doubtful) = (folded(names), folded(doubtful));
+        if (&reserved, &doubtful) != (&self.reserved, &self.doubtful) {
+            (self.reserved, self.doubtful) = (reserved, doubtful);
             self.catalogue_changed();
         }
     }
@@ -178,6 +183,7 @@ impl Broker {
             let owners = &mut self.owners;
             let Registered { description, titles, .. } = &mut entry.registered;
             let objects = &mut description.objects;
+            let was_lost = !entry.lost.is_empty();
             objects.append(&mut entry.lost);
             let of_roster = entry.roster.is_some();
             let mut lost = None;
@@ -193,13 +199,23 @@ impl Broker {
                         }
                         let title = title.unwrap_or_default();
                         Some(format!(
-                            "not served: {title} is an object of this machine or registered for \
-                             it; publish it under another name"
+                            "{NOT_SERVED}: {title} is an object of this machine or registered \
+                             for it; publish it under another name"
                         ))
                     }
-                    _ if taken => Some(format!("not served: another provider is called {name}")),
+                    _ if title.is_some_and(|title| self.doubtful.contains(&fold(title))) => {
+                        if owner.as_ref() == Some(&name) {
+                            owners.remove(&index);
+                        }
+                        let title = title.unwrap_or_default();
+                        Some(format!(
+                            "{NOT_SERVED} now: it cannot be found out whether {title} is \
+                             registered for this machine, since who would have it does not answer"
+                        ))
+                    }
+                    _ if taken => Some(format!("{NOT_SERVED}: another provider is called {name}")),
                     Some(owner) if owner != name => {
-                        Some(format!("not served: the object is {owner}'s"))
+                        Some(format!("{NOT_SERVED}: the object is {owner}'s"))
                     }
                     _ => None,
                 };
@@ -212,7 +228,10 @@ impl Broker {
                     objects.push(object);
                 }
             }
-            if lost.is_some() {
+            let is_about_that = |fault: &Fault| fault.message.starts_with(NOT_SERVED);
+            if lost.is_some()
+                || was_lost && entry.status.last_fault.as_ref().is_some_and(is_about_that)
+            {
                 entry.status.last_fault = lost;
             }
         }

@@ -5,6 +5,7 @@ use super::hub::UNKNOWN;
 use crate::broker::Wanted;
 use crate::error::SourceError;
 use crate::source::{Catalogue, Source};
+use crate::until::Until;
 use std::sync::atomic::Ordering;
 use std::sync::{Arc, PoisonError};
 use std::time::Instant;
@@ -16,7 +17,7 @@ impl<S: Source> Cached<S> {
         if let Some(kept) = hub.kept_catalogue() {
             return Ok(kept);
         }
-        hub.main.with(None, |source| {
+        hub.main.with(Until::current(), |source| {
             // Somebody else may have read it meanwhile.
             hub.notice(source.catalogue_generation());
             if let Some(kept) = hub.kept_catalogue() {

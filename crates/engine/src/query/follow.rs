@@ -14,6 +14,7 @@ use crate::path::CounterPath;
 use crate::request::{ObjectQuery, Request};
 use crate::source::Catalogue;
 use crate::titles::TitleSet;
+use crate::until::Until;
 use perfhive_format::TitleIndex;
 use std::time::Instant;
 
@@ -77,14 +78,30 @@ impl Query {
     fn follow(&mut self, number: usize) -> Result<Change, SourceError> {
         let Ok(slot) = self.sources.slot_mut(number) else { return Ok(Change::None) };
         let Some(before) = slot.renamed()? else { return Ok(Change::None) };
-        let mut change = Change::None;
-        for item in &mut self.items {
-            let (mut mine, others): (Vec<_>, Vec<_>) =
-                item.targets.iter().copied().partition(|target| target.slot == number);
-            if mine.is_empty() {
+        let mut found = Vec::new();
+        for item in &self.items {
+            if !item.targets.iter().any(|target| target.slot == number) {
+                found.push(None);
                 continue;
             }
-            let found = resolve(slot, &item.path);
+            let targets = resolve(slot, &item.path);
+            let error = match &targets {
+                Err(QueryError::Source(error)) => Some(error),
+                // Of a pattern there may be more.
+                _ => slot.failure(),
+            };
+            if let Some(error) = error.filter(|error| is_over(error)) {
+                let error = error.clone();
+                slot.follow_again(before);
+                return Err(error);
+            }
+            found.push(Some(targets));
+        }
+        let mut change = Change::None;
+        for (item, found) in self.items.iter_mut().zip(found) {
+            let Some(found) = found else { continue };
+            let (mut mine, others): (Vec<_>, Vec<_>) =
+                item.targets.iter().copied().partition(|target| target.slot == number);
             for target in &mut mine {
                 for index in [target.object, target.counter.name] {
                     let known = before.name(index).filter(|_| !target.lost);
@@ -143,6 +160,16 @@ impl Query {
         let wanted = &slot.wanted;
         self.objects.retain(|(slot, object), _| *slot != number || wanted.contains(object));
         Ok(change)
+    }
+}
+
+/// Whether a source has no more time for this sample. One that does not answer for a single
+/// object costs nobody else his.
+fn is_over(error: &SourceError) -> bool {
+    match error.kind() {
+        SourceErrorKind::Busy => true,
+        SourceErrorKind::Deadline => Until::is_over(),
+        _ => false,
     }
 }
 

@@ -200,11 +200,7 @@ impl Slot {
     fn load(&mut self) -> Result<(), SourceError> {
         self.generation = self.source.catalogue_generation();
         let wanted = if self.complete { Wanted::Everything } else { Wanted::Nothing };
-        self.catalogue = self.source.catalogue_for(wanted)?;
-        self.machine = match &self.alias {
-            Some(alias) => alias.as_str().into(),
-            None => self.catalogue.machine.as_str().into(),
-        };
+        let catalogue = self.source.catalogue_for(wanted)?;
         let mut languages = vec![self.language, LanguageId::ENGLISH];
         languages.dedup();
         let mut databases = Vec::new();
@@ -215,6 +211,12 @@ impl Slot {
                 Err(error) => return Err(error),
             }
         }
+        // Both or neither: what indexes mean is in the one, and whose they are in the other.
+        self.machine = match &self.alias {
+            Some(alias) => alias.as_str().into(),
+            None => catalogue.machine.as_str().into(),
+        };
+        self.catalogue = catalogue;
         self.titles = TitleSet::new(databases);
         self.all_languages = false;
         self.prepared = true;
@@ -247,6 +249,12 @@ impl Slot {
     pub(super) fn renamed(&mut self) -> Result<Option<TitleSet>, SourceError> {
         self.refresh()?;
         Ok(self.before.take())
+    }
+
+    /// Has whoever asks next follow the same change: it could not be found out in time
+    /// what the targets are now.
+    pub(super) fn follow_again(&mut self, before: TitleSet) {
+        self.before.get_or_insert(before);
     }
 
     /// Has the source list what is expensive to list, once; `true` if there is
@@ -301,6 +309,11 @@ impl Slot {
                 false
             }
         }
+    }
+
+    /// Why it could not be found out what was looked for last.
+    pub(super) fn failure(&self) -> Option<&SourceError> {
+        self.failed.as_ref()
     }
 
     /// Forgets what could not be found out for somebody else.
@@ -360,7 +373,11 @@ impl Slot {
         let before = databases.len();
         for language in &self.catalogue.languages {
             if databases.iter().all(|database| database.language() != *language) {
-                databases.extend(self.source.titles(*language).ok());
+                match self.source.titles(*language) {
+                    Ok(database) => databases.push(database),
+                    // Who looks next asks again for those that were late.
+                    Err(error) => self.all_languages &= !error.is_transient(),
+                }
             }
         }
         let more = databases.len() > before;

@@ -1,5 +1,7 @@
 //! A source and what programs publish beside it, with made-up providers in both.
 
+mod doubt;
+
 use super::*;
 use perfhive_engine::{
     Collection, FramePool, Numbering, ObjectWriter, Provider, Query, Roster, SourceErrorKind,
@@ -129,7 +131,7 @@ fn nothing_is_published_in_the_systems_name() {
 struct Broken;
 
 impl Yielding for Broken {
-    fn reserve(&mut self, _: &HashSet<String>) {}
+    fn reserve(&mut self, _: &HashSet<String>, _: &HashSet<String>) {}
 }
 
 impl Source for Broken {
@@ -241,7 +243,7 @@ impl Ready {
 }
 
 impl Yielding for Ready {
-    fn reserve(&mut self, _: &HashSet<String>) {}
+    fn reserve(&mut self, _: &HashSet<String>, _: &HashSet<String>) {}
 }
 
 impl Source for Ready {

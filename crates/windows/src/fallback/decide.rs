@@ -3,7 +3,9 @@
 use super::Fallback;
 use crate::relay::HANGS;
 use perfhive_engine::ObjectQuery;
-use perfhive_engine::{Catalogue, Source, SourceError, SourceErrorKind, Wanted, note_growth};
+use perfhive_engine::{
+    Catalogue, Source, SourceError, SourceErrorKind, Until, Wanted, note_growth,
+};
 use perfhive_format::{LanguageId, TitleIndex};
 use std::sync::Arc;
 use std::time::{Duration, Instant};
@@ -71,43 +73,72 @@ impl<B: Source> Fallback<B> {
     }
 
     /// Looks how the first source is doing, where that is due.
-    pub(super) fn decide(
-        &mut self,
-        wanted: Wanted<'_>,
-        deadline: Option<Instant>,
-    ) -> Result<(), SourceError> {
+    ///
+    /// # Errors
+    /// Where it was never known, and there was no time to find it out.
+    pub(super) fn decide(&mut self, wanted: Wanted<'_>) -> Result<(), SourceError> {
         self.learn_capable()?;
         let is_news = self.is_news(wanted);
+        let known = is_news.then(|| self.looked_at.clone());
         if is_news || self.decision.is_none() {
             note_growth();
             self.look_at(wanted);
         }
-        let Some(decision) = &self.decision else {
-            match self.look(wanted, left(self.patience, deadline)) {
-                Ok(catalogue) => self.settle(&catalogue, None),
-                Err(error) => self.break_with(&error),
-            }
-            return Ok(());
-        };
+        let Some(decision) = &self.decision else { return self.decide_first(wanted) };
         let is_due = self.is_due(decision);
-        let (First::Good(known) | First::Broken(_, known)) = decision.first;
+        let (First::Good(seen) | First::Broken(_, seen)) = decision.first;
         let is_news = is_news && matches!(decision.first, First::Good(_));
         let generation = self.first.catalogue_generation();
-        if generation == known && !is_news {
+        if generation == seen && !is_news {
             if is_due {
-                self.try_again(deadline);
+                self.try_again();
             }
             return Ok(());
         }
         note_growth();
         let begun = Instant::now();
-        match (self.look(wanted, left(self.patience, deadline)), &mut self.decision) {
+        // Of one that is broken, what the second one has is to be read yet.
+        let limit = self.broken().and_then(|_| half_of_what_is_left());
+        match (self.look(wanted, limit), &mut self.decision) {
             (Ok(catalogue), _) => self.settle(&catalogue, None),
-            // Whatever was registered, that was not it.
-            (Err(_), Some(Decision { first: First::Broken(_, known), .. })) => *known = generation,
-            (Err(error), _) => self.failed(&error, begun),
+            // Whatever was registered, that was not it; or there was no time to see that.
+            (Err(_), Some(Decision { first: First::Broken(_, seen), again, pause, .. })) => {
+                *seen = generation;
+                if self.first.is_late() && limit.is_some() {
+                    (*again, *pause) = ((self.clock)() + FIRST_PAUSE, FIRST_PAUSE * 2);
+                }
+            }
+            (Err(error), _) => {
+                if let (true, Some(known)) = (self.says_nothing(), known) {
+                    self.looked_at = known;
+                }
+                self.failed(&error, begun);
+            }
         }
         Ok(())
+    }
+
+    /// Looks how the first source is doing, of which nothing is known.
+    fn decide_first(&mut self, wanted: Wanted<'_>) -> Result<(), SourceError> {
+        let begun = Instant::now();
+        match self.look(wanted, None) {
+            Ok(catalogue) => self.settle(&catalogue, None),
+            Err(error) => {
+                // Each of those who came so far may have been in a hurry.
+                let since = *self.undecided.get_or_insert(begun);
+                if self.says_nothing() && since.elapsed() < self.first.longest() {
+                    return Err(error);
+                }
+                self.break_with(&error);
+            }
+        }
+        Ok(())
+    }
+
+    /// Whether that the first source did not answer says nothing of it: who asked had no
+    /// time for an answer.
+    pub(super) fn says_nothing(&self) -> bool {
+        self.first.is_late() && !self.first.hangs()
     }
 
     /// Whether the first source is to be tried with what it lacked.
@@ -122,28 +153,31 @@ impl<B: Source> Fallback<B> {
         wanted: Wanted<'_>,
         limit: Option<Duration>,
     ) -> Result<Arc<Catalogue>, SourceError> {
-        self.first.set_patience(limit);
-        let catalogue = match wanted {
+        let _until = Until::enter(limit.and_then(|limit| Instant::now().checked_add(limit)));
+        match wanted {
             Wanted::Everything => self.first.catalogue(),
             _ => self.first.catalogue_for(Wanted::Objects(&self.looked_at)),
-        };
-        self.first.set_patience(self.patience);
-        catalogue
+        }
     }
 
     /// Asks the first source for the objects that the second one can fill.
-    fn try_first(&mut self, deadline: Option<Instant>) -> Result<(), SourceError> {
-        let soon = Instant::now() + TRIAL;
-        self.trial.deadline = Some(deadline.map_or(soon, |deadline| deadline.min(soon)));
+    fn try_first(&mut self, limit: Duration) -> Result<(), SourceError> {
+        self.trial.deadline = Some(Instant::now() + limit);
         self.tried.clear();
         self.first.collect(&self.trial, &mut self.tried)
     }
 
     /// Whether the first source has by now what it lacked.
-    fn try_again(&mut self, deadline: Option<Instant>) {
-        let tried = self.try_first(deadline);
+    fn try_again(&mut self) {
+        let limit = half_of_what_is_left().map_or(TRIAL, |half| half.min(TRIAL));
+        let tried = self.try_first(limit);
         let now = (self.clock)();
         let Some(decision) = &mut self.decision else { return };
+        if tried.is_err() && limit < TRIAL && self.first.is_late() {
+            // It was given less time than it has.
+            decision.again = now + FIRST_PAUSE;
+            return;
+        }
         let has = |name: &TitleIndex| self.tried.object(*name).is_some();
         let has_more = match decision.first {
             First::Good(_) => decision.objects.iter().any(has),
@@ -162,8 +196,7 @@ impl<B: Source> Fallback<B> {
         }
         note_growth();
         let delivered: Vec<TitleIndex> = self.capable.iter().copied().filter(has).collect();
-        let limit = left(Some(TRIAL), deadline);
-        if let Ok(catalogue) = self.look(Wanted::Nothing, limit) {
+        if let Ok(catalogue) = self.look(Wanted::Nothing, Some(TRIAL)) {
             self.settle(&catalogue, Some(&delivered));
         }
     }
@@ -187,33 +220,47 @@ impl<B: Source> Fallback<B> {
             let names = self.names(&names);
             reason = names.map(|names| format!("{names} from the registry again, which has them"));
         }
-        self.failures = 0;
+        (self.failures, self.undecided) = (0, None);
         let first = First::Good(self.first.catalogue_generation());
         self.decided(first, objects, reason);
     }
 
     /// A request to the first source failed; `begun` is when it was made.
     pub(super) fn failed(&mut self, error: &SourceError, begun: Instant) {
+        if self.says_nothing() {
+            return;
+        }
         self.failures += 1;
-        let took = begun.elapsed();
-        let hangs = error.kind() == SourceErrorKind::Deadline
-            && (took >= HANGS || self.patience.is_some_and(|patience| took >= patience));
-        if hangs && self.try_first(None).is_err() {
-            self.break_with(error);
+        let enough = self.first.patience().map_or(HANGS, |patience| patience.min(HANGS));
+        let hangs = self.first.hangs()
+            || error.kind() == SourceErrorKind::Deadline && begun.elapsed() >= enough;
+        if hangs && self.try_first(TRIAL).is_err() {
+            if !self.has_no_time() {
+                self.break_with(error);
+            }
         } else if hangs {
             // What was asked for hangs, and nothing else.
             self.failures = 0;
-        } else if self.failures >= IN_A_ROW {
+        } else if self.failures >= IN_A_ROW || error.kind() == SourceErrorKind::Denied {
+            // Who is denied one object is denied all.
             self.doubt();
         }
+    }
+
+    /// Whether what the first source was just tried with says nothing of it: there was less
+    /// time than a trial has. The next request tries it again.
+    fn has_no_time(&self) -> bool {
+        Until::is_over() && self.says_nothing()
     }
 
     /// What was asked of the first source was in vain more than once: that may
     /// be its own fault, or only that of what was asked for.
     pub(super) fn doubt(&mut self) {
         note_growth();
-        if let Err(error) = self.try_first(None) {
-            self.break_with(&error);
+        if let Err(error) = self.try_first(TRIAL) {
+            if !self.has_no_time() {
+                self.break_with(&error);
+            }
             return;
         }
         let has = |name: &TitleIndex| self.tried.object(*name).is_some();
@@ -229,6 +276,7 @@ impl<B: Source> Fallback<B> {
                 }
                 self.failures = 0;
             }
+            Err(_) if self.has_no_time() => {}
             Err(error) => self.break_with(&error),
         }
     }
@@ -236,6 +284,7 @@ impl<B: Source> Fallback<B> {
     /// The first source is of no use for now.
     fn break_with(&mut self, error: &SourceError) {
         note_growth();
+        self.undecided = None;
         let objects = self.capable.clone();
         let native =
             "`-s native:` reads System, Processor, Process and Thread without the registry";
@@ -283,13 +332,10 @@ impl<B: Source> Fallback<B> {
     }
 }
 
-/// What is left of a limit at a deadline.
-fn left(limit: Option<Duration>, deadline: Option<Instant>) -> Option<Duration> {
-    let left = deadline.map(|deadline| deadline.saturating_duration_since(Instant::now()));
-    match (limit, left) {
-        (Some(limit), Some(left)) => Some(limit.min(left)),
-        (limit, left) => limit.or(left),
-    }
+/// Half of the time that who asks has left; `None` for one who has no deadline.
+fn half_of_what_is_left() -> Option<Duration> {
+    let left = |until: Instant| until.saturating_duration_since(Instant::now());
+    Until::current().map(|until| left(until) / 2)
 }
 
 fn by_native(names: &str, why: &str) -> String {

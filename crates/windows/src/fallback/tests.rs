@@ -1,5 +1,7 @@
 //! The two sources together, with a registry that does what a test tells it.
 
+mod hurry;
+
 use super::decide::{FIRST_PAUSE, LONGEST_PAUSE};
 use super::*;
 use perfhive_engine::{Broker, NoValue, Numbering, Provider, Query};
@@ -135,6 +137,14 @@ impl Parts {
 
 /// The registry with these objects, and the native functions with Windows'.
 fn parts(objects: &[(u32, &str)]) -> Parts {
+    patient(objects, None)
+}
+
+/// Longer than any test is waited for.
+const FOR_EVER: Duration = Duration::from_secs(3600);
+
+/// The same, where a request takes so long at most.
+fn patient(objects: &[(u32, &str)], patience: Option<Duration>) -> Parts {
     let mut broker = Broker::builder("local:", "BOX");
     for (index, name) in objects {
         broker = broker.provider(provider(*index, name, 1));
@@ -147,7 +157,7 @@ fn parts(objects: &[(u32, &str)]) -> Parts {
     let (orders, broker) = (Orders::default(), Arc::new(Mutex::new(broker.build())));
     let registry =
         Registry { broker: Arc::clone(&broker), orders: orders.clone(), asked: Arc::clone(&asked) };
-    let mut source = Fallback::new(registry, native.build(), None).unwrap();
+    let mut source = Fallback::new(registry, native.build(), patience).unwrap();
     let (start, passed) = (Instant::now(), Arc::new(AtomicU64::new(0)));
     let clock = Arc::clone(&passed);
     source.clock = Box::new(move || start + Duration::from_millis(clock.load(Ordering::Relaxed)));
@@ -251,11 +261,10 @@ fn a_name_that_only_the_broken_registry_can_have_is_not_nobody_s() {
 /// One object's provider hangs, and nobody else.
 #[test]
 fn what_hangs_alone_does_not_break_the_rest() {
-    let mut parts = parts(&WINDOWS);
+    // What takes longer than that hangs; and is waited for here, as by who asks carefully.
+    let mut parts = patient(&WINDOWS, Some(Duration::from_millis(20)));
+    parts.source.first.wait_for(Some(FOR_EVER));
     assert_eq!(origins(&collect(&mut parts.source, "230")), [(230, 1)]);
-    // What takes longer than that hangs; nobody is waited for no longer.
-    parts.source.patience = Some(Duration::from_millis(20));
-    parts.source.first.set_patience(Some(Duration::from_secs(60)));
     parts.orders.tell(|told| told.late = Some(4));
     let request = Request::new("4".parse().unwrap());
     for _ in 0..4 {
@@ -378,9 +387,8 @@ fn what_fails_alone_does_not_break_the_rest() {
 
 #[test]
 fn a_registry_that_hangs_is_not_waited_for() {
-    let mut parts = parts(&WINDOWS);
     // Long enough for one that does not hang, on any machine.
-    parts.source.patience = Some(Duration::from_secs(1));
+    let mut parts = patient(&WINDOWS, Some(Duration::from_secs(1)));
     parts.orders.tell(|told| told.hangs = true);
     let snapshot = collect(&mut parts.source, "Global");
     assert_eq!(origins(&snapshot), NATIVE);
@@ -400,7 +408,6 @@ fn a_registry_that_hangs_is_not_waited_for() {
     assert!(came_back);
     // One that hangs later is noticed by the first who waits for it in vain.
     parts.orders.tell(|told| told.hangs = true);
-    parts.source.first.set_patience(parts.source.patience);
     let snapshot = collect(&mut parts.source, "230");
     assert_eq!(origins(&snapshot), [(230, 2)]);
     parts.orders.tell(|told| told.hangs = false);
@@ -408,9 +415,8 @@ fn a_registry_that_hangs_is_not_waited_for() {
 
 #[test]
 fn samples_of_two_origins_make_no_rate() {
-    let mut parts = parts(&WINDOWS);
+    let parts = patient(&WINDOWS, Some(Duration::from_secs(60)));
     let orders = parts.orders.clone();
-    parts.source.patience = Some(Duration::from_secs(60));
     let mut query = Query::new(parts.source).unwrap();
     query.add(r"\Process\Value/sec").unwrap();
     let collect = |query: &mut Query| {

@@ -7,6 +7,7 @@ use crate::parts::Service;
 use crate::{parts, titles};
 use perfhive_engine::{
     Catalogue, CatalogueObject, Cost, ObjectQuery, Request, Snapshot, Source, SourceError,
+    SourceErrorKind,
 };
 use perfhive_format::TitleIndex;
 use std::collections::HashSet;
@@ -183,8 +184,11 @@ impl RegistrySource {
         let list = match (found, &self.catalogue) {
             (Ok(()), _) => list,
             // Part of what is wanted is known, and asking for the rest tells why it is
-            // not there.
-            (Err(_), Some(kept)) if wanted.iter().any(|name| kept.object(*name).is_some()) => {
+            // not there. Who is denied that is denied all.
+            (Err(error), Some(kept))
+                if error.kind() != SourceErrorKind::Denied
+                    && wanted.iter().any(|name| kept.object(*name).is_some()) =>
+            {
                 return Ok(Arc::clone(kept));
             }
             // What others looked for before is not to cost anybody what he wants.

@@ -197,3 +197,20 @@ fn a_name_that_was_called_the_same_once_is_asked_for_once() {
     let asked = fake.with(|world| world.asked.clone());
     assert_eq!(asked, ["Counter 009"]);
 }
+
+/// Where nothing may be read any more, what was known before does not hide that.
+#[test]
+fn who_is_denied_is_denied_what_he_knew_as_well() {
+    let fake = world();
+    fake.with(|world| world.providers = vec![service("PerfProc", &[230, 232], SUCCESS)]);
+    let mut source = fake.source();
+    let known = source.catalogue_for(Wanted::Objects(&[TitleIndex(230)])).unwrap();
+    assert_eq!(known.objects.len(), 1);
+    fake.with(|world| world.code = Some(5));
+    let more = [TitleIndex(230), TitleIndex(238)];
+    let error = source.catalogue_for(Wanted::Objects(&more)).unwrap_err();
+    assert_eq!(error.kind(), SourceErrorKind::Denied, "{error}");
+    // What a single provider fails with is not everybody's.
+    fake.with(|world| world.code = Some(31));
+    assert_eq!(source.catalogue_for(Wanted::Objects(&more)).unwrap(), known);
+}

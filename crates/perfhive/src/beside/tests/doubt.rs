@@ -1,0 +1,221 @@
+//! Names of which the first source cannot tell whether it has them.
+
+use super::*;
+
+/// How a source is doing.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Mood {
+    /// It answers everything.
+    Well,
+    /// Nobody gets an answer in time.
+    Late,
+    /// Nobody gets one for Web Shop, whose provider hangs.
+    HangsForOne,
+    /// It cannot tell what it has, but for Processor, which is filled in another way; since
+    /// something hangs.
+    Broken,
+    /// Whatever it is asked fails.
+    Gone,
+}
+
+const WEB_SHOP: TitleIndex = TitleIndex(4000);
+
+/// A registry with a few objects, and how often it was asked for Web Shop.
+struct Moody {
+    broker: Broker,
+    mood: Arc<Mutex<Mood>>,
+    asked: Arc<AtomicUsize>,
+    known: Mood,
+    changes: u64,
+}
+
+impl Moody {
+    fn mood(&self) -> Mood {
+        *self.mood.lock().unwrap()
+    }
+
+    fn fails(&self, kind: SourceErrorKind) -> SourceError {
+        SourceError::new(kind, "moody:", "out of order")
+    }
+
+    fn check(&self) -> Result<(), SourceError> {
+        match self.mood() {
+            Mood::Late => Err(self.fails(SourceErrorKind::Deadline)),
+            Mood::Gone => Err(self.fails(SourceErrorKind::Unavailable)),
+            _ => Ok(()),
+        }
+    }
+}
+
+impl Source for Moody {
+    fn name(&self) -> &str {
+        "moody:"
+    }
+    fn collect(&mut self, request: &Request, out: &mut Snapshot) -> Result<(), SourceError> {
+        self.check()?;
+        self.broker.collect(request, out)
+    }
+    fn catalogue_for(&mut self, wanted: Wanted<'_>) -> Result<Arc<Catalogue>, SourceError> {
+        self.check()?;
+        let mut catalogue = Catalogue::clone(&*self.broker.catalogue()?);
+        let Wanted::Objects(list) = wanted else { return Ok(Arc::new(catalogue)) };
+        let is_asked = list.contains(&WEB_SHOP);
+        self.asked.fetch_add(usize::from(is_asked), Ordering::Relaxed);
+        match self.mood() {
+            Mood::HangsForOne if is_asked => Err(self.fails(SourceErrorKind::Deadline)),
+            Mood::Broken if !list.contains(&TitleIndex(238)) => {
+                Err(self.fails(SourceErrorKind::Deadline))
+            }
+            Mood::Broken => {
+                catalogue.objects.retain(|object| object.name == TitleIndex(238));
+                Ok(Arc::new(catalogue))
+            }
+            _ => Ok(Arc::new(catalogue)),
+        }
+    }
+    fn catalogue_generation(&mut self) -> u64 {
+        self.changes += u64::from(self.mood() != self.known);
+        self.known = self.mood();
+        self.changes
+    }
+    fn titles(&mut self, language: LanguageId) -> Result<Arc<TitleDatabase>, SourceError> {
+        self.check()?;
+        self.broker.titles(language)
+    }
+}
+
+/// A registry that has Web Shop or had it once, beside a program that publishes under that
+/// name and one that publishes under its own.
+struct Parts {
+    source: Beside<Moody, Broker>,
+    mood: Arc<Mutex<Mood>>,
+    asked: Arc<AtomicUsize>,
+}
+
+const OWN: u32 = PUBLISHED + 100;
+
+fn parts(has_it: bool, mood: Mood) -> Parts {
+    let nobody = Arc::default();
+    let registry = match has_it {
+        true => provider(WEB_SHOP.0, "Web Shop", 1, &nobody),
+        // The name is in its list, of a provider that gives nothing.
+        false => {
+            let names = [(WEB_SHOP.0, "Web Shop"), (WEB_SHOP.0 + 10_000, "Nothing")];
+            let mut provider =
+                ScriptProvider::new("gone", Numbering::Windows, &names, |_, _| Ok(()));
+            provider.description.objects.clear();
+            Arc::new(provider)
+        }
+    };
+    let broker = Broker::builder("moody:", "HOST")
+        .providers([registry, provider(238, "Processor", 5, &nobody)])
+        .build();
+    let programs = [(PUBLISHED, "Web Shop"), (OWN, "Own Shop"), (PUBLISHED + 200, "Processor")];
+    let programs = programs.map(|(index, name)| provider(index, name, 9, &nobody));
+    let published =
+        Broker::builder("local:", "HOST").roster(Programs(Some(programs.to_vec()))).build();
+    let (mood, asked) = (Arc::new(Mutex::new(mood)), Arc::<AtomicUsize>::default());
+    let known = *mood.lock().unwrap();
+    let moody =
+        Moody { broker, mood: Arc::clone(&mood), asked: Arc::clone(&asked), known, changes: 0 };
+    Parts { source: Beside::new(moody, published), mood, asked }
+}
+
+impl Parts {
+    fn becomes(&self, mood: Mood) {
+        *self.mood.lock().unwrap() = mood;
+    }
+
+    /// What is published and served to a reader who looks at the generation before each
+    /// sample.
+    fn served(&mut self) -> Vec<u32> {
+        self.source.catalogue_generation();
+        let list = [PUBLISHED, OWN, PUBLISHED + 200].map(TitleIndex);
+        let mut snapshot = Snapshot::new();
+        self.source.collect(&Request::objects(&list), &mut snapshot).unwrap();
+        snapshot.objects().map(|object| object.view().name_index().0).collect()
+    }
+
+    fn look(&mut self) {
+        let _ = self.source.catalogue_for(Wanted::Nothing);
+    }
+
+    fn asked(&self) -> usize {
+        self.asked.swap(0, Ordering::Relaxed)
+    }
+}
+
+#[test]
+fn an_error_is_not_has_none() {
+    let mut parts = parts(false, Mood::HangsForOne);
+    // Nobody hangs for what cannot be meant, and Processor is the first one's.
+    assert_eq!(parts.served(), [OWN]);
+    let status = parts.source.providers().unwrap().into_iter().find(|one| one.name == "Web Shop");
+    let why = status.unwrap().last_fault.unwrap().to_string();
+    assert!(why.contains("does not answer"), "{why}");
+    // Who hangs costs no sample.
+    parts.asked();
+    for _ in 0..5 {
+        assert_eq!(parts.served(), [OWN]);
+    }
+    assert_eq!(parts.asked(), 0);
+    // Who looks asks again, and once it answers it is known.
+    parts.look();
+    assert_eq!((parts.asked(), parts.served()), (1, vec![OWN]));
+    let generation = parts.source.catalogue_generation();
+    parts.becomes(Mood::Well);
+    parts.source.first.known = Mood::Well;
+    parts.look();
+    assert_eq!(parts.asked(), 1);
+    assert_ne!(parts.source.catalogue_generation(), generation);
+    assert_eq!(parts.served(), [PUBLISHED, OWN]);
+    let mut all = parts.source.providers().unwrap().into_iter();
+    assert!(all.find(|one| one.name == "Web Shop").unwrap().last_fault.is_none());
+    parts.look();
+    assert_eq!(parts.asked(), 0, "it is known");
+}
+
+#[test]
+fn nothing_is_served_before_it_is_known_whose_it_is() {
+    for has_it in [true, false] {
+        let mut parts = parts(has_it, Mood::Late);
+        assert!(parts.served().is_empty());
+        let error = parts.source.catalogue_for(Wanted::Nothing).unwrap_err();
+        assert_eq!(error.kind(), SourceErrorKind::Deadline, "half of it is no answer");
+        assert!(parts.source.titles(LanguageId::ENGLISH).is_err(), "nor half of the names");
+        parts.becomes(Mood::Well);
+        assert_eq!(parts.served(), if has_it { vec![OWN] } else { vec![PUBLISHED, OWN] });
+    }
+}
+
+#[test]
+fn what_is_published_is_there_where_nobody_can_tell_at_all() {
+    for mood in [Mood::Broken, Mood::Gone] {
+        let mut parts = parts(true, mood);
+        let served = parts.served();
+        let processor = PUBLISHED + 200;
+        match mood {
+            // Processor it can tell of.
+            Mood::Broken => assert_eq!(served, [PUBLISHED, OWN]),
+            _ => assert_eq!(served, [PUBLISHED, OWN, processor]),
+        }
+        // It is broken no more, and has it.
+        parts.becomes(Mood::Well);
+        assert_eq!(parts.served(), [OWN], "{mood:?}");
+    }
+}
+
+#[test]
+fn what_a_path_meant_it_means_as_long_as_nobody_tells_otherwise() {
+    for has_it in [true, false] {
+        let mut parts = parts(has_it, Mood::Well);
+        let before = if has_it { vec![OWN] } else { vec![PUBLISHED, OWN] };
+        assert_eq!(parts.served(), before);
+        for mood in [Mood::Late, Mood::HangsForOne, Mood::Broken, Mood::Gone, Mood::Well] {
+            parts.becomes(mood);
+            assert_eq!(parts.served(), before, "{mood:?}");
+            parts.look();
+            assert_eq!(parts.served(), before, "{mood:?}");
+        }
+    }
+}
