@@ -14,10 +14,11 @@ use std::time::Duration;
 #[derive(Debug, Parser)]
 #[command(
     name = "perfhive",
+    bin_name = "perfhive",
     version,
-    long_about = help::ABOUT,
-    after_help = help::EXAMPLES,
-    after_long_help = help::MANUAL,
+    long_about = help::here(help::ABOUT),
+    after_help = help::here(help::EXAMPLES),
+    after_long_help = help::here(help::MANUAL),
     max_term_width = 100,
     arg_required_else_help = true,
     disable_help_subcommand = true
@@ -36,9 +37,19 @@ pub(crate) struct Global {
     /// Where the counters are: local: or file:A.bin,B.bin
     ///
     /// `local:` is this machine. `file:A.bin,B.bin` reads recorded data blocks, one a file, as
-    /// successive samples of one machine. `proc:` and `bpf:` are this machine with its processes
-    /// read from /proc or through BPF, `proc:FOLDER` is a copy of a machine's proc and sys. On
-    /// Windows `registry://HOST` is another machine, and `native:` this one without its registry.
+    /// successive samples of one machine, and `file:FOLDER` what `capture` saved there.
+    #[cfg_attr(
+        not(windows),
+        doc = "`proc:` and `bpf:` are this machine with its processes read from /proc or through \
+               BPF, `proc:FOLDER` is a copy of a machine's proc and sys. On Windows \
+               `registry://HOST` is another machine, and `native:` this one without its registry."
+    )]
+    #[cfg_attr(
+        windows,
+        doc = "`registry://HOST` is another machine, read through its service Remote Registry; \
+               `native:` is this one without its registry, with System, Processor, Process and \
+               Thread."
+    )]
     #[arg(
         long, short, global = true, value_name = "ADDRESS", default_value = "local:",
         value_parser = value::address
@@ -117,58 +128,58 @@ pub(crate) enum When {
 #[derive(Debug, Subcommand)]
 pub(crate) enum Command {
     /// List objects, or the counters and instances of one
-    #[command(after_help = help::LIST)]
+    #[command(after_help = help::here(help::LIST))]
     List(List),
     /// Explain a counter: help text, type, formula, unit
-    #[command(after_help = help::EXPLAIN)]
+    #[command(after_help = help::here(help::EXPLAIN))]
     Explain(Explain),
     /// Read counters once
-    #[command(after_help = help::GET)]
+    #[command(after_help = help::here(help::GET))]
     Get(Get),
     /// Read counters again and again
-    #[command(after_help = help::WATCH)]
+    #[command(after_help = help::here(help::WATCH))]
     Watch(Watch),
     /// Print every raw value of one snapshot
-    #[command(name = "enum", after_help = help::ENUM)]
+    #[command(name = "enum", after_help = help::here(help::ENUM))]
     Enumerate(Enumerate),
     /// Print the working set of the processes of a name
-    #[command(after_help = help::WORKSET)]
+    #[command(after_help = help::here(help::WORKSET))]
     Workset(Workset),
     /// List processes
-    #[command(after_help = help::PS)]
+    #[command(after_help = help::here(help::PS))]
     Ps(Ps),
     /// List what can be measured
-    #[command(after_help = help::SENSORS)]
+    #[command(after_help = help::here(help::SENSORS))]
     Sensors(Sensors),
     /// Measure sensors, with anomalies and what measuring cost
-    #[command(after_help = help::MEASURE)]
+    #[command(after_help = help::here(help::MEASURE))]
     Measure(Measure),
     /// Save raw answers in a folder, to be looked at elsewhere
-    #[command(after_help = help::CAPTURE)]
+    #[command(after_help = help::here(help::CAPTURE))]
     Capture(Capture),
     /// Print every field of a raw data block
-    #[command(after_help = help::DUMP)]
+    #[command(after_help = help::here(help::DUMP))]
     Dump(Dump),
     /// Register a provider's counters, or list what is registered
-    #[command(after_help = help::REGISTER)]
+    #[command(after_help = help::here(help::REGISTER))]
     Register(Register),
     /// Take back everything that is registered of a provider
-    #[command(after_help = help::UNREGISTER)]
+    #[command(after_help = help::here(help::UNREGISTER))]
     Unregister(Unregister),
     /// Show how providers are doing
-    #[command(after_help = help::PROVIDERS)]
+    #[command(after_help = help::here(help::PROVIDERS))]
     Providers(Providers),
     /// Check a provider's library, for who writes it
-    #[command(after_help = help::CHECK)]
+    #[command(after_help = help::here(help::CHECK))]
     Check(Check),
     /// Run a provider's library; perfhive starts this itself
     #[command(hide = true)]
     Host,
     /// Print a completion script for a shell
-    #[command(after_help = help::COMPLETIONS)]
+    #[command(after_help = help::here(help::COMPLETIONS))]
     Completions(Completions),
     /// Print the manual page
-    #[command(after_help = help::MAN)]
+    #[command(after_help = help::here(help::MAN))]
     Man(Man),
 }
 
@@ -335,12 +346,13 @@ pub(crate) struct Dump {
 /// Whose registrations.
 #[derive(Clone, Copy, Debug, Args)]
 pub(crate) struct Place {
-    /// Of the whole machine; takes root. Usual for root
+    #[cfg_attr(not(windows), doc = "Of the whole machine; takes root. Usual for root")]
+    #[cfg_attr(windows, doc = "Of the whole machine, as always on Windows")]
     #[arg(long, conflicts_with = "user")]
     pub(crate) system: bool,
 
     /// Of this user alone. Usual for everybody else
-    #[arg(long)]
+    #[arg(long, hide = cfg!(windows))]
     pub(crate) user: bool,
 }
 
@@ -389,27 +401,27 @@ pub(crate) struct Register {
     pub(crate) collect_timeout: Option<Duration>,
 
     /// Memory that the library's process may have, in MiB; 0 for what the reader grants, 1024
-    #[arg(long, value_name = "MIB")]
+    #[arg(long, value_name = "MIB", hide = cfg!(windows))]
     pub(crate) memory_limit: Option<u32>,
 
     /// Let the library's process start others
     ///
     /// Each has the memory limit for itself. All of them end with the library.
-    #[arg(long, conflicts_with = "no_processes")]
+    #[arg(long, conflicts_with = "no_processes", hide = cfg!(windows))]
     pub(crate) processes: bool,
 
     /// Let the library's process start no others, as is usual
-    #[arg(long)]
+    #[arg(long, hide = cfg!(windows))]
     pub(crate) no_processes: bool,
 
     /// Let the library run inside of whoever reads, not in a process of its own
     ///
     /// Faster by a microsecond or two; but what it does wrong, it does to the reader.
-    #[arg(long, conflicts_with = "isolate")]
+    #[arg(long, conflicts_with = "isolate", hide = cfg!(windows))]
     pub(crate) trust: bool,
 
     /// Let the library run in a process of its own again
-    #[arg(long)]
+    #[arg(long, hide = cfg!(windows))]
     pub(crate) isolate: bool,
 
     /// Register, but do not ask the provider for data

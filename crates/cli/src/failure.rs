@@ -63,6 +63,17 @@ impl Failure {
 }
 
 impl Failure {
+    /// What is wrong, in words.
+    pub(crate) fn message(&self) -> String {
+        match self {
+            Self::Missing(message) | Self::Usage(message) | Self::Source(message) => {
+                message.clone()
+            }
+            Self::Output(error) => error.to_string(),
+            Self::Said(_) => "it was said before".to_string(),
+        }
+    }
+
     /// This one, behind others that it is not to hide.
     pub(crate) fn behind(self, others: Vec<Self>) -> Self {
         if others.is_empty() {
@@ -143,6 +154,13 @@ impl From<io::Error> for Failure {
     fn from(error: io::Error) -> Self {
         Self::Output(error)
     }
+}
+
+/// What there is to say of a source, behind its name.
+pub(crate) fn of_source(source: &str, what: impl fmt::Display) -> String {
+    // An address such as `local:` brings its own colon.
+    let colon = if source.ends_with(':') { "" } else { ":" };
+    format!("{source}{colon} {what}")
 }
 
 /// One line on standard error. That it may be closed is nobody's concern.

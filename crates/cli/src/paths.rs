@@ -62,9 +62,12 @@ pub(crate) fn add_paths(
         match silent {
             Some((object, why)) => added.push(Err(Absent { path: path.clone(), object, why })),
             None => {
-                let providers = query.providers(0).unwrap_or_default();
+                let providers = query.providers(0);
+                // One who cannot tell them now has some.
+                let of_providers = !matches!(&providers, Ok(none) if none.is_empty());
+                let providers = providers.unwrap_or_default();
                 let is_unknown = matches!(&error, QueryError::UnknownObject { .. });
-                let failure = explain_error(error, global, path, !providers.is_empty());
+                let failure = explain_error(error, global, path, of_providers);
                 worst = worst.max(Some(failure.report()));
                 if is_unknown {
                     warn_of_refused(&providers);
@@ -142,8 +145,11 @@ fn explain_syntax(error: QueryError, path: &str) -> Failure {
         return Failure::Usage("a path is empty; expected \\Object(Instance)\\Counter".to_string());
     }
     if !path.contains('\\') {
-        // The shell has eaten the backslashes.
-        let hint = "single quotes keep the shell from taking the backslashes away";
+        // The shell has eaten the backslashes, or whoever typed has left them out.
+        let hint = match cfg!(windows) {
+            true => "in cmd.exe a path with blanks stands in double quotes",
+            false => "single quotes keep the shell from taking the backslashes away",
+        };
         return Failure::Usage(format!("{error}; {hint}"));
     }
     error.into()
@@ -153,8 +159,8 @@ fn explain_syntax(error: QueryError, path: &str) -> Failure {
 /// its provider does not answer: then that is what to tell.
 pub(crate) fn damaged_object(global: &Global, name: &str) -> Option<Failure> {
     let mut session = Session::open(&Global { quiet: true, ..global.clone() }).ok()?;
-    let mut providers = session.source.providers().unwrap_or_default();
-    if !providers.is_empty() {
+    if session.source.is_live() {
+        let mut providers = session.source.providers().unwrap_or_default();
         warn_of_refused(&providers);
         let mut names = Names::load(&mut session.source, session.language).ok()?;
         let pattern = NamePattern::with_wildcards(name);

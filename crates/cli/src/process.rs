@@ -2,7 +2,7 @@
 //! collection, and no names but those that are asked for.
 
 use crate::args::Global;
-use crate::failure::Failure;
+use crate::failure::{Failure, of_source};
 use crate::names::Names;
 use crate::paths::damaged_object;
 use crate::session::Session;
@@ -87,6 +87,14 @@ impl Processes {
         session: &mut Session,
     ) -> Result<(CatalogueObject, &Names), Failure> {
         let object = self.object;
+        self.names(session)?;
+        if let Some(names) = &mut self.names
+            && names.catalogue.object(object).is_none()
+        {
+            // It may be one that is to be found out first.
+            let index = NamePattern::literal(&object.to_string());
+            names.find_out(&mut session.source, &index);
+        }
         let names = self.names(session)?;
         match names.catalogue.object(object) {
             Some(object) => Ok((object.clone(), names)),
@@ -115,7 +123,7 @@ impl Processes {
         snapshot.object(self.object).ok_or_else(|| {
             let fault = snapshot.faults().iter().find(|fault| fault.object == Some(self.object));
             let why = fault.map_or_else(|| "it was not answered".to_string(), ToString::to_string);
-            Failure::Source(format!("{}: no Process object: {why}", global.source))
+            Failure::Source(of_source(&global.source, format_args!("no Process object: {why}")))
         })
     }
 }

@@ -369,7 +369,7 @@ impl Source for Broker {
     fn providers(&mut self) -> Result<Vec<ProviderStatus>, SourceError> {
         self.look_at_rosters(Wanted::Nothing, Until::current());
         let faults = self.rosters.iter().flat_map(|roster| roster.faults());
-        let entries = self.entries.iter().map(|entry| entry.status.clone());
+        let entries = self.entries.iter().map(Entry::status);
         Ok(entries.chain(faults.map(ProviderStatus::refused)).collect())
     }
 

@@ -81,6 +81,20 @@ impl Service {
         Fault::new(FaultKind::Quarantined, name, message)
     }
 
+    /// That nothing of it can be asked for, and the way out; `host` is the other machine,
+    /// if it is one's.
+    pub(crate) fn has_no_names(&self, host: Option<&str>) -> Fault {
+        let Self { name, library, .. } = self;
+        let check = format!("`perfhive check {}`{}", argument(name), run_there(host));
+        let run = run_as(host);
+        let message = format!(
+            "its registration has neither First Counter nor Object List, so that nobody can ask \
+             for what {library} has: its names were not loaded, or were taken back; `lodctr` with \
+             its .ini file, {run}, loads them, and {check} says what the library does"
+        );
+        Fault::new(FaultKind::OpenFailed, name, message)
+    }
+
     /// That it does not come back.
     pub(crate) fn hangs(&self, host: Option<&str>) -> Fault {
         let why = Failed::Read(ReadError::Hangs).of_one(host);
@@ -569,8 +583,13 @@ mod tests {
         let plain = service("Bad", &[], None);
         assert!(plain.hangs(None).message.contains("`lodctr /D:Bad`, run as administrator, dis"));
         // What would look here for what is there.
-        let there = [one.gives_nothing(true, Some("BOX")), one.hangs(Some("BOX"))];
-        for fault in there.iter().chain([&one.is_disabled(Some("BOX"))]) {
+        let host = Some("BOX");
+        for fault in [
+            one.gives_nothing(true, host),
+            one.hangs(host),
+            one.is_disabled(host),
+            one.has_no_names(host),
+        ] {
             assert!(fault.message.contains("on BOX,"), "{fault}");
         }
     }

@@ -1,6 +1,7 @@
 //! `HKEY_PERFORMANCE_DATA` as a source.
 
 mod catalogue;
+mod status;
 
 use crate::explain::{SUCCESS, unreadable};
 use crate::hangs::{Hangs, Watch};
@@ -9,11 +10,9 @@ use crate::read::{ReadError, Size};
 use crate::registry::{LastTitles, Registry, ValueName};
 use crate::titles::{self, Language};
 use crate::watched::Watched;
-use catalogue::AskedFor;
 use perfhive_engine::{
-    Catalogue, CatalogueObject, Fault, FaultKind, FramePool, ObjectQuery, ProviderState,
-    ProviderStatus, Request, Snapshot, Source, SourceError, SourceErrorKind, TitleDatabase, Wanted,
-    note_growth,
+    Catalogue, CatalogueObject, Fault, FaultKind, FramePool, ObjectQuery, ProviderStatus, Request,
+    Snapshot, Source, SourceError, SourceErrorKind, TitleDatabase, Wanted, note_growth,
 };
 use perfhive_format::{LanguageId, PerfObject, TitleIndex};
 use std::collections::HashMap;
@@ -505,30 +504,7 @@ impl Source for RegistrySource {
             // Another machine that nobody reaches has not told that it has none.
             return Err(self.error(Failed::Read(ReadError::Code(code))));
         }
-        let (known, hanging) = (&self.known, self.hangs.objects());
-        let host = self.registry.host().map(str::to_string);
-        let status = |service: Service| {
-            let seen = known.keys().any(|name| service.owns(*name));
-            let asked = self.asked_of(&service);
-            let mut status = ProviderStatus::new(&service.name);
-            status.names = service.first.zip(service.last).map(|(first, last)| first..=last);
-            status.state = match (service.disabled, seen, asked) {
-                (true, ..) => ProviderState::Disabled,
-                (false, true, _) => ProviderState::Open,
-                (false, false, AskedFor::Nothing) => ProviderState::Idle,
-                (false, false, AskedFor::Some | AskedFor::All) => ProviderState::Failed,
-            };
-            if service.disabled {
-                status.last_fault = Some(service.is_disabled(host.as_deref()));
-            } else if service.candidates().iter().any(|name| hanging.contains(name)) {
-                status.state = ProviderState::Failed;
-                status.last_fault = Some(service.hangs(host.as_deref()));
-            } else if status.state == ProviderState::Failed {
-                let all = asked == AskedFor::All;
-                status.last_fault = Some(service.gives_nothing(all, host.as_deref()));
-            }
-            status
-        };
+        let status = |service| self.status(service);
         Ok(services.into_iter().map(status).collect())
     }
 

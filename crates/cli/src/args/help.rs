@@ -1,5 +1,47 @@
 //! The longer texts of `--help` and of the manual page.
 
+/// A text as it is on this system.
+pub(super) fn here(text: &str) -> String {
+    if cfg!(windows) { for_windows(text) } else { text.to_string() }
+}
+
+/// The same commands, as a user of Windows types them: in `cmd.exe`, too, which knows double
+/// quotes alone, and another mark for a line that goes on.
+fn for_windows(text: &str) -> String {
+    const WORDS: [(&str, &str); 7] = [
+        ("linux.procfs", "windows.winperf"),
+        ("gauges.so", "gauges.dll"),
+        ("./gauges", "gauges"),
+        ("dump today/", r"dump today\"),
+        ("workset bash", "workset explorer"),
+        ("sshd", "svchost"),
+        (
+            "Single quotes keep the shell from reading the backslashes.",
+            "In cmd.exe it stands in double quotes.",
+        ),
+    ];
+    let mut all: Vec<String> = Vec::new();
+    for line in text.lines() {
+        // What there is no counterpart to.
+        if ["$(", "sudo "].iter().any(|word| line.contains(word)) {
+            continue;
+        }
+        let is_typed = line.starts_with("  perfhive") || line.starts_with("      --");
+        let mut line = match line.strip_suffix(" \\").filter(|_| is_typed) {
+            Some(begun) => format!("{begun} ^"),
+            None => line.to_string(),
+        };
+        if is_typed {
+            line = line.replace('\'', "\"");
+        }
+        for (there, here) in WORDS {
+            line = line.replace(there, here);
+        }
+        all.push(line);
+    }
+    all.join("\n")
+}
+
 pub(super) const ABOUT: &str = "\
 Windows performance counters for everyone.
 
@@ -130,7 +172,20 @@ machine each table is complete: the sample before the first one is not
 shown. Without paths: processors, memory, and the busiest processes, as
 far as the source has them.";
 
-pub(super) const REGISTER: &str = r"Examples:
+pub(super) const REGISTER: &str = if cfg!(windows) {
+    r"Examples:
+  perfhive register gauges.ini --library ./gauges.so
+  perfhive register gauges.ini --library ./gauges.so --open OpenGauges \
+      --collect CollectGauges --close CloseGauges
+  perfhive register gauges.ini --dry-run        what the file says
+  perfhive register gauges.ini --disable        keeps the library
+  perfhive register --list --json
+
+Names get indexes behind those of everybody else; readers that are running
+notice. Registering again replaces what was there. Takes an
+administrator. Windows loads the library into every program that reads."
+} else {
+    r"Examples:
   perfhive register gauges.ini --library ./gauges.so
   perfhive register gauges.ini --library ./gauges.so --open OpenGauges \
       --collect CollectGauges --close CloseGauges
@@ -140,7 +195,8 @@ pub(super) const REGISTER: &str = r"Examples:
 
 Names get indexes behind those of everybody else; readers that are running
 notice. Registering again replaces what was there. Library and folders above
-it must belong to root or to you, and nobody else may write them.";
+it must belong to root or to you, and nobody else may write them."
+};
 
 pub(super) const UNREGISTER: &str = r"Examples:
   perfhive unregister Gauges
@@ -149,7 +205,20 @@ pub(super) const UNREGISTER: &str = r"Examples:
 Names, help texts and library go; the indexes of the others stay. Exit code 1
 tells that no such provider is registered.";
 
-pub(super) const PROVIDERS: &str = r"Examples:
+pub(super) const PROVIDERS: &str = if cfg!(windows) {
+    r"Examples:
+  perfhive providers
+  perfhive providers Gauges -n 100
+  perfhive providers --enable Gauges
+  perfhive providers --json
+
+Everything is collected, costly objects too, as often as -n says; of a provider
+that is named, what it has and nothing else. Then it is told how each did: its state
+and why it failed. How often it was called and what that took Windows does not tell.
+--enable has Windows call one again that is disabled, and takes an administrator.
+Exit code 1 tells that there is no provider of that name."
+} else {
+    r"Examples:
   perfhive providers
   perfhive providers Gauges -n 100
   perfhive providers --enable Gauges
@@ -161,7 +230,8 @@ worst) and bytes. Of providers in libraries these are the numbers of all of the
 user's programs. Five failures in a row, or five times in which it was waited for
 in vain, disable such a provider (quarantine) until its library or registration
 changes, or --enable ends that. Exit code 1 tells that there is no provider of that
-name.";
+name."
+};
 
 pub(super) const CHECK: &str = r"Examples:
   perfhive check ./gauges.so
@@ -246,11 +316,47 @@ pub(super) const DUMP: &str = r"Examples:
 What is damaged is named with its offset, and what is sound around it
 is printed. Exit code 3 tells that something is damaged.";
 
-pub(super) const COMPLETIONS: &str = r"Examples:
+pub(super) const COMPLETIONS: &str = if cfg!(windows) {
+    r"Examples:
+  perfhive completions powershell >> $PROFILE     in PowerShell"
+} else {
+    r"Examples:
   perfhive completions bash > ~/.local/share/bash-completion/completions/perfhive
   perfhive completions zsh > ~/.zfunc/_perfhive
-  perfhive completions fish > ~/.config/fish/completions/perfhive.fish";
+  perfhive completions fish > ~/.config/fish/completions/perfhive.fish"
+};
 
-pub(super) const MAN: &str = r"Examples:
+pub(super) const MAN: &str = if cfg!(windows) {
+    r"Examples:
+  perfhive man > perfhive.1
+  perfhive man get > perfhive-get.1
+
+What is printed is for the man of other systems; --help shows the same here."
+} else {
+    r"Examples:
   perfhive man | man -l -
-  perfhive man get | man -l -";
+  perfhive man get | man -l -"
+};
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn commands_are_shown_as_windows_takes_them() {
+        assert_eq!(
+            for_windows("The user's:\n  perfhive get '\\A\\B' \\\n      --titles 'a b'"),
+            "The user's:\n  perfhive get \"\\A\\B\" ^\n      --titles \"a b\""
+        );
+        for text in [ABOUT, EXAMPLES, MANUAL, LIST, EXPLAIN, GET, WATCH, UNREGISTER, CHECK, ENUM]
+            .into_iter()
+            .chain([WORKSET, PS, SENSORS, MEASURE, CAPTURE, DUMP])
+        {
+            let text = for_windows(text);
+            for word in ["perfhive get '", "perfhive list '", "sudo", "linux", "bash", ".so", "$("]
+            {
+                assert!(!text.contains(word), "{word}: {text}");
+            }
+        }
+    }
+}

@@ -27,29 +27,55 @@ pub(super) fn run(global: &Global, args: &Providers) -> Outcome {
         )));
     }
     let mut session = Session::open_unnamed(global)?;
-    if let Some(name) = &args.enable {
-        let known = session.source.providers()?;
-        let found = known.iter().find(|one| one.name.eq_ignore_ascii_case(name));
-        let found = found.ok_or_else(|| no_such_provider(name))?;
+    let known = known(&mut session.source)?;
+    let wanted = args.name.as_ref().or(args.enable.as_ref());
+    let pattern = wanted.map(|name| match args.enable {
+        Some(_) => NamePattern::literal(name),
+        None => NamePattern::with_wildcards(name),
+    });
+    // A name that nobody has needs nobody to be asked.
+    if let (Some(name), Some(pattern)) = (wanted, &pattern)
+        && pattern.as_literal().is_some()
+        && !known.iter().any(|one| pattern.matches(&one.name))
+    {
+        return Err(no_such_provider(name));
+    }
+    let only = pattern.as_ref().and_then(|pattern| names_of(&known, pattern));
+    let mut failed = None;
+    if let (Some(_), Some(pattern)) = (&args.enable, &pattern)
+        && let Some(found) = known.iter().find(|one| pattern.matches(&one.name))
+    {
         enable(&found.name)?;
-        ask_slow_one(global, found)?;
+        failed = ask_slow_one(global, found).err();
         // Another look, at what is known now.
         session = Session::open_unnamed(global)?;
     }
-    let only = args.name.as_ref().or(args.enable.as_ref());
-    let only = only.and_then(|name| names_of(&mut session.source, name));
-    let collected = (0..args.count).try_for_each(|_| match &only {
-        Some(names) => collect_some(&mut session.source, names),
-        None => collect_everything(&mut session.source),
-    });
-    let mut providers = session.source.providers()?;
-    if providers.is_empty() {
-        collected?;
-        let source = &global.source;
-        return Err(Failure::Usage(format!(
-            "{source} is not made of providers; --source local: is this machine"
-        )));
+    if failed.is_none() {
+        let collected = (0..args.count).try_for_each(|_| match &only {
+            Some(names) => collect_some(&mut session.source, names),
+            None => collect_everything(&mut session.source),
+        });
+        failed = collected.err().map(|error| in_words(&error));
     }
+    let listed = session.source.providers();
+    // Where nobody answers it is worth knowing who is registered, and who enabled one is
+    // to know that he did.
+    let failed = match (&listed, failed) {
+        (Err(error), None) => Some(in_words(error)),
+        (_, failed) => failed,
+    };
+    match (&failed, &args.enable) {
+        (Some(why), Some(name)) if !global.quiet => {
+            warn(&format!("{name} is enabled, and cannot be asked at the moment: {why}"));
+        }
+        (Some(why), None) if !global.quiet && listed.is_ok() => warn(why),
+        _ => {}
+    }
+    let mut providers = match (listed, &args.enable) {
+        (Ok(providers), _) => providers,
+        (Err(_), Some(_)) => return Ok(Exit::Done),
+        (Err(error), None) => return Err(untold(&error)),
+    };
     // What went wrong with one of them is in the table.
     let of_one = |fault: &str| {
         let is_about = |one: &ProviderStatus| {
@@ -59,19 +85,11 @@ pub(super) fn run(global: &Global, args: &Providers) -> Outcome {
     };
     let mut others = session.faults.take();
     others.retain(|fault| !of_one(fault));
-    if let Some(name) = args.name.as_ref().or(args.enable.as_ref()) {
-        let pattern = match args.enable {
-            Some(_) => NamePattern::literal(name),
-            None => NamePattern::with_wildcards(name),
-        };
+    if let (Some(name), Some(pattern)) = (wanted, &pattern) {
         providers.retain(|provider| pattern.matches(&provider.name));
         if providers.is_empty() {
             return Err(no_such_provider(name));
         }
-    }
-    if let (Err(error), false) = (collected, global.quiet) {
-        // Where nobody answers it is worth knowing who is registered.
-        warn(&error.to_string());
     }
     let output = Output::new(global);
     let mut text = String::new();
@@ -85,28 +103,55 @@ pub(super) fn run(global: &Global, args: &Providers) -> Outcome {
     Ok(Exit::Done)
 }
 
+/// Who there is, before anybody is asked for anything.
+fn known(source: &mut dyn Source) -> Result<Vec<ProviderStatus>, Failure> {
+    let known = source.providers().map_err(|error| untold(&error))?;
+    if known.is_empty() {
+        return Err(Failure::Usage(format!(
+            "{} is not made of providers; --source local: is this machine",
+            source.name()
+        )));
+    }
+    Ok(known)
+}
+
+/// That it cannot be told who there is.
+fn untold(error: &SourceError) -> Failure {
+    Failure::Source(in_words(error))
+}
+
+/// What happened; the way out where somebody was late, unless he says it himself.
+fn in_words(error: &SourceError) -> String {
+    match error.is_transient() && !error.message().contains(';') {
+        true => format!("{error}; --patience SECONDS waits longer"),
+        false => error.to_string(),
+    }
+}
+
 /// Has a provider say what it offers, however slow it is: who enables one wants to
-/// know, and what it says is known to everybody then.
-fn ask_slow_one(global: &Global, provider: &ProviderStatus) -> Result<(), Failure> {
+/// know, and what it says is known to everybody then. Answers why it cannot be asked.
+fn ask_slow_one(global: &Global, provider: &ProviderStatus) -> Result<(), String> {
     let options = OpenOptions::new().patience(PATIENCE);
     let first = provider.names.as_ref().map(|names| TitleIndex(*names.start()));
     let wanted: Vec<TitleIndex> = first.into_iter().collect();
-    let mut session = Session::open_with(global, options)?;
-    session.source.catalogue_for(Wanted::Objects(&wanted))?;
-    Ok(())
+    let mut session = Session::open_with(global, options).map_err(|failure| failure.message())?;
+    let found = session.source.catalogue_for(Wanted::Objects(&wanted));
+    found.map(drop).map_err(|error| in_words(&error))
 }
 
 fn no_such_provider(name: &str) -> Failure {
     Failure::Missing(format!("there is no provider {name:?}; perfhive providers lists all"))
 }
 
-/// What one provider may have, where that is known: nobody else needs to be asked. On
-/// Windows that is so of all, and what one costs nobody tells; elsewhere its account needs
-/// collections.
-fn names_of(source: &mut dyn Source, name: &str) -> Option<Vec<TitleIndex>> {
-    let providers = if cfg!(windows) { source.providers().ok()? } else { Vec::new() };
-    let found = providers.into_iter().find(|one| one.name.eq_ignore_ascii_case(name))?;
-    let names = found.names?;
+/// What one provider may have, if a pattern means one: nobody else needs to be asked. On
+/// Windows what one costs nobody tells; elsewhere its account needs collections. Nothing
+/// can be asked of one that is registered without names.
+fn names_of(known: &[ProviderStatus], pattern: &NamePattern) -> Option<Vec<TitleIndex>> {
+    pattern.as_literal().filter(|_| cfg!(windows))?;
+    let found = known.iter().find(|one| pattern.matches(&one.name))?;
+    let Some(names) = found.names.as_ref().filter(|_| found.objects.is_empty()) else {
+        return Some(found.objects.clone());
+    };
     let first = *names.start();
     let last = (*names.end()).min(first.saturating_add(MOST_NAMES));
     Some((first..=last).step_by(2).map(TitleIndex).collect())
@@ -114,6 +159,9 @@ fn names_of(source: &mut dyn Source, name: &str) -> Option<Vec<TitleIndex>> {
 
 /// Collects what there is of some objects.
 fn collect_some(source: &mut dyn Source, names: &[TitleIndex]) -> Result<(), SourceError> {
+    if names.is_empty() {
+        return Ok(());
+    }
     let catalogue = source.catalogue_for(Wanted::Objects(names))?;
     let is_there = |name: &&TitleIndex| catalogue.object(**name).is_some();
     let there: Vec<TitleIndex> = names.iter().filter(is_there).copied().collect();
@@ -194,18 +242,29 @@ fn table(providers: &[ProviderStatus], output: &Output, text: &mut String) {
         };
         table.text(Style::Name, &one.name);
         table.text(style, state(one.state));
-        let number = |table: &mut Table, number: u64| {
-            table.cell(Style::Plain, |out| crate::text::number::push_grouped(out, number));
+        let is_counted = is_counted(one);
+        let number = |table: &mut Table, number: u64| match is_counted {
+            true => table.cell(Style::Plain, |out| crate::text::number::push_grouped(out, number)),
+            false => table.text(Style::Faint, "-"),
         };
         number(&mut table, one.collections);
         number(&mut table, one.faults);
         for time in [one.last, one.mean(), one.worst] {
-            table.text(Style::Plain, &short(time));
+            match is_counted {
+                true => table.text(Style::Plain, &short(time)),
+                false => table.text(Style::Faint, "-"),
+            }
         }
         number(&mut table, one.bytes as u64);
         table.text(Style::Faint, &why(one).unwrap_or_default());
     }
     table.render(text, output.layout(true));
+}
+
+/// Whether anybody counts how often it is asked, and what that takes: Windows does not.
+fn is_counted(one: &ProviderStatus) -> bool {
+    let was_asked = matches!(one.state, ProviderState::Open | ProviderState::Failed);
+    !was_asked || one.collections > 0 || one.faults > 0
 }
 
 /// What it failed with last, and the way out if it takes one.
@@ -249,22 +308,65 @@ fn rows(providers: &[ProviderStatus], output: &Output, text: &mut String) {
     let mut records = output.records(keys, text);
     for one in providers {
         let why = why(one);
-        let seconds = |time: Duration| Field::Float(time.as_secs_f64());
+        let is_counted = is_counted(one);
+        let known = |field| if is_counted { field } else { Field::None };
+        let seconds = |time: Duration| known(Field::Float(time.as_secs_f64()));
         records.row(
             text,
             [
                 Field::Text(&one.name),
                 Field::Text(state(one.state)),
-                Field::Unsigned(one.collections),
-                Field::Unsigned(one.faults),
-                Field::Unsigned(one.in_a_row.into()),
+                known(Field::Unsigned(one.collections)),
+                known(Field::Unsigned(one.faults)),
+                known(Field::Unsigned(one.in_a_row.into())),
                 seconds(one.last),
                 seconds(one.mean()),
                 seconds(one.worst),
-                Field::Unsigned(one.bytes as u64),
+                known(Field::Unsigned(one.bytes as u64)),
                 Field::text(why.as_deref()),
             ],
         );
     }
     records.end(text);
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use perfhive::{LanguageId, SourceErrorKind, TitleDatabase};
+    use std::sync::Arc;
+
+    struct Says(fn() -> Result<Vec<ProviderStatus>, SourceError>);
+
+    impl Source for Says {
+        fn name(&self) -> &str {
+            "says:"
+        }
+
+        fn collect(&mut self, _: &Request, _: &mut Snapshot) -> Result<(), SourceError> {
+            unreachable!("nobody is asked")
+        }
+
+        fn titles(&mut self, _: LanguageId) -> Result<Arc<TitleDatabase>, SourceError> {
+            unreachable!("nobody is asked")
+        }
+
+        fn providers(&mut self) -> Result<Vec<ProviderStatus>, SourceError> {
+            (self.0)()
+        }
+    }
+
+    #[test]
+    fn who_is_late_is_told_from_who_has_none() {
+        let late = || Err(SourceError::new(SourceErrorKind::Deadline, "says:", "late"));
+        let told = known(&mut Says(late)).unwrap_err();
+        let words = "says: late; --patience SECONDS waits longer";
+        assert!(matches!(&told, Failure::Source(text) if text == words), "{told:?}");
+        let gone = || Err(SourceError::new(SourceErrorKind::Unavailable, "says:", "is off"));
+        let told = known(&mut Says(gone)).unwrap_err();
+        assert!(matches!(&told, Failure::Source(text) if text == "says: is off"), "{told:?}");
+        let told = known(&mut Says(|| Ok(Vec::new()))).unwrap_err();
+        let is_none = |text: &str| text.contains("says: is not made of providers");
+        assert!(matches!(&told, Failure::Usage(text) if is_none(text)), "{told:?}");
+    }
 }

@@ -6,7 +6,7 @@
 mod columns;
 
 use crate::args::{Global, Ps};
-use crate::failure::{Exit, Failure, Outcome, complain};
+use crate::failure::{Exit, Failure, Outcome, complain, of_source};
 use crate::output::Output;
 use crate::process::{ELAPSED, PID, Processes, is_total, plan};
 use crate::session::Session;
@@ -80,7 +80,8 @@ pub(super) fn run(global: &Global, args: &Ps) -> Outcome {
 fn no_counter(global: &Global, column: &Column) -> Failure {
     let reason = crate::absent::reason(global, "Process", &column.english);
     Failure::Usage(reason.unwrap_or_else(|| {
-        format!("{}: Process has no counter {:?}", global.source, column.english)
+        let what = format_args!("Process has no counter {:?} in this sample", column.english);
+        of_source(&global.source, what)
     }))
 }
 

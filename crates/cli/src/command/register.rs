@@ -21,6 +21,12 @@ pub(super) fn run(global: &Global, args: &Register) -> Outcome {
     let Some(file) = &args.file else {
         return list(global, args.place);
     };
+    if let Some(option) = not_for_windows(args).filter(|_| cfg!(windows)) {
+        return Err(Failure::Usage(format!(
+            "{option} is not to be had on Windows, which loads a library into every program that \
+             reads; perfhive check loads it into a process of its own and says what it does wrong"
+        )));
+    }
     let options = ReadOptions { encoding: args.encoding, symbols: args.symbols.clone() };
     let read = definitions(file, &options)?;
     if !global.quiet {
@@ -142,6 +148,17 @@ const fn scope_name(scope: Scope) -> &'static str {
     }
 }
 
+/// What a library is to have or not that only its own process could see to.
+fn not_for_windows(args: &Register) -> Option<&'static str> {
+    match () {
+        () if args.isolate => Some("--isolate"),
+        () if args.memory_limit.is_some() => Some("--memory-limit"),
+        () if args.processes => Some("--processes"),
+        () if args.no_processes => Some("--no-processes"),
+        () => None,
+    }
+}
+
 /// What the command line says of a library.
 fn functions(args: &Register) -> Result<Functions, Failure> {
     let absolute = |path: &Path| {
@@ -196,7 +213,8 @@ fn list(global: &Global, place: Place) -> Outcome {
         for one in &all.providers {
             rows.row(&mut text, one, None, scope, &registrar.place());
             table.text(Style::Name, &one.name);
-            table.text(Style::Plain, &format!("{}-{}", one.first_counter, one.last_counter));
+            let names = format!("{}-{}", one.first_counter, one.last_counter);
+            table.text(Style::Plain, if one.has_names() { &names } else { "" });
             table.text(Style::Plain, &objects(one));
             table.text(Style::Faint, scope_name(scope));
             table.text(Style::Plain, &one.library.to_string_lossy());

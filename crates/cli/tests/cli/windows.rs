@@ -190,13 +190,19 @@ fn a_provider_that_cannot_open_is_told_with_the_way_out() {
     assert!(wrong.out.contains("nowhere.txt"), "{}{}", wrong.out, wrong.err);
 }
 
+/// As Windows does with one that fails its tests; answers the key.
+fn disable_shop() -> &'static str {
+    let key = r"HKLM\SYSTEM\CurrentControlSet\Services\PrintShop\Performance";
+    let value = ["/v", "Disable Performance Counters", "/t", "REG_DWORD", "/d", "1", "/f"];
+    assert!(finish(Command::new("reg").args(["add", key]).args(value)).code == Some(0));
+    key
+}
+
 /// What `lodctr /E:NAME` does, of a provider that Windows disabled.
 #[test]
 fn a_disabled_provider_is_told_as_that_and_enabled() {
     let Some(_shop) = Shop::open() else { return };
-    let key = r"HKLM\SYSTEM\CurrentControlSet\Services\PrintShop\Performance";
-    let value = ["/v", "Disable Performance Counters", "/t", "REG_DWORD", "/d", "1", "/f"];
-    assert!(finish(Command::new("reg").args(["add", key]).args(value)).code == Some(0));
+    let key = disable_shop();
     let providers = perfhive(["providers", "PrintShop", "-n", "0", "--json"]).json();
     assert_eq!(providers[0]["state"], "disabled", "{providers:?}");
     let why = providers[0]["last_fault"].as_str().unwrap();
@@ -364,6 +370,29 @@ impl Drop for Bad {
     }
 }
 
+/// A registration whose names were never loaded, as long as this lives.
+struct Nameless;
+
+impl Nameless {
+    const SERVICE: &str = r"HKLM\SYSTEM\CurrentControlSet\Services\PerfhiveNameless";
+
+    fn register() -> Self {
+        let key = format!(r"{}\Performance", Self::SERVICE);
+        for (name, text) in [("Library", "nowhere.dll"), ("Open", "Begin"), ("Collect", "Give")] {
+            let added =
+                finish(Command::new("reg").args(["add", &key, "/v", name, "/d", text, "/f"]));
+            assert_eq!(added.code, Some(0), "{}", added.err);
+        }
+        Self
+    }
+}
+
+impl Drop for Nameless {
+    fn drop(&mut self) {
+        finish(Command::new("reg").args(["delete", Self::SERVICE, "/f"]));
+    }
+}
+
 #[test]
 fn a_provider_that_fails_costs_itself_only_and_is_named() {
     let Some(_shop) = Shop::open() else { return };
@@ -405,6 +434,16 @@ fn who_reads_one_object_has_no_other_provider_asked() {
     assert!(said.contains("Pages Printed"), "{said}");
     let providers = local(["providers", "printshop", "--json"]).json();
     assert_eq!((providers.len(), &providers[0]["state"]), (1, &"open".into()), "{providers:?}");
+    // Of one that is registered without names nothing can be asked.
+    let nameless = Nameless::register();
+    let providers = local(["providers", "perfhivenameless", "--json"]).json();
+    assert_eq!((providers.len(), &providers[0]["state"]), (1, &"failed".into()), "{providers:?}");
+    let why = providers[0]["last_fault"].as_str().unwrap();
+    for words in ["neither First Counter nor Object List", "`perfhive check PerfhiveNameless`"] {
+        assert!(why.contains(words), "{words}: {why}");
+    }
+    drop(nameless);
+    local(["providers", "perfhivenameless"]).fails(1);
     // Who has a name that nobody has is known without asking anybody, and what was meant
     // by asking those.
     for args in [
@@ -461,6 +500,15 @@ fn where_one_hangs_whatever_is_asked_the_kernels_objects_are_left_and_the_suspec
     for words in ["one of these libraries hangs", "PerfhiveHangs", "`perfhive check NAME`"] {
         assert!(list.err.contains(words), "{words}: {}", list.err);
     }
+    // Who is enabled is that, whether he can be asked or not.
+    disable_shop();
+    let enabled = patiently(&["providers", "--enable", "PrintShop", "--json"]);
+    assert_eq!(enabled.code, Some(0), "{}", enabled.err);
+    let words = "PrintShop is enabled, and cannot be asked at the moment: local: ";
+    assert!(enabled.err.contains(words), "{}", enabled.err);
+    let rows = enabled.json();
+    assert_eq!((rows.len(), &rows[0]["provider"]), (1, &"PrintShop".into()), "{rows:?}");
+    assert_ne!(rows[0]["state"], "disabled", "{rows:?}");
     // Who is registered is known all the same.
     let providers = patiently(&["providers", "-n", "1", "--json"]);
     assert!(providers.err.contains("one of these libraries hangs"), "{}", providers.err);

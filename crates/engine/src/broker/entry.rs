@@ -89,6 +89,13 @@ impl Entry {
         }
     }
 
+    /// How the provider is doing, and which objects it has.
+    pub(super) fn status(&self) -> ProviderStatus {
+        let objects = self.registered.description.objects.iter();
+        let objects = objects.map(|object| object.spec.name).collect();
+        ProviderStatus { objects, ..self.status.clone() }
+    }
+
     /// Notes which of this provider's objects a query wants; answers whether
     /// it wants any.
     pub(super) fn select(&mut self, query: &ObjectQuery) -> bool {

@@ -1,6 +1,7 @@
 //! How providers are doing.
 
 use crate::error::Fault;
+use perfhive_format::TitleIndex;
 use std::ops::RangeInclusive;
 use std::time::Duration;
 
@@ -32,6 +33,9 @@ pub struct ProviderStatus {
     /// Title indexes of its names, from the first to the last; `None` for one
     /// without any.
     pub names: Option<RangeInclusive<u32>>,
+    /// Title indexes of its objects, as far as it, or its registration, tells them; empty
+    /// where nobody knows which of its names are those of objects.
+    pub objects: Vec<TitleIndex>,
 }
 
 /// The states of a provider.
@@ -68,6 +72,7 @@ impl ProviderStatus {
             worst: Duration::ZERO,
             bytes: 0,
             names: None,
+            objects: Vec::new(),
         }
     }
 

@@ -3,7 +3,6 @@
 
 use super::RegistrySource;
 use crate::allot::BASE_INDEX;
-use crate::parts::Service;
 use crate::{parts, titles};
 use perfhive_engine::{
     Catalogue, CatalogueObject, Cost, ObjectQuery, Request, Snapshot, Source, SourceError,
@@ -19,32 +18,7 @@ const NOBODY: TitleIndex = TitleIndex(parts::NOBODYS);
 /// How many objects that somebody looked for are remembered.
 const LOOKED_FOR: usize = 1024;
 
-/// How much of what a registered provider may have was asked for so far.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum AskedFor {
-    Nothing,
-    Some,
-    All,
-}
-
 impl RegistrySource {
-    /// What was asked of a provider.
-    pub(super) fn asked_of(&self, service: &Service) -> AskedFor {
-        let is_looked_for = |name: &TitleIndex| self.looked_for.contains(name);
-        // Without a list only the first of its names is known to be an object's.
-        let first = service.first.map(TitleIndex);
-        let is_some = match &*service.objects {
-            [] => first.as_ref().is_some_and(is_looked_for),
-            list => list.iter().any(is_looked_for),
-        };
-        let is_all = !service.objects.is_empty() && service.objects.iter().all(is_looked_for);
-        match () {
-            () if self.asked_all || is_all => AskedFor::All,
-            () if is_some => AskedFor::Some,
-            () => AskedFor::Nothing,
-        }
-    }
-
     /// The objects of `Global`.
     pub(super) fn names_of_global(&mut self) -> Vec<TitleIndex> {
         let mut snapshot = Snapshot::new();

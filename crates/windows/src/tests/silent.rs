@@ -46,6 +46,26 @@ fn who_gives_nothing_is_told_of() {
     assert!(off.message.contains("`perfhive providers --enable \"Off\"`"), "{off}");
 }
 
+/// Whose names were never loaded, or were taken back: nothing says which objects are his.
+#[test]
+fn who_is_registered_without_names_is_told_as_that_and_who_lists_his_objects_is_not() {
+    let fake = world();
+    fake.with(|world| {
+        world.providers = vec![service("Bare", &[], SUCCESS), service("PerfProc", &[230], SUCCESS)];
+        let off = Service { disabled: true, ..service("Off", &[], SUCCESS).0 };
+        world.providers.push((off, SUCCESS));
+    });
+    let mut source = fake.source();
+    source.catalogue_for(Wanted::Objects(&[TitleIndex(230)])).unwrap();
+    let providers = source.providers().unwrap();
+    let states: Vec<_> = providers.iter().map(|one| (one.state, one.objects.len())).collect();
+    use ProviderState::{Disabled, Failed, Open};
+    assert_eq!(states, [(Failed, 0), (Open, 1), (Disabled, 0)]);
+    let why = providers[0].last_fault.as_ref().unwrap();
+    assert!(why.message.contains("neither First Counter nor Object List"), "{why}");
+    assert!(why.message.contains("`perfhive check Bare` says"), "{why}");
+}
+
 /// Without the keys beside the counters these are there all the same, and once it is told
 /// what is lacking.
 #[test]

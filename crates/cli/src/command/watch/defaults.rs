@@ -2,7 +2,7 @@
 
 use super::view::{Top, Wanted};
 use crate::args::Global;
-use crate::failure::Failure;
+use crate::failure::{Failure, of_source};
 use perfhive::{CounterPath, InstancePattern, NamePattern, PathId, Query};
 
 /// A counter by Windows' indexes and English names.
@@ -52,11 +52,9 @@ pub(super) fn add(query: &mut Query, global: &Global) -> Result<Wanted, Failure>
         _ => None,
     };
     if summary.is_empty() && top.is_none() {
-        return Err(Failure::Usage(format!(
-            "{}: has none of the counters that are usually watched; name some paths (perfhive \
-             list shows what there is)",
-            global.source
-        )));
+        let what = "has none of the counters that are usually watched; name some paths \
+                    (perfhive list shows what there is)";
+        return Err(Failure::Usage(of_source(&global.source, what)));
     }
     Ok(Wanted { summary, top })
 }

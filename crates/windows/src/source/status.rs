@@ -1,0 +1,64 @@
+//! How those are doing who are registered.
+
+use super::RegistrySource;
+use crate::parts::Service;
+use perfhive_engine::{ProviderState, ProviderStatus};
+use perfhive_format::TitleIndex;
+
+/// How much of what a registered provider may have was asked for so far.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum AskedFor {
+    Nothing,
+    Some,
+    All,
+}
+
+impl RegistrySource {
+    pub(super) fn status(&self, service: Service) -> ProviderStatus {
+        let host = self.registry.host();
+        let (seen, asked) = (self.is_seen(&service), self.asked_of(&service));
+        let mut status = ProviderStatus::new(&service.name);
+        status.names = service.first.zip(service.last).map(|(first, last)| first..=last);
+        status.objects.clone_from(&service.objects);
+        status.state = match (service.disabled, seen, asked) {
+            (true, ..) => ProviderState::Disabled,
+            (false, true, _) => ProviderState::Open,
+            (false, false, AskedFor::Nothing) => ProviderState::Idle,
+            (false, false, AskedFor::Some | AskedFor::All) => ProviderState::Failed,
+        };
+        let candidates = service.candidates();
+        if service.disabled {
+            status.last_fault = Some(service.is_disabled(host));
+        } else if candidates.is_empty() {
+            // Whether it gives anything nobody can tell.
+            status.state = ProviderState::Failed;
+            status.last_fault = Some(service.has_no_names(host));
+        } else if candidates.iter().any(|name| self.hangs.objects().contains(name)) {
+            status.state = ProviderState::Failed;
+            status.last_fault = Some(service.hangs(host));
+        } else if status.state == ProviderState::Failed {
+            status.last_fault = Some(service.gives_nothing(asked == AskedFor::All, host));
+        }
+        status
+    }
+
+    fn is_seen(&self, service: &Service) -> bool {
+        self.known.keys().any(|name| service.owns(*name))
+    }
+
+    fn asked_of(&self, service: &Service) -> AskedFor {
+        let is_looked_for = |name: &TitleIndex| self.looked_for.contains(name);
+        // Without a list only the first of its names is known to be an object's.
+        let first = service.first.map(TitleIndex);
+        let is_some = match &*service.objects {
+            [] => first.as_ref().is_some_and(is_looked_for),
+            list => list.iter().any(is_looked_for),
+        };
+        let is_all = !service.objects.is_empty() && service.objects.iter().all(is_looked_for);
+        match () {
+            () if self.asked_all || is_all => AskedFor::All,
+            () if is_some => AskedFor::Some,
+            () => AskedFor::Nothing,
+        }
+    }
+}
