@@ -5,6 +5,7 @@ mod load;
 use crate::allot;
 use crate::explain::NOT_FOUND;
 use crate::ffi::{self, Key, Value};
+use crate::library;
 use crate::registry::{Registry as _, ValueName};
 use crate::titles;
 use crate::winreg::Local;
@@ -17,7 +18,7 @@ use perfhive_engine::{ProvidedTitles, TestLevel};
 use perfhive_format::titles::{Title, TitleList};
 use perfhive_format::{LanguageId, TitleIndex};
 use std::collections::BTreeMap;
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::time::Duration;
 
 const SERVICES: &str = r"SYSTEM\CurrentControlSet\Services";
@@ -218,7 +219,9 @@ fn registered(name: &str) -> Option<(Registration, bool)> {
     let text = |name: &str| key.text(name).filter(|text| !text.is_empty());
     let number = |name: &str| key.number(&ValueName::new(name));
     let time = |name: &str| number(name).map(|ms| Duration::from_millis(ms.into()));
-    let library = PathBuf::from(text("Library")?);
+    let is_file = |file: &str| Path::new(file).is_file();
+    let library = library::file(&text("Library")?, |name| std::env::var(name).ok(), is_file);
+    let library = PathBuf::from(library);
     let mut one = Registration::new(name, library, &text("Collect").unwrap_or_default());
     (one.open, one.close) = (text("Open"), text("Close"));
     one.linkage = registered_linkage(name);

@@ -378,7 +378,7 @@ impl Nameless {
 
     fn register() -> Self {
         let key = format!(r"{}\Performance", Self::SERVICE);
-        for (name, text) in [("Library", "nowhere.dll"), ("Open", "Begin"), ("Collect", "Give")] {
+        for (name, text) in [("Library", "winspool.drv"), ("Open", "Begin"), ("Collect", "Give")] {
             let added =
                 finish(Command::new("reg").args(["add", &key, "/v", name, "/d", text, "/f"]));
             assert_eq!(added.code, Some(0), "{}", added.err);
@@ -442,6 +442,10 @@ fn who_reads_one_object_has_no_other_provider_asked() {
     for words in ["neither First Counter nor Object List", "`perfhive check PerfhiveNameless`"] {
         assert!(why.contains(words), "{words}: {why}");
     }
+    // Its library is found where Windows finds it.
+    let check = perfhive(["check", "PerfhiveNameless", "--brief"]);
+    assert!(check.out.to_lowercase().contains(r"system32\winspool.drv"), "{}", check.out);
+    assert!(!check.out.contains("full path"), "{}", check.out);
     drop(nameless);
     local(["providers", "perfhivenameless"]).fails(1);
     // Who has a name that nobody has is known without asking anybody, and what was meant
