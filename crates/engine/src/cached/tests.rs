@@ -1,0 +1,45 @@
+//! What a consumer remembers has an end.
+
+use super::*;
+use crate::frame::Frame;
+use perfhive_format::{BlockHead, BlockWriter};
+
+/// Has nothing of what it is asked for.
+struct Empty(u64);
+
+impl Source for Empty {
+    fn name(&self) -> &str {
+        "empty"
+    }
+    fn collect(&mut self, _: &Request, out: &mut Snapshot) -> Result<(), SourceError> {
+        out.clear();
+        self.0 += 1;
+        let mut writer = BlockWriter::new();
+        writer.start(&BlockHead::default());
+        let frame = Frame::new(writer.finish().to_vec(), self.0).unwrap();
+        out.push_frame(Arc::new(frame), "empty");
+        Ok(())
+    }
+    fn titles(&mut self, _: LanguageId) -> Result<Arc<TitleDatabase>, SourceError> {
+        Err(SourceError::new(SourceErrorKind::NotFound, "empty", "has no titles"))
+    }
+}
+
+#[test]
+fn who_asks_for_ever_other_things_does_not_fill_the_memory() {
+    let mut one = Cached::new(Empty(0));
+    let mut other = one.clone();
+    let mut out = Snapshot::new();
+    for number in 0..3 * MOST_SEEN as u32 {
+        one.collect(&Request::objects(&[TitleIndex(number)]), &mut out).unwrap();
+    }
+    assert!(one.seen.len() <= MOST_SEEN + 1, "{}", one.seen.len());
+    // What it had and has forgotten is not given to it again.
+    let had = Request::objects(&[TitleIndex(1)]).max_age(Duration::MAX);
+    let before = one.statistics().collections;
+    one.collect(&had, &mut out).unwrap();
+    assert_eq!(one.statistics().collections, before + 1);
+    // And whoever has not had it gets what there is.
+    other.collect(&had, &mut out).unwrap();
+    assert_eq!(one.statistics().collections, before + 1);
+}
