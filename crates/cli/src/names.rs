@@ -4,7 +4,7 @@ use crate::args::Global;
 use crate::failure::Failure;
 use perfhive::{
     Catalogue, CatalogueObject, LanguageId, NamePattern, QueryError, Source, SourceError,
-    SourceErrorKind, TitleDatabase, TitleIndex, TitleSet, Wanted, nearest,
+    TitleIndex, TitleSet, Wanted, nearest,
 };
 use std::borrow::Cow;
 use std::sync::Arc;
@@ -28,18 +28,7 @@ impl Names {
     /// that are to be found out first are not among it.
     pub(crate) fn load(source: &mut dyn Source, language: LanguageId) -> Result<Self, SourceError> {
         let catalogue = source.catalogue_for(Wanted::Nothing)?;
-        let mut databases: Vec<Arc<TitleDatabase>> = Vec::new();
-        for wanted in [language, LanguageId::ENGLISH] {
-            if databases.iter().any(|known| known.language() == wanted) {
-                continue;
-            }
-            match source.titles(wanted) {
-                Ok(database) => databases.push(database),
-                Err(error) if error.kind() == SourceErrorKind::NotFound => {}
-                Err(error) => return Err(error),
-            }
-        }
-        let titles = TitleSet::new(databases);
+        let titles = TitleSet::load([language, LanguageId::ENGLISH], |one| source.titles(one))?;
         Ok(Self { catalogue, titles, complete: false, unlisted: None, failed: Vec::new() })
     }
 
@@ -98,14 +87,9 @@ impl Names {
         }
         if !self.complete {
             // The name may be one of a language that nobody asked for yet.
-            let mut databases = self.titles.databases().to_vec();
-            for language in &self.catalogue.languages {
-                if databases.iter().all(|database| database.language() != *language) {
-                    databases.extend(source.titles(*language).ok());
-                }
-            }
-            self.titles = TitleSet::new(databases);
-            self.complete = true;
+            let languages = self.catalogue.languages.iter().copied();
+            // Who looks next asks again for those that were late.
+            self.complete = self.titles.add(languages, |one| source.titles(one)).is_ok();
             found = self.matching(pattern);
         }
         if found.is_empty() {
@@ -178,7 +162,7 @@ impl Names {
         let pattern = NamePattern::with_wildcards(text);
         let is_it = |one: &NamePattern| *one == pattern || one.to_string() == text;
         let failed = self.failed.iter().find(|(one, _)| is_it(one)).map(|(_, error)| error);
-        failed.or(self.unlisted.as_ref())
+        failed.or(self.unlisted.as_ref()).or(self.titles.lacks())
     }
 
     /// That there is no such object, with the nearest names.
@@ -205,6 +189,9 @@ impl Names {
         if let Some(reason) = crate::absent::reason(global, &self.english(object.name), name) {
             return Failure::Usage(reason);
         }
+        if let Some(error) = self.titles.cannot_tell(name) {
+            return error.into();
+        }
         let counters = object.counters.iter();
         let names = counters.flat_map(|counter| self.titles.names(counter.name));
         let nearest = nearest(name, names, 3).into_iter().map(str::to_string).collect();
@@ -227,7 +214,7 @@ pub(crate) fn did_you_mean(nearest: &[&str]) -> String {
 mod tests {
     use super::*;
     use perfhive::format::titles::{Title, TitleList};
-    use perfhive::{Request, Snapshot};
+    use perfhive::{Request, Snapshot, SourceErrorKind, TitleDatabase};
 
     /// Knows names; who has one of them does not answer.
     struct Failing;

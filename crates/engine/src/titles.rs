@@ -1,5 +1,6 @@
 //! Names and help texts by index, and indexes by name, in several languages.
 
+use crate::error::{SourceError, SourceErrorKind};
 use crate::suggest::nearest;
 use perfhive_format::titles::TitleList;
 use perfhive_format::{LanguageId, TitleIndex};
@@ -15,6 +16,8 @@ pub struct TitleDatabase {
     /// Folded name to indexes in ascending order; made when first asked for,
     /// since most readers go from index to name only.
     by_name: OnceLock<HashMap<String, Vec<TitleIndex>>>,
+    /// Why names are missing that there may be.
+    lacks: Option<SourceError>,
 }
 
 /// How many names are near to one that nobody has. Those of counters are among them.
@@ -50,7 +53,7 @@ impl TitleDatabase {
             map
         }
         let (names, help) = (collect(names), collect(help));
-        Self { language, names, help, by_name: OnceLock::new() }
+        Self { language, names, help, by_name: OnceLock::new(), lacks: None }
     }
 
     /// The same titles, and another database's for indexes that have none here.
@@ -71,7 +74,24 @@ impl TitleDatabase {
             names: fill(&self.names, &other.names),
             help: fill(&self.help, &other.help),
             by_name: OnceLock::new(),
+            lacks: self.lacks.clone().or_else(|| other.lacks.clone()),
         }
+    }
+
+    /// The same titles, of which it is known that others are missing, and why: a list of
+    /// theirs could not be read.
+    #[must_use]
+    pub fn lacking(&self, why: SourceError) -> Self {
+        let (names, help) = (self.names.clone(), self.help.clone());
+        let (language, by_name) = (self.language, OnceLock::new());
+        Self { language, names, help, by_name, lacks: Some(why) }
+    }
+
+    /// Why names are missing that there may be; `None` where all are there. A name that is
+    /// not found is then not one that nobody has.
+    #[must_use]
+    pub fn lacks(&self) -> Option<&SourceError> {
+        self.lacks.as_ref()
     }
 
     /// The language.
@@ -148,13 +168,78 @@ impl TitleDatabase {
 #[derive(Clone, Debug, Default)]
 pub struct TitleSet {
     databases: Vec<Arc<TitleDatabase>>,
+    /// Why a language is missing that there is.
+    lacks: Option<SourceError>,
 }
 
 impl TitleSet {
     /// The first database is shown; names are recognised in all of them.
     #[must_use]
     pub fn new(databases: Vec<Arc<TitleDatabase>>) -> Self {
-        Self { databases }
+        Self { databases, lacks: None }
+    }
+
+    /// Loads several languages, the one to show first. One that the source does not have
+    /// is left out. So is one whose list cannot be read, and [`lacks`](Self::lacks) tells
+    /// of it: what is there in another language is there all the same.
+    ///
+    /// # Errors
+    /// Where none is left, and where one does not come in time, which says nothing about it.
+    pub fn load(
+        languages: impl IntoIterator<Item = LanguageId>,
+        titles: impl FnMut(LanguageId) -> Result<Arc<TitleDatabase>, SourceError>,
+    ) -> Result<Self, SourceError> {
+        let mut set = Self::default();
+        set.add(languages, titles)?;
+        match set.lacks {
+            Some(error) if set.databases.is_empty() => Err(error),
+            _ => Ok(set),
+        }
+    }
+
+    /// Loads more languages, as [`load`](Self::load) does. Answers whether there are more
+    /// by that.
+    ///
+    /// # Errors
+    /// Where one does not come in time; those before it are there.
+    pub fn add(
+        &mut self,
+        languages: impl IntoIterator<Item = LanguageId>,
+        mut titles: impl FnMut(LanguageId) -> Result<Arc<TitleDatabase>, SourceError>,
+    ) -> Result<bool, SourceError> {
+        let before = self.databases.len();
+        for language in languages {
+            if self.databases.iter().any(|known| known.language() == language) {
+                continue;
+            }
+            match titles(language) {
+                Ok(database) => self.databases.push(database),
+                Err(error) if error.kind() == SourceErrorKind::NotFound => {}
+                Err(error) if error.is_transient() => return Err(error),
+                Err(error) => {
+                    self.lacks.get_or_insert(error);
+                }
+            }
+        }
+        Ok(self.databases.len() > before)
+    }
+
+    /// Why names are missing that there may be: a list of theirs could not be read.
+    #[must_use]
+    pub fn lacks(&self) -> Option<&SourceError> {
+        let of_one = self.databases.iter().find_map(|database| database.lacks());
+        self.lacks.as_ref().or(of_one)
+    }
+
+    /// What there is to say of a name that is not found where names are missing.
+    #[must_use]
+    pub fn cannot_tell(&self, name: &str) -> Option<SourceError> {
+        let why = self.lacks()?;
+        let message = format!(
+            "whether there is a {name:?} is not known, since not all names can be read: {}",
+            why.message()
+        );
+        Some(SourceError::new(why.kind(), why.source_name(), message))
     }
 
     /// The databases, the shown one first.

@@ -2,7 +2,7 @@
 
 use perfhive_engine::{
     Broker, CHOSEN_INDEXES, Catalogue, Fault, FaultKind, ObjectQuery, ProviderStatus, Request,
-    Snapshot, Source, SourceError, TitleDatabase, Until, Wanted, note_growth,
+    Snapshot, Source, SourceError, SourceErrorKind, TitleDatabase, Until, Wanted, note_growth,
 };
 use perfhive_format::{LanguageId, TitleIndex};
 use std::collections::{HashMap, HashSet};
@@ -400,7 +400,12 @@ impl<A: Source, B: Yielding> Source for Beside<A, B> {
             }
             // It may have names for all that it has.
             Err(error) if error.is_transient() => Err(error),
-            Err(error) => theirs.map_err(|_| error),
+            Err(error) if error.kind() == SourceErrorKind::NotFound => theirs.map_err(|_| error),
+            // Of all that the first one has no name is known.
+            Err(error) => match theirs {
+                Ok(theirs) => Ok(Arc::new(theirs.lacking(error))),
+                Err(_) => Err(error),
+            },
         }
     }
 

@@ -102,6 +102,7 @@ pub struct Capture {
     samples: u64,
     blocks: u64,
     bytes: u64,
+    faults: Vec<SourceError>,
 }
 
 impl Capture {
@@ -122,12 +123,18 @@ impl Capture {
         let wanted = wanted.as_deref().map_or(Wanted::Everything, Wanted::Objects);
         let catalogue = source.catalogue_for(wanted)?;
         let mut titles = Vec::new();
+        let mut faults = Vec::new();
         for language in &catalogue.languages {
             match source.titles(*language) {
-                Ok(database) => titles.push(database),
+                Ok(database) => {
+                    faults.extend(database.lacks().map(|why| (*language, why.clone())));
+                    titles.push(database);
+                }
                 // A language that is listed and not there costs itself.
                 Err(error) if error.kind() == SourceErrorKind::NotFound => {}
-                Err(error) => return Err(error),
+                Err(error) if error.is_transient() => return Err(error),
+                // So does one that is damaged: that may be what is captured for.
+                Err(error) => faults.push((*language, error)),
             }
         }
         make_folder(folder)?;
@@ -154,11 +161,30 @@ impl Capture {
             samples: 0,
             blocks: 0,
             bytes: 0,
+            faults: Vec::new(),
         };
         for database in titles {
             capture.add_titles(&database)?;
         }
+        for (language, error) in faults {
+            let mut line = json!({ "kind": "titles-fault", "language": language.to_string() });
+            if let (Value::Object(line), None) = (&mut line, &capture.names) {
+                line.insert("message".to_string(), json!(error.message()));
+            }
+            capture.manifest.push(&line)?;
+            let message = format!(
+                "names in language {language} are not captured, or not all: {}",
+                error.message()
+            );
+            capture.faults.push(SourceError::new(error.kind(), error.source_name(), message));
+        }
         Ok(capture)
+    }
+
+    /// Which names could not be captured, and why; the manifest tells it as well.
+    #[must_use]
+    pub fn faults(&self) -> &[SourceError] {
+        &self.faults
     }
 
     fn add_titles(&mut self, database: &TitleDatabase) -> Result<(), SourceError> {

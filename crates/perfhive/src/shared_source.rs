@@ -289,18 +289,7 @@ impl SharedSource {
         if all_languages {
             languages.extend(&catalogue.languages);
         }
-        let mut databases = Vec::new();
-        for (place, language) in languages.iter().enumerate() {
-            if languages.iter().position(|known| known == language) != Some(place) {
-                continue;
-            }
-            match self.inner.titles(*language) {
-                Ok(database) => databases.push(database),
-                Err(error) if error.kind() == SourceErrorKind::NotFound => {}
-                Err(error) => return Err(error),
-            }
-        }
-        let titles = Arc::new(TitleSet::new(databases));
+        let titles = Arc::new(TitleSet::load(languages, |one| self.inner.titles(one))?);
         Ok(Names { generation, catalogue, titles })
     }
 
@@ -342,6 +331,9 @@ impl SharedSource {
         if let Some(failed) = failed {
             // Whoever has it cannot tell at the moment.
             return Err(failed.into());
+        }
+        if let Some(error) = names.titles.cannot_tell(name) {
+            return Err(error.into());
         }
         // Nobody has it: what is called nearly so is found out, and nothing else.
         let near = names.titles.near(name);

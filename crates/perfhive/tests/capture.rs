@@ -282,6 +282,38 @@ fn hashed_names_tell_nothing_of_the_machine() {
     }
 }
 
+/// A machine with a damaged list of names, as whoever helps its owner wants to see it.
+#[test]
+fn names_that_cannot_be_read_are_told_and_the_rest_is_captured() {
+    struct Damaged(Breaking);
+    impl Source for Damaged {
+        fn name(&self) -> &str {
+            "local:"
+        }
+        fn collect(&mut self, request: &Request, out: &mut Snapshot) -> Result<(), SourceError> {
+            self.0.collect(request, out)
+        }
+        fn catalogue(&mut self) -> Result<Arc<Catalogue>, SourceError> {
+            self.0.catalogue()
+        }
+        fn titles(&mut self, _: LanguageId) -> Result<Arc<TitleDatabase>, SourceError> {
+            Err(SourceError::new(SourceErrorKind::Malformed, "local:", "it is damaged"))
+        }
+    }
+    let folder = Folder::new();
+    let mut source = Damaged(Breaking::new());
+    let mut capture = Capture::create(&folder.0, &mut source, &CaptureOptions::new()).unwrap();
+    let [fault] = capture.faults() else { panic!("{:?}", capture.faults()) };
+    assert!(fault.message().ends_with("it is damaged"), "{fault}");
+    let mut snapshot = Snapshot::new();
+    source.collect(&Request::new(perfhive::ObjectQuery::Global), &mut snapshot).unwrap();
+    capture.add(&[&snapshot]).unwrap();
+    capture.finish().unwrap();
+    let manifest = std::fs::read_to_string(folder.0.join("manifest.jsonl")).unwrap();
+    assert!(manifest.contains(r#""kind":"titles-fault""#), "{manifest}");
+    assert_eq!(open(&folder.address()).unwrap().catalogue().unwrap().objects.len(), 1);
+}
+
 #[test]
 fn another_capture_is_left_alone() {
     let folder = Folder::new();

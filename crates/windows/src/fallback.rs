@@ -407,8 +407,16 @@ impl<B: Source> Source for Fallback<B> {
         }
         match (mine, self.second.titles(language)) {
             (Ok(mine), Ok(theirs)) => Ok(Arc::new(mine.completed_by(&theirs))),
-            (Ok(titles), Err(_)) | (Err(_), Ok(titles)) => Ok(titles),
-            (Err(_), Err(error)) if error.kind() == SourceErrorKind::NotFound => {
+            (Ok(titles), Err(_)) => Ok(titles),
+            // Of all that the first one has no name is known.
+            (Err(error), Ok(titles)) if error.kind() != SourceErrorKind::NotFound => {
+                Ok(Arc::new(titles.lacking(error)))
+            }
+            (Err(_), Ok(titles)) => Ok(titles),
+            (Err(mine), Err(error))
+                if error.kind() == SourceErrorKind::NotFound
+                    && (mine.kind() == SourceErrorKind::NotFound || self.broken().is_some()) =>
+            {
                 let message = format!("has no titles in language {language}");
                 Err(SourceError::new(SourceErrorKind::NotFound, self.first.name(), message))
             }

@@ -285,6 +285,38 @@ fn a_library_shows_the_users_language_and_takes_english() {
     assert_eq!(query.objects(None).unwrap(), ["Process"]);
 }
 
+/// What names nothing: texts that are no pairs.
+fn damage(world: &mut World, language: &str) {
+    let garbage: Vec<u8> = "no pairs\0".encode_utf16().flat_map(u16::to_le_bytes).collect();
+    for place in ["data", "nls", "text", language] {
+        for value in [format!("Counter {language}"), "Counter".to_string()] {
+            world.titles.insert((place.to_string(), value), garbage.clone());
+        }
+    }
+}
+
+#[test]
+fn a_damaged_language_costs_itself_and_is_told() {
+    for (damaged, sound, lost) in [
+        ("007", r"\Process(*)\% Processor Time", r"\Prozess(*)\Prozessorzeit (%)"),
+        ("009", r"\Prozess(*)\Prozessorzeit (%)", r"\Process(*)\% Processor Time"),
+    ] {
+        let fake = world();
+        fake.with(|world| damage(world, damaged));
+        let mut query = perfhive_engine::Query::new(fake.source()).unwrap();
+        query.add(sound).unwrap();
+        query.collect().unwrap();
+        assert!(query.readings()[0].instance.is_some(), "{:?}", query.readings());
+        // That nobody has the other name would be too much said.
+        let error = query.add(lost).unwrap_err().to_string();
+        assert!(error.contains("is not known") && error.contains("damaged"), "{error}");
+    }
+    let fake = world();
+    fake.with(|world| ["007", "009"].into_iter().for_each(|language| damage(world, language)));
+    let error = perfhive_engine::Query::new(fake.source()).err().unwrap().to_string();
+    assert!(error.contains("damaged"), "{error}");
+}
+
 #[test]
 fn titles_that_the_data_key_lacks_come_from_the_other_keys() {
     let fake = world();

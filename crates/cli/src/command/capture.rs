@@ -3,7 +3,7 @@
 use super::enumerate;
 use super::watch::following;
 use crate::args::{Capture as Args, Global};
-use crate::failure::{Exit, Failure, Outcome};
+use crate::failure::{Exit, Failure, Outcome, warn};
 use crate::names::Names;
 use crate::output::Output;
 use crate::session::Session;
@@ -33,6 +33,9 @@ pub(super) fn run(global: &Global, args: &Args) -> Outcome {
     // What cannot be read at all leaves no folder behind.
     collect(&mut session, &requests, &mut answers)?;
     let mut capture = Capture::create(&args.folder, &mut session.source, &options)?;
+    if !global.quiet {
+        capture.faults().iter().for_each(|fault| warn(&fault.to_string()));
+    }
     let mut next = Instant::now();
     let mut signal = None;
     loop {

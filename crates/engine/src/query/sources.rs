@@ -2,7 +2,7 @@
 
 use super::QueryError;
 use crate::broker::Wanted;
-use crate::error::{SourceError, SourceErrorKind};
+use crate::error::SourceError;
 use crate::path::NamePattern;
 use crate::source::{Catalogue, CatalogueCounter, Source};
 use crate::titles::TitleSet;
@@ -201,23 +201,15 @@ impl Slot {
         self.generation = self.source.catalogue_generation();
         let wanted = if self.complete { Wanted::Everything } else { Wanted::Nothing };
         let catalogue = self.source.catalogue_for(wanted)?;
-        let mut languages = vec![self.language, LanguageId::ENGLISH];
-        languages.dedup();
-        let mut databases = Vec::new();
-        for language in languages {
-            match self.source.titles(language) {
-                Ok(database) => databases.push(database),
-                Err(error) if error.kind() == SourceErrorKind::NotFound => {}
-                Err(error) => return Err(error),
-            }
-        }
+        let languages = [self.language, LanguageId::ENGLISH];
+        let titles = TitleSet::load(languages, |language| self.source.titles(language))?;
         // Both or neither: what indexes mean is in the one, and whose they are in the other.
         self.machine = match &self.alias {
             Some(alias) => alias.as_str().into(),
             None => catalogue.machine.as_str().into(),
         };
         self.catalogue = catalogue;
-        self.titles = TitleSet::new(databases);
+        self.titles = titles;
         self.all_languages = false;
         self.prepared = true;
         Ok(())
@@ -331,7 +323,10 @@ impl Slot {
         match (object.as_literal(), self.failed.take()) {
             (None, _) => self.list_costly(),
             (Some(_), Some(error)) => Err(error.into()),
-            (Some(_), None) => Ok(false),
+            (Some(name), None) => match self.titles.cannot_tell(name) {
+                Some(error) => Err(error.into()),
+                None => Ok(false),
+            },
         }
     }
 
@@ -369,19 +364,11 @@ impl Slot {
         if std::mem::replace(&mut self.all_languages, true) {
             return false;
         }
-        let mut databases = self.titles.databases().to_vec();
-        let before = databases.len();
-        for language in &self.catalogue.languages {
-            if databases.iter().all(|database| database.language() != *language) {
-                match self.source.titles(*language) {
-                    Ok(database) => databases.push(database),
-                    // Who looks next asks again for those that were late.
-                    Err(error) => self.all_languages &= !error.is_transient(),
-                }
-            }
-        }
-        let more = databases.len() > before;
-        self.titles = TitleSet::new(databases);
-        more
+        let languages = self.catalogue.languages.iter().copied();
+        self.titles.add(languages, |language| self.source.titles(language)).unwrap_or_else(|_| {
+            // Who looks next asks again for those that were late.
+            self.all_languages = false;
+            true
+        })
     }
 }

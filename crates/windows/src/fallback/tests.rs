@@ -48,6 +48,8 @@ struct Told {
     hangs: bool,
     /// An object that takes longer than anybody waits; then it says so.
     late: Option<u32>,
+    /// Its list of names cannot be read.
+    unnamed: bool,
 }
 
 impl Orders {
@@ -116,6 +118,10 @@ impl Source for Registry {
     }
     fn titles(&mut self, language: LanguageId) -> Result<Arc<TitleDatabase>, SourceError> {
         self.check()?;
+        if self.orders.0.0.lock().unwrap().unnamed {
+            let message = "its list of names is damaged";
+            return Err(SourceError::new(SourceErrorKind::Malformed, "local:", message));
+        }
         self.broker.lock().unwrap().titles(language)
     }
 }
@@ -467,6 +473,24 @@ fn objects_without_names_get_them() {
     let snapshot = collect(&mut source, "230");
     assert_eq!(origins(&snapshot), [(230, 1)]);
     assert!(snapshot.faults().is_empty());
+}
+
+/// The four that native functions fill are found all the same.
+#[test]
+fn that_names_cannot_be_read_is_told_of_all_others() {
+    let Parts { source, orders, .. } = parts(&[(2, "System"), (4, "Memory")]);
+    orders.tell(|told| told.unnamed = true);
+    let mut query = Query::new(source).unwrap();
+    query.add(r"\System\Value").unwrap();
+    query.collect().unwrap();
+    assert!(query.readings()[0].value.is_ok(), "{:?}", query.readings());
+    let error = query.add(r"\Memory\Value").unwrap_err().to_string();
+    assert!(error.contains("list of names is damaged"), "{error}");
+    // So is a language that native functions have no names in.
+    let Parts { mut source, orders, .. } = parts(&[(4, "Memory")]);
+    orders.tell(|told| told.unnamed = true);
+    let error = source.titles(LanguageId::GERMAN).unwrap_err();
+    assert_eq!(error.kind(), SourceErrorKind::Malformed, "{error}");
 }
 
 #[test]
