@@ -1,6 +1,6 @@
 //! How a run ends: an exit code, and one line for each thing that went wrong.
 
-use crate::text::escape::Escaped;
+use crate::text::escape::{Escaped, shell_word};
 use clap::error::ErrorKind;
 use perfhive::measure::MeasureError;
 use perfhive::registration::{DefinitionError, RegisterError, RegisterErrorKind};
@@ -112,9 +112,9 @@ impl From<MeasureError> for Failure {
                 Self::Usage(format!("{error}; perfhive sensors shows what there is"))
             }
             MeasureError::UnknownInstance { ref nearest, ref name } if nearest.is_empty() => {
-                let sensor = name.as_ref().clone().without_instance();
+                let sensor = shell_word(&name.as_ref().clone().without_instance().to_string());
                 Self::Missing(format!(
-                    "{error}; perfhive sensors '{sensor}' --instances shows those that there are"
+                    "{error}; perfhive sensors {sensor} --instances shows those that there are"
                 ))
             }
             MeasureError::UnknownInstance { .. } => Self::Missing(error.to_string()),

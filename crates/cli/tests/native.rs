@@ -60,6 +60,50 @@ mod windows {
         }
     }
 
+    /// A column by its name, which only the source knows.
+    #[test]
+    fn processes_have_columns_by_name() {
+        let columns = ["ps", "--json", "-q", "-o", "pid,Handle Count,180", "--sort", "-180"];
+        let rows = rows(&columns);
+        assert!(rows.iter().all(|row| row["Handle Count"].as_u64().is_some()), "{rows:?}");
+        assert!(rows[0]["Working Set"].as_u64().unwrap() > 0, "{rows:?}");
+        assert!(fails(&["ps", "-q", "-o", "nosuch"], 2).contains("no column \"nosuch\""));
+    }
+
+    /// What a run that failed said.
+    fn fails(args: &[&str], code: i32) -> String {
+        let output = perfhive(args);
+        let said = String::from_utf8_lossy(&output.stderr).into_owned();
+        assert_eq!(output.status.code(), Some(code), "{args:?}: {said}");
+        said
+    }
+
+    /// In the words of Windows: nothing of `perfhive.exe`, or of other shells' quotes.
+    #[test]
+    fn what_is_said_is_for_users_of_windows() {
+        let said = fails(&["get", "--frmat"], 2);
+        assert!(said.contains("; see perfhive get --help"), "{said}");
+        let said = fails(&["get", "Memory"], 2);
+        assert!(said.contains("stands in double quotes"), "{said}");
+        let said = fails(&["measure", "-q", "Process/Working Set#nobody"], 1);
+        assert!(
+            said.contains("perfhive sensors \"windows.winperf/Process/Working Set\" --"),
+            "{said}"
+        );
+        let said = fails(&["register", "any.ini", "--isolate"], 2);
+        assert!(said.contains("--isolate is not to be had on Windows"), "{said}");
+        let said = fails(&["list", "-s", "proc:"], 3);
+        assert!(said.contains("there is no /proc on Windows"), "{said}");
+        let help = self::said(&["--help"]);
+        assert!(help.contains("perfhive get \"\\Memory\\Available Bytes\""), "{help}");
+        for command in ["get", "register", "unregister", "check", "ps", "sensors", "measure"] {
+            let help = self::said(&[command, "--help"]);
+            assert!(help.contains(&format!("Usage: perfhive {command} ")), "{help}");
+            let others = ["/proc", "sudo", "root", "linux.", "gauges.so", ".exe"];
+            assert!(!others.iter().any(|word| help.contains(word)), "{help}");
+        }
+    }
+
     #[test]
     fn rates_of_processes_and_processors() {
         let paths = [r"\Process(*)\% Processor Time", r"\Processor(_Total)\% Idle Time"];

@@ -5,7 +5,7 @@ use crate::failure::{Exit, Failure, Outcome};
 use crate::names::Names;
 use crate::output::Output;
 use crate::session::Session;
-use crate::text::escape::Escaped;
+use crate::text::escape::{Escaped, shell_word};
 use crate::text::records::Field;
 use crate::text::style::Style;
 use crate::text::wrap::push_wrapped;
@@ -262,16 +262,6 @@ fn page(
     if topic.counter.is_none() {
         let _ =
             write!(text, "\n  `perfhive list {}` lists its counters.\n", shell_word(&object_name));
-    }
-}
-
-/// A name as a shell takes it.
-fn shell_word(name: &str) -> String {
-    let plain = name.chars().all(|c| c.is_ascii_alphanumeric() || matches!(c, '-' | '_' | '.'));
-    if plain && !name.is_empty() {
-        name.to_string()
-    } else {
-        format!("'{}'", Escaped(&name.replace('\'', "'\\''")))
     }
 }
 

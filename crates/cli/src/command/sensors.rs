@@ -5,6 +5,7 @@ use crate::failure::{Exit, Failure, Outcome};
 use crate::names::did_you_mean;
 use crate::output::Output;
 use crate::sensors::{Opened, missing};
+use crate::text::escape::shell_word;
 use crate::text::records::Field;
 use crate::text::style::Style;
 use crate::text::table::{Align, Table};
@@ -48,8 +49,9 @@ pub(super) fn run(global: &Global, args: &Sensors) -> Outcome {
     if let (Some(pattern), true) = (&args.pattern, listed.is_empty()) {
         let sensor = pattern.split('#').next().unwrap_or_default();
         return Err(Failure::Missing(format!(
-            "{pattern:?}: no such instance at the moment; perfhive sensors '{sensor}' --instances \
-             shows those that there are"
+            "{pattern:?}: no such instance at the moment; perfhive sensors {} --instances shows \
+             those that there are",
+            shell_word(sensor)
         )));
     }
     let output = Output::new(global);

@@ -22,6 +22,24 @@ pub(crate) fn is_unsafe(c: char) -> bool {
     }
 }
 
+/// A name as a shell takes it.
+pub(crate) fn shell_word(name: &str) -> String {
+    word_for(name, cfg!(windows))
+}
+
+/// The shells of Windows both know double quotes; the others take less in single ones for
+/// something else.
+fn word_for(name: &str, windows: bool) -> String {
+    let plain = name.chars().all(|c| c.is_ascii_alphanumeric() || matches!(c, '-' | '_' | '.'));
+    if plain && !name.is_empty() {
+        return name.to_string();
+    }
+    match windows {
+        true => format!("\"{}\"", Escaped(&name.replace('"', "\\\""))),
+        false => format!("'{}'", Escaped(&name.replace('\'', "'\\''"))),
+    }
+}
+
 fn write_char(out: &mut impl fmt::Write, c: char) -> fmt::Result {
     match c {
         '\n' => out.write_str("\\n"),
@@ -86,6 +104,18 @@ pub(crate) fn clip(text: &str, room: usize) -> (&str, bool) {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn words_as_shells_take_them() {
+        for (name, unix, windows) in [
+            ("Memory", "Memory", "Memory"),
+            ("Print Shop", "'Print Shop'", "\"Print Shop\""),
+            ("it's 7\"", "'it'\\''s 7\"'", "\"it's 7\\\"\""),
+            ("", "''", "\"\""),
+        ] {
+            assert_eq!((&*word_for(name, false), &*word_for(name, true)), (unix, windows));
+        }
+    }
 
     #[test]
     fn control_characters_are_shown() {

@@ -81,6 +81,7 @@ fn unknown_names() {
     usage(&["explain", r"\Memory(\x"], "the parenthesis is never closed");
     usage(&["ps", "-o", "pid,nmae"], r#"did you mean "name"?"#);
     usage(&["ps", "-o", "pid,,name"], "a column's name is empty");
+    usage(&["providers"], "is not made of providers; --source local: is this machine");
     usage(&["ps", "-o", "threads"], "Process has no counter \"Thread Count\"");
     usage(&["ps", "--sort", "-"], "a column's name is empty");
     usage(&["man", "gte"], "did you mean \"get\"?");
