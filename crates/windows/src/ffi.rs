@@ -133,6 +133,7 @@ impl Key {
         let Some(room) = reply.len().checked_sub(layout.reserve()) else { return MORE_DATA };
         let room = u32::try_from(room).unwrap_or(u32::MAX);
         let mut length = room;
+        layout.mark(reply);
         // SAFETY: the name ends in NUL and lives beyond the call. The buffer is
         // the vector's, which has at least `room` bytes, all initialised, and is
         // borrowed exclusively, as `length` is. What Wine writes beyond `room` is

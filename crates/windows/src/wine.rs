@@ -7,6 +7,11 @@
 //! are written beyond the size that was announced. This file undoes both, and
 //! nothing of it happens where `ntdll` does not export `wine_get_version`, a
 //! function that no Windows has.
+//!
+//! A Wine that is mended one day writes where it should, and nothing may be moved then.
+//! Objects that seem to be there prove nothing: a buffer is used again, and what it held
+//! before lies between the header and the objects. So a mark is written there before the
+//! call: where it is untouched afterwards, Wine has missed the place.
 
 use perfhive_format::DataBlock;
 
@@ -16,6 +21,13 @@ const RESERVE: usize = 4096;
 
 /// The distance by which Wine misses: `sizeof(PERF_DATA_BLOCK)` on 64-bit systems.
 const SHIFT: usize = 88;
+
+/// The mark: as the length of an object it is beyond any buffer's size.
+const MARK: u8 = 0xEE;
+
+/// How much of a buffer is marked: what a header takes with the longest name of a machine
+/// (256 units), and the distance behind it.
+const MARKED: usize = 1024;
 
 /// What must be done about a reply because of who gave it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -59,9 +71,18 @@ impl Layout {
         }
     }
 
-    /// Puts the objects of a reply where its header says that they are, and
-    /// cuts it to the length that it tells. The reply comes with
-    /// [`excess`](Self::excess) bytes behind that length.
+    /// Marks a buffer before a call, so that [`repair`](Self::repair) sees what was
+    /// written.
+    pub(crate) fn mark(self, buffer: &mut [u8]) {
+        if self != Self::Windows {
+            buffer.iter_mut().take(MARKED).for_each(|byte| *byte = MARK);
+        }
+    }
+
+    /// Puts the objects of a reply where its header says that they are, if nothing was
+    /// written there, and cuts it to the length that it tells. The reply comes with
+    /// [`excess`](Self::excess) bytes behind that length, in a buffer that was
+    /// [marked](Self::mark) before the call.
     pub(crate) fn repair(self, reply: &mut Vec<u8>) {
         if self == Self::Windows {
             return;
@@ -70,6 +91,7 @@ impl Layout {
         let header = DataBlock::scan(reply).ok().map(|(header, _)| header.header());
         if let Some(header) = header.map(|header| header.HeaderLength as usize)
             && header < total
+            && reply.get(header..header + SHIFT).is_some_and(|gap| *gap == [MARK; SHIFT])
         {
             reply.copy_within(header + SHIFT..total + SHIFT, header);
         }
@@ -99,11 +121,52 @@ mod tests {
         block("BOX", 1, &[(TitleIndex(2), &counters, rows)])
     }
 
-    /// What Wine makes of a block: the same header, the objects 88 bytes on.
-    fn misplaced(sound: &[u8]) -> Vec<u8> {
+    /// A buffer that Wine is called with, and what an earlier reply left in it.
+    fn buffer(room: usize, before: &[u8]) -> Vec<u8> {
+        let mut buffer = before.to_vec();
+        buffer.resize(room, 0);
+        given(true).mark(&mut buffer);
+        buffer
+    }
+
+    /// What Wine makes of a block in a buffer: the same header, the objects `shift` bytes
+    /// on, and nothing in between.
+    fn written(mut buffer: Vec<u8>, sound: &[u8], shift: usize) -> Vec<u8> {
         let header = PERF_DATA_BLOCK::read(sound).unwrap().HeaderLength as usize;
-        let gap = [0xEE; SHIFT];
-        [&sound[..header], &gap, &sound[header..]].concat()
+        buffer[..header].copy_from_slice(&sound[..header]);
+        let end = sound.len() + shift;
+        buffer[header + shift..end].copy_from_slice(&sound[header..]);
+        buffer.truncate(sound.len() + SHIFT);
+        buffer
+    }
+
+    fn misplaced(sound: &[u8]) -> Vec<u8> {
+        written(buffer(4096, &[]), sound, SHIFT)
+    }
+
+    /// A buffer is used again, with whatever an earlier reply left: the object that stood
+    /// there before is not the one that was written.
+    #[test]
+    fn what_a_buffer_held_before_is_not_taken_for_what_was_written() {
+        let sound = sound();
+        let counters = [CounterSpec::new(TitleIndex(4), CounterType::PERF_COUNTER_LARGE_RAWCOUNT)];
+        let rows: &[_] = &[("one", None, &[8u64][..]), ("two", None, &[9])];
+        let earlier = block("BOX", 1, &[(TitleIndex(2), &counters, rows)]);
+        assert_eq!((earlier.len(), earlier == sound), (sound.len(), false));
+        let mut reply = written(buffer(4096, &earlier), &sound, SHIFT);
+        given(true).repair(&mut reply);
+        assert_eq!(reply, sound);
+    }
+
+    /// A Wine that writes where its header says, some day.
+    #[test]
+    fn what_is_in_its_place_stays_there() {
+        let sound = sound();
+        for before in [Vec::new(), sound.clone(), misplaced(&sound), vec![0xFF; 4096]] {
+            let mut reply = written(buffer(4096, &before), &sound, 0);
+            given(true).repair(&mut reply);
+            assert_eq!(reply, sound);
+        }
     }
 
     #[test]
@@ -124,6 +187,8 @@ mod tests {
         let sound = sound();
         for before in [misplaced(&sound), sound, vec![0xAA; 300], Vec::new()] {
             let mut reply = before.clone();
+            windows.mark(&mut reply);
+            assert_eq!(reply, before);
             windows.repair(&mut reply);
             assert_eq!(reply, before);
         }
