@@ -258,9 +258,9 @@ impl Session {
 
 /// Title lists are read whatever is wrong with them; what was skipped is said.
 pub(crate) fn warn_about_titles(file: &Path, quiet: bool) -> Result<(), Failure> {
-    let faults = perfhive::read_titles(file)?.faults;
-    if let (Some(first), false) = (faults.first(), quiet) {
-        let more = match faults.len() {
+    let list = perfhive::read_titles(file)?;
+    if let (Some(first), false) = (list.faults.first(), quiet) {
+        let more = match list.fault_count() {
             1 => String::new(),
             count => format!(" (and {} more)", count - 1),
         };

@@ -149,6 +149,8 @@ pub enum TitleFaultKind {
     OddLength,
     /// The list does not end in a terminator.
     MissingTerminator,
+    /// From here on so many strings are no indexes either; they were counted and not kept.
+    More(usize),
 }
 
 impl fmt::Display for TitleFault {
@@ -167,6 +169,9 @@ impl fmt::Display for TitleFault {
             TitleFaultKind::MissingTerminator => {
                 write!(f, "string {at}: the list has no terminator")
             }
+            TitleFaultKind::More(count) => {
+                write!(f, "string {at}: {count} more are no indexes and were skipped")
+            }
         }
     }
 }
@@ -180,7 +185,22 @@ pub struct TitleList {
     pub faults: Vec<TitleFault>,
 }
 
+/// How many strings that are no index are kept as faults, and how much of each. A list
+/// without end may be made of nothing else.
+const STRAYS: usize = 64;
+const STRAY_LENGTH: usize = 64;
+
 impl TitleList {
+    /// How many faults there are, those included that were counted and not kept.
+    #[must_use]
+    pub fn fault_count(&self) -> usize {
+        let count = |fault: &TitleFault| match fault.kind {
+            TitleFaultKind::More(count) => count,
+            _ => 1,
+        };
+        self.faults.iter().map(count).sum()
+    }
+
     /// Reads `REG_MULTI_SZ` bytes, UTF-16 little endian. Never fails; lone
     /// surrogates become U+FFFD.
     #[must_use]
@@ -219,6 +239,7 @@ impl TitleList {
     fn pair(&mut self, strings: impl Iterator<Item = String>) -> usize {
         let mut pending = None;
         let mut count = 0;
+        let (mut strays, mut first_more) = (0, 0);
         for (at, string) in strings.enumerate() {
             count = at + 1;
             match pending.take() {
@@ -228,11 +249,20 @@ impl TitleList {
                 None => match parse_index(&string) {
                     Some(index) => pending = Some(index),
                     None => {
-                        let kind = TitleFaultKind::NotAnIndex(string);
-                        self.faults.push(TitleFault { string: at, kind });
+                        if strays < STRAYS {
+                            let kind = TitleFaultKind::NotAnIndex(shortened(string));
+                            self.faults.push(TitleFault { string: at, kind });
+                        } else if strays == STRAYS {
+                            first_more = at;
+                        }
+                        strays += 1;
                     }
                 },
             }
+        }
+        if strays > STRAYS {
+            let kind = TitleFaultKind::More(strays - STRAYS);
+            self.faults.push(TitleFault { string: first_more, kind });
         }
         if let Some(index) = pending {
             let kind = TitleFaultKind::MissingText(index);
@@ -272,6 +302,14 @@ impl TitleList {
     }
 }
 
+/// The beginning of a string, as much as tells which one it is.
+fn shortened(text: String) -> String {
+    match text.char_indices().nth(STRAY_LENGTH) {
+        Some(_) => text.chars().take(STRAY_LENGTH).chain(['…']).collect(),
+        None => text,
+    }
+}
+
 fn parse_index(text: &str) -> Option<TitleIndex> {
     let text = text.trim();
     let digits = !text.is_empty() && text.bytes().all(|b| b.is_ascii_digit());
@@ -282,6 +320,7 @@ fn parse_index(text: &str) -> Option<TitleIndex> {
 mod tests {
     use super::*;
     use crate::name::encode_utf16;
+    use alloc::format;
 
     fn list(text: &str) -> TitleList {
         TitleList::from_multi_sz(&encode_utf16(text))
@@ -324,6 +363,28 @@ mod tests {
         for nothing in ["", "\0", "\0\0", "\0\0\0"] {
             assert_eq!(list(nothing), TitleList::default(), "{nothing:?}");
         }
+    }
+
+    /// What is skipped is counted to the end, and kept as far as it helps.
+    #[test]
+    fn strays_without_end_are_counted_and_take_no_memory_each() {
+        let strays = 10_000;
+        let text = "x\0".repeat(strays) + "2\0System\0" + &"y".repeat(10_000) + "\x004\0";
+        let list = list(&text);
+        assert_eq!(pairs(&list), [(2, "System")]);
+        // 64, the rest of them, and the index without a text.
+        assert_eq!(list.faults.len(), 66);
+        assert_eq!(list.fault_count(), strays + 2);
+        assert_eq!(list.faults[63].string, 63);
+        let more = &list.faults[64];
+        assert_eq!((more.string, &more.kind), (64, &TitleFaultKind::More(strays + 1 - 64)));
+        assert_eq!(more.to_string(), "string 64: 9937 more are no indexes and were skipped");
+        let kept: usize = list.faults.iter().map(|fault| fault.to_string().len()).sum();
+        assert!(kept < 66 * 200, "{kept}");
+        let long = self::list(&("y".repeat(10_000) + "\0"));
+        assert_eq!(long.fault_count(), 1);
+        let words = format!("string 0: \"{}…\" is no index and was skipped", "y".repeat(64));
+        assert_eq!(long.faults[0].to_string(), words);
     }
 
     #[test]
