@@ -1,6 +1,7 @@
 //! `HKEY_PERFORMANCE_DATA` as a source.
 
 mod catalogue;
+mod definitions;
 mod status;
 
 use crate::explain::{SUCCESS, unreadable};
@@ -10,6 +11,7 @@ use crate::read::{ReadError, Size};
 use crate::registry::{LastTitles, Registry, ValueName};
 use crate::titles::{self, Language};
 use crate::watched::Watched;
+use definitions::{Definitions, News};
 use perfhive_engine::{
     Catalogue, CatalogueObject, Fault, FaultKind, FramePool, ObjectQuery, ProviderStatus, Request,
     Snapshot, Source, SourceError, SourceErrorKind, TitleDatabase, Wanted, note_growth,
@@ -22,10 +24,6 @@ use std::time::{Duration, Instant};
 /// How many requests are remembered with the size of their answers. A program
 /// has a handful; whoever makes up new ones without end starts over.
 const REMEMBERED: usize = 256;
-/// How many objects, and definitions of each, are remembered. A machine has
-/// some hundred objects, with one definition each.
-const KNOWN: usize = 16 << 10;
-const DEFINITIONS: usize = 16;
 
 /// Said of an object that was there once.
 const STAYS_AWAY: &str = "the object was asked for and is not in the answer: its provider \
@@ -55,7 +53,7 @@ pub struct RegistrySource {
     titles_generation: u64,
     last: LastTitles,
     /// The objects that were seen, each with the definitions that it had.
-    known: HashMap<TitleIndex, Vec<Definition>>,
+    known: Definitions,
     catalogue: Option<Arc<Catalogue>>,
     /// Whether it has all objects of `Global`, or those only that somebody looked for.
     is_whole: bool,
@@ -86,25 +84,6 @@ struct Asked {
     split: Option<Box<Split>>,
 }
 
-/// What changes when a provider defines its object anew: which counters it has.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-struct Definition {
-    counters: usize,
-    /// FNV-1a over the title indexes of the names.
-    names: u64,
-}
-
-impl Definition {
-    fn of(object: PerfObject<'_>) -> Self {
-        let start = Self { counters: 0, names: 0xcbf2_9ce4_8422_2325 };
-        object.counters().fold(start, |so_far, counter| Self {
-            counters: so_far.counters + 1,
-            names: (so_far.names ^ u64::from(counter.name_index().0))
-                .wrapping_mul(0x0100_0000_01b3),
-        })
-    }
-}
-
 impl RegistrySource {
     pub(crate) fn over(name: &str, registry: Box<dyn Registry>) -> Self {
         Self {
@@ -116,7 +95,7 @@ impl RegistrySource {
             generation: 0,
             titles_generation: 1,
             last: LastTitles::default(),
-            known: HashMap::new(),
+            known: Definitions::default(),
             catalogue: None,
             is_whole: false,
             unsure: false,
@@ -155,36 +134,26 @@ impl RegistrySource {
         SourceError::new(kind, &self.name, message)
     }
 
-    /// Takes note of the objects that a reply holds. One that nobody has seen,
-    /// or that is defined as never before, makes the catalogue and the titles
-    /// outdated; one that goes back and forth between two definitions does so
-    /// but once for each. Where nobody has looked for all objects so far, one that nobody
-    /// looked for does so only if it, or a counter of it, has no name. Answers whether
-    /// there was any such object.
+    /// Takes note of the objects that a reply holds. One that nobody has seen, or that is
+    /// defined as never before, makes the catalogue and the titles outdated; one that is
+    /// defined anew without end does so only now and then. Where nobody has looked for all
+    /// objects so far, one that nobody looked for does so only if it, or a counter of it,
+    /// has no name. Answers whether there was any such object.
     fn note(&mut self, snapshot: &Snapshot, query: &ObjectQuery) -> bool {
         let (mut news, mut outdated, mut unnamed) = (false, false, false);
         for object in snapshot.objects() {
-            let definition = Definition::of(object.view());
             let name = object.view().name_index();
-            if self.known.get(&name).is_some_and(|known| known.contains(&definition)) {
-                continue;
+            match self.known.learn(object.view()) {
+                News::Nothing => continue,
+                News::Defined => {}
+                News::Forgotten => self.missing.clear(),
             }
             news = true;
-            note_growth();
             let is_listed = |catalogue: &Arc<Catalogue>| catalogue.object(name).is_some();
             unnamed |= self.lacks_names(object.view());
             // What is costly is in no catalogue before somebody asked for it.
             outdated |= self.is_whole && *query != ObjectQuery::Costly
                 || self.catalogue.as_ref().is_some_and(is_listed);
-            if self.known.len() >= KNOWN {
-                self.known.clear();
-                self.missing.clear();
-            }
-            let known = self.known.entry(name).or_default();
-            if known.len() >= DEFINITIONS {
-                known.clear();
-            }
-            known.push(definition);
         }
         if outdated && self.catalogue.is_some() {
             self.outdate();
@@ -475,7 +444,7 @@ impl Source for RegistrySource {
         if let ObjectQuery::Indexes(list) = &request.objects {
             for name in list {
                 // What was never there is no fault, what is damaged told already.
-                if self.known.contains_key(name)
+                if self.known.contains(*name)
                     && out.object(*name).is_none()
                     && !out.faults().iter().any(|fault| fault.object == Some(*name))
                 {
@@ -594,14 +563,12 @@ impl Source for RegistrySource {
         let database = titles::load(registry, entry, self.last);
         let database = Arc::new(database.map_err(|error| {
             let told = self.error(Failed::Read(error));
-            match error {
-                // Those in other languages may be sound.
-                ReadError::NoTitles => {
-                    let message = format!("language {language}: {}", told.message());
-                    SourceError::new(told.kind(), &self.name, message)
-                }
-                _ => told,
+            if error != ReadError::NoTitles {
+                return told;
             }
+            // Those in other languages may be sound.
+            let message = format!("language {language}: {}", told.message());
+            SourceError::new(told.kind(), &self.name, message)
         })?);
         self.databases.insert(language, Arc::clone(&database));
         Ok(database)

@@ -110,9 +110,8 @@ impl RegistrySource {
         self.fetch(&Request::new(ObjectQuery::Global), &mut snapshot)?;
         self.asked_all = true;
         let catalogue = self.keep(&snapshot, None);
-        let is_left = |name: &&TitleIndex| {
-            self.known.contains_key(name) && catalogue.object(**name).is_none()
-        };
+        let is_left =
+            |name: &&TitleIndex| self.known.contains(**name) && catalogue.object(**name).is_none();
         let left: Vec<TitleIndex> = self.looked_for.iter().filter(is_left).copied().collect();
         // Without them the rest is as good.
         let catalogue = match left.is_empty() {

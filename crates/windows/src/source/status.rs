@@ -43,7 +43,7 @@ impl RegistrySource {
     }
 
     fn is_seen(&self, service: &Service) -> bool {
-        self.known.keys().any(|name| service.owns(*name))
+        self.known.names().any(|name| service.owns(name))
     }
 
     fn asked_of(&self, service: &Service) -> AskedFor {

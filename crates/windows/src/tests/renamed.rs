@@ -65,3 +65,32 @@ fn who_failed_is_asked_again_where_indexes_were_allotted_anew() {
     collect(&mut source, ObjectQuery::Global);
     assert_eq!(source.catalogue_generation(), generation);
 }
+
+/// One that defines its object anew with each sample, with a counter of another place.
+#[test]
+fn who_defines_its_object_anew_without_end_does_not_have_all_loaded_anew_as_often() {
+    let fake = world();
+    fake.with(|world| {
+        world.languages = vec!["009".into()];
+        world.user = 0x0409;
+    });
+    let mut query = perfhive_engine::Query::new(fake.source()).unwrap();
+    query.add(r"\Process(one)\% Processor Time").unwrap();
+    let samples = 100;
+    for sample in 0..samples {
+        // Others before it, and others behind it.
+        let mut names = vec![230];
+        names.extend((0..sample % 7).map(|place| 10_000 + 10 * sample + place));
+        names.extend([6, 20_000 + sample]);
+        fake.with(|world| world.data.insert("230".into(), object(&names, 1)));
+        query.collect().unwrap();
+        let reading = &query.readings()[0];
+        assert_eq!(query.path_of(reading).to_string(), r"\Process(one)\% Processor Time");
+        let value = reading.value.as_ref().unwrap().as_f64();
+        assert_eq!(value, f64::from(sample % 7 + 1), "in sample {sample}");
+    }
+    let loaded = fake.with(|world| world.asked.iter().filter(|one| **one == "Help 009").count());
+    assert!((2..25).contains(&loaded), "{loaded} times in {samples} samples");
+    let asked = fake.with(|world| world.asked.iter().filter(|one| **one == "230").count());
+    assert!(asked < 100 + 50, "{asked} requests for {samples} samples");
+}

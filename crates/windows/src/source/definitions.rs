@@ -1,0 +1,145 @@
+//! The objects that were seen, and how they were defined.
+
+use perfhive_engine::note_growth;
+use perfhive_format::{PerfObject, TitleIndex};
+use std::collections::HashMap;
+use std::time::{Duration, Instant};
+
+/// How many objects, and definitions of each, are remembered. A machine has
+/// some hundred objects, with one definition each.
+const OBJECTS: usize = 16 << 10;
+const DEFINITIONS: usize = 16;
+/// How often one more definition of an object is news that has as many as are
+/// remembered. Its provider defines it anew again and again, maybe with each sample, and
+/// that would have catalogue and titles made anew as often. Values do not wait: what a
+/// sample has is found by the definition that it came with.
+const AGAIN: Duration = Duration::from_secs(60);
+
+/// What changes when a provider defines its object anew: which counters it has.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+struct Definition {
+    counters: usize,
+    /// FNV-1a over the title indexes of the names.
+    names: u64,
+}
+
+impl Definition {
+    fn of(object: PerfObject<'_>) -> Self {
+        let start = Self { counters: 0, names: 0xcbf2_9ce4_8422_2325 };
+        object.counters().fold(start, |so_far, counter| Self {
+            counters: so_far.counters + 1,
+            names: (so_far.names ^ u64::from(counter.name_index().0))
+                .wrapping_mul(0x0100_0000_01b3),
+        })
+    }
+}
+
+/// An object that was seen.
+#[derive(Debug)]
+struct Seen {
+    /// The last of them last.
+    definitions: Vec<Definition>,
+    /// When the last one was added.
+    since: Instant,
+}
+
+/// What is new of an object.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum News {
+    /// Nothing, or what was news often enough.
+    Nothing,
+    /// It was never seen, or never so.
+    Defined,
+    /// The same, and whatever was known before is forgotten.
+    Forgotten,
+}
+
+/// The objects that were seen, each with the definitions that it had.
+#[derive(Debug)]
+pub(super) struct Definitions {
+    objects: HashMap<TitleIndex, Seen>,
+    again: Duration,
+}
+
+impl Default for Definitions {
+    fn default() -> Self {
+        Self { objects: HashMap::new(), again: AGAIN }
+    }
+}
+
+impl Definitions {
+    pub(super) fn contains(&self, name: TitleIndex) -> bool {
+        self.objects.contains_key(&name)
+    }
+
+    pub(super) fn names(&self) -> impl Iterator<Item = TitleIndex> {
+        self.objects.keys().copied()
+    }
+
+    /// Takes note of an object. One that goes back and forth between a few definitions is
+    /// news but once for each.
+    pub(super) fn learn(&mut self, object: PerfObject<'_>) -> News {
+        let (name, definition) = (object.name_index(), Definition::of(object));
+        if let Some(seen) = self.objects.get_mut(&name) {
+            if seen.definitions.contains(&definition) {
+                return News::Nothing;
+            }
+            if seen.definitions.len() >= DEFINITIONS {
+                if seen.since.elapsed() < self.again {
+                    return News::Nothing;
+                }
+                seen.definitions.remove(0);
+            }
+        }
+        note_growth();
+        let mut news = News::Defined;
+        if self.objects.len() >= OBJECTS && !self.contains(name) {
+            self.objects.clear();
+            news = News::Forgotten;
+        }
+        let now = Instant::now();
+        let new = || Seen { definitions: Vec::new(), since: now };
+        let seen = self.objects.entry(name).or_insert_with(new);
+        seen.definitions.push(definition);
+        seen.since = now;
+        news
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use perfhive_engine::{Frame, Snapshot};
+    use perfhive_format::{CounterSpec, CounterType};
+    use perfhive_testkit::script::block;
+
+    /// What is new of an object with one counter of this name.
+    fn learn(all: &mut Definitions, object: u32, counter: u32) -> News {
+        let kind = CounterType::PERF_COUNTER_LARGE_RAWCOUNT;
+        let counters = [CounterSpec::new(TitleIndex(counter), kind)];
+        let rows: &[_] = &[("one", None, &[1u64][..])];
+        let block = block("BOX", 1, &[(TitleIndex(object), &counters, rows)]);
+        let mut snapshot = Snapshot::new();
+        snapshot.push_frame(Frame::new(block, 1).unwrap().into(), "test:");
+        let object = snapshot.object(TitleIndex(object)).unwrap();
+        all.learn(object.view())
+    }
+
+    #[test]
+    fn each_definition_is_news_once_and_without_end_only_now_and_then() {
+        let mut all = Definitions::default();
+        for round in 0..3 {
+            let expected = if round == 0 { News::Defined } else { News::Nothing };
+            assert_eq!(learn(&mut all, 230, 6), expected);
+        }
+        let news = (8..200).filter(|name| learn(&mut all, 230, *name) != News::Nothing).count();
+        assert_eq!(news, DEFINITIONS - 1);
+        assert_eq!(learn(&mut all, 232, 6), News::Defined, "of another nothing is lost");
+        // Once the time has come each is news again, and those of before are still known.
+        all.again = Duration::ZERO;
+        assert_eq!(learn(&mut all, 230, 500), News::Defined);
+        assert_eq!([500, 22].map(|name| learn(&mut all, 230, name)), [News::Nothing; 2]);
+        assert_eq!(learn(&mut all, 230, 6), News::Defined, "but for the oldest");
+        assert_eq!(all.objects[&TitleIndex(230)].definitions.len(), DEFINITIONS);
+    }
+}
