@@ -3,6 +3,7 @@
 mod asked;
 mod far;
 mod hanging;
+mod recorded;
 mod renamed;
 mod silent;
 mod told;
@@ -521,40 +522,6 @@ fn what_stands_behind_a_damaged_object_is_found() {
         assert_eq!((answer.objects().count(), answer.faults().len()), (2, 1));
     }
     assert_eq!(fake.with(|world| world.asked.clone()), ["Global"]);
-}
-
-/// What Wine has none of: the objects and the title table of a real Windows.
-#[test]
-fn recorded_windows_goes_through_the_same_code() {
-    use perfhive_testkit::real;
-    let Some(global) = real::file("windows-vista/s00_global.bin") else { return };
-    let (Some(process), Some(titles)) = (
-        real::file("windows-vista/s00_o5_230.bin"),
-        real::file("titles/vista_009_from_pal_SampleLog.txt"),
-    ) else {
-        return;
-    };
-    let text = String::from_utf8(titles).unwrap();
-    let list = perfhive_format::titles::TitleList::from_text(&text);
-    let pairs: Vec<_> = list.titles.iter().map(|t| (t.index.0, t.text.as_str())).collect();
-    let fake = world();
-    fake.with(|world| {
-        world.data.insert("Global".into(), global);
-        world.data.insert("230".into(), process);
-        world.titles.insert(("data".into(), "Counter 009".into()), multi_sz(&pairs));
-        world.user = 0x0409;
-        world.languages = vec!["009".into()];
-    });
-    let mut source = fake.source();
-    let catalogue = source.catalogue().unwrap();
-    let english = source.titles(LanguageId::ENGLISH).unwrap();
-    for name in ["System", "Processor", "Process", "Memory"] {
-        let index = english.indexes(name).iter().find(|index| catalogue.object(**index).is_some());
-        assert!(index.is_some(), "{name} is in the catalogue");
-    }
-    let answer = collect(&mut source, ObjectQuery::one(TitleIndex(230)));
-    let process = answer.object(TitleIndex(230)).unwrap();
-    assert!(process.view().instances().count() > 10);
 }
 
 #[test]
