@@ -142,7 +142,13 @@ impl Loaded {
 fn check_file(path: &Path) -> Result<(), String> {
     let shown = path.display();
     if !path.is_absolute() {
-        return Err(format!("{shown}: a library is registered with its full path"));
+        // There names are looked for before.
+        let why = if cfg!(windows) {
+            "no full path, and in none of the folders that Windows looks for libraries in"
+        } else {
+            "a library is registered with its full path"
+        };
+        return Err(format!("{shown}: {why}"));
     }
     let meta = std::fs::metadata(path).map_err(|error| format!("{shown}: {error}"))?;
     if !meta.is_file() {

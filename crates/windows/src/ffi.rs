@@ -1,7 +1,9 @@
 //! The calls of Windows that the crate makes, each in a safe function.
 
+mod paths;
 mod write;
 
+pub(crate) use paths::{expanded, system_folders};
 pub(crate) use write::{LoadPerf, Value, report_event};
 
 use crate::explain::{BAD_LENGTH, MORE_DATA, SUCCESS};
@@ -23,8 +25,8 @@ use windows_sys::Win32::System::LibraryLoader::{
 use windows_sys::Win32::System::Performance::{QueryPerformanceCounter, QueryPerformanceFrequency};
 use windows_sys::Win32::System::Registry::{
     HKEY, HKEY_LOCAL_MACHINE, HKEY_PERFORMANCE_DATA, HKEY_PERFORMANCE_NLSTEXT,
-    HKEY_PERFORMANCE_TEXT, KEY_READ, RegCloseKey, RegConnectRegistryW, RegEnumKeyExW,
-    RegEnumValueW, RegOpenKeyExW, RegQueryInfoKeyW, RegQueryValueExW,
+    HKEY_PERFORMANCE_TEXT, KEY_READ, REG_EXPAND_SZ, RegCloseKey, RegConnectRegistryW,
+    RegEnumKeyExW, RegEnumValueW, RegOpenKeyExW, RegQueryInfoKeyW, RegQueryValueExW,
 };
 use windows_sys::Win32::System::SystemInformation::{
     GetSystemTimeAdjustment, GetSystemTimeAsFileTime, OSVERSIONINFOW,
@@ -210,6 +212,22 @@ impl Key {
         let units = bytes.chunks_exact(2).map(|pair| u16::from_le_bytes([pair[0], pair[1]]));
         let text = String::from_utf16_lossy(&units.collect::<Vec<u16>>());
         Some(text.trim_end_matches('\0').to_string())
+    }
+
+    /// The type of a value.
+    fn kind(&self, name: &ValueName) -> Option<u32> {
+        let mut kind = 0;
+        // SAFETY: as in `read`; the type is written to a number, and neither the data nor
+        // its length is asked for.
+        let code = unsafe {
+            RegQueryValueExW(self.handle, name.as_ptr(), null(), &mut kind, null_mut(), null_mut())
+        };
+        (code == SUCCESS).then_some(kind)
+    }
+
+    /// Whether environment variables in a text stand for what they are set to.
+    pub(crate) fn expands(&self, name: &str) -> bool {
+        self.kind(&ValueName::new(name)) == Some(REG_EXPAND_SZ)
     }
 
     /// Whether the key holds any value.

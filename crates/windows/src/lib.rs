@@ -21,8 +21,6 @@ mod fallback;
 mod ffi;
 #[cfg(any(windows, test))]
 mod hangs;
-#[cfg(any(windows, test))]
-mod library;
 pub mod native;
 #[cfg(any(windows, test))]
 mod parts;

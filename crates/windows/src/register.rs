@@ -1,14 +1,15 @@
 //! Registrations of providers in Windows' registry.
 
+mod library;
 mod load;
 
 use crate::allot;
 use crate::explain::NOT_FOUND;
 use crate::ffi::{self, Key, Value};
-use crate::library;
 use crate::registry::{Registry as _, ValueName};
 use crate::titles;
 use crate::winreg::Local;
+use library::library;
 use load::{load, unload};
 use perfhive_contract::{
     AllottedIndexes, Change, Definition, Functions, RegisterError, RegisterErrorKind,
@@ -18,7 +19,6 @@ use perfhive_engine::{ProvidedTitles, TestLevel};
 use perfhive_format::titles::{Title, TitleList};
 use perfhive_format::{LanguageId, TitleIndex};
 use std::collections::BTreeMap;
-use std::path::{Path, PathBuf};
 use std::time::Duration;
 
 const SERVICES: &str = r"SYSTEM\CurrentControlSet\Services";
@@ -219,10 +219,7 @@ fn registered(name: &str) -> Option<(Registration, bool)> {
     let text = |name: &str| key.text(name).filter(|text| !text.is_empty());
     let number = |name: &str| key.number(&ValueName::new(name));
     let time = |name: &str| number(name).map(|ms| Duration::from_millis(ms.into()));
-    let is_file = |file: &str| Path::new(file).is_file();
-    let library = library::file(&text("Library")?, |name| std::env::var(name).ok(), is_file);
-    let library = PathBuf::from(library);
-    let mut one = Registration::new(name, library, &text("Collect").unwrap_or_default());
+    let mut one = Registration::new(name, library(&key)?, &text("Collect").unwrap_or_default());
     (one.open, one.close) = (text("Open"), text("Close"));
     one.linkage = registered_linkage(name);
     let list = text("Object List").unwrap_or_default();
@@ -390,7 +387,8 @@ fn write(registration: &Registration) -> Result<(), RegisterError> {
     // An empty text, and a number that is 0, stand for no value at all.
     for (name, value) in [
         (MARK, Value::Text(MARKED)),
-        ("Library", Value::Path(&library)),
+        // As it stands: a `%` in a path of ours is one.
+        ("Library", Value::Text(&library)),
         ("Open", Value::Text(&open)),
         ("Collect", Value::Text(&registration.collect)),
         ("Close", Value::Text(&close)),

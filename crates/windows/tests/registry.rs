@@ -560,3 +560,73 @@ fn this_machine_is_reached_by_its_name_and_others_are_explained() {
     assert!(error.message().contains("no-such-host cannot be reached"), "{error}");
     assert!(error.message().contains("(Windows error 53)"), "{error}");
 }
+
+/// A provider as another program's installer registers it.
+struct Foreign(&'static str);
+
+impl Foreign {
+    fn reg<const N: usize>(&self, what: &str, args: [&str; N]) {
+        let key = format!(r"HKLM\SYSTEM\CurrentControlSet\Services\{}\Performance", self.0);
+        let mut reg = std::process::Command::new("reg");
+        let output = reg.args([what, &key]).args(args).arg("/f").output().unwrap();
+        assert!(output.status.success(), "{what} {args:?}: {output:?}");
+    }
+
+    fn library(&self, kind: &str, text: &str) -> PathBuf {
+        self.reg("add", ["/v", "Library", "/t", kind, "/d", text]);
+        let (all, _) = WindowsRegistrar::new().registrations().unwrap();
+        all.providers.into_iter().find(|one| one.name == self.0).unwrap().library
+    }
+}
+
+impl Drop for Foreign {
+    fn drop(&mut self) {
+        self.reg("delete", []);
+    }
+}
+
+/// `check` and `providers` have to look at the file that Windows loads.
+#[test]
+fn the_library_of_others_is_the_one_that_windows_loads() {
+    let Some(_registry) = Registered::new(&[]) else { return };
+    let system = PathBuf::from(std::env::var_os("SystemRoot").unwrap()).join("system32");
+    let file = system.join("kernel32.dll");
+    let foreign = Foreign("PerfhiveForeign");
+    for (kind, text) in [
+        ("REG_EXPAND_SZ", r"%SystemRoot%\system32\kernel32.dll"),
+        ("REG_EXPAND_SZ", "kernel32.dll"),
+        ("REG_SZ", "kernel32.dll"),
+    ] {
+        let library = foreign.library(kind, text);
+        assert!(library.is_file(), "{text}: {}", library.display());
+        let (library, file) = (library.to_string_lossy(), file.to_string_lossy());
+        assert!(library.eq_ignore_ascii_case(&file), "{text}: {library}");
+    }
+    // Nothing is expanded in what is a plain text.
+    let plain = r"C:\%SystemRoot%\zoo.dll";
+    assert_eq!(foreign.library("REG_SZ", plain), PathBuf::from(plain));
+}
+
+#[test]
+fn a_percent_in_a_path_is_one() {
+    let Some(mut all) = Registered::new(&[]) else { return };
+    let folder = std::env::temp_dir().join(format!("a%TEMP%b-{}", std::process::id()));
+    std::fs::create_dir_all(&folder).unwrap();
+    let library = folder.join("zoo.dll");
+    std::fs::copy(zoo(), &library).unwrap();
+    all.services.push("PerfhiveBees".to_string());
+    let functions = Functions {
+        library: Some(library.clone()),
+        open: Some("OpenBees".to_string()),
+        collect: Some("CollectBees".to_string()),
+        close: Some("CloseBees".to_string()),
+        ..Functions::default()
+    };
+    let mut registrar = WindowsRegistrar::new();
+    let bees = definition("PerfhiveBees");
+    assert_eq!(registrar.register(&bees, &functions).unwrap().0.library, library);
+    assert_eq!(collect(&mut source(), ObjectQuery::Global).objects().count(), 1, "it is loaded");
+    assert_eq!(registrar.register(&bees, &functions).unwrap().1, Change::Unchanged);
+    drop(all);
+    std::fs::remove_dir_all(&folder).unwrap();
+}

@@ -13,9 +13,8 @@ use windows_sys::Win32::System::LibraryLoader::{
     GetProcAddress, LOAD_LIBRARY_SEARCH_SYSTEM32, LoadLibraryExA,
 };
 use windows_sys::Win32::System::Registry::{
-    HKEY, KEY_READ, KEY_WRITE, REG_DWORD, REG_EXPAND_SZ, REG_MULTI_SZ, REG_OPTION_NON_VOLATILE,
-    REG_SZ, RegCreateKeyExW, RegDeleteKeyW, RegDeleteTreeW, RegDeleteValueW, RegOpenKeyExW,
-    RegSetValueExW,
+    HKEY, KEY_READ, KEY_WRITE, REG_DWORD, REG_MULTI_SZ, REG_OPTION_NON_VOLATILE, REG_SZ,
+    RegCreateKeyExW, RegDeleteKeyW, RegDeleteTreeW, RegDeleteValueW, RegOpenKeyExW, RegSetValueExW,
 };
 
 /// A value to be written.
@@ -23,8 +22,6 @@ use windows_sys::Win32::System::Registry::{
 pub(crate) enum Value<'a> {
     /// `REG_SZ`.
     Text(&'a str),
-    /// `REG_EXPAND_SZ`: environment variables in it are expanded.
-    Path(&'a str),
     /// `REG_MULTI_SZ`: strings apart by NUL.
     List(&'a str),
     /// `REG_DWORD`.
@@ -39,7 +36,6 @@ impl Value<'_> {
         };
         match self {
             Self::Text(text) => (REG_SZ, wide(text, 1)),
-            Self::Path(text) => (REG_EXPAND_SZ, wide(text, 1)),
             Self::List(text) => (REG_MULTI_SZ, wide(text, 2)),
             Self::Number(number) => (REG_DWORD, number.to_le_bytes().to_vec()),
         }

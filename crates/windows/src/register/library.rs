@@ -1,0 +1,69 @@
+//! Where the library of a registration is.
+
+use crate::ffi::{self, Key};
+use std::path::{Path, PathBuf};
+
+/// The library that a registration names, as Windows finds it for any reader: variables of
+/// the environment are expanded where the value says so, and what is no full path is looked
+/// for. The folder of the reader's program, where Windows looks first, is another one for
+/// each, and left out. What is found nowhere stays as it is.
+pub(super) fn library(key: &Key) -> Option<PathBuf> {
+    let text = key.text("Library").filter(|text| !text.is_empty())?;
+    let text = if key.expands("Library") { ffi::expanded(&text) } else { text };
+    let folders = || {
+        let mut folders = ffi::system_folders();
+        let path = std::env::var_os("PATH").unwrap_or_default();
+        folders.extend(std::env::split_paths(&path).filter(|folder| folder.is_absolute()));
+        folders
+    };
+    Some(find(&text, folders))
+}
+
+fn find(text: &str, folders: impl FnOnce() -> Vec<PathBuf>) -> PathBuf {
+    // As `LoadLibrary` has it: a point at the end says that there is no extension.
+    let name = match text.strip_suffix('.') {
+        Some(text) => PathBuf::from(text),
+        None if Path::new(text).extension().is_none() => PathBuf::from(format!("{text}.dll")),
+        None => PathBuf::from(text),
+    };
+    if name.is_absolute() {
+        return name;
+    }
+    let mut places = folders().into_iter().map(|folder| folder.join(&name));
+    places.find(|path| path.is_file()).unwrap_or(name)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn libraries_are_found_as_windows_finds_them() {
+        let found = |text: &str| find(text, ffi::system_folders);
+        let system = PathBuf::from(ffi::expanded(r"%SystemRoot%\system32"));
+        assert!(system.is_absolute(), "{}", system.display());
+        for (text, file) in [
+            ("kernel32.dll", "kernel32.dll"),
+            ("kernel32", "kernel32.dll"),
+            ("winspool.drv", "winspool.drv"),
+        ] {
+            let path = found(text);
+            let (path, file) = (path.to_string_lossy(), system.join(file));
+            assert!(path.eq_ignore_ascii_case(&file.to_string_lossy()), "{text}: {path}");
+        }
+        // A full path is what it is, there or not.
+        for text in [r"C:\nowhere\zoo.dll", r"\\host\share\zoo.dll"] {
+            assert_eq!(found(text), Path::new(text));
+        }
+        assert_eq!(found(r"C:\nowhere\zoo"), Path::new(r"C:\nowhere\zoo.dll"));
+        assert_eq!(found("kernel32."), Path::new("kernel32"), "there is none without extension");
+        assert_eq!(found("no-such-library.dll"), Path::new("no-such-library.dll"));
+    }
+
+    #[test]
+    fn what_is_no_variable_stays() {
+        for text in ["", "a.dll", r"C:\100%\a.dll", r"%no such variable%\a.dll"] {
+            assert_eq!(ffi::expanded(text), text);
+        }
+    }
+}
