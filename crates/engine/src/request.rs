@@ -84,7 +84,8 @@ impl fmt::Display for BadObjectQuery {
 impl std::error::Error for BadObjectQuery {}
 
 /// Takes the three words without regard to case, or indexes separated by
-/// blanks. An empty text asks for everything, as on Windows.
+/// blanks. An empty text asks for everything, as on Windows. A number that is too large
+/// for an index is no object's, and keeps nobody from the others beside it.
 impl FromStr for ObjectQuery {
     type Err = BadObjectQuery;
 
@@ -100,15 +101,15 @@ impl FromStr for ObjectQuery {
         if word.eq_ignore_ascii_case("foreign") {
             return Ok(Self::Foreign(rest.trim().to_string()));
         }
-        trimmed
-            .split_whitespace()
-            .map(|number| {
-                let digits = number.bytes().all(|b| b.is_ascii_digit());
-                let index = if digits { number.parse().ok() } else { None };
-                index.map(TitleIndex).ok_or_else(|| BadObjectQuery(text.to_string()))
-            })
-            .collect::<Result<_, _>>()
-            .map(Self::Indexes)
+        let mut numbers = trimmed.split_whitespace();
+        let indexes = numbers.clone().filter_map(|number| number.parse().ok()).map(TitleIndex);
+        let indexes: Vec<_> = indexes.collect();
+        let all_digits = numbers.all(|number| number.bytes().all(|b| b.is_ascii_digit()));
+        // A list without any index would be written as an empty text.
+        if !all_digits || indexes.is_empty() {
+            return Err(BadObjectQuery(text.to_string()));
+        }
+        Ok(Self::Indexes(indexes))
     }
 }
 
@@ -226,7 +227,8 @@ mod tests {
         let two = ObjectQuery::Indexes(vec![TitleIndex(230), TitleIndex(232)]);
         assert_eq!(parse(" 230  232"), Ok(two.clone()));
         assert_eq!(two.to_string(), "230 232");
-        for bad in ["230 x", "-1", "Global 230", "99999999999", "Costly 2"] {
+        assert_eq!(parse("230 99999999999 232"), Ok(two));
+        for bad in ["230 x", "-1", "Global 230", "230 +232", "99999999999", "Costly 2"] {
             assert!(parse(bad).is_err(), "{bad}");
         }
     }

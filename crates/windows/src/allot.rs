@@ -4,6 +4,7 @@
 use perfhive_engine::ProvidedTitles;
 use perfhive_format::titles::{Title, TitleList};
 use perfhive_format::{LanguageId, TitleIndex};
+use std::borrow::Cow;
 use std::collections::BTreeSet;
 use std::fmt::Write as _;
 
@@ -101,6 +102,7 @@ pub(crate) fn files(name: &str, header: &str, objects: &[u32], titles: &[Provide
     for title in english.flat_map(|titles| &titles.names.titles) {
         let (offset, text) = (title.index.0, one_line(&title.text));
         if objects.contains(&offset) {
+            let text = quoted(&text);
             let _ = write!(ini, "TITLE_{offset}_{}_NAME={text}\r\n", LanguageId::ENGLISH);
         }
     }
@@ -109,6 +111,7 @@ pub(crate) fn files(name: &str, header: &str, objects: &[u32], titles: &[Provide
         for (list, what) in [(&titles.names, "NAME"), (&titles.help, "HELP")] {
             for title in &list.titles {
                 let (offset, text) = (title.index.0, one_line(&title.text));
+                let text = quoted(&text);
                 let _ = write!(ini, "TITLE_{offset}_{}_{what}={text}\r\n", titles.language);
             }
         }
@@ -130,6 +133,18 @@ fn offsets(titles: &[ProvidedTitles]) -> BTreeSet<u32> {
 /// A text as it stands in a line of an `.ini` file.
 pub(crate) fn one_line(text: &str) -> String {
     text.chars().map(|c| if c.is_control() { ' ' } else { c }).collect()
+}
+
+/// A line's text as Windows' profile functions are to read it: of one that begins and ends
+/// with the same quotation mark, double or single, they take both away.
+pub(crate) fn quoted(text: &str) -> Cow<'_, str> {
+    let trimmed = text.trim();
+    let is_quoted =
+        |mark| trimmed.len() > 1 && trimmed.starts_with(mark) && trimmed.ends_with(mark);
+    match is_quoted('"') || is_quoted('\'') {
+        true => format!("\"{trimmed}\"").into(),
+        false => text.into(),
+    }
 }
 
 /// Why titles cannot be registered, if they cannot: English must be among them, and
@@ -235,6 +250,31 @@ mod tests {
             ]
         );
         assert_eq!(header, b"#define TITLE_0 0\r\n#define TITLE_2 2\r\n");
+    }
+
+    #[test]
+    fn quotation_marks_that_would_be_lost_are_put_in_others() {
+        for (text, written) in [
+            ("\"Bees\"", "\"\"Bees\"\""),
+            (" 'Bees' ", "\"'Bees'\""),
+            ("\"\"", "\"\"\"\""),
+            ("\"", "\""),
+            ("\"Bees'", "\"Bees'"),
+            ("The \"Bees\"", "The \"Bees\""),
+            ("", ""),
+        ] {
+            assert_eq!(quoted(text), written);
+        }
+        let one = ProvidedTitles {
+            language: LanguageId::ENGLISH,
+            names: titles(&[(0, "'Bees'")]),
+            help: titles(&[(0, "\"Hives\"")]),
+        };
+        let ini = files("Bees", "bees.h", &[0], &[one]).ini;
+        let units: Vec<u16> = ini.as_chunks().0.iter().map(|b| u16::from_le_bytes(*b)).collect();
+        let text = String::from_utf16(&units).unwrap();
+        assert_eq!(text.matches("_NAME=\"'Bees'\"\r\n").count(), 2, "{text}");
+        assert!(text.ends_with("_HELP=\"\"Hives\"\"\r\n"), "{text}");
     }
 
     #[test]

@@ -4,6 +4,8 @@ mod paths;
 mod write;
 
 pub(crate) use paths::{expanded, system_folders};
+#[cfg(test)]
+pub(crate) use write::profile_string;
 pub(crate) use write::{LoadPerf, Value, report_event};
 
 use crate::explain::{BAD_LENGTH, MORE_DATA, SUCCESS};

@@ -318,19 +318,27 @@ fn languages() -> Vec<LanguageId> {
 }
 
 /// Whether the titles that are registered are these, as far as the machine has their
-/// languages.
+/// languages. A loader that leaves the quotation marks in which some are written has
+/// loaded them all the same: no other indexes are wanted for that.
 fn same(old: &[ProvidedTitles], new: &[ProvidedTitles], languages: &[LanguageId]) -> bool {
-    let texts = |list: &TitleList| -> BTreeMap<u32, String> {
+    type Texts = BTreeMap<u32, String>;
+    let texts = |list: &TitleList| -> Texts {
         let texts = list.titles.iter().filter(|title| !title.text.trim().is_empty());
         // A line of the loader's file has no line ends, nor spaces around the text.
         let line = |text: &str| allot::one_line(text).trim().to_string();
         texts.map(|title| (title.index.0, line(&title.text))).collect()
     };
+    let same = |old: Texts, new: Texts| {
+        let is_one = |(old, new): ((&u32, &String), (&u32, &String))| {
+            old == new || (old.0 == new.0 && *old.1 == allot::quoted(new.1))
+        };
+        old.len() == new.len() && old.iter().zip(&new).all(is_one)
+    };
     let mut kept = new.iter().filter(|new| languages.contains(&new.language));
     kept.all(|new| {
         let old = old.iter().find(|old| old.language == new.language);
         old.is_some_and(|old| {
-            texts(&old.names) == texts(&new.names) && texts(&old.help) == texts(&new.help)
+            same(texts(&old.names), texts(&new.names)) && same(texts(&old.help), texts(&new.help))
         })
     })
 }
@@ -469,5 +477,13 @@ mod tests {
         // A language that the machine has since is loaded by registering again.
         assert!(!same(&old, &new, &[LanguageId::ENGLISH, LanguageId::GERMAN]));
         assert!(!same(&[of(LanguageId::ENGLISH, "Wasps")], &new, &[LanguageId::ENGLISH]));
+        // With quotation marks around, or without, whatever the loader makes of them.
+        let english = |text| [of(LanguageId::ENGLISH, text)];
+        for (old, new, expected) in
+            [("'Bees'", "'Bees'", true), ("\"'Bees'\"", "'Bees'", true), ("Bees", "'Bees'", false)]
+        {
+            let told = same(&english(old), &english(new), &[LanguageId::ENGLISH]);
+            assert_eq!(told, expected, "{old} {new}");
+        }
     }
 }

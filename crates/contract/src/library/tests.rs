@@ -351,6 +351,18 @@ fn what_is_costly_is_collected_at_a_lower_priority() {
     library.close();
 }
 
+/// What no index can be is beside the point.
+#[test]
+fn a_number_too_large_keeps_nobody_from_the_others() {
+    static GAUGES: Library = Library::new(gauges, allotted, |_, _| {});
+    assert_eq!(open(&GAUGES, None), ERROR_SUCCESS);
+    let one = collect(&GAUGES, "5000", 1000);
+    assert_eq!(one.objects, 1);
+    assert_eq!(collect(&GAUGES, "5000 99999999999", 1000), one);
+    assert_eq!(collect(&GAUGES, "99999999999", 1000), NOTHING);
+    GAUGES.close();
+}
+
 /// Panics where it is told to, and whenever anything of it is dropped.
 struct Droppy(&'static str);
 

@@ -183,6 +183,27 @@ impl LoadPerf {
     }
 }
 
+/// A text of a file like those that `loadperf` reads, by the function that reads them.
+#[cfg(test)]
+pub(crate) fn profile_string(file: &std::path::Path, section: &str, key: &str) -> String {
+    use windows_sys::Win32::System::WindowsProgramming::GetPrivateProfileStringW;
+    let [file, section, key] = [&*file.to_string_lossy(), section, key].map(ValueName::new);
+    let mut units = [0u16; 1000];
+    // SAFETY: the names end in NUL and live beyond the call; the buffer has as many units as
+    // are told, and is borrowed exclusively; no default is given.
+    let length = unsafe {
+        GetPrivateProfileStringW(
+            section.as_ptr(),
+            key.as_ptr(),
+            null(),
+            units.as_mut_ptr(),
+            units.len() as u32,
+            file.as_ptr(),
+        )
+    };
+    String::from_utf16_lossy(&units[..length as usize])
+}
+
 /// Writes a warning to the event log (Application).
 pub(crate) fn report_event(source: &str, message: &str) {
     let (source, message) = (ValueName::new(source), ValueName::new(message));

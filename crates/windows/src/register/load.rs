@@ -242,6 +242,26 @@ mod tests {
         assert!(!path.exists() && other.0.exists());
     }
 
+    /// Windows' own functions read what was meant.
+    #[test]
+    fn texts_with_quotation_marks_come_through() {
+        use crate::ffi::profile_string;
+        use perfhive_testkit::script::titles;
+        let texts = ["\"Bees\"", "'Bees'", "\"\"", "The \"Bees\"", "\"Bees' "];
+        let offsets = (0u32..).step_by(2);
+        let names: Vec<_> = offsets.zip(texts).collect();
+        let (names, help) = (titles(&names), titles(&[]));
+        let given = [ProvidedTitles { language: LanguageId::ENGLISH, names, help }];
+        let folder = Folder::new().unwrap();
+        let file = folder.write("titles.ini", &allot::files("Bees", "b.h", &[0], &given).ini);
+        let file = file.unwrap();
+        assert_eq!(profile_string(&file, "objects", "TITLE_0_009_NAME"), texts[0]);
+        for (offset, text) in (0u32..).step_by(2).zip(texts) {
+            let key = format!("TITLE_{offset}_009_NAME");
+            assert_eq!(profile_string(&file, "text", &key), text.trim(), "{key}");
+        }
+    }
+
     #[test]
     fn what_loadperf_answers_counts() {
         let indexes = AllottedIndexes { first_counter: 5000, first_help: 5001 };
