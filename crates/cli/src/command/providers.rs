@@ -242,7 +242,7 @@ fn table(providers: &[ProviderStatus], output: &Output, text: &mut String) {
         };
         table.text(Style::Name, &one.name);
         table.text(style, state(one.state));
-        let is_counted = is_counted(one);
+        let is_counted = one.is_counted;
         let number = |table: &mut Table, number: u64| match is_counted {
             true => table.cell(Style::Plain, |out| crate::text::number::push_grouped(out, number)),
             false => table.text(Style::Faint, "-"),
@@ -259,12 +259,6 @@ fn table(providers: &[ProviderStatus], output: &Output, text: &mut String) {
         table.text(Style::Faint, &why(one).unwrap_or_default());
     }
     table.render(text, output.layout(true));
-}
-
-/// Whether anybody counts how often it is asked, and what that takes: Windows does not.
-fn is_counted(one: &ProviderStatus) -> bool {
-    let was_asked = matches!(one.state, ProviderState::Open | ProviderState::Failed);
-    !was_asked || one.collections > 0 || one.faults > 0
 }
 
 /// What it failed with last, and the way out if it takes one.
@@ -308,7 +302,7 @@ fn rows(providers: &[ProviderStatus], output: &Output, text: &mut String) {
     let mut records = output.records(keys, text);
     for one in providers {
         let why = why(one);
-        let is_counted = is_counted(one);
+        let is_counted = one.is_counted;
         let known = |field| if is_counted { field } else { Field::None };
         let seconds = |time: Duration| known(Field::Float(time.as_secs_f64()));
         records.row(

@@ -13,6 +13,9 @@ pub struct ProviderStatus {
     pub name: String,
     /// What state it is in.
     pub state: ProviderState,
+    /// Whether its collections are counted and timed. They are not where the system asks
+    /// the providers, as Windows does: then the numbers below are 0 and tell nothing.
+    pub is_counted: bool,
     /// Collections it took part in. None in which it was
     /// [not ready](crate::FaultKind::NotYet).
     pub collections: u64,
@@ -63,6 +66,7 @@ impl ProviderStatus {
         Self {
             name: name.to_string(),
             state: ProviderState::Idle,
+            is_counted: true,
             collections: 0,
             faults: 0,
             in_a_row: 0,

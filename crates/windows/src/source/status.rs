@@ -18,6 +18,7 @@ impl RegistrySource {
         let host = self.registry.host();
         let (seen, asked) = (self.is_seen(&service), self.asked_of(&service));
         let mut status = ProviderStatus::new(&service.name);
+        status.is_counted = false;
         status.names = service.first.zip(service.last).map(|(first, last)| first..=last);
         status.objects.clone_from(&service.objects);
         status.state = match (service.disabled, seen, asked) {
