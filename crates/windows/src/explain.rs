@@ -1,6 +1,6 @@
 //! Windows' error codes in words that say what to do.
 
-use crate::read::{LARGEST, ReadError};
+use crate::read::{LARGEST, LONGEST, ReadError};
 use crate::registry::Beside;
 use perfhive_engine::SourceErrorKind;
 
@@ -84,6 +84,15 @@ impl ReadError {
                 let message = format!(
                     "the list of names is damaged: there is no pair of an index and a text in \
                      it; `lodctr /R`, run as administrator{there}, rebuilds it"
+                );
+                (Kind::Malformed, message)
+            }
+            Self::EndlessTitles => {
+                let there = host.map_or(String::new(), |host| format!(" on {host}"));
+                let message = format!(
+                    "the list of names is damaged: it has more than {} MiB; `lodctr /R`, run as \
+                     administrator{there}, rebuilds it",
+                    LONGEST >> 20
                 );
                 (Kind::Malformed, message)
             }

@@ -185,7 +185,9 @@ impl Failed {
     pub(crate) fn is_a_providers(self) -> bool {
         use SourceErrorKind as Kind;
         match self {
-            Self::Read(ReadError::Deadline | ReadError::NoTitles) => false,
+            Self::Read(ReadError::Deadline | ReadError::NoTitles | ReadError::EndlessTitles) => {
+                false
+            }
             Self::Read(ReadError::TooLarge | ReadError::Hangs) | Self::Parse(_) => true,
             Self::Read(ReadError::Code(code)) => {
                 let (kind, _) = explain(code, None);
@@ -208,7 +210,9 @@ impl Failed {
             }
             Self::Read(ReadError::Deadline) => "it did not answer in time".to_string(),
             Self::Read(ReadError::Hangs) => "it does not come back".to_string(),
-            Self::Read(error @ (ReadError::Code(_) | ReadError::NoTitles)) => error.explain(host).1,
+            Self::Read(
+                error @ (ReadError::Code(_) | ReadError::NoTitles | ReadError::EndlessTitles),
+            ) => error.explain(host).1,
             Self::Parse(error) => format!("what it answers is no performance data: {error}"),
         }
     }

@@ -12,6 +12,9 @@ const FIRST_OF_ALL: usize = 1 << 20;
 /// The largest buffer. A machine with ten thousand threads fills some
 /// megabytes; whatever asks for more than this asks for more without end.
 pub(crate) const LARGEST: usize = 64 << 20;
+/// The same of a list of names, which takes nine times as much once it is read, and as
+/// much again when it is looked up. A real one has a megabyte, with many providers some.
+pub(crate) const LONGEST: usize = 16 << 20;
 /// How often a busy performance library is asked, and how long the first pause
 /// is; each further one is twice as long, 63 ms in all.
 const TRIES: u32 = 7;
@@ -30,6 +33,8 @@ pub(crate) enum ReadError {
     Hangs,
     /// What should be a list of names is none.
     NoTitles,
+    /// A list of names is longer than any can be.
+    EndlessTitles,
 }
 
 /// How large a buffer a request needed so far.

@@ -563,7 +563,7 @@ impl Source for RegistrySource {
         let database = titles::load(registry, entry, self.last);
         let database = Arc::new(database.map_err(|error| {
             let told = self.error(Failed::Read(error));
-            if error != ReadError::NoTitles {
+            if !matches!(error, ReadError::NoTitles | ReadError::EndlessTitles) {
                 return told;
             }
             // Those in other languages may be sound.

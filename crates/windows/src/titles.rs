@@ -1,7 +1,7 @@
 //! The title databases of a machine: which languages there are, and their lists.
 
-use crate::explain::NOT_FOUND;
-use crate::read::{ReadError, Size, read};
+use crate::explain::{INVALID_DATA, NOT_FOUND};
+use crate::read::{LONGEST, ReadError, Size, read};
 use crate::registry::{LastTitles, Place, Registry, ValueName};
 use perfhive_engine::TitleDatabase;
 use perfhive_format::LanguageId;
@@ -148,8 +148,16 @@ fn lists(
 
 fn list(registry: &mut dyn Registry, place: Place<'_>, name: &str) -> Result<TitleList, ReadError> {
     let (mut bytes, name) = (Vec::new(), ValueName::new(name));
-    let call = |reply: &mut Vec<u8>| registry.value(place, &name, reply);
-    read(&mut Size::default(), &mut bytes, None, &mut |pause| sleep(pause), call)?;
+    let mut is_endless = false;
+    let call = |reply: &mut Vec<u8>| {
+        is_endless = reply.capacity() > LONGEST;
+        if is_endless { INVALID_DATA } else { registry.value(place, &name, reply) }
+    };
+    let answer = read(&mut Size::default(), &mut bytes, None, &mut |pause| sleep(pause), call);
+    if is_endless {
+        return Err(ReadError::EndlessTitles);
+    }
+    answer?;
     let list = TitleList::from_multi_sz(&bytes);
     if list.titles.is_empty() && !bytes.iter().all(|byte| *byte == 0) {
         return Err(ReadError::NoTitles);

@@ -234,3 +234,16 @@ fn who_is_denied_is_denied_what_he_knew_as_well() {
     fake.with(|world| world.code = Some(31));
     assert_eq!(source.catalogue_for(Wanted::Objects(&more)).unwrap(), known);
 }
+
+/// Another machine may send lists without end.
+#[test]
+fn a_list_of_names_without_end_is_not_read_to_the_end() {
+    let fake = world();
+    let endless = "2\0a\0".encode_utf16().flat_map(u16::to_le_bytes).cycle();
+    say_everywhere(&fake, "009", &endless.take((16 << 20) + 8).collect::<Vec<u8>>());
+    let error = fake.source().titles(LanguageId::ENGLISH).unwrap_err();
+    assert_eq!(error.kind(), SourceErrorKind::Malformed);
+    let words = "language 009: the list of names is damaged: it has more than 16 MiB";
+    assert!(error.message().contains(words), "{error}");
+    assert!(fake.source().titles(LanguageId::GERMAN).is_ok());
+}
