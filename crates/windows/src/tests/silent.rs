@@ -247,3 +247,18 @@ fn a_list_of_names_without_end_is_not_read_to_the_end() {
     assert!(error.message().contains(words), "{error}");
     assert!(fake.source().titles(LanguageId::GERMAN).is_ok());
 }
+
+/// Whoever asks by a name in another language than the damaged one has his value.
+#[test]
+fn names_in_a_sound_language_are_enough_to_ask() {
+    for (damaged, path) in
+        [("007", r"\Process(one)\% Processor Time"), ("009", r"\Prozess(one)\Prozessorzeit (%)")]
+    {
+        let fake = world();
+        say_everywhere(&fake, damaged, &garbage());
+        let mut query = perfhive_engine::Query::new(fake.source()).unwrap();
+        query.add(path).unwrap();
+        query.collect().unwrap();
+        assert_eq!(query.readings()[0].value.as_ref().unwrap().as_f64(), 1.0, "{path}");
+    }
+}
