@@ -3,8 +3,8 @@
 use crate::args::Global;
 use crate::failure::Failure;
 use perfhive::{
-    Catalogue, CatalogueObject, LanguageId, NamePattern, QueryError, Source, SourceError,
-    TitleIndex, TitleSet, Wanted, nearest,
+    Catalogue, CatalogueCounter, CatalogueObject, LanguageId, NamePattern, QueryError, Source,
+    SourceError, TitleIndex, TitleSet, Wanted, nearest,
 };
 use std::borrow::Cow;
 use std::sync::Arc;
@@ -89,7 +89,11 @@ impl Names {
             // The name may be one of a language that nobody asked for yet.
             let languages = self.catalogue.languages.iter().copied();
             // Who looks next asks again for those that were late.
-            self.complete = self.titles.add(languages, |one| source.titles(one)).is_ok();
+            let added = self.titles.add(languages, |one| source.titles(one));
+            self.complete = added.is_ok();
+            if let Err(error) = added {
+                self.unlisted = Some(error);
+            }
             found = self.matching(pattern);
         }
         if found.is_empty() {
@@ -189,7 +193,10 @@ impl Names {
         if let Some(reason) = crate::absent::reason(global, &self.english(object.name), name) {
             return Failure::Usage(reason);
         }
-        if let Some(error) = self.titles.cannot_tell(name) {
+        let is_unnamed = |counter: &CatalogueCounter| self.titles.name(counter.name).is_none();
+        if object.counters.iter().any(is_unnamed)
+            && let Some(error) = self.titles.cannot_tell(name)
+        {
             return error.into();
         }
         let counters = object.counters.iter();

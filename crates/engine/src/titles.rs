@@ -201,13 +201,14 @@ impl TitleSet {
     /// by that.
     ///
     /// # Errors
-    /// Where one does not come in time; those before it are there.
+    /// Where one does not come in time; the others are there.
     pub fn add(
         &mut self,
         languages: impl IntoIterator<Item = LanguageId>,
         mut titles: impl FnMut(LanguageId) -> Result<Arc<TitleDatabase>, SourceError>,
     ) -> Result<bool, SourceError> {
         let before = self.databases.len();
+        let mut late = None;
         for language in languages {
             if self.databases.iter().any(|known| known.language() == language) {
                 continue;
@@ -215,13 +216,15 @@ impl TitleSet {
             match titles(language) {
                 Ok(database) => self.databases.push(database),
                 Err(error) if error.kind() == SourceErrorKind::NotFound => {}
-                Err(error) if error.is_transient() => return Err(error),
+                Err(error) if error.is_transient() => {
+                    late.get_or_insert(error);
+                }
                 Err(error) => {
                     self.lacks.get_or_insert(error);
                 }
             }
         }
-        Ok(self.databases.len() > before)
+        late.map_or(Ok(self.databases.len() > before), Err)
     }
 
     /// Why names are missing that there may be: a list of theirs could not be read.

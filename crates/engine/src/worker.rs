@@ -37,6 +37,8 @@ pub struct Worker {
     /// Number of the newest request, and of the newest one answered.
     asked: u64,
     answered: u64,
+    /// Whether the newest one is for the catalogue's generation.
+    is_asked_generation: bool,
     patience: Option<Duration>,
     /// The catalogue's generation as last heard of.
     generation: u64,
@@ -142,6 +144,7 @@ impl Worker {
             room: None,
             asked: 0,
             answered: 0,
+            is_asked_generation: false,
             patience,
             generation: 0,
         })
@@ -186,9 +189,19 @@ impl Worker {
     }
 
     /// Takes an answer that came too late for its caller, whom it is no use any
-    /// more.
-    fn catch_up(&mut self) -> Result<(), SourceError> {
-        self.catch_up_by(Some(Instant::now()))
+    /// more. One to the catalogue's generation is waited for by who asks next: that is
+    /// given up early, so that a source which does not answer at once is not busy yet.
+    fn catch_up(&mut self, deadline: Option<Instant>) -> Result<(), SourceError> {
+        let until = match self.is_asked_generation {
+            true => Until::or_earlier(self.limit(deadline)),
+            false => Some(Instant::now()),
+        };
+        self.catch_up_by(until)
+    }
+
+    /// A deadline, or by when there is to be an answer without one.
+    fn limit(&self, deadline: Option<Instant>) -> Option<Instant> {
+        deadline.or_else(|| Instant::now().checked_add(self.patience?))
     }
 
     /// The same of one that may still come by a deadline.
@@ -199,9 +212,14 @@ impl Worker {
         match self.desk.answer(deadline) {
             Ok((id, answer)) => {
                 self.answered = id;
-                if let Answer::Collected(sent, mut snapshot, _) = answer {
-                    snapshot.clear();
-                    (self.spare, self.room) = (Some(sent), Some(snapshot));
+                self.is_asked_generation = false;
+                match answer {
+                    Answer::Collected(sent, mut snapshot, _) => {
+                        snapshot.clear();
+                        (self.spare, self.room) = (Some(sent), Some(snapshot));
+                    }
+                    Answer::Generation(generation, _) => self.generation = generation,
+                    _ => {}
                 }
                 Ok(())
             }
@@ -219,11 +237,12 @@ impl Worker {
         job: impl FnOnce(u64) -> Job,
         deadline: Option<Instant>,
     ) -> Result<Answer, SourceError> {
-        self.catch_up()?;
+        self.catch_up(deadline)?;
         self.asked += 1;
         let job = job(self.asked);
+        self.is_asked_generation = matches!(job, Job::Generation(_));
         self.desk.ask((Collecting::current(), job));
-        let deadline = deadline.or_else(|| Instant::now().checked_add(self.patience?));
+        let deadline = self.limit(deadline);
         match self.desk.answer(Until::or_earlier(deadline)) {
             Ok((id, answer)) => {
                 self.answered = id;
@@ -248,7 +267,7 @@ impl Source for Worker {
 
     fn collect(&mut self, request: &Request, out: &mut Snapshot) -> Result<(), SourceError> {
         out.clear();
-        self.catch_up()?;
+        self.catch_up(request.deadline)?;
         // The snapshot goes to the thread and back, so that its allocations
         // are kept.
         let taken = self.room.take().unwrap_or_else(|| std::mem::take(out));

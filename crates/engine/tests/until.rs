@@ -200,3 +200,21 @@ fn the_earlier_of_two_deadlines_counts() {
     drop(outer);
     assert_eq!(Until::or_earlier(Some(late)), Some(late));
 }
+
+/// As on a busy machine, where the generation does not come at once: who collects then
+/// waits for it as for his own answer.
+#[test]
+fn a_late_generation_makes_nobody_busy() {
+    let (_source, gate, mut worker) = gated();
+    worker.set_patience(Some(Duration::from_millis(1)));
+    gate.close("generation");
+    worker.catalogue_generation();
+    assert!(worker.is_at_work());
+    worker.set_patience(Some(FOR_EVER));
+    let opened = std::thread::spawn(move || {
+        std::thread::sleep(Duration::from_millis(50));
+        gate.close("");
+    });
+    worker.collect(&Request::new(ObjectQuery::Global), &mut Snapshot::new()).unwrap();
+    opened.join().unwrap();
+}

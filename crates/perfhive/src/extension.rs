@@ -90,8 +90,12 @@ fn enable_registration(provider: &str) -> std::io::Result<bool> {
         Error::new(kind, error.to_string())
     };
     for mut hive in perfhive_registration::store::HiveFile::all() {
-        if hive.enable(provider).map_err(failed)? {
-            return Ok(true);
+        let is_here = |(all, _): &(perfhive_contract::Registrations, _)| {
+            all.providers.iter().any(|one| one.name.eq_ignore_ascii_case(provider))
+        };
+        // Of one that is not read nothing is used.
+        if hive.registrations().is_ok_and(|registered| is_here(&registered)) {
+            return hive.enable(provider).map_err(failed);
         }
     }
     Ok(false)

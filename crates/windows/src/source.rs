@@ -4,7 +4,7 @@ mod catalogue;
 mod definitions;
 mod status;
 
-use crate::explain::{SUCCESS, unreadable};
+use crate::explain::{NOT_FOUND, SUCCESS, unreadable};
 use crate::hangs::{Hangs, Watch};
 use crate::parts::{self, Failed, NOBODY, Search, Service, Split, read_block};
 use crate::read::{ReadError, Size};
@@ -242,7 +242,7 @@ impl RegistrySource {
             return self.fetch_parts(request, Failed::Read(ReadError::Hangs), out);
         }
         let Some(asked) = self.requests.get_mut(&request.objects) else {
-            return Err(self.error(Failed::Read(ReadError::Code(crate::explain::NOT_FOUND))));
+            return Err(self.error(Failed::Read(ReadError::Code(NOT_FOUND))));
         };
         let (registry, name) = (&mut *self.registry, (&asked.name, &mut asked.size));
         let frame = read_block(registry, &mut self.pool, self.generation, name, request.deadline);
@@ -376,6 +376,10 @@ impl RegistrySource {
     }
 
     fn search(&mut self, query: &ObjectQuery) -> Result<Split, Failed> {
+        // Where that hangs, so does what names are read from: nobody waits for each of them.
+        let nobody = ValueName::new(NOBODY);
+        let nobody = (&nobody, &mut Size::default());
+        read_block(&mut *self.registry, &mut self.pool, self.generation, nobody, None)?;
         let global = match query {
             ObjectQuery::Costly => self.names_of_global(),
             _ => Vec::new(),
@@ -390,7 +394,6 @@ impl RegistrySource {
         let mut ask = |name: &ValueName| {
             read_block(&mut **registry, pool, generation, (name, &mut Size::default()), None)
         };
-        ask(&ValueName::new(NOBODY))?;
         let groups = parts::divide(query, &services, &named, &global);
         let search = Search::new(&services, host.as_deref(), &mut ask);
         let split = search.without(self.hangs.objects()).run(query, &groups, &self.name);
@@ -400,10 +403,16 @@ impl RegistrySource {
         Ok(split)
     }
 
+    fn has_no_titles(&self, language: LanguageId) -> SourceError {
+        let message = format!("has no titles in language {language}");
+        SourceError::new(SourceErrorKind::NotFound, &self.name, message)
+    }
+
     /// The indexes that have a name, in whatever language there are names.
     fn named(&mut self) -> Vec<TitleIndex> {
         let mut titles = self.titles(LanguageId::ENGLISH);
-        if titles.is_err() {
+        // Who does not answer for one does not for the others.
+        if titles.as_ref().is_err_and(|error| !error.is_transient()) {
             let others: Vec<_> = self.languages.iter().flatten().map(|one| one.id).collect();
             let read = others.into_iter().map(|language| self.titles(language));
             titles = read.into_iter().find(Result::is_ok).unwrap_or(titles);
@@ -557,11 +566,14 @@ impl Source for RegistrySource {
         let registry = &mut *self.registry;
         let languages = self.languages.get_or_insert_with(|| titles::languages(registry));
         let Some(entry) = languages.iter().find(|entry| entry.id == language) else {
-            let message = format!("has no titles in language {language}");
-            return Err(SourceError::new(SourceErrorKind::NotFound, &self.name, message));
+            return Err(self.has_no_titles(language));
         };
         let database = titles::load(registry, entry, self.last);
         let database = Arc::new(database.map_err(|error| {
+            if error == ReadError::Code(NOT_FOUND) && language != LanguageId::ENGLISH {
+                // A key without lists, as a language leaves it that was removed.
+                return self.has_no_titles(language);
+            }
             let told = self.error(Failed::Read(error));
             if !matches!(error, ReadError::NoTitles | ReadError::EndlessTitles) {
                 return told;

@@ -312,6 +312,12 @@ fn a_damaged_language_costs_itself_and_is_told() {
         let error = query.add(lost).unwrap_err().to_string();
         assert!(error.contains("is not known") && error.contains("damaged"), "{error}");
     }
+    // What nobody has is told as that, though a removed language left a key.
+    let fake = world();
+    fake.with(|world| world.languages.push("00C".to_string()));
+    let mut query = perfhive_engine::Query::new(fake.source()).unwrap();
+    let error = query.add(r"\Proces(*)\% Processor Time").unwrap_err().to_string();
+    assert_eq!(error, "no object \"Proces\"");
     let fake = world();
     fake.with(|world| ["007", "009"].into_iter().for_each(|language| damage(world, language)));
     let error = perfhive_engine::Query::new(fake.source()).err().unwrap().to_string();

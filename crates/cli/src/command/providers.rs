@@ -73,7 +73,8 @@ pub(super) fn run(global: &Global, args: &Providers) -> Outcome {
     }
     let mut providers = match (listed, &args.enable) {
         (Ok(providers), _) => providers,
-        (Err(_), Some(_)) => return Ok(Exit::Done),
+        // Nothing more is known.
+        (Err(_), Some(_)) => Vec::new(),
         (Err(error), None) => return Err(untold(&error)),
     };
     // What went wrong with one of them is in the table.

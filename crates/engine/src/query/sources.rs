@@ -365,10 +365,13 @@ impl Slot {
             return false;
         }
         let languages = self.catalogue.languages.iter().copied();
-        self.titles.add(languages, |language| self.source.titles(language)).unwrap_or_else(|_| {
-            // Who looks next asks again for those that were late.
-            self.all_languages = false;
-            true
-        })
+        self.titles.add(languages, |language| self.source.titles(language)).unwrap_or_else(
+            |error| {
+                // Who looks next asks again for those that were late.
+                self.all_languages = false;
+                self.failed = Some(error);
+                true
+            },
+        )
     }
 }

@@ -295,7 +295,12 @@ impl<B: Source> Fallback<B> {
             }
             _ => format!("{}; {native}", error.message()),
         };
-        let why = SourceError::new(error.kind(), error.source_name(), message);
+        // Who asks once more is not told anything else: it is not busy for the moment.
+        let kind = match error.kind() {
+            SourceErrorKind::Busy => SourceErrorKind::Deadline,
+            kind => kind,
+        };
+        let why = SourceError::new(kind, error.source_name(), message);
         let cause = format!("its counters cannot be read: {}", error.message());
         let reason = self.names(&objects).map(|names| by_native(&names, &cause));
         let first = First::Broken(why, self.first.catalogue_generation());

@@ -475,6 +475,36 @@ fn objects_without_names_get_them() {
     assert!(snapshot.faults().is_empty());
 }
 
+/// Busy for good is no other breakage: what native functions fill is there, beside what
+/// is not.
+#[test]
+fn one_that_stays_busy_costs_its_own_objects_only() {
+    let Parts { source, orders, .. } = parts(&[(2, "System"), (4, "Memory")]);
+    let mut query = Query::new(source).unwrap();
+    query.add(r"\System\Value").unwrap();
+    query.add(r"\Memory\Value").unwrap();
+    query.collect().unwrap();
+    orders.tell(|told| told.fails = Some(SourceErrorKind::Busy));
+    let value =
+        |query: &mut Query| query.collect().is_ok_and(|()| query.readings()[0].value.is_ok());
+    // Twice in a row, and then it is decided.
+    let came = (0..4).map(|_| value(&mut query)).collect::<Vec<_>>();
+    assert!(came[3], "{came:?}: {:?}", query.readings());
+    assert!(query.readings()[1].value.is_err(), "{:?}", query.readings());
+}
+
+/// What is busy for the moment has names a moment later.
+#[test]
+fn names_that_cannot_be_read_for_the_moment_are_no_others() {
+    let Parts { mut source, orders, .. } = parts(&[(2, "System"), (4, "Memory")]);
+    source.catalogue().unwrap();
+    orders.tell(|told| told.fails = Some(SourceErrorKind::Busy));
+    let error = source.titles(LanguageId::ENGLISH).unwrap_err();
+    assert_eq!(error.kind(), SourceErrorKind::Busy, "{error}");
+    orders.tell(|told| told.fails = None);
+    assert!(source.titles(LanguageId::ENGLISH).unwrap().name(TitleIndex(4)).is_some());
+}
+
 /// The four that native functions fill are found all the same.
 #[test]
 fn that_names_cannot_be_read_is_told_of_all_others() {
