@@ -94,7 +94,7 @@ use reply::{Key, Reply, Slot};
 use std::collections::HashMap;
 use std::sync::Arc;
 use std::sync::atomic::Ordering;
-use std::time::Duration;
+use std::time::{Duration, Instant};
 use wants::Wants;
 
 /// Most objects, words and foreign machines of which a consumer remembers one
@@ -177,7 +177,12 @@ impl<S: Source> Cached<S> {
         self.hub.forget();
     }
 
-    fn answer(&mut self, request: &Request, out: &mut Snapshot) -> Result<(), SourceError> {
+    fn answer(
+        &mut self,
+        request: &Request,
+        deadline: Option<Instant>,
+        out: &mut Snapshot,
+    ) -> Result<(), SourceError> {
         let asked_at = (self.hub.clock)();
         let watch = GrowthWatch::begin();
         self.forget_old();
@@ -186,14 +191,14 @@ impl<S: Source> Cached<S> {
         if self.hub.costly.is_some()
             && (self.costs_of == UNKNOWN
                 || self.costs_of != self.hub.generation.load(Ordering::Acquire))
-            && let Ok(generation) = self.costs_by(request.deadline)
+            && let Ok(generation) = self.costs_by(deadline)
         {
             self.costs_of = generation;
         }
         let room = self.room();
         self.list_keys(request);
         let keys = std::mem::take(&mut self.keys);
-        let failure = self.gather(request, &keys, asked_at);
+        let failure = self.gather(request, deadline, &keys, asked_at);
         let served = self.hand_out(&keys, out);
         self.keys = keys;
         // Of what others collected for it, whoever waited for that is told: it took
@@ -264,6 +269,7 @@ impl<S: Source> Cached<S> {
     fn gather(
         &mut self,
         request: &Request,
+        deadline: Option<Instant>,
         keys: &[Key],
         asked_at: Duration,
     ) -> Option<SourceError> {
@@ -308,13 +314,13 @@ impl<S: Source> Cached<S> {
                     wants,
                     |begun| may_join && young(begun),
                     &*hub.clock,
-                    request.deadline,
-                    |source, wants| hub.run(source, wants, number, request.deadline),
+                    deadline,
+                    |source, wants| hub.run(source, wants, number, deadline),
                 );
                 *joined = true;
                 // Only the fast source is asked what changed: without this, nobody who
                 // wants costly objects alone would learn of it.
-                let looked = if number == 0 { Ok(()) } else { hub.look(request.deadline) };
+                let looked = if number == 0 { Ok(()) } else { hub.look(deadline) };
                 let generation = hub.generation.load(Ordering::Acquire);
                 let is_now = |reply: &Reply| reply.generation.is_none_or(|of| of == generation);
                 match outcome {
@@ -322,7 +328,7 @@ impl<S: Source> Cached<S> {
                         *done = true;
                         failure = looked.err();
                     }
-                    Ok(Outcome { in_full, deadline, result: Ok(brought) }) => {
+                    Ok(Outcome { in_full, deadline: by, result: Ok(brought) }) => {
                         *done = in_full;
                         for collected in brought.into_iter() {
                             match collected {
@@ -339,9 +345,7 @@ impl<S: Source> Cached<S> {
                                 }
                                 // It was by the earlier deadline of who
                                 // collected; this one has time to try again.
-                                Err(error)
-                                    if is_late(&error) && ends(deadline, request.deadline) =>
-                                {
+                                Err(error) if is_late(&error) && ends(by, deadline) => {
                                     *done = false;
                                 }
                                 Err(error) => failure = Some(error),
@@ -354,8 +358,8 @@ impl<S: Source> Cached<S> {
                         attempts += 1;
                     }
                     // As above, where it came to no collection at all.
-                    Ok(Outcome { deadline, result: Err(error), .. })
-                        if is_late(&error) && ends(deadline, request.deadline) => {}
+                    Ok(Outcome { deadline: by, result: Err(error), .. })
+                        if is_late(&error) && ends(by, deadline) => {}
                     Ok(Outcome { result: Err(error), .. }) | Err(error) => {
                         *done = true;
                         failure = Some(error);
@@ -477,9 +481,12 @@ impl<S: Source> Source for Cached<S> {
 
     fn collect(&mut self, request: &Request, out: &mut Snapshot) -> Result<(), SourceError> {
         out.clear();
+        // The thread's counts as the request's does: a run that it makes for all who wait
+        // ends by then.
+        let deadline = Until::or_earlier(request.deadline);
         // What is asked on the way besides, as of which objects are costly.
-        let _until = Until::enter(request.deadline);
-        self.answer(request, out)
+        let _until = Until::enter(deadline);
+        self.answer(request, deadline, out)
     }
 
     fn catalogue(&mut self) -> Result<Arc<Catalogue>, SourceError> {

@@ -11,7 +11,7 @@ mod source;
 mod threads;
 
 use perfhive_engine::{
-    Broker, Cached, Numbering, ObjectQuery, Request, Snapshot, Source, SourceErrorKind,
+    Broker, Cached, Numbering, ObjectQuery, Request, Snapshot, Source, SourceErrorKind, Until,
 };
 use perfhive_format::TitleIndex;
 use perfhive_testkit::alloc::{Counting, count};
@@ -233,6 +233,13 @@ fn a_source_that_panics_is_put_back() {
 
 #[test]
 fn a_deadline_holds_for_who_waits() {
+    for is_threads in [false, true] {
+        hold_a_deadline(is_threads);
+    }
+}
+
+/// That of a request, or of all that the thread asks.
+fn hold_a_deadline(is_threads: bool) {
     let source = Numbered::new();
     let cache = Cached::new(source.clone());
     let gate = source.gate();
@@ -242,8 +249,17 @@ fn a_deadline_holds_for_who_waits() {
         gate.wait_until_entered();
         let mut second = cache.clone();
         let asked = Instant::now();
-        let soon = request(&[2]).deadline(asked + Duration::from_millis(30));
-        let error = second.collect(&soon, &mut Snapshot::new()).unwrap_err();
+        let soon = Some(asked + Duration::from_millis(30));
+        let mut wanted = request(&[2]);
+        let until = match is_threads {
+            true => Until::enter(soon),
+            false => {
+                wanted.deadline = soon;
+                Until::enter(None)
+            }
+        };
+        let error = second.collect(&wanted, &mut Snapshot::new()).unwrap_err();
+        drop(until);
         assert_eq!(error.kind(), SourceErrorKind::Deadline);
         assert!(asked.elapsed() >= Duration::from_millis(30));
         gate.open();

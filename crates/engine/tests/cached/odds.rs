@@ -5,7 +5,7 @@ use crate::ask;
 use crate::source::{Gate, Numbered, request};
 use perfhive_engine::{
     Cached, Catalogue, CatalogueObject, Cost, Fault, FaultKind, Frame, ObjectQuery, ReplaySource,
-    Request, Snapshot, Source, SourceError, SourceErrorKind, TitleDatabase, Wanted,
+    Request, Snapshot, Source, SourceError, SourceErrorKind, TitleDatabase, Until, Wanted,
 };
 use perfhive_format::{
     BlockHead, BlockWriter, DetailLevel, LanguageId, ObjectSpec, ObjectTemplate, TitleIndex,
@@ -282,7 +282,7 @@ impl Source for LateForSome {
     fn collect(&mut self, request: &Request, out: &mut Snapshot) -> Result<(), SourceError> {
         out.clear();
         let number = self.0.fetch_add(1, Ordering::SeqCst) + 1;
-        if let Some(deadline) = request.deadline {
+        if let Some(deadline) = Until::or_earlier(request.deadline) {
             std::thread::sleep(deadline.saturating_duration_since(Instant::now()));
             return Err(SourceError::new(SourceErrorKind::Deadline, "late", "too late"));
         }
@@ -306,8 +306,12 @@ fn who_has_time_does_not_fail_by_the_deadlines_of_others() {
             scope.spawn(move || {
                 while !stop.load(Ordering::Relaxed) {
                     let soon = Instant::now() + Duration::from_micros(300);
-                    let result =
-                        hasty.collect(&request(&[number]).deadline(soon), &mut Snapshot::new());
+                    let mut wanted = request(&[number]);
+                    // Some have it for all that their thread asks.
+                    let thread = (number % 2 == 0).then_some(soon);
+                    wanted.deadline = thread.xor(Some(soon));
+                    let _until = Until::enter(thread);
+                    let result = hasty.collect(&wanted, &mut Snapshot::new());
                     // Or it was served by who has time.
                     assert!(result.is_ok() || Instant::now() >= soon);
                 }
