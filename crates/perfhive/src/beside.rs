@@ -2,7 +2,8 @@
 
 use perfhive_engine::{
     Broker, CHOSEN_INDEXES, Catalogue, Fault, FaultKind, ObjectQuery, ProviderStatus, Request,
-    Snapshot, Source, SourceError, SourceErrorKind, TitleDatabase, Until, Wanted, note_growth,
+    Snapshot, Source, SourceError, SourceErrorKind, TitleDatabase, TitleSet, Until, Wanted,
+    note_growth,
 };
 use perfhive_format::{LanguageId, TitleIndex};
 use std::collections::{HashMap, HashSet};
@@ -25,12 +26,13 @@ use std::sync::Arc;
 /// - The first one has an object of that name: it is the first one's.
 /// - It has none, or no object can be meant by the name: what is published is served.
 /// - It answers, but not for what the name may mean (a provider hangs), or it did not
-///   answer so far: an error is not "has none". What was known of the name stays so; a name
-///   of which nothing was ever known is not served.
+///   answer so far, or not with all names: an error is not "has none", and a name that is
+///   missing is not nobody's. What was known of the name stays so; a name of which nothing
+///   was ever known is not served.
 /// - It cannot tell what it has at all, and that is its answer (it says so to who looks for
-///   no object in particular, or fails for another reason than that it is late): nobody has
-///   the object then, and waiting would be in vain. A name that was the first one's stays
-///   so; under all others what is published is served.
+///   no object in particular, or it, or a list of its names, fails for another reason than
+///   that it is late): nobody has the object then, and waiting would be in vain. A name
+///   that was the first one's stays so; under all others what is published is served.
 ///
 /// All names are asked for anew when the first one's generation changes, which a broken
 /// registry's does when it is broken no more. Those that it gave no answer for are asked for
@@ -211,27 +213,33 @@ impl<A: Source, B: Yielding> Beside<A, B> {
         if all.is_some() && Until::is_over() {
             return;
         }
-        let mut titles = Vec::new();
+        let mut titles = TitleSet::default();
         for language in &mine.languages {
-            match self.first.titles(*language) {
-                Ok(one) => titles.push(one),
-                Err(error) if error.is_transient() => return,
-                // What is not to be had means nothing.
-                Err(_) => {}
+            // Of one that is late the others are not waited for.
+            if titles.add([*language], |language| self.first.titles(language)).is_err() {
+                return;
             }
         }
+        // That what a name means has no object says nothing where names are missing. Those
+        // of a list that is damaged will not come.
+        let mut why = titles.databases().iter().filter_map(|one| one.lacks());
+        let is_in_vain = all.is_some() || !why.any(SourceError::is_transient);
         for (name, known) in &mut self.names {
             if !known.is_open {
                 continue;
             }
-            let meant: Vec<TitleIndex> =
-                titles.iter().flat_map(|titles| titles.indexes(name)).copied().collect();
+            let meant = titles.indexes(name);
             let has = |mine: Arc<Catalogue>| meant.iter().any(|one| mine.object(*one).is_some());
             let answer = match meant.is_empty() {
                 true => Ok(false),
                 false => self.first.catalogue_for(Wanted::Objects(&meant)).map(has),
             };
             match answer {
+                Ok(false) if titles.lacks().is_some() => {
+                    if is_in_vain {
+                        known.settle_for_nobodys();
+                    }
+                }
                 Ok(is_taken) => {
                     known.whose = if is_taken { Whose::First } else { Whose::Nobodys };
                     known.is_open = false;

@@ -1,6 +1,7 @@
 //! Names of which the first source cannot tell whether it has them.
 
 use super::*;
+use perfhive_format::titles::{Title, TitleList};
 
 /// How a source is doing.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -12,12 +13,17 @@ enum Mood {
     /// Nobody gets one for Web Shop, whose provider hangs.
     HangsForOne,
     /// It cannot tell what it has, but for Processor, which is filled in another way; since
-    /// something hangs.
+    /// something hangs. No other names are known either.
     Broken,
+    /// It answers everything, but for its list of names, which is damaged.
+    Damaged,
+    /// The same, of a list that does not come in time.
+    HangsForNames,
     /// Whatever it is asked fails.
     Gone,
 }
 
+const PROCESSOR: TitleIndex = TitleIndex(238);
 const WEB_SHOP: TitleIndex = TitleIndex(4000);
 
 /// A registry with a few objects, and how often it was asked for Web Shop.
@@ -63,11 +69,11 @@ impl Source for Moody {
         self.asked.fetch_add(usize::from(is_asked), Ordering::Relaxed);
         match self.mood() {
             Mood::HangsForOne if is_asked => Err(self.fails(SourceErrorKind::Deadline)),
-            Mood::Broken if !list.contains(&TitleIndex(238)) => {
+            Mood::Broken if !list.contains(&PROCESSOR) => {
                 Err(self.fails(SourceErrorKind::Deadline))
             }
             Mood::Broken => {
-                catalogue.objects.retain(|object| object.name == TitleIndex(238));
+                catalogue.objects.retain(|object| object.name == PROCESSOR);
                 Ok(Arc::new(catalogue))
             }
             _ => Ok(Arc::new(catalogue)),
@@ -80,7 +86,19 @@ impl Source for Moody {
     }
     fn titles(&mut self, language: LanguageId) -> Result<Arc<TitleDatabase>, SourceError> {
         self.check()?;
-        self.broker.titles(language)
+        let titles = self.broker.titles(language)?;
+        let kind = match self.mood() {
+            Mood::Broken | Mood::HangsForNames => SourceErrorKind::Deadline,
+            Mood::Damaged => SourceErrorKind::Malformed,
+            _ => return Ok(titles),
+        };
+        // Those that are known otherwise.
+        let processor = |(index, _): &(TitleIndex, &str)| *index == PROCESSOR;
+        let text = |(index, text): (_, &str)| Title { index, text: text.to_string() };
+        let known = titles.all().into_iter().filter(processor).map(text).collect();
+        let known = TitleList { titles: known, faults: Vec::new() };
+        let known = TitleDatabase::new(language, &known, &TitleList::default());
+        Ok(Arc::new(known.lacking(self.fails(kind))))
     }
 }
 
@@ -108,7 +126,7 @@ fn parts(has_it: bool, mood: Mood) -> Parts {
         }
     };
     let broker = Broker::builder("moody:", "HOST")
-        .providers([registry, provider(238, "Processor", 5, &nobody)])
+        .providers([registry, provider(PROCESSOR.0, "Processor", 5, &nobody)])
         .build();
     let programs = [(PUBLISHED, "Web Shop"), (OWN, "Own Shop"), (PUBLISHED + 200, "Processor")];
     let programs = programs.map(|(index, name)| provider(index, name, 9, &nobody));
@@ -211,11 +229,30 @@ fn what_a_path_meant_it_means_as_long_as_nobody_tells_otherwise() {
         let mut parts = parts(has_it, Mood::Well);
         let before = if has_it { vec![OWN] } else { vec![PUBLISHED, OWN] };
         assert_eq!(parts.served(), before);
-        for mood in [Mood::Late, Mood::HangsForOne, Mood::Broken, Mood::Gone, Mood::Well] {
+        let all = [Mood::Late, Mood::HangsForOne, Mood::Broken, Mood::Gone];
+        let names = [Mood::HangsForNames, Mood::Damaged, Mood::Well];
+        for mood in all.into_iter().chain(names) {
             parts.becomes(mood);
             assert_eq!(parts.served(), before, "{mood:?}");
             parts.look();
             assert_eq!(parts.served(), before, "{mood:?}");
         }
+    }
+}
+
+#[test]
+fn where_names_are_missing_a_name_that_is_not_there_is_not_nobodys() {
+    for mood in [Mood::HangsForNames, Mood::Damaged] {
+        let mut parts = parts(true, mood);
+        match mood {
+            // They may come yet.
+            Mood::HangsForNames => assert!(parts.served().is_empty()),
+            // Nobody finds the registry's by that name.
+            _ => assert_eq!(parts.served(), [PUBLISHED, OWN]),
+        }
+        parts.becomes(Mood::Well);
+        assert_eq!(parts.served(), [OWN], "{mood:?}");
+        parts.becomes(mood);
+        assert_eq!(parts.served(), [OWN], "{mood:?}");
     }
 }
