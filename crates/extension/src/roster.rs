@@ -73,9 +73,9 @@ struct Item {
     described: Instant,
     /// The question that it has not answered yet.
     question: Option<u64>,
-    /// Until when a reader waits for that at the moment, and whether one has waited
-    /// for it in vain already.
-    until: Option<Instant>,
+    /// Since when and until when readers wait for that, and whether they have waited for it
+    /// in vain already.
+    until: Option<(Instant, Instant)>,
     awaited: bool,
     /// Pause after an answer that offered nothing.
     pause: Duration,
@@ -198,37 +198,45 @@ impl ExtensionRoster {
                 self.ask(item);
                 let patience = item.shared.account.patience(usual).min(usual);
                 // One that was waited for in vain may come back whenever it likes.
-                item.until = item.question.filter(|_| !item.awaited).map(|_| after(now, patience));
+                item.until =
+                    item.question.filter(|_| !item.awaited).map(|_| (now, after(now, patience)));
             }
         }
         self.items = items;
-        let Some(longest) = self.items.iter().filter_map(|item| item.until).max() else {
+        let is_awaited = |item: &Item| item.question.is_some() && item.may_have(wanted);
+        let awaited = self.items.iter().filter(|item| is_awaited(item));
+        let Some(longest) = awaited.filter_map(|item| item.until.map(|(_, end)| end)).max() else {
             return false;
         };
         // What is known is to be collected yet, for which half of the time is left.
         let half = deadline.map(|deadline| now + deadline.saturating_duration_since(now) / 2);
         let until = half.map_or(longest, |half| half.min(longest));
-        let mut changed = self.take_answers(until, true);
+        let mut changed = self.take_answers(until, |item| item.until.is_some() && is_awaited(item));
         let over = Instant::now();
         for item in &mut self.items {
-            let Some(end) = item.until.take().filter(|_| item.question.is_some()) else { continue };
-            item.awaited = true;
-            // For a reader in a hurry it is not late yet.
-            if over >= end {
-                item.is_late(end.saturating_duration_since(now));
+            let is_open = is_awaited(item);
+            let Some((since, end)) = item.until else { continue };
+            // For a reader in a hurry it is not late yet, and the next one may wait on.
+            if is_open && over < end {
+                continue;
+            }
+            if is_open || item.question.is_none() {
+                item.until = None;
+            }
+            if is_open {
+                item.awaited = true;
+                item.is_late(end.saturating_duration_since(since));
                 changed = true;
             }
         }
         changed
     }
 
-    /// Takes the answers that are there, and waits until `deadline` for others,
-    /// or only for those that nobody waited for so far. Answers whether there
-    /// were any.
-    fn take_answers(&mut self, deadline: Instant, first: bool) -> bool {
+    /// Takes the answers that are there, and waits until `deadline` for those that
+    /// are open. Answers whether there were any.
+    fn take_answers(&mut self, deadline: Instant, is_open: impl Fn(&Item) -> bool) -> bool {
         let mut changed = false;
-        let is_open = |item: &Item| item.question.is_some() && (!first || item.until.is_some());
-        while self.items.iter().any(is_open) {
+        while self.items.iter().any(&is_open) {
             let left = deadline.saturating_duration_since(Instant::now());
             let found = match self.found.recv_timeout(left) {
                 Ok(found) => found,
@@ -420,7 +428,7 @@ impl Roster for ExtensionRoster {
             self.look = after(now, self.options.look_every);
             changed |= self.look_again();
         }
-        changed |= self.take_answers(now, false);
+        changed |= self.take_answers(now, |item| item.question.is_some());
         changed |= self.find_out(wanted, deadline);
         for item in &mut self.items {
             if item.shared.turned.swap(false, Ordering::Relaxed) {

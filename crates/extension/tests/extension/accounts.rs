@@ -194,6 +194,17 @@ fn a_slow_one_is_given_its_time() {
     assert_eq!(second.see().instances, Some(2), "{:?}", second.lines());
 }
 
+/// Whoever was in a hurry took nobody the time that there is for it.
+#[test]
+fn a_slow_one_is_waited_for_after_a_reader_in_a_hurry() {
+    let folder = Folder::new("hurried");
+    let library = folder.compile("tests/extension/zoo.c");
+    let mut reader = reader(&folder, &library, "!takes its time");
+    let soon = Request::new(ObjectQuery::Global).deadline(Instant::now());
+    assert_eq!(reader.collect(&soon).0.objects().count(), 0);
+    assert_eq!(reader.see().instances, Some(2), "{:?}", reader.lines());
+}
+
 /// A reader with a deadline is not left without time for what is known already.
 #[test]
 fn who_is_asked_for_the_first_time_leaves_others_their_time() {
