@@ -18,7 +18,8 @@ use std::time::{Duration, Instant};
 /// Puts a source on a thread of its own, so that a caller waits no longer than
 /// its deadline even if the source hangs: that of a collection, or that which
 /// [its thread](Until) has for all that it asks. While the source is still at work on
-/// an earlier request the worker answers [`SourceErrorKind::Busy`].
+/// an earlier request the worker answers [`SourceErrorKind::Busy`]; only where that was for
+/// the catalogue's generation, which it gives up early, the next caller waits for it once.
 ///
 /// Once warm a request that was made before takes no memory, on either thread.
 ///
@@ -37,6 +38,8 @@ pub struct Worker {
     /// Number of the newest request, and of the newest one answered.
     asked: u64,
     answered: u64,
+    /// When the newest one was put.
+    asked_at: Option<Instant>,
     /// Whether the newest one is for the catalogue's generation.
     is_asked_generation: bool,
     patience: Option<Duration>,
@@ -144,6 +147,7 @@ impl Worker {
             room: None,
             asked: 0,
             answered: 0,
+            asked_at: None,
             is_asked_generation: false,
             patience,
             generation: 0,
@@ -174,6 +178,13 @@ impl Worker {
         self.asked
     }
 
+    /// When that was asked; `None` before the first question. It may have had to wait for
+    /// the answer to the one before.
+    #[must_use]
+    pub fn last_asked_at(&self) -> Option<Instant> {
+        self.asked_at
+    }
+
     /// The catalogue's generation as last heard of, which asks nobody.
     #[must_use]
     pub fn last_generation(&self) -> u64 {
@@ -193,7 +204,7 @@ impl Worker {
     /// given up early, so that a source which does not answer at once is not busy yet.
     fn catch_up(&mut self, deadline: Option<Instant>) -> Result<(), SourceError> {
         let until = match self.is_asked_generation {
-            true => Until::or_earlier(self.limit(deadline)),
+            true => Until::or_earlier(deadline),
             false => Some(Instant::now()),
         };
         self.catch_up_by(until)
@@ -225,6 +236,8 @@ impl Worker {
             }
             Err(NoAnswer::Ended) => Err(self.gone()),
             Err(NoAnswer::Late) => {
+                // One waited for it; whoever comes then is told at once.
+                self.is_asked_generation = false;
                 let message = "still busy with an earlier request that exceeded its deadline";
                 Err(self.error(SourceErrorKind::Busy, message))
             }
@@ -237,12 +250,13 @@ impl Worker {
         job: impl FnOnce(u64) -> Job,
         deadline: Option<Instant>,
     ) -> Result<Answer, SourceError> {
+        let deadline = self.limit(deadline);
         self.catch_up(deadline)?;
         self.asked += 1;
+        self.asked_at = Some(Instant::now());
         let job = job(self.asked);
         self.is_asked_generation = matches!(job, Job::Generation(_));
         self.desk.ask((Collecting::current(), job));
-        let deadline = self.limit(deadline);
         match self.desk.answer(Until::or_earlier(deadline)) {
             Ok((id, answer)) => {
                 self.answered = id;
@@ -267,7 +281,8 @@ impl Source for Worker {
 
     fn collect(&mut self, request: &Request, out: &mut Snapshot) -> Result<(), SourceError> {
         out.clear();
-        self.catch_up(request.deadline)?;
+        let deadline = self.limit(request.deadline);
+        self.catch_up(deadline)?;
         // The snapshot goes to the thread and back, so that its allocations
         // are kept.
         let taken = self.room.take().unwrap_or_else(|| std::mem::take(out));
@@ -282,7 +297,7 @@ impl Source for Worker {
             }
         };
         let job = |id| Job::Collect(id, sent, taken);
-        match self.ask(job, request.deadline)? {
+        match self.ask(job, deadline)? {
             Answer::Collected(sent, snapshot, result) => {
                 self.spare = Some(sent);
                 *out = snapshot;

@@ -218,3 +218,18 @@ fn a_late_generation_makes_nobody_busy() {
     worker.collect(&Request::new(ObjectQuery::Global), &mut Snapshot::new()).unwrap();
     opened.join().unwrap();
 }
+
+/// One that hangs costs one caller his time, and not each.
+#[test]
+fn a_generation_that_hangs_is_waited_for_once() {
+    let (_source, gate, mut worker) = gated();
+    worker.set_patience(Some(Duration::from_millis(1)));
+    gate.close("generation");
+    worker.catalogue_generation();
+    let request = Request::new(ObjectQuery::Global);
+    worker.collect(&request, &mut Snapshot::new()).unwrap_err();
+    worker.set_patience(Some(FOR_EVER));
+    let error = worker.collect(&request, &mut Snapshot::new()).unwrap_err();
+    assert_eq!(error.kind(), SourceErrorKind::Busy);
+    gate.close("");
+}

@@ -298,6 +298,8 @@ impl Item {
             return self.describe(Some((ProviderState::Disabled, why)), false);
         }
         if known {
+            // Whoever found it out, nobody waits for that any more.
+            self.until = None;
             return self.describe(None, true);
         }
         let account = &self.shared.account;

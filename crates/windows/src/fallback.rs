@@ -394,7 +394,9 @@ impl<B: Source> Source for Fallback<B> {
             None => self.first.titles(language),
             Some(why) => Err(why.clone()),
         };
-        let is_for_now = |error: &SourceError| error.is_transient() || self.says_nothing();
+        let is_for_now = |error: &SourceError| {
+            !self.first.hangs() && (error.is_transient() || self.first.is_late())
+        };
         if self.broken().is_none() && mine.as_ref().is_err_and(is_for_now) {
             // It may have names for all that it has.
             return mine;

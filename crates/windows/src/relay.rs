@@ -176,7 +176,7 @@ impl Relay {
                 self.late = None;
                 return result;
             }
-            let mut since = begun;
+            let mut since = self.worker.last_asked_at().map_or(begun, |asked| asked.max(begun));
             if let Some(line) = &self.line {
                 if line.is_dialing() {
                     // Nobody hangs: nobody was asked so far.
@@ -184,7 +184,7 @@ impl Relay {
                     let (kind, message) = explain(NOT_REACHED, Some(&line.host));
                     return Err(SourceError::new(kind, self.worker.name(), message));
                 }
-                since = line.up_since().map_or(begun, |up| up.max(begun));
+                since = line.up_since().map_or(since, |up| up.max(since));
             }
             // One that is late again and again does not hang.
             let number = self.worker.last_asked();

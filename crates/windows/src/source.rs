@@ -568,9 +568,11 @@ impl Source for RegistrySource {
         let Some(entry) = languages.iter().find(|entry| entry.id == language) else {
             return Err(self.has_no_titles(language));
         };
+        let own = entry.is_own();
         let database = titles::load(registry, entry, self.last);
         let database = Arc::new(database.map_err(|error| {
-            if error == ReadError::Code(NOT_FOUND) && language != LanguageId::ENGLISH {
+            let is_needed = language == LanguageId::ENGLISH || own;
+            if error == ReadError::Code(NOT_FOUND) && !is_needed {
                 // A key without lists, as a language leaves it that was removed.
                 return self.has_no_titles(language);
             }

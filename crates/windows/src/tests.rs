@@ -318,10 +318,36 @@ fn a_damaged_language_costs_itself_and_is_told() {
     let mut query = perfhive_engine::Query::new(fake.source()).unwrap();
     let error = query.add(r"\Proces(*)\% Processor Time").unwrap_err().to_string();
     assert_eq!(error, "no object \"Proces\"");
+    // Nor has one that is found damaged below its key only.
+    let fake = world();
+    fake.with(|world| {
+        world.languages.push("00C".to_string());
+        damage(world, "00C");
+        world.titles.remove(&("data".to_string(), "Counter 00C".to_string()));
+    });
+    let error = fake.source().titles(LanguageId(0x00c)).unwrap_err();
+    assert_eq!(error.kind(), SourceErrorKind::Malformed, "{error}");
     let fake = world();
     fake.with(|world| ["007", "009"].into_iter().for_each(|language| damage(world, language)));
     let error = perfhive_engine::Query::new(fake.source()).err().unwrap().to_string();
     assert!(error.contains("damaged"), "{error}");
+}
+
+/// What its names are cannot be told for a while: it is no other object by that.
+#[test]
+fn a_path_in_a_language_that_is_damaged_meanwhile_goes_on() {
+    let fake = world();
+    let sources = perfhive_engine::SourceSet::new(fake.source());
+    let mut query = perfhive_engine::Query::over(sources, LanguageId::ENGLISH).unwrap();
+    query.add(r"\Prozess(one)\Prozessorzeit (%)").unwrap();
+    for round in 0..3 {
+        query.collect().unwrap();
+        assert!(query.readings()[0].value.is_ok(), "{round}: {:?}", query.readings());
+        fake.with(|world| {
+            damage(world, "007");
+            world.last.counter = world.last.counter.map(|last| last + 2);
+        });
+    }
 }
 
 #[test]

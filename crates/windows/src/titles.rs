@@ -23,6 +23,13 @@ pub(crate) struct Language {
     own: bool,
 }
 
+impl Language {
+    /// Whether it is the user's own.
+    pub(crate) fn is_own(&self) -> bool {
+        self.own
+    }
+}
+
 /// The languages of a machine: the user's, then English, which is there always.
 pub(crate) fn languages(registry: &mut dyn Registry) -> Vec<Language> {
     let user = registry.user_language();
@@ -105,8 +112,10 @@ fn lists(
     let values = if value == older { &[value][..] } else { &[value, older] };
     let (mut failure, mut is_empty) = (None, false);
     let mut found = Vec::new();
-    let mut failed = |error| {
-        failure.get_or_insert(error);
+    // That a list is not there is less than that it cannot be read.
+    let mut failed = |error| match failure {
+        None | Some(ReadError::Code(NOT_FOUND)) => failure = Some(error),
+        Some(_) => {}
     };
     let is_english = language.id == LanguageId::ENGLISH;
     let id = language.id.to_string();

@@ -71,6 +71,7 @@ pub(super) fn run(global: &Global, args: &Providers) -> Outcome {
         (Some(why), None) if !global.quiet && listed.is_ok() => warn(why),
         _ => {}
     }
+    let is_told = listed.is_ok();
     let mut providers = match (listed, &args.enable) {
         (Ok(providers), _) => providers,
         // Nothing more is known.
@@ -88,7 +89,7 @@ pub(super) fn run(global: &Global, args: &Providers) -> Outcome {
     others.retain(|fault| !of_one(fault));
     if let (Some(name), Some(pattern)) = (wanted, &pattern) {
         providers.retain(|provider| pattern.matches(&provider.name));
-        if providers.is_empty() {
+        if is_told && providers.is_empty() {
             return Err(no_such_provider(name));
         }
     }

@@ -118,6 +118,8 @@ impl Query {
                     Err(QueryError::NeedsInstance { .. } | QueryError::HasNoInstances { .. }) => {
                         true
                     }
+                    // What nobody can tell now is not known to be another's.
+                    Err(QueryError::Source(_)) => is_other,
                     Err(_) => {
                         is_other || is_in_use(&slot.catalogue, &slot.titles, &item.path, target)
                     }

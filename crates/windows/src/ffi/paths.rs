@@ -24,7 +24,7 @@ pub(crate) fn expanded(text: &str) -> String {
     // exclusively.
     let length = unsafe { ExpandEnvironmentStringsW(source.as_ptr(), units.as_mut_ptr(), length) };
     // With the NUL; a variable may have become longer meanwhile.
-    let end = (length as usize).checked_sub(1);
+    let end = (length as usize).checked_sub(1).filter(|end| *end < units.len());
     let text_of = |end| units.get(..end).map(String::from_utf16_lossy);
     end.and_then(text_of).unwrap_or_else(|| text.to_string())
 }
