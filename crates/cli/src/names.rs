@@ -2,6 +2,7 @@
 
 use crate::args::Global;
 use crate::failure::Failure;
+use crate::session::Faults;
 use perfhive::{
     Catalogue, CatalogueCounter, CatalogueObject, LanguageId, NamePattern, QueryError, Source,
     SourceError, TitleIndex, TitleSet, Wanted, nearest,
@@ -30,6 +31,13 @@ impl Names {
         let catalogue = source.catalogue_for(Wanted::Nothing)?;
         let titles = TitleSet::load([language, LanguageId::ENGLISH], |one| source.titles(one))?;
         Ok(Self { catalogue, titles, complete: false, unlisted: None, failed: Vec::new() })
+    }
+
+    /// Notes why some of what is listed may have no names.
+    pub(crate) fn tell_of_lacks(&self, faults: &Faults) {
+        if let Some(why) = self.titles.lacks() {
+            faults.add(format!("not all names can be read: {why}"));
+        }
     }
 
     /// The titles.
@@ -269,6 +277,35 @@ mod tests {
                 _ => false,
             };
             assert!(told, "{name}: {:?}", names.no_such_object(name));
+        }
+    }
+
+    /// Whose German names are damaged.
+    struct Damaged;
+
+    impl Source for Damaged {
+        fn name(&self) -> &str {
+            "damaged:"
+        }
+        fn collect(&mut self, _: &Request, out: &mut Snapshot) -> Result<(), SourceError> {
+            out.clear();
+            Ok(())
+        }
+        fn titles(&mut self, language: LanguageId) -> Result<Arc<TitleDatabase>, SourceError> {
+            if language == LanguageId::GERMAN {
+                let kind = SourceErrorKind::Malformed;
+                return Err(SourceError::new(kind, "damaged:", "its names are damaged"));
+            }
+            Ok(Arc::new(TitleDatabase::from_lists(language, [], [])))
+        }
+    }
+
+    #[test]
+    fn names_that_are_missing_are_told_with_a_list() {
+        for (language, told) in [(LanguageId::GERMAN, 1), (LanguageId::ENGLISH, 0)] {
+            let faults = Faults::default();
+            Names::load(&mut Damaged, language).unwrap().tell_of_lacks(&faults);
+            assert_eq!(faults.take().len(), told);
         }
     }
 

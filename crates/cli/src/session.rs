@@ -116,7 +116,8 @@ impl Faults {
 /// A fault in words, with the way out if there is one.
 pub(crate) fn told(fault: &Fault) -> String {
     match fault.kind {
-        FaultKind::Quarantined => {
+        // Of one that Windows disabled its own words say what enables it, and where.
+        FaultKind::Quarantined if !fault.message.contains("enables it") => {
             let name = &fault.provider;
             format!("{fault}; perfhive providers --enable {name:?} has it asked again")
         }
@@ -282,6 +283,16 @@ fn language_of_environment(variable: impl Fn(&str) -> Option<String>) -> Option<
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    /// Windows' own words name the command, and the machine it is to be run on.
+    #[test]
+    fn one_way_out_is_told() {
+        let fault = |words: &str| Fault::new(FaultKind::Quarantined, "Shop", words);
+        let line = told(&fault("was slow too often"));
+        assert!(line.ends_with("--enable \"Shop\" has it asked again"), "{line}");
+        let line = told(&fault("is disabled; `lodctr /E:Shop`, run on BOX, enables it"));
+        assert!(line.ends_with("enables it"), "{line}");
+    }
 
     /// Hangs at first, and is busy with that from then on.
     struct Hangs(bool);

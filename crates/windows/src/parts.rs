@@ -405,7 +405,7 @@ impl<'a> Search<'a> {
 }
 
 /// A name as it stands in a command: with quotation marks where it is not one word.
-fn argument(name: &str) -> Cow<'_, str> {
+pub(crate) fn argument(name: &str) -> Cow<'_, str> {
     let is_plain = |c: char| c.is_alphanumeric() || "_-.".contains(c);
     match !name.is_empty() && name.chars().all(is_plain) {
         true => Cow::Borrowed(name),

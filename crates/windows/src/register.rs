@@ -6,6 +6,7 @@ mod load;
 use crate::allot;
 use crate::explain::NOT_FOUND;
 use crate::ffi::{self, Key, Value};
+use crate::parts::argument;
 use crate::registry::{Registry as _, ValueName};
 use crate::titles;
 use crate::winreg::Local;
@@ -244,7 +245,8 @@ fn own(name: &str) -> Result<Option<Registration>, RegisterError> {
             RegisterErrorKind::Taken,
             format!(
                 "{name} was registered by another program ({key}): take another name, or, if it \
-                 is to go, `unlodctr {name}`"
+                 is to go, `unlodctr {}`",
+                argument(name)
             ),
         )),
         None => Ok(None),
@@ -351,8 +353,9 @@ fn has_no_rest(name: &str) -> Result<(), RegisterError> {
     // Loading the names again would leave these, and say that all is well.
     let key = service(name)?;
     let message = format!(
-        "{key}\\Performance has indexes of a registration that is not whole: `unlodctr {name}` \
-         takes them back; or take another name"
+        "{key}\\Performance has indexes of a registration that is not whole: `unlodctr {}` \
+         takes them back; or take another name",
+        argument(name)
     );
     Err(RegisterError::new(RegisterErrorKind::Taken, message))
 }

@@ -26,8 +26,13 @@ use std::time::{Duration, Instant};
 const REMEMBERED: usize = 256;
 
 /// Said of an object that was there once.
-const STAYS_AWAY: &str = "the object was asked for and is not in the answer: its provider \
-                          failed or is disabled (see the event log, Application, source Perflib)";
+fn stays_away(host: Option<&str>) -> String {
+    let there = host.map_or(String::new(), |host| format!(" of {host}"));
+    format!(
+        "the object was asked for and is not in the answer: its provider failed or is disabled \
+         (see the event log{there}, Application, source Perflib)"
+    )
+}
 
 /// The counters of a machine, read through its registry.
 ///
@@ -459,7 +464,8 @@ impl Source for RegistrySource {
                 {
                     // Of what is known there is an end.
                     let words = self.missing.entry(*name).or_insert_with(|| {
-                        let fault = Fault::new(FaultKind::CollectFailed, &self.name, STAYS_AWAY);
+                        let words = stays_away(self.registry.host());
+                        let fault = Fault::new(FaultKind::CollectFailed, &self.name, words);
                         fault.of_object(*name)
                     });
                     out.push_fault(words.clone());
@@ -568,14 +574,18 @@ impl Source for RegistrySource {
         let Some(entry) = languages.iter().find(|entry| entry.id == language) else {
             return Err(self.has_no_titles(language));
         };
-        let own = entry.is_own();
+        let own = entry.is_own() && language != LanguageId::ENGLISH;
+        let own = own && registry.host().is_none();
         let database = titles::load(registry, entry, self.last);
         let database = Arc::new(database.map_err(|error| {
-            let is_needed = language == LanguageId::ENGLISH || own;
-            if error == ReadError::Code(NOT_FOUND) && !is_needed {
+            let error = match error {
+                ReadError::Code(NOT_FOUND) if own => ReadError::NoTitles,
                 // A key without lists, as a language leaves it that was removed.
-                return self.has_no_titles(language);
-            }
+                ReadError::Code(NOT_FOUND) if language != LanguageId::ENGLISH => {
+                    return self.has_no_titles(language);
+                }
+                error => error,
+            };
             let told = self.error(Failed::Read(error));
             if !matches!(error, ReadError::NoTitles | ReadError::EndlessTitles) {
                 return told;

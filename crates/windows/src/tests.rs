@@ -333,6 +333,29 @@ fn a_damaged_language_costs_itself_and_is_told() {
     assert!(error.contains("damaged"), "{error}");
 }
 
+/// The lists of one may take hundreds of MiB.
+#[test]
+fn languages_without_end_are_not_all_taken() {
+    let fake = world();
+    fake.with(|world| world.languages.extend((0x100..0x400).map(|id| format!("{id:03x}"))));
+    let catalogue = fake.source().catalogue().unwrap();
+    assert_eq!(catalogue.languages[..2], [LanguageId::GERMAN, LanguageId::ENGLISH]);
+    assert_eq!(catalogue.languages.len(), 64);
+}
+
+/// The user's own language is said to be damaged where its list is gone, and of another
+/// machine, whose connection is up, nothing else is said.
+#[test]
+fn a_list_of_the_users_own_that_is_gone_is_damaged() {
+    let fake = world();
+    fake.with(|world| drop(world.titles.remove(&("data".to_string(), "Counter 007".to_string()))));
+    let error = fake.source().titles(LanguageId::GERMAN).unwrap_err();
+    assert_eq!(error.kind(), SourceErrorKind::Malformed, "{error}");
+    fake.with(|world| world.host = Some("BOX".to_string()));
+    let error = fake.source().titles(LanguageId::GERMAN).unwrap_err();
+    assert_eq!(error.kind(), SourceErrorKind::NotFound, "{error}");
+}
+
 /// What its names are cannot be told for a while: it is no other object by that.
 #[test]
 fn a_path_in_a_language_that_is_damaged_meanwhile_goes_on() {

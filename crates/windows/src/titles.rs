@@ -11,6 +11,9 @@ use std::thread::sleep;
 /// The part of a language identifier that names the language without a region.
 const PRIMARY: u16 = 0x3ff;
 
+/// How many languages a machine has at the most: Windows has some forty.
+const MOST: usize = 64;
+
 /// A language that titles are to be had in.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) struct Language {
@@ -62,6 +65,7 @@ pub(crate) fn languages(registry: &mut dyn Registry) -> Vec<Language> {
     }
     let english = |id| id != LanguageId::ENGLISH;
     languages.sort_by_key(|language| (language.id != user, english(language.id), language.id));
+    languages.truncate(MOST);
     languages
 }
 

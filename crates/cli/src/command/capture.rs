@@ -8,7 +8,7 @@ use crate::names::Names;
 use crate::output::Output;
 use crate::session::Session;
 use crate::signals::{Event, Signals, end_by};
-use crate::text::escape::Escaped;
+use crate::text::escape::{Escaped, shell_path};
 use crate::text::number::push_grouped;
 use crate::text::records::Field;
 use perfhive::{Capture, CaptureOptions, ObjectQuery, Request, Snapshot, Source as _, SourceError};
@@ -133,7 +133,8 @@ fn tell(
             text.push_str(if count == 1 { one } else { many });
         }
         push_grouped(&mut text, bytes);
-        text.push_str(&format!(" bytes in {0}\nperfhive list -s file:{0}\n", Escaped(&folder)));
+        let address = shell_path(&format!("file:{folder}"));
+        text.push_str(&format!(" bytes in {}\nperfhive list -s {address}\n", Escaped(&folder)));
     } else {
         let mut records = output.records(["folder", "samples", "blocks", "bytes"], &mut text);
         let fields = [

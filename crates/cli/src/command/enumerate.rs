@@ -25,6 +25,7 @@ use std::fmt::Write as _;
 pub(super) fn run(global: &Global, args: &Enumerate) -> Outcome {
     let mut session = Session::open(global)?;
     let mut names = Names::load(&mut session.source, session.language)?;
+    names.tell_of_lacks(&session.faults);
     let query = query(global, &mut session, &mut names, &args.objects)?;
     let mut request = Request::new(query);
     // Who names an object wants all of it, what is filled only on request too.

@@ -17,6 +17,7 @@ use std::fmt::Write as _;
 pub(super) fn run(global: &Global, args: &List) -> Outcome {
     let mut session = Session::open(global)?;
     let mut names = Names::load(&mut session.source, session.language)?;
+    names.tell_of_lacks(&session.faults);
     let output = Output::new(global);
     let mut text = String::new();
     match &args.object {

@@ -4,6 +4,7 @@ use crate::args::{Global, Providers};
 use crate::failure::{Exit, Failure, Outcome, warn};
 use crate::output::Output;
 use crate::session::Session;
+use crate::text::escape::windows_word;
 use crate::text::records::Field;
 use crate::text::style::Style;
 use crate::text::table::{Align, Table};
@@ -23,7 +24,8 @@ const MOST_NAMES: u32 = 4096;
 pub(super) fn run(global: &Global, args: &Providers) -> Outcome {
     if let (Some(name), Ok(SourceAddress::Registry(host))) = (&args.enable, global.source.parse()) {
         return Err(Failure::Usage(format!(
-            "providers of {host} are enabled there: `lodctr /E:{name}`, run as administrator"
+            "providers of {host} are enabled there: `lodctr /E:{}`, run as administrator",
+            windows_word(name)
         )));
     }
     let mut session = Session::open_unnamed(global)?;

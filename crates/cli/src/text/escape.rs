@@ -22,6 +22,20 @@ pub(crate) fn is_unsafe(c: char) -> bool {
     }
 }
 
+/// A path or an address as a shell takes it.
+pub(crate) fn shell_path(text: &str) -> String {
+    let marks = if cfg!(windows) { "-_./:\\" } else { "-_./:" };
+    match text.chars().all(|c| c.is_ascii_alphanumeric() || marks.contains(c)) {
+        true => text.to_string(),
+        false => shell_word(text),
+    }
+}
+
+/// A name as the shells of Windows take it, wherever that is said.
+pub(crate) fn windows_word(name: &str) -> String {
+    word_for(name, true)
+}
+
 /// A name as a shell takes it.
 pub(crate) fn shell_word(name: &str) -> String {
     word_for(name, cfg!(windows))
@@ -115,6 +129,13 @@ mod tests {
         ] {
             assert_eq!((&*word_for(name, false), &*word_for(name, true)), (unix, windows));
         }
+    }
+
+    #[test]
+    fn paths_as_shells_take_them() {
+        assert_eq!(shell_path("file:/tmp/a-b_c.d"), "file:/tmp/a-b_c.d");
+        let quote = if cfg!(windows) { '"' } else { '\'' };
+        assert_eq!(shell_path("file:/Max M/a"), format!("{quote}file:/Max M/a{quote}"));
     }
 
     #[test]
