@@ -12,6 +12,9 @@ const TARGET: &str = "x86_64-pc-windows-gnu";
 /// What stands for a library that Wine lacks.
 const PROCESS_PRNG: &str = include_str!("wine/process_prng.c");
 
+/// What runs a test's program, again where Wine did not start it.
+const RUN: &str = include_str!("wine/run.sh");
+
 /// Makes sure that programs for Windows can be built and run.
 pub(crate) fn install() -> Result<()> {
     tools::system(tools::WINE)?;
@@ -79,8 +82,17 @@ impl Wine {
         self.environment(cargo);
         // Programs that Wine starts do not inherit the lock (`-o`), which would outlive them.
         let lock = self.prefix.with_file_name("lock");
-        let runner = ["/usr/bin/flock", "-o", &lock.display().to_string(), WINE];
-        cargo.args(["--config", &format!("target.{TARGET}.runner={runner:?}")]);
+        run_by(cargo, &["/usr/bin/flock", "-o", &lock.display().to_string(), WINE]);
+    }
+
+    /// The same of tests, which are started again where Wine ended them before they began.
+    pub(crate) fn runs_tests(&self, cargo: &mut Command) -> Result<()> {
+        self.environment(cargo);
+        let (script, lock) = (self.prefix.join("run.sh"), self.prefix.with_file_name("lock"));
+        fs::write(&script, RUN).context("there is no room for a small file")?;
+        let (script, lock) = (script.display().to_string(), lock.display().to_string());
+        run_by(cargo, &["/bin/sh", &script, &lock, WINE]);
+        Ok(())
     }
 
     /// What a program needs to know of this Wine.
@@ -141,6 +153,10 @@ impl Drop for Wine {
     }
 }
 
+fn run_by(cargo: &mut Command, runner: &[&str]) {
+    cargo.args(["--config", &format!("target.{TARGET}.runner={runner:?}")]);
+}
+
 /// The processes that run in a prefix.
 fn processes_of(prefix: &Path) -> Result<Vec<String>> {
     let wanted = format!("WINEPREFIX={}", prefix.display());
@@ -155,4 +171,40 @@ fn processes_of(prefix: &Path) -> Result<Vec<String>> {
         }
     }
     Ok(found)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// Runs `body` as if it were Wine; answers the exit code, the output, and how often it
+    /// was started.
+    fn run(folder: &Path, body: &str) -> (Option<i32>, String, usize) {
+        let (script, wine) = (folder.join("run.sh"), folder.join("wine.sh"));
+        let starts = folder.join("starts");
+        fs::write(&script, RUN).unwrap();
+        fs::write(&wine, format!("echo >>{}\n{body}", starts.display())).unwrap();
+        let _ = fs::remove_file(&starts);
+        let mut sh = Command::new("/bin/sh");
+        sh.args([&script, &folder.join("lock"), Path::new("/bin/sh"), &wine]);
+        let output = sh.output().unwrap();
+        let starts = fs::read_to_string(&starts).unwrap().lines().count();
+        (output.status.code(), String::from_utf8(output.stdout).unwrap(), starts)
+    }
+
+    #[test]
+    fn only_what_never_began_is_started_again() {
+        let folder = std::env::temp_dir().join(format!("xtask-wine-{}", std::process::id()));
+        fs::create_dir_all(&folder).unwrap();
+        let mark = folder.join("mark").display().to_string();
+        let second = format!("if [ -e {mark} ]; then echo running; else touch {mark}; exit 1; fi");
+        assert_eq!(run(&folder, &second), (Some(0), "running\n".to_string(), 2));
+        assert_eq!(run(&folder, "echo running; exit 101"), (Some(101), "running\n".into(), 1));
+        assert_eq!(run(&folder, "echo gone >&2; exit 3"), (Some(3), String::new(), 1));
+        assert_eq!(run(&folder, "exit 0"), (Some(0), String::new(), 1));
+        assert_eq!(run(&folder, "exit 66"), (Some(66), String::new(), 3), "and not for ever");
+        let left = fs::read_dir(&folder).unwrap().count();
+        assert_eq!(left, 5, "its own files are gone: script, wine, starts, mark and lock");
+        fs::remove_dir_all(&folder).unwrap();
+    }
 }

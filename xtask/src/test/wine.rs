@@ -143,36 +143,36 @@ fn is_empty(part: &Part) -> anyhow::Error {
 
 fn run_with_nextest(wine: &Wine) -> anyhow::Result<()> {
     let filter = PARTS.iter().map(Part::filter).collect::<Vec<_>>().join(" or ");
-    let chosen = |how: &[&str]| {
+    let chosen = |how: &[&str]| -> anyhow::Result<_> {
         let mut cargo = cargo(how);
-        wine.runs(&mut cargo);
+        wine.runs_tests(&mut cargo)?;
         // A process takes some 60 ms: properties are tried in full on Linux.
         cargo.args(KINDS).args(packages()).args(["-E", &filter]).env("PERFHIVE_CASES", "8");
-        cargo
+        Ok(cargo)
     };
-    let listed = command::output(chosen(&["nextest", "list"]).args(["--message-format", "json"]))?;
+    let listed = command::output(chosen(&["nextest", "list"])?.args(["--message-format", "json"]))?;
     let listed = serde_json::from_slice(&listed).context("nextest's list of tests")?;
     if let Some(part) = PARTS.iter().find(|part| !part.has_any(&listed)) {
         bail!(is_empty(part));
     }
-    command::run(chosen(&["nextest", "run"]).arg("-j1"))
+    command::run(chosen(&["nextest", "run"])?.arg("-j1"))
 }
 
 fn run_with_cargo(wine: &Wine) -> anyhow::Result<()> {
     for part in &PARTS {
-        let chosen = || {
+        let chosen = || -> anyhow::Result<_> {
             let mut cargo = cargo(&["test"]);
-            wine.runs(&mut cargo);
+            wine.runs_tests(&mut cargo)?;
             part.choose(&mut cargo);
             cargo.env("PERFHIVE_CASES", "8");
-            cargo
+            Ok(cargo)
         };
-        let listed = command::output(chosen().arg("--list"))?;
+        let listed = command::output(chosen()?.arg("--list"))?;
         if !String::from_utf8_lossy(&listed).lines().any(|line| line.trim_end().ends_with(": test"))
         {
             bail!(is_empty(part));
         }
-        command::run(chosen().arg("--test-threads=1"))?;
+        command::run(chosen()?.arg("--test-threads=1"))?;
     }
     Ok(())
 }
