@@ -71,19 +71,30 @@ const FLOORS: &[House] = &[
     },
     house("perfhive-engine", "crates/engine", Floor::Number(1)),
     house("perfhive-contract", "crates/contract", Floor::Number(2)),
+    house("perfhive-registry", "crates/registry", Floor::Number(2)),
+    house("perfhive-recording", "crates/recording", Floor::Number(2)),
     house("perfhive-extension", "crates/extension", Floor::Number(3)),
     house("perfhive-registration", "crates/registration", Floor::Number(3)),
+    house("perfhive-libraries", "crates/libraries", Floor::Number(3)),
     house("perfhive-linux", "crates/linux", Floor::Number(3)),
     house("perfhive-windows", "crates/windows", Floor::Number(3)),
     house("perfhive-remote", "crates/remote", Floor::Number(3)),
-    house("perfhive-logs", "crates/logs", Floor::Number(3)),
     house("perfhive-shm", "crates/shm", Floor::Number(3)),
     house("perfhive", "crates/perfhive", Floor::Number(4)),
+    // Headless presentation, a sibling of the facade: it imports the engine, so
+    // that every face can use it whatever opened the source.
+    House {
+        only: Some(&["perfhive-format", "perfhive-engine"]),
+        ..house("perfhive-view", "crates/view", Floor::Number(4))
+    },
     // The command is the first user of the public API: what it cannot do
-    // through the facade, nobody can.
-    House { only: Some(&["perfhive"]), ..house("perfhive-cli", "crates/cli", Floor::Number(5)) },
+    // through the facade, no program can.
+    House {
+        only: Some(&["perfhive", "perfhive-view"]),
+        ..house("perfhive-cli", "crates/cli", Floor::Number(5))
+    },
+    house("perfhive-serve", "crates/serve", Floor::Number(5)),
     house("perfhive-jni", "crates/jni", Floor::Number(5)),
-    house("perfhive-export", "crates/export", Floor::Number(5)),
     House {
         only: Some(&["perfhive-format", "perfhive-engine"]),
         ..house("perfhive-testkit", "crates/testkit", Floor::Testkit)
