@@ -4,7 +4,8 @@
 #![no_main]
 
 use libfuzzer_sys::fuzz_target;
-use perfhive_engine::{Query, ReplaySource};
+use perfhive_engine::Query;
+use perfhive_recording::ReplaySource;
 
 fuzz_target!(|data: &[u8]| {
     let (first, second) = data.split_at(data.len() / 2);

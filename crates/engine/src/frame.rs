@@ -128,14 +128,17 @@ impl Frame {
         self.label.as_deref().unwrap_or_default()
     }
 
-    /// The same of a recording, whose samples of two origins make no value either.
-    pub(crate) fn recorded_by(mut self, origin: u64, label: Option<Arc<str>>) -> Self {
+    /// The frame of a recording, with the origin and label that its block had when it was
+    /// filled: samples of two origins make no value there either.
+    #[must_use]
+    pub fn recorded_by(mut self, origin: u64, label: Option<Arc<str>>) -> Self {
         (self.origin, self.label) = (origin, label);
         self
     }
 
-    /// Says that it has what another frame has, which was filled so.
-    pub(crate) fn of_origin(self, other: &Self) -> Self {
+    /// The frame with the origin and label of another one, whose objects were copied into it.
+    #[must_use]
+    pub fn of_origin(self, other: &Self) -> Self {
         self.recorded_by(other.origin, other.label.clone())
     }
 

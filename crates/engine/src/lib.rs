@@ -27,7 +27,6 @@ pub mod measure;
 mod path;
 mod provider;
 mod query;
-mod replay;
 mod request;
 mod shared;
 mod source;
@@ -61,7 +60,6 @@ pub use query::{
     QueryError, Reading, SampleRing, SampledCounter, SourceSet, Statistics, ValueFormat,
     oldest_first,
 };
-pub use replay::{RecordedBlock, ReplaySource};
 pub use request::{ObjectQuery, Request};
 pub use shared::Shared;
 pub use source::{Catalogue, CatalogueCounter, CatalogueObject, Cost, Source};

@@ -81,7 +81,8 @@ struct Target {
 /// [`Identity`](crate::Identity), so it never crosses to another process.
 ///
 /// ```
-/// use perfhive_engine::{Query, ReplaySource};
+/// use perfhive_engine::Query;
+/// use perfhive_recording::ReplaySource;
 /// use perfhive_format::{BlockHead, BlockWriter, CounterSpec, CounterType};
 /// use perfhive_format::{ObjectSpec, ObjectTemplate, TitleIndex};
 ///

@@ -8,6 +8,7 @@ use perfhive_format::{
     BlockHead, BlockWriter, CounterSpec, CounterType, InstanceHead, LanguageId, ObjectSpec,
     ObjectTemplate, TitleIndex,
 };
+use perfhive_recording::ReplaySource;
 use perfhive_testkit::alloc::count;
 use perfhive_testkit::script::{Row, ScriptProvider, block, titles};
 use std::sync::Arc;

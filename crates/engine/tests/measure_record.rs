@@ -10,14 +10,15 @@ use perfhive_engine::measure::{
 };
 use perfhive_engine::{
     Broker, Cached, Catalogue, CatalogueObject, Collection, Fault, FaultKind, Frame, FramePool,
-    Numbering, ObjectWriter, Provider, ProviderError, ReplaySource, Request, Snapshot, Source,
-    SourceError, TitleDatabase, Worker,
+    Numbering, ObjectWriter, Provider, ProviderError, Request, Snapshot, Source, SourceError,
+    TitleDatabase, Worker,
 };
 use perfhive_format::titles::TitleList;
 use perfhive_format::{
     BlockHead, BlockWriter, CounterSpec, CounterType, InstanceHead, LanguageId, NameRef,
     ObjectSpec, ObjectTemplate, TitleIndex,
 };
+use perfhive_recording::ReplaySource;
 use perfhive_testkit::alloc::{Counting, count};
 use perfhive_testkit::script::{Row, ScriptProvider, block, titles};
 use std::panic::{AssertUnwindSafe, catch_unwind};

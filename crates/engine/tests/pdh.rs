@@ -3,6 +3,7 @@
 
 use perfhive_engine::*;
 use perfhive_format::{CookOptions, CounterSpec, CounterType, LanguageId, TitleIndex};
+use perfhive_recording::ReplaySource;
 use perfhive_testkit::real;
 use perfhive_testkit::script::{Row, block, titles};
 

@@ -6,6 +6,7 @@ use perfhive_format::{
     BlockHead, BlockWriter, Clocks, CookError, CookedValue, CounterSpec, CounterType, InstanceHead,
     LanguageId, ObjectSpec, ObjectTemplate, TitleIndex,
 };
+use perfhive_recording::ReplaySource;
 use perfhive_testkit::conformance;
 use perfhive_testkit::script::{Row, block, titles};
 

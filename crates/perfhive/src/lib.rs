@@ -27,11 +27,9 @@
 
 #[cfg(any(all(windows, target_pointer_width = "64"), test))]
 mod beside;
-mod capture;
 mod category;
 #[cfg(any(target_os = "linux", windows))]
 pub mod extension;
-mod files;
 mod later;
 pub mod measure;
 mod open;
@@ -39,16 +37,18 @@ mod provide;
 pub mod registration;
 mod shared_source;
 
-pub use capture::{Capture, CaptureOptions};
 pub use category::{
     Category, CategoryData, CounterColumn, CounterSample, DataByCounter, DataByInstance,
     InstanceData, InstanceRow, PerformanceCounter,
 };
-pub use files::{language_of_titles, read_block, read_titles};
 pub use open::{OpenOptions, SourceAddress, open, reader_of_processes};
 pub use shared_source::SharedSource;
 
 pub use perfhive_engine::*;
+pub use perfhive_recording::{
+    Capture, CaptureOptions, RecordedBlock, ReplaySource, language_of_titles, read_block,
+    read_titles,
+};
 
 /// The binary format: views, writer, counter types, formulas.
 pub use perfhive_format as format;

@@ -1,6 +1,5 @@
 //! From an address to a source.
 
-use crate::files;
 use perfhive_engine::{Source, SourceError, SourceErrorKind};
 use std::fmt;
 use std::path::PathBuf;
@@ -113,6 +112,33 @@ impl fmt::Display for SourceAddress {
     }
 }
 
+impl SourceAddress {
+    /// The operating system that the source runs on, with version and architecture
+    /// (`linux 6.1.0 x86_64`), for [`CaptureOptions::system`](crate::CaptureOptions::system);
+    /// `None` unless the address is this machine.
+    #[must_use]
+    pub fn system(&self) -> Option<String> {
+        match self {
+            Self::Local | Self::Native | Self::Bpf | Self::Proc(None) => {}
+            Self::Proc(Some(_)) | Self::Registry(_) | Self::Files(_) => return None,
+        }
+        let (system, architecture) = (std::env::consts::OS, std::env::consts::ARCH);
+        Some(format!("{system} {} {architecture}", version_of_system()))
+    }
+}
+
+#[cfg(windows)]
+fn version_of_system() -> String {
+    let wine = if perfhive_windows::is_wine() { " (Wine)" } else { "" };
+    format!("{}{wine}", perfhive_windows::native::windows_version())
+}
+
+#[cfg(not(windows))]
+fn version_of_system() -> String {
+    let release = std::fs::read_to_string("/proc/sys/kernel/osrelease").unwrap_or_default();
+    release.trim().to_string()
+}
+
 /// How a source is opened.
 #[derive(Clone, Debug, Default)]
 pub struct OpenOptions {
@@ -159,7 +185,7 @@ impl OpenOptions {
     #[must_use]
     pub fn reader_of_processes(&self, address: &str) -> Option<String> {
         match address.parse().ok()? {
-            SourceAddress::Files(paths) => files::reader_of_processes(&paths),
+            SourceAddress::Files(paths) => perfhive_recording::reader_of_processes(&paths),
             address => reader(&address, self.patience),
         }
     }
@@ -179,14 +205,11 @@ impl OpenOptions {
             | SourceAddress::Native
             | SourceAddress::Registry(_) => machine(&parsed, self.patience),
             SourceAddress::Files(paths) => {
-                Ok(Box::new(files::open(&parsed_name(&paths), &paths, &self.titles)?))
+                let name = SourceAddress::Files(paths.clone()).to_string();
+                Ok(Box::new(perfhive_recording::open(&name, &paths, &self.titles)?))
             }
         }
     }
-}
-
-fn parsed_name(paths: &[PathBuf]) -> String {
-    SourceAddress::Files(paths.to_vec()).to_string()
 }
 
 /// Opens a source with the default options: `local:`, or another

@@ -11,7 +11,10 @@ use crate::signals::{Event, Signals, end_by};
 use crate::text::escape::{Escaped, shell_path};
 use crate::text::number::push_grouped;
 use crate::text::records::Field;
-use perfhive::{Capture, CaptureOptions, ObjectQuery, Request, Snapshot, Source as _, SourceError};
+use perfhive::{
+    Capture, CaptureOptions, ObjectQuery, Request, Snapshot, Source as _, SourceAddress,
+    SourceError,
+};
 use std::time::{Duration, Instant};
 
 /// How long Ctrl-C waits for a sample under way.
@@ -25,6 +28,7 @@ pub(super) fn run(global: &Global, args: &Args) -> Outcome {
     let queries: Vec<ObjectQuery> =
         requests.iter().map(|request| request.objects.clone()).collect();
     let mut options = CaptureOptions::new().hash_names(args.hash_names).queries(&queries);
+    options = options.system(global.source.parse().ok().and_then(|at: SourceAddress| at.system()));
     if let Some(pause) = pause {
         options = options.interval(pause);
     }

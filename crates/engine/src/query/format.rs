@@ -245,7 +245,8 @@ impl Reading {
     /// ```
     /// # use perfhive_format::{BlockHead, BlockWriter, Clocks, CounterSpec, CounterType};
     /// # use perfhive_format::{LanguageId, ObjectSpec, ObjectTemplate, TitleIndex};
-    /// # use perfhive_engine::{ReplaySource, Source};
+    /// # use perfhive_engine::Source;
+    /// # use perfhive_recording::ReplaySource;
     /// # let system = ObjectTemplate::new(
     /// #     &ObjectSpec::new(TitleIndex(2)),
     /// #     &[CounterSpec::new(TitleIndex(146), CounterType::PERF_COUNTER_BULK_COUNT)],

@@ -43,7 +43,8 @@ impl Layout {
 /// One object in one sample, with its instances told apart and named.
 ///
 /// ```
-/// use perfhive_engine::{ObjectSample, Query, ReplaySource, Request, Snapshot, Source};
+/// use perfhive_engine::{ObjectSample, Query, Request, Snapshot, Source};
+/// use perfhive_recording::ReplaySource;
 /// use perfhive_format::{BlockHead, BlockWriter, CounterSpec, CounterType};
 /// use perfhive_format::{ObjectSpec, ObjectTemplate, TitleIndex};
 /// # let memory = ObjectTemplate::new(

@@ -4,12 +4,13 @@
 use crate::ask;
 use crate::source::{Gate, Numbered, request};
 use perfhive_engine::{
-    Cached, Catalogue, CatalogueObject, Cost, Fault, FaultKind, Frame, ObjectQuery, ReplaySource,
-    Request, Snapshot, Source, SourceError, SourceErrorKind, TitleDatabase, Until, Wanted,
+    Cached, Catalogue, CatalogueObject, Cost, Fault, FaultKind, Frame, ObjectQuery, Request,
+    Snapshot, Source, SourceError, SourceErrorKind, TitleDatabase, Until, Wanted,
 };
 use perfhive_format::{
     BlockHead, BlockWriter, DetailLevel, LanguageId, ObjectSpec, ObjectTemplate, TitleIndex,
 };
+use perfhive_recording::ReplaySource;
 use proptest::prelude::*;
 use std::collections::HashMap;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};

@@ -8,6 +8,7 @@
 //! | `sample` | number, time, the files of its blocks, each with its origin (`registry`, `native`, `published`) if it has one, and what could not be collected |
 //! | `end` | the capture ended as it was meant to |
 
+use crate::files::write_error;
 use perfhive_engine::{SourceError, SourceErrorKind};
 use perfhive_format::LanguageId;
 use serde_json::Value;
@@ -17,7 +18,7 @@ use std::io::{Read as _, Write as _};
 use std::path::{Path, PathBuf};
 
 /// Version of the form.
-pub(super) const VERSION: u64 = 1;
+pub(crate) const VERSION: u64 = 1;
 
 const NAME: &str = "manifest.jsonl";
 
@@ -32,24 +33,24 @@ const LABEL: usize = 32;
 
 /// A manifest that is written.
 #[derive(Debug)]
-pub(super) struct Manifest {
+pub(crate) struct Manifest {
     path: PathBuf,
     file: File,
 }
 
 impl Manifest {
-    pub(super) fn create(folder: &Path, head: &Value) -> Result<Self, SourceError> {
+    pub(crate) fn create(folder: &Path, head: &Value) -> Result<Self, SourceError> {
         let path = folder.join(NAME);
-        let file = File::create_new(&path).map_err(|cause| super::failed(&path, &cause))?;
+        let file = File::create_new(&path).map_err(|cause| write_error(&path, &cause))?;
         let mut manifest = Self { path, file };
         manifest.push(head)?;
         Ok(manifest)
     }
 
     /// Adds a line, in one call.
-    pub(super) fn push(&mut self, line: &Value) -> Result<(), SourceError> {
+    pub(crate) fn push(&mut self, line: &Value) -> Result<(), SourceError> {
         let written = self.file.write_all(format!("{line}\n").as_bytes());
-        written.map_err(|cause| super::failed(&self.path, &cause))
+        written.map_err(|cause| write_error(&self.path, &cause))
     }
 }
 
@@ -60,7 +61,7 @@ pub(crate) fn is_capture(folder: &Path) -> bool {
 
 /// A file of a capture, and how long it should be.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub(crate) struct Listed {
+pub(crate) struct ListedFile {
     pub(crate) path: PathBuf,
     pub(crate) bytes: u64,
     /// What filled it, in a word, if that was noted.
@@ -71,9 +72,9 @@ pub(crate) struct Listed {
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub(crate) struct Contents {
     /// Languages, with names and help texts.
-    pub(crate) titles: Vec<(LanguageId, Option<Listed>, Option<Listed>)>,
+    pub(crate) titles: Vec<(LanguageId, Option<ListedFile>, Option<ListedFile>)>,
     /// The blocks of each sample.
-    pub(crate) samples: Vec<Vec<Listed>>,
+    pub(crate) samples: Vec<Vec<ListedFile>>,
 }
 
 /// Reads the manifest of a folder. It may say anything: no file outside of the
@@ -154,7 +155,7 @@ struct Files<'a> {
 
 impl Files<'_> {
     /// The file that an entry lists.
-    fn of(&mut self, entry: &Value) -> Result<Listed, String> {
+    fn of(&mut self, entry: &Value) -> Result<ListedFile, String> {
         let name = entry.get("file").and_then(Value::as_str).ok_or("names no file")?;
         let bytes = entry.get("bytes").and_then(Value::as_u64).ok_or("tells no size")?;
         let letter = |c: char| c.is_ascii_alphanumeric() || "._-".contains(c);
@@ -169,7 +170,7 @@ impl Files<'_> {
             (1..=LABEL).contains(&text.len()) && text.bytes().all(|byte| byte.is_ascii_lowercase())
         };
         let label = label.filter(is_word).map(str::to_string);
-        Ok(Listed { path: self.folder.join(name), bytes, label })
+        Ok(ListedFile { path: self.folder.join(name), bytes, label })
     }
 }
 

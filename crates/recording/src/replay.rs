@@ -1,10 +1,9 @@
 //! Recorded blocks as a source: successive samples of one machine.
 
-use crate::error::{SourceError, SourceErrorKind};
-use crate::frame::{Frame, Snapshot};
-use crate::request::{ObjectQuery, Request};
-use crate::source::{Catalogue, CatalogueObject, Source};
-use crate::titles::TitleDatabase;
+use perfhive_engine::{
+    Catalogue, CatalogueObject, Fault, FaultKind, Frame, ObjectQuery, Request, Snapshot, Source,
+    SourceError, SourceErrorKind, TitleDatabase,
+};
 use perfhive_format::titles::TitleList;
 use perfhive_format::{DataBlock, LanguageId, PerfObject, TitleIndex, encode_utf16};
 use std::collections::hash_map::Entry;
@@ -228,7 +227,7 @@ impl Source for ReplaySource {
         };
         let wanted: HashSet<TitleIndex> = list.iter().copied().collect();
         // What is wanted is copied, into blocks that are made for it.
-        out.note_growth();
+        perfhive_engine::note_growth();
         for (place, frame) in frames.iter().enumerate() {
             let Some(selected) = select(frame, &wanted, frame.generation()) else {
                 out.push_frame(Arc::clone(frame), &self.name);
@@ -237,8 +236,8 @@ impl Source for ReplaySource {
             // What is damaged is told even where it is left out.
             for (name, error) in frame.damaged() {
                 if name.is_none_or(|name| wanted.contains(&name)) {
-                    let kind = crate::error::FaultKind::DamagedObject(*error);
-                    let mut fault = crate::error::Fault::new(kind, &self.name, error);
+                    let kind = FaultKind::DamagedObject(*error);
+                    let mut fault = Fault::new(kind, &self.name, error);
                     fault.object = *name;
                     out.push_fault(fault);
                 }

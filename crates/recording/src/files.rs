@@ -1,137 +1,20 @@
-//! Raw data blocks and title lists in files.
+//! Bounded reading of files: raw data blocks and title lists.
 
-use crate::capture::{self, Listed};
-use perfhive_engine::{
-    Frame, RecordedBlock, ReplaySource, SourceError, SourceErrorKind, TitleDatabase,
-};
+use perfhive_engine::{SourceError, SourceErrorKind};
+use perfhive_format::LanguageId;
 use perfhive_format::titles::TitleList;
-use perfhive_format::{LanguageId, TitleIndex};
 use std::fs::File;
 use std::io::{ErrorKind, Read};
-use std::path::{Path, PathBuf};
-use std::sync::Arc;
+use std::path::Path;
 
 /// The largest file that is read: twice what a block may be.
 const LIMIT: u64 = 128 << 20;
 
-/// Opens files as successive samples of one machine.
-pub(crate) fn open(
-    name: &str,
-    blocks: &[PathBuf],
-    titles: &[PathBuf],
-) -> Result<ReplaySource, SourceError> {
-    if let [folder] = blocks
-        && capture::is_capture(folder)
-    {
-        return open_capture(name, folder, titles);
-    }
-    let samples = blocks.iter().map(|path| whole_block(path)).collect::<Result<Vec<_>, _>>()?;
-    with_titles(ReplaySource::new(name, samples)?, titles)
-}
-
-/// What processes of a capture were read with, as its first sample that has any tells.
-pub(crate) fn reader_of_processes(paths: &[PathBuf]) -> Option<String> {
-    const PROCESS: TitleIndex = TitleIndex(230);
-    let [folder] = paths else { return None };
-    let contents = capture::read(folder).ok()?;
-    let blocks = contents.samples.iter().flatten();
-    // No other says anything, and most captures have all of one origin.
-    let labelled = blocks.filter_map(|listed| Some((listed, listed.label.as_deref()?)));
-    let label = labelled.take(64).find_map(|(listed, label)| {
-        let (_, bytes) = listed_block(listed).ok()?;
-        let frame = Frame::new(bytes, 1).ok()?;
-        let mut names = (0..frame.object_count()).filter_map(|place| frame.object(place));
-        names.any(|object| object.name_index() == PROCESS).then_some(label)
-    })?;
-    Some(match label {
-        "registry" => "processes from the registry's counters, as captured".to_string(),
-        "native" => "processes by Windows' native functions, as captured".to_string(),
-        label => format!("processes from {label}, as captured"),
-    })
-}
-
-/// A block with its name for messages.
-fn whole_block(path: &Path) -> Result<(String, Vec<u8>), SourceError> {
-    let bytes = read(path, BLOCK)?;
-    if bytes.is_empty() {
-        let message = "the file is empty; a data block has at least 88 bytes";
-        return Err(error(path, SourceErrorKind::Malformed, message));
-    }
-    Ok((path.display().to_string(), bytes))
-}
-
-/// Opens a folder that [`Capture`](crate::Capture) wrote, with the names that
-/// are in it; title lists of the caller's go before them.
-fn open_capture(
-    name: &str,
-    folder: &Path,
-    titles: &[PathBuf],
-) -> Result<ReplaySource, SourceError> {
-    let contents = capture::read(folder)?;
-    let block = |listed: &Listed| -> Result<RecordedBlock, SourceError> {
-        let (name, bytes) = listed_block(listed)?;
-        Ok(RecordedBlock { name, bytes, label: listed.label.clone() })
-    };
-    let sample = |blocks: &Vec<Listed>| blocks.iter().map(block).collect::<Result<Vec<_>, _>>();
-    let samples = contents.samples.iter().map(sample).collect::<Result<Vec<_>, _>>()?;
-    let mut source = with_titles(ReplaySource::of_samples(name, samples)?, titles)?;
-    for (language, names, help) in &contents.titles {
-        let list = |listed: &Option<Listed>| match listed {
-            Some(listed) => check(listed).and_then(|()| read_titles(&listed.path)),
-            None => Ok(TitleList::default()),
-        };
-        let database = TitleDatabase::new(*language, &list(names)?, &list(help)?);
-        source = source.with_database(Arc::new(database));
-    }
-    Ok(source)
-}
-
-/// A block of a capture.
-fn listed_block(listed: &Listed) -> Result<(String, Vec<u8>), SourceError> {
-    check(listed)?;
-    whole_block(&listed.path)
-}
-
-/// Tests that a file of a capture is one, and as long as it was when it was
-/// written. (A pipe would wait for ever.)
-fn check(listed: &Listed) -> Result<(), SourceError> {
-    let path = &listed.path;
-    let found = match std::fs::metadata(path) {
-        Ok(found) => found,
-        Err(cause) if cause.kind() == ErrorKind::NotFound => {
-            let message = "no such file, which the manifest beside it lists: a capture is the \
-                           whole folder";
-            return Err(error(path, SourceErrorKind::Unavailable, message));
-        }
-        Err(cause) => return Err(error(path, SourceErrorKind::Unavailable, cause)),
-    };
-    if !found.is_file() {
-        return Err(error(path, SourceErrorKind::Malformed, "is no file, as a capture's are"));
-    }
-    if found.len() != listed.bytes {
-        let message = format!(
-            "has {} bytes, and {} by the capture's manifest: it was cut or changed",
-            found.len(),
-            listed.bytes
-        );
-        return Err(error(path, SourceErrorKind::Malformed, message));
-    }
-    Ok(())
-}
-
-fn with_titles(mut source: ReplaySource, titles: &[PathBuf]) -> Result<ReplaySource, SourceError> {
-    for path in titles {
-        let list = read_titles(path)?;
-        let language = language_of_titles(path);
-        // Titles of objects and counters carry even indexes and help odd ones
-        // in a Windows table; a list of names serves as both.
-        let database = TitleDatabase::new(language, &list, &list);
-        source = source.with_database(Arc::new(database));
-    }
-    Ok(source)
-}
-
-fn error(path: &Path, kind: SourceErrorKind, message: impl std::fmt::Display) -> SourceError {
+pub(crate) fn error(
+    path: &Path,
+    kind: SourceErrorKind,
+    message: impl std::fmt::Display,
+) -> SourceError {
     SourceError::new(kind, &path.display().to_string(), message)
 }
 
@@ -235,6 +118,15 @@ pub fn read_titles(path: impl AsRef<Path>) -> Result<TitleList, SourceError> {
         return Err(error(path, SourceErrorKind::Malformed, message));
     }
     Ok(list)
+}
+
+/// The error of a file or folder that cannot be written.
+pub(crate) fn write_error(path: &Path, cause: &std::io::Error) -> SourceError {
+    let kind = match cause.kind() {
+        ErrorKind::PermissionDenied => SourceErrorKind::Denied,
+        _ => SourceErrorKind::Unavailable,
+    };
+    error(path, kind, format!("cannot be written: {cause}"))
 }
 
 /// The language of a title list by its file's name: that whose code the name

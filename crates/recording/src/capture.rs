@@ -7,9 +7,9 @@
 //! read.
 //!
 //! ```no_run
-//! use perfhive::{Capture, CaptureOptions, ObjectQuery, Query, Request, Snapshot, Source, open};
-//!
-//! let mut source = open("local:")?;
+//! use perfhive_engine::{ObjectQuery, Query, Request, Snapshot, Source};
+//! use perfhive_recording::{Capture, CaptureOptions, open};
+//! # fn of(mut source: Box<dyn Source>) -> Result<(), Box<dyn std::error::Error>> {
 //! let mut capture = Capture::create("today", &mut source, &CaptureOptions::new())?;
 //! let mut snapshot = Snapshot::new();
 //! for _ in 0..2 {
@@ -17,18 +17,13 @@
 //!     capture.add(&[&snapshot])?;
 //! }
 //! capture.finish()?;
-//! let query = Query::new(open("file:today")?)?;
-//! # Ok::<(), Box<dyn std::error::Error>>(())
+//! let query = Query::new(open("file:today", &["today".into()], &[])?)?;
+//! # Ok(()) }
 //! ```
 
-mod manifest;
-mod names;
-
-pub(crate) use manifest::{Listed, is_capture, read};
-
-use crate::SourceAddress;
-use manifest::Manifest;
-use names::Pseudonyms;
+use crate::files::write_error;
+use crate::manifest::{self, Manifest, is_capture};
+use crate::pseudonyms::Pseudonyms;
 use perfhive_engine::{
     ObjectQuery, Snapshot, Source, SourceError, SourceErrorKind, TitleDatabase, Wanted,
 };
@@ -36,7 +31,7 @@ use perfhive_format::TitleIndex;
 use perfhive_format::titles::{Title, TitleList};
 use serde_json::{Value, json};
 use std::fs::{self, File};
-use std::io::{ErrorKind, Write as _};
+use std::io::Write as _;
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
@@ -46,6 +41,7 @@ pub struct CaptureOptions {
     hash_names: bool,
     queries: Vec<ObjectQuery>,
     interval: Option<Duration>,
+    system: Option<String>,
 }
 
 impl CaptureOptions {
@@ -76,6 +72,14 @@ impl CaptureOptions {
     #[must_use]
     pub fn interval(mut self, interval: Duration) -> Self {
         self.interval = Some(interval);
+        self
+    }
+
+    /// Notes the operating system that the source runs on, with version and architecture
+    /// (`linux 6.1 x86_64`).
+    #[must_use]
+    pub fn system(mut self, system: Option<String>) -> Self {
+        self.system = system;
         self
     }
 
@@ -149,7 +153,7 @@ impl Capture {
             "perfhive": env!("CARGO_PKG_VERSION"),
             "source": if options.hash_names { scheme } else { address },
             "machine": hashed(&catalogue.machine),
-            "system": system_of(address),
+            "system": options.system,
             "queries": queries,
             "interval": options.interval.map(|interval| interval.as_secs_f64()),
             "names": if options.hash_names { "hashed" } else { "plain" },
@@ -282,7 +286,7 @@ impl Capture {
     fn write(&mut self, name: &str, bytes: &[u8]) -> Result<(), SourceError> {
         let path = self.folder.join(name);
         let written = File::create_new(&path).and_then(|mut file| file.write_all(bytes));
-        written.map_err(|cause| failed(&path, &cause))?;
+        written.map_err(|cause| write_error(&path, &cause))?;
         self.bytes += bytes.len() as u64;
         Ok(())
     }
@@ -305,39 +309,6 @@ fn make_folder(folder: &Path) -> Result<(), SourceError> {
             let name = folder.display().to_string();
             Err(SourceError::new(SourceErrorKind::NotFound, &name, message))
         }
-        Err(cause) => Err(failed(folder, &cause)),
+        Err(cause) => Err(write_error(folder, &cause)),
     }
-}
-
-fn failed(path: &Path, cause: &std::io::Error) -> SourceError {
-    let kind = match cause.kind() {
-        ErrorKind::PermissionDenied => SourceErrorKind::Denied,
-        _ => SourceErrorKind::Unavailable,
-    };
-    SourceError::new(kind, &path.display().to_string(), format!("cannot be written: {cause}"))
-}
-
-/// The system that a source of this machine runs on; of others it is not known.
-fn system_of(address: &str) -> Option<String> {
-    match address.parse().ok()? {
-        SourceAddress::Local
-        | SourceAddress::Native
-        | SourceAddress::Bpf
-        | SourceAddress::Proc(None) => {}
-        _ => return None,
-    }
-    let (system, architecture) = (std::env::consts::OS, std::env::consts::ARCH);
-    Some(format!("{system} {} {architecture}", version_of_system()))
-}
-
-#[cfg(windows)]
-fn version_of_system() -> String {
-    let wine = if perfhive_windows::is_wine() { " (Wine)" } else { "" };
-    format!("{}{wine}", perfhive_windows::native::windows_version())
-}
-
-#[cfg(not(windows))]
-fn version_of_system() -> String {
-    let release = fs::read_to_string("/proc/sys/kernel/osrelease").unwrap_or_default();
-    release.trim().to_string()
 }

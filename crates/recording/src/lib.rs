@@ -1,0 +1,25 @@
+//! Recorded performance data as a [`Source`](perfhive_engine::Source): replayed data blocks and
+//! capture folders. Log files of perfmon and perfhive's own recordings belong here too.
+//!
+//! | file | what |
+//! |---|---|
+//! | `replay.rs` | [`ReplaySource`]: blocks in memory, answered one sample after the other |
+//! | `files.rs` | bounded reading of data blocks and title lists |
+//! | `open.rs` | [`open`]: files or a capture folder become a [`ReplaySource`] |
+//! | `capture.rs` | [`Capture`]: writes a source's answers to a folder |
+//! | `manifest.rs` | `manifest.jsonl` of a capture, written and read |
+//! | `pseudonyms.rs` | hashed names, for captures that leave the house |
+#![forbid(unsafe_code)]
+#![cfg_attr(test, allow(clippy::unwrap_used, clippy::expect_used))]
+
+mod capture;
+mod files;
+mod manifest;
+mod open;
+mod pseudonyms;
+mod replay;
+
+pub use capture::{Capture, CaptureOptions};
+pub use files::{language_of_titles, read_block, read_titles};
+pub use open::{open, reader_of_processes};
+pub use replay::{RecordedBlock, ReplaySource};
