@@ -132,6 +132,9 @@ fn allowed(floors: &[House], house: &House, to: &Dependency) -> Result<(), (Stri
     if target.floor == Floor::Testkit && to.kind == Kind::Dev && house.floor != Floor::Tool {
         return Ok(());
     }
+    if to.kind == Kind::Dev && house.tests.contains(&target.name) {
+        return Ok(());
+    }
     if let Some(only) = house.only {
         return if only.contains(&target.name) {
             Ok(())
@@ -245,13 +248,25 @@ mod tests {
     #[test]
     fn siblings_are_refused() {
         complains("perfhive-linux", "perfhive-logs", Kind::Normal, true, "floors below");
-        complains("perfhive-jni", "perfhive-export", Kind::Dev, true, "floors below");
+        complains("perfhive-jni", "perfhive-serve", Kind::Dev, true, "floors below");
     }
 
     #[test]
     fn the_command_uses_the_facade_only() {
-        complains("perfhive-cli", "perfhive-engine", Kind::Normal, true, "only: perfhive");
-        complains("perfhive-cli", "perfhive-format", Kind::Dev, true, "only: perfhive");
+        complains(
+            "perfhive-cli",
+            "perfhive-engine",
+            Kind::Normal,
+            true,
+            "only: perfhive, perfhive-view",
+        );
+        complains(
+            "perfhive-cli",
+            "perfhive-format",
+            Kind::Dev,
+            true,
+            "only: perfhive, perfhive-view",
+        );
     }
 
     #[test]
