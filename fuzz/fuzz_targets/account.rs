@@ -4,7 +4,7 @@
 #![no_main]
 
 use libfuzzer_sys::fuzz_target;
-use perfhive_extension::account_text;
+use perfhive_libraries::account_text;
 
 fuzz_target!(|data: &[u8]| {
     if let Some(text) = account_text(data) {

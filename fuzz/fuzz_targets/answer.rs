@@ -7,5 +7,5 @@ use libfuzzer_sys::fuzz_target;
 
 fuzz_target!(|input: (&[u8], &[u8])| {
     let (packet, memory) = input;
-    perfhive_extension::fuzzing::answer(packet, memory);
+    perfhive_libraries::fuzzing::answer(packet, memory);
 });

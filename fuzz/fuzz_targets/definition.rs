@@ -5,8 +5,8 @@
 
 use libfuzzer_sys::fuzz_target;
 use perfhive_contract::{Definition, Functions};
-use perfhive_registration::definition::{DefinitionError, Read, parse_ini, parse_manifest};
-use perfhive_registration::hive::{Hive, Scope};
+use perfhive_libraries::definition::{DefinitionError, Read, parse_ini, parse_manifest};
+use perfhive_libraries::hive::{Hive, Scope};
 use std::path::Path;
 
 fuzz_target!(|data: &[u8]| {

@@ -6,7 +6,7 @@
 use libfuzzer_sys::fuzz_target;
 use perfhive_contract::{Definition, Functions, Texts};
 use perfhive_format::LanguageId;
-use perfhive_registration::hive::{Hive, Scope};
+use perfhive_libraries::hive::{Hive, Scope};
 
 fuzz_target!(|data: &[u8]| {
     let (mut hive, faults) = Hive::parse(Scope::System, data);

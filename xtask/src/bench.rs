@@ -80,7 +80,7 @@ const BENCHES: &[Bench] = &[
     Bench { name: "sharing", kind: Kind::Target { package: "perfhive", bench: "sharing" } },
     Bench {
         name: "extension",
-        kind: Kind::Target { package: "perfhive-extension", bench: "extension" },
+        kind: Kind::Target { package: "perfhive-libraries", bench: "extension" },
     },
     Bench { name: "publish", kind: Kind::Program { manifest: "benches/publish/Cargo.toml" } },
     Bench { name: "peers", kind: Kind::Peers },
@@ -129,7 +129,7 @@ pub(crate) fn main(args: &[String]) -> Result<()> {
     for bench in chosen {
         match &bench.kind {
             Kind::Target { package, bench } => {
-                if *package == "perfhive-extension" {
+                if *package == "perfhive-libraries" {
                     tools::system(tools::CC)?;
                 }
                 let args = ["bench", "--locked", "-p", package, "--bench", bench];

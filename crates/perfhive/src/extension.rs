@@ -25,8 +25,8 @@
 //! ```
 
 pub use perfhive_contract::{Registration, c_header, provider_library};
-pub use perfhive_extension::host::main as host_main;
-pub use perfhive_extension::{
+pub use perfhive_libraries::host::main as host_main;
+pub use perfhive_libraries::{
     ExtensionRoster, Finding, HostCommand, Options, RegistrationSource, Severity, Verdict, check,
     check_with,
 };
@@ -51,7 +51,7 @@ pub fn run_in(host: HostCommand) -> bool {
 pub fn options() -> Options {
     let options = Options::new();
     #[cfg(target_os = "linux")]
-    let options = match perfhive_registration::store::accounts() {
+    let options = match perfhive_libraries::store::accounts() {
         Some(folder) => options.accounts(folder),
         None => options,
     };
@@ -71,7 +71,7 @@ pub fn options() -> Options {
 /// root.
 pub fn enable(provider: &str) -> std::io::Result<bool> {
     let known = match options().accounts {
-        Some(folder) => perfhive_extension::enable(&folder, provider)?,
+        Some(folder) => perfhive_libraries::enable(&folder, provider)?,
         None => false,
     };
     Ok(enable_registration(provider)? || known)
@@ -89,7 +89,7 @@ fn enable_registration(provider: &str) -> std::io::Result<bool> {
         };
         Error::new(kind, error.to_string())
     };
-    for mut hive in perfhive_registration::store::HiveFile::all() {
+    for mut hive in perfhive_libraries::store::HiveFile::all() {
         let is_here = |(all, _): &(perfhive_contract::Registrations, _)| {
             all.providers.iter().any(|one| one.name.eq_ignore_ascii_case(provider))
         };
@@ -113,7 +113,7 @@ fn enable_registration(_: &str) -> std::io::Result<bool> {
 /// Where the account cannot be removed.
 pub fn forget(provider: &str) -> std::io::Result<bool> {
     match options().accounts {
-        Some(folder) => perfhive_extension::forget(&folder, provider),
+        Some(folder) => perfhive_libraries::forget(&folder, provider),
         None => Ok(false),
     }
 }
@@ -123,7 +123,7 @@ mod registered {
     use super::{ExtensionRoster, RegistrationSource, options};
     use perfhive_contract::{RegisterFault, Registrations};
     use perfhive_engine::{BrokerBuilder, Fault, FaultKind};
-    use perfhive_registration::store::{HiveFile, Trust, Watch};
+    use perfhive_libraries::store::{HiveFile, Trust, Watch};
     use std::sync::Arc;
     use std::time::Duration;
 

@@ -23,11 +23,11 @@ pub use perfhive_contract::{
     Change, DeclaredCounter, DeclaredObject, Definition, Functions, Instances, RegisterError,
     RegisterErrorKind, RegisterFault, Registrar, Registration, Registrations, Texts,
 };
-pub use perfhive_registration::definition::{
+pub use perfhive_libraries::definition::{
     DefinitionError, Read, ReadOptions, TextEncoding, UnknownEncoding, read as definitions,
 };
-pub use perfhive_registration::hive::Scope;
-pub use perfhive_registration::library::fill as find_functions;
+pub use perfhive_libraries::functions::fill as find_functions;
+pub use perfhive_libraries::hive::Scope;
 
 /// Whoever keeps registrations on this system: for the whole machine or for the
 /// user. On Windows that is its registry, elsewhere a file, which the manual
@@ -41,7 +41,7 @@ pub fn registrar(scope: Scope) -> Result<Box<dyn Registrar>, RegisterError> {
 
 #[cfg(target_os = "linux")]
 fn on_this_system(scope: Scope) -> Result<Box<dyn Registrar>, RegisterError> {
-    use perfhive_registration::store::HiveFile;
+    use perfhive_libraries::store::HiveFile;
 
     let hive = match scope {
         Scope::System => Some(HiveFile::system()),
@@ -78,7 +78,7 @@ fn on_this_system(_: Scope) -> Result<Box<dyn Registrar>, RegisterError> {
 #[must_use]
 pub fn usual_scope() -> Scope {
     #[cfg(target_os = "linux")]
-    if !perfhive_registration::store::is_root() {
+    if !perfhive_libraries::store::is_root() {
         return Scope::User;
     }
     Scope::System

@@ -17,7 +17,7 @@ pub(super) fn wine() -> Result {
     wine::install()?;
     // All of the workspace, and the tests of what is for Windows.
     command::run(cargo(&["clippy"]).args(["--workspace", "--", "-D", "warnings"]))?;
-    let windows = ["-p", "perfhive-windows", "-p", "perfhive-shm", "-p", "perfhive-extension"];
+    let windows = ["-p", "perfhive-windows", "-p", "perfhive-shm", "-p", "perfhive-libraries"];
     let all = ["--all-targets", "--", "-D", "warnings"];
     command::run(cargo(&["clippy"]).args(windows).args(all))?;
     // Built before Wine starts, which is up for the tests only. The same crates
@@ -60,17 +60,14 @@ const fn named(package: &'static str, name: &'static str) -> Part {
 }
 
 /// What runs under Wine. Of the command and its library that is what is about Windows;
-/// the rest is the same on Linux. The hives of registrations are not on Windows.
-const PARTS: [Part; 18] = [
+/// the rest is the same on Linux.
+const PARTS: [Part; 15] = [
     all("perfhive-format"),
     all("perfhive-engine"),
     all("perfhive-contract"),
     all("perfhive-windows"),
     all("perfhive-shm"),
-    all("perfhive-extension"),
-    named("perfhive-registration", "definition::"),
-    named("perfhive-registration", "library::"),
-    program("perfhive-registration", "round_trip"),
+    all("perfhive-libraries"),
     program("perfhive", "capture"),
     program("perfhive", "local_memory"),
     program("perfhive", "native"),

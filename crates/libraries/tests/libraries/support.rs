@@ -4,8 +4,8 @@ use perfhive_contract::{Registration, Registrations};
 use perfhive_engine::{
     Broker, Fault, ProviderState, ProviderStatus, Request, Snapshot, Source as _, TestLevel,
 };
-use perfhive_extension::{ExtensionRoster, HostCommand, Options};
 use perfhive_format::TitleIndex;
+use perfhive_libraries::{ExtensionRoster, HostCommand, Options};
 use std::path::{Path, PathBuf};
 use std::process::Command;
 use std::sync::{Arc, Mutex};

@@ -19,10 +19,10 @@ fn main() {
 mod linux {
     use perfhive_contract::{Registration, Registrations};
     use perfhive_engine::{Broker, Numbering, Request, Snapshot, Source as _};
-    use perfhive_extension::{ExtensionRoster, HostCommand, Options};
     use perfhive_format::{
         CounterSpec, CounterType, InstanceHead, ObjectSpec, ObjectTemplate, TitleIndex,
     };
+    use perfhive_libraries::{ExtensionRoster, HostCommand, Options};
     use perfhive_testkit::script::ScriptProvider;
     use std::path::{Path, PathBuf};
     use std::process::Command;

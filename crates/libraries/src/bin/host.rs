@@ -5,7 +5,7 @@ use std::process::ExitCode;
 
 #[cfg(any(target_os = "linux", windows))]
 fn main() -> ExitCode {
-    perfhive_extension::host::main()
+    perfhive_libraries::host::main()
 }
 
 #[cfg(not(any(target_os = "linux", windows)))]

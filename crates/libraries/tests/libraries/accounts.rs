@@ -4,7 +4,7 @@ use crate::support::{
     Folder, NEIGHBOUR, OBJECT, Reader, broker, broker_of, neighbour, registration,
 };
 use perfhive_engine::{FaultKind, ObjectQuery, ProviderState, Request, Source, TestLevel};
-use perfhive_extension::{HostCommand, enable};
+use perfhive_libraries::{HostCommand, enable};
 use std::os::unix::fs::PermissionsExt as _;
 use std::path::{Path, PathBuf};
 use std::time::{Duration, Instant};
@@ -320,8 +320,8 @@ fn an_account_that_was_taken_away_begins_anew() {
     for _ in 0..4 {
         first.see();
     }
-    assert!(perfhive_extension::forget(&accounts, "Zoo").unwrap());
-    assert!(!perfhive_extension::forget(&accounts, "Zoo").unwrap());
+    assert!(perfhive_libraries::forget(&accounts, "Zoo").unwrap());
+    assert!(!perfhive_libraries::forget(&accounts, "Zoo").unwrap());
     first.see();
     drop(first);
     let account = |folder: &Folder| reader(folder, &library, "crashes").status().in_a_row;

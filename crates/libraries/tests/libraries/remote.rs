@@ -4,8 +4,8 @@
 use crate::support::{Folder, Reader, broker, host, registration};
 use perfhive_contract::Registration;
 use perfhive_engine::{ObjectQuery, Request, Snapshot};
-use perfhive_extension::{Options, Severity, check};
 use perfhive_format::TitleIndex;
+use perfhive_libraries::{Options, Severity, check};
 use std::io::{BufRead as _, BufReader, Write as _};
 use std::net::{SocketAddr, TcpListener};
 use std::sync::Arc;

@@ -3,7 +3,7 @@
 
 use perfhive_contract::{DeclaredCounter, DeclaredObject, Definition, Instances, Texts};
 use perfhive_format::{CounterType, LanguageId};
-use perfhive_registration::definition::{parse_ini, parse_manifest};
+use perfhive_libraries::definition::{parse_ini, parse_manifest};
 use proptest::prelude::*;
 use std::collections::BTreeMap;
 use std::fmt::Write as _;

@@ -3,8 +3,8 @@
 
 use perfhive_contract::{Definition, Functions, Instances};
 use perfhive_format::{CounterType, LanguageId};
-use perfhive_registration::definition::{DefinitionError, parse_ini, parse_manifest};
-use perfhive_registration::hive::{Hive, Scope};
+use perfhive_libraries::definition::{DefinitionError, parse_ini, parse_manifest};
+use perfhive_libraries::hive::{Hive, Scope};
 use perfhive_testkit::real;
 use std::path::{Path, PathBuf};
 

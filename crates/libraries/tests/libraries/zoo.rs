@@ -5,7 +5,7 @@ use crate::support::{Folder, OBJECT, Reader, broker_of, neighbour, registration}
 use perfhive_contract::Registration;
 use perfhive_engine::ProviderState::{Failed, Open, Quarantined};
 use perfhive_engine::{FaultKind, ObjectQuery, ProviderState, Request, Source as _, TestLevel};
-use perfhive_extension::Options;
+use perfhive_libraries::Options;
 use std::path::Path;
 use std::thread;
 use std::time::Duration;

@@ -2,8 +2,8 @@
 
 use crate::support::{Folder, OBJECT, host, registration};
 use perfhive_contract::{Instances, RegisteredCounter, RegisteredObject};
-use perfhive_extension::{Options, Severity, Verdict, check, check_with};
 use perfhive_format::{CounterType, TitleIndex};
+use perfhive_libraries::{Options, Severity, Verdict, check, check_with};
 use std::time::Duration;
 
 fn verdict(folder: &Folder, kind: &str) -> Verdict {

@@ -4,8 +4,8 @@ use crate::support::{Folder, OBJECT, broker, broker_of, host, neighbour, registr
 use crate::zoo::trusted;
 use perfhive_contract::Registration;
 use perfhive_engine::{FaultKind, ProviderState, Request, Source, TestLevel};
-use perfhive_extension::{HostCommand, Options, check};
 use perfhive_format::TitleIndex;
+use perfhive_libraries::{HostCommand, Options, check};
 use rustix::process::{Pid, Signal, kill_process};
 use std::os::fd::AsFd as _;
 use std::path::Path;
@@ -409,7 +409,7 @@ fn without_a_host_it_says_so() {
     let registration = registration(&library, "good");
     for program in ["/bin/true", "/no/such/program"] {
         let mut reader = broker(registration.clone(), |options| {
-            options.host(perfhive_extension::HostCommand::new(program))
+            options.host(perfhive_libraries::HostCommand::new(program))
         });
         assert_eq!(reader.see().instances, None);
         let providers = Source::providers(&mut reader.broker).unwrap();

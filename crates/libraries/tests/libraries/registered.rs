@@ -6,9 +6,9 @@ use perfhive_contract::{Registration, Registrations};
 use perfhive_engine::{
     Broker, Cost, ObjectQuery, ProvidedTitles, ProviderState, Request, Snapshot, Source,
 };
-use perfhive_extension::{ExtensionRoster, Options};
 use perfhive_format::titles::TitleList;
 use perfhive_format::{LanguageId, TitleIndex};
+use perfhive_libraries::{ExtensionRoster, Options};
 use std::path::PathBuf;
 use std::sync::{Arc, Mutex};
 use std::thread;
