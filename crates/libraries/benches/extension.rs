@@ -125,7 +125,7 @@ mod linux {
                 .args(["-O2", "-w", "-shared", "-fPIC", "-I"])
                 .arg(root.join("../contract/include"))
                 .arg("-o")
-                .args([&library, &root.join("tests/extension/zoo.c")])
+                .args([&library, &root.join("tests/libraries/zoo.c")])
                 .status()
                 .expect("a C compiler: cc");
             assert!(status.success());

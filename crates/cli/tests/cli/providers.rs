@@ -7,7 +7,7 @@ use std::path::{Path, PathBuf};
 use std::process::Command;
 
 const INI: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/../extension/examples/c/gauges.ini");
-const ZOO: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/../extension/tests/extension/zoo.c");
+const ZOO: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/../libraries/tests/libraries/zoo.c");
 
 /// A folder with libraries, and hives of its own.
 struct Place(Folder);

@@ -43,7 +43,7 @@ fn until(reader: &mut Reader, what: &str, mut is_so: impl FnMut(&mut Reader) -> 
 #[test]
 fn who_knows_it_does_not_ask_before_something_is_wanted() {
     let folder = Folder::new("known");
-    let library = folder.compile("tests/extension/zoo.c");
+    let library = folder.compile("tests/libraries/zoo.c");
     assert_eq!(reader(&folder, &library, "good").see().instances, Some(2));
     // Nobody can be asked here, and yet it is known what there is.
     let mut other = broker(registration(&library, "good"), |options| {
@@ -69,7 +69,7 @@ fn who_knows_it_does_not_ask_before_something_is_wanted() {
 #[test]
 fn who_wants_something_else_does_not_have_it_asked() {
     let folder = Folder::new("else");
-    let library = folder.compile("tests/extension/zoo.c");
+    let library = folder.compile("tests/libraries/zoo.c");
     for kind in ["!never returns", "!crashes", "good"] {
         let mut reader = reader(&folder, &library, kind);
         let elsewhere = [perfhive_format::TitleIndex(2), perfhive_format::TitleIndex(60000)];
@@ -89,7 +89,7 @@ fn who_wants_something_else_does_not_have_it_asked() {
 #[test]
 fn a_hanging_one_is_not_asked_again_at_once() {
     let folder = Folder::new("hangs");
-    let library = folder.compile("tests/extension/zoo.c");
+    let library = folder.compile("tests/libraries/zoo.c");
     let global = Request::new(ObjectQuery::Global);
     let hurried = |pause| {
         broker(registration(&library, "!never returns"), |options| {
@@ -138,7 +138,7 @@ fn hanging(folder: &Folder, library: &Path, pause: Duration) -> Reader {
 #[test]
 fn a_hanging_collect_is_waited_for_once() {
     let folder = Folder::new("hangs-later");
-    let library = folder.compile("tests/extension/zoo.c");
+    let library = folder.compile("tests/libraries/zoo.c");
     let mut first = hanging(&folder, &library, Duration::from_secs(60));
     for _ in 0..1000 {
         let seen = first.see();
@@ -159,7 +159,7 @@ fn a_hanging_collect_is_waited_for_once() {
 #[test]
 fn hangs_of_short_programs_count() {
     let folder = Folder::new("hangs-short");
-    let library = folder.compile("tests/extension/zoo.c");
+    let library = folder.compile("tests/libraries/zoo.c");
     for late in 1..=5 {
         let mut reader = hanging(&folder, &library, Duration::ZERO);
         assert_eq!(reader.see().faults[0].kind, FaultKind::NotYet);
@@ -184,7 +184,7 @@ fn hangs_of_short_programs_count() {
 #[test]
 fn a_slow_one_is_given_its_time() {
     let folder = Folder::new("slow");
-    let library = folder.compile("tests/extension/zoo.c");
+    let library = folder.compile("tests/libraries/zoo.c");
     let mut first = reader(&folder, &library, "!takes its time");
     assert_eq!(first.see().instances, Some(2));
     drop(first);
@@ -198,7 +198,7 @@ fn a_slow_one_is_given_its_time() {
 #[test]
 fn a_slow_one_is_waited_for_after_a_reader_in_a_hurry() {
     let folder = Folder::new("hurried");
-    let library = folder.compile("tests/extension/zoo.c");
+    let library = folder.compile("tests/libraries/zoo.c");
     let mut reader = reader(&folder, &library, "!takes its time");
     let soon = Request::new(ObjectQuery::Global).deadline(Instant::now());
     assert_eq!(reader.collect(&soon).0.objects().count(), 0);
@@ -209,7 +209,7 @@ fn a_slow_one_is_waited_for_after_a_reader_in_a_hurry() {
 #[test]
 fn who_is_asked_for_the_first_time_leaves_others_their_time() {
     let folder = Folder::new("share");
-    let library = folder.compile("tests/extension/zoo.c");
+    let library = folder.compile("tests/libraries/zoo.c");
     let accounts = || folder.0.join("accounts");
     let known = neighbour(&folder, false);
     broker_of(vec![known.clone()], TestLevel::All, |options| options.accounts(accounts()))
@@ -224,7 +224,7 @@ fn who_is_asked_for_the_first_time_leaves_others_their_time() {
 #[test]
 fn failures_of_all_readers_count() {
     let folder = Folder::new("count");
-    let library = folder.compile("tests/extension/zoo.c");
+    let library = folder.compile("tests/libraries/zoo.c");
     let mut first = reader(&folder, &library, "crashes");
     for _ in 0..3 {
         assert_eq!(first.see().instances, None);
@@ -268,7 +268,7 @@ fn failures_of_all_readers_count() {
 #[test]
 fn failures_to_say_what_it_offers_count_too() {
     let folder = Folder::new("offers");
-    let library = folder.compile("tests/extension/zoo.c");
+    let library = folder.compile("tests/libraries/zoo.c");
     for kind in ["refuses to open", "!crashes"] {
         // Without an account on disk it is the same.
         let mut reader =
@@ -287,7 +287,7 @@ fn failures_to_say_what_it_offers_count_too() {
 #[test]
 fn an_account_outlives_changes_of_objects() {
     let folder = Folder::new("outlives");
-    let library = folder.compile("tests/extension/zoo.c");
+    let library = folder.compile("tests/libraries/zoo.c");
     let mut reader = reader(&folder, &library, "!changes its objects");
     for count in 1..=16 {
         reader.collect(&Request::new(ObjectQuery::Global));
@@ -298,7 +298,7 @@ fn an_account_outlives_changes_of_objects() {
 #[test]
 fn readers_at_the_same_time_add_up() {
     let folder = Folder::new("add-up");
-    let library = folder.compile("tests/extension/zoo.c");
+    let library = folder.compile("tests/libraries/zoo.c");
     let mut readers = [0, 1, 2].map(|_| reader(&folder, &library, "good"));
     for _ in 0..10 {
         readers.iter_mut().for_each(|reader| assert_eq!(reader.see().instances, Some(2)));
@@ -314,7 +314,7 @@ fn readers_at_the_same_time_add_up() {
 #[test]
 fn an_account_that_was_taken_away_begins_anew() {
     let folder = Folder::new("away");
-    let library = folder.compile("tests/extension/zoo.c");
+    let library = folder.compile("tests/libraries/zoo.c");
     let accounts = folder.0.join("accounts");
     let mut first = reader(&folder, &library, "crashes");
     for _ in 0..4 {
@@ -336,7 +336,7 @@ fn an_account_that_was_taken_away_begins_anew() {
 #[test]
 fn only_an_account_of_ones_own_is_believed() {
     let folder = Folder::new("own");
-    let library = folder.compile("tests/extension/zoo.c");
+    let library = folder.compile("tests/libraries/zoo.c");
     let accounts = folder.0.join("accounts");
     let chmod = |path: &Path, mode| {
         std::fs::set_permissions(path, std::fs::Permissions::from_mode(mode)).unwrap();

@@ -23,7 +23,7 @@ fn wrong(verdict: &Verdict) -> String {
 #[test]
 fn sound_libraries_pass() {
     let folder = Folder::new("sound");
-    folder.compile("tests/extension/zoo.c");
+    folder.compile("tests/libraries/zoo.c");
     for kind in ["good", "is large", "!is large", "!is costly", "!reaches another machine"] {
         let verdict = verdict(&folder, kind);
         assert_eq!(wrong(&verdict), "", "{kind}");
@@ -45,7 +45,7 @@ fn sound_libraries_pass() {
 #[test]
 fn what_is_wrong_is_said() {
     let folder = Folder::new("unsound");
-    folder.compile("tests/extension/zoo.c");
+    folder.compile("tests/libraries/zoo.c");
     let rows: [(&str, &str); 27] = [
         ("!crashes", "error Global: crashed with signal 11"),
         ("crashes", "error 50000: crashed with signal 11"),
@@ -93,7 +93,7 @@ fn what_is_wrong_is_said() {
 #[test]
 fn a_library_that_does_not_count_its_room() {
     let folder = Folder::new("little-room");
-    folder.compile("tests/extension/zoo.c");
+    folder.compile("tests/libraries/zoo.c");
     let wrong = wrong(&verdict(&folder, "!does not look at its room"));
     assert!(wrong.contains("outside of its buffer") || wrong.contains("past a buffer"), "{wrong}");
 }
@@ -102,7 +102,7 @@ fn a_library_that_does_not_count_its_room() {
 #[test]
 fn what_a_manifest_says() {
     let folder = Folder::new("manifest");
-    let library = folder.compile("tests/extension/zoo.c");
+    let library = folder.compile("tests/libraries/zoo.c");
     let declared = |kind, scale, advanced| {
         let counter = |name| RegisteredCounter {
             name: TitleIndex(name),
@@ -153,7 +153,7 @@ fn what_a_manifest_says() {
 #[test]
 fn indexes_that_are_not_its_own() {
     let folder = Folder::new("indexes");
-    let library = folder.compile("tests/extension/zoo.c");
+    let library = folder.compile("tests/libraries/zoo.c");
     let mut registration = registration(&library, "ignores its indexes");
     (registration.first_counter, registration.last_counter) = (60_000, 60_010);
     for (objects, text) in [
@@ -173,7 +173,7 @@ fn indexes_that_are_not_its_own() {
 #[test]
 fn what_it_has_of_other_machines() {
     let folder = Folder::new("machines");
-    let library = folder.compile("tests/extension/zoo.c");
+    let library = folder.compile("tests/libraries/zoo.c");
     let options = Options::new().host(host());
     for (kind, machine, severity, text) in [
         ("reaches another machine", "MARS", Severity::Good, "gives 50100 of machine MARS"),

@@ -7,7 +7,7 @@ use perfhive_testkit::alloc::count;
 #[test]
 fn a_good_one_is_read() {
     let folder = Folder::new("good");
-    let library = folder.compile("tests/extension/zoo.c");
+    let library = folder.compile("tests/libraries/zoo.c");
     for in_process in [false, true] {
         let mut registration = registration(&library, "good");
         registration.in_process = in_process;
@@ -28,7 +28,7 @@ fn a_good_one_is_read() {
 #[test]
 fn what_a_collection_takes_is_told() {
     let folder = Folder::new("growth");
-    let library = folder.compile("tests/extension/zoo.c");
+    let library = folder.compile("tests/libraries/zoo.c");
     for in_process in [false, true] {
         let mut registration = registration(&library, "good");
         registration.in_process = in_process;

@@ -42,7 +42,7 @@ fn wait_until(what: &str, mut happened: impl FnMut() -> bool) {
 #[test]
 fn a_host_has_what_it_needs_and_no_more() {
     let folder = Folder::new("needs");
-    let library = folder.compile("tests/extension/zoo.c");
+    let library = folder.compile("tests/libraries/zoo.c");
     // A file that this process leaves open for whatever it starts.
     let open = std::fs::File::open("/dev/zero").unwrap();
     rustix::io::fcntl_setfd(open.as_fd(), rustix::io::FdFlags::empty()).unwrap();
@@ -81,7 +81,7 @@ fn a_host_has_what_it_needs_and_no_more() {
 #[test]
 fn a_host_has_a_session_of_its_own() {
     let folder = Folder::new("session");
-    let library = folder.compile("tests/extension/zoo.c");
+    let library = folder.compile("tests/libraries/zoo.c");
     let mut reader = broker(registration(&library, "good"), |options| options);
     reader.see();
     let hosts = children(std::process::id(), "perfhive-host");
@@ -102,7 +102,7 @@ fn a_host_has_a_session_of_its_own() {
 #[test]
 fn a_library_starts_threads_and_no_processes() {
     let folder = Folder::new("processes");
-    let library = folder.compile("tests/extension/zoo.c");
+    let library = folder.compile("tests/libraries/zoo.c");
     for (allowed, text) in [(false, "0 processes, 1 threads"), (true, "5 processes, 1 threads")] {
         let mut registration = registration(&library, "starts processes");
         registration.processes = allowed;
@@ -117,8 +117,8 @@ fn a_library_starts_threads_and_no_processes() {
 #[test]
 fn that_processes_cannot_be_refused_is_said() {
     let folder = Folder::new("no-filters");
-    let library = folder.compile("tests/extension/zoo.c");
-    let mut without = HostCommand::new(folder.compile_program("tests/extension/no_filters.c"));
+    let library = folder.compile("tests/libraries/zoo.c");
+    let mut without = HostCommand::new(folder.compile_program("tests/libraries/no_filters.c"));
     without.arguments = vec![host().program.into()];
     let text = "it may start processes, each with limits of its own, since this system cannot";
     for processes in [false, true] {
@@ -144,7 +144,7 @@ fn that_processes_cannot_be_refused_is_said() {
 #[test]
 fn a_file_is_no_larger_than_the_memory() {
     let folder = Folder::new("large-file");
-    let library = folder.compile("tests/extension/zoo.c");
+    let library = folder.compile("tests/libraries/zoo.c");
     for (limit, text) in [(150 << 20, "not written"), (400 << 20, "written")] {
         // What is registered counts, and not what the reader usually grants.
         let mut registration = registration(&library, "writes a large file");
@@ -163,7 +163,7 @@ fn either(folder: &Folder, library: &Path, kind: &str, in_process: bool) -> Regi
 #[test]
 fn a_reader_goes_on_at_its_deadline() {
     let folder = Folder::new("deadline");
-    let library = folder.compile("tests/extension/zoo.c");
+    let library = folder.compile("tests/libraries/zoo.c");
     for in_process in [false, true] {
         let registration = either(&folder, &library, "sleeps now and then", in_process);
         let mut reader = broker(registration, |options| options);
@@ -188,7 +188,7 @@ fn a_reader_goes_on_at_its_deadline() {
 #[test]
 fn a_trusted_one_that_hangs_costs_its_own() {
     let folder = Folder::new("trusted");
-    let library = folder.compile("tests/extension/zoo.c");
+    let library = folder.compile("tests/libraries/zoo.c");
     let bad = trusted(&folder, &library, "sleeps past its deadline");
     let good = neighbour(&folder, true);
     let accounts = folder.0.join("accounts");
@@ -218,7 +218,7 @@ fn a_trusted_one_that_hangs_costs_its_own() {
 #[test]
 fn a_first_look_keeps_to_the_deadline_too() {
     let folder = Folder::new("first-look");
-    let library = folder.compile("tests/extension/zoo.c");
+    let library = folder.compile("tests/libraries/zoo.c");
     for in_process in [false, true] {
         for kind in ["!sleeps past its deadline", "never comes back from Open"] {
             let registration = either(&folder, &library, kind, in_process);
@@ -242,7 +242,7 @@ fn a_first_look_keeps_to_the_deadline_too() {
 #[test]
 fn it_is_started_again_and_then_has_to_wait() {
     let folder = Folder::new("again");
-    let library = folder.compile("tests/extension/zoo.c");
+    let library = folder.compile("tests/libraries/zoo.c");
     let registration = registration(&library, "crashes the second time");
     let mut reader = broker(registration, |options| options.pause(Duration::from_secs(3600)));
     assert_eq!(reader.see().instances, Some(2));
@@ -267,7 +267,7 @@ fn it_is_started_again_and_then_has_to_wait() {
 #[test]
 fn one_that_hung_has_to_wait_at_once() {
     let folder = Folder::new("hung");
-    let library = folder.compile("tests/extension/zoo.c");
+    let library = folder.compile("tests/libraries/zoo.c");
     let mut registration = registration(&library, "sleeps past its deadline");
     registration.collect_timeout = Duration::from_millis(300);
     let mut reader = broker(registration, |options| options.pause(Duration::from_secs(3600)));
@@ -284,7 +284,7 @@ fn one_that_hung_has_to_wait_at_once() {
 #[test]
 fn nothing_is_left_behind() {
     let folder = Folder::new("left");
-    let library = folder.compile("tests/extension/zoo.c");
+    let library = folder.compile("tests/libraries/zoo.c");
     for kind in ["good", "never comes back from Close", "sleeps past its deadline"] {
         let mut registration = registration(&library, kind);
         registration.collect_timeout = Duration::from_millis(100);
@@ -331,7 +331,7 @@ impl Drop for Leftovers<'_> {
 #[test]
 fn what_a_library_starts_ends_with_it() {
     let folder = Folder::new("starts");
-    let library = folder.compile("tests/extension/zoo.c");
+    let library = folder.compile("tests/libraries/zoo.c");
     let mut registration = registration(&library, "leaves processes");
     registration.processes = true;
     let _none = Leftovers(&library);
@@ -380,7 +380,7 @@ fn reader_that_is_killed() {
 #[test]
 fn a_host_ends_with_its_reader() {
     let folder = Folder::new("killed");
-    let library = folder.compile("tests/extension/zoo.c");
+    let library = folder.compile("tests/libraries/zoo.c");
     let mut reader = reader_to_be_killed(&library, "never returns");
     let mut hosts = Vec::new();
     wait_until("the host is at work", || {
@@ -405,7 +405,7 @@ fn a_host_ends_with_its_reader() {
 #[test]
 fn without_a_host_it_says_so() {
     let folder = Folder::new("without");
-    let library = folder.compile("tests/extension/zoo.c");
+    let library = folder.compile("tests/libraries/zoo.c");
     let registration = registration(&library, "good");
     for program in ["/bin/true", "/no/such/program"] {
         let mut reader = broker(registration.clone(), |options| {
@@ -425,7 +425,7 @@ fn without_a_host_it_says_so() {
 #[test]
 fn libraries_are_at_work_side_by_side() {
     let folder = Folder::new("meets");
-    let library = folder.compile("tests/extension/meets.c");
+    let library = folder.compile("tests/libraries/meets.c");
     let both = [TitleIndex(50000), TitleIndex(50002)];
     // Each has a costly one too, which is another request.
     let all = [50000, 50004, 50002, 50006].map(TitleIndex);

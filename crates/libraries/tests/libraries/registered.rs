@@ -56,7 +56,7 @@ fn instances(broker: &mut Broker, object: TitleIndex) -> Option<usize> {
 #[test]
 fn providers_come_change_and_go() {
     let folder = Folder::new("come");
-    let library = folder.compile("tests/extension/zoo.c");
+    let library = folder.compile("tests/libraries/zoo.c");
     let (news, mut broker) = registry();
     assert_eq!(objects(&mut broker), []);
 
@@ -99,7 +99,7 @@ fn providers_come_change_and_go() {
 #[test]
 fn a_library_that_is_replaced_is_loaded_anew() {
     let folder = Folder::new("replaced");
-    let library = folder.compile("tests/extension/zoo.c");
+    let library = folder.compile("tests/libraries/zoo.c");
     let spare = folder.0.join("spare.so");
     std::fs::copy(&library, &spare).unwrap();
     let (news, mut broker) = registry();
@@ -123,7 +123,7 @@ fn a_library_that_is_replaced_is_loaded_anew() {
 #[test]
 fn objects_that_change_are_described_anew() {
     let folder = Folder::new("changes");
-    let library = folder.compile("tests/extension/zoo.c");
+    let library = folder.compile("tests/libraries/zoo.c");
     let (news, mut broker) = registry();
     register(&news, vec![registration(&library, "!changes its objects")]);
     let before = objects(&mut broker);
@@ -144,7 +144,7 @@ fn objects_that_change_are_described_anew() {
 #[test]
 fn it_is_asked_for_the_objects_of_its_list_alone() {
     let folder = Folder::new("list");
-    let library = folder.compile("tests/extension/zoo.c");
+    let library = folder.compile("tests/libraries/zoo.c");
     let mut registration = registration(&library, "crashes");
     registration.objects = vec![TitleIndex(60000)];
     // By index it would crash; it is not asked.
@@ -157,7 +157,7 @@ fn it_is_asked_for_the_objects_of_its_list_alone() {
 #[test]
 fn blocks_of_other_machines_stand_beside_ours() {
     let folder = Folder::new("foreign");
-    let library = folder.compile("tests/extension/zoo.c");
+    let library = folder.compile("tests/libraries/zoo.c");
     for in_process in [false, true] {
         let mut registration = registration(&library, "!reaches another machine");
         registration.in_process = in_process;
@@ -180,7 +180,7 @@ fn blocks_of_other_machines_stand_beside_ours() {
 #[test]
 fn many_threads_collect_from_one_library() {
     let folder = Folder::new("threads");
-    let library = folder.compile("tests/extension/zoo.c");
+    let library = folder.compile("tests/libraries/zoo.c");
     thread::scope(|scope| {
         for _ in 0..8 {
             scope.spawn(|| {
@@ -246,7 +246,7 @@ fn a_provider_in_rust() {
 #[test]
 fn they_are_sources_like_all_others() {
     let folder = Folder::new("conformance");
-    let library = folder.compile("tests/extension/zoo.c");
+    let library = folder.compile("tests/libraries/zoo.c");
     for in_process in [false, true] {
         perfhive_testkit::conformance::source(|| {
             let (news, broker) = registry();
@@ -299,7 +299,7 @@ fn a_panic_in_rust() {
 #[test]
 fn times_may_be_as_long_as_there_are() {
     let folder = Folder::new("long");
-    let library = folder.compile("tests/extension/zoo.c");
+    let library = folder.compile("tests/libraries/zoo.c");
     let long = |options: Options| {
         options.patience(Duration::MAX).look_every(Duration::MAX).pause(Duration::MAX)
     };

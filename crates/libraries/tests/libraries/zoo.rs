@@ -159,7 +159,7 @@ fn live(reader: &mut Reader, row: &Row) {
 #[test]
 fn isolated() {
     let folder = Folder::new("isolated");
-    let library = folder.compile("tests/extension/zoo.c");
+    let library = folder.compile("tests/libraries/zoo.c");
     for row in ISOLATED {
         let mut registration = registration(&library, row.0);
         if row.2.starts_with("did not come back") {
@@ -185,7 +185,7 @@ pub(crate) fn trusted(folder: &Folder, library: &Path, kind: &str) -> Registrati
 #[test]
 fn in_process() {
     let folder = Folder::new("in-process");
-    let library = folder.compile("tests/extension/zoo.c");
+    let library = folder.compile("tests/libraries/zoo.c");
     for kind in IN_PROCESS {
         let row = ISOLATED.iter().find(|row| row.0 == *kind).unwrap();
         let registration = trusted(&folder, &library, kind);
@@ -199,7 +199,7 @@ fn in_process() {
 #[test]
 fn changes_its_objects() {
     let folder = Folder::new("changes-objects");
-    let library = folder.compile("tests/extension/zoo.c");
+    let library = folder.compile("tests/libraries/zoo.c");
     for in_process in [false, true] {
         let kind = "changes its objects";
         let registration = match in_process {
@@ -229,7 +229,7 @@ fn changes_its_objects() {
 #[test]
 fn takes_its_neighbours_object_and_is_described_anew() {
     let folder = Folder::new("takes");
-    let library = folder.compile("tests/extension/zoo.c");
+    let library = folder.compile("tests/libraries/zoo.c");
     let kind = "takes its neighbour's object";
     let mut reader = beside_a_good_one(&folder, registration(&library, kind), |options| {
         options.look_every(Duration::ZERO)
@@ -245,7 +245,7 @@ fn takes_its_neighbours_object_and_is_described_anew() {
 #[test]
 fn gives_more_than_its_own() {
     let folder = Folder::new("more");
-    let library = folder.compile("tests/extension/zoo.c");
+    let library = folder.compile("tests/libraries/zoo.c");
     let kind = "!gives more than its own";
     let mut absent = neighbour(&folder, false);
     absent.disabled = true;
@@ -283,7 +283,7 @@ fn reader_of_free(library: &Path, kind: &str, other: &Registration) -> Reader {
 #[test]
 fn differs_between_threads() {
     let folder = Folder::new("differs");
-    let library = folder.compile("tests/extension/zoo.c");
+    let library = folder.compile("tests/libraries/zoo.c");
     for in_process in [false, true] {
         let kind = "differs from call to call";
         let bad = match in_process {
@@ -343,7 +343,7 @@ fn panics() {
 #[test]
 fn a_writer_that_does_not_stop() {
     let folder = Folder::new("writer");
-    let library = folder.compile("tests/extension/zoo.c");
+    let library = folder.compile("tests/libraries/zoo.c");
     let mut registration = registration(&library, "writes later, too");
     registration.processes = true;
     let mut reader = beside_a_good_one(&folder, registration, |options| options);
@@ -361,7 +361,7 @@ fn a_writer_that_does_not_stop() {
 #[test]
 fn levels() {
     let folder = Folder::new("levels");
-    let library = folder.compile("tests/extension/zoo.c");
+    let library = folder.compile("tests/libraries/zoo.c");
     // What of each kind is read at the levels 1, 2 and 3.
     let rows: [(&str, [Option<usize>; 3]); 6] = [
         ("wrong byte count", [Some(2); 3]),
