@@ -28,9 +28,9 @@ impl Opened {
         let mut session = Session::open_unnamed(global)?;
         let address: SourceAddress =
             global.source.parse().map_err(|error| Failure::Usage(format!("{error}")))?;
-        let machine = match address {
-            SourceAddress::Files(_) => session.source.catalogue()?.machine.clone(),
-            _ => String::new(),
+        let machine = match address.scheme().capabilities.recorded {
+            true => session.source.catalogue()?.machine.clone(),
+            false => String::new(),
         };
         let is_live = session.source.is_live();
         let source = counters_of(&name_of(&address, &machine), session.source);

@@ -4,7 +4,8 @@ use crate::args::Global;
 use crate::failure::{Failure, warn};
 use perfhive::{
     Catalogue, Fault, FaultKind, LanguageId, OpenOptions, ProviderStatus, Query, Request, Snapshot,
-    Source, SourceError, SourceErrorKind, SourceSet, SystemTime, TitleDatabase, Wanted,
+    Source, SourceAddress, SourceError, SourceErrorKind, SourceSet, SystemTime, TitleDatabase,
+    Wanted,
 };
 use std::collections::HashSet;
 use std::path::Path;
@@ -176,7 +177,9 @@ impl Session {
 
     /// The same with options of the command's own.
     pub(crate) fn open_with(global: &Global, mut options: OpenOptions) -> Result<Self, Failure> {
-        if !global.titles.is_empty() && !global.source.starts_with("file:") {
+        let address = global.source.parse::<SourceAddress>();
+        let takes_titles = |at: SourceAddress| at.scheme().capabilities.takes_titles;
+        if !global.titles.is_empty() && !address.is_ok_and(takes_titles) {
             return Err(Failure::Usage(format!(
                 "--titles gives names to recorded blocks, but {} has its own; name the blocks \
                  with --source file:A.bin,B.bin",

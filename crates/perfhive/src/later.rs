@@ -21,9 +21,7 @@ pub(crate) fn shared(
     source: Box<dyn Source>,
 ) -> Cached<Box<dyn Source>> {
     let builder = Cached::builder(source);
-    let is_this_machine =
-        matches!(address, SourceAddress::Local | SourceAddress::Proc(_) | SourceAddress::Bpf);
-    if !is_this_machine || cfg!(windows) {
+    if !address.scheme().capabilities.costly_in_parallel {
         return builder.build();
     }
     let (address, options) = (address.to_string(), options.clone());

@@ -31,17 +31,20 @@ mod category;
 #[cfg(any(target_os = "linux", windows))]
 pub mod extension;
 mod later;
+mod machine;
 pub mod measure;
 mod open;
 mod provide;
 pub mod registration;
+mod scheme;
 mod shared_source;
 
 pub use category::{
     Category, CategoryData, CounterColumn, CounterSample, DataByCounter, DataByInstance,
     InstanceData, InstanceRow, PerformanceCounter,
 };
-pub use open::{OpenOptions, SourceAddress, open, reader_of_processes};
+pub use open::{OpenOptions, open, reader_of_processes};
+pub use scheme::{BadAddress, Capabilities, SCHEMES, SourceAddress, SourceScheme};
 pub use shared_source::SharedSource;
 
 pub use perfhive_engine::*;

@@ -49,7 +49,6 @@ use perfhive_engine::{
     TitleDatabase, Wanted as WantedObjects,
 };
 use perfhive_format::LanguageId;
-use std::path::Path;
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -97,8 +96,8 @@ pub fn open(addresses: &[&str]) -> Result<DataSources, MeasureError> {
 /// Where the address is none, or the source cannot be read.
 pub fn data_source(address: &str, options: &OpenOptions) -> Result<SharedCounters, MeasureError> {
     match address.parse() {
-        Ok(SourceAddress::Local) => {
-            let name = name_of(&SourceAddress::Local, "");
+        Ok(address) if address == SourceAddress::local() => {
+            let name = name_of(&address, "");
             Ok(CounterSource::new(&name, SharedSource::local()?.consumer()))
         }
         Ok(parsed) => {
@@ -161,23 +160,7 @@ pub fn counters_of(name: &str, source: impl Source + 'static) -> SharedCounters 
 /// ```
 #[must_use]
 pub fn name_of(address: &SourceAddress, machine: &str) -> String {
-    let last = |path: &Path| path.file_stem().unwrap_or_default().to_string_lossy().into_owned();
-    match address {
-        SourceAddress::Local if cfg!(windows) => "windows.winperf".to_string(),
-        SourceAddress::Local | SourceAddress::Bpf | SourceAddress::Proc(None) => {
-            "linux.procfs".to_string()
-        }
-        SourceAddress::Proc(Some(folder)) => {
-            let name = folder.file_name().unwrap_or_default().to_string_lossy();
-            format!("copy.{name}")
-        }
-        SourceAddress::Native => "windows.native".to_string(),
-        SourceAddress::Registry(host) => format!("windows.{host}"),
-        SourceAddress::Files(files) => match (machine, files.first()) {
-            ("", Some(file)) => format!("log.{}", last(file)),
-            (machine, _) => format!("log.{machine}"),
-        },
-    }
+    address.data_source(machine)
 }
 
 /// A recording that answers with all of a sample, whatever is asked for. Who

@@ -84,7 +84,7 @@ impl SharedSource {
         if let Some(source) = &*local {
             return Ok(source.clone());
         }
-        let source = Self::opened(&SourceAddress::Local)?;
+        let source = Self::opened(&SourceAddress::local())?;
         Ok(local.insert(source).clone())
     }
 
@@ -100,7 +100,7 @@ impl SharedSource {
     /// Where the address is none, or the source cannot be read.
     pub fn open(address: &str) -> Result<Self, SourceError> {
         match address.parse() {
-            Ok(SourceAddress::Local) => Self::local(),
+            Ok(address) if address == SourceAddress::local() => Self::local(),
             Ok(address) => Self::opened(&address),
             // Opening says what is wrong with it.
             Err(_) => OpenOptions::new().open(address).map(Self::new),
@@ -140,7 +140,7 @@ impl SharedSource {
             return Ok(local);
         }
         if cfg!(windows) {
-            return Self::open(&SourceAddress::Registry(bare.to_string()).to_string());
+            return Self::open(&SourceAddress::registry(bare).to_string());
         }
         let message = "no source is known for this machine; share one with SharedSource::new";
         Err(SourceError::new(SourceErrorKind::NotFound, name, message))

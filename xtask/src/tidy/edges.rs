@@ -247,7 +247,7 @@ mod tests {
 
     #[test]
     fn siblings_are_refused() {
-        complains("perfhive-linux", "perfhive-logs", Kind::Normal, true, "floors below");
+        complains("perfhive-linux", "perfhive-remote", Kind::Normal, true, "floors below");
         complains("perfhive-jni", "perfhive-serve", Kind::Dev, true, "floors below");
     }
 
@@ -298,10 +298,10 @@ mod tests {
 
     #[test]
     fn a_crate_in_another_folder_is_an_error() {
-        let mut moved = package("perfhive-logs", &[]);
+        let mut moved = package("perfhive-remote", &[]);
         moved.manifest = "crates/log-files/Cargo.toml".to_owned();
         let findings = check(FLOORS, &[moved]);
-        assert!(findings.iter().any(|f| f.way_out.contains("crates/logs")), "{findings:?}");
+        assert!(findings.iter().any(|f| f.way_out.contains("crates/remote")), "{findings:?}");
     }
 
     #[test]
@@ -311,7 +311,7 @@ mod tests {
         assert!(!has_workspace_lints("[package]\nversion.workspace = true\n"));
         assert!(!has_workspace_lints("[dependencies]\nworkspace = true\n[lints]\n"));
         assert!(!has_workspace_lints("[lints]\n# workspace = true\n"));
-        let mut bare = package("perfhive-logs", &[]);
+        let mut bare = package("perfhive-remote", &[]);
         bare.manifest_text = bare.manifest_text.replace(LINTS, "");
         assert!(check(FLOORS, &[bare])[0].way_out.contains("workspace = true"));
     }

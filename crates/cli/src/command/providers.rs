@@ -22,7 +22,8 @@ const PATIENCE: Duration = Duration::from_secs(30);
 const MOST_NAMES: u32 = 4096;
 
 pub(super) fn run(global: &Global, args: &Providers) -> Outcome {
-    if let (Some(name), Ok(SourceAddress::Registry(host))) = (&args.enable, global.source.parse()) {
+    let address = global.source.parse::<SourceAddress>().ok();
+    if let (Some(name), Some(host)) = (&args.enable, address.as_ref().and_then(|at| at.host())) {
         return Err(Failure::Usage(format!(
             "providers of {host} are enabled there: `lodctr /E:{}`, run as administrator",
             windows_word(name)

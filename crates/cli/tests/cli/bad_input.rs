@@ -164,7 +164,7 @@ fn options_that_are_wrong() {
         (&["--source", "http://x", "list"], "expected local: for this machine, "),
         (
             &["--source", "file:", "list"],
-            "expected file:A.bin,B.bin for data blocks, or file:FOLDER",
+            "expected file:A.bin,B.bin or file:FOLDER for recorded data blocks",
         ),
         (&["completions", "tcsh"], "possible values"),
     ] {

@@ -1,0 +1,28 @@
+//! How each scheme that reads a machine is opened on this system.
+//!
+//! Every system has the same functions; a scheme that the system lacks answers with an error
+//! that names the way out.
+
+#[cfg(target_os = "linux")]
+mod linux;
+#[cfg(not(any(target_os = "linux", windows)))]
+mod other;
+#[cfg(windows)]
+mod windows;
+
+#[cfg(target_os = "linux")]
+pub(crate) use linux::*;
+#[cfg(not(any(target_os = "linux", windows)))]
+pub(crate) use other::*;
+#[cfg(windows)]
+pub(crate) use windows::*;
+
+use crate::scheme::SourceAddress;
+use perfhive_engine::{Source, SourceError, SourceErrorKind};
+
+/// The answer of every function that opens a source.
+type Opened = Result<Box<dyn Source>, SourceError>;
+
+fn unavailable(address: &SourceAddress, message: impl std::fmt::Display) -> SourceError {
+    SourceError::new(SourceErrorKind::Unavailable, &address.to_string(), message)
+}

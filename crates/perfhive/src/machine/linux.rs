@@ -1,0 +1,129 @@
+//! This machine on Linux: the embedded providers, registered libraries, published counters.
+
+use super::{Opened, unavailable};
+use crate::open::OpenOptions;
+use crate::scheme::SourceAddress;
+use perfhive_engine::{Broker, BrokerBuilder};
+use perfhive_format::TitleIndex;
+use perfhive_linux::{LinuxClock, Options, ProcRoot, ReaderChoice, machine_name};
+use std::path::Path;
+
+/// The name of `local:` in measurements.
+pub(crate) const DATA_SOURCE: &str = "linux.procfs";
+
+/// Processor, the object that Windows names as its default.
+const DEFAULT_OBJECT: TitleIndex = TitleIndex(238);
+
+pub(crate) fn open_local(address: &SourceAddress, options: &OpenOptions) -> Opened {
+    this_machine(address, options, ReaderChoice::Auto)
+}
+
+pub(crate) fn open_bpf(address: &SourceAddress, options: &OpenOptions) -> Opened {
+    match perfhive_linux::bpf_refusal(&ProcRoot::default()) {
+        Some(why) => Err(unavailable(address, why)),
+        None => this_machine(address, options, ReaderChoice::Bpf),
+    }
+}
+
+pub(crate) fn open_proc(address: &SourceAddress, options: &OpenOptions) -> Opened {
+    let Some(folder) = address.folder() else {
+        return this_machine(address, options, ReaderChoice::Proc);
+    };
+    if !folder.join("proc").is_dir() {
+        let what = if folder.is_dir() { "has no folder proc" } else { "is no folder" };
+        let shown = folder.display();
+        let form = "proc:FOLDER is a copy of a machine, a folder with its proc and sys";
+        return Err(unavailable(address, format_args!("{shown} {what}; {form}")));
+    }
+    let root = ProcRoot::frozen(folder);
+    let name = name_of_copy(folder);
+    // No program publishes into a copy, and no library is registered for it.
+    Ok(Box::new(builder(address, &root, &name, ReaderChoice::Proc).build()))
+}
+
+pub(crate) fn open_native(address: &SourceAddress, _: &OpenOptions) -> Opened {
+    let message = "Windows' native functions are on Windows only; `-s local:` is this machine";
+    Err(unavailable(address, message))
+}
+
+pub(crate) fn open_registry(address: &SourceAddress, _: &OpenOptions) -> Opened {
+    let message = "another machine's registry can be read on Windows only; capture it there \
+                   (`perfhive capture FOLDER -s registry://HOST`), and `-s file:FOLDER` reads \
+                   that here";
+    Err(unavailable(address, message))
+}
+
+fn this_machine(address: &SourceAddress, options: &OpenOptions, reader: ReaderChoice) -> Opened {
+    let builder = builder(address, &ProcRoot::default(), &machine_name(), reader);
+    let builder = crate::extension::with_registered(with_published(builder), options.patience);
+    Ok(Box::new(builder.build()))
+}
+
+fn builder(
+    address: &SourceAddress,
+    root: &ProcRoot,
+    machine: &str,
+    reader: ReaderChoice,
+) -> BrokerBuilder {
+    Broker::builder(&address.to_string(), machine)
+        .providers(perfhive_linux::providers_with(root, &Options::new().reader(reader)))
+        .clock(LinuxClock::new())
+        .default_object(DEFAULT_OBJECT)
+}
+
+/// The counters that programs of this machine publish.
+#[cfg(target_endian = "little")]
+fn with_published(builder: BrokerBuilder) -> BrokerBuilder {
+    builder.roster(perfhive_shm::PublishedCounters::new())
+}
+
+#[cfg(not(target_endian = "little"))]
+fn with_published(builder: BrokerBuilder) -> BrokerBuilder {
+    builder
+}
+
+/// The name of the machine that a folder is a copy of, or the folder's own name.
+fn name_of_copy(folder: &Path) -> String {
+    let file = folder.join("proc/sys/kernel/hostname");
+    // Only a small regular file is read: a pipe would block for ever.
+    let is_file = std::fs::metadata(&file).is_ok_and(|meta| meta.is_file() && meta.len() < 4096);
+    let name =
+        if is_file { std::fs::read_to_string(file).unwrap_or_default() } else { String::new() };
+    match name.trim() {
+        "" => folder.file_name().unwrap_or_default().to_string_lossy().into_owned(),
+        name => name.to_string(),
+    }
+}
+
+#[cfg(feature = "bpf")]
+pub(crate) fn reader_of_local(_: &SourceAddress, _: &OpenOptions) -> Option<String> {
+    Some(match perfhive_linux::bpf_refusal(&ProcRoot::default()) {
+        None => "processes from /proc, from the third sample on through BPF".to_string(),
+        Some(why) => format!("processes from /proc; through BPF they are not, because: {why}"),
+    })
+}
+
+#[cfg(feature = "bpf")]
+pub(crate) fn reader_of_bpf(_: &SourceAddress, _: &OpenOptions) -> Option<String> {
+    Some("processes through BPF".to_string())
+}
+
+/// Without the feature `bpf` there is one reader of processes.
+#[cfg(not(feature = "bpf"))]
+pub(crate) fn reader_of_local(_: &SourceAddress, _: &OpenOptions) -> Option<String> {
+    None
+}
+
+#[cfg(not(feature = "bpf"))]
+pub(crate) fn reader_of_bpf(_: &SourceAddress, _: &OpenOptions) -> Option<String> {
+    None
+}
+
+pub(crate) fn reader_of_native(_: &SourceAddress, _: &OpenOptions) -> Option<String> {
+    None
+}
+
+pub(crate) fn version_of_system() -> String {
+    let release = std::fs::read_to_string("/proc/sys/kernel/osrelease").unwrap_or_default();
+    release.trim().to_string()
+}

@@ -1,0 +1,103 @@
+//! This machine and others on Windows: the registry, native functions, published counters.
+
+use super::{Opened, unavailable};
+use crate::open::OpenOptions;
+use crate::scheme::SourceAddress;
+use perfhive_engine::{Broker, Source, SourceError};
+use perfhive_format::TitleIndex;
+use perfhive_windows::native::{NativeClock, NativeProvider, Ntdll, machine_name};
+use perfhive_windows::{Fallback, Relay};
+use std::sync::Arc;
+use std::time::Duration;
+
+/// The name of `local:` in measurements.
+pub(crate) const DATA_SOURCE: &str = "windows.winperf";
+
+/// The timeout of a request without a deadline of its own: the time that Windows gives a
+/// provider for its Open.
+const TIMEOUT: Duration = Duration::from_secs(10);
+
+pub(crate) fn open_local(address: &SourceAddress, options: &OpenOptions) -> Opened {
+    let name = address.to_string();
+    Ok(with_published(&name, local(&name, options.patience.unwrap_or(TIMEOUT))?))
+}
+
+pub(crate) fn open_native(address: &SourceAddress, _: &OpenOptions) -> Opened {
+    Ok(Box::new(native(&address.to_string())))
+}
+
+pub(crate) fn open_registry(address: &SourceAddress, options: &OpenOptions) -> Opened {
+    let timeout = options.patience.unwrap_or(TIMEOUT);
+    let host = address.host().unwrap_or_default();
+    Ok(Box::new(Relay::remote(&address.to_string(), host, timeout)?))
+}
+
+pub(crate) fn open_proc(address: &SourceAddress, _: &OpenOptions) -> Opened {
+    Err(no_proc(address))
+}
+
+pub(crate) fn open_bpf(address: &SourceAddress, _: &OpenOptions) -> Opened {
+    Err(no_proc(address))
+}
+
+fn no_proc(address: &SourceAddress) -> SourceError {
+    let message = "there is no /proc on Windows; `-s local:` is this machine, `-s native:` its \
+                   processes without the registry";
+    unavailable(address, message)
+}
+
+/// A source with the counters that programs of this machine publish beside it.
+#[cfg(target_pointer_width = "64")]
+fn with_published(name: &str, source: impl Source + 'static) -> Box<dyn Source> {
+    let published = Broker::builder(name, &machine_name())
+        .roster(perfhive_shm::PublishedCounters::new())
+        .label("published")
+        .build();
+    Box::new(crate::beside::Beside::new(source, published))
+}
+
+#[cfg(not(target_pointer_width = "64"))]
+fn with_published(_: &str, source: impl Source + 'static) -> Box<dyn Source> {
+    Box::new(source)
+}
+
+/// This machine's counters: the registry's, and the native functions for what it lacks.
+fn local(name: &str, timeout: Duration) -> Result<Fallback<Broker>, SourceError> {
+    let registry = Relay::local(name, timeout)?;
+    Ok(Fallback::over(registry, native(name)))
+}
+
+fn native(name: &str) -> Broker {
+    Broker::builder(name, &machine_name())
+        .provider(Arc::new(NativeProvider::new(Arc::new(Ntdll))))
+        .clock(NativeClock::new())
+        .label("native")
+        // Processor, the object that Windows names as its default.
+        .default_object(TitleIndex(238))
+        .build()
+}
+
+pub(crate) fn reader_of_local(_: &SourceAddress, options: &OpenOptions) -> Option<String> {
+    // A remark in a listing is worth no long wait.
+    let timeout = options.patience.unwrap_or(TIMEOUT).min(TIMEOUT / 3);
+    let reason = local("local:", timeout)
+        .and_then(|mut local| local.reason().map(|reason| reason.map(str::to_string)));
+    Some(match reason {
+        Ok(None) => "processes from the registry's counters".to_string(),
+        Ok(Some(reason)) => reason,
+        Err(error) => error.message().to_string(),
+    })
+}
+
+pub(crate) fn reader_of_native(_: &SourceAddress, _: &OpenOptions) -> Option<String> {
+    Some("processes by Windows' native functions".to_string())
+}
+
+pub(crate) fn reader_of_bpf(_: &SourceAddress, _: &OpenOptions) -> Option<String> {
+    None
+}
+
+pub(crate) fn version_of_system() -> String {
+    let wine = if perfhive_windows::is_wine() { " (Wine)" } else { "" };
+    format!("{}{wine}", perfhive_windows::native::windows_version())
+}
