@@ -21,6 +21,8 @@ Runs everything that must pass, installing what it needs (and saying so).
 Usage: cargo xtask test [OPTIONS]
 
 Options:
+  --quick                   Runs the stages for every change: fmt, tidy, clippy, docs,
+                            test and doctest (under four minutes once built)
   --only STAGE[,STAGE]...   Runs these stages only
   --skip STAGE[,STAGE]...   Runs all stages but these
   --keep-going              Goes on after a stage that failed
@@ -101,6 +103,11 @@ fn parse(args: &[String]) -> Result<Options> {
         match name {
             "--only" => options.only.get_or_insert_default().extend(names()?),
             "--skip" => options.skip.extend(names()?),
+            "--quick" => {
+                let quick = STAGES.iter().filter(|stage| stage.quick);
+                let names = quick.map(|stage| stage.name.to_owned());
+                options.only.get_or_insert_default().extend(names);
+            }
             "--keep-going" => options.keep_going = true,
             "--list" => options.list = true,
             other => bail!("test does not know `{other}`\n\n{HELP}"),
@@ -189,7 +196,7 @@ mod tests {
     }
 
     fn stage(name: &'static str, run: fn() -> stages::Result) -> Stage {
-        Stage { name, about: "about", run }
+        Stage { name, about: "about", quick: false, run }
     }
 
     #[test]
@@ -198,6 +205,14 @@ mod tests {
         assert_eq!(options.only, Some(strings(&["fmt", "tidy", "test"])));
         assert!(options.keep_going && !options.list);
         assert_eq!(parse(&strings(&["--skip=deny"]))?.skip, ["deny"]);
+        Ok(())
+    }
+
+    #[test]
+    fn quick_runs_the_stages_for_every_change() -> Result<()> {
+        let options = parse(&strings(&["--quick"]))?;
+        let names: Vec<_> = choose(STAGES, &options)?.iter().map(|stage| stage.name).collect();
+        assert_eq!(names, ["fmt", "tidy", "clippy", "docs", "test", "doctest"]);
         Ok(())
     }
 

@@ -13,30 +13,38 @@ pub(super) type Result = anyhow::Result<Option<String>>;
 pub(super) struct Stage {
     pub(super) name: &'static str,
     pub(super) about: &'static str,
+    /// Whether `--quick` runs it.
+    pub(super) quick: bool,
     pub(super) run: fn() -> Result,
+}
+
+/// A stage that `--quick` runs.
+const fn quick(name: &'static str, about: &'static str, run: fn() -> Result) -> Stage {
+    Stage { name, about, quick: true, run }
+}
+
+/// A stage of the whole run only.
+const fn whole(name: &'static str, about: &'static str, run: fn() -> Result) -> Stage {
+    Stage { name, about, quick: false, run }
 }
 
 /// All stages, quick ones first.
 pub(super) const STAGES: &[Stage] = &[
-    Stage { name: "fmt", about: "the sources are formatted by rustfmt", run: fmt },
-    Stage { name: "tidy", about: "the rules of the house", run: tidy },
-    Stage { name: "clippy", about: "no lint warns", run: clippy },
-    Stage { name: "docs", about: "the documentation builds without warnings", run: docs },
-    Stage { name: "test", about: "unit, integration and property tests", run: test },
-    Stage { name: "bpf", about: "the same with the BPF reader of processes", run: bpf },
-    Stage { name: "doctest", about: "the examples of the documentation run", run: doctest },
-    Stage { name: "loom", about: "models of threads, in every interleaving", run: loom },
-    Stage { name: "wine", about: "the Windows side, built for it and run under Wine", run: wine },
-    Stage { name: "release", about: "the command builds with optimisation", run: release },
-    Stage { name: "no-std", about: "the format builds where there is no std", run: no_std },
-    Stage { name: "deny", about: "licences, sources and advisories of dependencies", run: deny },
-    Stage {
-        name: "miri",
-        about: "tests of the format, and of what threads share without locks, under Miri",
-        run: miri,
-    },
-    Stage { name: "big-endian", about: "the same, as a big-endian machine", run: big_endian },
-    Stage { name: "fuzz", about: "each fuzz target for a short time", run: fuzz },
+    quick("fmt", "the sources are formatted by rustfmt", fmt),
+    quick("tidy", "the rules of the house", tidy),
+    quick("clippy", "no lint warns", clippy),
+    quick("docs", "the documentation builds without warnings", docs),
+    quick("test", "unit, integration and property tests", test),
+    whole("bpf", "the same with the BPF reader of processes", bpf),
+    quick("doctest", "the examples of the documentation run", doctest),
+    whole("loom", "models of threads, in every interleaving", loom),
+    whole("wine", "the Windows side, built for it and run under Wine", wine),
+    whole("release", "the command builds with optimisation", release),
+    whole("no-std", "the format builds where there is no std", no_std),
+    whole("deny", "licences, sources and advisories of dependencies", deny),
+    whole("miri", "tests of the format, and of what threads share without locks, under Miri", miri),
+    whole("big-endian", "the same, as a big-endian machine", big_endian),
+    whole("fuzz", "each fuzz target for a short time", fuzz),
 ];
 
 /// A big-endian target that Miri can interpret without its linker or C library.
