@@ -7,10 +7,10 @@ It counts COUNT times (for ever without it), says so, and waits for the end of
 its input.
 
 What Python cannot do: it has no atomic addition. So one lock serialises the
-threads of this process, and nobody else may write to the file, which the layout
-wants anyway. A number is changed by storing all 8 bytes at once: CPython stores an
+threads of this process, and no other process may write to the file, as the layout
+demands anyway. A number is changed by storing all 8 bytes at once: CPython stores an
 item of a memoryview of format "Q" by a memcpy of 8 bytes, which is one
-instruction on 64-bit machines, though nobody promises it. Python has no memory
+instruction on 64-bit machines, though no document promises it. Python has no memory
 barriers either. Small updates need none; large ones and instances that come and
 go do, so there a reader on a machine that is not x86 could, for a moment, see a
 step before the one that was made first.
@@ -187,7 +187,7 @@ class Instance:
         with self.category.lock:
             if 1 <= base <= 16 and 0 <= value < 2**29:
                 words[cell + 2] = now = (words[cell + 2] + (value << 20) + base) & MASK
-                # The anchors, which whoever finds them half of the way behind renews.
+                # The anchors: a writer that finds them half of the range behind renews them.
                 ahead = (now - (words[cell] << 20) - words[cell + 1]) & MASK
                 if ahead >> 20 >= 2**43:
                     words[cell] = (words[cell] + (ahead >> 20)) & MASK

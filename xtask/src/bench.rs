@@ -1,7 +1,7 @@
 //! `cargo xtask bench`: numbers for BENCHMARKS.md, each a ratio to a peer.
 //!
 //! An absolute time says more about a machine than about a program. So each
-//! whole-process benchmark runs the program and a peer that everybody has, in
+//! whole-process benchmark runs the program and a common peer, in
 //! turn, many times, and reports the median of the ratios of the rounds: a
 //! slow second on a busy machine hits both sides of its round alike. The load
 //! average is printed with the numbers, since it tells how far to trust them.
@@ -214,7 +214,7 @@ fn compare(args: &[&str], peer: &[&str], goal: Goal, rounds: usize) -> Result<Ro
     say!("{rounds} rounds of `{shown}` and `{}`", peer.join(" "));
     let mut times = Vec::with_capacity(rounds);
     for round in 0..WARM_UP + rounds {
-        // Who goes first alternates, in case one leaves something to the other.
+        // The order alternates, in case one run leaves something to the next.
         let pair = if round % 2 == 0 {
             let own = time(&mut own)?;
             (own, time(&mut other)?)

@@ -18,7 +18,7 @@ use crate::workspace;
 pub(crate) fn say(text: fmt::Arguments<'_>) {
     let mut stdout = std::io::stdout().lock();
     if writeln!(stdout, "{text}").and_then(|()| stdout.flush()).is_err() {
-        std::process::exit(1); // Nobody reads any more.
+        std::process::exit(1); // The reader closed the pipe.
     }
 }
 

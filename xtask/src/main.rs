@@ -6,7 +6,7 @@
 //! itself, and says so. For the same reason it depends on almost nothing: it
 //! is built before anything can be checked, so its build must be short.
 
-/// `println!` for output that somebody may stop reading, as `| head` does:
+/// `println!` for output whose reader may close the pipe, as `| head` does:
 /// that ends xtask instead of making it panic.
 macro_rules! say {
     ($($text:tt)*) => { $crate::command::say(format_args!($($text)*)) };
@@ -32,7 +32,7 @@ Builds, checks, tests and measures perfhive.
 Usage: cargo xtask <COMMAND> [OPTIONS]
 
 Commands:
-  tidy        Checks the layout of the workspace: who may import whom, what a
+  tidy        Checks the layout of the workspace: which crate may import which, what a
               source file may hold, which files and links must exist
   test        Runs everything that must pass, installing what it needs
   bench       Measures, and prints tables for BENCHMARKS.md
@@ -72,7 +72,7 @@ fn dispatch(args: Vec<String>) -> Result<()> {
         }
         other => bail!("there is no command `{other}`\n\n{HELP}"),
     };
-    // What follows `--` belongs to somebody else's command line.
+    // What follows `--` belongs to another command line.
     let own = rest.iter().take_while(|arg| *arg != "--");
     if own.into_iter().any(|arg| arg == "-h" || arg == "--help") {
         say!("{}", help.trim_end());

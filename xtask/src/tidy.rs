@@ -42,7 +42,7 @@ enum Floor {
     Number(u8),
     /// perfhive-testkit: used by tests only.
     Testkit,
-    /// xtask: nobody uses it, and it uses nobody, or a broken crate would
+    /// xtask: no crate uses it and it uses none, or a broken crate would
     /// take the tool away that finds out why.
     Tool,
 }
@@ -66,7 +66,7 @@ const fn house(name: &'static str, folder: &'static str, floor: Floor) -> House 
 
 /// The floors. ARCHITECTURE.md explains them; this is what is enforced.
 const FLOORS: &[House] = &[
-    // Everybody compiles the format, in any environment: it stays small.
+    // Every crate compiles the format, in any environment: it stays small.
     House {
         external: Some(&["encoding_rs"]),
         ..house("perfhive-format", "crates/format", Floor::Number(0))

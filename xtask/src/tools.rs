@@ -50,8 +50,8 @@ pub(crate) const WINE: &[SystemTool] = &[
 pub(crate) const PIDSTAT: SystemTool = SystemTool { program: "pidstat", package: "sysstat" };
 /// What peers written in Python, or driven by it, need.
 pub(crate) const PYTHON: SystemTool = SystemTool { program: "python3", package: "python3" };
-/// What the BPF reader of processes is built with. Of libraries, whose packages
-/// have no program, a header stands for one: an absolute path is not searched.
+/// What the BPF reader of processes is built with. A library's package
+/// has no program, so a header stands for it: an absolute path is not searched.
 pub(crate) const BPF: &[SystemTool] = &[
     SystemTool { program: "clang", package: "clang" },
     SystemTool { program: "gcc", package: "gcc" },
@@ -224,7 +224,7 @@ pub(crate) fn find(program: &str) -> Option<PathBuf> {
     std::env::split_paths(&path).map(|folder| folder.join(&file)).find(|file| file.is_file())
 }
 
-/// Runs apt-get as root, waiting while somebody else holds its lock.
+/// Runs apt-get as root, waiting while another process holds its lock.
 fn apt_get(args: &[&str], packages: &[&str]) -> Result<()> {
     let mut words: Vec<&str> = Vec::new();
     if !is_root() {
@@ -264,7 +264,7 @@ enum Attempt {
     Failed(String),
 }
 
-/// Tries until somebody else's lock is gone or patience is at its end.
+/// Retries until another process releases its lock, or until the timeout.
 fn retry_while_locked(
     patience: Duration,
     pause: Duration,

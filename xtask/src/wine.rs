@@ -100,7 +100,7 @@ impl Wine {
         command
             .env("WINEPREFIX", &self.prefix)
             .env("WINEDEBUG", "-all")
-            // Nobody is asked whether to install Mono or Gecko.
+            // Wine does not ask whether to install Mono or Gecko.
             .env("WINEDLLOVERRIDES", "mscoree,mshtml,winemenubuilder.exe=")
             .env_remove("DISPLAY");
     }

@@ -49,7 +49,7 @@ impl Peers {
         match (self.0.get(name), missing) {
             (Some(path), _) => Ok(path),
             (None, Some(why)) => Err(why.clone()),
-            (None, None) => Err("nobody said where it is".to_string()),
+            (None, None) => Err("its path was not given".to_string()),
         }
     }
 

@@ -22,7 +22,7 @@ pub enum Goal {
     AtMost(f64),
     /// So many times as slow as perfhive, at least.
     Slower(f64),
-    /// So many times as fast as the row whose name begins so, at least.
+    /// At least so many times as fast as the row with this beginning of its name.
     FasterThan(&'static str, f64),
 }
 
@@ -78,9 +78,8 @@ const TURNS: usize = 5;
 /// Measures the rows in turn, beside `stat` of processes or of threads as REF.
 /// In each round of a row, REF is read and then the row, so that what else the
 /// machine does meets both. One row does not run among the rounds of another,
-/// and is started anew for each turn: nobody has several programs watch all
-/// processes at once, and what one keeps in the caches and in the kernel slows
-/// the others down.
+/// and is started anew for each turn: a machine runs one such program at a time,
+/// and what one program keeps in the caches and in the kernel slows others down.
 pub fn measure(rows: &mut [Row], threads: bool, rounds: usize) {
     for _ in 0..TURNS {
         for row in &mut *rows {

@@ -7,7 +7,7 @@
 /// The colours of a terminal.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Colour {
-    /// One of the sixteen whose shade is the terminal's business.
+    /// One of the sixteen colours with a shade that the terminal chooses.
     Named(u8),
     Rgb(u8, u8, u8),
 }

@@ -98,7 +98,7 @@ fn test() -> Result {
 }
 
 /// A feature that is off by default, because it takes more than Rust to build.
-/// Where the kernel or who runs this does not allow it, its tests say so.
+/// Where the kernel or the account does not allow it, its tests say so.
 fn bpf() -> Result {
     if !cfg!(target_os = "linux") {
         return Ok(Some("Linux only".to_owned()));

@@ -39,8 +39,8 @@ pub(super) fn wine() -> Result {
 
 const KINDS: [&str; 3] = ["--lib", "--bins", "--tests"];
 
-/// Tests that run under Wine: those of a crate, or of one of its test programs, or those
-/// whose names hold a text.
+/// Tests that run under Wine: all of a crate, those of one of its test programs, or those
+/// with a text in their name.
 struct Part {
     package: &'static str,
     program: Option<&'static str>,
@@ -133,7 +133,7 @@ impl Part {
     }
 }
 
-/// A part without any test is one whose name has changed, and would test nothing.
+/// A part that matches no test was renamed, and would test nothing.
 fn is_empty(part: &Part) -> anyhow::Error {
     anyhow::anyhow!("no test under Wine is {}: mend the list of what runs there", part.filter())
 }

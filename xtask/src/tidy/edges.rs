@@ -1,4 +1,4 @@
-//! Who imports whom, from `cargo metadata`, against the table of floors.
+//! Imports between crates, from `cargo metadata`, against the table of floors.
 
 use std::path::Path;
 

@@ -1,7 +1,6 @@
 //! Relative links in Markdown: what they point to must be in the repository.
 //!
-//! Links to the web are not followed: a test must not fail because somebody
-//! else's server is down.
+//! Links to the web are not followed: a test must not fail because a server is down.
 
 use std::collections::BTreeSet;
 

@@ -1,4 +1,4 @@
-//! Tests for Windows, which nobody runs unless the stage under Wine lists them.
+//! Tests for Windows that the stage under Wine does not list, and so never runs.
 
 use super::{FLOORS, Finding};
 
