@@ -1,5 +1,5 @@
-//! A source that is opened when something is asked of it, and what it is for: a
-//! shared source's expensive objects.
+//! A source that is opened when it is first asked: the one that collects a shared source's
+//! costly objects.
 
 use crate::{OpenOptions, SourceAddress};
 use perfhive_engine::{
@@ -9,12 +9,9 @@ use perfhive_engine::{
 use perfhive_format::LanguageId;
 use std::sync::Arc;
 
-/// Shares a source of an address that was opened. Objects that are expensive to
-/// collect are collected by a second one, opened when the first is asked for:
-/// who reads a process's memory maps does not hold up who reads a counter.
-///
-/// On Windows all that reads the registry in one process waits for the same lock
-/// of the system's, and a recording has one present sample.
+/// Shares an opened source of an address. Where the scheme permits it, a second source of the same
+/// address collects costly objects, opened when the first of them is asked for: reading memory maps
+/// then does not delay readers of other counters.
 pub(crate) fn shared(
     address: &SourceAddress,
     options: &OpenOptions,
@@ -66,7 +63,7 @@ impl Source for Later {
     }
 
     fn catalogue_generation(&mut self) -> u64 {
-        // Whoever asks is about to collect, and what is not open has none.
+        // The caller is about to collect, so the source may as well be opened.
         self.source().map_or(0, |source| source.catalogue_generation())
     }
 

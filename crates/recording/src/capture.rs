@@ -1,10 +1,9 @@
 //! Recorded answers in a folder: raw data blocks, titles, and a manifest.
 //!
-//! A [`Capture`] takes down what a source answers, as it answered it, so that
-//! somebody else can look at it elsewhere: `file:FOLDER` opens it again with the
-//! names of its machine. Every sample is complete in the manifest before the
-//! next one begins: whatever ends the program, what was taken so far can be
-//! read.
+//! A [`Capture`] writes a source's answers unchanged, so that they can be read on another
+//! machine: `file:FOLDER` opens them with the names of their own machine. Every sample is
+//! complete in the manifest before the next one begins, so that a killed program leaves a
+//! readable capture.
 //!
 //! ```no_run
 //! use perfhive_engine::{ObjectQuery, Query, Request, Snapshot, Source};
@@ -35,7 +34,7 @@ use std::io::Write as _;
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
-/// How a capture is made.
+/// Options of a capture.
 #[derive(Clone, Debug, Default)]
 pub struct CaptureOptions {
     hash_names: bool,
@@ -83,7 +82,7 @@ impl CaptureOptions {
         self
     }
 
-    /// The objects that samples ask for; `None` where that may be any.
+    /// The objects that samples ask for; `None` where they may be any.
     fn objects(&self) -> Option<Vec<TitleIndex>> {
         let list = |query: &ObjectQuery| match query {
             ObjectQuery::Indexes(list) => Some(list.clone()),
@@ -94,10 +93,10 @@ impl CaptureOptions {
     }
 }
 
-/// How many faults of a sample are noted: a line is not to grow without end.
+/// The most faults of a sample in the manifest, which bounds a line.
 const FAULTS: usize = 1000;
 
-/// A folder that samples are written to.
+/// A folder that samples are written to, with a manifest and title lists.
 #[derive(Debug)]
 pub struct Capture {
     folder: PathBuf,
@@ -122,7 +121,7 @@ impl Capture {
         options: &CaptureOptions,
     ) -> Result<Self, SourceError> {
         let folder = folder.as_ref();
-        // Asked first: what cannot be read leaves no folder behind.
+        // Before the folder is made: a source that cannot be read leaves no folder behind.
         let wanted = options.objects();
         let wanted = wanted.as_deref().map_or(Wanted::Everything, Wanted::Objects);
         let catalogue = source.catalogue_for(wanted)?;
@@ -134,10 +133,10 @@ impl Capture {
                     faults.extend(database.lacks().map(|why| (*language, why.clone())));
                     titles.push(database);
                 }
-                // A language that is listed and not there costs itself.
+                // A language that is listed but missing is left out.
                 Err(error) if error.kind() == SourceErrorKind::NotFound => {}
                 Err(error) if error.is_transient() => return Err(error),
-                // So does one that is damaged: that may be what is captured for.
+                // So is a damaged one: the damage may be the reason for the capture.
                 Err(error) => faults.push((*language, error)),
             }
         }
@@ -185,7 +184,8 @@ impl Capture {
         Ok(capture)
     }
 
-    /// Which names could not be captured, and why; the manifest tells it as well.
+    /// The titles that could not be captured, one error for each language; the manifest has them
+    /// as well.
     #[must_use]
     pub fn faults(&self) -> &[SourceError] {
         &self.faults
@@ -209,8 +209,7 @@ impl Capture {
         self.manifest.push(&line)
     }
 
-    /// Writes a sample: the blocks of one or more answers of the source that
-    /// were taken together.
+    /// Writes a sample: the blocks of one or more answers that were taken together.
     ///
     /// # Errors
     /// Where it cannot be written; the samples before it stay as they are.
@@ -256,7 +255,7 @@ impl Capture {
         Ok(())
     }
 
-    /// Says in the manifest that the capture ended as it was meant to.
+    /// Marks the capture as finished in the manifest.
     ///
     /// # Errors
     /// Where that cannot be written.
@@ -299,7 +298,7 @@ fn list_of(titles: &[(TitleIndex, &str)]) -> TitleList {
     TitleList { titles: titles.collect(), ..TitleList::default() }
 }
 
-/// Makes a folder that nobody has; one that is there must be empty.
+/// Makes the folder of a capture. A folder that exists must be empty.
 fn make_folder(folder: &Path) -> Result<(), SourceError> {
     match fs::create_dir_all(folder).and_then(|()| fs::read_dir(folder)?.next().transpose()) {
         Ok(None) => Ok(()),

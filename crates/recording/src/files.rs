@@ -26,7 +26,7 @@ pub fn read_block(path: impl AsRef<Path>) -> Result<Vec<u8>, SourceError> {
     read(path.as_ref(), BLOCK)
 }
 
-/// What a file of each kind is, for who names one that is not there.
+/// What a file of each kind is, for the error about a missing one.
 const BLOCK: &str = "a raw data block is what `perfhive capture FOLDER` writes for each answer, and \
                      file:FOLDER reads all of them";
 const TITLES: &str = "a title list has an index and a name in turn: the value Counter 009 of a Windows \
@@ -39,7 +39,7 @@ fn read(path: &Path, kind_of_file: &str) -> Result<Vec<u8>, SourceError> {
             _ => SourceErrorKind::Unavailable,
         };
         match cause.kind() {
-            // Windows says that it is denied.
+            // Windows reports "access denied" for a folder.
             _ if path.is_dir() => error(
                 path,
                 kind,
@@ -60,9 +60,9 @@ fn read(path: &Path, kind_of_file: &str) -> Result<Vec<u8>, SourceError> {
     Ok(bytes)
 }
 
-/// That there is no such file, with those that there are, or what it would be.
+/// The message for a missing file: names that are near, or what the file should be.
 fn no_such_file(path: &Path, kind_of_file: &str) -> String {
-    // Names of a large folder are looked at as far as that takes no time.
+    // A large folder is searched no further than this.
     const MOST: usize = 4096;
     let folder = match path.parent() {
         Some(parent) if parent != Path::new("") => parent.to_path_buf(),
@@ -89,9 +89,8 @@ fn no_such_file(path: &Path, kind_of_file: &str) -> String {
     }
 }
 
-/// Reads a title list as bytes of a `REG_MULTI_SZ`, or as text in UTF-8 or, by
-/// its byte order mark, in UTF-16. What in it is no title is skipped, and told
-/// by the list's `faults`.
+/// Reads a title list: the bytes of a `REG_MULTI_SZ`, or a text in UTF-8, or in UTF-16 with a
+/// byte order mark. Entries that are no titles are skipped and counted in the list's `faults`.
 ///
 /// # Errors
 /// Where the file cannot be read, or holds no title at all.
@@ -108,7 +107,7 @@ pub fn read_titles(path: impl AsRef<Path>) -> Result<TitleList, SourceError> {
                 TitleList::from_text(&String::from_utf16_lossy(&units))
             }
         }
-        // An index begins every list, so UTF-16 shows in the second byte.
+        // A list begins with the digit of an index: a zero behind it means UTF-16.
         [_, 0, ..] => TitleList::from_multi_sz(&bytes),
         _ => TitleList::from_text(&String::from_utf8_lossy(&bytes)),
     };
@@ -129,14 +128,14 @@ pub(crate) fn write_error(path: &Path, cause: &std::io::Error) -> SourceError {
     error(path, kind, format!("cannot be written: {cause}"))
 }
 
-/// The language of a title list by its file's name: that whose code the name
-/// begins with, English if none.
+/// The language of a title list by its file's name: the name begins with the language's code or
+/// number (`de.txt`, `007_counter.bin`); English otherwise.
 #[must_use]
 pub fn language_of_titles(path: impl AsRef<Path>) -> LanguageId {
     let path = path.as_ref();
     let name = path.file_name().and_then(|name| name.to_str()).unwrap_or_default();
     let code = name.split(['.', '_', '-']).next().unwrap_or_default();
-    // Codes and numbers only: a file may well be called "counter.txt".
+    // Codes and numbers only, not names: a file may be called "counter.txt".
     if (2..=3).contains(&code.len()) {
         code.parse().unwrap_or(LanguageId::ENGLISH)
     } else {
@@ -149,7 +148,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn the_language_of_a_file() {
+    fn the_language_of_a_title_list_is_the_beginning_of_its_file_name() {
         let of = |name: &str| language_of_titles(name);
         assert_eq!(of("x/de.txt"), LanguageId::GERMAN);
         assert_eq!(of("007_counter.bin"), LanguageId::GERMAN);

@@ -1,12 +1,13 @@
-//! `manifest.jsonl`: one JSON object a line, of which each is complete when its
-//! line ends. What a killed program left of a last line counts for nothing.
+//! `manifest.jsonl` of a capture: one JSON object a line. A line counts once it ends with a line
+//! feed, so the unfinished last line of a killed program is ignored.
 //!
 //! | kind | what |
 //! |---|---|
 //! | `capture` | the first line: version, perfhive's version, source, machine, system, queries, interval, whether names are hashed |
 //! | `titles` | a language, and the files of its names and help texts |
-//! | `sample` | number, time, the files of its blocks, each with its origin (`registry`, `native`, `published`) if it has one, and what could not be collected |
-//! | `end` | the capture ended as it was meant to |
+//! | `titles-fault` | a language with names that could not be captured, or not all of them |
+//! | `sample` | number, time, the files of its blocks, each with its origin (`registry`, `native`, `published`) if known, and the faults of the collection |
+//! | `end` | the capture was finished, not interrupted |
 
 use crate::files::write_error;
 use perfhive_engine::{SourceError, SourceErrorKind};
@@ -17,7 +18,7 @@ use std::fs::File;
 use std::io::{Read as _, Write as _};
 use std::path::{Path, PathBuf};
 
-/// Version of the form.
+/// Version of the manifest's form.
 pub(crate) const VERSION: u64 = 1;
 
 const NAME: &str = "manifest.jsonl";
@@ -25,13 +26,13 @@ const NAME: &str = "manifest.jsonl";
 /// The largest manifest that is read: hundreds of thousands of samples.
 const LIMIT: u64 = 64 << 20;
 
-/// The longest line that is read: JSON takes several times its text in memory.
+/// The longest line that is read. Parsed JSON takes several times the memory of its text.
 const LINE: usize = 4 << 20;
 
-/// The longest word for what filled a block.
+/// The longest origin of a block, in bytes.
 const LABEL: usize = 32;
 
-/// A manifest that is written.
+/// A manifest being written.
 #[derive(Debug)]
 pub(crate) struct Manifest {
     path: PathBuf,
@@ -47,28 +48,28 @@ impl Manifest {
         Ok(manifest)
     }
 
-    /// Adds a line, in one call.
+    /// Appends a line, in one system call.
     pub(crate) fn push(&mut self, line: &Value) -> Result<(), SourceError> {
         let written = self.file.write_all(format!("{line}\n").as_bytes());
         written.map_err(|cause| write_error(&self.path, &cause))
     }
 }
 
-/// Whether a folder holds a capture.
+/// Whether a folder holds a capture: its manifest is a regular file.
 pub(crate) fn is_capture(folder: &Path) -> bool {
     folder.join(NAME).is_file()
 }
 
-/// A file of a capture, and how long it should be.
+/// A file that a manifest lists, with its length in bytes.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) struct ListedFile {
     pub(crate) path: PathBuf,
     pub(crate) bytes: u64,
-    /// What filled it, in a word, if that was noted.
+    /// The origin of a block (`registry`), if the manifest tells it.
     pub(crate) label: Option<String>,
 }
 
-/// What a manifest lists.
+/// The files that a manifest lists.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub(crate) struct Contents {
     /// Languages, with names and help texts.
@@ -77,8 +78,8 @@ pub(crate) struct Contents {
     pub(crate) samples: Vec<Vec<ListedFile>>,
 }
 
-/// Reads the manifest of a folder. It may say anything: no file outside of the
-/// folder is named, and none twice.
+/// Reads the manifest of a folder, as hostile input: the result names no file outside of the
+/// folder, and none twice.
 pub(crate) fn read(folder: &Path) -> Result<Contents, SourceError> {
     let path = folder.join(NAME);
     let mut text = Vec::new();
@@ -96,12 +97,12 @@ pub(crate) fn read(folder: &Path) -> Result<Contents, SourceError> {
     parse(folder, &name, &text)
 }
 
-/// Reads a manifest's text; `name` is what errors call it.
+/// Parses the text of a manifest; `name` stands for it in errors.
 fn parse(folder: &Path, name: &str, text: &[u8]) -> Result<Contents, SourceError> {
     let bad = |message: String| SourceError::new(SourceErrorKind::Malformed, name, message);
     let mut contents = Contents::default();
     let mut files = Files { folder, seen: HashSet::new() };
-    // What stands behind the last line's end was not written to its end.
+    // Bytes behind the last line feed are an unfinished line.
     let whole = text.iter().rposition(|byte| *byte == b'\n').map_or(0, |end| end + 1);
     let lines = text.get(..whole).unwrap_or_default().split(|byte| *byte == b'\n');
     for (number, line) in (1..).zip(lines).filter(|(_, line)| !line.is_empty()) {
@@ -138,7 +139,7 @@ fn parse(folder: &Path, name: &str, text: &[u8]) -> Result<Contents, SourceError
                 let blocks = blocks.iter().map(|file| files.of(file)).collect::<Result<_, _>>();
                 contents.samples.push(blocks.map_err(at)?);
             }
-            // A later perfhive may tell more.
+            // Lines of unknown kinds are from a later perfhive.
             _ => {}
         }
     }
@@ -154,7 +155,7 @@ struct Files<'a> {
 }
 
 impl Files<'_> {
-    /// The file that an entry lists.
+    /// The file of a manifest's entry.
     fn of(&mut self, entry: &Value) -> Result<ListedFile, String> {
         let name = entry.get("file").and_then(Value::as_str).ok_or("names no file")?;
         let bytes = entry.get("bytes").and_then(Value::as_u64).ok_or("tells no size")?;
@@ -180,7 +181,7 @@ mod tests {
     use serde_json::json;
 
     #[test]
-    fn no_damage_does_harm() {
+    fn a_damaged_manifest_is_an_error_or_names_files_of_the_folder() {
         let folder = Path::new("folder");
         let file = |name: &str| json!({ "file": name, "bytes": 12 });
         let blocks = [file("1.bin"), file("2.bin")];
@@ -211,7 +212,7 @@ mod tests {
                 look(&changed);
             }
         }
-        // Deeper than a reader's stack, and longer than a line may be.
+        // Longer than a line may be, and nested deeper than a parser's stack.
         look(&[whole.as_slice(), &vec![b' '; LINE + 1], b"\n"].concat());
         look(&[whole.as_slice(), &[b'['; 100_000], b"\n"].concat());
     }

@@ -1,4 +1,4 @@
-//! Hashes in the place of names.
+//! Hashes in place of the names of machines and instances, for captures that leave the house.
 
 use perfhive_engine::Frame;
 use perfhive_format::winperf::{PERF_DATA_BLOCK, PERF_INSTANCE_DEFINITION};
@@ -6,8 +6,7 @@ use perfhive_format::{CounterKind, DataBlock, Instance, PerfObject, encode_utf16
 use std::collections::hash_map::RandomState;
 use std::hash::BuildHasher as _;
 
-/// Names that say nothing of a machine: every Windows has its own processes
-/// under them.
+/// Names that tell nothing about a machine: processes that every Windows has, in lower case.
 const EVERYWHERE: &[&str] = &[
     "_global_",
     "conhost",
@@ -38,11 +37,12 @@ const EVERYWHERE: &[&str] = &[
     "wmiprvse",
 ];
 
-/// How many digits a name may have that counts something of the machine.
+/// The most digits of a name that is a number of processors, disks or threads. A longer number may
+/// identify a person or a machine.
 const MOST_DIGITS: usize = 4;
 
-/// Gives each name a hash, which is the same as long as this lives. Its keys are
-/// random and written nowhere, so that nobody can try names out.
+/// Maps each name to a hash, the same for the whole capture. The keys are random and written
+/// nowhere, so that names cannot be guessed and compared.
 #[derive(Debug)]
 pub(super) struct Pseudonyms(RandomState);
 
@@ -51,7 +51,7 @@ impl Pseudonyms {
         Self(RandomState::new())
     }
 
-    /// The hash of a name, or the name itself where every machine has it.
+    /// The hash of a name, or the name itself if every machine has it.
     pub(super) fn of(&self, name: &str) -> String {
         if name.is_empty() || is_everywhere(name) {
             return name.to_string();
@@ -59,9 +59,8 @@ impl Pseudonyms {
         format!("h{:012x}", self.0.hash_one(name) & 0xFFFF_FFFF_FFFF)
     }
 
-    /// A frame's block with hashes for names: of its machine and of its
-    /// instances. Texts in counters become blanks. What is damaged cannot be
-    /// rewritten and is left out.
+    /// The block of a frame with hashes for the names of its machine and its instances, and
+    /// zeros for texts in counters. Damaged objects are left out.
     pub(super) fn rewrite(&self, frame: &Frame) -> Vec<u8> {
         let mut bytes = vec![0; PERF_DATA_BLOCK::SIZE];
         let Ok((header, _)) = DataBlock::scan(frame.as_bytes()) else {
@@ -113,7 +112,7 @@ impl Pseudonyms {
             let text = name.to_text();
             let wide = name.code_page() == 0;
             match self.of(&text) {
-                // As it was, whatever its bytes are.
+                // Byte for byte: the name may be no valid text.
                 same if same == text => out.extend_from_slice(name.as_bytes()),
                 hash if wide => out.extend(encode_utf16(&hash)),
                 hash => out.extend(hash.as_bytes()),
@@ -135,8 +134,8 @@ impl Pseudonyms {
     }
 }
 
-/// Whether a name says nothing of a machine: that of a processor, a drive, a
-/// sum, or of one of Windows' own processes.
+/// Whether a name tells nothing about a machine: a processor, a drive, a sum, or a process that
+/// every Windows has.
 fn is_everywhere(name: &str) -> bool {
     let name = name.to_ascii_lowercase();
     let part = |part: &str| {
@@ -144,18 +143,17 @@ fn is_everywhere(name: &str) -> bool {
             || ["_total", "total"].contains(&part)
             || matches!(part.as_bytes(), [letter, b':'] if letter.is_ascii_alphabetic())
     };
-    // More digits than processors, disks and threads take may be somebody's number.
     let digits = name.bytes().filter(u8::is_ascii_digit).count();
     EVERYWHERE.contains(&name.as_str()) || digits <= MOST_DIGITS && name.split([',', ' ']).all(part)
 }
 
-/// Blanks the texts of the counter block at `block`.
+/// Zeroes the texts in the counter block that begins at `block`.
 fn blank_texts(object: PerfObject<'_>, out: &mut [u8], block: usize) {
     let texts = object
         .counters()
         .filter(|counter| matches!(counter.counter_type().kind(), CounterKind::Text(_)));
     for counter in texts {
-        // Never the length in front of the block.
+        // The first four bytes are the block's own length.
         let from = block.saturating_add(counter.offset().max(4) as usize);
         let end = from.saturating_add(counter.size() as usize).min(out.len());
         if let Some(text) = out.get_mut(from..end) {

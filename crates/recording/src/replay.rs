@@ -1,4 +1,4 @@
-//! Recorded blocks as a source: successive samples of one machine.
+//! Recorded data blocks as a source: successive samples of one machine.
 
 use perfhive_engine::{
     Catalogue, CatalogueObject, Fault, FaultKind, Frame, ObjectQuery, Request, Snapshot, Source,
@@ -13,11 +13,11 @@ use std::sync::Arc;
 /// A block of a recording.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct RecordedBlock {
-    /// What messages call it.
+    /// Its name in messages.
     pub name: String,
     /// Its bytes.
     pub bytes: Vec<u8>,
-    /// The [label](Frame::label) of what filled it, if the recording tells.
+    /// The [label](Frame::label) of its origin, if the recording has it.
     pub label: Option<String>,
 }
 
@@ -27,26 +27,25 @@ impl From<(String, Vec<u8>)> for RecordedBlock {
     }
 }
 
-/// Raw data blocks, answered one after the other: every collection is the next
-/// sample, and after the last one comes
-/// [`EndOfData`](SourceErrorKind::EndOfData).
+/// A source of recorded data blocks. Every collection answers with the next sample; behind the
+/// last one comes [`EndOfData`](SourceErrorKind::EndOfData).
 ///
-/// A query by indexes is answered with those objects and the ones in which the
-/// parents of their instances are, as Windows brings Process along with
-/// Thread; all others are left out. `Global` and `Costly` with the block as it was recorded.
+/// `Global` and `Costly` are answered with the blocks as recorded. A query by indexes is answered
+/// with these objects and the objects of their instances' parents, as Windows adds Process to
+/// Thread.
 pub struct ReplaySource {
     name: String,
     /// The frames of each sample.
     samples: Vec<Vec<Arc<Frame>>>,
     next: usize,
     titles: Vec<Arc<TitleDatabase>>,
-    /// That there are no more. Put together beforehand: whoever measures beyond
-    /// the end gets it with every sample, which is to allocate nothing.
+    /// The error behind the last sample. It is made once, because a measurement that goes on
+    /// gets it with every sample and must not allocate.
     end: SourceError,
 }
 
 impl ReplaySource {
-    /// From blocks in the order of time, each with a name for messages.
+    /// A source of one block a sample, in the order of time, each with a name for messages.
     ///
     /// # Errors
     /// [`SourceErrorKind::Malformed`] where one is no data block,
@@ -58,9 +57,8 @@ impl ReplaySource {
         Self::of_samples(name, blocks.into_iter().map(|block| vec![block.into()]))
     }
 
-    /// From samples of one or more blocks each: what a machine's several
-    /// libraries answered at once, and foreign machines beside it. The first
-    /// block of each is the machine's own.
+    /// A source of samples of one or more blocks each: one block for each of the machine's
+    /// origins, and foreign machines' blocks. The first block of a sample is the machine's own.
     ///
     /// # Errors
     /// As [`new`](Self::new).
@@ -124,14 +122,14 @@ impl ReplaySource {
         self.samples.len()
     }
 
-    /// Whether there are none; never true of a source that was made.
+    /// Whether there are no samples; `false` for every source that could be made.
     #[must_use]
     pub fn is_empty(&self) -> bool {
         self.samples.is_empty()
     }
 }
 
-/// A number for each label, which is none of a live source's, and 0 for none.
+/// The origin of a label: a number that no live source has, or 0 without a label.
 fn origin_of(labels: &mut Vec<Arc<str>>, label: Option<String>) -> (u64, Option<Arc<str>>) {
     let Some(label) = label else { return (0, None) };
     let known = labels.iter().position(|known| **known == *label);
@@ -168,13 +166,13 @@ fn check_same_machine(
     Ok(())
 }
 
-/// Copies the wanted objects of a frame, and those in which their instances'
-/// parents are, into a block of their own.
+/// Copies the wanted objects of a frame, and the objects of their instances' parents, into a block
+/// of their own.
 fn select(frame: &Frame, wanted: &HashSet<TitleIndex>, generation: u64) -> Option<Frame> {
     let block = DataBlock::scan(frame.as_bytes()).ok()?.0.header();
     let mut bytes = frame.as_bytes().get(..block.HeaderLength as usize)?.to_vec();
     let mut header = block;
-    // The name may stand behind the objects, which are about to move.
+    // The machine's name may lie behind the objects, which are about to move.
     let name_end = block.SystemNameOffset.checked_add(block.SystemNameLength);
     if name_end.is_none_or(|end| end > block.HeaderLength) {
         header.SystemNameOffset = block.HeaderLength;
@@ -202,8 +200,7 @@ fn select(frame: &Frame, wanted: &HashSet<TitleIndex>, generation: u64) -> Optio
     Some(Frame::new(bytes, generation).ok()?.of_origin(frame))
 }
 
-/// Adds to a catalogue entry the counters that another sample's definition of
-/// the object has beyond it.
+/// Adds the counters of another sample's definition to a catalogue entry.
 fn merge(entry: &mut CatalogueObject, object: PerfObject<'_>) {
     let known: HashSet<TitleIndex> = entry.counters.iter().map(|counter| counter.name).collect();
     let other = CatalogueObject::of(object);
@@ -226,14 +223,14 @@ impl Source for ReplaySource {
             return Ok(());
         };
         let wanted: HashSet<TitleIndex> = list.iter().copied().collect();
-        // What is wanted is copied, into blocks that are made for it.
+        // The wanted objects are copied into new blocks.
         perfhive_engine::note_growth();
         for (place, frame) in frames.iter().enumerate() {
             let Some(selected) = select(frame, &wanted, frame.generation()) else {
                 out.push_frame(Arc::clone(frame), &self.name);
                 continue;
             };
-            // What is damaged is told even where it is left out.
+            // Damage is reported even where the object is left out.
             for (name, error) in frame.damaged() {
                 if name.is_none_or(|name| wanted.contains(&name)) {
                     let kind = FaultKind::DamagedObject(*error);
@@ -242,7 +239,7 @@ impl Source for ReplaySource {
                     out.push_fault(fault);
                 }
             }
-            // The first one tells machine and time, whatever is in it.
+            // The first frame tells machine and time, even without objects.
             if place == 0 || selected.object_count() > 0 {
                 out.push_frame(Arc::new(selected), &self.name);
             }
@@ -250,7 +247,7 @@ impl Source for ReplaySource {
         Ok(())
     }
 
-    /// The objects of all samples; an object that appears only later is there.
+    /// The objects of all samples, including those that appear later.
     fn catalogue(&mut self) -> Result<Arc<Catalogue>, SourceError> {
         let first = self.samples.first().and_then(|sample| sample.first());
         let mut catalogue = Catalogue {
