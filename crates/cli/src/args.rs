@@ -414,16 +414,6 @@ pub(crate) struct Register {
     #[arg(long, hide = cfg!(windows))]
     pub(crate) no_processes: bool,
 
-    /// Let the library run inside of whoever reads, not in a process of its own
-    ///
-    /// Faster by a microsecond or two; but what it does wrong, it does to the reader.
-    #[arg(long, conflicts_with = "isolate", hide = cfg!(windows))]
-    pub(crate) trust: bool,
-
-    /// Let the library run in a process of its own again
-    #[arg(long, hide = cfg!(windows))]
-    pub(crate) isolate: bool,
-
     /// Register, but do not ask the provider for data
     #[arg(long, conflicts_with = "enable")]
     pub(crate) disable: bool,

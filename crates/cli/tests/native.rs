@@ -90,8 +90,8 @@ mod windows {
             said.contains("perfhive sensors \"windows.winperf/Process/Working Set\" --"),
             "{said}"
         );
-        let said = fails(&["register", "any.ini", "--isolate"], 2);
-        assert!(said.contains("--isolate is not to be had on Windows"), "{said}");
+        let said = fails(&["register", "any.ini", "--processes"], 2);
+        assert!(said.contains("--processes is not to be had on Windows"), "{said}");
         let said = fails(&["list", "-s", "proc:"], 3);
         assert!(said.contains("there is no /proc on Windows"), "{said}");
         let help = self::said(&["--help"]);

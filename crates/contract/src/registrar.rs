@@ -238,8 +238,6 @@ pub struct Functions {
     pub collect_timeout: Option<Duration>,
     /// `Disable Performance Counters`.
     pub disabled: Option<bool>,
-    /// Whether the library is trusted to run in the reader's own process.
-    pub in_process: Option<bool>,
     /// `Memory Limit`, in bytes, of which whole MiB are registered; 0 for what
     /// the reader grants.
     pub memory_limit: Option<u64>,
@@ -298,7 +296,6 @@ impl Functions {
         made.open_timeout = self.open_timeout.unwrap_or(made.open_timeout);
         made.collect_timeout = self.collect_timeout.unwrap_or(made.collect_timeout);
         made.disabled = self.disabled.unwrap_or(made.disabled);
-        made.in_process = self.in_process.unwrap_or(made.in_process);
         if let Some(bytes) = self.memory_limit {
             let mib = bytes.div_ceil(1 << 20).min(u32::MAX.into());
             made.memory_limit = Some(mib << 20).filter(|bytes| *bytes > 0);

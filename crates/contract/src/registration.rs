@@ -41,8 +41,6 @@ pub struct Registration {
     pub open_timeout: Duration,
     /// `Collect Timeout`: how long Collect may take.
     pub collect_timeout: Duration,
-    /// Whether the library is trusted to run in the reader's own process.
-    pub in_process: bool,
     /// `Memory Limit`: bytes of address space that the library's own process may
     /// have; `None` for what its reader grants.
     pub memory_limit: Option<u64>,
@@ -101,7 +99,6 @@ impl Registration {
             disabled: false,
             open_timeout: Self::TIMEOUT,
             collect_timeout: Self::TIMEOUT,
-            in_process: false,
             memory_limit: None,
             processes: false,
             declared: Vec::new(),

@@ -1,8 +1,8 @@
-//! What a collection costs of a provider in Rust, of one in a library, and of
-//! one in a process of its own. Prints a table for BENCHMARKS.md.
+//! The cost of a collection from a provider in Rust, and from a library in its host
+//! process. Prints a table for BENCHMARKS.md.
 //!
-//! All three write the same object through a broker, with everything tested.
-//! They take turns, so that a slow moment hits each alike; the median counts.
+//! Both write the same object through a broker, with everything tested. They take turns,
+//! so that a slow moment hits both alike; the median counts.
 #![allow(clippy::unwrap_used, clippy::expect_used, reason = "a benchmark that fails may panic")]
 
 #[cfg(target_os = "linux")]
@@ -47,11 +47,8 @@ mod linux {
         let folder = Folder(folder);
         std::fs::create_dir_all(&folder.0).unwrap();
         println!("\n`cargo xtask bench extension`\n");
-        println!(
-            "| instances | bytes | in Rust | in a library | in its own process | the process more \
-             | goal |"
-        );
-        println!("|---:|---:|---:|---:|---:|---:|---|");
+        println!("| instances | bytes | in Rust | in its host process | the process more | goal |");
+        println!("|---:|---:|---:|---:|---:|---|");
         for (instances, kind) in [(1, "has one"), (1000, "has a thousand")] {
             row(&folder.0, instances, kind);
         }
@@ -61,9 +58,8 @@ mod linux {
     }
 
     fn row(folder: &Path, instances: usize, kind: &str) {
-        let mut brokers =
-            [in_rust(instances), in_library(folder, kind, true), in_library(folder, kind, false)];
-        let mut times: [Vec<Duration>; 3] = std::array::from_fn(|_| Vec::with_capacity(ROUNDS));
+        let mut brokers = [in_rust(instances), in_library(folder, kind)];
+        let mut times: [Vec<Duration>; 2] = std::array::from_fn(|_| Vec::with_capacity(ROUNDS));
         let mut snapshot = Snapshot::new();
         let request = Request::objects(&[OBJECT]);
         for round in 0..WARM_UP + ROUNDS {
@@ -83,17 +79,16 @@ mod linux {
             times.sort_unstable();
             times[times.len() / 2].as_secs_f64() * 1e6
         });
-        let bytes = brokers[2].providers().next().unwrap().bytes;
-        let [rust, library, process] = micros;
-        let more = process - library;
+        let bytes = brokers[1].providers().next().unwrap().bytes;
+        let [rust, process] = micros;
+        let more = process - rust;
         let goal = match instances {
             1 if more <= GOAL => format!("<= {GOAL:.0} µs: met"),
             1 => format!("<= {GOAL:.0} µs: MISSED"),
             _ => String::new(),
         };
         println!(
-            "| {instances} | {bytes} | {rust:.1} µs | {library:.1} µs | {process:.1} µs | \
-             {more:.1} µs | {goal} |"
+            "| {instances} | {bytes} | {rust:.1} µs | {process:.1} µs | {more:.1} µs | {goal} |"
         );
     }
 
@@ -117,7 +112,7 @@ mod linux {
         Broker::builder("bench:", "HERE").provider(Arc::new(provider)).build()
     }
 
-    fn in_library(folder: &Path, kind: &str, in_process: bool) -> Broker {
+    fn in_library(folder: &Path, kind: &str) -> Broker {
         let root = Path::new(env!("CARGO_MANIFEST_DIR"));
         let library = folder.join(format!("{kind}.so"));
         if !library.exists() {
@@ -134,7 +129,6 @@ mod linux {
         registration.open = Some("OpenZoo".to_string());
         registration.close = Some("CloseZoo".to_string());
         registration.linkage = Some(kind.to_string());
-        registration.in_process = in_process;
         let mut registrations = Registrations::none();
         registrations.providers.push(registration);
         let mut news = Some(Arc::new(registrations));

@@ -88,6 +88,8 @@ pub struct Hive {
     /// By name.
     pub(crate) services: Vec<Service>,
     pub(crate) languages: BTreeMap<LanguageId, Titles>,
+    /// Values of the file that are ignored. They do not keep it from being changed.
+    pub(crate) warnings: Vec<HiveFault>,
 }
 
 impl Hive {
@@ -104,6 +106,7 @@ impl Hive {
             test_level: None,
             services: Vec::new(),
             languages: BTreeMap::new(),
+            warnings: Vec::new(),
         }
     }
 

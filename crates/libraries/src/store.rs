@@ -343,7 +343,7 @@ impl Registrar for HiveFile {
         let Some((hive, damaged)) = self.read(Trust::of_caller())? else {
             return Ok((all, faults));
         };
-        faults.extend(damaged.iter().map(|fault| self.fault(fault)));
+        faults.extend(damaged.iter().chain(&hive.warnings).map(|fault| self.fault(fault)));
         hive.add_to(&mut all, &self.place(), &mut faults);
         for one in &all.providers {
             if let Err(refusal) = Trust::of_caller().open(&one.library) {

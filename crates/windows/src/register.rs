@@ -186,8 +186,7 @@ fn prepare(
 ) -> Result<(Registration, Vec<ProvidedTitles>, Option<Registration>), RegisterError> {
     let before = own(&definition.name)?;
     let mut made = functions.registration(&definition.name, before.as_ref())?;
-    // Whatever Windows loads runs in the reader's process.
-    made.in_process = false;
+    // Windows loads libraries into the reader: there is no process to limit.
     (made.memory_limit, made.processes) = (None, false);
     let titles: Vec<ProvidedTitles> = definition.titles_at(0, 0).collect();
     if let Some(objection) = allot::objection(&titles) {

@@ -151,7 +151,6 @@ const fn scope_name(scope: Scope) -> &'static str {
 /// What a library is to have or not that only its own process could see to.
 fn not_for_windows(args: &Register) -> Option<&'static str> {
     match () {
-        () if args.isolate => Some("--isolate"),
         () if args.memory_limit.is_some() => Some("--memory-limit"),
         () if args.processes => Some("--processes"),
         () if args.no_processes => Some("--no-processes"),
@@ -175,7 +174,6 @@ fn functions(args: &Register) -> Result<Functions, Failure> {
         open_timeout: args.open_timeout,
         collect_timeout: args.collect_timeout,
         disabled: either(args.disable, args.enable),
-        in_process: either(args.trust, args.isolate),
         memory_limit: args.memory_limit.map(|mib| u64::from(mib) << 20),
         processes: either(args.processes, args.no_processes),
     })
@@ -234,11 +232,7 @@ fn list(global: &Global, place: Place) -> Outcome {
 }
 
 const fn state(one: &Registration) -> &'static str {
-    match (one.disabled, one.in_process) {
-        (true, _) => "disabled",
-        (_, true) => "trusted",
-        _ => "",
-    }
+    if one.disabled { "disabled" } else { "" }
 }
 
 fn objects(one: &Registration) -> String {
@@ -268,7 +262,6 @@ impl Rows {
             "first_help",
             "last_help",
             "disabled",
-            "in_process",
             "open_timeout_ms",
             "collect_timeout_ms",
             "memory_limit",
@@ -308,7 +301,6 @@ impl Rows {
                 Field::Unsigned(one.first_help.into()),
                 Field::Unsigned(one.last_help.into()),
                 Field::Bool(one.disabled),
-                Field::Bool(one.in_process),
                 millis(one.open_timeout),
                 millis(one.collect_timeout),
                 one.memory_limit.map_or(Field::None, Field::Unsigned),

@@ -151,7 +151,6 @@ fn full() -> Hive {
         close: Some("Ende".to_string()),
         collect_timeout: Some(Duration::from_millis(1500)),
         disabled: Some(true),
-        in_process: Some(true),
         memory_limit: Some(300 << 20),
         processes: Some(true),
         ..library()
@@ -310,7 +309,7 @@ fn any_definition() -> impl Strategy<Value = (Definition, Functions, bool)> {
     let text = "[ -~äß\\n\\t\"\\\\\u{202e}🦀]{1,12}";
     let names = proptest::collection::btree_map(0_u32..40, (text, text), 1..6);
     ("[a-dA-D]", names, proptest::option::of(text), any::<[bool; 3]>()).prop_map(
-        |(name, texts, linkage, [disabled, in_process, back])| {
+        |(name, texts, linkage, [disabled, declared, back])| {
             let mut made = Definition::new(&name);
             let list = |help: bool| {
                 let text = |(n, (a, b)): (&u32, &(String, String))| {
@@ -327,7 +326,7 @@ fn any_definition() -> impl Strategy<Value = (Definition, Functions, bool)> {
                     object.counters.push(DeclaredCounter::new(2 * n, *n, kind));
                 }
             };
-            if in_process {
+            if declared {
                 for offset in &made.objects {
                     let mut object = DeclaredObject::new(*offset, "", Instances::Single);
                     counters(&mut object);
@@ -337,7 +336,6 @@ fn any_definition() -> impl Strategy<Value = (Definition, Functions, bool)> {
             let functions = Functions {
                 linkage: linkage.map(|text| vec![text]),
                 disabled: Some(disabled),
-                in_process: Some(in_process),
                 memory_limit: Some(if disabled { 1 } else { 0 }),
                 processes: Some(back),
                 ..library()

@@ -96,12 +96,17 @@ struct Draft {
     linkage: Option<Vec<String>>,
     declared: Vec<RegisteredObject>,
     other: Vec<(String, String)>,
-    /// A line was damaged; who is made of the others might be called wrongly.
+    /// The line of a value that is ignored.
+    in_process: Option<u32>,
+    /// Whether a line was damaged: a library called by the others might be called wrongly.
     damaged: bool,
 }
 
+/// A value of earlier versions, which let trusted libraries run in the reader.
+const IN_PROCESS: &str = "In Process";
+
 /// The values of `Services\NAME\Performance` that are the contract's.
-const KNOWN: [&str; 15] = [
+const KNOWN: [&str; 14] = [
     "Library",
     "Open",
     "Collect",
@@ -114,7 +119,6 @@ const KNOWN: [&str; 15] = [
     "Disable Performance Counters",
     "Open Timeout",
     "Collect Timeout",
-    "In Process",
     "Memory Limit",
     "Start Processes",
 ];
@@ -242,7 +246,6 @@ impl Service {
             ("Disable Performance Counters", one.disabled.into()),
             ("Open Timeout", millis(one.open_timeout)),
             ("Collect Timeout", millis(one.collect_timeout)),
-            ("In Process", one.in_process.into()),
             ("Start Processes", one.processes.into()),
         ] {
             let _ = writeln!(out, "{key} = {number}");
@@ -396,6 +399,14 @@ impl Reader {
                 continue;
             }
             let line = draft.line;
+            if let Some(line) = draft.in_process {
+                let message = format!(
+                    "{IN_PROCESS} is ignored: the library of {} runs in its host process, as every \
+                     library does; remove the line",
+                    draft.name
+                );
+                self.hive.warnings.push(HiveFault { line, message });
+            }
             match draft.finish() {
                 Ok(service) => {
                     let one = &service.registration;
@@ -440,6 +451,10 @@ impl Draft {
         }
         if part == Part::Counters {
             return declared::take(&mut self.declared, key, value.strings()?);
+        }
+        if key.eq_ignore_ascii_case(IN_PROCESS) {
+            self.in_process = (value.number()? != 0).then_some(line);
+            return Ok(());
         }
         match KNOWN.iter().find(|known| known.eq_ignore_ascii_case(key)) {
             Some(known) if self.values.contains_key(*known) => {
@@ -505,7 +520,6 @@ impl Draft {
             return Err(left_out(line, "a first index is behind the last".to_string()));
         }
         one.disabled = flag("Disable Performance Counters")?;
-        one.in_process = flag("In Process")?;
         one.processes = flag("Start Processes")?;
         let mib = number("Memory Limit")?.filter(|mib| *mib > 0);
         one.memory_limit = mib.map(|mib| u64::from(mib) << 20);

@@ -107,6 +107,23 @@ fn a_damaged_hive_is_not_written_over() {
 }
 
 #[test]
+fn in_process_of_an_older_hive_is_ignored_with_a_warning() {
+    let place = Place::new();
+    let mut hive = place.hive();
+    hive.register(&definition("A", 2), &place.functions).unwrap();
+    let text = std::fs::read_to_string(hive.path()).unwrap();
+    let older = text.replace("Collect = ", "In Process = 1\nCollect = ");
+    std::fs::write(hive.path(), &older).unwrap();
+    let (all, faults) = hive.registrations().unwrap();
+    assert_eq!(all.providers.len(), 1);
+    let message = "In Process is ignored: the library of A runs in its host process";
+    assert!(faults[0].message.starts_with(message), "{}", faults[0]);
+    // It does not keep the hive from being changed, which removes the line.
+    hive.register(&definition("B", 1), &place.functions).unwrap();
+    assert_eq!(hive.registrations().unwrap().1.len(), 0);
+}
+
+#[test]
 fn registrations_at_the_same_time_do_not_disturb_each_other() {
     let place = Place::new();
     std::thread::scope(|scope| {

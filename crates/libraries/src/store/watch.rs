@@ -25,7 +25,8 @@ impl Loaded {
         for file in hives {
             match file.read(trust) {
                 Ok(Some((hive, damaged))) => {
-                    faults.extend(damaged.iter().map(|fault| file.fault(fault)));
+                    let told = damaged.iter().chain(&hive.warnings);
+                    faults.extend(told.map(|fault| file.fault(fault)));
                     let place = file.path().display().to_string();
                     hive.add_to(&mut all, &place, &mut faults);
                 }
@@ -138,7 +139,6 @@ impl Watch {
         if !first && !other && !again {
             return None;
         }
-        perfhive_engine::note_growth();
         let loaded = Loaded::read(&self.hives, self.trust);
         self.refused = (!loaded.faults.is_empty()).then_some(now);
         let same = self.providers == loaded.registrations.providers;

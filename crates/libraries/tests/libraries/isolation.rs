@@ -1,7 +1,6 @@
 //! What a library in a process of its own can and cannot do to its reader.
 
-use crate::support::{Folder, OBJECT, broker, broker_of, host, neighbour, registration};
-use crate::zoo::trusted;
+use crate::support::{Folder, OBJECT, broker, broker_of, host, registration};
 use perfhive_contract::Registration;
 use perfhive_engine::{FaultKind, ProviderState, Request, Source, TestLevel};
 use perfhive_format::TitleIndex;
@@ -155,62 +154,25 @@ fn a_file_is_no_larger_than_the_memory() {
     }
 }
 
-/// The registration of a provider in zoo.c, in a process of its own or trusted.
-fn either(folder: &Folder, library: &Path, kind: &str, in_process: bool) -> Registration {
-    if in_process { trusted(folder, library, kind) } else { registration(library, kind) }
-}
-
 #[test]
 fn a_reader_goes_on_at_its_deadline() {
     let folder = Folder::new("deadline");
     let library = folder.compile("tests/libraries/zoo.c");
-    for in_process in [false, true] {
-        let registration = either(&folder, &library, "sleeps now and then", in_process);
-        let mut reader = broker(registration, |options| options);
-        assert_eq!(reader.see().instances, Some(2));
-        let request = Request::objects(&[OBJECT]);
-        let soon = request.deadline(Instant::now() + Duration::from_millis(50));
-        let (snapshot, faults) = reader.collect(&soon);
-        assert!(snapshot.object(OBJECT).is_none());
-        assert_eq!(faults[0].kind, FaultKind::NotYet, "{faults:?}");
-        assert!(faults[0].message.contains("is still at work"), "{faults:?}");
-        assert!(faults[0].message.ends_with("at the reader's deadline"), "{faults:?}");
-        // Not counted against it, nothing in the log; what comes too late is
-        // nobody's, and the next answer is to the next request.
-        assert_eq!((reader.state(), reader.status().faults), (ProviderState::Open, 0));
-        assert_eq!(reader.see().instances, Some(2));
-        assert_eq!(reader.lines(), [""; 0]);
-    }
-}
-
-/// One that is trusted and hangs costs its own objects, like any other: nothing can end
-/// it, and its reader goes on.
-#[test]
-fn a_trusted_one_that_hangs_costs_its_own() {
-    let folder = Folder::new("trusted");
-    let library = folder.compile("tests/libraries/zoo.c");
-    let bad = trusted(&folder, &library, "sleeps past its deadline");
-    let good = neighbour(&folder, true);
-    let accounts = folder.0.join("accounts");
-    let reader = |patience| {
-        broker_of(vec![bad.clone(), good.clone()], TestLevel::All, |options| {
-            options.accounts(&accounts).patience(patience).pause(Duration::ZERO)
-        })
-    };
-    let catalogue = reader(Duration::from_secs(30)).broker.catalogue().unwrap();
-    assert_eq!(catalogue.objects.len(), 2);
-    // As many programs as it takes until it is disabled, each of which reads on.
-    for count in 1..=6 {
-        // Long enough for the neighbour on any machine.
-        let mut reader = reader(Duration::from_secs(2));
-        for _ in 0..3 {
-            let seen = reader.see_with_neighbour();
-            let disabled = count > 5 || reader.state() == ProviderState::Quarantined;
-            let text = if disabled { "disabled after repeated" } else { "nothing can end it" };
-            assert!(seen.faults[0].message.contains(text), "{count}: {seen:?}");
-        }
-        reader.neighbour_is_sound("sleeps past its deadline");
-    }
+    let registration = registration(&library, "sleeps now and then");
+    let mut reader = broker(registration, |options| options);
+    assert_eq!(reader.see().instances, Some(2));
+    let request = Request::objects(&[OBJECT]);
+    let soon = request.deadline(Instant::now() + Duration::from_millis(50));
+    let (snapshot, faults) = reader.collect(&soon);
+    assert!(snapshot.object(OBJECT).is_none());
+    assert_eq!(faults[0].kind, FaultKind::NotYet, "{faults:?}");
+    assert!(faults[0].message.contains("is still at work"), "{faults:?}");
+    assert!(faults[0].message.ends_with("at the reader's deadline"), "{faults:?}");
+    // Not counted against it, nothing in the log; what comes too late is
+    // nobody's, and the next answer is to the next request.
+    assert_eq!((reader.state(), reader.status().faults), (ProviderState::Open, 0));
+    assert_eq!(reader.see().instances, Some(2));
+    assert_eq!(reader.lines(), [""; 0]);
 }
 
 /// One that does not even say what it has, for a reader in a hurry: there is no
@@ -219,23 +181,21 @@ fn a_trusted_one_that_hangs_costs_its_own() {
 fn a_first_look_keeps_to_the_deadline_too() {
     let folder = Folder::new("first-look");
     let library = folder.compile("tests/libraries/zoo.c");
-    for in_process in [false, true] {
-        for kind in ["!sleeps past its deadline", "never comes back from Open"] {
-            let registration = either(&folder, &library, kind, in_process);
-            let mut reader =
-                broker(registration, |options| options.patience(Duration::from_secs(3600)));
-            let soon = Request::new(perfhive_engine::ObjectQuery::Global)
-                .deadline(Instant::now() + Duration::from_millis(100));
-            // The time-outs of its functions, ten seconds, are far: a reader that
-            // waited for them would be seen by the state that they leave.
-            let (snapshot, faults) = reader.collect(&soon);
-            assert_eq!(snapshot.objects().count(), 0);
-            assert_eq!(reader.state(), ProviderState::Idle);
-            // Who asked for everything is told that this is not all.
-            assert_eq!(&*faults[0].message, "it has not said yet what it offers");
-            let why = reader.status().last_fault.unwrap().message;
-            assert_eq!(&*why, "it has not said yet what it offers");
-        }
+    for kind in ["!sleeps past its deadline", "never comes back from Open"] {
+        let registration = registration(&library, kind);
+        let mut reader =
+            broker(registration, |options| options.patience(Duration::from_secs(3600)));
+        let soon = Request::new(perfhive_engine::ObjectQuery::Global)
+            .deadline(Instant::now() + Duration::from_millis(100));
+        // The time-outs of its functions, ten seconds, are far: a reader that
+        // waited for them would be seen by the state that they leave.
+        let (snapshot, faults) = reader.collect(&soon);
+        assert_eq!(snapshot.objects().count(), 0);
+        assert_eq!(reader.state(), ProviderState::Idle);
+        // Who asked for everything is told that this is not all.
+        assert_eq!(&*faults[0].message, "has not said yet what it offers");
+        let why = reader.status().last_fault.unwrap().message;
+        assert_eq!(&*why, "has not said yet what it offers");
     }
 }
 

@@ -158,64 +158,36 @@ fn it_is_asked_for_the_objects_of_its_list_alone() {
 fn blocks_of_other_machines_stand_beside_ours() {
     let folder = Folder::new("foreign");
     let library = folder.compile("tests/libraries/zoo.c");
-    for in_process in [false, true] {
-        let mut registration = registration(&library, "!reaches another machine");
-        registration.in_process = in_process;
-        let mut reader = broker(registration, |options| options);
-        let mars = Request::new(ObjectQuery::Foreign("MARS".to_string()));
-        let (snapshot, faults) = reader.collect(&mars);
-        assert!(faults.is_empty(), "{faults:?}");
-        let object = snapshot.object(TitleIndex(50100)).unwrap();
-        assert_eq!(object.machine(), "MARS");
-        assert_eq!(object.frame().clocks().perf_freq, 1000, "its own clock");
-        assert_eq!(object.view().instances().count(), 2);
-        let venus = Request::new(ObjectQuery::Foreign("VENUS".to_string()));
-        assert_eq!(reader.collect(&venus).0.objects().count(), 0);
-        // Local requests have nothing of it.
-        let (local, _) = reader.collect(&Request::new(ObjectQuery::Global));
-        assert!(local.objects().all(|object| object.machine() == "HERE"));
-    }
-}
-
-#[test]
-fn many_threads_collect_from_one_library() {
-    let folder = Folder::new("threads");
-    let library = folder.compile("tests/libraries/zoo.c");
-    thread::scope(|scope| {
-        for _ in 0..8 {
-            scope.spawn(|| {
-                let mut registration = registration(&library, "differs from call to call");
-                registration.in_process = true;
-                let mut reader = broker(registration, |options| options);
-                for _ in 0..200 {
-                    let seen = reader.see();
-                    assert_eq!(seen.instances, Some(2), "{seen:?}");
-                }
-                assert_eq!(reader.status().faults, 0);
-            });
-        }
-    });
+    let registration = registration(&library, "!reaches another machine");
+    let mut reader = broker(registration, |options| options);
+    let mars = Request::new(ObjectQuery::Foreign("MARS".to_string()));
+    let (snapshot, faults) = reader.collect(&mars);
+    assert!(faults.is_empty(), "{faults:?}");
+    let object = snapshot.object(TitleIndex(50100)).unwrap();
+    assert_eq!(object.machine(), "MARS");
+    assert_eq!(object.frame().clocks().perf_freq, 1000, "its own clock");
+    assert_eq!(object.view().instances().count(), 2);
+    let venus = Request::new(ObjectQuery::Foreign("VENUS".to_string()));
+    assert_eq!(reader.collect(&venus).0.objects().count(), 0);
+    // Local requests have nothing of it.
+    let (local, _) = reader.collect(&Request::new(ObjectQuery::Global));
+    assert!(local.objects().all(|object| object.machine() == "HERE"));
 }
 
 /// The example in Rust, which cargo builds along with this test.
 fn example() -> PathBuf {
     let tests = std::env::current_exe().unwrap();
     let library = tests.parent().unwrap().with_file_name("examples").join("libgauges.so");
-    assert!(library.exists(), "cargo build -p perfhive-extension --examples makes {library:?}");
+    assert!(library.exists(), "cargo build -p perfhive-libraries --examples makes {library:?}");
     library
 }
 
 /// A copy of it: one process has one library of a file, with one linkage.
-fn gauges(folder: &Folder, linkage: &str, in_process: bool) -> Registration {
-    gauges_of(folder, "gauges.so", linkage, in_process)
+fn gauges(folder: &Folder, linkage: &str) -> Registration {
+    gauges_of(folder, "gauges.so", linkage)
 }
 
-pub(crate) fn gauges_of(
-    folder: &Folder,
-    library: &str,
-    linkage: &str,
-    in_process: bool,
-) -> Registration {
+pub(crate) fn gauges_of(folder: &Folder, library: &str, linkage: &str) -> Registration {
     let library = folder.0.join(library);
     if !library.exists() {
         std::fs::copy(example(), &library).unwrap();
@@ -226,19 +198,18 @@ pub(crate) fn gauges_of(
     registration.linkage = Some(linkage.to_string());
     (registration.first_counter, registration.last_counter) = (50000, 50002);
     (registration.first_help, registration.last_help) = (50001, 50003);
-    registration.in_process = in_process;
     registration
 }
 
 #[test]
 fn a_provider_in_rust() {
     let folder = Folder::new("rust");
-    let mut reader = broker(gauges(&folder, "boiler\0pump\0valve", false), |options| options);
+    let mut reader = broker(gauges(&folder, "boiler\0pump\0valve"), |options| options);
     for _ in 0..3 {
         let seen = reader.see();
         assert_eq!(seen.instances, Some(3), "{seen:?} {:?}", reader.lines());
     }
-    let mut reader = broker(gauges(&folder, "boiler\0pump\0valve", true), |options| options);
+    let mut reader = broker(gauges(&folder, "boiler\0pump\0valve"), |options| options);
     assert_eq!(reader.see().instances, Some(3));
 }
 
@@ -247,19 +218,16 @@ fn a_provider_in_rust() {
 fn they_are_sources_like_all_others() {
     let folder = Folder::new("conformance");
     let library = folder.compile("tests/libraries/zoo.c");
-    for in_process in [false, true] {
-        perfhive_testkit::conformance::source(|| {
-            let (news, broker) = registry();
-            let mut registration = registration(&library, "good");
-            registration.in_process = in_process;
-            register(&news, vec![registration, gauges_at(&folder, 52000, in_process)]);
-            Box::new(broker)
-        });
-    }
+    perfhive_testkit::conformance::source(|| {
+        let (news, broker) = registry();
+        let registration = registration(&library, "good");
+        register(&news, vec![registration, gauges_at(&folder, 52000)]);
+        Box::new(broker)
+    });
 }
 
-fn gauges_at(folder: &Folder, first: u32, in_process: bool) -> Registration {
-    let mut registration = gauges(folder, "boiler", in_process);
+fn gauges_at(folder: &Folder, first: u32) -> Registration {
+    let mut registration = gauges(folder, "boiler");
     (registration.first_counter, registration.last_counter) = (first, first + 2);
     (registration.first_help, registration.last_help) = (first + 1, first + 3);
     registration
@@ -269,7 +237,7 @@ fn gauges_at(folder: &Folder, first: u32, in_process: bool) -> Registration {
 #[test]
 fn many_threads_collect_from_rust() {
     let folder = Folder::new("rust-threads");
-    let registration = gauges(&folder, "boiler\0pump", true);
+    let registration = gauges(&folder, "boiler\0pump");
     thread::scope(|scope| {
         for _ in 0..8 {
             scope.spawn(|| {
@@ -286,7 +254,7 @@ fn many_threads_collect_from_rust() {
 #[test]
 fn a_panic_in_rust() {
     let folder = Folder::new("panic");
-    let mut reader = broker(gauges(&folder, "panic", false), |options| options);
+    let mut reader = broker(gauges(&folder, "panic"), |options| options);
     assert_eq!(reader.see().instances, None);
     let status = Source::providers(&mut reader.broker).unwrap().remove(0);
     assert_eq!(status.state, ProviderState::Failed);
@@ -303,22 +271,18 @@ fn times_may_be_as_long_as_there_are() {
     let long = |options: Options| {
         options.patience(Duration::MAX).look_every(Duration::MAX).pause(Duration::MAX)
     };
-    for in_process in [false, true] {
-        let of = |kind: &str| {
-            let mut registration = registration(&library, kind);
-            registration.in_process = in_process;
-            (registration.open_timeout, registration.collect_timeout) =
-                (Duration::MAX, Duration::MAX);
-            registration
-        };
-        assert_eq!(broker(of("good"), long).see().instances, Some(2));
-        // What fails is left alone for as long as that. (In this process a kind is written
-        // over the one before.)
-        for kind in ["!has nothing", "!refuses to open", "!answers an error"] {
-            let mut reader = broker(of(kind), long);
-            for _ in 0..3 {
-                assert_eq!(reader.see().instances, None, "{kind}");
-            }
+    let of = |kind: &str| {
+        let mut registration = registration(&library, kind);
+        (registration.open_timeout, registration.collect_timeout) = (Duration::MAX, Duration::MAX);
+        registration
+    };
+    assert_eq!(broker(of("good"), long).see().instances, Some(2));
+    // What fails is left alone for as long as that. (In this process a kind is written
+    // over the one before.)
+    for kind in ["!has nothing", "!refuses to open", "!answers an error"] {
+        let mut reader = broker(of(kind), long);
+        for _ in 0..3 {
+            assert_eq!(reader.see().instances, None, "{kind}");
         }
     }
 }

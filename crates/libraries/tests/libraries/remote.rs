@@ -63,16 +63,15 @@ impl Machine {
     }
 }
 
-fn tanks(folder: &Folder, linkage: &str, in_process: bool) -> Registration {
+fn tanks(folder: &Folder, linkage: &str) -> Registration {
     let library = folder.compile("examples/c/tanks.c");
     // One process has one library of a file, with the linkage of the first.
-    let copy = folder.0.join(format!("tanks-{in_process}-{}.so", linkage.len()));
+    let copy = folder.0.join(format!("tanks-{}.so", linkage.len()));
     std::fs::rename(library, &copy).unwrap();
     let mut registration = registration(&copy, linkage);
     registration.collect = "CollectTanks".to_string();
     registration.open = Some("OpenTanks".to_string());
     registration.close = Some("CloseTanks".to_string());
-    registration.in_process = in_process;
     registration
 }
 
@@ -92,52 +91,50 @@ fn value(snapshot: &Snapshot, object: TitleIndex) -> Option<u64> {
 
 #[test]
 fn connections_are_kept_tested_lost_and_had_again() {
-    for in_process in [false, true] {
-        let folder = Folder::new(&format!("remote-{in_process}"));
-        let mut mars = Machine::start("127.0.0.1:0", "4711 1000");
-        let address = mars.address.to_string();
-        let linkage = format!("MARS={address}");
-        let mut reader = broker(tanks(&folder, &linkage, in_process), |options| options);
-        // Open did not connect: it is told no machine's name.
-        assert_eq!(ask(&mut reader, "VENUS").objects().count(), 0);
-        assert_eq!(mars.connections(), 0);
+    let folder = Folder::new("remote");
+    let mut mars = Machine::start("127.0.0.1:0", "4711 1000");
+    let address = mars.address.to_string();
+    let linkage = format!("MARS={address}");
+    let mut reader = broker(tanks(&folder, &linkage), |options| options);
+    // Open did not connect: it is told no machine's name.
+    assert_eq!(ask(&mut reader, "VENUS").objects().count(), 0);
+    assert_eq!(mars.connections(), 0);
 
-        for level in 1..=3 {
-            let snapshot = ask(&mut reader, "MARS");
-            assert_eq!((value(&snapshot, LINK), value(&snapshot, TANK)), (Some(1), Some(level)));
-            let tank = snapshot.object(TANK).unwrap();
-            assert_eq!(tank.machine(), "MARS");
-            let clocks = tank.frame().clocks();
-            assert_eq!((clocks.perf_time, clocks.perf_freq), (4711, 1000), "its own clock");
-            assert_eq!(mars.connections(), 1, "the connection is kept");
-        }
-
-        // Lost: a Status of 0, the last valid data, and a line in the log, once.
-        let gone = mars.switch_off();
-        for _ in 0..3 {
-            let snapshot = ask(&mut reader, "MARS");
-            assert_eq!((value(&snapshot, LINK), value(&snapshot, TANK)), (Some(0), Some(3)));
-            assert_eq!(snapshot.object(TANK).unwrap().frame().clocks().perf_time, 4711);
-        }
-        gone.join().unwrap();
-        let lost = "MARS is lost: its last data is given";
-        assert_eq!(reader.logged(lost), 1, "{:?}", reader.lines());
-
-        // Had again at the next request. It tells no clock now: the local one stands in.
-        let mars = Machine::start(&address, "");
+    for level in 1..=3 {
         let snapshot = ask(&mut reader, "MARS");
-        assert_eq!((value(&snapshot, LINK), value(&snapshot, TANK)), (Some(1), Some(1)));
-        let clocks = snapshot.object(TANK).unwrap().frame().clocks();
-        assert_eq!(clocks.perf_freq, 1_000_000_000);
-        assert!(clocks.perf_time > 0 && clocks.time_100ns > 0);
-        assert_eq!(mars.connections(), 1);
-        // The machine goes when its last connection does.
-        drop(reader);
-        let mut mars = mars;
-        let thread = mars.switch_off();
-        let _ = std::net::TcpStream::connect(mars.address);
-        thread.join().unwrap();
+        assert_eq!((value(&snapshot, LINK), value(&snapshot, TANK)), (Some(1), Some(level)));
+        let tank = snapshot.object(TANK).unwrap();
+        assert_eq!(tank.machine(), "MARS");
+        let clocks = tank.frame().clocks();
+        assert_eq!((clocks.perf_time, clocks.perf_freq), (4711, 1000), "its own clock");
+        assert_eq!(mars.connections(), 1, "the connection is kept");
     }
+
+    // Lost: a Status of 0, the last valid data, and a line in the log, once.
+    let gone = mars.switch_off();
+    for _ in 0..3 {
+        let snapshot = ask(&mut reader, "MARS");
+        assert_eq!((value(&snapshot, LINK), value(&snapshot, TANK)), (Some(0), Some(3)));
+        assert_eq!(snapshot.object(TANK).unwrap().frame().clocks().perf_time, 4711);
+    }
+    gone.join().unwrap();
+    let lost = "MARS is lost: its last data is given";
+    assert_eq!(reader.logged(lost), 1, "{:?}", reader.lines());
+
+    // Had again at the next request. It tells no clock now: the local one stands in.
+    let mars = Machine::start(&address, "");
+    let snapshot = ask(&mut reader, "MARS");
+    assert_eq!((value(&snapshot, LINK), value(&snapshot, TANK)), (Some(1), Some(1)));
+    let clocks = snapshot.object(TANK).unwrap().frame().clocks();
+    assert_eq!(clocks.perf_freq, 1_000_000_000);
+    assert!(clocks.perf_time > 0 && clocks.time_100ns > 0);
+    assert_eq!(mars.connections(), 1);
+    // The machine goes when its last connection does.
+    drop(reader);
+    let mut mars = mars;
+    let thread = mars.switch_off();
+    let _ = std::net::TcpStream::connect(mars.address);
+    thread.join().unwrap();
 }
 
 /// One that was never there has a Status alone.
@@ -145,7 +142,7 @@ fn connections_are_kept_tested_lost_and_had_again() {
 fn a_machine_that_was_never_reached() {
     let folder = Folder::new("unreached");
     let address = TcpListener::bind("127.0.0.1:0").unwrap().local_addr().unwrap();
-    let mut reader = broker(tanks(&folder, &format!("MARS={address}"), false), |options| options);
+    let mut reader = broker(tanks(&folder, &format!("MARS={address}")), |options| options);
     let snapshot = ask(&mut reader, "MARS");
     assert_eq!((value(&snapshot, LINK), value(&snapshot, TANK)), (Some(0), None));
     assert_eq!(snapshot.object(LINK).unwrap().machine(), "MARS");
@@ -157,7 +154,7 @@ fn a_machine_that_was_never_reached() {
 #[test]
 fn it_is_sound() {
     let folder = Folder::new("tanks-checked");
-    let verdict = check(&tanks(&folder, "MARS=127.0.0.1:9", false), &Options::new().host(host()));
+    let verdict = check(&tanks(&folder, "MARS=127.0.0.1:9"), &Options::new().host(host()));
     let wrong: Vec<_> =
         verdict.findings.iter().filter(|one| one.severity != Severity::Good).collect();
     // Of this machine it has nothing, which may be meant.

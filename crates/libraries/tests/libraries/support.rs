@@ -87,7 +87,7 @@ pub(crate) fn registration(library: &Path, kind: &str) -> Registration {
 
 /// The registration of the example in C, a good neighbour of whoever is bad:
 /// its library lies in the same folder.
-pub(crate) fn neighbour(folder: &Folder, in_process: bool) -> Registration {
+pub(crate) fn neighbour(folder: &Folder) -> Registration {
     let library = folder.0.join("gauges.so");
     if !library.exists() {
         folder.compile("examples/c/gauges.c");
@@ -98,7 +98,6 @@ pub(crate) fn neighbour(folder: &Folder, in_process: bool) -> Registration {
     (registration.first_counter, registration.last_counter) = (NEIGHBOUR.0, NEIGHBOUR.0 + 4);
     (registration.first_help, registration.last_help) = (NEIGHBOUR.0 + 1, NEIGHBOUR.0 + 5);
     registration.objects = vec![NEIGHBOUR];
-    registration.in_process = in_process;
     registration
 }
 

@@ -79,45 +79,13 @@ const ISOLATED: &[Row] = &[
     ("is large", Some(20000), "", Open),
 ];
 
-/// Those that a process survives which trusts them.
-const IN_PROCESS: &[&str] = &[
-    "wrong byte count",
-    "moves and counts no bytes",
-    "counts bytes and does not move",
-    "moves and writes nothing",
-    "wrong object count",
-    "wrong object length",
-    "object without length",
-    "odd length",
-    "wrong instance length",
-    "zero-length instances",
-    "one instance too few",
-    "a million instances",
-    "garbage",
-    "overrun by 1 byte",
-    "underrun by 1 byte",
-    "points past its buffer",
-    "points far past its buffer",
-    "points before its buffer",
-    "answers an error",
-    "says why",
-    "never has enough",
-    "wants more and moves",
-    "has nothing",
-    "takes another object",
-    "takes its neighbour's object",
-    "changes its counters",
-    "differs from call to call",
-    "is large",
-];
-
 /// A reader of a bad provider and a good neighbour.
 fn beside_a_good_one(
     folder: &Folder,
     bad: Registration,
     change: impl FnOnce(Options) -> Options,
 ) -> Reader {
-    let good = neighbour(folder, bad.in_process);
+    let good = neighbour(folder);
     // Whoever comes first might be asked first, and harm whoever comes then.
     broker_of(vec![bad, good], TestLevel::All, change)
 }
@@ -172,56 +140,29 @@ fn isolated() {
     }
 }
 
-/// A registration of a copy that is trusted: one process has one library of a
-/// name, whose linkage would stay that of the first.
-pub(crate) fn trusted(folder: &Folder, library: &Path, kind: &str) -> Registration {
-    let copy = folder.0.join(format!("{kind}.so"));
-    std::fs::copy(library, &copy).unwrap();
-    let mut registration = registration(&copy, kind);
-    registration.in_process = true;
-    registration
-}
-
-#[test]
-fn in_process() {
-    let folder = Folder::new("in-process");
-    let library = folder.compile("tests/libraries/zoo.c");
-    for kind in IN_PROCESS {
-        let row = ISOLATED.iter().find(|row| row.0 == *kind).unwrap();
-        let registration = trusted(&folder, &library, kind);
-        let mut reader = beside_a_good_one(&folder, registration, |options| options);
-        live(&mut reader, row);
-    }
-}
-
 /// Every other call gives an object of another name: the reader has what was
 /// asked for when it is there, and is told when it is not.
 #[test]
 fn changes_its_objects() {
     let folder = Folder::new("changes-objects");
     let library = folder.compile("tests/libraries/zoo.c");
-    for in_process in [false, true] {
-        let kind = "changes its objects";
-        let registration = match in_process {
-            true => trusted(&folder, &library, kind),
-            false => registration(&library, kind),
-        };
-        let mut reader = beside_a_good_one(&folder, registration, |options| options);
-        for round in 0..12 {
-            let seen = reader.see_with_neighbour();
-            if round % 2 == 0 {
-                assert_eq!(seen.instances, Some(2), "{seen:?}");
-                assert!(seen.faults.is_empty(), "{seen:?}");
-            } else {
-                assert_eq!(seen.instances, None, "{seen:?}");
-                assert_eq!(&*seen.faults[0].message, "its provider gave no data for it");
-            }
+    let kind = "changes its objects";
+    let registration = registration(&library, kind);
+    let mut reader = beside_a_good_one(&folder, registration, |options| options);
+    for round in 0..12 {
+        let seen = reader.see_with_neighbour();
+        if round % 2 == 0 {
+            assert_eq!(seen.instances, Some(2), "{seen:?}");
+            assert!(seen.faults.is_empty(), "{seen:?}");
+        } else {
+            assert_eq!(seen.instances, None, "{seen:?}");
+            assert_eq!(&*seen.faults[0].message, "its provider gave no data for it");
         }
-        assert_eq!((reader.state(), reader.status().faults), (Open, 0));
-        reader.neighbour_is_sound(kind);
-        let logged = reader.logged("gives object 500");
-        assert!((1..=3).contains(&logged), "{:?}", reader.lines());
     }
+    assert_eq!((reader.state(), reader.status().faults), (Open, 0));
+    reader.neighbour_is_sound(kind);
+    let logged = reader.logged("gives object 500");
+    assert!((1..=3).contains(&logged), "{:?}", reader.lines());
 }
 
 /// Nor does it help to have its description renewed, which follows what it gives:
@@ -247,29 +188,24 @@ fn gives_more_than_its_own() {
     let folder = Folder::new("more");
     let library = folder.compile("tests/libraries/zoo.c");
     let kind = "!gives more than its own";
-    let mut absent = neighbour(&folder, false);
+    let mut absent = neighbour(&folder);
     absent.disabled = true;
-    for in_process in [false, true] {
-        let bad = match in_process {
-            true => trusted(&folder, &library, kind),
-            false => registration(&library, kind),
-        };
-        let mut reader = broker_of(vec![bad, absent.clone()], TestLevel::All, |options| options);
-        let (snapshot, faults) = reader.collect(&Request::new(ObjectQuery::Global));
-        let names: Vec<u32> = snapshot.objects().map(|one| one.view().name_index().0).collect();
-        assert_eq!(names, [OBJECT.0], "{faults:?}");
-        let told: Vec<_> = faults.iter().map(|one| (one.object.unwrap().0, one.kind)).collect();
-        assert_eq!(told, [(238, FaultKind::Warning), (52000, FaultKind::Warning)]);
-        assert!(faults[1].message.contains("which is Neighbour's: its own are 50000 to"));
-        assert_eq!(reader.state(), Open);
-        assert!((1..=3).contains(&reader.logged("left out object 238")), "{:?}", reader.lines());
-        assert_eq!(reader.broker.catalogue().unwrap().objects.len(), 1);
-        // Who has neither names nor a list is left what no other claims.
-        let mut free = reader_of_free(&library, kind, &absent);
-        let (snapshot, _) = free.collect(&Request::new(ObjectQuery::Global));
-        let names: Vec<u32> = snapshot.objects().map(|one| one.view().name_index().0).collect();
-        assert_eq!(names, [238, OBJECT.0]);
-    }
+    let bad = registration(&library, kind);
+    let mut reader = broker_of(vec![bad, absent.clone()], TestLevel::All, |options| options);
+    let (snapshot, faults) = reader.collect(&Request::new(ObjectQuery::Global));
+    let names: Vec<u32> = snapshot.objects().map(|one| one.view().name_index().0).collect();
+    assert_eq!(names, [OBJECT.0], "{faults:?}");
+    let told: Vec<_> = faults.iter().map(|one| (one.object.unwrap().0, one.kind)).collect();
+    assert_eq!(told, [(238, FaultKind::Warning), (52000, FaultKind::Warning)]);
+    assert!(faults[1].message.contains("which is Neighbour's: its own are 50000 to"));
+    assert_eq!(reader.state(), Open);
+    assert!((1..=3).contains(&reader.logged("left out object 238")), "{:?}", reader.lines());
+    assert_eq!(reader.broker.catalogue().unwrap().objects.len(), 1);
+    // Who has neither names nor a list is left what no other claims.
+    let mut free = reader_of_free(&library, kind, &absent);
+    let (snapshot, _) = free.collect(&Request::new(ObjectQuery::Global));
+    let names: Vec<u32> = snapshot.objects().map(|one| one.view().name_index().0).collect();
+    assert_eq!(names, [238, OBJECT.0]);
 }
 
 fn reader_of_free(library: &Path, kind: &str, other: &Registration) -> Reader {
@@ -284,57 +220,50 @@ fn reader_of_free(library: &Path, kind: &str, other: &Registration) -> Reader {
 fn differs_between_threads() {
     let folder = Folder::new("differs");
     let library = folder.compile("tests/libraries/zoo.c");
-    for in_process in [false, true] {
-        let kind = "differs from call to call";
-        let bad = match in_process {
-            true => trusted(&folder, &library, kind),
-            false => registration(&library, kind),
-        };
-        let good = neighbour(&folder, in_process);
-        thread::scope(|scope| {
-            for _ in 0..4 {
-                scope.spawn(|| {
-                    let both = vec![bad.clone(), good.clone()];
-                    let mut reader = broker_of(both, TestLevel::All, |options| options);
-                    for _ in 0..100 {
-                        let seen = reader.see_with_neighbour();
-                        assert_eq!(seen.instances, Some(2), "{seen:?}");
-                    }
-                    assert_eq!((reader.state(), reader.status().faults), (Open, 0));
-                    reader.neighbour_is_sound(kind);
-                    assert_eq!(reader.lines(), [""; 0]);
-                });
-            }
-        });
-    }
+    let kind = "differs from call to call";
+    let bad = registration(&library, kind);
+    let good = neighbour(&folder);
+    thread::scope(|scope| {
+        for _ in 0..4 {
+            scope.spawn(|| {
+                let both = vec![bad.clone(), good.clone()];
+                let mut reader = broker_of(both, TestLevel::All, |options| options);
+                for _ in 0..100 {
+                    let seen = reader.see_with_neighbour();
+                    assert_eq!(seen.instances, Some(2), "{seen:?}");
+                }
+                assert_eq!((reader.state(), reader.status().faults), (Open, 0));
+                reader.neighbour_is_sound(kind);
+                assert_eq!(reader.lines(), [""; 0]);
+            });
+        }
+    });
 }
 
 /// A panic in Rust: from the start, and once it has said what it has.
 #[test]
 fn panics() {
     let folder = Folder::new("panics");
-    for in_process in [false, true] {
-        for (kind, text, state) in [
-            ("panic", "the provider panicked: the gauge called panic is broken", Failed),
-            ("late-panic", "the provider panicked: the gauge called late-panic", Quarantined),
-        ] {
-            let library = format!("{kind}-{in_process}.so");
-            let bad = crate::registered::gauges_of(&folder, &library, kind, in_process);
-            let mut reader = beside_a_good_one(&folder, bad, |options| options);
-            let mut told = false;
-            for _ in 0..8 {
-                let seen = reader.see_with_neighbour();
-                told |= seen.faults.iter().any(|fault| fault.message.contains(text));
-                assert_eq!(seen.instances, None, "{kind}: {seen:?}");
-            }
-            let status = reader.status();
-            assert_eq!(status.state, state, "{kind}: {status:?}");
-            // Of one that never said what it has, the provider's account tells.
-            let account = status.last_fault.unwrap().message;
-            assert!(told || account.contains(text), "{kind}: {account}");
-            reader.neighbour_is_sound(kind);
-            assert!((1..=3).contains(&reader.logged(text)), "{kind}: {:?}", reader.lines());
+    for (kind, text, state) in [
+        ("panic", "the provider panicked: the gauge called panic is broken", Failed),
+        ("late-panic", "the provider panicked: the gauge called late-panic", Quarantined),
+    ] {
+        let library = format!("{kind}.so");
+        let bad = crate::registered::gauges_of(&folder, &library, kind);
+        let mut reader = beside_a_good_one(&folder, bad, |options| options);
+        let mut told = false;
+        for _ in 0..8 {
+            let seen = reader.see_with_neighbour();
+            told |= seen.faults.iter().any(|fault| fault.message.contains(text));
+            assert_eq!(seen.instances, None, "{kind}: {seen:?}");
         }
+        let status = reader.status();
+        assert_eq!(status.state, state, "{kind}: {status:?}");
+        // Of one that never said what it has, the provider's account tells.
+        let account = status.last_fault.unwrap().message;
+        assert!(told || account.contains(text), "{kind}: {account}");
+        reader.neighbour_is_sound(kind);
+        assert!((1..=3).contains(&reader.logged(text)), "{kind}: {:?}", reader.lines());
     }
 }
 

@@ -1,0 +1,381 @@
+//! What is known of a provider beyond one reader: its failures, pauses and quarantine,
+//! what it offers and how it did. All programs of a user share it through a file.
+//!
+//! Every failure is written at once: lock the file, read it, change it, replace it.
+//! CollectionTally are counted in memory and added every few seconds. Where the file cannot be
+//! kept or locked, a program goes on with what it knows itself.
+
+mod file;
+mod record;
+
+use crate::hosting::describe::KnownObjects;
+use crate::hosting::options::Options;
+use crate::hosting::pause;
+use crate::hosting::state::lock;
+use file::{AccountFile, FileStamp};
+use perfhive_contract::Registration;
+use perfhive_engine::{Fault, FaultKind, ProviderState, ProviderStatus, TestLevel};
+use record::{CollectionTally, Record};
+use std::io;
+use std::path::Path;
+use std::sync::Mutex;
+use std::time::{Duration, Instant, SystemTime};
+
+/// Failures in a row, or timeouts in a row, after which a provider is quarantined; as many
+/// as a broker allows by default.
+const QUARANTINE_AFTER: u32 = 5;
+/// A provider that was waited for in vain gets this part of the usual patience.
+const PROBATION: u32 = 4;
+/// The part of the longest time that is forgotten with each call.
+const FADES: u32 = 64;
+/// How often the tally of collections is written.
+const WRITE_EVERY: Duration = Duration::from_secs(5);
+/// How long a failure waits for other programs that hold the lock.
+const LOCK_PATIENCE: Duration = Duration::from_millis(100);
+
+/// What identifies a library's file: device, inode, time of the last change, size.
+pub(crate) type LibraryStamp = (u64, u64, i64, i64, u64);
+
+/// The account of one provider.
+pub(crate) struct Account {
+    name: String,
+    first_pause: Duration,
+    inner: Mutex<Inner>,
+}
+
+struct Inner {
+    /// `None` where the account is kept in memory alone.
+    file: Option<AccountFile>,
+    /// The file's record as last read or written, with what happened since.
+    record: Record,
+    /// The part of the record that is not in the file.
+    unwritten: CollectionTally,
+    /// The fingerprint of another library or registration, whose account this one may
+    /// replace.
+    replaces: Option<u64>,
+    stamp: Option<FileStamp>,
+    written: Instant,
+}
+
+impl Account {
+    /// The account of a registration and a library.
+    pub(crate) fn open(
+        options: &Options,
+        registration: &Registration,
+        library: Option<LibraryStamp>,
+        level: TestLevel,
+    ) -> Self {
+        let name = registration.name.clone();
+        let fingerprint = fingerprint(registration, library, level);
+        let file = options.accounts.as_deref().and_then(|folder| AccountFile::new(folder, &name));
+        let found = file.as_ref().and_then(AccountFile::read);
+        let mut record = Record::new(&name, fingerprint);
+        let (mut replaces, mut stamp) = (None, None);
+        match found.filter(|(found, _)| found.is_of(&name)) {
+            Some((found, at)) if found.fingerprint == fingerprint => {
+                (record, stamp) = (found, Some(at));
+                record.known.retain(|name| registration.may_give(name));
+            }
+            Some((other, _)) => replaces = Some(other.fingerprint),
+            None => {}
+        }
+        let (unwritten, written) = (CollectionTally::default(), Instant::now());
+        let inner = Inner { file, record, unwritten, replaces, stamp, written };
+        Self { name, first_pause: options.first_pause(), inner: Mutex::new(inner) }
+    }
+
+    /// The objects that the library is known to offer.
+    pub(crate) fn known(&self) -> KnownObjects {
+        lock(&self.inner).record.known.clone()
+    }
+
+    /// Takes over what the library offers.
+    pub(crate) fn note_objects(&self, known: &KnownObjects) {
+        self.change(Duration::ZERO, |record| record.known = known.clone());
+    }
+
+    /// The provider's state and statistics.
+    pub(crate) fn status(&self) -> ProviderStatus {
+        let inner = lock(&self.inner);
+        let record = &inner.record;
+        let state = match record {
+            Record { quarantined: true, .. } => ProviderState::Quarantined,
+            Record { in_a_row: 1.., .. } | Record { late: 1.., .. } => ProviderState::Failed,
+            _ => ProviderState::Idle,
+        };
+        let fault = |text: &String| Fault::new(FaultKind::CollectFailed, &self.name, text);
+        ProviderStatus {
+            state,
+            collections: record.tally.collections,
+            // Timeouts count as faults until the library answers again.
+            faults: record.faults.saturating_add(record.late.into()),
+            in_a_row: record.in_a_row,
+            last_fault: record.fault.as_ref().map(fault),
+            last: record.tally.last,
+            total: record.tally.total,
+            worst: record.tally.worst,
+            bytes: usize::try_from(record.tally.bytes).unwrap_or(usize::MAX),
+            ..ProviderStatus::new(&self.name)
+        }
+    }
+
+    /// Why the library is not asked what it offers: the state and the reason.
+    pub(crate) fn refusal(&self) -> Option<(ProviderState, String)> {
+        let inner = lock(&self.inner);
+        let record = &inner.record;
+        let last = record.fault.as_deref().unwrap_or("did not say what it offers");
+        if record.quarantined {
+            let message = format!("disabled after repeated faults, at last: {last}");
+            return Some((ProviderState::Quarantined, message));
+        }
+        let is_paused = record.pause_left(now()).is_some();
+        let message = || format!("{last}; it is asked again after a pause");
+        is_paused.then(|| (ProviderState::Failed, message()))
+    }
+
+    /// How long the library is still left alone.
+    pub(crate) fn pause_left(&self) -> Option<Duration> {
+        lock(&self.inner).record.pause_left(now())
+    }
+
+    /// Failures in a row, and the last of them.
+    pub(crate) fn failures(&self) -> (u32, String) {
+        let inner = lock(&self.inner);
+        (inner.record.in_a_row, inner.record.fault.clone().unwrap_or_default())
+    }
+
+    /// How long a reader without a deadline waits: `usual`, or twice the longest recent
+    /// time; a part of `usual` after a wait in vain.
+    pub(crate) fn patience(&self, usual: Duration) -> Duration {
+        let inner = lock(&self.inner);
+        let least = if inner.record.late > 0 { usual / PROBATION } else { usual };
+        inner.record.slowest.min(pause::LONGEST).saturating_mul(2).max(least)
+    }
+
+    /// Notes that the library came back from a call, and after how long.
+    pub(crate) fn came_back(&self, took: Duration) {
+        let mut inner = lock(&self.inner);
+        let slowest = &mut inner.record.slowest;
+        // A single slow call is forgotten in the course of some hundred calls.
+        *slowest = took.max(*slowest - *slowest / FADES);
+        if inner.record.late > 0 {
+            inner.change(&self.name, Duration::ZERO, Record::answered_in_time);
+        }
+    }
+
+    /// Has every program leave the library alone for a while.
+    pub(crate) fn pause(&self, pause: Duration) {
+        self.change(Duration::ZERO, |record| record.pause(pause, now()));
+    }
+
+    /// Notes a collection.
+    pub(crate) fn collected(&self, status: &ProviderStatus, fault: Option<&Fault>) {
+        let mut inner = lock(&self.inner);
+        // A reader that did not wait for the answer proves nothing about the library.
+        if fault.is_some_and(|fault| fault.kind == FaultKind::NotYet) {
+            return;
+        }
+        let is_quarantined = status.state == ProviderState::Quarantined;
+        let Inner { record, unwritten, .. } = &mut *inner;
+        record.tally.count(status);
+        unwritten.count(status);
+        if let Some(fault) = fault {
+            inner.change(&self.name, LOCK_PATIENCE, |record| {
+                record.failed(&fault.message);
+                record.quarantined |= is_quarantined || record.in_a_row >= QUARANTINE_AFTER;
+            });
+        } else if record.in_a_row > 0 || record.not_before > 0 || record.quarantined {
+            inner.change(&self.name, Duration::ZERO, |record| {
+                (record.in_a_row, record.not_before) = (0, 0);
+                record.quarantined = is_quarantined;
+            });
+        } else if inner.written.elapsed() >= WRITE_EVERY {
+            inner.change(&self.name, Duration::ZERO, |_| ());
+        }
+    }
+
+    /// Notes whether the library said what it offers.
+    pub(crate) fn discovered(&self, failure: Option<&str>, known: &KnownObjects) {
+        self.change(LOCK_PATIENCE, |record| match failure {
+            Some(message) => {
+                record.failed(message);
+                record.quarantined |= record.in_a_row >= QUARANTINE_AFTER;
+                let pause = pause::after_failures(self.first_pause, record.in_a_row);
+                record.pause(pause, now());
+            }
+            None => {
+                // Where objects were known before, only collecting tells that it works.
+                if record.known.is_empty() {
+                    record.in_a_row = 0;
+                }
+                record.known = known.clone();
+                // The answer ends a quarantine for being slow.
+                record.quarantined &= record.in_a_row >= QUARANTINE_AFTER;
+                record.answered_in_time();
+            }
+        });
+    }
+
+    /// Notes that a reader waited in vain, and for what, so that the next program knows it
+    /// even if this one ends soon. Whether the quarantine begins with it.
+    pub(crate) fn late(&self, why: &str) -> bool {
+        let mut inner = lock(&self.inner);
+        let was_quarantined = inner.record.quarantined;
+        inner.change(&self.name, LOCK_PATIENCE, |record| {
+            record.late = record.late.saturating_add(1);
+            record.set_fault(why);
+            record.quarantined |= record.late >= QUARANTINE_AFTER;
+            record.pause(pause::after_failures(self.first_pause, record.late), now());
+        });
+        inner.record.quarantined && !was_quarantined
+    }
+
+    /// Writes what is not in the file yet.
+    pub(crate) fn flush(&self) {
+        let mut inner = lock(&self.inner);
+        if inner.unwritten.collections > 0 {
+            inner.change(&self.name, LOCK_PATIENCE, |_| ());
+        }
+    }
+
+    /// Ends the quarantine.
+    pub(crate) fn release(&self) {
+        self.change(LOCK_PATIENCE, Record::release);
+    }
+
+    /// Takes over what other programs wrote; whether that changes the provider's state.
+    pub(crate) fn look(&self) -> bool {
+        let mut inner = lock(&self.inner);
+        let Some(file) = &inner.file else { return false };
+        if file.stamp() == inner.stamp {
+            return false;
+        }
+        let Some((mut found, stamp)) = file.read() else { return false };
+        inner.stamp = Some(stamp);
+        let Inner { record, unwritten, .. } = &mut *inner;
+        if !found.is_of(&self.name) || found.fingerprint != record.fingerprint {
+            return false;
+        }
+        let has_more = record.known.is_empty() && !found.known.is_empty();
+        let differs = found.released != record.released || found.quarantined != record.quarantined;
+        found.tally.add(unwritten);
+        *record = found;
+        has_more || differs
+    }
+
+    fn change(&self, patience: Duration, change: impl Fn(&mut Record)) {
+        lock(&self.inner).change(&self.name, patience, change);
+    }
+}
+
+impl Drop for Account {
+    fn drop(&mut self) {
+        self.flush();
+    }
+}
+
+impl Inner {
+    /// Changes the record in memory and, where the lock is free in time, in the file, and
+    /// adds the tally there.
+    fn change(&mut self, name: &str, patience: Duration, change: impl Fn(&mut Record)) {
+        change(&mut self.record);
+        let Some(file) = self.file.clone() else { return };
+        let (mut is_gone, mut taken) = (false, None);
+        let Self { record: own, unwritten, stamp, replaces, .. } = &*self;
+        let written = file.change(patience, |found| {
+            let record = match found.filter(|found| found.is_of(name)) {
+                Some(mut found) if found.fingerprint == own.fingerprint => {
+                    found.slowest = own.slowest;
+                    found.tally.add(unwritten);
+                    change(&mut found);
+                    found
+                }
+                // Another library or registration took the place: this one is history.
+                Some(found) if *replaces != Some(found.fingerprint) => return None,
+                None if stamp.is_some() => {
+                    is_gone = true;
+                    return None;
+                }
+                _ => own.clone(),
+            };
+            taken = Some(record.clone());
+            Some(record)
+        });
+        self.written = Instant::now();
+        if is_gone {
+            // The account was removed: it begins anew.
+            let known = std::mem::take(&mut self.record.known);
+            self.record = Record::new(name, self.record.fingerprint);
+            self.record.known = known;
+            (self.unwritten, self.stamp) = (CollectionTally::default(), None);
+        } else if let (Ok(stamp), Some(record)) = (written, taken) {
+            (self.record, self.stamp, self.replaces) = (record, stamp, None);
+            self.unwritten = CollectionTally::default();
+        }
+    }
+}
+
+/// Milliseconds since 1970.
+fn now() -> u64 {
+    let since = SystemTime::now().duration_since(SystemTime::UNIX_EPOCH).unwrap_or_default();
+    u64::try_from(since.as_millis()).unwrap_or(u64::MAX)
+}
+
+/// The fingerprint of a library and its registration. Where it differs, the account begins
+/// anew.
+fn fingerprint(of: &Registration, library: Option<LibraryStamp>, level: TestLevel) -> u64 {
+    // Disabling and enabling changes neither.
+    let mut of = of.clone();
+    of.disabled = false;
+    let text = format!("{of:?} {library:?} {level:?}");
+    hash(text.as_bytes())
+}
+
+/// FNV-1a, which stays the same from one build to the next.
+fn hash(bytes: &[u8]) -> u64 {
+    bytes.iter().fold(0xcbf2_9ce4_8422_2325, |hash, b| {
+        (hash ^ u64::from(*b)).wrapping_mul(0x0100_0000_01b3)
+    })
+}
+
+/// The text of an account's file as it would be written again; `None` where the bytes are
+/// no account. For tools that look at these files.
+#[must_use]
+pub fn account_text(bytes: &[u8]) -> Option<String> {
+    Record::parse(bytes).map(|record| record.to_text())
+}
+
+/// Removes the account of a provider from `folder`, because it is no longer registered or
+/// another one now. Whether there was one.
+///
+/// # Errors
+/// Where the account cannot be removed.
+pub fn forget(folder: &Path, provider: &str) -> io::Result<bool> {
+    let removed = AccountFile::present(folder, provider).and_then(|file| file.remove());
+    match removed {
+        Ok(()) => Ok(true),
+        Err(error) if error.kind() == io::ErrorKind::NotFound => Ok(false),
+        Err(error) => Err(error),
+    }
+}
+
+/// Ends the quarantine of a provider for all programs that share the accounts in `folder`;
+/// running ones notice within seconds. Whether there is an account.
+///
+/// # Errors
+/// Where the account cannot be written.
+pub fn enable(folder: &Path, provider: &str) -> io::Result<bool> {
+    let file = match AccountFile::present(folder, provider) {
+        Ok(file) => file,
+        Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(false),
+        Err(error) => return Err(error),
+    };
+    let mut found = false;
+    file.change(Duration::from_secs(2), |record| {
+        let mut record = record.filter(|record| record.is_of(provider))?;
+        found = true;
+        record.release();
+        Some(record)
+    })?;
+    Ok(found)
+}

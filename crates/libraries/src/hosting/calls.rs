@@ -1,0 +1,111 @@
+//! The calls of a library that its host makes, whatever the system.
+
+mod together;
+
+use crate::hosting::library::{Loaded, Names, Returned};
+use crate::hosting::wire::{Lane, OpenRequest, Request, Response};
+use perfhive_contract::abi::{ERROR_NOT_ENOUGH_MEMORY, ERROR_SUCCESS};
+use std::thread;
+use std::time::{Duration, Instant};
+
+/// Stack of a thread that collects what is expensive: as much as the first thread of
+/// a process has on most systems.
+const STACK: usize = 8 << 20;
+
+/// Loads a library and calls Open; the library, if both went well.
+pub(crate) fn open(request: &OpenRequest) -> (Response, Option<Loaded>) {
+    let names = Names {
+        library: &request.library,
+        open: request.open.as_deref(),
+        collect: &request.collect,
+        close: request.close.as_deref(),
+        first_counter: request.first_counter,
+        first_help: request.first_help,
+    };
+    let mut response = Response { id: request.id, ..Response::default() };
+    // SAFETY: this process is there to be lost if the library does harm.
+    match unsafe { Loaded::load(&names) } {
+        Ok(library) => {
+            let (code, reports) = library.open(request.linkage.as_deref());
+            (response.code, response.reports) = (code, reports);
+            (response, (code == ERROR_SUCCESS).then_some(library))
+        }
+        Err(message) => {
+            response.failure = Some(message);
+            (response, None)
+        }
+    }
+}
+
+/// Calls Collect with a buffer of `room` bytes.
+///
+/// # Safety
+/// `room` bytes behind `start` may be written.
+pub(crate) unsafe fn collect(
+    library: &Loaded,
+    (id, lane, value): (u32, Lane, &str),
+    start: *mut u8,
+    room: u32,
+) -> Response {
+    let mut value = perfhive_contract::abi::wide(value);
+    let began = Instant::now();
+    let answer = match lane {
+        // SAFETY: as promised by the caller.
+        Lane::Usual => Some(unsafe { library.collect(&mut value, start, room) }),
+        Lane::Costly => {
+            let address = start.expose_provenance();
+            on_low_priority(|| {
+                let start = core::ptr::with_exposed_provenance_mut(address);
+                // SAFETY: as above; this thread waits until it is done.
+                unsafe { library.collect(&mut value, start, room) }
+            })
+        }
+    };
+    let Some((returned, reports)) = answer else {
+        return failed(id, "no thread can be started for what is expensive");
+    };
+    let Returned { code, moved, bytes, objects } = returned;
+    let took = u64::try_from(began.elapsed().as_nanos()).unwrap_or(u64::MAX);
+    Response { id, code, moved: moved as i64, bytes, objects, took, reports, ..Response::default() }
+}
+
+/// That a library could not be called, for want of something.
+pub(crate) fn failed(id: u32, message: &str) -> Response {
+    let (code, failure) = (ERROR_NOT_ENOUGH_MEMORY, Some(message.to_string()));
+    Response { id, code, failure, ..Response::default() }
+}
+
+/// What [`check`](crate::hosting::check) alone asks for; `None` for anything else.
+pub(crate) fn conduct(request: &Request, library: &Loaded) -> Option<Response> {
+    match request {
+        Request::OpenAgain { id, linkage } => {
+            let (code, reports) = library.open(linkage.as_deref());
+            Some(Response { id: *id, code, reports, ..Response::default() })
+        }
+        Request::CloseOnce { id } => {
+            library.close();
+            Some(Response { id: *id, ..Response::default() })
+        }
+        Request::Together { id, threads, times, millis, values } => {
+            let budget = Duration::from_millis((*millis).into());
+            let answer = together::collect(library, *threads, *times, budget, values);
+            Some(Response { id: *id, ..answer })
+        }
+        Request::Open(_) | Request::Collect { .. } | Request::Close => None,
+    }
+}
+
+/// Runs something on a thread of lowered priority. `None` where there can be
+/// none.
+pub(crate) fn on_low_priority<T: Send>(work: impl FnOnce() -> T + Send) -> Option<T> {
+    thread::scope(|scope| {
+        let body = || {
+            crate::hosting::host::lower_priority();
+            work()
+        };
+        let name = "perfhive costly".to_string();
+        let builder = thread::Builder::new().name(name).stack_size(STACK);
+        let thread = builder.spawn_scoped(scope, body).ok()?;
+        thread.join().ok()
+    })
+}

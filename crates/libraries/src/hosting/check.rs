@@ -1,0 +1,283 @@
+//! The test of a library against the contract, for its author.
+//!
+//! The library is loaded into a host process and asked everything that a reader may ask, at
+//! every level of the tests, with buffers that are too small, that fit and that are large.
+
+mod conduct;
+mod declared;
+mod questions;
+
+use crate::hosting::area::{LAST_ROOM, larger};
+use crate::hosting::describe::KnownObjects;
+use crate::hosting::hosted::{Call, HostedLibrary, Patience};
+use crate::hosting::options::Options;
+use crate::hosting::state::LibraryState;
+use crate::hosting::wire::Lane;
+use perfhive_contract::Registration;
+use perfhive_contract::abi::{ERROR_MORE_DATA, ERROR_SUCCESS};
+use perfhive_engine::{Cost, GuardedBuffer, ObjectDescription, RawClaim, TestLevel};
+use perfhive_format::DataBlock;
+use std::fmt;
+use std::sync::Arc;
+use std::time::{Duration, Instant};
+
+/// How serious a finding is.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub enum Severity {
+    /// As it should be.
+    Good,
+    /// It works, but may not be what is meant.
+    Warning,
+    /// Readers lose data by it.
+    Error,
+}
+
+impl fmt::Display for Severity {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.pad(match self {
+            Self::Good => "good",
+            Self::Warning => "warning",
+            Self::Error => "error",
+        })
+    }
+}
+
+/// One thing that the library does right or wrong.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Finding {
+    /// How serious it is.
+    pub severity: Severity,
+    /// What was asked: a value string, or a function's name.
+    pub asked: String,
+    /// What the library did and, where that is wrong, the way out.
+    pub message: String,
+}
+
+/// All findings about a library.
+#[derive(Clone, Debug)]
+pub struct Verdict {
+    /// In the order in which it was asked.
+    pub findings: Vec<Finding>,
+    /// The objects that it has.
+    pub objects: Vec<ObjectDescription>,
+    /// The slowest collection of everything that is not costly; the first one, which loads,
+    /// does not count.
+    pub slowest: Duration,
+    /// The bytes of such a collection.
+    pub bytes: usize,
+}
+
+impl Verdict {
+    /// The worst of the findings.
+    #[must_use]
+    pub fn severity(&self) -> Severity {
+        self.findings.iter().map(|finding| finding.severity).max().unwrap_or(Severity::Good)
+    }
+}
+
+const LEVELS: [(TestLevel, u32); 3] =
+    [(TestLevel::None, 3), (TestLevel::Basic, 2), (TestLevel::All, 1)];
+const NOTHING: RawClaim = RawClaim { moved: 0, bytes: 0, objects: 0 };
+/// Requests for objects that no library has.
+const NOT_ITS: [&str; 4] = ["Foreign", "Foreign NO-SUCH-MACHINE", "4294967294", "no such request"];
+/// How often `Global` is collected again.
+const TIMES: u32 = 5;
+
+/// The content of another machine's block, or what is wrong with it.
+fn summary(block: &[u8]) -> String {
+    match DataBlock::parse(block) {
+        Ok(block) => {
+            let names: Vec<String> =
+                block.objects().map(|object| object.name_index().to_string()).collect();
+            let list = if names.is_empty() { "no object".to_string() } else { names.join(", ") };
+            format!("gives {list} of machine {}", block.system_name())
+        }
+        Err(error) => format!("its block cannot be read: {error}"),
+    }
+}
+
+/// Checks the library of a registration, in a host process.
+#[must_use]
+pub fn check(registration: &Registration, options: &Options) -> Verdict {
+    check_with(registration, options, &[])
+}
+
+/// Checks the library of a registration, and asks it for other machines too.
+#[must_use]
+pub fn check_with(registration: &Registration, options: &Options, machines: &[String]) -> Verdict {
+    // What `check` tries is no part of the account.
+    let options = Options { accounts: None, ..options.clone() };
+    let registration = Arc::new(registration.clone());
+    let state = LibraryState::new(registration, Default::default(), None, options, TestLevel::All);
+    let mut check = Check {
+        library: None,
+        verdict: Verdict {
+            findings: Vec::new(),
+            objects: Vec::new(),
+            slowest: Duration::ZERO,
+            bytes: 0,
+        },
+        known: KnownObjects::default(),
+        state,
+    };
+    check.run(machines);
+    check.verdict.objects = check.known.descriptions();
+    check.verdict
+}
+
+struct Check {
+    state: Arc<LibraryState>,
+    library: Option<HostedLibrary>,
+    known: KnownObjects,
+    verdict: Verdict,
+}
+
+/// The result of one call, kept while the next is made.
+struct CheckedCall {
+    code: u32,
+    claim: RawClaim,
+    reports: Vec<String>,
+    buffer: GuardedBuffer,
+    took: Duration,
+}
+
+impl Check {
+    fn find(&mut self, severity: Severity, asked: &str, message: impl fmt::Display) {
+        let (asked, message) = (asked.to_string(), message.to_string());
+        self.verdict.findings.push(Finding { severity, asked, message });
+    }
+
+    fn good(&mut self, asked: &str, message: impl fmt::Display) {
+        self.find(Severity::Good, asked, message);
+    }
+
+    fn warn(&mut self, asked: &str, message: impl fmt::Display) {
+        self.find(Severity::Warning, asked, message);
+    }
+
+    fn wrong(&mut self, asked: &str, message: impl fmt::Display) {
+        self.find(Severity::Error, asked, message);
+    }
+
+    fn run(&mut self, machines: &[String]) {
+        match self.state.library() {
+            Ok(library) => self.library = Some(library),
+            Err(error) => return self.wrong("Open", error),
+        }
+        self.ask_for_all("Global", Lane::Usual, Cost::Global);
+        if self.verdict.severity() == Severity::Error && self.library.is_none() {
+            return;
+        }
+        self.ask_for_all("Costly", Lane::Costly, Cost::Costly);
+        self.ask_for_nothing();
+        let reached = machines.iter().filter(|machine| self.ask_for_machine(machine)).count();
+        self.ask_by_index();
+        self.ask_with_little_room();
+        self.ask_again();
+        self.open_twice();
+        self.collect_together();
+        self.look_at_indexes();
+        self.look_at_manifest();
+        match self.library.take().map(HostedLibrary::close) {
+            Some(false) => {
+                let message = "does not come back within half a second: readers do not wait for it";
+                self.warn("Close", message);
+            }
+            Some(true) => self.good("Close", "comes back"),
+            None => {}
+        }
+        if self.known.is_empty() && reached == 0 {
+            let message = "it offers nothing: neither Global nor Costly gave an object. If what \
+                           it counts is not running at the moment, that is as it should be; one \
+                           that is for other machines is asked with --machine NAME";
+            self.warn("Global", message);
+        }
+    }
+
+    /// One call, with its failures as findings.
+    fn call(&mut self, value: &str, lane: Lane, room: usize) -> Option<CheckedCall> {
+        if self.library.is_none() {
+            self.library = self.state.library().ok();
+        }
+        let start = Instant::now();
+        let library = self.library.as_mut()?;
+        match library.collect(value, lane, room, Patience::default()) {
+            Ok(Call { code, claim, reports, note, buffer, .. }) => {
+                let took = start.elapsed();
+                // Every new process has the note again.
+                let is_known =
+                    self.verdict.findings.iter().any(|one| Some(&one.message) == note.as_ref());
+                note.filter(|_| !is_known).into_iter().for_each(|note| self.warn("Open", note));
+                Some(CheckedCall { code, claim, reports, buffer, took })
+            }
+            Err(fault) => {
+                self.wrong(value, fault.into_message());
+                // The next call gets a new process, without a pause.
+                self.library = None;
+                None
+            }
+        }
+    }
+
+    /// One call, with a larger buffer each time the library asks for one.
+    fn collect(&mut self, value: &str, lane: Lane) -> Option<CheckedCall> {
+        let mut room = crate::hosting::area::FIRST_ROOM;
+        loop {
+            let answer = self.call(value, lane, room)?;
+            if answer.code != ERROR_MORE_DATA {
+                return Some(answer);
+            }
+            self.look_at_refusal(value, &answer);
+            let Some(more) = larger(room) else {
+                let message =
+                    format!("it answers ERROR_MORE_DATA even with {LAST_ROOM} bytes of room");
+                self.wrong(value, message);
+                return None;
+            };
+            room = more;
+        }
+    }
+
+    fn look_at_refusal(&mut self, value: &str, answer: &CheckedCall) {
+        if answer.claim.moved != 0 {
+            self.wrong(value, "with ERROR_MORE_DATA the data pointer must stay as it was");
+        }
+        if answer.claim.bytes != 0 || answer.claim.objects != 0 {
+            self.wrong(value, "with ERROR_MORE_DATA both counts must be 0");
+        }
+    }
+
+    /// Tests an answer at every level; the bytes of its objects, if they pass the tests that
+    /// readers make.
+    fn test(&mut self, value: &str, answer: &CheckedCall) -> Option<Vec<u8>> {
+        answer.reports.iter().for_each(|text| self.warn(value, format!("it reports: {text}")));
+        if answer.code != ERROR_SUCCESS {
+            let message = format!(
+                "it answers error {}; all but ERROR_MORE_DATA (234) are to be ERROR_SUCCESS (0) \
+                 with both counts 0, and the reason in the log",
+                answer.code
+            );
+            self.wrong(value, message);
+            return None;
+        }
+        let mut failed: Option<(u32, String)> = None;
+        for (level, number) in LEVELS {
+            match answer.buffer.check(level, &answer.claim) {
+                Ok((bytes, warnings)) if level == TestLevel::All => {
+                    let bytes = bytes.to_vec();
+                    warnings.iter().for_each(|warning| self.warn(value, warning));
+                    return Some(bytes);
+                }
+                Ok(_) => {}
+                Err(fault) => {
+                    failed.get_or_insert((number, fault.to_string()));
+                }
+            }
+        }
+        if let Some((level, fault)) = failed {
+            let message = format!("{fault} (found at test level {level}; the data is discarded)");
+            self.wrong(value, message);
+        }
+        None
+    }
+}

@@ -1,0 +1,119 @@
+//! Open, Close and Collect as several readers in one process call them.
+
+use super::{Check, Finding, Severity};
+use crate::hosting::describe::{name_of, objects};
+use crate::hosting::hosted::{CallFault, TogetherResult};
+use crate::hosting::wire::Lane;
+use perfhive_contract::abi::ERROR_SUCCESS;
+use perfhive_engine::ObjectQuery;
+use perfhive_format::TitleIndex;
+use std::time::Duration;
+
+/// Threads that collect at once, and how often each.
+const THREADS: u32 = 4;
+const TIMES: u32 = 100;
+/// A library slower than this is not asked so often.
+const QUICK: Duration = Duration::from_millis(5);
+
+impl Check {
+    /// Notes a failed call; the next one gets a new process.
+    fn failed(&mut self, asked: &str, fault: CallFault) {
+        self.wrong(asked, fault.into_message());
+        self.library = None;
+    }
+
+    /// Opens it for a second reader, which closes it again: the first one must still get its
+    /// objects.
+    pub(super) fn open_twice(&mut self) {
+        let before = self.given();
+        let Some(library) = &mut self.library else { return };
+        match library.open_again() {
+            Ok(ERROR_SUCCESS) => self.good("Open", "may be called a second time"),
+            Ok(code) => {
+                let message = format!(
+                    "answers the second time with error {code}: it is called once by each \
+                     reader in a process, and what is needed once belongs behind a guard"
+                );
+                return self.wrong("Open", message);
+            }
+            Err(fault) => return self.failed("Open", fault),
+        }
+        let limit = self.state.registration.collect_timeout;
+        let Some(library) = &mut self.library else { return };
+        match library.close_once() {
+            Ok(()) => {}
+            Err(CallFault::TimedOut(_)) => {
+                let message = format!(
+                    "does not come back within {limit:?}: readers of a process of its own do not \
+                     wait for it, others do"
+                );
+                self.warn("Close", message);
+                self.library = None;
+                return;
+            }
+            Err(fault) => return self.failed("Close", fault),
+        }
+        let findings = self.verdict.findings.len();
+        let after = self.given();
+        if self.verdict.findings.iter().skip(findings).any(|one| one.severity == Severity::Error) {
+            let message = "after Open twice and Close once it fails: the first reader is still \
+                           there; only the last Close may give up what all share";
+            self.wrong("Close", message);
+        } else if let Some(name) = before.iter().find(|name| !after.contains(name)) {
+            let message = format!(
+                "after Open twice and Close once object {name} is gone: the first reader is \
+                 still there; only the last Close may give up what all share"
+            );
+            self.wrong("Close", message);
+        } else {
+            self.good("Close", "leaves the other readers what they have");
+        }
+    }
+
+    /// The objects that it gives for Global.
+    fn given(&mut self) -> Vec<TitleIndex> {
+        let Some(answer) = self.collect("Global", Lane::Usual) else { return Vec::new() };
+        let Some(bytes) = self.test("Global", &answer) else { return Vec::new() };
+        objects(&bytes).map(name_of).collect()
+    }
+
+    /// Several readers ask for different things at once.
+    pub(super) fn collect_together(&mut self) {
+        let names: Vec<TitleIndex> =
+            self.known.descriptions().iter().map(|object| object.spec.name).collect();
+        let mut lists: Vec<Vec<TitleIndex>> =
+            names.iter().take(8).map(|name| vec![*name]).collect();
+        if names.len() > 1 {
+            lists.push(names.into_iter().take(64).collect());
+        }
+        let indexes = lists.into_iter().map(|list| ObjectQuery::Indexes(list).to_string());
+        let values = ["Global", "Costly", "Foreign NO-SUCH-MACHINE"].map(str::to_string);
+        let values = values.into_iter().chain(indexes).collect();
+        let times = if self.verdict.slowest > QUICK { TIMES / 10 } else { TIMES };
+        let asked = format!("{THREADS} threads");
+        let Some(library) = &mut self.library else { return };
+        match library.together(THREADS, times, values) {
+            Ok(TogetherResult { calls, wrong: 0, .. }) => self.good(
+                &asked,
+                format!("collected {calls} times at once, with different requests: all are sound"),
+            ),
+            Ok(TogetherResult { calls, wrong, first_wrong }) => {
+                let (value, what) = first_wrong.unwrap_or_default();
+                let alone = |one: &Finding| one.severity == Severity::Error && one.asked == value;
+                let why = match self.verdict.findings.iter().any(alone) {
+                    true => "to one thread it is wrong, too, which is to be mended first",
+                    false => {
+                        "Collect is called from several threads at once, so that what they share \
+                         needs a lock"
+                    }
+                };
+                let message = format!(
+                    "collected {calls} times at once, {wrong} answers are wrong, the first one to \
+                     {value}: {what}: {why}"
+                );
+                self.wrong(&asked, message);
+            }
+            Err(fault) => self.failed(&asked, fault),
+        }
+    }
+}

@@ -1,0 +1,277 @@
+//! The questions of a check, one function each, and what is wrong with the answers.
+
+use super::{Check, CheckedCall, NOT_ITS, NOTHING, TIMES, summary};
+use crate::hosting::describe::{name_of, objects};
+use crate::hosting::wire::Lane;
+use perfhive_contract::abi::{ERROR_MORE_DATA, ERROR_SUCCESS};
+use perfhive_engine::{Cost, ObjectQuery, TestLevel};
+use perfhive_format::{DataBlock, TitleIndex};
+use std::sync::Arc;
+use std::time::Duration;
+
+impl Check {
+    pub(super) fn ask_for_all(&mut self, value: &str, lane: Lane, cost: Cost) {
+        let Some(answer) = self.collect(value, lane) else { return };
+        let Some(bytes) = self.test(value, &answer) else { return };
+        let mut names = Vec::new();
+        for object in objects(&bytes) {
+            let name = name_of(object);
+            if names.contains(&name) {
+                self.wrong(value, format!("object {name} is there twice"));
+            }
+            if cost == Cost::Costly && self.known.cost(name) == Some(Cost::Global) {
+                let message = format!(
+                    "object {name} comes with Global too: it is not costly then, and Costly is \
+                     to leave it out"
+                );
+                self.warn(value, message);
+            }
+            names.push(name);
+            self.known.note(object, cost);
+        }
+        if cost == Cost::Global {
+            self.verdict.bytes = bytes.len();
+        }
+        let list: Vec<String> = names.iter().map(ToString::to_string).collect();
+        let list = if list.is_empty() { "no object".to_string() } else { list.join(", ") };
+        self.good(value, format!("gives {list} ({} bytes)", bytes.len()));
+    }
+
+    pub(super) fn ask_for_nothing(&mut self) {
+        for value in NOT_ITS {
+            let is_foreign = value.starts_with("Foreign ");
+            let answer = match is_foreign {
+                true => self.collect(value, Lane::Usual),
+                false => self.call(value, Lane::Usual, crate::hosting::area::FIRST_ROOM),
+            };
+            let Some(answer) = answer else { continue };
+            if answer.code == ERROR_SUCCESS && answer.claim == NOTHING {
+                self.good(value, "is not its: pointer and counts say nothing");
+            } else if is_foreign && answer.code == ERROR_SUCCESS {
+                self.test_foreign(value, &answer);
+            } else if answer.claim.bytes != 0 {
+                let message = "gives data that nobody asked for: what is not its is answered \
+                               with ERROR_SUCCESS, both counts 0 and the pointer as it was";
+                self.wrong(value, message);
+            } else {
+                let message = format!(
+                    "is answered with error {}, the pointer moved by {}: what is not its is \
+                     answered with ERROR_SUCCESS, both counts 0 and the pointer as it was",
+                    answer.code, answer.claim.moved
+                );
+                self.wrong(value, message);
+            }
+        }
+    }
+
+    pub(super) fn ask_by_index(&mut self) {
+        let names: Vec<(TitleIndex, Cost)> = self
+            .known
+            .descriptions()
+            .iter()
+            .map(|object| (object.spec.name, object.cost))
+            .collect();
+        let mut lists: Vec<Vec<TitleIndex>> = names.iter().map(|(name, _)| vec![*name]).collect();
+        if names.len() > 1 {
+            lists.push(names.iter().map(|(name, _)| *name).collect());
+        }
+        // Among indexes of others, as a reader's list has them.
+        if let Some((first, _)) = names.first() {
+            lists.push(vec![TitleIndex(2), *first, TitleIndex(4_294_967_294)]);
+        }
+        for list in lists {
+            let value = ObjectQuery::Indexes(list.clone()).to_string();
+            let costly =
+                names.iter().any(|(name, cost)| *cost == Cost::Costly && list.contains(name));
+            let lane = if costly { Lane::Costly } else { Lane::Usual };
+            let Some(answer) = self.collect(&value, lane) else { continue };
+            let Some(bytes) = self.test(&value, &answer) else { continue };
+            let given: Vec<TitleIndex> = objects(&bytes).map(name_of).collect();
+            let missing = list
+                .iter()
+                .find(|name| names.iter().any(|(n, _)| n == *name) && !given.contains(name));
+            let state = Arc::clone(&self.state);
+            let of = &state.registration;
+            let other = given.iter().find(|name| !names.iter().any(|(known, _)| known == *name));
+            match (missing, other) {
+                (Some(name), Some(other)) => {
+                    let message = format!(
+                        "gives object {other} and leaves out object {name}, which it gives \
+                         otherwise: an object has one index, by which it is asked for and given"
+                    );
+                    self.wrong(&value, message);
+                }
+                (Some(name), None) => {
+                    let message = format!(
+                        "leaves out object {name}, which it gives otherwise: the value is a list \
+                         of decimal indexes, apart by blanks"
+                    );
+                    self.wrong(&value, message);
+                }
+                // Windows' own performance library leaves nothing out.
+                (None, Some(other)) if !cfg!(windows) && of.has_names() && !of.may_give(*other) => {
+                    let why = state.left_out(*other);
+                    self.wrong(&value, format!("readers do not get all of it: {why}"));
+                }
+                (None, _) => {
+                    let given: Vec<String> = given.iter().map(ToString::to_string).collect();
+                    self.good(&value, format!("gives {}", given.join(", ")));
+                }
+            }
+        }
+    }
+
+    /// Asks for what it has of another machine; answers whether it has anything.
+    pub(super) fn ask_for_machine(&mut self, machine: &str) -> bool {
+        let value = ObjectQuery::Foreign(machine.to_string()).to_string();
+        let Some(answer) = self.collect(&value, Lane::Usual) else { return false };
+        answer.reports.iter().for_each(|text| self.warn(&value, format!("it reports: {text}")));
+        if answer.code == ERROR_SUCCESS && answer.claim == NOTHING {
+            let message = "gives nothing: it is none of its machines, or cannot be reached";
+            self.warn(&value, message);
+            return false;
+        }
+        if answer.code != ERROR_SUCCESS {
+            let message = format!(
+                "is answered with error {}: what cannot be had is answered with ERROR_SUCCESS, \
+                 both counts 0 and the pointer as it was, or with a Status that says so",
+                answer.code
+            );
+            self.wrong(&value, message);
+            return false;
+        }
+        self.test_foreign(&value, &answer)
+    }
+
+    /// Tests an answer that is of another machine; answers whether it is sound.
+    pub(super) fn test_foreign(&mut self, value: &str, answer: &CheckedCall) -> bool {
+        let (blocks, warnings) = match answer.buffer.check_foreign(TestLevel::All, &answer.claim) {
+            Ok(found) => found,
+            Err(fault) => {
+                let message = format!(
+                    "{fault}: what is of another machine begins with a PERF_DATA_BLOCK for it, \
+                     whose TotalByteLength spans the objects behind it; readers do not get it"
+                );
+                self.wrong(value, message);
+                return false;
+            }
+        };
+        let told: Vec<String> = blocks.iter().map(|block| summary(block)).collect();
+        let is_bad = blocks.iter().any(|block| DataBlock::parse(block).is_err());
+        warnings.iter().for_each(|warning| self.warn(value, warning));
+        match is_bad {
+            true => self.wrong(value, told.join("; ")),
+            false => self.good(value, told.join("; ")),
+        }
+        !is_bad
+    }
+
+    /// Buffers that end within the data, and the one that fits.
+    pub(super) fn ask_with_little_room(&mut self) {
+        let Some(answer) = self.collect("Global", Lane::Usual) else { return };
+        let Ok(needed) = usize::try_from(answer.claim.moved) else { return };
+        if answer.code != ERROR_SUCCESS || needed == 0 || !needed.is_multiple_of(8) {
+            return;
+        }
+        let before = self.verdict.findings.len();
+        for room in [0, 8, needed / 2 / 8 * 8, needed - 8] {
+            let Some(answer) = self.call("Global", Lane::Usual, room) else { return };
+            if answer.code == ERROR_MORE_DATA {
+                self.look_at_refusal("Global", &answer);
+            } else if answer.claim == NOTHING && answer.code == ERROR_SUCCESS {
+                let message = format!(
+                    "with {room} bytes of room it gives nothing; only ERROR_MORE_DATA gets it a \
+                     larger buffer"
+                );
+                self.wrong("Global", message);
+            } else if answer.claim.moved > room as isize {
+                let message = format!(
+                    "it writes past a buffer of {room} bytes: the room is in *lpcbBytes as it is \
+                     called"
+                );
+                self.wrong("Global", message);
+            }
+            if self.test_guards(&answer).is_err() {
+                let message = format!(
+                    "with {room} bytes of room it writes outside of its buffer: count the bytes \
+                     before writing"
+                );
+                self.wrong("Global", message);
+            }
+            if self.verdict.findings.len() > before {
+                return;
+            }
+        }
+        self.good("Global", "asks for a larger buffer when it needs one");
+    }
+
+    pub(super) fn test_guards(&self, answer: &CheckedCall) -> Result<(), ()> {
+        let nothing = NOTHING;
+        answer.buffer.check(TestLevel::Basic, &nothing).map(drop).map_err(drop)
+    }
+
+    /// The same again: objects that change cost readers their plans.
+    pub(super) fn ask_again(&mut self) {
+        let mut changes = 0;
+        for _ in 0..TIMES {
+            let Some(answer) = self.collect("Global", Lane::Usual) else { return };
+            self.verdict.slowest = self.verdict.slowest.max(answer.took);
+            let Ok((bytes, _)) = answer.buffer.check(TestLevel::All, &answer.claim) else {
+                return self.wrong("Global", "not every answer stands the tests");
+            };
+            for object in objects(bytes) {
+                changes += u32::from(self.known.note(object, Cost::Global).is_some());
+            }
+        }
+        if changes > 0 {
+            let message = "its objects or counters differ from one answer to the next: readers \
+                           must find their counters anew each time";
+            self.warn("Global", message);
+        }
+        let limit = self.state.registration.collect_timeout;
+        let slowest = self.verdict.slowest;
+        if slowest > Duration::from_millis(100) {
+            let message = format!(
+                "takes {slowest:.1?} of the {limit:.1?} that it has: what takes so long should \
+                 be given for Costly and by index only"
+            );
+            self.warn("Global", message);
+        }
+    }
+
+    /// Indexes must be those that were allotted.
+    pub(super) fn look_at_indexes(&mut self) {
+        let state = Arc::clone(&self.state);
+        let of = &state.registration;
+        if !of.has_names() {
+            return;
+        }
+        let names = of.first_counter..=of.last_counter;
+        let help = of.first_help..=of.last_help;
+        for object in self.known.descriptions() {
+            // Windows' own performance library leaves nothing out.
+            if !cfg!(windows) && !of.may_give(object.spec.name) {
+                let why = state.left_out(object.spec.name);
+                return self.wrong("Global", format!("readers do not get all of it: {why}"));
+            }
+            let counters = object.counters.iter().map(|counter| (counter.name, counter.help));
+            for (name, text) in counters.chain([(object.spec.name, object.spec.help)]) {
+                if !names.contains(&name.0) && !of.objects.contains(&name) {
+                    let message = format!(
+                        "uses the index {name}, which is not one of its names ({} to {}): take \
+                         First Counter from the registration and add the offset",
+                        of.first_counter, of.last_counter
+                    );
+                    return self.wrong("Global", message);
+                }
+                if text.0 != 0 && !help.contains(&text.0) {
+                    let message = format!(
+                        "uses the index {text}, which is not one of its help texts ({} to {})",
+                        of.first_help, of.last_help
+                    );
+                    return self.warn("Global", message);
+                }
+            }
+        }
+    }
+}

@@ -1,0 +1,168 @@
+//! What a library has, read off what it delivered.
+
+use perfhive_engine::{Cost, ObjectDescription};
+use perfhive_format::{CounterSpec, ObjectSpec, PerfObject, TitleIndex};
+use std::ops::Range;
+
+/// The parts of an object's header that are of its definition, in bytes: names
+/// to default counter, and code page.
+const STEADY: [Range<usize>; 2] = [4..40, 44..48];
+/// Length of the header at the least; then come the counters.
+const DEFINITIONS: usize = 64;
+
+/// The objects of a library, as they were last delivered.
+#[derive(Clone, Debug, Default)]
+pub(crate) struct KnownObjects {
+    objects: Vec<KnownObject>,
+}
+
+/// What is new about an object.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum News {
+    /// It was never delivered before.
+    Object,
+    /// Its counters or head are others than before.
+    Definition,
+}
+
+#[derive(Clone, Debug)]
+struct KnownObject {
+    description: ObjectDescription,
+    definition: Vec<u8>,
+}
+
+impl KnownObjects {
+    pub(crate) fn is_empty(&self) -> bool {
+        self.objects.is_empty()
+    }
+
+    pub(crate) fn descriptions(&self) -> Vec<ObjectDescription> {
+        self.objects.iter().map(|object| object.description.clone()).collect()
+    }
+
+    pub(crate) fn cost(&self, object: TitleIndex) -> Option<Cost> {
+        let known = self.objects.iter().find(|known| known.description.spec.name == object);
+        known.map(|known| known.description.cost)
+    }
+
+    /// Forgets the objects whose names `keeps` answers false to.
+    pub(crate) fn retain(&mut self, keeps: impl Fn(TitleIndex) -> bool) {
+        self.objects.retain(|known| keeps(known.description.spec.name));
+    }
+
+    pub(crate) fn clear(&mut self) {
+        self.objects.clear();
+    }
+
+    /// The definition of each object, with its cost.
+    pub(crate) fn definitions(&self) -> impl Iterator<Item = (Cost, &[u8])> {
+        self.objects.iter().map(|known| (known.description.cost, &*known.definition))
+    }
+
+    /// Takes a definition over that was kept, from bytes that may be anything;
+    /// answers whether it is one.
+    pub(crate) fn restore(&mut self, mut bytes: Vec<u8>, cost: Cost) -> bool {
+        let definition = bytes.len();
+        // An object with nobody in it.
+        if has_instances(&bytes) {
+            bytes.get_mut(40..44).into_iter().for_each(|count| count.fill(0));
+        } else {
+            bytes.extend_from_slice(&[8, 0, 0, 0, 0, 0, 0, 0]);
+        }
+        let field = |bytes: &[u8], at: usize| {
+            let field = bytes.get(at..).and_then(|rest| rest.first_chunk::<4>());
+            field.map(|field| u32::from_le_bytes(*field) as usize)
+        };
+        let Ok(length) = u32::try_from(bytes.len()) else { return false };
+        if let Some(total) = bytes.get_mut(..4) {
+            total.copy_from_slice(&length.to_le_bytes());
+        }
+        field(&bytes, 4) == Some(definition) && self.note(&bytes, cost).is_some()
+    }
+
+    /// Takes note of an object that was delivered in answer to a request of a
+    /// cost, of bytes that were validated before; answers what is new about it,
+    /// if anything is. What is not delivered stays known: it may be that
+    /// it only is not there at the moment.
+    pub(crate) fn note(&mut self, bytes: &[u8], cost: Cost) -> Option<News> {
+        let name = name_of(bytes);
+        let known = self.objects.iter_mut().find(|known| known.description.spec.name == name);
+        if known.as_ref().is_some_and(|known| is_same(&known.definition, bytes)) {
+            return None;
+        }
+        let object = PerfObject::parse(bytes).ok()?;
+        let length = object.header().DefinitionLength as usize;
+        let definition = bytes.get(..length).unwrap_or_default().to_vec();
+        match known {
+            Some(known) => {
+                known.description = describe(object, known.description.cost);
+                known.definition = definition;
+                Some(News::Definition)
+            }
+            None => {
+                let description = describe(object, cost);
+                self.objects.push(KnownObject { description, definition });
+                Some(News::Object)
+            }
+        }
+    }
+}
+
+/// The objects of bytes that were validated before, without looking into them.
+pub(crate) fn objects(mut bytes: &[u8]) -> impl Iterator<Item = &[u8]> {
+    std::iter::from_fn(move || {
+        let length = u32::from_le_bytes(*bytes.first_chunk()?) as usize;
+        let (object, rest) = bytes.split_at_checked(length.max(DEFINITIONS))?;
+        bytes = rest;
+        Some(object)
+    })
+}
+
+/// The name of one of [`objects`].
+pub(crate) fn name_of(object: &[u8]) -> TitleIndex {
+    let name = object.get(12..).and_then(|rest| rest.first_chunk::<4>());
+    TitleIndex(name.map_or(0, |name| u32::from_le_bytes(*name)))
+}
+
+/// Whether an object has a definition, but for what changes with every sample.
+fn is_same(definition: &[u8], object: &[u8]) -> bool {
+    let Some(counters) = definition.get(DEFINITIONS..) else { return false };
+    STEADY.iter().all(|range| definition.get(range.clone()) == object.get(range.clone()))
+        && has_instances(definition) == has_instances(object)
+        && object.get(DEFINITIONS..definition.len()) == Some(counters)
+}
+
+/// Whether an object has instances, by its count of them.
+fn has_instances(object: &[u8]) -> bool {
+    let count = object.get(40..).and_then(|rest| rest.first_chunk::<4>());
+    count.is_some_and(|count| !matches!(i32::from_le_bytes(*count), -1 | -3))
+}
+
+fn describe(object: PerfObject<'_>, cost: Cost) -> ObjectDescription {
+    let counters = object.counters().map(|counter| {
+        let raw = counter.raw();
+        CounterSpec {
+            name: counter.name_index(),
+            help: counter.help_index(),
+            counter_type: counter.counter_type(),
+            scale: counter.default_scale(),
+            detail: counter.detail_level(),
+            size: raw.CounterSize,
+            offset: Some(raw.CounterOffset),
+        }
+    });
+    ObjectDescription {
+        spec: ObjectSpec {
+            name: object.name_index(),
+            help: object.help_index(),
+            detail: object.detail_level(),
+            default_counter: object.default_counter(),
+            has_instances: object.has_instances(),
+            code_page: object.header().CodePage,
+        },
+        counters: counters.collect(),
+        on_request: Vec::new(),
+        cost,
+        brings: Vec::new(),
+    }
+}

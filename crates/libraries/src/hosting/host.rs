@@ -1,0 +1,268 @@
+//! The process that a library runs in.
+//!
+//! It is started with one end of a pair of sockets as its standard input and
+//! the shared memory as its standard output. Before it loads anything it gives
+//! up what a provider does not need: other descriptors, further privileges,
+//! memory without end, and a life longer than its reader's.
+
+mod supervise;
+
+use crate::hosting::area::Area;
+use crate::hosting::calls;
+use crate::hosting::library::Loaded;
+use crate::hosting::wire::{LONGEST, Lane, OpenRequest, Request, Response};
+use rustix::fd::{AsFd, OwnedFd};
+use rustix::io::{Errno, fcntl_dupfd_cloexec};
+use rustix::net::{RecvFlags, SendFlags, recv, send};
+use rustix::process::{Resource, Rlimit, Signal};
+use seccompiler::{
+    BpfProgram, SeccompAction, SeccompCmpArgLen, SeccompCmpOp, SeccompCondition, SeccompFilter,
+    SeccompRule, TargetArch,
+};
+use std::fs::File;
+use std::process::ExitCode;
+
+/// By how much the priority of a thread is lowered that collects what is
+/// expensive (its nice value).
+const LOWERED: i32 = 10;
+/// Files that a library may have open.
+const MOST_FILES: u64 = 1024;
+/// The lowest priority that there is.
+const LOWEST: i32 = 19;
+
+/// Runs the host until its reader is gone. For programs that are a host
+/// themselves: called first thing in `main`, and its answer returned.
+#[must_use]
+pub fn main() -> ExitCode {
+    if rustix::net::sockopt::socket_type(rustix::stdio::stdin()).is_err() {
+        eprintln!("this is what perfhive runs providers in; it starts that itself");
+        return ExitCode::from(2);
+    }
+    match serve() {
+        Ok(()) => ExitCode::SUCCESS,
+        // There is nobody to tell: the reader sees that the host is gone.
+        Err(_) => ExitCode::FAILURE,
+    }
+}
+
+/// The exit status of a host that does not understand its reader.
+pub(crate) const OTHER_VERSION: i32 = 86;
+
+fn serve() -> Result<(), Errno> {
+    let mut first = true;
+    let (socket, memory) = take_over()?;
+    let mut packet = vec![0u8; LONGEST];
+    let mut library: Option<Loaded> = None;
+    let mut area: Option<Area> = None;
+    loop {
+        let length = match recv(&socket, &mut packet[..], RecvFlags::empty()) {
+            Ok((length, _)) => length,
+            Err(Errno::INTR) => continue,
+            Err(error) => return Err(error),
+        };
+        let request = packet.get(..length).and_then(Request::decode);
+        let response = match (request, &library) {
+            (Some(Request::Open(request)), None) => {
+                let note = confine(&request)?;
+                let (response, loaded) = calls::open(&request);
+                library = loaded;
+                Response { note, ..response }
+            }
+            (Some(Request::Collect { id, lane, room, value }), Some(library)) => {
+                collect(library, &mut area, &memory, (id, lane, &value), room)
+            }
+            (Some(Request::Close), Some(library)) => {
+                library.close();
+                return Ok(());
+            }
+            (None, _) if first && length > 0 => std::process::exit(OTHER_VERSION),
+            (Some(request), Some(library)) => match calls::conduct(&request, library) {
+                Some(response) => response,
+                None => return Ok(()),
+            },
+            // The reader is gone, or is none.
+            _ => return Ok(()),
+        };
+        first = false;
+        send(&socket, &response.encode(), SendFlags::NOSIGNAL)?;
+    }
+}
+
+/// Takes the socket and the memory to where no library writes by mistake, and
+/// closes everything else.
+fn take_over() -> Result<(OwnedFd, OwnedFd), Errno> {
+    // A session of its own: Ctrl-C at a terminal is for the reader, and where the
+    // kernel shares processors between sessions (autogroup), a library with however
+    // many threads has no more of them than its reader. A process that a group was
+    // made for already has no need of it.
+    let _ = rustix::process::setsid();
+    let socket = fcntl_dupfd_cloexec(rustix::stdio::stdin(), 3)?;
+    let memory = fcntl_dupfd_cloexec(rustix::stdio::stdout(), 3)?;
+    let null = File::options().read(true).write(true).open("/dev/null");
+    let null = null.map_err(|error| Errno::from_io_error(&error).unwrap_or(Errno::IO))?;
+    rustix::stdio::dup2_stdin(null.as_fd())?;
+    rustix::stdio::dup2_stdout(null.as_fd())?;
+    rustix::stdio::dup2_stderr(null.as_fd())?;
+    drop(null);
+    // Descriptors that the reader left open for its children: 3 and 4, if they
+    // were free, are ours.
+    use std::os::fd::AsRawFd as _;
+    let mut from = 3u32;
+    let mut ours = [socket.as_raw_fd(), memory.as_raw_fd()].map(|fd| fd.unsigned_abs());
+    ours.sort_unstable();
+    for fd in ours.into_iter().chain([u32::MAX]) {
+        if from < fd {
+            // SAFETY: nothing in this process knows any of these descriptors:
+            // it has just begun, and its own two are left out.
+            unsafe { libc::syscall(libc::SYS_close_range, from, fd - 1, 0) };
+        }
+        from = fd.saturating_add(1);
+    }
+    Ok((socket, memory))
+}
+
+/// Gives up what a provider does not need. Answers what could not be given up.
+fn confine(request: &OpenRequest) -> Result<Option<String>, Errno> {
+    rustix::process::set_parent_process_death_signal(Some(Signal::KILL))?;
+    let reader = rustix::process::getppid().map(|pid| pid.as_raw_nonzero().get().unsigned_abs());
+    if reader != Some(request.reader) {
+        // It went before the line above; nobody would ever end this process.
+        return Err(Errno::SRCH);
+    }
+    rustix::thread::set_no_new_privs(true)?;
+    let limit = |resource, most: u64| {
+        let limit = Rlimit { current: Some(most), maximum: Some(most) };
+        rustix::process::setrlimit(resource, limit)
+    };
+    // A core file of each crash would fill the disk.
+    limit(Resource::Core, 0)?;
+    if is_supervised(request.processes) {
+        supervise::split()?;
+    }
+    limit(Resource::As, request.memory_limit)?;
+    // Files in memory that are mapped nowhere count there alone. A library that
+    // writes past it is told so, as it would be of a full disk.
+    limit(Resource::Fsize, request.memory_limit)?;
+    // Each may be as long as that: so there are no more of them than usual.
+    let files = rustix::process::getrlimit(Resource::Nofile).current.unwrap_or(u64::MAX);
+    limit(Resource::Nofile, files.min(MOST_FILES))?;
+    // SAFETY: no handler of this process's own is replaced; there is none.
+    unsafe { libc::signal(libc::SIGXFSZ, libc::SIG_IGN) };
+    // Should memory run short, this is what can be spared. It is no matter if
+    // the system does not allow saying so.
+    let _ = std::fs::write("/proc/self/oom_score_adj", "1000");
+    if request.processes {
+        return Ok(None);
+    }
+    Ok(one_process(std::env::consts::ARCH).err().map(|why| not_refused(&*why)))
+}
+
+/// Whether a library has a process above its own that ends with all that it starts:
+/// where it may start others, or cannot be kept from it.
+pub(crate) fn is_supervised(processes: bool) -> bool {
+    const FILTERED: bool =
+        cfg!(any(target_arch = "x86_64", target_arch = "aarch64", target_arch = "riscv64"));
+    processes || !FILTERED
+}
+
+/// What is said where a library cannot be kept from starting processes.
+fn not_refused(why: &dyn std::error::Error) -> String {
+    format!(
+        "it may start processes, each with limits of its own, since this system cannot refuse \
+         them ({why}); register it with --processes if it is meant to"
+    )
+}
+
+/// Has the kernel refuse to start processes, threads excepted: each would have
+/// the memory limit anew, and could outlive this one. And to signal others, trace
+/// them or write into them: where a process cannot be started, the number that stands
+/// for that is -1, and ending "that" process would end all of the user's.
+fn one_process(arch: &str) -> Result<(), Box<dyn std::error::Error>> {
+    let arch = TargetArch::try_from(arch)?;
+    let install = |calls: Vec<(i64, Vec<SeccompRule>)>, error: i32| {
+        let answer = SeccompAction::Errno(error.unsigned_abs());
+        let calls = calls.into_iter().collect();
+        let filter = SeccompFilter::new(calls, SeccompAction::Allow, answer, arch)?;
+        seccompiler::apply_filter(&BpfProgram::try_from(filter)?)
+    };
+    let thread = libc::CLONE_THREAD as u64;
+    let no_thread =
+        SeccompCondition::new(0, SeccompCmpArgLen::Qword, SeccompCmpOp::MaskedEq(thread), 0)?;
+    let mut calls = vec![(libc::SYS_clone, vec![SeccompRule::new(vec![no_thread])?])];
+    let me = u64::from(std::process::id());
+    let other = |also: Option<u64>| {
+        let not =
+            |number| SeccompCondition::new(0, SeccompCmpArgLen::Dword, SeccompCmpOp::Ne, number);
+        let numbers = [Some(me), also].into_iter().flatten();
+        Ok::<_, seccompiler::BackendError>(vec![SeccompRule::new(
+            numbers.map(not).collect::<Result<_, _>>()?,
+        )?])
+    };
+    // Of `kill`, 0 is the group, and of `prlimit64` the process itself.
+    calls.extend([
+        (libc::SYS_kill, other(Some(0))?),
+        (libc::SYS_prlimit64, other(Some(0))?),
+        (libc::SYS_tgkill, other(None)?),
+        (libc::SYS_rt_sigqueueinfo, other(None)?),
+        (libc::SYS_rt_tgsigqueueinfo, other(None)?),
+        (libc::SYS_pidfd_send_signal, vec![]),
+        (libc::SYS_ptrace, vec![]),
+        (libc::SYS_process_vm_writev, vec![]),
+    ]);
+    // It names no process; some C libraries have no other for themselves.
+    #[cfg(not(target_env = "musl"))]
+    calls.push((libc::SYS_tkill, vec![]));
+    #[cfg(target_arch = "x86_64")]
+    calls.extend([(libc::SYS_fork, vec![]), (libc::SYS_vfork, vec![])]);
+    install(calls, libc::EPERM)?;
+    // What it is to start lies in memory, where no filter looks: C libraries use
+    // the older call where the kernel does not know this one.
+    install(vec![(libc::SYS_clone3, vec![])], libc::ENOSYS)?;
+    Ok(())
+}
+
+fn collect(
+    library: &Loaded,
+    area: &mut Option<Area>,
+    memory: &OwnedFd,
+    asked: (u32, Lane, &str),
+    room: u32,
+) -> Response {
+    if area.as_ref().is_none_or(|area| area.room() != room as usize) {
+        // The old mapping goes first: both together might exceed the limit.
+        *area = None;
+        *area = Area::map(memory, room as usize).ok();
+    }
+    let Some(area) = area else {
+        return calls::failed(asked.0, "there is no memory for a buffer of this size");
+    };
+    area.renew();
+    // SAFETY: the buffer is mapped, and `room` bytes long.
+    let response = unsafe { calls::collect(library, asked, area.start(), room) };
+    area.note_used(isize::try_from(response.moved).unwrap_or(isize::MAX));
+    response
+}
+
+/// Lowers the priority of this thread.
+pub(crate) fn lower_priority() {
+    // Lower than it is, which may be low already. Of threads that are
+    // not allowed to, the priority stays.
+    let me = rustix::thread::gettid();
+    let own = rustix::process::getpriority_process(Some(me)).unwrap_or(0);
+    let _ = rustix::process::setpriority_process(Some(me), (own + LOWERED).min(LOWEST));
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// Filters are made for some processors only. Where there is none, that is said.
+    #[test]
+    fn what_cannot_be_refused_is_said() {
+        let why = one_process("s390x").unwrap_err();
+        let said = not_refused(&*why);
+        assert!(said.contains("cannot refuse them (") && said.contains("s390x"), "{said}");
+        assert!(said.ends_with("register it with --processes if it is meant to"), "{said}");
+        assert_eq!(TargetArch::try_from(std::env::consts::ARCH).is_ok(), !is_supervised(false));
+    }
+}

@@ -1,0 +1,484 @@
+//! A library in its host process, from the reader's side: the process is started, called
+//! with deadlines, ended and started again.
+
+mod conduct;
+
+use crate::hosting::options::{HostCommand, Options};
+use crate::hosting::pause;
+use crate::hosting::process::{HostProcess, HostSilence};
+use crate::hosting::wire::{LONGEST, Lane, OpenRequest, Request, Response};
+pub(crate) use conduct::TogetherResult;
+use perfhive_contract::Registration;
+use perfhive_contract::abi::ERROR_SUCCESS;
+use perfhive_engine::{GuardedBuffer, RawClaim};
+use std::sync::Arc;
+use std::time::{Duration, Instant};
+
+/// The longest pause after a crash, before the process is started again.
+const LONGEST_AFTER_CRASH: Duration = Duration::from_secs(60);
+/// After so many collections without a failure the pauses begin anew.
+const CALM: u32 = 10;
+
+/// How long a call is waited for. The function's own timeout limits both.
+#[derive(Clone, Copy, Debug, Default)]
+pub(crate) struct Patience {
+    /// The reader's deadline.
+    pub(crate) deadline: Option<Instant>,
+    /// The time since its beginning after which a call is overdue: a reader without a
+    /// deadline goes on then, and no reader waits for that call once more.
+    pub(crate) usual: Option<Duration>,
+}
+
+/// The result of a call of Collect.
+pub(crate) struct Call {
+    /// What the function returned.
+    pub(crate) code: u32,
+    pub(crate) claim: RawClaim,
+    /// What the provider reported meanwhile.
+    pub(crate) reports: Vec<String>,
+    /// The limits that could not be set for the process; told once per process.
+    pub(crate) note: Option<String>,
+    /// What the library wrote, copied into this process' own memory; to be
+    /// [given back](HostedLibrary::give_back).
+    pub(crate) buffer: GuardedBuffer,
+    /// How long the function took.
+    pub(crate) took: Duration,
+}
+
+/// Why a call has no result.
+#[derive(Debug)]
+pub(crate) enum CallFault {
+    /// The library failed; why, in words.
+    Failed(String),
+    /// The function did not come back within its own timeout, and the process was ended.
+    TimedOut(String),
+    /// The library is still at work, or in a pause after a failure.
+    NotYet(String),
+}
+
+impl CallFault {
+    fn is_failure(&self) -> bool {
+        !matches!(self, Self::NotYet(_))
+    }
+
+    /// What happened, in words.
+    pub(crate) fn into_message(self) -> String {
+        let (Self::Failed(message) | Self::TimedOut(message) | Self::NotYet(message)) = self;
+        message
+    }
+}
+
+/// A library that runs in a host process.
+pub(crate) struct HostedLibrary {
+    registration: Arc<Registration>,
+    command: HostCommand,
+    memory_limit: u64,
+    /// The first pause after a crash, and the first after a hang.
+    crash_pause: Duration,
+    hang_pause: Duration,
+    process: Option<HostProcess>,
+    /// The call that the process is still at work on.
+    in_flight: Option<CallInFlight>,
+    /// The collection that was sent ahead of [`collect`](Self::collect), or why it could
+    /// not be.
+    begun: Option<BegunCall>,
+    early: Option<CallFault>,
+    note: Option<String>,
+    /// How long the last call of Collect took, or has taken so far.
+    took: Duration,
+    next_id: u32,
+    /// Failures since the last calm, and collections since the last failure.
+    failures: u32,
+    good: u32,
+    not_before: Option<Instant>,
+    last_failure: String,
+    /// Taken by the last [`Call`] until it is given back.
+    buffer: Option<GuardedBuffer>,
+}
+
+#[derive(Clone, Copy)]
+struct CallInFlight {
+    id: u32,
+    function: Function,
+    since: Instant,
+    /// Whether it was waited for until it was overdue, and whether that was reported.
+    is_late: bool,
+    is_reported: bool,
+}
+
+/// A call of Collect that was sent before its answer is waited for.
+struct BegunCall {
+    id: u32,
+    value: String,
+    lane: Lane,
+    room: usize,
+}
+
+/// A function of the library.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Function {
+    Open,
+    Collect,
+    Close,
+}
+
+impl HostedLibrary {
+    /// A library whose process is started with the first call.
+    pub(crate) fn new(
+        registration: Arc<Registration>,
+        command: HostCommand,
+        options: &Options,
+    ) -> Self {
+        Self {
+            memory_limit: registration.memory_limit.unwrap_or(options.memory_limit),
+            registration,
+            command,
+            crash_pause: options.pause,
+            hang_pause: options.first_pause(),
+            process: None,
+            in_flight: None,
+            begun: None,
+            early: None,
+            note: None,
+            took: Duration::ZERO,
+            next_id: 0,
+            failures: 0,
+            good: 0,
+            not_before: None,
+            last_failure: String::new(),
+            buffer: None,
+        }
+    }
+
+    /// The same library with failures in a row that other readers met, and the rest of the
+    /// pause that is due for them.
+    pub(crate) fn after(mut self, failures: (u32, String), left: Option<Duration>) -> Self {
+        (self.failures, self.last_failure) = failures;
+        self.not_before = left.map(|left| Instant::now() + left);
+        self
+    }
+
+    /// How long the library is still left alone.
+    pub(crate) fn pause_left(&self) -> Option<Duration> {
+        let left = self.not_before?.checked_duration_since(Instant::now())?;
+        (!left.is_zero()).then_some(left)
+    }
+
+    /// How long the last call of Collect took.
+    pub(crate) fn took(&self) -> Duration {
+        self.took
+    }
+
+    /// Whether a call is overdue now that was not when this was asked before.
+    pub(crate) fn is_newly_late(&mut self) -> bool {
+        let call = self.in_flight.as_mut().filter(|call| call.is_late);
+        call.is_some_and(|call| !std::mem::replace(&mut call.is_reported, true))
+    }
+
+    /// Whether the library can be collected from again without a restart or a wait.
+    pub(crate) fn is_sound(&self) -> bool {
+        self.process.is_some() && self.in_flight.is_none()
+    }
+
+    /// Takes the buffer of a call back, for the next one.
+    pub(crate) fn give_back(&mut self, buffer: GuardedBuffer) {
+        self.buffer = Some(buffer);
+    }
+
+    /// Begins a collection without waiting: starts the process, or has it call Collect.
+    pub(crate) fn begin(&mut self, value: &str, lane: Lane, room: usize) {
+        self.forget_begun();
+        // An older call in flight is waited for by `collect`.
+        if self.in_flight.is_none() && value.len() <= LONGEST / 2 {
+            let done = match self.process {
+                None => self.start(),
+                Some(_) => self.begin_collect(value, lane, room),
+            };
+            self.early = done.err().filter(CallFault::is_failure);
+        }
+    }
+
+    /// Waits until the library is open, if [`begin`](Self::begin) started it, and has
+    /// Collect called.
+    pub(crate) fn go_on(&mut self, value: &str, lane: Lane, room: usize, patience: Patience) {
+        if self.in_flight.is_some_and(|call| call.function == Function::Open) {
+            let ready = self.make_ready(patience);
+            let done = ready.and_then(|()| self.begin_collect(value, lane, room));
+            self.early = done.err().filter(CallFault::is_failure);
+        }
+    }
+
+    /// Forgets what was begun: another collection follows.
+    pub(crate) fn forget_begun(&mut self) {
+        (self.begun, self.early) = (None, None);
+    }
+
+    fn begin_collect(&mut self, value: &str, lane: Lane, room: usize) -> Result<(), CallFault> {
+        let CallInFlight { id, .. } = self.send_collect(value, lane, room)?;
+        self.begun = Some(BegunCall { id, value: value.to_string(), lane, room });
+        Ok(())
+    }
+
+    fn send_collect(
+        &mut self,
+        value: &str,
+        lane: Lane,
+        room: usize,
+    ) -> Result<CallInFlight, CallFault> {
+        let id = self.new_id();
+        let request = Request::Collect { id, lane, room: room as u32, value: value.to_string() };
+        self.send(&request, Function::Collect)
+    }
+
+    /// Calls Collect with a buffer of `room` bytes, or waits for the same call if it was
+    /// begun.
+    pub(crate) fn collect(
+        &mut self,
+        value: &str,
+        lane: Lane,
+        room: usize,
+        patience: Patience,
+    ) -> Result<Call, CallFault> {
+        // A longer list of indexes does not fit a packet: the host would get half of it.
+        if value.len() > LONGEST / 2 {
+            let message = format!("{} bytes of indexes are too many at once", value.len());
+            return Err(CallFault::Failed(message));
+        }
+        self.took = Duration::ZERO;
+        if let Some(fault) = self.early.take() {
+            return Err(fault);
+        }
+        let begun = self.begun.take();
+        let is_this =
+            |begun: &BegunCall| (&*begun.value, begun.lane, begun.room) == (value, lane, room);
+        let begun = begun.filter(is_this).map(|begun| begun.id);
+        let call = match self.in_flight.filter(|call| Some(call.id) == begun) {
+            Some(call) => call,
+            None => {
+                self.make_ready(patience)?;
+                self.send_collect(value, lane, room)?
+            }
+        };
+        let answered = self.wait(call, patience);
+        self.took = match &answered {
+            Ok(response) => Duration::from_nanos(response.took).min(call.since.elapsed()),
+            Err(_) => call.since.elapsed(),
+        };
+        let response = answered?;
+        if let Some(failure) = response.failure {
+            return Err(self.fail(failure));
+        }
+        let claim = RawClaim {
+            moved: isize::try_from(response.moved).unwrap_or(isize::MIN),
+            bytes: response.bytes,
+            objects: response.objects,
+        };
+        if response.code == ERROR_SUCCESS {
+            self.read(room, &claim)?;
+        }
+        self.good = self.good.saturating_add(1);
+        if self.good >= CALM {
+            self.failures = 0;
+        }
+        let (code, reports, took) = (response.code, response.reports, self.took);
+        let note = self.note.take();
+        let buffer = self.buffer.take().unwrap_or_else(|| GuardedBuffer::new(0));
+        Ok(Call { code, claim, reports, note, buffer, took })
+    }
+
+    /// Starts a process and has it open the library, without waiting for that.
+    fn start(&mut self) -> Result<(), CallFault> {
+        if let Some(left) = self.pause_left() {
+            let left = left.as_secs_f64();
+            let last = &self.last_failure;
+            let message = format!("will be started again in {left:.1} s; it {last}");
+            return Err(CallFault::NotYet(message));
+        }
+        match HostProcess::start(&self.command, self.registration.processes) {
+            Ok(process) => self.process = Some(process),
+            Err(message) => return Err(self.fail(message)),
+        }
+        let id = self.new_id();
+        let of = &self.registration;
+        // On Windows a registered library reads its indexes from the registry. They are
+        // passed only where there is no registration, so that `check` sees what readers see.
+        let passed = !cfg!(windows) || of.last_counter < of.first_counter;
+        let [first_counter, first_help] =
+            [of.first_counter, of.first_help].map(|first| if passed { first } else { 0 });
+        let request = Request::Open(Box::new(OpenRequest {
+            id,
+            reader: std::process::id(),
+            memory_limit: self.memory_limit,
+            processes: of.processes,
+            library: of.library.clone(),
+            open: of.open.clone(),
+            collect: of.collect.clone(),
+            close: of.close.clone(),
+            linkage: of.linkage.clone(),
+            first_counter,
+            first_help,
+        }));
+        self.send(&request, Function::Open).map(drop)
+    }
+
+    /// Waits until the library is open and no call is in flight; starts the process if
+    /// there is none.
+    fn make_ready(&mut self, patience: Patience) -> Result<(), CallFault> {
+        if self.process.is_none() {
+            self.start()?;
+        }
+        let Some(call) = self.in_flight else { return Ok(()) };
+        let response = self.wait(call, patience)?;
+        // The late answer of an older Collect is discarded.
+        if call.function == Function::Open { self.opened(&response) } else { Ok(()) }
+    }
+
+    fn opened(&mut self, response: &Response) -> Result<(), CallFault> {
+        if let Some(failure) = &response.failure {
+            return Err(self.fail(failure.clone()));
+        }
+        self.note.clone_from(&response.note);
+        if response.code != ERROR_SUCCESS {
+            return Err(self.fail(open_failed(response.code, &response.reports)));
+        }
+        Ok(())
+    }
+
+    fn new_id(&mut self) -> u32 {
+        self.next_id = self.next_id.wrapping_add(1) & 0x7fff_ffff;
+        self.next_id
+    }
+
+    fn send(&mut self, request: &Request, function: Function) -> Result<CallInFlight, CallFault> {
+        let (id, since) = (self.next_id, Instant::now());
+        let call = CallInFlight { id, function, since, is_late: false, is_reported: false };
+        let sent = match &mut self.process {
+            Some(process) => process.send(request),
+            None => Err(HostSilence::Gone("is gone".to_string())),
+        };
+        match sent {
+            Ok(()) => {
+                self.in_flight = Some(call);
+                Ok(call)
+            }
+            Err(HostSilence::Gone(how)) => Err(self.fail(how)),
+            Err(HostSilence::Late) => Err(self.fail("does not take requests any more".to_string())),
+        }
+    }
+
+    /// Waits for an answer until the reader's deadline, or until the call is overdue, but
+    /// no longer than the function's own timeout.
+    fn wait(&mut self, call: CallInFlight, patience: Patience) -> Result<Response, CallFault> {
+        self.in_flight = Some(call);
+        let CallInFlight { function, since, .. } = call;
+        let timeout = match function {
+            Function::Open => self.registration.open_timeout,
+            Function::Collect | Function::Close => self.registration.collect_timeout,
+        };
+        // Keeps the sum below the largest time that there is.
+        let day = Duration::from_secs(24 * 3600);
+        let end = since + timeout.min(day);
+        let overdue = patience.usual.map_or(end, |usual| since + usual.min(day)).min(end);
+        let until = match patience.deadline {
+            // An overdue call gets no further wait, only a look whether it came back.
+            Some(deadline) if !call.is_late => deadline.min(end),
+            _ => overdue,
+        };
+        let Some(process) = &mut self.process else {
+            return Err(self.fail("is gone".to_string()));
+        };
+        match process.wait(call.id, until) {
+            Ok(response) => {
+                self.in_flight = None;
+                Ok(response)
+            }
+            Err(HostSilence::Gone(how)) => Err(self.fail(format!("{how} in {function:?}"))),
+            Err(HostSilence::Late) if Instant::now() >= end => {
+                let message = format!(
+                    "did not come back from {function:?} within {timeout:?}: its process was ended"
+                );
+                Err(self.timed_out(message))
+            }
+            Err(HostSilence::Late) => {
+                let is_late = Instant::now() >= overdue;
+                self.in_flight = Some(CallInFlight { is_late, ..call });
+                let message = match patience.deadline {
+                    Some(_) if !is_late => {
+                        format!("is still at work in {function:?} at the reader's deadline")
+                    }
+                    _ => {
+                        let so_far = since.elapsed().as_secs_f64();
+                        format!("did not come back from {function:?} in {so_far:.1} s")
+                    }
+                };
+                Err(CallFault::NotYet(message))
+            }
+        }
+    }
+
+    /// Copies what the provider wrote, and the guards, out of the shared memory. The copy
+    /// is tested afterwards; the library cannot change it any more.
+    fn read(&mut self, room: usize, claim: &RawClaim) -> Result<(), CallFault> {
+        let buffer = self.buffer.get_or_insert_with(|| GuardedBuffer::new(room));
+        if buffer.len() != room {
+            buffer.reset(room);
+        }
+        let Some(process) = &mut self.process else { return Ok(()) };
+        // Where the claim exceeds the buffer, the guards are all that matters.
+        let data = usize::try_from(claim.moved).ok().filter(|moved| *moved <= room).unwrap_or(0);
+        if process.copy(room, data, buffer.whole_mut()) {
+            return Ok(());
+        }
+        Err(self.fail("cut off the buffer that it shares".to_string()))
+    }
+
+    /// Ends the process after a failure. The first restart is at once, later ones wait.
+    fn fail(&mut self, message: String) -> CallFault {
+        let doubled = |more: u32| self.crash_pause.saturating_mul(1 << (more - 1).min(16));
+        let pause = if self.failures == 0 { Duration::ZERO } else { doubled(self.failures) };
+        self.end(&message, pause.min(LONGEST_AFTER_CRASH));
+        CallFault::Failed(message)
+    }
+
+    /// Ends the process after a hang. A hang costs readers time and is likely to happen
+    /// again, so that even the first restart waits.
+    fn timed_out(&mut self, message: String) -> CallFault {
+        self.end(&message, pause::after_failures(self.hang_pause, self.failures + 1));
+        CallFault::TimedOut(message)
+    }
+
+    fn end(&mut self, message: &str, pause: Duration) {
+        if let Some(mut process) = self.process.take() {
+            process.end();
+        }
+        self.in_flight = None;
+        self.good = 0;
+        self.failures = self.failures.saturating_add(1);
+        self.not_before = Some(Instant::now() + pause);
+        self.last_failure = message.to_string();
+    }
+}
+
+impl Drop for HostedLibrary {
+    fn drop(&mut self) {
+        // A process that is at work would not take the request; dropping it ends it.
+        if let Some(process) = self.process.take().filter(|_| self.in_flight.is_none()) {
+            process.close();
+        }
+    }
+}
+
+/// The message for an Open that returned an error.
+fn open_failed(code: u32, reports: &[String]) -> String {
+    let name = match code {
+        2 => " (not found)",
+        8 => " (no memory)",
+        _ => "",
+    };
+    let mut text = format!("Open answered with error {code}{name}");
+    for report in reports {
+        text.push_str(": ");
+        text.push_str(report);
+    }
+    text
+}

@@ -1,0 +1,64 @@
+//! The calls that only [`check`](crate::check) makes.
+
+use super::{CallFault, Function, HostedLibrary, Patience};
+use crate::hosting::process::HostProcess;
+use crate::hosting::wire::{Request, Response};
+use std::time::Duration;
+
+/// What several threads that collected at once came to.
+pub(crate) struct TogetherResult {
+    pub(crate) calls: u32,
+    pub(crate) wrong: u32,
+    /// The request of the first wrong answer, and what was wrong with it.
+    pub(crate) first_wrong: Option<(String, String)>,
+}
+
+impl HostedLibrary {
+    /// Calls Close and waits for half a second at most; whether it came back.
+    pub(crate) fn close(mut self) -> bool {
+        let process = self.process.take().filter(|_| self.in_flight.is_none());
+        process.is_none_or(HostProcess::close_and_wait)
+    }
+
+    /// Calls Open once more; its code.
+    pub(crate) fn open_again(&mut self) -> Result<u32, CallFault> {
+        let linkage = self.registration.linkage.clone();
+        let answer = self.special(Function::Open, |id| Request::OpenAgain { id, linkage })?;
+        Ok(answer.code)
+    }
+
+    /// Calls Close without ending the process.
+    pub(crate) fn close_once(&mut self) -> Result<(), CallFault> {
+        self.special(Function::Close, |id| Request::CloseOnce { id }).map(drop)
+    }
+
+    /// Collects from several threads at once, for at most half of the timeout of Collect.
+    pub(crate) fn together(
+        &mut self,
+        threads: u32,
+        times: u32,
+        values: Vec<String>,
+    ) -> Result<TogetherResult, CallFault> {
+        const MOST: Duration = Duration::from_secs(5);
+        let millis = (self.registration.collect_timeout / 2).min(MOST).as_millis() as u32;
+        let request = |id| Request::Together { id, threads, times, millis, values };
+        let answer = self.special(Function::Collect, request)?;
+        let value = answer.reports.into_iter().next().unwrap_or_default();
+        Ok(TogetherResult {
+            calls: answer.bytes,
+            wrong: answer.objects,
+            first_wrong: answer.failure.map(|what| (value, what)),
+        })
+    }
+
+    fn special(
+        &mut self,
+        function: Function,
+        request: impl FnOnce(u32) -> Request,
+    ) -> Result<Response, CallFault> {
+        self.make_ready(Patience::default())?;
+        let request = request(self.new_id());
+        let call = self.send(&request, function)?;
+        self.wait(call, Patience::default())
+    }
+}

@@ -1,0 +1,244 @@
+//! A library that is loaded, and calls of its three functions.
+
+use core::ffi::{c_char, c_void};
+#[cfg(unix)]
+use libloading::os::unix::{Library, RTLD_LOCAL, RTLD_NOW};
+#[cfg(windows)]
+use libloading::os::windows::{LOAD_WITH_ALTERED_SEARCH_PATH, Library};
+use perfhive_contract::abi::{
+    CloseFunction, CollectFunction, HOST_SUFFIX, Host, HostFunction, OpenFunction, wide_list,
+};
+use std::cell::RefCell;
+use std::ffi::CString;
+use std::mem::ManuallyDrop;
+use std::path::Path;
+use std::sync::{Mutex, PoisonError};
+
+/// What of a registration a library is loaded by.
+pub(crate) struct Names<'a> {
+    pub(crate) library: &'a Path,
+    pub(crate) open: Option<&'a str>,
+    pub(crate) collect: &'a str,
+    pub(crate) close: Option<&'a str>,
+    pub(crate) first_counter: u32,
+    pub(crate) first_help: u32,
+}
+
+/// The three functions of a library. The library stays loaded for as long as
+/// the process lives: it may have started threads, and nobody can tell when
+/// these have left its code.
+pub(crate) struct Loaded {
+    open: Option<OpenFunction>,
+    collect: CollectFunction,
+    close: Option<CloseFunction>,
+    /// What was reported on threads of the library's own.
+    pending: &'static Pending,
+}
+
+/// What Collect did.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) struct Returned {
+    pub(crate) code: u32,
+    /// How far the pointer moved.
+    pub(crate) moved: isize,
+    pub(crate) bytes: u32,
+    pub(crate) objects: u32,
+}
+
+impl Loaded {
+    /// Loads a library and finds its functions.
+    ///
+    /// # Errors
+    /// Why not, in words.
+    ///
+    /// # Safety
+    /// The library runs code as it is loaded and keeps to the contract, or the
+    /// process is one that may be lost.
+    pub(crate) unsafe fn load(names: &Names<'_>) -> Result<Self, String> {
+        let path = names.library;
+        check_file(path)?;
+        let failed = |error: libloading::Error| format!("{}: {error}", path.display());
+        // SAFETY: running its code is what the caller wants.
+        #[cfg(unix)]
+        let library = unsafe { Library::open(Some(path), RTLD_NOW | RTLD_LOCAL) };
+        // SAFETY: as above. What it needs is looked for beside it first, as Windows
+        // does for those that it loads.
+        #[cfg(windows)]
+        let library = unsafe { Library::load_with_flags(path, LOAD_WITH_ALTERED_SEARCH_PATH) };
+        let library = ManuallyDrop::new(library.map_err(failed)?);
+        // SAFETY: by the contract the names of a registration are those of
+        // functions with these signatures.
+        let loaded = unsafe {
+            Self {
+                open: names.open.map(|name| function(&library, path, name)).transpose()?,
+                collect: function(&library, path, names.collect)?,
+                close: names.close.map(|name| function(&library, path, name)).transpose()?,
+                pending: Box::leak(Box::default()),
+            }
+        };
+        let name = format!("{}{HOST_SUFFIX}", names.collect);
+        // SAFETY: as above; a library need not have this one.
+        if let Ok(tell) = unsafe { function::<HostFunction>(&library, path, &name) } {
+            let host: &'static Host = Box::leak(Box::new(Host {
+                size: size_of::<Host>() as u32,
+                first_counter: names.first_counter,
+                first_help: names.first_help,
+                reserved: 0,
+                context: core::ptr::from_ref(loaded.pending).cast_mut().cast(),
+                report: Some(report),
+            }));
+            // SAFETY: the structure and its context live for ever; `report` may
+            // be called from any thread.
+            unsafe { tell(host) };
+        }
+        Ok(loaded)
+    }
+
+    /// Calls Open; answers its code and what the library reported.
+    pub(crate) fn open(&self, linkage: Option<&str>) -> (u32, Vec<String>) {
+        let mut linkage = linkage.map(wide_list);
+        let list = linkage.as_mut().map_or(core::ptr::null_mut(), |list| list.as_mut_ptr());
+        listen(self.pending, || match self.open {
+            // SAFETY: NULL or a list ended by two NULs, which stays meanwhile.
+            Some(open) => unsafe { open(list) },
+            None => 0,
+        })
+    }
+
+    /// Calls Collect with a value string ended by NUL and a buffer.
+    ///
+    /// # Safety
+    /// `room` bytes behind `start` may be written.
+    pub(crate) unsafe fn collect(
+        &self,
+        value: &mut Vec<u16>,
+        start: *mut u8,
+        room: u32,
+    ) -> (Returned, Vec<String>) {
+        if value.last() != Some(&0) {
+            value.push(0);
+        }
+        listen(self.pending, || {
+            let (mut data, mut bytes, mut objects) = (start.cast::<c_void>(), room, 0);
+            // SAFETY: the value is terminated; the buffer is as long as said.
+            let code =
+                unsafe { (self.collect)(value.as_mut_ptr(), &mut data, &mut bytes, &mut objects) };
+            let moved = (data as isize).wrapping_sub(start as isize);
+            Returned { code, moved, bytes, objects }
+        })
+    }
+
+    /// Calls Close.
+    pub(crate) fn close(&self) {
+        if let Some(close) = self.close {
+            // SAFETY: one Open succeeded before.
+            listen(self.pending, || unsafe { close() });
+        }
+    }
+}
+
+/// Nobody but its owner, or root, may have put the code there that is to run:
+/// what anybody can write is refused.
+fn check_file(path: &Path) -> Result<(), String> {
+    let shown = path.display();
+    if !path.is_absolute() {
+        // There names are looked for before.
+        let why = if cfg!(windows) {
+            "no full path, and in none of the folders that Windows looks for libraries in"
+        } else {
+            "a library is registered with its full path"
+        };
+        return Err(format!("{shown}: {why}"));
+    }
+    let meta = std::fs::metadata(path).map_err(|error| format!("{shown}: {error}"))?;
+    if !meta.is_file() {
+        return Err(format!("{shown}: no file"));
+    }
+    #[cfg(unix)]
+    check_owner(&shown, &meta)?;
+    Ok(())
+}
+
+#[cfg(unix)]
+fn check_owner(shown: &impl std::fmt::Display, meta: &std::fs::Metadata) -> Result<(), String> {
+    use std::os::unix::fs::MetadataExt as _;
+    let me = rustix::process::geteuid().as_raw();
+    if meta.uid() != 0 && meta.uid() != me {
+        return Err(format!("{shown}: belongs to neither root nor the user that is to run it"));
+    }
+    if meta.mode() & 0o002 != 0 {
+        return Err(format!("{shown}: anybody may write to it (chmod o-w)"));
+    }
+    Ok(())
+}
+
+/// # Safety
+/// The library's symbol of this name, if there is one, is an `F`, which is a
+/// function pointer.
+unsafe fn function<F: Copy>(library: &Library, path: &Path, name: &str) -> Result<F, String> {
+    let shown = path.display();
+    let symbol = CString::new(name).map_err(|_| format!("{name:?} is no name of a function"))?;
+    // SAFETY: as promised by the caller.
+    let found = unsafe { library.get::<F>(symbol.as_bytes_with_nul()) };
+    let found = found.map_err(|_| format!("{shown} has no function {name}"))?;
+    // A symbol may be there and have no address (a weak one).
+    let function = *found;
+    if found.as_raw_ptr().is_null() {
+        return Err(format!("{shown} has no function {name}"));
+    }
+    Ok(function)
+}
+
+/// What was reported outside of calls.
+type Pending = Mutex<Vec<String>>;
+
+/// No more is kept than goes into an answer.
+fn keep(messages: &mut Vec<String>, text: &[u8]) {
+    if messages.len() < crate::hosting::wire::MESSAGES {
+        messages.push(crate::hosting::wire::cut(&String::from_utf8_lossy(text)).to_string());
+    }
+}
+
+thread_local! {
+    /// What is reported during a call on this thread.
+    static SAID: RefCell<Option<Vec<String>>> = const { RefCell::new(None) };
+}
+
+/// Runs a call, and answers what was reported during it or since the last.
+fn listen<T>(pending: &Pending, call: impl FnOnce() -> T) -> (T, Vec<String>) {
+    SAID.set(Some(Vec::new()));
+    let answer = call();
+    let mut said = SAID.take().unwrap_or_default();
+    let mut pending = pending.lock().unwrap_or_else(PoisonError::into_inner);
+    pending.drain(..).for_each(|text| keep(&mut said, text.as_bytes()));
+    (answer, said)
+}
+
+/// [`Host::report`].
+///
+/// # Safety
+/// `context` is the [`Pending`] of a library, `length` bytes behind `text` can
+/// be read.
+unsafe extern "system" fn report(context: *mut c_void, text: *const c_char, length: usize) {
+    if context.is_null() || text.is_null() {
+        return;
+    }
+    // Nobody reads more, and a length that is wrong does less harm.
+    let length = length.min(4096);
+    // SAFETY: as promised by the caller; the context was made from a
+    // reference that lives for ever.
+    let (text, pending) = unsafe {
+        (core::slice::from_raw_parts(text.cast::<u8>(), length), &*context.cast::<Pending>())
+    };
+    let heard = SAID.try_with(|said| match said.try_borrow_mut().as_deref_mut() {
+        Ok(Some(said)) => {
+            keep(said, text);
+            true
+        }
+        _ => false,
+    });
+    // A thread that is ending, or one that is not in a call.
+    if !heard.unwrap_or(false) {
+        keep(&mut pending.lock().unwrap_or_else(PoisonError::into_inner), text);
+    }
+}

@@ -1,0 +1,190 @@
+//! How libraries are run.
+
+use std::ffi::OsString;
+use std::fmt;
+use std::io;
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+use std::time::Duration;
+
+/// The program that a library runs in: one that calls
+/// [`host::main`](crate::hosting::host::main) when it is started with these arguments.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct HostCommand {
+    /// The program.
+    pub program: PathBuf,
+    /// Its arguments.
+    pub arguments: Vec<OsString>,
+}
+
+impl HostCommand {
+    /// A program, with arguments to be added to
+    /// [`arguments`](Self::arguments).
+    #[must_use]
+    pub fn new(program: impl Into<PathBuf>) -> Self {
+        Self { program: program.into(), arguments: Vec::new() }
+    }
+
+    /// The running program itself, called with one argument. That is how the
+    /// command `perfhive` does it, with `host`.
+    ///
+    /// # Errors
+    /// Where the system does not tell the program's file.
+    pub fn this_program(argument: &str) -> io::Result<Self> {
+        Ok(Self { program: std::env::current_exe()?, arguments: vec![argument.into()] })
+    }
+
+    /// For a program that is no host itself: the command `perfhive`, or the
+    /// program `perfhive-host`, beside it or else on the PATH.
+    #[must_use]
+    pub fn find() -> Option<Self> {
+        let beside = std::env::current_exe().ok();
+        let beside = beside.as_deref().and_then(Path::parent).map(PathBuf::from);
+        let path = std::env::var_os("PATH").unwrap_or_default();
+        let folders = beside.into_iter().chain(std::env::split_paths(&path));
+        // A relative folder would be another one for each program.
+        folders.filter(|folder| folder.is_absolute()).find_map(|folder| {
+            let command = [("perfhive", Some("host")), ("perfhive-host", None)];
+            command.into_iter().find_map(|(name, argument)| {
+                let program = folder.join(name);
+                let arguments = argument.into_iter().map(OsString::from).collect();
+                program.is_file().then_some(Self { program, arguments })
+            })
+        })
+    }
+}
+
+/// Takes lines for the system's log: a provider's name, and a message. It is
+/// given no more of them than are worth a line.
+pub type LogSink = Arc<dyn Fn(&str, &str) + Send + Sync>;
+
+/// How libraries are run.
+#[derive(Clone)]
+#[non_exhaustive]
+pub struct Options {
+    /// The program that they run in; with `None` no library can be read.
+    pub host: Option<HostCommand>,
+    /// Address space that a host process may have, in bytes.
+    pub memory_limit: u64,
+    /// How long a reader without a deadline waits, at the most, for providers that
+    /// are asked for the first time what they have (they come later if they take
+    /// longer), and for those that it collects from; for the latter, if they took
+    /// longer of late, twice as long as that. One that was waited for in vain gets a
+    /// quarter of it until it comes back.
+    pub patience: Duration,
+    /// How often it is looked whether libraries were replaced, and how often
+    /// those are described anew whose objects keep changing.
+    pub look_every: Duration,
+    /// How long a host process that failed twice waits until it is started
+    /// again; twice as long each further time, a minute at the most. After one
+    /// failure alone it does not wait. A library that does not say what it
+    /// offers is left alone for five times as long, five minutes at the most.
+    pub pause: Duration,
+    /// A folder, which need not be there, for what is known of each provider:
+    /// how it did, what it offers, until when it is left alone. All of a user's
+    /// programs that share it know what one of them found out. `None`, or a
+    /// folder that others may write, leaves each program with its own
+    /// experience.
+    pub accounts: Option<PathBuf>,
+    /// Where failures are written to; the system's log by default.
+    pub log: LogSink,
+}
+
+impl Options {
+    /// One GiB: a provider and the libraries that it needs have room.
+    pub const MEMORY_LIMIT: u64 = 1 << 30;
+    /// Two seconds: a person at a terminal waits as long.
+    pub const PATIENCE: Duration = Duration::from_secs(2);
+
+    /// Two seconds.
+    pub const LOOK_EVERY: Duration = Duration::from_secs(2);
+    /// One second: less than the time between samples of most readers.
+    pub const PAUSE: Duration = Duration::from_secs(1);
+
+    /// The first pause before a library is asked again what it offers.
+    pub(crate) fn first_pause(&self) -> Duration {
+        self.pause.saturating_mul(5)
+    }
+
+    /// The default options with the host that [`HostCommand::find`] finds.
+    #[must_use]
+    pub fn new() -> Self {
+        Self {
+            host: HostCommand::find(),
+            memory_limit: Self::MEMORY_LIMIT,
+            patience: Self::PATIENCE,
+            look_every: Self::LOOK_EVERY,
+            pause: Self::PAUSE,
+            accounts: None,
+            log: Arc::new(perfhive_contract::log::warn),
+        }
+    }
+
+    /// The same options with another host.
+    #[must_use]
+    pub fn host(mut self, host: HostCommand) -> Self {
+        self.host = Some(host);
+        self
+    }
+
+    /// The same options with another limit of memory, in bytes.
+    #[must_use]
+    pub fn memory_limit(mut self, bytes: u64) -> Self {
+        self.memory_limit = bytes;
+        self
+    }
+
+    /// The same options with another patience.
+    #[must_use]
+    pub fn patience(mut self, patience: Duration) -> Self {
+        self.patience = patience;
+        self
+    }
+
+    /// The same options, looking at libraries more or less often.
+    #[must_use]
+    pub fn look_every(mut self, period: Duration) -> Self {
+        self.look_every = period;
+        self
+    }
+
+    /// The same options with another pause before a process is started again.
+    #[must_use]
+    pub fn pause(mut self, pause: Duration) -> Self {
+        self.pause = pause;
+        self
+    }
+
+    /// The same options with accounts in a folder.
+    #[must_use]
+    pub fn accounts(mut self, folder: impl Into<PathBuf>) -> Self {
+        self.accounts = Some(folder.into());
+        self
+    }
+
+    /// The same options with another log.
+    #[must_use]
+    pub fn log(mut self, log: impl Fn(&str, &str) + Send + Sync + 'static) -> Self {
+        self.log = Arc::new(log);
+        self
+    }
+}
+
+impl Default for Options {
+    fn default() -> Self {
+        Self::new()
+    }
+}
+
+impl fmt::Debug for Options {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Options")
+            .field("host", &self.host)
+            .field("memory_limit", &self.memory_limit)
+            .field("patience", &self.patience)
+            .field("look_every", &self.look_every)
+            .field("pause", &self.pause)
+            .field("accounts", &self.accounts)
+            .finish_non_exhaustive()
+    }
+}

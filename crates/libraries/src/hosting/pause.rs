@@ -1,0 +1,12 @@
+//! How long a library is left alone after a failure.
+
+use std::time::Duration;
+
+/// The longest pause before a library that hung, or does not say what it offers, is called
+/// again.
+pub(crate) const LONGEST: Duration = Duration::from_secs(300);
+
+/// The pause after so many failures in a row: `first`, doubled with each further failure.
+pub(crate) fn after_failures(first: Duration, failures: u32) -> Duration {
+    first.saturating_mul(1 << failures.saturating_sub(1).min(16)).min(LONGEST)
+}

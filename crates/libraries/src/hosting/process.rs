@@ -1,0 +1,289 @@
+//! A host process, as its reader has it.
+
+use crate::hosting::area::{front, rear};
+use crate::hosting::options::HostCommand;
+use crate::hosting::wire::{LONGEST, Request, Response};
+use perfhive_engine::GuardedBuffer;
+use rustix::event::{PollFd, PollFlags, Timespec, poll};
+use rustix::fd::OwnedFd;
+use rustix::io::{Errno, pread};
+use rustix::net::{
+    AddressFamily, RecvFlags, SendFlags, SocketFlags, SocketType, recv, send, socketpair,
+};
+use rustix::process::{
+    Pid, Signal, WaitId, WaitIdOptions, kill_process, kill_process_group, waitid,
+};
+use std::io;
+use std::os::unix::process::ExitStatusExt as _;
+use std::process::{Child, Command, ExitStatus, Stdio};
+use std::sync::OnceLock;
+use std::sync::mpsc::{Sender, channel};
+use std::thread;
+use std::time::{Duration, Instant};
+
+/// How long a process has that is to end what it started, and itself.
+const TELLING: Duration = Duration::from_secs(10);
+
+/// A host process and the ways to it. Dropping it ends the process.
+pub(crate) struct HostProcess {
+    child: Option<Child>,
+    /// Whether it ends with all that it started, if it is told to.
+    is_supervised: bool,
+    /// Whether it was told to leave.
+    is_closing: bool,
+    socket: OwnedFd,
+    memory: OwnedFd,
+    packet: Vec<u8>,
+}
+
+/// Why no answer came.
+#[derive(Debug)]
+pub(crate) enum HostSilence {
+    /// Not in time.
+    Late,
+    /// The process is gone, and how.
+    Gone(String),
+}
+
+impl HostProcess {
+    /// Starts a process for a library that may start others, or may not. Nothing is
+    /// loaded yet.
+    ///
+    /// # Errors
+    /// Why it cannot be started, in words.
+    pub(crate) fn start(command: &HostCommand, processes: bool) -> Result<Self, String> {
+        let failed = |what: &'static str| move |error: Errno| format!("{what}: {error}");
+        let (socket, theirs) =
+            socketpair(AddressFamily::UNIX, SocketType::SEQPACKET, SocketFlags::CLOEXEC, None)
+                .map_err(failed("no pair of sockets"))?;
+        let memory = crate::hosting::area::memory().map_err(failed("no shared memory"))?;
+        let shared = memory.try_clone().map_err(|error| format!("no shared memory: {error}"))?;
+        let mut process = Command::new(&command.program);
+        process
+            .args(&command.arguments)
+            .env_clear()
+            .current_dir("/")
+            .stdin(Stdio::from(theirs))
+            .stdout(Stdio::from(shared))
+            .stderr(Stdio::null());
+        let child = nursery(process)
+            .map_err(|error| format!("{} cannot be started: {error}", command.program.display()))?;
+        let is_supervised = crate::hosting::host::is_supervised(processes);
+        let (packet, is_closing) = (vec![0; LONGEST], false);
+        Ok(Self { child: Some(child), is_supervised, is_closing, socket, memory, packet })
+    }
+
+    /// Copies the guards of a buffer of `room` bytes, and its first `data` bytes,
+    /// out of the shared memory; answers whether all of that was there.
+    pub(crate) fn copy(&mut self, room: usize, data: usize, whole: &mut [u8]) -> bool {
+        const GUARD: usize = GuardedBuffer::GUARD;
+        let Some((body, behind)) = whole.split_at_mut_checked(GUARD + room) else { return false };
+        let body = body.get_mut(..GUARD + data).unwrap_or_default();
+        let memory = &self.memory;
+        read_all(memory, body, front(room)).is_ok() && read_all(memory, behind, rear(room)).is_ok()
+    }
+
+    /// Sends a request.
+    pub(crate) fn send(&mut self, request: &Request) -> Result<(), HostSilence> {
+        // A packet waits for no one: if there is no room for it, the host has
+        // not taken the ones before.
+        match send(&self.socket, &request.encode(), SendFlags::NOSIGNAL | SendFlags::DONTWAIT) {
+            Ok(_) => Ok(()),
+            Err(Errno::AGAIN) => Err(HostSilence::Late),
+            Err(_) => Err(HostSilence::Gone(self.how_it_went(Instant::now()))),
+        }
+    }
+
+    /// Waits for the answer to the request `id`; others are late ones to
+    /// requests before.
+    pub(crate) fn wait(&mut self, id: u32, deadline: Instant) -> Result<Response, HostSilence> {
+        loop {
+            let flags = RecvFlags::DONTWAIT;
+            match recv(&self.socket, &mut self.packet[..], flags) {
+                Ok((0, _)) => return Err(HostSilence::Gone(self.how_it_went(deadline))),
+                Ok((length, _)) => {
+                    let response = self.packet.get(..length).and_then(Response::decode);
+                    match response {
+                        Some(response) if response.id == id => return Ok(response),
+                        // A library that finds the socket may send them without end.
+                        Some(_) if Instant::now() < deadline => continue,
+                        Some(_) => return Err(HostSilence::Late),
+                        None => {
+                            self.end();
+                            let text = "wrote over what its host says, and was ended";
+                            return Err(HostSilence::Gone(text.to_string()));
+                        }
+                    }
+                }
+                Err(Errno::AGAIN) => {}
+                Err(Errno::INTR) => continue,
+                Err(_) => return Err(HostSilence::Gone(self.how_it_went(deadline))),
+            }
+            let left = deadline.saturating_duration_since(Instant::now());
+            if left.is_zero() {
+                return Err(HostSilence::Late);
+            }
+            let left = Timespec::try_from(left).ok();
+            match poll(&mut [PollFd::new(&self.socket, PollFlags::IN)], left.as_ref()) {
+                Ok(_) | Err(Errno::INTR) => {}
+                Err(error) => return Err(HostSilence::Gone(error.to_string())),
+            }
+        }
+    }
+
+    /// Has the library closed and the process leave by itself, for which it
+    /// gets a moment, of which the caller waits for the smallest part: that is
+    /// enough for most, and no reader is held up by the others.
+    pub(crate) fn close(mut self) {
+        const AT_ONCE: Duration = Duration::from_millis(5);
+        const MOMENT: Duration = Duration::from_millis(500);
+        self.is_closing = true;
+        if self.send(&Request::Close).is_err() {
+            return;
+        }
+        // No answer has this number: what comes is the end.
+        if let Err(HostSilence::Late) = self.wait(u32::MAX, Instant::now() + AT_ONCE) {
+            let later = thread::Builder::new().name("perfhive closing".to_string());
+            let _ = later.spawn(move || {
+                let _ = self.wait(u32::MAX, Instant::now() + MOMENT);
+            });
+        }
+    }
+
+    /// The same for who has time: answers whether Close came back in time.
+    pub(crate) fn close_and_wait(mut self) -> bool {
+        self.is_closing = true;
+        let sent = self.send(&Request::Close).is_ok();
+        let end = Instant::now() + Duration::from_millis(500);
+        sent && matches!(self.wait(u32::MAX, end), Err(HostSilence::Gone(_)))
+    }
+
+    /// Ends the process, and those that its library started.
+    pub(crate) fn end(&mut self) {
+        let Some(mut child) = self.child.take() else { return };
+        let told =
+            self.is_supervised && kill_process(Pid::from_child(&child), Signal::TERM).is_ok();
+        if !told {
+            end_group(&child);
+        }
+        // A process may be held up in the kernel; that is not for the reader
+        // to wait for.
+        let reaper = thread::Builder::new().name("perfhive reaper".to_string());
+        let _ = reaper.spawn(move || {
+            let start = Instant::now();
+            while told && start.elapsed() < TELLING && matches!(child.try_wait(), Ok(None)) {
+                thread::sleep(Duration::from_millis(5));
+            }
+            if told && matches!(child.try_wait(), Ok(None)) {
+                end_group(&child);
+            }
+            child.wait()
+        });
+    }
+
+    /// How the process went that does not answer any more, for who waits until then.
+    fn how_it_went(&mut self, deadline: Instant) -> String {
+        /// Its socket is closed a little before its end is told. A library that closed it
+        /// may go on, and its reader is not to wait for that beyond his deadline.
+        const PATIENCE: Duration = Duration::from_millis(100);
+        const AT_LEAST: Duration = Duration::from_millis(20);
+        let start = Instant::now();
+        let latest = start + PATIENCE;
+        // One that was told to go has things to see to behind that.
+        let end = if self.is_closing { latest } else { deadline.clamp(start + AT_LEAST, latest) };
+        let Some(child) = &mut self.child else { return "is gone".to_string() };
+        while Instant::now() < end {
+            // It is only looked at: until it is waited for, its number, and
+            // that of its group, are nobody else's.
+            let look = WaitIdOptions::EXITED | WaitIdOptions::NOHANG | WaitIdOptions::NOWAIT;
+            match waitid(WaitId::Pid(Pid::from_child(child)), look) {
+                Ok(Some(_)) => {
+                    end_group(child);
+                    let status = child.wait();
+                    self.child = None;
+                    return status.map_or_else(|_| "is gone".to_string(), describe);
+                }
+                Ok(None) => thread::sleep(Duration::from_millis(1)),
+                Err(error) => return format!("is gone: {error}"),
+            }
+        }
+        self.end();
+        "closed the way to its host, and was ended".to_string()
+    }
+}
+
+/// Kills a process that nobody waited for so far, and all of its group.
+fn end_group(child: &Child) {
+    let process = Pid::from_child(child);
+    // It makes its group as the first thing that it does; before that, there is but
+    // itself to end. Both can fail only where there is none any more.
+    let _ = kill_process_group(process, Signal::KILL);
+    let _ = kill_process(process, Signal::KILL);
+}
+
+impl Drop for HostProcess {
+    fn drop(&mut self) {
+        self.end();
+    }
+}
+
+fn describe(status: ExitStatus) -> String {
+    const NAMES: &[(i32, &str)] = &[
+        (libc::SIGILL, "illegal instruction"),
+        (libc::SIGABRT, "abort"),
+        (libc::SIGBUS, "bus error"),
+        (libc::SIGFPE, "arithmetic error"),
+        (libc::SIGKILL, "killed"),
+        (libc::SIGSEGV, "access outside of its memory"),
+        (libc::SIGTERM, "terminated"),
+    ];
+    match (status.signal(), status.code()) {
+        (Some(signal), _) => match NAMES.iter().find(|(number, _)| *number == signal) {
+            Some((_, name)) => format!("crashed with signal {signal} ({name})"),
+            None => format!("crashed with signal {signal}"),
+        },
+        (None, Some(crate::hosting::host::OTHER_VERSION)) => {
+            "cannot be run: its host is another version of perfhive".to_string()
+        }
+        (None, Some(code)) => format!("left its process with exit status {code}"),
+        (None, None) => "is gone".to_string(),
+    }
+}
+
+type Job = (Command, Sender<io::Result<Child>>);
+
+/// Starts a process from a thread that stays for as long as this process: a
+/// host is ended by the kernel together with the *thread* that started it.
+fn nursery(command: Command) -> io::Result<Child> {
+    static NURSERY: OnceLock<Option<Sender<Job>>> = OnceLock::new();
+    let gone = || io::Error::other("the thread that starts processes is gone");
+    let nursery = NURSERY.get_or_init(|| {
+        let (jobs, queue) = channel::<Job>();
+        let body = move || {
+            for (mut command, reply) in queue {
+                // Nobody waits for the answer any more: the process is alone
+                // and ends by itself, for its socket is closed.
+                let _ = reply.send(command.spawn());
+            }
+        };
+        let thread = thread::Builder::new().name("perfhive hosts".to_string());
+        thread.spawn(body).ok().map(|_| jobs)
+    });
+    let (reply, answer) = channel();
+    let nursery = nursery.as_ref().ok_or_else(gone)?;
+    nursery.send((command, reply)).map_err(|_| gone())?;
+    answer.recv().map_err(|_| gone())?
+}
+
+fn read_all(memory: impl rustix::fd::AsFd, to: &mut [u8], from: usize) -> Result<(), Errno> {
+    let mut done = 0;
+    while let Some(rest) = to.get_mut(done..).filter(|rest| !rest.is_empty()) {
+        match pread(&memory, rest, (from + done) as u64) {
+            Ok(0) => return Err(Errno::INVAL),
+            Ok(count) => done += count,
+            Err(Errno::INTR) => {}
+            Err(error) => return Err(error),
+        }
+    }
+    Ok(())
+}

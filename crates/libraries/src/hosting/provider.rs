@@ -1,0 +1,81 @@
+//! A registered library as a provider.
+
+use crate::hosting::session::ExtensionSession;
+use crate::hosting::state::LibraryState;
+use perfhive_engine::{
+    Fault, FaultKind, Numbering, ObjectDescription, OpenContext, ProvidedTitles, Provider,
+    ProviderDescription, ProviderError, ProviderState, ProviderStatus, Session, TestLevel,
+};
+use perfhive_format::TitleIndex;
+use std::sync::Arc;
+use std::sync::atomic::Ordering;
+
+/// A registered library with what is known of its objects.
+pub(crate) struct ExtensionProvider {
+    pub(crate) state: Arc<LibraryState>,
+    pub(crate) objects: Vec<ObjectDescription>,
+    pub(crate) titles: Vec<ProvidedTitles>,
+    pub(crate) refusal: Option<(ProviderState, String)>,
+    /// Whether it is asked for other machines: it works, though it may have no objects of
+    /// this one.
+    pub(crate) works: bool,
+}
+
+impl Provider for ExtensionProvider {
+    fn name(&self) -> &str {
+        &self.state.registration.name
+    }
+
+    fn describe(&self) -> ProviderDescription {
+        // Registration chose the indexes: they are final.
+        ProviderDescription { numbering: Numbering::Windows, objects: self.objects.clone() }
+    }
+
+    fn titles(&self) -> Vec<ProvidedTitles> {
+        self.titles.clone()
+    }
+
+    fn registered_objects(&self) -> Vec<TitleIndex> {
+        let registration = &self.state.registration;
+        match registration.objects.as_slice() {
+            // By custom the first name is an object's.
+            [] => vec![TitleIndex(registration.first_counter)],
+            objects => objects.to_vec(),
+        }
+    }
+
+    fn answers_foreign(&self) -> bool {
+        self.works
+    }
+
+    fn test_level(&self) -> Option<TestLevel> {
+        Some(self.state.level)
+    }
+
+    fn refusal(&self) -> Option<(ProviderState, String)> {
+        self.refusal.clone()
+    }
+
+    fn account(&self) -> Option<ProviderStatus> {
+        Some(self.state.account.status())
+    }
+
+    fn collected(&self, status: &ProviderStatus, fault: Option<&Fault>) {
+        self.state.account.collected(status, fault);
+        if let Some(fault) = fault.filter(|fault| fault.kind != FaultKind::NotYet) {
+            self.state.log(&fault.message);
+            if status.state == ProviderState::Quarantined {
+                self.state.log_quarantine();
+            }
+        }
+    }
+
+    fn released(&self) {
+        self.state.account.release();
+        self.state.has_turned.store(true, Ordering::Relaxed);
+    }
+
+    fn open(&self, _: &OpenContext<'_>) -> Result<Box<dyn Session>, ProviderError> {
+        Ok(Box::new(ExtensionSession::open(&self.state)?))
+    }
+}

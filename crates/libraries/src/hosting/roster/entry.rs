@@ -1,0 +1,265 @@
+//! One registration of a roster: what is known of its library, and when it is asked.
+
+use crate::hosting::account::LibraryStamp;
+use crate::hosting::pause;
+use crate::hosting::provider::ExtensionProvider;
+use crate::hosting::state::{LibraryState, lock};
+use perfhive_contract::Registration;
+use perfhive_engine::{ProvidedTitles, ProviderError, ProviderState, Wanted};
+use perfhive_format::TitleIndex;
+use perfhive_format::titles::TitleList;
+use std::path::Path;
+use std::sync::Arc;
+use std::sync::atomic::Ordering;
+use std::time::{Duration, Instant};
+
+pub(super) struct Entry {
+    pub(super) titles: Vec<ProvidedTitles>,
+    pub(super) stamp: Option<LibraryStamp>,
+    pub(super) state: Arc<LibraryState>,
+    pub(super) provider: Arc<ExtensionProvider>,
+    described: Instant,
+    /// The number of the question for its objects that is not answered yet.
+    pub(super) question: Option<u64>,
+    /// The time since which, and until which, readers wait for that answer.
+    pub(super) waited_for: Option<(Instant, Instant)>,
+    /// Whether readers waited in vain: they do not wait again.
+    pub(super) was_late: bool,
+    /// The pause after an answer without objects.
+    pub(super) pause: Duration,
+    /// The time of the next question, if there is to be one.
+    pub(super) due: Option<Instant>,
+}
+
+impl Entry {
+    /// An entry that knows what its account knows.
+    pub(super) fn new(
+        state: Arc<LibraryState>,
+        titles: Vec<ProvidedTitles>,
+        stamp: Option<LibraryStamp>,
+    ) -> Self {
+        let provider = Arc::new(ExtensionProvider {
+            state: Arc::clone(&state),
+            objects: Vec::new(),
+            titles: Vec::new(),
+            refusal: None,
+            works: false,
+        });
+        let pause = state.options.first_pause();
+        let mut entry = Self {
+            titles,
+            stamp,
+            state,
+            provider,
+            described: Instant::now(),
+            question: None,
+            waited_for: None,
+            was_late: false,
+            pause,
+            due: None,
+        };
+        entry.begin();
+        entry
+    }
+
+    /// Describes the provider by its account, and decides when the library is asked.
+    fn begin(&mut self) {
+        self.due = None;
+        let known = !lock(&self.state.known).is_empty();
+        if self.state.registration.disabled {
+            let why = "its registration says that it is not to be asked".to_string();
+            lock(&self.state.known).clear();
+            return self.describe(Some((ProviderState::Disabled, why)), false);
+        }
+        if known {
+            self.waited_for = None;
+            return self.describe(None, true);
+        }
+        let account = &self.state.account;
+        let refusal = account.refusal();
+        let is_quarantined = matches!(&refusal, Some((ProviderState::Quarantined, _)));
+        if !is_quarantined && self.question.is_none() {
+            self.due = Some(Instant::now() + account.pause_left().unwrap_or_default());
+        }
+        let idle = || (ProviderState::Idle, "has not said yet what it offers".to_string());
+        self.describe(Some(refusal.unwrap_or_else(idle)), false);
+    }
+
+    /// Takes over what another program found out.
+    pub(super) fn adopt(&mut self) {
+        let mut known = lock(&self.state.known);
+        if known.is_empty() {
+            *known = self.state.account.known();
+        }
+        drop(known);
+        self.pause = self.state.options.first_pause();
+        self.begin();
+    }
+
+    /// Whether the library may have objects that are wanted. Without registered names or
+    /// objects it may have any.
+    pub(super) fn may_have(&self, wanted: Wanted<'_>) -> bool {
+        let may = |name: &TitleIndex| self.state.registration.may_give(*name);
+        match wanted {
+            Wanted::Nothing => false,
+            Wanted::Everything => true,
+            Wanted::Objects(list) => list.iter().any(may),
+        }
+    }
+
+    /// Whether an answer is awaited that may have objects which are wanted.
+    pub(super) fn is_awaited(&self, wanted: Wanted<'_>) -> bool {
+        self.question.is_some() && self.may_have(wanted)
+    }
+
+    /// Asks again after the pause: no thread could be started for the question.
+    pub(super) fn postpone(&mut self) {
+        self.due = Some(after(Instant::now(), self.pause));
+    }
+
+    /// Notes that the library did not answer in time. What it said so far is used.
+    pub(super) fn late(&mut self, patience: Duration) {
+        self.waited_for = None;
+        self.was_late = true;
+        let why = format!("did not say within {patience:?} what it offers");
+        let known = lock(&self.state.known).clone();
+        if !known.is_empty() {
+            self.state.account.note_objects(&known);
+        }
+        self.state.late(&why);
+        if known.is_empty() {
+            let refusal = self.state.account.refusal();
+            let quarantined = refusal.filter(|(state, _)| *state == ProviderState::Quarantined);
+            self.describe(quarantined.or(Some((ProviderState::Idle, why))), false);
+        } else {
+            self.describe(None, true);
+        }
+    }
+
+    /// Takes the answer to the question for the library's objects.
+    pub(super) fn answered(&mut self, failure: Option<ProviderError>) {
+        self.question = None;
+        let known = lock(&self.state.known).clone();
+        let account = &self.state.account;
+        let was_quarantined = account.status().state == ProviderState::Quarantined;
+        let works = failure.is_none();
+        let refusal = match failure {
+            // A pause, whose reason the account has.
+            Some(ProviderError::NotYet(why)) => Some((ProviderState::Failed, why)),
+            Some(failure) => {
+                let failure = failure.to_string();
+                account.discovered(Some(&failure), &known);
+                let quarantined = account.status().state == ProviderState::Quarantined;
+                if quarantined && !was_quarantined {
+                    self.state.log_quarantine();
+                }
+                account.refusal().filter(|_| quarantined).or(Some((ProviderState::Failed, failure)))
+            }
+            None if known.is_empty() => {
+                Some((ProviderState::Failed, "offers no objects at the moment".to_string()))
+            }
+            None => {
+                account.discovered(None, &known);
+                None
+            }
+        };
+        match &refusal {
+            None => self.pause = self.state.options.first_pause(),
+            Some((ProviderState::Quarantined, _)) => {}
+            Some(_) => {
+                let pause = account.pause_left().unwrap_or(self.pause);
+                self.due = Some(after(Instant::now(), pause));
+                self.pause = self.pause.saturating_mul(2).min(pause::LONGEST);
+            }
+        }
+        // Objects that were offered before stay in the catalogue.
+        let known = !known.is_empty();
+        self.describe(refusal.filter(|_| !known), works || known);
+    }
+
+    /// Describes the provider anew if sessions found objects since, or quarantine turned;
+    /// whether it did.
+    pub(super) fn refresh(&mut self, now: Instant) -> bool {
+        let mut changed = false;
+        if self.state.has_turned.swap(false, Ordering::Relaxed) {
+            self.adopt();
+            changed = true;
+        }
+        let is_due = now.saturating_duration_since(self.described) >= self.state.options.look_every;
+        if self.state.has_news.load(Ordering::Relaxed) && self.question.is_none() && is_due {
+            self.state.account.note_objects(&lock(&self.state.known));
+            self.describe(None, true);
+            changed = true;
+        }
+        changed
+    }
+
+    /// Makes a new provider of what is known now.
+    fn describe(&mut self, refusal: Option<(ProviderState, String)>, works: bool) {
+        self.described = Instant::now();
+        self.provider = Arc::new(ExtensionProvider {
+            state: Arc::clone(&self.state),
+            objects: self.state.describe(),
+            titles: self.titles.clone(),
+            refusal,
+            works,
+        });
+    }
+}
+
+/// The time so long after another, at most a century.
+pub(super) fn after(start: Instant, time: Duration) -> Instant {
+    const CENTURY: Duration = Duration::from_secs(100 * 365 * 24 * 3600);
+    start + time.min(CENTURY)
+}
+
+/// What tells a library's file from another one of its name.
+pub(super) fn stamp(library: &Path) -> Option<LibraryStamp> {
+    #[cfg(unix)]
+    use std::os::unix::fs::MetadataExt as _;
+    #[cfg(windows)]
+    use std::os::windows::fs::MetadataExt as _;
+    let meta = std::fs::metadata(library).ok()?;
+    #[cfg(unix)]
+    let stamp = (meta.dev(), meta.ino(), meta.mtime(), meta.mtime_nsec(), meta.size());
+    #[cfg(windows)]
+    let stamp = {
+        let written = meta.last_write_time().cast_signed();
+        (0, meta.creation_time(), written, 0, meta.file_size())
+    };
+    Some(stamp)
+}
+
+/// The names and help texts whose indexes were allotted to a provider.
+pub(super) fn titles_of(
+    registration: &Registration,
+    all: &[ProvidedTitles],
+) -> Vec<ProvidedTitles> {
+    let names = registration.first_counter..=registration.last_counter;
+    let help = registration.first_help..=registration.last_help;
+    let part = |list: &TitleList, range: &std::ops::RangeInclusive<u32>| TitleList {
+        titles: list
+            .titles
+            .iter()
+            .filter(|title| range.contains(&title.index.0))
+            .cloned()
+            .collect(),
+        faults: Vec::new(),
+    };
+    all.iter()
+        .map(|titles| ProvidedTitles {
+            language: titles.language,
+            names: part(&titles.names, &names),
+            help: part(&titles.help, &help),
+        })
+        .filter(|titles| !(titles.names.titles.is_empty() && titles.help.titles.is_empty()))
+        .collect()
+}
+
+/// Whether two lists of titles are equal.
+pub(super) fn is_same(one: &[ProvidedTitles], other: &[ProvidedTitles]) -> bool {
+    one.len() == other.len()
+        && one.iter().zip(other).all(|(one, other)| {
+            one.language == other.language && one.names == other.names && one.help == other.help
+        })
+}

@@ -1,0 +1,403 @@
+//! One reader's session with a library.
+
+use crate::hosting::area::larger;
+use crate::hosting::describe::{News, name_of, objects};
+use crate::hosting::hosted::{Call, CallFault, HostedLibrary, Patience};
+use crate::hosting::state::{LibraryState, lock};
+use crate::hosting::wire::Lane;
+use perfhive_contract::abi::{ERROR_MORE_DATA, ERROR_SUCCESS};
+use perfhive_engine::{
+    Collection, Cost, Fault, ObjectQuery, ObjectWriter, ProviderError, RawClaim, Session,
+};
+use perfhive_format::{BlockHead, BlockWriter, TitleIndex};
+use std::sync::Arc;
+use std::sync::atomic::Ordering;
+use std::time::{Duration, Instant};
+
+/// The claim of a Collect that gives nothing.
+const NOTHING: RawClaim = RawClaim { moved: 0, bytes: 0, objects: 0 };
+
+/// One request to a library.
+struct LibraryRequest<'a> {
+    value: &'a str,
+    lane: Lane,
+    cost: Cost,
+    /// Whether the call was begun before.
+    is_begun: bool,
+}
+
+/// A session of an extension provider.
+pub(crate) struct ExtensionSession {
+    state: Arc<LibraryState>,
+    /// `None` only while the session is dropped.
+    library: Option<HostedLibrary>,
+    /// Objects of the current answer; kept for its allocation.
+    delivered: Vec<TitleIndex>,
+    failed: bool,
+    /// How long the library was at work for the last collection.
+    took: Duration,
+    /// The next collection, if it was begun.
+    begun: Option<BegunCollection>,
+}
+
+/// A collection that was begun: when, and its requests.
+struct BegunCollection {
+    since: Instant,
+    requests: Vec<(String, Lane)>,
+    /// The answers of the first requests. The request behind them is in flight.
+    answers: Vec<Result<Call, ProviderError>>,
+    /// Whether the library was waited for until it is open.
+    is_open: bool,
+}
+
+impl ExtensionSession {
+    /// A session with the parked library, or with one that starts when it is called.
+    pub(crate) fn open(state: &Arc<LibraryState>) -> Result<Self, ProviderError> {
+        let library = Some(state.library()?);
+        Ok(Self {
+            state: Arc::clone(state),
+            library,
+            delivered: Vec::new(),
+            failed: false,
+            took: Duration::ZERO,
+            begun: None,
+        })
+    }
+
+    /// Finds out what the library offers: what it gives for `Global` and for `Costly`, and
+    /// the other objects of its `Object List`.
+    ///
+    /// # Errors
+    /// Where it does not answer `Global`; faults of the others only go to the log.
+    pub(crate) fn discover(&mut self) -> Result<(), ProviderError> {
+        let name = self.state.registration.name.clone();
+        let mut block = BlockWriter::new();
+        block.start(&BlockHead::default());
+        let (mut faults, mut foreign): (Vec<Fault>, _) = (Vec::new(), Vec::new());
+        let level = self.state.level;
+        let mut out = ObjectWriter::new(&mut block, &name, level, &mut faults, &mut foreign);
+        let ask = |value, lane, cost| LibraryRequest { value, lane, cost, is_begun: false };
+        let long = Patience::default();
+        let outcome = self.ask(&ask("Global", Lane::Usual, Cost::Global), long, &mut out);
+        self.note(outcome.as_ref().err());
+        outcome?;
+        let outcome = self.ask(&ask("Costly", Lane::Costly, Cost::Costly), long, &mut out);
+        self.note(outcome.as_ref().err());
+        let listed = &self.state.registration.objects;
+        let known = lock(&self.state.known);
+        let missing: Vec<_> =
+            listed.iter().copied().filter(|name| known.cost(*name).is_none()).collect();
+        drop(known);
+        if !missing.is_empty() {
+            let value = ObjectQuery::Indexes(missing).to_string();
+            let outcome = self.ask(&ask(&value, Lane::Costly, Cost::Costly), long, &mut out);
+            self.note(outcome.as_ref().err());
+        }
+        Ok(())
+    }
+
+    /// Writes a failure to the log which the broker does not get.
+    fn note(&mut self, error: Option<&ProviderError>) {
+        self.failed = error.is_some();
+        // The reason of a pause was logged when it began.
+        if let Some(error) = error.filter(|error| !matches!(error, ProviderError::NotYet(_))) {
+            self.state.log(&error.to_string());
+        }
+    }
+
+    /// Calls the library and takes what it delivers.
+    fn ask(
+        &mut self,
+        request: &LibraryRequest<'_>,
+        patience: Patience,
+        out: &mut ObjectWriter<'_>,
+    ) -> Result<(), ProviderError> {
+        let call = self.call(request, patience)?;
+        self.take(call, request.cost, out)
+    }
+
+    /// Takes what a call delivered.
+    fn take(
+        &mut self,
+        call: Call,
+        cost: Cost,
+        out: &mut ObjectWriter<'_>,
+    ) -> Result<(), ProviderError> {
+        let taken = take(&self.state, &call, cost, &mut self.delivered, out);
+        if let Some(library) = &mut self.library {
+            library.give_back(call.buffer);
+        }
+        taken
+    }
+
+    /// Calls the library, with a larger buffer each time it answers that it needs one.
+    fn call(
+        &mut self,
+        request: &LibraryRequest<'_>,
+        patience: Patience,
+    ) -> Result<Call, ProviderError> {
+        let LibraryRequest { value, lane, mut is_begun, .. } = *request;
+        let state = &self.state;
+        let gone = || ProviderError::Failed("the session is closed".to_string());
+        let library = self.library.as_mut().ok_or_else(gone)?;
+        let mut room = state.room.load(Ordering::Relaxed);
+        loop {
+            let is_begun = std::mem::take(&mut is_begun);
+            if !is_begun {
+                library.forget_begun();
+            }
+            let called = library.collect(value, lane, room, patience);
+            self.took += library.took();
+            let call = match called {
+                Ok(call) => call,
+                Err(CallFault::Failed(message) | CallFault::TimedOut(message)) => {
+                    if let Some(left) = library.pause_left() {
+                        state.account.pause(left);
+                    }
+                    return Err(ProviderError::Failed(message));
+                }
+                Err(CallFault::NotYet(message)) => {
+                    if library.is_newly_late() {
+                        state.late(&message);
+                    }
+                    return Err(ProviderError::NotYet(message));
+                }
+            };
+            state.account.came_back(call.took);
+            if let Some(note) = call.note.clone() {
+                state.log(&note);
+                *lock(&state.note) = Some(note);
+            }
+            if call.code == ERROR_MORE_DATA {
+                if call.claim != NOTHING {
+                    state.log("answered ERROR_MORE_DATA without setting its counts to 0");
+                }
+                library.give_back(call.buffer);
+                room = larger(room).ok_or_else(|| {
+                    ProviderError::Failed(format!("{room} bytes are not enough for it"))
+                })?;
+                state.room.store(room, Ordering::Relaxed);
+                continue;
+            }
+            return Ok(call);
+        }
+    }
+
+    /// A collection that begins now.
+    fn new_begun(&mut self, collection: &Collection<'_>) -> BegunCollection {
+        self.took = Duration::ZERO;
+        BegunCollection {
+            since: Instant::now(),
+            requests: self.requests(collection),
+            answers: Vec::new(),
+            is_open: false,
+        }
+    }
+
+    /// Begins a request of a collection, or goes on with it.
+    fn make(
+        &mut self,
+        request: Option<&(String, Lane)>,
+        make: impl FnOnce(&mut HostedLibrary, &str, Lane, usize),
+    ) {
+        let room = self.state.room.load(Ordering::Relaxed);
+        if let (Some((value, lane)), Some(library)) = (request, &mut self.library) {
+            make(library, value, *lane, room);
+        }
+    }
+
+    /// The requests of a collection, as value strings.
+    fn requests(&self, collection: &Collection<'_>) -> Vec<(String, Lane)> {
+        let list = match collection.query() {
+            ObjectQuery::Global => return vec![("Global".to_string(), Lane::Usual)],
+            ObjectQuery::Costly => return vec![("Costly".to_string(), Lane::Costly)],
+            // The text is passed on as the reader gave it.
+            foreign @ ObjectQuery::Foreign(_) => return vec![(foreign.to_string(), Lane::Usual)],
+            ObjectQuery::Indexes(list) => list,
+        };
+        // A library with an Object List is asked for these objects alone.
+        let own = &self.state.registration.objects;
+        let mut usual = Vec::new();
+        let mut costly = Vec::new();
+        let known = lock(&self.state.known);
+        for name in list {
+            if collection.wants(*name) && (own.is_empty() || own.contains(name)) {
+                match known.cost(*name) {
+                    Some(Cost::Costly) => costly.push(*name),
+                    _ => usual.push(*name),
+                }
+            }
+        }
+        drop(known);
+        [(usual, Lane::Usual), (costly, Lane::Costly)]
+            .into_iter()
+            .filter(|(list, _)| !list.is_empty())
+            .map(|(list, lane)| (ObjectQuery::Indexes(list).to_string(), lane))
+            .collect()
+    }
+
+    /// How long a request of a collection is waited for. All requests of one collection
+    /// share the time of a reader without a deadline; each gets at least a quarter.
+    fn patience(&self, collection: &Collection<'_>, began: Instant) -> Patience {
+        let usual = self.state.account.patience(self.state.options.patience);
+        let left = usual.saturating_sub(began.elapsed()).max(usual / 4);
+        Patience { deadline: collection.deadline(), usual: Some(left) }
+    }
+}
+
+impl Session for ExtensionSession {
+    fn took(&self) -> Option<Duration> {
+        Some(self.took)
+    }
+
+    fn begin(&mut self, collection: &Collection<'_>) {
+        let begun = self.new_begun(collection);
+        self.make(begun.requests.first(), HostedLibrary::begin);
+        self.begun = Some(begun);
+    }
+
+    fn go_on(&mut self, collection: &Collection<'_>) -> bool {
+        let Some(mut begun) = self.begun.take() else { return false };
+        let patience = self.patience(collection, begun.since);
+        // The last request is waited for in `collect`.
+        let place = begun.answers.len();
+        if !std::mem::replace(&mut begun.is_open, true) {
+            self.make(begun.requests.first(), |library, value, lane, room| {
+                library.go_on(value, lane, room, patience);
+            });
+        } else if let [(value, lane), next, ..] = begun.requests.get(place..).unwrap_or_default() {
+            let request = LibraryRequest { value, lane: *lane, cost: Cost::Costly, is_begun: true };
+            let answer = self.call(&request, patience);
+            self.make(Some(next), HostedLibrary::begin);
+            begun.answers.push(answer);
+        }
+        let more = begun.answers.len() + 1 < begun.requests.len();
+        self.begun = Some(begun);
+        more
+    }
+
+    fn collect(
+        &mut self,
+        collection: &Collection<'_>,
+        out: &mut ObjectWriter<'_>,
+    ) -> Result<(), ProviderError> {
+        self.delivered.clear();
+        self.failed = false;
+        let foreign = matches!(collection.query(), ObjectQuery::Foreign(_));
+        // Objects that come along with a request by index need such a request.
+        let cost = match collection.query() {
+            ObjectQuery::Global => Cost::Global,
+            ObjectQuery::Foreign(_) => Cost::Foreign,
+            ObjectQuery::Costly | ObjectQuery::Indexes(_) => Cost::Costly,
+        };
+        let mut is_begun = self.begun.is_some();
+        let begun = self.begun.take();
+        let begun = begun.unwrap_or_else(|| self.new_begun(collection));
+        let BegunCollection { since, requests, answers, .. } = begun;
+        let mut answers = answers.into_iter();
+        let mut first: Result<(), ProviderError> = Ok(());
+        for (place, (value, lane)) in requests.iter().enumerate() {
+            let outcome = match answers.next() {
+                Some(answer) => answer.and_then(|call| self.take(call, cost, out)),
+                None => {
+                    let patience = self.patience(collection, since);
+                    let is_begun = std::mem::take(&mut is_begun);
+                    let request = LibraryRequest { value, lane: *lane, cost, is_begun };
+                    self.ask(&request, patience, out)
+                }
+            };
+            match outcome {
+                Err(error) if place == 0 => first = Err(error),
+                Err(error) => {
+                    // What the first request delivered stays.
+                    self.note(Some(&error));
+                    for object in collection.wanted() {
+                        if !self.delivered.contains(object) {
+                            out.fault(*object, None, &error);
+                        }
+                    }
+                }
+                Ok(()) => {}
+            }
+        }
+        if let Some(note) = lock(&self.state.note).take() {
+            out.warning(None, &note);
+        }
+        self.failed |= first.is_err();
+        if !foreign && !self.failed {
+            for object in collection.wanted() {
+                if !self.delivered.contains(object) {
+                    out.fault(*object, None, "its provider gave no data for it");
+                }
+            }
+        }
+        first
+    }
+}
+
+/// Takes what Collect delivered, if it passes the tests.
+fn take(
+    state: &LibraryState,
+    call: &Call,
+    cost: Cost,
+    delivered: &mut Vec<TitleIndex>,
+    out: &mut ObjectWriter<'_>,
+) -> Result<(), ProviderError> {
+    let reports = || call.reports.join("; ");
+    if call.code != ERROR_SUCCESS {
+        let mut message = format!("Collect answered with error {}", call.code);
+        if !call.reports.is_empty() {
+            message = format!("{message}: {}", reports());
+        }
+        return Err(ProviderError::Failed(message));
+    }
+    if call.claim == NOTHING {
+        // Nothing to give is no failure, unless the library reports one.
+        return if call.reports.is_empty() {
+            Ok(())
+        } else {
+            Err(ProviderError::Failed(reports()))
+        };
+    }
+    call.reports.iter().for_each(|message| state.log(message));
+    if cost == Cost::Foreign {
+        return out.take_foreign(&call.buffer, &call.claim);
+    }
+    let (bytes, warnings) = out.take_if(&call.buffer, &call.claim, |name| state.may_give(name))?;
+    warnings.iter().for_each(|warning| state.log(&warning.to_string()));
+    let mut known = lock(&state.known);
+    for object in objects(bytes) {
+        if !state.may_give(name_of(object)) {
+            let message = state.left_out(name_of(object));
+            out.warning(Some(name_of(object)), &message);
+            state.log(&message);
+            continue;
+        }
+        delivered.push(name_of(object));
+        let Some(news) = known.note(object, cost) else { continue };
+        state.has_news.store(true, Ordering::Relaxed);
+        // Readers must find their counters anew, which the library's author should know.
+        let name = name_of(object);
+        match news {
+            News::Definition => {
+                state.log(&format!("the counters of object {name} are not those of before"));
+            }
+            News::Object if state.is_settled.load(Ordering::Relaxed) => {
+                state.log(&format!("gives object {name}, which it did not have before"));
+            }
+            News::Object => {}
+        }
+    }
+    Ok(())
+}
+
+impl Drop for ExtensionSession {
+    fn drop(&mut self) {
+        // After a failure the next session starts a new process.
+        if let Some(library) = self.library.take()
+            && !self.failed
+        {
+            self.state.park(library);
+        }
+    }
+}

@@ -1,0 +1,159 @@
+//! What the provider, its sessions and its account share about one registered library.
+
+use crate::hosting::account::{Account, LibraryStamp};
+use crate::hosting::describe::KnownObjects;
+use crate::hosting::hosted::HostedLibrary;
+use crate::hosting::options::Options;
+use perfhive_contract::Registration;
+use perfhive_contract::log::Limiter;
+use perfhive_engine::{ObjectDescription, ProviderError, TestLevel};
+use perfhive_format::TitleIndex;
+use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::time::Instant;
+
+/// The registrations of all providers, which tell the owner of an object.
+pub(crate) type AllRegistrations = Arc<Mutex<Vec<Registration>>>;
+
+/// The state of one registered library.
+pub(crate) struct LibraryState {
+    pub(crate) registration: Arc<Registration>,
+    others: AllRegistrations,
+    pub(crate) options: Options,
+    pub(crate) level: TestLevel,
+    pub(crate) known: Mutex<KnownObjects>,
+    /// Whether more objects are known than the provider describes.
+    pub(crate) has_news: AtomicBool,
+    /// Whether the provider was described with objects: later ones are unusual then.
+    pub(crate) is_settled: AtomicBool,
+    /// Whether quarantine began or ended, which the broker must learn.
+    pub(crate) has_turned: AtomicBool,
+    /// A note about the process that readers have not been told.
+    pub(crate) note: Mutex<Option<String>>,
+    /// A library at work that its last session left in good order.
+    parked: Mutex<Option<HostedLibrary>>,
+    /// The buffer size that sufficed for the last collection.
+    pub(crate) room: AtomicUsize,
+    limiter: Mutex<Limiter>,
+    pub(crate) account: Account,
+}
+
+impl LibraryState {
+    /// The state of a registration, with what its account knows.
+    pub(crate) fn new(
+        registration: Arc<Registration>,
+        others: AllRegistrations,
+        library: Option<LibraryStamp>,
+        options: Options,
+        level: TestLevel,
+    ) -> Arc<Self> {
+        let account = Account::open(&options, &registration, library, level);
+        Arc::new(Self {
+            registration,
+            others,
+            options,
+            level,
+            known: Mutex::new(account.known()),
+            has_news: AtomicBool::new(false),
+            is_settled: AtomicBool::new(false),
+            has_turned: AtomicBool::new(false),
+            note: Mutex::default(),
+            parked: Mutex::default(),
+            room: AtomicUsize::new(crate::hosting::area::FIRST_ROOM),
+            limiter: Mutex::default(),
+            account,
+        })
+    }
+
+    /// Whether the provider may give an object: a registered one of its own or, where it
+    /// registered neither names nor objects, any that no other provider registered.
+    pub(crate) fn may_give(&self, object: TitleIndex) -> bool {
+        let of = &self.registration;
+        of.claims(object) || (of.may_give(object) && self.owner(object).is_none())
+    }
+
+    /// The other provider that registered an object.
+    fn owner(&self, object: TitleIndex) -> Option<String> {
+        let others = lock(&self.others);
+        let mut others = others.iter().filter(|one| one.name != self.registration.name);
+        others.find(|one| one.claims(object)).map(|one| one.name.clone())
+    }
+
+    /// The message for an object that the provider may not give.
+    pub(crate) fn left_out(&self, object: TitleIndex) -> String {
+        let owner = match self.owner(object) {
+            Some(name) => format!("{name}'s"),
+            None => "not registered with it".to_string(),
+        };
+        let of = &self.registration;
+        let names = of.has_names().then(|| format!("{} to {}", of.first_counter, of.last_counter));
+        let list = of.objects.iter().filter(|one| {
+            !of.has_names() || !(of.first_counter..=of.last_counter).contains(&one.0)
+        });
+        let own: Vec<String> = names.into_iter().chain(list.map(ToString::to_string)).collect();
+        let own = if own.is_empty() { "what no other has".to_string() } else { own.join(", ") };
+        format!("left out object {object}, which is {owner}: its own are {own}")
+    }
+
+    /// The parked library at work, or one that starts with its first call.
+    pub(crate) fn library(&self) -> Result<HostedLibrary, ProviderError> {
+        if let Some(library) = lock(&self.parked).take() {
+            return Ok(library);
+        }
+        let host = self.options.host.clone().ok_or_else(|| {
+            ProviderError::Failed(
+                "there is no program to run it in: perfhive-host is not beside this one nor on \
+                 the PATH"
+                    .to_string(),
+            )
+        })?;
+        let library = HostedLibrary::new(Arc::clone(&self.registration), host, &self.options);
+        // Failures that other readers met count here too.
+        Ok(library.after(self.account.failures(), self.account.pause_left()))
+    }
+
+    /// Keeps a library at work for the next session.
+    pub(crate) fn park(&self, library: HostedLibrary) {
+        let before = if library.is_sound() { lock(&self.parked).replace(library) } else { None };
+        // Closed without the lock held.
+        drop(before);
+    }
+
+    /// Writes to the log, unless its limit for this kind of message is reached.
+    pub(crate) fn log(&self, message: &str) {
+        let line = lock(&self.limiter).pass(message, Instant::now());
+        if let Some(line) = line {
+            (self.options.log)(&self.registration.name, &line);
+        }
+    }
+
+    /// Notes that a reader waited in vain, and why.
+    pub(crate) fn late(&self, why: &str) {
+        self.log(why);
+        if self.account.late(why) {
+            self.log_quarantine();
+            self.has_turned.store(true, Ordering::Relaxed);
+        }
+    }
+
+    /// Writes to the log that the quarantine begins.
+    pub(crate) fn log_quarantine(&self) {
+        self.log(
+            "is asked no more, after repeated failures, until its library or its registration \
+             changes, or it is enabled again (perfhive providers --enable)",
+        );
+    }
+
+    /// The known objects, which are no news from then on.
+    pub(crate) fn describe(&self) -> Vec<ObjectDescription> {
+        self.has_news.store(false, Ordering::Relaxed);
+        let known = lock(&self.known).descriptions();
+        self.is_settled.store(!known.is_empty(), Ordering::Relaxed);
+        known
+    }
+}
+
+/// Locks a mutex whose data is whole at every moment, so that a panic cannot spoil it.
+pub(crate) fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
+    mutex.lock().unwrap_or_else(PoisonError::into_inner)
+}

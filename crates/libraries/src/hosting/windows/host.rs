@@ -1,0 +1,157 @@
+//! The process that a library runs in.
+//!
+//! It is started with two pipes, requests and answers, whose handles a variable of
+//! the environment names: whatever a library does with its standard output is none
+//! of theirs. Its reader has it in a job, which ends with the reader and limits its
+//! memory.
+
+use crate::hosting::area::Area;
+use crate::hosting::calls;
+use crate::hosting::library::Loaded;
+use crate::hosting::wire::{LONGEST, Lane, Request, Response};
+use perfhive_contract::abi::ERROR_SUCCESS;
+use std::fs::File;
+use std::io::{self, Read as _, Write as _};
+use std::os::windows::io::{AsRawHandle as _, FromRawHandle as _, RawHandle};
+use std::process::ExitCode;
+use windows_sys::Win32::Foundation::{HANDLE_FLAG_INHERIT, SetHandleInformation};
+use windows_sys::Win32::Storage::FileSystem::{FILE_TYPE_PIPE, GetFileType};
+use windows_sys::Win32::System::Diagnostics::Debug::{
+    EXCEPTION_CONTINUE_SEARCH, EXCEPTION_POINTERS, SEM_FAILCRITICALERRORS, SEM_NOGPFAULTERRORBOX,
+    SEM_NOOPENFILEERRORBOX, SetErrorMode, SetUnhandledExceptionFilter,
+};
+use windows_sys::Win32::System::Threading::{
+    GetCurrentProcess, GetCurrentThread, SetThreadPriority, THREAD_PRIORITY_LOWEST,
+    TerminateProcess,
+};
+
+/// Names the two pipes.
+pub(crate) const PIPES: &str = "PERFHIVE_HOST_PIPES";
+
+/// Runs the host until its reader is gone. For programs that are a host
+/// themselves: called first thing in `main`, and its answer returned.
+#[must_use]
+pub fn main() -> ExitCode {
+    let Some((requests, answers)) = pipes() else {
+        eprintln!("this is what perfhive runs providers in; it starts that itself");
+        return ExitCode::from(2);
+    };
+    // Nobody is to click a crash away, or to look at it, before it is one.
+    // SAFETY: a number of known flags; a function of the signature that is wanted.
+    unsafe {
+        SetUnhandledExceptionFilter(Some(crash));
+        SetErrorMode(SEM_FAILCRITICALERRORS | SEM_NOGPFAULTERRORBOX | SEM_NOOPENFILEERRORBOX)
+    };
+    match serve(requests, answers) {
+        Ok(()) => ExitCode::SUCCESS,
+        // There is nobody to tell: the reader sees that the host is gone.
+        Err(_) => ExitCode::FAILURE,
+    }
+}
+
+/// Ends the process, with what happened as its exit status.
+///
+/// # Safety
+/// As Windows calls it: the pointers are NULL or good.
+unsafe extern "system" fn crash(exception: *const EXCEPTION_POINTERS) -> i32 {
+    // SAFETY: as promised by the caller; the handle is a constant that stands for
+    // this process.
+    unsafe {
+        let record = exception.as_ref().and_then(|exception| exception.ExceptionRecord.as_ref());
+        let code = record.map_or(1, |record| record.ExceptionCode.cast_unsigned());
+        TerminateProcess(GetCurrentProcess(), code);
+    }
+    EXCEPTION_CONTINUE_SEARCH
+}
+
+/// The exit status of a host that does not understand its reader.
+pub(crate) const OTHER_VERSION: i32 = 86;
+
+/// The pipes that the reader named, which no process that a library starts gets.
+fn pipes() -> Option<(File, File)> {
+    let named = std::env::var(PIPES).ok()?;
+    let (requests, answers) = named.split_once(',')?;
+    let pipe = |number: &str| {
+        let handle = number.parse::<usize>().ok().filter(|number| *number != 0)? as RawHandle;
+        // SAFETY: a handle that is none is refused, here and by whatever uses it; one
+        // of something else than a pipe is not taken.
+        unsafe {
+            if GetFileType(handle) != FILE_TYPE_PIPE {
+                return None;
+            }
+            let pipe = File::from_raw_handle(handle);
+            SetHandleInformation(pipe.as_raw_handle(), HANDLE_FLAG_INHERIT, 0);
+            Some(pipe)
+        }
+    };
+    Some((pipe(requests)?, pipe(answers)?))
+}
+
+fn serve(mut requests: File, mut answers: File) -> io::Result<()> {
+    let mut first = true;
+    let mut library: Option<Loaded> = None;
+    let mut area: Option<Area> = None;
+    loop {
+        let mut length = [0; 4];
+        requests.read_exact(&mut length)?;
+        let length = (u32::from_le_bytes(length) as usize).min(LONGEST);
+        let mut packet = vec![0; length];
+        requests.read_exact(&mut packet)?;
+        let (response, data) = match (Request::decode(&packet), &library) {
+            (Some(Request::Open(request)), None) => {
+                let (response, loaded) = calls::open(&request);
+                library = loaded;
+                (response, Vec::new())
+            }
+            (Some(Request::Collect { id, lane, room, value }), Some(library)) => {
+                collect(library, &mut area, (id, lane, &value), room)
+            }
+            (Some(Request::Close), Some(library)) => {
+                library.close();
+                return Ok(());
+            }
+            (None, _) if first => std::process::exit(OTHER_VERSION),
+            (Some(request), Some(library)) => match calls::conduct(&request, library) {
+                Some(response) => (response, Vec::new()),
+                None => return Ok(()),
+            },
+            // The reader is none.
+            _ => return Ok(()),
+        };
+        first = false;
+        for part in [&response.encode(), &data] {
+            answers.write_all(&(part.len() as u32).to_le_bytes())?;
+            answers.write_all(part)?;
+        }
+    }
+}
+
+/// What Collect answered, and its buffer with the guards.
+fn collect(
+    library: &Loaded,
+    area: &mut Option<Area>,
+    asked: (u32, Lane, &str),
+    room: u32,
+) -> (Response, Vec<u8>) {
+    if area.as_ref().is_none_or(|area| area.room() != room as usize) {
+        // The old memory goes first: both together might exceed the limit.
+        *area = None;
+        *area = Area::new(room as usize).ok();
+    }
+    let Some(area) = area else {
+        let failed = calls::failed(asked.0, "there is no memory for a buffer of this size");
+        return (failed, Vec::new());
+    };
+    area.renew();
+    // SAFETY: the buffer is `room` bytes long.
+    let response = unsafe { calls::collect(library, asked, area.start(), room) };
+    let given = response.failure.is_none() && response.code == ERROR_SUCCESS;
+    let data = if given { area.copy() } else { Vec::new() };
+    (response, data)
+}
+
+/// Lowers the priority of this thread, which has that of its process so far.
+pub(crate) fn lower_priority() {
+    // SAFETY: the handle is a constant that stands for this thread.
+    unsafe { SetThreadPriority(GetCurrentThread(), THREAD_PRIORITY_LOWEST) };
+}

@@ -1,0 +1,373 @@
+//! What a reader and a host process say to each other: one packet each way for
+//! every call. The data itself goes through shared memory.
+//!
+//! Integers are little endian; a text is its length in bytes (32 bits) and its
+//! bytes. Both ends are the same version of perfhive, which the first packet
+//! makes sure of; but the host has foreign code in it, so that the reader takes
+//! what it says as it takes any hostile input.
+
+use std::path::{Path, PathBuf};
+
+/// Packets are no longer than this; the socket's own limit is above it.
+pub(crate) const LONGEST: usize = 128 << 10;
+/// Messages of a provider that go with one answer, and how long each may be.
+pub(crate) const MESSAGES: usize = 8;
+const MESSAGE: usize = 1000;
+
+/// What both ends must have in common.
+const VERSION: &str = concat!("perfhive ", env!("CARGO_PKG_VERSION"), " 3");
+
+/// On which thread a collection runs.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Lane {
+    /// On the caller's.
+    Usual,
+    /// On one of lowered priority: the collection is expensive.
+    Costly,
+}
+
+/// What a host is to do.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(crate) enum Request {
+    /// Load a library and call Open.
+    Open(Box<OpenRequest>),
+    /// Call Collect with a buffer of `room` bytes.
+    Collect { id: u32, lane: Lane, room: u32, value: String },
+    /// Call Close and leave.
+    Close,
+    /// Call Open once more, with the same strings. What follows is for
+    /// [`check`](crate::hosting::check) alone.
+    OpenAgain { id: u32, linkage: Option<String> },
+    /// Call Close, and stay.
+    CloseOnce { id: u32 },
+    /// Call Collect from several threads at once, each so many times, but no longer
+    /// than so many milliseconds, with these value strings in turn.
+    Together { id: u32, threads: u32, times: u32, millis: u32, values: Vec<String> },
+}
+
+/// Everything that a host must know of its library.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(crate) struct OpenRequest {
+    pub(crate) id: u32,
+    /// Process ID of the reader, without which the host does not stay.
+    pub(crate) reader: u32,
+    pub(crate) memory_limit: u64,
+    /// Whether the host may start other processes.
+    pub(crate) processes: bool,
+    pub(crate) library: PathBuf,
+    pub(crate) open: Option<String>,
+    pub(crate) collect: String,
+    pub(crate) close: Option<String>,
+    pub(crate) linkage: Option<String>,
+    pub(crate) first_counter: u32,
+    pub(crate) first_help: u32,
+}
+
+/// What a host answers to Open and Collect.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub(crate) struct Response {
+    pub(crate) id: u32,
+    /// What the function answered.
+    pub(crate) code: u32,
+    /// How far Collect moved its pointer.
+    pub(crate) moved: i64,
+    /// The counts of Collect; of [`Request::Together`] how often it was called,
+    /// and how often with a wrong answer.
+    pub(crate) bytes: u32,
+    pub(crate) objects: u32,
+    /// How long Collect took, in nanoseconds.
+    pub(crate) took: u64,
+    /// Why the library could not be called at all.
+    pub(crate) failure: Option<String>,
+    /// What of a library could not be limited, as it was opened.
+    pub(crate) note: Option<String>,
+    /// What the provider reported meanwhile.
+    pub(crate) reports: Vec<String>,
+}
+
+struct Out(Vec<u8>);
+
+impl Out {
+    fn u32(&mut self, value: u32) -> &mut Self {
+        self.0.extend(value.to_le_bytes());
+        self
+    }
+    fn u64(&mut self, value: u64) -> &mut Self {
+        self.0.extend(value.to_le_bytes());
+        self
+    }
+    fn bytes(&mut self, bytes: &[u8]) -> &mut Self {
+        self.u32(bytes.len() as u32).0.extend_from_slice(bytes);
+        self
+    }
+    fn maybe(&mut self, text: Option<&str>) -> &mut Self {
+        match text {
+            Some(text) => self.u32(1).bytes(text.as_bytes()),
+            None => self.u32(0),
+        }
+    }
+}
+
+struct In<'a>(&'a [u8]);
+
+impl<'a> In<'a> {
+    fn u32(&mut self) -> Option<u32> {
+        let (head, rest) = self.0.split_first_chunk()?;
+        self.0 = rest;
+        Some(u32::from_le_bytes(*head))
+    }
+    fn u64(&mut self) -> Option<u64> {
+        let (head, rest) = self.0.split_first_chunk()?;
+        self.0 = rest;
+        Some(u64::from_le_bytes(*head))
+    }
+    fn bytes(&mut self) -> Option<&'a [u8]> {
+        let length = self.u32()? as usize;
+        let (head, rest) = self.0.split_at_checked(length)?;
+        self.0 = rest;
+        Some(head)
+    }
+    fn text(&mut self) -> Option<String> {
+        Some(String::from_utf8_lossy(self.bytes()?).into_owned())
+    }
+    fn maybe(&mut self) -> Option<Option<String>> {
+        match self.u32()? {
+            0 => Some(None),
+            1 => self.text().map(Some),
+            _ => None,
+        }
+    }
+}
+
+#[cfg(unix)]
+fn path_bytes(path: &Path) -> Vec<u8> {
+    std::os::unix::ffi::OsStrExt::as_bytes(path.as_os_str()).to_vec()
+}
+
+#[cfg(unix)]
+fn path_of(bytes: &[u8]) -> PathBuf {
+    <std::ffi::OsStr as std::os::unix::ffi::OsStrExt>::from_bytes(bytes).into()
+}
+
+/// Units of 16 bits, which need not be text.
+#[cfg(windows)]
+fn path_bytes(path: &Path) -> Vec<u8> {
+    let units = std::os::windows::ffi::OsStrExt::encode_wide(path.as_os_str());
+    units.flat_map(u16::to_le_bytes).collect()
+}
+
+#[cfg(windows)]
+fn path_of(bytes: &[u8]) -> PathBuf {
+    let (units, _) = bytes.as_chunks::<2>();
+    let units: Vec<u16> = units.iter().map(|unit| u16::from_le_bytes(*unit)).collect();
+    <std::ffi::OsString as std::os::windows::ffi::OsStringExt>::from_wide(&units).into()
+}
+
+impl Request {
+    pub(crate) fn encode(&self) -> Vec<u8> {
+        let mut out = Out(Vec::new());
+        match self {
+            Self::Close => {
+                out.u32(0);
+            }
+            Self::Open(open) => {
+                out.u32(1).bytes(VERSION.as_bytes());
+                out.u32(open.id).u32(open.reader).u64(open.memory_limit);
+                out.u32(open.processes.into());
+                out.bytes(&path_bytes(&open.library));
+                out.maybe(open.open.as_deref()).bytes(open.collect.as_bytes());
+                out.maybe(open.close.as_deref()).maybe(open.linkage.as_deref());
+                out.u32(open.first_counter).u32(open.first_help);
+            }
+            Self::OpenAgain { id, linkage } => {
+                out.u32(4).u32(*id).maybe(linkage.as_deref());
+            }
+            Self::CloseOnce { id } => {
+                out.u32(5).u32(*id);
+            }
+            Self::Together { id, threads, times, millis, values } => {
+                out.u32(6).u32(*id).u32(*threads).u32(*times).u32(*millis);
+                values.iter().for_each(|value| {
+                    out.bytes(value.as_bytes());
+                });
+            }
+            Self::Collect { id, lane, room, value } => {
+                let lane = if *lane == Lane::Costly { 3 } else { 2 };
+                out.u32(lane).u32(*id).u32(*room).bytes(value.as_bytes());
+            }
+        }
+        out.0
+    }
+
+    pub(crate) fn decode(bytes: &[u8]) -> Option<Self> {
+        let mut from = In(bytes);
+        let request = match from.u32()? {
+            0 => Self::Close,
+            1 if from.bytes()? != VERSION.as_bytes() => return None,
+            1 => Self::Open(Box::new(OpenRequest {
+                id: from.u32()?,
+                reader: from.u32()?,
+                memory_limit: from.u64()?,
+                processes: from.u32()? != 0,
+                library: path_of(from.bytes()?),
+                open: from.maybe()?,
+                collect: from.text()?,
+                close: from.maybe()?,
+                linkage: from.maybe()?,
+                first_counter: from.u32()?,
+                first_help: from.u32()?,
+            })),
+            lane @ (2 | 3) => Self::Collect {
+                lane: if lane == 3 { Lane::Costly } else { Lane::Usual },
+                id: from.u32()?,
+                room: from.u32()?,
+                value: from.text()?,
+            },
+            4 => Self::OpenAgain { id: from.u32()?, linkage: from.maybe()? },
+            5 => Self::CloseOnce { id: from.u32()? },
+            6 => Self::Together {
+                id: from.u32()?,
+                threads: from.u32()?,
+                times: from.u32()?,
+                millis: from.u32()?,
+                values: {
+                    let mut values = Vec::new();
+                    while !from.0.is_empty() {
+                        values.push(from.text()?);
+                    }
+                    values
+                },
+            },
+            _ => return None,
+        };
+        from.0.is_empty().then_some(request)
+    }
+}
+
+impl Response {
+    pub(crate) fn encode(&self) -> Vec<u8> {
+        let mut out = Out(Vec::new());
+        out.u32(self.id).u32(self.code).u64(self.moved as u64);
+        out.u32(self.bytes).u32(self.objects).u64(self.took);
+        out.maybe(self.failure.as_deref().map(cut)).maybe(self.note.as_deref().map(cut));
+        let reports = self.reports.len().min(MESSAGES);
+        out.u32(reports as u32);
+        self.reports.iter().take(reports).for_each(|text| {
+            out.bytes(cut(text).as_bytes());
+        });
+        out.0
+    }
+
+    pub(crate) fn decode(bytes: &[u8]) -> Option<Self> {
+        let mut from = In(bytes);
+        let mut response = Self {
+            id: from.u32()?,
+            code: from.u32()?,
+            moved: from.u64()? as i64,
+            bytes: from.u32()?,
+            objects: from.u32()?,
+            took: from.u64()?,
+            failure: from.maybe()?,
+            note: from.maybe()?,
+            reports: Vec::new(),
+        };
+        let reports = from.u32()?;
+        if reports as usize > MESSAGES {
+            return None;
+        }
+        for _ in 0..reports {
+            response.reports.push(from.text()?);
+        }
+        from.0.is_empty().then_some(response)
+    }
+}
+
+/// The beginning of a text, as much as goes into a message.
+pub(crate) fn cut(text: &str) -> &str {
+    let mut end = text.len().min(MESSAGE);
+    while !text.is_char_boundary(end) {
+        end -= 1;
+    }
+    text.get(..end).unwrap_or_default()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn requests() -> Vec<Request> {
+        let collect = |lane| Request::Collect { id: 7, lane, room: 63488, value: "230 Ä".into() };
+        let open = OpenRequest {
+            id: 1,
+            reader: 4711,
+            memory_limit: 1 << 40,
+            processes: true,
+            library: "/opt/gauges.so".into(),
+            open: None,
+            collect: "CollectGauges".into(),
+            close: Some(String::new()),
+            linkage: Some("a\0b".into()),
+            first_counter: 5000,
+            first_help: 5001,
+        };
+        vec![
+            Request::Close,
+            Request::Open(Box::new(open)),
+            collect(Lane::Usual),
+            collect(Lane::Costly),
+            Request::OpenAgain { id: 4, linkage: Some("a".into()) },
+            Request::CloseOnce { id: 5 },
+        ]
+    }
+
+    #[test]
+    fn packets_survive_a_round_trip() {
+        let values = vec!["Global".into(), "".into(), "1 2".into()];
+        let together = Request::Together { id: 6, threads: 4, times: 100, millis: 500, values };
+        for request in requests().into_iter().chain([together]) {
+            assert_eq!(Request::decode(&request.encode()), Some(request));
+        }
+        let response = Response {
+            id: 3,
+            code: 234,
+            moved: -8,
+            bytes: 1,
+            objects: 2,
+            took: 1 << 40,
+            failure: Some("é".repeat(2000)),
+            note: Some("some".into()),
+            reports: vec!["one".into(); 20],
+        };
+        let read = Response::decode(&response.encode()).unwrap();
+        assert_eq!(read.failure, Some("é".repeat(500)));
+        assert_eq!(read.reports, vec!["one"; MESSAGES]);
+        assert_eq!(read.note.as_deref(), Some("some"));
+        assert_eq!((read.id, read.code, read.moved, read.took), (3, 234, -8, 1 << 40));
+    }
+
+    #[test]
+    fn damaged_packets_are_none() {
+        let response = Response { reports: vec!["x".into()], ..Response::default() }.encode();
+        for end in 0..response.len() {
+            assert_eq!(Response::decode(&response[..end]), None);
+        }
+        let mut packets: Vec<Vec<u8>> = requests().iter().map(Request::encode).collect();
+        for packet in &packets {
+            for end in 0..packet.len() {
+                assert_eq!(Request::decode(&packet[..end]), None);
+            }
+            let longer = [&packet[..], &[0]].concat();
+            assert_eq!(Request::decode(&longer), None);
+        }
+        packets.push(response);
+        for packet in packets {
+            for at in 0..packet.len() {
+                let mut changed = packet.clone();
+                changed[at] = 0xff;
+                // No panic, and no allocation by a length that is not there.
+                let _ = (Request::decode(&changed), Response::decode(&changed));
+            }
+        }
+        assert_eq!(Request::decode(&[9, 0, 0, 0]), None);
+    }
+}
