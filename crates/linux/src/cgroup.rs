@@ -12,7 +12,6 @@ mod walk;
 use crate::faults::{Faults, describe};
 use crate::files::Reader;
 use crate::provider::LinuxProvider;
-use crate::room::room;
 use crate::root::ProcRoot;
 use crate::table::{
     CGROUP, CGROUP_IO, CGROUP_MEMORY, CGROUP_PRESSURE, CGROUP_PROCESS, CONTAINER,
@@ -82,8 +81,6 @@ impl CgroupSession {
         }
     }
 }
-
-room!(CgroupSession: proc, mounted, walk, groups, before, rows, processes, faults);
 
 impl Session for CgroupSession {
     fn collect(

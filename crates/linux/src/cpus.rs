@@ -1,8 +1,6 @@
 //! The processors in `/proc/stat`.
 
 use crate::parse::{Words, number, whole_lines};
-use crate::room::room;
-use perfhive_engine::note_growth;
 use rustix::param::clock_ticks_per_second;
 use std::fmt;
 
@@ -97,8 +95,6 @@ impl Ticks {
     }
 }
 
-room!(SystemStat: cpus, damage);
-
 impl SystemStat {
     /// Forgets what was read.
     pub(crate) fn clear(&mut self) {
@@ -124,7 +120,6 @@ impl SystemStat {
                     match parse_cpu(rest, ticks) {
                         Some(cpu) => self.cpus.push(cpu),
                         None => {
-                            note_growth();
                             self.damage.push(Damage::Cpu(leading_digits(rest)));
                         }
                     }
@@ -221,8 +216,6 @@ pub(crate) struct Totals {
     pub(crate) mean: Times,
     pub(crate) sum: Times,
 }
-
-room!(Totals: last);
 
 impl Totals {
     /// Takes the next sample.

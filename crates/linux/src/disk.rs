@@ -12,7 +12,6 @@ use crate::clock::TimeBase;
 use crate::faults::{Faults, describe, is_gone, unreadable};
 use crate::files::Reader;
 use crate::provider::LinuxProvider;
-use crate::room::room;
 use crate::root::ProcRoot;
 use crate::table::{LOGICAL_DISK, Object, PAGING_FILE, PHYSICAL_DISK};
 use devices::{Devices, Sample};
@@ -83,8 +82,6 @@ impl DiskSession {
         }
     }
 }
-
-room!(DiskSession: reader, devices, volumes, swaps, faults, physical, logical, paging);
 
 impl Session for DiskSession {
     fn collect(
@@ -271,8 +268,6 @@ struct Sheet {
     used: usize,
     layouts: Layouts,
 }
-
-room!(Sheet: rows);
 
 impl Sheet {
     fn new(object: &'static Object) -> Self {

@@ -1,8 +1,7 @@
 //! The faults of one collection, kept until the object at hand is written.
 
 use crate::parse::keyed;
-use crate::room::room;
-use perfhive_engine::{ObjectWriter, note_growth};
+use perfhive_engine::ObjectWriter;
 use perfhive_format::TitleIndex;
 use rustix::io::Errno;
 use std::ffi::CStr;
@@ -24,8 +23,6 @@ pub(crate) struct Faults {
     /// Instance faults, those beyond the limit included.
     instances: usize,
 }
-
-room!(Faults: text, list);
 
 impl Faults {
     /// A fault of the whole object.
@@ -90,10 +87,7 @@ pub(crate) fn describe(error: Errno) -> &'static str {
     static WORDS: [OnceLock<String>; MOST] = [const { OnceLock::new() }; MOST];
     let known = usize::try_from(error.raw_os_error()).ok().and_then(|code| WORDS.get(code));
     known.map_or("an unknown error", |words| {
-        words.get_or_init(|| {
-            note_growth();
-            std::io::Error::from(error).to_string()
-        })
+        words.get_or_init(|| std::io::Error::from(error).to_string())
     })
 }
 

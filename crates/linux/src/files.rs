@@ -7,7 +7,6 @@
 //! reading. A descriptor belongs to one process for ever: when that ends,
 //! reading fails, even if another process has got the number since.
 
-use crate::room::room;
 use rustix::fd::{AsFd, OwnedFd};
 use rustix::fs::{
     AtFlags, CWD, Mode, OFlags, PROC_SUPER_MAGIC, RawDir, SeekFrom, fstatfs, openat, seek, statat,
@@ -107,8 +106,6 @@ pub(crate) struct Reader {
     length: usize,
     listing: Vec<u8>,
 }
-
-room!(Reader: contents, listing);
 
 impl Reader {
     /// Opens the directory. Buffers are made at first use.

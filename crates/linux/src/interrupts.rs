@@ -7,7 +7,6 @@
 //! from sample to sample by what the counts grew.
 
 use crate::parse::{Words, number, whole_lines};
-use crate::room::{Room, room};
 
 /// One processor's counts.
 #[derive(Clone, Copy, Debug)]
@@ -33,12 +32,6 @@ pub(crate) struct Tally<const N: usize> {
 impl<const N: usize> Default for Tally<N> {
     fn default() -> Self {
         Self { columns: Vec::new(), sums: [0; N], started: false }
-    }
-}
-
-impl<const N: usize> Room for Tally<N> {
-    fn room(&self) -> usize {
-        self.columns.capacity()
     }
 }
 
@@ -136,9 +129,6 @@ pub(crate) struct Interrupts {
     /// Whether the table has a row of the local clocks.
     pub(crate) has_clock: bool,
 }
-
-room!(Interrupts: table, tally);
-room!(SoftInterrupts: table, tally);
 
 impl Interrupts {
     /// Adds up the columns. Answers whether the text is such a table.

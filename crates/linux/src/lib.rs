@@ -45,7 +45,6 @@ mod os;
 mod parse;
 mod process;
 mod provider;
-mod room;
 mod root;
 mod table;
 mod titles;

@@ -9,7 +9,6 @@ use crate::clock::TimeBase;
 use crate::faults::Faults;
 use crate::files::Reader;
 use crate::provider::LinuxProvider;
-use crate::room::room;
 use crate::root::ProcRoot;
 use crate::table::{ENERGY, NODE, Object, PRESSURE, THERMAL};
 use perfhive_engine::standard::Layouts;
@@ -52,8 +51,6 @@ impl MachineSession {
         }
     }
 }
-
-room!(MachineSession: proc, sys, faults, pressure, nodes, thermal, energy);
 
 impl Session for MachineSession {
     fn collect(

@@ -13,7 +13,6 @@ mod threads;
 use crate::faults::{Faults, is_denied, is_gone};
 use crate::files::{PidPath, Reader};
 use crate::parse::{keyed, kib_to_bytes, utf16_name};
-use crate::room::room;
 use crate::table::{
     ADDRESS_SPACE, FULL_IMAGE, IMAGE, MEMORY_COUNTERS, Object, PROCESS, THREAD_DETAILS,
 };
@@ -127,8 +126,6 @@ pub(crate) struct Maps {
     space: Layouts,
     details: Layouts,
 }
-
-room!(Maps: listed, names, lines, tally, spaces, images, paths, threads, plain, name, faults);
 
 impl Maps {
     pub(crate) fn new() -> Self {

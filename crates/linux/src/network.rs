@@ -9,7 +9,6 @@ mod pairs;
 use crate::faults::{Faults, Text, is_gone, unreadable};
 use crate::files::Reader;
 use crate::provider::LinuxProvider;
-use crate::room::room;
 use crate::root::ProcRoot;
 use crate::table::{
     ICMP, ICMPV6, INTERFACE, IPV4, IPV6, NETWORK, Object, TCPV4, TCPV6, UDPV4, UDPV6,
@@ -103,9 +102,6 @@ impl NetworkSession {
         }
     }
 }
-
-room!(Protocol: faults);
-room!(NetworkSession: reader, interfaces, protocols);
 
 impl Session for NetworkSession {
     fn collect(

@@ -12,7 +12,6 @@ use crate::faults::{Faults, Text, unreadable};
 use crate::files::Reader;
 use crate::interrupts::{Interrupts, SoftInterrupts};
 use crate::provider::LinuxProvider;
-use crate::room::room;
 use crate::root::ProcRoot;
 use crate::table::{
     CACHE, MEMORY, OBJECTS_OF_WINDOWS, Object, PROCESSOR, PROCESSOR_INFORMATION, SYSTEM,
@@ -96,11 +95,6 @@ impl SystemSession {
         }
     }
 }
-
-room!(
-    SystemSession: reader, sys, stat, totals, interrupts, soft_interrupts, details, processes,
-    faults
-);
 
 impl Session for SystemSession {
     fn collect(

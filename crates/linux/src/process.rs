@@ -21,7 +21,6 @@ use crate::cpus::{SystemStat, Ticks, Totals};
 use crate::files::Reader;
 use crate::maps::{self, Maps};
 use crate::provider::LinuxProvider;
-use crate::room::room;
 use crate::root::ProcRoot;
 use crate::table::{ADDRESS_SPACE, FULL_IMAGE, IMAGE, Object, PROCESS, THREAD, THREAD_DETAILS};
 use kept::Kept;
@@ -121,8 +120,6 @@ impl ProcessSession {
 }
 
 // `tracked` and `threads_before` change places with others; `follow` tells of them.
-room!(ProcessSession: reader, second, stat, totals, pids, owners, kept, threads, maps);
-
 impl Session for ProcessSession {
     fn collect(
         &mut self,

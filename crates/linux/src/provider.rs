@@ -2,7 +2,6 @@
 //! and help come from their tables, and a session that reads below a root.
 
 use crate::files::Reader;
-use crate::room::{Room, Telling};
 use crate::root::ProcRoot;
 use crate::table::Object;
 use crate::titles;
@@ -22,7 +21,7 @@ pub(crate) struct LinuxProvider<F> {
 impl<F, S> LinuxProvider<F>
 where
     F: Fn(&ProcRoot, Reader) -> S + Send + Sync,
-    S: Session + Room + 'static,
+    S: Session + 'static,
 {
     pub(crate) fn new(
         name: &'static str,
@@ -37,7 +36,7 @@ where
 impl<F, S> Provider for LinuxProvider<F>
 where
     F: Fn(&ProcRoot, Reader) -> S + Send + Sync,
-    S: Session + Room + 'static,
+    S: Session + 'static,
 {
     fn name(&self) -> &str {
         self.name
@@ -58,6 +57,6 @@ where
         let proc = self.root.proc();
         let reader = Reader::open(proc)
             .map_err(|error| ProviderError::io(proc.display().to_string(), error.into()))?;
-        Ok(Box::new(Telling((self.open)(&self.root, reader))))
+        Ok(Box::new((self.open)(&self.root, reader)))
     }
 }

@@ -6,8 +6,6 @@ use super::walk::shown;
 use crate::faults::{Faults, describe, is_denied};
 use crate::files::{Kept, Reader};
 use crate::parse::utf16_name;
-use crate::room::room;
-use perfhive_engine::note_growth;
 use rustix::fd::OwnedFd;
 use rustix::fs::{CWD, FsWord, Mode, OFlags, fstatfs, openat};
 use rustix::io::{Errno, retry_on_intr};
@@ -43,7 +41,6 @@ pub(super) struct Group {
 
 impl Group {
     pub(super) fn new(path: &[u8], inode: u64) -> Self {
-        note_growth();
         let mut name = Vec::new();
         utf16_name(&[b"/", path].concat(), &mut name);
         name.shrink_to_fit();
@@ -91,8 +88,6 @@ pub(super) struct GroupReader {
     path: Vec<u8>,
     pub(super) faults: Faults,
 }
-
-room!(GroupReader: reader, path, faults);
 
 impl GroupReader {
     pub(super) fn open(folder: &Path) -> Result<Self, Errno> {

@@ -5,7 +5,6 @@ use crate::faults::describe;
 use crate::files::Reader;
 use crate::parse::whole_lines;
 use crate::root::ProcRoot;
-use perfhive_engine::note_growth;
 use rustix::io::Errno;
 use std::ffi::OsString;
 use std::fmt;
@@ -30,10 +29,7 @@ pub(super) fn find(root: &ProcRoot, proc: &mut Reader) -> Result<GroupReader, Pr
             continue;
         };
         match GroupReader::open(&folder) {
-            Ok(reader) => {
-                note_growth();
-                return Ok(reader);
-            }
+            Ok(reader) => return Ok(reader),
             Err(error) => {
                 problem.get_or_insert(Problem::Folder(point, error));
             }
@@ -84,7 +80,6 @@ fn mounts(text: &[u8], parse: fn(&[u8]) -> Option<Mount<'_>>) -> (Vec<PathBuf>, 
     for line in whole_lines(text).0 {
         match parse(line.trim_ascii_end()) {
             Some((point, b"cgroup2")) => {
-                note_growth();
                 points.push(PathBuf::from(OsString::from_vec(unescape(point))));
             }
             Some((_, b"cgroup")) => has_others = true,

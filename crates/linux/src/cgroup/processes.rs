@@ -5,7 +5,6 @@ use super::source::File;
 use crate::faults::{describe, is_denied, is_gone};
 use crate::files::{PidPath, Reader};
 use crate::parse::{Stat, number, utf16_name, whole_lines};
-use crate::room::room;
 use crate::table::{CGROUP, Object};
 use perfhive_engine::standard::Layouts;
 use perfhive_engine::{ObjectWriter, ProviderError};
@@ -28,8 +27,6 @@ pub(super) struct Processes {
     names: Vec<u16>,
     name: Vec<u16>,
 }
-
-room!(Processes: list, names, name);
 
 impl Processes {
     /// Reads the processes of the groups that are instances already.

@@ -2,7 +2,6 @@
 
 use super::group::{Group, GroupReader};
 use super::source::Source;
-use crate::room::room;
 use crate::table::Object;
 use perfhive_engine::standard::{Layouts, MOST, Row};
 use perfhive_engine::{Collection, ObjectWriter, ProviderError};
@@ -38,8 +37,6 @@ pub(super) struct Rows {
     instances: Vec<Instance>,
     values: Vec<u64>,
 }
-
-room!(Rows: instances, values);
 
 impl Rows {
     pub(super) fn new(object: &'static Object, sources: &'static [Source], which: Which) -> Self {

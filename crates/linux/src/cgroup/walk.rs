@@ -2,7 +2,6 @@
 
 use super::group::GroupReader;
 use crate::faults::{Faults, Text, describe, is_denied, is_gone};
-use crate::room::room;
 use rustix::fd::{AsFd, OwnedFd};
 use rustix::fs::{AtFlags, FileType, Mode, OFlags, RawDir, fstat, openat, statat};
 use rustix::io::{Errno, retry_on_intr};
@@ -39,8 +38,6 @@ pub(super) struct Walk {
     /// A path while it is used.
     path: Vec<u8>,
 }
-
-room!(Walk: paths, found, listing, path);
 
 impl Walk {
     /// The groups, each before those in it.

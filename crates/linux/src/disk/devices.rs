@@ -5,8 +5,6 @@ use super::stats::{Damage, Io, Line, Totals, Track};
 use super::sys::{KeptFile, Sys, block_path};
 use crate::faults::{Faults, Text};
 use crate::parse::{utf16_name, whole_lines};
-use crate::room::room;
-use perfhive_engine::note_growth;
 use std::collections::HashMap;
 use std::ffi::CString;
 
@@ -69,8 +67,6 @@ pub(super) struct Devices {
     /// Those of the disks.
     pub(super) totals: Totals,
 }
-
-room!(Devices: list, names, order, numbers);
 
 impl Devices {
     /// The devices that are there.
@@ -183,7 +179,6 @@ impl Devices {
         device.sequence = sequence.or(device.sequence);
         if device.number != line.number {
             device.close(sys.as_deref_mut());
-            note_growth();
             device.renumber(line.number);
         }
         device.track.update(line, at.now, known && !replaced);
@@ -192,7 +187,6 @@ impl Devices {
     }
 
     fn add(&mut self, line: &Line<'_>, at: Sample, mut sys: Option<&mut Sys>) {
-        note_growth();
         let parent = disk_of(line.name).filter(|disk| self.by_name(disk).is_some());
         let is_whole = |sys: &mut Sys| sys.is_whole(line.name);
         let parent = parent.filter(|_| !sys.as_deref_mut().is_some_and(is_whole));
@@ -232,7 +226,6 @@ impl Devices {
 
     /// Forgets the devices that went.
     fn forget(&mut self) {
-        note_growth();
         let sample = self.sample;
         self.list.retain(|device| device.seen == sample);
         self.order.clear();

@@ -3,8 +3,6 @@
 use super::mounts::unescaped;
 use crate::faults::{Faults, Text};
 use crate::parse::{Words, kib_to_bytes, number, utf16_name, whole_lines};
-use crate::room::room;
-use perfhive_engine::note_growth;
 
 /// A swap area. Sizes in bytes.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
@@ -25,8 +23,6 @@ pub(super) struct Swaps {
     /// The lines' names as they were read, by place.
     names: Vec<Vec<u8>>,
 }
-
-room!(Swaps: list, names);
 
 impl Swaps {
     pub(super) fn all(&self) -> &[Swap] {
@@ -86,7 +82,6 @@ impl Swaps {
 
 /// The path of a line.
 fn plain(name: &[u8]) -> Vec<u8> {
-    note_growth();
     unescaped(name.strip_suffix(REMOVED).unwrap_or(name))
 }
 

@@ -4,8 +4,6 @@ use super::devices::{Device, Devices};
 use super::mounts::{Mounts, Volume};
 use super::stats::{FIELDS, IN_FLIGHT, Io, Step, Totals};
 use super::sys::Sys;
-use crate::room::room;
-use perfhive_engine::note_growth;
 use std::collections::HashMap;
 use std::path::Path;
 
@@ -43,8 +41,6 @@ pub(super) struct Volumes {
     pub(super) totals: Totals,
 }
 
-room!(Volumes: list, text);
-
 impl Volumes {
     /// Those that are mounted.
     pub(super) fn all(&self) -> impl Iterator<Item = &Mounted> {
@@ -69,7 +65,6 @@ impl Volumes {
         }
         // A new device may be the one that is missing.
         if devices.take_changed() || is_new {
-            note_growth();
             for mounted in &mut self.list {
                 mounted.device = device_of_pool(&mounted.volume, devices, sys);
             }

@@ -4,10 +4,9 @@ use crate::clock::TimeBase;
 use crate::faults::{Faults, Text, describe, is_denied, is_gone};
 use crate::files::{Kept, Reader};
 use crate::parse::{number, utf16_name};
-use crate::room::room;
 use crate::table::ENERGY;
 use perfhive_engine::standard::{Layouts, MOST, Row};
-use perfhive_engine::{ObjectWriter, ProviderError, note_growth};
+use perfhive_engine::{ObjectWriter, ProviderError};
 use perfhive_format::{InstanceHead, NameRef};
 use rustix::io::Errno;
 use std::ffi::{CStr, CString};
@@ -44,8 +43,6 @@ struct Meter {
     /// Milliwatts since the reading before.
     power: Option<u64>,
 }
-
-room!(Meters: meters, seen);
 
 impl Meters {
     pub(super) fn write(
@@ -97,7 +94,6 @@ impl Meters {
             match at.and_then(|at| seen.get_mut(at)) {
                 Some(seen) => *seen = true,
                 None if meters.len() < MOST_METERS => {
-                    note_growth();
                     meters.extend(Meter::new(name));
                     seen.resize(meters.len(), true);
                 }
@@ -107,7 +103,6 @@ impl Meters {
         let mut is_seen = seen.iter();
         meters.retain(|_| is_seen.next().is_some_and(|seen| *seen));
         for meter in meters.iter_mut().filter(|meter| !meter.is_named) {
-            note_growth();
             let name = name_of(sys, &meter.folder);
             meter.is_named = name.is_some();
             utf16_name(name.as_ref().unwrap_or(&meter.folder), &mut meter.name);
@@ -159,7 +154,6 @@ impl Meter {
         match self.last {
             None => {
                 if self.range == 0 {
-                    note_growth();
                     let path = [b"class/powercap/", &*self.folder, b"/max_energy_range_uj"];
                     self.range = read_number(sys, &path.concat()).unwrap_or(0);
                     self.used = u128::from(shown);

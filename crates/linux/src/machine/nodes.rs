@@ -5,7 +5,6 @@ use crate::faults::{Faults, describe, is_gone};
 use crate::files::{Kept, PidPath, Reader, decimal};
 use crate::interrupts::Tally;
 use crate::parse::{keyed, kib_to_bytes};
-use crate::room::room;
 use crate::table::NODE;
 use perfhive_engine::standard::{Layouts, MOST, Row};
 use perfhive_engine::{ObjectWriter, ProviderError};
@@ -76,8 +75,6 @@ struct Node {
     sizes: [Option<u64>; SIZES.len()],
     events: [Option<u64>; EVENTS.len()],
 }
-
-room!(Nodes: numbers, nodes, text, counts, tally);
 
 impl Nodes {
     pub(super) fn write(

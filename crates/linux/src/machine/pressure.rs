@@ -3,7 +3,6 @@
 use crate::faults::{Faults, Text, is_denied, is_gone, unreadable};
 use crate::files::Reader;
 use crate::parse::{hundredths, number, whole_lines};
-use crate::room::room;
 use crate::table::PRESSURE;
 use perfhive_engine::standard::{Layouts, MOST, Row};
 use perfhive_engine::{ObjectWriter, ProviderError};
@@ -45,8 +44,6 @@ struct Line {
     stalled: u64,
     averages: [u64; AVERAGES.len()],
 }
-
-room!(Pressure: lines);
 
 impl Pressure {
     pub(super) fn write(

@@ -3,10 +3,9 @@
 use crate::faults::{Faults, Text, describe, is_denied, is_gone};
 use crate::files::{Kept, PidPath, Reader};
 use crate::parse::{number, utf16_name};
-use crate::room::room;
 use crate::table::THERMAL;
 use perfhive_engine::standard::{Layouts, MOST, Row};
-use perfhive_engine::{ObjectWriter, ProviderError, note_growth};
+use perfhive_engine::{ObjectWriter, ProviderError};
 use perfhive_format::{InstanceHead, NameRef};
 use rustix::io::Errno;
 
@@ -31,8 +30,6 @@ struct Zone {
     /// In tenths of a kelvin.
     temperature: Option<u64>,
 }
-
-room!(Zones: numbers, zones);
 
 impl Zones {
     pub(super) fn write(
@@ -106,7 +103,6 @@ impl Zone {
             Err(error) => Err(describe(error)),
         };
         if !self.is_named {
-            note_growth();
             let kind = sys.once_here(path.file(length, b"type"));
             self.is_named = kind.is_ok();
             let kind = if self.is_named { sys.text().trim_ascii_end() } else { b"thermal_zone" };

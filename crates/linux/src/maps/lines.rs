@@ -5,7 +5,6 @@
 //! ended. Meanwhile the process goes on, and changes its mappings.
 
 use crate::faults::describe;
-use crate::room::room;
 use rustix::fd::OwnedFd;
 use rustix::io::{Errno, pread, retry_on_intr};
 use std::fmt;
@@ -41,8 +40,6 @@ impl fmt::Display for Broken {
 pub(super) struct Lines {
     buffer: Vec<u8>,
 }
-
-room!(Lines: buffer);
 
 impl Lines {
     /// Calls `each` with every line, its end included, and answers whether there

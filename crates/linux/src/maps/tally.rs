@@ -3,7 +3,6 @@
 use super::lines::Broken;
 use super::parse::{Mapping, PROTECTIONS, is_header};
 use crate::parse::{keyed, kib_to_bytes};
-use crate::room::room;
 use std::hash::{BuildHasher, RandomState};
 
 /// The numbers of `smaps` that are counted: resident, proportional, private and
@@ -94,8 +93,6 @@ pub(super) struct Tally {
     told: u64,
     expected: u64,
 }
-
-room!(Tally: paths, files, slots);
 
 impl Tally {
     /// Begins a process.

@@ -4,10 +4,9 @@ use super::devices::{Columns, devices};
 use crate::faults::{Faults, Text, describe, unreadable};
 use crate::files::Reader;
 use crate::parse::{number, utf16_name};
-use crate::room::room;
 use crate::table::INTERFACE;
 use perfhive_engine::standard::{Layouts, MOST, Row};
-use perfhive_engine::{Collection, ObjectWriter, ProviderError, note_growth};
+use perfhive_engine::{Collection, ObjectWriter, ProviderError};
 use perfhive_format::{InstanceHead, NameRef, TitleIndex};
 use rustix::fd::OwnedFd;
 use rustix::io::Errno;
@@ -66,8 +65,6 @@ pub(super) struct Interfaces {
     layouts: Layouts,
     faults: Faults,
 }
-
-room!(Interfaces: attributes, names, lines, units, faults);
 
 impl Interfaces {
     /// `folder` is what stands for `/sys`.
@@ -213,7 +210,6 @@ fn is_replaced(
             before.number != number
         }
         None => {
-            note_growth();
             known.insert(name.to_vec(), Known { number, seen });
             false
         }

@@ -7,10 +7,9 @@ use crate::faults::{Faults, describe, is_denied, is_gone, unreadable};
 use crate::files::{Kept, PidPath, Reader, decimal};
 use crate::interrupts::{KINDS, Tally};
 use crate::parse::number;
-use crate::room::{Room as _, room};
 use crate::table::{PROCESSOR, PROCESSOR_INFORMATION};
 use perfhive_engine::standard::{MOST, Row};
-use perfhive_engine::{ObjectWriter, ProviderError, note_growth};
+use perfhive_engine::{ObjectWriter, ProviderError};
 use perfhive_format::InstanceHead;
 
 /// Interrupts/sec.
@@ -64,9 +63,6 @@ pub(super) struct Details {
     cpus: Vec<Cpu>,
     counts: Vec<(u32, [u64; COUNTS])>,
 }
-
-room!(Details: topology, nodes, frequencies, cpus, counts);
-room!(Node: totals, tally);
 
 /// A node, with totals of its own.
 struct Node {
@@ -188,7 +184,6 @@ impl SystemSession {
             let number = details.topology.node(at);
             if !details.nodes.iter().any(|node| node.number == number) {
                 let (totals, tally) = (Totals::default(), Tally::default());
-                note_growth();
                 details.nodes.push(Node { number, totals, tally });
                 details.nodes.sort_unstable_by_key(|node| node.number);
             }
@@ -222,12 +217,8 @@ impl SystemSession {
                 details.cpus.push(*cpu);
                 details.counts.push((cpu.number, joined(interrupts, soft)));
             }
-            let room = node.room();
             node.totals.update(&details.cpus);
             node.tally.update(&details.counts);
-            if node.room() != room {
-                note_growth();
-            }
             if details.cpus.is_empty() {
                 continue;
             }

@@ -4,7 +4,6 @@ use crate::cpus::Cpu;
 use crate::faults::{Faults, describe, is_gone};
 use crate::files::{PidPath, Reader};
 use crate::parse::number;
-use crate::room::room;
 
 /// The nodes of the processors that are on.
 #[derive(Debug, Default)]
@@ -16,8 +15,6 @@ pub(super) struct Topology {
     /// be read again.
     placed: Vec<(u32, u32)>,
 }
-
-room!(Topology: ranges, numbers, placed);
 
 impl Topology {
     /// Reads the nodes again where other processors are on than the last time.

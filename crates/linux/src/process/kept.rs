@@ -10,7 +10,6 @@ mod picture;
 
 use super::sample::{MOST, Sample};
 use super::wanted::Wanted;
-use crate::room::room;
 use perfhive_format::{ObjectWriting, WriteError};
 use picture::Row;
 
@@ -95,8 +94,6 @@ impl Default for Kept {
         }
     }
 }
-
-room!(Kept: bytes, cells, samples, with_values, rows, anew);
 
 impl Kept {
     /// Begins with what a run of the reader brought.

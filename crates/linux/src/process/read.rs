@@ -11,7 +11,6 @@ use crate::cpus::{Damage, SystemStat, Ticks};
 use crate::faults::{Faults, describe, is_denied, is_gone};
 use crate::files::{PidPath, Reader};
 use crate::parse::{Io, PF_KTHREAD, Schedule, Stat, Statm, memory_of_status, switches, utf16_name};
-use crate::room::room;
 use crate::table::{PEAK_COUNTERS, SCHEDULE_COUNTERS, STAT_COUNTERS, STATM_COUNTERS};
 use rustix::fd::OwnedFd;
 use rustix::io::Errno;
@@ -88,8 +87,6 @@ pub(super) struct ProcessReader {
     names: Vec<u16>,
     pub(super) faults: Faults,
 }
-
-room!(ProcessReader: reader, name, buffers, resting, slots, names, faults);
 
 impl ProcessReader {
     pub(super) fn new(reader: Reader, ticks: Ticks, page: u64, base: TimeBase) -> Self {

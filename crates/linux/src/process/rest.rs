@@ -36,7 +36,6 @@
 use super::tracked::Tracked;
 use crate::files::{Kept, PidPath, Reader};
 use crate::parse::{Io, PF_EXITING, Stat, Words, number};
-use crate::room::room;
 
 /// Readings that found nothing changed before a process is looked at.
 const LEAST_PATIENCE: u8 = 2;
@@ -220,8 +219,6 @@ pub(super) struct Found {
     pub(super) name: [u8; NAME],
     pub(super) name_length: usize,
 }
-
-room!(Resting: places, free, alive, elders);
 
 impl Resting {
     /// Begins a collection of so many processes. Where `wanted` is not so,

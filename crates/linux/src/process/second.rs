@@ -14,9 +14,7 @@ use crate::bpf::{
 };
 use crate::choice::ReaderChoice;
 use crate::cpus::SystemStat;
-use crate::room::room;
 use crate::root::ProcRoot;
-use perfhive_engine::note_growth;
 
 /// Loading takes longer than reading a few times does: what collects once or
 /// twice does without.
@@ -65,8 +63,6 @@ pub(super) struct Second {
     /// before.
     settled: bool,
 }
-
-room!(Second: order, missing, threads, room, known, known_threads, name);
 
 impl Second {
     pub(super) fn new(choice: ReaderChoice, root: ProcRoot) -> Self {
@@ -119,7 +115,6 @@ impl Second {
         let Err(refusal) = done else {
             return Ok(true);
         };
-        note_growth();
         self.leave_out();
         if only {
             self.state = State::Waiting;
@@ -196,10 +191,7 @@ impl Second {
                 bpf::may_go_on()?;
                 program
             }
-            _ => {
-                note_growth();
-                Program::load(&self.root, Room::of(count, 0).ok_or_else(too_many)?)?
-            }
+            _ => Program::load(&self.root, Room::of(count, 0).ok_or_else(too_many)?)?,
         };
         // Of the processors that are off, nothing counts. If none is known, all
         // that there may be are looked at.
@@ -222,7 +214,6 @@ impl Second {
                 there.processes.max(room.processes / 2) as usize,
                 there.threads.max(room.threads / 2) as usize,
             );
-            note_growth();
             program = Program::load(&self.root, room.ok_or_else(too_many)?)?;
         }
         Err(too_many())

@@ -9,8 +9,6 @@ use super::tracked::Tracked;
 use super::wanted::Counts;
 use crate::files::PidPath;
 use crate::parse::{Schedule, switches, waiting};
-use crate::room::room;
-use perfhive_engine::note_growth;
 use rustix::fd::OwnedFd;
 use rustix::io::Errno;
 
@@ -39,9 +37,6 @@ impl Sum {
             }
         }
         self.before.clear();
-        if self.before.capacity() < now.len() {
-            note_growth();
-        }
         self.before.extend_from_slice(now);
     }
 }
@@ -102,8 +97,6 @@ pub(super) struct Buffers {
 
 /// Most sums that are kept for later.
 const SPARE: usize = 256;
-
-room!(Buffers: tids, counts, spare);
 
 impl Buffers {
     /// Takes the sums of a process that is gone.
@@ -184,12 +177,7 @@ impl ProcessReader {
             }
         };
         let spare = &mut buffers.spare;
-        let sums = known.sums.get_or_insert_with(|| {
-            spare.pop().unwrap_or_else(|| {
-                note_growth();
-                Box::default()
-            })
-        });
+        let sums = known.sums.get_or_insert_with(|| spare.pop().unwrap_or_default());
         let mut summed = Summed { values: [0; 4], count: 0 };
         for (kind, wanted, sum) in [
             (Kind::Switches, wanted.apart, &mut sums.switches),

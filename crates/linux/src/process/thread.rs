@@ -8,7 +8,7 @@ use crate::faults::{describe, is_denied, is_gone};
 use crate::files::{Kept, PidPath, Reader, decimal};
 use crate::parse::{Schedule, Stat, switches, waiting};
 use crate::table::{COMMON_COUNTERS, PROCESS};
-use perfhive_engine::{ObjectWriter, ProviderError, note_growth};
+use perfhive_engine::{ObjectWriter, ProviderError};
 use perfhive_format::{FileTime, InstanceHead, ObjectWriting, TitleIndex};
 use rustix::fd::OwnedFd;
 use rustix::io::Errno;
@@ -137,10 +137,7 @@ impl ProcessSession {
                 continue;
             }
             known.thread.close();
-            let Threads { folder, known } = &mut **known.threads.get_or_insert_with(|| {
-                note_growth();
-                Box::default()
-            });
+            let Threads { folder, known } = &mut **known.threads.get_or_insert_default();
             let path = || PidPath::of(pid, b"task");
             let open = match self.reader.files().numbers_in(folder, path, &mut self.threads) {
                 Ok(open) => open,

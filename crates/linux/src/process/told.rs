@@ -1,8 +1,6 @@
 //! What was told of processes and threads, which is never taken back: processor
 //! time only grows.
 
-use crate::room::room;
-
 /// Processor time as told before, in 100 ns units: it never gets less.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub(super) struct Told {
@@ -31,8 +29,6 @@ pub(super) struct Knowledge {
     /// All that was known stays, but what is noted anew.
     goes_on: bool,
 }
-
-room!(Knowledge: now, before);
 
 impl Knowledge {
     pub(super) fn begin(&mut self) {

@@ -3,7 +3,6 @@
 use super::rest::Place;
 use super::sums::Sums;
 use crate::files::Kept;
-use perfhive_engine::note_growth;
 
 /// What is known of a process from one collection to the next.
 pub(super) struct Tracked {
@@ -67,9 +66,6 @@ pub(super) fn follow<T>(
     }
     std::mem::swap(known, before);
     known.clear();
-    if known.capacity() < numbers.len() {
-        note_growth();
-    }
     let mut before = before.drain(..).peekable();
     for next in numbers {
         while let Some(known) = before.next_if(|known| number(known) < *next) {
