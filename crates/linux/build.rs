@@ -1,14 +1,14 @@
 //! Lists the languages in `titles`, and compiles the BPF program, where the
 //! feature `bpf` asks for it.
 //!
-//! Without clang the build goes on: the crate then has its reader of `/proc`
-//! only, and says why when it is asked for the other one.
+//! Without clang the build goes on: the crate then reads `/proc` only, and reports
+//! the reason when the BPF reader is asked for.
 
 use std::fmt::Write as _;
 use std::path::PathBuf;
 use std::process::Command;
 
-/// A file for each language, named by its code: `de.txt`.
+/// The folder of translations: a file for each language, named by its code: `de.txt`.
 const TITLES: &str = "titles";
 const SOURCE: &str = "src/bpf/processes.bpf.c";
 const HEADER: &str = "src/bpf/kernel.h";
@@ -23,7 +23,7 @@ fn main() {
     }
     println!("cargo::rerun-if-env-changed=PERFHIVE_CLANG");
     let variable = |name| std::env::var(name).unwrap_or_default();
-    // The program's slots are laid out for one width of pointers.
+    // The program's slots are laid out for pointers of 64 bits.
     let asked = std::env::var_os("CARGO_FEATURE_BPF").is_some()
         && variable("CARGO_CFG_TARGET_OS") == "linux"
         && variable("CARGO_CFG_TARGET_POINTER_WIDTH") == "64";
@@ -38,7 +38,7 @@ fn main() {
     }
 }
 
-/// Writes `titles.rs`: code and text of every language, English first.
+/// Writes `titles.rs`: code and text of every translation, in the order of the codes.
 fn list_titles() -> std::io::Result<()> {
     let folder = PathBuf::from(std::env::var_os("CARGO_MANIFEST_DIR").unwrap_or_default());
     let mut files = Vec::new();
@@ -46,12 +46,12 @@ fn list_titles() -> std::io::Result<()> {
         let path = entry?.path();
         if path.extension().is_some_and(|extension| extension == "txt") {
             let code = path.file_stem().unwrap_or_default().to_string_lossy().into_owned();
-            files.push((code != "en", code, path));
+            files.push((code, path));
         }
     }
     files.sort();
     let mut list = String::from("[\n");
-    for (_, code, path) in files {
+    for (code, path) in files {
         let _ = writeln!(list, "    ({code:?}, include_str!({:?})),", path.to_string_lossy());
     }
     list.push_str("]\n");
@@ -65,7 +65,7 @@ fn compile(endian: &str) -> Result<(), String> {
     let target = if endian == "big" { "bpfeb" } else { "bpfel" };
     let status = Command::new(&clang)
         .args(["-target", target, "-mcpu=v3", "-O2", "-g", "-Wall", "-Werror"])
-        // No path of this machine shall be in the object.
+        // The object must not contain a path of this machine.
         .args(["-fdebug-compilation-dir", ".", "-c", SOURCE, "-o"])
         .arg(PathBuf::from(out).join("processes.bpf.o"))
         .status()

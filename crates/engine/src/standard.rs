@@ -33,6 +33,8 @@ pub struct Object {
     pub help: u32,
     /// English name.
     pub name: &'static str,
+    /// The English help text.
+    pub meaning: &'static str,
     /// What the instances are, and whatever else is worth knowing, for the
     /// manual.
     pub note: &'static str,
@@ -133,7 +135,7 @@ pub struct Counter {
     pub source: &'static str,
     /// The first system that has it, where that is not every one.
     pub since: &'static str,
-    /// What it means.
+    /// The English help text: what the counter means.
     pub meaning: &'static str,
     /// What is different here; empty where nothing is.
     pub difference: &'static str,
@@ -169,7 +171,7 @@ impl Counter {
     /// The base of the counter before it, of another type than most have.
     #[must_use]
     pub const fn base_as(of: &Self, kind: CounterType) -> Self {
-        let mut base = Self::new(of.index, of.help, of.name, kind);
+        let mut base = Self::new(of.index, of.help, of.name, kind).means(of.meaning);
         base.detail = of.detail;
         base
     }
@@ -230,7 +232,7 @@ impl Counter {
         self
     }
 
-    /// With what it means.
+    /// With its English help text.
     #[must_use]
     pub const fn means(mut self, meaning: &'static str) -> Self {
         self.meaning = meaning;
@@ -346,8 +348,7 @@ pub enum Availability {
         on_request: bool,
         /// The first system that tells it; empty where all do.
         since: &'static str,
-        /// What it means on Windows; of a counter that Windows does not have,
-        /// what it means.
+        /// The English help text.
         meaning: &'static str,
         /// What is different here; empty where nothing is.
         difference: &'static str,

@@ -1,6 +1,6 @@
-//! Names and help texts, one file for each language in the folder `titles`, named
-//! by the language's code: to add a language, add its file. What a file looks like
-//! is told by [`parse_titles`].
+//! Names and help texts: English from the rows of the [tables](crate::table), each
+//! other language from a file of the folder `titles` that is named by the language's
+//! code. To add a language, add its file; [`parse_titles`] says how it is written.
 
 use crate::table::Object;
 use perfhive_engine::ProvidedTitles;
@@ -8,24 +8,24 @@ use perfhive_engine::standard::{parse_titles, titles_of};
 use perfhive_format::LanguageId;
 use std::sync::OnceLock;
 
-/// Code and text of each file, English first.
+/// Code and text of each file.
 const FILES: &[(&str, &str)] = &include!(concat!(env!("OUT_DIR"), "/titles.rs"));
 
-/// The languages and their texts. A file whose name is no language has none; a
-/// test knows of it.
+/// The languages of the files, with their texts. A test checks that every file name
+/// is a language.
 fn texts() -> impl Iterator<Item = (LanguageId, &'static str)> {
     FILES.iter().filter_map(|(code, text)| Some((code.parse().ok()?, *text)))
 }
 
-/// Every language, read once: each provider takes its part of it.
-fn languages() -> &'static [ProvidedTitles] {
+/// The translations, parsed once; each provider copies its part.
+fn translations() -> &'static [ProvidedTitles] {
     static READ: OnceLock<Vec<ProvidedTitles>> = OnceLock::new();
     READ.get_or_init(|| texts().map(|(language, text)| parse_titles(language, text).0).collect())
 }
 
 /// The titles of some objects and their counters, in every language.
 pub(crate) fn of_objects(objects: &[&Object]) -> Vec<ProvidedTitles> {
-    titles_of(objects, languages())
+    titles_of(objects, translations())
 }
 
 #[cfg(test)]
@@ -33,7 +33,7 @@ mod tests {
     use super::*;
     use crate::table::{SYSTEM, objects};
     use perfhive_format::titles::TitleList;
-    use std::collections::{BTreeMap, BTreeSet};
+    use std::collections::{BTreeMap, HashMap};
 
     fn map(list: &TitleList) -> BTreeMap<u32, &str> {
         let map: BTreeMap<_, _> =
@@ -43,28 +43,46 @@ mod tests {
     }
 
     #[test]
-    fn every_language_has_every_index_and_no_other() {
-        let mut names = BTreeSet::new();
-        let mut helps = BTreeSet::new();
-        for object in objects() {
-            names.insert(object.index);
-            helps.insert(object.help);
-            for spec in object.counters.iter().map(|counter| counter.spec()) {
-                names.insert(spec.name.0);
-                helps.insert(spec.help.0);
-            }
-        }
+    fn translations_have_exactly_the_indexes_of_the_rows() {
+        let all: Vec<_> = objects().collect();
+        let english = &titles_of(&all, &[])[0];
         for (language, text) in texts() {
             let (titles, bad) = parse_titles(language, text);
             assert_eq!(bad, Vec::<String>::new(), "{language}");
-            let has = |list: &TitleList| map(list).into_keys().collect::<BTreeSet<_>>();
-            assert_eq!(has(&titles.names), names, "{language} names");
-            assert_eq!(has(&titles.help), helps, "{language} help");
-            for text in map(&titles.names).values() {
-                assert!(!text.is_empty() && text.trim() == *text, "{language} {text:?}");
+            let (names, helps) = (map(&titles.names), map(&titles.help));
+            assert!(names.keys().eq(map(&english.names).keys()), "{language} names");
+            assert!(helps.keys().eq(map(&english.help).keys()), "{language} help");
+            check(&titles);
+        }
+        check(english);
+    }
+
+    fn check(titles: &ProvidedTitles) {
+        for text in map(&titles.names).values() {
+            assert!(!text.is_empty() && text.trim() == *text, "{} {text:?}", titles.language);
+        }
+        for (index, text) in map(&titles.help) {
+            let is_sentence = text.len() > 30 && text.ends_with('.');
+            assert!(is_sentence, "{} {index} {text:?}", titles.language);
+        }
+    }
+
+    #[test]
+    fn rows_with_the_same_index_have_the_same_text() {
+        let mut texts = HashMap::new();
+        let mut same = |kind: &str, index: u32, text: &'static str| {
+            let known = *texts.entry((kind.to_string(), index)).or_insert(text);
+            assert_eq!(known, text, "{kind} {index}");
+        };
+        for object in objects() {
+            same("name", object.index, object.name);
+            same("help", object.help, object.meaning);
+            for counter in object.counters {
+                same("name", counter.index, counter.name);
+                same("help", counter.help, counter.meaning);
             }
-            for (index, text) in map(&titles.help) {
-                assert!(text.len() > 30 && text.ends_with('.'), "{language} {index} {text:?}");
+            for absent in object.absent {
+                same("name", absent.index, absent.name);
             }
         }
     }
@@ -76,7 +94,7 @@ mod tests {
             .unwrap()
             .map(|entry| entry.unwrap().file_name().into_string().unwrap())
             .collect();
-        names.sort_by_key(|name| (name != "en.txt", name.clone()));
+        names.sort();
         let of = |language: LanguageId| format!("{}.txt", language.code().unwrap());
         assert_eq!(texts().map(|(language, _)| of(language)).collect::<Vec<_>>(), names);
     }
@@ -84,7 +102,8 @@ mod tests {
     #[test]
     fn a_provider_gets_its_own_titles_only() {
         let all = of_objects(&[&SYSTEM]);
-        assert_eq!(all.len(), FILES.len());
+        assert_eq!(all.len(), FILES.len() + 1);
+        assert_eq!(all[0].language, LanguageId::ENGLISH);
         assert_eq!(map(&all[0].names).get(&2), Some(&"System"));
         assert!(!map(&all[0].names).contains_key(&230));
         assert!(!map(&all[0].help).contains_key(&231));

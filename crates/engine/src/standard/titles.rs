@@ -1,50 +1,53 @@
-//! Title lists as people write and translate them, and the part of them that
-//! some objects need.
+//! Titles of standard objects: the English ones from the rows of the tables, the
+//! others from lists of translations.
 
 use super::Object;
 use crate::provider::ProvidedTitles;
 use perfhive_format::LanguageId;
 use perfhive_format::titles::{Title, TitleIndex, TitleList};
+use std::collections::BTreeMap;
 
-/// The titles of some objects and their counters, in every one of the
-/// languages.
+/// The titles of some objects and their counters: in English, from their rows, and
+/// then in the language of each of the translations.
 #[must_use]
-pub fn titles_of(objects: &[&Object], languages: &[ProvidedTitles]) -> Vec<ProvidedTitles> {
-    let mut names = Vec::new();
-    let mut helps = Vec::new();
+pub fn titles_of(objects: &[&Object], translations: &[ProvidedTitles]) -> Vec<ProvidedTitles> {
+    let mut names = BTreeMap::new();
+    let mut helps = BTreeMap::new();
     for object in objects {
-        names.push(object.index);
-        helps.push(object.help);
-        for spec in object.counters.iter().map(|counter| counter.spec()) {
-            names.push(spec.name.0);
-            helps.push(spec.help.0);
+        names.insert(object.index, object.name);
+        helps.insert(object.help, object.meaning);
+        for counter in object.counters {
+            names.insert(counter.index, counter.name);
+            helps.insert(counter.help, counter.meaning);
         }
     }
-    names.sort_unstable();
-    helps.sort_unstable();
-    let part = |list: &TitleList, wanted: &[u32]| TitleList {
-        titles: list
-            .titles
-            .iter()
-            .filter(|title| wanted.binary_search(&title.index.0).is_ok())
-            .cloned()
-            .collect(),
-        ..TitleList::default()
+    let english =
+        ProvidedTitles { language: LanguageId::ENGLISH, names: list(&names), help: list(&helps) };
+    let part = |all: &TitleList, wanted: &BTreeMap<u32, &str>| {
+        let titles = all.titles.iter().filter(|title| wanted.contains_key(&title.index.0));
+        TitleList { titles: titles.cloned().collect(), ..TitleList::default() }
     };
-    let of_language = |all: &ProvidedTitles| ProvidedTitles {
+    let translated = translations.iter().map(|all| ProvidedTitles {
         language: all.language,
         names: part(&all.names, &names),
         help: part(&all.help, &helps),
-    };
-    languages.iter().map(of_language).collect()
+    });
+    std::iter::once(english).chain(translated).collect()
 }
 
-/// Reads a title list; the second part are lines that make no sense.
+fn list(texts: &BTreeMap<u32, &str>) -> TitleList {
+    let title = |(index, text): (&u32, &&str)| Title {
+        index: TitleIndex(*index),
+        text: (*text).to_string(),
+    };
+    TitleList { titles: texts.iter().map(title).collect(), ..TitleList::default() }
+}
+
+/// Reads a list of translations; returns it with the lines that cannot be read.
 ///
-/// A list is made for people who translate: a block for each name, with the
-/// index before it, and below it the help texts of the counters of that name
-/// (% Processor Time of a process is not that of a processor), each under its
-/// own index:
+/// Each name has a block: its index and the name, then the help texts of the
+/// counters of that name (% Processor Time of a process is not that of a
+/// processor), each under its own index:
 ///
 /// ```text
 /// 6 % Processor Time
@@ -54,7 +57,7 @@ pub fn titles_of(objects: &[&Object], languages: &[ProvidedTitles]) -> Vec<Provi
 ///     Processor time of all threads ...
 /// ```
 ///
-/// Lines that begin with `#` and empty ones count for nothing.
+/// Empty lines, and those that begin with `#`, are skipped.
 #[must_use]
 pub fn parse_titles(language: LanguageId, text: &str) -> (ProvidedTitles, Vec<String>) {
     let mut titles =
@@ -96,7 +99,7 @@ pub fn parse_titles(language: LanguageId, text: &str) -> (ProvidedTitles, Vec<St
     (titles, bad)
 }
 
-/// Adds `index text`; answers whether it is that.
+/// Adds a line of the form `index text`; returns whether the line has that form.
 fn push(list: &mut TitleList, line: &str) -> bool {
     let Some((index, text)) = line.split_once(' ') else {
         return false;
@@ -115,7 +118,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn lines_that_make_no_sense_are_named() {
+    fn unreadable_lines_are_returned() {
         let text =
             "2 System\n  help 3\n    One\n    two.\nx\n    lost\n  hlp 5\n# no\n\n  help x\n";
         let (titles, bad) = parse_titles(LanguageId::ENGLISH, text);

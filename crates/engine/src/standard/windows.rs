@@ -16,58 +16,76 @@ pub mod system {
     pub const FILE_READ_OPERATIONS: Counter =
         Counter::new(10, 11, "File Read Operations/sec", T::PERF_COUNTER_COUNTER)
             .unit("operations/s")
-            .means("Read operations on files and devices of the whole machine.");
+            .means(
+                "Calls of programs that read from files and devices, met by the cache or not, \
+                 a second.",
+            );
     /// File Write Operations/sec.
     pub const FILE_WRITE_OPERATIONS: Counter =
         Counter::new(12, 13, "File Write Operations/sec", T::PERF_COUNTER_COUNTER)
             .unit("operations/s")
-            .means("Write operations on files and devices of the whole machine.");
+            .means(
+                "Calls of programs that write to files and devices, into the cache or past it, \
+                 a second.",
+            );
     /// File Control Operations/sec.
     pub const FILE_CONTROL_OPERATIONS: Counter =
         Counter::new(14, 15, "File Control Operations/sec", T::PERF_COUNTER_COUNTER)
             .detail(DetailLevel::ADVANCED)
             .unit("operations/s")
-            .means("Operations on files and devices that neither read nor write.");
+            .means(
+                "Calls on files and devices that neither read nor write, such as control \
+                 calls, a second.",
+            );
     /// File Read Bytes/sec.
     pub const FILE_READ_BYTES: Counter =
         Counter::new(16, 17, "File Read Bytes/sec", T::PERF_COUNTER_BULK_COUNT)
             .scale(-4)
             .detail(DetailLevel::EXPERT)
             .unit("bytes/s")
-            .means("Bytes read from files and devices.");
+            .means(
+                "Bytes that programs read from files and devices, met by the cache or not, a \
+                 second.",
+            );
     /// File Write Bytes/sec.
     pub const FILE_WRITE_BYTES: Counter =
         Counter::new(18, 19, "File Write Bytes/sec", T::PERF_COUNTER_BULK_COUNT)
             .scale(-4)
             .detail(DetailLevel::EXPERT)
             .unit("bytes/s")
-            .means("Bytes written to files and devices.");
+            .means(
+                "Bytes that programs write to files and devices, into the cache or past it, a \
+                 second.",
+            );
     /// File Control Bytes/sec.
     pub const FILE_CONTROL_BYTES: Counter =
         Counter::new(20, 21, "File Control Bytes/sec", T::PERF_COUNTER_BULK_COUNT)
             .scale(-3)
             .detail(DetailLevel::WIZARD)
             .unit("bytes/s")
-            .means("Bytes of operations that neither read nor write.");
+            .means("Bytes of calls on files and devices that neither read nor write, a second.");
     /// Context Switches/sec.
     pub const CONTEXT_SWITCHES: Counter =
         Counter::new(146, 147, "Context Switches/sec", T::PERF_COUNTER_COUNTER)
             .scale(-2)
             .detail(DetailLevel::ADVANCED)
             .unit("switches/s")
-            .means("Switches from one thread to another, on all processors.");
+            .means(
+                "Switches from one thread to another on all processors of the machine, a \
+                 second.",
+            );
     /// System Calls/sec.
     pub const SYSTEM_CALLS: Counter =
         Counter::new(150, 151, "System Calls/sec", T::PERF_COUNTER_COUNTER)
             .scale(-1)
             .detail(DetailLevel::ADVANCED)
             .unit("calls/s")
-            .means("Calls of programs to the kernel, on all processors.");
+            .means("Calls of programs to the kernel on all processors of the machine, a second.");
     /// File Data Operations/sec.
     pub const FILE_DATA_OPERATIONS: Counter =
         Counter::new(406, 407, "File Data Operations/sec", T::PERF_COUNTER_COUNTER)
             .unit("operations/s")
-            .means("Read and write operations together.");
+            .means("Calls of programs that read from or write to files and devices, a second.");
     /// System Up Time.
     pub const SYSTEM_UP_TIME: Counter =
         Counter::new(674, 675, "System Up Time", T::PERF_ELAPSED_TIME)
@@ -80,7 +98,11 @@ pub mod system {
             .scale(1)
             .detail(DetailLevel::WIZARD)
             .unit("threads")
-            .means("Threads that are ready to run and wait for a processor.");
+            .means(
+                "Threads that are ready to run and have no processor, on all processors \
+                 together. More than two for each processor, for long, means that processors \
+                 are short.",
+            );
     /// Processes.
     pub const PROCESSES: Counter = Counter::new(248, 249, "Processes", T::PERF_COUNTER_RAWCOUNT)
         .scale(1)
@@ -92,31 +114,33 @@ pub mod system {
         .scale(1)
         .detail(DetailLevel::WIZARD)
         .unit("threads")
-        .means("Threads at this moment, those of Idle included.");
+        .means("Threads of the whole machine at this moment, those of Idle included.");
     /// Alignment Fixups/sec.
     pub const ALIGNMENT_FIXUPS: Counter =
         Counter::new(686, 687, "Alignment Fixups/sec", T::PERF_COUNTER_COUNTER)
             .detail(DetailLevel::WIZARD)
             .unit("fixups/s")
-            .means("Faults of unaligned access that the kernel repaired.");
+            .means("Faults of unaligned access that the kernel repaired, a second.");
     /// Exception Dispatches/sec.
     pub const EXCEPTION_DISPATCHES: Counter =
         Counter::new(688, 689, "Exception Dispatches/sec", T::PERF_COUNTER_COUNTER)
             .detail(DetailLevel::WIZARD)
             .unit("exceptions/s")
-            .means("Exceptions that the kernel dispatched.");
+            .means("Exceptions that the kernel dispatched, a second.");
     /// Floating Emulations/sec.
     pub const FLOATING_EMULATIONS: Counter =
         Counter::new(690, 691, "Floating Emulations/sec", T::PERF_COUNTER_COUNTER)
             .detail(DetailLevel::WIZARD)
             .unit("emulations/s")
-            .means("Floating-point instructions that the kernel carried out.");
+            .means(
+                "Floating-point instructions that the kernel carried out in place of the \
+                 processor, a second.",
+            );
     /// % Registry Quota In Use.
     pub const REGISTRY_QUOTA_IN_USE: Counter =
         Counter::new(1350, 1351, "% Registry Quota In Use", T::PERF_RAW_FRACTION)
             .detail(DetailLevel::ADVANCED)
-            .unit("%")
-            .means("Part of the memory allowed to the registry that it uses.");
+            .unit("%");
 }
 
 /// Processor 238.
@@ -125,48 +149,56 @@ pub mod processor {
 
     /// % Processor Time.
     pub const PROCESSOR_TIME: Counter =
-        Counter::new(6, 7, "% Processor Time", T::PERF_100NSEC_TIMER_INV)
-            .unit("%")
-            .means("Share of time in which the processor ran anything but its idle thread.");
+        Counter::new(6, 7, "% Processor Time", T::PERF_100NSEC_TIMER_INV).unit("%").means(
+            "Share of time in which the processor was not idle: what its idle thread did \
+                 not have.",
+        );
     /// % User Time.
     pub const USER_TIME: Counter = Counter::new(142, 143, "% User Time", T::PERF_100NSEC_TIMER)
         .detail(DetailLevel::ADVANCED)
         .unit("%")
-        .means("Share of time spent in programs.");
+        .means("Share of time that the processor spent in programs.");
     /// % Privileged Time.
     pub const PRIVILEGED_TIME: Counter =
         Counter::new(144, 145, "% Privileged Time", T::PERF_100NSEC_TIMER)
             .detail(DetailLevel::ADVANCED)
             .unit("%")
-            .means("Share of time spent in the kernel, interrupts included.");
+            .means(
+                "Share of time that the processor spent in the kernel, interrupts and deferred \
+                 procedure calls included.",
+            );
     /// Interrupts/sec.
     pub const INTERRUPTS: Counter =
         Counter::new(148, 149, "Interrupts/sec", T::PERF_COUNTER_COUNTER)
             .scale(-2)
             .unit("interrupts/s")
-            .means("Hardware interrupts that the processor took.");
+            .means("Hardware interrupts that the processor took, a second.");
     /// % DPC Time.
     pub const DPC_TIME: Counter = Counter::new(696, 339, "% DPC Time", T::PERF_100NSEC_TIMER)
         .detail(DetailLevel::ADVANCED)
         .unit("%")
-        .means("Share of time spent on deferred procedure calls.");
+        .means(
+            "Share of time that the processor spent on deferred procedure calls. It is \
+                 part of % Privileged Time.",
+        );
     /// % Interrupt Time.
     pub const INTERRUPT_TIME: Counter =
         Counter::new(698, 397, "% Interrupt Time", T::PERF_100NSEC_TIMER)
             .detail(DetailLevel::ADVANCED)
             .unit("%")
-            .means("Share of time spent on hardware interrupts.");
+            .means(
+                "Share of time that the processor spent on hardware interrupts. It is part of \
+                 % Privileged Time.",
+            );
     /// DPCs Queued/sec.
     pub const DPCS_QUEUED: Counter =
         Counter::new(1334, 1335, "DPCs Queued/sec", T::PERF_COUNTER_COUNTER)
             .detail(DetailLevel::ADVANCED)
-            .unit("calls/s")
-            .means("Deferred procedure calls that were queued.");
+            .unit("calls/s");
     /// DPC Rate.
     pub const DPC_RATE: Counter = Counter::new(1336, 1337, "DPC Rate", T::PERF_COUNTER_RAWCOUNT)
         .detail(DetailLevel::ADVANCED)
-        .unit("calls")
-        .means("Deferred procedure calls queued between two ticks of the clock.");
+        .unit("calls");
     /// % Idle Time.
     pub const IDLE_TIME: Counter = Counter::new(1746, 1747, "% Idle Time", T::PERF_100NSEC_TIMER)
         .detail(DetailLevel::WIZARD)
@@ -175,36 +207,30 @@ pub mod processor {
     /// % C1 Time.
     pub const C1_TIME: Counter = Counter::new(1748, 1749, "% C1 Time", T::PERF_100NSEC_TIMER)
         .detail(DetailLevel::WIZARD)
-        .unit("%")
-        .means("Share of time in the low-power state C1.");
+        .unit("%");
     /// % C2 Time.
     pub const C2_TIME: Counter = Counter::new(1750, 1751, "% C2 Time", T::PERF_100NSEC_TIMER)
         .detail(DetailLevel::WIZARD)
-        .unit("%")
-        .means("Share of time in the low-power state C2.");
+        .unit("%");
     /// % C3 Time.
     pub const C3_TIME: Counter = Counter::new(1752, 1753, "% C3 Time", T::PERF_100NSEC_TIMER)
         .detail(DetailLevel::WIZARD)
-        .unit("%")
-        .means("Share of time in the low-power state C3.");
+        .unit("%");
     /// C1 Transitions/sec.
     pub const C1_TRANSITIONS: Counter =
         Counter::new(1754, 1755, "C1 Transitions/sec", T::PERF_COUNTER_BULK_COUNT)
             .detail(DetailLevel::WIZARD)
-            .unit("transitions/s")
-            .means("How often the processor entered the state C1.");
+            .unit("transitions/s");
     /// C2 Transitions/sec.
     pub const C2_TRANSITIONS: Counter =
         Counter::new(1756, 1757, "C2 Transitions/sec", T::PERF_COUNTER_BULK_COUNT)
             .detail(DetailLevel::WIZARD)
-            .unit("transitions/s")
-            .means("How often the processor entered the state C2.");
+            .unit("transitions/s");
     /// C3 Transitions/sec.
     pub const C3_TRANSITIONS: Counter =
         Counter::new(1758, 1759, "C3 Transitions/sec", T::PERF_COUNTER_BULK_COUNT)
             .detail(DetailLevel::WIZARD)
-            .unit("transitions/s")
-            .means("How often the processor entered the state C3.");
+            .unit("transitions/s");
 }
 
 /// Process 230.
@@ -213,177 +239,202 @@ pub mod process {
 
     /// % Processor Time.
     pub const PROCESSOR_TIME: Counter =
-        Counter::new(6, 189, "% Processor Time", T::PERF_100NSEC_TIMER)
-            .unit("%")
-            .means("Processor time of all threads of the process; 100 is one processor.");
+        Counter::new(6, 189, "% Processor Time", T::PERF_100NSEC_TIMER).unit("%").means(
+            "Processor time of all threads of the process; 100 is one processor. A process \
+                 with several threads may have more.",
+        );
     /// % User Time.
     pub const USER_TIME: Counter = Counter::new(142, 157, "% User Time", T::PERF_100NSEC_TIMER)
         .detail(DetailLevel::ADVANCED)
         .unit("%")
-        .means("Processor time in the program itself.");
+        .means(
+            "Processor time that the process spent in its program and libraries, not in \
+                 the kernel.",
+        );
     /// % Privileged Time.
     pub const PRIVILEGED_TIME: Counter =
         Counter::new(144, 159, "% Privileged Time", T::PERF_100NSEC_TIMER)
             .detail(DetailLevel::ADVANCED)
             .unit("%")
-            .means("Processor time in the kernel on behalf of the process.");
+            .means("Processor time that the kernel spent on behalf of the process.");
     /// Virtual Bytes Peak.
     pub const VIRTUAL_BYTES_PEAK: Counter =
         Counter::new(172, 173, "Virtual Bytes Peak", T::PERF_COUNTER_LARGE_RAWCOUNT)
             .scale(-6)
             .detail(DetailLevel::EXPERT)
             .unit("bytes")
-            .means("Largest Virtual Bytes so far.");
+            .means("Largest Virtual Bytes since the process was started.");
     /// Virtual Bytes.
     pub const VIRTUAL_BYTES: Counter =
         Counter::new(174, 175, "Virtual Bytes", T::PERF_COUNTER_LARGE_RAWCOUNT)
             .scale(-6)
             .detail(DetailLevel::EXPERT)
             .unit("bytes")
-            .means("Size of the address space in use.");
+            .means(
+                "Size of the address space that the process uses, in bytes, whether there is \
+                 memory behind it or not.",
+            );
     /// Page Faults/sec.
     pub const PAGE_FAULTS: Counter =
         Counter::new(28, 177, "Page Faults/sec", T::PERF_COUNTER_COUNTER)
             .scale(-1)
             .unit("faults/s")
-            .means("Page faults of all threads of the process.");
+            .means(
+                "Page faults of all threads of the process a second, most of which need no \
+                 disk.",
+            );
     /// Working Set Peak.
     pub const WORKING_SET_PEAK: Counter =
         Counter::new(178, 179, "Working Set Peak", T::PERF_COUNTER_LARGE_RAWCOUNT)
             .scale(-5)
             .detail(DetailLevel::ADVANCED)
             .unit("bytes")
-            .means("Largest Working Set so far.");
+            .means("Largest Working Set since the process was started.");
     /// Working Set.
     pub const WORKING_SET: Counter =
         Counter::new(180, 181, "Working Set", T::PERF_COUNTER_LARGE_RAWCOUNT)
             .scale(-5)
             .unit("bytes")
-            .means("Memory of the process that is resident, shared pages included.");
+            .means(
+                "Memory of the process that is resident, in bytes, pages that it shares with \
+                 others included.",
+            );
     /// Page File Bytes Peak.
     pub const PAGE_FILE_BYTES_PEAK: Counter =
         Counter::new(182, 183, "Page File Bytes Peak", T::PERF_COUNTER_LARGE_RAWCOUNT)
             .scale(-6)
             .detail(DetailLevel::ADVANCED)
             .unit("bytes")
-            .means("Largest Page File Bytes so far.");
+            .means("Largest Page File Bytes since the process was started.");
     /// Page File Bytes.
     pub const PAGE_FILE_BYTES: Counter =
         Counter::new(184, 185, "Page File Bytes", T::PERF_COUNTER_LARGE_RAWCOUNT)
             .scale(-6)
             .detail(DetailLevel::ADVANCED)
             .unit("bytes")
-            .means("Memory that the process has reserved in paging files.");
+            .means("Memory that the process has reserved in paging files, in bytes.");
     /// Private Bytes.
     pub const PRIVATE_BYTES: Counter =
         Counter::new(186, 187, "Private Bytes", T::PERF_COUNTER_LARGE_RAWCOUNT)
             .scale(-5)
             .detail(DetailLevel::ADVANCED)
             .unit("bytes")
-            .means("Memory that was promised to the process and is not shared.");
+            .means(
+                "Memory that was promised to the process and that it cannot share with others, \
+                 in bytes.",
+            );
     /// Thread Count.
     pub const THREAD_COUNT: Counter =
         Counter::new(680, 681, "Thread Count", T::PERF_COUNTER_RAWCOUNT)
             .detail(DetailLevel::ADVANCED)
             .unit("threads")
-            .means("Threads at this moment.");
+            .means("Threads of the process at this moment.");
     /// Priority Base.
     pub const PRIORITY_BASE: Counter =
         Counter::new(682, 683, "Priority Base", T::PERF_COUNTER_RAWCOUNT)
             .detail(DetailLevel::ADVANCED)
             .unit("number")
-            .means("Base priority of the process, 0 to 31.");
+            .means("Base priority, 0 to 31, from which the priority at each moment is made.");
     /// Elapsed Time.
     pub const ELAPSED_TIME: Counter = Counter::new(684, 685, "Elapsed Time", T::PERF_ELAPSED_TIME)
         .scale(-4)
         .detail(DetailLevel::ADVANCED)
         .unit("s")
-        .means("Time since the process was started.");
+        .means("Time since the process or thread was started.");
     /// ID Process.
     pub const ID_PROCESS: Counter = Counter::new(784, 785, "ID Process", T::PERF_COUNTER_RAWCOUNT)
         .scale(-1)
         .unit("number")
-        .means("Number of the process; another process may get it later.");
+        .means("Number of the process, which another process may get when this one has ended.");
     /// Creating Process ID.
     pub const CREATING_PROCESS_ID: Counter =
         Counter::new(1410, 1411, "Creating Process ID", T::PERF_COUNTER_RAWCOUNT)
             .scale(-1)
             .unit("number")
-            .means("Number of the process that created this one; it may have ended.");
+            .means(
+                "Number of the process that created this one. It may have ended, and its \
+                 number may belong to another.",
+            );
     /// Pool Paged Bytes.
     pub const POOL_PAGED_BYTES: Counter =
         Counter::new(56, 57, "Pool Paged Bytes", T::PERF_COUNTER_RAWCOUNT)
             .scale(-5)
             .detail(DetailLevel::ADVANCED)
             .unit("bytes")
-            .means("Pageable kernel memory that the process is charged for.");
+            .means("Pageable kernel memory that the process is charged for, in bytes.");
     /// Pool Nonpaged Bytes.
     pub const POOL_NONPAGED_BYTES: Counter =
         Counter::new(58, 59, "Pool Nonpaged Bytes", T::PERF_COUNTER_RAWCOUNT)
             .scale(-5)
             .detail(DetailLevel::ADVANCED)
             .unit("bytes")
-            .means("Resident kernel memory that the process is charged for.");
+            .means(
+                "Kernel memory that is never paged out and that the process is charged for, in \
+                 bytes.",
+            );
     /// Handle Count.
     pub const HANDLE_COUNT: Counter =
         Counter::new(952, 953, "Handle Count", T::PERF_COUNTER_RAWCOUNT)
             .detail(DetailLevel::ADVANCED)
             .unit("handles")
-            .means("Handles that the process has open.");
+            .means("Handles that the process has open at this moment, of all its threads.");
     /// IO Read Operations/sec.
     pub const IO_READ_OPERATIONS: Counter =
         Counter::new(1412, 1413, "IO Read Operations/sec", T::PERF_COUNTER_BULK_COUNT)
             .detail(DetailLevel::ADVANCED)
             .unit("operations/s")
-            .means("Read operations on files, devices and the network.");
+            .means("Read operations of the process on files, devices and the network, a second.");
     /// IO Write Operations/sec.
     pub const IO_WRITE_OPERATIONS: Counter =
         Counter::new(1414, 1415, "IO Write Operations/sec", T::PERF_COUNTER_BULK_COUNT)
             .detail(DetailLevel::ADVANCED)
             .unit("operations/s")
-            .means("Write operations on files, devices and the network.");
+            .means("Write operations of the process on files, devices and the network, a second.");
     /// IO Data Operations/sec.
     pub const IO_DATA_OPERATIONS: Counter =
         Counter::new(1416, 1417, "IO Data Operations/sec", T::PERF_COUNTER_BULK_COUNT)
             .detail(DetailLevel::ADVANCED)
             .unit("operations/s")
-            .means("Read and write operations together.");
+            .means("Read and write operations of the process together, a second.");
     /// IO Other Operations/sec.
     pub const IO_OTHER_OPERATIONS: Counter =
         Counter::new(1418, 1419, "IO Other Operations/sec", T::PERF_COUNTER_BULK_COUNT)
             .detail(DetailLevel::ADVANCED)
             .unit("operations/s")
-            .means("Operations that neither read nor write, such as control calls.");
+            .means(
+                "Operations of the process that neither read nor write, such as control calls, \
+                 a second.",
+            );
     /// IO Read Bytes/sec.
     pub const IO_READ_BYTES: Counter =
         Counter::new(1420, 1421, "IO Read Bytes/sec", T::PERF_COUNTER_BULK_COUNT)
             .detail(DetailLevel::ADVANCED)
             .unit("bytes/s")
-            .means("Bytes read from files, devices and the network.");
+            .means("Bytes that the process read from files, devices and the network, a second.");
     /// IO Write Bytes/sec.
     pub const IO_WRITE_BYTES: Counter =
         Counter::new(1422, 1423, "IO Write Bytes/sec", T::PERF_COUNTER_BULK_COUNT)
             .detail(DetailLevel::ADVANCED)
             .unit("bytes/s")
-            .means("Bytes written to files, devices and the network.");
+            .means("Bytes that the process wrote to files, devices and the network, a second.");
     /// IO Data Bytes/sec.
     pub const IO_DATA_BYTES: Counter =
         Counter::new(1424, 1425, "IO Data Bytes/sec", T::PERF_COUNTER_BULK_COUNT)
             .detail(DetailLevel::ADVANCED)
             .unit("bytes/s")
-            .means("Bytes read and written together.");
+            .means("Bytes that the process read and wrote together, a second.");
     /// IO Other Bytes/sec.
     pub const IO_OTHER_BYTES: Counter =
         Counter::new(1426, 1427, "IO Other Bytes/sec", T::PERF_COUNTER_BULK_COUNT)
             .detail(DetailLevel::ADVANCED)
             .unit("bytes/s")
-            .means("Bytes of operations that neither read nor write.");
+            .means("Bytes of operations of the process that neither read nor write, a second.");
     /// Working Set - Private.
     pub const WORKING_SET_PRIVATE: Counter =
         Counter::new(1478, 1479, "Working Set - Private", T::PERF_COUNTER_LARGE_RAWCOUNT)
             .scale(-5)
             .unit("bytes")
-            .means("The part of Working Set that no other process has or can have.");
+            .means("The part of Working Set that no other process shares or can share, in bytes.");
 }
 
 /// Thread 232.
@@ -394,21 +445,25 @@ pub mod thread {
     pub const PROCESSOR_TIME: Counter =
         Counter::new(6, 191, "% Processor Time", T::PERF_100NSEC_TIMER)
             .unit("%")
-            .means("Processor time of the thread.");
+            .means("Processor time of the thread; 100 is all of a processor.");
     /// % User Time.
     pub const USER_TIME: Counter = Counter::new(142, 193, "% User Time", T::PERF_100NSEC_TIMER)
         .detail(DetailLevel::ADVANCED)
         .unit("%")
-        .means("Processor time in the program itself.");
+        .means(
+            "Processor time that the thread spent in its program and libraries, not in the \
+                 kernel.",
+        );
     /// % Privileged Time.
     pub const PRIVILEGED_TIME: Counter =
         Counter::new(144, 195, "% Privileged Time", T::PERF_100NSEC_TIMER)
             .detail(DetailLevel::ADVANCED)
             .unit("%")
-            .means("Processor time in the kernel on behalf of the thread.");
+            .means("Processor time that the kernel spent on behalf of the thread.");
     /// Context Switches/sec.
     pub const CONTEXT_SWITCHES: Counter =
         Counter::new(146, 197, "Context Switches/sec", T::PERF_COUNTER_COUNTER)
+            .means("Switches from this thread to another, a second.")
             .scale(-2)
             .detail(DetailLevel::ADVANCED)
             .unit("switches/s");
@@ -417,19 +472,22 @@ pub mod thread {
         .scale(-4)
         .detail(DetailLevel::ADVANCED)
         .unit("s")
-        .means("Time since the thread was started.");
+        .means("Time since the process or thread was started.");
     /// Priority Current.
     pub const PRIORITY_CURRENT: Counter =
         Counter::new(694, 695, "Priority Current", T::PERF_COUNTER_RAWCOUNT)
             .detail(DetailLevel::ADVANCED)
             .unit("number")
-            .means("Priority of the thread at this moment, 0 to 31.");
+            .means(
+                "Priority of the thread at this moment, 0 to 31: its base priority and what \
+                 the kernel added.",
+            );
     /// Priority Base.
     pub const PRIORITY_BASE: Counter =
         Counter::new(682, 683, "Priority Base", T::PERF_COUNTER_RAWCOUNT)
             .detail(DetailLevel::ADVANCED)
             .unit("number")
-            .means("Base priority of the thread, 0 to 31.");
+            .means("Base priority, 0 to 31, from which the priority at each moment is made.");
     /// Start Address.
     pub const START_ADDRESS: Counter =
         Counter::new(706, 707, "Start Address", T::PERF_COUNTER_RAWCOUNT_HEX)
@@ -437,21 +495,32 @@ pub mod thread {
             .unit("address")
             .means("Address of the function that the thread began with.");
     /// Thread State.
-    pub const THREAD_STATE: Counter = Counter::new(46, 47, "Thread State", T::PERF_COUNTER_RAWCOUNT).detail(DetailLevel::WIZARD).unit("state").means("0 initialized, 1 ready, 2 running, 3 standby, 4 terminated, 5 waiting, 6 transition, 7 unknown.");
+    pub const THREAD_STATE: Counter =
+        Counter::new(46, 47, "Thread State", T::PERF_COUNTER_RAWCOUNT)
+            .detail(DetailLevel::WIZARD)
+            .unit("state")
+            .means(
+                "What the thread does at this moment: 0 initialized, 1 ready, 2 running, 3 \
+                 standby, 4 terminated, 5 waiting, 6 transition, 7 ready without a processor \
+                 chosen.",
+            );
     /// Thread Wait Reason.
     pub const THREAD_WAIT_REASON: Counter =
         Counter::new(336, 337, "Thread Wait Reason", T::PERF_COUNTER_RAWCOUNT)
             .detail(DetailLevel::WIZARD)
             .unit("reason")
-            .means("Why a waiting thread waits, as a number of KWAIT_REASON.");
+            .means(
+                "Why the thread waits, or waited last, as a number of KWAIT_REASON; 6 is a \
+                 request of its own program.",
+            );
     /// ID Process.
     pub const ID_PROCESS: Counter = Counter::new(784, 785, "ID Process", T::PERF_COUNTER_RAWCOUNT)
         .detail(DetailLevel::EXPERT)
         .unit("number")
-        .means("Number of the process that the thread belongs to.");
+        .means("Number of the process, which another process may get when this one has ended.");
     /// ID Thread.
     pub const ID_THREAD: Counter = Counter::new(804, 805, "ID Thread", T::PERF_COUNTER_RAWCOUNT)
         .detail(DetailLevel::EXPERT)
         .unit("number")
-        .means("Number of the thread; another thread may get it later.");
+        .means("Number of the thread, which another thread may get when this one has ended.");
 }

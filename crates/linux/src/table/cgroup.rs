@@ -23,6 +23,8 @@ pub(crate) static CGROUP: Object = Object {
     index: 104_000,
     help: 104_001,
     name: "Cgroup",
+    meaning: "Control groups of Linux, version 2, under their paths; each includes the groups in \
+         it. Processor time, tasks, and limits.",
     note: "Instances are the control groups of version 2, each before those in it; the name is the path \
          below the mount point, `/system.slice/ssh.service` for example, and `/` is the root. Every group \
          includes the groups in it, so there is no `_Total`. Where version 2 is mounted beside version 1, \
@@ -39,49 +41,86 @@ pub(crate) static CGROUP: Object = Object {
     has_instances: true,
     brings: &[],
     counters: &[
-        usage(104_101),
-        user(104_103),
-        privileged(104_105),
-        id(104_107),
+        usage(104_101).means(
+            "Processor time of the processes in the control group; 100 is one processor. \
+                 From cpu.stat.",
+        ),
+        user(104_103).means(
+            "Processor time of the control group in the programs themselves. From \
+                 cpu.stat.",
+        ),
+        privileged(104_105)
+            .means("Processor time of the control group in the kernel. From cpu.stat."),
+        id(104_107).means(
+            "Number of the control group, unique as long as it is there. From the inode of \
+                 its folder.",
+        ),
         Counter::new(104_022, 104_023, "Descendants", T::PERF_COUNTER_RAWCOUNT)
             .on_request()
             .unit("groups")
             .from("`cgroup.stat`: `nr_descendants`")
             .since("4.14")
-            .means("Groups in the group, at all levels."),
+            .means("Groups in the control group, at all levels. From cgroup.stat."),
         Counter::new(248, 104_109, "Processes", T::PERF_COUNTER_RAWCOUNT)
             .on_request()
             .unit("processes")
             .from("lines of `cgroup.procs`")
-            .means("Processes in the group itself, not in groups in it."),
-        tasks(104_111),
+            .means(
+                "Processes in the control group itself, not in groups in it. From \
+                 cgroup.procs.",
+            ),
+        tasks(104_111).means(
+            "Processes and their further threads in the control group and those in it. \
+                 From pids.current.",
+        ),
         Counter::new(104_026, 104_027, "Populated", T::PERF_COUNTER_RAWCOUNT)
             .on_request()
             .unit("0 or 1")
             .from("`cgroup.events`: `populated`")
-            .means("1 where the group or one in it has a process."),
+            .means(
+                "1 where the control group or one in it has a process, otherwise 0. From \
+                 cgroup.events.",
+            ),
         Counter::new(104_028, 104_029, "Frozen", T::PERF_COUNTER_RAWCOUNT)
             .on_request()
             .unit("0 or 1")
             .from("`cgroup.events`: `frozen`")
             .since("5.2")
-            .means("1 where all processes of the group are held up."),
-        periods(104_113),
-        throttled_periods(104_115),
-        throttled_time(104_117),
+            .means(
+                "1 where all processes of the control group are held up, otherwise 0. From \
+                 cgroup.events.",
+            ),
+        periods(104_113).means(
+            "Periods of the control group's limit on processor time that went by while \
+                 there was something to do, a second. From cpu.stat.",
+        ),
+        throttled_periods(104_115).means(
+            "Periods in which the control group used its limit on processor time up, a \
+                 second. From cpu.stat.",
+        ),
+        throttled_time(104_117).means(
+            "Time in which the limit on processor time held the control group up, added up \
+                 over processors. From cpu.stat.",
+        ),
         Counter::new(104_038, 104_039, "CPU Weight", T::PERF_COUNTER_RAWCOUNT)
             .on_request()
             .unit("number")
             .from("`cpu.weight`")
-            .means("Share of the group among its neighbours, 1 to 10000; 100 is the usual."),
+            .means(
+                "Share of processor time that the control group gets among its neighbours, 1 \
+                 to 10000; 100 is the usual. From cpu.weight.",
+            ),
         Counter::new(104_040, 104_041, "Tasks Limit", T::PERF_COUNTER_RAWCOUNT)
             .on_request()
             .unit("tasks")
             .from("`pids.max`")
             .since("4.3")
-            .means("Most tasks that the group may have.")
+            .means("Most processes and threads that the control group may have. From pids.max.")
             .differs(LIMIT),
-        cpu_limit(104_119),
+        cpu_limit(104_119).means(
+            "Limit on the control group's processor time in percent of one processor. From \
+                 cpu.max.",
+        ),
     ],
     absent: &[],
 };
@@ -90,6 +129,7 @@ pub(crate) static CGROUP_MEMORY: Object = Object {
     index: 104_002,
     help: 104_003,
     name: "Cgroup Memory",
+    meaning: "Memory of those control groups that have the memory controller.",
     note: "Instances are the groups of Cgroup that have the memory controller. The root has none of \
          the totals, and is there only if counters from `memory.stat` are asked for.",
     reads: "as Cgroup, and for each group `memory.current`, `memory.swap.current` and `memory.events`",
@@ -97,68 +137,110 @@ pub(crate) static CGROUP_MEMORY: Object = Object {
     has_instances: true,
     brings: &[],
     counters: &[
-        memory_stat(104_200, "Anonymous Bytes", "`memory.stat`: `anon`")
-            .means("Memory of programs that belongs to no file."),
-        memory_stat(104_202, "File Bytes", "`memory.stat`: `file`")
-            .means("Pages of files in the cache, shared memory included."),
+        memory_stat(104_200, "Anonymous Bytes", "`memory.stat`: `anon`").means(
+            "Memory of programs that belongs to no file, in bytes. From anon in \
+                 memory.stat.",
+        ),
+        memory_stat(104_202, "File Bytes", "`memory.stat`: `file`").means(
+            "Pages of files in the cache, shared memory included, in bytes. From file in \
+                 memory.stat.",
+        ),
         memory_stat(104_204, "Shared Memory Bytes", "`memory.stat`: `shmem`")
-            .means("Shared memory and files of tmpfs."),
-        memory_stat(104_206, "Mapped File Bytes", "`memory.stat`: `file_mapped`")
-            .means("Pages of files that are mapped into address spaces."),
-        memory_stat(104_208, "Dirty File Bytes", "`memory.stat`: `file_dirty`")
-            .means("Changed pages of files that are still to be written."),
-        memory_stat(104_210, "Writeback File Bytes", "`memory.stat`: `file_writeback`")
-            .means("Pages of files that are being written."),
+            .means("Shared memory and files of tmpfs, in bytes. From shmem in memory.stat."),
+        memory_stat(104_206, "Mapped File Bytes", "`memory.stat`: `file_mapped`").means(
+            "Pages of files that are mapped into address spaces, in bytes. From \
+                 file_mapped in memory.stat.",
+        ),
+        memory_stat(104_208, "Dirty File Bytes", "`memory.stat`: `file_dirty`").means(
+            "Changed pages of files that are still to be written, in bytes. From \
+                 file_dirty in memory.stat.",
+        ),
+        memory_stat(104_210, "Writeback File Bytes", "`memory.stat`: `file_writeback`").means(
+            "Pages of files that are being written, in bytes. From file_writeback in \
+                 memory.stat.",
+        ),
         memory_stat(104_212, "Socket Bytes", "`memory.stat`: `sock`")
-            .means("Buffers of network connections."),
+            .means("Buffers of network connections, in bytes. From sock in memory.stat."),
         memory_stat(104_214, "Slab Bytes", "`memory.stat`: `slab`")
-            .means("The kernel's own small objects."),
+            .means("The kernel's own small objects, in bytes. From slab in memory.stat."),
         memory_stat(104_216, "Kernel Bytes", "`memory.stat`: `kernel`")
             .since("5.18")
-            .means("Memory of the kernel for the group: slab, stacks, page tables and others."),
+            .means(
+                "Memory of the kernel for the control group, in bytes. From kernel in \
+                 memory.stat.",
+            )
+            .differs("Slab, stacks, page tables and others."),
         Counter::new(28, 104_219, "Page Faults/sec", T::PERF_COUNTER_COUNTER)
             .scale(-1)
             .on_request()
             .unit("faults/s")
             .from("`memory.stat`: `pgfault`")
-            .means("Page faults of the group's processes."),
+            .means(
+                "Page faults of the control group, a second, whether storage was needed or \
+                 not. From pgfault in memory.stat.",
+            ),
         Counter::new(105_000, 104_221, "Major Faults/sec", T::PERF_COUNTER_COUNTER)
             .on_request()
             .unit("faults/s")
             .from("`memory.stat`: `pgmajfault`")
-            .means("Page faults that had to wait for storage."),
-        memory(104_223),
-        swap(104_225),
-        event(104_234, "High Events", "`memory.events`: `high`")
-            .means("How often processes were held up because the group was above its high limit."),
-        event(104_236, "Limit Events", "`memory.events`: `max`")
-            .means("How often the group was about to go beyond its memory limit."),
-        event(104_238, "Out of Memory Events", "`memory.events`: `oom`")
-            .means("How often memory could not be had within the limit."),
-        event(104_240, "Out of Memory Kills", "`memory.events`: `oom_kill`")
-            .since("4.13")
-            .means("Processes that were killed because no memory was left."),
+            .means(
+                "Page faults of the control group that had to wait for storage, a second. From \
+                 pgmajfault in memory.stat.",
+            ),
+        memory(104_223)
+            .means(
+                "Memory that the control group uses, cache included, in bytes. From \
+                 memory.current.",
+            )
+            .differs("What the kernel holds for the group is included."),
+        swap(104_225).means(
+            "Memory of the control group that is swapped out, in bytes. From \
+                 memory.swap.current.",
+        ),
+        event(104_234, "High Events", "`memory.events`: `high`").means(
+            "How often processes were held up because the control group was above its high \
+                 limit, since it was made. From memory.events.",
+        ),
+        event(104_236, "Limit Events", "`memory.events`: `max`").means(
+            "How often the control group was about to go beyond its memory limit, since it \
+                 was made. From memory.events.",
+        ),
+        event(104_238, "Out of Memory Events", "`memory.events`: `oom`").means(
+            "How often memory could not be had within the limit, since the control group \
+                 was made. From memory.events.",
+        ),
+        event(104_240, "Out of Memory Kills", "`memory.events`: `oom_kill`").since("4.13").means(
+            "Processes of the control group that were killed because no memory was left. \
+                 From memory.events.",
+        ),
         Counter::new(104_242, 104_243, "Memory Peak Bytes", T::PERF_COUNTER_LARGE_RAWCOUNT)
             .scale(-6)
             .on_request()
             .unit("bytes")
             .from("`memory.peak`")
             .since("5.19")
-            .means("Largest Memory Bytes so far."),
-        memory_limit(104_227),
+            .means("Most memory that the control group used so far, in bytes. From memory.peak."),
+        memory_limit(104_227)
+            .means("Most memory that the control group may use, in bytes. From memory.max."),
         Counter::new(104_246, 104_247, "Memory High Limit Bytes", T::PERF_COUNTER_LARGE_RAWCOUNT)
             .scale(-6)
             .on_request()
             .unit("bytes")
             .from("`memory.high`")
-            .means("Memory beyond which processes of the group are held up.")
+            .means(
+                "Memory beyond which processes of the control group are held up, in bytes. \
+                 From memory.high.",
+            )
             .differs(LIMIT),
         Counter::new(104_248, 104_249, "Swap Limit Bytes", T::PERF_COUNTER_LARGE_RAWCOUNT)
             .scale(-6)
             .on_request()
             .unit("bytes")
             .from("`memory.swap.max`")
-            .means("Most memory of the group that may be swapped out.")
+            .means(
+                "Most memory of the control group that may be swapped out, in bytes. From \
+                 memory.swap.max.",
+            )
             .differs(LIMIT),
     ],
     absent: &[],
@@ -168,28 +250,47 @@ pub(crate) static CGROUP_IO: Object = Object {
     index: 104_004,
     help: 104_005,
     name: "Cgroup IO",
+    meaning: "Input and output of those control groups that have the io controller.",
     note: "Instances are the groups of Cgroup that have the io controller.",
     reads: "as Cgroup, and for each group `io.stat`",
     cost: Cost::Costly,
     has_instances: true,
     brings: &[],
     counters: &[
-        bytes_read(104_301),
-        bytes_written(104_303),
-        reads(104_305),
-        writes(104_307),
+        bytes_read(104_301).means(
+            "Bytes that the control group read from block devices, a second. From rbytes \
+                 in io.stat.",
+        ),
+        bytes_written(104_303).means(
+            "Bytes that the control group wrote to block devices, a second. From wbytes in \
+                 io.stat.",
+        ),
+        reads(104_305).means(
+            "Operations by which the control group read from block devices, a second. From \
+                 rios in io.stat.",
+        ),
+        writes(104_307).means(
+            "Operations by which the control group wrote to block devices, a second. From \
+                 wios in io.stat.",
+        ),
         Counter::new(104_308, 104_309, "Discarded Bytes/sec", T::PERF_COUNTER_BULK_COUNT)
             .scale(-4)
             .unit("bytes/s")
             .from("`io.stat`: `dbytes`")
             .since("4.19")
-            .means("Bytes that block devices were told to forget.")
+            .means(
+                "Bytes that the control group told block devices to forget, a second. From \
+                 dbytes in io.stat.",
+            )
             .differs(DEVICES),
         Counter::new(104_310, 104_311, "Discards/sec", T::PERF_COUNTER_COUNTER)
             .unit("operations/s")
             .from("`io.stat`: `dios`")
             .since("4.19")
-            .means("Operations by which block devices were told to forget something.")
+            .means(
+                "Operations by which the control group told block devices to forget something, \
+                 a second. From dios in io.stat.",
+            )
             .differs(DEVICES),
     ],
     absent: &[],
@@ -199,6 +300,8 @@ pub(crate) static CGROUP_PRESSURE: Object = Object {
     index: 104_006,
     help: 104_007,
     name: "Cgroup Pressure",
+    meaning: "How long tasks of control groups had to wait for processors, memory, or input and \
+         output.",
     note: "Instances are the groups of Cgroup for which the kernel measures pressure: how long tasks of \
          the group had to wait for processors, memory, or input and output. *Some* is time in which at \
          least one task waited, *full* time in which all tasks that had something to do waited. \
@@ -209,22 +312,38 @@ pub(crate) static CGROUP_PRESSURE: Object = Object {
     has_instances: true,
     brings: &[],
     counters: &[
-        pressure(104_402, "% Some CPU Pressure", "`cpu.pressure`: `some`, `total`")
-            .means("Time in which some task of the group waited for a processor."),
-        pressure(104_406, "% Some Memory Pressure", "`memory.pressure`: `some`, `total`")
-            .means("Time in which some task of the group waited for memory."),
-        pressure(104_408, "% Full Memory Pressure", "`memory.pressure`: `full`, `total`")
-            .means("Time in which all tasks of the group waited for memory."),
-        pressure(104_410, "% Some IO Pressure", "`io.pressure`: `some`, `total`")
-            .means("Time in which some task of the group waited for input or output."),
-        pressure(104_412, "% Full IO Pressure", "`io.pressure`: `full`, `total`")
-            .means("Time in which all tasks of the group waited for input or output."),
+        pressure(104_402, "% Some CPU Pressure", "`cpu.pressure`: `some`, `total`").means(
+            "Time in which some task of the control group waited for a processor. From \
+                 cpu.pressure.",
+        ),
+        pressure(104_406, "% Some Memory Pressure", "`memory.pressure`: `some`, `total`").means(
+            "Time in which some task of the control group waited for memory. From \
+                 memory.pressure.",
+        ),
+        pressure(104_408, "% Full Memory Pressure", "`memory.pressure`: `full`, `total`").means(
+            "Time in which all tasks of the control group waited for memory. From \
+                 memory.pressure.",
+        ),
+        pressure(104_410, "% Some IO Pressure", "`io.pressure`: `some`, `total`").means(
+            "Time in which some task of the control group waited for input or output. From \
+                 io.pressure.",
+        ),
+        pressure(104_412, "% Full IO Pressure", "`io.pressure`: `full`, `total`").means(
+            "Time in which all tasks of the control group waited for input or output. From \
+                 io.pressure.",
+        ),
         pressure(104_414, "% Full IRQ Pressure", "`irq.pressure`: `full`, `total`")
             .since("6.1")
-            .means("Time in which interrupts kept tasks of the group from running."),
+            .means(
+                "Time in which interrupts kept tasks of the control group from running. From \
+                 irq.pressure.",
+            ),
         pressure(104_404, "% Full CPU Pressure", "`cpu.pressure`: `full`, `total`")
             .since("5.13")
-            .means("Time in which all tasks of the group waited for a processor."),
+            .means(
+                "Time in which all tasks of the control group waited for a processor. From \
+                 cpu.pressure.",
+            ),
     ],
     absent: &[],
 };
@@ -233,6 +352,7 @@ pub(crate) static CGROUP_PROCESS: Object = Object {
     index: 104_008,
     help: 104_009,
     name: "Cgroup Process",
+    meaning: "The processes in control groups; the parent of each is its group.",
     note: "Cgroup comes along: the parent of each instance is the group that the process is in. \
          Instances are the processes by ascending number, named as those of Process; ID Process finds \
          the same process there. The root's processes are among them. Processes of groups that are \
@@ -241,7 +361,14 @@ pub(crate) static CGROUP_PROCESS: Object = Object {
     cost: Cost::Costly,
     has_instances: true,
     brings: &[104_000],
-    counters: &[process_id(104_501), id(104_503)],
+    counters: &[
+        process_id(104_501)
+            .means("The number of the process in the control group. From cgroup.procs."),
+        id(104_503).means(
+            "Number of the control group that the process is in, unique as long as it is \
+             there. From the inode of its folder.",
+        ),
+    ],
     absent: &[],
 };
 
@@ -249,6 +376,7 @@ pub(crate) static CONTAINER: Object = Object {
     index: 104_010,
     help: 104_011,
     name: "Container",
+    meaning: "Control groups that a container runtime made, as their paths tell.",
     note: "Instances are the control groups of version 2 whose path is of a kind that a container \
          runtime makes, named `runtime/id` with the first 12 digits of the identifier, \
          `docker/f4d3b90bea15` for example: `docker-ID.scope` and `docker/ID`, `libpod-ID.scope`, \
@@ -264,22 +392,63 @@ pub(crate) static CONTAINER: Object = Object {
     has_instances: true,
     brings: &[],
     counters: &[
-        usage(104_601),
-        user(104_603),
-        privileged(104_605),
-        id(104_607),
-        memory(104_609),
-        tasks(104_611),
-        bytes_read(104_613),
-        bytes_written(104_615),
-        reads(104_617),
-        writes(104_619),
-        periods(104_621),
-        throttled_periods(104_623),
-        throttled_time(104_625),
-        swap(104_627),
-        memory_limit(104_629),
-        cpu_limit(104_631),
+        usage(104_601).means(
+            "Processor time of the processes in the container; 100 is one processor. From \
+                 cpu.stat.",
+        ),
+        user(104_603)
+            .means("Processor time of the container in the programs themselves. From cpu.stat."),
+        privileged(104_605).means("Processor time of the container in the kernel. From cpu.stat."),
+        id(104_607).means(
+            "Number of the container's control group, unique as long as it is there. From \
+                 the inode of its folder.",
+        ),
+        memory(104_609)
+            .means(
+                "Memory that the container uses, cache included, in bytes. From \
+                 memory.current.",
+            )
+            .differs("What the kernel holds for the container is included."),
+        tasks(104_611)
+            .means("Processes and their further threads in the container. From pids.current."),
+        bytes_read(104_613).means(
+            "Bytes that the container read from block devices, a second. From rbytes in \
+                 io.stat.",
+        ),
+        bytes_written(104_615).means(
+            "Bytes that the container wrote to block devices, a second. From wbytes in \
+                 io.stat.",
+        ),
+        reads(104_617).means(
+            "Operations by which the container read from block devices, a second. From \
+                 rios in io.stat.",
+        ),
+        writes(104_619).means(
+            "Operations by which the container wrote to block devices, a second. From wios \
+                 in io.stat.",
+        ),
+        periods(104_621).means(
+            "Periods of the container's limit on processor time that went by while there \
+                 was something to do, a second. From cpu.stat.",
+        ),
+        throttled_periods(104_623).means(
+            "Periods in which the container used its limit on processor time up, a second. \
+                 From cpu.stat.",
+        ),
+        throttled_time(104_625).means(
+            "Time in which the limit on processor time held the container up, added up \
+                 over processors. From cpu.stat.",
+        ),
+        swap(104_627).means(
+            "Memory of the container that is swapped out, in bytes. From \
+                 memory.swap.current.",
+        ),
+        memory_limit(104_629)
+            .means("Most memory that the container may use, in bytes. From memory.max."),
+        cpu_limit(104_631).means(
+            "Limit on the container's processor time in percent of one processor. From \
+                 cpu.max.",
+        ),
     ],
     absent: &[],
 };
@@ -288,6 +457,7 @@ pub(crate) static CONTAINER_PROCESS: Object = Object {
     index: 104_012,
     help: 104_013,
     name: "Container Process",
+    meaning: "The processes in containers; the parent of each is its container.",
     note: "Container comes along: the parent of each instance is the innermost container that the process \
          is in, in whichever of its groups. Instances are the processes in containers by ascending \
          number, named as those of Process. ID Cgroup is that of the group itself.",
@@ -295,7 +465,13 @@ pub(crate) static CONTAINER_PROCESS: Object = Object {
     cost: Cost::Costly,
     has_instances: true,
     brings: &[104_010],
-    counters: &[process_id(104_701), id(104_703)],
+    counters: &[
+        process_id(104_701).means("The number of the process in the container. From cgroup.procs."),
+        id(104_703).means(
+            "Number of the control group within the container that the process is in, unique \
+             as long as it is there. From the inode of its folder.",
+        ),
+    ],
     absent: &[],
 };
 
@@ -304,7 +480,6 @@ const fn usage(help: u32) -> Counter {
         .unit("%")
         .from("`cpu.stat`: `usage_usec`")
         .since("4.15")
-        .means("Processor time of all processes; 100 is one processor. Time of ended ones stays.")
 }
 
 const fn user(help: u32) -> Counter {
@@ -312,7 +487,6 @@ const fn user(help: u32) -> Counter {
         .unit("%")
         .from("`cpu.stat`: `user_usec`")
         .since("4.15")
-        .means("Processor time in the programs themselves.")
 }
 
 const fn privileged(help: u32) -> Counter {
@@ -320,7 +494,6 @@ const fn privileged(help: u32) -> Counter {
         .unit("%")
         .from("`cpu.stat`: `system_usec`")
         .since("4.15")
-        .means("Processor time in the kernel on behalf of the processes.")
 }
 
 const fn id(help: u32) -> Counter {
@@ -328,7 +501,6 @@ const fn id(help: u32) -> Counter {
         .detail(DetailLevel::EXPERT)
         .unit("number")
         .from("the folder's inode")
-        .means("Number of the group, unique as long as it is there.")
 }
 
 const fn process_id(help: u32) -> Counter {
@@ -336,7 +508,6 @@ const fn process_id(help: u32) -> Counter {
         .scale(-1)
         .unit("number")
         .from("`cgroup.procs`")
-        .means("Number of the process.")
 }
 
 const fn tasks(help: u32) -> Counter {
@@ -344,32 +515,24 @@ const fn tasks(help: u32) -> Counter {
         .unit("tasks")
         .from("`pids.current`")
         .since("4.3")
-        .means("Processes and their further threads, those in groups below included.")
 }
 
 const fn periods(help: u32) -> Counter {
     Counter::new(104_032, help, "CPU Periods/sec", T::PERF_COUNTER_COUNTER)
         .unit("periods/s")
         .from("`cpu.stat`: `nr_periods`")
-        .means(
-            "Periods of the limit on processor time that went by while there was something to do.",
-        )
 }
 
 const fn throttled_periods(help: u32) -> Counter {
     Counter::new(104_034, help, "CPU Throttled Periods/sec", T::PERF_COUNTER_COUNTER)
         .unit("periods/s")
         .from("`cpu.stat`: `nr_throttled`")
-        .means("Periods in which the limit on processor time was used up.")
 }
 
 const fn throttled_time(help: u32) -> Counter {
     Counter::new(104_036, help, "% CPU Throttled Time", T::PERF_100NSEC_TIMER)
         .unit("%")
         .from("`cpu.stat`: `throttled_usec`")
-        .means(
-            "Time in which the limit on processor time held the group up, added up over processors.",
-        )
 }
 
 const fn cpu_limit(help: u32) -> Counter {
@@ -377,7 +540,6 @@ const fn cpu_limit(help: u32) -> Counter {
         .on_request()
         .unit("%")
         .from("`cpu.max`: quota / period")
-        .means("Limit on % Processor Time; 100 is one processor.")
         .differs(LIMIT)
 }
 
@@ -386,7 +548,6 @@ const fn memory(help: u32) -> Counter {
         .scale(-6)
         .unit("bytes")
         .from("`memory.current`")
-        .means("Memory in use, the cache of files and what the kernel holds for it included.")
 }
 
 const fn swap(help: u32) -> Counter {
@@ -394,7 +555,6 @@ const fn swap(help: u32) -> Counter {
         .scale(-6)
         .unit("bytes")
         .from("`memory.swap.current`")
-        .means("Memory that is swapped out.")
 }
 
 const fn memory_limit(help: u32) -> Counter {
@@ -403,7 +563,6 @@ const fn memory_limit(help: u32) -> Counter {
         .on_request()
         .unit("bytes")
         .from("`memory.max`")
-        .means("Most memory that may be in use.")
         .differs(LIMIT)
 }
 
@@ -424,7 +583,6 @@ const fn bytes_read(help: u32) -> Counter {
         .scale(-4)
         .unit("bytes/s")
         .from("`io.stat`: `rbytes`")
-        .means("Bytes read from block devices.")
         .differs(DEVICES)
 }
 
@@ -433,7 +591,6 @@ const fn bytes_written(help: u32) -> Counter {
         .scale(-4)
         .unit("bytes/s")
         .from("`io.stat`: `wbytes`")
-        .means("Bytes written to block devices.")
         .differs(DEVICES)
 }
 
@@ -441,7 +598,6 @@ const fn reads(help: u32) -> Counter {
     Counter::new(104_304, help, "Storage Reads/sec", T::PERF_COUNTER_COUNTER)
         .unit("operations/s")
         .from("`io.stat`: `rios`")
-        .means("Operations that read from block devices.")
         .differs(DEVICES)
 }
 
@@ -449,7 +605,6 @@ const fn writes(help: u32) -> Counter {
     Counter::new(104_306, help, "Storage Writes/sec", T::PERF_COUNTER_COUNTER)
         .unit("operations/s")
         .from("`io.stat`: `wios`")
-        .means("Operations that write to block devices.")
         .differs(DEVICES)
 }
 

@@ -36,6 +36,8 @@ pub(crate) static INTERFACE: Object = Object {
     index: 510,
     help: 511,
     name: "Network Interface",
+    meaning: "Counters of the network interfaces that this program sees: physical, virtual and \
+         loopback ones. From /proc/net/dev and /sys/class/net.",
     note: namespace!(
         " Instances are the kernel's interfaces by name, loopback (`lo`), bridges and tunnels \
          included; as on Windows there is no `_Total`, for a packet may pass several. An \
@@ -82,6 +84,8 @@ pub(crate) static IPV4: Object = Object {
     index: 546,
     help: 547,
     name: "IPv4",
+    meaning: "Counters of version 4 of the Internet Protocol. From /proc/net/snmp and \
+         /proc/net/netstat.",
     note: namespace!(""),
     reads: "`net/snmp`, `net/netstat`",
     cost: Cost::Global,
@@ -95,6 +99,7 @@ pub(crate) static IPV6: Object = Object {
     index: 548,
     help: 1529,
     name: "IPv6",
+    meaning: "Counters of version 6 of the Internet Protocol. From /proc/net/snmp6.",
     note: namespace!(" A kernel without IPv6 has no such object."),
     reads: "`net/snmp6`",
     cost: Cost::Global,
@@ -108,6 +113,7 @@ pub(crate) static ICMP: Object = Object {
     index: 582,
     help: 583,
     name: "ICMP",
+    meaning: "Counters of ICMP, the control messages of IPv4. From /proc/net/snmp.",
     note: namespace!(""),
     reads: "`net/snmp`",
     cost: Cost::Global,
@@ -121,6 +127,7 @@ pub(crate) static ICMPV6: Object = Object {
     index: 1534,
     help: 1535,
     name: "ICMPv6",
+    meaning: "Counters of ICMPv6, the control messages of IPv6. From /proc/net/snmp6.",
     note: namespace!(" A kernel without IPv6 has no such object."),
     reads: "`net/snmp6`",
     cost: Cost::Global,
@@ -134,6 +141,9 @@ pub(crate) static TCPV4: Object = Object {
     index: 638,
     help: 639,
     name: "TCPv4",
+    meaning: "Counters of TCP. Linux counts TCP over IPv4 and IPv6 together; only the connections \
+         established and the sockets are told apart. From /proc/net/snmp, /proc/net/netstat \
+         and /proc/net/sockstat.",
     note: namespace!(
         " **Linux counts TCP over IPv4 and IPv6 together**, and these counts are here, where \
          programs made for Windows look for them: on a machine that speaks both, they are \
@@ -153,6 +163,8 @@ pub(crate) static TCPV6: Object = Object {
     index: 1530,
     help: 1531,
     name: "TCPv6",
+    meaning: "Counters of TCP over IPv6, as far as Linux counts it apart: everything else is in \
+         TCPv4. From /proc/net/sockstat6 and /proc/net/tcp6.",
     note: namespace!(" A kernel without IPv6 has no such object. See TCPv4 for what is not here."),
     reads: "`net/sockstat6`; on request `net/tcp6`, with a line for each socket: milliseconds",
     cost: Cost::Global,
@@ -175,6 +187,7 @@ pub(crate) static UDPV4: Object = Object {
     index: 658,
     help: 659,
     name: "UDPv4",
+    meaning: "Counters of UDP over IPv4. From /proc/net/snmp and /proc/net/sockstat.",
     note: namespace!(" UDP-Lite is not in it."),
     reads: "`net/snmp`, `net/sockstat`",
     cost: Cost::Global,
@@ -188,6 +201,7 @@ pub(crate) static UDPV6: Object = Object {
     index: 1532,
     help: 1533,
     name: "UDPv6",
+    meaning: "Counters of UDP over IPv6. From /proc/net/snmp6 and /proc/net/sockstat6.",
     note: namespace!(" A kernel without IPv6 has no such object. UDP-Lite is not in it."),
     reads: "`net/snmp6`, `net/sockstat6`",
     cost: Cost::Global,

@@ -14,16 +14,6 @@ const CHILDREN: &str = "Calls of the read and write family on any descriptor, me
     What ended children did is added when the process waits for them.";
 const SUM: &str = "Sum of reads and writes, see there.";
 
-pub(super) const NICE: &str = "20 more than the nice value, as counters have no sign: 0 is nice −20, \
-    the most favoured, 20 the usual nice 0, 39 nice 19.";
-pub(super) const REAL_TIME: &str = "1 to 99, where more goes first; 0 of what is not scheduled in real \
-    time.";
-pub(super) const POLICY: &str = "0 normal, 1 first in first out, 2 round robin, 3 batch, 5 idle, \
-    6 deadline, 7 extensible.";
-pub(super) const DELAY: &str = "Time in which threads waited for block devices, swapping in included; \
-    100 is one thread all the time. Only where the kernel was started with `delayacct`: where that is \
-    switched on later, threads that are there already stay at 0.";
-
 /// Counters from `stat`, at the front of the counter block. What can be missing
 /// for one process stands behind it, in groups: the schedule, `statm`, the
 /// size of `fd`, `status`, sums over the threads, a listing of `fd`, and last
@@ -42,6 +32,8 @@ pub(crate) static PROCESS: Object = Object {
     index: 230,
     help: 231,
     name: "Process",
+    meaning: "Counters of each process, under the name of its command. Idle stands for the time in \
+         which processors had nothing to do, _Total for the sum of all.",
     note: "Instances are `Idle`, the processes by ascending number, and `_Total`. An instance's name is \
          the command's (`comm`); a byte in it that is no UTF-8 becomes the UTF-16 unit 0xDC00 + byte, \
          so that different names stay different. `Idle` has the number 0, the idle time of all \
@@ -69,57 +61,138 @@ pub(crate) static PROCESS: Object = Object {
 
 const COUNTERS: &[Counter] = &[
     w::PROCESSOR_TIME
+        .means(
+            "Processor time of all threads of the process, as a share of one processor: a \
+             process with several threads can exceed 100. From utime and stime in \
+             /proc/PID/stat.",
+        )
         .from("`PID/stat`: `utime` + `stime`")
         .differs("In steps of the kernel's tick, usually 10 ms; of 100 ns through BPF."),
-    w::USER_TIME.from("`PID/stat`: `utime`"),
-    w::PRIVILEGED_TIME.from("`PID/stat`: `stime`"),
-    w::ELAPSED_TIME.from("`PID/stat`: `starttime`"),
-    w::ID_PROCESS.from("the entry of `/proc`"),
+    w::USER_TIME
+        .means(
+            "Processor time that the threads of the process spent in the program itself, as a \
+             share of one processor. From utime in /proc/PID/stat.",
+        )
+        .from("`PID/stat`: `utime`"),
+    w::PRIVILEGED_TIME
+        .means(
+            "Processor time that the kernel spent on behalf of the process, as a share of one \
+             processor. From stime in /proc/PID/stat.",
+        )
+        .from("`PID/stat`: `stime`"),
+    w::ELAPSED_TIME
+        .means(
+            "How long the process or thread has existed, in seconds. From starttime in its \
+             stat file below /proc.",
+        )
+        .from("`PID/stat`: `starttime`"),
+    w::ID_PROCESS
+        .means(
+            "The number of the process. When the process has ended, another one may get it. \
+             From the entry of /proc.",
+        )
+        .from("the entry of `/proc`"),
     w::CREATING_PROCESS_ID
+        .means(
+            "The number of the process's parent. When the parent has ended, this is the \
+             process that took its place. From ppid in /proc/PID/stat.",
+        )
         .from("`PID/stat`: `ppid`")
         .differs("A process whose parent ended gets another one, usually 1."),
-    w::PAGE_FAULTS.from("`PID/stat`: `minflt` + `majflt`"),
-    w::VIRTUAL_BYTES.from("`PID/stat`: `vsize`"),
-    w::THREAD_COUNT.from("`PID/stat`: `num_threads`"),
+    w::PAGE_FAULTS
+        .means(
+            "Page faults of all threads of the process a second, most of which need no disk. \
+             From minflt and majflt in /proc/PID/stat.",
+        )
+        .from("`PID/stat`: `minflt` + `majflt`"),
+    w::VIRTUAL_BYTES
+        .means(
+            "Size of the process's address space in use, in bytes. Most of it need not be in \
+             memory. From vsize in /proc/PID/stat.",
+        )
+        .from("`PID/stat`: `vsize`"),
+    w::THREAD_COUNT
+        .means("Threads of the process at this moment. From num_threads in /proc/PID/stat.")
+        .from("`PID/stat`: `num_threads`"),
     Counter::new(105_000, 105_001, "Major Faults/sec", T::PERF_COUNTER_COUNTER)
         .unit("faults/s")
         .from("`PID/stat`: `majflt`")
-        .means("Page faults of all threads of the process that had to wait for storage."),
+        .means(
+            "Page faults of the process that had to wait for storage, a second. From majflt in \
+             /proc/PID/stat.",
+        ),
     Counter::new(105_002, 105_003, "Nice Level", T::PERF_COUNTER_RAWCOUNT)
         .detail(DetailLevel::ADVANCED)
         .on_request()
         .unit("number")
         .from("`PID/stat`: `nice`")
-        .means(NICE),
+        .means(
+            "20 more than the nice value of the process's first thread: 0 is the most \
+             favoured, 20 the usual, 39 the least favoured. From nice in /proc/PID/stat.",
+        ),
     Counter::new(105_004, 105_005, "Real-Time Priority", T::PERF_COUNTER_RAWCOUNT)
         .detail(DetailLevel::ADVANCED)
         .on_request()
         .unit("number")
         .from("`PID/stat`: `rt_priority`")
-        .means(REAL_TIME),
+        .means(
+            "Priority of the process's first thread among real-time ones, 1 to 99, where more \
+             goes first; 0 if it is none. From rt_priority in /proc/PID/stat.",
+        ),
     Counter::new(105_006, 105_007, "Scheduling Policy", T::PERF_COUNTER_RAWCOUNT)
         .detail(DetailLevel::ADVANCED)
         .on_request()
         .unit("number")
         .from("`PID/stat`: `policy`")
-        .means(POLICY),
+        .means(
+            "How the process's first thread is scheduled: 0 normal, 1 first in first out, 2 \
+             round robin, 3 batch, 5 idle, 6 deadline, 7 extensible. From policy in \
+             /proc/PID/stat.",
+        ),
     w::WORKING_SET
+        .means(
+            "Memory of the process that is resident at this moment, in bytes, pages that it \
+             shares with others included. From resident in /proc/PID/statm.",
+        )
         .from("`PID/statm`: `resident`")
         .differs("`PID/stat` has an estimate only, which may be off by a quarter."),
     w::WORKING_SET_PRIVATE
+        .means(
+            "The part of Working Set that belongs to the process alone, in bytes. From \
+             resident without shared in /proc/PID/statm.",
+        )
         .from("`PID/statm`: `resident` − `shared`")
         .differs("All anonymous pages, those that a child still shares included."),
     w::PRIVATE_BYTES
+        .means(
+            "Memory that was promised to the process and that it shares with no other, in \
+             bytes: its private writable mappings and its stack, used or not. From data in \
+             /proc/PID/statm.",
+        )
         .from("`PID/statm`: `data`")
         .differs("Private writable mappings and the stack, touched or not."),
     w::HANDLE_COUNT
+        .means(
+            "File descriptors that the process has open. Filled on request; takes Linux 6.2. \
+             From the size of /proc/PID/fd.",
+        )
         .on_request()
         .unit("descriptors")
         .from("`PID/fd`: `st_size`")
         .since("6.2")
         .differs("File descriptors."),
-    w::VIRTUAL_BYTES_PEAK.on_request().from("`PID/status`: `VmPeak`"),
+    w::VIRTUAL_BYTES_PEAK
+        .means(
+            "The largest size that the process's address space has had, in bytes. Filled on \
+             request. From VmPeak in /proc/PID/status.",
+        )
+        .on_request()
+        .from("`PID/status`: `VmPeak`"),
     w::WORKING_SET_PEAK
+        .means(
+            "The most memory that the process has had at once, in bytes. Filled on request. \
+             From VmHWM in /proc/PID/status.",
+        )
         .on_request()
         .from("`PID/status`: `VmHWM`")
         .differs("The kernel's count of resident pages for it may lag behind Working Set."),
@@ -130,7 +203,10 @@ const COUNTERS: &[Counter] = &[
         .unit("bytes")
         .from("`PID/status`: `VmSwap`")
         .since("2.6.34")
-        .means("Private memory of the process that is swapped out; not that of shared memory."),
+        .means(
+            "Private memory of the process that is swapped out, in bytes. From VmSwap in \
+             /proc/PID/status.",
+        ),
     Counter::new(105_010, 105_011, "Voluntary Context Switches/sec", T::PERF_COUNTER_COUNTER)
         .scale(-2)
         .detail(DetailLevel::ADVANCED)
@@ -138,7 +214,11 @@ const COUNTERS: &[Counter] = &[
         .unit("switches/s")
         .from("`PID/task/TID/status`: `voluntary_ctxt_switches`, all threads")
         .since("2.6.23")
-        .means("Switches by which a thread of the process gave the processor up, to wait."),
+        .means(
+            "Switches by which threads of the process gave the processor up to wait for \
+             something, a second. From voluntary_ctxt_switches in /proc/PID/task/TID/status of \
+             all its threads.",
+        ),
     Counter::new(105_012, 105_013, "Involuntary Context Switches/sec", T::PERF_COUNTER_COUNTER)
         .scale(-2)
         .detail(DetailLevel::ADVANCED)
@@ -146,7 +226,10 @@ const COUNTERS: &[Counter] = &[
         .unit("switches/s")
         .from("`PID/task/TID/status`: `nonvoluntary_ctxt_switches`, all threads")
         .since("2.6.23")
-        .means("Switches by which a thread of the process lost the processor to another."),
+        .means(
+            "Switches by which threads of the process lost the processor to others, a second. \
+             From nonvoluntary_ctxt_switches in /proc/PID/task/TID/status of all its threads.",
+        ),
     Counter::new(105_014, 105_015, "% Run Queue Wait Time", T::PERF_100NSEC_TIMER)
         .detail(DetailLevel::ADVANCED)
         .on_request()
@@ -154,31 +237,87 @@ const COUNTERS: &[Counter] = &[
         .from("`PID/task/TID/schedstat`: second number, all threads")
         .since("2.6.25")
         .means(
-            "Time in which threads of the process were ready and had no processor; 100 is one \
-             thread all the time. A wait counts when it ends.",
-        ),
+            "Time in which threads of the process were ready to run and had no processor; 100 \
+             is one thread all the time. From /proc/PID/task/TID/schedstat of all its threads.",
+        )
+        .differs("A wait counts when it ends."),
     Counter::new(105_016, 105_017, "% Block I/O Delay Time", T::PERF_100NSEC_TIMER)
         .detail(DetailLevel::ADVANCED)
         .on_request()
         .unit("%")
         .from("`PID/task/TID/stat`: `delayacct_blkio_ticks`, all threads")
         .since("5.14")
-        .means(DELAY),
+        .means(
+            "Time in which threads of the process waited for block devices; 100 is one thread \
+             all the time. Takes a kernel that was started with delayacct. From \
+             /proc/PID/task/TID/stat of all its threads.",
+        )
+        .differs(
+            "Swapping in is included. Where `delayacct` is switched on after the start, \
+             threads that exist already stay at 0.",
+        ),
     Counter::new(105_018, 105_019, "Open Descriptors", T::PERF_COUNTER_RAWCOUNT)
         .detail(DetailLevel::ADVANCED)
         .on_request()
         .unit("descriptors")
         .from("the entries of `PID/fd`")
         .means(
-            "File descriptors that the process has open, counted one by one where the kernel is \
-             older than 6.2, which takes time and permission; else as Handle Count.",
+            "File descriptors that the process has open. Before Linux 6.2 they are counted one \
+             by one, which takes time, and permission to look at the process. From \
+             /proc/PID/fd.",
         ),
-    w::IO_READ_OPERATIONS.from("`PID/io`: `syscr`").since("2.6.20").differs(CHILDREN),
-    w::IO_WRITE_OPERATIONS.from("`PID/io`: `syscw`").since("2.6.20").differs(CHILDREN),
-    w::IO_DATA_OPERATIONS.from("`PID/io`: `syscr` + `syscw`").since("2.6.20").differs(SUM),
-    w::IO_READ_BYTES.from("`PID/io`: `rchar`").since("2.6.20").differs(CHILDREN),
-    w::IO_WRITE_BYTES.from("`PID/io`: `wchar`").since("2.6.20").differs(CHILDREN),
-    w::IO_DATA_BYTES.from("`PID/io`: `rchar` + `wchar`").since("2.6.20").differs(SUM),
+    w::IO_READ_OPERATIONS
+        .means(
+            "Calls by which the process read from files, pipes and the like, a second; not \
+             those of the recv family on sockets. Takes permission to look at the process. \
+             From syscr in /proc/PID/io.",
+        )
+        .from("`PID/io`: `syscr`")
+        .since("2.6.20")
+        .differs(CHILDREN),
+    w::IO_WRITE_OPERATIONS
+        .means(
+            "Calls by which the process wrote to files, pipes and the like, a second; not \
+             those of the send family on sockets. Takes permission to look at the process. \
+             From syscw in /proc/PID/io.",
+        )
+        .from("`PID/io`: `syscw`")
+        .since("2.6.20")
+        .differs(CHILDREN),
+    w::IO_DATA_OPERATIONS
+        .means(
+            "Calls by which the process read or wrote, a second. Takes permission to look at \
+             the process. From syscr and syscw in /proc/PID/io.",
+        )
+        .from("`PID/io`: `syscr` + `syscw`")
+        .since("2.6.20")
+        .differs(SUM),
+    w::IO_READ_BYTES
+        .means(
+            "Bytes that the process read from files, pipes and the like, a second, whether a \
+             disk was needed or not. Takes permission to look at the process. From rchar in \
+             /proc/PID/io.",
+        )
+        .from("`PID/io`: `rchar`")
+        .since("2.6.20")
+        .differs(CHILDREN),
+    w::IO_WRITE_BYTES
+        .means(
+            "Bytes that the process wrote to files, pipes and the like, a second, whether they \
+             got to a disk or not. Takes permission to look at the process. From wchar in \
+             /proc/PID/io.",
+        )
+        .from("`PID/io`: `wchar`")
+        .since("2.6.20")
+        .differs(CHILDREN),
+    w::IO_DATA_BYTES
+        .means(
+            "Bytes that the process read or wrote, a second. Takes permission to look at the \
+             process. From rchar and wchar in /proc/PID/io.",
+        )
+        .from("`PID/io`: `rchar` + `wchar`")
+        .since("2.6.20")
+        .differs(SUM),
     Counter::new(105_020, 105_021, "Storage Read Bytes/sec", T::PERF_COUNTER_BULK_COUNT)
         .scale(-4)
         .detail(DetailLevel::ADVANCED)
@@ -186,8 +325,10 @@ const COUNTERS: &[Counter] = &[
         .from("`PID/io`: `read_bytes`")
         .since("2.6.20")
         .means(
-            "Bytes that the process caused to be read from block devices, mapped files included.",
-        ),
+            "Bytes that the process caused to be read from block devices, a second. Takes \
+             permission to look at the process. From read_bytes in /proc/PID/io.",
+        )
+        .differs("Reads of mapped files are included."),
     Counter::new(105_022, 105_023, "Storage Write Bytes/sec", T::PERF_COUNTER_BULK_COUNT)
         .scale(-4)
         .detail(DetailLevel::ADVANCED)
@@ -195,9 +336,10 @@ const COUNTERS: &[Counter] = &[
         .from("`PID/io`: `write_bytes`")
         .since("2.6.20")
         .means(
-            "Bytes that the process made the cache owe to block devices, counted when a page \
-             becomes dirty, or written past the cache.",
-        ),
+            "Bytes that the process made due to be written to block devices, a second. Takes \
+             permission to look at the process. From write_bytes in /proc/PID/io.",
+        )
+        .differs("Counted when a page becomes dirty, or when it is written past the cache."),
     Counter::new(105_024, 105_025, "Cancelled Write Bytes/sec", T::PERF_COUNTER_BULK_COUNT)
         .scale(-4)
         .detail(DetailLevel::ADVANCED)
@@ -205,9 +347,11 @@ const COUNTERS: &[Counter] = &[
         .from("`PID/io`: `cancelled_write_bytes`")
         .since("2.6.20")
         .means(
-            "Bytes owed to block devices that were never written, because the process cut or \
-             removed the file; another process may have been counted for writing them.",
-        ),
+            "Bytes due to be written that never were because the process cut or removed the \
+             file, a second. Takes permission to look at the process. From \
+             cancelled_write_bytes in /proc/PID/io.",
+        )
+        .differs("Another process may have been counted for writing them."),
 ];
 
 const ABSENT: &[Absent] = &[

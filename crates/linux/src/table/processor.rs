@@ -11,6 +11,8 @@ pub(crate) static PROCESSOR: Object = Object {
     index: 238,
     help: 239,
     name: "Processor",
+    meaning: "Counters of each processor that is on, under the kernel's number. _Total is the \
+         average of times and the sum of counts.",
     note: "One instance for each processor that is on, under the kernel's number, and `_Total`: the \
          average of times, so that it is a share as well, and the sum of counts. The kernel tells times \
          in ticks, mostly of 10 ms: between two samples each share may be off by a tick or two, % Processor \
@@ -26,24 +28,58 @@ pub(crate) static PROCESSOR: Object = Object {
 };
 
 const COUNTERS: &[Counter] = &[
-    w::PROCESSOR_TIME.from("`stat`: `cpuN`: `idle` + `iowait`").differs(
-        "Measured as what is not idle, as on Windows: time that a hypervisor took away \
+    w::PROCESSOR_TIME
+        .means(
+            "Share of time in which the processor was not idle. Time that a hypervisor took \
+             away counts as not idle. From idle and iowait of the processor's line in \
+             /proc/stat.",
+        )
+        .from("`stat`: `cpuN`: `idle` + `iowait`")
+        .differs(
+            "Measured as what is not idle, as on Windows: time that a hypervisor took away \
              (`steal`) is in it.",
-    ),
+        ),
     w::USER_TIME
+        .means(
+            "Share of time that the processor spent in programs, in those of low priority too. \
+             From user and nice of the processor's line in /proc/stat.",
+        )
         .from("`stat`: `cpuN`: `user` + `nice`")
         .differs("Time given to guests of this machine is in it."),
-    w::PRIVILEGED_TIME.from("`stat`: `cpuN`: `system` + `irq` + `softirq`"),
-    w::IDLE_TIME.from("`stat`: `cpuN`: `idle` + `iowait`"),
+    w::PRIVILEGED_TIME
+        .means(
+            "Share of time that the processor spent in the kernel, interrupts included. From \
+             system, irq and softirq of the processor's line in /proc/stat.",
+        )
+        .from("`stat`: `cpuN`: `system` + `irq` + `softirq`"),
+    w::IDLE_TIME
+        .means(
+            "Share of time in which the processor was idle, waiting for disks or not. From \
+             idle and iowait of the processor's line in /proc/stat.",
+        )
+        .from("`stat`: `cpuN`: `idle` + `iowait`"),
     w::INTERRUPT_TIME
+        .means(
+            "Share of time that the processor spent on hardware interrupts. From irq of the \
+             processor's line in /proc/stat.",
+        )
         .from("`stat`: `cpuN`: `irq`")
         .since("2.6")
         .differs("Without `IRQ_TIME_ACCOUNTING` the kernel samples it by ticks and sees little."),
     w::DPC_TIME
+        .means(
+            "Share of time that the processor spent on work deferred by interrupts, which \
+             Linux calls soft interrupts. From softirq of the processor's line in /proc/stat.",
+        )
         .from("`stat`: `cpuN`: `softirq`")
         .since("2.6")
         .differs("Linux's counterpart are soft interrupts, without those left to `ksoftirqd`."),
     w::INTERRUPTS
+        .means(
+            "Interrupts that the processor took, a second, those of the local timer and of \
+             other processors included. Filled on request. From the processor's column in \
+             /proc/interrupts.",
+        )
         .on_request()
         .from("`interrupts`: the processor's column")
         .differs("Interrupts between processors and of the local timer count, as in the file."),

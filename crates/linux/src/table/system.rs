@@ -12,6 +12,7 @@ pub(crate) static SYSTEM: Object = Object {
     index: 2,
     help: 3,
     name: "System",
+    meaning: "Counters of the whole machine that belong to no single processor, process or device.",
     note: "Load averages are Linux' own measure: Windows has none.",
     reads: "`stat`, `loadavg`, one listing of `/proc`",
     cost: Cost::Global,
@@ -22,9 +23,25 @@ pub(crate) static SYSTEM: Object = Object {
 };
 
 const COUNTERS: &[Counter] = &[
-    w::CONTEXT_SWITCHES.from("`stat`: `ctxt`"),
-    w::SYSTEM_UP_TIME.from("`CLOCK_BOOTTIME`").differs("Time in suspension counts."),
+    w::CONTEXT_SWITCHES
+        .means(
+            "Switches from one thread to another on all processors of the machine, a second. \
+             From ctxt in /proc/stat.",
+        )
+        .from("`stat`: `ctxt`"),
+    w::SYSTEM_UP_TIME
+        .means(
+            "Time since the machine was started, suspension included. From the kernel's \
+             CLOCK_BOOTTIME.",
+        )
+        .from("`CLOCK_BOOTTIME`")
+        .differs("Time in suspension counts."),
     w::PROCESSOR_QUEUE_LENGTH
+        .means(
+            "Threads that are ready to run and have no processor. Linux tells how many threads \
+             are runnable, running ones included; this is how many there are beyond the number \
+             of processors. From procs_running in /proc/stat.",
+        )
         .from("`stat`: `procs_running` less the number of `cpuN` lines")
         .differs(
             "The kernel does not say which runnable threads run: counted are those beyond the \
@@ -32,17 +49,25 @@ const COUNTERS: &[Counter] = &[
              processor are not seen.",
         ),
     w::PROCESSES
+        .means(
+            "Processes at this moment, Idle included. Processes that this /proc hides are not \
+             counted. From the entries of /proc.",
+        )
         .from("the numeric entries of `/proc`, and Idle")
         .differs("Those that this mount of `/proc` shows (PID namespace, `hidepid`)."),
     w::THREADS
+        .means(
+            "Threads of the whole machine at this moment, with one idle thread for each \
+             processor. From /proc/loadavg.",
+        )
         .from("`loadavg`: fourth field; `stat`: one idle thread for each `cpuN` line")
         .differs("Always of the whole machine, in a PID namespace too."),
     Counter::new(100_000, 100_001, "Load Average 1 min", T::PERF_DOUBLE_RAW)
         .unit("threads")
         .from("`loadavg`: first field")
         .means(
-            "Threads that ran, waited for a processor or waited for a disk, on average \
-             over the last 1 min.",
+            "Threads that ran, waited for a processor or waited for a disk, on average over \
+             the last 1 min. From /proc/loadavg.",
         )
         .differs(
             "A double as it is, such as 0.52: a type that needs no second sample, and \
@@ -52,8 +77,8 @@ const COUNTERS: &[Counter] = &[
         .unit("threads")
         .from("`loadavg`: second field")
         .means(
-            "Threads that ran, waited for a processor or waited for a disk, on average \
-             over the last 5 min.",
+            "Threads that ran, waited for a processor or waited for a disk, on average over \
+             the last 5 min. From /proc/loadavg.",
         )
         .differs(
             "A double as it is, such as 0.52: a type that needs no second sample, and \
@@ -63,8 +88,8 @@ const COUNTERS: &[Counter] = &[
         .unit("threads")
         .from("`loadavg`: third field")
         .means(
-            "Threads that ran, waited for a processor or waited for a disk, on average \
-             over the last 15 min.",
+            "Threads that ran, waited for a processor or waited for a disk, on average over \
+             the last 15 min. From /proc/loadavg.",
         )
         .differs(
             "A double as it is, such as 0.52: a type that needs no second sample, and \
@@ -73,36 +98,45 @@ const COUNTERS: &[Counter] = &[
     Counter::new(100_006, 100_007, "Runnable Threads", T::PERF_COUNTER_RAWCOUNT)
         .unit("threads")
         .from("`stat`: `procs_running`")
-        .means("Threads that run or wait for a processor, that which reads included."),
+        .means(
+            "Threads that run or wait for a processor, that which reads included. From \
+             procs_running in /proc/stat.",
+        ),
     Counter::new(100_008, 100_009, "Blocked Threads", T::PERF_COUNTER_RAWCOUNT)
         .unit("threads")
         .from("`stat`: `procs_blocked`")
-        .means("Threads that wait for a disk to be read or written."),
+        .means(
+            "Threads that wait for a disk to be read or written. From procs_blocked in \
+             /proc/stat.",
+        ),
     Counter::new(100_010, 100_011, "Threads Created/sec", T::PERF_COUNTER_COUNTER)
         .unit("threads/s")
         .from("`stat`: `processes`")
         .means(
-            "Threads that were made, those that are the first of a new process \
-             included.",
+            "Threads that were made, those that are the first of a new process included. From \
+             processes in /proc/stat.",
         ),
     Counter::new(100_012, 100_013, "Hardware Interrupts/sec", T::PERF_COUNTER_COUNTER)
         .scale(-2)
         .unit("interrupts/s")
         .from("`stat`: first number of `intr`")
         .means(
-            "Interrupts that all processors took, those of their clocks and of each \
-             other included.",
+            "Interrupts that all processors took, those of their clocks and of each other \
+             included. From intr in /proc/stat.",
         ),
     Counter::new(100_014, 100_015, "Soft Interrupts/sec", T::PERF_COUNTER_COUNTER)
         .scale(-2)
         .unit("interrupts/s")
         .from("`stat`: first number of `softirq`")
         .since("2.6.31")
-        .means("Runs of work that interrupts had put off, on all processors."),
+        .means(
+            "Runs of work that interrupts had put off, on all processors. From softirq in \
+             /proc/stat.",
+        ),
     Counter::new(100_016, 100_017, "Processors", T::PERF_COUNTER_RAWCOUNT)
         .unit("processors")
         .from("`stat`: the `cpuN` lines")
-        .means("Processors that are on at this moment."),
+        .means("Processors that are on at this moment. From cpuN lines in /proc/stat."),
 ];
 
 const ABSENT: &[Absent] = &[

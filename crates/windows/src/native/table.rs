@@ -23,6 +23,7 @@ pub(super) static SYSTEM: Object = Object {
     index: 2,
     help: 3,
     name: "System",
+    meaning: "Counters of the whole machine that belong to no single processor, process or device.",
     note: "",
     reads: "`SystemPerformanceInformation`, `SystemTimeOfDayInformation`, \
         `SystemExceptionInformation`, and the list of processes",
@@ -64,6 +65,7 @@ pub(super) static PROCESSOR: Object = Object {
     index: 238,
     help: 239,
     name: "Processor",
+    meaning: "What each processor of the machine spends its time on.",
     note: "One instance for each processor of the group that the program runs in, which are all where \
         there are no more than 64, and `_Total`: the average of times, the sum of counts.",
     reads: "`SystemProcessorPerformanceInformation`",
@@ -95,6 +97,7 @@ pub(super) static PROCESS: Object = Object {
     index: 230,
     help: 231,
     name: "Process",
+    meaning: "Processes: their processor time, memory, threads, and their reading and writing.",
     note: "Instances are the processes in the order of the kernel's list, and `_Total`, their sum. As on \
         Windows, an instance's name is its image's without `.exe`. Idle and System have no start time: \
         theirs is that of the machine.",
@@ -154,6 +157,7 @@ pub(super) static THREAD: Object = Object {
     index: 232,
     help: 233,
     name: "Thread",
+    meaning: "Threads of processes: their processor time, priorities and states.",
     note: "Process comes along with Thread: the parent of each instance is its process. An instance's name \
         is the thread's place among those of its process, from 0.",
     reads: "with Process, from the same answer",
@@ -168,9 +172,7 @@ pub(super) static THREAD: Object = Object {
         thread::ELAPSED_TIME.from("`CreateTime`"),
         thread::ID_PROCESS.from("`ClientId.UniqueProcess`"),
         thread::ID_THREAD.from("`ClientId.UniqueThread`"),
-        thread::CONTEXT_SWITCHES
-            .from("`ContextSwitches`")
-            .means("Switches from this thread to another."),
+        thread::CONTEXT_SWITCHES.from("`ContextSwitches`"),
         thread::PRIORITY_CURRENT.from("`Priority`"),
         thread::PRIORITY_BASE.from("`BasePriority`"),
         START_ADDRESS.from("`StartAddress`").differs(

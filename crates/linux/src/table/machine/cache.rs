@@ -15,6 +15,7 @@ pub(crate) static CACHE: Object = Object {
     index: 86,
     help: 87,
     name: "Cache",
+    meaning: "Counters of the cache of files: what must be written, and what is.",
     note: "Of Windows' counters, those of pages that wait to be written. Pages are of \
              the machine's page size, mostly 4096 bytes.",
     reads: "`vmstat`",
@@ -29,12 +30,15 @@ const COUNTERS: &[Counter] = &[
     Counter::new(100_320, 100_321, "Dirty Pages", T::PERF_COUNTER_LARGE_RAWCOUNT)
         .unit("pages")
         .from("`vmstat`: `nr_dirty`")
-        .means("Pages of the cache that must be written to a disk."),
+        .means("Pages of the cache that must be written to a disk. From nr_dirty in /proc/vmstat."),
     Counter::new(100_322, 100_323, "Dirty Page Threshold", T::PERF_COUNTER_LARGE_RAWCOUNT)
         .unit("pages")
         .from("`vmstat`: `nr_dirty_threshold`")
         .since("2.6.37")
-        .means("How many such pages make the kernel slow down those who write."),
+        .means(
+            "How many such pages make the kernel slow down those who write. From \
+             nr_dirty_threshold in /proc/vmstat.",
+        ),
     Counter::new(
         100_324,
         100_325,
@@ -44,28 +48,40 @@ const COUNTERS: &[Counter] = &[
     .unit("pages")
     .from("`vmstat`: `nr_dirty_background_threshold`")
     .since("2.6.37")
-    .means("How many such pages make the kernel begin to write them in the background."),
+    .means(
+        "How many such pages make the kernel begin to write them in the background. From \
+             nr_dirty_background_threshold in /proc/vmstat.",
+    ),
     Counter::new(100_326, 100_327, "Writeback Pages", T::PERF_COUNTER_LARGE_RAWCOUNT)
         .unit("pages")
         .from("`vmstat`: `nr_writeback`")
-        .means("Pages of the cache that are being written at this moment."),
+        .means(
+            "Pages of the cache that are being written at this moment. From nr_writeback in \
+             /proc/vmstat.",
+        ),
     Counter::new(100_328, 100_329, "Pages Dirtied/sec", T::PERF_COUNTER_COUNTER)
         .unit("pages/s")
         .from("`vmstat`: `nr_dirtied`")
         .since("2.6.37")
-        .means("Pages of the cache that were changed and must be written since."),
+        .means(
+            "Pages of the cache that were changed and must be written since. From nr_dirtied \
+             in /proc/vmstat.",
+        ),
     Counter::new(100_330, 100_331, "Pages Written/sec", T::PERF_COUNTER_COUNTER)
         .unit("pages/s")
         .from("`vmstat`: `nr_written`")
         .since("2.6.37")
         .means(
-            "Pages of the cache that were written, in the background or because someone \
-             asked for it.",
+            "Pages of the cache that were written, in the background or because someone asked \
+             for it. From nr_written in /proc/vmstat.",
         ),
     Counter::new(100_332, 100_333, "Cached Pages", T::PERF_COUNTER_LARGE_RAWCOUNT)
         .unit("pages")
         .from("`vmstat`: `nr_file_pages`")
-        .means("Pages in the cache, those of shared memory included."),
+        .means(
+            "Pages in the cache, those of shared memory included. From nr_file_pages in \
+             /proc/vmstat.",
+        ),
 ];
 
 const ABSENT: &[Absent] = &[

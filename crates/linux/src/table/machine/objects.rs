@@ -11,6 +11,7 @@ pub(crate) static OBJECTS_OF_WINDOWS: Object = Object {
     index: 260,
     help: 261,
     name: "Objects",
+    meaning: "Counts of what the kernel holds for programs at this moment.",
     note: "A container whose `/proc` has no `sys/fs` has none of the own counters.",
     reads: "`loadavg`, `stat`, three files of `sys/fs`, one listing of `/proc`",
     cost: Cost::Global,
@@ -24,37 +25,58 @@ const COUNTERS: &[Counter] = &[
     Counter::new(248, 249, "Processes", T::PERF_COUNTER_RAWCOUNT)
         .unit("processes")
         .from("the numeric entries of `/proc`, and Idle")
-        .means("Processes at this moment, Idle included.")
+        .means(
+            "Processes at this moment, Idle included. Processes that this /proc hides are not \
+             counted. From the entries of /proc.",
+        )
         .differs("Those that this mount of `/proc` shows (PID namespace, `hidepid`)."),
     Counter::new(250, 251, "Threads", T::PERF_COUNTER_RAWCOUNT)
         .unit("threads")
         .from("`loadavg`: fourth field; `stat`: one idle thread for each `cpuN` line")
-        .means("Threads at this moment, those of Idle included.")
+        .means(
+            "Threads of the whole machine at this moment, with one idle thread for each \
+             processor. From /proc/loadavg.",
+        )
         .differs("Always of the whole machine, in a PID namespace too."),
     Counter::new(100_300, 100_301, "Open Files", T::PERF_COUNTER_LARGE_RAWCOUNT)
         .unit("files")
         .from("`sys/fs/file-nr`: first number")
-        .means("Files, sockets and the like that are open, each as often as it was opened."),
+        .means(
+            "Files, sockets and the like that are open, each as often as it was opened. From \
+             /proc/sys/fs/file-nr.",
+        ),
     Counter::new(100_302, 100_303, "Open File Limit", T::PERF_COUNTER_LARGE_RAWCOUNT)
         .unit("files")
         .from("`sys/fs/file-nr`: third number")
-        .means("How many files may be open on the whole machine."),
+        .means("How many files may be open on the whole machine. From /proc/sys/fs/file-nr."),
     Counter::new(100_304, 100_305, "Inodes", T::PERF_COUNTER_LARGE_RAWCOUNT)
         .unit("inodes")
         .from("`sys/fs/inode-nr`: first number")
-        .means("Files and folders of which the kernel holds a description in memory."),
+        .means(
+            "Files and folders of which the kernel holds a description in memory. From \
+             /proc/sys/fs/inode-nr.",
+        ),
     Counter::new(100_306, 100_307, "Unused Inodes", T::PERF_COUNTER_LARGE_RAWCOUNT)
         .unit("inodes")
         .from("`sys/fs/inode-nr`: second number")
-        .means("Those of them that nobody uses and that can be given up."),
+        .means(
+            "Those of them that nobody uses and that can be given up. From \
+             /proc/sys/fs/inode-nr.",
+        ),
     Counter::new(100_308, 100_309, "Directory Entries", T::PERF_COUNTER_LARGE_RAWCOUNT)
         .unit("entries")
         .from("`sys/fs/dentry-state`: first number")
-        .means("Names of files and folders that the kernel holds in memory."),
+        .means(
+            "Names of files and folders that the kernel holds in memory. From \
+             /proc/sys/fs/dentry-state.",
+        ),
     Counter::new(100_310, 100_311, "Unused Directory Entries", T::PERF_COUNTER_LARGE_RAWCOUNT)
         .unit("entries")
         .from("`sys/fs/dentry-state`: second number")
-        .means("Those of them that nobody uses and that can be given up."),
+        .means(
+            "Those of them that nobody uses and that can be given up. From \
+             /proc/sys/fs/dentry-state.",
+        ),
 ];
 
 const ABSENT: &[Absent] = &[

@@ -9,8 +9,8 @@ const TEN: Counter =
         .unit("%")
         .from("`pressure/RESOURCE`: `avg10`")
         .means(
-            "The same as the kernel averages it over the last 10 seconds; takes no \
-             second sample.",
+            "The same as the kernel averages it over the last 10 seconds; takes no second \
+             sample. From avg10 in /proc/pressure.",
         );
 
 const SIXTY: Counter =
@@ -18,8 +18,8 @@ const SIXTY: Counter =
         .unit("%")
         .from("`pressure/RESOURCE`: `avg60`")
         .means(
-            "The same as the kernel averages it over the last 60 seconds; takes no \
-             second sample.",
+            "The same as the kernel averages it over the last 60 seconds; takes no second \
+             sample. From avg60 in /proc/pressure.",
         );
 
 const THREE_HUNDRED: Counter =
@@ -27,14 +27,16 @@ const THREE_HUNDRED: Counter =
         .unit("%")
         .from("`pressure/RESOURCE`: `avg300`")
         .means(
-            "The same as the kernel averages it over the last 300 seconds; takes no \
-             second sample.",
+            "The same as the kernel averages it over the last 300 seconds; takes no second \
+             sample. From avg300 in /proc/pressure.",
         );
 
 pub(crate) static PRESSURE: Object = Object {
     index: 100_400,
     help: 100_401,
     name: "Pressure",
+    meaning: "Time that tasks lost because they waited for processors, memory or devices. Takes \
+         Linux 4.20.",
     note: "`cpu some`, `memory full` and so on: what is waited for, and whether some \
              tasks wait or all that have something to do. `irq` has `full` alone, and \
              takes Linux 6.1. `cpu full` is left out: for a whole machine it has no meaning, \
@@ -54,8 +56,8 @@ const COUNTERS: &[Counter] = &[
         .unit("%")
         .from("`pressure/RESOURCE`: `total`")
         .means(
-            "Share of time in which some tasks, or all that had something to do, waited \
-             for the resource.",
+            "Share of time in which some tasks, or all that had something to do, waited for \
+             the resource. From total in /proc/pressure.",
         ),
     TEN,
     Counter::base(&TEN),

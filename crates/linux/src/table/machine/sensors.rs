@@ -12,6 +12,7 @@ mod thermal {
         index: 100_500,
         help: 100_501,
         name: "Thermal Zone Information",
+        meaning: "Temperatures that the machine measures of itself.",
         note: "Instances are the type of a zone and its number, `x86_pkg_temp 1`. A zone \
              that is switched off or has no reading yet has an instance without values. \
              Without `/sys/class/thermal` there is no instance. Windows numbers the \
@@ -30,11 +31,17 @@ mod thermal {
         Counter::new(100_502, 100_503, "Temperature", T::PERF_COUNTER_RAWCOUNT)
             .unit("K")
             .from("`temp`")
-            .means("Temperature of the zone, in kelvins rounded down."),
+            .means(
+                "Temperature of the zone, in kelvins rounded down. From temp in thermal_zoneN \
+                 below /sys/class/thermal.",
+            ),
         Counter::new(100_504, 100_505, "High Precision Temperature", T::PERF_COUNTER_RAWCOUNT)
             .unit("K/10")
             .from("`temp`")
-            .means("Temperature of the zone, in tenths of a kelvin."),
+            .means(
+                "Temperature of the zone, in tenths of a kelvin. From temp in thermal_zoneN \
+                 below /sys/class/thermal.",
+            ),
     ];
 
     const ABSENT: &[Absent] = &[
@@ -63,6 +70,7 @@ mod energy {
         index: 100_520,
         help: 100_521,
         name: "Energy Meter",
+        meaning: "Energy that processors and memory used, by their own meters.",
         note: "Instances are the zones of `intel-rapl` (which AMD's processors have as \
              well), a part of one behind its name: `package-0`, `package-0 core`, \
              `package-0 dram`. Since Linux 5.10 the superuser alone may read them; for \
@@ -81,7 +89,10 @@ mod energy {
         Counter::new(100_522, 100_523, "Energy", T::PERF_COUNTER_LARGE_RAWCOUNT)
             .unit("pWh")
             .from("`energy_uj`, continued across the wraps at `max_energy_range_uj`")
-            .means("Energy that was used, in picowatt-hours.")
+            .means(
+                "Energy that was used, in picowatt-hours. From energy_uj below \
+                 /sys/class/powercap.",
+            )
             .differs(
                 "Counts on from what the meter shows at the first reading. A meter that \
              wraps twice between two readings (many minutes) loses a round.",
@@ -89,11 +100,17 @@ mod energy {
         Counter::new(100_524, 100_525, "Time", T::PERF_COUNTER_LARGE_RAWCOUNT)
             .unit("100 ns")
             .from("`CLOCK_BOOTTIME`")
-            .means("When the meter was read, as a number of 100 ns units since 1601."),
+            .means(
+                "When the meter was read, as a number of 100 ns units since 1601. From the \
+                 kernel's CLOCK_BOOTTIME.",
+            ),
         Counter::new(100_526, 100_527, "Power", T::PERF_COUNTER_LARGE_RAWCOUNT)
             .unit("mW")
             .from("`energy_uj`, since the collection before")
-            .means("Mean power since the collection before, in milliwatts.")
+            .means(
+                "Mean power since the collection before, in milliwatts. From energy_uj below \
+                 /sys/class/powercap.",
+            )
             .differs("Not there at the first collection."),
     ];
 }

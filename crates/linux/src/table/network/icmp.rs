@@ -8,168 +8,267 @@ pub(super) const ICMP: &[Counter] = &[
         .detail(DetailLevel::ADVANCED)
         .unit("messages/s")
         .from("`net/snmp`: Icmp `InMsgs` + `OutMsgs`")
-        .means("Messages received, those in error included, and sent.")
+        .means(
+            "ICMP messages received and sent each second, those received in error included. \
+             From InMsgs + OutMsgs of Icmp in /proc/net/snmp; with IPv6, Icmp6InMsgs + \
+             Icmp6OutMsgs in /proc/net/snmp6.",
+        )
         .differs("Messages that could not be sent are not in it."),
     Counter::new(586, 587, "Messages Received/sec", T::PERF_COUNTER_COUNTER)
         .scale(-1)
         .detail(DetailLevel::ADVANCED)
         .unit("messages/s")
         .from("`net/snmp`: Icmp `InMsgs`")
-        .means("Messages received, those in error included."),
+        .means(
+            "ICMP messages received each second, those in error included. From InMsgs of Icmp \
+             in /proc/net/snmp; with IPv6, Icmp6InMsgs in /proc/net/snmp6.",
+        ),
     Counter::new(588, 589, "Messages Received Errors", T::PERF_COUNTER_RAWCOUNT)
         .detail(DetailLevel::ADVANCED)
         .unit("messages")
         .from("`net/snmp`: Icmp `InErrors`")
-        .means("Messages received with errors.")
+        .means(
+            "ICMP messages received that had errors: a wrong checksum, length or content. From \
+             InErrors of Icmp in /proc/net/snmp; with IPv6, Icmp6InErrors in /proc/net/snmp6.",
+        )
         .differs("Messages about connections that this machine does not know are in it."),
     Counter::new(590, 591, "Received Dest. Unreachable", T::PERF_COUNTER_RAWCOUNT)
         .detail(DetailLevel::ADVANCED)
         .unit("messages")
         .from("`net/snmp`: Icmp `InDestUnreachs`")
-        .means("Messages \"destination unreachable\" received."),
+        .means(
+            "ICMP messages \"destination unreachable\" received since the machine was started. \
+             From InDestUnreachs of Icmp in /proc/net/snmp; with IPv6, Icmp6InDestUnreachs in \
+             /proc/net/snmp6.",
+        ),
     Counter::new(592, 593, "Received Time Exceeded", T::PERF_COUNTER_RAWCOUNT)
         .detail(DetailLevel::ADVANCED)
         .unit("messages")
         .from("`net/snmp`: Icmp `InTimeExcds`")
-        .means("Messages \"time exceeded\" received."),
+        .means(
+            "ICMP messages \"time exceeded\" received since the machine was started. From \
+             InTimeExcds of Icmp in /proc/net/snmp; with IPv6, Icmp6InTimeExcds in \
+             /proc/net/snmp6.",
+        ),
     Counter::new(594, 595, "Received Parameter Problem", T::PERF_COUNTER_RAWCOUNT)
         .detail(DetailLevel::EXPERT)
         .unit("messages")
         .from("`net/snmp`: Icmp `InParmProbs`")
-        .means("Messages \"parameter problem\" received."),
+        .means(
+            "ICMP messages \"parameter problem\" received since the machine was started. From \
+             InParmProbs of Icmp in /proc/net/snmp; with IPv6, Icmp6InParmProblems in \
+             /proc/net/snmp6.",
+        ),
     Counter::new(596, 597, "Received Source Quench", T::PERF_COUNTER_RAWCOUNT)
         .detail(DetailLevel::WIZARD)
         .unit("messages")
         .from("`net/snmp`: Icmp `InSrcQuenchs`")
-        .means("Messages \"source quench\" received."),
+        .means(
+            "ICMP messages \"source quench\" received since the machine was started. From \
+             InSrcQuenchs of Icmp in /proc/net/snmp.",
+        ),
     Counter::new(598, 599, "Received Redirect/sec", T::PERF_COUNTER_COUNTER)
         .scale(-1)
         .detail(DetailLevel::ADVANCED)
         .unit("messages/s")
         .from("`net/snmp`: Icmp `InRedirects`")
-        .means("Messages \"redirect\" received."),
+        .means(
+            "ICMP messages \"redirect\" received each second. From InRedirects of Icmp in \
+             /proc/net/snmp; with IPv6, Icmp6InRedirects in /proc/net/snmp6.",
+        ),
     Counter::new(600, 601, "Received Echo/sec", T::PERF_COUNTER_COUNTER)
         .scale(-1)
         .detail(DetailLevel::EXPERT)
         .unit("messages/s")
         .from("`net/snmp`: Icmp `InEchos`")
-        .means("Messages \"echo\" received."),
+        .means(
+            "ICMP messages \"echo\" received each second. From InEchos of Icmp in \
+             /proc/net/snmp; with IPv6, Icmp6InEchos in /proc/net/snmp6.",
+        ),
     Counter::new(602, 603, "Received Echo Reply/sec", T::PERF_COUNTER_COUNTER)
         .scale(-1)
         .detail(DetailLevel::EXPERT)
         .unit("messages/s")
         .from("`net/snmp`: Icmp `InEchoReps`")
-        .means("Messages \"echo reply\" received."),
+        .means(
+            "ICMP messages \"echo reply\" received each second. From InEchoReps of Icmp in \
+             /proc/net/snmp; with IPv6, Icmp6InEchoReplies in /proc/net/snmp6.",
+        ),
     Counter::new(604, 605, "Received Timestamp/sec", T::PERF_COUNTER_COUNTER)
         .scale(-1)
         .detail(DetailLevel::EXPERT)
         .unit("messages/s")
         .from("`net/snmp`: Icmp `InTimestamps`")
-        .means("Messages \"timestamp\" received."),
+        .means(
+            "ICMP messages \"timestamp\" received each second. From InTimestamps of Icmp in \
+             /proc/net/snmp.",
+        ),
     Counter::new(606, 607, "Received Timestamp Reply/sec", T::PERF_COUNTER_COUNTER)
         .scale(-1)
         .detail(DetailLevel::EXPERT)
         .unit("messages/s")
         .from("`net/snmp`: Icmp `InTimestampReps`")
-        .means("Messages \"timestamp reply\" received."),
+        .means(
+            "ICMP messages \"timestamp reply\" received each second. From InTimestampReps of \
+             Icmp in /proc/net/snmp.",
+        ),
     Counter::new(608, 609, "Received Address Mask", T::PERF_COUNTER_RAWCOUNT)
         .detail(DetailLevel::EXPERT)
         .unit("messages")
         .from("`net/snmp`: Icmp `InAddrMasks`")
-        .means("Messages \"address mask request\" received."),
+        .means(
+            "ICMP messages \"address mask request\" received since the machine was started. \
+             From InAddrMasks of Icmp in /proc/net/snmp.",
+        ),
     Counter::new(610, 611, "Received Address Mask Reply", T::PERF_COUNTER_RAWCOUNT)
         .detail(DetailLevel::EXPERT)
         .unit("messages")
         .from("`net/snmp`: Icmp `InAddrMaskReps`")
-        .means("Messages \"address mask reply\" received."),
+        .means(
+            "ICMP messages \"address mask reply\" received since the machine was started. From \
+             InAddrMaskReps of Icmp in /proc/net/snmp.",
+        ),
     Counter::new(612, 613, "Messages Sent/sec", T::PERF_COUNTER_COUNTER)
         .scale(-1)
         .detail(DetailLevel::ADVANCED)
         .unit("messages/s")
         .from("`net/snmp`: Icmp `OutMsgs`")
-        .means("Messages that were to be sent.")
+        .means(
+            "ICMP messages sent each second. From OutMsgs of Icmp in /proc/net/snmp; with \
+             IPv6, Icmp6OutMsgs in /proc/net/snmp6.",
+        )
         .differs("Messages that could not be sent are not in it."),
     Counter::new(614, 615, "Messages Outbound Errors", T::PERF_COUNTER_RAWCOUNT)
         .detail(DetailLevel::ADVANCED)
         .unit("messages")
         .from("`net/snmp`: Icmp `OutErrors`")
-        .means("Messages not sent because of problems within ICMP."),
+        .means(
+            "ICMP messages not sent because of problems within ICMP, such as lack of memory. \
+             From OutErrors of Icmp in /proc/net/snmp; with IPv6, Icmp6OutErrors in \
+             /proc/net/snmp6.",
+        ),
     Counter::new(616, 617, "Sent Destination Unreachable", T::PERF_COUNTER_RAWCOUNT)
         .detail(DetailLevel::ADVANCED)
         .unit("messages")
         .from("`net/snmp`: Icmp `OutDestUnreachs`")
-        .means("Messages \"destination unreachable\" sent."),
+        .means(
+            "ICMP messages \"destination unreachable\" sent since the machine was started. \
+             From OutDestUnreachs of Icmp in /proc/net/snmp; with IPv6, Icmp6OutDestUnreachs \
+             in /proc/net/snmp6.",
+        ),
     Counter::new(618, 619, "Sent Time Exceeded", T::PERF_COUNTER_RAWCOUNT)
         .detail(DetailLevel::ADVANCED)
         .unit("messages")
         .from("`net/snmp`: Icmp `OutTimeExcds`")
-        .means("Messages \"time exceeded\" sent."),
+        .means(
+            "ICMP messages \"time exceeded\" sent since the machine was started. From \
+             OutTimeExcds of Icmp in /proc/net/snmp; with IPv6, Icmp6OutTimeExcds in \
+             /proc/net/snmp6.",
+        ),
     Counter::new(620, 621, "Sent Parameter Problem", T::PERF_COUNTER_RAWCOUNT)
         .detail(DetailLevel::EXPERT)
         .unit("messages")
         .from("`net/snmp`: Icmp `OutParmProbs`")
-        .means("Messages \"parameter problem\" sent."),
+        .means(
+            "ICMP messages \"parameter problem\" sent since the machine was started. From \
+             OutParmProbs of Icmp in /proc/net/snmp; with IPv6, Icmp6OutParmProblems in \
+             /proc/net/snmp6.",
+        ),
     Counter::new(622, 623, "Sent Source Quench", T::PERF_COUNTER_RAWCOUNT)
         .detail(DetailLevel::WIZARD)
         .unit("messages")
         .from("`net/snmp`: Icmp `OutSrcQuenchs`")
-        .means("Messages \"source quench\" sent."),
+        .means(
+            "ICMP messages \"source quench\" sent since the machine was started. From \
+             OutSrcQuenchs of Icmp in /proc/net/snmp.",
+        ),
     Counter::new(624, 625, "Sent Redirect/sec", T::PERF_COUNTER_COUNTER)
         .scale(-1)
         .detail(DetailLevel::ADVANCED)
         .unit("messages/s")
         .from("`net/snmp`: Icmp `OutRedirects`")
-        .means("Messages \"redirect\" sent."),
+        .means(
+            "ICMP messages \"redirect\" sent each second. From OutRedirects of Icmp in \
+             /proc/net/snmp; with IPv6, Icmp6OutRedirects in /proc/net/snmp6.",
+        ),
     Counter::new(626, 627, "Sent Echo/sec", T::PERF_COUNTER_COUNTER)
         .scale(-1)
         .detail(DetailLevel::EXPERT)
         .unit("messages/s")
         .from("`net/snmp`: Icmp `OutEchos`")
-        .means("Messages \"echo\" sent."),
+        .means(
+            "ICMP messages \"echo\" sent each second. From OutEchos of Icmp in /proc/net/snmp; \
+             with IPv6, Icmp6OutEchos in /proc/net/snmp6.",
+        ),
     Counter::new(628, 629, "Sent Echo Reply/sec", T::PERF_COUNTER_COUNTER)
         .scale(-1)
         .detail(DetailLevel::EXPERT)
         .unit("messages/s")
         .from("`net/snmp`: Icmp `OutEchoReps`")
-        .means("Messages \"echo reply\" sent."),
+        .means(
+            "ICMP messages \"echo reply\" sent each second. From OutEchoReps of Icmp in \
+             /proc/net/snmp; with IPv6, Icmp6OutEchoReplies in /proc/net/snmp6.",
+        ),
     Counter::new(630, 631, "Sent Timestamp/sec", T::PERF_COUNTER_COUNTER)
         .scale(-1)
         .detail(DetailLevel::EXPERT)
         .unit("messages/s")
         .from("`net/snmp`: Icmp `OutTimestamps`")
-        .means("Messages \"timestamp\" sent."),
+        .means(
+            "ICMP messages \"timestamp\" sent each second. From OutTimestamps of Icmp in \
+             /proc/net/snmp.",
+        ),
     Counter::new(632, 633, "Sent Timestamp Reply/sec", T::PERF_COUNTER_COUNTER)
         .scale(-1)
         .detail(DetailLevel::EXPERT)
         .unit("messages/s")
         .from("`net/snmp`: Icmp `OutTimestampReps`")
-        .means("Messages \"timestamp reply\" sent."),
+        .means(
+            "ICMP messages \"timestamp reply\" sent each second. From OutTimestampReps of Icmp \
+             in /proc/net/snmp.",
+        ),
     Counter::new(634, 635, "Sent Address Mask", T::PERF_COUNTER_RAWCOUNT)
         .detail(DetailLevel::EXPERT)
         .unit("messages")
         .from("`net/snmp`: Icmp `OutAddrMasks`")
-        .means("Messages \"address mask request\" sent."),
+        .means(
+            "ICMP messages \"address mask request\" sent since the machine was started. From \
+             OutAddrMasks of Icmp in /proc/net/snmp.",
+        ),
     Counter::new(636, 637, "Sent Address Mask Reply", T::PERF_COUNTER_RAWCOUNT)
         .detail(DetailLevel::EXPERT)
         .unit("messages")
         .from("`net/snmp`: Icmp `OutAddrMaskReps`")
-        .means("Messages \"address mask reply\" sent."),
+        .means(
+            "ICMP messages \"address mask reply\" sent since the machine was started. From \
+             OutAddrMaskReps of Icmp in /proc/net/snmp.",
+        ),
     Counter::new(103400, 103401, "Messages Received Checksum Errors/sec", T::PERF_COUNTER_COUNTER)
         .detail(DetailLevel::ADVANCED)
         .unit("messages/s")
         .from("`net/snmp`: Icmp `InCsumErrors`")
         .since("3.10")
-        .means("Messages received with a wrong checksum."),
+        .means(
+            "ICMP messages received with a wrong checksum each second. From InCsumErrors of \
+             Icmp in /proc/net/snmp; with IPv6, Icmp6InCsumErrors in /proc/net/snmp6.",
+        ),
     Counter::new(103402, 103403, "Messages Rate Limited Globally/sec", T::PERF_COUNTER_COUNTER)
         .detail(DetailLevel::ADVANCED)
         .unit("messages/s")
         .from("`net/snmp`: Icmp `OutRateLimitGlobal`")
         .since("6.3")
-        .means("Messages not sent because of the limit for the whole machine."),
+        .means(
+            "ICMP messages not sent each second because of the limit for the whole machine. \
+             From OutRateLimitGlobal of Icmp in /proc/net/snmp.",
+        ),
     Counter::new(103404, 103405, "Messages Rate Limited by Host/sec", T::PERF_COUNTER_COUNTER)
         .detail(DetailLevel::ADVANCED)
         .unit("messages/s")
         .from("`net/snmp`: Icmp `OutRateLimitHost`")
         .since("6.3")
-        .means("Messages not sent because of the limit for one destination."),
+        .means(
+            "ICMP messages not sent each second because of the limit for one destination. From \
+             OutRateLimitHost of Icmp in /proc/net/snmp; with IPv6, Icmp6OutRateLimitHost in \
+             /proc/net/snmp6.",
+        ),
 ];
