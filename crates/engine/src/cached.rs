@@ -65,13 +65,10 @@
 
 mod builder;
 mod catalogue;
-mod follower;
 mod hub;
 mod lane;
 #[cfg(all(test, loom))]
 mod models;
-#[allow(unsafe_code, reason = "it keeps values alive that readers look at, and proves it")]
-mod place;
 mod reply;
 mod sync;
 mod wants;
@@ -86,7 +83,6 @@ use crate::source::{Catalogue, Source};
 use crate::titles::TitleDatabase;
 use crate::until::Until;
 pub use builder::CacheBuilder;
-pub use follower::{Follower, Taken};
 use hub::{Hub, UNKNOWN};
 use lane::{Outcome, ends};
 use perfhive_format::{LanguageId, TitleIndex};
@@ -149,18 +145,6 @@ impl<S: Source> Cached<S> {
     /// A cache with other settings.
     pub fn builder(source: S) -> CacheBuilder<S> {
         CacheBuilder::new(source)
-    }
-
-    /// A consumer of a single object, for who reads it over and over.
-    #[must_use]
-    pub fn follow(&self, object: TitleIndex) -> Follower {
-        Follower::new(object, self.hub.slots.follow(&Key::Object(object)))
-    }
-
-    /// The time on the cache's clock, for [`Follower::take`].
-    #[must_use]
-    pub fn now(&self) -> Duration {
-        (self.hub.clock)()
     }
 
     /// What the cache did so far, for all consumers.

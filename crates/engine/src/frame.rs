@@ -450,11 +450,6 @@ impl Snapshot {
         &self.frames
     }
 
-    /// Bytes of all blocks in it.
-    pub(crate) fn bytes(&self) -> usize {
-        self.frames.iter().map(|frame| frame.as_bytes().len()).sum()
-    }
-
     /// What could not be collected.
     #[must_use]
     pub fn faults(&self) -> &[Fault] {

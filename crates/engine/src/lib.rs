@@ -9,7 +9,7 @@
 //! Partial failure is data: a provider that fails, an instance that vanished
 //! and a counter without a value are facts attached to the result, never the
 //! failure of the whole.
-#![deny(unsafe_code)]
+#![forbid(unsafe_code)]
 #![cfg_attr(test, allow(clippy::unwrap_used, clippy::expect_used))]
 
 mod broker;
@@ -40,7 +40,7 @@ pub use broker::{
     Broker, BrokerBuilder, CHOSEN_INDEXES, Clock, ProviderState, ProviderStatus, Roster, StdClock,
     Wanted,
 };
-pub use cached::{CacheBuilder, CacheStatistics, Cached, Follower, Taken};
+pub use cached::{CacheBuilder, CacheStatistics, Cached};
 pub use collect_tests::{CollectFault, CollectWarning, GuardedBuffer, RawClaim, TestLevel};
 pub use collecting::{Collecting, Entered};
 pub use desk::{Desk, NoAnswer};

@@ -183,8 +183,6 @@ fn fetch_failure(errors: &str) -> &str {
 
 fn miri() -> Result {
     run_miri(&["-p", "perfhive-format", "--lib", "--tests"])?;
-    // Where the engine says that memory is still there.
-    run_miri(&["-p", "perfhive-engine", "--lib", "cached::place"])?;
     // What a library is called with from outside: pointers, and how it fails.
     for tests in ["pointers_that_are_none", "failures_are_contained", "a_host_tells_indexes"] {
         run_miri(&["-p", "perfhive-contract", "--lib", tests])?;

@@ -2,7 +2,6 @@
 
 use super::builder::{CacheBuilder, Clock};
 use super::lane::Lane;
-use super::place::MANY_REPLACED;
 use super::reply::{Key, Reply, Slots};
 use super::wants::Wants;
 use crate::broker::Wanted;
@@ -19,10 +18,6 @@ use std::time::{Duration, Instant};
 
 /// Replies kept for reuse.
 const REPLIES: usize = 64;
-
-/// Bytes of those in use above which followers are asked what they look at before
-/// there are more: as much as stays in a processor's own cache.
-const MANY_BYTES: usize = 1 << 20;
 
 /// No catalogue was seen yet.
 pub(super) const UNKNOWN: u64 = u64::MAX;
@@ -50,7 +45,7 @@ pub(super) struct Hub<S> {
     /// As of which generations, the hub's and the costly source's own, both take
     /// the indexes of costly objects for the same.
     agreed: Mutex<Option<(u64, u64)>>,
-    replies: Mutex<Replies>,
+    replies: Mutex<Vec<Arc<Reply>>>,
 }
 
 /// What one collection of a run brought.
@@ -104,7 +99,7 @@ impl<S: Source> Hub<S> {
             costs_of: AtomicU64::new(UNKNOWN),
             titles: Mutex::new(HashMap::new()),
             agreed: Mutex::new(None),
-            replies: Mutex::new(Replies { kept: Vec::with_capacity(REPLIES), since: 0 }),
+            replies: Mutex::new(Vec::with_capacity(REPLIES)),
         }
     }
 
@@ -291,62 +286,42 @@ impl<S: Source> Hub<S> {
         self.costs_of.store(self.generation.load(Ordering::Acquire), Ordering::Release);
     }
 
-    /// A reply that nobody holds, empty.
+    /// An empty reply: a kept one that is held by no consumer, or a new one.
     fn free_reply(&self) -> Arc<Reply> {
         let mut replies = self.replies.lock().unwrap_or_else(PoisonError::into_inner);
-        let (mut free, held) = replies.empty();
-        // Of what nobody holds, followers may not have been asked yet.
-        let is_time = replies.since >= MANY_REPLACED || replies.kept.len() == REPLIES;
-        if held > MANY_BYTES || (free.is_none() && is_time) {
-            self.slots.let_go();
-            replies.since = 0;
-            (free, _) = replies.empty();
+        match empty(&mut replies) {
+            Some(at) => replies.swap_remove(at),
+            None => {
+                note_growth();
+                Arc::default()
+            }
         }
-        replies.since += 1;
-        free.map(|at| replies.kept.swap_remove(at)).unwrap_or_else(|| {
-            note_growth();
-            Arc::default()
-        })
     }
 
-    /// Keeps a handle to a reply for when nobody else holds it any more.
+    /// Keeps a handle to a reply, so that its memory is used again once no consumer holds it.
     fn keep(&self, reply: Arc<Reply>) {
         let mut replies = self.replies.lock().unwrap_or_else(PoisonError::into_inner);
-        if replies.kept.len() < REPLIES {
-            replies.kept.push(reply);
+        if replies.len() < REPLIES {
+            replies.push(reply);
         }
     }
 
     /// Forgets everything kept.
     pub(super) fn forget(&self) {
         self.slots.clear();
-        self.replies.lock().unwrap_or_else(PoisonError::into_inner).empty();
+        empty(&mut self.replies.lock().unwrap_or_else(PoisonError::into_inner));
     }
 }
 
-/// Replies for reuse.
-struct Replies {
-    /// A handle to each; one that nobody else holds is used again.
-    kept: Vec<Arc<Reply>>,
-    /// How many were given out since followers were asked what they look at.
-    since: usize,
-}
-
-impl Replies {
-    /// Empties those that nobody else holds. Answers where one of them is, and how
-    /// many bytes the others have.
-    fn empty(&mut self) -> (Option<usize>, usize) {
-        let (mut free, mut held) = (None, 0);
-        for (at, reply) in self.kept.iter_mut().enumerate() {
-            match Arc::get_mut(reply) {
-                Some(reply) => {
-                    // Its frames go back to the source's pool.
-                    reply.snapshot.clear();
-                    free = Some(at);
-                }
-                None => held += reply.snapshot.bytes(),
-            }
+/// Empties the replies that are held by no slot and no consumer, so that their frames return to the
+/// source's pool. Answers the place of one of them.
+fn empty(replies: &mut [Arc<Reply>]) -> Option<usize> {
+    let mut free = None;
+    for (at, reply) in replies.iter_mut().enumerate() {
+        if let Some(reply) = Arc::get_mut(reply) {
+            reply.snapshot.clear();
+            free = Some(at);
         }
-        (free, held)
     }
+    free
 }

@@ -1,6 +1,5 @@
 //! What is kept: the answers of the source, and where each object's newest is.
 
-use super::place::{Place, Reader};
 use super::sync::{Mutex, RwLock};
 use crate::frame::Snapshot;
 use crate::growth::note_growth;
@@ -75,10 +74,10 @@ impl Reply {
 
 /// Loom has no model of the real one.
 #[cfg(loom)]
-type Shared = std::sync::Mutex<Option<Arc<Reply>>>;
+type Newest = std::sync::Mutex<Option<Arc<Reply>>>;
 
 #[cfg(not(loom))]
-type Shared = arc_swap::ArcSwapOption<Reply>;
+type Newest = arc_swap::ArcSwapOption<Reply>;
 
 #[cfg(not(loom))]
 std::thread_local! {
@@ -110,9 +109,7 @@ pub(super) fn ready() {}
 #[derive(Debug, Default)]
 #[repr(align(128))]
 pub(super) struct Slot {
-    newest: Shared,
-    /// The same, for those who follow it.
-    followed: Arc<Place<Reply>>,
+    newest: Newest,
 }
 
 impl Slot {
@@ -129,13 +126,6 @@ impl Slot {
         self.newest.lock().unwrap_or_else(PoisonError::into_inner).clone()
     }
 
-    /// One that takes the replies as they come.
-    fn follow(&self) -> Reader<Reply> {
-        Reader::new(Arc::clone(&self.followed), || {
-            self.load().as_ref().map(|reply| (reply.number, Arc::clone(reply)))
-        })
-    }
-
     /// Puts a reply in, unless a newer one is there.
     fn publish(&self, reply: &Arc<Reply>) {
         let older = self.load().as_ref().is_none_or(|kept| kept.number < reply.number);
@@ -147,15 +137,9 @@ impl Slot {
     fn set(&self, reply: Option<Arc<Reply>>) {
         ready();
         #[cfg(not(loom))]
-        self.newest.store(reply.clone());
+        self.newest.store(reply);
         #[cfg(loom)]
         self.newest.lock().unwrap_or_else(PoisonError::into_inner).clone_from(&reply);
-        // After that: who begins to follow meanwhile finds it in one or the
-        // other.
-        match &reply {
-            Some(reply) => self.followed.put(reply.number, reply),
-            None => self.followed.clear(),
-        }
     }
 }
 
@@ -179,9 +163,6 @@ pub(super) struct Slots {
     /// Held while a reply is published: two lanes must not overtake each other
     /// between comparing and storing.
     publishing: Mutex<()>,
-    /// The places that have followers, or had some lately: few, however many slots
-    /// there are.
-    followed: Mutex<Vec<Arc<Place<Reply>>>>,
 }
 
 impl Slots {
@@ -200,16 +181,6 @@ impl Slots {
         }
         note_growth();
         Some(Arc::clone(slots.entry(key.clone()).or_default()))
-    }
-
-    /// One that takes the replies of a key as they come; `None` as above.
-    pub(super) fn follow(&self, key: &Key) -> Option<Reader<Reply>> {
-        let slot = self.get(key)?;
-        let mut followed = self.followed.lock().unwrap_or_else(PoisonError::into_inner);
-        if !followed.iter().any(|place| Arc::ptr_eq(place, &slot.followed)) {
-            followed.push(Arc::clone(&slot.followed));
-        }
-        Some(slot.follow())
     }
 
     /// Publishes a reply under the objects in it, those that were asked for,
@@ -242,12 +213,6 @@ impl Slots {
         }
     }
 
-    /// Lets go of all that was replaced and no follower looks at any more.
-    pub(super) fn let_go(&self) {
-        let mut followed = self.followed.lock().unwrap_or_else(PoisonError::into_inner);
-        followed.retain(|place| place.let_go());
-    }
-
     /// Forgets everything kept.
     pub(super) fn clear(&self) {
         self.clear_and(|| {});
@@ -255,35 +220,10 @@ impl Slots {
 
     /// Forgets everything kept, and notes why before anything else is published.
     pub(super) fn clear_and(&self, note: impl FnOnce()) {
-        // A reply that is being published is forgotten in all of a slot's
-        // places, or in none. First, as in `publish`.
+        // First, as in `publish`.
         let _one_at_a_time = self.publishing.lock().unwrap_or_else(PoisonError::into_inner);
         let slots = self.slots.read().unwrap_or_else(PoisonError::into_inner);
         slots.values().for_each(|slot| slot.set(None));
         note();
-    }
-}
-
-#[cfg(all(test, not(loom)))]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn only_what_is_followed_is_looked_at() {
-        let slots = Slots::default();
-        let key = |number| Key::Object(TitleIndex(number));
-        (0..100).for_each(|number| drop(slots.get(&key(number))));
-        let count = || {
-            slots.let_go();
-            slots.followed.lock().unwrap().len()
-        };
-        assert_eq!(count(), 0);
-        let mut followers = Vec::from([1, 2, 2, 1, 3].map(|number| slots.follow(&key(number))));
-        assert!(followers.iter().all(Option::is_some));
-        for (left, places) in [(5, 3), (4, 2), (3, 2), (1, 1), (0, 0)] {
-            followers.truncate(left);
-            assert_eq!(count(), places, "{left} followers");
-        }
-        assert!(slots.follow(&key(1)).is_some());
     }
 }

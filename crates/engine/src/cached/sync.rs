@@ -1,22 +1,10 @@
 //! What the hand-over is made of; under `--cfg loom`, loom's models of it.
 
 #[cfg(not(loom))]
-pub(super) use std::sync::atomic::{AtomicPtr, AtomicU64};
-#[cfg(not(loom))]
 pub(super) use std::sync::{Condvar, Mutex, MutexGuard, RwLock};
 
 #[cfg(loom)]
-pub(super) use loom::sync::atomic::{AtomicPtr, AtomicU64};
-#[cfg(loom)]
 pub(super) use loom::sync::{Condvar, Mutex, MutexGuard};
-
-/// Between sequentially consistent accesses, where it adds nothing. Loom's
-/// models take these for acquire and release, and only fences for more.
-#[inline]
-pub(super) fn full_fence() {
-    #[cfg(loom)]
-    loom::sync::atomic::fence(std::sync::atomic::Ordering::SeqCst);
-}
 
 /// Loom's own wakes threads that wait for others to end (in 0.7.2), which then
 /// stop the model. Readers that shut each other out show no less.

@@ -3,7 +3,6 @@
 #![allow(clippy::unwrap_used, clippy::expect_used)]
 
 mod costly;
-mod followers;
 mod model;
 mod odds;
 mod recursion;
