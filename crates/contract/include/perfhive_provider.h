@@ -6,8 +6,8 @@
  * one source serves both.
  *
  * A provider is a shared library with three functions, Open, Collect and Close,
- * under names of its choice, which its registration tells. See the end of this
- * file for what they must do.
+ * under names of its choice, which its registration names. The end of this file
+ * says what they must do.
  *
  * What Collect writes is a sequence of objects. An object is
  *
@@ -59,13 +59,13 @@ typedef union _LARGE_INTEGER {
     int64_t QuadPart;
 } LARGE_INTEGER;
 
-/* Done; also "not mine" and "it failed", with both counts 0. */
+/* Done. With both counts 0: nothing to give, or a failure. */
 #define ERROR_SUCCESS 0u
-/* From Open: something that is needed is not there. */
+/* From Open: a thing that is needed is missing. */
 #define ERROR_FILE_NOT_FOUND 2u
 /* From Open: there is no memory left. */
 #define ERROR_NOT_ENOUGH_MEMORY 8u
-/* From Open: a failure that has no better code. */
+/* From Open: a failure without a code of its own. */
 #define ERROR_GEN_FAILURE 31u
 /* A pointer is NULL that must not be. */
 #define ERROR_INVALID_PARAMETER 87u
@@ -441,54 +441,54 @@ PERFHIVE_ASSERT(offsetof(PERF_COUNTER_BLOCK, ByteLength) == 0, PERF_COUNTER_BLOC
 /* ---- The three functions ---- */
 
 /*
- * Open makes ready. `linkage` is the linkage string of the registration
- * (strings apart by a terminator, two at the end), or NULL. Each reader calls
- * it, so that it may be called several times. Answers ERROR_SUCCESS or why not.
+ * Open prepares the provider. `linkage` is the linkage string of the registration
+ * (strings separated by NUL, two NULs at the end), or NULL. Each reader calls Open
+ * once, so that it may be called several times. Returns ERROR_SUCCESS or an error.
  */
 typedef DWORD(APIENTRY *PERFHIVE_OPEN)(LPWSTR linkage);
 
 /*
- * Collect writes the objects asked for. It may be called by several threads at
- * once. `value` is one of
+ * Collect writes the requested objects. Several threads may call it at once. `value` is one of
  *
  *     u"Global"        every object that is not costly
  *     u"Costly"        every object whose collection is expensive
  *     u"Foreign NAME"  the objects of the machine NAME, for providers that
- *                      reach other machines; a PERF_DATA_BLOCK goes before them
+ *                      reach other machines, behind a PERF_DATA_BLOCK
  *     u"230 5000"      objects by the indexes of their names
  *
  * On entry `*data` points to a buffer of `*bytes` bytes. On success move
  * `*data` behind the last byte written, set `*bytes` to the number of bytes
  * written (a multiple of 4, better of 8) and `*object_types` to the number of
- * objects, and answer ERROR_SUCCESS.
+ * objects, and return ERROR_SUCCESS.
  *
- * In all other cases leave `*data` as it is, set both counts to 0 and answer
+ * In all other cases leave `*data` unchanged, set both counts to 0 and return
  *
- *     ERROR_MORE_DATA  if the buffer is too small; a larger one comes next time
- *     ERROR_SUCCESS    if nothing of what is asked for is yours, or on failure;
- *                      say the reason in the system's log, not at every call
+ *     ERROR_MORE_DATA  if the buffer is too small; the next call has a larger one
+ *     ERROR_SUCCESS    if the provider has none of the requested objects, or on
+ *                      failure; write the reason to the system's log, not at
+ *                      every call
  *
  * A provider whose collection takes long answers only requests by index and
- * "Costly". The host tests what it gets; whatever fails a test is discarded.
+ * "Costly". The reader tests every answer and discards one that fails a test.
  */
 typedef DWORD(APIENTRY *PERFHIVE_COLLECT)(LPWSTR value, LPVOID *data, LPDWORD bytes,
                                           LPDWORD object_types);
 
-/* Close is the counterpart of one Open. Answers ERROR_SUCCESS. */
+/* Close is the counterpart of one Open. Returns ERROR_SUCCESS. */
 typedef DWORD(APIENTRY *PERFHIVE_CLOSE)(void);
 
 /* ---- Beyond Windows ---- */
 
 /*
- * What perfhive's loader tells a library that asks for it. (On Windows the same
- * is found in the registry and written to the event log.)
+ * What perfhive's loader passes to a library. (On Windows a provider reads its
+ * indexes from the registry and reports to the event log.)
  *
  * Registration chooses the indexes of your names: the first one is
  * `first_counter`, and that of the first help text `first_help`; the others
  * follow by the offsets of your .ini file. To learn them, export a function of
  * the type PERFHIVE_HOST_FUNCTION under the name of your Collect function with
  * `Host` behind it: `CollectGauges` goes with `CollectGaugesHost`. It is called
- * once, before the first Open; what it is given stays until the library is
+ * once, before the first Open; the structure stays until the library is
  * unloaded.
  */
 typedef struct _PERFHIVE_HOST {
@@ -500,12 +500,12 @@ typedef struct _PERFHIVE_HOST {
     uint32_t first_help;
     /* Zero. */
     uint32_t reserved;
-    /* To be handed to `report`. */
+    /* The first argument of `report`. */
     void *context;
     /*
-     * Takes a message for whoever looks after the machine, in UTF-8: why Open or
-     * Collect failed. May be called from any thread; called during Open or
-     * Collect, it makes these count as failed.
+     * Takes a message for the administrator, in UTF-8: why Open or Collect
+     * failed. May be called from any thread. A call during Open or Collect
+     * makes these count as failed.
      */
     void(APIENTRY *report)(void *context, const char *text, size_t length);
 } PERFHIVE_HOST;

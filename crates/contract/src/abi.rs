@@ -6,23 +6,22 @@
 
 use core::ffi::{c_char, c_void};
 
-/// Done; also "not mine" and "it failed", with both counts 0.
+/// Done. With both counts 0: nothing to give, or a failure.
 pub const ERROR_SUCCESS: u32 = 0;
-/// Something that Open looked for is not there.
+/// A thing that Open needs is missing.
 pub const ERROR_FILE_NOT_FOUND: u32 = 2;
 /// There is no memory left.
 pub const ERROR_NOT_ENOUGH_MEMORY: u32 = 8;
-/// A failure that has no better code.
+/// A failure without a code of its own.
 pub const ERROR_GEN_FAILURE: u32 = 31;
 /// A pointer is NULL that must not be.
 pub const ERROR_INVALID_PARAMETER: u32 = 87;
 /// The buffer is too small; pointer unmoved, both counts 0.
 pub const ERROR_MORE_DATA: u32 = 234;
 
-/// `DWORD Open(LPWSTR lpDeviceNames)`: makes ready. The string is the linkage
-/// string of the registration, or NULL. Called once by each reader, hence
-/// several times; each call that answers [`ERROR_SUCCESS`] is followed by one
-/// of Close.
+/// `DWORD Open(LPWSTR lpDeviceNames)`: prepares the provider. The string is the linkage
+/// string of the registration, or NULL. Each reader calls it once, so that it runs several
+/// times; each call that returns [`ERROR_SUCCESS`] is followed by one of Close.
 pub type OpenFunction = unsafe extern "system" fn(linkage: *mut u16) -> u32;
 
 /// `DWORD Collect(LPWSTR lpwszValue, LPVOID *lppData, LPDWORD lpcbBytes,
@@ -38,13 +37,12 @@ pub type CollectFunction = unsafe extern "system" fn(
 /// `DWORD Close(void)`: the counterpart of one Open.
 pub type CloseFunction = unsafe extern "system" fn() -> u32;
 
-/// What perfhive's loader tells a library that asks for it.
+/// What perfhive's loader passes to a library that exports a [`HostFunction`].
 ///
 /// On Windows a provider looks up its indexes in the registry and writes to the
-/// event log. Where there is neither, a library may export a function
-/// [`HostFunction`] under the name of its Collect function with `Host` behind
-/// it; the loader calls that once, before the first Open. The structure, and
-/// what it points to, stays until the library is unloaded.
+/// event log. Elsewhere a library may export a [`HostFunction`] under the name of its
+/// Collect function followed by `Host`; the loader calls it once, before the first Open.
+/// The structure, and what it points to, stays until the library is unloaded.
 #[derive(Clone, Copy, Debug)]
 #[repr(C)]
 pub struct Host {
@@ -56,11 +54,11 @@ pub struct Host {
     pub first_help: u32,
     /// Zero.
     pub reserved: u32,
-    /// To be handed to `report`.
+    /// The first argument of `report`.
     pub context: *mut c_void,
-    /// Takes a message for whoever looks after the machine, in UTF-8 without a
-    /// terminator: why Open or Collect failed. May be called from any thread;
-    /// called during Open or Collect, it makes these count as failed.
+    /// Takes a message for the administrator: why Open or Collect failed, in UTF-8 without a
+    /// terminator. May be called from any thread. A call during Open or Collect makes these
+    /// count as failed.
     pub report: Option<ReportFunction>,
 }
 
@@ -68,30 +66,29 @@ pub struct Host {
 pub type ReportFunction =
     unsafe extern "system" fn(context: *mut c_void, text: *const c_char, length: usize);
 
-/// The type of the function by which a library learns of its [`Host`].
+/// The type of the function that gets the [`Host`].
 pub type HostFunction = unsafe extern "system" fn(host: *const Host);
 
-/// What stands behind the name of Collect in the name of a [`HostFunction`].
+/// The suffix of a [`HostFunction`]'s name, behind the name of Collect.
 pub const HOST_SUFFIX: &str = "Host";
 
-/// Text as UTF-16 with a terminator.
+/// A text as UTF-16 with a terminator.
 #[must_use]
 pub fn wide(text: &str) -> Vec<u16> {
     text.encode_utf16().chain([0]).collect()
 }
 
-/// Strings apart by NUL as `REG_MULTI_SZ`, which ends with two.
+/// NUL-separated strings as a `REG_MULTI_SZ`, which ends with two NULs.
 #[must_use]
 pub fn wide_list(text: &str) -> Vec<u16> {
     text.encode_utf16().chain([0, 0]).collect()
 }
 
-/// The longest string that is taken, in UTF-16 units: a list of a hundred
-/// thousand indexes.
+/// The longest string that is read, in UTF-16 units: a list of a hundred thousand indexes.
 const LONGEST: usize = 1 << 20;
 
-/// Reads a string up to its terminator; `None` for NULL or where there is no
-/// end in sight. Lone surrogates become U+FFFD.
+/// A string up to its terminator; `None` for NULL or where the string is too long. Lone
+/// surrogates become U+FFFD.
 ///
 /// # Safety
 /// `text` is NULL or points to UTF-16 units that can be read up to a NUL.
@@ -101,7 +98,7 @@ pub unsafe fn read_wide(text: *const u16) -> Option<String> {
     unsafe { read_until(text, false) }
 }
 
-/// As [`read_wide`], up to two NULs; strings are apart by one.
+/// NUL-separated strings up to two NULs, read as by [`read_wide`].
 ///
 /// # Safety
 /// `list` is NULL or points to UTF-16 units that can be read up to two NULs.

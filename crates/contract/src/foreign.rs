@@ -1,5 +1,5 @@
-//! Counters of other machines, as a provider has them: connections that are
-//! made inside Collect, kept, tested on every request, and lost.
+//! Help for providers that have counters of other machines: connections that are made
+//! inside Collect, kept, tested on every request, and lost.
 //!
 //! Source: Microsoft, "The Collect Function", on foreign computer interfaces.
 
@@ -11,14 +11,13 @@ use perfhive_format::{
 use std::collections::HashMap;
 use std::time::{Duration, Instant};
 
-/// A way to other machines.
+/// A means of connecting to other machines.
 pub trait Reach: Send {
-    /// A connection to one of them.
+    /// A connection to one machine.
     type Link: Link;
 
-    /// Connects to a machine; `None` for a name that is none of its machines,
-    /// which is then no failure. Called within Collect, so it must come back
-    /// soon.
+    /// A connection to a machine; `None`, which is no failure, for a name of no known
+    /// machine. Called within Collect, so that it must return soon.
     ///
     /// # Errors
     /// Why the machine cannot be reached at the moment.
@@ -34,11 +33,10 @@ pub trait Link: Send {
     fn collect(&mut self, out: &mut BlockWriter) -> Result<RemoteTimes, ProviderError>;
 }
 
-/// What another machine tells of its clocks. For what it does not tell, the
-/// local clock stands in.
+/// The clocks of another machine. The local clock replaces a missing one.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct RemoteTimes {
-    /// Its performance counter, and the ticks a second of that.
+    /// Its performance counter, and the ticks per second of it.
     pub counter: Option<(i64, i64)>,
     /// Its time in 100 ns units.
     pub time_100ns: Option<i64>,
@@ -46,8 +44,8 @@ pub struct RemoteTimes {
     pub system_time: Option<SystemTime>,
 }
 
-/// The object that says whether a machine can be reached: one counter, 1 where
-/// its data is of this moment, 0 where it is the last that was to be had.
+/// The object that tells whether a machine can be reached: one counter, 1 where the
+/// machine's data is current, 0 where it is the last valid data.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct StatusObject {
     /// Title index of the object.
@@ -72,7 +70,7 @@ impl StatusObject {
     }
 }
 
-/// The machines that a session reached, with what they told last.
+/// The machines that a session reached, with their last data.
 ///
 /// ```
 /// use perfhive_contract::foreign::{ForeignMachines, Link, Reach, RemoteTimes, StatusObject};
@@ -116,27 +114,26 @@ pub struct ForeignMachines<R: Reach> {
 
 struct Machine<L> {
     link: Option<L>,
-    /// The objects that it wrote last, with the head of their block.
+    /// The last objects, as written into a block.
     objects: Vec<u8>,
     clocks: Clocks,
     system_time: SystemTime,
-    /// When it was tried last to connect to it, if it could not be reached.
+    /// The time of the last failed attempt to connect.
     tried: Option<Instant>,
     asked: Instant,
 }
 
 impl<R: Reach> ForeignMachines<R> {
-    /// No more machines are kept than these; whoever was asked for longest ago
-    /// goes.
+    /// The most machines that are kept. The machine whose last request is longest ago is
+    /// dropped first.
     pub const MOST: usize = 64;
-    /// How long a machine is left alone that could not be reached: a connection
-    /// that fails may take long to do so.
+    /// The pause after a failed attempt to connect, because such an attempt may take long.
     pub const PAUSE: Duration = Duration::from_secs(5);
 
-    /// Machines to be reached.
+    /// Machines that are reached through `reach`.
     ///
     /// # Errors
-    /// Never, with a status object whose two indexes can be written.
+    /// Where the status object cannot be written.
     pub fn new(reach: R, status: StatusObject) -> Result<Self, WriteError> {
         let description = status.description();
         Ok(Self {
@@ -163,12 +160,12 @@ impl<R: Reach> ForeignMachines<R> {
         self
     }
 
-    /// Answers `Foreign MACHINE` with a block of that machine: what it has now,
-    /// or else what it had last, and the status object that tells which. Names
-    /// of no machine are answered with nothing.
+    /// Answers `Foreign MACHINE` with a block of that machine: its current or its last data,
+    /// and the status object that tells which. The name of an unknown machine is answered
+    /// with nothing.
     ///
     /// # Errors
-    /// Where its objects are no objects, or too many.
+    /// Where its objects are invalid or too large.
     pub fn answer(
         &mut self,
         machine: &str,
@@ -191,7 +188,7 @@ impl<R: Reach> ForeignMachines<R> {
         };
         kept.asked = now;
         let mut why = None;
-        // A link that broke since the last time is made once more at once.
+        // A connection that broke since the last request is made anew at once.
         let mut fresh = false;
         for _ in 0..2 {
             if kept.link.is_none() {
@@ -249,7 +246,7 @@ impl<R: Reach> ForeignMachines<R> {
         fresh: bool,
     ) -> Result<Vec<u8>, ProviderError> {
         if kept.objects.is_empty() && !fresh {
-            // There never was any data; the time is that of the status.
+            // Without data the time is that of the status.
             (kept.clocks, kept.system_time) = self.clock.read();
         }
         let mut block = BlockWriter::new();

@@ -1,4 +1,4 @@
-//! The contract as a header for C, written from the same tables as the code.
+//! The C header of the contract, generated from the same tables as the code.
 
 use perfhive_format::CounterType;
 use perfhive_format::winperf::{
@@ -7,9 +7,9 @@ use perfhive_format::winperf::{
 };
 use std::fmt::Write as _;
 
-/// What stands before the structures.
+/// The text before the structures.
 const HEAD: &str = include_str!("header/head.h");
-/// What stands behind the counter types.
+/// The text behind the counter types.
 const FUNCTIONS: &str = include_str!("header/functions.h");
 
 /// The text of `perfhive_provider.h`.
@@ -79,7 +79,7 @@ fn structure(out: &mut String, layout: &Layout) {
     out.push('\n');
 }
 
-/// Writes a member; answers where it ends.
+/// Writes a member; the offset of its end.
 fn member(out: &mut String, field: &FieldLayout) -> usize {
     comment(out, "    ", field.doc);
     let (kind, size, suffix) = match field.kind {

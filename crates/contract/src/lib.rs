@@ -1,6 +1,5 @@
-//! The contract of extensible performance counters, as it is between the
-//! performance library and whatever has counters to offer: three functions,
-//! Open, Collect and Close, and what is registered about them.
+//! The contract of extensible performance counters, between the performance library and a
+//! provider: the three functions Open, Collect and Close, and their registration.
 //!
 //! [`provider_library!`] turns any [`Provider`](perfhive_engine::Provider) into
 //! a library with these functions, for Windows (`.dll`) and for perfhive's own

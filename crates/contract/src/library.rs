@@ -1,4 +1,4 @@
-//! A provider behind the three functions.
+//! The three functions of the contract, implemented over any [`Provider`].
 
 mod exports;
 
@@ -27,34 +27,32 @@ pub struct AllottedIndexes {
     pub first_help: u32,
 }
 
-/// Finds the indexes that were allotted to the provider of a name, where its
-/// loader did not tell them: on Windows in the registry.
+/// Finds the indexes that were allotted to a provider, by its name, where the loader does
+/// not pass them: on Windows in the registry.
 pub type IndexLookup = fn(provider: &str) -> Option<AllottedIndexes>;
 
-/// Finds the whole linkage of a provider (its strings apart by NUL) where Open is
-/// handed a list whose end is not certain: on Windows in the registry.
+/// Finds the linkage of a provider (NUL-separated strings) where Open gets a list without a
+/// certain end: on Windows in the registry.
 pub type LinkageLookup = fn(provider: &str) -> Option<String>;
 
-/// Does something on a thread of lowered priority, or at a lower priority of this
-/// one, before it returns.
+/// Runs a closure at lowered priority, on this thread or another one, before it returns.
 pub type Lowered = fn(work: &mut dyn FnMut());
 
-/// Keeps the library in which an address lies loaded until the process ends.
+/// Keeps the library that contains an address loaded until the process ends.
 pub type PinLibrary = fn(inside: *const c_void);
 
-/// Takes what a provider (by its name) has to say to whoever looks after the
-/// machine; rate-limited already.
+/// Takes a provider's name and a message for the administrator, which is rate-limited
+/// already.
 pub type Report = fn(provider: &str, message: &str);
 
 /// A [`Provider`] behind Open, Collect and Close;
 /// [`provider_library!`](crate::provider_library) makes one for a library.
 ///
-/// Open may be called several times, and Collect from many threads: the
-/// provider is made by the first Open and dropped by the last Close, and each
-/// thread that collects gets a session of its own, from a pool that is as large
-/// as there ever were threads at once. Panics are contained and reported, and
-/// the session that panicked is not used again. (A library that is compiled
-/// with `panic = "abort"` has nothing to contain.)
+/// Open may be called several times, and Collect from many threads. The first Open makes
+/// the provider and the last Close drops it. Each collecting thread gets a session of its
+/// own, from a pool that grows to the largest number of threads at once. Panics are
+/// contained and reported, and the session that panicked is dropped. (With
+/// `panic = "abort"` nothing can be contained.)
 pub struct Library {
     make: fn() -> Box<dyn Provider>,
     lookup: IndexLookup,
@@ -70,20 +68,20 @@ pub struct Library {
 
 #[derive(Default)]
 struct State {
-    /// How often Open succeeded, less the calls of Close.
+    /// Successful calls of Open, less the calls of Close.
     opens: u32,
     running: Option<Arc<Running>>,
 }
 
 struct HostCopy(Host);
 
-// SAFETY: the context is only handed to `report`, which its loader promises to
-// be callable from any thread.
+// SAFETY: the context is only passed to `report`, which the loader promises to be callable
+// from any thread.
 unsafe impl Send for HostCopy {}
 // SAFETY: as above; the copy itself is never written again.
 unsafe impl Sync for HostCopy {}
 
-/// A provider that is open.
+/// The provider while it is open.
 struct Running {
     name: String,
     provider: Box<dyn Provider>,
@@ -99,19 +97,19 @@ struct Work {
     buffer: Vec<u8>,
 }
 
-/// What a collection comes to.
+/// The outcome of a collection.
 enum Answer {
     /// Objects, or blocks of other machines.
     Data { bytes: Vec<u8>, start: usize, objects: u32 },
-    /// Nothing that the provider has was asked for.
+    /// The request wants nothing that the provider has.
     Nothing,
     /// The buffer is too small.
     Full,
 }
 
 impl Library {
-    /// A library of the provider that `make` makes. `lookup` finds the indexes
-    /// that were allotted to it where no [`Host`] tells them.
+    /// A library of the provider that `make` makes. `lookup` finds the allotted indexes where
+    /// no [`Host`] passes them.
     #[must_use]
     pub const fn new(make: fn() -> Box<dyn Provider>, lookup: IndexLookup, report: Report) -> Self {
         Self {
@@ -128,33 +126,31 @@ impl Library {
         }
     }
 
-    /// The same library, which finds its whole linkage by itself.
+    /// The same library, which finds its linkage with `lookup`.
     #[must_use]
     pub const fn linkage(mut self, linkage: LinkageLookup) -> Self {
         self.linkage = linkage;
         self
     }
 
-    /// The same library, which collects what is costly like this: for loaders that
-    /// call it on the thread of whoever reads. Perfhive's own loader has a thread
-    /// of lowered priority for that.
+    /// The same library, which collects costly objects with `lowered`: for loaders that call
+    /// it on the reader's thread. Perfhive's own loader uses a thread of lowered priority.
     #[must_use]
     pub const fn lowered(mut self, lowered: Lowered) -> Self {
         self.lowered = lowered;
         self
     }
 
-    /// The same library, which has itself kept loaded from the first Open on: for
-    /// loaders that unload it behind Close, or behind each request. Its provider may
-    /// have threads, which would go on in code that is there no more; and each loading
-    /// takes of the process what unloading does not give back.
+    /// The same library, which stays loaded from the first Open on: for loaders that unload it
+    /// after Close, or after each request. Threads of the provider would go on in unloaded
+    /// code; and each loading costs memory that unloading does not return.
     #[must_use]
     pub const fn pin(mut self, pin: PinLibrary) -> Self {
         self.pin = pin;
         self
     }
 
-    /// Takes note of who loaded the library. The first to call stays.
+    /// Notes the host that loaded the library. The first one stays.
     ///
     /// # Safety
     /// `host` is NULL or points to a [`Host`] whose function can be called with
@@ -168,7 +164,7 @@ impl Library {
         if size as usize >= size_of::<Host>() {
             // SAFETY: the structure is as long as it says.
             let copy = HostCopy(unsafe { host.read_unaligned() });
-            // Whoever came first stays: its context is in use.
+            // The first host stays: its context is in use.
             let _ = self.host.set(copy);
         }
     }
@@ -179,11 +175,11 @@ impl Library {
     /// `linkage` is NULL or a string: on Windows up to a NUL, elsewhere up to
     /// two (`REG_MULTI_SZ`).
     pub unsafe fn open(&self, linkage: *const u16) -> u32 {
-        // SAFETY: as promised by the caller. What a Windows machine registers
-        // may be a single string, so that only one NUL is certain there.
+        // SAFETY: as promised by the caller. A Windows registration may hold a single
+        // string, so that only one NUL is certain there.
         let linkage =
             unsafe { if cfg!(windows) { read_wide(linkage) } else { read_wide_list(linkage) } };
-        // This is a static of the library, and lies in it.
+        // `self` is a static of the library: its address lies in it.
         self.pinned.call_once(|| (self.pin)(core::ptr::from_ref(self).cast()));
         let mut state = lock(&self.state);
         if state.running.is_none() {
@@ -227,7 +223,7 @@ impl Library {
         shift(&mut description, indexes.first_counter);
         let linkage = linkage.map(|first| {
             let whole = (self.linkage)(&name);
-            // That of another registration of the same library begins otherwise.
+            // Another registration of the same library has another first index.
             let is_this = |list: &String| list.split('\0').next() == Some(&first);
             whole.filter(is_this).unwrap_or(first)
         });
@@ -279,7 +275,7 @@ impl Library {
         code
     }
 
-    /// Writes what is asked for into the buffer.
+    /// Writes the requested objects into the buffer.
     ///
     /// # Safety
     /// The pointers may be read and written, and the first of them points to `room` bytes
@@ -302,7 +298,7 @@ impl Library {
             return ERROR_MORE_DATA;
         }
         // SAFETY: `*data` can be read; it points to `room` bytes that may be
-        // written and that nobody else has, and `out` is not longer.
+        // written and that no other code uses, and `out` is not longer.
         unsafe {
             let place = data.read_unaligned();
             if place.is_null() {
@@ -355,7 +351,7 @@ impl Library {
         let objects = writer.object_count();
         let mut buffer = writer.into_buffer();
         let Some(outcome) = outcome else {
-            // Whatever it is now, it is not asked again.
+            // After a panic its state is unknown: the session is dropped.
             let _ = self.contained(name, || drop(work));
             return Answer::Nothing;
         };
@@ -396,16 +392,15 @@ impl Library {
         ERROR_SUCCESS
     }
 
-    /// Has a provider dropped where nobody else is at work with it: else the last of
-    /// them does.
+    /// Drops the provider, unless a thread still collects: then the last such thread does.
     fn leave(&self, running: Arc<Running>) {
         if let Some(running) = Arc::into_inner(running) {
             self.drop_contained(running);
         }
     }
 
-    /// Drops the sessions and the provider, each by itself: of two that panic together
-    /// the second would end the process.
+    /// Drops the sessions and the provider one by one: a second panic during the first would
+    /// end the process.
     fn drop_contained(&self, running: Running) {
         let Running { name, provider, pool, .. } = running;
         for work in pool.into_inner().unwrap_or_else(PoisonError::into_inner) {
@@ -414,7 +409,7 @@ impl Library {
         let _ = self.contained(&name, || drop(provider));
     }
 
-    /// Runs code that may panic; what it says then is reported.
+    /// Runs code that may panic, and reports the panic.
     fn contained<T>(&self, name: &str, body: impl FnOnce() -> T) -> Option<T> {
         match catch_unwind(AssertUnwindSafe(body)) {
             Ok(value) => Some(value),
@@ -424,7 +419,7 @@ impl Library {
                     .copied()
                     .or_else(|| panic.downcast_ref::<String>().map(String::as_str));
                 let message = format!("the provider panicked: {}", text.unwrap_or("no message"));
-                // Dropping what a panic carries may panic in its turn.
+                // Dropping the payload of a panic may panic as well.
                 let dropped = catch_unwind(AssertUnwindSafe(|| drop(panic)));
                 dropped.unwrap_or_else(std::mem::forget);
                 self.tell(name, &message);
@@ -433,13 +428,13 @@ impl Library {
         }
     }
 
-    /// Tells the loader, or the system's log.
+    /// Reports to the loader, or to the system's log.
     fn tell(&self, provider: &str, message: &str) {
         if let Some(HostCopy(host)) = self.host.get()
             && let Some(report) = host.report
         {
-            // SAFETY: whoever gave the host promises that its function can be
-            // called with its context and a text of this length.
+            // SAFETY: the loader promises that the host's function can be called with its
+            // context and a text of this length.
             unsafe { report(host.context, message.as_ptr().cast::<c_char>(), message.len()) };
             return;
         }
@@ -461,7 +456,7 @@ impl Running {
         Ok(Work { session: self.provider.open(&context)?, buffer: Vec::new() })
     }
 
-    /// Gives a buffer back to a session that has none.
+    /// Returns a buffer to a session that has none.
     fn keep_buffer(&self, buffer: Vec<u8>) {
         if let Some(work) = lock(&self.pool).last_mut()
             && work.buffer.capacity() < buffer.capacity()
@@ -471,7 +466,7 @@ impl Running {
     }
 }
 
-/// The objects that a query asks for, with those that come along.
+/// The objects that a query wants, with those that they bring.
 fn wanted(description: &ProviderDescription, query: &ObjectQuery) -> Vec<TitleIndex> {
     let is_wanted = |cost: Cost, name: TitleIndex| match query {
         ObjectQuery::Global => cost == Cost::Global,
@@ -508,7 +503,7 @@ fn shift(description: &mut ProviderDescription, first_counter: u32) {
 }
 
 fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
-    // What is behind these locks is whole at every moment.
+    // The data is whole at every moment, so that a panic cannot spoil it.
     mutex.lock().unwrap_or_else(PoisonError::into_inner)
 }
 

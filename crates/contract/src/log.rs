@@ -1,11 +1,11 @@
-//! The system's log, and how often something is worth a line in it.
+//! Messages to the system's log, and their limits.
 
 use std::collections::HashMap;
 use std::time::{Duration, Instant};
 
-/// Writes a warning of the provider `provider` to the system's log (syslog, and
-/// so the journal); where there is none, nowhere: a log that cannot be reached
-/// must not cost the reader anything.
+/// Writes a warning about the provider `provider` to the system's log (syslog, and so the
+/// journal). Without a log the message is dropped: a missing log must not cost the reader
+/// anything.
 pub fn warn(provider: &str, message: &str) {
     #[cfg(unix)]
     syslog::send(provider, message);
@@ -31,7 +31,7 @@ mod syslog {
 
     pub(super) fn send_to(socket: &Path, provider: &str, message: &str) {
         let Ok(log) = UnixDatagram::unbound() else { return };
-        // A log that does not keep up loses lines; we do not wait for it.
+        // A log that does not keep up loses lines rather than delaying the reader.
         let _ = log.set_nonblocking(true);
         let _ = log.send_to(line(provider, message).as_bytes(), socket);
     }
@@ -51,8 +51,8 @@ mod syslog {
     }
 }
 
-/// Lets a few messages of each kind pass, then one a minute with the number of
-/// those that were left out: the log is not flooded.
+/// A rate limit for log messages: a few messages of each kind pass, then one a minute with
+/// the number of suppressed ones.
 #[derive(Debug)]
 pub struct Limiter {
     kinds: HashMap<u64, Kind>,
@@ -75,7 +75,7 @@ impl Default for Limiter {
 impl Limiter {
     /// How many messages of a kind pass at first.
     pub const BURST: u32 = 3;
-    /// How many kinds are told apart; whatever comes then shares an account.
+    /// How many kinds are counted apart; further kinds share one count.
     const KINDS: usize = 64;
 
     /// A limiter that lets [`BURST`](Self::BURST) messages of a kind pass in
@@ -85,8 +85,8 @@ impl Limiter {
         Self { kinds: HashMap::new(), every }
     }
 
-    /// The message as it is to be written at the time `now`, or `None` if
-    /// enough was said. Messages that differ in numbers only are of one kind.
+    /// The message as it is to be written at the time `now`, or `None` if the limit of its
+    /// kind is reached. Messages that differ only in numbers are of one kind.
     pub fn pass(&mut self, message: &str, now: Instant) -> Option<String> {
         let mut key = kind_of(message);
         if !self.kinds.contains_key(&key) && self.kinds.len() >= Self::KINDS {
@@ -108,10 +108,8 @@ impl Limiter {
     }
 }
 
-/// The kind of a message, for who keeps an account of them on disk: FNV-1a over
-/// everything but digits.
-#[must_use]
-pub fn kind_of(message: &str) -> u64 {
+/// The kind of a message: FNV-1a over everything but digits.
+fn kind_of(message: &str) -> u64 {
     message
         .bytes()
         .filter(|byte| !byte.is_ascii_digit())
@@ -123,7 +121,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn the_log_is_not_flooded() {
+    fn messages_of_one_kind_beyond_the_burst_are_counted_not_logged() {
         let mut limiter = Limiter::default();
         let start = Instant::now();
         let passed = (0..100).filter_map(|n| limiter.pass(&format!("at byte {n}"), start)).count();
@@ -139,7 +137,7 @@ mod tests {
     }
 
     #[test]
-    fn ever_new_messages_do_not_fill_the_memory() {
+    fn new_kinds_beyond_the_limit_share_one_count() {
         let mut limiter = Limiter::default();
         let start = Instant::now();
         let text = |n: u32| "x".repeat(n as usize);
@@ -150,7 +148,7 @@ mod tests {
 
     #[cfg(unix)]
     #[test]
-    fn lines_reach_a_log() {
+    fn a_line_is_sent_without_control_characters() {
         let folder = std::env::temp_dir().join(format!("perfhive-log-{}", std::process::id()));
         std::fs::create_dir_all(&folder).unwrap();
         let socket = folder.join("log");
@@ -162,7 +160,7 @@ mod tests {
         assert!(line.starts_with("<28>perfhive["), "{line}");
         assert!(line.ends_with("]: Gauges: a line with a break"), "{line}");
         assert!(syslog::line("a", &"é".repeat(5000)).len() < 1100);
-        // Nobody listens: nothing happens.
+        // Without a listener nothing happens.
         drop(log);
         syslog::send_to(&socket, "Gauges", "unheard");
         std::fs::remove_dir_all(&folder).unwrap();

@@ -1,5 +1,5 @@
-//! What a provider's files say of it, and who writes that down: the registry
-//! of Windows or files elsewhere.
+//! Definitions of providers, and the [`Registrar`] that keeps them: in the registry of
+//! Windows or in files elsewhere.
 
 use crate::registration::{RegisteredCounter, RegisteredObject};
 use crate::{Registration, Registrations};
@@ -9,20 +9,19 @@ use std::fmt;
 use std::path::PathBuf;
 use std::time::Duration;
 
-/// What a definition file says of a provider, before indexes are allotted: all
-/// numbers are offsets from First Counter and First Help.
+/// The content of a definition file, before indexes are allotted: all numbers are offsets
+/// from First Counter and First Help.
 #[derive(Clone, Debug, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct Definition {
     /// The name of the service (`drivername`).
     pub name: String,
-    /// Offsets of the objects; empty if the file does not say which names are
-    /// objects.
+    /// Offsets of the objects; empty if the file does not name them.
     pub objects: Vec<u32>,
     /// Names and help texts under their offsets, one entry a language. The help
     /// text of the name at an offset has the same offset.
     pub titles: Vec<Texts>,
-    /// Types and the like of the objects' counters, where the file has them.
+    /// The objects' counters with their types, where the file has them.
     pub declared: Vec<DeclaredObject>,
 }
 
@@ -45,7 +44,7 @@ pub struct DeclaredObject {
     pub offset: u32,
     /// `guid` of the counter set, as written.
     pub guid: String,
-    /// What instances there are.
+    /// The kind of its instances.
     pub instances: Instances,
     /// The counters.
     pub counters: Vec<DeclaredCounter>,
@@ -108,7 +107,7 @@ impl fmt::Display for Instances {
 pub struct DeclaredCounter {
     /// Offset of the name.
     pub offset: u32,
-    /// `id`: the number by which the provider knows the counter.
+    /// `id`: the provider's own number of the counter.
     pub id: u32,
     /// `type`.
     pub counter_type: CounterType,
@@ -124,18 +123,18 @@ pub struct DeclaredCounter {
     pub scale: i32,
     /// Whether `detailLevel` is `advanced`.
     pub advanced: bool,
-    /// `aggregate`: how values become one, if it is said.
+    /// `aggregate`: how several values become one, if declared.
     pub aggregate: Option<String>,
     /// `struct` and `field`: where the value lies in the provider's own data.
     pub field: Option<(String, String)>,
-    /// `noDisplay`: serves another counter, and is shown in no list.
+    /// `noDisplay`: the counter serves another one and is not listed.
     pub no_display: bool,
     /// Further attributes, as written (`reference`, `displayAsHex`, ...).
     pub attributes: Vec<String>,
 }
 
 impl DeclaredCounter {
-    /// A counter with nothing but its number and type.
+    /// A counter with only its numbers and type.
     #[must_use]
     pub fn new(offset: u32, id: u32, counter_type: CounterType) -> Self {
         Self {
@@ -157,7 +156,7 @@ impl DeclaredCounter {
 }
 
 impl Definition {
-    /// A definition with nothing in it yet.
+    /// An empty definition.
     #[must_use]
     pub fn new(name: &str) -> Self {
         Self {
@@ -168,14 +167,14 @@ impl Definition {
         }
     }
 
-    /// The highest offset in use, and 0 if there is none.
+    /// The highest offset in use, 0 if there is none.
     #[must_use]
     pub fn last_offset(&self) -> u32 {
         let titles = self.titles.iter().flat_map(|texts| texts.names.iter().chain(&texts.help));
         titles.map(|(offset, _)| *offset).chain(self.objects.iter().copied()).max().unwrap_or(0)
     }
 
-    /// What is declared of objects and counters, under their indexes.
+    /// The declared objects and counters, under their indexes.
     #[must_use]
     pub fn declared_at(&self, first_counter: u32) -> Vec<RegisteredObject> {
         let index = |offset: u32| TitleIndex(first_counter.saturating_add(offset));
@@ -218,8 +217,8 @@ impl Definition {
     }
 }
 
-/// What no definition file says: the library, and how it is called. What is
-/// `None` stays as it was registered before, or gets the usual value.
+/// The library of a registration, and how it is called. `None` keeps the value of an
+/// earlier registration, or else means the default.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Functions {
     /// `Library`: an absolute path.
@@ -230,7 +229,7 @@ pub struct Functions {
     pub collect: Option<String>,
     /// `Close`; an empty text if there is no such function.
     pub close: Option<String>,
-    /// `Linkage\Export`: the strings that Open is given.
+    /// `Linkage\Export`: the argument of Open.
     pub linkage: Option<Vec<String>>,
     /// `Open Timeout`.
     pub open_timeout: Option<Duration>,
@@ -238,10 +237,9 @@ pub struct Functions {
     pub collect_timeout: Option<Duration>,
     /// `Disable Performance Counters`.
     pub disabled: Option<bool>,
-    /// `Memory Limit`, in bytes, of which whole MiB are registered; 0 for what
-    /// the reader grants.
+    /// `Memory Limit`, in bytes, rounded up to whole MiB; 0 for the reader's default.
     pub memory_limit: Option<u64>,
-    /// Whether the library's own process may start others.
+    /// `Start Processes`: whether the library's host process may start others.
     pub processes: Option<bool>,
 }
 
@@ -251,10 +249,10 @@ impl Functions {
     pub const USUAL: [&'static str; 3] =
         ["OpenPerformanceData", "CollectPerformanceData", "ClosePerformanceData"];
 
-    /// The registration of a library, on top of what was registered before.
+    /// The registration that results, based on an earlier one.
     ///
     /// # Errors
-    /// [`RegisterError`] where there is no library.
+    /// [`RegisterError`] where no library is named or known.
     pub fn registration(
         &self,
         name: &str,
@@ -305,25 +303,25 @@ impl Functions {
     }
 }
 
-/// What became of a registration.
+/// What a registration changed.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Change {
     /// It is new.
     Added,
     /// It replaces what was registered under the name.
     Updated,
-    /// It was there already, the same in every part.
+    /// The same was registered already.
     Unchanged,
 }
 
-/// Writes registrations down.
+/// A place that keeps registrations.
 pub trait Registrar {
-    /// Where they are kept, for messages.
+    /// The name of the place, for messages.
     fn place(&self) -> String;
 
-    /// Registers a provider: allots indexes, and writes names, help texts and
-    /// the library. What is registered under the name is replaced, and keeps
-    /// its indexes where the new names fit.
+    /// Registers a provider: allots indexes, and writes names, help texts and the library.
+    /// An earlier registration of the name is replaced; its indexes stay where the new names
+    /// fit.
     ///
     /// # Errors
     /// [`RegisterError`]; nothing has changed then.
@@ -333,36 +331,35 @@ pub trait Registrar {
         functions: &Functions,
     ) -> Result<(Registration, Change), RegisterError>;
 
-    /// Whether [`register`](Self::register) would do it, found out by its own tests
-    /// and without changing anything. Where no library is named or known, all is
-    /// tested that has nothing to do with that; whether the caller may write is not.
+    /// Tests whether [`register`](Self::register) would succeed, without changing anything.
+    /// Where no library is named or known, everything else is tested. Whether the caller may
+    /// write is not tested.
     ///
     /// # Errors
-    /// [`RegisterError`], as of `register`.
+    /// The error that `register` would return.
     fn check(&self, definition: &Definition, functions: &Functions) -> Result<(), RegisterError>;
 
-    /// Takes everything of a provider back; answers what was registered.
+    /// Removes a provider's registration and returns it.
     ///
     /// # Errors
     /// [`RegisterError`]; nothing has changed then.
     fn unregister(&mut self, name: &str) -> Result<Registration, RegisterError>;
 
-    /// Has a provider asked again whose registration says that it is not to be
-    /// ([`Registration::disabled`]), what `lodctr /E:NAME` does. Answers whether it was
-    /// so; nobody is disabled who is not registered.
+    /// Enables a provider that its registration disables ([`Registration::disabled`]), as
+    /// `lodctr /E:NAME` does. Returns whether it was registered and disabled.
     ///
     /// # Errors
     /// [`RegisterError`]; nothing has changed then.
     fn enable(&mut self, name: &str) -> Result<bool, RegisterError>;
 
-    /// What is registered here, and what of it could not be read.
+    /// All registrations of this place, and the faults of those that cannot be used.
     ///
     /// # Errors
     /// [`RegisterError`] where nothing can be read at all.
     fn registrations(&self) -> Result<(Registrations, Vec<RegisterFault>), RegisterError>;
 }
 
-/// A part of what is registered that cannot be used; the rest goes on.
+/// A registration, or a part of one, that cannot be used. The others can.
 #[derive(Clone, Debug, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct RegisterFault {
@@ -386,7 +383,7 @@ impl fmt::Display for RegisterFault {
     }
 }
 
-/// Why something could not be registered or taken back.
+/// Why a provider could not be registered or unregistered.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct RegisterError {
     kind: RegisterErrorKind,
@@ -397,15 +394,15 @@ pub struct RegisterError {
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 #[non_exhaustive]
 pub enum RegisterErrorKind {
-    /// What was asked for cannot be: a name that is none, no library.
+    /// The request is invalid: a bad name, no library.
     Invalid,
     /// There is no such registration.
     NotRegistered,
-    /// The name or an index is somebody else's.
+    /// The name or an index belongs to another provider.
     Taken,
     /// Permissions: the caller's, or those of a file that others may write.
     Denied,
-    /// What is registered already is damaged, and would be lost.
+    /// The existing registrations are damaged, and writing would lose them.
     Damaged,
     /// The system refused.
     Io,
@@ -417,7 +414,7 @@ impl RegisterError {
         Self { kind, message: message.into() }
     }
 
-    /// What kind of error it is.
+    /// The kind of error.
     #[must_use]
     pub fn kind(&self) -> RegisterErrorKind {
         self.kind

@@ -1,5 +1,4 @@
-//! What is registered of a provider, whatever holds it: the registry of
-//! Windows or files elsewhere.
+//! Registrations of providers, from the registry of Windows or from files elsewhere.
 
 use crate::Instances;
 use perfhive_engine::{ProvidedTitles, TestLevel};
@@ -21,8 +20,7 @@ pub struct Registration {
     pub collect: String,
     /// `Close`: the name of the function; some providers have none.
     pub close: Option<String>,
-    /// `Linkage\Export`: what Open is given; strings apart by NUL where there
-    /// are several.
+    /// `Linkage\Export`: the argument of Open; several strings are separated by NUL.
     pub linkage: Option<String>,
     /// `Object List`: the only objects that the provider is asked for; empty if
     /// it is asked for everything.
@@ -41,14 +39,14 @@ pub struct Registration {
     pub open_timeout: Duration,
     /// `Collect Timeout`: how long Collect may take.
     pub collect_timeout: Duration,
-    /// `Memory Limit`: bytes of address space that the library's own process may
-    /// have; `None` for what its reader grants.
+    /// `Memory Limit`: bytes of address space that the library's host process may
+    /// have; `None` for the reader's default.
     pub memory_limit: Option<u64>,
-    /// `Start Processes`: whether the library's own process may start others,
-    /// which no limit of memory holds for together.
+    /// `Start Processes`: whether the library's host process may start others. The memory
+    /// limit holds for each of them, not for all together.
     pub processes: bool,
-    /// What a manifest says of the objects' counters; empty where there was none.
-    /// Blocks say all of this themselves, and readers go by them.
+    /// The objects and counters that a manifest declares; empty without a manifest. Readers
+    /// follow the blocks, which carry the same definitions.
     pub declared: Vec<RegisteredObject>,
 }
 
@@ -57,7 +55,7 @@ pub struct Registration {
 pub struct RegisteredObject {
     /// Index of the name.
     pub name: TitleIndex,
-    /// What instances there are.
+    /// The kind of its instances.
     pub instances: Instances,
     /// The counters, bases among them.
     pub counters: Vec<RegisteredCounter>,
@@ -77,8 +75,7 @@ pub struct RegisteredCounter {
 }
 
 impl Registration {
-    /// How long Open and Collect may take where nothing is registered: the ten
-    /// seconds of Windows.
+    /// The timeout of Open and of Collect unless another is registered: Windows' ten seconds.
     pub const TIMEOUT: Duration = Duration::from_secs(10);
 
     /// A registration of the functions of a library, with nothing else set.
@@ -107,8 +104,8 @@ impl Registration {
 }
 
 impl Registration {
-    /// Whether an object may be this provider's: one of its `Object List`, or of the
-    /// indexes of its names. One that registered neither may have any.
+    /// Whether the provider may give an object: one of its `Object List` or of the indexes of
+    /// its names. A provider that registered neither may give any.
     #[must_use]
     pub fn may_give(&self, object: TitleIndex) -> bool {
         self.claims(object) || (self.objects.is_empty() && !self.has_names())
@@ -128,7 +125,7 @@ impl Registration {
     }
 }
 
-/// Everything that is registered on a machine: `Services\*\Performance`,
+/// All registrations of a machine: `Services\*\Performance`,
 /// `Perflib` and the names and help texts of each language.
 #[derive(Clone, Debug)]
 #[non_exhaustive]
@@ -142,7 +139,7 @@ pub struct Registrations {
 }
 
 impl Registrations {
-    /// Nothing registered.
+    /// No registrations.
     #[must_use]
     pub fn none() -> Self {
         Self { providers: Vec::new(), titles: Vec::new(), test_level: TestLevel::default() }

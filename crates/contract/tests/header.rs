@@ -8,7 +8,7 @@ fn file() -> std::path::PathBuf {
 }
 
 #[test]
-fn the_header_is_up_to_date() {
+fn header_file_equals_the_generated_text() {
     let header = c_header();
     if std::env::var_os("UPDATE").is_some() {
         std::fs::write(file(), &header).unwrap();
@@ -20,7 +20,7 @@ fn the_header_is_up_to_date() {
 /// Its assertions on sizes and offsets hold, in C and in C++.
 #[cfg(target_os = "linux")]
 #[test]
-fn compilers_take_it() {
+fn header_compiles_as_c_and_cpp() {
     use std::io::Write as _;
     use std::process::{Command, Stdio};
     for (compiler, language) in [("cc", "c"), ("cc", "c++")] {

@@ -1,5 +1,4 @@
-//! Files that say what a provider has: `.ini` with its symbol file, and
-//! manifests (`.man`).
+//! Definition files of providers: `.ini` with its symbol file, and manifests (`.man`).
 
 mod error;
 mod ini;
@@ -18,12 +17,12 @@ use perfhive_format::LanguageId;
 use std::collections::{BTreeMap, BTreeSet};
 use std::path::{Path, PathBuf};
 
-/// What a definition file does not tell itself.
+/// What a definition file may lack.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct ReadOptions {
     /// The encoding of a file that has no byte order mark and is no UTF-8.
     pub encoding: Option<TextEncoding>,
-    /// The symbol file of an `.ini` file, if it is not where that says.
+    /// The symbol file of an `.ini` file, if not at the place that it names.
     pub symbols: Option<PathBuf>,
 }
 
@@ -42,7 +41,7 @@ pub fn read(file: &Path, options: &ReadOptions) -> Result<Read<Vec<Definition>>,
     Ok(Read { value: vec![value], warnings })
 }
 
-/// Names and help texts, by language and offset, as a definition has them.
+/// Names and help texts, by language and offset.
 fn group_texts(
     mut names: BTreeMap<LanguageId, BTreeMap<u32, String>>,
     mut help: BTreeMap<LanguageId, BTreeMap<u32, String>>,

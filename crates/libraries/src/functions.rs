@@ -1,5 +1,5 @@
-//! Which functions a library offers, so that nobody has to name them and a
-//! wrong name is noticed when it is registered, not when it is first read.
+//! The functions that a library exports: users need not name them, and a wrong name is
+//! noticed at registration rather than at the first read.
 
 use object::NameOrOrdinal;
 use object::read::{Object as _, ReadCache};
@@ -11,13 +11,12 @@ use std::path::Path;
 /// How many functions a message lists.
 const SHOWN: usize = 12;
 
-/// Fills in which functions of the library open, collect and close, where that
-/// is not said: those with the usual names, or the only `Collect...` that it
-/// exports with the `Open...` and `Close...` beside it.
+/// Fills in the missing names of Open, Collect and Close: the usual names, or the only
+/// `Collect...` that the library exports with its `Open...` and `Close...`.
 ///
 /// # Errors
-/// Where the library cannot be read, has no such functions or several, or not
-/// those that are named; nothing has changed then.
+/// Where the library cannot be read, exports no such function or several, or lacks a named
+/// one; `functions` is unchanged then.
 pub fn fill(functions: &mut Functions) -> Result<(), RegisterError> {
     let Some(library) = functions.library.clone() else { return Ok(()) };
     let exports = exports(&library)?;
@@ -32,13 +31,13 @@ pub fn fill(functions: &mut Functions) -> Result<(), RegisterError> {
 /// The names of the functions that a library exports.
 ///
 /// # Errors
-/// Where it is no library, or cannot be read.
+/// Where the file is no library, or cannot be read.
 pub fn exports(library: &Path) -> Result<Vec<String>, RegisterError> {
     let failed = |kind, what: &str, error: &dyn std::fmt::Display| {
         RegisterError::new(kind, format!("{} {what}: {error}", library.display()))
     };
     let io = |error: std::io::Error| failed(RegisterErrorKind::Io, "cannot be read", &error);
-    // A pipe would wait for ever.
+    // Opening a pipe would block.
     if !std::fs::metadata(library).map_err(io)?.is_file() {
         let message = format!("{} is no file", library.display());
         return Err(RegisterError::new(RegisterErrorKind::Invalid, message));
@@ -50,7 +49,7 @@ pub fn exports(library: &Path) -> Result<Vec<String>, RegisterError> {
     let exports = file.exports().map_err(no_library)?;
     let mut names = Vec::new();
     for export in exports {
-        // What has a number alone cannot be asked for by name.
+        // An export without a name cannot be registered.
         if let NameOrOrdinal::Name(name) = export.map_err(no_library)?.name() {
             names.push(String::from_utf8_lossy(name).into_owned());
         }
@@ -69,7 +68,7 @@ fn choose(functions: &Functions, exports: &[String]) -> Result<Functions, String
     let beside = |word: &str| {
         let name =
             collect.replacen("Collect", word, 1).replacen("collect", &word.to_lowercase(), 1);
-        // None is what has no such function.
+        // An empty name means that there is no such function.
         Some(if name != collect && has(&name) { name } else { String::new() })
     };
     chosen.open = functions.open.clone().or_else(|| beside("Open"));
@@ -88,7 +87,7 @@ fn only_collect(exports: &[String]) -> Result<String, String> {
     let found: Vec<&String> = exports
         .iter()
         .filter(|name| name.to_lowercase().starts_with("collect"))
-        // The function through which perfhive tells a library who loads it.
+        // The function that gets the `Host`.
         .filter(|name| !name.strip_suffix("Host").is_some_and(|name| all.contains(name)))
         .collect();
     match found.as_slice() {

@@ -1,12 +1,13 @@
-//! The hive: what the registry of Windows holds of providers, as a value.
+//! The hive: the registry keys of providers, as a value.
 //!
-//! `hive/text.rs` is its form in a file, `hive/change.rs` what registering
-//! does to it.
+//! `hive/text.rs` reads its text form and `hive/write.rs` writes it; `hive/change.rs`
+//! registers and unregisters.
 
 mod change;
 mod declared;
 mod text;
 mod value;
+mod write;
 
 use perfhive_contract::{RegisterFault, Registration, Registrations};
 use perfhive_engine::{CHOSEN_INDEXES, ProvidedTitles, TestLevel};
@@ -24,19 +25,18 @@ pub const MAX_TEXT: usize = 32 << 10;
 /// The most providers of a hive.
 pub const MAX_SERVICES: usize = 4096;
 
-/// Whose hive it is, and so which indexes it allots.
+/// The scope of a hive, which decides the indexes that it allots.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Scope {
-    /// Everyone's on this machine.
+    /// The whole machine's.
     System,
     /// One user's.
     User,
 }
 
 impl Scope {
-    /// `Base Index` of a new hive: indexes up to it are not allotted. Windows'
-    /// own end at 1847. Those of a user's hive begin far behind, so that both
-    /// can be read together.
+    /// `Base Index` of a new hive: indexes up to it are not allotted. Windows' own indexes end
+    /// at 1847. A user's hive begins far behind, so that both hives can be read together.
     #[must_use]
     pub const fn base_index(self) -> u32 {
         match self {
@@ -54,7 +54,7 @@ impl Scope {
     }
 }
 
-/// Indexes of perfhive's own objects, which stand between.
+/// The indexes of perfhive's own objects, which lie between.
 const OWN_INDEXES: RangeInclusive<u32> = 100_000..=199_999;
 
 /// The names and help texts of one language.
@@ -64,16 +64,15 @@ pub(crate) struct Titles {
     pub(crate) help: BTreeMap<u32, String>,
 }
 
-/// A provider as it is registered.
+/// A registered provider.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) struct Service {
     pub(crate) registration: Registration,
-    /// Values that are not the contract's, as written: whoever makes a provider
-    /// may keep some beside it, and they stay.
+    /// Values outside of the contract, as written. A provider may keep its own values here.
     pub(crate) other: Vec<(String, String)>,
 }
 
-/// What is registered: `Services\*\Performance`, `Perflib`, and the names and
+/// The registrations: `Services\*\Performance`, `Perflib`, and the names and
 /// help texts of each language.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Hive {
@@ -83,7 +82,7 @@ pub struct Hive {
     pub(crate) last_help: u32,
     /// The highest index that was ever allotted.
     pub(crate) highest: u32,
-    /// `ExtCounterTestLevel`, if it is set.
+    /// `ExtCounterTestLevel`, if set.
     pub(crate) test_level: Option<TestLevel>,
     /// By name.
     pub(crate) services: Vec<Service>,
@@ -93,7 +92,7 @@ pub struct Hive {
 }
 
 impl Hive {
-    /// A hive with nothing in it.
+    /// An empty hive.
     #[must_use]
     pub fn new(scope: Scope) -> Self {
         let base = scope.base_index();
@@ -122,8 +121,7 @@ impl Hive {
         self.last_help
     }
 
-    /// The registration of a name, which is compared without regard to case, as
-    /// the registry's keys are.
+    /// The registration of a name, compared without regard to case like registry keys.
     #[must_use]
     pub fn get(&self, name: &str) -> Option<&Registration> {
         self.place(name).and_then(|at| self.services.get(at)).map(|found| &found.registration)
@@ -139,8 +137,8 @@ impl Hive {
         self.services.iter().position(|service| fold(&service.registration.name) == folded)
     }
 
-    /// Adds what this hive holds to what is known already. A name or index that
-    /// is somebody else's already is left out, which is a fault at `place`.
+    /// Adds the content of this hive to `all`. A provider whose name or index is registered
+    /// there already is left out, which is a fault at `place`.
     pub fn add_to(&self, all: &mut Registrations, place: &str, faults: &mut Vec<RegisterFault>) {
         if let Some(level) = self.test_level.filter(|_| self.scope == Scope::System) {
             all.test_level = level;
@@ -191,7 +189,7 @@ impl Hive {
     }
 }
 
-/// Names of services are compared as the registry compares keys.
+/// A name as it is compared: without regard to case, like registry keys.
 pub(crate) fn fold(name: &str) -> String {
     name.to_lowercase()
 }
@@ -206,8 +204,8 @@ fn overlap(a: &Registration, b: &Registration) -> bool {
     a.start() <= b.end() && b.start() <= a.end()
 }
 
-/// What is wrong with the name of a service, if anything is: it is a key of the
-/// registry on Windows, and stands in sections of the hive.
+/// What is wrong with the name of a service, if anything: it must be a registry key on
+/// Windows, and fit a section of the hive.
 pub(crate) fn bad_name(name: &str) -> Option<&'static str> {
     if name.is_empty() {
         return Some("is empty");

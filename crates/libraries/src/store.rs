@@ -1,8 +1,7 @@
-//! The hive on disk: where it lies, and how it is changed so that whoever reads
-//! it, and whatever is killed when, it is whole.
+//! The hive on disk: its place, and changes that leave it whole whenever a program is killed.
 //!
-//! A hive is one file. It is changed under a lock, by writing another beside it
-//! and renaming that; so at every moment there is the old one or the new one.
+//! A hive is one file. It is changed under a lock, by writing another file beside it and
+//! renaming that, so that readers find the old hive or the new one at every moment.
 
 mod trust;
 mod watch;
@@ -19,14 +18,13 @@ use std::path::{Path, PathBuf};
 use std::time::{Duration, Instant};
 
 pub use trust::{Refusal, Trust};
-pub use watch::{Loaded, Watch};
+pub use watch::{ReadHives, Watch};
 
-/// The environment variable with a folder that stands for the usual ones: the
-/// hives are then in its folders `system` and `user`. A program with more
-/// rights than its caller takes no notice of it.
+/// The environment variable with a folder that replaces the usual ones: the hives are then
+/// in its folders `system` and `user`. A program with more rights than its caller ignores it.
 pub const FOLDER_VARIABLE: &str = "PERFHIVE_HIVE";
 
-/// How long a registration waits for another that is under way.
+/// How long a registration waits for the lock.
 const PATIENCE: Duration = Duration::from_secs(10);
 
 /// One hive on disk.
@@ -37,7 +35,7 @@ pub struct HiveFile {
     file: PathBuf,
 }
 
-/// One step of changing a hive: what is about to happen. Only tests look.
+/// A step of changing a hive, reported before it happens. Only tests use it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Step {
     Folder,
@@ -54,7 +52,7 @@ enum Step {
 }
 
 impl HiveFile {
-    /// A hive in a folder, which need not be there yet.
+    /// A hive in a folder, which is created if need be.
     #[must_use]
     pub fn new(scope: Scope, folder: impl Into<PathBuf>) -> Self {
         let folder = folder.into();
@@ -83,13 +81,13 @@ impl HiveFile {
         folder.map(|folder| Self::new(Scope::User, folder))
     }
 
-    /// The hives that a reader looks at, that of the machine first.
+    /// The hives of a reader, the machine's first.
     #[must_use]
     pub fn all() -> Vec<Self> {
         [Some(Self::system()), Self::user()].into_iter().flatten().collect()
     }
 
-    /// Whose hive it is.
+    /// The scope of the hive.
     #[must_use]
     pub fn scope(&self) -> Scope {
         self.scope
@@ -144,15 +142,15 @@ impl HiveFile {
         Err(RegisterError::new(RegisterErrorKind::Damaged, message))
     }
 
-    /// Changes the hive, with nobody else at it.
+    /// Changes the hive under its lock.
     fn change<T>(
         &self,
         change: impl FnOnce(&mut Hive) -> Result<T, RegisterError>,
         step: &mut dyn FnMut(Step),
     ) -> Result<T, RegisterError> {
         let shared = self.scope == Scope::System;
-        // Where a hive would not be read, none is begun, nor a folder that its
-        // owner could not write to any more.
+        // A hive that would not be read is not created, nor a folder that its owner could not
+        // write to.
         self.read(Trust::of_caller())?;
         step(Step::Folder);
         self.make_folder(if shared { 0o755 } else { 0o700 })?;
@@ -178,7 +176,7 @@ impl HiveFile {
         let failed = |error: io::Error| self.failed("create the folder of", &error);
         let mut builder = DirBuilder::new();
         builder.recursive(true).mode(mode).create(&self.folder).map_err(failed)?;
-        // Whatever the umask: everybody reads what is registered for the machine.
+        // Whatever the umask, all users read the machine's hive.
         std::fs::set_permissions(&self.folder, std::fs::Permissions::from_mode(mode))
             .map_err(failed)
     }
@@ -222,7 +220,7 @@ impl HiveFile {
     ) -> Result<(), RegisterError> {
         let new = self.folder.join("hive.new");
         let failed = |error: io::Error| self.failed("write", &error);
-        // What a registration left that was killed.
+        // A killed registration may have left it.
         step(Step::TakeAwayOld);
         match std::fs::remove_file(&new) {
             Err(error) if error.kind() != io::ErrorKind::NotFound => return Err(failed(error)),
@@ -247,12 +245,12 @@ impl HiveFile {
             std::fs::rename(&new, &self.file)
         };
         if let Err(error) = complete() {
-            // A full disk is not to keep half a hive.
+            // Half a hive must not stay on a full disk.
             let _ = std::fs::remove_file(&new);
             return Err(failed(error));
         }
         step(Step::SyncFolder);
-        // The new name is there for everyone; this is for a loss of power.
+        // Readers see the new name already; this is for a loss of power.
         let folder = File::open(&self.folder).map_err(failed)?;
         folder.sync_all().map_err(failed)
     }
@@ -263,7 +261,7 @@ impl HiveFile {
             io::ErrorKind::PermissionDenied | io::ErrorKind::ReadOnlyFilesystem
         );
         let way_out = match self.scope {
-            Scope::System if denied => "; that takes root, or register for yourself with --user",
+            Scope::System if denied => "; that takes root, or register for your user with --user",
             Scope::User if denied => {
                 "; it must be a folder of yours, or name another in XDG_CONFIG_HOME"
             }
@@ -274,7 +272,7 @@ impl HiveFile {
     }
 }
 
-/// Whether the library of a registration would be loaded by its owner.
+/// Checks that the library of a registration would be loaded by this user.
 fn check_library(one: &Registration) -> Result<(), RegisterError> {
     let library = one.library.display();
     match Trust::of_caller().open(&one.library) {
@@ -313,13 +311,13 @@ impl Registrar for HiveFile {
         if functions.library.is_some() || hive.get(&definition.name).is_some() {
             return check_library(&hive.register(definition, functions)?.0);
         }
-        // Any library, to test the rest.
+        // A placeholder, to test the rest.
         let functions = Functions { library: Some("/library".into()), ..functions.clone() };
         hive.register(definition, &functions).map(drop)
     }
 
     fn unregister(&mut self, name: &str) -> Result<Registration, RegisterError> {
-        // Nothing is made where nothing is.
+        // Without a hive nothing is created.
         if self.read(Trust::of_caller())?.is_none() {
             return Hive::new(self.scope).unregister(name);
         }
@@ -327,7 +325,7 @@ impl Registrar for HiveFile {
     }
 
     fn enable(&mut self, name: &str) -> Result<bool, RegisterError> {
-        // Who has nothing to change needs no right to.
+        // Without a change no right to write is needed.
         let disabled = |hive: &Hive| hive.get(name).is_some_and(|one| one.disabled);
         match self.read(Trust::of_caller())? {
             Some((hive, _)) if disabled(&hive) => {
@@ -360,10 +358,9 @@ impl HiveFile {
     }
 }
 
-/// The folder for what this user's programs know of providers: in
-/// `$XDG_STATE_HOME` or `~/.local/state`, `perfhive/providers`. `None` where the
-/// environment names no home, and for a program with more rights than its
-/// caller.
+/// The folder of this user's accounts: `perfhive/providers` in `$XDG_STATE_HOME` or
+/// `~/.local/state`. `None` where the environment names no home, and for a program with more
+/// rights than its caller.
 #[must_use]
 pub fn accounts() -> Option<PathBuf> {
     if has_more_rights() {
@@ -384,13 +381,13 @@ pub fn is_root() -> bool {
     rustix::process::geteuid().is_root()
 }
 
-/// The folder that the environment names in place of a usual one.
+/// The folder in [`FOLDER_VARIABLE`] that replaces a usual one.
 fn instead_of(name: &str) -> Option<PathBuf> {
-    // Who calls a program with more rights than his own does not choose what it loads.
+    // A caller must not choose what a program with more rights loads.
     if has_more_rights() {
         return None;
     }
-    // An empty one names no folder, above all not the one that one happens to be in.
+    // An empty value must not mean the current folder.
     let folder = std::env::var_os(FOLDER_VARIABLE).filter(|folder| !folder.is_empty())?;
     let folder = PathBuf::from(folder);
     let folder =

@@ -1,12 +1,11 @@
-//! Registered providers in libraries, and the process that they run in.
+//! Registered provider libraries, and the process that they run in.
 //!
-//! On Linux `local:` reads what is registered on this machine along with everything
-//! else; on Windows the system does, and [`check`] is what is left to this module. A
-//! library runs in a process of its own; which program that is, the
-//! program that reads may say with [`run_in`]. Otherwise it is the command
-//! `perfhive`, beside the program or on the PATH.
+//! On Linux `local:` reads the registered libraries of this machine along with everything
+//! else. On Windows the system reads them, and only [`check`] is left to this module.
 //!
-//! A program may be that host itself, and then needs nothing else installed:
+//! A library runs in a host process of its own. The program for it is the command
+//! `perfhive`, beside the running program or on the PATH, unless [`run_in`] names another. A
+//! program may be its own host, and then needs nothing else installed:
 //!
 //! ```no_run
 //! use perfhive::extension::{HostCommand, host_main, run_in};
@@ -38,15 +37,14 @@ pub(crate) use registered::with_registered;
 
 static HOST: OnceLock<HostCommand> = OnceLock::new();
 
-/// Says which program libraries run in, for every source that this process
-/// opens from now on. The first to say so is heard; answers whether that is
-/// this call.
+/// Sets the program that libraries run in, for all sources that this process opens from now
+/// on. Only the first call has an effect; whether this is that call.
 pub fn run_in(host: HostCommand) -> bool {
     HOST.set(host).is_ok()
 }
 
-/// The options of this process' sources. What is known of providers is shared
-/// by all of the user's programs.
+/// The options of this process' sources, with accounts that all of the user's programs
+/// share.
 #[must_use]
 pub fn options() -> Options {
     let options = Options::new();
@@ -61,14 +59,13 @@ pub fn options() -> Options {
     }
 }
 
-/// Has a registered provider asked again: lets it out of quarantine, for all of the user's
-/// programs, and changes its registration where that says that it is not to be asked. Those
-/// at work notice within seconds. Answers whether there was an account of it, or it was
-/// registered so.
+/// Enables a registered provider: ends its quarantine for all of the user's programs, and
+/// enables its registration if that disables it. Running programs notice within seconds.
+/// Whether there was an account, or a disabled registration.
 ///
 /// # Errors
-/// Where the account or the registration cannot be written; that of the whole machine takes
-/// root.
+/// Where the account or the registration cannot be written. The whole machine's registration
+/// takes root.
 pub fn enable(provider: &str) -> std::io::Result<bool> {
     let known = match options().accounts {
         Some(folder) => perfhive_libraries::enable(&folder, provider)?,
@@ -77,7 +74,7 @@ pub fn enable(provider: &str) -> std::io::Result<bool> {
     Ok(enable_registration(provider)? || known)
 }
 
-/// Enables the registration that is used: that for the machine goes before one's own.
+/// Enables the registration in use. The machine's registration precedes the user's.
 #[cfg(target_os = "linux")]
 fn enable_registration(provider: &str) -> std::io::Result<bool> {
     use perfhive_contract::{RegisterErrorKind, Registrar as _};
@@ -93,7 +90,7 @@ fn enable_registration(provider: &str) -> std::io::Result<bool> {
         let is_here = |(all, _): &(perfhive_contract::Registrations, _)| {
             all.providers.iter().any(|one| one.name.eq_ignore_ascii_case(provider))
         };
-        // Of one that is not read nothing is used.
+        // A hive that cannot be read is not in use.
         if hive.registrations().is_ok_and(|registered| is_here(&registered)) {
             return hive.enable(provider).map_err(failed);
         }
@@ -106,8 +103,8 @@ fn enable_registration(_: &str) -> std::io::Result<bool> {
     Ok(false)
 }
 
-/// Forgets what this user's programs know of a provider: it is no longer
-/// registered, or is another now. Answers whether there was anything.
+/// Removes the account of a provider that is no longer registered, or another one now.
+/// Whether there was one.
 ///
 /// # Errors
 /// Where the account cannot be removed.
@@ -127,7 +124,7 @@ mod registered {
     use std::sync::Arc;
     use std::time::Duration;
 
-    /// What is registered for this user on this machine.
+    /// The registrations for this user on this machine.
     struct Registered {
         watch: Watch,
         faults: Vec<Fault>,
@@ -135,12 +132,12 @@ mod registered {
 
     impl RegistrationSource for Registered {
         fn changed(&mut self) -> Option<Arc<Registrations>> {
-            let loaded = self.watch.changed()?;
+            let read = self.watch.changed()?;
             let fault = |fault: &RegisterFault| {
                 Fault::new(FaultKind::OpenFailed, &fault.place, &fault.message)
             };
-            self.faults = loaded.faults.iter().map(fault).collect();
-            Some(loaded.registrations)
+            self.faults = read.faults.iter().map(fault).collect();
+            Some(read.registrations)
         }
 
         fn faults(&self) -> &[Fault] {
@@ -148,8 +145,8 @@ mod registered {
         }
     }
 
-    /// Adds the providers that are registered for this user on this machine, as
-    /// they come and go; readers without a deadline wait so long for them.
+    /// Adds the registered providers of this user and machine to a broker, which follows
+    /// changes. `patience` is how long readers without a deadline wait for them.
     pub(crate) fn with_registered(
         builder: BrokerBuilder,
         patience: Option<Duration>,

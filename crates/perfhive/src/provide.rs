@@ -1,14 +1,13 @@
-//! Being a provider: what a library of counters is made with.
+//! The macro that makes a library of a provider.
 
-/// Makes a library of a [`Provider`](crate::Provider): a DLL with the functions
-/// that Windows' performance library loads, or a `.so` for perfhive's own.
+/// Exports a [`Provider`](crate::Provider) as a library: a DLL for Windows' performance
+/// library, or a `.so` for perfhive's own loader.
 ///
 /// The provider is an expression that is evaluated at the first Open; the crate
 /// is built with `crate-type = ["cdylib"]`. On Windows the indexes are those of
-/// its registration (`First Counter`, `First Help`), under the provider's name,
-/// and what goes wrong is told to the event log; elsewhere perfhive's loader
-/// tells the indexes, and the log is the system's. Panics are contained. The
-/// example `print_shop` is a whole provider.
+/// its registration (`First Counter`, `First Help`), under the provider's name, and failures
+/// go to the event log. Elsewhere perfhive's loader passes the indexes, and failures go to
+/// the system's log. Panics are contained. The example `print_shop` is a whole provider.
 ///
 /// ```
 /// # use perfhive::{ObjectWriter, OpenContext, Provider, ProviderDescription};
@@ -51,16 +50,15 @@ macro_rules! provider_dll {
     };
 }
 
-/// Makes a library of a [`Provider`](crate::Provider): a DLL with the functions
-/// that Windows' performance library loads.
+/// Exports a [`Provider`](crate::Provider) as a DLL for Windows' performance library.
 ///
 /// The provider is an expression that is evaluated at the first Open; the crate
 /// is built with `crate-type = ["cdylib"]`. The indexes are those of its
-/// registration (`First Counter`, `First Help`), under the provider's name, and
-/// what goes wrong is told to the event log. Costly objects are collected at a lower
-/// priority of the thread that asks. Panics are contained. From the first Open on the
-/// DLL stays loaded until the process ends, so that threads which the provider started
-/// may go on behind Close. The example `print_shop` is a whole provider.
+/// registration (`First Counter`, `First Help`), under the provider's name, and failures go
+/// to the event log. Costly objects are collected at a lower priority of the calling thread.
+/// Panics are contained. From the first Open on the DLL stays loaded until the process ends,
+/// so that the provider's threads may outlive Close. The example `print_shop` is a whole
+/// provider.
 #[cfg(windows)]
 #[macro_export]
 macro_rules! provider_dll {

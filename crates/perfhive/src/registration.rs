@@ -1,7 +1,7 @@
 //! Registering providers: what `lodctr` and `unlodctr` do on Windows.
 //!
-//! [`definitions`] reads what a provider says of itself, an `.ini` file with its
-//! symbol file; [`registrar`] gives whoever writes that down on this system.
+//! [`definitions`] reads a definition file: an `.ini` file with its symbol file, or a
+//! manifest. [`registrar`] gives the place that keeps registrations on this system.
 //!
 //! ```no_run
 //! use perfhive::registration::{
@@ -29,9 +29,8 @@ pub use perfhive_libraries::definition::{
 pub use perfhive_libraries::functions::fill as find_functions;
 pub use perfhive_libraries::hive::Scope;
 
-/// Whoever keeps registrations on this system: for the whole machine or for the
-/// user. On Windows that is its registry, elsewhere a file, which the manual
-/// describes.
+/// The registrar of this system, for the whole machine or for the user: on Windows the
+/// registry, elsewhere a file, which the manual describes.
 ///
 /// # Errors
 /// Where the system has no place for them.
@@ -73,8 +72,7 @@ fn on_this_system(_: Scope) -> Result<Box<dyn Registrar>, RegisterError> {
     Err(RegisterError::new(RegisterErrorKind::Invalid, message))
 }
 
-/// Where a registration goes if nobody says: the whole machine's for root, the
-/// user's for everybody else.
+/// The default scope of a registration: the whole machine for root, the user for other users.
 #[must_use]
 pub fn usual_scope() -> Scope {
     #[cfg(target_os = "linux")]

@@ -6,7 +6,7 @@ use std::sync::{Arc, Mutex, PoisonError};
 
 const STATUS: StatusObject = StatusObject { object: TitleIndex(700), counter: TitleIndex(702) };
 
-/// A network of which a test says what works.
+/// A network whose connections a test switches on and off.
 #[derive(Clone, Default)]
 struct Network {
     down: Arc<Mutex<Vec<String>>>,
@@ -59,7 +59,7 @@ impl Link for Line {
     }
 }
 
-/// What one request gave.
+/// The answer to one request.
 struct Seen {
     blocks: Vec<Vec<u8>>,
     faults: Vec<Fault>,
@@ -100,7 +100,7 @@ fn machines(network: &Network) -> ForeignMachines<Network> {
 }
 
 #[test]
-fn a_connection_is_kept_lost_and_made_again() {
+fn lost_connection_gives_last_data_until_it_is_made_again() {
     let network = Network { tells_time: true, ..Network::default() };
     let mut machines = machines(&network);
     for value in 1..=3 {
@@ -113,7 +113,7 @@ fn a_connection_is_kept_lost_and_made_again() {
     }
     assert_eq!(network.connects.load(Ordering::Relaxed), 1, "made once");
 
-    // Lost: the last valid data, with the clocks that it had, and the status.
+    // Lost: the last valid data with its own clocks, and the status.
     network.down.lock().unwrap().push("MARS".to_string());
     let before = ask(&mut machines, "MARS");
     let (name, found, status, clocks) = before.read();
@@ -129,7 +129,7 @@ fn a_connection_is_kept_lost_and_made_again() {
 }
 
 #[test]
-fn a_machine_that_was_never_reached_has_a_status_alone() {
+fn machine_that_was_never_reached_has_only_a_status() {
     let network = Network::default();
     network.down.lock().unwrap().push("PLUTO".to_string());
     let mut machines = machines(&network);
@@ -141,7 +141,7 @@ fn a_machine_that_was_never_reached_has_a_status_alone() {
 }
 
 #[test]
-fn a_dead_machine_is_left_alone_for_a_while() {
+fn failed_connection_is_not_retried_during_the_pause() {
     for pause in [Duration::from_secs(3600), Duration::MAX] {
         let network = Network::default();
         network.down.lock().unwrap().push("PLUTO".to_string());
@@ -154,7 +154,7 @@ fn a_dead_machine_is_left_alone_for_a_while() {
 }
 
 #[test]
-fn machines_are_bounded() {
+fn machines_beyond_the_limit_replace_the_oldest() {
     let network = Network::default();
     let mut machines = machines(&network);
     for number in 0..200 {

@@ -6,8 +6,8 @@
  * one source serves both.
  *
  * A provider is a shared library with three functions, Open, Collect and Close,
- * under names of its choice, which its registration tells. See the end of this
- * file for what they must do.
+ * under names of its choice, which its registration names. The end of this file
+ * says what they must do.
  *
  * What Collect writes is a sequence of objects. An object is
  *
@@ -59,13 +59,13 @@ typedef union _LARGE_INTEGER {
     int64_t QuadPart;
 } LARGE_INTEGER;
 
-/* Done; also "not mine" and "it failed", with both counts 0. */
+/* Done. With both counts 0: nothing to give, or a failure. */
 #define ERROR_SUCCESS 0u
-/* From Open: something that is needed is not there. */
+/* From Open: a thing that is needed is missing. */
 #define ERROR_FILE_NOT_FOUND 2u
 /* From Open: there is no memory left. */
 #define ERROR_NOT_ENOUGH_MEMORY 8u
-/* From Open: a failure that has no better code. */
+/* From Open: a failure without a code of its own. */
 #define ERROR_GEN_FAILURE 31u
 /* A pointer is NULL that must not be. */
 #define ERROR_INVALID_PARAMETER 87u

@@ -1,8 +1,8 @@
 //! The functions that a library exports.
 
-/// Makes a library of a provider: exports Open, Collect and Close under the
-/// names given, and a fourth function by which perfhive's loader tells the
-/// indexes that were allotted ([`abi::HostFunction`](crate::abi::HostFunction)).
+/// Exports a provider as a library: Open, Collect and Close under the given names, and a
+/// fourth function that gets the allotted indexes from perfhive's loader
+/// ([`abi::HostFunction`](crate::abi::HostFunction)).
 ///
 /// ```
 /// # use perfhive_engine::{ObjectWriter, OpenContext, Provider, ProviderDescription};
@@ -29,8 +29,8 @@
 ///
 /// The provider is an expression that is evaluated at the first Open. The crate
 /// is built with `crate-type = ["cdylib"]`. More entries may follow, in this order:
-/// `indexes: LOOKUP`, an [`IndexLookup`](crate::IndexLookup) for systems whose
-/// loader does not tell (on Windows: the registry), `report: REPORT`, a
+/// `indexes: LOOKUP`, an [`IndexLookup`](crate::IndexLookup) for systems where no loader
+/// passes the indexes (on Windows: the registry), `report: REPORT`, a
 /// [`Report`](crate::Report) other than the system's log, `linkage: LOOKUP`, a
 /// [`LinkageLookup`](crate::LinkageLookup), `lowered: LOWERED`, a
 /// [`Lowered`](crate::Lowered), and `pin: PIN`, a [`PinLibrary`](crate::PinLibrary).

@@ -11,7 +11,7 @@ use perfhive_format::{
 use perfhive_testkit::script::ScriptProvider;
 use std::sync::atomic::{AtomicU32, Ordering};
 
-/// What Collect did.
+/// The result of Collect.
 #[derive(Debug, PartialEq, Eq)]
 struct Collected {
     code: u32,
@@ -150,7 +150,7 @@ fn allotted(provider: &str) -> Option<AllottedIndexes> {
 }
 
 #[test]
-fn the_whole_contract() {
+fn open_collect_and_close_follow_the_contract() {
     let library = Library::new(gauges, allotted, |_, message| panic!("{message}"));
     assert_eq!(collect(&library, "Global", 4096), NOTHING, "not open");
     assert_eq!(open(&library, Some("one")), ERROR_SUCCESS);
@@ -180,7 +180,7 @@ fn the_whole_contract() {
     assert_eq!(head.system_name().to_string(), "MARS");
     assert_eq!(objects.count(), 1);
 
-    // Every size that is too small, and the one that is not.
+    // Every size that is too small, and the one that fits.
     for query in ["Global", "Foreign MARS"] {
         let needed = collect(&library, query, 4096).bytes as usize;
         for room in (0..needed).step_by(4) {
@@ -190,7 +190,7 @@ fn the_whole_contract() {
         assert_eq!(collect(&library, query, needed).bytes as usize, needed);
     }
 
-    // As many Close as Open; the last one ends the sessions.
+    // The last Close ends the sessions.
     assert_eq!(open(&library, None), ERROR_SUCCESS);
     assert_eq!(library.close(), ERROR_SUCCESS);
     assert_eq!(collect(&library, "Global", 4096).data, global.data);
@@ -211,7 +211,7 @@ fn the_whole_contract() {
 }
 
 #[test]
-fn pointers_that_are_none() {
+fn null_pointers_are_refused() {
     let library = Library::new(gauges, allotted, |_, _| {});
     let (mut data, mut bytes, mut objects) = (core::ptr::null_mut(), 0, 0);
     let null = core::ptr::null_mut::<u8>();
@@ -252,7 +252,7 @@ fn trouble() -> Box<dyn Provider> {
 }
 
 #[test]
-fn failures_are_contained_and_reported() {
+fn panics_and_errors_of_a_provider_are_reported() {
     let library = Library::new(trouble, |_| None, note);
     assert_eq!(open(&library, None), ERROR_SUCCESS);
     for _ in 0..4 {
@@ -289,7 +289,7 @@ unsafe extern "system" fn hear(context: *mut c_void, text: *const c_char, length
 }
 
 #[test]
-fn a_host_tells_indexes_and_hears_failures() {
+fn host_passes_indexes_and_receives_reports() {
     static HEARD: Mutex<Vec<String>> = Mutex::new(Vec::new());
     let context = core::ptr::from_ref(&HEARD).cast_mut().cast();
     let host = Host {
@@ -315,9 +315,9 @@ fn a_host_tells_indexes_and_hears_failures() {
     assert_eq!(*lock(&HEARD), ["a message"]);
 }
 
-/// What Windows hands over ends at the first NUL that is certain.
+/// On Windows only the first NUL of the argument is certain.
 #[test]
-fn the_whole_linkage_is_found() {
+fn linkage_lookup_replaces_the_truncated_list() {
     for (handed, found, wanted) in [
         ("one", Some("one\0two"), "one\0two"),
         ("one", Some("another\0two"), "one"),
@@ -333,7 +333,7 @@ fn the_whole_linkage_is_found() {
 }
 
 #[test]
-fn what_is_costly_is_collected_at_a_lower_priority() {
+fn costly_request_runs_at_lower_priority() {
     static LOWERED: AtomicU32 = AtomicU32::new(0);
     let library =
         Library::new(gauges, allotted, |_, message| panic!("{message}")).lowered(|work| {
@@ -351,9 +351,9 @@ fn what_is_costly_is_collected_at_a_lower_priority() {
     library.close();
 }
 
-/// What no index can be is beside the point.
+/// A number beyond all indexes is ignored.
 #[test]
-fn a_number_too_large_keeps_nobody_from_the_others() {
+fn list_with_a_number_beyond_u32_still_gives_the_other_objects() {
     static GAUGES: Library = Library::new(gauges, allotted, |_, _| {});
     assert_eq!(open(&GAUGES, None), ERROR_SUCCESS);
     let one = collect(&GAUGES, "5000", 1000);
@@ -363,7 +363,7 @@ fn a_number_too_large_keeps_nobody_from_the_others() {
     GAUGES.close();
 }
 
-/// Panics where it is told to, and whenever anything of it is dropped.
+/// A provider that panics on demand, and whenever a part of it is dropped.
 struct Droppy(&'static str);
 
 impl Droppy {
@@ -395,7 +395,7 @@ impl Provider for Droppy {
     }
 }
 
-/// How many collect, and wait for what keeps them.
+/// The number of threads that collect and wait.
 static INSIDE: AtomicU32 = AtomicU32::new(0);
 static KEPT: Mutex<()> = Mutex::new(());
 
@@ -422,9 +422,9 @@ fn droppy<const PLACE: char>() -> Library {
     Library::new(make, |_| None, |_, message| lock(&SAID_OF_DROPS).push(message.to_string()))
 }
 
-/// A panic on the way out of another one ends the process, and takes the reader with it.
+/// A panic during another one would end the process, and the reader with it.
 #[test]
-fn what_panics_when_it_is_dropped_is_contained() {
+fn panics_in_drop_are_contained() {
     let told = |expected: &[&str]| {
         let told = std::mem::take(&mut *lock(&SAID_OF_DROPS));
         let told: Vec<&str> = told.iter().filter_map(|line| line.split(": ").nth(1)).collect();
@@ -466,10 +466,9 @@ fn what_panics_when_it_is_dropped_is_contained() {
     told(&[dropped, dropped, dropped]);
 }
 
-/// What the library is kept loaded by is told once, before the provider is made, with an
-/// address in it.
+/// `pin` is called once, before the provider is made, with an address in the library.
 #[test]
-fn it_is_pinned_at_the_first_open() {
+fn first_open_pins_the_library_once() {
     static PINNED: Mutex<Vec<usize>> = Mutex::new(Vec::new());
     fn pin(inside: *const c_void) {
         lock(&PINNED).push(inside.addr());

@@ -1,4 +1,4 @@
-//! What is wrong with a definition file, and where.
+//! Errors and warnings about a definition file, with their lines.
 
 use std::fmt;
 use std::path::{Path, PathBuf};
@@ -22,7 +22,7 @@ impl DefinitionError {
         &self.file
     }
 
-    /// The line, from 1, where one is to blame.
+    /// The line, from 1, if there is one.
     #[must_use]
     pub fn line(&self) -> Option<u32> {
         self.line
@@ -47,16 +47,16 @@ impl fmt::Display for DefinitionError {
 
 impl std::error::Error for DefinitionError {}
 
-/// What was read, and what is odd about it without being wrong.
+/// The result of reading, with warnings.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Read<T> {
-    /// What was read.
+    /// The result.
     pub value: T,
-    /// What is odd, in the order of the lines.
+    /// The warnings, in the order of the lines.
     pub warnings: Vec<DefinitionError>,
 }
 
-/// Collects warnings, so many and no more.
+/// A limited list of warnings.
 pub(crate) struct Warnings<'a> {
     file: &'a Path,
     list: Vec<DefinitionError>,
@@ -64,7 +64,7 @@ pub(crate) struct Warnings<'a> {
 }
 
 impl<'a> Warnings<'a> {
-    /// More than anybody reads.
+    /// The most warnings that are kept.
     const LIMIT: usize = 100;
 
     pub(crate) fn new(file: &'a Path) -> Self {

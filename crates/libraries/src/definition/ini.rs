@@ -17,7 +17,7 @@ use perfhive_format::LanguageId;
 use std::collections::{BTreeMap, BTreeSet};
 use std::path::{Path, PathBuf};
 
-/// The highest offset of a name. Every provider in the world is far below.
+/// The highest offset of a name, far above that of any known provider.
 pub(crate) const MAX_OFFSET: u32 = 0xfffe;
 
 /// One `key=value`.
@@ -115,8 +115,8 @@ pub fn read_ini(file: &Path, options: &ReadOptions) -> Result<Read<Definition>, 
     })
 }
 
-/// Finds a symbol file: where the name says, seen from the `.ini` file, or
-/// beside it, in any case of letters.
+/// Finds a symbol file by its name, relative to the `.ini` file, or beside it without regard
+/// to case.
 fn symbol_file(ini: &Path, name: &str) -> Result<PathBuf, DefinitionError> {
     let folder = ini.parent().unwrap_or(Path::new(""));
     let name = name.replace('\\', "/");
@@ -202,7 +202,7 @@ pub fn parse_ini(
     Ok(Read { value: definition, warnings: all })
 }
 
-/// The languages of a file. Where it lists none, those that its texts have.
+/// The listed languages of a file or, without a list, those of its texts.
 fn languages(
     sections: &Sections<'_>,
     texts: &[Line<'_>],
@@ -231,13 +231,13 @@ fn languages(
     found
 }
 
-/// The texts as they are put together.
+/// The texts while they are put together.
 struct Made<'a> {
     header: &'a Path,
     symbols: Symbols,
     names: BTreeMap<LanguageId, BTreeMap<u32, (u32, String)>>,
     help: BTreeMap<LanguageId, BTreeMap<u32, (u32, String)>>,
-    /// Which symbol has an offset.
+    /// The symbol of an offset.
     symbol_at: BTreeMap<u32, String>,
     foreign: BTreeSet<LanguageId>,
 }
@@ -363,7 +363,7 @@ impl<'a> Made<'a> {
         Ok(objects)
     }
 
-    /// What a provider's author should know.
+    /// Adds warnings for the provider's author.
     fn remarks(&self, objects: &BTreeSet<u32>, listed: bool, warnings: &mut Warnings<'_>) {
         if objects.is_empty() {
             let what = if listed { "[objects] is empty" } else { "there is no section [objects]" };

@@ -3,8 +3,8 @@
 //! Elements and attributes: the performance counters schema in Windows'
 //! documentation (`counters`, `provider`, `counterSet`, `structs`, `counter`,
 //! `counterAttributes`), and of the instrumentation manifest the
-//! `localization`, whose strings stand where a text says `$(string.ID)`.
-//! Events and everything else in the file are of no concern.
+//! `localization`, whose strings replace `$(string.ID)`. Events and everything else are
+//! ignored.
 
 use super::error::{DefinitionError, Read, Warnings};
 use super::ini::MAX_OFFSET;
@@ -20,14 +20,14 @@ use std::path::Path;
 /// More elements than any manifest has.
 const MAX_NODES: u32 = 1 << 20;
 
-/// Bytes of all names and descriptions: more than a hive takes.
+/// The most bytes of all names and descriptions: more than a hive takes.
 const MAX_TEXTS: usize = 16 << 20;
-/// More attributes than any element has. The XML reader compares each with
-/// each, which for thousands would take hours.
+/// More attributes than any element has. The XML reader compares each with each, which would
+/// take hours for thousands.
 const MAX_ATTRIBUTES: usize = 256;
 
-/// More namespaces than any manifest names. The XML reader hands all of them
-/// down to each element.
+/// More namespaces than any manifest names. The XML reader copies all of them to each
+/// element.
 const MAX_NAMESPACES: usize = 1000;
 
 /// Reads a manifest.
@@ -97,8 +97,8 @@ pub fn parse_manifest(
     Ok(Read { value: definitions, warnings: reader.warnings.finish() })
 }
 
-/// Where a tag is that has too many attributes. Goes through a text as an XML
-/// reader does; what is no XML is that reader's to refuse, and it stops there.
+/// The place of a tag with too many attributes. Follows a text as an XML reader does, and
+/// stops at invalid XML, which that reader refuses.
 fn crowded_tag(text: &str) -> Option<usize> {
     let mut at = 0;
     while let Some(found) = text.get(at..).and_then(|rest| rest.find('<')) {
@@ -140,8 +140,8 @@ fn declared_encoding(bytes: &[u8]) -> Option<TextEncoding> {
     let value = declaration.split_once("encoding")?.1.trim_start().strip_prefix('=')?.trim_start();
     let mark = value.chars().next().filter(|c| matches!(c, '"' | '\''))?;
     let name = value.get(1..)?.split(mark).next()?;
-    // A file in UTF-16 without a mark is seen by its zeros, and what says so
-    // here, in single bytes, is wrong.
+    // UTF-16 without a mark is recognised by its zeros: a declaration in single bytes that
+    // names it is wrong.
     name.parse().ok().filter(|_| !name.to_lowercase().starts_with("utf-16"))
 }
 
@@ -149,8 +149,8 @@ fn named(node: &Node<'_, '_>, name: &str) -> bool {
     node.is_element() && node.tag_name().name() == name
 }
 
-/// Elements of a name that stand right in another. What may be nested without
-/// end is never looked for at every depth from every depth.
+/// The child elements of a name. Searching all depths from every depth would cost too much in
+/// a deeply nested file.
 fn children<'a>(node: Node<'a, 'a>, name: &'a str) -> impl Iterator<Item = Node<'a, 'a>> {
     node.children().filter(move |node| named(node, name))
 }
@@ -179,11 +179,11 @@ struct Reader<'a> {
     document: &'a Document<'a>,
     strings: Strings<'a>,
     warnings: Warnings<'a>,
-    /// Bytes of texts that may still come.
+    /// The bytes left for texts.
     room: usize,
 }
 
-/// The texts of a definition as they are put together.
+/// The texts of a definition while they are put together.
 type Texts = BTreeMap<LanguageId, BTreeMap<u32, String>>;
 
 impl<'a> Reader<'a> {
@@ -196,7 +196,7 @@ impl<'a> Reader<'a> {
     }
 
     fn warn(&mut self, node: Node<'_, '_>, message: impl Into<String>) {
-        // Finding the line goes through the file.
+        // Finding the line reads the whole file, so that warnings are limited first.
         let line = self.warnings.has_room().then(|| self.line(node));
         self.warnings.add(line, message);
     }
@@ -367,12 +367,12 @@ impl<'a> Reader<'a> {
                 None => {}
             }
         }
-        // A base is there for another counter, whether that is said or not.
+        // A base serves another counter, declared so or not.
         one.no_display |= counter_type.is_base();
         Ok(one)
     }
 
-    /// Notes name and description; answers whether there is a name.
+    /// Notes name and description; whether there is a name.
     fn texts(
         &mut self,
         node: Node<'a, 'a>,
@@ -389,7 +389,7 @@ impl<'a> Reader<'a> {
                     return Err(self.error(node, message));
                 }
                 if !text.is_empty() {
-                    // One string may stand for many names.
+                    // Many names may use one string.
                     self.room = self.room.checked_sub(text.len() + 1).ok_or_else(|| {
                         let limit = MAX_TEXTS >> 20;
                         self.error(node, format!("there are more than {limit} MiB of texts"))
@@ -402,7 +402,7 @@ impl<'a> Reader<'a> {
         Ok(is_named)
     }
 
-    /// A text as it stands, or the strings that it stands for.
+    /// A text as written, or the strings that it refers to.
     fn in_languages(
         &self,
         node: Node<'a, 'a>,

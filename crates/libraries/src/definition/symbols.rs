@@ -15,11 +15,11 @@ pub(super) struct Symbol {
     pub(super) line: u32,
 }
 
-/// The numbers that a header defines. What else stands in it is of no concern.
+/// The numbers that a header defines. Everything else in it is ignored.
 #[derive(Debug, Default)]
 pub(super) struct Symbols {
     known: HashMap<String, Symbol>,
-    /// What is defined, but as no number, with the reason.
+    /// The symbols that are defined, but not as a number, with the reason.
     unclear: HashMap<String, (u32, String)>,
 }
 
@@ -80,7 +80,7 @@ impl Symbols {
             return Err(format!("its value has more than {MAX_VALUE} characters"));
         }
         while let Some(inner) = text.strip_prefix('(').and_then(|text| text.strip_suffix(')')) {
-            // `(A) + (B)` begins and ends with parentheses that are no pair.
+            // The outer parentheses of `(A) + (B)` are no pair.
             if inner.find(')') < inner.find('(') {
                 break;
             }
@@ -146,7 +146,7 @@ fn strip_comments(mut line: &str, in_comment: &mut bool, out: &mut String) {
             *in_comment = false;
             line = rest;
         }
-        // One look at each character: a line may have a million comments.
+        // Each character is examined once: a line may have a million comments.
         let pairs = line.as_bytes().windows(2);
         let begin = pairs.zip(0..).find(|(pair, _)| *pair == b"/*" || *pair == b"//");
         let Some((pair, at)) = begin else { return out.push_str(line) };

@@ -9,21 +9,21 @@ use std::io::Read as _;
 use std::path::Path;
 use std::str::FromStr;
 
-/// The largest definition file that is read: the largest in the world are some
-/// hundred kilobytes.
+/// The largest definition file that is read. The largest known ones have some hundred
+/// kilobytes.
 const LIMIT: u64 = 16 << 20;
 
-/// What to give instead of a file that is none.
+/// The way out where a file is no definition file.
 const WANTED: &str = "name the .ini or .man file that describes the provider";
 
-/// Reads a file whole, if it is one and not too large.
+/// Reads a whole file, unless it is too large or no file.
 pub(super) fn read(file: &Path) -> Result<Vec<u8>, DefinitionError> {
     let wrong = |message: String| DefinitionError::new(file, None, message);
     let failed = |error: std::io::Error| match error.kind() {
         std::io::ErrorKind::NotFound => wrong(format!("cannot be read: {error}; {WANTED}")),
         _ => wrong(format!("cannot be read: {error}")),
     };
-    // A pipe would wait for ever, so what it is comes first.
+    // Opening a pipe would block, so the kind is examined first.
     if !std::fs::metadata(file).map_err(failed)?.is_file() {
         return Err(wrong(format!("is no file; {WANTED}")));
     }
@@ -36,11 +36,11 @@ pub(super) fn read(file: &Path) -> Result<Vec<u8>, DefinitionError> {
     Ok(bytes)
 }
 
-/// How the characters of a file are written.
+/// The character encoding of a file.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct TextEncoding(&'static Encoding);
 
-/// A text that names no encoding.
+/// The error for a name of no encoding.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct UnknownEncoding(String);
 
@@ -98,8 +98,8 @@ fn ansi(language: LanguageId) -> &'static Encoding {
 }
 
 /// Decodes the bytes of a file. `wanted` is the encoding that the caller named;
-/// a byte order mark counts for more. `languages` finds the languages that a
-/// text speaks of, given one in which only ASCII can be relied on.
+/// a byte order mark takes precedence. `languages` finds the languages that a text names,
+/// given a text in which only ASCII is reliable.
 pub(super) fn decode(
     file: &Path,
     bytes: &[u8],
@@ -122,7 +122,7 @@ pub(super) fn decode(
         return Ok(text.to_string());
     }
     let (rough, _) = encoding_rs::WINDOWS_1252.decode_without_bom_handling(bytes);
-    // English is ASCII in every code page, so it does not say which one.
+    // English is ASCII in every code page, so that it does not tell the code page.
     let mut pages: Vec<&'static Encoding> = languages(&rough)
         .into_iter()
         .filter(|language| *language != LanguageId::ENGLISH)
@@ -145,8 +145,7 @@ pub(super) fn decode(
     }
 }
 
-/// Decodes, and takes nothing that the encoding does not have: a name with a
-/// question mark in it would be a wrong one.
+/// Decodes strictly: a name with a replacement character in it would be wrong.
 fn strictly(
     file: &Path,
     bytes: &[u8],

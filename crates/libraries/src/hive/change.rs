@@ -1,14 +1,13 @@
-//! What registering and taking back do to a hive.
+//! Registering and unregistering a provider.
 //!
 //! **Allotting** follows document and practice of Windows: names get the even
 //! numbers behind Last Counter, help texts the odd ones behind them, and Last
-//! Counter and Last Help move on. **Taking back** lowers Last Counter and Last
-//! Help where the provider was the last, as `unlodctr` does, and never moves
-//! the others: whoever is running knows its indexes.
+//! Counter and Last Help move on. **Unregistering** lowers Last Counter and Last
+//! Help where the provider was the last, as `unlodctr` does. It never moves other
+//! providers, because running programs know their indexes.
 //!
-//! What was taken back is not allotted again, as long as there are other
-//! numbers: a reader that is running may still have it in mind for what it was,
-//! and would take another's values for it.
+//! Removed indexes are not allotted again as long as there are unused ones: a running
+//! reader that still knows the old provider would take the new one's values for it.
 
 use super::{Hive, MAX_HIVE, MAX_SERVICES, MAX_TEXT, OWN_INDEXES, Service, Titles, bad_name, span};
 use perfhive_contract::{
@@ -25,7 +24,7 @@ impl Hive {
     /// Registers a provider; see [`perfhive_contract::Registrar::register`].
     ///
     /// # Errors
-    /// [`RegisterError`]; the hive is as before then.
+    /// [`RegisterError`]; the hive is unchanged then.
     pub fn register(
         &mut self,
         definition: &Definition,
@@ -47,7 +46,7 @@ impl Hive {
 
         let mut next = self.clone();
         if old.is_some() {
-            next.take_back(name);
+            next.remove(name);
         } else if next.services.len() >= MAX_SERVICES {
             return Err(invalid(format!(
                 "there are {MAX_SERVICES} providers, which is the most; unregister one"
@@ -75,7 +74,7 @@ impl Hive {
         next.services.sort_by(|a, b| a.registration.name.cmp(&b.registration.name));
         if next.to_text().len() > MAX_HIVE {
             return Err(invalid(format!(
-                "what is registered would exceed {} MiB; unregister a provider",
+                "the registrations would exceed {} MiB; unregister a provider",
                 MAX_HIVE >> 20
             )));
         }
@@ -88,13 +87,13 @@ impl Hive {
         Ok((one, change))
     }
 
-    /// Takes everything of a provider back; see
+    /// Removes a provider; see
     /// [`perfhive_contract::Registrar::unregister`].
     ///
     /// # Errors
     /// [`RegisterError`] where no such provider is registered.
     pub fn unregister(&mut self, name: &str) -> Result<Registration, RegisterError> {
-        self.take_back(name).ok_or_else(|| {
+        self.remove(name).ok_or_else(|| {
             let known: Vec<&str> = self.services().map(|one| one.name.as_str()).collect();
             let message = if known.is_empty() {
                 format!("{name} is not registered here; nothing is")
@@ -105,7 +104,7 @@ impl Hive {
         })
     }
 
-    /// Has a provider asked again; see [`perfhive_contract::Registrar::enable`].
+    /// Enables a disabled provider; see [`perfhive_contract::Registrar::enable`].
     pub fn enable(&mut self, name: &str) -> bool {
         let Some(found) = self.place(name).and_then(|at| self.services.get_mut(at)) else {
             return false;
@@ -113,7 +112,7 @@ impl Hive {
         std::mem::take(&mut found.registration.disabled)
     }
 
-    fn take_back(&mut self, name: &str) -> Option<Registration> {
+    fn remove(&mut self, name: &str) -> Option<Registration> {
         let one = self.services.remove(self.place(name)?).registration;
         let indexes = span(&one);
         for titles in self.languages.values_mut() {
@@ -122,7 +121,7 @@ impl Hive {
             }
         }
         self.languages.retain(|_, titles| !titles.names.is_empty() || !titles.help.is_empty());
-        // Only a provider that was the last gives its indexes back.
+        // Only the last provider frees its indexes.
         let highest = |of: fn(&Registration) -> u32, none: u32| {
             self.services.iter().map(|other| of(&other.registration)).max().unwrap_or(none)
         };
@@ -137,9 +136,9 @@ impl Hive {
         Some(one)
     }
 
-    /// Where the names begin of a provider with offsets up to `last`.
+    /// The first index for a provider with offsets up to `last`.
     fn first(&self, last: u32, old: Option<&Registration>) -> Result<u32, RegisterError> {
-        // The indexes it had, if nobody has come since who is in the way.
+        // Its old indexes, if no other provider is in the way.
         if let Some(old) = old {
             let end = old.first_counter.saturating_add(last).saturating_add(1);
             let range = old.first_counter..=end;
@@ -155,7 +154,7 @@ impl Hive {
             }
         }
         let last_in_use = self.last_counter.max(self.last_help).max(self.base_index);
-        // Numbers that nobody ever had; once there are none left, any.
+        // Indexes that were never allotted; once there are none left, any unused ones.
         let fresh = self.behind(last_in_use.max(self.highest), last);
         fresh.or_else(|| self.behind(last_in_use, last)).ok_or_else(|| {
             invalid(format!(
@@ -166,7 +165,7 @@ impl Hive {
         })
     }
 
-    /// The first index behind `behind` from which on offsets up to `last` fit.
+    /// The first index behind `behind` with room for offsets up to `last`.
     fn behind(&self, behind: u32, last: u32) -> Option<u32> {
         let end = |first: u32| first.checked_add(last)?.checked_add(1);
         let mut first = behind.checked_add(1)?.checked_next_multiple_of(2)?;
@@ -181,7 +180,7 @@ impl Hive {
     }
 }
 
-/// Whether the texts of a definition are such that readers can use them.
+/// Checks that readers can use the texts of a definition.
 fn check_texts(definition: &Definition) -> Result<(), RegisterError> {
     let name = &definition.name;
     if definition.last_offset() > crate::definition::MAX_OFFSET {
@@ -211,7 +210,7 @@ fn check_texts(definition: &Definition) -> Result<(), RegisterError> {
     Ok(())
 }
 
-/// Whether the library can be found and called by what is registered.
+/// Checks that the registration is enough to find and call the library.
 fn check_functions(one: &Registration) -> Result<(), RegisterError> {
     let name = &one.name;
     let Some(library) = one.library.to_str() else {

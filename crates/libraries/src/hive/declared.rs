@@ -1,11 +1,11 @@
-//! What a manifest says of counters, in the lines of `Services\NAME\Counters`:
+//! The counters that a manifest declares, as lines of `Services\NAME\Counters`:
 //!
 //! ```text
 //! 1848 = "object", "multiple"
 //! 1850 = "counter", "272696320", "-1", "advanced"
 //! ```
 //!
-//! A counter is of the object before it.
+//! A counter belongs to the object before it.
 
 use perfhive_contract::{Instances, RegisteredCounter, RegisteredObject, Registration};
 use perfhive_format::{CounterType, TitleIndex};
@@ -28,7 +28,7 @@ pub(super) fn write(one: &Registration, out: &mut String) {
     }
 }
 
-/// Takes a line of the section.
+/// Reads a line of the section.
 pub(super) fn take(
     declared: &mut Vec<RegisteredObject>,
     key: &str,

@@ -25,7 +25,7 @@ fn of(hive: &Hive, name: &str) -> (u32, u32, u32, u32) {
 }
 
 #[test]
-fn names_are_appended_behind_last_counter() {
+fn new_names_get_indexes_behind_last_counter() {
     let mut hive = Hive::new(Scope::System);
     let (one, change) = hive.register(&definition("A", 3), &library()).unwrap();
     assert_eq!(change, Change::Added);
@@ -77,7 +77,7 @@ fn names_are_appended_behind_last_counter() {
 }
 
 #[test]
-fn indexes_of_perfhives_own_objects_are_not_allotted() {
+fn allotting_skips_the_indexes_of_perfhives_own_objects() {
     let mut hive = Hive::new(Scope::System);
     hive.last_counter = 99_990;
     hive.register(&definition("A", 3), &library()).unwrap();
@@ -98,7 +98,7 @@ fn indexes_of_perfhives_own_objects_are_not_allotted() {
 }
 
 #[test]
-fn what_cannot_be_registered_is_refused_with_a_reason() {
+fn invalid_definitions_and_functions_are_refused_with_a_reason() {
     let refused = |definition: &Definition, functions: &Functions, needle: &str| {
         let mut hive = Hive::new(Scope::System);
         let error = hive.register(definition, functions).unwrap_err().to_string();
@@ -164,7 +164,7 @@ fn full() -> Hive {
 use std::time::Duration;
 
 #[test]
-fn the_form_in_a_file() {
+fn text_form_has_the_expected_lines_and_reads_back() {
     let text = full().to_text();
     for line in [
         "perfhive hive 1",
@@ -206,7 +206,7 @@ fn the_form_in_a_file() {
 }
 
 #[test]
-fn what_is_damaged_is_left_out_and_the_rest_is_there() {
+fn damaged_lines_leave_out_their_provider_only() {
     let text = full().to_text();
     let good = full();
     let lines: Vec<&str> = text.lines().collect();
@@ -247,7 +247,7 @@ fn what_is_damaged_is_left_out_and_the_rest_is_there() {
 }
 
 #[test]
-fn hostile_files_cost_no_more_than_their_size() {
+fn hostile_files_use_memory_in_proportion_to_their_size() {
     // As many sections as fit, each of another provider, none of them whole.
     let mut many = String::from("perfhive hive 1\n");
     for n in 0..200_000 {
@@ -263,7 +263,7 @@ fn hostile_files_cost_no_more_than_their_size() {
 }
 
 #[test]
-fn hives_are_joined_and_the_machines_comes_first() {
+fn joined_hives_prefer_the_machines_providers() {
     let mut system = Hive::new(Scope::System);
     system.register(&definition("A", 2), &library()).unwrap();
     let mut user = Hive::new(Scope::User);
@@ -285,7 +285,7 @@ fn hives_are_joined_and_the_machines_comes_first() {
 
 /// A line about counters that cannot be read takes its provider along.
 #[test]
-fn damaged_lines_about_counters() {
+fn damaged_counter_lines_leave_out_their_provider() {
     let whole = full().to_text();
     for (line, instead) in [
         ("1848 = \"object\", \"multipleAggregate\"", "1848 = \"object\", \"some\""),

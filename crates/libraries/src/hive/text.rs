@@ -1,23 +1,22 @@
-//! The hive as a file that a person can read; docs/manual/registration.md
-//! describes it line by line.
+//! Reading the text form of a hive; docs/manual/registration.md describes it line by line.
 
 use super::declared;
-use super::value::{Value, quote};
+use super::value::Value;
 use super::{Hive, MAX_SERVICES, MAX_TEXT, Scope, Service, Titles, bad_name, overlap};
 use perfhive_contract::{RegisteredObject, Registration};
 use perfhive_engine::TestLevel;
 use perfhive_format::{LanguageId, TitleIndex};
 use std::collections::{BTreeMap, HashMap};
-use std::fmt::{self, Write as _};
+use std::fmt;
 use std::time::Duration;
 
-/// The first line: what the file is, and the version of its form.
-const FIRST: &str = "perfhive hive 1";
+/// The first line: form and version.
+pub(super) const FIRST: &str = "perfhive hive 1";
 /// The last line. A file without it has lost its end.
-const LAST: &str = "[End]";
+pub(super) const LAST: &str = "[End]";
 /// The longest line: every character of a text may be escaped.
 const MAX_LINE: usize = MAX_TEXT * 4;
-/// Faults that are kept; a file with more is not looked at further.
+/// The most faults that are kept; a file with more is not read further.
 const MAX_FAULTS: usize = 100;
 
 /// A line of a hive that cannot be used.
@@ -35,12 +34,12 @@ impl fmt::Display for HiveFault {
     }
 }
 
-/// Where in the file a line belongs.
+/// The section that a line belongs to.
 #[derive(Clone, Debug, PartialEq, Eq)]
 enum Section {
-    /// Before the first.
+    /// Before the first section.
     Start,
-    /// One that is not known, which was said.
+    /// An unknown section, which was reported.
     Unknown,
     Perflib,
     Names(LanguageId),
@@ -48,7 +47,7 @@ enum Section {
     Service(usize, Part),
 }
 
-/// What a section of a provider is about.
+/// The kinds of a provider's sections.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Part {
     Performance,
@@ -57,7 +56,7 @@ enum Part {
 }
 
 impl Section {
-    /// A section by its name; `draft` gives the place of a provider.
+    /// The section of a name; `draft` gives the place of a provider.
     fn parse(text: &str, draft: impl FnOnce(&str) -> Option<usize>) -> Option<Self> {
         let parts: Vec<&str> = text.split('\\').collect();
         let is = |part: &str, name: &str| part.eq_ignore_ascii_case(name);
@@ -86,7 +85,7 @@ impl Section {
     }
 }
 
-/// A provider while its lines are read.
+/// A provider whose lines are being read.
 #[derive(Default)]
 struct Draft {
     /// The first line of the provider.
@@ -134,7 +133,7 @@ struct Reader {
 }
 
 impl Hive {
-    /// Reads a hive. What is damaged is left out, and said.
+    /// Reads a hive. A damaged entry is left out and reported.
     #[must_use]
     pub fn parse(scope: Scope, bytes: &[u8]) -> (Self, Vec<HiveFault>) {
         let mut reader = Reader {
@@ -177,95 +176,6 @@ impl Hive {
         }
         reader.finish(last)
     }
-
-    /// Writes the hive.
-    #[must_use]
-    pub fn to_text(&self) -> String {
-        let mut out = format!(
-            "{FIRST}\n; What performance counter providers are registered. Written by \
-             `perfhive register`;\n; the manual's page on registration describes every line.\n\n\
-             [Perflib]\nBase Index = {}\nLast Counter = {}\nLast Help = {}\nHighest Index = {}\n",
-            self.base_index, self.last_counter, self.last_help, self.highest
-        );
-        if let Some(level) = self.test_level {
-            let number = match level {
-                TestLevel::All => 1,
-                TestLevel::Basic => 2,
-                TestLevel::None => 3,
-            };
-            let _ = writeln!(out, "ExtCounterTestLevel = {number}");
-        }
-        for service in &self.services {
-            service.write(&mut out);
-        }
-        for (language, titles) in &self.languages {
-            for (kind, list) in [("Counter", &titles.names), ("Help", &titles.help)] {
-                if list.is_empty() {
-                    continue;
-                }
-                let _ = writeln!(out, "\n[Perflib\\{language}\\{kind}]");
-                for (index, text) in list {
-                    let _ = write!(out, "{index} = ");
-                    quote(&mut out, text);
-                    out.push('\n');
-                }
-            }
-        }
-        let _ = writeln!(out, "\n{LAST}");
-        out
-    }
-}
-
-impl Service {
-    fn write(&self, out: &mut String) {
-        let one = &self.registration;
-        let _ = writeln!(out, "\n[Services\\{}\\Performance]", one.name);
-        let mut text = |key: &str, value: &str| {
-            let _ = write!(out, "{key} = ");
-            quote(out, value);
-            out.push('\n');
-        };
-        text("Library", one.library.to_str().unwrap_or_default());
-        for (key, function) in
-            [("Open", &one.open), ("Collect", &Some(one.collect.clone())), ("Close", &one.close)]
-        {
-            if let Some(function) = function {
-                text(key, function);
-            }
-        }
-        if !one.objects.is_empty() {
-            let list: Vec<String> = one.objects.iter().map(ToString::to_string).collect();
-            text("Object List", &list.join(" "));
-        }
-        let millis = |time: Duration| u32::try_from(time.as_millis()).unwrap_or(u32::MAX);
-        for (key, number) in [
-            ("First Counter", one.first_counter),
-            ("Last Counter", one.last_counter),
-            ("First Help", one.first_help),
-            ("Last Help", one.last_help),
-            ("Disable Performance Counters", one.disabled.into()),
-            ("Open Timeout", millis(one.open_timeout)),
-            ("Collect Timeout", millis(one.collect_timeout)),
-            ("Start Processes", one.processes.into()),
-        ] {
-            let _ = writeln!(out, "{key} = {number}");
-        }
-        if let Some(bytes) = one.memory_limit {
-            let _ = writeln!(out, "Memory Limit = {}", bytes >> 20);
-        }
-        for (key, value) in &self.other {
-            let _ = writeln!(out, "{key} = {value}");
-        }
-        if let Some(linkage) = &one.linkage {
-            let _ = write!(out, "\n[Services\\{}\\Linkage]\nExport = ", one.name);
-            for (place, string) in linkage.split('\0').enumerate() {
-                out.push_str(if place == 0 { "" } else { ", " });
-                quote(out, string);
-            }
-            out.push('\n');
-        }
-        declared::write(one, out);
-    }
 }
 
 impl Reader {
@@ -273,7 +183,7 @@ impl Reader {
         self.faults.push(HiveFault { line, message: message.into() });
     }
 
-    /// A line that cannot be used takes the provider along that it belongs to.
+    /// Reports a line, and marks its provider as damaged.
     fn damaged(&mut self, line: u32, message: String) {
         if let Section::Service(place, _) = self.section
             && let Some(draft) = self.drafts.get_mut(place)
@@ -394,7 +304,7 @@ impl Reader {
         for draft in std::mem::take(&mut self.drafts) {
             if draft.damaged {
                 let message =
-                    format!("the provider {} is left out, for a line is damaged", draft.name);
+                    format!("the provider {} is left out, because a line is damaged", draft.name);
                 self.fault(draft.line, message);
                 continue;
             }

@@ -1,4 +1,4 @@
-//! The values of a hive's lines: numbers, and texts in quotation marks.
+//! The values in a hive's lines: numbers, and texts in quotation marks.
 
 use super::MAX_TEXT;
 use std::fmt::Write as _;
@@ -59,7 +59,7 @@ impl Value {
     }
 }
 
-/// A text in quotation marks at the beginning; answers it and what is behind.
+/// The text in quotation marks at the beginning, and the rest behind it.
 fn unquote(text: &str) -> Result<(String, &str), String> {
     let body = text.strip_prefix('"').ok_or_else(|| format!("{text:?} has no quotation mark"))?;
     let mut made = String::new();
@@ -103,7 +103,7 @@ pub(super) fn quote(out: &mut String, text: &str) {
             '\n' => out.push_str("\\n"),
             '\r' => out.push_str("\\r"),
             '\t' => out.push_str("\\t"),
-            // What no editor shows, or what turns the direction of a line.
+            // Invisible characters, and those that change the direction of a line.
             c if c.is_control()
                 || matches!(c, '\u{200e}' | '\u{200f}' | '\u{2028}'..='\u{202e}' | '\u{2066}'..='\u{2069}' | '\u{feff}') =>
             {

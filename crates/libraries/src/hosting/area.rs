@@ -1,10 +1,9 @@
 //! The buffer of a host process: shared memory with a guard region on each
-//! side, and inaccessible pages outside of these. [`room`](crate::hosting::layout) has the picture.
+//! side, and inaccessible pages outside of these. [`layout`](crate::hosting::layout) has the
+//! picture.
 //!
-//! Everything between the inaccessible pages is the shared memory, a multiple of
-//! 64 KiB; of rooms that are larger by step nothing is unused. The memory has the
-//! size of the largest room from the start, and its size is sealed: what nobody
-//! writes to takes no memory, and a library can neither cut it off nor have more.
+//! The shared memory has the size of the largest room from the start, and its size is
+//! sealed: a library can neither shrink nor grow it, and untouched pages take no memory.
 
 use core::ffi::c_void;
 use perfhive_engine::GuardedBuffer;
@@ -49,7 +48,7 @@ impl Area {
             mmap_anonymous(core::ptr::null_mut(), length, ProtFlags::empty(), MapFlags::PRIVATE)?
         };
         let area = Self { whole, length, room, used: room };
-        // SAFETY: inside of the mapping made above, which nobody else has.
+        // SAFETY: inside of the mapping made above, which no other code uses.
         unsafe {
             mmap(
                 area.whole.byte_add(FENCE),
@@ -73,14 +72,12 @@ impl Area {
         unsafe { self.whole.cast::<u8>().add(FENCE + front(self.room) + GUARD) }
     }
 
-    /// Makes the buffer as new: zeros, and the pattern in its guards. What a
-    /// provider moves its pointer over without writing it must not look like
-    /// what it wrote before.
+    /// Clears the buffer and paints its guards. Without that, bytes that a provider skips
+    /// would still hold its last answer.
     pub(crate) fn renew(&mut self) {
         // SAFETY: the guards and the buffer are mapped, one behind the other,
         // and may be written. A thread that the library left behind may write
-        // too, which is a race in its code: whatever bytes come of it are
-        // tested by the reader.
+        // too, which is a race in its code: the reader tests the bytes anyway.
         unsafe {
             let start = self.start();
             let guards = [start.sub(GUARD), start.add(self.room)];
@@ -91,9 +88,9 @@ impl Area {
         }
     }
 
-    /// Notes that a provider moved its pointer so far.
+    /// Notes how far a provider moved its pointer.
     pub(crate) fn note_used(&mut self, moved: isize) {
-        // Short buffers are cleared whole, whatever was claimed.
+        // A short buffer is always cleared as a whole.
         let claimed = usize::try_from(moved).unwrap_or(self.room);
         self.used = claimed.max(FIRST_ROOM).min(self.room);
     }
@@ -101,7 +98,7 @@ impl Area {
 
 impl Drop for Area {
     fn drop(&mut self) {
-        // SAFETY: the mapping made by `map`; nobody calls the library now.
+        // SAFETY: the mapping made by `map`; no call of the library is in progress.
         let _ = unsafe { munmap(self.whole, self.length) };
     }
 }
@@ -113,7 +110,7 @@ mod tests {
     use rustix::io::pread;
 
     #[test]
-    fn rooms_grow_to_the_largest_block() {
+    fn larger_rooms_end_at_the_largest_block() {
         let rooms: Vec<usize> =
             std::iter::successors(Some(FIRST_ROOM), |room| larger(*room)).collect();
         assert_eq!(rooms.first(), Some(&(65536 - 2048)));
@@ -122,7 +119,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_written_is_shared_and_then_gone() {
+    fn writes_are_shared_and_cleared_by_renew() {
         let memory = memory().unwrap();
         for size in [0, 65536, 1 << 30] {
             assert!(ftruncate(&memory, size).is_err());

@@ -1,19 +1,18 @@
-//! The calls of a library that its host makes, whatever the system.
+//! The calls that a host process makes, on every system.
 
 mod together;
 
-use crate::hosting::library::{Loaded, Names, Returned};
+use crate::hosting::library::{LoadedLibrary, Names, Returned};
 use crate::hosting::wire::{Lane, OpenRequest, Request, Response};
 use perfhive_contract::abi::{ERROR_NOT_ENOUGH_MEMORY, ERROR_SUCCESS};
 use std::thread;
 use std::time::{Duration, Instant};
 
-/// Stack of a thread that collects what is expensive: as much as the first thread of
-/// a process has on most systems.
+/// The stack of a thread that collects costly objects: as large as that of a main thread.
 const STACK: usize = 8 << 20;
 
-/// Loads a library and calls Open; the library, if both went well.
-pub(crate) fn open(request: &OpenRequest) -> (Response, Option<Loaded>) {
+/// Loads a library and calls Open; the library, if both succeed.
+pub(crate) fn open(request: &OpenRequest) -> (Response, Option<LoadedLibrary>) {
     let names = Names {
         library: &request.library,
         open: request.open.as_deref(),
@@ -23,8 +22,8 @@ pub(crate) fn open(request: &OpenRequest) -> (Response, Option<Loaded>) {
         first_help: request.first_help,
     };
     let mut response = Response { id: request.id, ..Response::default() };
-    // SAFETY: this process is there to be lost if the library does harm.
-    match unsafe { Loaded::load(&names) } {
+    // SAFETY: this process may be lost if the library does harm.
+    match unsafe { LoadedLibrary::load(&names) } {
         Ok(library) => {
             let (code, reports) = library.open(request.linkage.as_deref());
             (response.code, response.reports) = (code, reports);
@@ -42,7 +41,7 @@ pub(crate) fn open(request: &OpenRequest) -> (Response, Option<Loaded>) {
 /// # Safety
 /// `room` bytes behind `start` may be written.
 pub(crate) unsafe fn collect(
-    library: &Loaded,
+    library: &LoadedLibrary,
     (id, lane, value): (u32, Lane, &str),
     start: *mut u8,
     room: u32,
@@ -62,21 +61,21 @@ pub(crate) unsafe fn collect(
         }
     };
     let Some((returned, reports)) = answer else {
-        return failed(id, "no thread can be started for what is expensive");
+        return failed(id, "no thread can be started for costly objects");
     };
     let Returned { code, moved, bytes, objects } = returned;
     let took = u64::try_from(began.elapsed().as_nanos()).unwrap_or(u64::MAX);
     Response { id, code, moved: moved as i64, bytes, objects, took, reports, ..Response::default() }
 }
 
-/// That a library could not be called, for want of something.
+/// The response where a library could not be called.
 pub(crate) fn failed(id: u32, message: &str) -> Response {
     let (code, failure) = (ERROR_NOT_ENOUGH_MEMORY, Some(message.to_string()));
     Response { id, code, failure, ..Response::default() }
 }
 
-/// What [`check`](crate::hosting::check) alone asks for; `None` for anything else.
-pub(crate) fn conduct(request: &Request, library: &Loaded) -> Option<Response> {
+/// Serves the requests that only [`check`](crate::check) makes; `None` for others.
+pub(crate) fn conduct(request: &Request, library: &LoadedLibrary) -> Option<Response> {
     match request {
         Request::OpenAgain { id, linkage } => {
             let (code, reports) = library.open(linkage.as_deref());
@@ -95,8 +94,7 @@ pub(crate) fn conduct(request: &Request, library: &Loaded) -> Option<Response> {
     }
 }
 
-/// Runs something on a thread of lowered priority. `None` where there can be
-/// none.
+/// Runs a closure on a thread of lowered priority; `None` where no thread can be started.
 pub(crate) fn on_low_priority<T: Send>(work: impl FnOnce() -> T + Send) -> Option<T> {
     thread::scope(|scope| {
         let body = || {

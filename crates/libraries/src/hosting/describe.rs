@@ -1,27 +1,26 @@
-//! What a library has, read off what it delivered.
+//! The objects of a library, learned from what it delivered.
 
 use perfhive_engine::{Cost, ObjectDescription};
 use perfhive_format::{CounterSpec, ObjectSpec, PerfObject, TitleIndex};
 use std::ops::Range;
 
-/// The parts of an object's header that are of its definition, in bytes: names
-/// to default counter, and code page.
+/// The bytes of an object's header that define it: names to default counter, code page.
 const STEADY: [Range<usize>; 2] = [4..40, 44..48];
-/// Length of the header at the least; then come the counters.
+/// The shortest header; the counters follow.
 const DEFINITIONS: usize = 64;
 
-/// The objects of a library, as they were last delivered.
+/// The objects of a library, as last delivered.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct KnownObjects {
     objects: Vec<KnownObject>,
 }
 
-/// What is new about an object.
+/// The news about an object.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum News {
-    /// It was never delivered before.
+    /// It is delivered for the first time.
     Object,
-    /// Its counters or head are others than before.
+    /// Its counters or header differ from before.
     Definition,
 }
 
@@ -45,7 +44,7 @@ impl KnownObjects {
         known.map(|known| known.description.cost)
     }
 
-    /// Forgets the objects whose names `keeps` answers false to.
+    /// Keeps only the objects for which `keeps` returns true.
     pub(crate) fn retain(&mut self, keeps: impl Fn(TitleIndex) -> bool) {
         self.objects.retain(|known| keeps(known.description.spec.name));
     }
@@ -59,11 +58,10 @@ impl KnownObjects {
         self.objects.iter().map(|known| (known.description.cost, &*known.definition))
     }
 
-    /// Takes a definition over that was kept, from bytes that may be anything;
-    /// answers whether it is one.
+    /// Takes a definition from an account; whether the bytes, which may be hostile, are one.
     pub(crate) fn restore(&mut self, mut bytes: Vec<u8>, cost: Cost) -> bool {
         let definition = bytes.len();
-        // An object with nobody in it.
+        // Made into an object without instances.
         if has_instances(&bytes) {
             bytes.get_mut(40..44).into_iter().for_each(|count| count.fill(0));
         } else {
@@ -80,10 +78,9 @@ impl KnownObjects {
         field(&bytes, 4) == Some(definition) && self.note(&bytes, cost).is_some()
     }
 
-    /// Takes note of an object that was delivered in answer to a request of a
-    /// cost, of bytes that were validated before; answers what is new about it,
-    /// if anything is. What is not delivered stays known: it may be that
-    /// it only is not there at the moment.
+    /// Notes an object that was delivered in answer to a request of a cost, from validated
+    /// bytes; the news about it. An object that is not delivered stays known, because it may
+    /// be absent only for the moment.
     pub(crate) fn note(&mut self, bytes: &[u8], cost: Cost) -> Option<News> {
         let name = name_of(bytes);
         let known = self.objects.iter_mut().find(|known| known.description.spec.name == name);
@@ -108,7 +105,7 @@ impl KnownObjects {
     }
 }
 
-/// The objects of bytes that were validated before, without looking into them.
+/// The objects of validated bytes, without looking into them.
 pub(crate) fn objects(mut bytes: &[u8]) -> impl Iterator<Item = &[u8]> {
     std::iter::from_fn(move || {
         let length = u32::from_le_bytes(*bytes.first_chunk()?) as usize;
@@ -118,13 +115,13 @@ pub(crate) fn objects(mut bytes: &[u8]) -> impl Iterator<Item = &[u8]> {
     })
 }
 
-/// The name of one of [`objects`].
+/// The name of an object from [`objects`].
 pub(crate) fn name_of(object: &[u8]) -> TitleIndex {
     let name = object.get(12..).and_then(|rest| rest.first_chunk::<4>());
     TitleIndex(name.map_or(0, |name| u32::from_le_bytes(*name)))
 }
 
-/// Whether an object has a definition, but for what changes with every sample.
+/// Whether an object has a definition, apart from what changes with every sample.
 fn is_same(definition: &[u8], object: &[u8]) -> bool {
     let Some(counters) = definition.get(DEFINITIONS..) else { return false };
     STEADY.iter().all(|range| definition.get(range.clone()) == object.get(range.clone()))
@@ -132,7 +129,7 @@ fn is_same(definition: &[u8], object: &[u8]) -> bool {
         && object.get(DEFINITIONS..definition.len()) == Some(counters)
 }
 
-/// Whether an object has instances, by its count of them.
+/// Whether an object has instances, by its instance count.
 fn has_instances(object: &[u8]) -> bool {
     let count = object.get(40..).and_then(|rest| rest.first_chunk::<4>());
     count.is_some_and(|count| !matches!(i32::from_le_bytes(*count), -1 | -3))

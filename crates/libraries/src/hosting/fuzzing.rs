@@ -1,5 +1,5 @@
-//! What a host process answers, as a fuzz target gives it: any packet, and any
-//! contents of the shared memory.
+//! A fuzz target for the answers of a host process: any packet with any content of the
+//! shared memory.
 
 use crate::hosting::area::FIRST_ROOM;
 use crate::hosting::describe::{KnownObjects, name_of, objects};
@@ -10,11 +10,11 @@ use perfhive_format::{BlockHead, BlockWriter, DataBlock};
 
 const LEVELS: [TestLevel; 3] = [TestLevel::All, TestLevel::Basic, TestLevel::None];
 
-/// Takes an answer as a reader takes it: decoded, its claim tested against what is
-/// in the memory, and what stands the tests put into a block. `true` if it was one.
+/// Takes an answer as a reader does: decodes it, tests its claim against the memory, and
+/// writes objects that pass into a block. Whether it was an answer.
 ///
 /// # Panics
-/// Where the reader would believe what is not so.
+/// Where the reader would believe something wrong.
 pub fn answer(packet: &[u8], memory: &[u8]) -> bool {
     let packet = packet.get(..LONGEST).unwrap_or(packet);
     // A library that found the socket might send requests back.
@@ -23,7 +23,7 @@ pub fn answer(packet: &[u8], memory: &[u8]) -> bool {
     }
     let Some(response) = Response::decode(packet) else { return false };
     assert!(response.reports.len() <= MESSAGES);
-    // What is no UTF-8 becomes a character of three bytes.
+    // An invalid byte of UTF-8 becomes a character of three bytes.
     let texts = response.reports.iter().chain(&response.failure).map(String::len).sum::<usize>();
     assert!(texts <= 3 * packet.len());
     if response.code != ERROR_SUCCESS {
@@ -55,7 +55,7 @@ pub fn answer(packet: &[u8], memory: &[u8]) -> bool {
             }
             assert_eq!(length, bytes.len());
         }
-        // What was taken is what others read.
+        // Readers parse what was taken.
         assert!(DataBlock::parse(block.finish()).is_ok());
         let mut block = BlockWriter::new();
         block.start(&BlockHead::default());
@@ -74,7 +74,7 @@ mod tests {
 
     proptest! {
         #[test]
-        fn any_answer_is_borne(
+        fn any_answer_is_taken_without_panic(
             moved in prop_oneof![-8i64..300, any::<i64>()],
             (bytes, objects) in (0u32..300, 0u32..3),
             memory in proptest::collection::vec(any::<u8>(), 0..300),
@@ -85,7 +85,7 @@ mod tests {
         }
 
         #[test]
-        fn any_packet_is_borne(packet in proptest::collection::vec(any::<u8>(), 0..200)) {
+        fn any_packet_is_taken_without_panic(packet in proptest::collection::vec(any::<u8>(), 0..200)) {
             answer(&packet, &[]);
         }
     }

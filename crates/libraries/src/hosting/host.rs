@@ -1,15 +1,15 @@
 //! The process that a library runs in.
 //!
-//! It is started with one end of a pair of sockets as its standard input and
-//! the shared memory as its standard output. Before it loads anything it gives
-//! up what a provider does not need: other descriptors, further privileges,
-//! memory without end, and a life longer than its reader's.
+//! It starts with one end of a pair of sockets as its standard input and the shared memory
+//! as its standard output. Before it loads a library it gives up what a provider does not
+//! need: other descriptors, further privileges, unlimited memory, and a life longer than its
+//! reader's.
 
 mod supervise;
 
 use crate::hosting::area::Area;
 use crate::hosting::calls;
-use crate::hosting::library::Loaded;
+use crate::hosting::library::LoadedLibrary;
 use crate::hosting::wire::{LONGEST, Lane, OpenRequest, Request, Response};
 use rustix::fd::{AsFd, OwnedFd};
 use rustix::io::{Errno, fcntl_dupfd_cloexec};
@@ -22,37 +22,36 @@ use seccompiler::{
 use std::fs::File;
 use std::process::ExitCode;
 
-/// By how much the priority of a thread is lowered that collects what is
-/// expensive (its nice value).
+/// The rise of the nice value of a thread that collects costly objects.
 const LOWERED: i32 = 10;
 /// Files that a library may have open.
 const MOST_FILES: u64 = 1024;
 /// The lowest priority that there is.
 const LOWEST: i32 = 19;
 
-/// Runs the host until its reader is gone. For programs that are a host
-/// themselves: called first thing in `main`, and its answer returned.
+/// Runs the host until its reader is gone. A program that is its own host calls this first
+/// in `main` and returns the result.
 #[must_use]
 pub fn main() -> ExitCode {
     if rustix::net::sockopt::socket_type(rustix::stdio::stdin()).is_err() {
-        eprintln!("this is what perfhive runs providers in; it starts that itself");
+        eprintln!("perfhive starts this program itself, to run providers in");
         return ExitCode::from(2);
     }
     match serve() {
         Ok(()) => ExitCode::SUCCESS,
-        // There is nobody to tell: the reader sees that the host is gone.
+        // The reader sees that the host is gone.
         Err(_) => ExitCode::FAILURE,
     }
 }
 
-/// The exit status of a host that does not understand its reader.
+/// The exit status of a host of another version than its reader.
 pub(crate) const OTHER_VERSION: i32 = 86;
 
 fn serve() -> Result<(), Errno> {
     let mut first = true;
     let (socket, memory) = take_over()?;
     let mut packet = vec![0u8; LONGEST];
-    let mut library: Option<Loaded> = None;
+    let mut library: Option<LoadedLibrary> = None;
     let mut area: Option<Area> = None;
     loop {
         let length = match recv(&socket, &mut packet[..], RecvFlags::empty()) {
@@ -80,7 +79,7 @@ fn serve() -> Result<(), Errno> {
                 Some(response) => response,
                 None => return Ok(()),
             },
-            // The reader is gone, or is none.
+            // The reader is gone, or its request is invalid.
             _ => return Ok(()),
         };
         first = false;
@@ -88,13 +87,12 @@ fn serve() -> Result<(), Errno> {
     }
 }
 
-/// Takes the socket and the memory to where no library writes by mistake, and
-/// closes everything else.
+/// Moves the socket and the memory to descriptors that no library writes to by mistake, and
+/// closes all others.
 fn take_over() -> Result<(OwnedFd, OwnedFd), Errno> {
-    // A session of its own: Ctrl-C at a terminal is for the reader, and where the
-    // kernel shares processors between sessions (autogroup), a library with however
-    // many threads has no more of them than its reader. A process that a group was
-    // made for already has no need of it.
+    // A session of its own: Ctrl-C at a terminal is for the reader, and where the kernel
+    // shares processors between sessions (autogroup), all threads of a library together get
+    // no more of them than the reader. It fails only for a process that leads one already.
     let _ = rustix::process::setsid();
     let socket = fcntl_dupfd_cloexec(rustix::stdio::stdin(), 3)?;
     let memory = fcntl_dupfd_cloexec(rustix::stdio::stdout(), 3)?;
@@ -104,8 +102,7 @@ fn take_over() -> Result<(OwnedFd, OwnedFd), Errno> {
     rustix::stdio::dup2_stdout(null.as_fd())?;
     rustix::stdio::dup2_stderr(null.as_fd())?;
     drop(null);
-    // Descriptors that the reader left open for its children: 3 and 4, if they
-    // were free, are ours.
+    // Closes descriptors that the reader left open for its children.
     use std::os::fd::AsRawFd as _;
     let mut from = 3u32;
     let mut ours = [socket.as_raw_fd(), memory.as_raw_fd()].map(|fd| fd.unsigned_abs());
@@ -121,12 +118,12 @@ fn take_over() -> Result<(OwnedFd, OwnedFd), Errno> {
     Ok((socket, memory))
 }
 
-/// Gives up what a provider does not need. Answers what could not be given up.
+/// Gives up what a provider does not need; a note about what could not be given up.
 fn confine(request: &OpenRequest) -> Result<Option<String>, Errno> {
     rustix::process::set_parent_process_death_signal(Some(Signal::KILL))?;
     let reader = rustix::process::getppid().map(|pid| pid.as_raw_nonzero().get().unsigned_abs());
     if reader != Some(request.reader) {
-        // It went before the line above; nobody would ever end this process.
+        // The reader ended before the line above: no signal would end this process.
         return Err(Errno::SRCH);
     }
     rustix::thread::set_no_new_privs(true)?;
@@ -140,16 +137,16 @@ fn confine(request: &OpenRequest) -> Result<Option<String>, Errno> {
         supervise::split()?;
     }
     limit(Resource::As, request.memory_limit)?;
-    // Files in memory that are mapped nowhere count there alone. A library that
-    // writes past it is told so, as it would be of a full disk.
+    // Limits files in memory, which the address space does not count. A library that writes
+    // past the limit gets an error, as on a full disk.
     limit(Resource::Fsize, request.memory_limit)?;
-    // Each may be as long as that: so there are no more of them than usual.
+    // Each file may be that long, so their number is limited too.
     let files = rustix::process::getrlimit(Resource::Nofile).current.unwrap_or(u64::MAX);
     limit(Resource::Nofile, files.min(MOST_FILES))?;
     // SAFETY: no handler of this process's own is replaced; there is none.
     unsafe { libc::signal(libc::SIGXFSZ, libc::SIG_IGN) };
-    // Should memory run short, this is what can be spared. It is no matter if
-    // the system does not allow saying so.
+    // When memory runs short, this process is to be killed first. Where the system does not
+    // allow that, nothing is lost.
     let _ = std::fs::write("/proc/self/oom_score_adj", "1000");
     if request.processes {
         return Ok(None);
@@ -157,15 +154,15 @@ fn confine(request: &OpenRequest) -> Result<Option<String>, Errno> {
     Ok(one_process(std::env::consts::ARCH).err().map(|why| not_refused(&*why)))
 }
 
-/// Whether a library has a process above its own that ends with all that it starts:
-/// where it may start others, or cannot be kept from it.
+/// Whether a supervisor process stands above the library's, which ends all processes that
+/// the library starts: where it may start others, or no filter can refuse them.
 pub(crate) fn is_supervised(processes: bool) -> bool {
     const FILTERED: bool =
         cfg!(any(target_arch = "x86_64", target_arch = "aarch64", target_arch = "riscv64"));
     processes || !FILTERED
 }
 
-/// What is said where a library cannot be kept from starting processes.
+/// The note where a library cannot be kept from starting processes.
 fn not_refused(why: &dyn std::error::Error) -> String {
     format!(
         "it may start processes, each with limits of its own, since this system cannot refuse \
@@ -173,10 +170,10 @@ fn not_refused(why: &dyn std::error::Error) -> String {
     )
 }
 
-/// Has the kernel refuse to start processes, threads excepted: each would have
-/// the memory limit anew, and could outlive this one. And to signal others, trace
-/// them or write into them: where a process cannot be started, the number that stands
-/// for that is -1, and ending "that" process would end all of the user's.
+/// Has the kernel refuse to start processes, which would have the memory limit each and
+/// could outlive this one. Threads are allowed. The kernel also refuses to signal other
+/// processes, trace them or write into them: a library whose fork failed may `kill` the
+/// process -1, which means all processes of the user.
 fn one_process(arch: &str) -> Result<(), Box<dyn std::error::Error>> {
     let arch = TargetArch::try_from(arch)?;
     let install = |calls: Vec<(i64, Vec<SeccompRule>)>, error: i32| {
@@ -209,20 +206,20 @@ fn one_process(arch: &str) -> Result<(), Box<dyn std::error::Error>> {
         (libc::SYS_ptrace, vec![]),
         (libc::SYS_process_vm_writev, vec![]),
     ]);
-    // It names no process; some C libraries have no other for themselves.
+    // It names no process; musl signals its own threads with it.
     #[cfg(not(target_env = "musl"))]
     calls.push((libc::SYS_tkill, vec![]));
     #[cfg(target_arch = "x86_64")]
     calls.extend([(libc::SYS_fork, vec![]), (libc::SYS_vfork, vec![])]);
     install(calls, libc::EPERM)?;
-    // What it is to start lies in memory, where no filter looks: C libraries use
-    // the older call where the kernel does not know this one.
+    // The flags of clone3 lie in memory, which a filter cannot read. C libraries use the older
+    // call where the kernel does not know this one.
     install(vec![(libc::SYS_clone3, vec![])], libc::ENOSYS)?;
     Ok(())
 }
 
 fn collect(
-    library: &Loaded,
+    library: &LoadedLibrary,
     area: &mut Option<Area>,
     memory: &OwnedFd,
     asked: (u32, Lane, &str),
@@ -245,8 +242,7 @@ fn collect(
 
 /// Lowers the priority of this thread.
 pub(crate) fn lower_priority() {
-    // Lower than it is, which may be low already. Of threads that are
-    // not allowed to, the priority stays.
+    // Relative, because it may be low already. Where that is not allowed, it stays.
     let me = rustix::thread::gettid();
     let own = rustix::process::getpriority_process(Some(me)).unwrap_or(0);
     let _ = rustix::process::setpriority_process(Some(me), (own + LOWERED).min(LOWEST));
@@ -256,9 +252,9 @@ pub(crate) fn lower_priority() {
 mod tests {
     use super::*;
 
-    /// Filters are made for some processors only. Where there is none, that is said.
+    /// Filters exist for some processors only.
     #[test]
-    fn what_cannot_be_refused_is_said() {
+    fn architecture_without_filter_gets_a_note() {
         let why = one_process("s390x").unwrap_err();
         let said = not_refused(&*why);
         assert!(said.contains("cannot refuse them (") && said.contains("s390x"), "{said}");

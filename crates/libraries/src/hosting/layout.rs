@@ -1,4 +1,4 @@
-//! How large buffers are, and where in the memory around them.
+//! The sizes of buffers, and the layout of the memory around them.
 //!
 //! ```text
 //! | no access | unused | pattern | the buffer | pattern | no access |
@@ -19,7 +19,7 @@ pub(crate) const FIRST_ROOM: usize = STEP - 2 * GUARD;
 /// Room of the largest one: a block is no larger than 64 MiB.
 pub(crate) const LAST_ROOM: usize = (64 << 20) - 2 * GUARD;
 
-/// The room after one that was too small; `None` where there is none larger.
+/// The next larger room; `None` behind the largest.
 pub(crate) fn larger(room: usize) -> Option<usize> {
     let more = (room + 2 * GUARD).saturating_mul(4).min(LAST_ROOM + 2 * GUARD) - 2 * GUARD;
     (more > room).then_some(more)

@@ -1,4 +1,4 @@
-//! A library that is loaded, and calls of its three functions.
+//! A loaded library, and calls of its three functions.
 
 use core::ffi::{c_char, c_void};
 #[cfg(unix)]
@@ -14,7 +14,7 @@ use std::mem::ManuallyDrop;
 use std::path::Path;
 use std::sync::{Mutex, PoisonError};
 
-/// What of a registration a library is loaded by.
+/// The part of a registration that loading needs.
 pub(crate) struct Names<'a> {
     pub(crate) library: &'a Path,
     pub(crate) open: Option<&'a str>,
@@ -24,18 +24,17 @@ pub(crate) struct Names<'a> {
     pub(crate) first_help: u32,
 }
 
-/// The three functions of a library. The library stays loaded for as long as
-/// the process lives: it may have started threads, and nobody can tell when
-/// these have left its code.
-pub(crate) struct Loaded {
+/// The three functions of a library. The library stays loaded as long as the process lives,
+/// because it may have started threads that are still in its code.
+pub(crate) struct LoadedLibrary {
     open: Option<OpenFunction>,
     collect: CollectFunction,
     close: Option<CloseFunction>,
-    /// What was reported on threads of the library's own.
-    pending: &'static Pending,
+    /// Reports from the library's own threads.
+    stray: &'static StrayReports,
 }
 
-/// What Collect did.
+/// The result of Collect.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct Returned {
     pub(crate) code: u32,
@@ -45,24 +44,24 @@ pub(crate) struct Returned {
     pub(crate) objects: u32,
 }
 
-impl Loaded {
+impl LoadedLibrary {
     /// Loads a library and finds its functions.
     ///
     /// # Errors
-    /// Why not, in words.
+    /// Why it cannot be loaded, in words.
     ///
     /// # Safety
-    /// The library runs code as it is loaded and keeps to the contract, or the
-    /// process is one that may be lost.
+    /// The library follows the contract, also in code that runs while it is loaded, or this
+    /// process may be lost.
     pub(crate) unsafe fn load(names: &Names<'_>) -> Result<Self, String> {
         let path = names.library;
         check_file(path)?;
         let failed = |error: libloading::Error| format!("{}: {error}", path.display());
-        // SAFETY: running its code is what the caller wants.
+        // SAFETY: as promised by the caller.
         #[cfg(unix)]
         let library = unsafe { Library::open(Some(path), RTLD_NOW | RTLD_LOCAL) };
-        // SAFETY: as above. What it needs is looked for beside it first, as Windows
-        // does for those that it loads.
+        // SAFETY: as above. Libraries that it needs are looked for beside it first, as
+        // Windows does.
         #[cfg(windows)]
         let library = unsafe { Library::load_with_flags(path, LOAD_WITH_ALTERED_SEARCH_PATH) };
         let library = ManuallyDrop::new(library.map_err(failed)?);
@@ -73,7 +72,7 @@ impl Loaded {
                 open: names.open.map(|name| function(&library, path, name)).transpose()?,
                 collect: function(&library, path, names.collect)?,
                 close: names.close.map(|name| function(&library, path, name)).transpose()?,
-                pending: Box::leak(Box::default()),
+                stray: Box::leak(Box::default()),
             }
         };
         let name = format!("{}{HOST_SUFFIX}", names.collect);
@@ -84,7 +83,7 @@ impl Loaded {
                 first_counter: names.first_counter,
                 first_help: names.first_help,
                 reserved: 0,
-                context: core::ptr::from_ref(loaded.pending).cast_mut().cast(),
+                context: core::ptr::from_ref(loaded.stray).cast_mut().cast(),
                 report: Some(report),
             }));
             // SAFETY: the structure and its context live for ever; `report` may
@@ -94,11 +93,11 @@ impl Loaded {
         Ok(loaded)
     }
 
-    /// Calls Open; answers its code and what the library reported.
+    /// Calls Open; its code and the library's reports.
     pub(crate) fn open(&self, linkage: Option<&str>) -> (u32, Vec<String>) {
         let mut linkage = linkage.map(wide_list);
         let list = linkage.as_mut().map_or(core::ptr::null_mut(), |list| list.as_mut_ptr());
-        listen(self.pending, || match self.open {
+        listen(self.stray, || match self.open {
             // SAFETY: NULL or a list ended by two NULs, which stays meanwhile.
             Some(open) => unsafe { open(list) },
             None => 0,
@@ -118,9 +117,9 @@ impl Loaded {
         if value.last() != Some(&0) {
             value.push(0);
         }
-        listen(self.pending, || {
+        listen(self.stray, || {
             let (mut data, mut bytes, mut objects) = (start.cast::<c_void>(), room, 0);
-            // SAFETY: the value is terminated; the buffer is as long as said.
+            // SAFETY: the value is terminated; the caller promises the buffer.
             let code =
                 unsafe { (self.collect)(value.as_mut_ptr(), &mut data, &mut bytes, &mut objects) };
             let moved = (data as isize).wrapping_sub(start as isize);
@@ -132,17 +131,17 @@ impl Loaded {
     pub(crate) fn close(&self) {
         if let Some(close) = self.close {
             // SAFETY: one Open succeeded before.
-            listen(self.pending, || unsafe { close() });
+            listen(self.stray, || unsafe { close() });
         }
     }
 }
 
-/// Nobody but its owner, or root, may have put the code there that is to run:
-/// what anybody can write is refused.
+/// Refuses a library that belongs to neither root nor this user, or that others may write:
+/// its code would run with this user's rights.
 fn check_file(path: &Path) -> Result<(), String> {
     let shown = path.display();
     if !path.is_absolute() {
-        // There names are looked for before.
+        // On Windows a name was looked up in the folders for libraries before.
         let why = if cfg!(windows) {
             "no full path, and in none of the folders that Windows looks for libraries in"
         } else {
@@ -172,16 +171,18 @@ fn check_owner(shown: &impl std::fmt::Display, meta: &std::fs::Metadata) -> Resu
     Ok(())
 }
 
+/// The function of a name.
+///
 /// # Safety
-/// The library's symbol of this name, if there is one, is an `F`, which is a
-/// function pointer.
+/// The library's symbol of this name, if there is one, is an `F`, which is a function
+/// pointer.
 unsafe fn function<F: Copy>(library: &Library, path: &Path, name: &str) -> Result<F, String> {
     let shown = path.display();
     let symbol = CString::new(name).map_err(|_| format!("{name:?} is no name of a function"))?;
     // SAFETY: as promised by the caller.
     let found = unsafe { library.get::<F>(symbol.as_bytes_with_nul()) };
     let found = found.map_err(|_| format!("{shown} has no function {name}"))?;
-    // A symbol may be there and have no address (a weak one).
+    // A weak symbol may have no address.
     let function = *found;
     if found.as_raw_ptr().is_null() {
         return Err(format!("{shown} has no function {name}"));
@@ -189,10 +190,10 @@ unsafe fn function<F: Copy>(library: &Library, path: &Path, name: &str) -> Resul
     Ok(function)
 }
 
-/// What was reported outside of calls.
-type Pending = Mutex<Vec<String>>;
+/// Reports from outside of calls.
+type StrayReports = Mutex<Vec<String>>;
 
-/// No more is kept than goes into an answer.
+/// Keeps a report, as many as go into an answer.
 fn keep(messages: &mut Vec<String>, text: &[u8]) {
     if messages.len() < crate::hosting::wire::MESSAGES {
         messages.push(crate::hosting::wire::cut(&String::from_utf8_lossy(text)).to_string());
@@ -200,45 +201,45 @@ fn keep(messages: &mut Vec<String>, text: &[u8]) {
 }
 
 thread_local! {
-    /// What is reported during a call on this thread.
-    static SAID: RefCell<Option<Vec<String>>> = const { RefCell::new(None) };
+    /// Reports during a call on this thread.
+    static REPORTS: RefCell<Option<Vec<String>>> = const { RefCell::new(None) };
 }
 
-/// Runs a call, and answers what was reported during it or since the last.
-fn listen<T>(pending: &Pending, call: impl FnOnce() -> T) -> (T, Vec<String>) {
-    SAID.set(Some(Vec::new()));
+/// Runs a call; its result, and the reports during it or since the last call.
+fn listen<T>(stray: &StrayReports, call: impl FnOnce() -> T) -> (T, Vec<String>) {
+    REPORTS.set(Some(Vec::new()));
     let answer = call();
-    let mut said = SAID.take().unwrap_or_default();
-    let mut pending = pending.lock().unwrap_or_else(PoisonError::into_inner);
-    pending.drain(..).for_each(|text| keep(&mut said, text.as_bytes()));
-    (answer, said)
+    let mut reports = REPORTS.take().unwrap_or_default();
+    let mut stray = stray.lock().unwrap_or_else(PoisonError::into_inner);
+    stray.drain(..).for_each(|text| keep(&mut reports, text.as_bytes()));
+    (answer, reports)
 }
 
 /// [`Host::report`].
 ///
 /// # Safety
-/// `context` is the [`Pending`] of a library, `length` bytes behind `text` can
+/// `context` is the [`StrayReports`] of a library, `length` bytes behind `text` can
 /// be read.
 unsafe extern "system" fn report(context: *mut c_void, text: *const c_char, length: usize) {
     if context.is_null() || text.is_null() {
         return;
     }
-    // Nobody reads more, and a length that is wrong does less harm.
+    // A wrong length does less harm so.
     let length = length.min(4096);
     // SAFETY: as promised by the caller; the context was made from a
     // reference that lives for ever.
-    let (text, pending) = unsafe {
-        (core::slice::from_raw_parts(text.cast::<u8>(), length), &*context.cast::<Pending>())
+    let (text, stray) = unsafe {
+        (core::slice::from_raw_parts(text.cast::<u8>(), length), &*context.cast::<StrayReports>())
     };
-    let heard = SAID.try_with(|said| match said.try_borrow_mut().as_deref_mut() {
-        Ok(Some(said)) => {
-            keep(said, text);
+    let heard = REPORTS.try_with(|reports| match reports.try_borrow_mut().as_deref_mut() {
+        Ok(Some(reports)) => {
+            keep(reports, text);
             true
         }
         _ => false,
     });
-    // A thread that is ending, or one that is not in a call.
+    // The thread is ending, or not in a call.
     if !heard.unwrap_or(false) {
-        keep(&mut pending.lock().unwrap_or_else(PoisonError::into_inner), text);
+        keep(&mut stray.lock().unwrap_or_else(PoisonError::into_inner), text);
     }
 }

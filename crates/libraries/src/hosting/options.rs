@@ -1,4 +1,4 @@
-//! How libraries are run.
+//! The options of a roster: the host program, limits, waits, accounts and log.
 
 use std::ffi::OsString;
 use std::fmt;
@@ -7,8 +7,8 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::time::Duration;
 
-/// The program that a library runs in: one that calls
-/// [`host::main`](crate::hosting::host::main) when it is started with these arguments.
+/// The host program: one that calls [`host::main`](crate::host::main) when it is started with
+/// these arguments.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct HostCommand {
     /// The program.
@@ -18,31 +18,29 @@ pub struct HostCommand {
 }
 
 impl HostCommand {
-    /// A program, with arguments to be added to
-    /// [`arguments`](Self::arguments).
+    /// A program without arguments.
     #[must_use]
     pub fn new(program: impl Into<PathBuf>) -> Self {
         Self { program: program.into(), arguments: Vec::new() }
     }
 
-    /// The running program itself, called with one argument. That is how the
-    /// command `perfhive` does it, with `host`.
+    /// The running program itself, with one argument. The command `perfhive` uses `host`.
     ///
     /// # Errors
-    /// Where the system does not tell the program's file.
+    /// Where the system does not know the program's file.
     pub fn this_program(argument: &str) -> io::Result<Self> {
         Ok(Self { program: std::env::current_exe()?, arguments: vec![argument.into()] })
     }
 
-    /// For a program that is no host itself: the command `perfhive`, or the
-    /// program `perfhive-host`, beside it or else on the PATH.
+    /// The command `perfhive` or the program `perfhive-host`, beside the running program or
+    /// else on the PATH.
     #[must_use]
     pub fn find() -> Option<Self> {
         let beside = std::env::current_exe().ok();
         let beside = beside.as_deref().and_then(Path::parent).map(PathBuf::from);
         let path = std::env::var_os("PATH").unwrap_or_default();
         let folders = beside.into_iter().chain(std::env::split_paths(&path));
-        // A relative folder would be another one for each program.
+        // A relative folder depends on the current one.
         folders.filter(|folder| folder.is_absolute()).find_map(|folder| {
             let command = [("perfhive", Some("host")), ("perfhive-host", None)];
             command.into_iter().find_map(|(name, argument)| {
@@ -54,46 +52,43 @@ impl HostCommand {
     }
 }
 
-/// Takes lines for the system's log: a provider's name, and a message. It is
-/// given no more of them than are worth a line.
+/// Takes lines for the system's log, rate-limited: a provider's name, and a message.
 pub type LogSink = Arc<dyn Fn(&str, &str) + Send + Sync>;
 
 /// How libraries are run.
 #[derive(Clone)]
 #[non_exhaustive]
 pub struct Options {
-    /// The program that they run in; with `None` no library can be read.
+    /// The program that libraries run in; with `None` no library can be read.
     pub host: Option<HostCommand>,
     /// Address space that a host process may have, in bytes.
     pub memory_limit: u64,
-    /// How long a reader without a deadline waits, at the most, for providers that
-    /// are asked for the first time what they have (they come later if they take
-    /// longer), and for those that it collects from; for the latter, if they took
-    /// longer of late, twice as long as that. One that was waited for in vain gets a
-    /// quarter of it until it comes back.
+    /// How long a reader without a deadline waits for libraries. Objects of a library that is
+    /// asked for the first time, and takes longer, appear later. A library that took longer
+    /// to collect recently gets twice its longest time. After a wait in vain a library gets a
+    /// quarter of the patience until it comes back.
     pub patience: Duration,
-    /// How often it is looked whether libraries were replaced, and how often
-    /// those are described anew whose objects keep changing.
+    /// How often the roster looks for replaced libraries, and describes libraries anew whose
+    /// objects keep changing.
     pub look_every: Duration,
-    /// How long a host process that failed twice waits until it is started
-    /// again; twice as long each further time, a minute at the most. After one
-    /// failure alone it does not wait. A library that does not say what it
-    /// offers is left alone for five times as long, five minutes at the most.
+    /// The pause before a host process is started again after its second crash; it doubles
+    /// with each further one, up to a minute. The first restart does not wait. A library that
+    /// hangs or does not say what it offers is left alone for five times as long, up to five
+    /// minutes.
     pub pause: Duration,
-    /// A folder, which need not be there, for what is known of each provider:
-    /// how it did, what it offers, until when it is left alone. All of a user's
-    /// programs that share it know what one of them found out. `None`, or a
-    /// folder that others may write, leaves each program with its own
-    /// experience.
+    /// The folder of accounts, which is made if need be: how each provider did, what it
+    /// offers, and its pause. All programs of a user that use the folder share what one of
+    /// them found out. With `None`, or a folder that others may write, each program has only
+    /// its own experience.
     pub accounts: Option<PathBuf>,
-    /// Where failures are written to; the system's log by default.
+    /// The log for failures; the system's log by default.
     pub log: LogSink,
 }
 
 impl Options {
-    /// One GiB: a provider and the libraries that it needs have room.
+    /// One GiB: room for a provider and the libraries that it needs.
     pub const MEMORY_LIMIT: u64 = 1 << 30;
-    /// Two seconds: a person at a terminal waits as long.
+    /// Two seconds: a person at a terminal waits that long.
     pub const PATIENCE: Duration = Duration::from_secs(2);
 
     /// Two seconds.
@@ -106,7 +101,7 @@ impl Options {
         self.pause.saturating_mul(5)
     }
 
-    /// The default options with the host that [`HostCommand::find`] finds.
+    /// The default options, with the host from [`HostCommand::find`].
     #[must_use]
     pub fn new() -> Self {
         Self {

@@ -1,4 +1,4 @@
-//! A host process, as its reader has it.
+//! A host process, from its reader's side.
 
 use crate::hosting::area::{front, rear};
 use crate::hosting::options::HostCommand;
@@ -21,33 +21,32 @@ use std::sync::mpsc::{Sender, channel};
 use std::thread;
 use std::time::{Duration, Instant};
 
-/// How long a process has that is to end what it started, and itself.
+/// The time for a supervisor to end all processes below it, and itself.
 const TELLING: Duration = Duration::from_secs(10);
 
-/// A host process and the ways to it. Dropping it ends the process.
+/// A host process with its socket and shared memory. Dropping it ends the process.
 pub(crate) struct HostProcess {
     child: Option<Child>,
-    /// Whether it ends with all that it started, if it is told to.
+    /// Whether it has a supervisor, which ends all other processes when told to.
     is_supervised: bool,
-    /// Whether it was told to leave.
+    /// Whether it was told to end.
     is_closing: bool,
     socket: OwnedFd,
     memory: OwnedFd,
     packet: Vec<u8>,
 }
 
-/// Why no answer came.
+/// Why the host did not answer.
 #[derive(Debug)]
 pub(crate) enum HostSilence {
-    /// Not in time.
+    /// The deadline passed.
     Late,
-    /// The process is gone, and how.
+    /// The process is gone; how, in words.
     Gone(String),
 }
 
 impl HostProcess {
-    /// Starts a process for a library that may start others, or may not. Nothing is
-    /// loaded yet.
+    /// Starts a process for a library, which may start others or not. Nothing is loaded yet.
     ///
     /// # Errors
     /// Why it cannot be started, in words.
@@ -74,7 +73,7 @@ impl HostProcess {
     }
 
     /// Copies the guards of a buffer of `room` bytes, and its first `data` bytes,
-    /// out of the shared memory; answers whether all of that was there.
+    /// out of the shared memory; whether all of that was there.
     pub(crate) fn copy(&mut self, room: usize, data: usize, whole: &mut [u8]) -> bool {
         const GUARD: usize = GuardedBuffer::GUARD;
         let Some((body, behind)) = whole.split_at_mut_checked(GUARD + room) else { return false };
@@ -85,8 +84,7 @@ impl HostProcess {
 
     /// Sends a request.
     pub(crate) fn send(&mut self, request: &Request) -> Result<(), HostSilence> {
-        // A packet waits for no one: if there is no room for it, the host has
-        // not taken the ones before.
+        // Without room for the packet, the host has not taken earlier ones.
         match send(&self.socket, &request.encode(), SendFlags::NOSIGNAL | SendFlags::DONTWAIT) {
             Ok(_) => Ok(()),
             Err(Errno::AGAIN) => Err(HostSilence::Late),
@@ -94,8 +92,8 @@ impl HostProcess {
         }
     }
 
-    /// Waits for the answer to the request `id`; others are late ones to
-    /// requests before.
+    /// Waits for the answer to the request `id`. Late answers to earlier requests are
+    /// discarded.
     pub(crate) fn wait(&mut self, id: u32, deadline: Instant) -> Result<Response, HostSilence> {
         loop {
             let flags = RecvFlags::DONTWAIT;
@@ -105,12 +103,12 @@ impl HostProcess {
                     let response = self.packet.get(..length).and_then(Response::decode);
                     match response {
                         Some(response) if response.id == id => return Ok(response),
-                        // A library that finds the socket may send them without end.
+                        // A library that finds the socket may send answers without end.
                         Some(_) if Instant::now() < deadline => continue,
                         Some(_) => return Err(HostSilence::Late),
                         None => {
                             self.end();
-                            let text = "wrote over what its host says, and was ended";
+                            let text = "overwrote its host's answer, and was ended";
                             return Err(HostSilence::Gone(text.to_string()));
                         }
                     }
@@ -131,9 +129,9 @@ impl HostProcess {
         }
     }
 
-    /// Has the library closed and the process leave by itself, for which it
-    /// gets a moment, of which the caller waits for the smallest part: that is
-    /// enough for most, and no reader is held up by the others.
+    /// Has the process close the library and end by itself within half a second. The caller
+    /// waits for a few milliseconds of that, which is enough for most libraries; a thread
+    /// waits for the rest.
     pub(crate) fn close(mut self) {
         const AT_ONCE: Duration = Duration::from_millis(5);
         const MOMENT: Duration = Duration::from_millis(500);
@@ -141,7 +139,7 @@ impl HostProcess {
         if self.send(&Request::Close).is_err() {
             return;
         }
-        // No answer has this number: what comes is the end.
+        // No answer has this number: the wait lasts until the end of the process.
         if let Err(HostSilence::Late) = self.wait(u32::MAX, Instant::now() + AT_ONCE) {
             let later = thread::Builder::new().name("perfhive closing".to_string());
             let _ = later.spawn(move || {
@@ -150,7 +148,7 @@ impl HostProcess {
         }
     }
 
-    /// The same for who has time: answers whether Close came back in time.
+    /// The same, but waits up to half a second; whether Close came back.
     pub(crate) fn close_and_wait(mut self) -> bool {
         self.is_closing = true;
         let sent = self.send(&Request::Close).is_ok();
@@ -158,7 +156,7 @@ impl HostProcess {
         sent && matches!(self.wait(u32::MAX, end), Err(HostSilence::Gone(_)))
     }
 
-    /// Ends the process, and those that its library started.
+    /// Ends the process, and the processes that its library started.
     pub(crate) fn end(&mut self) {
         let Some(mut child) = self.child.take() else { return };
         let told =
@@ -166,8 +164,7 @@ impl HostProcess {
         if !told {
             end_group(&child);
         }
-        // A process may be held up in the kernel; that is not for the reader
-        // to wait for.
+        // A process may be held up in the kernel: the reader does not wait for its end.
         let reaper = thread::Builder::new().name("perfhive reaper".to_string());
         let _ = reaper.spawn(move || {
             let start = Instant::now();
@@ -181,20 +178,19 @@ impl HostProcess {
         });
     }
 
-    /// How the process went that does not answer any more, for who waits until then.
+    /// How a process ended that does not answer any more, waiting no longer than `deadline`.
     fn how_it_went(&mut self, deadline: Instant) -> String {
-        /// Its socket is closed a little before its end is told. A library that closed it
-        /// may go on, and its reader is not to wait for that beyond his deadline.
+        /// The socket is closed a little before the end of the process is known. A library may
+        /// close it and go on: its reader must not wait beyond the deadline.
         const PATIENCE: Duration = Duration::from_millis(100);
         const AT_LEAST: Duration = Duration::from_millis(20);
         let start = Instant::now();
         let latest = start + PATIENCE;
-        // One that was told to go has things to see to behind that.
+        // A closing process still has work to do behind that.
         let end = if self.is_closing { latest } else { deadline.clamp(start + AT_LEAST, latest) };
         let Some(child) = &mut self.child else { return "is gone".to_string() };
         while Instant::now() < end {
-            // It is only looked at: until it is waited for, its number, and
-            // that of its group, are nobody else's.
+            // NOWAIT keeps the process' number, and that of its group, from being reused.
             let look = WaitIdOptions::EXITED | WaitIdOptions::NOHANG | WaitIdOptions::NOWAIT;
             match waitid(WaitId::Pid(Pid::from_child(child)), look) {
                 Ok(Some(_)) => {
@@ -208,15 +204,15 @@ impl HostProcess {
             }
         }
         self.end();
-        "closed the way to its host, and was ended".to_string()
+        "closed the connection to its host, and was ended".to_string()
     }
 }
 
-/// Kills a process that nobody waited for so far, and all of its group.
+/// Kills a process that was not waited for yet, and all of its group.
 fn end_group(child: &Child) {
     let process = Pid::from_child(child);
-    // It makes its group as the first thing that it does; before that, there is but
-    // itself to end. Both can fail only where there is none any more.
+    // The group exists once the process has run its first lines; before that it is alone.
+    // Both calls fail only where no process is left.
     let _ = kill_process_group(process, Signal::KILL);
     let _ = kill_process(process, Signal::KILL);
 }
@@ -252,8 +248,8 @@ fn describe(status: ExitStatus) -> String {
 
 type Job = (Command, Sender<io::Result<Child>>);
 
-/// Starts a process from a thread that stays for as long as this process: a
-/// host is ended by the kernel together with the *thread* that started it.
+/// Starts a process from a thread that lives as long as this process, because the kernel
+/// ends a host together with the *thread* that started it.
 fn nursery(command: Command) -> io::Result<Child> {
     static NURSERY: OnceLock<Option<Sender<Job>>> = OnceLock::new();
     let gone = || io::Error::other("the thread that starts processes is gone");
@@ -261,8 +257,7 @@ fn nursery(command: Command) -> io::Result<Child> {
         let (jobs, queue) = channel::<Job>();
         let body = move || {
             for (mut command, reply) in queue {
-                // Nobody waits for the answer any more: the process is alone
-                // and ends by itself, for its socket is closed.
+                // Without a receiver the process ends by itself: its socket is closed.
                 let _ = reply.send(command.spawn());
             }
         };

@@ -1,10 +1,9 @@
-//! What a reader and a host process say to each other: one packet each way for
-//! every call. The data itself goes through shared memory.
+//! The packets between a reader and a host process: one each way for every call. The data
+//! itself goes through shared memory.
 //!
-//! Integers are little endian; a text is its length in bytes (32 bits) and its
-//! bytes. Both ends are the same version of perfhive, which the first packet
-//! makes sure of; but the host has foreign code in it, so that the reader takes
-//! what it says as it takes any hostile input.
+//! Integers are little endian; a text is its length in bytes (32 bits) and its bytes. The
+//! first packet ensures that both ends are the same version of perfhive. The host runs
+//! foreign code, so that the reader treats its answers as hostile input.
 
 use std::path::{Path, PathBuf};
 
@@ -14,42 +13,42 @@ pub(crate) const LONGEST: usize = 128 << 10;
 pub(crate) const MESSAGES: usize = 8;
 const MESSAGE: usize = 1000;
 
-/// What both ends must have in common.
+/// The version that both ends must have.
 const VERSION: &str = concat!("perfhive ", env!("CARGO_PKG_VERSION"), " 3");
 
-/// On which thread a collection runs.
+/// The thread that a collection runs on.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Lane {
-    /// On the caller's.
+    /// The calling thread.
     Usual,
-    /// On one of lowered priority: the collection is expensive.
+    /// A thread of lowered priority: the collection is expensive.
     Costly,
 }
 
-/// What a host is to do.
+/// A request to a host.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) enum Request {
     /// Load a library and call Open.
     Open(Box<OpenRequest>),
     /// Call Collect with a buffer of `room` bytes.
     Collect { id: u32, lane: Lane, room: u32, value: String },
-    /// Call Close and leave.
+    /// Call Close and end the process.
     Close,
-    /// Call Open once more, with the same strings. What follows is for
-    /// [`check`](crate::hosting::check) alone.
+    /// Call Open once more, with the same strings. This and the following requests are for
+    /// [`check`](crate::check) alone.
     OpenAgain { id: u32, linkage: Option<String> },
-    /// Call Close, and stay.
+    /// Call Close without ending the process.
     CloseOnce { id: u32 },
-    /// Call Collect from several threads at once, each so many times, but no longer
-    /// than so many milliseconds, with these value strings in turn.
+    /// Call Collect from several threads at once, `times` times each but no longer than
+    /// `millis`, with these value strings in turn.
     Together { id: u32, threads: u32, times: u32, millis: u32, values: Vec<String> },
 }
 
-/// Everything that a host must know of its library.
+/// Everything that a host must know about its library.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) struct OpenRequest {
     pub(crate) id: u32,
-    /// Process ID of the reader, without which the host does not stay.
+    /// The process ID of the reader; the host ends with it.
     pub(crate) reader: u32,
     pub(crate) memory_limit: u64,
     /// Whether the host may start other processes.
@@ -63,25 +62,25 @@ pub(crate) struct OpenRequest {
     pub(crate) first_help: u32,
 }
 
-/// What a host answers to Open and Collect.
+/// The answer of a host.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub(crate) struct Response {
     pub(crate) id: u32,
-    /// What the function answered.
+    /// What the function returned.
     pub(crate) code: u32,
     /// How far Collect moved its pointer.
     pub(crate) moved: i64,
-    /// The counts of Collect; of [`Request::Together`] how often it was called,
-    /// and how often with a wrong answer.
+    /// The counts of Collect; for [`Request::Together`] the calls and the wrong answers.
     pub(crate) bytes: u32,
     pub(crate) objects: u32,
     /// How long Collect took, in nanoseconds.
     pub(crate) took: u64,
-    /// Why the library could not be called at all.
+    /// Why the library could not be called; for [`Request::Together`] what was wrong first,
+    /// with its request in `reports`.
     pub(crate) failure: Option<String>,
-    /// What of a library could not be limited, as it was opened.
+    /// The limits that could not be set for the process, from Open.
     pub(crate) note: Option<String>,
-    /// What the provider reported meanwhile.
+    /// What the provider reported during the call.
     pub(crate) reports: Vec<String>,
 }
 
@@ -282,7 +281,7 @@ impl Response {
     }
 }
 
-/// The beginning of a text, as much as goes into a message.
+/// The beginning of a text, as much as fits a message.
 pub(crate) fn cut(text: &str) -> &str {
     let mut end = text.len().min(MESSAGE);
     while !text.is_char_boundary(end) {
@@ -321,7 +320,7 @@ mod tests {
     }
 
     #[test]
-    fn packets_survive_a_round_trip() {
+    fn encoded_packets_decode_to_the_same() {
         let values = vec!["Global".into(), "".into(), "1 2".into()];
         let together = Request::Together { id: 6, threads: 4, times: 100, millis: 500, values };
         for request in requests().into_iter().chain([together]) {
@@ -346,7 +345,7 @@ mod tests {
     }
 
     #[test]
-    fn damaged_packets_are_none() {
+    fn truncated_and_altered_packets_are_refused_without_panic() {
         let response = Response { reports: vec!["x".into()], ..Response::default() }.encode();
         for end in 0..response.len() {
             assert_eq!(Response::decode(&response[..end]), None);

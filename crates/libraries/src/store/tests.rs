@@ -59,7 +59,7 @@ fn is_root() -> bool {
 }
 
 #[test]
-fn what_is_registered_is_read_and_taken_back() {
+fn registered_provider_is_read_and_unregistered() {
     let place = Place::new();
     let mut hive = place.hive();
     assert!(hive.registrations().unwrap().0.providers.is_empty());
@@ -87,7 +87,7 @@ fn what_is_registered_is_read_and_taken_back() {
 }
 
 #[test]
-fn a_damaged_hive_is_not_written_over() {
+fn damaged_hive_is_not_overwritten() {
     let place = Place::new();
     let mut hive = place.hive();
     hive.register(&definition("A", 2), &place.functions).unwrap();
@@ -124,7 +124,7 @@ fn in_process_of_an_older_hive_is_ignored_with_a_warning() {
 }
 
 #[test]
-fn registrations_at_the_same_time_do_not_disturb_each_other() {
+fn concurrent_registrations_are_all_kept() {
     let place = Place::new();
     std::thread::scope(|scope| {
         for thread in 0..8 {
@@ -163,7 +163,7 @@ fn register_b(folder: &Path, see: &mut dyn FnMut(Step)) {
 /// What is written is on the disk before it takes the name of the old one. The
 /// test below starts this as a process that kills itself before a step.
 #[test]
-fn a_hive_is_written_beside_the_old_one_and_renamed() {
+fn changed_hive_is_written_beside_the_old_one_and_renamed() {
     let Some(text) = std::env::var_os(CHILD) else {
         let (place, mut steps) = (Place::new(), Vec::new());
         register_b(place.folder.path(), &mut |step| steps.push(step));
@@ -201,7 +201,7 @@ fn a_hive_is_written_beside_the_old_one_and_renamed() {
 }
 
 #[test]
-fn whoever_is_killed_at_whatever_step_leaves_a_whole_hive() {
+fn kill_at_any_step_leaves_a_whole_hive() {
     for begun in [false, true] {
         let mut outcomes = Vec::new();
         for at in 0.. {
@@ -252,7 +252,7 @@ fn whoever_is_killed_at_whatever_step_leaves_a_whole_hive() {
 }
 
 #[test]
-fn a_lock_that_is_kept_is_waited_for() {
+fn held_lock_is_waited_for() {
     let place = Place::new();
     let mut hive = place.hive();
     hive.register(&definition("A", 1), &place.functions).unwrap();
@@ -269,7 +269,7 @@ fn a_lock_that_is_kept_is_waited_for() {
 }
 
 #[test]
-fn files_that_others_could_have_written_are_refused() {
+fn files_writable_for_others_are_refused() {
     let place = Place::new();
     let library = place.library();
     let open = |path: &Path| Trust::of_caller().open(path);
@@ -335,7 +335,7 @@ fn files_that_others_could_have_written_are_refused() {
 }
 
 #[test]
-fn files_of_others_are_refused() {
+fn files_of_another_user_are_refused() {
     let place = Place::new();
     let library = place.library();
     let me = rustix::process::geteuid().as_raw();
@@ -371,7 +371,7 @@ fn files_of_others_are_refused() {
     let mut home = HiveFile::new(Scope::User, folder.join("home"));
     home.register(&definition("A", 1), &place.functions).unwrap();
     chown(home.path(), Some(other), None).unwrap();
-    let loaded = Loaded::read(std::slice::from_ref(&home), Trust::of_caller());
+    let loaded = ReadHives::read(std::slice::from_ref(&home), Trust::of_caller());
     assert!(loaded.registrations.providers.is_empty());
     assert!(loaded.faults[0].message.contains("must belong to root"), "{}", loaded.faults[0]);
     let error = home.register(&definition("B", 1), &place.functions).unwrap_err();
@@ -381,7 +381,7 @@ fn files_of_others_are_refused() {
 /// Root at work with somebody else's HOME leaves nothing there that would lock that
 /// user out.
 #[test]
-fn a_hive_that_would_not_be_read_is_not_begun() {
+fn hive_that_would_not_be_read_is_not_created() {
     if !is_root() {
         eprintln!("not tested: another user's home, for which this must run as root");
         return;
@@ -406,11 +406,11 @@ fn a_hive_that_would_not_be_read_is_not_begun() {
 }
 
 #[test]
-fn a_library_that_cannot_be_trusted_is_neither_registered_nor_loaded() {
+fn untrusted_library_is_neither_registered_nor_loaded() {
     let place = Place::new();
     let mut hive = place.hive();
     hive.register(&definition("A", 1), &place.functions).unwrap();
-    let read = || Loaded::read(&[place.hive()], Trust::of_caller());
+    let read = || ReadHives::read(&[place.hive()], Trust::of_caller());
     assert_eq!(read().registrations.providers.len(), 1);
     chmod(&place.library(), 0o777);
     assert!(read().registrations.providers.is_empty());
@@ -426,7 +426,7 @@ fn a_library_that_cannot_be_trusted_is_neither_registered_nor_loaded() {
 }
 
 #[test]
-fn changes_are_noticed_without_looking_all_the_time() {
+fn changes_are_noticed_at_the_next_look() {
     let place = Place::new();
     let mut hive = place.hive();
     let mut watch = Watch::new(vec![hive.clone()], Trust::of_caller());
@@ -478,7 +478,7 @@ fn changes_are_noticed_without_looking_all_the_time() {
 }
 
 #[test]
-fn looking_allocates_nothing() {
+fn look_at_unchanged_hives_allocates_nothing() {
     let place = Place::new();
     let mut hive = place.hive();
     hive.register(&definition("A", 1), &place.functions).unwrap();

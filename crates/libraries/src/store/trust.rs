@@ -1,11 +1,10 @@
-//! Who could have written a file: nobody may have a library loaded into
-//! another user's process.
+//! Which files are trusted: no user may have a library loaded into another user's process.
 //!
-//! A file is trusted if it, the folder it is in, every folder above, and every
-//! symbolic link on the way belong to root or to the reader, and nobody else may
-//! write them. It is opened step by step, each looked at after it was opened, so
-//! that what was looked at is what is used. Access control lists that let others
-//! write show in the mode's group bits, which are their mask.
+//! A file is trusted if it, the folder it is in, every folder above, and every symbolic link
+//! on the way belong to root or to the reader, and no other user may write them. The path is
+//! opened step by step, and each part is examined after it was opened, so that the examined
+//! file is the one that is used. Access control lists that let others write show in the
+//! mode's group bits, which are their mask.
 
 use rustix::fs::{FileType, Mode, OFlags, Stat};
 use std::collections::VecDeque;
@@ -17,10 +16,10 @@ use std::os::fd::OwnedFd;
 use std::os::unix::ffi::OsStringExt as _;
 use std::path::{Component, Path, PathBuf};
 
-/// Symbolic links on the way: as many as Linux follows.
+/// The most symbolic links on the way, as many as Linux follows.
 const MAX_LINKS: u32 = 40;
 
-/// Whom a file must belong to.
+/// The users that a file may belong to: root and the reader.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Trust {
     reader: u32,
@@ -30,34 +29,34 @@ pub struct Trust {
 #[derive(Debug)]
 #[non_exhaustive]
 pub enum Refusal {
-    /// It is not there, and only root or the reader could put it there.
+    /// The file is missing, and only root or the reader could create it.
     NotFound,
-    /// It, or a folder or link on the way, belongs to somebody else.
+    /// The file, or a folder or link on the way, belongs to another user.
     Owner {
-        /// What belongs to somebody else.
+        /// The part that belongs to another user.
         path: PathBuf,
-        /// Whose it is.
+        /// The user that it belongs to.
         owner: u32,
-        /// Who reads.
+        /// The user that reads.
         reader: u32,
     },
-    /// It, or a folder on the way, may be written by others.
+    /// Other users may write the file, or a folder on the way.
     Writable {
-        /// What may be written.
+        /// The part that others may write.
         path: PathBuf,
         /// Its mode.
         mode: u32,
     },
-    /// It is not what it should be: no file, too many links, no absolute path.
+    /// The path leads to no file, over too many links, or is not absolute.
     Kind {
-        /// What is not.
+        /// The path.
         path: PathBuf,
         /// What is wrong with it.
         what: &'static str,
     },
-    /// The system refused.
+    /// The system refused to open it.
     Io {
-        /// What could not be opened.
+        /// The path.
         path: PathBuf,
         /// The system's answer.
         error: io::Error,
@@ -72,7 +71,7 @@ impl fmt::Display for Refusal {
                 let readers = if *reader == 0 {
                     "root".to_string()
                 } else {
-                    format!("root or user {reader}, who reads it")
+                    format!("root or to the reader, user {reader}")
                 };
                 let path = path.display();
                 write!(f, "{path} belongs to user {owner}; it must belong to {readers}")
@@ -92,24 +91,23 @@ impl fmt::Display for Refusal {
 }
 
 impl Trust {
-    /// For the user whose rights this process has.
+    /// For the effective user of this process.
     #[must_use]
     pub fn of_caller() -> Self {
         Self { reader: rustix::process::geteuid().as_raw() }
     }
 
-    /// For a user by number.
+    /// For a user, by number.
     #[must_use]
     pub fn of_user(reader: u32) -> Self {
         Self { reader }
     }
 
-    /// Opens a file for reading, if it can be trusted; answers it and its path
-    /// without symbolic links. As long as the reader changes nothing, that path
-    /// stands for this file, for nobody else can change what it leads through.
+    /// Opens a trusted file for reading; the file, and its path without symbolic links. Only
+    /// root and the reader can change what that path leads through.
     ///
     /// # Errors
-    /// [`Refusal`] with what cannot be trusted, and the way out.
+    /// [`Refusal`], with the part that is not trusted and the way out.
     pub fn open(self, path: &Path) -> Result<(File, PathBuf), Refusal> {
         let mut walk = Walk::new(self, path)?;
         while let Some(name) = walk.todo.pop_front() {
@@ -165,7 +163,7 @@ impl Walk {
         self.folder(root, stat)
     }
 
-    /// Puts the parts of a path in front of what is still to be walked.
+    /// Puts the parts of a path in front of the remaining ones.
     fn ahead(&mut self, path: &Path) {
         for part in path.components().rev() {
             match part {
@@ -176,10 +174,10 @@ impl Walk {
         }
     }
 
-    /// Enters a folder, if it can be trusted.
+    /// Enters a trusted folder.
     fn folder(&mut self, folder: OwnedFd, stat: Stat) -> Result<(), Refusal> {
         self.check_owner(&stat)?;
-        // In a sticky folder such as /tmp nobody touches what is another's.
+        // In a sticky folder such as /tmp only its owner can replace a file.
         if is_writable(&stat) && stat.st_mode & 0o1000 == 0 {
             return Err(Refusal::Writable { path: self.path.clone(), mode: stat.st_mode });
         }
@@ -195,10 +193,10 @@ impl Walk {
         Err(Refusal::Owner { path, owner, reader: self.trust.reader })
     }
 
-    /// Takes one step; answers the file at the end.
+    /// Takes one step; the file, at the end.
     fn step(&mut self, name: &OsStr) -> Result<Option<File>, Refusal> {
         if name == ".." {
-            // Above the root is the root.
+            // The parent of the root is the root.
             if self.folders.len() > 1 {
                 self.folders.pop();
                 self.path.pop();
@@ -212,7 +210,7 @@ impl Walk {
         let flags = OFlags::PATH | OFlags::NOFOLLOW | OFlags::CLOEXEC;
         let at = match rustix::fs::openat(folder, name, flags, Mode::empty()) {
             Ok(at) => at,
-            // Somebody else might make it where others may write.
+            // Others could create the missing part.
             Err(rustix::io::Errno::NOENT) if is_writable(folder_stat) => {
                 self.path.pop();
                 return Err(Refusal::Writable {
@@ -252,13 +250,13 @@ impl Walk {
         }
     }
 
-    /// Opens the file at the end. What is looked at is what was opened.
+    /// Opens the file at the end, and examines what was opened.
     fn file(&self, name: &OsStr, seen: &Stat) -> Result<File, Refusal> {
         let Some((folder, folder_stat)) = self.folders.last() else {
             return Err(Refusal::NotFound);
         };
         self.check_owner(seen)?;
-        // Others could put something beside it that it loads.
+        // Others could put a library beside it that it loads.
         if is_writable(folder_stat) {
             let path = self.path.parent().unwrap_or(Path::new("/")).to_path_buf();
             return Err(Refusal::Writable { path, mode: folder_stat.st_mode });
@@ -278,7 +276,7 @@ impl Walk {
     }
 }
 
-/// Whether others than the owner may write.
+/// Whether others than the owner may write a file.
 fn is_writable(stat: &Stat) -> bool {
     stat.st_mode & 0o022 != 0
 }

@@ -1,4 +1,4 @@
-//! Reading what is registered, and noticing when that changes.
+//! Reading all hives, and noticing when they change.
 
 use super::{HiveFile, Refusal, Trust};
 use perfhive_contract::{RegisterFault, Registration, Registrations};
@@ -6,18 +6,18 @@ use std::os::unix::fs::MetadataExt as _;
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
-/// Everything that is registered for a reader, and what of it cannot be used.
+/// All registrations for a reader, and those that cannot be used.
 #[derive(Clone, Debug)]
-pub struct Loaded {
+pub struct ReadHives {
     /// The providers, with their libraries' paths free of symbolic links.
     pub registrations: Arc<Registrations>,
-    /// What was left out.
+    /// The registrations that were left out, and warnings.
     pub faults: Arc<[RegisterFault]>,
 }
 
-impl Loaded {
-    /// Reads hives, that of the machine first. What is damaged, or could have
-    /// been written by somebody else, is a fault; the rest is there.
+impl ReadHives {
+    /// Reads hives, the machine's first. A damaged entry, or a file that another user could
+    /// have written, is a fault; the rest is used.
     #[must_use]
     pub fn read(hives: &[HiveFile], trust: Trust) -> Self {
         let mut all = Registrations::none();
@@ -33,7 +33,7 @@ impl Loaded {
                 Ok(None) => {}
                 Err(error) => {
                     let place = file.path().display().to_string();
-                    // The message names the place too.
+                    // The message begins with the place as well.
                     let text = error.to_string();
                     let message = text.strip_prefix(&place).unwrap_or(&text).trim_start();
                     faults.push(RegisterFault::new(place, message));
@@ -45,7 +45,7 @@ impl Loaded {
                 one.library = path;
                 true
             }
-            // Nobody else can put it there; who loads it says that it is missing.
+            // Only root or the reader can create it. Loading it reports that it is missing.
             Err(Refusal::NotFound) => true,
             Err(refusal) => {
                 faults.push(not_loaded_by_name(one, &refusal));
@@ -72,10 +72,10 @@ fn not_loaded_by_name(one: &Registration, refusal: &Refusal) -> RegisterFault {
 }
 
 /// What tells one state of a hive's file from the next.
-type Stamp = Option<(u64, u64, i64, i64, i64, i64, u64)>;
+type HiveStamp = Option<(u64, u64, i64, i64, i64, i64, u64)>;
 
-fn stamp(file: &HiveFile) -> Stamp {
-    // A short path is kept on the stack: nothing is allocated.
+fn stamp(file: &HiveFile) -> HiveStamp {
+    // The path is short enough for the stack: nothing is allocated.
     let meta = std::fs::metadata(file.path()).ok()?;
     Some((
         meta.dev(),
@@ -88,48 +88,47 @@ fn stamp(file: &HiveFile) -> Stamp {
     ))
 }
 
-/// Notices what is registered and taken back while a reader is at work.
+/// Notices changes of the hives while a reader is at work.
 #[derive(Debug)]
 pub struct Watch {
     hives: Vec<HiveFile>,
     trust: Trust,
-    stamps: Vec<Stamp>,
+    stamps: Vec<HiveStamp>,
     looked: Option<Instant>,
-    /// When what was refused is looked at again: a mode that is put right does
-    /// not show in the hive.
+    /// When refused files were last examined. A corrected mode does not show in the hive.
     refused: Option<Instant>,
     providers: Vec<Registration>,
 }
 
 impl Watch {
-    /// How often the files are looked at: as soon as a person would notice.
+    /// How often the files are examined.
     pub const EVERY: Duration = Duration::from_millis(500);
-    /// How often refused libraries are looked at again.
+    /// How often refused libraries are examined again.
     pub const AGAIN: Duration = Duration::from_secs(10);
 
-    /// Watches hives, that of the machine first.
+    /// Watches hives, the machine's first.
     #[must_use]
     pub fn new(hives: Vec<HiveFile>, trust: Trust) -> Self {
         let stamps = vec![None; hives.len()];
         Self { hives, trust, stamps, looked: None, refused: None, providers: Vec::new() }
     }
 
-    /// What is registered, if that may have changed since the last call; the
-    /// first call answers always. Looks at the files at most every
-    /// [`EVERY`](Self::EVERY), and allocates nothing where they are as before.
-    pub fn changed(&mut self) -> Option<Loaded> {
+    /// All registrations if they may have changed since the last call, and on the first call.
+    /// Examines the files at most every [`EVERY`](Self::EVERY), and allocates nothing where
+    /// they are unchanged.
+    pub fn changed(&mut self) -> Option<ReadHives> {
         self.changed_at(Instant::now())
     }
 
-    /// As [`changed`](Self::changed), at a time of the caller's.
-    pub fn changed_at(&mut self, now: Instant) -> Option<Loaded> {
+    /// The same as [`changed`](Self::changed), at a given time.
+    pub fn changed_at(&mut self, now: Instant) -> Option<ReadHives> {
         let first = match self.looked {
             Some(looked) if now.saturating_duration_since(looked) < Self::EVERY => return None,
             looked => looked.is_none(),
         };
         self.looked = Some(now);
         let mut other = false;
-        // The stamp is taken first: what changes while the file is read shows the next time.
+        // The stamp is taken before reading, so that a change meanwhile shows the next time.
         for (file, known) in self.hives.iter().zip(&mut self.stamps) {
             let stamp = stamp(file);
             other |= *known != stamp;
@@ -139,7 +138,7 @@ impl Watch {
         if !first && !other && !again {
             return None;
         }
-        let loaded = Loaded::read(&self.hives, self.trust);
+        let loaded = ReadHives::read(&self.hives, self.trust);
         self.refused = (!loaded.faults.is_empty()).then_some(now);
         let same = self.providers == loaded.registrations.providers;
         if !first && !other && same {

@@ -58,7 +58,12 @@ const ISOLATED: &[Row] = &[
     ("sleeps past its deadline", None, "did not come back from Collect within", Quarantined),
     ("allocates without end", None, "crashed with signal", Quarantined),
     ("closes everything", None, "in Collect", Quarantined),
-    ("closes everything and stays", None, "closed the way to its host, and was ended", Quarantined),
+    (
+        "closes everything and stays",
+        None,
+        "closed the connection to its host, and was ended",
+        Quarantined,
+    ),
     // Its size is sealed: neither does anything.
     ("shrinks the memory", Some(2), "", Open),
     ("grows the memory", Some(2), "", Open),

@@ -1,15 +1,15 @@
-//! Collecting from several threads at once, which a library must stand.
+//! Collecting from several threads at once, which the contract allows.
 
 use crate::hosting::area::{FIRST_ROOM, larger};
 use crate::hosting::describe::{name_of, objects};
-use crate::hosting::library::{Loaded, Returned};
+use crate::hosting::library::{LoadedLibrary, Returned};
 use crate::hosting::wire::Response;
 use perfhive_contract::abi::{ERROR_MORE_DATA, ERROR_SUCCESS, wide};
 use perfhive_engine::{GuardedBuffer, RawClaim, TestLevel};
 use std::thread;
 use std::time::{Duration, Instant};
 
-/// What one thread came to: calls, wrong answers, and the first of them.
+/// The result of one thread: calls, wrong answers, and the first of them.
 #[derive(Default)]
 struct Tally {
     calls: u32,
@@ -17,11 +17,11 @@ struct Tally {
     first: Option<(String, String)>,
 }
 
-/// Each of `threads` calls Collect `times` times, with the values in turn, but no
-/// longer than `budget`. Answers how often it was called, how often the answer was
-/// wrong, and what was wrong first.
+/// Has each of `threads` call Collect `times` times, with the values in turn, but no longer
+/// than `budget`. The response counts the calls and the wrong answers, and has the request
+/// of the first wrong one with what was wrong.
 pub(super) fn collect(
-    library: &Loaded,
+    library: &LoadedLibrary,
     threads: u32,
     times: u32,
     budget: Duration,
@@ -31,7 +31,7 @@ pub(super) fn collect(
     let run = |thread: usize| {
         let mut tally = Tally::default();
         let mut buffer = GuardedBuffer::new(FIRST_ROOM);
-        // Each begins elsewhere, so that they ask for different things.
+        // Each thread starts at another value, so that the requests differ.
         for value in values.iter().cycle().skip(thread).take(times as usize) {
             if tally.calls > 0 && Instant::now() >= end {
                 break;
@@ -64,21 +64,22 @@ pub(super) fn collect(
     }
 }
 
-/// One call with as much room as it wants, and the tests of its answer.
-fn one(library: &Loaded, value: &str, buffer: &mut GuardedBuffer) -> Result<(), String> {
+/// One call, with a larger buffer each time the library asks for one, and the tests of its
+/// answer.
+fn one(library: &LoadedLibrary, value: &str, buffer: &mut GuardedBuffer) -> Result<(), String> {
     let mut room = FIRST_ROOM;
     loop {
         buffer.reset(room);
         let mut text = wide(value);
         let whole = buffer.whole_mut().as_mut_ptr();
-        // SAFETY: the buffer has `room` bytes behind its first guard, and nobody
-        // else uses it; should the library do harm, this process is there for it.
+        // SAFETY: the buffer has `room` bytes behind its first guard, and no other code uses
+        // it; this process may be lost if the library does harm.
         let (returned, _) =
             unsafe { library.collect(&mut text, whole.add(GuardedBuffer::GUARD), room as u32) };
         let Returned { code, moved, bytes, objects: announced } = returned;
         let claim = RawClaim { moved, bytes, objects: announced };
         if code == ERROR_MORE_DATA {
-            room = larger(room).ok_or("it has never room enough")?;
+            room = larger(room).ok_or("no buffer is large enough")?;
             continue;
         }
         if code != ERROR_SUCCESS {
@@ -89,7 +90,7 @@ fn one(library: &Loaded, value: &str, buffer: &mut GuardedBuffer) -> Result<(), 
             return checked.map(drop).map_err(|fault| fault.to_string());
         }
         let (bytes, _) = buffer.check(TestLevel::All, &claim).map_err(|fault| fault.to_string())?;
-        // Asked for its own objects alone, it gave each when it was alone.
+        // The library gave each of these objects to a single thread before.
         let wanted: Vec<u32> = value.split(' ').filter_map(|index| index.parse().ok()).collect();
         let given: Vec<u32> = objects(bytes).map(|object| name_of(object).0).collect();
         return match wanted.iter().find(|index| !given.contains(index)) {

@@ -1,6 +1,6 @@
-//! The process above that of a library which may start others. It calls nothing
-//! foreign; it is there to end with all that the library leaves behind, in whatever
-//! session that is: the kernel gives it the children of those that end.
+//! The supervisor: the process above that of a library which may start others. It calls no
+//! foreign code. It ends all processes that the library leaves behind, in whatever session
+//! they are: the kernel makes it the parent of orphans.
 
 use rustix::fs::{Dir, Mode, OFlags, open};
 use rustix::io::Errno;
@@ -9,29 +9,29 @@ use std::process::exit;
 use std::thread;
 use std::time::{Duration, Instant};
 
-/// How long it tries to end what does not end, such as processes that are held up in
-/// the kernel.
+/// How long the supervisor tries to end processes, some of which may be held up in the
+/// kernel.
 const PATIENCE: Duration = Duration::from_secs(5);
 
-/// Splits this process, which must have one thread: the caller goes on in a new one,
-/// and the old one stays above it. The reader's process ID is the old one's parent.
+/// Splits this process, which must have one thread: the caller goes on in a new process, and
+/// the old one, whose parent is the reader, becomes its supervisor.
 pub(super) fn split() -> Result<(), Errno> {
     let above = rustix::process::getpid();
     rustix::process::set_child_subreaper(Some(above))?;
-    // What is to end it, it hears of when it waits for it.
+    // The signal is received by `sigwait`.
     rustix::process::set_parent_process_death_signal(Some(Signal::TERM))?;
     let before = block_all();
-    // SAFETY: nothing but this thread is in the process, so that the new one has all
-    // that any lock belongs to; each goes on with memory of its own.
+    // SAFETY: the process has this thread alone, so that no other thread can hold a lock in
+    // the new process.
     match unsafe { libc::fork() } {
         0 => {
-            // SAFETY: the mask that this thread had before.
+            // SAFETY: `before` is a valid mask, of this thread.
             unsafe { libc::sigprocmask(libc::SIG_SETMASK, &before, core::ptr::null_mut()) };
             rustix::process::set_parent_process_death_signal(Some(Signal::KILL))?;
             if rustix::process::getppid() != Some(above) {
                 return Err(Errno::SRCH);
             }
-            // Its reader ends the old one alone, which then ends all the others.
+            // The reader ends the supervisor, which ends all others.
             rustix::process::setpgid(None, None)
         }
         -1 => Err(Errno::from_io_error(&std::io::Error::last_os_error()).unwrap_or(Errno::AGAIN)),
@@ -54,8 +54,8 @@ fn block_all() -> libc::sigset_t {
     }
 }
 
-/// Waits until the library's process ends, or this one is to end; then ends whatever
-/// is left, and itself as the library's process did.
+/// Waits until the library's process ends or this one is told to end. Then ends all
+/// remaining processes, and itself in the way the library's process ended.
 fn supervise(child: Pid) -> ! {
     let mut status = None;
     loop {
@@ -67,7 +67,7 @@ fn supervise(child: Pid) -> ! {
             libc::sigwait(&all, &mut signal);
         }
         if signal == libc::SIGCHLD {
-            // The orphans among them are nobody else's to wait for.
+            // Orphans must be waited for too.
             while let Ok(Some((pid, ended))) = rustix::process::wait(WaitOptions::NOHANG) {
                 if pid == child {
                     status = Some(ended);
@@ -116,7 +116,7 @@ fn children() -> Vec<Pid> {
         let name = entry.file_name().to_str().ok()?;
         name.parse::<i32>().ok()
     });
-    // Processes go while they are looked at.
+    // A process may end at any moment.
     let is_ours = |pid: &i32| {
         std::fs::read_to_string(format!("/proc/{pid}/stat"))
             .is_ok_and(|stat| parent_of(&stat) == Some(own))
@@ -124,17 +124,16 @@ fn children() -> Vec<Pid> {
     numbers.filter(is_ours).filter_map(Pid::from_raw).collect()
 }
 
-/// The parent that a process's `stat` tells. Its name may hold anything.
+/// The parent in a process's `stat`. The name before it may hold any character.
 fn parent_of(stat: &str) -> Option<i32> {
     let (_, rest) = stat.rsplit_once(')')?;
     rest.split_whitespace().nth(1)?.parse().ok()
 }
 
-/// Ends this process as the library's did, which is what its reader is told.
+/// Ends this process as the library's ended, so that the reader sees the cause.
 fn end_like(status: Option<WaitStatus>) -> ! {
     if let Some(signal) = status.and_then(WaitStatus::terminating_signal) {
-        // SAFETY: the usual action of a signal, which then is not blocked any more,
-        // for this process alone.
+        // SAFETY: the default action of an unblocked signal, for this process alone.
         unsafe {
             libc::signal(signal, libc::SIG_DFL);
             let mut none: libc::sigset_t = core::mem::zeroed();
@@ -151,7 +150,7 @@ mod tests {
     use super::parent_of;
 
     #[test]
-    fn whose_child_a_process_is() {
+    fn parent_is_found_behind_a_name_with_brackets() {
         assert_eq!(parent_of("12 (a) b (c)) S 34 12 0"), Some(34));
         for none in ["", "12 (a", "12 (a) S", "12 (a) S x"] {
             assert_eq!(parent_of(none), None);

@@ -1,5 +1,5 @@
 //! The buffer of a host process: memory with a guard region on each side, and
-//! inaccessible pages outside of these. [`room`](crate::hosting::layout) has the picture.
+//! inaccessible pages outside of these. [`layout`](crate::hosting::layout) has the picture.
 
 use crate::hosting::layout::{FENCE, length};
 pub(crate) use crate::hosting::layout::{FIRST_ROOM, LAST_ROOM, front, larger};
@@ -34,7 +34,7 @@ impl Area {
             return Err(io::Error::last_os_error());
         }
         let area = Self { whole, room };
-        // SAFETY: inside of what was reserved above, which nobody else has.
+        // SAFETY: inside of the memory reserved above, which no other code uses.
         let memory =
             unsafe { VirtualAlloc(area.whole.byte_add(FENCE), total, MEM_COMMIT, PAGE_READWRITE) };
         if memory.is_null() { Err(io::Error::last_os_error()) } else { Ok(area) }
@@ -50,11 +50,11 @@ impl Area {
         unsafe { self.whole.cast::<u8>().add(FENCE + front(self.room) + GUARD) }
     }
 
-    /// Makes the buffer as new: zeros, and the pattern in its guards.
+    /// Clears the buffer and paints its guards.
     pub(crate) fn renew(&mut self) {
         // SAFETY: the guards and the buffer lie one behind the other, and may be
         // written. A thread that the library left behind may write too, which is a
-        // race in its code: whatever bytes come of it are tested by the reader.
+        // race in its code: the reader tests the bytes anyway.
         unsafe {
             let start = self.start();
             for guard in [start.sub(GUARD), start.add(self.room)] {
@@ -80,7 +80,7 @@ impl Area {
 
 impl Drop for Area {
     fn drop(&mut self) {
-        // SAFETY: reserved by `new`; nobody calls the library now.
+        // SAFETY: reserved by `new`; no call of the library is in progress.
         unsafe { VirtualFree(self.whole, 0, MEM_RELEASE) };
     }
 }
@@ -90,7 +90,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn what_is_written_is_copied_and_then_gone() {
+    fn writes_are_copied_and_cleared_by_renew() {
         assert!(Area::new(FIRST_ROOM + 4).is_err());
         assert!(Area::new(LAST_ROOM + 8).is_err());
         let mut area = Area::new(FIRST_ROOM).unwrap();

@@ -1,13 +1,12 @@
 //! The process that a library runs in.
 //!
-//! It is started with two pipes, requests and answers, whose handles a variable of
-//! the environment names: whatever a library does with its standard output is none
-//! of theirs. Its reader has it in a job, which ends with the reader and limits its
-//! memory.
+//! It starts with two pipes, for requests and answers, whose handles an environment variable
+//! names: a library's use of standard output does not disturb them. The process is in a job
+//! object that ends with the reader and limits its memory.
 
 use crate::hosting::area::Area;
 use crate::hosting::calls;
-use crate::hosting::library::Loaded;
+use crate::hosting::library::LoadedLibrary;
 use crate::hosting::wire::{LONGEST, Lane, Request, Response};
 use perfhive_contract::abi::ERROR_SUCCESS;
 use std::fs::File;
@@ -25,18 +24,18 @@ use windows_sys::Win32::System::Threading::{
     TerminateProcess,
 };
 
-/// Names the two pipes.
+/// The environment variable that names the two pipes.
 pub(crate) const PIPES: &str = "PERFHIVE_HOST_PIPES";
 
-/// Runs the host until its reader is gone. For programs that are a host
-/// themselves: called first thing in `main`, and its answer returned.
+/// Runs the host until its reader is gone. A program that is its own host calls this first
+/// in `main` and returns the result.
 #[must_use]
 pub fn main() -> ExitCode {
     let Some((requests, answers)) = pipes() else {
-        eprintln!("this is what perfhive runs providers in; it starts that itself");
+        eprintln!("perfhive starts this program itself, to run providers in");
         return ExitCode::from(2);
     };
-    // Nobody is to click a crash away, or to look at it, before it is one.
+    // A crash must end the process at once, without a dialog.
     // SAFETY: a number of known flags; a function of the signature that is wanted.
     unsafe {
         SetUnhandledExceptionFilter(Some(crash));
@@ -44,15 +43,15 @@ pub fn main() -> ExitCode {
     };
     match serve(requests, answers) {
         Ok(()) => ExitCode::SUCCESS,
-        // There is nobody to tell: the reader sees that the host is gone.
+        // The reader sees that the host is gone.
         Err(_) => ExitCode::FAILURE,
     }
 }
 
-/// Ends the process, with what happened as its exit status.
+/// Ends the process with the exception's code as its exit status.
 ///
 /// # Safety
-/// As Windows calls it: the pointers are NULL or good.
+/// As Windows calls it: the pointers are NULL or valid.
 unsafe extern "system" fn crash(exception: *const EXCEPTION_POINTERS) -> i32 {
     // SAFETY: as promised by the caller; the handle is a constant that stands for
     // this process.
@@ -64,17 +63,17 @@ unsafe extern "system" fn crash(exception: *const EXCEPTION_POINTERS) -> i32 {
     EXCEPTION_CONTINUE_SEARCH
 }
 
-/// The exit status of a host that does not understand its reader.
+/// The exit status of a host of another version than its reader.
 pub(crate) const OTHER_VERSION: i32 = 86;
 
-/// The pipes that the reader named, which no process that a library starts gets.
+/// The pipes that the reader named, which processes of the library do not inherit.
 fn pipes() -> Option<(File, File)> {
     let named = std::env::var(PIPES).ok()?;
     let (requests, answers) = named.split_once(',')?;
     let pipe = |number: &str| {
         let handle = number.parse::<usize>().ok().filter(|number| *number != 0)? as RawHandle;
-        // SAFETY: a handle that is none is refused, here and by whatever uses it; one
-        // of something else than a pipe is not taken.
+        // SAFETY: an invalid handle is refused, here and by every call that uses it; a handle
+        // that is no pipe is not taken.
         unsafe {
             if GetFileType(handle) != FILE_TYPE_PIPE {
                 return None;
@@ -89,7 +88,7 @@ fn pipes() -> Option<(File, File)> {
 
 fn serve(mut requests: File, mut answers: File) -> io::Result<()> {
     let mut first = true;
-    let mut library: Option<Loaded> = None;
+    let mut library: Option<LoadedLibrary> = None;
     let mut area: Option<Area> = None;
     loop {
         let mut length = [0; 4];
@@ -115,7 +114,7 @@ fn serve(mut requests: File, mut answers: File) -> io::Result<()> {
                 Some(response) => (response, Vec::new()),
                 None => return Ok(()),
             },
-            // The reader is none.
+            // The request is invalid.
             _ => return Ok(()),
         };
         first = false;
@@ -126,9 +125,9 @@ fn serve(mut requests: File, mut answers: File) -> io::Result<()> {
     }
 }
 
-/// What Collect answered, and its buffer with the guards.
+/// The response of Collect, and its buffer with the guards.
 fn collect(
-    library: &Loaded,
+    library: &LoadedLibrary,
     area: &mut Option<Area>,
     asked: (u32, Lane, &str),
     room: u32,
@@ -150,7 +149,7 @@ fn collect(
     (response, data)
 }
 
-/// Lowers the priority of this thread, which has that of its process so far.
+/// Lowers the priority of this thread.
 pub(crate) fn lower_priority() {
     // SAFETY: the handle is a constant that stands for this thread.
     unsafe { SetThreadPriority(GetCurrentThread(), THREAD_PRIORITY_LOWEST) };

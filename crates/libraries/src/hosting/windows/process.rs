@@ -1,4 +1,4 @@
-//! A host process, as its reader has it.
+//! A host process, from its reader's side.
 
 use crate::hosting::area::LAST_ROOM;
 use crate::hosting::host::{OTHER_VERSION, PIPES};
@@ -25,27 +25,27 @@ use windows_sys::Win32::System::JobObjects::{
 };
 use windows_sys::Win32::System::Threading::CREATE_NO_WINDOW;
 
-/// A host process and the ways to it. Dropping it ends the process.
+/// A host process with its pipes and its job. Dropping it ends the process.
 pub(crate) struct HostProcess {
     child: Option<Child>,
     job: Job,
-    /// To a thread that writes: a pipe that nobody reads holds who writes to it up.
+    /// To a thread that writes: a full pipe would block the reader.
     requests: Option<Sender<Vec<u8>>>,
-    /// Of a thread that reads.
-    answers: Receiver<Answer>,
+    /// From a thread that reads.
+    answers: Receiver<Option<HostAnswer>>,
     /// The buffer that came with the last answer, guards included.
     data: Vec<u8>,
 }
 
-/// What came; `None` for what is no answer.
-type Answer = Option<(Response, Vec<u8>)>;
+/// An answer, and the buffer that came with it.
+type HostAnswer = (Response, Vec<u8>);
 
-/// Why no answer came.
+/// Why the host did not answer.
 #[derive(Debug)]
 pub(crate) enum HostSilence {
-    /// Not in time.
+    /// The deadline passed.
     Late,
-    /// The process is gone, and how.
+    /// The process is gone; how, in words.
     Gone(String),
 }
 
@@ -79,7 +79,7 @@ impl HostProcess {
                 }
             }
         };
-        // What answers without being asked waits.
+        // Answers without a request wait.
         let (reply, answers_read) = sync_channel(1);
         let read = move || {
             while let Ok(answer) = read_answer(&mut answers) {
@@ -98,7 +98,7 @@ impl HostProcess {
     }
 
     /// Copies the guards of a buffer of `room` bytes, and its first `data` bytes, out
-    /// of what came with the last answer; answers whether all of that was there.
+    /// of what came with the last answer; whether all of that was there.
     pub(crate) fn copy(&mut self, room: usize, data: usize, whole: &mut [u8]) -> bool {
         const GUARD: usize = GuardedBuffer::GUARD;
         if self.data.len() != whole.len() || data > room || whole.len() != GUARD + room + GUARD {
@@ -122,8 +122,8 @@ impl HostProcess {
         }
     }
 
-    /// Waits for the answer to the request `id`; others are late ones to
-    /// requests before.
+    /// Waits for the answer to the request `id`. Late answers to earlier requests are
+    /// discarded.
     pub(crate) fn wait(&mut self, id: u32, deadline: Instant) -> Result<Response, HostSilence> {
         loop {
             let left = deadline.saturating_duration_since(Instant::now());
@@ -136,7 +136,7 @@ impl HostProcess {
                 Ok(Some(_)) | Err(RecvTimeoutError::Timeout) => return Err(HostSilence::Late),
                 Ok(None) => {
                     self.end();
-                    let text = "wrote over what its host says, and was ended";
+                    let text = "overwrote its host's answer, and was ended";
                     return Err(HostSilence::Gone(text.to_string()));
                 }
                 Err(RecvTimeoutError::Disconnected) => {
@@ -146,31 +146,30 @@ impl HostProcess {
         }
     }
 
-    /// Has the library closed and the process leave by itself, for which it gets a
-    /// moment.
+    /// Has the process close the library and end by itself within half a second.
     pub(crate) fn close(self) {
         self.close_and_wait();
     }
 
-    /// The same; answers whether Close came back in time.
+    /// The same; whether Close came back.
     pub(crate) fn close_and_wait(mut self) -> bool {
         let sent = self.send(&Request::Close).is_ok();
         let end = Instant::now() + Duration::from_millis(500);
-        // No answer has this number: what comes is the end.
+        // No answer has this number: the wait lasts until the end of the process.
         sent && matches!(self.wait(u32::MAX, end), Err(HostSilence::Gone(_)))
     }
 
     /// Ends the process.
     pub(crate) fn end(&mut self) {
         let Some(mut child) = self.child.take() else { return };
-        // That can fail only where there is none any more.
+        // Fails only where the process has ended.
         let _ = child.kill();
         let _ = child.wait();
     }
 
-    /// How the process went that does not answer any more.
+    /// How a process ended that does not answer any more.
     fn how_it_went(&mut self) -> String {
-        /// Its pipe is closed a little before its end is told.
+        /// The pipe is closed a little before the end of the process is known.
         const PATIENCE: Duration = Duration::from_millis(1000);
         let start = Instant::now();
         let Some(child) = &mut self.child else { return "is gone".to_string() };
@@ -185,7 +184,7 @@ impl HostProcess {
             }
         }
         self.end();
-        "closed the way to its host, and was ended".to_string()
+        "closed the connection to its host, and was ended".to_string()
     }
 }
 
@@ -195,9 +194,9 @@ impl Drop for HostProcess {
     }
 }
 
-/// Starts a host that gets its ends of the pipes, and closes these here.
+/// Starts a host with its ends of the pipes, which are closed here.
 fn spawn(command: &HostCommand, requests: PipeReader, answers: PipeWriter) -> io::Result<Child> {
-    /// What one host is to inherit, another that is started at the same time is not.
+    /// Keeps a host that is started at the same time from inheriting these handles.
     static ONE: Mutex<()> = Mutex::new(());
     let _one = ONE.lock().unwrap_or_else(PoisonError::into_inner);
     let handles = [requests.as_raw_handle(), answers.as_raw_handle()];
@@ -218,15 +217,15 @@ fn spawn(command: &HostCommand, requests: PipeReader, answers: PipeWriter) -> io
         .spawn()
 }
 
-/// Reads an answer and the data that comes with it; nothing for what is no answer.
-fn read_answer(from: &mut impl Read) -> io::Result<Answer> {
+/// Reads an answer with its buffer; `None` for an invalid one.
+fn read_answer(from: &mut impl Read) -> io::Result<Option<HostAnswer>> {
     let Some(packet) = read_part(from, LONGEST)? else { return Ok(None) };
     let Some(response) = Response::decode(&packet) else { return Ok(None) };
     let data = read_part(from, LAST_ROOM + 2 * GuardedBuffer::GUARD)?;
     Ok(data.map(|data| (response, data)))
 }
 
-/// Reads a length and as many bytes, if these are no more than `most`.
+/// Reads a length and as many bytes; `None` for more than `most`.
 fn read_part(from: &mut impl Read, most: usize) -> io::Result<Option<Vec<u8>>> {
     let mut length = [0; 4];
     from.read_exact(&mut length)?;
@@ -240,7 +239,7 @@ fn read_part(from: &mut impl Read, most: usize) -> io::Result<Option<Vec<u8>>> {
     if bytes.len() == length { Ok(Some(bytes)) } else { Err(io::ErrorKind::UnexpectedEof.into()) }
 }
 
-/// A job: what is in it ends with it.
+/// A job object: its processes end with it.
 struct Job(HANDLE);
 
 // SAFETY: a handle is a number that belongs to the process.
