@@ -349,6 +349,6 @@ fn what_cannot_be_checked() {
     assert!(wrong.contains("CollectNothing"), "{wrong}");
     assert!(place.run(&["providers", "-s", "file:none"]).code != Some(0));
     // The host is not for people.
-    assert!(place.run(&["host"]).err.contains("it starts that itself"));
+    assert!(place.run(&["host"]).err.contains("perfhive starts this program itself"));
     assert!(!place.run(&["--help"]).out.contains(" host "));
 }

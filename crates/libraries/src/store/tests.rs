@@ -212,7 +212,10 @@ fn kill_at_any_step_leaves_a_whole_hive() {
             }
             let before = hive.read(Trust::of_caller()).unwrap();
             let status = Command::new(std::env::current_exe().unwrap())
-                .args(["--exact", "store::tests::a_hive_is_written_beside_the_old_one_and_renamed"])
+                .args([
+                    "--exact",
+                    "store::tests::changed_hive_is_written_beside_the_old_one_and_renamed",
+                ])
                 .env(CHILD, format!("{at}:{}", place.folder.path().display()))
                 .stdout(std::process::Stdio::null())
                 .status()
