@@ -5,7 +5,7 @@
 #![no_main]
 
 use libfuzzer_sys::fuzz_target;
-use perfhive_engine::{Broker, Request, Snapshot, Source};
+use perfhive_engine::{Ask, Broker, Snapshot, Source};
 use perfhive_format::TitleIndex;
 use perfhive_windows::native::{Answer, Class, NativeProvider, Status, SystemInformation};
 use std::sync::Arc;
@@ -109,7 +109,7 @@ fuzz_target!(|data: &[u8]| {
     let information: Arc<dyn SystemInformation> = machine.clone();
     let provider = NativeProvider::new(information);
     let mut source = Broker::builder("fuzz:", "BOX").provider(Arc::new(provider)).build();
-    let request = Request::objects(&OBJECTS.map(TitleIndex));
+    let request = Ask::objects(&OBJECTS.map(TitleIndex));
     let mut snapshot = Snapshot::new();
     // Twice, since which counters are filled is learnt.
     for _ in 0..2 {

@@ -8,7 +8,7 @@
 
 use libfuzzer_sys::arbitrary::{self, Arbitrary};
 use libfuzzer_sys::fuzz_target;
-use perfhive_engine::{Broker, ObjectQuery, Request, Snapshot, Source};
+use perfhive_engine::{Ask, Broker, ObjectQuery, Snapshot, Source};
 use perfhive_format::{CounterPlan, CounterType, DataBlock, LanguageId};
 use perfhive_fuzz::walk_block;
 use perfhive_shm::{Category, CounterDefinition, PublishedCounters};
@@ -247,8 +247,8 @@ fn neighbour() -> &'static Neighbour {
 /// Reads everything, and sees to it that the neighbour's is among it.
 fn look(broker: &mut Broker) {
     let mut snapshot = Snapshot::new();
-    broker.collect(&Request::new(ObjectQuery::Global), &mut snapshot).expect("collected");
-    let titles = broker.titles(LanguageId::ENGLISH).expect("titles");
+    broker.collect(&Ask::new(ObjectQuery::Global), &mut snapshot).expect("collected");
+    let titles = broker.titles(LanguageId::ENGLISH, &Ask::nothing()).expect("titles");
     let mut found = 0;
     let mut bytes = 0;
     for frame in snapshot.frames() {

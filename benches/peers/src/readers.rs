@@ -2,7 +2,7 @@
 
 use anyhow::{Result, anyhow};
 use perfhive_engine::{
-    Broker, Collection, ObjectQuery, ObjectWriter, OpenContext, Request, Session, Snapshot, Source,
+    Ask, Broker, Collection, ObjectQuery, ObjectWriter, OpenContext, Session, Snapshot, Source,
     TestLevel,
 };
 use perfhive_format::{BlockHead, BlockWriter, DataBlock, TitleIndex};
@@ -69,7 +69,7 @@ impl Bare {
 pub struct Perfhive {
     sessions: Vec<Box<dyn Session>>,
     writer: BlockWriter,
-    request: Request,
+    request: Ask,
     wanted: Vec<TitleIndex>,
 }
 
@@ -82,7 +82,7 @@ impl Perfhive {
         Ok(Self {
             sessions: sessions.collect::<Result<_, _>>().map_err(|error| anyhow!("{error}"))?,
             writer: BlockWriter::new(),
-            request: Request::new(ObjectQuery::Indexes(wanted.clone())),
+            request: Ask::new(ObjectQuery::Indexes(wanted.clone())),
             wanted,
         })
     }
@@ -144,7 +144,7 @@ impl Global {
     /// Answers the number of objects.
     pub fn read(&mut self) -> Result<usize> {
         self.broker
-            .collect(&Request::new(ObjectQuery::Global), &mut self.snapshot)
+            .collect(&Ask::new(ObjectQuery::Global), &mut self.snapshot)
             .map_err(|error| anyhow!("{error}"))?;
         Ok(self.snapshot.objects().count())
     }

@@ -4,8 +4,8 @@ use crate::args::Global;
 use crate::failure::Failure;
 use crate::session::Faults;
 use perfhive::{
-    Catalogue, CatalogueCounter, CatalogueObject, LanguageId, NamePattern, QueryError, Source,
-    SourceError, TitleIndex, TitleSet, Wanted, nearest,
+    Ask, Catalogue, CatalogueCounter, CatalogueObject, LanguageId, NO_OBJECT, NamePattern,
+    ObjectQuery, QueryError, Source, SourceError, TitleIndex, TitleSet, nearest,
 };
 use std::borrow::Cow;
 use std::sync::Arc;
@@ -28,8 +28,10 @@ impl Names {
     /// Loads what is needed to show names: one language, and English. Objects
     /// that are to be found out first are not among it.
     pub(crate) fn load(source: &mut dyn Source, language: LanguageId) -> Result<Self, SourceError> {
-        let catalogue = source.catalogue_for(Wanted::Nothing)?;
-        let titles = TitleSet::load([language, LanguageId::ENGLISH], |one| source.titles(one))?;
+        let catalogue = source.catalogue(&Ask::nothing())?;
+        let titles = TitleSet::load([language, LanguageId::ENGLISH], |one| {
+            source.titles(one, &Ask::nothing())
+        })?;
         Ok(Self { catalogue, titles, complete: false, unlisted: None, failed: Vec::new() })
     }
 
@@ -97,7 +99,7 @@ impl Names {
             // The name may be one of a language that nobody asked for yet.
             let languages = self.catalogue.languages.iter().copied();
             // Who looks next asks again for those that were late.
-            let added = self.titles.add(languages, |one| source.titles(one));
+            let added = self.titles.add(languages, |one| source.titles(one, &Ask::nothing()));
             self.complete = added.is_ok();
             if let Err(error) = added {
                 self.unlisted = Some(error);
@@ -122,9 +124,12 @@ impl Names {
     pub(crate) fn find_out(&mut self, source: &mut dyn Source, pattern: &NamePattern) {
         let meant = pattern.as_literal().map(|name| self.titles.meant_by(name));
         match meant {
-            // Where no name means it, who cannot tell his names says so.
-            Some(meant) => self.look_for(source, Wanted::Objects(&meant)),
-            None => self.look_for(source, Wanted::Everything),
+            // A source that cannot tell its names says so with an error.
+            Some(meant) if meant.is_empty() => {
+                self.look_for(source, &Ask::objects(&[NO_OBJECT]));
+            }
+            Some(meant) => self.look_for(source, &Ask::objects(&meant)),
+            None => self.look_for(source, &Ask::everything()),
         }
     }
 
@@ -132,14 +137,14 @@ impl Names {
     pub(crate) fn look_near(&mut self, source: &mut dyn Source, name: &str) {
         let near = self.titles.near(name);
         if self.failure(name).is_none() && !near.is_empty() {
-            self.look_for(source, Wanted::Objects(&near));
+            self.look_for(source, &Ask::objects(&near));
             self.unlisted = None;
         }
     }
 
-    fn look_for(&mut self, source: &mut dyn Source, wanted: Wanted<'_>) {
+    fn look_for(&mut self, source: &mut dyn Source, ask: &Ask) {
         // Without those the rest is as good.
-        match source.catalogue_for(wanted) {
+        match source.catalogue(ask) {
             Ok(catalogue) => self.catalogue = catalogue,
             Err(error) => self.unlisted = Some(error),
         }
@@ -149,7 +154,7 @@ impl Names {
     /// them out.
     pub(crate) fn list_costly(&mut self, source: &mut dyn Source) {
         let before = self.catalogue.generation;
-        let listed = source.list_costly().and_then(|()| source.catalogue_for(Wanted::Nothing));
+        let listed = source.catalogue(&Ask::new(ObjectQuery::Costly));
         match listed {
             Ok(catalogue) if catalogue.generation != before => self.catalogue = catalogue,
             Ok(_) => {}
@@ -229,7 +234,7 @@ pub(crate) fn did_you_mean(nearest: &[&str]) -> String {
 mod tests {
     use super::*;
     use perfhive::format::titles::{Title, TitleList};
-    use perfhive::{Request, Snapshot, SourceErrorKind, TitleDatabase};
+    use perfhive::{Snapshot, SourceErrorKind, TitleDatabase};
 
     /// Knows names; who has one of them does not answer.
     struct Failing;
@@ -239,21 +244,23 @@ mod tests {
             "failing:"
         }
 
-        fn collect(&mut self, _: &Request, out: &mut Snapshot) -> Result<(), SourceError> {
+        fn collect(&mut self, _: &Ask, out: &mut Snapshot) -> Result<(), SourceError> {
             out.clear();
             Ok(())
         }
 
-        fn catalogue_for(&mut self, wanted: Wanted<'_>) -> Result<Arc<Catalogue>, SourceError> {
-            match wanted {
-                Wanted::Objects([TitleIndex(10)]) => {
-                    Err(SourceError::new(SourceErrorKind::Deadline, "failing:", "it hangs"))
-                }
-                _ => Ok(Arc::default()),
+        fn catalogue(&mut self, ask: &Ask) -> Result<Arc<Catalogue>, SourceError> {
+            match ask.objects == ObjectQuery::one(TitleIndex(10)) {
+                true => Err(SourceError::new(SourceErrorKind::Deadline, "failing:", "it hangs")),
+                false => Ok(Arc::default()),
             }
         }
 
-        fn titles(&mut self, language: LanguageId) -> Result<Arc<TitleDatabase>, SourceError> {
+        fn titles(
+            &mut self,
+            language: LanguageId,
+            _: &Ask,
+        ) -> Result<Arc<TitleDatabase>, SourceError> {
             let titles = [(10, "Stuck"), (20, "Sound")];
             let titles = titles
                 .map(|(index, text)| Title { index: TitleIndex(index), text: text.to_string() });
@@ -287,11 +294,18 @@ mod tests {
         fn name(&self) -> &str {
             "damaged:"
         }
-        fn collect(&mut self, _: &Request, out: &mut Snapshot) -> Result<(), SourceError> {
+        fn collect(&mut self, _: &Ask, out: &mut Snapshot) -> Result<(), SourceError> {
             out.clear();
             Ok(())
         }
-        fn titles(&mut self, language: LanguageId) -> Result<Arc<TitleDatabase>, SourceError> {
+        fn catalogue(&mut self, _: &Ask) -> Result<Arc<Catalogue>, SourceError> {
+            Ok(Arc::default())
+        }
+        fn titles(
+            &mut self,
+            language: LanguageId,
+            _: &Ask,
+        ) -> Result<Arc<TitleDatabase>, SourceError> {
             if language == LanguageId::GERMAN {
                 let kind = SourceErrorKind::Malformed;
                 return Err(SourceError::new(kind, "damaged:", "its names are damaged"));

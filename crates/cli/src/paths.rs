@@ -6,9 +6,9 @@ use crate::failure::{Failure, warn};
 use crate::names::{Names, did_you_mean};
 use crate::session::{Session, told};
 use perfhive::{
-    Catalogue, CounterPath, Fault, NamePattern, NoValue, ObjectQuery, PathId, ProviderState,
-    ProviderStatus, Query, QueryError, Reading, Request, Snapshot, Source as _, TitleIndex,
-    TitleSet, nearest,
+    Ask, Catalogue, CounterPath, Fault, NamePattern, NoValue, ObjectQuery, PathId, ProviderState,
+    ProviderStatus, Query, QueryError, Reading, Snapshot, Source as _, TitleIndex, TitleSet,
+    nearest,
 };
 use std::ops::RangeInclusive;
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -160,21 +160,21 @@ fn explain_syntax(error: QueryError, path: &str) -> Failure {
 pub(crate) fn damaged_object(global: &Global, name: &str) -> Option<Failure> {
     let mut session = Session::open(&Global { quiet: true, ..global.clone() }).ok()?;
     if session.source.is_live() {
-        let mut providers = session.source.providers().unwrap_or_default();
+        let mut providers = session.source.providers(&Ask::nothing()).unwrap_or_default();
         warn_of_refused(&providers);
         let mut names = Names::load(&mut session.source, session.language).ok()?;
         let pattern = NamePattern::with_wildcards(name);
         if pattern.as_literal().is_some() {
             // Who has the name tells how he is doing once he was asked.
             names.find_out(&mut session.source, &pattern);
-            providers = session.source.providers().unwrap_or_default();
+            providers = session.source.providers(&Ask::nothing()).unwrap_or_default();
         }
         let why = silent(&providers, names.titles(), &names.catalogue, &pattern)?;
         let object = name.to_string();
         return Some(Failure::Source(Absent { path: String::new(), object, why }.message()));
     }
     let mut snapshot = Snapshot::new();
-    session.source.collect(&Request::new(ObjectQuery::Global), &mut snapshot).ok()?;
+    session.source.collect(&Ask::new(ObjectQuery::Global), &mut snapshot).ok()?;
     if snapshot.faults().is_empty() {
         return None;
     }

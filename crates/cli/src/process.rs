@@ -9,7 +9,7 @@ use crate::session::Session;
 use perfhive::format::winperf::PROCESS;
 use perfhive::format::{CounterPlan, Instance};
 use perfhive::{
-    CatalogueObject, NamePattern, Request, Snapshot, SnapshotObject, Source as _, SourceError,
+    Ask, CatalogueObject, NamePattern, Snapshot, SnapshotObject, Source as _, SourceError,
     TitleIndex,
 };
 
@@ -41,7 +41,9 @@ impl Processes {
     /// by its name in a recording that has other indexes.
     pub(crate) fn find(session: &mut Session, global: &Global) -> Result<Self, Failure> {
         let windows = TitleIndex(PROCESS);
-        if session.source.is_live() || session.source.catalogue()?.object(windows).is_some() {
+        if session.source.is_live()
+            || session.source.catalogue(&Ask::everything())?.object(windows).is_some()
+        {
             return Ok(Self { object: windows, names: None });
         }
         let mut names = Names::load(&mut session.source, session.language)?;
@@ -109,7 +111,7 @@ impl Processes {
         extra: &[TitleIndex],
         snapshot: &mut Snapshot,
     ) -> Result<(), SourceError> {
-        let mut request = Request::objects(&[self.object]);
+        let mut request = Ask::objects(&[self.object]);
         request.extra_counters = extra.iter().map(|counter| (self.object, *counter)).collect();
         session.source.collect(&request, snapshot)
     }

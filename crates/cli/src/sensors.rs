@@ -9,7 +9,7 @@ use crate::session::{Faults, Session};
 use perfhive::measure::{
     DataSources, MeasureError, Sensor, SensorName, SharedCounters, Wanted, counters_of, name_of,
 };
-use perfhive::{Source as _, SourceAddress};
+use perfhive::{Ask, Source as _, SourceAddress};
 
 /// An open data source.
 pub(crate) struct Opened {
@@ -29,7 +29,7 @@ impl Opened {
         let address: SourceAddress =
             global.source.parse().map_err(|error| Failure::Usage(format!("{error}")))?;
         let machine = match address.scheme().capabilities.recorded {
-            true => session.source.catalogue()?.machine.clone(),
+            true => session.source.catalogue(&Ask::everything())?.machine.clone(),
             false => String::new(),
         };
         let is_live = session.source.is_live();

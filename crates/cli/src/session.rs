@@ -3,9 +3,9 @@
 use crate::args::Global;
 use crate::failure::{Failure, warn};
 use perfhive::{
-    Catalogue, Fault, FaultKind, LanguageId, OpenOptions, ProviderStatus, Query, Request, Snapshot,
-    Source, SourceAddress, SourceError, SourceErrorKind, SourceSet, SystemTime, TitleDatabase,
-    Wanted,
+    Ask, Catalogue, Fault, FaultKind, LanguageId, OpenOptions, ProviderStatus, Query, Recording,
+    Snapshot, Source, SourceAddress, SourceError, SourceErrorKind, SourceSet, SystemTime,
+    TitleDatabase,
 };
 use std::collections::HashSet;
 use std::path::Path;
@@ -24,42 +24,37 @@ impl Source for Observed {
         self.source.name()
     }
 
-    fn collect(&mut self, request: &Request, out: &mut Snapshot) -> Result<(), SourceError> {
-        self.source.collect(request, out)?;
+    fn collect(&mut self, ask: &Ask, out: &mut Snapshot) -> Result<(), SourceError> {
+        self.source.collect(ask, out)?;
         self.faults.note(out);
         Ok(())
     }
 
-    fn catalogue(&mut self) -> Result<Arc<Catalogue>, SourceError> {
-        self.source.catalogue()
+    fn catalogue(&mut self, ask: &Ask) -> Result<Arc<Catalogue>, SourceError> {
+        self.source.catalogue(ask)
     }
 
-    fn list_costly(&mut self) -> Result<(), SourceError> {
-        self.source.list_costly()
+    fn titles(
+        &mut self,
+        language: LanguageId,
+        ask: &Ask,
+    ) -> Result<Arc<TitleDatabase>, SourceError> {
+        self.source.titles(language, ask)
     }
 
-    fn catalogue_for(&mut self, wanted: Wanted<'_>) -> Result<Arc<Catalogue>, SourceError> {
-        self.source.catalogue_for(wanted)
+    fn providers(&mut self, ask: &Ask) -> Result<Vec<ProviderStatus>, SourceError> {
+        self.source.providers(ask)
     }
 
-    fn catalogue_generation(&mut self) -> u64 {
-        self.source.catalogue_generation()
+    fn recording(&mut self) -> Option<&mut dyn Recording> {
+        self.source.recording()
     }
+}
 
-    fn titles(&mut self, language: LanguageId) -> Result<Arc<TitleDatabase>, SourceError> {
-        self.source.titles(language)
-    }
-
-    fn providers(&mut self) -> Result<Vec<ProviderStatus>, SourceError> {
-        self.source.providers()
-    }
-
-    fn rewind(&mut self) -> Result<(), SourceError> {
-        self.source.rewind()
-    }
-
-    fn is_live(&self) -> bool {
-        self.source.is_live()
+impl Observed {
+    /// Whether waiting brings a new sample; `false` for a recording.
+    pub(crate) fn is_live(&mut self) -> bool {
+        self.source.recording().is_none()
     }
 }
 
@@ -202,7 +197,7 @@ impl Session {
 
     fn choose_language(&mut self, wanted: Option<LanguageId>) -> Result<LanguageId, Failure> {
         if let Some(language) = wanted {
-            return match self.source.titles(language) {
+            return match self.source.titles(language, &Ask::nothing()) {
                 Ok(_) => Ok(language),
                 Err(error) if error.kind() == SourceErrorKind::NotFound => {
                     Err(Failure::Usage(self.no_such_language(language)))
@@ -223,12 +218,12 @@ impl Session {
     ) -> Result<LanguageId, Failure> {
         let mine = match environment {
             None if windows && self.source.is_live() => {
-                self.source.catalogue_for(Wanted::Nothing)?.languages.first().copied()
+                self.source.catalogue(&Ask::nothing())?.languages.first().copied()
             }
             environment => environment,
         };
         for language in mine.into_iter().chain([LanguageId::ENGLISH]) {
-            match self.source.titles(language) {
+            match self.source.titles(language, &Ask::nothing()) {
                 Ok(_) => return Ok(language),
                 // Asked again, who hangs would only say that it is busy.
                 Err(error) if error.is_transient() => return Err(error.into()),
@@ -236,14 +231,14 @@ impl Session {
             }
         }
         // A recording may have names in one other language only.
-        let catalogue = self.source.catalogue()?;
+        let catalogue = self.source.catalogue(&Ask::everything())?;
         Ok(catalogue.languages.first().copied().unwrap_or(LanguageId::ENGLISH))
     }
 
     fn no_such_language(&mut self, language: LanguageId) -> String {
         let name = |id: LanguageId| id.name().map_or_else(|| id.to_string(), str::to_string);
         let have =
-            self.source.catalogue_for(Wanted::Nothing).map(|catalogue| catalogue.languages.clone());
+            self.source.catalogue(&Ask::nothing()).map(|catalogue| catalogue.languages.clone());
         let have: Vec<String> = have.unwrap_or_default().into_iter().map(name).collect();
         let source = self.source.name();
         let missing = format!("{source} has no names in {}", name(language));
@@ -315,11 +310,14 @@ mod tests {
             "hangs:"
         }
 
-        fn collect(&mut self, _: &Request, _: &mut Snapshot) -> Result<(), SourceError> {
+        fn collect(&mut self, _: &Ask, _: &mut Snapshot) -> Result<(), SourceError> {
             Err(self.error())
         }
 
-        fn titles(&mut self, _: LanguageId) -> Result<Arc<TitleDatabase>, SourceError> {
+        fn catalogue(&mut self, _: &Ask) -> Result<Arc<Catalogue>, SourceError> {
+            Err(self.error())
+        }
+        fn titles(&mut self, _: LanguageId, _: &Ask) -> Result<Arc<TitleDatabase>, SourceError> {
             Err(self.error())
         }
     }
@@ -343,17 +341,21 @@ mod tests {
             "german:"
         }
 
-        fn collect(&mut self, _: &Request, out: &mut Snapshot) -> Result<(), SourceError> {
+        fn collect(&mut self, _: &Ask, out: &mut Snapshot) -> Result<(), SourceError> {
             out.clear();
             Ok(())
         }
 
-        fn catalogue(&mut self) -> Result<Arc<Catalogue>, SourceError> {
+        fn catalogue(&mut self, _: &Ask) -> Result<Arc<Catalogue>, SourceError> {
             let languages = vec![LanguageId::GERMAN, LanguageId::ENGLISH];
             Ok(Arc::new(Catalogue { languages, ..Catalogue::default() }))
         }
 
-        fn titles(&mut self, language: LanguageId) -> Result<Arc<TitleDatabase>, SourceError> {
+        fn titles(
+            &mut self,
+            language: LanguageId,
+            _: &Ask,
+        ) -> Result<Arc<TitleDatabase>, SourceError> {
             Ok(Arc::new(TitleDatabase::from_lists(language, &[], &[])))
         }
     }

@@ -9,8 +9,8 @@ use crate::abi::{
 use crate::log::Limiter;
 use core::ffi::{c_char, c_void};
 use perfhive_engine::{
-    Collection, Cost, Fault, Numbering, ObjectQuery, ObjectWriter, OpenContext, Provider,
-    ProviderDescription, ProviderError, Request, Session, TestLevel,
+    Ask, Collection, Cost, Fault, Numbering, ObjectQuery, ObjectWriter, OpenContext, Provider,
+    ProviderDescription, ProviderError, Session, TestLevel,
 };
 use perfhive_format::winperf::PERF_DATA_BLOCK;
 use perfhive_format::{BlockHead, BlockWriter, TitleIndex};
@@ -333,7 +333,7 @@ impl Library {
         writer.start(&BlockHead::default());
         let start = writer.len();
         writer.set_limit(start.saturating_add(room));
-        let request = Request::new(query);
+        let request = Ask::new(query);
         let (mut faults, mut blocks) = (Vec::new(), Vec::new());
         let mut out =
             ObjectWriter::new(&mut writer, name, TestLevel::All, &mut faults, &mut blocks);

@@ -11,7 +11,7 @@
 
 use arc_swap::ArcSwap;
 use perfhive_engine::{
-    Cached, Frame, Request, Snapshot, Source, SourceError, SourceErrorKind, TitleDatabase,
+    Ask, Cached, Catalogue, Frame, Snapshot, Source, SourceError, SourceErrorKind, TitleDatabase,
 };
 use perfhive_format::{LanguageId, TitleIndex};
 use perfhive_testkit::script::block;
@@ -39,14 +39,17 @@ impl Source for Same {
         "same"
     }
 
-    fn collect(&mut self, _: &Request, out: &mut Snapshot) -> Result<(), SourceError> {
+    fn collect(&mut self, _: &Ask, out: &mut Snapshot) -> Result<(), SourceError> {
         self.number += 1;
         out.clear();
         out.push_frame(Arc::new(Frame::new(self.bytes.clone(), self.number).unwrap()), "same");
         Ok(())
     }
 
-    fn titles(&mut self, _: LanguageId) -> Result<Arc<TitleDatabase>, SourceError> {
+    fn catalogue(&mut self, _: &Ask) -> Result<Arc<Catalogue>, SourceError> {
+        Ok(Arc::default())
+    }
+    fn titles(&mut self, _: LanguageId, _: &Ask) -> Result<Arc<TitleDatabase>, SourceError> {
         Err(SourceError::new(SourceErrorKind::NotFound, "same", "has no titles"))
     }
 }
@@ -117,13 +120,13 @@ const CROWDS: [(usize, bool); 5] = [(1, false), (2, false), (4, false), (1, true
 /// A consumer of the cache with its request and answer.
 struct Consumer {
     cache: Cached<Same>,
-    kept: Request,
+    kept: Ask,
     out: Snapshot,
 }
 
 impl Consumer {
     fn of(cache: &Cached<Same>) -> Self {
-        let kept = Request::objects(&[OBJECT]).max_age(Duration::MAX);
+        let kept = Ask::objects(&[OBJECT]).max_age(Duration::MAX);
         Self { cache: cache.clone(), kept, out: Snapshot::new() }
     }
 }
@@ -139,7 +142,7 @@ impl Shared {
     fn publish(&self, approach: Approach, number: u64) {
         match approach {
             Take => {
-                let fresh = Request::objects(&[OBJECT]).max_age(Duration::ZERO);
+                let fresh = Ask::objects(&[OBJECT]).max_age(Duration::ZERO);
                 self.cache.clone().collect(&fresh, &mut Snapshot::new()).unwrap();
             }
             Bare => self.swap.store(Arc::new(Data { number })),

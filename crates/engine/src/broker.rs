@@ -9,23 +9,21 @@ mod clock;
 mod entry;
 mod registry;
 mod roster;
-mod status;
 
+use crate::ask::{Ask, ObjectQuery};
 use crate::collect_tests::TestLevel;
 use crate::error::{Fault, FaultKind, ProviderError, SourceError, SourceErrorKind};
 use crate::frame::{FramePool, Snapshot};
 use crate::growth::{GrowthWatch, KeptFaults};
 use crate::provider::Provider;
-use crate::request::{ObjectQuery, Request};
 use crate::source::{Catalogue, Source};
+use crate::status::{ProviderState, ProviderStatus};
 use crate::titles::TitleDatabase;
-use crate::until::Until;
 pub use clock::{Clock, StdClock};
 use entry::{Asked, Entry, Owners, Step, Told};
 use perfhive_format::{BlockHead, BlockWriter, LanguageId, TitleIndex};
 pub use registry::CHOSEN_INDEXES;
-pub use roster::{Roster, Wanted};
-pub use status::{ProviderState, ProviderStatus};
+pub use roster::Roster;
 use std::collections::{HashMap, HashSet};
 use std::sync::Arc;
 use std::time::Instant;
@@ -232,10 +230,10 @@ impl Source for Broker {
         &self.name
     }
 
-    fn collect(&mut self, request: &Request, out: &mut Snapshot) -> Result<(), SourceError> {
+    fn collect(&mut self, ask: &Ask, out: &mut Snapshot) -> Result<(), SourceError> {
         out.clear();
         let watch = GrowthWatch::begin();
-        self.look_at_rosters(Wanted::by(&request.objects), request.deadline);
+        self.look_at_rosters(ask);
         self.generation += 1;
         let (clocks, system_time) = self.clock.read();
         let head = BlockHead {
@@ -249,7 +247,7 @@ impl Source for Broker {
         let room = faults.capacity();
         let kept = &mut self.kept;
         kept.begin();
-        if request.objects == ObjectQuery::Global {
+        if ask.objects == ObjectQuery::Global {
             faults.extend(self.rosters.iter().flat_map(|roster| roster.faults()).cloned());
         }
         let entries = &mut self.entries;
@@ -262,19 +260,19 @@ impl Source for Broker {
             block.set_limit(limit);
             let mut left = 0;
             for entry in entries.iter_mut() {
-                if entry.select(&request.objects) {
+                if entry.select(&ask.objects) {
                     left += usize::from(entry.status.state != ProviderState::Quarantined);
                 } else {
-                    faults.extend(entry.refused(&request.objects));
+                    faults.extend(entry.refused(&ask.objects));
                 }
             }
             // None is waited for before all are at work.
             for entry in entries.iter_mut() {
                 entry.goes_on = false;
                 if entry.may_begin()
-                    && let Some(until) = share(request.deadline, Instant::now(), true)
+                    && let Some(until) = share(ask.until, Instant::now(), true)
                 {
-                    entry.begin(request, until, Step::Begin);
+                    entry.begin(ask, until, Step::Begin);
                 }
             }
             for late in [false, true].into_iter().cycle().take(2 * MOST_STEPS) {
@@ -283,8 +281,8 @@ impl Source for Broker {
                 }
                 let going = |entry: &&mut Entry| entry.goes_on && entry.is_late == late;
                 for entry in entries.iter_mut().filter(going) {
-                    match share(request.deadline, Instant::now(), true) {
-                        Some(until) => entry.begin(request, until, Step::GoOn),
+                    match share(ask.until, Instant::now(), true) {
+                        Some(until) => entry.begin(ask, until, Step::GoOn),
                         None => entry.goes_on = false,
                     }
                 }
@@ -303,7 +301,7 @@ impl Source for Broker {
                     }
                     let start = Instant::now();
                     left -= 1;
-                    let Some(until) = share(request.deadline, start, left > 0) else {
+                    let Some(until) = share(ask.until, start, left > 0) else {
                         let message = "not asked: the deadline had passed";
                         let name = &entry.status.name;
                         let fault = kept.make(FaultKind::NotYet, name, (None, None), message);
@@ -311,12 +309,12 @@ impl Source for Broker {
                         continue;
                     };
                     let level = entry.provider.test_level().unwrap_or(level);
-                    let asked = Asked { request, until, level };
+                    let asked = Asked { ask, until, level };
                     let told = Told { faults: &mut faults, kept: &mut *kept, foreign };
                     let verdict = entry.collect(asked, owners, block, told);
                     let over = |end: Option<Instant>| end.is_some_and(|end| Instant::now() >= end);
-                    entry.is_late = over(request.deadline)
-                        || (verdict.is_err() && (over(until) || entry.is_late));
+                    entry.is_late =
+                        over(ask.until) || (verdict.is_err() && (over(until) || entry.is_late));
                     let took = start.elapsed().max(entry.took());
                     entry.note(verdict, took, quarantine_after, &mut faults);
                 }
@@ -342,12 +340,8 @@ impl Source for Broker {
         Ok(())
     }
 
-    fn catalogue(&mut self) -> Result<Arc<Catalogue>, SourceError> {
-        self.catalogue_for(Wanted::Everything)
-    }
-
-    fn catalogue_for(&mut self, wanted: Wanted<'_>) -> Result<Arc<Catalogue>, SourceError> {
-        self.look_at_rosters(wanted, Until::current());
+    fn catalogue(&mut self, ask: &Ask) -> Result<Arc<Catalogue>, SourceError> {
+        self.look_at_rosters(ask);
         if let Some(catalogue) = &self.catalogue {
             return Ok(Arc::clone(catalogue));
         }
@@ -361,20 +355,19 @@ impl Source for Broker {
         Ok(catalogue)
     }
 
-    fn catalogue_generation(&mut self) -> u64 {
-        self.look_at_rosters(Wanted::Nothing, Until::current());
-        self.catalogue_generation
-    }
-
-    fn providers(&mut self) -> Result<Vec<ProviderStatus>, SourceError> {
-        self.look_at_rosters(Wanted::Nothing, Until::current());
+    fn providers(&mut self, ask: &Ask) -> Result<Vec<ProviderStatus>, SourceError> {
+        self.look_at_rosters(&Ask::nothing().until(ask.until));
         let faults = self.rosters.iter().flat_map(|roster| roster.faults());
         let entries = self.entries.iter().map(Entry::status);
         Ok(entries.chain(faults.map(ProviderStatus::refused)).collect())
     }
 
-    fn titles(&mut self, language: LanguageId) -> Result<Arc<TitleDatabase>, SourceError> {
-        self.look_at_rosters(Wanted::Nothing, Until::current());
+    fn titles(
+        &mut self,
+        language: LanguageId,
+        ask: &Ask,
+    ) -> Result<Arc<TitleDatabase>, SourceError> {
+        self.look_at_rosters(&Ask::nothing().until(ask.until));
         if let Some(titles) = self.titles.get(&language) {
             return Ok(Arc::clone(titles));
         }

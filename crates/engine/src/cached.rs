@@ -8,14 +8,14 @@
 //! is asked, and requests that come meanwhile become one.
 //!
 //! ```
-//! use perfhive_engine::{Cached, ObjectQuery, Request, Snapshot, Source};
+//! use perfhive_engine::{Cached, ObjectQuery, Ask, Snapshot, Source};
 //! # use perfhive_engine::{Catalogue, Frame, SourceError, TitleDatabase};
 //! # use perfhive_format::{BlockHead, BlockWriter, LanguageId};
 //! # use std::sync::Arc;
 //! # struct Machine(u64);
 //! # impl Source for Machine {
 //! #     fn name(&self) -> &str { "machine" }
-//! #     fn collect(&mut self, _: &Request, out: &mut Snapshot) -> Result<(), SourceError> {
+//! #     fn collect(&mut self, _: &Ask, out: &mut Snapshot) -> Result<(), SourceError> {
 //! #         self.0 += 1;
 //! #         let mut writer = BlockWriter::new();
 //! #         writer.start(&BlockHead::default());
@@ -24,14 +24,17 @@
 //! #         out.push_frame(Arc::new(Frame::new(block, self.0).unwrap()), "machine");
 //! #         Ok(())
 //! #     }
-//! #     fn titles(&mut self, _: LanguageId) -> Result<Arc<TitleDatabase>, SourceError> {
+//! #     fn catalogue(&mut self, _: &Ask) -> Result<Arc<Catalogue>, SourceError> {
+//! #         Ok(Arc::default())
+//! #     }
+//! #     fn titles(&mut self, _: LanguageId, _: &Ask) -> Result<Arc<TitleDatabase>, SourceError> {
 //! #         unreachable!()
 //! #     }
 //! # }
 //! # let machine = Machine(0);
 //! let mut first = Cached::new(machine);
 //! let mut second = first.clone();
-//! let request = Request::new(ObjectQuery::Global);
+//! let request = Ask::new(ObjectQuery::Global);
 //! let (mut a, mut b) = (Snapshot::new(), Snapshot::new());
 //! first.collect(&request, &mut a)?;
 //! // Collected for the first consumer, and new to the second.
@@ -45,7 +48,7 @@
 //!
 //! # What it promises
 //!
-//! - Kept data is never older than [`Request::max_age`], or else the cache's
+//! - Kept data is never older than [`Ask::max_age`], or else the cache's
 //!   limit of 500 ms, counted from when its collection *began*. A limit of zero
 //!   takes nothing that was begun before the request.
 //! - Who only takes kept data takes no lock, and never waits for the source or
@@ -73,15 +76,14 @@ mod reply;
 mod sync;
 mod wants;
 
-use crate::broker::{ProviderStatus, Wanted};
+use crate::ask::{Ask, ObjectQuery};
 use crate::error::{FaultKind, SourceError, SourceErrorKind};
 use crate::followed::ATTEMPTS;
 use crate::frame::Snapshot;
 use crate::growth::{GrowthWatch, note_growth};
-use crate::request::{ObjectQuery, Request};
-use crate::source::{Catalogue, Source};
+use crate::source::{Catalogue, Recording, Source};
+use crate::status::ProviderStatus;
 use crate::titles::TitleDatabase;
-use crate::until::Until;
 pub use builder::CacheBuilder;
 use hub::{Hub, UNKNOWN};
 use lane::{Outcome, ends};
@@ -156,6 +158,12 @@ impl<S: Source> Cached<S> {
         }
     }
 
+    /// Whether the source is live, not a recording.
+    #[must_use]
+    pub fn is_live(&self) -> bool {
+        !self.hub.is_recording
+    }
+
     /// Lets go of everything kept. Data that consumers hold stays theirs.
     pub fn forget(&self) {
         self.hub.forget();
@@ -163,7 +171,7 @@ impl<S: Source> Cached<S> {
 
     fn answer(
         &mut self,
-        request: &Request,
+        request: &Ask,
         deadline: Option<Instant>,
         out: &mut Snapshot,
     ) -> Result<(), SourceError> {
@@ -227,7 +235,7 @@ impl<S: Source> Cached<S> {
     }
 
     /// Lists what is asked for, each once.
-    fn list_keys(&mut self, request: &Request) {
+    fn list_keys(&mut self, request: &Ask) {
         self.keys.clear();
         match &request.objects {
             ObjectQuery::Indexes(list) => {
@@ -252,7 +260,7 @@ impl<S: Source> Cached<S> {
     /// what went wrong.
     fn gather(
         &mut self,
-        request: &Request,
+        request: &Ask,
         deadline: Option<Instant>,
         keys: &[Key],
         asked_at: Duration,
@@ -366,7 +374,7 @@ impl<S: Source> Cached<S> {
     fn find(
         &mut self,
         key: &Key,
-        request: &Request,
+        request: &Ask,
         young: impl Fn(Duration) -> bool,
     ) -> Option<Arc<Reply>> {
         if !self.seen.contains_key(key) {
@@ -463,87 +471,71 @@ impl<S: Source> Source for Cached<S> {
         &self.hub.name
     }
 
-    fn collect(&mut self, request: &Request, out: &mut Snapshot) -> Result<(), SourceError> {
+    fn collect(&mut self, request: &Ask, out: &mut Snapshot) -> Result<(), SourceError> {
         out.clear();
-        // The thread's counts as the request's does: a run that it makes for all who wait
-        // ends by then.
-        let deadline = Until::or_earlier(request.deadline);
-        // What is asked on the way besides, as of which objects are costly.
-        let _until = Until::enter(deadline);
-        self.answer(request, deadline, out)
+        self.answer(request, request.until, out)
     }
 
-    fn catalogue(&mut self) -> Result<Arc<Catalogue>, SourceError> {
-        self.whole_catalogue()
-    }
-
-    fn catalogue_for(&mut self, wanted: Wanted<'_>) -> Result<Arc<Catalogue>, SourceError> {
-        if wanted == Wanted::Everything {
-            return self.whole_catalogue();
-        }
+    /// As of the newest collection, where nothing is wanted.
+    fn catalogue(&mut self, ask: &Ask) -> Result<Arc<Catalogue>, SourceError> {
         let hub = &self.hub;
-        // What is in no whole of them is found by who looks for it.
-        let has_all = |kept: &Arc<Catalogue>| match wanted {
-            Wanted::Objects(list) => list.iter().all(|name| kept.object(*name).is_some()),
-            Wanted::Everything | Wanted::Nothing => true,
+        let kept = match &ask.objects {
+            _ if ask.is_nothing() => {
+                // The thread that asks is the one that will collect.
+                reply::ready();
+                hub.known_catalogue()
+            }
+            // An object that no list has is found by asking for it.
+            ObjectQuery::Indexes(list) => hub
+                .kept_catalogue()
+                .filter(|kept| list.iter().all(|name| kept.object(*name).is_some())),
+            ObjectQuery::Costly => None,
+            ObjectQuery::Global | ObjectQuery::Foreign(_) => return self.whole_catalogue(ask),
         };
-        if let Some(kept) = hub.kept_catalogue().filter(has_all) {
+        if let Some(kept) = kept {
             return Ok(kept);
         }
-        hub.main.with(Until::current(), |source| {
-            let catalogue = source.catalogue_for(wanted);
-            hub.notice(source.catalogue_generation());
+        hub.main.with(ask.until, |source| {
+            if ask.is_nothing() {
+                return hub.check(source, ask.until);
+            }
+            let catalogue = source.catalogue(ask);
+            let _ = hub.check(source, ask.until);
             catalogue
         })?
     }
 
-    fn list_costly(&mut self) -> Result<(), SourceError> {
-        let hub = &self.hub;
-        hub.main.with(Until::current(), |source| {
-            let listed = source.list_costly();
-            hub.notice(source.catalogue_generation());
-            listed
-        })?
+    fn titles(
+        &mut self,
+        language: LanguageId,
+        ask: &Ask,
+    ) -> Result<Arc<TitleDatabase>, SourceError> {
+        let catalogue = self.catalogue(&Ask::nothing().until(ask.until));
+        let generation = catalogue.map_or(0, |catalogue| catalogue.generation);
+        self.hub.titles_by(language, generation, ask.until)
     }
 
-    /// The generation as of the newest collection.
-    fn catalogue_generation(&mut self) -> u64 {
-        // Who asks on the thread on which he will collect is ready for that.
-        reply::ready();
-        let known = self.hub.generation.load(Ordering::Acquire);
-        if known != UNKNOWN {
-            return known;
-        }
-        let asked = self.hub.main.with(Until::current(), Source::catalogue_generation);
-        if let Ok(generation) = asked {
-            self.hub.notice(generation);
-        }
-        asked.unwrap_or(0)
-    }
-
-    fn titles(&mut self, language: LanguageId) -> Result<Arc<TitleDatabase>, SourceError> {
-        let generation = self.catalogue_generation();
-        self.hub.titles_by(language, generation, Until::current())
-    }
-
-    fn providers(&mut self) -> Result<Vec<ProviderStatus>, SourceError> {
+    fn providers(&mut self, ask: &Ask) -> Result<Vec<ProviderStatus>, SourceError> {
         let mut providers = Vec::new();
         for lane in std::iter::once(&self.hub.main).chain(&self.hub.costly) {
-            providers.extend(lane.with(Until::current(), Source::providers)??);
+            providers.extend(lane.with(ask.until, |source| source.providers(ask))??);
         }
         Ok(providers)
     }
 
+    fn recording(&mut self) -> Option<&mut dyn Recording> {
+        if self.hub.is_recording { Some(self) } else { None }
+    }
+}
+
+impl<S: Source> Recording for Cached<S> {
     fn rewind(&mut self) -> Result<(), SourceError> {
         for lane in std::iter::once(&self.hub.main).chain(&self.hub.costly) {
-            lane.with(None, Source::rewind)??;
+            let rewind = |source: &mut S| source.recording().map_or(Ok(()), Recording::rewind);
+            lane.with(None, rewind)??;
         }
         self.hub.forget();
         Ok(())
-    }
-
-    fn is_live(&self) -> bool {
-        self.hub.live
     }
 }
 

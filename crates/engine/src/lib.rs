@@ -1,7 +1,7 @@
 //! Sources, providers, names and queries over Windows performance data.
 //!
 //! One idea carries this crate: **everything that has counters is a
-//! [`Source`] of data blocks.** A source answers a [`Request`] with a
+//! [`Source`] of data blocks.** A source answers a [`Ask`] with a
 //! [`Snapshot`]; whatever wraps a source is a source again. The [`Broker`] is
 //! the source made of [`Provider`]s, the counterpart of Windows' performance
 //! library; [`Query`] turns counter paths into values over any source.
@@ -12,6 +12,7 @@
 #![forbid(unsafe_code)]
 #![cfg_attr(test, allow(clippy::unwrap_used, clippy::expect_used))]
 
+mod ask;
 mod broker;
 pub mod cached;
 mod collect_tests;
@@ -27,19 +28,16 @@ pub mod measure;
 mod path;
 mod provider;
 mod query;
-mod request;
 mod shared;
 mod source;
 pub mod standard;
+mod status;
 mod suggest;
 mod titles;
-mod until;
 mod worker;
 
-pub use broker::{
-    Broker, BrokerBuilder, CHOSEN_INDEXES, Clock, ProviderState, ProviderStatus, Roster, StdClock,
-    Wanted,
-};
+pub use ask::{Ask, NO_OBJECT, ObjectQuery};
+pub use broker::{Broker, BrokerBuilder, CHOSEN_INDEXES, Clock, Roster, StdClock};
 pub use cached::{CacheBuilder, CacheStatistics, Cached};
 pub use collect_tests::{CollectFault, CollectWarning, GuardedBuffer, RawClaim, TestLevel};
 pub use collecting::{Collecting, Entered};
@@ -60,10 +58,9 @@ pub use query::{
     QueryError, Reading, SampleRing, SampledCounter, SourceSet, Statistics, ValueFormat,
     oldest_first,
 };
-pub use request::{ObjectQuery, Request};
 pub use shared::Shared;
-pub use source::{Catalogue, CatalogueCounter, CatalogueObject, Cost, Source};
+pub use source::{Catalogue, CatalogueCounter, CatalogueObject, Cost, Recording, Source};
+pub use status::{ProviderState, ProviderStatus};
 pub use suggest::nearest;
 pub use titles::{TitleDatabase, TitleSet};
-pub use until::Until;
 pub use worker::Worker;

@@ -1,11 +1,11 @@
 //! The other half: whoever has counters to offer.
 
-use crate::broker::{ProviderState, ProviderStatus};
+use crate::ask::{Ask, ObjectQuery};
 use crate::collect_tests::{CollectFault, CollectWarning, GuardedBuffer, RawClaim, TestLevel};
 use crate::error::{Fault, FaultKind, ProviderError};
 use crate::growth::{KeptFaults, note_growth};
-use crate::request::{ObjectQuery, Request};
 use crate::source::Cost;
+use crate::status::{ProviderState, ProviderStatus};
 use perfhive_format::titles::TitleList;
 use perfhive_format::{
     BlockWriter, CounterSpec, LanguageId, ObjectSpec, ObjectTemplate, ObjectWriting, TitleIndex,
@@ -178,7 +178,7 @@ pub struct ProvidedTitles {
 /// What one collection asks of a provider.
 #[derive(Clone, Copy, Debug)]
 pub struct Collection<'a> {
-    request: &'a Request,
+    ask: &'a Ask,
     /// The objects of this provider that are wanted, those that come along
     /// included.
     wanted: &'a [TitleIndex],
@@ -188,8 +188,8 @@ pub struct Collection<'a> {
 impl<'a> Collection<'a> {
     /// A collection of the objects `wanted` of a provider.
     #[must_use]
-    pub fn new(request: &'a Request, wanted: &'a [TitleIndex]) -> Self {
-        Self { request, wanted, until: request.deadline }
+    pub fn new(ask: &'a Ask, wanted: &'a [TitleIndex]) -> Self {
+        Self { ask, wanted, until: ask.until }
     }
 
     /// The same with another deadline than the request's.
@@ -212,13 +212,13 @@ impl<'a> Collection<'a> {
     /// Whether a counter that is filled only on request was asked for.
     #[must_use]
     pub fn wants_extra(&self, object: TitleIndex, counter: TitleIndex) -> bool {
-        self.request.wants_extra(object, counter)
+        self.ask.wants_extra(object, counter)
     }
 
     /// The query as it was made; a Windows provider gets it as its value name.
     #[must_use]
     pub fn query(&self) -> &'a ObjectQuery {
-        &self.request.objects
+        &self.ask.objects
     }
 
     /// When an answer is of no use any more, or others must have their turn.

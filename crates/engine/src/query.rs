@@ -28,13 +28,13 @@ pub use sampled::SampledCounter;
 pub use sources::SourceSet;
 pub use statistics::{SampleRing, Statistics, oldest_first};
 
-use crate::broker::ProviderStatus;
+use crate::ask::Ask;
 use crate::followed::NOT_THERE;
 use crate::frame::Snapshot;
 use crate::path::{CounterPath, InstancePattern, NamePattern};
 use crate::source::{Catalogue, CatalogueCounter, CatalogueObject};
+use crate::status::ProviderStatus;
 use crate::titles::TitleSet;
-use crate::until::Until;
 use names::{names_match, unknown_counter, unknown_object};
 use perfhive_format::{LanguageId, TitleIndex};
 use sample::ObjectState;
@@ -237,7 +237,6 @@ impl Query {
     /// # Errors
     /// As [`collect`](Self::collect).
     pub fn collect_until(&mut self, deadline: Option<Instant>) -> Result<(), QueryError> {
-        let _until = Until::enter(deadline);
         self.readings.clear();
         let mut errors = HashMap::new();
         let mut good = 0;
@@ -375,7 +374,7 @@ impl Query {
     /// # Errors
     /// Where that cannot be told now ([`Source::providers`](crate::Source::providers)).
     pub fn providers(&mut self, source: usize) -> Result<Vec<ProviderStatus>, QueryError> {
-        Ok(self.sources.slot_mut(source)?.source.providers()?)
+        Ok(self.sources.slot_mut(source)?.source.providers(&Ask::nothing())?)
     }
 
     /// Whether waiting brings new samples: false if every source that the
@@ -383,7 +382,7 @@ impl Query {
     #[must_use]
     pub fn is_live(&self) -> bool {
         let mut slots = (0..self.sources.len()).filter_map(|n| self.sources.slot(n).ok());
-        self.items.is_empty() || slots.any(|s| !s.wanted.is_empty() && s.source.is_live())
+        self.items.is_empty() || slots.any(|s| !s.wanted.is_empty() && s.is_live)
     }
 
     /// How many samples are needed before every path can have a value: 2 if
@@ -400,25 +399,27 @@ impl Query {
 fn resolve(
     slot: &mut Slot,
     path: &CounterPath,
+    until: Option<Instant>,
 ) -> Result<Vec<(TitleIndex, CatalogueCounter)>, QueryError> {
     slot.forget_failure();
     let mut found = resolve_in(slot, path);
     // The object may be one that is to be found out first; and a pattern may mean
     // any.
-    if (found.is_err() || path.object.as_literal().is_none()) && slot.complete(&path.object) {
+    if (found.is_err() || path.object.as_literal().is_none()) && slot.complete(&path.object, until)
+    {
         found = resolve_in(slot, path);
     }
     // The name may be one of a language that nobody asked for yet.
-    if found.is_err() && slot.load_all_languages() {
+    if found.is_err() && slot.load_all_languages(until) {
         found = resolve_in(slot, path);
-        if found.is_err() && slot.complete(&path.object) {
+        if found.is_err() && slot.complete(&path.object, until) {
             found = resolve_in(slot, path);
         }
     }
     match found {
-        Err(QueryError::UnknownObject { .. }) if slot.look_further(&path.object)? => {
+        Err(QueryError::UnknownObject { .. }) if slot.look_further(&path.object, until)? => {
             // A pattern may mean names in all languages by now.
-            slot.load_all_languages();
+            slot.load_all_languages(until);
             resolve_in(slot, path)
         }
         result => result,
@@ -430,9 +431,9 @@ fn resolve_or_suggest(
     slot: &mut Slot,
     path: &CounterPath,
 ) -> Result<Vec<(TitleIndex, CatalogueCounter)>, QueryError> {
-    match resolve(slot, path) {
+    match resolve(slot, path, None) {
         Err(QueryError::UnknownObject { .. }) => {
-            slot.look_near(&path.object);
+            slot.look_near(&path.object, None);
             resolve_in(slot, path)
         }
         result => result,

@@ -1,148 +1,127 @@
 //! The trait of everything that has counters.
 
-use crate::broker::{ProviderStatus, Wanted};
-use crate::error::{SourceError, SourceErrorKind};
+use crate::ask::Ask;
+use crate::error::SourceError;
 use crate::frame::Snapshot;
-use crate::request::{ObjectQuery, Request};
+use crate::status::ProviderStatus;
 use crate::titles::TitleDatabase;
 use perfhive_format::{CounterType, DetailLevel, LanguageId, PerfObject, TitleIndex};
 use std::collections::HashSet;
 use std::sync::Arc;
 
-/// Everything that has counters: it answers requests with data blocks.
+/// Everything that has counters: it answers asks with data blocks.
 ///
 /// The Windows registry, the embedded Linux providers, another machine, a
 /// recording and a cache are all sources, and whatever wraps a source is one.
-/// A source is used by one thread at a time (`&mut self`).
+/// A source is used by one thread at a time (`&mut self`). Every question carries its
+/// deadline ([`Ask::until`]); a source that wraps others passes it on.
 pub trait Source: Send {
-    /// What the source is called in messages: `local:`, `file:a.bin`.
+    /// The source's name in messages: `local:`, `file:a.bin`.
     fn name(&self) -> &str;
 
-    /// Collects what `request` asks for into `out`, which is cleared first.
-    /// The answer may hold more objects than asked for, or fewer; what could
-    /// not be collected is in [`Snapshot::faults`].
+    /// Collects the wanted objects into `out`, which is cleared first. The answer may
+    /// hold more objects than wanted, or fewer; parts that could not be collected are
+    /// in [`Snapshot::faults`].
     ///
     /// # Errors
     /// Only where nothing at all could be collected.
-    fn collect(&mut self, request: &Request, out: &mut Snapshot) -> Result<(), SourceError>;
+    fn collect(&mut self, ask: &Ask, out: &mut Snapshot) -> Result<(), SourceError>;
 
-    /// What the source has: objects, their counters, cost and languages. By
-    /// default read off one collection.
+    /// The objects of the source with their counters and cost, its machine and its
+    /// languages. Objects that nobody asked for may be missing where finding them out
+    /// takes time:
+    ///
+    /// | the ask is for | listed |
+    /// |---|---|
+    /// | nothing | what is known without asking providers |
+    /// | indexes | those objects, if they exist, and what is known |
+    /// | `Global`, `Foreign` | everything except objects that are costly even to list |
+    /// | `Costly` | everything |
+    ///
+    /// The catalogue carries a generation. It changes whenever the catalogue or the titles
+    /// do; on Windows Last Counter does so when a provider is registered. Readers ask for
+    /// [nothing](Ask::nothing) before and after each sample and compare generations: where
+    /// nothing changed that is cheap and allocates nothing, since an [`Arc`] is cloned. An
+    /// ask for nothing whose deadline has passed may be answered with the catalogue given
+    /// last, so that a collection that came back just in time is of use.
     ///
     /// # Errors
-    /// Where that collection fails.
-    fn catalogue(&mut self) -> Result<Arc<Catalogue>, SourceError> {
-        let mut snapshot = Snapshot::new();
-        self.collect(&Request::new(ObjectQuery::Global), &mut snapshot)?;
-        Ok(Arc::new(Catalogue::of_snapshot(&snapshot)))
-    }
+    /// Where the objects cannot be found out; a later call tries again. An object that does
+    /// not exist is no error.
+    fn catalogue(&mut self, ask: &Ask) -> Result<Arc<Catalogue>, SourceError>;
 
-    /// Makes the catalogue whole, for a source that leaves out of it what is
-    /// expensive even to list: the registry of Windows can list the objects of
-    /// `Costly` only by collecting them all. Asked for when an object is looked
-    /// for and not found, or everything listed; where something was added, the
-    /// catalogue's generation changes.
+    /// The names and help texts of one language. The ask carries the deadline.
     ///
     /// # Errors
-    /// Where that collection fails; the rest of the catalogue stays.
-    fn list_costly(&mut self) -> Result<(), SourceError> {
-        Ok(())
-    }
+    /// [`SourceErrorKind::NotFound`](crate::SourceErrorKind::NotFound) for a language that
+    /// the source does not have; the catalogue lists its languages.
+    fn titles(
+        &mut self,
+        language: LanguageId,
+        ask: &Ask,
+    ) -> Result<Arc<TitleDatabase>, SourceError>;
 
-    /// The catalogue for a reader of certain objects. Objects of others may be
-    /// missing from it, as long as they are to be found out first and that may
-    /// take its time; [`catalogue`](Self::catalogue) has them all.
+    /// How the source's providers are doing; an empty list for a source that is not made
+    /// of providers. The ask carries the deadline.
     ///
     /// # Errors
-    /// As [`catalogue`](Self::catalogue).
-    fn catalogue_for(&mut self, wanted: Wanted<'_>) -> Result<Arc<Catalogue>, SourceError> {
-        let _ = wanted;
-        self.catalogue()
-    }
-
-    /// A number that changes when the catalogue or the titles do, as on Windows
-    /// Last Counter does when a provider is registered. Cheap: readers ask
-    /// before every sample and load both anew only when it changed.
-    fn catalogue_generation(&mut self) -> u64 {
-        0
-    }
-
-    /// The names and help texts of one language.
-    ///
-    /// # Errors
-    /// [`SourceErrorKind::NotFound`] for a language that the source does not
-    /// have; the catalogue lists those that it has.
-    fn titles(&mut self, language: LanguageId) -> Result<Arc<TitleDatabase>, SourceError>;
-
-    /// How the providers are doing that the source is made of; none for a
-    /// source that is not made of providers.
-    ///
-    /// # Errors
-    /// Where that cannot be told now, of all of them or of some: a list without those
-    /// would be taken for all that there is. [Transient](SourceError::is_transient) where
-    /// the answer is late.
-    fn providers(&mut self) -> Result<Vec<ProviderStatus>, SourceError> {
+    /// Where the state of any provider cannot be told now: a partial list would be taken
+    /// for a complete one. [Transient](SourceError::is_transient) where the answer is late.
+    fn providers(&mut self, ask: &Ask) -> Result<Vec<ProviderStatus>, SourceError> {
+        let _ = ask;
         Ok(Vec::new())
     }
 
-    /// Puts a source of recorded samples back to its first one.
+    /// The recorded samples behind this source; `None` for a live source, where waiting
+    /// brings a new sample.
+    fn recording(&mut self) -> Option<&mut dyn Recording> {
+        None
+    }
+}
+
+/// Recorded samples: what only a recording can do. The span of time that it covers, and
+/// seeking in it, belong here once log files have them.
+pub trait Recording {
+    /// Puts the recording back to its first sample.
     ///
     /// # Errors
-    /// [`SourceErrorKind::NotFound`] for a live source, which has no first
-    /// sample.
-    fn rewind(&mut self) -> Result<(), SourceError> {
-        let message = "a live source cannot be rewound";
-        Err(SourceError::new(SourceErrorKind::NotFound, self.name(), message))
-    }
-
-    /// Whether waiting brings a new sample. A recording has its samples
-    /// already; a reader need not pause between them.
-    fn is_live(&self) -> bool {
-        true
-    }
+    /// Where the first sample cannot be read again.
+    fn rewind(&mut self) -> Result<(), SourceError>;
 }
 
 impl<S: Source + ?Sized> Source for Box<S> {
     fn name(&self) -> &str {
         (**self).name()
     }
-    fn collect(&mut self, request: &Request, out: &mut Snapshot) -> Result<(), SourceError> {
-        (**self).collect(request, out)
+    fn collect(&mut self, ask: &Ask, out: &mut Snapshot) -> Result<(), SourceError> {
+        (**self).collect(ask, out)
     }
-    fn catalogue(&mut self) -> Result<Arc<Catalogue>, SourceError> {
-        (**self).catalogue()
+    fn catalogue(&mut self, ask: &Ask) -> Result<Arc<Catalogue>, SourceError> {
+        (**self).catalogue(ask)
     }
-    fn list_costly(&mut self) -> Result<(), SourceError> {
-        (**self).list_costly()
+    fn titles(
+        &mut self,
+        language: LanguageId,
+        ask: &Ask,
+    ) -> Result<Arc<TitleDatabase>, SourceError> {
+        (**self).titles(language, ask)
     }
-    fn catalogue_for(&mut self, wanted: Wanted<'_>) -> Result<Arc<Catalogue>, SourceError> {
-        (**self).catalogue_for(wanted)
+    fn providers(&mut self, ask: &Ask) -> Result<Vec<ProviderStatus>, SourceError> {
+        (**self).providers(ask)
     }
-    fn catalogue_generation(&mut self) -> u64 {
-        (**self).catalogue_generation()
-    }
-    fn titles(&mut self, language: LanguageId) -> Result<Arc<TitleDatabase>, SourceError> {
-        (**self).titles(language)
-    }
-    fn providers(&mut self) -> Result<Vec<ProviderStatus>, SourceError> {
-        (**self).providers()
-    }
-    fn rewind(&mut self) -> Result<(), SourceError> {
-        (**self).rewind()
-    }
-    fn is_live(&self) -> bool {
-        (**self).is_live()
+    fn recording(&mut self) -> Option<&mut dyn Recording> {
+        (**self).recording()
     }
 }
 
-/// What a source has, apart from the values.
+/// The objects of a source, without values.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Catalogue {
     /// Changes whenever anything below does.
     pub generation: u64,
     /// The machine that the objects belong to.
     pub machine: String,
-    /// The languages that titles are to be had in, the preferred one first.
+    /// The languages of the titles, the preferred one first.
     pub languages: Vec<LanguageId>,
     /// The objects.
     pub objects: Vec<CatalogueObject>,
@@ -157,8 +136,8 @@ pub enum Cost {
     Costly,
     /// Belongs to another machine; only on `Foreign`.
     Foreign,
-    /// Nobody has told so far: the object was found by its name, and what it is part of is
-    /// known once everything was listed. Of a provider's own object, only on request.
+    /// Not known so far: the object was looked up by its name, and its cost is known once
+    /// everything was listed. As a provider's own statement: only on request.
     Unknown,
 }
 
@@ -169,13 +148,13 @@ pub struct CatalogueObject {
     pub name: TitleIndex,
     /// Title index of the help text.
     pub help: TitleIndex,
-    /// For whom the object is.
+    /// The audience that the object is meant for.
     pub detail: DetailLevel,
-    /// What it costs.
+    /// How expensive it is to collect.
     pub cost: Cost,
     /// Whether it has instances.
     pub has_instances: bool,
-    /// Place of the counter to show first.
+    /// Position of the counter to show first.
     pub default_counter: Option<u32>,
     /// The counters, without bases.
     pub counters: Vec<CatalogueCounter>,
@@ -192,10 +171,10 @@ pub struct CatalogueCounter {
     pub counter_type: CounterType,
     /// Power of ten by which a chart should scale the value.
     pub scale: i32,
-    /// For whom the counter is.
+    /// The audience that the counter is meant for.
     pub detail: DetailLevel,
     /// Whether it is filled only on request
-    /// ([`Request::extra_counters`]).
+    /// ([`Ask::extra_counters`]).
     pub on_request: bool,
 }
 
@@ -206,9 +185,9 @@ impl Catalogue {
         self.objects.iter().find(|object| object.name == name)
     }
 
-    /// The language to show names in where nobody chose one: the first of a live
-    /// source (on Windows the user's own), English of a recording, which may
-    /// have been made in any country; where that is not there, the first.
+    /// The language to show names in by default. For a live source it is the first one (on
+    /// Windows the user's own); for a recording, which may have been made in any country,
+    /// English, or the first one where English is missing.
     #[must_use]
     pub fn preferred_language(&self, is_live: bool) -> LanguageId {
         let has_english = self.languages.contains(&LanguageId::ENGLISH);
@@ -216,7 +195,7 @@ impl Catalogue {
         first.copied().unwrap_or(LanguageId::ENGLISH)
     }
 
-    /// Reads a catalogue off a snapshot: its objects, all of them `Global`.
+    /// A catalogue of the objects of a snapshot, all of them `Global`.
     #[must_use]
     pub fn of_snapshot(snapshot: &Snapshot) -> Self {
         let mut catalogue = Self {
@@ -235,7 +214,7 @@ impl Catalogue {
 }
 
 impl CatalogueObject {
-    /// Reads the entry off an object.
+    /// The catalogue entry of an object.
     #[must_use]
     pub fn of(object: PerfObject<'_>) -> Self {
         let counters = object

@@ -48,7 +48,7 @@ fn broker(providers: Vec<ScriptProvider>) -> Broker {
 
 fn collect(broker: &mut Broker, query: &str) -> Snapshot {
     let mut snapshot = Snapshot::new();
-    broker.collect(&Request::new(query.parse().unwrap()), &mut snapshot).unwrap();
+    broker.collect(&Ask::new(query.parse().unwrap()), &mut snapshot).unwrap();
     snapshot
 }
 
@@ -116,8 +116,8 @@ fn indexes_are_allotted_behind_last_counter() {
         provider
     };
     let mut broker = broker(vec![own("One"), sound("Windows", 2000), own("Two")]);
-    let catalogue = broker.catalogue().unwrap();
-    let titles = broker.titles(LanguageId::ENGLISH).unwrap();
+    let catalogue = broker.catalogue(&Ask::everything()).unwrap();
+    let titles = broker.titles(LanguageId::ENGLISH, &Ask::nothing()).unwrap();
     let find = |name: &str| titles.indexes(name)[0];
     // 2003 is the highest index of the fixed provider (the help of 2002).
     assert_eq!(find("One"), TitleIndex(2004));
@@ -294,7 +294,7 @@ fn a_foreign_block_stands_beside_the_local_one() {
 #[test]
 fn a_deadline_that_has_passed_asks_nobody() {
     let mut broker = broker(vec![sound("A", 100)]);
-    let request = Request::new(ObjectQuery::Global).deadline(Instant::now());
+    let request = Ask::new(ObjectQuery::Global).until(Instant::now());
     let mut snapshot = Snapshot::new();
     broker.collect(&request, &mut snapshot).unwrap();
     assert!(names(&snapshot).is_empty());
@@ -319,7 +319,7 @@ fn who_hangs_leaves_time_for_others() {
     for round in 0..3 {
         // Long enough for the good one on any machine.
         let end = Instant::now() + Duration::from_secs(2);
-        broker.collect(&Request::new(ObjectQuery::Global).deadline(end), &mut snapshot).unwrap();
+        broker.collect(&Ask::new(ObjectQuery::Global).until(end), &mut snapshot).unwrap();
         assert_eq!(names(&snapshot), [200], "{round}");
         let faults = snapshot.faults().iter().map(|fault| (&*fault.provider, fault.kind));
         let late = [("Late", FaultKind::NotYet), ("Later", FaultKind::NotYet)];
@@ -406,8 +406,7 @@ fn a_worker_answers_by_the_deadline() {
     });
     let mut worker = Worker::new(broker(vec![provider]), None).unwrap();
     let mut snapshot = Snapshot::new();
-    let soon =
-        Request::new(ObjectQuery::Global).deadline(Instant::now() + Duration::from_millis(20));
+    let soon = Ask::new(ObjectQuery::Global).until(Instant::now() + Duration::from_millis(20));
     let error = worker.collect(&soon, &mut snapshot).unwrap_err();
     assert_eq!(error.kind(), SourceErrorKind::Deadline);
     assert!(error.is_transient());
@@ -418,7 +417,7 @@ fn a_worker_answers_by_the_deadline() {
     // The late answer is dropped; then the worker answers again.
     let end = Instant::now() + Duration::from_secs(20);
     loop {
-        match worker.collect(&Request::new(ObjectQuery::Global), &mut snapshot) {
+        match worker.collect(&Ask::new(ObjectQuery::Global), &mut snapshot) {
             Ok(()) => break,
             Err(error) => assert!(error.is_transient() && Instant::now() < end, "{error}"),
         }
@@ -435,7 +434,7 @@ fn a_worker_is_a_source() {
 #[test]
 fn a_missing_language_is_told_with_those_there_are() {
     let mut broker = broker(vec![sound("A", 100)]);
-    let error = broker.titles(LanguageId::GERMAN).unwrap_err();
+    let error = broker.titles(LanguageId::GERMAN, &Ask::nothing()).unwrap_err();
     assert_eq!(error.kind(), SourceErrorKind::NotFound);
     assert!(error.to_string().contains("English"), "{error}");
 }
@@ -512,7 +511,7 @@ fn nobody_writes_another_providers_object() {
 #[test]
 fn an_object_belongs_to_the_first_who_registers_it() {
     let mut broker = broker(vec![sound("First", 100), sound("Second", 100)]);
-    assert_eq!(broker.catalogue().unwrap().objects.len(), 1);
+    assert_eq!(broker.catalogue(&Ask::everything()).unwrap().objects.len(), 1);
     assert_eq!(names(&collect(&mut broker, "100")), [100]);
     let second = broker.providers().nth(1).unwrap();
     assert!(second.last_fault.as_ref().unwrap().message.contains("First"));
@@ -528,11 +527,14 @@ impl Source for Mortal {
     fn name(&self) -> &str {
         "mortal:"
     }
-    fn collect(&mut self, _: &Request, _: &mut Snapshot) -> Result<(), SourceError> {
+    fn collect(&mut self, _: &Ask, _: &mut Snapshot) -> Result<(), SourceError> {
         assert!(!self.panics, "the source panics, as it was told to");
         Ok(())
     }
-    fn titles(&mut self, language: LanguageId) -> Result<Arc<TitleDatabase>, SourceError> {
+    fn catalogue(&mut self, _: &Ask) -> Result<Arc<Catalogue>, SourceError> {
+        Ok(Arc::default())
+    }
+    fn titles(&mut self, language: LanguageId, _: &Ask) -> Result<Arc<TitleDatabase>, SourceError> {
         let empty = titles(&[]);
         Ok(Arc::new(TitleDatabase::new(language, &empty, &empty)))
     }
@@ -540,7 +542,7 @@ impl Source for Mortal {
 
 #[test]
 fn a_worker_outlives_its_source_and_not_the_other_way_round() {
-    let request = Request::new(ObjectQuery::Global);
+    let request = Ask::new(ObjectQuery::Global);
     let mut snapshot = Snapshot::new();
     // The source panics: that is told, and told again.
     let (life, death) = std::sync::mpsc::channel();

@@ -6,8 +6,8 @@ use perfhive_engine::measure::{
     Anomaly, CounterSource, DataSources, MeasurementContext, MeasurementOptions, Readings,
 };
 use perfhive_engine::{
-    Cached, Catalogue, CatalogueObject, Cost, Frame, FramePool, ObjectQuery, Request, Snapshot,
-    Source, SourceError, TitleDatabase,
+    Ask, Cached, Catalogue, CatalogueObject, Cost, Frame, FramePool, ObjectQuery, Snapshot, Source,
+    SourceError, TitleDatabase,
 };
 use perfhive_format::titles::TitleList;
 use perfhive_format::{CounterSpec, CounterType, LanguageId, TitleIndex};
@@ -34,6 +34,7 @@ struct Shared {
     pool: Mutex<FramePool>,
     taken: AtomicU64,
     generation: AtomicU64,
+    catalogue: Mutex<Option<Arc<Catalogue>>>,
     /// Whether a collection waits, and whether one does.
     held: AtomicBool,
     waits: Mutex<bool>,
@@ -57,6 +58,7 @@ impl Machine {
             pool: Mutex::default(),
             taken: AtomicU64::new(0),
             generation: AtomicU64::new(1),
+            catalogue: Mutex::default(),
             held: AtomicBool::new(false),
             waits: Mutex::new(false),
             changed: Condvar::new(),
@@ -90,7 +92,7 @@ impl Source for Machine {
     fn name(&self) -> &str {
         "machine"
     }
-    fn collect(&mut self, _: &Request, out: &mut Snapshot) -> Result<(), SourceError> {
+    fn collect(&mut self, _: &Ask, out: &mut Snapshot) -> Result<(), SourceError> {
         out.clear();
         if self.0.held.load(Ordering::SeqCst) {
             let mut waits = self.0.waits.lock().unwrap();
@@ -106,18 +108,23 @@ impl Source for Machine {
         out.push_frame(frame, "p");
         Ok(())
     }
-    fn catalogue(&mut self) -> Result<Arc<Catalogue>, SourceError> {
+    fn catalogue(&mut self, _: &Ask) -> Result<Arc<Catalogue>, SourceError> {
+        let generation = self.0.generation.load(Ordering::SeqCst);
+        let mut kept = self.0.catalogue.lock().unwrap();
+        if let Some(kept) = kept.as_ref().filter(|kept| kept.generation == generation) {
+            return Ok(Arc::clone(kept));
+        }
         let frame = Frame::new(self.0.block.clone(), 0).unwrap();
         let mut objects: Vec<_> =
             (0..).map_while(|place| frame.object(place)).map(CatalogueObject::of).collect();
         objects.last_mut().unwrap().cost = Cost::Costly;
-        let generation = self.0.generation.load(Ordering::SeqCst);
-        Ok(Arc::new(Catalogue { objects, generation, ..Catalogue::default() }))
+        Ok(Arc::clone(kept.insert(Arc::new(Catalogue {
+            objects,
+            generation,
+            ..Catalogue::default()
+        }))))
     }
-    fn catalogue_generation(&mut self) -> u64 {
-        self.0.generation.load(Ordering::SeqCst)
-    }
-    fn titles(&mut self, language: LanguageId) -> Result<Arc<TitleDatabase>, SourceError> {
+    fn titles(&mut self, language: LanguageId, _: &Ask) -> Result<Arc<TitleDatabase>, SourceError> {
         let names = names();
         let names: Vec<_> = names.iter().map(|(index, name)| (*index, name.as_str())).collect();
         Ok(Arc::new(TitleDatabase::new(language, &titles(&names), &TitleList::default())))
@@ -182,7 +189,7 @@ fn on_a_thread_that_is_new() {
     let cache = Cached::builder(machine.clone()).max_age(Duration::from_secs(3600)).build();
     let mut filler = cache.clone();
     let mut fill = || {
-        let mut request = Request::objects(&[TitleIndex(700), TitleIndex(702)]);
+        let mut request = Ask::objects(&[TitleIndex(700), TitleIndex(702)]);
         request.max_age = Some(Duration::ZERO);
         filler.collect(&request, &mut Snapshot::new()).unwrap();
     };
@@ -212,7 +219,7 @@ fn who_waits_in_vain() {
     let patience = MeasurementOptions::new().patience(Duration::from_millis(30));
     let mut late = context(&cache, 0..OBJECTS, patience);
     let mut other = cache.clone();
-    let small = Request::objects(&[TitleIndex(700)]);
+    let small = Ask::objects(&[TitleIndex(700)]);
     let mut out = Snapshot::new();
     let mut allocated = 0;
     for _ in 0..6 {
@@ -275,7 +282,7 @@ fn whatever_is_asked_for_in_turns() {
         ObjectQuery::Indexes(list(3)),
         ObjectQuery::Costly,
     ];
-    let requests = queries.map(|query| Request::new(query).max_age(Duration::ZERO));
+    let requests = queries.map(|query| Ask::new(query).max_age(Duration::ZERO));
     let mut snapshot = Snapshot::new();
     for round in 0..10 {
         for request in requests.iter().flat_map(|request| [request; 3]) {

@@ -149,7 +149,7 @@ fn edge_case_22_a_provider_stays_open_and_a_warm_collection_allocates_nothing() 
         Arc::new(Opens { opened: Arc::clone(&opened), instances: 500 });
     let mut broker = Broker::builder("t:", "HOST").provider(provider).build();
     let mut snapshots = [Snapshot::new(), Snapshot::new()];
-    let request = Request::objects(&[TitleIndex(100)]);
+    let request = Ask::objects(&[TitleIndex(100)]);
     for round in 0..20 {
         // Two samples are held at a time, as a reader of rates does.
         let out = &mut snapshots[round % 2];
@@ -181,17 +181,14 @@ fn edge_case_23_tables_that_change_are_loaded_anew() {
         fn name(&self) -> &str {
             "shared:"
         }
-        fn collect(&mut self, r: &Request, out: &mut Snapshot) -> Result<(), SourceError> {
+        fn collect(&mut self, r: &Ask, out: &mut Snapshot) -> Result<(), SourceError> {
             self.0.lock().unwrap().collect(r, out)
         }
-        fn catalogue(&mut self) -> Result<Arc<Catalogue>, SourceError> {
-            self.0.lock().unwrap().catalogue()
+        fn catalogue(&mut self, ask: &Ask) -> Result<Arc<Catalogue>, SourceError> {
+            self.0.lock().unwrap().catalogue(ask)
         }
-        fn catalogue_generation(&mut self) -> u64 {
-            self.0.lock().unwrap().catalogue_generation()
-        }
-        fn titles(&mut self, l: LanguageId) -> Result<Arc<TitleDatabase>, SourceError> {
-            self.0.lock().unwrap().titles(l)
+        fn titles(&mut self, l: LanguageId, ask: &Ask) -> Result<Arc<TitleDatabase>, SourceError> {
+            self.0.lock().unwrap().titles(l, ask)
         }
     }
     let broker = Broker::builder("t:", "HOST").provider(provider("One", 2000)).build();

@@ -9,7 +9,7 @@ use perfhive_engine::measure::{
     Wanted,
 };
 use perfhive_engine::{
-    Cached, Catalogue, CatalogueObject, Cost, Fault, FaultKind, Frame, FramePool, NoValue, Request,
+    Ask, Cached, Catalogue, CatalogueObject, Cost, Fault, FaultKind, Frame, FramePool, NoValue,
     Snapshot, Source, SourceError, SourceErrorKind, TitleDatabase, Worker,
 };
 use perfhive_format::titles::TitleList;
@@ -17,7 +17,7 @@ use perfhive_format::{CookError, CounterSpec, CounterType, LanguageId, TitleInde
 use perfhive_testkit::alloc::{Counting, count};
 use perfhive_testkit::script::{block, titles};
 use std::sync::atomic::{AtomicBool, Ordering};
-use std::sync::{Arc, Condvar, Mutex};
+use std::sync::{Arc, Condvar, Mutex, OnceLock};
 use std::time::Duration;
 
 #[global_allocator]
@@ -102,7 +102,7 @@ impl Source for Scripted {
         "scripted"
     }
 
-    fn collect(&mut self, _: &Request, out: &mut Snapshot) -> Result<(), SourceError> {
+    fn collect(&mut self, _: &Ask, out: &mut Snapshot) -> Result<(), SourceError> {
         out.clear();
         let mut script = self.0.lock().unwrap();
         let at = script.at;
@@ -127,15 +127,19 @@ impl Source for Scripted {
         Ok(())
     }
 
-    fn catalogue(&mut self) -> Result<Arc<Catalogue>, SourceError> {
-        let frame = Frame::new(bytes(0, false, &[]), 0).unwrap();
-        let mut objects: Vec<_> =
-            (0..2).map(|place| CatalogueObject::of(frame.object(place).unwrap())).collect();
-        objects[1].cost = Cost::Costly;
-        Ok(Arc::new(Catalogue { objects, machine: "host".to_string(), ..Catalogue::default() }))
+    fn catalogue(&mut self, _: &Ask) -> Result<Arc<Catalogue>, SourceError> {
+        static KEPT: OnceLock<Arc<Catalogue>> = OnceLock::new();
+        let make = || {
+            let frame = Frame::new(bytes(0, false, &[]), 0).unwrap();
+            let mut objects: Vec<_> =
+                (0..2).map(|place| CatalogueObject::of(frame.object(place).unwrap())).collect();
+            objects[1].cost = Cost::Costly;
+            Arc::new(Catalogue { objects, machine: "host".to_string(), ..Catalogue::default() })
+        };
+        Ok(Arc::clone(KEPT.get_or_init(make)))
     }
 
-    fn titles(&mut self, _: LanguageId) -> Result<Arc<TitleDatabase>, SourceError> {
+    fn titles(&mut self, _: LanguageId, _: &Ask) -> Result<Arc<TitleDatabase>, SourceError> {
         let names = titles(&[
             (6, "% Processor Time"),
             (230, "Process"),
@@ -545,7 +549,7 @@ fn sampling_allocates_nothing() {
         fn name(&self) -> &str {
             "steady"
         }
-        fn collect(&mut self, _: &Request, out: &mut Snapshot) -> Result<(), SourceError> {
+        fn collect(&mut self, _: &Ask, out: &mut Snapshot) -> Result<(), SourceError> {
             out.clear();
             let mut state = self.0.lock().unwrap();
             let (pool, number) = &mut *state;
@@ -554,11 +558,15 @@ fn sampling_allocates_nothing() {
             out.push_frame(pool.fill(*number, fill).unwrap(), "steady");
             Ok(())
         }
-        fn catalogue(&mut self) -> Result<Arc<Catalogue>, SourceError> {
-            self.1.catalogue()
+        fn catalogue(&mut self, _: &Ask) -> Result<Arc<Catalogue>, SourceError> {
+            self.1.catalogue(&Ask::everything())
         }
-        fn titles(&mut self, language: LanguageId) -> Result<Arc<TitleDatabase>, SourceError> {
-            self.1.titles(language)
+        fn titles(
+            &mut self,
+            language: LanguageId,
+            ask: &Ask,
+        ) -> Result<Arc<TitleDatabase>, SourceError> {
+            self.1.titles(language, ask)
         }
     }
     let block = Arc::new(bytes(1, false, &processes(1)));
@@ -599,7 +607,7 @@ fn a_late_sample_allocates_nothing_either() {
         fn name(&self) -> &str {
             "held"
         }
-        fn collect(&mut self, _: &Request, out: &mut Snapshot) -> Result<(), SourceError> {
+        fn collect(&mut self, _: &Ask, out: &mut Snapshot) -> Result<(), SourceError> {
             let (held, changed) = &*self.4;
             drop(changed.wait_while(held.lock().unwrap(), |held| *held).unwrap());
             out.clear();
@@ -608,11 +616,15 @@ fn a_late_sample_allocates_nothing_either() {
             out.push_frame(self.0.fill(self.1, |buffer| buffer.clone_from(block)).unwrap(), "held");
             Ok(())
         }
-        fn catalogue(&mut self) -> Result<Arc<Catalogue>, SourceError> {
-            self.2.catalogue()
+        fn catalogue(&mut self, _: &Ask) -> Result<Arc<Catalogue>, SourceError> {
+            self.2.catalogue(&Ask::everything())
         }
-        fn titles(&mut self, language: LanguageId) -> Result<Arc<TitleDatabase>, SourceError> {
-            self.2.titles(language)
+        fn titles(
+            &mut self,
+            language: LanguageId,
+            ask: &Ask,
+        ) -> Result<Arc<TitleDatabase>, SourceError> {
+            self.2.titles(language, ask)
         }
     }
     let gate = Arc::new((Mutex::new(false), Condvar::new()));
@@ -669,7 +681,7 @@ fn a_failed_sample_allocates_nothing_either() {
         fn name(&self) -> &str {
             "failing"
         }
-        fn collect(&mut self, _: &Request, out: &mut Snapshot) -> Result<(), SourceError> {
+        fn collect(&mut self, _: &Ask, out: &mut Snapshot) -> Result<(), SourceError> {
             if self.3.load(Ordering::Relaxed) {
                 return Err(self.4.clone());
             }
@@ -680,11 +692,15 @@ fn a_failed_sample_allocates_nothing_either() {
             self.5.iter().for_each(|fault| out.push_fault(fault.clone()));
             Ok(())
         }
-        fn catalogue(&mut self) -> Result<Arc<Catalogue>, SourceError> {
-            self.2.catalogue()
+        fn catalogue(&mut self, _: &Ask) -> Result<Arc<Catalogue>, SourceError> {
+            self.2.catalogue(&Ask::everything())
         }
-        fn titles(&mut self, language: LanguageId) -> Result<Arc<TitleDatabase>, SourceError> {
-            self.2.titles(language)
+        fn titles(
+            &mut self,
+            language: LanguageId,
+            ask: &Ask,
+        ) -> Result<Arc<TitleDatabase>, SourceError> {
+            self.2.titles(language, ask)
         }
     }
     let scripted = Scripted::new([Answer::Machine(1, vec![("p", 7, 3, 1)])]);
@@ -852,18 +868,22 @@ fn a_source_that_hangs_is_late() {
         fn name(&self) -> &str {
             "hangs"
         }
-        fn collect(&mut self, request: &Request, out: &mut Snapshot) -> Result<(), SourceError> {
+        fn collect(&mut self, request: &Ask, out: &mut Snapshot) -> Result<(), SourceError> {
             if *self.1.lock().unwrap() {
                 // Nobody waits for its end.
                 std::thread::sleep(Duration::from_secs(600));
             }
             self.0.collect(request, out)
         }
-        fn catalogue(&mut self) -> Result<Arc<Catalogue>, SourceError> {
-            self.0.catalogue()
+        fn catalogue(&mut self, ask: &Ask) -> Result<Arc<Catalogue>, SourceError> {
+            self.0.catalogue(ask)
         }
-        fn titles(&mut self, language: LanguageId) -> Result<Arc<TitleDatabase>, SourceError> {
-            self.0.titles(language)
+        fn titles(
+            &mut self,
+            language: LanguageId,
+            ask: &Ask,
+        ) -> Result<Arc<TitleDatabase>, SourceError> {
+            self.0.titles(language, ask)
         }
     }
     let scripted = Scripted::new([Answer::Machine(1, vec![("a", 7, 3, 0)])]);

@@ -8,7 +8,7 @@ use perfhive_engine::measure::{
     SensorName, SensorReading, State, TimeSource, ValueType,
 };
 use perfhive_engine::{
-    Cached, Catalogue, CatalogueObject, Frame, NoValue, Request, Snapshot, Source, SourceError,
+    Ask, Cached, Catalogue, CatalogueObject, Frame, NoValue, Snapshot, Source, SourceError,
     TitleDatabase, Worker,
 };
 use perfhive_format::titles::TitleList;
@@ -60,19 +60,19 @@ impl Source for Shows {
     fn name(&self) -> &str {
         "shows"
     }
-    fn collect(&mut self, request: &Request, out: &mut Snapshot) -> Result<(), SourceError> {
+    fn collect(&mut self, request: &Ask, out: &mut Snapshot) -> Result<(), SourceError> {
         out.clear();
         let pause = *self.pause.lock().unwrap();
         std::thread::sleep(pause);
-        self.deadlines.lock().unwrap().push(request.deadline);
+        self.deadlines.lock().unwrap().push(request.until);
         let block = self.block.lock().unwrap().clone();
         out.push_frame(Arc::new(Frame::new(block, 1).unwrap()), "shows");
         Ok(())
     }
-    fn catalogue(&mut self) -> Result<Arc<Catalogue>, SourceError> {
+    fn catalogue(&mut self, _: &Ask) -> Result<Arc<Catalogue>, SourceError> {
         Ok(Arc::clone(&self.catalogue))
     }
-    fn titles(&mut self, language: LanguageId) -> Result<Arc<TitleDatabase>, SourceError> {
+    fn titles(&mut self, language: LanguageId, _: &Ask) -> Result<Arc<TitleDatabase>, SourceError> {
         let names = [
             (6, "Time"),
             (8, "Level"),
@@ -402,7 +402,7 @@ impl Source for Renumbered {
     fn name(&self) -> &str {
         "renumbered"
     }
-    fn collect(&mut self, _: &Request, out: &mut Snapshot) -> Result<(), SourceError> {
+    fn collect(&mut self, _: &Ask, out: &mut Snapshot) -> Result<(), SourceError> {
         out.clear();
         let [custom, items, errors, other] = self.indexes();
         let kind = CounterType::PERF_COUNTER_LARGE_RAWCOUNT;
@@ -415,16 +415,13 @@ impl Source for Renumbered {
         out.push_frame(Arc::new(Frame::new(bytes, 1).unwrap()), "renumbered");
         Ok(())
     }
-    fn catalogue(&mut self) -> Result<Arc<Catalogue>, SourceError> {
+    fn catalogue(&mut self, _: &Ask) -> Result<Arc<Catalogue>, SourceError> {
         let mut snapshot = Snapshot::new();
-        self.collect(&Request::objects(&[]), &mut snapshot)?;
-        let generation = self.catalogue_generation();
+        self.collect(&Ask::objects(&[]), &mut snapshot)?;
+        let generation = self.0.load(Ordering::SeqCst);
         Ok(Arc::new(Catalogue { generation, ..Catalogue::of_snapshot(&snapshot) }))
     }
-    fn catalogue_generation(&mut self) -> u64 {
-        self.0.load(Ordering::SeqCst)
-    }
-    fn titles(&mut self, language: LanguageId) -> Result<Arc<TitleDatabase>, SourceError> {
+    fn titles(&mut self, language: LanguageId, _: &Ask) -> Result<Arc<TitleDatabase>, SourceError> {
         let names = self.indexes().map(|index| index.0);
         let names: Vec<_> = names.into_iter().zip(["Custom", "Items", "Errors", "Other"]).collect();
         Ok(Arc::new(TitleDatabase::new(language, &titles(&names), &TitleList::default())))

@@ -9,8 +9,8 @@ use perfhive_engine::measure::{
     SensorKind, SensorName, SensorReading, State, ValueType, Wanted,
 };
 use perfhive_engine::{
-    Broker, Cached, Catalogue, CatalogueObject, Collection, Fault, FaultKind, Frame, FramePool,
-    Numbering, ObjectWriter, Provider, ProviderError, Request, Snapshot, Source, SourceError,
+    Ask, Broker, Cached, Catalogue, CatalogueObject, Collection, Fault, FaultKind, Frame,
+    FramePool, Numbering, ObjectWriter, Provider, ProviderError, Snapshot, Source, SourceError,
     TitleDatabase, Worker,
 };
 use perfhive_format::titles::TitleList;
@@ -77,7 +77,7 @@ impl Source for Shows {
     fn name(&self) -> &str {
         "shows"
     }
-    fn collect(&mut self, _: &Request, out: &mut Snapshot) -> Result<(), SourceError> {
+    fn collect(&mut self, _: &Ask, out: &mut Snapshot) -> Result<(), SourceError> {
         out.clear();
         let mut shown = self.0.lock().unwrap();
         let shown = &mut *shown;
@@ -88,10 +88,10 @@ impl Source for Shows {
         shown.faults.iter().for_each(|fault| out.push_fault(fault.clone()));
         Ok(())
     }
-    fn catalogue(&mut self) -> Result<Arc<Catalogue>, SourceError> {
+    fn catalogue(&mut self, _: &Ask) -> Result<Arc<Catalogue>, SourceError> {
         Ok(Arc::clone(&self.0.lock().unwrap().catalogue))
     }
-    fn titles(&mut self, language: LanguageId) -> Result<Arc<TitleDatabase>, SourceError> {
+    fn titles(&mut self, language: LanguageId, _: &Ask) -> Result<Arc<TitleDatabase>, SourceError> {
         Ok(Arc::new(TitleDatabase::new(language, &titles(&NAMES), &TitleList::default())))
     }
 }
@@ -483,7 +483,7 @@ impl Source for Fails {
     fn name(&self) -> &str {
         "fails"
     }
-    fn collect(&mut self, request: &Request, out: &mut Snapshot) -> Result<(), SourceError> {
+    fn collect(&mut self, request: &Ask, out: &mut Snapshot) -> Result<(), SourceError> {
         self.taken += 1;
         if self.taken <= 2 {
             return self.shows.collect(request, out);
@@ -491,11 +491,15 @@ impl Source for Fails {
         let kind = perfhive_engine::SourceErrorKind::Unavailable;
         Err(self.made.clone().unwrap_or_else(|| SourceError::new(kind, "fails", "is away")))
     }
-    fn catalogue(&mut self) -> Result<Arc<Catalogue>, SourceError> {
-        self.shows.catalogue()
+    fn catalogue(&mut self, _: &Ask) -> Result<Arc<Catalogue>, SourceError> {
+        self.shows.catalogue(&Ask::everything())
     }
-    fn titles(&mut self, language: LanguageId) -> Result<Arc<TitleDatabase>, SourceError> {
-        self.shows.titles(language)
+    fn titles(
+        &mut self,
+        language: LanguageId,
+        ask: &Ask,
+    ) -> Result<Arc<TitleDatabase>, SourceError> {
+        self.shows.titles(language, ask)
     }
 }
 
@@ -538,7 +542,7 @@ fn growth_is_told_to_those_who_waited_for_it() {
     let mut first = Cached::builder(shows.clone()).max_age(Duration::from_secs(3600)).build();
     let mut second = first.clone();
     let (mut one, mut other) = (Snapshot::new(), Snapshot::new());
-    let request = Request::objects(&[PATHS]);
+    let request = Ask::objects(&[PATHS]);
     for _ in 0..SETTLING {
         first.collect(&request, &mut one).unwrap();
         second.collect(&request, &mut other).unwrap();

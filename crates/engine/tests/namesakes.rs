@@ -213,8 +213,10 @@ fn the_smallest_index_has_the_name_in_every_order() {
         query.collect().unwrap();
         let values = query.readings().iter().map(|reading| reading.value.clone().unwrap());
         assert_eq!(values.map(|value| value.to_string()).collect::<Vec<_>>(), ["1", "2", "3", "4"]);
-        let titles = TitleSet::new(vec![machine.clone().titles(LanguageId::ENGLISH).unwrap()]);
-        let catalogue = machine.clone().catalogue().unwrap();
+        let titles = TitleSet::new(vec![
+            machine.clone().titles(LanguageId::ENGLISH, &Ask::nothing()).unwrap(),
+        ]);
+        let catalogue = machine.clone().catalogue(&Ask::everything()).unwrap();
         assert_eq!(catalogue.object_named(&titles, "dice").unwrap().name.0, 300);
     }
 }

@@ -239,7 +239,7 @@ impl Source for Fails {
     fn name(&self) -> &str {
         "fails:"
     }
-    fn collect(&mut self, request: &Request, out: &mut Snapshot) -> Result<(), SourceError> {
+    fn collect(&mut self, request: &Ask, out: &mut Snapshot) -> Result<(), SourceError> {
         self.1 += 1;
         if self.1 == 2 {
             out.clear();
@@ -247,14 +247,15 @@ impl Source for Fails {
         }
         self.0.collect(request, out)
     }
-    fn catalogue(&mut self) -> Result<std::sync::Arc<Catalogue>, SourceError> {
-        self.0.catalogue()
+    fn catalogue(&mut self, ask: &Ask) -> Result<std::sync::Arc<Catalogue>, SourceError> {
+        self.0.catalogue(ask)
     }
     fn titles(
         &mut self,
         language: LanguageId,
+        ask: &Ask,
     ) -> Result<std::sync::Arc<TitleDatabase>, SourceError> {
-        self.0.titles(language)
+        self.0.titles(language, ask)
     }
 }
 
@@ -420,10 +421,17 @@ fn a_machine_that_is_down_does_not_cost_the_others() {
         fn name(&self) -> &str {
             "down:"
         }
-        fn collect(&mut self, _: &Request, _: &mut Snapshot) -> Result<(), SourceError> {
+        fn collect(&mut self, _: &Ask, _: &mut Snapshot) -> Result<(), SourceError> {
             Err(SourceError::new(SourceErrorKind::Unavailable, self.name(), "no route"))
         }
-        fn titles(&mut self, _: LanguageId) -> Result<std::sync::Arc<TitleDatabase>, SourceError> {
+        fn catalogue(&mut self, _: &Ask) -> Result<std::sync::Arc<Catalogue>, SourceError> {
+            Err(SourceError::new(SourceErrorKind::Unavailable, self.name(), "no route"))
+        }
+        fn titles(
+            &mut self,
+            _: LanguageId,
+            _: &Ask,
+        ) -> Result<std::sync::Arc<TitleDatabase>, SourceError> {
             Err(SourceError::new(SourceErrorKind::Unavailable, self.name(), "no route"))
         }
     }
@@ -466,7 +474,7 @@ fn a_name_behind_the_objects_is_kept() {
     bytes[84..88].copy_from_slice(&end.to_le_bytes());
     let mut source = ReplaySource::new("t:", [("x".to_string(), bytes)]).unwrap();
     let mut snapshot = Snapshot::new();
-    source.collect(&Request::objects(&[PROCESS]), &mut snapshot).unwrap();
+    source.collect(&Ask::objects(&[PROCESS]), &mut snapshot).unwrap();
     assert_eq!(snapshot.machine().as_deref(), Some("ZZ"));
     assert!(snapshot.object(PROCESS).is_some());
 }

@@ -25,7 +25,7 @@ type Told = Arc<Mutex<Option<Vec<Arc<dyn Provider>>>>>;
 struct Scripted(Told);
 
 impl Roster for Scripted {
-    fn changed(&mut self) -> Option<Vec<Arc<dyn Provider>>> {
+    fn changed(&mut self, _: &Ask) -> Option<Vec<Arc<dyn Provider>>> {
         self.0.lock().unwrap().take()
     }
 }
@@ -42,7 +42,7 @@ fn broker() -> (Broker, Told) {
 /// Objects and their values.
 fn values(broker: &mut Broker, query: &str) -> Vec<(u32, u64)> {
     let mut snapshot = Snapshot::new();
-    broker.collect(&Request::new(query.parse().unwrap()), &mut snapshot).unwrap();
+    broker.collect(&Ask::new(query.parse().unwrap()), &mut snapshot).unwrap();
     let value = |object: SnapshotObject<'_>| {
         let view = object.view();
         let counter = view.counters().next().unwrap();
@@ -55,25 +55,25 @@ fn values(broker: &mut Broker, query: &str) -> Vec<(u32, u64)> {
 fn providers_come_change_and_go() {
     let (mut broker, told) = broker();
     assert_eq!(values(&mut broker, "Global"), [(100, 1)]);
-    let before = broker.catalogue_generation();
+    let before = broker.catalogue(&Ask::nothing()).unwrap().generation;
 
     let kept = sound("Kept", 200, 2);
     *told.lock().unwrap() = Some(vec![Arc::clone(&kept), sound("Old", 300, 3)]);
-    assert_ne!(broker.catalogue_generation(), before, "readers notice");
+    assert_ne!(broker.catalogue(&Ask::nothing()).unwrap().generation, before, "readers notice");
     assert_eq!(values(&mut broker, "Global"), [(100, 1), (200, 2), (300, 3)]);
     let english = perfhive_format::LanguageId::ENGLISH;
-    assert_eq!(broker.titles(english).unwrap().name(TitleIndex(300)), Some("Old"));
+    assert_eq!(broker.titles(english, &Ask::nothing()).unwrap().name(TitleIndex(300)), Some("Old"));
 
     // One changed, one stayed: its account goes on.
     *told.lock().unwrap() = Some(vec![kept, sound("New", 300, 4)]);
     assert_eq!(values(&mut broker, "Global"), [(100, 1), (200, 2), (300, 4)]);
-    assert_eq!(broker.titles(english).unwrap().name(TitleIndex(300)), Some("New"));
+    assert_eq!(broker.titles(english, &Ask::nothing()).unwrap().name(TitleIndex(300)), Some("New"));
     let status = broker.providers().find(|status| status.name == "Kept").unwrap();
     assert_eq!(status.collections, 2);
 
     *told.lock().unwrap() = Some(Vec::new());
     assert_eq!(values(&mut broker, "Global"), [(100, 1)]);
-    assert_eq!(broker.catalogue().unwrap().objects.len(), 1);
+    assert_eq!(broker.catalogue(&Ask::everything()).unwrap().objects.len(), 1);
     assert_eq!(broker.providers().count(), 1);
 }
 
@@ -82,10 +82,10 @@ fn a_quiet_roster_changes_nothing() {
     let (mut broker, told) = broker();
     let kept = sound("Kept", 200, 2);
     *told.lock().unwrap() = Some(vec![Arc::clone(&kept)]);
-    let generation = broker.catalogue_generation();
+    let generation = broker.catalogue(&Ask::nothing()).unwrap().generation;
     // Told again, and the same: nobody resolves anything anew.
     *told.lock().unwrap() = Some(vec![kept]);
-    assert_eq!(broker.catalogue_generation(), generation);
+    assert_eq!(broker.catalogue(&Ask::nothing()).unwrap().generation, generation);
 }
 
 #[test]
@@ -189,7 +189,7 @@ fn the_names_of_objects_that_stay_are_theirs() {
     let served = [(100, 1), (free + 10, 9), (free + 20, 9), (300, 9)];
     assert_eq!(values(&mut broker, "Global"), served);
     assert_eq!(values(&mut broker, &free.to_string()), []);
-    assert!(broker.catalogue().unwrap().object(TitleIndex(free)).is_none());
+    assert!(broker.catalogue(&Ask::everything()).unwrap().object(TitleIndex(free)).is_none());
     let fault = |broker: &Broker, name: &str| {
         let status = broker.providers().find(|status| status.name == name).unwrap();
         status.last_fault.as_ref().map(|fault| fault.message.to_string())

@@ -1,6 +1,6 @@
-//! Deadlines hold for whatever is asked on the way, and nothing is learned by a wait that
-//! was too short. What hangs here does so until it is let go, and who has patience has it
-//! for an hour: what does not keep its deadline does not end.
+//! Deadlines hold for every question, also for those that a query puts on the way, and a
+//! wait that was too short changes nothing. A gated source hangs until its gate is opened,
+//! and patience is an hour here: a call that misses its deadline does not end.
 #![allow(clippy::unwrap_used, clippy::expect_used)]
 
 use perfhive_engine::*;
@@ -9,7 +9,7 @@ use perfhive_testkit::renumbered::{Renumbered, Thing, thing};
 use std::sync::{Arc, Condvar, Mutex};
 use std::time::{Duration, Instant};
 
-/// What nobody waits for in a test.
+/// Longer than any test runs.
 const FOR_EVER: Duration = Duration::from_secs(3600);
 
 /// Calls that wait until they are let through.
@@ -28,54 +28,41 @@ impl Gate {
     }
 }
 
-/// A source that lists only what somebody wants, behind a gate.
+/// A source that lists only the wanted objects, behind a gate.
 struct Gated(Renumbered, Gate);
 
 impl Source for Gated {
     fn name(&self) -> &str {
         "gated:"
     }
-    fn collect(&mut self, request: &Request, out: &mut Snapshot) -> Result<(), SourceError> {
+    fn collect(&mut self, ask: &Ask, out: &mut Snapshot) -> Result<(), SourceError> {
         self.1.pass("collect");
-        self.0.collect(request, out)
+        self.0.collect(ask, out)
     }
-    fn catalogue(&mut self) -> Result<Arc<Catalogue>, SourceError> {
-        self.1.pass("everything");
-        self.0.catalogue()
+    fn catalogue(&mut self, ask: &Ask) -> Result<Arc<Catalogue>, SourceError> {
+        self.1.pass(match &ask.objects {
+            _ if ask.is_nothing() => "nothing",
+            ObjectQuery::Indexes(_) => "objects",
+            ObjectQuery::Costly => "costly",
+            ObjectQuery::Global | ObjectQuery::Foreign(_) => "everything",
+        });
+        let whole = self.0.catalogue(ask)?;
+        Ok(match ask.is_nothing() {
+            true => Arc::new(Catalogue { objects: Vec::new(), ..Catalogue::clone(&whole) }),
+            false => whole,
+        })
     }
-    fn catalogue_for(&mut self, wanted: Wanted<'_>) -> Result<Arc<Catalogue>, SourceError> {
-        match wanted {
-            Wanted::Everything => self.catalogue(),
-            Wanted::Objects(_) => {
-                self.1.pass("objects");
-                self.0.catalogue()
-            }
-            Wanted::Nothing => {
-                self.1.pass("nothing");
-                let whole = self.0.catalogue()?;
-                Ok(Arc::new(Catalogue { objects: Vec::new(), ..Catalogue::clone(&whole) }))
-            }
-        }
-    }
-    fn list_costly(&mut self) -> Result<(), SourceError> {
-        self.1.pass("costly");
-        Ok(())
-    }
-    fn catalogue_generation(&mut self) -> u64 {
-        self.1.pass("generation");
-        self.0.catalogue_generation()
-    }
-    fn titles(&mut self, language: LanguageId) -> Result<Arc<TitleDatabase>, SourceError> {
+    fn titles(
+        &mut self,
+        language: LanguageId,
+        ask: &Ask,
+    ) -> Result<Arc<TitleDatabase>, SourceError> {
         self.1.pass("titles");
-        self.0.titles(language)
+        self.0.titles(language, ask)
     }
-    fn providers(&mut self) -> Result<Vec<ProviderStatus>, SourceError> {
+    fn providers(&mut self, _: &Ask) -> Result<Vec<ProviderStatus>, SourceError> {
         self.1.pass("providers");
         Ok(vec![ProviderStatus::new("gated")])
-    }
-    fn rewind(&mut self) -> Result<(), SourceError> {
-        self.1.pass("rewind");
-        Ok(())
     }
 }
 
@@ -93,20 +80,21 @@ fn gated() -> (Renumbered, Gate, Worker) {
     (source, gate, worker)
 }
 
-type Call = fn(&mut dyn Source) -> Result<(), SourceError>;
+type Call = fn(&mut dyn Source, Option<Instant>) -> Result<(), SourceError>;
 
-const CALLS: [Call; 7] = [
-    |source| source.catalogue().map(drop),
-    |source| source.catalogue_for(Wanted::Nothing).map(drop),
-    |source| source.catalogue_for(Wanted::Objects(&[TitleIndex(10)])).map(drop),
-    |source| source.list_costly(),
-    |source| source.titles(LanguageId::ENGLISH).map(drop),
-    |source| source.providers().map(|all| assert_eq!(all.len(), 1)),
-    |source| source.rewind(),
+const CALLS: [Call; 6] = [
+    |source, until| source.catalogue(&Ask::everything().until(until)).map(drop),
+    |source, until| source.catalogue(&Ask::nothing().until(until)).map(drop),
+    |source, until| source.catalogue(&Ask::objects(&[TitleIndex(10)]).until(until)).map(drop),
+    |source, until| source.catalogue(&Ask::new(ObjectQuery::Costly).until(until)).map(drop),
+    |source, until| source.titles(LanguageId::ENGLISH, &Ask::nothing().until(until)).map(drop),
+    |source, until| {
+        source.providers(&Ask::nothing().until(until)).map(|all| assert_eq!(all.len(), 1))
+    },
 ];
 
 #[test]
-fn whatever_a_source_is_asked_ends_when_nobody_waits_any_more() {
+fn every_question_to_a_source_that_hangs_ends_at_its_deadline() {
     type Wrap = fn(Worker) -> Box<dyn Source>;
     let wraps: [Wrap; 2] = [|worker| Box::new(worker), |worker| Box::new(Cached::new(worker))];
     for wrap in wraps {
@@ -115,14 +103,14 @@ fn whatever_a_source_is_asked_ends_when_nobody_waits_any_more() {
             let mut source = wrap(worker);
             gate.close("all");
             for _ in 0..2 {
-                let _until = Until::enter(Some(Instant::now()));
-                let error = call(&mut *source).unwrap_err();
+                let now = Some(Instant::now());
+                let error = call(&mut *source, now).unwrap_err();
                 assert!(error.is_transient(), "{error}");
-                source.catalogue_generation();
+                source.catalogue(&Ask::nothing().until(now)).unwrap_err();
             }
             gate.close("");
-            // Once what is under way has come back.
-            while let Err(error) = call(&mut *source) {
+            // The source may be at work on the earlier question for a while.
+            while let Err(error) = call(&mut *source, None) {
                 assert!(error.is_transient(), "{error}");
                 std::thread::yield_now();
             }
@@ -130,16 +118,16 @@ fn whatever_a_source_is_asked_ends_when_nobody_waits_any_more() {
     }
 }
 
-/// A list of who there is that lacks somebody would be taken for all.
+/// A partial list of providers would be taken for a complete one.
 #[test]
-fn who_cannot_tell_of_providers_says_so() {
+fn providers_that_are_late_are_an_error() {
     for is_shared in [false, true] {
         let (_, gate, mut worker) = gated();
         worker.set_patience(Some(Duration::ZERO));
         gate.close("providers");
         let error = match is_shared {
-            true => Cached::new(worker).providers().unwrap_err(),
-            false => worker.providers().unwrap_err(),
+            true => Cached::new(worker).providers(&Ask::nothing()).unwrap_err(),
+            false => worker.providers(&Ask::nothing()).unwrap_err(),
         };
         assert_eq!(error.kind(), SourceErrorKind::Deadline);
         gate.close("");
@@ -183,53 +171,16 @@ fn a_query_keeps_its_deadline_while_the_catalogue_changes() {
     }
 }
 
-/// Each thread has its own, and what is entered within another is no longer than that.
 #[test]
-fn the_earlier_of_two_deadlines_counts() {
-    let now = Instant::now();
-    let [soon, late] = [1, 2].map(|hours| now + FOR_EVER * hours);
-    let outer = Until::enter(Some(soon));
-    for (inner, counts) in [(Some(late), soon), (None, soon), (Some(now), now)] {
-        let _inner = Until::enter(inner);
-        assert_eq!(Until::current(), Some(counts));
-        assert_eq!(Until::is_over(), counts == now);
-        assert_eq!(Until::or_earlier(Some(late)), Some(counts));
-    }
-    assert_eq!(Until::current(), Some(soon));
-    assert_eq!(std::thread::spawn(Until::current).join().unwrap(), None);
-    drop(outer);
-    assert_eq!(Until::or_earlier(Some(late)), Some(late));
-}
-
-/// As on a busy machine, where the generation does not come at once: who collects then
-/// waits for it as for his own answer.
-#[test]
-fn a_late_generation_makes_nobody_busy() {
+fn a_check_of_the_generation_that_hangs_costs_one_caller_its_deadline() {
     let (_source, gate, mut worker) = gated();
-    worker.set_patience(Some(Duration::from_millis(1)));
-    gate.close("generation");
-    worker.catalogue_generation();
-    assert!(worker.is_at_work());
-    worker.set_patience(Some(FOR_EVER));
-    let opened = std::thread::spawn(move || {
-        std::thread::sleep(Duration::from_millis(50));
-        gate.close("");
-    });
-    worker.collect(&Request::new(ObjectQuery::Global), &mut Snapshot::new()).unwrap();
-    opened.join().unwrap();
-}
-
-/// One that hangs costs one caller his time, and not each.
-#[test]
-fn a_generation_that_hangs_is_waited_for_once() {
-    let (_source, gate, mut worker) = gated();
-    worker.set_patience(Some(Duration::from_millis(1)));
-    gate.close("generation");
-    worker.catalogue_generation();
-    let request = Request::new(ObjectQuery::Global);
-    worker.collect(&request, &mut Snapshot::new()).unwrap_err();
-    worker.set_patience(Some(FOR_EVER));
-    let error = worker.collect(&request, &mut Snapshot::new()).unwrap_err();
+    let known = worker.catalogue(&Ask::nothing()).unwrap();
+    gate.close("nothing");
+    let late = Ask::nothing().until(Instant::now());
+    assert_eq!(worker.catalogue(&late).unwrap(), known, "what is known needs no time");
+    let soon = Ask::nothing().until(Instant::now() + Duration::from_millis(1));
+    assert_eq!(worker.catalogue(&soon).unwrap_err().kind(), SourceErrorKind::Deadline);
+    let error = worker.collect(&Ask::everything(), &mut Snapshot::new()).unwrap_err();
     assert_eq!(error.kind(), SourceErrorKind::Busy);
     gate.close("");
 }

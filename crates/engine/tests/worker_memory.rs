@@ -3,7 +3,7 @@
 #![allow(clippy::unwrap_used, clippy::expect_used)]
 
 use perfhive_engine::{
-    Cached, Catalogue, Frame, ObjectQuery, Request, Snapshot, Source, SourceError, TitleDatabase,
+    Ask, Cached, Catalogue, Frame, ObjectQuery, Snapshot, Source, SourceError, TitleDatabase,
     Worker, note_growth,
 };
 use perfhive_format::{LanguageId, TitleIndex};
@@ -17,30 +17,27 @@ static ALLOCATOR: alloc::Counting = alloc::Counting;
 
 /// Answers with the same frame again and again, and allocates nothing; unless it is to
 /// look at what it has, which takes memory.
-struct Still(Arc<Frame>, Arc<AtomicBool>);
+struct Still(Arc<Frame>, Arc<AtomicBool>, Arc<Catalogue>);
 
 impl Source for Still {
     fn name(&self) -> &str {
         "still:"
     }
-    fn collect(&mut self, _: &Request, out: &mut Snapshot) -> Result<(), SourceError> {
+    fn collect(&mut self, _: &Ask, out: &mut Snapshot) -> Result<(), SourceError> {
         out.clear();
         out.push_frame(Arc::clone(&self.0), "still");
         Ok(())
     }
-    fn titles(&mut self, language: LanguageId) -> Result<Arc<TitleDatabase>, SourceError> {
+    fn titles(&mut self, language: LanguageId, _: &Ask) -> Result<Arc<TitleDatabase>, SourceError> {
         let empty = script::titles(&[]);
         Ok(Arc::new(TitleDatabase::new(language, &empty, &empty)))
     }
-    fn catalogue(&mut self) -> Result<Arc<Catalogue>, SourceError> {
-        Ok(Arc::default())
-    }
-    fn catalogue_generation(&mut self) -> u64 {
+    fn catalogue(&mut self, _: &Ask) -> Result<Arc<Catalogue>, SourceError> {
         if self.1.load(Ordering::Relaxed) {
             note_growth();
             std::hint::black_box(vec![0; 16]);
         }
-        1
+        Ok(Arc::clone(&self.2))
     }
 }
 
@@ -59,22 +56,22 @@ fn least_of(mut round: impl FnMut()) -> u64 {
 fn a_warm_worker_allocates_nothing() {
     let block = script::block("BOX", 1, &[(TitleIndex(230), &[], &[("one", None, &[])])]);
     let looks = Arc::new(AtomicBool::new(false));
-    let still = Still(Arc::new(Frame::new(block, 1).unwrap()), Arc::clone(&looks));
+    let still = Still(Arc::new(Frame::new(block, 1).unwrap()), Arc::clone(&looks), Arc::default());
     let mut worker = Worker::new(still, Some(Duration::from_secs(60))).unwrap();
-    let mut request = Request::new(ObjectQuery::Indexes(vec![TitleIndex(230), TitleIndex(2)]));
+    let mut request = Ask::new(ObjectQuery::Indexes(vec![TitleIndex(230), TitleIndex(2)]));
     let mut snapshot = Snapshot::new();
     for _ in 0..10 {
         worker.collect(&request, &mut snapshot).unwrap();
-        worker.catalogue_generation();
+        worker.catalogue(&Ask::nothing()).unwrap();
     }
-    let mut other = Request::new(ObjectQuery::one(TitleIndex(230)));
+    let mut other = Ask::new(ObjectQuery::one(TitleIndex(230)));
     worker.collect(&other, &mut snapshot).unwrap();
     let least = least_of(|| {
         for _ in 0..100 {
             for request in [&mut request, &mut other] {
-                request.deadline = Some(Instant::now() + Duration::from_secs(60));
+                request.until = Some(Instant::now() + Duration::from_secs(60));
                 worker.collect(request, &mut snapshot).unwrap();
-                worker.catalogue_generation();
+                worker.catalogue(&Ask::nothing()).unwrap();
             }
         }
     });

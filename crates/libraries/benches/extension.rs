@@ -18,7 +18,7 @@ fn main() {
 #[cfg(target_os = "linux")]
 mod linux {
     use perfhive_contract::{Registration, Registrations};
-    use perfhive_engine::{Broker, Numbering, Request, Snapshot, Source as _};
+    use perfhive_engine::{Ask, Broker, Numbering, Snapshot, Source as _};
     use perfhive_format::{
         CounterSpec, CounterType, InstanceHead, ObjectSpec, ObjectTemplate, TitleIndex,
     };
@@ -61,7 +61,7 @@ mod linux {
         let mut brokers = [in_rust(instances), in_library(folder, kind)];
         let mut times: [Vec<Duration>; 2] = std::array::from_fn(|_| Vec::with_capacity(ROUNDS));
         let mut snapshot = Snapshot::new();
-        let request = Request::objects(&[OBJECT]);
+        let request = Ask::objects(&[OBJECT]);
         for round in 0..WARM_UP + ROUNDS {
             for (broker, times) in brokers.iter_mut().zip(&mut times) {
                 let start = Instant::now();

@@ -9,7 +9,7 @@
 #![allow(clippy::unwrap_used, clippy::expect_used, missing_docs)]
 
 use perfhive_engine::{
-    Collection, ObjectQuery, ObjectWriter, OpenContext, Provider, Request, Session, TestLevel,
+    Ask, Collection, ObjectQuery, ObjectWriter, OpenContext, Provider, Session, TestLevel,
 };
 use perfhive_format::{BlockHead, BlockWriter, TitleIndex};
 use perfhive_linux::{Options, ProcRoot, ReaderChoice, providers_with};
@@ -97,7 +97,7 @@ impl Machine {
         Self { sessions, writer: BlockWriter::new() }
     }
 
-    fn collect(&mut self, request: &Request, wanted: &[TitleIndex]) {
+    fn collect(&mut self, request: &Ask, wanted: &[TitleIndex]) {
         let (mut faults, mut foreign) = (Vec::new(), Vec::new());
         self.writer.start(&BlockHead::default());
         for session in &mut self.sessions {
@@ -125,9 +125,9 @@ fn median(values: &mut [f64]) -> f64 {
     values[values.len() / 2]
 }
 
-fn request(objects: &[u32], extra: &[(u32, u32)]) -> (Request, Vec<TitleIndex>) {
+fn request(objects: &[u32], extra: &[(u32, u32)]) -> (Ask, Vec<TitleIndex>) {
     let wanted: Vec<_> = objects.iter().copied().map(TitleIndex).collect();
-    let mut request = Request::new(ObjectQuery::Indexes(wanted.clone()));
+    let mut request = Ask::new(ObjectQuery::Indexes(wanted.clone()));
     request.extra_counters = extra.iter().map(|(o, c)| (TitleIndex(*o), TitleIndex(*c))).collect();
     (request, wanted)
 }

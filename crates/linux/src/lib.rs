@@ -10,7 +10,7 @@
 //! `linux-counters.md` is that table.
 //!
 //! ```
-//! use perfhive_engine::{Broker, ObjectQuery, Request, Snapshot, Source};
+//! use perfhive_engine::{Broker, ObjectQuery, Ask, Snapshot, Source};
 //! use perfhive_linux::{LinuxClock, ProcRoot, machine_name, providers};
 //!
 //! let mut machine = Broker::builder("local:", &machine_name())
@@ -18,7 +18,7 @@
 //!     .providers(providers(&ProcRoot::default()))
 //!     .build();
 //! let mut snapshot = Snapshot::new();
-//! machine.collect(&Request::new(ObjectQuery::Global), &mut snapshot)?;
+//! machine.collect(&Ask::new(ObjectQuery::Global), &mut snapshot)?;
 //! assert!(snapshot.objects().count() >= 4);
 //! # Ok::<(), perfhive_engine::SourceError>(())
 //! ```

@@ -39,7 +39,7 @@ fn main() {
 mod windows {
     use perfhive::contract::{Definition, Functions, Registrar as _, Texts};
     use perfhive::windows::{RegistrySource, WindowsRegistrar, allotted_indexes, is_wine};
-    use perfhive::{LanguageId, ObjectQuery, Request, Snapshot, Source, TitleIndex};
+    use perfhive::{Ask, LanguageId, ObjectQuery, Snapshot, Source, TitleIndex};
     use perfhive_testkit::alloc;
     use std::hint::black_box;
     use std::path::{Path, PathBuf};
@@ -99,8 +99,8 @@ mod windows {
     }
 
     /// One warm sample, and what readers ask before it.
-    fn sample(source: &mut dyn Source, request: &Request, snapshot: &mut Snapshot) {
-        black_box(source.catalogue_generation());
+    fn sample(source: &mut dyn Source, request: &Ask, snapshot: &mut Snapshot) {
+        black_box(source.catalogue(&Ask::nothing()).unwrap().generation);
         source.collect(black_box(request), snapshot).unwrap();
         assert_eq!(snapshot.objects().count(), 1);
     }
@@ -115,7 +115,7 @@ mod windows {
     }
 
     fn measure(index: TitleIndex, rounds: usize) -> Measured {
-        let request = Request::new(ObjectQuery::one(index));
+        let request = Ask::new(ObjectQuery::one(index));
         let name: Vec<u16> = index.to_string().encode_utf16().chain([0]).collect();
         let mut buffer = vec![0u8; 4 << 20];
         let elsewhere = Elsewhere::new(name.clone());

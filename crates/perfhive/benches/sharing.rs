@@ -20,7 +20,7 @@ fn main() {
 
 #[cfg(target_os = "linux")]
 mod linux {
-    use perfhive::{Cached, Query, Request, Snapshot, Source, TitleIndex, open};
+    use perfhive::{Ask, Cached, Query, Snapshot, Source, TitleIndex, open};
     use rustix::time::{ClockId, clock_gettime};
     use std::hint::black_box;
     use std::sync::atomic::{AtomicBool, Ordering};
@@ -84,7 +84,7 @@ mod linux {
 
     /// Each source asks for Process ten times a second, at times of its own.
     fn consume<S: Source>(sources: &mut [S], length: Duration) -> Consumed {
-        let request = Request::objects(&[PROCESS]);
+        let request = Ask::objects(&[PROCESS]);
         let count = sources.len() as u32;
         // The threads start up before.
         let start = Instant::now() + Duration::from_millis(100);
@@ -115,7 +115,7 @@ mod linux {
     fn processes() -> usize {
         let mut source = open("local:").unwrap();
         let mut out = Snapshot::new();
-        source.collect(&Request::objects(&[PROCESS]), &mut out).unwrap();
+        source.collect(&Ask::objects(&[PROCESS]), &mut out).unwrap();
         out.object(PROCESS).unwrap().view().instances().count()
     }
 
@@ -139,7 +139,7 @@ mod linux {
             let mut shared: Vec<_> = (0..*count).map(|_| cache.clone()).collect();
             let mut own: Vec<_> = (0..*count).map(|_| open("local:").unwrap()).collect();
             // The first collection opens files.
-            let request = Request::objects(&[PROCESS]);
+            let request = Ask::objects(&[PROCESS]);
             for source in &mut own {
                 source.collect(&request, &mut Snapshot::new()).unwrap();
             }

@@ -1,13 +1,14 @@
 //! What programs publish, beside another source.
 
 use perfhive_engine::{
-    Broker, CHOSEN_INDEXES, Catalogue, Fault, FaultKind, ObjectQuery, ProviderStatus, Request,
-    Snapshot, Source, SourceError, SourceErrorKind, TitleDatabase, TitleSet, Until, Wanted,
+    Ask, Broker, CHOSEN_INDEXES, Catalogue, Fault, FaultKind, NO_OBJECT, ObjectQuery,
+    ProviderStatus, Snapshot, Source, SourceError, SourceErrorKind, TitleDatabase, TitleSet,
     note_growth,
 };
 use perfhive_format::{LanguageId, TitleIndex};
 use std::collections::{HashMap, HashSet};
 use std::sync::Arc;
+use std::time::Instant;
 
 /// A source with the objects of a second one beside its own: on Windows the
 /// registry's, and those that programs publish, which the registry knows nothing
@@ -43,7 +44,7 @@ pub(crate) struct Beside<A, B> {
     second: B,
     /// What each is asked, and what the second one answered; kept for their
     /// memory.
-    asked: [Request; 2],
+    asked: [Ask; 2],
     answer: Snapshot,
     /// What was said last of one that failed, put into words once.
     lost: Option<Fault>,
@@ -97,7 +98,7 @@ impl Yielding for Broker {
 
 impl<A: Source, B: Yielding> Beside<A, B> {
     pub(crate) fn new(first: A, second: B) -> Self {
-        let nothing = || Request::new(ObjectQuery::Indexes(Vec::new()));
+        let nothing = || Ask::new(ObjectQuery::Indexes(Vec::new()));
         Self {
             first,
             second,
@@ -113,14 +114,14 @@ impl<A: Source, B: Yielding> Beside<A, B> {
 
     /// Divides a list of objects; answers whether there is anything for each. No
     /// memory is taken once the lists are large enough.
-    fn divide(&mut self, request: &Request, wanted: &[TitleIndex]) -> [bool; 2] {
+    fn divide(&mut self, request: &Ask, wanted: &[TitleIndex]) -> [bool; 2] {
         let is_second = |name: &TitleIndex| name.0 >= CHOSEN_INDEXES;
         let mut any = [false; 2];
         let before = self.room();
         for (place, asked) in self.asked.iter_mut().enumerate() {
             asked.extra_counters.clone_from(&request.extra_counters);
             asked.max_age = request.max_age;
-            asked.deadline = request.deadline;
+            asked.until = request.until;
             let ObjectQuery::Indexes(list) = &mut asked.objects else { continue };
             list.clear();
             list.extend(wanted.iter().filter(|name| is_second(name) == (place == 1)));
@@ -136,23 +137,28 @@ impl<A: Source, B: Yielding> Beside<A, B> {
 
     /// How much there is room for in the lists.
     fn room(&self) -> usize {
-        let room = |asked: &Request| match &asked.objects {
+        let room = |asked: &Ask| match &asked.objects {
             ObjectQuery::Indexes(list) => list.capacity() + asked.extra_counters.capacity(),
             _ => asked.extra_counters.capacity(),
         };
         self.asked.iter().map(room).sum()
     }
 
-    /// The generations of both, as of now.
-    fn generations(&mut self) -> [u64; 2] {
-        [self.first.catalogue_generation(), self.second.catalogue_generation()]
+    /// The generations of both, as of now; of one that does not tell, as last heard of.
+    fn generations(&mut self, until: Option<Instant>) -> [u64; 2] {
+        let ask = Ask::nothing().until(until);
+        let [mine, theirs] = self.generations.unwrap_or_default();
+        let now = |catalogue: Result<Arc<Catalogue>, SourceError>, before| {
+            catalogue.map_or(before, |catalogue| catalogue.generation)
+        };
+        [now(self.first.catalogue(&ask), mine), now(self.second.catalogue(&ask), theirs)]
     }
 
     /// Sees to it that the second one leaves the first one's names alone, where either is
     /// another since, or, for who looks at the catalogue, where names are open. Answers the
     /// generation.
-    fn look(&mut self, is_for_catalogue: bool) -> u64 {
-        let now = self.generations();
+    fn look(&mut self, is_for_catalogue: bool, until: Option<Instant>) -> u64 {
+        let now = self.generations(until);
         let is_other = self.generations != Some(now);
         if is_other || is_for_catalogue && self.names.values().any(|known| known.is_open) {
             note_growth();
@@ -160,9 +166,9 @@ impl<A: Source, B: Yielding> Beside<A, B> {
                 self.names.values_mut().for_each(|known| known.is_open = true);
             }
             if is_other {
-                self.learn_names();
+                self.learn_names(until);
             }
-            self.ask_for_names();
+            self.ask_for_names(until);
             let having = |whose| {
                 let names = self.names.iter().filter(move |(_, known)| known.whose == whose);
                 names.map(|(name, _)| name.clone()).collect()
@@ -170,7 +176,7 @@ impl<A: Source, B: Yielding> Beside<A, B> {
             let (taken, doubtful) = (having(Whose::First), having(Whose::Unknown));
             self.second.reserve(&taken, &doubtful);
             // By that either may be another.
-            let now = self.generations();
+            let now = self.generations(until);
             self.generation += u64::from(is_other || self.generations != Some(now));
             self.generations = Some(now);
         }
@@ -178,11 +184,12 @@ impl<A: Source, B: Yielding> Beside<A, B> {
     }
 
     /// Takes down what is published, in every language that it has names in.
-    fn learn_names(&mut self) {
-        let Ok(theirs) = self.second.catalogue() else { return };
+    fn learn_names(&mut self, until: Option<Instant>) {
+        let ask = Ask::everything().until(until);
+        let Ok(theirs) = self.second.catalogue(&ask) else { return };
         let mut published: Vec<String> = Vec::new();
         for language in &theirs.languages {
-            let Ok(titles) = self.second.titles(*language) else { continue };
+            let Ok(titles) = self.second.titles(*language, &ask) else { continue };
             let names = theirs.objects.iter().filter_map(|one| titles.name(one.name));
             published.extend(names.map(str::to_string));
         }
@@ -201,22 +208,23 @@ impl<A: Source, B: Yielding> Beside<A, B> {
 
     /// Asks the first one for the objects of all open names, as long as it answers and
     /// somebody waits for that.
-    fn ask_for_names(&mut self) {
+    fn ask_for_names(&mut self, until: Option<Instant>) {
         if !self.names.values().any(|known| known.is_open) {
             return;
         }
-        let mine = match self.first.catalogue_for(Wanted::Nothing) {
+        let nothing = Ask::nothing().until(until);
+        let mine = match self.first.catalogue(&nothing) {
             Ok(mine) => mine,
             Err(error) => return self.nobody_tells(&error),
         };
-        let all = self.first.catalogue_for(Wanted::Objects(&[])).err();
-        if all.is_some() && Until::is_over() {
+        let all = self.first.catalogue(&Ask::objects(&[NO_OBJECT]).until(until)).err();
+        if all.is_some() && nothing.is_over() {
             return;
         }
         let mut titles = TitleSet::default();
         for language in &mine.languages {
             // Of one that is late the others are not waited for.
-            if titles.add([*language], |language| self.first.titles(language)).is_err() {
+            if titles.add([*language], |language| self.first.titles(language, &nothing)).is_err() {
                 return;
             }
         }
@@ -232,7 +240,7 @@ impl<A: Source, B: Yielding> Beside<A, B> {
             let has = |mine: Arc<Catalogue>| meant.iter().any(|one| mine.object(*one).is_some());
             let answer = match meant.is_empty() {
                 true => Ok(false),
-                false => self.first.catalogue_for(Wanted::Objects(&meant)).map(has),
+                false => self.first.catalogue(&Ask::objects(&meant).until(until)).map(has),
             };
             match answer {
                 Ok(false) if titles.lacks().is_some() => {
@@ -244,7 +252,7 @@ impl<A: Source, B: Yielding> Beside<A, B> {
                     known.whose = if is_taken { Whose::First } else { Whose::Nobodys };
                     known.is_open = false;
                 }
-                Err(_) if Until::is_over() => return,
+                Err(_) if nothing.is_over() => return,
                 Err(_) if all.is_some() => known.settle_for_nobodys(),
                 Err(_) => {}
             }
@@ -270,13 +278,13 @@ impl Known {
 }
 
 /// Whether objects are wanted of which a catalogue has none.
-fn is_for_none(wanted: Wanted<'_>, theirs: &Catalogue) -> bool {
-    let Wanted::Objects(list) = wanted else { return false };
-    list.iter().all(|name| theirs.object(*name).is_none())
+fn is_for_none(ask: &Ask, theirs: &Catalogue) -> bool {
+    let ObjectQuery::Indexes(list) = &ask.objects else { return false };
+    !list.is_empty() && list.iter().all(|name| theirs.object(*name).is_none())
 }
 
 /// What there is to say of one that failed: of each object that it was asked for.
-fn tell(error: &SourceError, asked: &Request, known: &mut Option<Fault>, out: &mut Snapshot) {
+fn tell(error: &SourceError, asked: &Ask, known: &mut Option<Fault>, out: &mut Snapshot) {
     let is_it = |fault: &Fault| {
         *fault.message == *error.message() && *fault.provider == *error.source_name()
     };
@@ -298,11 +306,10 @@ impl<A: Source, B: Yielding> Source for Beside<A, B> {
         self.first.name()
     }
 
-    fn collect(&mut self, request: &Request, out: &mut Snapshot) -> Result<(), SourceError> {
+    fn collect(&mut self, request: &Ask, out: &mut Snapshot) -> Result<(), SourceError> {
         out.clear();
-        let _until = Until::enter(request.deadline);
         if self.generations.is_none() {
-            self.catalogue_generation();
+            self.look(false, request.until);
         }
         let [first, second] = match &request.objects {
             ObjectQuery::Indexes(wanted) => self.divide(request, wanted),
@@ -341,27 +348,28 @@ impl<A: Source, B: Yielding> Source for Beside<A, B> {
         Ok(())
     }
 
-    fn catalogue(&mut self) -> Result<Arc<Catalogue>, SourceError> {
-        self.catalogue_for(Wanted::Everything)
-    }
-
-    fn catalogue_for(&mut self, wanted: Wanted<'_>) -> Result<Arc<Catalogue>, SourceError> {
-        let mut mine = self.first.catalogue_for(wanted);
+    fn catalogue(&mut self, ask: &Ask) -> Result<Arc<Catalogue>, SourceError> {
+        let mut mine = self.first.catalogue(ask);
         // The first one may have more by that, which leaves less to the second one.
-        let generation = self.look(true);
-        let theirs = self.second.catalogue_for(wanted);
-        if let (Err(_), Ok(theirs), Wanted::Objects(_)) = (&mine, &theirs, wanted)
-            && !is_for_none(wanted, theirs)
+        let generation = self.look(!ask.is_nothing(), ask.until);
+        let theirs = self.second.catalogue(ask);
+        if let (Err(_), Ok(theirs), ObjectQuery::Indexes(_)) = (&mine, &theirs, &ask.objects)
+            && !ask.is_nothing()
+            && !is_for_none(ask, theirs)
         {
             // What it has besides is there all the same.
-            mine = self.first.catalogue_for(Wanted::Nothing).or(mine);
+            mine = self.first.catalogue(&Ask::nothing().until(ask.until)).or(mine);
         }
         let (mine, theirs) = match (mine, theirs) {
             (Ok(mine), Ok(theirs)) => (mine, theirs),
             (Err(error), Err(_)) => return Err(error),
             // Who wants some objects is to hear why it is not known whether there are any;
             // and half of it is no answer where the whole is only late.
-            (Err(error), Ok(theirs)) if error.is_transient() || is_for_none(wanted, &theirs) => {
+            (Err(error), Ok(theirs))
+                if error.is_transient()
+                    || is_for_none(ask, &theirs)
+                    || ask.objects == ObjectQuery::Costly =>
+            {
                 return Err(error);
             }
             // Half of it, and only for now.
@@ -389,21 +397,16 @@ impl<A: Source, B: Yielding> Source for Beside<A, B> {
         Ok(merged)
     }
 
-    fn list_costly(&mut self) -> Result<(), SourceError> {
-        // What is published is none of it.
-        self.first.list_costly()
-    }
-
-    fn catalogue_generation(&mut self) -> u64 {
-        self.look(false)
-    }
-
-    fn titles(&mut self, language: LanguageId) -> Result<Arc<TitleDatabase>, SourceError> {
-        let theirs = self.second.titles(language);
-        match self.first.titles(language) {
+    fn titles(
+        &mut self,
+        language: LanguageId,
+        ask: &Ask,
+    ) -> Result<Arc<TitleDatabase>, SourceError> {
+        let theirs = self.second.titles(language, ask);
+        match self.first.titles(language, ask) {
             Ok(mine) => {
                 // A program tells its names in one language.
-                let theirs = theirs.or_else(|_| self.second.titles(LanguageId::ENGLISH));
+                let theirs = theirs.or_else(|_| self.second.titles(LanguageId::ENGLISH, ask));
                 Ok(theirs.map_or(mine.clone(), |theirs| Arc::new(mine.completed_by(&theirs))))
             }
             // It may have names for all that it has.
@@ -417,9 +420,9 @@ impl<A: Source, B: Yielding> Source for Beside<A, B> {
         }
     }
 
-    fn providers(&mut self) -> Result<Vec<ProviderStatus>, SourceError> {
-        let mut providers = self.first.providers()?;
-        providers.extend(self.second.providers()?);
+    fn providers(&mut self, ask: &Ask) -> Result<Vec<ProviderStatus>, SourceError> {
+        let mut providers = self.first.providers(ask)?;
+        providers.extend(self.second.providers(ask)?);
         Ok(providers)
     }
 }

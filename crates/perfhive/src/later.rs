@@ -3,8 +3,7 @@
 
 use crate::{OpenOptions, SourceAddress};
 use perfhive_engine::{
-    Cached, Catalogue, ProviderStatus, Request, Snapshot, Source, SourceError, TitleDatabase,
-    Wanted,
+    Ask, Cached, Catalogue, ProviderStatus, Recording, Snapshot, Source, SourceError, TitleDatabase,
 };
 use perfhive_format::LanguageId;
 use std::sync::Arc;
@@ -46,39 +45,27 @@ impl Source for Later {
         &self.address
     }
 
-    fn collect(&mut self, request: &Request, out: &mut Snapshot) -> Result<(), SourceError> {
-        self.source()?.collect(request, out)
+    fn collect(&mut self, ask: &Ask, out: &mut Snapshot) -> Result<(), SourceError> {
+        self.source()?.collect(ask, out)
     }
 
-    fn catalogue(&mut self) -> Result<Arc<Catalogue>, SourceError> {
-        self.source()?.catalogue()
+    fn catalogue(&mut self, ask: &Ask) -> Result<Arc<Catalogue>, SourceError> {
+        self.source()?.catalogue(ask)
     }
 
-    fn catalogue_for(&mut self, wanted: Wanted<'_>) -> Result<Arc<Catalogue>, SourceError> {
-        self.source()?.catalogue_for(wanted)
+    fn titles(
+        &mut self,
+        language: LanguageId,
+        ask: &Ask,
+    ) -> Result<Arc<TitleDatabase>, SourceError> {
+        self.source()?.titles(language, ask)
     }
 
-    fn list_costly(&mut self) -> Result<(), SourceError> {
-        self.source()?.list_costly()
+    fn providers(&mut self, ask: &Ask) -> Result<Vec<ProviderStatus>, SourceError> {
+        self.source.as_mut().map_or(Ok(Vec::new()), |source| source.providers(ask))
     }
 
-    fn catalogue_generation(&mut self) -> u64 {
-        // The caller is about to collect, so the source may as well be opened.
-        self.source().map_or(0, |source| source.catalogue_generation())
-    }
-
-    fn titles(&mut self, language: LanguageId) -> Result<Arc<TitleDatabase>, SourceError> {
-        self.source()?.titles(language)
-    }
-
-    fn providers(&mut self) -> Result<Vec<ProviderStatus>, SourceError> {
-        self.source.as_mut().map_or(Ok(Vec::new()), |source| source.providers())
-    }
-
-    fn rewind(&mut self) -> Result<(), SourceError> {
-        match &mut self.source {
-            Some(source) => source.rewind(),
-            None => Ok(()),
-        }
+    fn recording(&mut self) -> Option<&mut dyn Recording> {
+        self.source.as_mut()?.recording()
     }
 }

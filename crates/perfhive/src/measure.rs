@@ -45,8 +45,7 @@ pub use time::{PerformanceCounterTime, ProcessCpuTime, ThreadCpuTime};
 
 use crate::{OpenOptions, SharedSource, SourceAddress};
 use perfhive_engine::{
-    Cached, Catalogue, ObjectQuery, ProviderStatus, Request, Snapshot, Source, SourceError,
-    TitleDatabase, Wanted as WantedObjects,
+    Ask, Cached, Catalogue, ProviderStatus, Recording, Snapshot, Source, SourceError, TitleDatabase,
 };
 use perfhive_format::LanguageId;
 use std::sync::Arc;
@@ -102,8 +101,8 @@ pub fn data_source(address: &str, options: &OpenOptions) -> Result<SharedCounter
         }
         Ok(parsed) => {
             let mut source = options.open(address)?;
-            let name = name_of(&parsed, &source.catalogue_for(WantedObjects::Nothing)?.machine);
-            if source.is_live() {
+            let name = name_of(&parsed, &source.catalogue(&Ask::nothing())?.machine);
+            if source.recording().is_none() {
                 let shared = crate::later::shared(&parsed, options, source);
                 return Ok(CounterSource::new(&name, shared));
             }
@@ -133,8 +132,8 @@ pub fn data_source(address: &str, options: &OpenOptions) -> Result<SharedCounter
 /// assert!(source.sensors()?.iter().any(|sensor| sensor.name.group() == "Memory"));
 /// # Ok::<(), Box<dyn std::error::Error>>(())
 /// ```
-pub fn counters_of(name: &str, source: impl Source + 'static) -> SharedCounters {
-    let cached = if source.is_live() {
+pub fn counters_of(name: &str, mut source: impl Source + 'static) -> SharedCounters {
+    let cached = if source.recording().is_none() {
         Cached::new(Box::new(source) as Box<dyn Source>)
     } else {
         Cached::builder(Box::new(WholeSamples(source)) as Box<dyn Source>)
@@ -172,37 +171,27 @@ impl<S: Source> Source for WholeSamples<S> {
         self.0.name()
     }
 
-    fn collect(&mut self, request: &Request, out: &mut Snapshot) -> Result<(), SourceError> {
-        let mut whole = Request::new(ObjectQuery::Global);
-        whole.deadline = request.deadline;
-        self.0.collect(&whole, out)
+    fn collect(&mut self, ask: &Ask, out: &mut Snapshot) -> Result<(), SourceError> {
+        self.0.collect(&Ask::everything().until(ask.until), out)
     }
 
-    fn catalogue(&mut self) -> Result<Arc<Catalogue>, SourceError> {
-        self.0.catalogue()
+    fn catalogue(&mut self, ask: &Ask) -> Result<Arc<Catalogue>, SourceError> {
+        self.0.catalogue(ask)
     }
 
-    fn list_costly(&mut self) -> Result<(), SourceError> {
-        self.0.list_costly()
+    fn titles(
+        &mut self,
+        language: LanguageId,
+        ask: &Ask,
+    ) -> Result<Arc<TitleDatabase>, SourceError> {
+        self.0.titles(language, ask)
     }
 
-    fn catalogue_generation(&mut self) -> u64 {
-        self.0.catalogue_generation()
+    fn providers(&mut self, ask: &Ask) -> Result<Vec<ProviderStatus>, SourceError> {
+        self.0.providers(ask)
     }
 
-    fn titles(&mut self, language: LanguageId) -> Result<Arc<TitleDatabase>, SourceError> {
-        self.0.titles(language)
-    }
-
-    fn providers(&mut self) -> Result<Vec<ProviderStatus>, SourceError> {
-        self.0.providers()
-    }
-
-    fn rewind(&mut self) -> Result<(), SourceError> {
-        self.0.rewind()
-    }
-
-    fn is_live(&self) -> bool {
-        self.0.is_live()
+    fn recording(&mut self) -> Option<&mut dyn Recording> {
+        self.0.recording()
     }
 }

@@ -2,8 +2,8 @@
 
 use crate::{OpenOptions, SourceAddress};
 use perfhive_engine::{
-    CacheStatistics, Cached, Catalogue, ObjectQuery, ObjectSample, QueryError, Request, Snapshot,
-    Source, SourceError, SourceErrorKind, TitleSet, Wanted,
+    Ask, CacheStatistics, Cached, Catalogue, NO_OBJECT, ObjectQuery, ObjectSample, QueryError,
+    Snapshot, Source, SourceError, SourceErrorKind, TitleSet,
 };
 use perfhive_format::{LanguageId, TitleIndex};
 use std::fmt;
@@ -191,7 +191,7 @@ impl SharedSource {
     /// # Errors
     /// Where the source cannot tell what it has.
     pub fn machine(&self) -> Result<String, SourceError> {
-        Ok(self.inner.clone().catalogue_for(Wanted::Nothing)?.machine.clone())
+        Ok(self.inner.clone().catalogue(&Ask::nothing())?.machine.clone())
     }
 
     /// What the source is called in messages.
@@ -270,26 +270,26 @@ impl SharedSource {
     }
 
     /// Changes when objects or names do.
-    pub(crate) fn generation(&mut self) -> u64 {
-        self.inner.catalogue_generation()
+    pub(crate) fn generation(&mut self) -> Result<u64, SourceError> {
+        self.inner.catalogue(&Ask::nothing()).map(|catalogue| catalogue.generation)
     }
 
     /// The names in every language of the source, the shown one's first.
     pub(crate) fn names_in_all_languages(&mut self) -> Result<Names, SourceError> {
-        self.names_of(Wanted::Nothing, true)
+        self.names_of(&Ask::nothing(), true)
     }
 
     /// What there is, and is wanted where that takes time to find out, with names in
     /// the shown language and English or in every language of the source.
-    fn names_of(&mut self, wanted: Wanted<'_>, all_languages: bool) -> Result<Names, SourceError> {
-        let generation = self.generation();
-        let catalogue = self.inner.catalogue_for(wanted)?;
+    fn names_of(&mut self, ask: &Ask, all_languages: bool) -> Result<Names, SourceError> {
+        let generation = self.generation()?;
+        let catalogue = self.inner.catalogue(ask)?;
         let usual = || catalogue.preferred_language(self.inner.is_live());
         let mut languages = vec![self.language.unwrap_or_else(usual), LanguageId::ENGLISH];
         if all_languages {
             languages.extend(&catalogue.languages);
         }
-        let titles = Arc::new(TitleSet::load(languages, |one| self.inner.titles(one))?);
+        let titles = Arc::new(TitleSet::load(languages, |one| self.inner.titles(one, ask))?);
         Ok(Names { generation, catalogue, titles })
     }
 
@@ -301,15 +301,18 @@ impl SharedSource {
     ) -> Result<(Names, T), QueryError> {
         let mut failed = None;
         let mut in_languages = |this: &mut Self, all: bool| -> Result<_, SourceError> {
-            let names = this.names_of(Wanted::Nothing, all)?;
+            let names = this.names_of(&Ask::nothing(), all)?;
             let found = find(&names);
-            // Of an object that is to be found out first that is done, and no more. Where
-            // no name means it, who cannot tell his names says so.
+            // Of an object that is to be found out first that is done, and no more.
             let Err(QueryError::UnknownObject { name, .. }) = &found else {
                 return Ok((names, found));
             };
-            let meant = names.titles.meant_by(name);
-            match this.names_of(Wanted::Objects(&meant), all) {
+            let mut meant = names.titles.meant_by(name);
+            if meant.is_empty() {
+                // A source that cannot tell its names says so with an error.
+                meant.push(NO_OBJECT);
+            }
+            match this.names_of(&Ask::objects(&meant), all) {
                 Ok(more) => {
                     let found = find(&more);
                     Ok((more, found))
@@ -340,7 +343,7 @@ impl SharedSource {
         if near.is_empty() {
             return Err(error);
         }
-        match self.names_of(Wanted::Objects(&near), true) {
+        match self.names_of(&Ask::objects(&near), true) {
             Ok(names) => find(&names).map(|found| (names, found)),
             Err(_) => Err(error),
         }
@@ -349,16 +352,16 @@ impl SharedSource {
     /// Has the source list what is expensive to list; `true` if there is more
     /// now.
     fn list_costly(&mut self) -> Result<bool, SourceError> {
-        let before = self.generation();
-        self.inner.list_costly()?;
-        Ok(self.generation() != before)
+        let before = self.generation()?;
+        self.inner.catalogue(&Ask::new(ObjectQuery::Costly))?;
+        Ok(self.generation()? != before)
     }
 
     /// What there is, in the shown language.
     pub(crate) fn list(&mut self) -> Result<Names, QueryError> {
         // Without what cannot be listed at the moment the rest is as good.
         let _ = self.list_costly();
-        Ok(self.names_of(Wanted::Everything, false)?)
+        Ok(self.names_of(&Ask::everything(), false)?)
     }
 
     /// A sample of an object that this handle has not had: a fresh one of a
@@ -370,9 +373,9 @@ impl SharedSource {
         extra: &[TitleIndex],
     ) -> Result<Result<ObjectSample, Option<Arc<str>>>, SourceError> {
         let request = if self.is_live() {
-            Request {
+            Ask {
                 extra_counters: extra.iter().map(|counter| (object, *counter)).collect(),
-                ..Request::objects(&[object]).max_age(self.max_age)
+                ..Ask::objects(&[object]).max_age(self.max_age)
             }
         } else {
             recorded()
@@ -394,8 +397,8 @@ impl SharedSource {
 
 /// All of the present sample of a recording. Asking for single objects would
 /// give each of them a sample of its own.
-fn recorded() -> Request {
-    Request::new(ObjectQuery::Global).max_age(Duration::MAX)
+fn recorded() -> Ask {
+    Ask::new(ObjectQuery::Global).max_age(Duration::MAX)
 }
 
 impl fmt::Debug for SharedSource {

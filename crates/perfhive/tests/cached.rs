@@ -97,7 +97,7 @@ fn shared_sources_collect_costly_objects_apart() {
     let mut free = PerformanceCounter::new_in(&source, "Memory", "Available Bytes", "").unwrap();
     assert!(free.next_value().unwrap() > 0.0);
     let collected = || {
-        let statuses = source.source().providers().unwrap();
+        let statuses = source.source().providers(&perfhive::Ask::nothing()).unwrap();
         let of = statuses.iter().filter(|status| status.collections > 0);
         (statuses.len(), of.count())
     };

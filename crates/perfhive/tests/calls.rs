@@ -7,7 +7,7 @@ use perfhive::measure::{
     Anomaly, CounterSource, DataSources, MeasurementContext, MeasurementOptions, MonotonicTime,
     WallTime,
 };
-use perfhive::{Broker, Cached, Numbering, Request, Snapshot, Source, open};
+use perfhive::{Ask, Broker, Cached, Numbering, Snapshot, Source, open};
 use perfhive_testkit::script::ScriptProvider;
 use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
@@ -102,8 +102,8 @@ fn share(rounds: u32) {
     let broker = Broker::builder("local:", "machine").provider(Arc::new(provider)).build();
     let mut first = Cached::new(broker);
     let mut others = [first.clone(), first.clone()];
-    let wanted = Request::objects(&[TitleIndex(2)]);
-    let anew = Request::objects(&[TitleIndex(2)]).max_age(Duration::ZERO);
+    let wanted = Ask::objects(&[TitleIndex(2)]);
+    let anew = Ask::objects(&[TitleIndex(2)]).max_age(Duration::ZERO);
     let young = wanted.clone().max_age(Duration::from_secs(60));
     let mut out = Snapshot::new();
     let mut had = 0;
@@ -163,7 +163,7 @@ fn collect(rounds: u32, folder: &Path) {
     let mut source = open(&format!("proc:{}", folder.display())).unwrap();
     let mut out = Snapshot::new();
     for _ in 0..rounds {
-        source.collect(&Request::objects(&[TitleIndex(230)]), &mut out).unwrap();
+        source.collect(&Ask::objects(&[TitleIndex(230)]), &mut out).unwrap();
     }
 }
 
@@ -239,12 +239,12 @@ fn published(work: &str, rounds: u32, folder: &Path) {
     let counters = PublishedCounters::in_folder(folder).every(Duration::from_secs(3600));
     let mut broker =
         Broker::builder("local:", "machine").provider(Arc::new(provider)).roster(counters).build();
-    let catalogue = broker.catalogue().unwrap();
+    let catalogue = broker.catalogue(&Ask::everything()).unwrap();
     let index = catalogue.objects.iter().map(|object| object.name).max().unwrap();
     let index = if work == "others" { TitleIndex(2) } else { index };
     let mut out = Snapshot::new();
     for _ in 0..rounds {
-        broker.collect(&Request::objects(&[index]), &mut out).unwrap();
+        broker.collect(&Ask::objects(&[index]), &mut out).unwrap();
         assert_eq!(out.objects().next().unwrap().view().name_index(), index);
     }
 }

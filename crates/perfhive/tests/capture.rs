@@ -4,9 +4,9 @@
 
 use perfhive::format::{CounterSpec, ObjectSpec, ObjectTemplate};
 use perfhive::{
-    Broker, Capture, CaptureOptions, Catalogue, Collection, CounterType, Identity, LanguageId,
-    Numbering, ObjectWriter, OpenOptions, Query, Request, Snapshot, Source, SourceError,
-    SourceErrorKind, TitleDatabase, TitleIndex, open,
+    Ask, Broker, Capture, CaptureOptions, Catalogue, Collection, CounterType, Identity, LanguageId,
+    Numbering, ObjectWriter, OpenOptions, Query, Snapshot, Source, SourceError, SourceErrorKind,
+    TitleDatabase, TitleIndex, open,
 };
 use perfhive_testkit::script::ScriptProvider;
 use perfhive_testkit::{conformance, real};
@@ -61,18 +61,18 @@ impl Source for Captured {
     fn name(&self) -> &str {
         self.source.name()
     }
-    fn collect(&mut self, request: &Request, out: &mut Snapshot) -> Result<(), SourceError> {
+    fn collect(&mut self, request: &Ask, out: &mut Snapshot) -> Result<(), SourceError> {
         self.source.collect(request, out)?;
         self.capture.lock().unwrap().add(&[out])
     }
-    fn catalogue(&mut self) -> Result<Arc<Catalogue>, SourceError> {
-        self.source.catalogue()
+    fn catalogue(&mut self, _: &Ask) -> Result<Arc<Catalogue>, SourceError> {
+        self.source.catalogue(&Ask::everything())
     }
-    fn titles(&mut self, language: LanguageId) -> Result<Arc<TitleDatabase>, SourceError> {
-        self.source.titles(language)
+    fn titles(&mut self, language: LanguageId, _: &Ask) -> Result<Arc<TitleDatabase>, SourceError> {
+        self.source.titles(language, &Ask::nothing())
     }
-    fn is_live(&self) -> bool {
-        self.source.is_live()
+    fn recording(&mut self) -> Option<&mut dyn perfhive::Recording> {
+        self.source.recording()
     }
 }
 
@@ -134,7 +134,7 @@ fn a_capture_is_a_source_with_its_names() {
     let mut capture = Capture::create(&folder.0, &mut source, &CaptureOptions::new()).unwrap();
     let mut snapshot = Snapshot::new();
     for _ in 0..3 {
-        source.collect(&Request::new(perfhive::ObjectQuery::Global), &mut snapshot).unwrap();
+        source.collect(&Ask::new(perfhive::ObjectQuery::Global), &mut snapshot).unwrap();
         capture.add(&[&snapshot]).unwrap();
     }
     assert_eq!((capture.samples(), capture.blocks()), (3, 3));
@@ -142,10 +142,13 @@ fn a_capture_is_a_source_with_its_names() {
     conformance::source(|| open(&folder.address()).unwrap());
     conformance::source(|| Box::new(perfhive::Cached::new(open(&folder.address()).unwrap())));
     let mut replay = open(&folder.address()).unwrap();
-    let was = source.catalogue().unwrap();
-    assert_eq!(replay.catalogue().unwrap().languages, was.languages);
+    let was = source.catalogue(&Ask::everything()).unwrap();
+    assert_eq!(replay.catalogue(&Ask::everything()).unwrap().languages, was.languages);
     for language in &was.languages {
-        let (live, kept) = (source.titles(*language).unwrap(), replay.titles(*language).unwrap());
+        let (live, kept) = (
+            source.titles(*language, &Ask::nothing()).unwrap(),
+            replay.titles(*language, &Ask::nothing()).unwrap(),
+        );
         assert_eq!((live.all(), live.all_help()), (kept.all(), kept.all_help()));
     }
 }
@@ -180,15 +183,15 @@ impl Source for Breaking {
     fn name(&self) -> &str {
         "local:"
     }
-    fn collect(&mut self, request: &Request, out: &mut Snapshot) -> Result<(), SourceError> {
+    fn collect(&mut self, request: &Ask, out: &mut Snapshot) -> Result<(), SourceError> {
         self.samples += 1;
         self.readers[usize::from(self.samples > 2)].collect(request, out)
     }
-    fn catalogue(&mut self) -> Result<Arc<Catalogue>, SourceError> {
-        self.readers[0].catalogue()
+    fn catalogue(&mut self, _: &Ask) -> Result<Arc<Catalogue>, SourceError> {
+        self.readers[0].catalogue(&Ask::everything())
     }
-    fn titles(&mut self, language: LanguageId) -> Result<Arc<TitleDatabase>, SourceError> {
-        self.readers[0].titles(language)
+    fn titles(&mut self, language: LanguageId, _: &Ask) -> Result<Arc<TitleDatabase>, SourceError> {
+        self.readers[0].titles(language, &Ask::nothing())
     }
 }
 
@@ -199,7 +202,7 @@ fn samples_of_two_readers_make_no_value_in_a_capture_either() {
     let mut capture = Capture::create(&folder.0, &mut source, &CaptureOptions::new()).unwrap();
     let mut snapshot = Snapshot::new();
     for _ in 0..4 {
-        source.collect(&Request::new(perfhive::ObjectQuery::Global), &mut snapshot).unwrap();
+        source.collect(&Ask::new(perfhive::ObjectQuery::Global), &mut snapshot).unwrap();
         capture.add(&[&snapshot]).unwrap();
     }
     capture.finish().unwrap();
@@ -231,7 +234,7 @@ fn vista(folder: &Folder, options: &CaptureOptions) -> bool {
     let mut source = OpenOptions::new().titles(titles).open(&address).unwrap();
     let mut capture = Capture::create(&folder.0, &mut source, options).unwrap();
     let mut snapshot = Snapshot::new();
-    while source.collect(&Request::new(perfhive::ObjectQuery::Global), &mut snapshot).is_ok() {
+    while source.collect(&Ask::new(perfhive::ObjectQuery::Global), &mut snapshot).is_ok() {
         capture.add(&[&snapshot]).unwrap();
     }
     assert_eq!(capture.samples(), 2);
@@ -269,7 +272,8 @@ fn hashed_names_tell_nothing_of_the_machine() {
             assert!(hashed.contains("(h") && !hashed.contains("PowerStarter"), "{hashed}");
         }
     }
-    let machine = open(&plain.address()).unwrap().catalogue().unwrap().machine.clone();
+    let machine =
+        open(&plain.address()).unwrap().catalogue(&Ask::everything()).unwrap().machine.clone();
     let secrets = [machine.as_str(), "PowerStarter"];
     for entry in std::fs::read_dir(&hashed.0).unwrap() {
         let path = entry.unwrap().path();
@@ -290,13 +294,13 @@ fn names_that_cannot_be_read_are_told_and_the_rest_is_captured() {
         fn name(&self) -> &str {
             "local:"
         }
-        fn collect(&mut self, request: &Request, out: &mut Snapshot) -> Result<(), SourceError> {
+        fn collect(&mut self, request: &Ask, out: &mut Snapshot) -> Result<(), SourceError> {
             self.0.collect(request, out)
         }
-        fn catalogue(&mut self) -> Result<Arc<Catalogue>, SourceError> {
-            self.0.catalogue()
+        fn catalogue(&mut self, _: &Ask) -> Result<Arc<Catalogue>, SourceError> {
+            self.0.catalogue(&Ask::everything())
         }
-        fn titles(&mut self, _: LanguageId) -> Result<Arc<TitleDatabase>, SourceError> {
+        fn titles(&mut self, _: LanguageId, _: &Ask) -> Result<Arc<TitleDatabase>, SourceError> {
             Err(SourceError::new(SourceErrorKind::Malformed, "local:", "it is damaged"))
         }
     }
@@ -306,12 +310,15 @@ fn names_that_cannot_be_read_are_told_and_the_rest_is_captured() {
     let [fault] = capture.faults() else { panic!("{:?}", capture.faults()) };
     assert!(fault.message().ends_with("it is damaged"), "{fault}");
     let mut snapshot = Snapshot::new();
-    source.collect(&Request::new(perfhive::ObjectQuery::Global), &mut snapshot).unwrap();
+    source.collect(&Ask::new(perfhive::ObjectQuery::Global), &mut snapshot).unwrap();
     capture.add(&[&snapshot]).unwrap();
     capture.finish().unwrap();
     let manifest = std::fs::read_to_string(folder.0.join("manifest.jsonl")).unwrap();
     assert!(manifest.contains(r#""kind":"titles-fault""#), "{manifest}");
-    assert_eq!(open(&folder.address()).unwrap().catalogue().unwrap().objects.len(), 1);
+    assert_eq!(
+        open(&folder.address()).unwrap().catalogue(&Ask::everything()).unwrap().objects.len(),
+        1
+    );
 }
 
 #[test]
@@ -349,7 +356,7 @@ fn what_was_taken_until_the_end_is_there() {
         let expected = samples.iter().filter(|at| line_end(**at) <= end).count();
         match open(&folder.address()) {
             Ok(mut source) => {
-                let request = Request::new(perfhive::ObjectQuery::Global);
+                let request = Ask::new(perfhive::ObjectQuery::Global);
                 let mut snapshot = Snapshot::new();
                 let count = (0..9).take_while(|_| source.collect(&request, &mut snapshot).is_ok());
                 assert_eq!(count.count(), expected);

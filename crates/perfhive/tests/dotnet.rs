@@ -80,7 +80,7 @@ impl Source for Live {
     fn name(&self) -> &str {
         "live:"
     }
-    fn collect(&mut self, request: &Request, out: &mut Snapshot) -> Result<(), SourceError> {
+    fn collect(&mut self, request: &Ask, out: &mut Snapshot) -> Result<(), SourceError> {
         out.clear();
         let generation = self.collections.fetch_add(1, Ordering::SeqCst) + 1;
         let bytes = self.block.lock().unwrap().clone();
@@ -91,7 +91,15 @@ impl Source for Live {
         out.push_frame(Arc::new(Frame::new(bytes, generation).unwrap()), "live:");
         Ok(())
     }
-    fn titles(&mut self, language: LanguageId) -> Result<Arc<TitleDatabase>, SourceError> {
+    fn catalogue(&mut self, _: &Ask) -> Result<Arc<Catalogue>, SourceError> {
+        let block = self.block.lock().unwrap().clone();
+        let mut snapshot = Snapshot::new();
+        if !block.is_empty() {
+            snapshot.push_frame(Arc::new(Frame::new(block, 1).unwrap()), "live:");
+        }
+        Ok(Arc::new(Catalogue::of_snapshot(&snapshot)))
+    }
+    fn titles(&mut self, language: LanguageId, _: &Ask) -> Result<Arc<TitleDatabase>, SourceError> {
         let list = names();
         match language {
             LanguageId::ENGLISH => Ok(Arc::new(TitleDatabase::new(language, &list, &list))),
@@ -469,7 +477,7 @@ impl Source for Renumbered {
     fn name(&self) -> &str {
         "renumbered:"
     }
-    fn collect(&mut self, _: &Request, out: &mut Snapshot) -> Result<(), SourceError> {
+    fn collect(&mut self, _: &Ask, out: &mut Snapshot) -> Result<(), SourceError> {
         out.clear();
         let kind = CounterType::PERF_COUNTER_LARGE_RAWCOUNT;
         let items = [CounterSpec::new(TitleIndex(self.base() + 2), kind)];
@@ -478,16 +486,13 @@ impl Source for Renumbered {
         out.push_frame(Arc::new(Frame::new(bytes, u64::from(self.base())).unwrap()), "renumbered:");
         Ok(())
     }
-    fn catalogue(&mut self) -> Result<Arc<Catalogue>, SourceError> {
+    fn catalogue(&mut self, _: &Ask) -> Result<Arc<Catalogue>, SourceError> {
         let mut snapshot = Snapshot::new();
-        self.collect(&Request::new(ObjectQuery::Global), &mut snapshot)?;
-        let generation = self.catalogue_generation();
+        self.collect(&Ask::new(ObjectQuery::Global), &mut snapshot)?;
+        let generation = self.0.load(Ordering::SeqCst);
         Ok(Arc::new(Catalogue { generation, ..Catalogue::of_snapshot(&snapshot) }))
     }
-    fn catalogue_generation(&mut self) -> u64 {
-        self.0.load(Ordering::SeqCst)
-    }
-    fn titles(&mut self, language: LanguageId) -> Result<Arc<TitleDatabase>, SourceError> {
+    fn titles(&mut self, language: LanguageId, _: &Ask) -> Result<Arc<TitleDatabase>, SourceError> {
         let list = titles(&[(self.base(), "Custom"), (self.base() + 2, "Items")]);
         Ok(Arc::new(TitleDatabase::new(language, &list, &list)))
     }

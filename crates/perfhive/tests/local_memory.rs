@@ -12,8 +12,8 @@ mod windows {
     use perfhive::publish::{Category, CounterDefinition};
     use perfhive::windows::{WindowsRegistrar, allotted_indexes, is_wine};
     use perfhive::{
-        CHOSEN_INDEXES, CounterType, LanguageId, ObjectQuery, Request, Snapshot, Source,
-        TitleIndex, open,
+        Ask, CHOSEN_INDEXES, CounterType, LanguageId, ObjectQuery, Snapshot, Source, TitleIndex,
+        open,
     };
     use perfhive_testkit::alloc;
     use std::path::Path;
@@ -84,7 +84,7 @@ mod windows {
             return;
         }
         let mut source = open("local:").unwrap();
-        let objects = source.catalogue().unwrap().objects.clone();
+        let objects = source.catalogue(&Ask::everything()).unwrap().objects.clone();
         let published = objects.iter().find(|object| object.name.0 >= CHOSEN_INDEXES).unwrap();
         let bees = TitleIndex(allotted_indexes(SERVICE).unwrap().first_counter);
         let (processor, processes) = (TitleIndex(238), TitleIndex(230));
@@ -95,14 +95,14 @@ mod windows {
             (ObjectQuery::Indexes(vec![bees, processor, processes, published.name]), 4),
             (ObjectQuery::Global, objects.len()),
         ]
-        .map(|(query, count)| (Request::new(query), count));
+        .map(|(query, count)| (Ask::new(query), count));
         let mut snapshot = Snapshot::new();
-        let mut samples = |lasting: Duration, requests: &[(Request, usize)]| {
+        let mut samples = |lasting: Duration, requests: &[(Ask, usize)]| {
             let end = Instant::now() + lasting;
             let mut samples = 0;
             while samples < 50 || Instant::now() < end {
                 for (request, count) in requests {
-                    source.catalogue_generation();
+                    source.catalogue(&Ask::nothing()).unwrap();
                     source.collect(request, &mut snapshot).unwrap();
                     assert_eq!(snapshot.objects().count(), *count, "{request:?}");
                 }

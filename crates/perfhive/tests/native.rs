@@ -136,8 +136,14 @@ mod windows {
             assert!(told.contains("by native functions, not from the registry"), "{told}");
         }
         let mut source = open("local:").unwrap();
-        assert!(source.catalogue().unwrap().object(perfhive::TitleIndex(230)).is_some());
-        let titles = source.titles(LanguageId::ENGLISH).unwrap();
+        assert!(
+            source
+                .catalogue(&perfhive::Ask::everything())
+                .unwrap()
+                .object(perfhive::TitleIndex(230))
+                .is_some()
+        );
+        let titles = source.titles(LanguageId::ENGLISH, &perfhive::Ask::nothing()).unwrap();
         assert_eq!(titles.name(perfhive::TitleIndex(230)), Some("Process"));
     }
 }

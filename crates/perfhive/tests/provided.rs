@@ -5,7 +5,7 @@
 
 use perfhive::contract::{Definition, Functions, Registrar as _, Texts};
 use perfhive::windows::{RegistrySource, WindowsRegistrar, is_wine};
-use perfhive::{LanguageId, ObjectQuery, Request, Snapshot, Source as _};
+use perfhive::{Ask, LanguageId, ObjectQuery, Snapshot, Source as _};
 use std::path::PathBuf;
 
 const SERVICE: &str = "PrintShop";
@@ -59,8 +59,8 @@ fn it_is_read_more_often_than_there_are_tls_indexes() {
     }
     let _shop = Shop::open();
     let mut source = RegistrySource::local("local:");
-    let name = source.catalogue().unwrap().objects[0].name;
-    let request = Request::new(ObjectQuery::one(name));
+    let name = source.catalogue(&Ask::everything()).unwrap().objects[0].name;
+    let request = Ask::new(ObjectQuery::one(name));
     let mut snapshot = Snapshot::new();
     for round in 0..1100 {
         source.collect(&request, &mut snapshot).unwrap();

@@ -51,7 +51,7 @@ fn nobody_takes_the_place_of_the_machines_own_objects() {
         assert_eq!(values[1..], [424_242.0]);
     }
     let mut machine = open("local:").unwrap();
-    let catalogue = machine.catalogue().unwrap();
+    let catalogue = machine.catalogue(&perfhive::Ask::everything()).unwrap();
     assert!(catalogue.object(TitleIndex(2)).is_some(), "System");
     let published = catalogue.objects.iter().filter(|o| o.name.0 >= perfhive::CHOSEN_INDEXES);
     assert_eq!(published.count(), 1);
@@ -62,7 +62,7 @@ fn nobody_takes_the_place_of_the_machines_own_objects() {
     let folder = std::env::temp_dir().join(format!("perfhive-copy-{}", std::process::id()));
     std::fs::create_dir_all(folder.join("proc")).unwrap();
     let mut copy = open(&format!("proc:{}", folder.display())).unwrap();
-    let objects = &copy.catalogue().unwrap().objects;
+    let objects = &copy.catalogue(&perfhive::Ask::everything()).unwrap().objects;
     assert!(objects.iter().all(|object| object.name.0 < perfhive::CHOSEN_INDEXES));
     std::fs::remove_dir_all(folder).unwrap();
 }

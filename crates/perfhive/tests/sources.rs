@@ -52,9 +52,18 @@ fn a_copy_of_a_machine_is_a_source() {
     let address = format!("proc:{}", folder.display());
     let mut source = open(&address).unwrap();
     assert_eq!(source.name(), address);
-    assert!(source.catalogue().unwrap().machine.starts_with("perfhive-copy-"));
+    assert!(
+        source
+            .catalogue(&perfhive::Ask::everything())
+            .unwrap()
+            .machine
+            .starts_with("perfhive-copy-")
+    );
     write("proc/sys/kernel/hostname", "copied\n");
-    assert_eq!(open(&address).unwrap().catalogue().unwrap().machine, "copied");
+    assert_eq!(
+        open(&address).unwrap().catalogue(&perfhive::Ask::everything()).unwrap().machine,
+        "copied"
+    );
     let mut query = Query::new(open(&address).unwrap()).unwrap();
     let id = query.add(r"\Process(Idle)\Thread Count").unwrap();
     query.collect().unwrap();

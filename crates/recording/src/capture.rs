@@ -6,13 +6,13 @@
 //! readable capture.
 //!
 //! ```no_run
-//! use perfhive_engine::{ObjectQuery, Query, Request, Snapshot, Source};
+//! use perfhive_engine::{ObjectQuery, Query, Ask, Snapshot, Source};
 //! use perfhive_recording::{Capture, CaptureOptions, open};
 //! # fn of(mut source: Box<dyn Source>) -> Result<(), Box<dyn std::error::Error>> {
 //! let mut capture = Capture::create("today", &mut source, &CaptureOptions::new())?;
 //! let mut snapshot = Snapshot::new();
 //! for _ in 0..2 {
-//!     source.collect(&Request::new(ObjectQuery::Global), &mut snapshot)?;
+//!     source.collect(&Ask::new(ObjectQuery::Global), &mut snapshot)?;
 //!     capture.add(&[&snapshot])?;
 //! }
 //! capture.finish()?;
@@ -24,7 +24,7 @@ use crate::files::write_error;
 use crate::manifest::{self, Manifest, is_capture};
 use crate::pseudonyms::Pseudonyms;
 use perfhive_engine::{
-    ObjectQuery, Snapshot, Source, SourceError, SourceErrorKind, TitleDatabase, Wanted,
+    Ask, ObjectQuery, Snapshot, Source, SourceError, SourceErrorKind, TitleDatabase,
 };
 use perfhive_format::TitleIndex;
 use perfhive_format::titles::{Title, TitleList};
@@ -123,12 +123,12 @@ impl Capture {
         let folder = folder.as_ref();
         // Before the folder is made: a source that cannot be read leaves no folder behind.
         let wanted = options.objects();
-        let wanted = wanted.as_deref().map_or(Wanted::Everything, Wanted::Objects);
-        let catalogue = source.catalogue_for(wanted)?;
+        let ask = wanted.as_deref().map_or(Ask::everything(), Ask::objects);
+        let catalogue = source.catalogue(&ask)?;
         let mut titles = Vec::new();
         let mut faults = Vec::new();
         for language in &catalogue.languages {
-            match source.titles(*language) {
+            match source.titles(*language, &ask) {
                 Ok(database) => {
                     faults.extend(database.lacks().map(|why| (*language, why.clone())));
                     titles.push(database);

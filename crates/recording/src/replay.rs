@@ -1,8 +1,8 @@
 //! Recorded data blocks as a source: successive samples of one machine.
 
 use perfhive_engine::{
-    Catalogue, CatalogueObject, Fault, FaultKind, Frame, ObjectQuery, Request, Snapshot, Source,
-    SourceError, SourceErrorKind, TitleDatabase,
+    Ask, Catalogue, CatalogueObject, Fault, FaultKind, Frame, ObjectQuery, Recording, Snapshot,
+    Source, SourceError, SourceErrorKind, TitleDatabase,
 };
 use perfhive_format::titles::TitleList;
 use perfhive_format::{DataBlock, LanguageId, PerfObject, TitleIndex, encode_utf16};
@@ -39,6 +39,8 @@ pub struct ReplaySource {
     samples: Vec<Vec<Arc<Frame>>>,
     next: usize,
     titles: Vec<Arc<TitleDatabase>>,
+    /// Put together when it is first asked for.
+    catalogue: Option<Arc<Catalogue>>,
     /// The error behind the last sample. It is made once, because a measurement that goes on
     /// gets it with every sample and must not allocate.
     end: SourceError,
@@ -98,21 +100,28 @@ impl ReplaySource {
         let samples = if count == 1 { "sample" } else { "samples" };
         let message = format!("the recording has no more than {count} {samples}");
         let end = SourceError::new(SourceErrorKind::EndOfData, name, message);
-        Ok(Self { name: name.to_string(), samples: kept, next: 0, titles: Vec::new(), end })
+        Ok(Self {
+            name: name.to_string(),
+            samples: kept,
+            next: 0,
+            titles: Vec::new(),
+            catalogue: None,
+            end,
+        })
     }
 
     /// Adds the names of one language; of several the first is preferred.
     #[must_use]
-    pub fn with_titles(mut self, language: LanguageId, names: &TitleList) -> Self {
+    pub fn with_titles(self, language: LanguageId, names: &TitleList) -> Self {
         let help = TitleList::default();
-        self.titles.push(Arc::new(TitleDatabase::new(language, names, &help)));
-        self
+        self.with_database(Arc::new(TitleDatabase::new(language, names, &help)))
     }
 
     /// Adds a title database.
     #[must_use]
     pub fn with_database(mut self, database: Arc<TitleDatabase>) -> Self {
         self.titles.push(database);
+        self.catalogue = None;
         self
     }
 
@@ -212,7 +221,7 @@ impl Source for ReplaySource {
         &self.name
     }
 
-    fn collect(&mut self, request: &Request, out: &mut Snapshot) -> Result<(), SourceError> {
+    fn collect(&mut self, request: &Ask, out: &mut Snapshot) -> Result<(), SourceError> {
         out.clear();
         let Some(frames) = self.samples.get(self.next) else {
             return Err(self.end.clone());
@@ -248,7 +257,10 @@ impl Source for ReplaySource {
     }
 
     /// The objects of all samples, including those that appear later.
-    fn catalogue(&mut self) -> Result<Arc<Catalogue>, SourceError> {
+    fn catalogue(&mut self, _: &Ask) -> Result<Arc<Catalogue>, SourceError> {
+        if let Some(catalogue) = &self.catalogue {
+            return Ok(Arc::clone(catalogue));
+        }
         let first = self.samples.first().and_then(|sample| sample.first());
         let mut catalogue = Catalogue {
             generation: 1,
@@ -276,10 +288,10 @@ impl Source for ReplaySource {
                 }
             }
         }
-        Ok(Arc::new(catalogue))
+        Ok(Arc::clone(self.catalogue.insert(Arc::new(catalogue))))
     }
 
-    fn titles(&mut self, language: LanguageId) -> Result<Arc<TitleDatabase>, SourceError> {
+    fn titles(&mut self, language: LanguageId, _: &Ask) -> Result<Arc<TitleDatabase>, SourceError> {
         let found = self.titles.iter().find(|database| database.language() == language);
         found.cloned().ok_or_else(|| {
             let message = format!("has no titles in language {language}");
@@ -287,12 +299,14 @@ impl Source for ReplaySource {
         })
     }
 
+    fn recording(&mut self) -> Option<&mut dyn Recording> {
+        Some(self)
+    }
+}
+
+impl Recording for ReplaySource {
     fn rewind(&mut self) -> Result<(), SourceError> {
         self.next = 0;
         Ok(())
-    }
-
-    fn is_live(&self) -> bool {
-        false
     }
 }

@@ -4,9 +4,7 @@
 //! it once for each source.
 #![allow(clippy::expect_used, reason = "a test fails by panicking")]
 
-use perfhive_engine::{
-    Cost, ObjectQuery, Request, Snapshot, Source, SourceErrorKind, Until, Wanted,
-};
+use perfhive_engine::{Ask, Cost, ObjectQuery, Snapshot, Source, SourceErrorKind};
 use perfhive_format::{CookOptions, CounterPlan, DataBlock, LanguageId, TitleIndex};
 use std::time::Instant;
 
@@ -21,9 +19,18 @@ pub fn source(mut make: impl FnMut() -> Box<dyn Source>) {
     ends_or_goes_on(&mut *make());
 }
 
+fn is_live(source: &mut dyn Source) -> bool {
+    source.recording().is_none()
+}
+
+fn rewind(source: &mut dyn Source) {
+    let recording = source.recording().expect("a recording");
+    recording.rewind().expect("a recording can be rewound");
+}
+
 fn collect(source: &mut dyn Source, query: ObjectQuery) -> Snapshot {
     let mut snapshot = Snapshot::new();
-    let result = source.collect(&Request::new(query), &mut snapshot);
+    let result = source.collect(&Ask::new(query), &mut snapshot);
     assert!(result.is_ok(), "{}: a first collection fails: {result:?}", source.name());
     snapshot
 }
@@ -43,8 +50,8 @@ fn answers_are_sound(source: &mut dyn Source) {
         );
         assert!(!frame.machine().is_empty(), "{}: a block names no machine", source.name());
     }
-    if source.is_live() {
-        let result = source.collect(&Request::new(ObjectQuery::Global), &mut snapshot);
+    if is_live(source) {
+        let result = source.collect(&Ask::new(ObjectQuery::Global), &mut snapshot);
         assert!(result.is_ok(), "{}: a second collection fails: {result:?}", source.name());
         let after = snapshot.frames().len();
         assert!(after <= 64, "{}: collecting does not clear the snapshot", source.name());
@@ -55,7 +62,7 @@ fn answers_are_sound(source: &mut dyn Source) {
 /// Every object and counter collected is in the catalogue, and what is Costly
 /// is not in Global.
 fn the_catalogue_tells_the_truth(source: &mut dyn Source) {
-    let catalogue = source.catalogue().expect("a catalogue");
+    let catalogue = source.catalogue(&Ask::everything()).expect("a catalogue");
     let snapshot = collect(source, ObjectQuery::Global);
     assert_eq!(Some(catalogue.machine.clone()), snapshot.machine(), "the catalogue's machine");
     for object in snapshot.objects() {
@@ -77,12 +84,12 @@ fn the_catalogue_tells_the_truth(source: &mut dyn Source) {
 /// An object asked for by index is there or is told as a fault; one that does
 /// not exist is neither an error nor there.
 fn selects_by_index(source: &mut dyn Source) {
-    let catalogue = source.catalogue().expect("a catalogue");
+    let catalogue = source.catalogue(&Ask::everything()).expect("a catalogue");
     let nothing = TitleIndex(0x7fff_fff0);
     let wanted: Vec<_> = catalogue.objects.iter().map(|object| object.name).collect();
     for name in wanted.iter().copied().chain([nothing]) {
-        if !source.is_live() {
-            source.rewind().expect("a recording can be rewound");
+        if !is_live(source) {
+            rewind(source);
         }
         let snapshot = collect(source, ObjectQuery::one(name));
         let told = snapshot.faults().iter().any(|fault| fault.object == Some(name));
@@ -90,7 +97,7 @@ fn selects_by_index(source: &mut dyn Source) {
         // A recording may have the object in a later sample only.
         if name == nothing {
             assert!(!there && !told, "object {name} does not exist");
-        } else if source.is_live() {
+        } else if is_live(source) {
             assert!(there || told, "object {name} was asked for and is not there");
         }
     }
@@ -98,17 +105,17 @@ fn selects_by_index(source: &mut dyn Source) {
 
 /// Every language listed can be had; one that is not listed is `NotFound`.
 fn titles_are_to_be_had(source: &mut dyn Source) {
-    let catalogue = source.catalogue().expect("a catalogue");
+    let catalogue = source.catalogue(&Ask::everything()).expect("a catalogue");
     for language in &catalogue.languages {
-        let titles = source.titles(*language).expect("a language that is listed");
+        let titles = source.titles(*language, &Ask::nothing()).expect("a language that is listed");
         assert_eq!(titles.language(), *language);
         for object in &catalogue.objects {
             let named = titles.name(object.name).is_some();
-            assert!(named || !source.is_live(), "object {} has no name", object.name);
+            assert!(named || !is_live(source), "object {} has no name", object.name);
         }
     }
     let other = LanguageId(0x3ff);
-    match source.titles(other) {
+    match source.titles(other, &Ask::nothing()) {
         Ok(_) => panic!("titles in a language that does not exist"),
         Err(error) => assert_eq!(error.kind(), SourceErrorKind::NotFound, "{error}"),
     }
@@ -118,21 +125,18 @@ fn titles_are_to_be_had(source: &mut dyn Source) {
 /// is for who has time.
 fn a_deadline_says_nothing(source: &mut dyn Source) {
     {
-        let now = Some(Instant::now());
-        let _until = Until::enter(now);
-        let _ = source.catalogue_for(Wanted::Nothing);
-        let _ = source.titles(LanguageId::ENGLISH);
-        let _ = source.catalogue();
-        let _ = source.list_costly();
-        let _ = source.providers();
-        source.catalogue_generation();
-        if source.is_live() {
-            let request = Request { deadline: now, ..Request::new(ObjectQuery::Global) };
-            let _ = source.collect(&request, &mut Snapshot::new());
+        let now = Instant::now();
+        let _ = source.catalogue(&Ask::nothing().until(now));
+        let _ = source.titles(LanguageId::ENGLISH, &Ask::nothing().until(now));
+        let _ = source.catalogue(&Ask::everything().until(now));
+        let _ = source.catalogue(&Ask::new(ObjectQuery::Costly).until(now));
+        let _ = source.providers(&Ask::nothing().until(now));
+        if is_live(source) {
+            let _ = source.collect(&Ask::everything().until(now), &mut Snapshot::new());
         }
     }
     // What is under way may keep it busy for as long as it takes.
-    while let Err(error) = source.catalogue_for(Wanted::Nothing) {
+    while let Err(error) = source.catalogue(&Ask::nothing()) {
         assert!(error.is_transient(), "{}: a short wait broke it: {error}", source.name());
         std::thread::yield_now();
     }
@@ -144,7 +148,7 @@ fn a_deadline_says_nothing(source: &mut dyn Source) {
 fn time_goes_forward(source: &mut dyn Source) {
     let first = collect(source, ObjectQuery::Global);
     let mut second = Snapshot::new();
-    if source.collect(&Request::new(ObjectQuery::Global), &mut second).is_err() {
+    if source.collect(&Ask::new(ObjectQuery::Global), &mut second).is_err() {
         return;
     }
     for newer in second.objects() {
@@ -182,18 +186,15 @@ fn time_goes_forward(source: &mut dyn Source) {
     }
 }
 
-/// A recording ends with `EndOfData` and begins again after a rewind; a live
-/// source cannot be rewound.
+/// A recording ends with `EndOfData` and begins again after a rewind.
 fn ends_or_goes_on(source: &mut dyn Source) {
-    if source.is_live() {
-        let error = source.rewind().expect_err("a live source has no first sample");
-        assert_eq!(error.kind(), SourceErrorKind::NotFound, "{error}");
+    if is_live(source) {
         return;
     }
     let mut snapshot = Snapshot::new();
     let mut samples = 0;
     loop {
-        match source.collect(&Request::new(ObjectQuery::Global), &mut snapshot) {
+        match source.collect(&Ask::new(ObjectQuery::Global), &mut snapshot) {
             Ok(()) => samples += 1,
             Err(error) => {
                 assert!(error.is_end_of_data(), "{error}");
@@ -203,6 +204,6 @@ fn ends_or_goes_on(source: &mut dyn Source) {
         assert!(samples < 100_000, "a recording without an end");
     }
     assert!(samples > 0, "an empty recording");
-    source.rewind().expect("a recording can be rewound");
+    rewind(source);
     collect(source, ObjectQuery::Global);
 }

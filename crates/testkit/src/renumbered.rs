@@ -3,7 +3,7 @@
 
 use crate::script::{Row, block, titles};
 use perfhive_engine::{
-    Catalogue, Cost, Frame, ObjectQuery, Request, Snapshot, Source, SourceError, SourceErrorKind,
+    Ask, Catalogue, Cost, Frame, ObjectQuery, Snapshot, Source, SourceError, SourceErrorKind,
     TitleDatabase,
 };
 use perfhive_format::{CounterSpec, CounterType, LanguageId, TitleIndex};
@@ -137,7 +137,7 @@ impl Source for Renumbered {
         "renumbered:"
     }
 
-    fn collect(&mut self, request: &Request, out: &mut Snapshot) -> Result<(), SourceError> {
+    fn collect(&mut self, request: &Ask, out: &mut Snapshot) -> Result<(), SourceError> {
         out.clear();
         let mut world = self.world();
         if let Some(next) = world.next.pop() {
@@ -150,7 +150,7 @@ impl Source for Renumbered {
         Ok(())
     }
 
-    fn catalogue(&mut self) -> Result<Arc<Catalogue>, SourceError> {
+    fn catalogue(&mut self, _: &Ask) -> Result<Arc<Catalogue>, SourceError> {
         let world = self.world();
         if world.silent {
             return Err(SourceError::new(SourceErrorKind::Busy, "renumbered:", "is silent"));
@@ -164,11 +164,7 @@ impl Source for Renumbered {
         Ok(Arc::new(catalogue))
     }
 
-    fn catalogue_generation(&mut self) -> u64 {
-        self.world().generation
-    }
-
-    fn titles(&mut self, language: LanguageId) -> Result<Arc<TitleDatabase>, SourceError> {
+    fn titles(&mut self, language: LanguageId, _: &Ask) -> Result<Arc<TitleDatabase>, SourceError> {
         let world = self.world();
         let names = world.things.iter().flat_map(|thing| [thing.object, thing.counter]);
         let list = titles(&names.collect::<Vec<_>>());

@@ -13,8 +13,8 @@ mod tests;
 use crate::relay::Relay;
 use decide::{Decision, IN_A_ROW};
 use perfhive_engine::{
-    Catalogue, Fault, FaultKind, ObjectQuery, ProviderStatus, Request, Snapshot, Source,
-    SourceError, SourceErrorKind, TitleDatabase, Until, Wanted, note_growth,
+    Ask, Catalogue, Fault, FaultKind, ObjectQuery, ProviderStatus, Snapshot, Source, SourceError,
+    SourceErrorKind, TitleDatabase, note_growth,
 };
 use perfhive_format::{LanguageId, TitleIndex};
 use std::sync::Arc;
@@ -30,7 +30,7 @@ use std::time::{Duration, Instant};
 /// one again after 5 seconds, and more seldom the longer that is in vain; once
 /// it had the objects twice in a row they are its own again.
 ///
-/// Who asks with a [deadline](Until) that is too short for an answer learns nothing by
+/// Who asks with a [deadline](Ask::until) that is too short for an answer learns nothing by
 /// that, neither of the first source nor who answers: that is an error, and the next one
 /// asks again. One that hangs is found out by those as well, once it has given no answer
 /// for as long as somebody without a deadline would wait. What native functions tell until
@@ -56,11 +56,11 @@ pub struct Fallback<B> {
     /// Requests in a row that failed, or lacked one of these objects.
     failures: u32,
     /// What the second one is asked, and what it answered.
-    asked: Request,
-    rest: Request,
+    asked: Ask,
+    rest: Ask,
     answer: Snapshot,
     /// What the first one is tried with, and what it answered.
-    trial: Request,
+    trial: Ask,
     tried: Snapshot,
     catalogue: Option<Kept>,
     told: bool,
@@ -101,10 +101,10 @@ impl<B: Source> Fallback<B> {
             capable: Vec::new(),
             looked_at: Vec::new(),
             failures: 0,
-            trial: Request::new(ObjectQuery::Global),
+            trial: Ask::new(ObjectQuery::Global),
             tried: Snapshot::new(),
-            asked: Request::new(ObjectQuery::Global),
-            rest: Request::new(ObjectQuery::Global),
+            asked: Ask::new(ObjectQuery::Global),
+            rest: Ask::new(ObjectQuery::Global),
             answer: Snapshot::new(),
             catalogue: None,
             told: false,
@@ -120,14 +120,14 @@ impl<B: Source> Fallback<B> {
     pub fn reason(&mut self) -> Result<Option<&str>, SourceError> {
         self.learn_capable()?;
         let all = self.capable.clone();
-        self.decide(Wanted::Objects(&all))?;
+        self.decide(&Ask::objects(&all))?;
         Ok(self.decision.as_ref().and_then(|decision| decision.reason.as_deref()))
     }
 
     fn learn_capable(&mut self) -> Result<(), SourceError> {
         if self.capable.is_empty() {
             note_growth();
-            let theirs = self.second.catalogue()?;
+            let theirs = self.second.catalogue(&Ask::everything())?;
             self.capable = theirs.objects.iter().map(|object| object.name).collect();
         }
         Ok(())
@@ -136,7 +136,7 @@ impl<B: Source> Fallback<B> {
     /// Divides a request into what the second source is asked (`asked`) and
     /// what is left (`rest`); answers whether there is anything of each. No
     /// memory is taken once the lists are large enough.
-    fn divide(&mut self, request: &Request) -> (bool, bool) {
+    fn divide(&mut self, request: &Ask) -> (bool, bool) {
         let usable = self.broken().is_none();
         let Some(Decision { objects, .. }) = &self.decision else {
             return (true, false);
@@ -166,12 +166,12 @@ impl<B: Source> Fallback<B> {
         }
         let (second, list_room) = (!list.is_empty(), list.capacity());
         self.asked.objects = ObjectQuery::Indexes(list);
-        self.asked.deadline = request.deadline;
+        self.asked.until = request.until;
         // With nothing to divide the request goes on as it is.
         if first && is_list && second {
             self.rest.extra_counters.clone_from(&request.extra_counters);
             self.rest.max_age = request.max_age;
-            self.rest.deadline = request.deadline;
+            self.rest.until = request.until;
         }
         if list_room + left.capacity() + self.rest.extra_counters.capacity() != room {
             note_growth();
@@ -184,7 +184,7 @@ impl<B: Source> Fallback<B> {
     /// from the second one, so that the request must be divided anew.
     fn collect_first(
         &mut self,
-        request: &Request,
+        request: &Ask,
         divided: bool,
         out: &mut Snapshot,
     ) -> Result<bool, SourceError> {
@@ -206,12 +206,12 @@ impl<B: Source> Fallback<B> {
                 }
                 self.failures += 1;
                 if self.failures >= IN_A_ROW {
-                    self.doubt();
+                    self.doubt(request.until);
                 }
                 Ok(self.decisions != decisions)
             }
             Err(error) => {
-                self.failed(&error, begun);
+                self.failed(&error, begun, request.until);
                 if self.decisions != decisions {
                     return Ok(true);
                 }
@@ -227,19 +227,19 @@ impl<B: Source> Fallback<B> {
     }
 
     /// What both have, as far as it was found out.
-    fn merged_catalogue(&mut self, wanted: Wanted<'_>) -> Result<Arc<Catalogue>, SourceError> {
-        self.decide(wanted)?;
+    fn merged_catalogue(&mut self, ask: &Ask) -> Result<Arc<Catalogue>, SourceError> {
+        self.decide(ask)?;
         let mut mine = None;
         if self.broken().is_none() {
             let begun = Instant::now();
-            match self.first.catalogue_for(wanted) {
+            match self.first.catalogue(ask) {
                 Ok(catalogue) => {
                     mine = Some(catalogue);
                     // It may have more by that, which is another catalogue.
-                    self.decide(Wanted::Nothing)?;
+                    self.decide(&Ask::nothing().until(ask.until))?;
                 }
                 Err(error) => {
-                    self.failed(&error, begun);
+                    self.failed(&error, begun, ask.until);
                     if self.broken().is_none() {
                         return Err(error);
                     }
@@ -251,7 +251,7 @@ impl<B: Source> Fallback<B> {
         {
             return Ok(Arc::clone(&kept.merged));
         }
-        let theirs = self.second.catalogue()?;
+        let theirs = self.second.catalogue(&Ask::everything())?;
         let mut merged = Catalogue::clone(mine.as_deref().unwrap_or(&theirs));
         let objects = self.decision.as_ref().map_or(&[][..], |decision| &decision.objects);
         for object in &theirs.objects {
@@ -299,18 +299,17 @@ impl<B: Source> Source for Fallback<B> {
         self.first.name()
     }
 
-    fn collect(&mut self, request: &Request, out: &mut Snapshot) -> Result<(), SourceError> {
+    fn collect(&mut self, request: &Ask, out: &mut Snapshot) -> Result<(), SourceError> {
         out.clear();
-        let _until = Until::enter(request.deadline);
+        let nothing = Ask::nothing().until(request.until);
         let wanted = match &request.objects {
-            ObjectQuery::Global => Wanted::Everything,
-            ObjectQuery::Indexes(list) => Wanted::Objects(list),
-            ObjectQuery::Costly | ObjectQuery::Foreign(_) => Wanted::Nothing,
+            ObjectQuery::Global | ObjectQuery::Indexes(_) => request,
+            ObjectQuery::Costly | ObjectQuery::Foreign(_) => &nothing,
         };
         // Readers ask for the catalogue's generation before each sample, which
         // looks again; one look is enough.
         if self.decision.as_ref().is_none_or(|decision| self.is_due(decision))
-            || self.is_news(wanted)
+            || self.is_news(&wanted.objects)
         {
             self.decide(wanted)?;
         }
@@ -355,43 +354,33 @@ impl<B: Source> Source for Fallback<B> {
         Ok(())
     }
 
-    fn catalogue(&mut self) -> Result<Arc<Catalogue>, SourceError> {
-        self.catalogue_for(Wanted::Everything)
-    }
-
     /// What both have, or the first one's error where that is broken and the second one
     /// has none of what is wanted: there may be such objects.
-    fn catalogue_for(&mut self, wanted: Wanted<'_>) -> Result<Arc<Catalogue>, SourceError> {
-        let catalogue = self.merged_catalogue(wanted)?;
-        match (wanted, self.broken()) {
-            (Wanted::Objects(list), Some(why))
-                if list.iter().all(|name| catalogue.object(*name).is_none()) =>
+    ///
+    /// What is costly fails, too, where the first one is broken: what it would list nobody
+    /// knows.
+    fn catalogue(&mut self, ask: &Ask) -> Result<Arc<Catalogue>, SourceError> {
+        let catalogue = self.merged_catalogue(ask)?;
+        match (&ask.objects, self.broken()) {
+            (ObjectQuery::Indexes(list), Some(why))
+                if !list.is_empty()
+                    && list.iter().all(|name| catalogue.object(*name).is_none()) =>
             {
                 Err(why.clone())
             }
+            (ObjectQuery::Costly, Some(why)) => Err(why.clone()),
             _ => Ok(catalogue),
         }
     }
 
-    /// Fails where the first one is broken: what it would list nobody knows.
-    fn list_costly(&mut self) -> Result<(), SourceError> {
-        self.decide(Wanted::Everything)?;
-        match self.broken() {
-            Some(why) => Err(why.clone()),
-            None => self.first.list_costly(),
-        }
-    }
-
-    fn catalogue_generation(&mut self) -> u64 {
-        // Where it cannot be decided now, the next request says why.
-        let _ = self.decide(Wanted::Nothing);
-        self.decisions
-    }
-
-    fn titles(&mut self, language: LanguageId) -> Result<Arc<TitleDatabase>, SourceError> {
-        self.decide(Wanted::Nothing)?;
+    fn titles(
+        &mut self,
+        language: LanguageId,
+        ask: &Ask,
+    ) -> Result<Arc<TitleDatabase>, SourceError> {
+        self.decide(&Ask::nothing().until(ask.until))?;
         let mine = match self.broken() {
-            None => self.first.titles(language),
+            None => self.first.titles(language, ask),
             Some(why) => Err(why.clone()),
         };
         let is_for_now = |error: &SourceError| {
@@ -404,11 +393,16 @@ impl<B: Source> Source for Fallback<B> {
         // A damaged list of titles is a complaint of its own: the objects are
         // there, and nobody finds them by name.
         if let Ok(titles) = &mine
-            && self.second.catalogue()?.objects.iter().all(|one| titles.name(one.name).is_some())
+            && self
+                .second
+                .catalogue(&Ask::everything())?
+                .objects
+                .iter()
+                .all(|one| titles.name(one.name).is_some())
         {
             return mine;
         }
-        match (mine, self.second.titles(language)) {
+        match (mine, self.second.titles(language, ask)) {
             (Ok(mine), Ok(theirs)) => Ok(Arc::new(mine.completed_by(&theirs))),
             (Ok(titles), Err(_)) => Ok(titles),
             // Of all that the first one has no name is known.
@@ -428,9 +422,9 @@ impl<B: Source> Source for Fallback<B> {
     }
 
     /// Who is registered is known where nobody answers, too: nothing is collected for it.
-    fn providers(&mut self) -> Result<Vec<ProviderStatus>, SourceError> {
-        let mut providers = self.first.providers()?;
-        providers.extend(self.second.providers()?);
+    fn providers(&mut self, ask: &Ask) -> Result<Vec<ProviderStatus>, SourceError> {
+        let mut providers = self.first.providers(ask)?;
+        providers.extend(self.second.providers(ask)?);
         Ok(providers)
     }
 }

@@ -20,10 +20,8 @@ use std::time::{Duration, Instant};
 
 /// How long a request is answered in parts before the whole is tried again.
 pub(crate) const AGAIN: Duration = Duration::from_secs(60);
-/// An index that nobody has: an answer to it holds no objects.
+/// [`perfhive_engine::NO_OBJECT`] as text: an answer to it holds no objects.
 pub(crate) const NOBODY: &str = "2147483632";
-/// The same as a number.
-pub(crate) const NOBODYS: u32 = 2_147_483_632;
 /// How many indexes are asked for at once where nobody knows whose they are.
 const AT_ONCE: usize = 128;
 /// How many requests may fail while it is found out what does. A request that

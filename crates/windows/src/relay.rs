@@ -2,15 +2,14 @@
 
 use crate::connect::{Dialer, Line, Remote};
 use crate::explain::{NOT_REACHED, explain};
-use crate::parts::NOBODYS;
 use crate::registry::Registry;
 use crate::source::RegistrySource;
 use crate::watched::{Make, Watched};
 use perfhive_engine::{
-    Catalogue, ObjectQuery, ProviderStatus, Request, Snapshot, Source, SourceError, TitleDatabase,
-    Until, Wanted, Worker, note_growth,
+    Ask, Catalogue, NO_OBJECT, ObjectQuery, ProviderStatus, Recording, Snapshot, Source,
+    SourceError, TitleDatabase, Worker, note_growth,
 };
-use perfhive_format::{LanguageId, TitleIndex};
+use perfhive_format::LanguageId;
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
@@ -52,6 +51,8 @@ pub struct Relay {
     unanswered: bool,
     /// Of the source before.
     generations: u64,
+    /// A catalogue of the source, and the same with its generation behind those.
+    shifted: Option<(Arc<Catalogue>, Arc<Catalogue>)>,
     /// The way to another machine, where there is one.
     line: Option<Arc<Line>>,
 }
@@ -83,6 +84,7 @@ impl Relay {
             late: None,
             unanswered: false,
             generations: 0,
+            shifted: None,
             line: None,
         })
     }
@@ -161,7 +163,6 @@ impl Relay {
         deadline: Option<Instant>,
         mut ask: impl FnMut(&mut Worker) -> Result<T, SourceError>,
     ) -> Result<T, SourceError> {
-        let deadline = Until::or_earlier(deadline);
         loop {
             let begun = Instant::now();
             if let Some(line) = &self.line {
@@ -207,11 +208,38 @@ impl Relay {
         }
     }
 
+    /// The catalogue of the source, whose generation goes on from that of the source before.
+    fn shifted(&mut self, catalogue: Arc<Catalogue>) -> Arc<Catalogue> {
+        if self.generations == 0 {
+            return catalogue;
+        }
+        match &self.shifted {
+            Some((of, shifted)) if Arc::ptr_eq(of, &catalogue) => Arc::clone(shifted),
+            _ => {
+                let mut shifted = Catalogue::clone(&catalogue);
+                shifted.generation += self.generations;
+                let shifted = Arc::new(shifted);
+                self.shifted = Some((catalogue, Arc::clone(&shifted)));
+                shifted
+            }
+        }
+    }
+
+    /// The generation of the catalogue as last heard of.
+    pub(crate) fn last_generation(&self) -> u64 {
+        self.generations + self.worker.last_generation()
+    }
+
     /// Leaves the source behind that hangs; `false` where there is no other way.
     fn replace(&mut self) -> Result<bool, SourceError> {
         let Some(careful) = self.careful.take() else { return Ok(false) };
         note_growth();
+        let is_any = |query: &ObjectQuery| *query != ObjectQuery::Indexes(Vec::new());
         let query = self.late.take().and_then(|late| late.query);
+        let query = query.map(|query| match is_any(&query) {
+            true => query,
+            false => ObjectQuery::one(NO_OBJECT),
+        });
         self.generations += self.worker.last_generation() + 1;
         let patience = self.patience.map(carefully);
         self.worker = Worker::new(careful(query), patience)?;
@@ -224,55 +252,34 @@ impl Source for Relay {
         self.worker.name()
     }
 
-    fn collect(&mut self, request: &Request, out: &mut Snapshot) -> Result<(), SourceError> {
-        self.ask(Some(&request.objects), request.deadline, |worker| worker.collect(request, out))
+    fn collect(&mut self, request: &Ask, out: &mut Snapshot) -> Result<(), SourceError> {
+        self.ask(Some(&request.objects), request.until, |worker| worker.collect(request, out))
     }
 
-    fn catalogue(&mut self) -> Result<Arc<Catalogue>, SourceError> {
-        let mut catalogue = self.ask(Some(&ObjectQuery::Global), None, Worker::catalogue)?;
-        if self.generations > 0 {
-            Arc::make_mut(&mut catalogue).generation += self.generations;
+    fn catalogue(&mut self, ask: &Ask) -> Result<Arc<Catalogue>, SourceError> {
+        if ask.objects == ObjectQuery::Costly {
+            // All others first, and apart: who hangs there is another one.
+            self.catalogue(&Ask::everything().until(ask.until))?;
         }
-        Ok(catalogue)
+        let query = Some(&ask.objects);
+        let catalogue = self.ask(query, ask.until, |worker| worker.catalogue(ask))?;
+        Ok(self.shifted(catalogue))
     }
 
-    fn catalogue_for(&mut self, wanted: Wanted<'_>) -> Result<Arc<Catalogue>, SourceError> {
-        let query = match wanted {
-            Wanted::Everything => return self.catalogue(),
-            Wanted::Objects(list) if !list.is_empty() => ObjectQuery::Indexes(list.to_vec()),
-            Wanted::Objects(_) | Wanted::Nothing => ObjectQuery::one(TitleIndex(NOBODYS)),
-        };
-        let mut catalogue = self.ask(Some(&query), None, |worker| worker.catalogue_for(wanted))?;
-        if self.generations > 0 {
-            Arc::make_mut(&mut catalogue).generation += self.generations;
-        }
-        Ok(catalogue)
+    fn titles(
+        &mut self,
+        language: LanguageId,
+        ask: &Ask,
+    ) -> Result<Arc<TitleDatabase>, SourceError> {
+        self.ask(None, ask.until, |worker| worker.titles(language, ask))
     }
 
-    fn list_costly(&mut self) -> Result<(), SourceError> {
-        // All others first, and apart: who hangs there is another one.
-        self.catalogue()?;
-        self.ask(Some(&ObjectQuery::Costly), None, Worker::list_costly)
+    fn providers(&mut self, ask: &Ask) -> Result<Vec<ProviderStatus>, SourceError> {
+        self.ask(None, ask.until, |worker| worker.providers(ask))
     }
 
-    fn catalogue_generation(&mut self) -> u64 {
-        self.generations + self.worker.catalogue_generation()
-    }
-
-    fn titles(&mut self, language: LanguageId) -> Result<Arc<TitleDatabase>, SourceError> {
-        self.ask(None, None, |worker| worker.titles(language))
-    }
-
-    fn providers(&mut self) -> Result<Vec<ProviderStatus>, SourceError> {
-        self.ask(None, None, Worker::providers)
-    }
-
-    fn rewind(&mut self) -> Result<(), SourceError> {
-        self.worker.rewind()
-    }
-
-    fn is_live(&self) -> bool {
-        self.worker.is_live()
+    fn recording(&mut self) -> Option<&mut dyn Recording> {
+        self.worker.recording()
     }
 }
 
@@ -289,15 +296,18 @@ mod tests {
         fn name(&self) -> &str {
             "told:"
         }
-        fn collect(&mut self, _: &Request, out: &mut Snapshot) -> Result<(), SourceError> {
+        fn collect(&mut self, _: &Ask, out: &mut Snapshot) -> Result<(), SourceError> {
             out.clear();
             self.0.recv().unwrap();
             Ok(())
         }
-        fn titles(&mut self, _: LanguageId) -> Result<Arc<TitleDatabase>, SourceError> {
+        fn catalogue(&mut self, _: &Ask) -> Result<Arc<Catalogue>, SourceError> {
+            Ok(Arc::default())
+        }
+        fn titles(&mut self, _: LanguageId, _: &Ask) -> Result<Arc<TitleDatabase>, SourceError> {
             unreachable!("nobody asks for titles")
         }
-        fn providers(&mut self) -> Result<Vec<ProviderStatus>, SourceError> {
+        fn providers(&mut self, _: &Ask) -> Result<Vec<ProviderStatus>, SourceError> {
             Ok(vec![ProviderStatus::new("told")])
         }
     }
@@ -307,11 +317,12 @@ mod tests {
     fn providers_are_told_of_once_what_is_under_way_has_ended() {
         let (tell, told) = channel();
         let mut relay = Relay::new(Told(told), Some(Duration::from_secs(3600))).unwrap();
-        let request = Request::new(ObjectQuery::Global).deadline(Instant::now());
+        let request = Ask::new(ObjectQuery::Global).until(Instant::now());
         relay.collect(&request, &mut Snapshot::new()).unwrap_err();
         assert!(relay.worker.is_at_work());
         tell.send(()).unwrap();
-        let names: Vec<_> = relay.providers().unwrap().into_iter().map(|one| one.name).collect();
+        let names: Vec<_> =
+            relay.providers(&Ask::nothing()).unwrap().into_iter().map(|one| one.name).collect();
         assert_eq!(names, ["told"]);
     }
 
@@ -321,14 +332,15 @@ mod tests {
         let ((_tell, told), (_, other)) = (channel(), channel());
         let mut relay = Relay::new(Told(told), Some(Duration::from_secs(3600))).unwrap();
         relay.careful = Some(Box::new(|_| Box::new(Told(other))));
-        let request = Request::new(ObjectQuery::Global).deadline(Instant::now());
+        let request = Ask::new(ObjectQuery::Global).until(Instant::now());
         relay.collect(&request, &mut Snapshot::new()).unwrap_err();
         relay.worker.set_patience(Some(Duration::ZERO));
-        let error = relay.providers().unwrap_err();
+        let error = relay.providers(&Ask::nothing()).unwrap_err();
         assert!(error.is_transient(), "{error}");
         let late = relay.late.as_mut().unwrap();
         late.since = late.since.checked_sub(HANGS).unwrap();
-        let names: Vec<_> = relay.providers().unwrap().into_iter().map(|one| one.name).collect();
+        let names: Vec<_> =
+            relay.providers(&Ask::nothing()).unwrap().into_iter().map(|one| one.name).collect();
         assert_eq!(names, ["told"]);
     }
 
@@ -340,15 +352,14 @@ mod tests {
         let mut relay = Relay::new(Told(told), Some(hour)).unwrap();
         relay.careful = Some(Box::new(|_| Box::new(Told(never))));
         assert_eq!(relay.longest(), HANGS * 3);
-        let _until = Until::enter(Some(Instant::now()));
-        let everything = Request::new(ObjectQuery::Global);
+        let now = Instant::now();
+        let everything = Ask::everything().until(now);
         let hurry = |relay: &mut Relay| {
             relay.collect(&everything, &mut Snapshot::new()).unwrap_err();
-            relay.catalogue().unwrap_err();
-            relay.catalogue_for(Wanted::Nothing).unwrap_err();
-            relay.list_costly().unwrap_err();
-            relay.providers().unwrap_err();
-            relay.catalogue_generation();
+            relay.catalogue(&everything).unwrap_err();
+            relay.catalogue(&Ask::nothing().until(now)).unwrap_err();
+            relay.catalogue(&Ask::new(ObjectQuery::Costly).until(now)).unwrap_err();
+            relay.providers(&Ask::nothing().until(now)).unwrap_err();
             assert!(relay.is_late());
         };
         let shift = |relay: &mut Relay, time| {
@@ -380,11 +391,11 @@ mod tests {
         let mut relay = Relay::new(ready(), Some(Duration::MAX)).unwrap();
         relay.careful = Some(Box::new(move |_| Box::new(ready())));
         let mut snapshot = Snapshot::new();
-        relay.collect(&Request::new(ObjectQuery::Global), &mut snapshot).unwrap();
+        relay.collect(&Ask::new(ObjectQuery::Global), &mut snapshot).unwrap();
         // As if it hung.
         assert!(relay.replace().unwrap());
         relay.wait_for(Some(Duration::MAX));
-        relay.collect(&Request::new(ObjectQuery::Global), &mut snapshot).unwrap();
+        relay.collect(&Ask::new(ObjectQuery::Global), &mut snapshot).unwrap();
     }
 
     #[test]
@@ -393,7 +404,7 @@ mod tests {
         let mut relay = Relay::new(Told(told), Some(Duration::from_secs(3600))).unwrap();
         let mut snapshot = Snapshot::new();
         let mut in_a_hurry = |relay: &mut Relay| {
-            let request = Request::new(ObjectQuery::Global).deadline(Instant::now());
+            let request = Ask::new(ObjectQuery::Global).until(Instant::now());
             relay.collect(&request, &mut snapshot).unwrap_err();
             relay.late.clone().unwrap()
         };

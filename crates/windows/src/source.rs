@@ -13,8 +13,8 @@ use crate::titles::{self, Language};
 use crate::watched::Watched;
 use definitions::{Definitions, News};
 use perfhive_engine::{
-    Catalogue, CatalogueObject, Fault, FaultKind, FramePool, ObjectQuery, ProviderStatus, Request,
-    Snapshot, Source, SourceError, SourceErrorKind, TitleDatabase, Wanted, note_growth,
+    Ask, Catalogue, CatalogueObject, Fault, FaultKind, FramePool, ObjectQuery, ProviderStatus,
+    Snapshot, Source, SourceError, SourceErrorKind, TitleDatabase, note_growth,
 };
 use perfhive_format::{LanguageId, PerfObject, TitleIndex};
 use std::collections::HashMap;
@@ -197,7 +197,7 @@ impl RegistrySource {
 
     /// Reads one reply; `out` is cleared first. Where the request fails because
     /// of one provider, what the others have.
-    fn fetch(&mut self, request: &Request, out: &mut Snapshot) -> Result<(), SourceError> {
+    fn fetch(&mut self, request: &Ask, out: &mut Snapshot) -> Result<(), SourceError> {
         out.clear();
         if let ObjectQuery::Indexes(list) = &request.objects
             && list.is_empty()
@@ -227,7 +227,7 @@ impl RegistrySource {
             if lasts && !is_whole {
                 let (registry, name) = (&mut *self.registry, (&split.name, &mut split.size));
                 let frame =
-                    read_block(registry, &mut self.pool, self.generation, name, request.deadline);
+                    read_block(registry, &mut self.pool, self.generation, name, request.until);
                 match frame {
                     Ok(frame) => {
                         out.push_frame(frame, &self.name);
@@ -250,7 +250,7 @@ impl RegistrySource {
             return Err(self.error(Failed::Read(ReadError::Code(NOT_FOUND))));
         };
         let (registry, name) = (&mut *self.registry, (&asked.name, &mut asked.size));
-        let frame = read_block(registry, &mut self.pool, self.generation, name, request.deadline);
+        let frame = read_block(registry, &mut self.pool, self.generation, name, request.until);
         match frame {
             Ok(frame) => {
                 let (damaged, sound) = (!frame.damaged().is_empty(), frame.object_count());
@@ -272,7 +272,7 @@ impl RegistrySource {
     /// damaged: whatever stands behind it is lost with it.
     fn fetch_more(
         &mut self,
-        request: &Request,
+        request: &Ask,
         sound: usize,
         out: &mut Snapshot,
     ) -> Result<(), SourceError> {
@@ -288,7 +288,7 @@ impl RegistrySource {
     /// Answers a request that failed as a whole.
     fn fetch_parts(
         &mut self,
-        request: &Request,
+        request: &Ask,
         failed: Failed,
         out: &mut Snapshot,
     ) -> Result<(), SourceError> {
@@ -318,7 +318,7 @@ impl RegistrySource {
         }
         let (name, mut size) = (split.name.clone(), Size::default());
         let (registry, name) = (&mut *self.registry, (&name, &mut size));
-        let frame = read_block(registry, &mut self.pool, self.generation, name, request.deadline);
+        let frame = read_block(registry, &mut self.pool, self.generation, name, request.until);
         let frame = frame.map_err(|failed| self.error(failed))?;
         out.push_frame(frame, &self.name);
         split.faults.iter().for_each(|fault| out.push_fault(fault.clone()));
@@ -415,11 +415,11 @@ impl RegistrySource {
 
     /// The indexes that have a name, in whatever language there are names.
     fn named(&mut self) -> Vec<TitleIndex> {
-        let mut titles = self.titles(LanguageId::ENGLISH);
+        let mut titles = self.titles(LanguageId::ENGLISH, &Ask::nothing());
         // Who does not answer for one does not for the others.
         if titles.as_ref().is_err_and(|error| !error.is_transient()) {
             let others: Vec<_> = self.languages.iter().flatten().map(|one| one.id).collect();
-            let read = others.into_iter().map(|language| self.titles(language));
+            let read = others.into_iter().map(|language| self.titles(language, &Ask::nothing()));
             titles = read.into_iter().find(Result::is_ok).unwrap_or(titles);
         }
         titles.iter().flat_map(|titles| titles.all()).map(|(index, _)| index).collect()
@@ -441,12 +441,69 @@ impl RegistrySource {
     }
 }
 
+impl RegistrySource {
+    fn whole_catalogue(&mut self) -> Result<Arc<Catalogue>, SourceError> {
+        match &self.catalogue {
+            Some(catalogue) if self.is_whole && !self.unsure => Ok(Arc::clone(catalogue)),
+            _ => self.look_for_all(),
+        }
+    }
+
+    /// The objects of `Costly`, and those of `Global` as far as nobody looked for them.
+    fn catalogue_with_costly(&mut self) -> Result<Arc<Catalogue>, SourceError> {
+        self.whole_catalogue()?;
+        let mut snapshot = Snapshot::new();
+        self.fetch(&Ask::new(ObjectQuery::Costly), &mut snapshot)?;
+        self.note(&snapshot, &ObjectQuery::Costly);
+        self.learn_costly(&snapshot);
+        // What those have that hang nobody knows: whoever looks for it is to hear that,
+        // and not that there is no such object.
+        if self.hangs.objects().is_empty() {
+            return self.whole_catalogue();
+        }
+        let services = self.services();
+        let is_one = |one: &&Service| {
+            one.candidates().iter().any(|name| self.hangs.objects().contains(name))
+        };
+        match services.iter().find(is_one).map(|one| one.hangs(self.registry.host())) {
+            Some(fault) => {
+                let message = format!("{}: {}", fault.provider, fault.message);
+                Err(SourceError::new(SourceErrorKind::Deadline, &self.name, message))
+            }
+            None => self.whole_catalogue(),
+        }
+    }
+
+    /// Outdates what is known where Last Counter and Last Help, or the time at which they
+    /// were written, are others; or where those that hung came back. The generation changes
+    /// with that, and when a reply held an object that nobody knew, or one that is defined
+    /// anew.
+    ///
+    /// Whether the names are others is not looked at here: this happens before each sample,
+    /// and whoever waits for it does not wait long enough to load them.
+    fn notice_changes(&mut self) {
+        self.look_back();
+        let last = self.registry.last_titles();
+        if last != self.last {
+            // What is told for the first time makes nobody new.
+            let is_first = self.last == LastTitles::default();
+            self.last = last;
+            self.outdate();
+            // Who is new was asked for nothing so far.
+            self.asked_all &= is_first;
+            // Who failed may be gone, and whose the indexes are has changed.
+            self.requests.values_mut().for_each(|asked| asked.split = None);
+            self.hangs.forget_objects();
+        }
+    }
+}
+
 impl Source for RegistrySource {
     fn name(&self) -> &str {
         &self.name
     }
 
-    fn collect(&mut self, request: &Request, out: &mut Snapshot) -> Result<(), SourceError> {
+    fn collect(&mut self, request: &Ask, out: &mut Snapshot) -> Result<(), SourceError> {
         self.fetch(request, out)?;
         self.asked_all |= request.objects == ObjectQuery::Global;
         if self.note(out, &request.objects) && request.objects == ObjectQuery::Costly {
@@ -481,7 +538,7 @@ impl Source for RegistrySource {
 
     /// Who is registered: those whose objects were seen, and those of whom there is
     /// none.
-    fn providers(&mut self) -> Result<Vec<ProviderStatus>, SourceError> {
+    fn providers(&mut self, _: &Ask) -> Result<Vec<ProviderStatus>, SourceError> {
         let services = self.registry.services();
         let code = if services.is_empty() { self.registry.connect() } else { SUCCESS };
         if code != SUCCESS {
@@ -492,80 +549,22 @@ impl Source for RegistrySource {
         Ok(services.into_iter().map(status).collect())
     }
 
-    /// The objects of `Global` and, behind them, those of `Costly` as far as
-    /// somebody asked for them: that collection is one that nobody should wait
-    /// for who does not need it.
-    fn catalogue(&mut self) -> Result<Arc<Catalogue>, SourceError> {
-        // Notices what was registered since.
-        self.catalogue_generation();
-        if let (Some(catalogue), true) = (&self.catalogue, self.is_whole && !self.unsure) {
-            return Ok(Arc::clone(catalogue));
-        }
-        self.look_for_all()
-    }
-
-    /// The objects that are wanted, of which no others are asked; and those that somebody
+    /// The objects of `Global` and, behind them, those of `Costly` as far as somebody asked
+    /// for them: that collection is one that nobody should wait for who does not need it.
+    /// For a list of objects, those, of which no others are asked, and those that somebody
     /// looked for before.
-    fn catalogue_for(&mut self, wanted: Wanted<'_>) -> Result<Arc<Catalogue>, SourceError> {
-        let wanted = match wanted {
-            Wanted::Everything => return self.catalogue(),
-            Wanted::Objects(list) => list,
-            Wanted::Nothing => &[],
-        };
-        self.catalogue_generation();
-        // What is costly is in no whole of them.
-        self.look_for(wanted)
-    }
-
-    /// The objects of `Costly`, and those of `Global` as far as nobody looked for them.
-    fn list_costly(&mut self) -> Result<(), SourceError> {
-        self.catalogue()?;
-        let mut snapshot = Snapshot::new();
-        self.fetch(&Request::new(ObjectQuery::Costly), &mut snapshot)?;
-        self.note(&snapshot, &ObjectQuery::Costly);
-        self.learn_costly(&snapshot);
-        // What those have that hang nobody knows: whoever looks for it is to hear that,
-        // and not that there is no such object.
-        if self.hangs.objects().is_empty() {
-            return Ok(());
-        }
-        let services = self.services();
-        let is_one = |one: &&Service| {
-            one.candidates().iter().any(|name| self.hangs.objects().contains(name))
-        };
-        match services.iter().find(is_one).map(|one| one.hangs(self.registry.host())) {
-            Some(fault) => {
-                let message = format!("{}: {}", fault.provider, fault.message);
-                Err(SourceError::new(SourceErrorKind::Deadline, &self.name, message))
-            }
-            None => Ok(()),
+    fn catalogue(&mut self, ask: &Ask) -> Result<Arc<Catalogue>, SourceError> {
+        self.notice_changes();
+        match &ask.objects {
+            // What is costly is in no whole of them.
+            ObjectQuery::Indexes(list) => self.look_for(list),
+            ObjectQuery::Global | ObjectQuery::Foreign(_) => self.whole_catalogue(),
+            ObjectQuery::Costly => self.catalogue_with_costly(),
         }
     }
 
-    /// Changes with Last Counter and Last Help and the time at which they were written, and
-    /// when a reply held an object that nobody knew, or one that is defined anew.
-    ///
-    /// Whether the names are others is not looked at here: this is asked before each
-    /// sample, and whoever waits for it does not wait long enough to load them.
-    fn catalogue_generation(&mut self) -> u64 {
-        self.look_back();
-        let last = self.registry.last_titles();
-        if last != self.last {
-            // What is told for the first time makes nobody new.
-            let is_first = self.last == LastTitles::default();
-            self.last = last;
-            self.outdate();
-            // Who is new was asked for nothing so far.
-            self.asked_all &= is_first;
-            // Who failed may be gone, and whose the indexes are has changed.
-            self.requests.values_mut().for_each(|asked| asked.split = None);
-            self.hangs.forget_objects();
-        }
-        self.titles_generation
-    }
-
-    fn titles(&mut self, language: LanguageId) -> Result<Arc<TitleDatabase>, SourceError> {
-        self.catalogue_generation();
+    fn titles(&mut self, language: LanguageId, _: &Ask) -> Result<Arc<TitleDatabase>, SourceError> {
+        self.notice_changes();
         if let Some(database) = self.databases.get(&language) {
             return Ok(Arc::clone(database));
         }

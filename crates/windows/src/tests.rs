@@ -12,9 +12,7 @@ use crate::explain::{MORE_DATA, NOT_FOUND, SUCCESS};
 use crate::parts::Service;
 use crate::registry::{Beside, LastTitles, Place, Registry, ValueName};
 use crate::source::RegistrySource;
-use perfhive_engine::{
-    ObjectQuery, ProviderState, Request, Snapshot, Source, SourceErrorKind, Wanted,
-};
+use perfhive_engine::{Ask, ObjectQuery, ProviderState, Snapshot, Source, SourceErrorKind};
 use perfhive_format::{CounterSpec, CounterType, LanguageId, TitleIndex};
 use perfhive_testkit::script::block;
 use std::collections::HashMap;
@@ -22,7 +20,13 @@ use std::sync::{Arc, Condvar, Mutex, PoisonError};
 use std::time::Duration;
 
 fn names(source: &mut dyn Source) -> Vec<u32> {
-    source.catalogue().unwrap().objects.iter().map(|object| object.name.0).collect()
+    source
+        .catalogue(&Ask::everything())
+        .unwrap()
+        .objects
+        .iter()
+        .map(|object| object.name.0)
+        .collect()
 }
 
 /// Asks until an answer is as wanted, however long that takes.
@@ -246,7 +250,7 @@ fn world() -> Fake {
 
 fn collect(source: &mut dyn Source, query: ObjectQuery) -> Snapshot {
     let mut snapshot = Snapshot::new();
-    source.collect(&Request::new(query), &mut snapshot).unwrap();
+    source.collect(&Ask::new(query), &mut snapshot).unwrap();
     snapshot
 }
 
@@ -254,19 +258,19 @@ fn collect(source: &mut dyn Source, query: ObjectQuery) -> Snapshot {
 fn the_users_language_comes_first_and_english_is_always_there() {
     let fake = world();
     let mut source = fake.source();
-    let catalogue = source.catalogue().unwrap();
+    let catalogue = source.catalogue(&Ask::everything()).unwrap();
     assert_eq!(catalogue.languages, [LanguageId::GERMAN, LanguageId::ENGLISH]);
     assert_eq!(catalogue.machine, "BOX");
-    let german = source.titles(LanguageId::GERMAN).unwrap();
+    let german = source.titles(LanguageId::GERMAN, &Ask::nothing()).unwrap();
     assert_eq!(german.name(TitleIndex(230)), Some("Prozess"));
-    let english = source.titles(LanguageId::ENGLISH).unwrap();
+    let english = source.titles(LanguageId::ENGLISH, &Ask::nothing()).unwrap();
     assert_eq!(english.name(TitleIndex(230)), Some("Process"));
     assert_eq!(english.help(TitleIndex(231)), Some("Programs."), "`Explain` stands for `Help`");
-    let error = source.titles(LanguageId(0x00c)).unwrap_err();
+    let error = source.titles(LanguageId(0x00c), &Ask::nothing()).unwrap_err();
     assert_eq!(error.kind(), SourceErrorKind::NotFound, "{error}");
     // A French user of this machine reads English rather than German.
     fake.with(|world| world.user = 0x040c);
-    let catalogue = fake.source().catalogue().unwrap();
+    let catalogue = fake.source().catalogue(&Ask::everything()).unwrap();
     assert_eq!(catalogue.languages, [LanguageId::ENGLISH, LanguageId::GERMAN]);
 }
 
@@ -325,7 +329,7 @@ fn a_damaged_language_costs_itself_and_is_told() {
         damage(world, "00C");
         world.titles.remove(&("data".to_string(), "Counter 00C".to_string()));
     });
-    let error = fake.source().titles(LanguageId(0x00c)).unwrap_err();
+    let error = fake.source().titles(LanguageId(0x00c), &Ask::nothing()).unwrap_err();
     assert_eq!(error.kind(), SourceErrorKind::Malformed, "{error}");
     let fake = world();
     fake.with(|world| ["007", "009"].into_iter().for_each(|language| damage(world, language)));
@@ -338,7 +342,7 @@ fn a_damaged_language_costs_itself_and_is_told() {
 fn languages_without_end_are_not_all_taken() {
     let fake = world();
     fake.with(|world| world.languages.extend((0x100..0x400).map(|id| format!("{id:03x}"))));
-    let catalogue = fake.source().catalogue().unwrap();
+    let catalogue = fake.source().catalogue(&Ask::everything()).unwrap();
     assert_eq!(catalogue.languages[..2], [LanguageId::GERMAN, LanguageId::ENGLISH]);
     assert_eq!(catalogue.languages.len(), 64);
 }
@@ -349,10 +353,10 @@ fn languages_without_end_are_not_all_taken() {
 fn a_list_of_the_users_own_that_is_gone_is_damaged() {
     let fake = world();
     fake.with(|world| drop(world.titles.remove(&("data".to_string(), "Counter 007".to_string()))));
-    let error = fake.source().titles(LanguageId::GERMAN).unwrap_err();
+    let error = fake.source().titles(LanguageId::GERMAN, &Ask::nothing()).unwrap_err();
     assert_eq!(error.kind(), SourceErrorKind::Malformed, "{error}");
     fake.with(|world| world.host = Some("BOX".to_string()));
-    let error = fake.source().titles(LanguageId::GERMAN).unwrap_err();
+    let error = fake.source().titles(LanguageId::GERMAN, &Ask::nothing()).unwrap_err();
     assert_eq!(error.kind(), SourceErrorKind::NotFound, "{error}");
 }
 
@@ -389,11 +393,14 @@ fn titles_that_the_data_key_lacks_come_from_the_other_keys() {
         world.titles.insert(("nls".into(), "Counter".into()), multi_sz(&[(230, "Prozess")]));
     });
     let mut source = fake.source();
-    assert_eq!(source.catalogue().unwrap().languages, [LanguageId::GERMAN, LanguageId::ENGLISH]);
-    let english = source.titles(LanguageId::ENGLISH).unwrap();
+    assert_eq!(
+        source.catalogue(&Ask::everything()).unwrap().languages,
+        [LanguageId::GERMAN, LanguageId::ENGLISH]
+    );
+    let english = source.titles(LanguageId::ENGLISH, &Ask::nothing()).unwrap();
     assert_eq!(english.name(TitleIndex(5002)), Some("Bees"));
     assert_eq!(english.name(TitleIndex(1846)), Some("End Marker"));
-    let german = source.titles(LanguageId::GERMAN).unwrap();
+    let german = source.titles(LanguageId::GERMAN, &Ask::nothing()).unwrap();
     assert_eq!(german.name(TitleIndex(230)), Some("Prozess"));
 }
 
@@ -401,16 +408,22 @@ fn titles_that_the_data_key_lacks_come_from_the_other_keys() {
 fn a_registration_is_noticed_by_last_counter() {
     let fake = world();
     let mut source = fake.source();
-    let first = source.catalogue().unwrap();
-    assert_eq!(first.generation, source.catalogue_generation());
-    assert!(source.titles(LanguageId::ENGLISH).unwrap().name(TitleIndex(5000)).is_none());
+    let first = source.catalogue(&Ask::everything()).unwrap();
+    assert_eq!(first.generation, source.catalogue(&Ask::nothing()).unwrap().generation);
+    assert!(
+        source
+            .titles(LanguageId::ENGLISH, &Ask::nothing())
+            .unwrap()
+            .name(TitleIndex(5000))
+            .is_none()
+    );
     fake.with(|world| {
         let more = multi_sz(&[(230, "Process"), (5000, "Beekeeping")]);
         world.titles.insert(("data".into(), "Counter 009".into()), more);
         world.last.counter = Some(5000);
     });
-    assert_ne!(first.generation, source.catalogue_generation());
-    let titles = source.titles(LanguageId::ENGLISH).unwrap();
+    assert_ne!(first.generation, source.catalogue(&Ask::nothing()).unwrap().generation);
+    let titles = source.titles(LanguageId::ENGLISH, &Ask::nothing()).unwrap();
     assert_eq!(titles.name(TitleIndex(5000)), Some("Beekeeping"));
 }
 
@@ -418,21 +431,22 @@ fn a_registration_is_noticed_by_last_counter() {
 fn an_unknown_index_in_a_reply_makes_the_catalogue_outdated_once() {
     let fake = world();
     let mut source = fake.source();
-    let generation = source.catalogue().unwrap().generation;
+    let generation = source.catalogue(&Ask::everything()).unwrap().generation;
     collect(&mut source, ObjectQuery::Global);
-    assert_eq!(source.catalogue_generation(), generation, "nothing is new");
+    assert_eq!(source.catalogue(&Ask::nothing()).unwrap().generation, generation, "nothing is new");
     // A counter more, and nobody counted Last Counter up.
     fake.with(|world| world.data.insert("Global".into(), object(&[230, 6, 142], 2)));
     collect(&mut source, ObjectQuery::Global);
-    let second = source.catalogue_generation();
-    assert_ne!(second, generation);
-    assert_eq!(source.catalogue().unwrap().objects[0].counters.len(), 2);
+    assert_ne!(source.catalogue(&Ask::nothing()).unwrap().generation, generation);
+    let all = source.catalogue(&Ask::everything()).unwrap();
+    assert_eq!(all.objects[0].counters.len(), 2);
+    let second = all.generation;
     // To and fro is no news.
     for names in [&[230, 6][..], &[230, 6, 142]] {
         fake.with(|world| world.data.insert("Global".into(), object(names, 3)));
         collect(&mut source, ObjectQuery::Global);
     }
-    assert_eq!(source.catalogue_generation(), second);
+    assert_eq!(source.catalogue(&Ask::nothing()).unwrap().generation, second);
 }
 
 #[test]
@@ -440,7 +454,7 @@ fn errors_are_explained() {
     let fake = world();
     let mut source = fake.source();
     let mut snapshot = Snapshot::new();
-    let request = Request::new(ObjectQuery::Global);
+    let request = Ask::new(ObjectQuery::Global);
     for (code, kind) in [
         (5, SourceErrorKind::Denied),
         (170, SourceErrorKind::Busy),
@@ -490,7 +504,13 @@ fn who_fails_for_good_is_left_out_until_it_no_longer_does() {
             world.last.counter = Some(5000);
         });
         let mut source = fake.source();
-        let names: Vec<_> = source.catalogue().unwrap().objects.iter().map(|o| o.name.0).collect();
+        let names: Vec<_> = source
+            .catalogue(&Ask::everything())
+            .unwrap()
+            .objects
+            .iter()
+            .map(|o| o.name.0)
+            .collect();
         assert_eq!(names, [230, 232, 5000], "{code}");
         let answer = collect(&mut source, ObjectQuery::Global);
         let [fault] = answer.faults() else { panic!("{:?}", answer.faults()) };
@@ -508,7 +528,7 @@ fn who_fails_for_good_is_left_out_until_it_no_longer_does() {
         let answer = collect(&mut source, both);
         assert_eq!(answer.objects().count(), 1);
         assert_eq!(answer.faults()[0].object, Some(TitleIndex(4010)));
-        let alone = Request::new(ObjectQuery::one(TitleIndex(4000)));
+        let alone = Ask::new(ObjectQuery::one(TitleIndex(4000)));
         let error = source.collect(&alone, &mut Snapshot::new()).unwrap_err();
         assert!(error.message().contains(r"Broken: C:\Broken.dll fails"), "{error}");
         // A registration is a reason to look again.
@@ -516,7 +536,7 @@ fn who_fails_for_good_is_left_out_until_it_no_longer_does() {
             world.providers[1].1 = SUCCESS;
             world.last.counter = Some(5002);
         });
-        assert_eq!(source.catalogue().unwrap().objects.len(), 5);
+        assert_eq!(source.catalogue(&Ask::everything()).unwrap().objects.len(), 5);
         assert!(collect(&mut source, ObjectQuery::Global).faults().is_empty());
     }
 }
@@ -528,7 +548,7 @@ fn where_everything_fails_the_way_out_is_told() {
         world.code = Some(1005);
         world.providers = vec![service("Broken", &[], 1005)];
     });
-    let error = fake.source().catalogue().unwrap_err();
+    let error = fake.source().catalogue(&Ask::everything()).unwrap_err();
     let message = error.message();
     assert!(message.contains(r"Broken (C:\Broken.dll)"), "{message}");
     assert!(message.contains("-s native:"), "{message}");
@@ -563,7 +583,8 @@ fn what_stands_behind_a_damaged_object_is_found() {
         ];
     });
     let mut source = fake.source();
-    let names: Vec<_> = source.catalogue().unwrap().objects.iter().map(|o| o.name.0).collect();
+    let names: Vec<_> =
+        source.catalogue(&Ask::everything()).unwrap().objects.iter().map(|o| o.name.0).collect();
     assert_eq!(names, [2, 5000]);
     let answer = collect(&mut source, ObjectQuery::Global);
     assert_eq!(&*answer.faults()[0].provider, "PerfProc");

@@ -301,7 +301,7 @@ impl Registry for Far {
 mod tests {
     use super::*;
     use crate::ffi::open_keys;
-    use perfhive_engine::{ObjectQuery, Request, Snapshot, Source as _};
+    use perfhive_engine::{Ask, ObjectQuery, Snapshot, Source as _};
     use std::sync::atomic::{AtomicU32, Ordering};
     use std::sync::{Mutex, PoisonError};
 
@@ -321,7 +321,7 @@ mod tests {
         let _alone = ALONE.lock().unwrap_or_else(PoisonError::into_inner);
         let mut snapshot = Snapshot::new();
         let mut sample = |source: &mut RegistrySource| {
-            source.collect(&Request::new(ObjectQuery::Global), &mut snapshot).unwrap();
+            source.collect(&Ask::new(ObjectQuery::Global), &mut snapshot).unwrap();
         };
         for round in 1..=2 {
             let before = CLOSED.load(Ordering::Relaxed);
@@ -340,7 +340,7 @@ mod tests {
     #[test]
     fn keys_stay_open_between_samples_and_are_closed_on_drop() {
         let _alone = ALONE.lock().unwrap_or_else(PoisonError::into_inner);
-        let request = Request::new(ObjectQuery::Global);
+        let request = Ask::new(ObjectQuery::Global);
         let mut snapshot = Snapshot::new();
         let mut local = RegistrySource::local("local:");
         local.collect(&request, &mut snapshot).unwrap();
@@ -353,14 +353,14 @@ mod tests {
             let before = open_keys::count();
             let mut source = make();
             source.collect(&request, &mut snapshot).unwrap();
-            source.catalogue().unwrap();
+            source.catalogue(&Ask::everything()).unwrap();
             let open = open_keys::count();
             assert!(open > before, "{open} {before}");
             for _ in 0..5 {
                 source.collect(&request, &mut snapshot).unwrap();
-                source.catalogue_generation();
+                source.catalogue(&Ask::nothing()).unwrap();
                 // Lists of titles open keys of their own, for as long as that takes.
-                let _ = source.titles(perfhive_format::LanguageId::ENGLISH);
+                let _ = source.titles(perfhive_format::LanguageId::ENGLISH, &Ask::nothing());
                 assert_eq!(open_keys::count(), open);
             }
             drop(source);

@@ -3,7 +3,7 @@
 #![cfg(windows)]
 #![allow(clippy::unwrap_used, clippy::expect_used)]
 
-use perfhive_engine::{Broker, ObjectQuery, Request, Snapshot, Source};
+use perfhive_engine::{Ask, Broker, ObjectQuery, Snapshot, Source};
 use perfhive_format::{CounterBlock, CounterPlan, TitleIndex};
 use perfhive_windows::native::{NativeClock, NativeProvider, Ntdll, machine_name};
 use std::collections::HashMap;
@@ -31,7 +31,7 @@ fn machine() -> Broker {
 
 fn collect(machine: &mut Broker) -> Snapshot {
     let mut snapshot = Snapshot::new();
-    machine.collect(&Request::new(ObjectQuery::Global), &mut snapshot).unwrap();
+    machine.collect(&Ask::new(ObjectQuery::Global), &mut snapshot).unwrap();
     assert!(snapshot.faults().is_empty(), "{:?}", snapshot.faults());
     snapshot
 }
@@ -219,7 +219,7 @@ fn processors_and_the_system() {
 #[test]
 fn nothing_is_allocated_once_warm() {
     let mut machine = machine();
-    let request = Request::new(ObjectQuery::Global);
+    let request = Ask::new(ObjectQuery::Global);
     let mut snapshot = Snapshot::new();
     // Whoever is started meanwhile takes room, once.
     let quiet = (0..40).any(|_| {

@@ -8,7 +8,7 @@
 
 use perfhive_contract::{Change, Definition, Functions, RegisterErrorKind, Registrar, Texts};
 use perfhive_engine::{
-    Broker, Cached, ObjectQuery, Query, Request, Snapshot, Source, SourceErrorKind, Worker,
+    Ask, Broker, Cached, ObjectQuery, Query, Snapshot, Source, SourceErrorKind, Worker,
 };
 use perfhive_format::{LanguageId, TitleIndex};
 use perfhive_testkit::{alloc, conformance};
@@ -109,7 +109,7 @@ fn source() -> RegistrySource {
 
 fn collect(source: &mut dyn Source, query: ObjectQuery) -> Snapshot {
     let mut snapshot = Snapshot::new();
-    source.collect(&Request::new(query), &mut snapshot).unwrap();
+    source.collect(&Ask::new(query), &mut snapshot).unwrap();
     snapshot
 }
 
@@ -165,19 +165,19 @@ fn values_are_cooked_from_what_a_registered_provider_writes() {
 #[test]
 fn nothing_is_allocated_once_warm() {
     let Some(_bees) = Registered::new(&["Bees"]) else { return };
-    let bees = source().catalogue().unwrap().objects[0].name;
+    let bees = source().catalogue(&Ask::everything()).unwrap().objects[0].name;
     for query in [ObjectQuery::Global, ObjectQuery::one(bees)] {
-        let request = Request::new(query);
+        let request = Ask::new(query);
         let count = |source: &mut dyn Source, count: fn() -> alloc::Allocations| {
             let mut snapshot = Snapshot::new();
             for _ in 0..3 {
                 source.collect(&request, &mut snapshot).unwrap();
-                source.catalogue_generation();
+                source.catalogue(&Ask::nothing()).unwrap();
             }
             let before = count();
             for _ in 0..10 {
                 source.collect(&request, &mut snapshot).unwrap();
-                source.catalogue_generation();
+                source.catalogue(&Ask::nothing()).unwrap();
             }
             let allocated = count().since(before);
             assert_eq!((snapshot.objects().count(), snapshot.faults().len()), (1, 0));
@@ -197,18 +197,18 @@ fn nothing_is_allocated_once_warm() {
 fn a_registration_is_noticed_and_taken_back() {
     let Some(bees) = Registered::new(&["Bees"]) else { return };
     let mut source = source();
-    let first = source.catalogue().unwrap();
+    let first = source.catalogue(&Ask::everything()).unwrap();
     assert_eq!(first.objects.len(), 1);
     register("Large").unwrap();
-    assert_ne!(source.catalogue_generation(), first.generation);
-    let both = source.catalogue().unwrap();
+    assert_ne!(source.catalogue(&Ask::nothing()).unwrap().generation, first.generation);
+    let both = source.catalogue(&Ask::everything()).unwrap();
     WindowsRegistrar::new().unregister("PerfhiveLarge").unwrap();
     assert_eq!(both.objects.len(), 2);
-    let english = source.titles(LanguageId::ENGLISH).unwrap();
+    let english = source.titles(LanguageId::ENGLISH, &Ask::nothing()).unwrap();
     assert_eq!(english.indexes("Beekeeping").len(), 1, "and its titles are gone");
     drop(bees);
-    assert_eq!(source.catalogue().unwrap().objects.len(), 0);
-    let english = source.titles(LanguageId::ENGLISH).unwrap();
+    assert_eq!(source.catalogue(&Ask::everything()).unwrap().objects.len(), 0);
+    let english = source.titles(LanguageId::ENGLISH, &Ask::nothing()).unwrap();
     assert!(english.indexes("Beekeeping").is_empty());
     let error = WindowsRegistrar::new().unregister("PerfhiveBees").unwrap_err();
     assert_eq!(error.kind(), RegisterErrorKind::NotRegistered, "{error}");
@@ -252,7 +252,7 @@ fn what_is_registered_is_listed_changed_and_kept() {
     renamed.titles[0].names[1].1 = "Honey Bees".to_string();
     let (_, change) = registrar.register(&renamed, &Functions::default()).unwrap();
     assert_eq!(change, Change::Updated);
-    let english = source().titles(LanguageId::ENGLISH).unwrap();
+    let english = source().titles(LanguageId::ENGLISH, &Ask::nothing()).unwrap();
     assert_eq!((english.indexes("Bees").len(), english.indexes("Honey Bees").len()), (0, 1));
 
     // What cannot be is refused before anything is touched.
@@ -262,7 +262,10 @@ fn what_is_registered_is_listed_changed_and_kept() {
     assert_eq!(error.kind(), RegisterErrorKind::Invalid, "{error}");
     let error = registrar.register(&Definition::new(r"a\b"), &more).unwrap_err();
     assert_eq!(error.kind(), RegisterErrorKind::Invalid, "{error}");
-    assert_eq!(source().titles(LanguageId::ENGLISH).unwrap().indexes("Honey Bees").len(), 1);
+    assert_eq!(
+        source().titles(LanguageId::ENGLISH, &Ask::nothing()).unwrap().indexes("Honey Bees").len(),
+        1
+    );
 }
 
 /// What an update does that is taken back and registered with other names: the indexes are
@@ -317,7 +320,7 @@ fn a_provider_that_is_never_content_costs_an_error_and_no_more() {
     let Some(greedy) = Registered::new(&["Greedy"]) else { return };
     let mut source = source();
     let mut snapshot = Snapshot::new();
-    let request = Request::new(ObjectQuery::Global);
+    let request = Ask::new(ObjectQuery::Global);
     for _ in 0..2 {
         let error = source.collect(&request, &mut snapshot).unwrap_err();
         assert_eq!(error.kind(), SourceErrorKind::Malformed, "{error}");
@@ -335,7 +338,7 @@ fn one_that_fails_for_good_is_left_out_and_named() {
     // Not the last one, whose removal lowers Last Counter.
     let Some(_providers) = Registered::new(&["Broken", "Bees"]) else { return };
     let mut source = source();
-    let catalogue = source.catalogue().unwrap();
+    let catalogue = source.catalogue(&Ask::everything()).unwrap();
     assert_eq!(catalogue.objects.len(), 1, "the bees: {catalogue:?}");
     let bees = catalogue.objects[0].name;
     for query in [ObjectQuery::Global, ObjectQuery::one(bees), ObjectQuery::Costly] {
@@ -357,7 +360,7 @@ fn one_that_fails_for_good_is_left_out_and_named() {
     assert!(answer.object(bees).is_some());
     assert_eq!(answer.faults()[0].object, Some(broken), "{:?}", answer.faults());
     let mut snapshot = Snapshot::new();
-    let error = source.collect(&Request::objects(&[broken]), &mut snapshot).unwrap_err();
+    let error = source.collect(&Ask::objects(&[broken]), &mut snapshot).unwrap_err();
     assert!(error.message().contains("PerfhiveBroken"), "{error}");
     // Once it is gone all is as ever.
     WindowsRegistrar::new().unregister("PerfhiveBroken").unwrap();
@@ -384,7 +387,7 @@ fn one_that_hangs_is_left_out_and_named_until_it_is_unregistered() {
     let (stuck, bees) = (first("PerfhiveStuck"), first("PerfhiveBees"));
     let relay = Relay::local("local:", Duration::from_secs(2)).unwrap();
     let mut local = Fallback::over(relay, native());
-    let catalogue = local.catalogue().unwrap();
+    let catalogue = local.catalogue(&Ask::everything()).unwrap();
     let has = |index| catalogue.object(index).is_some();
     assert!(has(bees) && has(TitleIndex(230)) && !has(stuck), "{catalogue:?}");
     let blames = |snapshot: &Snapshot| {
@@ -411,7 +414,7 @@ fn garbage_is_a_fault_and_never_more() {
         let Some(_providers) = Registered::new(&["Bees", bad]) else { return };
         let mut source = source();
         let mut snapshot = Snapshot::new();
-        match source.collect(&Request::new(ObjectQuery::Global), &mut snapshot) {
+        match source.collect(&Ask::new(ObjectQuery::Global), &mut snapshot) {
             Ok(()) => {
                 let told = !snapshot.faults().is_empty();
                 assert!(told, "{bad}: nothing is told of it");
@@ -439,7 +442,7 @@ fn a_provider_that_hangs_does_not_hang_the_caller() {
     let mut worker = Worker::new(source(), None).unwrap();
     let mut snapshot = Snapshot::new();
     let soon = Instant::now() + Duration::from_millis(100);
-    let request = Request::new(ObjectQuery::Global).deadline(soon);
+    let request = Ask::new(ObjectQuery::Global).until(soon);
     let error = worker.collect(&request, &mut snapshot).unwrap_err();
     assert_eq!(error.kind(), SourceErrorKind::Deadline, "{error}");
     let error = worker.collect(&request, &mut snapshot).unwrap_err();
@@ -480,7 +483,7 @@ fn native() -> Broker {
 fn what_the_kernel_tells_is_there_while_the_registry_hangs() {
     let Some(_providers) = Registered::new(&["Sleeps", "Bees"]) else { return };
     let mut local = Fallback::new(source(), native(), Some(Duration::from_millis(200))).unwrap();
-    let catalogue = local.catalogue().unwrap();
+    let catalogue = local.catalogue(&Ask::everything()).unwrap();
     let process = TitleIndex(230);
     assert!(catalogue.object(process).is_some(), "{catalogue:?}");
     for query in [ObjectQuery::Global, ObjectQuery::one(process)] {
@@ -490,7 +493,7 @@ fn what_the_kernel_tells_is_there_while_the_registry_hangs() {
             assert!(fault.message.contains("did not answer in time"), "{fault}");
         }
     }
-    let error = local.collect(&Request::new(ObjectQuery::Costly), &mut Snapshot::new());
+    let error = local.collect(&Ask::new(ObjectQuery::Costly), &mut Snapshot::new());
     assert!(error.unwrap_err().message().contains("-s native:"));
 }
 
@@ -499,13 +502,13 @@ fn what_a_sample_takes_is_told() {
     let Some(_bees) = Registered::new(&["Bees"]) else { return };
     let relay = Relay::local("local:", Duration::from_secs(60)).unwrap();
     let mut local = Cached::new(Fallback::over(relay, native()));
-    let bees = local.catalogue().unwrap().objects[0].name;
+    let bees = local.catalogue(&Ask::everything()).unwrap().objects[0].name;
     let mut snapshot = Snapshot::new();
     // As often as it takes until the registrations of those that fail were looked at.
     let mut sample = |step: &str, pause: u64| {
         for round in 0..8 {
             for query in [ObjectQuery::Global, ObjectQuery::one(bees)] {
-                let request = Request::new(query).max_age(Duration::ZERO);
+                let request = Ask::new(query).max_age(Duration::ZERO);
                 std::thread::sleep(Duration::from_millis(pause));
                 let before = alloc::process();
                 local.collect(&request, &mut snapshot).unwrap();
@@ -549,13 +552,13 @@ fn this_machine_is_reached_by_its_name_and_others_are_explained() {
     let Some(_bees) = Registered::new(&["Bees"]) else { return };
     let name = collect(&mut source(), ObjectQuery::Global).machine().unwrap();
     let mut source = RegistrySource::remote("registry://own", &name);
-    let catalogue = source.catalogue().unwrap();
+    let catalogue = source.catalogue(&Ask::everything()).unwrap();
     assert_eq!((catalogue.machine.as_str(), catalogue.objects.len()), (name.as_str(), 1));
-    let english = source.titles(LanguageId::ENGLISH).unwrap();
+    let english = source.titles(LanguageId::ENGLISH, &Ask::nothing()).unwrap();
     assert_eq!(english.name(catalogue.objects[0].name), Some("Beekeeping"));
 
     let mut other = RegistrySource::remote("registry://no-such-host", r"\\no-such-host");
-    let error = other.catalogue().unwrap_err();
+    let error = other.catalogue(&Ask::everything()).unwrap_err();
     assert_eq!(error.kind(), SourceErrorKind::Unavailable);
     assert!(error.message().contains("no-such-host cannot be reached"), "{error}");
     assert!(error.message().contains("(Windows error 53)"), "{error}");

@@ -12,8 +12,7 @@ use crate::text::escape::{Escaped, shell_path};
 use crate::text::number::push_grouped;
 use crate::text::records::Field;
 use perfhive::{
-    Capture, CaptureOptions, ObjectQuery, Request, Snapshot, Source as _, SourceAddress,
-    SourceError,
+    Ask, Capture, CaptureOptions, ObjectQuery, Snapshot, Source as _, SourceAddress, SourceError,
 };
 use std::time::{Duration, Instant};
 
@@ -71,7 +70,7 @@ pub(super) fn run(global: &Global, args: &Args) -> Outcome {
 
 /// One request for each of the words Global and Costly, and one for the
 /// objects that are named.
-fn requests(global: &Global, session: &mut Session, args: &Args) -> Result<Vec<Request>, Failure> {
+fn requests(global: &Global, session: &mut Session, args: &Args) -> Result<Vec<Ask>, Failure> {
     let mut names = Names::load(&mut session.source, session.language)?;
     let is_word = |text: &&String| {
         ["global", "costly"].iter().any(|word| text.trim().eq_ignore_ascii_case(word))
@@ -94,14 +93,14 @@ fn requests(global: &Global, session: &mut Session, args: &Args) -> Result<Vec<R
             ObjectQuery::Indexes(objects) => objects.clone(),
             _ => Vec::new(),
         };
-        named.into_iter().fold(Request::new(query), Request::with_all_counters_of)
+        named.into_iter().fold(Ask::new(query), Ask::with_all_counters_of)
     };
     Ok(queries.into_iter().map(request).collect())
 }
 
 fn collect(
     session: &mut Session,
-    requests: &[Request],
+    requests: &[Ask],
     answers: &mut [Snapshot],
 ) -> Result<(), SourceError> {
     for (request, answer) in requests.iter().zip(answers) {

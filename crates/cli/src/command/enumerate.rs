@@ -17,8 +17,8 @@ use perfhive::format::{
     PerfObject, TextEncoding,
 };
 use perfhive::{
-    CookedValue, CounterPath, CounterType, InstanceLabel, InstancePattern, NamePattern,
-    ObjectQuery, Request, Snapshot, SnapshotObject, Source as _, TitleIndex,
+    Ask, CookedValue, CounterPath, CounterType, InstanceLabel, InstancePattern, NamePattern,
+    ObjectQuery, Snapshot, SnapshotObject, Source as _, TitleIndex,
 };
 use std::fmt::Write as _;
 
@@ -27,7 +27,7 @@ pub(super) fn run(global: &Global, args: &Enumerate) -> Outcome {
     let mut names = Names::load(&mut session.source, session.language)?;
     names.tell_of_lacks(&session.faults);
     let query = query(global, &mut session, &mut names, &args.objects)?;
-    let mut request = Request::new(query);
+    let mut request = Ask::new(query);
     // Who names an object wants all of it, what is filled only on request too.
     if let ObjectQuery::Indexes(objects) = &request.objects {
         for object in objects.clone() {

@@ -11,7 +11,7 @@ use crate::text::number::push_grouped;
 use crate::text::records::Field;
 use crate::text::style::Style;
 use crate::text::table::{Align, Table};
-use perfhive::{CatalogueObject, Cost, NamePattern, ObjectQuery, Request, Snapshot, Source as _};
+use perfhive::{Ask, CatalogueObject, Cost, NamePattern, ObjectQuery, Snapshot, Source as _};
 use std::fmt::Write as _;
 
 pub(super) fn run(global: &Global, args: &List) -> Outcome {
@@ -28,7 +28,7 @@ pub(super) fn run(global: &Global, args: &List) -> Outcome {
                 warn(&format!("not all objects can be listed: {error}"));
             }
             let mut sample = Snapshot::new();
-            let all = Request::new(ObjectQuery::Global);
+            let all = Ask::new(ObjectQuery::Global);
             if !session.source.is_live() {
                 // A recording's damaged objects are in no list; its first
                 // sample tells of them.
@@ -40,7 +40,9 @@ pub(super) fn run(global: &Global, args: &List) -> Outcome {
             }
             objects(&names, &output, &mut text);
             // What these have is in no list.
-            let refused = crate::paths::refused(&session.source.providers().unwrap_or_default());
+            let refused = crate::paths::refused(
+                &session.source.providers(&Ask::nothing()).unwrap_or_default(),
+            );
             refused.into_iter().for_each(|why| session.faults.add(why));
         }
         Some(name) => {
@@ -140,7 +142,7 @@ fn details(
 ) -> Result<(), Failure> {
     let indexes: Vec<_> = objects.iter().map(|object| object.name).collect();
     let mut snapshot = Snapshot::new();
-    session.source.collect(&Request::objects(&indexes), &mut snapshot)?;
+    session.source.collect(&Ask::objects(&indexes), &mut snapshot)?;
     if output.is_table() {
         for (place, object) in objects.iter().enumerate() {
             if place > 0 {

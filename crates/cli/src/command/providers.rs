@@ -9,8 +9,8 @@ use crate::text::records::Field;
 use crate::text::style::Style;
 use crate::text::table::{Align, Table};
 use perfhive::{
-    FaultKind, NamePattern, ObjectQuery, OpenOptions, ProviderState, ProviderStatus, Request,
-    Snapshot, Source, SourceAddress, SourceError, TitleIndex, Wanted,
+    Ask, FaultKind, NamePattern, ObjectQuery, OpenOptions, ProviderState, ProviderStatus, Snapshot,
+    Source, SourceAddress, SourceError, TitleIndex,
 };
 use std::time::Duration;
 
@@ -60,7 +60,7 @@ pub(super) fn run(global: &Global, args: &Providers) -> Outcome {
         });
         failed = collected.err().map(|error| in_words(&error));
     }
-    let listed = session.source.providers();
+    let listed = session.source.providers(&Ask::nothing());
     // Where nobody answers it is worth knowing who is registered, and who enabled one is
     // to know that he did.
     let failed = match (&listed, failed) {
@@ -110,7 +110,7 @@ pub(super) fn run(global: &Global, args: &Providers) -> Outcome {
 
 /// Who there is, before anybody is asked for anything.
 fn known(source: &mut dyn Source) -> Result<Vec<ProviderStatus>, Failure> {
-    let known = source.providers().map_err(|error| untold(&error))?;
+    let known = source.providers(&Ask::nothing()).map_err(|error| untold(&error))?;
     if known.is_empty() {
         return Err(Failure::Usage(format!(
             "{} is not made of providers; --source local: is this machine",
@@ -140,7 +140,7 @@ fn ask_slow_one(global: &Global, provider: &ProviderStatus) -> Result<(), String
     let first = provider.names.as_ref().map(|names| TitleIndex(*names.start()));
     let wanted: Vec<TitleIndex> = first.into_iter().collect();
     let mut session = Session::open_with(global, options).map_err(|failure| failure.message())?;
-    let found = session.source.catalogue_for(Wanted::Objects(&wanted));
+    let found = session.source.catalogue(&Ask::objects(&wanted));
     found.map(drop).map_err(|error| in_words(&error))
 }
 
@@ -167,12 +167,12 @@ fn collect_some(source: &mut dyn Source, names: &[TitleIndex]) -> Result<(), Sou
     if names.is_empty() {
         return Ok(());
     }
-    let catalogue = source.catalogue_for(Wanted::Objects(names))?;
+    let catalogue = source.catalogue(&Ask::objects(names))?;
     let is_there = |name: &&TitleIndex| catalogue.object(**name).is_some();
     let there: Vec<TitleIndex> = names.iter().filter(is_there).copied().collect();
     match there.is_empty() {
         true => Ok(()),
-        false => source.collect(&Request::objects(&there), &mut Snapshot::new()),
+        false => source.collect(&Ask::objects(&there), &mut Snapshot::new()),
     }
 }
 
@@ -180,10 +180,10 @@ fn collect_some(source: &mut dyn Source, names: &[TitleIndex]) -> Result<(), Sou
 /// asked for by index.
 fn collect_everything(source: &mut dyn Source) -> Result<(), SourceError> {
     let mut snapshot = Snapshot::new();
-    let catalogue = source.catalogue()?;
+    let catalogue = source.catalogue(&Ask::everything())?;
     let mut missing: Vec<TitleIndex> = catalogue.objects.iter().map(|one| one.name).collect();
     for query in [ObjectQuery::Global, ObjectQuery::Costly] {
-        source.collect(&Request::new(query), &mut snapshot)?;
+        source.collect(&Ask::new(query), &mut snapshot)?;
         // Of one that just failed it is known why.
         let faults = || snapshot.faults().iter().filter(|fault| fault.kind != FaultKind::Partial);
         missing.retain(|name| {
@@ -192,7 +192,7 @@ fn collect_everything(source: &mut dyn Source) -> Result<(), SourceError> {
         });
     }
     if !missing.is_empty() {
-        source.collect(&Request::objects(&missing), &mut snapshot)?;
+        source.collect(&Ask::objects(&missing), &mut snapshot)?;
     }
     Ok(())
 }
@@ -332,7 +332,7 @@ fn rows(providers: &[ProviderStatus], output: &Output, text: &mut String) {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use perfhive::{LanguageId, SourceErrorKind, TitleDatabase};
+    use perfhive::{Catalogue, LanguageId, SourceErrorKind, TitleDatabase};
     use std::sync::Arc;
 
     struct Says(fn() -> Result<Vec<ProviderStatus>, SourceError>);
@@ -342,15 +342,18 @@ mod tests {
             "says:"
         }
 
-        fn collect(&mut self, _: &Request, _: &mut Snapshot) -> Result<(), SourceError> {
+        fn collect(&mut self, _: &Ask, _: &mut Snapshot) -> Result<(), SourceError> {
             unreachable!("nobody is asked")
         }
 
-        fn titles(&mut self, _: LanguageId) -> Result<Arc<TitleDatabase>, SourceError> {
+        fn catalogue(&mut self, _: &Ask) -> Result<Arc<Catalogue>, SourceError> {
+            Ok(Arc::default())
+        }
+        fn titles(&mut self, _: LanguageId, _: &Ask) -> Result<Arc<TitleDatabase>, SourceError> {
             unreachable!("nobody is asked")
         }
 
-        fn providers(&mut self) -> Result<Vec<ProviderStatus>, SourceError> {
+        fn providers(&mut self, _: &Ask) -> Result<Vec<ProviderStatus>, SourceError> {
             (self.0)()
         }
     }

@@ -42,7 +42,7 @@ pub(super) fn run(global: &Global, args: &Ps) -> Outcome {
         plan.is_some_and(|plan| plan.counter_type.samples() == 2)
     };
     if chosen.columns.iter().any(two) {
-        if perfhive::Source::is_live(&session.source) {
+        if session.source.is_live() {
             std::thread::sleep(args.interval.saturating_sub(start.elapsed()));
         }
         let mut snapshot = Snapshot::new();

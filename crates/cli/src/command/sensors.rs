@@ -307,8 +307,8 @@ mod tests {
     use perfhive::format::titles::{Title, TitleList};
     use perfhive::measure::counters_of;
     use perfhive::{
-        Catalogue, CatalogueCounter, CatalogueObject, Cost, CounterType, LanguageId, Request,
-        Snapshot, Source, SourceError, TitleDatabase, TitleIndex, Wanted,
+        Ask, Catalogue, CatalogueCounter, CatalogueObject, Cost, CounterType, LanguageId,
+        ObjectQuery, Snapshot, Source, SourceError, TitleDatabase, TitleIndex,
     };
     use std::collections::BTreeSet;
     use std::sync::{Mutex, MutexGuard};
@@ -340,23 +340,22 @@ mod tests {
             "shy:"
         }
 
-        fn collect(&mut self, _: &Request, _: &mut Snapshot) -> Result<(), SourceError> {
+        fn collect(&mut self, _: &Ask, _: &mut Snapshot) -> Result<(), SourceError> {
             unreachable!("nobody asks for values")
         }
 
-        fn catalogue(&mut self) -> Result<Arc<Catalogue>, SourceError> {
-            self.lock().0.push("everything".to_string());
-            self.catalogue_for(Wanted::Objects(&[10, 20, 30].map(TitleIndex)))
-        }
-
-        fn catalogue_for(&mut self, wanted: Wanted<'_>) -> Result<Arc<Catalogue>, SourceError> {
-            let wanted = match wanted {
-                Wanted::Everything => return self.catalogue(),
-                Wanted::Objects(list) => list,
-                Wanted::Nothing => &[],
+        fn catalogue(&mut self, ask: &Ask) -> Result<Arc<Catalogue>, SourceError> {
+            let all = [10, 20, 30].map(TitleIndex);
+            let wanted = match &ask.objects {
+                ObjectQuery::Indexes(list) => list,
+                _ => {
+                    self.lock().0.push("everything".to_string());
+                    &all[..]
+                }
             };
             let mut state = self.lock();
-            if !wanted.is_empty() && state.0.last().is_none_or(|last| last != "everything") {
+            let is_any = !wanted.is_empty() && wanted[..] != [perfhive::NO_OBJECT];
+            if is_any && state.0.last().is_none_or(|last| last != "everything") {
                 let list: Vec<String> = wanted.iter().map(ToString::to_string).collect();
                 state.0.push(list.join(" "));
             }
@@ -386,11 +385,11 @@ mod tests {
             Ok(Arc::new(Catalogue { generation, objects, ..Catalogue::default() }))
         }
 
-        fn catalogue_generation(&mut self) -> u64 {
-            self.lock().1.len() as u64
-        }
-
-        fn titles(&mut self, language: LanguageId) -> Result<Arc<TitleDatabase>, SourceError> {
+        fn titles(
+            &mut self,
+            language: LanguageId,
+            _: &Ask,
+        ) -> Result<Arc<TitleDatabase>, SourceError> {
             let title = |(index, text): &(u32, &str)| Title {
                 index: TitleIndex(*index),
                 text: text.to_string(),

@@ -1,15 +1,15 @@
 //! One provider of a broker, with its session and its account.
 
 use super::registry::Registered;
-use super::status::{ProviderState, ProviderStatus};
+use crate::ask::{Ask, ObjectQuery};
 use crate::collect_tests::{TestLevel, check_objects};
 use crate::error::{Fault, FaultKind, ProviderError};
 use crate::growth::{KeptFaults, note_growth};
 use crate::provider::{
     Collection, ObjectDescription, ObjectWriter, OpenContext, Provider, Session, object_heads,
 };
-use crate::request::{ObjectQuery, Request};
 use crate::source::Cost;
+use crate::status::{ProviderState, ProviderStatus};
 use perfhive_format::{BlockWriter, TitleIndex};
 use std::collections::HashMap;
 use std::panic::{AssertUnwindSafe, catch_unwind};
@@ -41,7 +41,7 @@ pub(super) struct Entry {
 /// What a provider is asked, until when, and how its answer is tested.
 #[derive(Clone, Copy)]
 pub(super) struct Asked<'a> {
-    pub(super) request: &'a Request,
+    pub(super) ask: &'a Ask,
     pub(super) until: Option<Instant>,
     pub(super) level: TestLevel,
 }
@@ -193,11 +193,11 @@ impl Entry {
 
     /// Makes a start at a collection, or goes on with one. What fails here fails
     /// again where it is told.
-    pub(super) fn begin(&mut self, request: &Request, until: Option<Instant>, step: Step) {
+    pub(super) fn begin(&mut self, ask: &Ask, until: Option<Instant>, step: Step) {
         let session = self.session.take().or_else(|| self.begun(step));
         self.goes_on = false;
         let Some(mut session) = session else { return };
-        let collection = Collection::new(request, &self.wanted).until(until);
+        let collection = Collection::new(ask, &self.wanted).until(until);
         let done = catch_unwind(AssertUnwindSafe(|| match step {
             Step::Begin => {
                 session.begin(&collection);
@@ -232,12 +232,12 @@ impl Entry {
         told: Told<'_>,
     ) -> Result<(), Fault> {
         let Told { faults, kept, foreign } = told;
-        let Asked { request, until, level } = asked;
+        let Asked { ask, until, level } = asked;
         let mut session = self.opened()?;
         let name: &str = &self.status.name;
         let fault = |kind, message: &dyn std::fmt::Display| Fault::new(kind, name, message);
         let mark = block.mark();
-        let collection = Collection::new(request, &self.wanted).until(until);
+        let collection = Collection::new(ask, &self.wanted).until(until);
         let foreign_before = foreign.len();
         let faults_before = faults.len();
         let mut writer = ObjectWriter::new(block, name, level, faults, foreign).with_kept(kept);

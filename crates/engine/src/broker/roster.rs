@@ -4,15 +4,14 @@
 use super::entry::{Entry, close};
 use super::registry::{CHOSEN_INDEXES, Registered};
 use super::{Broker, registry};
+use crate::ask::{Ask, ObjectQuery};
 use crate::error::{Fault, FaultKind};
 use crate::growth::note_growth;
 use crate::provider::{ProvidedTitles, Provider};
-use crate::request::ObjectQuery;
 use crate::titles::fold;
 use perfhive_format::{LanguageId, TitleIndex};
 use std::collections::HashSet;
 use std::sync::Arc;
-use std::time::Instant;
 
 /// A changing set of providers: what is registered on this machine, or what
 /// running programs publish. A broker looks at it before each answer.
@@ -20,23 +19,13 @@ use std::time::Instant;
 /// A provider that changed is another provider: the set holds a new [`Arc`]
 /// then, and the broker closes the session of the old one.
 pub trait Roster: Send {
-    /// The providers, if they may have changed since they were last asked for;
-    /// `None` if they surely have not. Asked before every collection, so the
-    /// usual answer must be cheap and must not allocate; look at the system at
-    /// most as often as a person would notice.
-    fn changed(&mut self) -> Option<Vec<Arc<dyn Provider>>>;
-
-    /// The same before an answer that concerns some objects and has a deadline,
-    /// by a roster that has to find out first what its providers offer: it waits
-    /// for those that may offer something of what is wanted, and for no others.
-    fn changed_for(
-        &mut self,
-        wanted: Wanted<'_>,
-        deadline: Option<Instant>,
-    ) -> Option<Vec<Arc<dyn Provider>>> {
-        let _ = (wanted, deadline);
-        self.changed()
-    }
+    /// The providers, if they may have changed since the last call; `None` if they have
+    /// not. Called before every answer, so the usual result must be cheap and must not
+    /// allocate; look at the system at most as often as a person would notice.
+    ///
+    /// A roster that has to find out what its providers offer waits, until the ask's
+    /// deadline, for those that may offer something of what is wanted, and for no others.
+    fn changed(&mut self, ask: &Ask) -> Option<Vec<Arc<dyn Provider>>>;
 
     /// What is there and makes no provider, such as a registration that cannot
     /// be read. Part of every collection of `Global`.
@@ -45,46 +34,24 @@ pub trait Roster: Send {
     }
 }
 
-/// Which objects an answer concerns.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Wanted<'a> {
-    /// None: names, accounts, or whether anything changed.
-    Nothing,
-    /// Objects by the title indexes of their names.
-    Objects(&'a [TitleIndex]),
-    /// All that there is.
-    Everything,
-}
-
-impl<'a> Wanted<'a> {
-    /// What a query concerns.
-    #[must_use]
-    pub fn by(query: &'a ObjectQuery) -> Self {
-        match query {
-            ObjectQuery::Indexes(list) => Self::Objects(list),
-            ObjectQuery::Global | ObjectQuery::Costly | ObjectQuery::Foreign(_) => Self::Everything,
-        }
-    }
-}
-
 /// What is said of an object whose index or name is another's begins so.
 const NOT_SERVED: &str = "not served";
 
 impl Broker {
     /// Looks whether providers have come, gone or changed.
-    pub(super) fn look_at_rosters(&mut self, wanted: Wanted<'_>, deadline: Option<Instant>) {
+    pub(super) fn look_at_rosters(&mut self, ask: &Ask) {
         let mut changed = false;
-        // Nobody needs to be asked for what others are known to have.
-        let owners = &self.owners;
-        let wanted = match wanted {
-            Wanted::Objects(list) if list.iter().all(|name| owners.contains_key(name)) => {
-                Wanted::Nothing
+        // Objects with a known owner need no search.
+        let nothing = Ask::nothing().until(ask.until);
+        let ask = match &ask.objects {
+            ObjectQuery::Indexes(list) if list.iter().all(|o| self.owners.contains_key(o)) => {
+                &nothing
             }
-            wanted => wanted,
+            _ => ask,
         };
         for place in 0..self.rosters.len() {
             let Some(providers) =
-                self.rosters.get_mut(place).and_then(|roster| roster.changed_for(wanted, deadline))
+                self.rosters.get_mut(place).and_then(|roster| roster.changed(ask))
             else {
                 continue;
             };

@@ -2,29 +2,28 @@
 
 use super::Cached;
 use super::hub::UNKNOWN;
-use crate::broker::Wanted;
+use crate::ask::Ask;
 use crate::error::SourceError;
 use crate::source::{Catalogue, Source};
-use crate::until::Until;
 use std::sync::atomic::Ordering;
 use std::sync::{Arc, PoisonError};
 use std::time::Instant;
 
 impl<S: Source> Cached<S> {
     /// The whole catalogue, which is read by one of all who need it.
-    pub(super) fn whole_catalogue(&mut self) -> Result<Arc<Catalogue>, SourceError> {
+    pub(super) fn whole_catalogue(&mut self, ask: &Ask) -> Result<Arc<Catalogue>, SourceError> {
         let hub = &self.hub;
         if let Some(kept) = hub.kept_catalogue() {
             return Ok(kept);
         }
-        hub.main.with(Until::current(), |source| {
+        hub.main.with(ask.until, |source| {
             // Somebody else may have read it meanwhile.
-            hub.notice(source.catalogue_generation());
+            let _ = hub.check(source, ask.until);
             if let Some(kept) = hub.kept_catalogue() {
                 return Ok(kept);
             }
-            let catalogue = source.catalogue()?;
-            hub.notice(source.catalogue_generation());
+            let catalogue = source.catalogue(ask)?;
+            let _ = hub.check(source, ask.until);
             hub.notice_costs(&catalogue);
             let kept = Some(Arc::clone(&catalogue));
             *hub.catalogue.write().unwrap_or_else(PoisonError::into_inner) = kept;
@@ -44,13 +43,11 @@ impl<S: Source> Cached<S> {
         }
         hub.main.with(deadline, |source| {
             // Somebody else may have read it meanwhile.
-            hub.notice(source.catalogue_generation());
+            let catalogue = hub.check(source, deadline)?;
             let generation = hub.generation.load(Ordering::Acquire);
             if known(generation) {
                 return Ok(generation);
             }
-            let catalogue = source.catalogue_for(Wanted::Nothing)?;
-            hub.notice(source.catalogue_generation());
             hub.notice_costs(&catalogue);
             Ok(hub.generation.load(Ordering::Acquire))
         })?

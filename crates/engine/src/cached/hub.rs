@@ -4,15 +4,14 @@ use super::builder::{CacheBuilder, Clock};
 use super::lane::Lane;
 use super::reply::{Key, Reply, Slots};
 use super::wants::Wants;
-use crate::broker::Wanted;
+use crate::ask::{Ask, ObjectQuery};
 use crate::error::{SourceError, SourceErrorKind};
 use crate::growth::{GrowthWatch, note_growth};
-use crate::request::ObjectQuery;
 use crate::source::{Catalogue, Cost, Source};
 use crate::titles::TitleDatabase;
 use perfhive_format::{LanguageId, TitleIndex};
 use std::collections::{HashMap, HashSet};
-use std::sync::atomic::{AtomicU64, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, PoisonError, RwLock};
 use std::time::{Duration, Instant};
 
@@ -25,7 +24,7 @@ pub(super) const UNKNOWN: u64 = u64::MAX;
 /// What all consumers share.
 pub(super) struct Hub<S> {
     pub(super) name: String,
-    pub(super) live: bool,
+    pub(super) is_recording: bool,
     /// Collects all but what `costly` does.
     pub(super) main: Lane<S, Wants, Brought>,
     pub(super) costly: Option<Lane<S, Wants, Brought>>,
@@ -38,6 +37,11 @@ pub(super) struct Hub<S> {
     pub(super) taken: AtomicU64,
     pub(super) generation: AtomicU64,
     pub(super) catalogue: RwLock<Option<Arc<Catalogue>>>,
+    /// The catalogue as far as it is known without asking providers.
+    known: RwLock<Option<Arc<Catalogue>>>,
+    /// Whether the source told its generation after the newest collection. Where it did
+    /// not, the next reader that wants to know asks again.
+    is_checked: AtomicBool,
     pub(super) costly_objects: RwLock<HashSet<TitleIndex>>,
     /// The generation as of which these are known.
     pub(super) costs_of: AtomicU64,
@@ -77,8 +81,8 @@ impl Brought {
 
 impl<S: Source> Hub<S> {
     pub(super) fn new(builder: CacheBuilder<S>) -> Self {
-        let CacheBuilder { source, costly, limit, clock } = builder;
-        let (name, live) = (source.name().to_string(), source.is_live());
+        let CacheBuilder { mut source, costly, limit, clock } = builder;
+        let (name, is_recording) = (source.name().to_string(), source.recording().is_some());
         let clock = clock.unwrap_or_else(|| {
             let start = Instant::now();
             Arc::new(move || start.elapsed())
@@ -87,7 +91,7 @@ impl<S: Source> Hub<S> {
             main: Lane::new(&name, source),
             costly: costly.map(|source| Lane::new(&name, source)),
             name,
-            live,
+            is_recording,
             limit,
             clock,
             slots: Slots::default(),
@@ -95,6 +99,8 @@ impl<S: Source> Hub<S> {
             taken: AtomicU64::new(0),
             generation: AtomicU64::new(UNKNOWN),
             catalogue: RwLock::new(None),
+            known: RwLock::new(None),
+            is_checked: AtomicBool::new(false),
             costly_objects: RwLock::new(HashSet::new()),
             costs_of: AtomicU64::new(UNKNOWN),
             titles: Mutex::new(HashMap::new()),
@@ -140,7 +146,7 @@ impl<S: Source> Hub<S> {
             let collected = source.collect(request, &mut inner.snapshot);
             let grown = grown || watch.has_noted();
             // What came is what was asked for only if the indexes mean the same still.
-            let moved = as_of.is_some_and(|(_, own)| source.catalogue_generation() != own);
+            let moved = as_of.is_some_and(|(_, own)| has_moved(source, own, deadline));
             brought.push(match collected {
                 Ok(()) if moved => {
                     self.keep(reply);
@@ -164,9 +170,37 @@ impl<S: Source> Hub<S> {
             });
         });
         if lane == 0 {
-            self.notice(source.catalogue_generation());
+            let _ = self.check(source, deadline);
         }
         Ok(brought)
+    }
+
+    /// Asks the fast source what it has without asking providers, and takes note of the
+    /// catalogue's generation.
+    pub(super) fn check(
+        &self,
+        source: &mut S,
+        deadline: Option<Instant>,
+    ) -> Result<Arc<Catalogue>, SourceError> {
+        let catalogue = source.catalogue(&Ask::nothing().until(deadline));
+        if let Ok(catalogue) = &catalogue {
+            let kept = Some(Arc::clone(catalogue));
+            *self.known.write().unwrap_or_else(PoisonError::into_inner) = kept;
+            self.notice(catalogue.generation);
+        }
+        self.is_checked.store(catalogue.is_ok(), Ordering::Release);
+        catalogue
+    }
+
+    /// The catalogue as of the newest collection, as far as it is known without asking
+    /// providers; `None` where the source has to be asked.
+    pub(super) fn known_catalogue(&self) -> Option<Arc<Catalogue>> {
+        if !self.is_checked.load(Ordering::Acquire) {
+            return None;
+        }
+        let generation = self.generation.load(Ordering::Acquire);
+        let known = self.known.read().unwrap_or_else(PoisonError::into_inner).clone();
+        known.filter(|known| known.generation == generation)
     }
 
     /// Takes note of the catalogue's generation.
@@ -188,7 +222,7 @@ impl<S: Source> Hub<S> {
 
     /// Looks whether the catalogue changed since the fast source last collected.
     pub(super) fn look(&self, deadline: Option<Instant>) -> Result<(), SourceError> {
-        self.main.with(deadline, |source| self.notice(source.catalogue_generation()))
+        self.main.with(deadline, |source| drop(self.check(source, deadline)))
     }
 
     /// The titles of a language as of a generation.
@@ -204,7 +238,8 @@ impl<S: Source> Hub<S> {
                 return Ok(Arc::clone(kept));
             }
         }
-        let titles = self.main.with(deadline, |source| source.titles(language))??;
+        let ask = Ask::nothing().until(deadline);
+        let titles = self.main.with(deadline, |source| source.titles(language, &ask))??;
         let mut kept = self.titles.lock().unwrap_or_else(PoisonError::into_inner);
         kept.insert(language, (generation, Arc::clone(&titles)));
         Ok(titles)
@@ -215,19 +250,17 @@ impl<S: Source> Hub<S> {
     /// notices for itself when providers come and go. Answers the generations, the
     /// hub's and the source's own, as of which that is so.
     fn agree(&self, source: &mut S, deadline: Option<Instant>) -> Result<(u64, u64), SourceError> {
-        let now = (self.generation.load(Ordering::Acquire), source.catalogue_generation());
+        let ask = Ask::nothing().until(deadline);
+        let own = source.catalogue(&ask)?.generation;
+        let now = (self.generation.load(Ordering::Acquire), own);
         let agreed = *self.agreed.lock().unwrap_or_else(PoisonError::into_inner);
         if agreed == Some(now) {
             return Ok(now);
         }
         note_growth();
         // What takes time to find out changes the generation once it is.
-        let mine = self.main.with(deadline, |source| {
-            let catalogue = source.catalogue_for(Wanted::Nothing);
-            self.notice(source.catalogue_generation());
-            catalogue
-        })??;
-        let (generation, own) = (self.generation.load(Ordering::Acquire), now.1);
+        let mine = self.main.with(deadline, |source| self.check(source, deadline))??;
+        let generation = self.generation.load(Ordering::Acquire);
         let mut languages = vec![LanguageId::ENGLISH];
         languages.extend(mine.languages.iter().filter(|one| **one != LanguageId::ENGLISH));
         let mut same = true;
@@ -237,7 +270,7 @@ impl<S: Source> Hub<S> {
                 Err(error) if error.kind() == SourceErrorKind::NotFound => continue,
                 names => names?,
             };
-            let own_names = match source.titles(language) {
+            let own_names = match source.titles(language, &ask) {
                 Err(error) if error.kind() == SourceErrorKind::NotFound => continue,
                 names => names?,
             };
@@ -252,7 +285,7 @@ impl<S: Source> Hub<S> {
             }
             break;
         }
-        let now = (self.generation.load(Ordering::Acquire), source.catalogue_generation());
+        let now = (self.generation.load(Ordering::Acquire), source.catalogue(&ask)?.generation);
         if !same || now != (generation, own) {
             return Err(self.changing());
         }
@@ -311,6 +344,12 @@ impl<S: Source> Hub<S> {
         self.slots.clear();
         empty(&mut self.replies.lock().unwrap_or_else(PoisonError::into_inner));
     }
+}
+
+/// Whether the catalogue of a source may have another generation than before.
+fn has_moved(source: &mut impl Source, generation: u64, deadline: Option<Instant>) -> bool {
+    let now = source.catalogue(&Ask::nothing().until(deadline));
+    !now.is_ok_and(|now| now.generation == generation)
 }
 
 /// Empties the replies that are held by no slot and no consumer, so that their frames return to the

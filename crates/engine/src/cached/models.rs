@@ -4,8 +4,8 @@
 
 use super::lane::{Lane, Outcome, Wishes};
 use super::reply::{Key, Reply, Slots};
+use crate::ask::{Ask, ObjectQuery};
 use crate::error::{SourceError, SourceErrorKind};
-use crate::request::{ObjectQuery, Request};
 use loom::sync::Arc;
 use loom::sync::atomic::{AtomicUsize, Ordering};
 use loom::thread;
@@ -149,7 +149,7 @@ fn slots_with(numbers: &[u64]) -> std::sync::Arc<Slots> {
 }
 
 fn publish(slots: &Slots, number: u64) {
-    let request = Request::new(ObjectQuery::Indexes(vec![OBJECT]));
+    let request = Ask::new(ObjectQuery::Indexes(vec![OBJECT]));
     let reply = Reply { number, request, ..Reply::default() };
     slots.publish(&std::sync::Arc::new(reply), |_| true, || true);
 }

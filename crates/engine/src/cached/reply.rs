@@ -1,9 +1,9 @@
 //! What is kept: the answers of the source, and where each object's newest is.
 
 use super::sync::{Mutex, RwLock};
+use crate::ask::{Ask, ObjectQuery};
 use crate::frame::Snapshot;
 use crate::growth::note_growth;
-use crate::request::{ObjectQuery, Request};
 use perfhive_format::TitleIndex;
 use std::collections::HashMap;
 use std::sync::{Arc, PoisonError};
@@ -24,7 +24,7 @@ pub(super) struct Reply {
     /// older.
     pub(super) begun: Duration,
     /// The request that it answers.
-    pub(super) request: Request,
+    pub(super) request: Ask,
     /// Memory for that, where it lists no objects.
     pub(super) list: Vec<TitleIndex>,
     /// The catalogue's generation as of which its indexes are to be understood,
@@ -38,7 +38,7 @@ impl Default for Reply {
             snapshot: Snapshot::new(),
             number: 0,
             begun: Duration::ZERO,
-            request: Request::new(ObjectQuery::Indexes(Vec::new())),
+            request: Ask::new(ObjectQuery::Indexes(Vec::new())),
             list: Vec::new(),
             generation: None,
         }
@@ -48,7 +48,7 @@ impl Default for Reply {
 impl Reply {
     /// Whether this answers for a key, with every counter of `request` that
     /// costs extra: the source was asked, or it came along.
-    pub(super) fn answers(&self, key: &Key, request: &Request) -> bool {
+    pub(super) fn answers(&self, key: &Key, request: &Ask) -> bool {
         match (key, &self.request.objects) {
             (Key::Whole(word), asked) => {
                 word == asked
@@ -63,7 +63,7 @@ impl Reply {
     }
 
     /// Whether an object has every counter of `request` that costs extra.
-    fn fills(&self, object: TitleIndex, request: &Request) -> bool {
+    fn fills(&self, object: TitleIndex, request: &Ask) -> bool {
         let asked = request.extra_counters.iter().filter(|(of, _)| *of == object);
         asked.into_iter().all(|(_, counter)| {
             let had = &self.request.extra_counters;

@@ -11,7 +11,7 @@ impl Source for Empty {
     fn name(&self) -> &str {
         "empty"
     }
-    fn collect(&mut self, _: &Request, out: &mut Snapshot) -> Result<(), SourceError> {
+    fn collect(&mut self, _: &Ask, out: &mut Snapshot) -> Result<(), SourceError> {
         out.clear();
         self.0 += 1;
         let mut writer = BlockWriter::new();
@@ -20,7 +20,10 @@ impl Source for Empty {
         out.push_frame(Arc::new(frame), "empty");
         Ok(())
     }
-    fn titles(&mut self, _: LanguageId) -> Result<Arc<TitleDatabase>, SourceError> {
+    fn catalogue(&mut self, _: &Ask) -> Result<Arc<Catalogue>, SourceError> {
+        Ok(Arc::default())
+    }
+    fn titles(&mut self, _: LanguageId, _: &Ask) -> Result<Arc<TitleDatabase>, SourceError> {
         Err(SourceError::new(SourceErrorKind::NotFound, "empty", "has no titles"))
     }
 }
@@ -31,11 +34,11 @@ fn who_asks_for_ever_other_things_does_not_fill_the_memory() {
     let mut other = one.clone();
     let mut out = Snapshot::new();
     for number in 0..3 * MOST_SEEN as u32 {
-        one.collect(&Request::objects(&[TitleIndex(number)]), &mut out).unwrap();
+        one.collect(&Ask::objects(&[TitleIndex(number)]), &mut out).unwrap();
     }
     assert!(one.seen.len() <= MOST_SEEN + 1, "{}", one.seen.len());
     // What it had and has forgotten is not given to it again.
-    let had = Request::objects(&[TitleIndex(1)]).max_age(Duration::MAX);
+    let had = Ask::objects(&[TitleIndex(1)]).max_age(Duration::MAX);
     let before = one.statistics().collections;
     one.collect(&had, &mut out).unwrap();
     assert_eq!(one.statistics().collections, before + 1);

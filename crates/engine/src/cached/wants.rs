@@ -2,8 +2,8 @@
 
 use super::lane::Wishes;
 use super::reply::Key;
+use crate::ask::{Ask, ObjectQuery};
 use crate::growth::note_growth;
-use crate::request::{ObjectQuery, Request};
 use perfhive_format::TitleIndex;
 use std::time::{Duration, Instant};
 
@@ -14,7 +14,7 @@ pub(super) struct Wants {
     words: Vec<ObjectQuery>,
     extra: Vec<(TitleIndex, TitleIndex)>,
     /// For asking the source without allocating.
-    request: Request,
+    request: Ask,
     /// Whether a list had to grow since this was empty.
     grown: bool,
 }
@@ -25,7 +25,7 @@ impl Default for Wants {
             objects: Vec::new(),
             words: Vec::new(),
             extra: Vec::new(),
-            request: Request::new(ObjectQuery::Indexes(Vec::new())).max_age(Duration::ZERO),
+            request: Ask::new(ObjectQuery::Indexes(Vec::new())).max_age(Duration::ZERO),
             grown: false,
         }
     }
@@ -61,7 +61,7 @@ impl Wants {
     }
 
     /// Adds what a request wants of a key.
-    pub(super) fn add(&mut self, key: &Key, request: &Request) {
+    pub(super) fn add(&mut self, key: &Key, request: &Ask) {
         let room = self.room();
         match key {
             Key::Object(name) => {
@@ -79,12 +79,8 @@ impl Wants {
 
     /// The requests that bring it all: one for each word, and one for the
     /// objects by index.
-    pub(super) fn each_request(
-        &mut self,
-        deadline: Option<Instant>,
-        mut ask: impl FnMut(&Request),
-    ) {
-        self.request.deadline = deadline;
+    pub(super) fn each_request(&mut self, deadline: Option<Instant>, mut ask: impl FnMut(&Ask)) {
+        self.request.until = deadline;
         std::mem::swap(&mut self.request.extra_counters, &mut self.extra);
         if !self.objects.is_empty() {
             let objects = std::mem::take(&mut self.objects);

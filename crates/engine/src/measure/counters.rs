@@ -10,6 +10,7 @@ pub use sensors::CounterSource;
 
 use super::source::{Instances, MeasureError, ProbeContext, Wanted};
 use super::{Anomaly, SensorName, SensorReading, Slot, ValueType};
+use crate::ask::{Ask, ObjectQuery};
 use crate::error::{Fault, SourceError, SourceErrorKind};
 use crate::followed::{ATTEMPTS, Followed, NOT_THERE};
 use crate::frame::Snapshot;
@@ -18,7 +19,6 @@ use crate::identity::Identity;
 use crate::label::InstanceLabel;
 use crate::query::changing;
 use crate::query::sample::{ObjectSample, ObjectState};
-use crate::request::{ObjectQuery, Request};
 use crate::source::{CatalogueCounter, CatalogueObject, Source};
 use crate::suggest::nearest;
 use known::{Known, counter_of, object_of, title};
@@ -93,7 +93,7 @@ struct CounterProbe<S> {
     source: S,
     /// The catalogue's generation as of which the indexes are known.
     generation: u64,
-    request: Request,
+    request: Ask,
     snapshot: Snapshot,
     objects: Vec<Probed>,
     targets: Vec<Target>,
@@ -110,7 +110,7 @@ impl<S: Source> CounterProbe<S> {
             name: source_name,
             source,
             generation: known.generation,
-            request: Request::new(ObjectQuery::Indexes(Vec::new())),
+            request: Ask::new(ObjectQuery::Indexes(Vec::new())),
             snapshot: Snapshot::new(),
             objects: Vec::new(),
             targets: Vec::new(),
@@ -197,7 +197,7 @@ impl<S: Source> CounterProbe<S> {
         let mut attempts = 0..ATTEMPTS;
         loop {
             attempts.next().ok_or_else(|| changing(&self.name))?;
-            self.request.deadline = Instant::now().checked_add(PATIENCE);
+            self.request.until = Instant::now().checked_add(PATIENCE);
             self.source.collect(&self.request, &mut self.snapshot)?;
             // What came is what was asked for only if the indexes still mean that.
             if !self.follow_catalogue()? {
@@ -272,7 +272,7 @@ impl<S: Source> ProbeContext for CounterProbe<S> {
         deadline: Option<Instant>,
         anomalies: &mut Vec<Anomaly>,
     ) -> Result<(), MeasureError> {
-        self.request.deadline = deadline;
+        self.request.until = deadline;
         let watch = GrowthWatch::begin();
         let collected = self.source.collect(&self.request, &mut self.snapshot);
         let source = || Arc::clone(&self.name);

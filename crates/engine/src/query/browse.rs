@@ -4,11 +4,12 @@
 use super::sample::ObjectSample;
 use super::sources::Slot;
 use super::{Query, QueryError, objects_named, resolve_or_suggest};
+use crate::ask::Ask;
+use crate::error::SourceError;
 use crate::frame::Snapshot;
 use crate::label::InstanceLabel;
 use crate::path::{CounterPath, InstancePattern, NamePattern};
-use crate::request::Request;
-use crate::source::Source;
+use crate::source::{Recording, Source};
 use perfhive_format::TitleIndex;
 use std::collections::HashMap;
 
@@ -81,9 +82,9 @@ impl Query {
     pub fn objects(&mut self, machine: Option<&str>) -> Result<Vec<String>, QueryError> {
         let number = self.slot_of(machine)?;
         let slot = self.sources.slot_mut(number)?;
-        slot.complete(&NamePattern::with_wildcards("*"));
+        slot.complete(&NamePattern::with_wildcards("*"), None);
         // Without what cannot be listed at the moment the rest is as good.
-        let _ = slot.list_costly();
+        let _ = slot.list_costly(None);
         let objects = slot.catalogue.objects.iter();
         Ok(objects.map(|object| slot.titles.name_or_index(object.name)).collect())
     }
@@ -108,13 +109,13 @@ impl Query {
         let slot = self.sources.slot_mut(number)?;
         slot.forget_failure();
         if objects_named(slot, &pattern).is_err() {
-            slot.complete(&pattern);
+            slot.complete(&pattern, None);
         }
-        if objects_named(slot, &pattern).is_err() && slot.load_all_languages() {
-            slot.complete(&pattern);
+        if objects_named(slot, &pattern).is_err() && slot.load_all_languages(None) {
+            slot.complete(&pattern, None);
         }
-        if objects_named(slot, &pattern).is_err() && !slot.look_further(&pattern)? {
-            slot.look_near(&pattern);
+        if objects_named(slot, &pattern).is_err() && !slot.look_further(&pattern, None)? {
+            slot.look_near(&pattern, None);
         }
         let found = objects_named(slot, &pattern)?;
         let Some(entry) = found.first() else {
@@ -211,26 +212,30 @@ fn peek(
     wanted: &[TitleIndex],
 ) -> Result<HashMap<TitleIndex, ObjectSample>, QueryError> {
     let mut snapshot = Snapshot::new();
-    let request = Request::objects(wanted);
+    let request = Ask::objects(wanted);
     let taken = slot.taken;
-    if slot.source.is_live() {
+    if slot.is_live {
         slot.source.collect(&request, &mut snapshot)?;
     } else {
         // The sample that was taken last, or the first.
         skip(&mut *slot.source, &request, taken.saturating_sub(1))?;
         slot.source.collect(&request, &mut snapshot)?;
         if taken == 0 {
-            slot.source.rewind()?;
+            rewind(&mut *slot.source)?;
         }
     }
     let sample = |name: &TitleIndex| snapshot.object(*name).map(ObjectSample::of);
     Ok(wanted.iter().filter_map(|name| Some((*name, sample(name)?))).collect())
 }
 
+fn rewind(source: &mut dyn Source) -> Result<(), SourceError> {
+    source.recording().map_or(Ok(()), Recording::rewind)
+}
+
 /// Puts a recording behind its first `count` samples. Asking for nothing would
 /// be cheaper, but a cache answers that without its source.
-fn skip(source: &mut dyn Source, request: &Request, count: u64) -> Result<(), QueryError> {
-    source.rewind()?;
+fn skip(source: &mut dyn Source, request: &Ask, count: u64) -> Result<(), QueryError> {
+    rewind(source)?;
     let mut snapshot = Snapshot::new();
     for _ in 0..count {
         source.collect(request, &mut snapshot)?;

@@ -8,13 +8,12 @@
 use super::names::names_match;
 use super::sample::ObjectState;
 use super::{Query, QueryError, Target, resolve};
+use crate::ask::{Ask, ObjectQuery};
 use crate::error::{SourceError, SourceErrorKind};
 use crate::followed::ATTEMPTS;
 use crate::path::CounterPath;
-use crate::request::{ObjectQuery, Request};
 use crate::source::Catalogue;
 use crate::titles::TitleSet;
-use crate::until::Until;
 use perfhive_format::TitleIndex;
 use std::time::Instant;
 
@@ -42,18 +41,18 @@ impl Query {
         number: usize,
         deadline: Option<Instant>,
     ) -> Result<(), SourceError> {
-        self.follow(number)?;
+        self.follow(number, deadline)?;
         let mut change = Change::None;
         for _ in 0..ATTEMPTS {
             let Ok(slot) = self.sources.slot_mut(number) else { return Ok(()) };
-            let request = Request {
+            let request = Ask {
                 extra_counters: slot.extra.clone(),
-                deadline,
-                ..Request::new(ObjectQuery::Indexes(slot.wanted.clone()))
+                until: deadline,
+                ..Ask::new(ObjectQuery::Indexes(slot.wanted.clone()))
             };
             slot.source.collect(&request, &mut self.snapshot)?;
             slot.taken += 1;
-            change = self.follow(number)?;
+            change = self.follow(number, deadline)?;
             if change == Change::None {
                 return Ok(());
             }
@@ -75,22 +74,22 @@ impl Query {
     /// An index may have gone to another provider meanwhile, which the names
     /// tell. What was sampled under it is forgotten then, lest a value be made
     /// of the samples of two.
-    fn follow(&mut self, number: usize) -> Result<Change, SourceError> {
+    fn follow(&mut self, number: usize, until: Option<Instant>) -> Result<Change, SourceError> {
         let Ok(slot) = self.sources.slot_mut(number) else { return Ok(Change::None) };
-        let Some(before) = slot.renamed()? else { return Ok(Change::None) };
+        let Some(before) = slot.renamed(until)? else { return Ok(Change::None) };
         let mut found = Vec::new();
         for item in &self.items {
             if !item.targets.iter().any(|target| target.slot == number) {
                 found.push(None);
                 continue;
             }
-            let targets = resolve(slot, &item.path);
+            let targets = resolve(slot, &item.path, until);
             let error = match &targets {
                 Err(QueryError::Source(error)) => Some(error),
                 // Of a pattern there may be more.
                 _ => slot.failure(),
             };
-            if let Some(error) = error.filter(|error| is_over(error)) {
+            if let Some(error) = error.filter(|error| is_over(error, until)) {
                 let error = error.clone();
                 slot.follow_again(before);
                 return Err(error);
@@ -167,10 +166,10 @@ impl Query {
 
 /// Whether a source has no more time for this sample. One that does not answer for a single
 /// object costs nobody else his.
-fn is_over(error: &SourceError) -> bool {
+fn is_over(error: &SourceError, until: Option<Instant>) -> bool {
     match error.kind() {
         SourceErrorKind::Busy => true,
-        SourceErrorKind::Deadline => Until::is_over(),
+        SourceErrorKind::Deadline => until.is_some_and(|until| until <= Instant::now()),
         _ => false,
     }
 }

@@ -15,7 +15,7 @@ impl Catalogue {
     /// ```
     /// # use perfhive_format::{BlockHead, BlockWriter, Clocks, CounterSpec, CounterType};
     /// # use perfhive_format::{LanguageId, ObjectSpec, ObjectTemplate, TitleIndex};
-    /// # use perfhive_engine::Source;
+    /// # use perfhive_engine::{Ask, Source};
     /// # use perfhive_recording::ReplaySource;
     /// # let system = ObjectTemplate::new(
     /// #     &ObjectSpec::new(TitleIndex(2)),
@@ -34,8 +34,8 @@ impl Catalogue {
     /// #     .with_titles(LanguageId::ENGLISH, &names);
     /// use perfhive_engine::TitleSet;
     /// let mut source = recording;
-    /// let titles = TitleSet::new(vec![source.titles(LanguageId::ENGLISH)?]);
-    /// let catalogue = source.catalogue()?;
+    /// let titles = TitleSet::new(vec![source.titles(LanguageId::ENGLISH, &Ask::nothing())?]);
+    /// let catalogue = source.catalogue(&Ask::everything())?;
     /// let system = catalogue.object_named(&titles, "SYSTEM")?;
     /// assert_eq!(system.counter_named(&titles, "context switches/sec")?.name.0, 146);
     /// assert_eq!(system.counter_named(&titles, "146")?.name.0, 146);

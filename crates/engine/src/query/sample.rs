@@ -43,7 +43,7 @@ impl Layout {
 /// One object in one sample, with its instances told apart and named.
 ///
 /// ```
-/// use perfhive_engine::{ObjectSample, Query, Request, Snapshot, Source};
+/// use perfhive_engine::{ObjectSample, Query, Ask, Snapshot, Source};
 /// use perfhive_recording::ReplaySource;
 /// use perfhive_format::{BlockHead, BlockWriter, CounterSpec, CounterType};
 /// use perfhive_format::{ObjectSpec, ObjectTemplate, TitleIndex};
@@ -57,7 +57,7 @@ impl Layout {
 /// # let block = writer.finish().to_vec();
 /// # let mut source = ReplaySource::new("recording", [("first".to_string(), block)])?;
 /// let mut snapshot = Snapshot::new();
-/// source.collect(&Request::objects(&[TitleIndex(4)]), &mut snapshot)?;
+/// source.collect(&Ask::objects(&[TitleIndex(4)]), &mut snapshot)?;
 /// let sample = ObjectSample::of(snapshot.object(TitleIndex(4)).unwrap());
 /// let available = sample.counter(0, TitleIndex(24)).unwrap();
 /// assert_eq!(available.value(None)?.as_u64(), Some(1 << 30));

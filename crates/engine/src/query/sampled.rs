@@ -31,11 +31,11 @@ use perfhive_format::{
 /// # let names = perfhive_format::titles::TitleList::from_text(names);
 /// # let recording = ReplaySource::new("recording", [sample(0, 100)?, sample(2, 150)?])?
 /// #     .with_titles(LanguageId::ENGLISH, &names);
-/// use perfhive_engine::{NoValue, ObjectSample, Request, Snapshot};
+/// use perfhive_engine::{NoValue, ObjectSample, Ask, Snapshot};
 /// let mut source = recording; // of the context switches of a system
 /// let mut take = || -> Result<_, Box<dyn std::error::Error>> {
 ///     let mut snapshot = Snapshot::new();
-///     source.collect(&Request::objects(&[TitleIndex(2)]), &mut snapshot)?;
+///     source.collect(&Ask::objects(&[TitleIndex(2)]), &mut snapshot)?;
 ///     Ok(ObjectSample::of(snapshot.object(TitleIndex(2)).ok_or("no such object")?))
 /// };
 /// let (older, newer) = (take()?, take()?);

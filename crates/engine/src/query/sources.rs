@@ -1,7 +1,7 @@
 //! The sources of a query, chosen by the machine of a path.
 
 use super::QueryError;
-use crate::broker::Wanted;
+use crate::ask::{Ask, NO_OBJECT, ObjectQuery};
 use crate::error::SourceError;
 use crate::path::NamePattern;
 use crate::source::{Catalogue, CatalogueCounter, Source};
@@ -9,6 +9,7 @@ use crate::titles::TitleSet;
 use perfhive_format::{LanguageId, TitleIndex};
 use std::collections::HashSet;
 use std::sync::Arc;
+use std::time::Instant;
 
 /// Opens the source of a machine on demand.
 type Opener = Box<dyn FnMut(&str) -> Result<Box<dyn Source>, SourceError> + Send>;
@@ -22,6 +23,7 @@ pub struct SourceSet {
 /// One source with what is known of it.
 pub(super) struct Slot {
     pub(super) source: Box<dyn Source>,
+    pub(super) is_live: bool,
     /// The machine as paths may name it; filled when the source is prepared.
     pub(super) machine: Arc<str>,
     /// The name under which the source was added.
@@ -97,10 +99,9 @@ impl SourceSet {
     ) -> Result<&mut Slot, QueryError> {
         let slot = self.slot_mut(number)?;
         if !slot.prepared {
-            let catalogue = slot.source.catalogue_for(Wanted::Nothing)?;
-            slot.language =
-                language.unwrap_or_else(|| catalogue.preferred_language(slot.source.is_live()));
-            slot.load()?;
+            let catalogue = slot.source.catalogue(&Ask::nothing())?;
+            slot.language = language.unwrap_or_else(|| catalogue.preferred_language(slot.is_live));
+            slot.load(catalogue, &Ask::nothing())?;
         }
         Ok(slot)
     }
@@ -169,8 +170,9 @@ fn no_slot() -> QueryError {
 }
 
 impl Slot {
-    fn new(source: Box<dyn Source>, alias: Option<String>) -> Self {
+    fn new(mut source: Box<dyn Source>, alias: Option<String>) -> Self {
         Self {
+            is_live: source.recording().is_none(),
             source,
             machine: "".into(),
             alias,
@@ -196,13 +198,15 @@ impl Slot {
         self.alias.as_deref().unwrap_or(&self.machine)
     }
 
-    /// Asks the source what it has.
-    fn load(&mut self) -> Result<(), SourceError> {
-        self.generation = self.source.catalogue_generation();
-        let wanted = if self.complete { Wanted::Everything } else { Wanted::Nothing };
-        let catalogue = self.source.catalogue_for(wanted)?;
+    /// Asks the source what it has, beyond what is in a catalogue of its.
+    fn load(&mut self, mut catalogue: Arc<Catalogue>, ask: &Ask) -> Result<(), SourceError> {
+        let generation = catalogue.generation;
+        if self.complete {
+            catalogue = self.source.catalogue(&Ask::everything().until(ask.until))?;
+        }
         let languages = [self.language, LanguageId::ENGLISH];
-        let titles = TitleSet::load(languages, |language| self.source.titles(language))?;
+        let titles = TitleSet::load(languages, |language| self.source.titles(language, ask))?;
+        self.generation = generation;
         // Both or neither: what indexes mean is in the one, and whose they are in the other.
         self.machine = match &self.alias {
             Some(alias) => alias.as_str().into(),
@@ -221,15 +225,17 @@ impl Slot {
     /// # Errors
     /// Where the source does not answer: nobody knows what the indexes mean. The
     /// next call tries again.
-    fn refresh(&mut self) -> Result<bool, SourceError> {
-        if !self.prepared || self.source.catalogue_generation() == self.generation {
+    fn refresh(&mut self, until: Option<Instant>) -> Result<bool, SourceError> {
+        if !self.prepared {
             return Ok(false);
         }
-        let (generation, titles) = (self.generation, self.titles.clone());
-        if let Err(error) = self.load() {
-            self.generation = generation;
-            return Err(error);
+        let ask = Ask::nothing().until(until);
+        let catalogue = self.source.catalogue(&ask)?;
+        if catalogue.generation == self.generation {
+            return Ok(false);
         }
+        let titles = self.titles.clone();
+        self.load(catalogue, &ask)?;
         self.before.get_or_insert(titles);
         Ok(true)
     }
@@ -238,8 +244,11 @@ impl Slot {
     ///
     /// # Errors
     /// As [`refresh`](Self::refresh).
-    pub(super) fn renamed(&mut self) -> Result<Option<TitleSet>, SourceError> {
-        self.refresh()?;
+    pub(super) fn renamed(
+        &mut self,
+        until: Option<Instant>,
+    ) -> Result<Option<TitleSet>, SourceError> {
+        self.refresh(until)?;
         Ok(self.before.take())
     }
 
@@ -254,43 +263,46 @@ impl Slot {
     ///
     /// # Errors
     /// Where nobody can tell at the moment; the next call tries again.
-    pub(super) fn list_costly(&mut self) -> Result<bool, QueryError> {
+    pub(super) fn list_costly(&mut self, until: Option<Instant>) -> Result<bool, QueryError> {
         if std::mem::replace(&mut self.costly, true) {
             return Ok(false);
         }
-        if let Err(error) = self.source.list_costly() {
+        if let Err(error) = self.source.catalogue(&Ask::new(ObjectQuery::Costly).until(until)) {
             self.costly = false;
             return Err(error.into());
         }
-        Ok(self.refresh()?)
+        Ok(self.refresh(until)?)
     }
 
     /// Has the source find out, where that takes time, whether it has what a
     /// path means; answers whether the catalogue is another now.
-    pub(super) fn complete(&mut self, object: &NamePattern) -> bool {
+    pub(super) fn complete(&mut self, object: &NamePattern, until: Option<Instant>) -> bool {
         match object.as_literal() {
-            // Where no name means it, who cannot tell his names says so.
             Some(name) => {
-                let meant = self.titles.meant_by(name);
-                self.find_out(Wanted::Objects(&meant))
+                let mut meant = self.titles.meant_by(name);
+                if meant.is_empty() {
+                    // A source that cannot tell its names says so with an error.
+                    meant.push(NO_OBJECT);
+                }
+                self.find_out(&Ask::objects(&meant).until(until))
             }
             None => {
                 self.complete = true;
-                self.find_out(Wanted::Everything)
+                self.find_out(&Ask::everything().until(until))
             }
         }
     }
 
-    fn find_out(&mut self, wanted: Wanted<'_>) -> bool {
-        match self.source.catalogue_for(wanted) {
+    fn find_out(&mut self, ask: &Ask) -> bool {
+        match self.source.catalogue(ask) {
             Ok(catalogue) if *catalogue != *self.catalogue => {
                 let all_languages = self.all_languages;
                 // Other things may have changed with it.
-                if self.refresh().is_err() {
+                if self.refresh(ask.until).is_err() {
                     return false;
                 }
                 if all_languages {
-                    self.load_all_languages();
+                    self.load_all_languages(ask.until);
                 }
                 self.catalogue = catalogue;
                 true
@@ -319,9 +331,13 @@ impl Slot {
     ///
     /// # Errors
     /// Where nobody can tell at the moment; the next call tries again.
-    pub(super) fn look_further(&mut self, object: &NamePattern) -> Result<bool, QueryError> {
+    pub(super) fn look_further(
+        &mut self,
+        object: &NamePattern,
+        until: Option<Instant>,
+    ) -> Result<bool, QueryError> {
         match (object.as_literal(), self.failed.take()) {
-            (None, _) => self.list_costly(),
+            (None, _) => self.list_costly(until),
             (Some(_), Some(error)) => Err(error.into()),
             (Some(name), None) => match self.titles.cannot_tell(name) {
                 Some(error) => Err(error.into()),
@@ -332,11 +348,11 @@ impl Slot {
 
     /// Has the source find out what is called nearly as an object that there is none of, to
     /// be suggested, and nothing else.
-    pub(super) fn look_near(&mut self, object: &NamePattern) {
+    pub(super) fn look_near(&mut self, object: &NamePattern, until: Option<Instant>) {
         if let Some(name) = object.as_literal() {
             let near = self.titles.near(name);
             if !near.is_empty() {
-                self.find_out(Wanted::Objects(&near));
+                self.find_out(&Ask::objects(&near).until(until));
             }
         }
     }
@@ -360,12 +376,13 @@ impl Slot {
 
     /// Loads the languages that the source lists beyond those loaded; `true`
     /// if there were any.
-    pub(super) fn load_all_languages(&mut self) -> bool {
+    pub(super) fn load_all_languages(&mut self, until: Option<Instant>) -> bool {
         if std::mem::replace(&mut self.all_languages, true) {
             return false;
         }
         let languages = self.catalogue.languages.iter().copied();
-        self.titles.add(languages, |language| self.source.titles(language)).unwrap_or_else(
+        let ask = Ask::nothing().until(until);
+        self.titles.add(languages, |language| self.source.titles(language, &ask)).unwrap_or_else(
             |error| {
                 // Who looks next asks again for those that were late.
                 self.all_languages = false;

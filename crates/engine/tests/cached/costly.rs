@@ -4,7 +4,7 @@
 use crate::source::Gate;
 use perfhive_engine::measure::{CounterSource, DataSources, MeasurementContext, Readings};
 use perfhive_engine::{
-    Cached, Catalogue, Query, Request, Snapshot, Source, SourceError, TitleDatabase,
+    Ask, Cached, Catalogue, Query, Snapshot, Source, SourceError, TitleDatabase,
 };
 use perfhive_format::{LanguageId, TitleIndex};
 use perfhive_testkit::renumbered::{Renumbered, Thing, thing};
@@ -103,20 +103,21 @@ impl Source for KeptBack {
     fn name(&self) -> &str {
         "kept-back"
     }
-    fn collect(&mut self, request: &Request, out: &mut Snapshot) -> Result<(), SourceError> {
+    fn collect(&mut self, request: &Ask, out: &mut Snapshot) -> Result<(), SourceError> {
         self.inner.collect(request, out)?;
         let gate = self.gate.lock().unwrap().take();
         gate.into_iter().for_each(|gate| gate.pass());
         Ok(())
     }
-    fn catalogue(&mut self) -> Result<Arc<Catalogue>, SourceError> {
-        self.inner.catalogue()
+    fn catalogue(&mut self, ask: &Ask) -> Result<Arc<Catalogue>, SourceError> {
+        self.inner.catalogue(ask)
     }
-    fn catalogue_generation(&mut self) -> u64 {
-        self.inner.catalogue_generation()
-    }
-    fn titles(&mut self, language: LanguageId) -> Result<Arc<TitleDatabase>, SourceError> {
-        self.inner.titles(language)
+    fn titles(
+        &mut self,
+        language: LanguageId,
+        ask: &Ask,
+    ) -> Result<Arc<TitleDatabase>, SourceError> {
+        self.inner.titles(language, ask)
     }
 }
 
@@ -129,7 +130,7 @@ fn nothing_of_before_a_change_is_kept() {
     let source = |gate: &Arc<_>| KeptBack { inner: machine.clone(), gate: Arc::clone(gate) };
     let cache = Cached::builder(source(&Arc::default())).costly_by(source(&gate)).build();
     let level = |consumer: &mut Cached<KeptBack>, index: u32| {
-        let request = Request::objects(&[TitleIndex(index)]).max_age(Duration::MAX);
+        let request = Ask::objects(&[TitleIndex(index)]).max_age(Duration::MAX);
         let mut out = Snapshot::new();
         consumer.collect(&request, &mut out).unwrap();
         let object = out.object(TitleIndex(index)).unwrap().view();
@@ -145,7 +146,7 @@ fn nothing_of_before_a_change_is_kept() {
         held.wait_until_entered();
         machine.show(&two(20, 10));
         // What nobody has is asked of the fast source, which notices.
-        cache.clone().collect(&Request::objects(&[TitleIndex(1)]), &mut Snapshot::new()).unwrap();
+        cache.clone().collect(&Ask::objects(&[TitleIndex(1)]), &mut Snapshot::new()).unwrap();
         held.open();
         assert_eq!(reader.join().unwrap(), 666);
     });

@@ -10,7 +10,7 @@ mod source;
 mod threads;
 
 use perfhive_engine::{
-    Broker, Cached, Numbering, ObjectQuery, Request, Snapshot, Source, SourceErrorKind, Until,
+    Ask, Broker, Cached, Numbering, ObjectQuery, Snapshot, Source, SourceErrorKind,
 };
 use perfhive_format::TitleIndex;
 use perfhive_testkit::alloc::{Counting, count};
@@ -44,7 +44,7 @@ fn cache(source: Numbered, clock: &Hand) -> Cached<Numbered> {
 }
 
 /// Which collection each object of the answer came from.
-fn ask(cache: &mut Cached<impl Source>, request: &Request) -> Vec<(u32, u64)> {
+fn ask(cache: &mut Cached<impl Source>, request: &Ask) -> Vec<(u32, u64)> {
     let mut out = Snapshot::new();
     cache.collect(request, &mut out).unwrap();
     numbers(&out)
@@ -134,7 +134,7 @@ fn a_whole_answer_is_kept_as_such_and_by_object() {
     let source = Numbered::new().global(&[1, 2, 3]);
     let mut first = cache(source.clone(), &clock);
     let mut second = first.clone();
-    let global = Request::new(ObjectQuery::Global);
+    let global = Ask::new(ObjectQuery::Global);
     assert_eq!(ask(&mut first, &global), [(1, 1), (2, 1), (3, 1)]);
     assert_eq!(ask(&mut second, &request(&[2])), [(2, 1)]);
     // Having had a part, the second cannot have the whole.
@@ -231,14 +231,7 @@ fn a_source_that_panics_is_put_back() {
 }
 
 #[test]
-fn a_deadline_holds_for_who_waits() {
-    for is_threads in [false, true] {
-        hold_a_deadline(is_threads);
-    }
-}
-
-/// That of a request, or of all that the thread asks.
-fn hold_a_deadline(is_threads: bool) {
+fn a_waiting_consumer_keeps_its_deadline() {
     let source = Numbered::new();
     let cache = Cached::new(source.clone());
     let gate = source.gate();
@@ -248,17 +241,8 @@ fn hold_a_deadline(is_threads: bool) {
         gate.wait_until_entered();
         let mut second = cache.clone();
         let asked = Instant::now();
-        let soon = Some(asked + Duration::from_millis(30));
-        let mut wanted = request(&[2]);
-        let until = match is_threads {
-            true => Until::enter(soon),
-            false => {
-                wanted.deadline = soon;
-                Until::enter(None)
-            }
-        };
+        let wanted = request(&[2]).until(asked + Duration::from_millis(30));
         let error = second.collect(&wanted, &mut Snapshot::new()).unwrap_err();
-        drop(until);
         assert_eq!(error.kind(), SourceErrorKind::Deadline);
         assert!(asked.elapsed() >= Duration::from_millis(30));
         gate.open();
@@ -290,9 +274,9 @@ fn costly_objects_do_not_hold_up_the_others() {
 fn a_new_provider_is_noticed_after_the_next_collection() {
     let source = Numbered::new().catalogued(&[1], &[]);
     let mut cache = Cached::new(source.clone());
-    assert_eq!(cache.catalogue().unwrap().objects.len(), 1);
+    assert_eq!(cache.catalogue(&Ask::everything()).unwrap().objects.len(), 1);
     source.register(2);
-    assert_eq!(cache.catalogue().unwrap().objects.len(), 1);
+    assert_eq!(cache.catalogue(&Ask::everything()).unwrap().objects.len(), 1);
     ask(&mut cache, &request(&[1]));
-    assert_eq!(cache.clone().catalogue().unwrap().objects.len(), 2);
+    assert_eq!(cache.clone().catalogue(&Ask::everything()).unwrap().objects.len(), 2);
 }

@@ -2,7 +2,7 @@
 
 use crate::source::{Numbered, numbers, request};
 use crate::{Hand, cache};
-use perfhive_engine::{Cached, ObjectQuery, Request, Snapshot, Source};
+use perfhive_engine::{Ask, Cached, ObjectQuery, Snapshot, Source};
 use proptest::prelude::*;
 use std::collections::{BTreeMap, BTreeSet};
 use std::time::Duration;
@@ -126,7 +126,7 @@ impl Model {
 
 fn answer_of(
     consumer: &mut Cached<Numbered>,
-    mut request: Request,
+    mut request: Ask,
     limit: Option<u64>,
 ) -> Option<BTreeMap<u32, u64>> {
     request.max_age = limit.map(Duration::from_millis);
@@ -154,7 +154,7 @@ proptest! {
                 }
                 Step::Whole { consumer, limit } => {
                     let expected = model.whole(consumer, limit.unwrap_or(500));
-                    let global = Request::new(ObjectQuery::Global);
+                    let global = Ask::new(ObjectQuery::Global);
                     let found = answer_of(&mut consumers[consumer], global, limit);
                     prop_assert_eq!(found, expected);
                 }

@@ -4,8 +4,8 @@
 use crate::ask;
 use crate::source::{Gate, Numbered, request};
 use perfhive_engine::{
-    Cached, Catalogue, CatalogueObject, Cost, Fault, FaultKind, Frame, ObjectQuery, Request,
-    Snapshot, Source, SourceError, SourceErrorKind, TitleDatabase, Until, Wanted,
+    Ask, Cached, Catalogue, CatalogueObject, Cost, Fault, FaultKind, Frame, ObjectQuery, Snapshot,
+    Source, SourceError, SourceErrorKind, TitleDatabase,
 };
 use perfhive_format::{
     BlockHead, BlockWriter, DetailLevel, LanguageId, ObjectSpec, ObjectTemplate, TitleIndex,
@@ -32,7 +32,7 @@ impl Source for Stamped {
         "stamped"
     }
 
-    fn collect(&mut self, request: &Request, out: &mut Snapshot) -> Result<(), SourceError> {
+    fn collect(&mut self, request: &Ask, out: &mut Snapshot) -> Result<(), SourceError> {
         out.clear();
         let number = {
             let mut begun = self.begun.lock().unwrap();
@@ -40,7 +40,7 @@ impl Source for Stamped {
             begun.len() as u64
         };
         std::thread::sleep(self.pause);
-        if request.deadline.is_some_and(|deadline| deadline <= Instant::now()) {
+        if request.until.is_some_and(|deadline| deadline <= Instant::now()) {
             return Err(SourceError::new(SourceErrorKind::Deadline, "stamped", "too late"));
         }
         if number % 17 == 0 {
@@ -57,7 +57,7 @@ impl Source for Stamped {
         Ok(())
     }
 
-    fn catalogue(&mut self) -> Result<Arc<Catalogue>, SourceError> {
+    fn catalogue(&mut self, _: &Ask) -> Result<Arc<Catalogue>, SourceError> {
         let object = |name: u32| CatalogueObject {
             name: TitleIndex(name),
             help: TitleIndex(name + 1),
@@ -71,7 +71,7 @@ impl Source for Stamped {
         Ok(Arc::new(Catalogue { objects, ..Catalogue::default() }))
     }
 
-    fn titles(&mut self, _: LanguageId) -> Result<Arc<TitleDatabase>, SourceError> {
+    fn titles(&mut self, _: LanguageId, _: &Ask) -> Result<Arc<TitleDatabase>, SourceError> {
         Err(SourceError::new(SourceErrorKind::NotFound, "stamped", "has no titles"))
     }
 }
@@ -97,11 +97,11 @@ fn go(mut consumer: Cached<Stamped>, steps: &[Step], begun: &Mutex<Vec<Instant>>
         let limit = Duration::from_millis(*limit);
         let asked = Instant::now();
         let mut wanted = request(objects).max_age(limit);
-        wanted.deadline = deadline.map(|ms| asked + Duration::from_millis(ms));
+        wanted.until = deadline.map(|ms| asked + Duration::from_millis(ms));
         match consumer.collect(&wanted, &mut out) {
             Ok(()) => {}
             Err(error) if error.kind() == SourceErrorKind::Deadline => {
-                assert!(Instant::now() >= wanted.deadline.expect("had no deadline"));
+                assert!(Instant::now() >= wanted.until.expect("had no deadline"));
                 continue;
             }
             Err(error) => {
@@ -161,16 +161,22 @@ impl Source for Held {
     fn name(&self) -> &str {
         "held"
     }
-    fn collect(&mut self, request: &Request, out: &mut Snapshot) -> Result<(), SourceError> {
+    fn collect(&mut self, request: &Ask, out: &mut Snapshot) -> Result<(), SourceError> {
         self.inner.collect(request, out)
     }
-    fn catalogue(&mut self) -> Result<Arc<Catalogue>, SourceError> {
-        self.asked.fetch_add(1, Ordering::SeqCst);
-        drop(self.hold.lock().unwrap());
-        self.inner.catalogue()
+    fn catalogue(&mut self, _: &Ask) -> Result<Arc<Catalogue>, SourceError> {
+        if self.hold.try_lock().is_err() {
+            self.asked.fetch_add(1, Ordering::SeqCst);
+            drop(self.hold.lock().unwrap());
+        }
+        self.inner.catalogue(&Ask::everything())
     }
-    fn titles(&mut self, language: LanguageId) -> Result<Arc<TitleDatabase>, SourceError> {
-        self.inner.titles(language)
+    fn titles(
+        &mut self,
+        language: LanguageId,
+        ask: &Ask,
+    ) -> Result<Arc<TitleDatabase>, SourceError> {
+        self.inner.titles(language, ask)
     }
 }
 
@@ -186,21 +192,21 @@ impl Source for Reluctant {
     fn name(&self) -> &str {
         self.inner.name()
     }
-    fn collect(&mut self, request: &Request, out: &mut Snapshot) -> Result<(), SourceError> {
+    fn collect(&mut self, request: &Ask, out: &mut Snapshot) -> Result<(), SourceError> {
         self.inner.collect(request, out)
     }
-    fn catalogue(&mut self) -> Result<Arc<Catalogue>, SourceError> {
-        self.whole.fetch_add(1, Ordering::SeqCst);
-        self.inner.catalogue()
-    }
-    fn catalogue_for(&mut self, wanted: Wanted<'_>) -> Result<Arc<Catalogue>, SourceError> {
-        match wanted {
-            Wanted::Everything => self.catalogue(),
-            Wanted::Nothing | Wanted::Objects(_) => self.inner.catalogue(),
+    fn catalogue(&mut self, ask: &Ask) -> Result<Arc<Catalogue>, SourceError> {
+        if ask.objects == ObjectQuery::Global {
+            self.whole.fetch_add(1, Ordering::SeqCst);
         }
+        self.inner.catalogue(ask)
     }
-    fn titles(&mut self, language: LanguageId) -> Result<Arc<TitleDatabase>, SourceError> {
-        self.inner.titles(language)
+    fn titles(
+        &mut self,
+        language: LanguageId,
+        ask: &Ask,
+    ) -> Result<Arc<TitleDatabase>, SourceError> {
+        self.inner.titles(language, ask)
     }
 }
 
@@ -211,13 +217,13 @@ fn who_wants_some_objects_has_nothing_else_found_out() {
     let source = || Reluctant { inner: inner.clone(), whole: Arc::clone(&whole) };
     let mut cache = Cached::builder(source()).costly_by(source()).build();
     assert_eq!(ask(&mut cache, &request(&[1, 740])).len(), 2);
-    for wanted in [Wanted::Nothing, Wanted::Objects(&[TitleIndex(1)])] {
-        assert_eq!(cache.catalogue_for(wanted).unwrap().objects.len(), 2);
+    for wanted in [Ask::nothing(), Ask::objects(&[TitleIndex(1)])] {
+        assert_eq!(cache.catalogue(&wanted).unwrap().objects.len(), 2);
     }
     assert_eq!(whole.load(Ordering::SeqCst), 0);
     // And once for who wants everything.
     for _ in 0..3 {
-        assert_eq!(cache.catalogue_for(Wanted::Everything).unwrap().objects.len(), 2);
+        assert_eq!(cache.catalogue(&Ask::everything()).unwrap().objects.len(), 2);
     }
     assert_eq!(whole.load(Ordering::SeqCst), 1);
 }
@@ -246,7 +252,7 @@ fn a_deadline_holds_while_others_find_out_what_is_costly() {
         let (sent, late) = std::sync::mpsc::channel();
         let mut consumer = cache.clone();
         scope.spawn(move || {
-            let soon = request(&[740]).deadline(Instant::now() + Duration::from_millis(30));
+            let soon = request(&[740]).until(Instant::now() + Duration::from_millis(30));
             let error = consumer.collect(&soon, &mut Snapshot::new()).err();
             sent.send(error.map(|error| error.kind())).unwrap();
         });
@@ -280,10 +286,10 @@ impl Source for LateForSome {
     fn name(&self) -> &str {
         "late"
     }
-    fn collect(&mut self, request: &Request, out: &mut Snapshot) -> Result<(), SourceError> {
+    fn collect(&mut self, request: &Ask, out: &mut Snapshot) -> Result<(), SourceError> {
         out.clear();
         let number = self.0.fetch_add(1, Ordering::SeqCst) + 1;
-        if let Some(deadline) = Until::or_earlier(request.deadline) {
+        if let Some(deadline) = request.until {
             std::thread::sleep(deadline.saturating_duration_since(Instant::now()));
             return Err(SourceError::new(SourceErrorKind::Deadline, "late", "too late"));
         }
@@ -292,7 +298,10 @@ impl Source for LateForSome {
         out.push_frame(Arc::new(Frame::new(writer.finish().to_vec(), number).unwrap()), "late");
         Ok(())
     }
-    fn titles(&mut self, _: LanguageId) -> Result<Arc<TitleDatabase>, SourceError> {
+    fn catalogue(&mut self, _: &Ask) -> Result<Arc<Catalogue>, SourceError> {
+        Ok(Arc::default())
+    }
+    fn titles(&mut self, _: LanguageId, _: &Ask) -> Result<Arc<TitleDatabase>, SourceError> {
         Err(SourceError::new(SourceErrorKind::NotFound, "late", "has no titles"))
     }
 }
@@ -307,12 +316,8 @@ fn who_has_time_does_not_fail_by_the_deadlines_of_others() {
             scope.spawn(move || {
                 while !stop.load(Ordering::Relaxed) {
                     let soon = Instant::now() + Duration::from_micros(300);
-                    let mut wanted = request(&[number]);
-                    // Some have it for all that their thread asks.
-                    let thread = (number % 2 == 0).then_some(soon);
-                    wanted.deadline = thread.xor(Some(soon));
-                    let _until = Until::enter(thread);
-                    let result = hasty.collect(&wanted, &mut Snapshot::new());
+                    let result =
+                        hasty.collect(&request(&[number]).until(soon), &mut Snapshot::new());
                     // Or it was served by who has time.
                     assert!(result.is_ok() || Instant::now() >= soon);
                 }
@@ -345,7 +350,7 @@ fn nor_while_the_fast_source_is_asked_what_indexes_mean() {
         gate.wait_until_entered();
         let soon = Instant::now() + Duration::from_millis(200);
         let hasty = scope.spawn(move || {
-            let result = hasty.collect(&request(&[740]).deadline(soon), &mut Snapshot::new());
+            let result = hasty.collect(&request(&[740]).until(soon), &mut Snapshot::new());
             result.unwrap_err().kind()
         });
         // Behind that one, most probably.
@@ -374,7 +379,7 @@ fn a_clock_that_panics_does_not_take_the_source_along() {
     let mut consumer = cache.clone();
     let attempt = std::panic::AssertUnwindSafe(|| ask(&mut consumer, &request(&[1])));
     assert!(std::panic::catch_unwind(attempt).is_err());
-    let soon = request(&[1]).deadline(Instant::now() + Duration::from_secs(60));
+    let soon = request(&[1]).until(Instant::now() + Duration::from_secs(60));
     assert_eq!(ask(&mut cache.clone(), &soon), [(1, 1)]);
 }
 
@@ -396,8 +401,8 @@ fn who_wants_the_source_alone_does_not_starve() {
         let (mut alone, turns, stop) = (cache.clone(), &turns, &stop);
         scope.spawn(move || {
             while !stop.load(Ordering::Relaxed) {
-                // A live source refuses, once it has been asked.
-                assert!(alone.rewind().is_err());
+                // It has none, which it says once it was asked.
+                assert!(alone.titles(LanguageId::ENGLISH, &Ask::nothing()).is_err());
                 turns.fetch_add(1, Ordering::Relaxed);
             }
         });
@@ -418,12 +423,12 @@ fn nothing_from_before_is_kept_when_a_recording_is_rewound() {
     let mut cache = Cached::new(recording);
     let second_of = |consumer: &mut Cached<ReplaySource>| {
         let mut out = Snapshot::new();
-        consumer.collect(&Request::new(ObjectQuery::Global), &mut out).unwrap();
+        consumer.collect(&Ask::new(ObjectQuery::Global), &mut out).unwrap();
         out.frames()[0].clocks().perf_time / 3_579_545
     };
     assert_eq!((second_of(&mut cache), second_of(&mut cache)), (1, 2));
     assert_eq!(second_of(&mut cache.clone()), 2);
-    cache.rewind().unwrap();
+    cache.recording().unwrap().rewind().unwrap();
     assert_eq!(second_of(&mut cache.clone()), 1);
     // The same sample, but taken anew.
     assert_eq!((second_of(&mut cache), second_of(&mut cache)), (1, 2));
@@ -440,7 +445,7 @@ impl Source for Everywhere {
     fn name(&self) -> &str {
         "everywhere"
     }
-    fn collect(&mut self, request: &Request, out: &mut Snapshot) -> Result<(), SourceError> {
+    fn collect(&mut self, request: &Ask, out: &mut Snapshot) -> Result<(), SourceError> {
         out.clear();
         self.1.pass();
         let number = self.0.fetch_add(1, Ordering::SeqCst) + 1;
@@ -455,13 +460,16 @@ impl Source for Everywhere {
         out.push_fault(Fault::new(FaultKind::Partial, "everywhere", "something general"));
         Ok(())
     }
-    fn titles(&mut self, _: LanguageId) -> Result<Arc<TitleDatabase>, SourceError> {
+    fn catalogue(&mut self, _: &Ask) -> Result<Arc<Catalogue>, SourceError> {
+        Ok(Arc::default())
+    }
+    fn titles(&mut self, _: LanguageId, _: &Ask) -> Result<Arc<TitleDatabase>, SourceError> {
         Err(SourceError::new(SourceErrorKind::NotFound, "everywhere", "has no titles"))
     }
 }
 
-fn foreign(machine: &str) -> Request {
-    Request::new(ObjectQuery::Foreign(machine.to_string()))
+fn foreign(machine: &str) -> Ask {
+    Ask::new(ObjectQuery::Foreign(machine.to_string()))
 }
 
 #[test]
@@ -469,7 +477,7 @@ fn objects_of_other_machines_are_not_this_one_s() {
     let source = Everywhere::default();
     source.1.open();
     let cache = Cached::new(source);
-    let asked = |request: &Request| ask(&mut cache.clone(), request);
+    let asked = |request: &Ask| ask(&mut cache.clone(), request);
     assert_eq!(asked(&foreign("a")), [(1, ELSEWHERE + 1)]);
     assert_eq!(asked(&request(&[1])), [(1, 2)]);
     assert_eq!(asked(&foreign("b")), [(1, ELSEWHERE + 3)]);
@@ -485,7 +493,7 @@ fn nor_are_they_when_both_are_asked_for_at_once() {
         let mut busy = cache.clone();
         scope.spawn(move || ask(&mut busy, &request(&[5])));
         source.1.wait_until_entered();
-        let spawn = |request: Request| {
+        let spawn = |request: Ask| {
             let mut consumer = cache.clone();
             scope.spawn(move || ask(&mut consumer, &request.max_age(Duration::ZERO))[0].1)
         };

@@ -2,7 +2,7 @@
 
 use super::source::{Numbered, request};
 use super::{Cached, ask};
-use perfhive_engine::{Collecting, Request, Snapshot, Source, SourceErrorKind, Worker};
+use perfhive_engine::{Ask, Collecting, Snapshot, Source, SourceErrorKind, Worker};
 use std::sync::mpsc::channel;
 use std::time::Duration;
 
@@ -12,7 +12,7 @@ fn refused(inner: &mut Cached<impl Source>) {
     let error = inner.collect(&request(&[5]), &mut Snapshot::new()).unwrap_err();
     assert_eq!(error.kind(), SourceErrorKind::Internal);
     assert!(error.message().contains("its own cache"), "{error}");
-    let error = inner.titles(perfhive_format::LanguageId::ENGLISH).unwrap_err();
+    let error = inner.titles(perfhive_format::LanguageId::ENGLISH, &Ask::nothing()).unwrap_err();
     assert_eq!(error.kind(), SourceErrorKind::Internal);
 }
 
@@ -91,7 +91,7 @@ fn two_that_wait_for_each_other_are_told_so() {
             gate.recv().unwrap();
             // The one who comes second closes the circle; the first one is
             // served by the second, once that was told.
-            let wish = Request { max_age: Some(Duration::ZERO), ..request(&[1]) };
+            let wish = Ask { max_age: Some(Duration::ZERO), ..request(&[1]) };
             let outcome = other.collect(&wish, &mut Snapshot::new());
             told.send(outcome.map_err(|error| error.kind())).unwrap();
         });

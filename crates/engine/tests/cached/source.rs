@@ -1,7 +1,7 @@
 //! A source whose answers tell which collection they came from.
 
 use perfhive_engine::{
-    Catalogue, CatalogueObject, Cost, Frame, FramePool, ObjectQuery, Request, Snapshot, Source,
+    Ask, Catalogue, CatalogueObject, Cost, Frame, FramePool, ObjectQuery, Snapshot, Source,
     SourceError, SourceErrorKind, TitleDatabase,
 };
 use perfhive_format::{
@@ -33,6 +33,7 @@ struct State {
     without: Vec<u32>,
     global: Vec<u32>,
     catalogue: Vec<(u32, Cost)>,
+    kept: Option<Arc<Catalogue>>,
     generation: u64,
     fails: bool,
     pool: Option<FramePool>,
@@ -140,7 +141,7 @@ impl Source for Numbered {
         "numbered"
     }
 
-    fn collect(&mut self, request: &Request, out: &mut Snapshot) -> Result<(), SourceError> {
+    fn collect(&mut self, request: &Ask, out: &mut Snapshot) -> Result<(), SourceError> {
         out.clear();
         let gate = self.shared.gate.lock().unwrap().clone();
         if let Some(gate) = gate {
@@ -203,8 +204,12 @@ impl Source for Numbered {
         Ok(())
     }
 
-    fn catalogue(&mut self) -> Result<Arc<Catalogue>, SourceError> {
-        let state = self.shared.state.lock().unwrap();
+    fn catalogue(&mut self, _: &Ask) -> Result<Arc<Catalogue>, SourceError> {
+        let mut state = self.shared.state.lock().unwrap();
+        let generation = state.generation;
+        if let Some(kept) = state.kept.as_ref().filter(|kept| kept.generation == generation) {
+            return Ok(Arc::clone(kept));
+        }
         let object = |(name, cost): &(u32, Cost)| CatalogueObject {
             name: TitleIndex(*name),
             help: TitleIndex(name + 1),
@@ -214,18 +219,13 @@ impl Source for Numbered {
             default_counter: None,
             counters: Vec::new(),
         };
-        Ok(Arc::new(Catalogue {
-            generation: state.generation,
-            objects: state.catalogue.iter().map(object).collect(),
-            ..Catalogue::default()
-        }))
+        let objects = state.catalogue.iter().map(object).collect();
+        let catalogue = Arc::new(Catalogue { generation, objects, ..Catalogue::default() });
+        state.kept = Some(Arc::clone(&catalogue));
+        Ok(catalogue)
     }
 
-    fn catalogue_generation(&mut self) -> u64 {
-        self.shared.state.lock().unwrap().generation
-    }
-
-    fn titles(&mut self, _: LanguageId) -> Result<Arc<TitleDatabase>, SourceError> {
+    fn titles(&mut self, _: LanguageId, _: &Ask) -> Result<Arc<TitleDatabase>, SourceError> {
         Err(SourceError::new(SourceErrorKind::NotFound, "numbered", "has no titles"))
     }
 }
@@ -263,9 +263,9 @@ impl CloneIntoNumbers for Vec<TitleIndex> {
     }
 }
 
-pub(crate) fn request(objects: &[u32]) -> Request {
+pub(crate) fn request(objects: &[u32]) -> Ask {
     let objects: Vec<_> = objects.iter().copied().map(TitleIndex).collect();
-    Request::objects(&objects)
+    Ask::objects(&objects)
 }
 
 /// Each object of an answer and the collection that it came from.

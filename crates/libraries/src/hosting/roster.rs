@@ -7,7 +7,7 @@ use crate::hosting::session::ExtensionSession;
 use crate::hosting::state::{AllRegistrations, LibraryState, lock};
 use entry::{Entry, after, is_same, stamp, titles_of};
 use perfhive_contract::Registrations;
-use perfhive_engine::{Fault, Provider, ProviderError, Roster, Wanted};
+use perfhive_engine::{Ask, Fault, Provider, ProviderError, Roster};
 use std::sync::Arc;
 use std::sync::mpsc::{Receiver, RecvTimeoutError, Sender, channel};
 use std::thread;
@@ -127,7 +127,8 @@ impl ExtensionRoster {
     /// Asks the libraries that may have what is wanted and have not said so far, all at the
     /// same time, and waits for those that are asked for the first time. Whether anything
     /// new is known.
-    fn find_out(&mut self, wanted: Wanted<'_>, deadline: Option<Instant>) -> bool {
+    fn find_out(&mut self, ask: &Ask) -> bool {
+        let wanted = &ask.objects;
         let now = Instant::now();
         let usual = self.options.patience;
         for at in 0..self.entries.len() {
@@ -147,7 +148,7 @@ impl ExtensionRoster {
             return false;
         };
         // The other half of the time is for collecting what is known.
-        let half = deadline.map(|deadline| now + deadline.saturating_duration_since(now) / 2);
+        let half = ask.until.map(|deadline| now + deadline.saturating_duration_since(now) / 2);
         let until = half.map_or(longest, |half| half.min(longest));
         let is_open = |entry: &Entry| entry.waited_for.is_some() && entry.is_awaited(wanted);
         let mut changed = self.take_answers(until, is_open);
@@ -213,19 +214,11 @@ impl Drop for ExtensionRoster {
 }
 
 impl Roster for ExtensionRoster {
-    fn changed(&mut self) -> Option<Vec<Arc<dyn Provider>>> {
-        self.changed_for(Wanted::Everything, None)
-    }
-
     fn faults(&self) -> &[Fault] {
         self.source.faults()
     }
 
-    fn changed_for(
-        &mut self,
-        wanted: Wanted<'_>,
-        deadline: Option<Instant>,
-    ) -> Option<Vec<Arc<dyn Provider>>> {
+    fn changed(&mut self, ask: &Ask) -> Option<Vec<Arc<dyn Provider>>> {
         let now = Instant::now();
         let mut changed = false;
         if let Some(registrations) = self.source.changed() {
@@ -236,7 +229,7 @@ impl Roster for ExtensionRoster {
             changed |= self.look_again();
         }
         changed |= self.take_answers(now, |entry| entry.question.is_some());
-        changed |= self.find_out(wanted, deadline);
+        changed |= self.find_out(ask);
         for entry in &mut self.entries {
             changed |= entry.refresh(now);
         }

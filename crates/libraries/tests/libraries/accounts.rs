@@ -3,7 +3,7 @@
 use crate::support::{
     Folder, NEIGHBOUR, OBJECT, Reader, broker, broker_of, neighbour, registration,
 };
-use perfhive_engine::{FaultKind, ObjectQuery, ProviderState, Request, Source, TestLevel};
+use perfhive_engine::{Ask, FaultKind, ObjectQuery, ProviderState, Source, TestLevel};
 use perfhive_libraries::{HostCommand, enable};
 use std::os::unix::fs::PermissionsExt as _;
 use std::path::{Path, PathBuf};
@@ -16,7 +16,7 @@ fn reader(folder: &Folder, library: &Path, kind: &str) -> Reader {
         options.accounts(accounts).pause(Duration::ZERO).look_every(Duration::ZERO)
     });
     // It looks at what is registered, and asks nobody.
-    reader.broker.catalogue_generation();
+    reader.broker.catalogue(&Ask::nothing()).unwrap();
     reader
 }
 
@@ -31,7 +31,7 @@ fn file(folder: &Folder) -> PathBuf {
 fn until(reader: &mut Reader, what: &str, mut is_so: impl FnMut(&mut Reader) -> bool) {
     let start = Instant::now();
     loop {
-        reader.collect(&Request::new(ObjectQuery::Global));
+        reader.collect(&Ask::new(ObjectQuery::Global));
         if is_so(reader) {
             return;
         }
@@ -50,7 +50,7 @@ fn who_knows_it_does_not_ask_before_something_is_wanted() {
         let options = options.accounts(folder.0.join("accounts"));
         options.host(HostCommand::new("/no/such/program"))
     });
-    let catalogue = other.broker.catalogue().unwrap();
+    let catalogue = other.broker.catalogue(&Ask::everything()).unwrap();
     assert_eq!(catalogue.objects.len(), 1);
     assert_eq!((catalogue.objects[0].name, catalogue.objects[0].counters.len()), (OBJECT, 1));
     assert!(catalogue.objects[0].has_instances);
@@ -62,7 +62,7 @@ fn who_knows_it_does_not_ask_before_something_is_wanted() {
     // Another library of that name is another's: nothing is known of it.
     std::fs::write(&library, "no library").unwrap();
     let mut replaced = reader(&folder, &library, "good");
-    assert_eq!(replaced.broker.catalogue().unwrap().objects.len(), 0);
+    assert_eq!(replaced.broker.catalogue(&Ask::everything()).unwrap().objects.len(), 0);
     assert_eq!((replaced.status().collections, replaced.status().faults), (0, 1));
 }
 
@@ -73,10 +73,10 @@ fn who_wants_something_else_does_not_have_it_asked() {
     for kind in ["!never returns", "!crashes", "good"] {
         let mut reader = reader(&folder, &library, kind);
         let elsewhere = [perfhive_format::TitleIndex(2), perfhive_format::TitleIndex(60000)];
-        let (_, faults) = reader.collect(&Request::objects(&elsewhere));
+        let (_, faults) = reader.collect(&Ask::objects(&elsewhere));
         assert_eq!(faults.len(), 0, "{faults:?}");
-        reader.broker.titles(perfhive_format::LanguageId::ENGLISH).unwrap_err();
-        reader.broker.catalogue_generation();
+        reader.broker.titles(perfhive_format::LanguageId::ENGLISH, &Ask::nothing()).unwrap_err();
+        reader.broker.catalogue(&Ask::nothing()).unwrap();
         assert_eq!(reader.status().state, ProviderState::Idle);
         drop(reader);
         assert!(!folder.0.join("accounts/new").exists());
@@ -90,7 +90,7 @@ fn who_wants_something_else_does_not_have_it_asked() {
 fn a_hanging_one_is_not_asked_again_at_once() {
     let folder = Folder::new("hangs");
     let library = folder.compile("tests/libraries/zoo.c");
-    let global = Request::new(ObjectQuery::Global);
+    let global = Ask::new(ObjectQuery::Global);
     let hurried = |pause| {
         broker(registration(&library, "!never returns"), |options| {
             let options = options.accounts(folder.0.join("accounts")).pause(pause);
@@ -128,7 +128,15 @@ fn hanging(folder: &Folder, library: &Path, pause: Duration) -> Reader {
         })
     };
     if !folder.0.join("accounts").exists() {
-        assert_eq!(reader(Duration::from_secs(30)).broker.catalogue().unwrap().objects.len(), 1);
+        assert_eq!(
+            reader(Duration::from_secs(30))
+                .broker
+                .catalogue(&Ask::everything())
+                .unwrap()
+                .objects
+                .len(),
+            1
+        );
     }
     reader(Duration::from_millis(200))
 }
@@ -200,7 +208,7 @@ fn a_slow_one_is_waited_for_after_a_reader_in_a_hurry() {
     let folder = Folder::new("hurried");
     let library = folder.compile("tests/libraries/zoo.c");
     let mut reader = reader(&folder, &library, "!takes its time");
-    let soon = Request::new(ObjectQuery::Global).deadline(Instant::now());
+    let soon = Ask::new(ObjectQuery::Global).until(Instant::now());
     assert_eq!(reader.collect(&soon).0.objects().count(), 0);
     assert_eq!(reader.see().instances, Some(2), "{:?}", reader.lines());
 }
@@ -213,11 +221,11 @@ fn who_is_asked_for_the_first_time_leaves_others_their_time() {
     let accounts = || folder.0.join("accounts");
     let known = neighbour(&folder);
     broker_of(vec![known.clone()], TestLevel::All, |options| options.accounts(accounts()))
-        .collect(&Request::objects(&[NEIGHBOUR]));
+        .collect(&Ask::objects(&[NEIGHBOUR]));
     let both = vec![registration(&library, "!never returns"), known];
     let mut reader = broker_of(both, TestLevel::All, |options| options.accounts(accounts()));
     let soon = Instant::now() + Duration::from_secs(4);
-    let (snapshot, faults) = reader.collect(&Request::new(ObjectQuery::Global).deadline(soon));
+    let (snapshot, faults) = reader.collect(&Ask::new(ObjectQuery::Global).until(soon));
     assert!(snapshot.object(NEIGHBOUR).is_some(), "{faults:?}");
 }
 
@@ -276,7 +284,7 @@ fn failures_to_say_what_it_offers_count_too() {
         until(&mut reader, kind, |reader| reader.state() == ProviderState::Quarantined);
         assert_eq!(reader.status().faults, 5, "{kind}");
         assert_eq!(reader.logged("is asked no more"), 1, "{kind}: {:?}", reader.lines());
-        let (_, faults) = reader.collect(&Request::new(ObjectQuery::Global));
+        let (_, faults) = reader.collect(&Ask::new(ObjectQuery::Global));
         assert_eq!(faults[0].kind, FaultKind::Quarantined, "{kind}");
         assert!(reader.broker.release("Zoo"));
         until(&mut reader, kind, |reader| reader.status().faults > 5);
@@ -290,7 +298,7 @@ fn an_account_outlives_changes_of_objects() {
     let library = folder.compile("tests/libraries/zoo.c");
     let mut reader = reader(&folder, &library, "!changes its objects");
     for count in 1..=16 {
-        reader.collect(&Request::new(ObjectQuery::Global));
+        reader.collect(&Ask::new(ObjectQuery::Global));
         assert_eq!(reader.status().collections, count);
     }
 }
@@ -349,7 +357,7 @@ fn only_an_account_of_ones_own_is_believed() {
             let options = options.accounts(folder.0.join("accounts"));
             options.host(HostCommand::new("/no/such/program"))
         });
-        reader.broker.catalogue().unwrap().objects.len()
+        reader.broker.catalogue(&Ask::everything()).unwrap().objects.len()
     };
     assert_eq!(known(&folder), 1);
     for (path, mode) in [(&accounts, 0o777), (&account, 0o666)] {

@@ -1,7 +1,7 @@
 //! Good providers: in C and in Rust, in this process and in one of their own.
 
 use crate::support::{Folder, broker, registration};
-use perfhive_engine::{ObjectQuery, ProviderState, Request};
+use perfhive_engine::{Ask, ObjectQuery, ProviderState};
 
 #[test]
 fn a_good_one_is_read() {
@@ -16,6 +16,6 @@ fn a_good_one_is_read() {
     }
     assert_eq!(reader.state(), ProviderState::Open);
     assert_eq!(reader.lines(), [""; 0]);
-    let (snapshot, _) = reader.collect(&Request::new(ObjectQuery::Global));
+    let (snapshot, _) = reader.collect(&Ask::new(ObjectQuery::Global));
     assert_eq!(snapshot.objects().count(), 1);
 }

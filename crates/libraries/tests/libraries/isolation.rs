@@ -2,7 +2,7 @@
 
 use crate::support::{Folder, OBJECT, broker, broker_of, host, registration};
 use perfhive_contract::Registration;
-use perfhive_engine::{FaultKind, ProviderState, Request, Source, TestLevel};
+use perfhive_engine::{Ask, FaultKind, ProviderState, Source, TestLevel};
 use perfhive_format::TitleIndex;
 use perfhive_libraries::{HostCommand, Options, check};
 use rustix::process::{Pid, Signal, kill_process};
@@ -161,8 +161,8 @@ fn a_reader_goes_on_at_its_deadline() {
     let registration = registration(&library, "sleeps now and then");
     let mut reader = broker(registration, |options| options);
     assert_eq!(reader.see().instances, Some(2));
-    let request = Request::objects(&[OBJECT]);
-    let soon = request.deadline(Instant::now() + Duration::from_millis(50));
+    let request = Ask::objects(&[OBJECT]);
+    let soon = request.until(Instant::now() + Duration::from_millis(50));
     let (snapshot, faults) = reader.collect(&soon);
     assert!(snapshot.object(OBJECT).is_none());
     assert_eq!(faults[0].kind, FaultKind::NotYet, "{faults:?}");
@@ -185,8 +185,8 @@ fn a_first_look_keeps_to_the_deadline_too() {
         let registration = registration(&library, kind);
         let mut reader =
             broker(registration, |options| options.patience(Duration::from_secs(3600)));
-        let soon = Request::new(perfhive_engine::ObjectQuery::Global)
-            .deadline(Instant::now() + Duration::from_millis(100));
+        let soon = Ask::new(perfhive_engine::ObjectQuery::Global)
+            .until(Instant::now() + Duration::from_millis(100));
         // The time-outs of its functions, ten seconds, are far: a reader that
         // waited for them would be seen by the state that they leave.
         let (snapshot, faults) = reader.collect(&soon);
@@ -372,7 +372,7 @@ fn without_a_host_it_says_so() {
             options.host(perfhive_libraries::HostCommand::new(program))
         });
         assert_eq!(reader.see().instances, None);
-        let providers = Source::providers(&mut reader.broker).unwrap();
+        let providers = Source::providers(&mut reader.broker, &Ask::nothing()).unwrap();
         let status = providers.first().unwrap();
         assert_eq!(status.state, ProviderState::Failed);
         let fault = status.last_fault.as_ref().unwrap().message.to_string();
@@ -406,7 +406,7 @@ fn libraries_are_at_work_side_by_side() {
         for object in all {
             let _ = std::fs::remove_file(folder.0.join(format!("met-{object}")));
         }
-        let (snapshot, faults) = reader.collect(&Request::objects(wanted));
+        let (snapshot, faults) = reader.collect(&Ask::objects(wanted));
         assert!(wanted.iter().all(|object| snapshot.object(*object).is_some()), "{faults:?}");
     }
     // Each waits for the other, and so takes as long; what is told is the time

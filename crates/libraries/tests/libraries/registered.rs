@@ -4,7 +4,7 @@
 use crate::support::{Folder, OBJECT, broker, host, registration};
 use perfhive_contract::{Registration, Registrations};
 use perfhive_engine::{
-    Broker, Cost, ObjectQuery, ProvidedTitles, ProviderState, Request, Snapshot, Source,
+    Ask, Broker, Cost, ObjectQuery, ProvidedTitles, ProviderState, Snapshot, Source,
 };
 use perfhive_format::titles::TitleList;
 use perfhive_format::{LanguageId, TitleIndex};
@@ -43,13 +43,13 @@ fn register(news: &News, providers: Vec<Registration>) {
 }
 
 fn objects(broker: &mut Broker) -> Vec<(u32, Cost)> {
-    let catalogue = broker.catalogue().unwrap();
+    let catalogue = broker.catalogue(&Ask::everything()).unwrap();
     catalogue.objects.iter().map(|object| (object.name.0, object.cost)).collect()
 }
 
 fn instances(broker: &mut Broker, object: TitleIndex) -> Option<usize> {
     let mut snapshot = Snapshot::new();
-    broker.collect(&Request::objects(&[object]), &mut snapshot).unwrap();
+    broker.collect(&Ask::objects(&[object]), &mut snapshot).unwrap();
     snapshot.object(object).map(|object| object.view().instances().count())
 }
 
@@ -62,26 +62,26 @@ fn providers_come_change_and_go() {
 
     register(&news, vec![registration(&library, "good")]);
     assert_eq!(objects(&mut broker), [(50000, Cost::Global)]);
-    let titles = broker.titles(LanguageId::ENGLISH).unwrap();
+    let titles = broker.titles(LanguageId::ENGLISH, &Ask::nothing()).unwrap();
     assert_eq!(titles.name(OBJECT), Some("Zoo"));
     assert_eq!(titles.help(TitleIndex(50001)), Some("A zoo."));
     assert_eq!(titles.name(TitleIndex(60000)), None, "not one of its names");
     assert_eq!(instances(&mut broker, OBJECT), Some(2));
 
     // The same again is no news: its process, and what is counted, stay.
-    let generation = broker.catalogue_generation();
+    let generation = broker.catalogue(&Ask::nothing()).unwrap().generation;
     register(&news, vec![registration(&library, "good")]);
-    assert_eq!(broker.catalogue_generation(), generation);
+    assert_eq!(broker.catalogue(&Ask::nothing()).unwrap().generation, generation);
     assert_eq!(broker.providers().next().unwrap().collections, 1);
 
     // Another linkage is another provider.
     register(&news, vec![registration(&library, "!is costly")]);
     assert_eq!(objects(&mut broker), [(50000, Cost::Costly)]);
-    assert_ne!(broker.catalogue_generation(), generation);
+    assert_ne!(broker.catalogue(&Ask::nothing()).unwrap().generation, generation);
     let mut snapshot = Snapshot::new();
-    broker.collect(&Request::new(ObjectQuery::Global), &mut snapshot).unwrap();
+    broker.collect(&Ask::new(ObjectQuery::Global), &mut snapshot).unwrap();
     assert_eq!(snapshot.objects().count(), 0);
-    broker.collect(&Request::new(ObjectQuery::Costly), &mut snapshot).unwrap();
+    broker.collect(&Ask::new(ObjectQuery::Costly), &mut snapshot).unwrap();
     assert_eq!(snapshot.objects().count(), 1);
     assert_eq!(instances(&mut broker, OBJECT), Some(2));
 
@@ -90,10 +90,13 @@ fn providers_come_change_and_go() {
     register(&news, vec![disabled]);
     assert_eq!(objects(&mut broker), []);
     assert_eq!(instances(&mut broker, OBJECT), None);
-    assert_eq!(Source::providers(&mut broker).unwrap()[0].state, ProviderState::Disabled);
+    assert_eq!(
+        Source::providers(&mut broker, &Ask::nothing()).unwrap()[0].state,
+        ProviderState::Disabled
+    );
 
     register(&news, Vec::new());
-    assert_eq!(Source::providers(&mut broker).unwrap().len(), 0);
+    assert_eq!(Source::providers(&mut broker, &Ask::nothing()).unwrap().len(), 0);
 }
 
 #[test]
@@ -106,7 +109,7 @@ fn a_library_that_is_replaced_is_loaded_anew() {
     std::fs::write(&library, "no library").unwrap();
     register(&news, vec![registration(&library, "good")]);
     assert_eq!(instances(&mut broker, OBJECT), None);
-    let status = Source::providers(&mut broker).unwrap().remove(0);
+    let status = Source::providers(&mut broker, &Ask::nothing()).unwrap().remove(0);
     assert_eq!(status.state, ProviderState::Failed);
     assert!(status.last_fault.unwrap().message.contains("zoo.so"));
     // As an installer does it: the next look finds another file.
@@ -117,7 +120,10 @@ fn a_library_that_is_replaced_is_loaded_anew() {
         }
         thread::sleep(Duration::from_millis(10));
     }
-    panic!("the new library was never read: {:?}", Source::providers(&mut broker).unwrap());
+    panic!(
+        "the new library was never read: {:?}",
+        Source::providers(&mut broker, &Ask::nothing()).unwrap()
+    );
 }
 
 #[test]
@@ -130,7 +136,7 @@ fn objects_that_change_are_described_anew() {
     assert_eq!(before.len(), 1);
     let mut snapshot = Snapshot::new();
     for _ in 0..16 {
-        broker.collect(&Request::new(ObjectQuery::Global), &mut snapshot).unwrap();
+        broker.collect(&Ask::new(ObjectQuery::Global), &mut snapshot).unwrap();
         assert_eq!(snapshot.objects().count(), 1, "{:?}", snapshot.faults());
     }
     // Each that was there once is known: what is gone may come again.
@@ -160,17 +166,17 @@ fn blocks_of_other_machines_stand_beside_ours() {
     let library = folder.compile("tests/libraries/zoo.c");
     let registration = registration(&library, "!reaches another machine");
     let mut reader = broker(registration, |options| options);
-    let mars = Request::new(ObjectQuery::Foreign("MARS".to_string()));
+    let mars = Ask::new(ObjectQuery::Foreign("MARS".to_string()));
     let (snapshot, faults) = reader.collect(&mars);
     assert!(faults.is_empty(), "{faults:?}");
     let object = snapshot.object(TitleIndex(50100)).unwrap();
     assert_eq!(object.machine(), "MARS");
     assert_eq!(object.frame().clocks().perf_freq, 1000, "its own clock");
     assert_eq!(object.view().instances().count(), 2);
-    let venus = Request::new(ObjectQuery::Foreign("VENUS".to_string()));
+    let venus = Ask::new(ObjectQuery::Foreign("VENUS".to_string()));
     assert_eq!(reader.collect(&venus).0.objects().count(), 0);
     // Local requests have nothing of it.
-    let (local, _) = reader.collect(&Request::new(ObjectQuery::Global));
+    let (local, _) = reader.collect(&Ask::new(ObjectQuery::Global));
     assert!(local.objects().all(|object| object.machine() == "HERE"));
 }
 
@@ -256,7 +262,7 @@ fn a_panic_in_rust() {
     let folder = Folder::new("panic");
     let mut reader = broker(gauges(&folder, "panic"), |options| options);
     assert_eq!(reader.see().instances, None);
-    let status = Source::providers(&mut reader.broker).unwrap().remove(0);
+    let status = Source::providers(&mut reader.broker, &Ask::nothing()).unwrap().remove(0);
     assert_eq!(status.state, ProviderState::Failed);
     let text = "the provider panicked: the gauge called panic is broken";
     assert_eq!(&*status.last_fault.unwrap().message, text);

@@ -3,7 +3,7 @@
 
 use crate::support::{Folder, Reader, broker, host, registration};
 use perfhive_contract::Registration;
-use perfhive_engine::{ObjectQuery, Request, Snapshot};
+use perfhive_engine::{Ask, ObjectQuery, Snapshot};
 use perfhive_format::TitleIndex;
 use perfhive_libraries::{Options, Severity, check};
 use std::io::{BufRead as _, BufReader, Write as _};
@@ -76,8 +76,7 @@ fn tanks(folder: &Folder, linkage: &str) -> Registration {
 }
 
 fn ask(reader: &mut Reader, machine: &str) -> Snapshot {
-    let (snapshot, faults) =
-        reader.collect(&Request::new(ObjectQuery::Foreign(machine.to_string())));
+    let (snapshot, faults) = reader.collect(&Ask::new(ObjectQuery::Foreign(machine.to_string())));
     assert!(faults.is_empty(), "{faults:?}");
     snapshot
 }
@@ -147,7 +146,7 @@ fn a_machine_that_was_never_reached() {
     assert_eq!((value(&snapshot, LINK), value(&snapshot, TANK)), (Some(0), None));
     assert_eq!(snapshot.object(LINK).unwrap().machine(), "MARS");
     // Nothing of it is local.
-    let (local, _) = reader.collect(&Request::new(ObjectQuery::Global));
+    let (local, _) = reader.collect(&Ask::new(ObjectQuery::Global));
     assert_eq!(local.objects().count(), 0);
 }
 

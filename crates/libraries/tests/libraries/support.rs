@@ -2,7 +2,7 @@
 
 use perfhive_contract::{Registration, Registrations};
 use perfhive_engine::{
-    Broker, Fault, ProviderState, ProviderStatus, Request, Snapshot, Source as _, TestLevel,
+    Ask, Broker, Fault, ProviderState, ProviderStatus, Snapshot, Source as _, TestLevel,
 };
 use perfhive_format::TitleIndex;
 use perfhive_libraries::{ExtensionRoster, HostCommand, Options};
@@ -144,7 +144,7 @@ pub(crate) struct Seen {
 }
 
 impl Reader {
-    pub(crate) fn collect(&mut self, request: &Request) -> (Snapshot, Vec<Fault>) {
+    pub(crate) fn collect(&mut self, request: &Ask) -> (Snapshot, Vec<Fault>) {
         let mut snapshot = Snapshot::new();
         self.broker.collect(request, &mut snapshot).unwrap();
         let faults = snapshot.faults().to_vec();
@@ -153,7 +153,7 @@ impl Reader {
 
     /// Reads the zoo's object.
     pub(crate) fn see(&mut self) -> Seen {
-        let (snapshot, faults) = self.collect(&Request::objects(&[OBJECT]));
+        let (snapshot, faults) = self.collect(&Ask::objects(&[OBJECT]));
         let object = snapshot.object(OBJECT);
         Seen { instances: object.map(|object| object.view().instances().count()), faults }
     }
@@ -161,7 +161,7 @@ impl Reader {
     /// Reads the zoo's object and its neighbour's, which must be there as if it
     /// were alone.
     pub(crate) fn see_with_neighbour(&mut self) -> Seen {
-        let (snapshot, faults) = self.collect(&Request::objects(&[OBJECT, NEIGHBOUR]));
+        let (snapshot, faults) = self.collect(&Ask::objects(&[OBJECT, NEIGHBOUR]));
         let good = snapshot.object(NEIGHBOUR).expect("the good neighbour is read");
         let level = good.view().counters().next().unwrap();
         let levels = good.view().instances().map(|one| one.counter_block().value(&level).unwrap());

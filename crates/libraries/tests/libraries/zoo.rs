@@ -4,7 +4,7 @@
 use crate::support::{Folder, OBJECT, Reader, broker_of, neighbour, registration};
 use perfhive_contract::Registration;
 use perfhive_engine::ProviderState::{Failed, Open, Quarantined};
-use perfhive_engine::{FaultKind, ObjectQuery, ProviderState, Request, Source as _, TestLevel};
+use perfhive_engine::{Ask, FaultKind, ObjectQuery, ProviderState, Source as _, TestLevel};
 use perfhive_libraries::Options;
 use std::path::Path;
 use std::thread;
@@ -197,7 +197,7 @@ fn gives_more_than_its_own() {
     absent.disabled = true;
     let bad = registration(&library, kind);
     let mut reader = broker_of(vec![bad, absent.clone()], TestLevel::All, |options| options);
-    let (snapshot, faults) = reader.collect(&Request::new(ObjectQuery::Global));
+    let (snapshot, faults) = reader.collect(&Ask::new(ObjectQuery::Global));
     let names: Vec<u32> = snapshot.objects().map(|one| one.view().name_index().0).collect();
     assert_eq!(names, [OBJECT.0], "{faults:?}");
     let told: Vec<_> = faults.iter().map(|one| (one.object.unwrap().0, one.kind)).collect();
@@ -205,10 +205,10 @@ fn gives_more_than_its_own() {
     assert!(faults[1].message.contains("which is Neighbour's: its own are 50000 to"));
     assert_eq!(reader.state(), Open);
     assert!((1..=3).contains(&reader.logged("left out object 238")), "{:?}", reader.lines());
-    assert_eq!(reader.broker.catalogue().unwrap().objects.len(), 1);
+    assert_eq!(reader.broker.catalogue(&Ask::everything()).unwrap().objects.len(), 1);
     // Who has neither names nor a list is left what no other claims.
     let mut free = reader_of_free(&library, kind, &absent);
-    let (snapshot, _) = free.collect(&Request::new(ObjectQuery::Global));
+    let (snapshot, _) = free.collect(&Ask::new(ObjectQuery::Global));
     let names: Vec<u32> = snapshot.objects().map(|one| one.view().name_index().0).collect();
     assert_eq!(names, [238, OBJECT.0]);
 }

@@ -2,7 +2,7 @@
 
 use crate::common::{Look, Machine, Tree, stat};
 use crate::warm::alone;
-use perfhive_engine::{ObjectQuery, Request};
+use perfhive_engine::{Ask, ObjectQuery};
 use perfhive_format::TitleIndex;
 use perfhive_testkit::{alloc::count, real};
 use std::collections::BTreeSet;
@@ -529,7 +529,7 @@ fn two_thousand_groups_and_nothing_allocated() {
         let mut machine = Machine::new(&tree.frozen());
         let there = [CGROUP, MEMORY, PROCESS, CONTAINER, CONTAINER_PROCESS];
         let wanted = there.map(TitleIndex);
-        let mut request = Request::new(ObjectQuery::Indexes(wanted.to_vec()));
+        let mut request = Ask::new(ObjectQuery::Indexes(wanted.to_vec()));
         request.extra_counters = wanted.iter().map(|object| (*object, TitleIndex(0))).collect();
         let look = machine.look(&there, &[]);
         assert_eq!(look.fault_texts(), nothing());

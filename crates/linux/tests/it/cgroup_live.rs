@@ -6,7 +6,7 @@ use crate::cgroup::{
 };
 use crate::common::{Look, Machine};
 use crate::warm::alone;
-use perfhive_engine::{ObjectQuery, Request};
+use perfhive_engine::{Ask, ObjectQuery};
 use perfhive_format::TitleIndex;
 use perfhive_linux::ProcRoot;
 use perfhive_testkit::alloc::count;
@@ -200,7 +200,7 @@ fn files_of_groups_are_kept_and_given_back() {
         let first = machine.look(&ALL, &extra());
         let there = ALL.into_iter().filter(|object| first.has(*object));
         let wanted: Vec<_> = there.map(TitleIndex).collect();
-        let mut request = Request::new(ObjectQuery::Indexes(wanted.clone()));
+        let mut request = Ask::new(ObjectQuery::Indexes(wanted.clone()));
         request.extra_counters = wanted.iter().map(|object| (*object, TitleIndex(0))).collect();
         for _ in 0..3 {
             machine.collect(&request, &wanted);

@@ -1,8 +1,7 @@
 //! Frozen machines, and a look into what is collected of them.
 
 use perfhive_engine::{
-    Collection, Fault, ObjectQuery, ObjectWriter, OpenContext, Provider, Request, Session,
-    TestLevel,
+    Ask, Collection, Fault, ObjectQuery, ObjectWriter, OpenContext, Provider, Session, TestLevel,
 };
 use perfhive_format::{BlockHead, BlockWriter, DataBlock, Instance, PerfObject, TitleIndex};
 use perfhive_linux::{LinuxClock, Options, ProcRoot, ReaderChoice, providers_with};
@@ -167,7 +166,7 @@ impl Machine {
         Self { providers, sessions, writer: BlockWriter::new(), faults: Vec::new(), clock }
     }
 
-    pub(crate) fn collect(&mut self, request: &Request, wanted: &[TitleIndex]) {
+    pub(crate) fn collect(&mut self, request: &Ask, wanted: &[TitleIndex]) {
         let (clocks, system_time) = self.clock.read();
         self.writer.start(&BlockHead {
             system_name: "machine",
@@ -195,14 +194,14 @@ impl Machine {
     /// answers what came of it.
     pub(crate) fn look(&mut self, objects: &[u32], extra: &[(u32, u32)]) -> Look {
         let indexes: Vec<_> = objects.iter().copied().map(TitleIndex).collect();
-        let mut request = Request::new(ObjectQuery::Indexes(indexes.clone()));
+        let mut request = Ask::new(ObjectQuery::Indexes(indexes.clone()));
         request.extra_counters =
             extra.iter().map(|(o, c)| (TitleIndex(*o), TitleIndex(*c))).collect();
         self.look_with(&request, &indexes)
     }
 
     /// Collects by a request, and answers what came of it.
-    pub(crate) fn look_with(&mut self, request: &Request, wanted: &[TitleIndex]) -> Look {
+    pub(crate) fn look_with(&mut self, request: &Ask, wanted: &[TitleIndex]) -> Look {
         self.collect(request, wanted);
         Look { block: self.writer.finish().to_vec(), faults: self.faults.clone() }
     }

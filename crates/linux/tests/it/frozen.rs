@@ -510,7 +510,7 @@ fn a_frozen_machine_has_proc_and_sys_and_no_mount_points() {
 
 #[test]
 fn what_comes_too_late_is_left_out_and_said() {
-    use perfhive_engine::{ObjectQuery, Request};
+    use perfhive_engine::{Ask, ObjectQuery};
     use perfhive_format::TitleIndex;
     use std::time::{Duration, Instant};
 
@@ -518,8 +518,8 @@ fn what_comes_too_late_is_left_out_and_said() {
     (1..=100).for_each(|pid| tree.process(pid, b"slow"));
     let mut machine = Machine::new(&tree.root());
     let objects = [PROCESS, THREAD, MEMORY, 786].map(TitleIndex);
-    let mut late = Request::new(ObjectQuery::Indexes(objects.to_vec()));
-    late.deadline = Some(Instant::now());
+    let mut late = Ask::new(ObjectQuery::Indexes(objects.to_vec()));
+    late.until = Some(Instant::now());
     let look = machine.look_with(&late, &objects);
     // What is read at once is there, and so are Idle and `_Total`.
     assert_eq!(look.single(MEMORY, 1676), Some(524_288 * 1024));
@@ -527,7 +527,7 @@ fn what_comes_too_late_is_left_out_and_said() {
     let faults = look.fault_texts();
     assert_eq!(faults, ["230/: the deadline passed: 100 processes were not read"]);
 
-    late.deadline = Some(Instant::now() + Duration::from_secs(600));
+    late.until = Some(Instant::now() + Duration::from_secs(600));
     let look = machine.look_with(&late, &objects);
     assert_eq!(look.fault_texts(), nothing());
     assert_eq!(look.names(PROCESS).len(), 102);

@@ -2,7 +2,7 @@
 //! change, and with lasting faults.
 
 use crate::common::{Tree, stat};
-use perfhive_engine::{Broker, ObjectQuery, Request, Snapshot, Source};
+use perfhive_engine::{Ask, Broker, ObjectQuery, Snapshot, Source};
 use perfhive_format::TitleIndex;
 use perfhive_linux::{Options, ProcRoot, ReaderChoice, object_table, providers_with};
 use perfhive_testkit::alloc::count;
@@ -22,7 +22,7 @@ impl Reader {
     }
 
     /// Collects; returns the number of allocations.
-    fn collect(&mut self, request: &Request) -> u64 {
+    fn collect(&mut self, request: &Ask) -> u64 {
         let Self { broker, snapshot } = self;
         // The frames of before go back.
         snapshot.clear();
@@ -33,9 +33,9 @@ impl Reader {
 }
 
 /// A request for objects, with all that is filled only on request or without.
-fn request(objects: &[u32], extra: bool) -> Request {
+fn request(objects: &[u32], extra: bool) -> Ask {
     let objects: Vec<_> = objects.iter().copied().map(TitleIndex).collect();
-    let mut request = Request::new(ObjectQuery::Indexes(objects.clone()));
+    let mut request = Ask::new(ObjectQuery::Indexes(objects.clone()));
     if extra {
         request.extra_counters = objects.iter().map(|object| (*object, TitleIndex(0))).collect();
     }
@@ -167,7 +167,7 @@ fn change(tree: &Tree, step: u32) {
 fn steady_machine_after_every_kind_of_change_allocates_nothing() {
     let tree = machine();
     let all: Vec<u32> = object_table().iter().map(|object| object.index.0).collect();
-    let mut readers: Vec<(Reader, Request)> = [(&all[..], false), (&all, true), (&[IMAGE], false)]
+    let mut readers: Vec<(Reader, Ask)> = [(&all[..], false), (&all, true), (&[IMAGE], false)]
         .into_iter()
         .chain(all.chunks(1).map(|one| (one, true)))
         .map(|(objects, extra)| {

@@ -3,7 +3,7 @@
 
 use crate::common::Machine;
 use crate::warm::Sleepers;
-use perfhive_engine::Request;
+use perfhive_engine::Ask;
 use perfhive_format::TitleIndex;
 use perfhive_linux::{Options, ProcRoot, ReaderChoice};
 use std::process::{Command, Stdio};
@@ -72,17 +72,17 @@ fn what_is_slow_is_delivered_as_far_as_the_deadline_allows() {
         let _sleepers = Sleepers::new(100);
         let mut machine = proc();
         let wanted = [TitleIndex(230)];
-        let whole = machine.look_with(&Request::objects(&wanted), &wanted);
+        let whole = machine.look_with(&Ask::objects(&wanted), &wanted);
         assert_eq!(whole.fault_texts(), Vec::<String>::new());
-        let mut request = Request::objects(&wanted);
-        request.deadline = Some(Instant::now() + Duration::from_millis(50));
+        let mut request = Ask::objects(&wanted);
+        request.until = Some(Instant::now() + Duration::from_millis(50));
         let some = machine.look_with(&request, &wanted);
         let (count, all) = (some.names(230).len(), whole.names(230).len());
         assert!(count < all, "{count} of {all}");
         let texts = some.fault_texts();
         assert!(texts.iter().any(|text| text.contains("the deadline passed")), "{texts:?}");
         // And the next one is whole again.
-        let again = machine.look_with(&Request::objects(&wanted), &wanted);
+        let again = machine.look_with(&Ask::objects(&wanted), &wanted);
         assert!(again.names(230).len() >= 100);
     });
 }

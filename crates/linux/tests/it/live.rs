@@ -1,7 +1,7 @@
 //! The machine that the tests run on.
 
 use crate::common::{Look, Machine, wait_for_sleep, wait_until};
-use perfhive_engine::{Broker, Cost, ObjectQuery, Request, Snapshot, Source};
+use perfhive_engine::{Ask, Broker, Cost, ObjectQuery, Snapshot, Source};
 use perfhive_format::{CounterPlan, CounterType, PerfObject, RawSample, TitleIndex, cook};
 use perfhive_linux::{LinuxClock, ObjectDoc, ProcRoot, machine_name, object_table, providers};
 use rustix::time::{ClockId, clock_gettime};
@@ -333,15 +333,15 @@ fn a_broker_of_them_answers_global() {
         .providers(providers(&ProcRoot::default()))
         .build();
     let mut snapshot = Snapshot::new();
-    broker.collect(&Request::new(ObjectQuery::Global), &mut snapshot).unwrap();
+    broker.collect(&Ask::new(ObjectQuery::Global), &mut snapshot).unwrap();
     let faults: Vec<_> = snapshot.faults().iter().map(ToString::to_string).collect();
     assert_eq!(faults, Vec::<String>::new());
     let objects: Vec<_> = snapshot.objects().map(|o| o.view().name_index()).collect();
     assert!(ALL.iter().all(|object| objects.contains(&TitleIndex(*object))), "{objects:?}");
     let costly = |doc: &ObjectDoc| doc.cost == Cost::Costly && objects.contains(&doc.index);
     assert!(!object_table().iter().any(costly), "{objects:?}");
-    assert_eq!(broker.catalogue().unwrap().machine, machine_name());
+    assert_eq!(broker.catalogue(&Ask::everything()).unwrap().machine, machine_name());
     // Thread brings Process.
-    broker.collect(&Request::objects(&[TitleIndex(232)]), &mut snapshot).unwrap();
+    broker.collect(&Ask::objects(&[TitleIndex(232)]), &mut snapshot).unwrap();
     assert_eq!(snapshot.objects().count(), 2);
 }

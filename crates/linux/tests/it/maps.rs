@@ -1,7 +1,7 @@
 //! Image, Full Image, Process Address Space and Thread Details.
 
 use crate::common::{Look, Machine, Tree};
-use perfhive_engine::{Broker, ObjectQuery, Request, Snapshot, Source};
+use perfhive_engine::{Ask, Broker, ObjectQuery, Snapshot, Source};
 use perfhive_format::{Instance, TitleIndex};
 use perfhive_linux::{LinuxClock, ProcRoot, providers};
 use std::collections::BTreeMap;
@@ -510,7 +510,7 @@ fn costly_brings_them_and_process() {
         .build();
     let mut objects = |query| {
         let mut snapshot = Snapshot::new();
-        broker.collect(&Request::new(query), &mut snapshot).unwrap();
+        broker.collect(&Ask::new(query), &mut snapshot).unwrap();
         snapshot.objects().map(|object| object.view().name_index().0).collect::<Vec<_>>()
     };
     let costly = objects(ObjectQuery::Costly);

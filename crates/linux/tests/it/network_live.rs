@@ -5,7 +5,7 @@
 //! there is no traffic in it but the test's, and interfaces can come and go.
 
 use crate::common::{Look, Machine};
-use perfhive_engine::{ObjectQuery, Request};
+use perfhive_engine::{Ask, ObjectQuery};
 use perfhive_format::TitleIndex;
 use perfhive_linux::ProcRoot;
 use perfhive_testkit::alloc::count;
@@ -403,7 +403,7 @@ fn nothing_is_allocated_once_warm() {
     let v4 = IpAddr::from(Ipv4Addr::LOCALHOST);
     let _held = connections(v4, v4, 20);
     let wanted = ALL.map(TitleIndex);
-    let mut request = Request::new(ObjectQuery::Indexes(wanted.to_vec()));
+    let mut request = Ask::new(ObjectQuery::Indexes(wanted.to_vec()));
     let mut machine = Machine::new(&ProcRoot::default());
     for extra in [false, true] {
         if extra {

@@ -2,7 +2,7 @@
 //! files.
 
 use crate::common::{Machine, Tree};
-use perfhive_engine::{ObjectQuery, Request};
+use perfhive_engine::{Ask, ObjectQuery};
 use perfhive_format::TitleIndex;
 use perfhive_linux::{Options, ProcRoot, ReaderChoice};
 use perfhive_testkit::alloc::count;
@@ -75,7 +75,7 @@ fn nothing_is_allocated() {
             (&[740, 786, 816, 1408], false),
         ] {
             let wanted: Vec<_> = objects.iter().copied().map(TitleIndex).collect();
-            let mut request = Request::new(ObjectQuery::Indexes(wanted.clone()));
+            let mut request = Ask::new(ObjectQuery::Indexes(wanted.clone()));
             if extra {
                 request.extra_counters =
                     wanted.iter().map(|object| (*object, TitleIndex(0))).collect();
@@ -101,7 +101,7 @@ fn nothing_is_allocated() {
             tree.file(&format!("{pid}/task/{pid}/syscall"), "0 0x1 0x2 0x3\n");
         }
         let wanted = [740, 786, 816, 1408].map(TitleIndex);
-        let mut request = Request::new(ObjectQuery::Indexes(wanted.to_vec()));
+        let mut request = Ask::new(ObjectQuery::Indexes(wanted.to_vec()));
         request.extra_counters = wanted.map(|object| (object, TitleIndex(0))).to_vec();
         let mut machine = Machine::new(&tree.root());
         for _ in 0..3 {
@@ -198,7 +198,7 @@ const ROUNDS: &str = "PERFHIVE_WARM_ROUNDS";
 /// What is run under `strace`.
 fn run_rounds(rounds: u32, objects: &[u32], extra: &[(u32, u32)]) {
     let wanted: Vec<_> = objects.iter().copied().map(TitleIndex).collect();
-    let mut request = Request::objects(&wanted);
+    let mut request = Ask::objects(&wanted);
     request.extra_counters =
         extra.iter().map(|(object, counter)| (TitleIndex(*object), TitleIndex(*counter))).collect();
     let mut machine = proc();

@@ -62,7 +62,7 @@ fn each_is_asked_for_its_own() {
     let mut snapshot = Snapshot::new();
     let mut collect = |query: ObjectQuery| {
         asked.iter().for_each(|asked| asked.store(0, Ordering::Relaxed));
-        source.collect(&Request::new(query), &mut snapshot).unwrap();
+        source.collect(&Ask::new(query), &mut snapshot).unwrap();
         let names: Vec<u32> =
             snapshot.objects().map(|object| object.view().name_index().0).collect();
         (names, asked.each_ref().map(|asked| asked.load(Ordering::Relaxed)))
@@ -92,7 +92,7 @@ fn paths_lead_to_both_and_the_systems_own_come_first() {
 struct Programs(Option<Vec<Arc<dyn Provider>>>);
 
 impl Roster for Programs {
-    fn changed(&mut self) -> Option<Vec<Arc<dyn Provider>>> {
+    fn changed(&mut self, _: &Ask) -> Option<Vec<Arc<dyn Provider>>> {
         self.0.take()
     }
 }
@@ -109,21 +109,32 @@ fn nothing_is_published_in_the_systems_name() {
     let mut source = Beside::new(first, published.build());
     let served = |source: &mut Both, query| -> Vec<u32> {
         let mut snapshot = Snapshot::new();
-        source.collect(&Request::new(query), &mut snapshot).unwrap();
+        source.collect(&Ask::new(query), &mut snapshot).unwrap();
         snapshot.objects().map(|object| object.view().name_index().0).collect()
     };
     let all = [238, 2, 10, PUBLISHED];
     assert_eq!(served(&mut source, ObjectQuery::Global), all);
-    let objects = source.catalogue().unwrap().objects.iter().map(|o| o.name.0).collect::<Vec<_>>();
+    let objects = source
+        .catalogue(&Ask::everything())
+        .unwrap()
+        .objects
+        .iter()
+        .map(|o| o.name.0)
+        .collect::<Vec<_>>();
     assert_eq!(objects, all);
     let namesake = ObjectQuery::one(TitleIndex(PUBLISHED + 100));
     assert!(served(&mut source, namesake).is_empty());
-    let status = source.providers().unwrap().into_iter().find(|one| one.name == "SYSTEM").unwrap();
+    let status = source
+        .providers(&Ask::nothing())
+        .unwrap()
+        .into_iter()
+        .find(|one| one.name == "SYSTEM")
+        .unwrap();
     let why = status.last_fault.unwrap().to_string();
     assert!(why.contains("publish it under another name"), "{why}");
     // What is registered later takes its name as well.
     source.first.register(provider(20, "Web Shop", 3, &asked[0]));
-    source.catalogue_generation();
+    source.catalogue(&Ask::nothing()).unwrap();
     assert_eq!(served(&mut source, ObjectQuery::Global), [238, 2, 10, 20]);
 }
 
@@ -138,10 +149,13 @@ impl Source for Broken {
     fn name(&self) -> &str {
         "broken:"
     }
-    fn collect(&mut self, _: &Request, _: &mut Snapshot) -> Result<(), SourceError> {
+    fn collect(&mut self, _: &Ask, _: &mut Snapshot) -> Result<(), SourceError> {
         Err(SourceError::new(SourceErrorKind::Unavailable, "broken:", "out of order"))
     }
-    fn titles(&mut self, _: LanguageId) -> Result<Arc<TitleDatabase>, SourceError> {
+    fn catalogue(&mut self, _: &Ask) -> Result<Arc<Catalogue>, SourceError> {
+        Err(SourceError::new(SourceErrorKind::Unavailable, "broken:", "out of order"))
+    }
+    fn titles(&mut self, _: LanguageId, _: &Ask) -> Result<Arc<TitleDatabase>, SourceError> {
         Err(SourceError::new(SourceErrorKind::Unavailable, "broken:", "out of order"))
     }
 }
@@ -153,18 +167,18 @@ impl Source for Partly {
     fn name(&self) -> &str {
         "partly:"
     }
-    fn collect(&mut self, request: &Request, out: &mut Snapshot) -> Result<(), SourceError> {
+    fn collect(&mut self, request: &Ask, out: &mut Snapshot) -> Result<(), SourceError> {
         self.0.collect(request, out)
     }
-    fn catalogue_for(&mut self, wanted: Wanted<'_>) -> Result<Arc<Catalogue>, SourceError> {
-        let catalogue = self.0.catalogue()?;
-        match is_for_none(wanted, &catalogue) {
+    fn catalogue(&mut self, ask: &Ask) -> Result<Arc<Catalogue>, SourceError> {
+        let catalogue = self.0.catalogue(ask)?;
+        match is_for_none(ask, &catalogue) {
             true => Err(SourceError::new(SourceErrorKind::Denied, "partly:", "out of order")),
             false => Ok(catalogue),
         }
     }
-    fn titles(&mut self, language: LanguageId) -> Result<Arc<TitleDatabase>, SourceError> {
-        self.0.titles(language)
+    fn titles(&mut self, language: LanguageId, _: &Ask) -> Result<Arc<TitleDatabase>, SourceError> {
+        self.0.titles(language, &Ask::nothing())
     }
 }
 
@@ -172,9 +186,8 @@ impl Source for Partly {
 fn who_looks_for_what_is_published_has_the_rest_too() {
     let Beside { first, second, .. } = both(&Default::default());
     let mut source = Beside::new(Partly(first), second);
-    let looked_for = |source: &mut Beside<_, _>, index| {
-        source.catalogue_for(Wanted::Objects(&[TitleIndex(index)]))
-    };
+    let looked_for =
+        |source: &mut Beside<_, _>, index| source.catalogue(&Ask::objects(&[TitleIndex(index)]));
     let found = looked_for(&mut source, PUBLISHED).unwrap();
     for index in [PUBLISHED, 238] {
         assert!(found.object(TitleIndex(index)).is_some(), "{index}");
@@ -189,13 +202,13 @@ fn who_fails_costs_what_was_asked_of_him() {
     let mut snapshot = Snapshot::new();
     let Beside { first, second, .. } = both(&asked);
     let mut source = Beside::new(Broken, second);
-    let published = Request::objects(&[TitleIndex(PUBLISHED)]);
+    let published = Ask::objects(&[TitleIndex(PUBLISHED)]);
     source.collect(&published, &mut snapshot).unwrap();
     assert_eq!(snapshot.objects().count(), 1);
     // The published half is there whatever becomes of the registry.
     for (request, object) in [
-        (Request::new(ObjectQuery::Global), None),
-        (Request::objects(&[TitleIndex(PUBLISHED), TitleIndex(2)]), Some(TitleIndex(2))),
+        (Ask::new(ObjectQuery::Global), None),
+        (Ask::objects(&[TitleIndex(PUBLISHED), TitleIndex(2)]), Some(TitleIndex(2))),
     ] {
         source.collect(&request, &mut snapshot).unwrap();
         assert!(snapshot.object(TitleIndex(PUBLISHED)).is_some());
@@ -203,16 +216,16 @@ fn who_fails_costs_what_was_asked_of_him() {
         assert_eq!((fault.kind, fault.object), (FaultKind::SourceFailed, object));
         assert!(fault.to_string().ends_with("out of order"), "{fault}");
     }
-    assert!(source.catalogue().unwrap().object(TitleIndex(PUBLISHED)).is_some());
-    let alone = Request::objects(&[TitleIndex(2)]);
+    assert!(source.catalogue(&Ask::everything()).unwrap().object(TitleIndex(PUBLISHED)).is_some());
+    let alone = Ask::objects(&[TitleIndex(2)]);
     assert!(source.collect(&alone, &mut snapshot).is_err());
     // And the registry whatever becomes of what is published.
     let mut source = Beside::new(first, Broken);
-    source.collect(&Request::new(ObjectQuery::Global), &mut snapshot).unwrap();
+    source.collect(&Ask::new(ObjectQuery::Global), &mut snapshot).unwrap();
     assert_eq!(snapshot.objects().count(), 2);
     assert_eq!(snapshot.faults()[0].to_string(), "broken: out of order");
-    assert_eq!(source.catalogue().unwrap().objects.len(), 2);
-    assert!(Beside::new(Broken, Broken).catalogue().is_err());
+    assert_eq!(source.catalogue(&Ask::everything()).unwrap().objects.len(), 2);
+    assert!(Beside::new(Broken, Broken).catalogue(&Ask::everything()).is_err());
     assert!(source.collect(&published, &mut snapshot).is_err());
 }
 
@@ -222,12 +235,13 @@ struct Ready {
     block: Arc<Mutex<Vec<u8>>>,
     error: SourceError,
     pool: Arc<Mutex<FramePool>>,
+    catalogue: Arc<Catalogue>,
 }
 
 impl Ready {
     fn new() -> Self {
         let error = SourceError::new(SourceErrorKind::Unavailable, "ready:", "out of order");
-        Self { block: Arc::default(), error, pool: Arc::default() }
+        Self { block: Arc::default(), error, pool: Arc::default(), catalogue: Arc::default() }
     }
 
     fn says(&self, object: u32, instances: usize) {
@@ -250,7 +264,7 @@ impl Source for Ready {
     fn name(&self) -> &str {
         "ready:"
     }
-    fn collect(&mut self, _: &Request, out: &mut Snapshot) -> Result<(), SourceError> {
+    fn collect(&mut self, _: &Ask, out: &mut Snapshot) -> Result<(), SourceError> {
         out.clear();
         let block = self.block.lock().unwrap();
         if block.is_empty() {
@@ -263,10 +277,10 @@ impl Source for Ready {
         out.push_frame(frame.unwrap(), "ready:");
         Ok(())
     }
-    fn catalogue(&mut self) -> Result<Arc<Catalogue>, SourceError> {
-        Ok(Arc::default())
+    fn catalogue(&mut self, _: &Ask) -> Result<Arc<Catalogue>, SourceError> {
+        Ok(Arc::clone(&self.catalogue))
     }
-    fn titles(&mut self, _: LanguageId) -> Result<Arc<TitleDatabase>, SourceError> {
+    fn titles(&mut self, _: LanguageId, _: &Ask) -> Result<Arc<TitleDatabase>, SourceError> {
         Err(SourceError::new(SourceErrorKind::NotFound, "ready:", "has none"))
     }
 }
@@ -283,7 +297,7 @@ fn what_a_sample_takes_is_told() {
         .collect();
     let more: Vec<TitleIndex> =
         (1..200).chain(PUBLISHED..PUBLISHED + 200).map(TitleIndex).collect();
-    let lists = [Request::objects(&list), Request::objects(&more)];
+    let lists = [Ask::objects(&list), Ask::objects(&more)];
     first.says(2, 1);
     second.says(PUBLISHED, 1);
     type Step<'a> = (&'a str, &'a dyn Fn(), usize);

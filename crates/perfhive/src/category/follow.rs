@@ -116,7 +116,7 @@ impl Tracked {
     /// Where the catalogue changed and cannot be read; the next call tries
     /// again.
     pub(super) fn follow(&mut self, source: &mut SharedSource) -> Result<bool, SourceError> {
-        let generation = source.generation();
+        let generation = source.generation()?;
         if generation == self.generation {
             return Ok(false);
         }

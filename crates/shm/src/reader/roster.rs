@@ -6,7 +6,7 @@ use super::provider::{CategoryProvider, FileError, Members, PublishedFile};
 use super::share;
 use crate::layout::{SUFFIX, UNFINISHED};
 use crate::os::{self, Owner, User};
-use perfhive_engine::{Fault, FaultKind, Provider, Roster, note_growth};
+use perfhive_engine::{Ask, Fault, FaultKind, Provider, Roster, note_growth};
 use std::cell::OnceCell;
 use std::collections::BTreeMap;
 use std::ops::Range;
@@ -456,7 +456,7 @@ fn members(chosen: &Definition, files: &[Arc<PublishedFile>]) -> Members {
 }
 
 impl Roster for PublishedCounters {
-    fn changed(&mut self) -> Option<Vec<Arc<dyn Provider>>> {
+    fn changed(&mut self, _: &Ask) -> Option<Vec<Arc<dyn Provider>>> {
         let now = Instant::now();
         let looked = self.looked.replace(now);
         if looked.is_some_and(|looked| now.duration_since(looked) < self.every) {

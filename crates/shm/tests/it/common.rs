@@ -110,8 +110,8 @@ impl Reader {
 
     /// Everything there is, by the names of the objects.
     pub(crate) fn read(&mut self) -> BTreeMap<String, Rows> {
-        self.broker.collect(&Request::new(ObjectQuery::Global), &mut self.snapshot).unwrap();
-        let titles = self.broker.titles(LanguageId::ENGLISH);
+        self.broker.collect(&Ask::new(ObjectQuery::Global), &mut self.snapshot).unwrap();
+        let titles = self.broker.titles(LanguageId::ENGLISH, &Ask::nothing());
         let mut objects = BTreeMap::new();
         for object in self.snapshot.objects() {
             let view = object.view();
@@ -156,8 +156,8 @@ impl Reader {
     }
 
     pub(crate) fn index(&mut self, name: &str) -> Option<TitleIndex> {
-        let titles = self.broker.titles(LanguageId::ENGLISH).unwrap();
-        let catalogue = self.broker.catalogue().unwrap();
+        let titles = self.broker.titles(LanguageId::ENGLISH, &Ask::nothing()).unwrap();
+        let catalogue = self.broker.catalogue(&Ask::everything()).unwrap();
         let mut indexes = catalogue.objects.iter().map(|object| object.name);
         indexes.find(|index| titles.name(*index) == Some(name))
     }

@@ -1,7 +1,7 @@
 //! Files that are not what they should be.
 
 use crate::common::*;
-use perfhive_engine::{Collection, ObjectWriter, OpenContext, Request, Roster, Source, TestLevel};
+use perfhive_engine::{Ask, Collection, ObjectWriter, OpenContext, Roster, Source, TestLevel};
 use perfhive_format::{BlockHead, BlockWriter};
 use perfhive_shm::{Category, CounterDefinition, FileContents, PublishedCounters, decode};
 use std::fs::File;
@@ -260,7 +260,7 @@ fn a_file_that_says_too_much_is_left_out() {
     assert!(reader.read().is_empty());
     assert!(reader.faults()[0].contains("length of the file"), "{:?}", reader.faults());
     assert_eq!(reader.broker.providers().count(), 0);
-    reader.broker.catalogue().unwrap();
+    reader.broker.catalogue(&Ask::everything()).unwrap();
 }
 
 /// Who publishes more than anybody needs slows nobody down.
@@ -345,13 +345,13 @@ fn the_deadline_cuts_instances_short() {
     let category = shop(&folder).instances(3).publish().unwrap();
     category.instance("Berlin").unwrap();
     let mut published = PublishedCounters::in_folder(folder.path());
-    let provider = published.changed().unwrap().remove(0);
+    let provider = published.changed(&Ask::nothing()).unwrap().remove(0);
     let wanted = [provider.describe().objects[0].spec.name];
     let context = OpenContext { linkage: None, first_counter: 0, first_help: 0 };
     let mut session = provider.open(&context).unwrap();
     let mut collect = |deadline: Option<Instant>| {
-        let mut request = Request::objects(&wanted);
-        request.deadline = deadline;
+        let mut request = Ask::objects(&wanted);
+        request.until = deadline;
         let (mut block, mut faults) = (BlockWriter::new(), Vec::new());
         block.start(&BlockHead::default());
         let mut foreign = Vec::new();

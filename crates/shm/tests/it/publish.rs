@@ -1,7 +1,7 @@
 //! One program, and what a reader sees of it.
 
 use crate::common::*;
-use perfhive_engine::{Broker, ObjectQuery, Request, Roster as _, Snapshot};
+use perfhive_engine::{Ask, Broker, ObjectQuery, Roster as _, Snapshot};
 use perfhive_engine::{Query, Source};
 use perfhive_format::CounterType as T;
 use perfhive_shm::PublishedCounters;
@@ -220,17 +220,17 @@ fn what_comes_back_has_the_same_indexes() {
     let also = other.clone().publish().unwrap();
     let second = reader.index("Other").unwrap();
     drop(category);
-    let generation = reader.broker.catalogue_generation();
+    let generation = reader.broker.catalogue(&Ask::nothing()).unwrap().generation;
     assert_eq!(reader.index("Web Shop"), Some(index), "listed still");
     let again = shop(&folder).publish().unwrap();
     assert_eq!((reader.index("Web Shop"), reader.index("Other")), (Some(index), Some(second)));
-    assert_eq!(reader.broker.catalogue_generation(), generation);
+    assert_eq!(reader.broker.catalogue(&Ask::nothing()).unwrap().generation, generation);
     // Other counters are another category.
     drop(again);
     let more = shop(&folder).counter(CounterDefinition::new("y", COUNT)).publish().unwrap();
     let third = reader.index("Web Shop").unwrap();
     assert!(third.0 > second.0);
-    assert_eq!(reader.broker.catalogue().unwrap().objects.len(), 2);
+    assert_eq!(reader.broker.catalogue(&Ask::everything()).unwrap().objects.len(), 2);
     drop((more, also));
 }
 
@@ -247,7 +247,7 @@ fn only_some_of_those_that_are_gone_are_listed() {
         drop(category);
     }
     reader.read();
-    assert_eq!(reader.broker.catalogue().unwrap().objects.len(), 64);
+    assert_eq!(reader.broker.catalogue(&Ask::everything()).unwrap().objects.len(), 64);
     assert!(reader.index("Category 99").is_some() && reader.index("Category 35").is_none());
 }
 
@@ -296,8 +296,8 @@ fn nothing_is_allocated() {
     // Of who reads, once everything is warm.
     let counters = PublishedCounters::in_folder(folder.path()).every(Duration::from_secs(3600));
     let mut broker = Broker::builder("test:", "HOST").roster(counters).build();
-    let index = broker.catalogue().unwrap().objects[0].name;
-    let request = Request::new(ObjectQuery::one(index));
+    let index = broker.catalogue(&Ask::everything()).unwrap().objects[0].name;
+    let request = Ask::new(ObjectQuery::one(index));
     let mut snapshot = Snapshot::new();
     for _ in 0..3 {
         broker.collect(&request, &mut snapshot).unwrap();
@@ -318,9 +318,9 @@ fn looking_for_nothing_takes_no_memory() {
         let Some(roster) = roster else { continue };
         let mut roster = roster.every(Duration::ZERO);
         for _ in 0..3 {
-            roster.changed();
+            roster.changed(&Ask::nothing());
         }
-        let (changed, allocated) = count(|| roster.changed().is_some());
+        let (changed, allocated) = count(|| roster.changed(&Ask::nothing()).is_some());
         assert_eq!((changed, allocated.count), (false, 0));
     }
 }
@@ -331,7 +331,7 @@ fn looking_for_nothing_takes_no_memory() {
 fn what_a_collection_takes_is_told() {
     let folder = Folder::new();
     let mut reader = Reader::new(&folder);
-    let request = Request::new(ObjectQuery::Global);
+    let request = Ask::new(ObjectQuery::Global);
     let mut collect = |what: &str| {
         reader.snapshot.clear();
         let (done, taken) = count(|| reader.broker.collect(&request, &mut reader.snapshot));

@@ -2,9 +2,8 @@
 
 use super::Fallback;
 use crate::relay::HANGS;
-use perfhive_engine::ObjectQuery;
 use perfhive_engine::{
-    Catalogue, Source, SourceError, SourceErrorKind, Until, Wanted, note_growth,
+    Ask, Catalogue, NO_OBJECT, ObjectQuery, Source, SourceError, SourceErrorKind, note_growth,
 };
 use perfhive_format::{LanguageId, TitleIndex};
 use std::sync::Arc;
@@ -48,24 +47,16 @@ pub(super) enum First {
 impl<B: Source> Fallback<B> {
     /// Whether something is wanted that the second source can fill and of which the first
     /// one was never asked whether it has it.
-    pub(super) fn is_news(&self, wanted: Wanted<'_>) -> bool {
-        let is_wanted = |name: &TitleIndex| match wanted {
-            Wanted::Nothing => false,
-            Wanted::Objects(list) => list.contains(name),
-            Wanted::Everything => true,
-        };
-        self.capable.iter().any(|name| is_wanted(name) && !self.looked_at.contains(name))
+    pub(super) fn is_news(&self, wanted: &ObjectQuery) -> bool {
+        let is_new = |name: &&TitleIndex| !self.looked_at.contains(name);
+        self.capable.iter().filter(is_new).any(|name| wanted.may_mean(*name))
     }
 
     /// Takes down what is to be looked at from now on.
-    fn look_at(&mut self, wanted: Wanted<'_>) {
+    fn look_at(&mut self, wanted: &ObjectQuery) {
         let (capable, looked_at) = (&self.capable, &mut self.looked_at);
         let known = std::mem::take(looked_at);
-        let is_wanted = |name: &&TitleIndex| match wanted {
-            Wanted::Nothing => known.contains(name),
-            Wanted::Objects(list) => known.contains(name) || list.contains(name),
-            Wanted::Everything => true,
-        };
+        let is_wanted = |name: &&TitleIndex| known.contains(name) || wanted.may_mean(**name);
         // In the order of the second one, whatever was wanted first.
         looked_at.extend(capable.iter().filter(is_wanted));
         let tried = if looked_at.is_empty() { capable } else { looked_at };
@@ -76,7 +67,8 @@ impl<B: Source> Fallback<B> {
     ///
     /// # Errors
     /// Where it was never known, and there was no time to find it out.
-    pub(super) fn decide(&mut self, wanted: Wanted<'_>) -> Result<(), SourceError> {
+    pub(super) fn decide(&mut self, ask: &Ask) -> Result<(), SourceError> {
+        let wanted = &ask.objects;
         self.learn_capable()?;
         let is_news = self.is_news(wanted);
         let known = is_news.then(|| self.looked_at.clone());
@@ -84,22 +76,24 @@ impl<B: Source> Fallback<B> {
             note_growth();
             self.look_at(wanted);
         }
-        let Some(decision) = &self.decision else { return self.decide_first(wanted) };
+        let Some(decision) = &self.decision else { return self.decide_first(ask) };
         let is_due = self.is_due(decision);
         let (First::Good(seen) | First::Broken(_, seen)) = decision.first;
         let is_news = is_news && matches!(decision.first, First::Good(_));
-        let generation = self.first.catalogue_generation();
+        // What is broken is not to cost each reader its deadline.
+        let limit = self.broken().map(|_| TRIAL);
+        let generation = self.generation(ask.until, limit).unwrap_or(seen);
         if generation == seen && !is_news {
             if is_due {
-                self.try_again();
+                self.try_again(ask.until);
             }
             return Ok(());
         }
         note_growth();
         let begun = Instant::now();
         // Of one that is broken, what the second one has is to be read yet.
-        let limit = self.broken().and_then(|_| half_of_what_is_left());
-        match (self.look(wanted, limit), &mut self.decision) {
+        let limit = self.broken().and_then(|_| half_of_what_is_left(ask.until));
+        match (self.look(ask, limit), &mut self.decision) {
             (Ok(catalogue), _) => self.settle(&catalogue, None),
             // Whatever was registered, that was not it; or there was no time to see that.
             (Err(_), Some(Decision { first: First::Broken(_, seen), again, pause, .. })) => {
@@ -112,16 +106,16 @@ impl<B: Source> Fallback<B> {
                 if let (true, Some(known)) = (self.says_nothing(), known) {
                     self.looked_at = known;
                 }
-                self.failed(&error, begun);
+                self.failed(&error, begun, ask.until);
             }
         }
         Ok(())
     }
 
     /// Looks how the first source is doing, of which nothing is known.
-    fn decide_first(&mut self, wanted: Wanted<'_>) -> Result<(), SourceError> {
+    fn decide_first(&mut self, ask: &Ask) -> Result<(), SourceError> {
         let begun = Instant::now();
-        match self.look(wanted, None) {
+        match self.look(ask, None) {
             Ok(catalogue) => self.settle(&catalogue, None),
             Err(error) => {
                 // Each of those who came so far may have been in a hurry.
@@ -148,29 +142,36 @@ impl<B: Source> Fallback<B> {
 
     /// Asks the first source what it has of what is looked at, or of everything. One that
     /// does not answer in time goes on, and may have the answer the next time.
-    fn look(
-        &mut self,
-        wanted: Wanted<'_>,
-        limit: Option<Duration>,
-    ) -> Result<Arc<Catalogue>, SourceError> {
-        let _until = Until::enter(limit.and_then(|limit| Instant::now().checked_add(limit)));
-        match wanted {
-            Wanted::Everything => self.first.catalogue(),
-            _ => self.first.catalogue_for(Wanted::Objects(&self.looked_at)),
-        }
+    fn look(&mut self, ask: &Ask, limit: Option<Duration>) -> Result<Arc<Catalogue>, SourceError> {
+        let until = ask.until_at_most(limit.and_then(|limit| Instant::now().checked_add(limit)));
+        let objects = match &ask.objects {
+            ObjectQuery::Indexes(_) if self.looked_at.is_empty() => ObjectQuery::one(NO_OBJECT),
+            ObjectQuery::Indexes(_) => ObjectQuery::Indexes(self.looked_at.clone()),
+            _ => ObjectQuery::Global,
+        };
+        self.first.catalogue(&Ask::new(objects).until(until))
+    }
+
+    /// The generation of the first source's catalogue; `None` where it does not tell.
+    fn generation(&mut self, until: Option<Instant>, limit: Option<Duration>) -> Option<u64> {
+        let ask = Ask::nothing().until(until);
+        let until = ask.until_at_most(limit.and_then(|limit| Instant::now().checked_add(limit)));
+        let catalogue = self.first.catalogue(&ask.until(until));
+        catalogue.ok().map(|catalogue| catalogue.generation)
     }
 
     /// Asks the first source for the objects that the second one can fill.
-    fn try_first(&mut self, limit: Duration) -> Result<(), SourceError> {
-        self.trial.deadline = Some(Instant::now() + limit);
+    fn try_first(&mut self, until: Option<Instant>, limit: Duration) -> Result<(), SourceError> {
+        let limit = Some(Instant::now() + limit);
+        self.trial.until = Ask::nothing().until(until).until_at_most(limit);
         self.tried.clear();
         self.first.collect(&self.trial, &mut self.tried)
     }
 
     /// Whether the first source has by now what it lacked.
-    fn try_again(&mut self) {
-        let limit = half_of_what_is_left().map_or(TRIAL, |half| half.min(TRIAL));
-        let tried = self.try_first(limit);
+    fn try_again(&mut self, until: Option<Instant>) {
+        let limit = half_of_what_is_left(until).map_or(TRIAL, |half| half.min(TRIAL));
+        let tried = self.try_first(until, limit);
         let now = (self.clock)();
         let Some(decision) = &mut self.decision else { return };
         if tried.is_err() && limit < TRIAL && self.first.is_late() {
@@ -196,7 +197,7 @@ impl<B: Source> Fallback<B> {
         }
         note_growth();
         let delivered: Vec<TitleIndex> = self.capable.iter().copied().filter(has).collect();
-        if let Ok(catalogue) = self.look(Wanted::Nothing, Some(TRIAL)) {
+        if let Ok(catalogue) = self.look(&Ask::nothing().until(until), Some(TRIAL)) {
             self.settle(&catalogue, Some(&delivered));
         }
     }
@@ -221,12 +222,12 @@ impl<B: Source> Fallback<B> {
             reason = names.map(|names| format!("{names} from the registry again, which has them"));
         }
         (self.failures, self.undecided) = (0, None);
-        let first = First::Good(self.first.catalogue_generation());
+        let first = First::Good(catalogue.generation);
         self.decided(first, objects, reason);
     }
 
     /// A request to the first source failed; `begun` is when it was made.
-    pub(super) fn failed(&mut self, error: &SourceError, begun: Instant) {
+    pub(super) fn failed(&mut self, error: &SourceError, begun: Instant, until: Option<Instant>) {
         if self.says_nothing() {
             return;
         }
@@ -234,8 +235,8 @@ impl<B: Source> Fallback<B> {
         let enough = self.first.patience().map_or(HANGS, |patience| patience.min(HANGS));
         let hangs = self.first.hangs()
             || error.kind() == SourceErrorKind::Deadline && begun.elapsed() >= enough;
-        if hangs && self.try_first(TRIAL).is_err() {
-            if !self.has_no_time() {
+        if hangs && self.try_first(until, TRIAL).is_err() {
+            if !self.has_no_time(until) {
                 self.break_with(error);
             }
         } else if hangs {
@@ -243,29 +244,29 @@ impl<B: Source> Fallback<B> {
             self.failures = 0;
         } else if self.failures >= IN_A_ROW || error.kind() == SourceErrorKind::Denied {
             // Who is denied one object is denied all.
-            self.doubt();
+            self.doubt(until);
         }
     }
 
     /// Whether what the first source was just tried with says nothing of it: there was less
     /// time than a trial has. The next request tries it again.
-    fn has_no_time(&self) -> bool {
-        Until::is_over() && self.says_nothing()
+    fn has_no_time(&self, until: Option<Instant>) -> bool {
+        Ask::nothing().until(until).is_over() && self.says_nothing()
     }
 
     /// What was asked of the first source was in vain more than once: that may
     /// be its own fault, or only that of what was asked for.
-    pub(super) fn doubt(&mut self) {
+    pub(super) fn doubt(&mut self, until: Option<Instant>) {
         note_growth();
-        if let Err(error) = self.try_first(TRIAL) {
-            if !self.has_no_time() {
+        if let Err(error) = self.try_first(until, TRIAL) {
+            if !self.has_no_time(until) {
                 self.break_with(&error);
             }
             return;
         }
         let has = |name: &TitleIndex| self.tried.object(*name).is_some();
         let delivered: Vec<TitleIndex> = self.capable.iter().copied().filter(has).collect();
-        match self.look(Wanted::Nothing, Some(TRIAL)) {
+        match self.look(&Ask::nothing().until(until), Some(TRIAL)) {
             Ok(catalogue) => {
                 let looked_at = &self.looked_at;
                 let lacks = |name| looked_at.contains(name) && !delivered.contains(name);
@@ -276,7 +277,7 @@ impl<B: Source> Fallback<B> {
                 }
                 self.failures = 0;
             }
-            Err(_) if self.has_no_time() => {}
+            Err(_) if self.has_no_time(until) => {}
             Err(error) => self.break_with(&error),
         }
     }
@@ -303,7 +304,8 @@ impl<B: Source> Fallback<B> {
         let why = SourceError::new(kind, error.source_name(), message);
         let cause = format!("its counters cannot be read: {}", error.message());
         let reason = self.names(&objects).map(|names| by_native(&names, &cause));
-        let first = First::Broken(why, self.first.catalogue_generation());
+        let known = self.generation(None, Some(TRIAL));
+        let first = First::Broken(why, known.unwrap_or(self.first.last_generation()));
         self.decided(first, objects, reason);
     }
 
@@ -319,7 +321,7 @@ impl<B: Source> Fallback<B> {
 
     /// The names of objects, `None` of none.
     fn names(&mut self, objects: &[TitleIndex]) -> Option<String> {
-        let titles = self.second.titles(LanguageId::ENGLISH).ok();
+        let titles = self.second.titles(LanguageId::ENGLISH, &Ask::nothing()).ok();
         let name = |index: &TitleIndex| {
             let name = titles.as_ref().and_then(|titles| titles.name(*index));
             name.map_or_else(|| index.to_string(), str::to_string)
@@ -338,9 +340,9 @@ impl<B: Source> Fallback<B> {
 }
 
 /// Half of the time that who asks has left; `None` for one who has no deadline.
-fn half_of_what_is_left() -> Option<Duration> {
+fn half_of_what_is_left(until: Option<Instant>) -> Option<Duration> {
     let left = |until: Instant| until.saturating_duration_since(Instant::now());
-    Until::current().map(|until| left(until) / 2)
+    until.map(|until| left(until) / 2)
 }
 
 fn by_native(names: &str, why: &str) -> String {

@@ -81,7 +81,7 @@ impl Source for Registry {
     fn name(&self) -> &str {
         "local:"
     }
-    fn collect(&mut self, request: &Request, out: &mut Snapshot) -> Result<(), SourceError> {
+    fn collect(&mut self, request: &Ask, out: &mut Snapshot) -> Result<(), SourceError> {
         if let Ok(mut asked) = self.asked.try_lock() {
             // Noted without taking memory for the test that counts it.
             if asked.len() < asked.capacity() {
@@ -104,25 +104,29 @@ impl Source for Registry {
         }
         let mut names: Vec<TitleIndex> = match &request.objects {
             ObjectQuery::Indexes(list) => list.clone(),
-            _ => broker.catalogue()?.objects.iter().map(|object| object.name).collect(),
+            _ => broker
+                .catalogue(&Ask::everything())?
+                .objects
+                .iter()
+                .map(|object| object.name)
+                .collect(),
         };
         names.retain(|name| !told.lacks.contains(&name.0));
-        broker.collect(&Request::objects(&names), out)
+        broker.collect(&Ask::objects(&names), out)
     }
-    fn catalogue(&mut self) -> Result<Arc<Catalogue>, SourceError> {
-        self.check()?;
-        self.broker.lock().unwrap().catalogue()
+    fn catalogue(&mut self, ask: &Ask) -> Result<Arc<Catalogue>, SourceError> {
+        if !ask.is_nothing() {
+            self.check()?;
+        }
+        self.broker.lock().unwrap().catalogue(ask)
     }
-    fn catalogue_generation(&mut self) -> u64 {
-        self.broker.lock().unwrap().catalogue_generation()
-    }
-    fn titles(&mut self, language: LanguageId) -> Result<Arc<TitleDatabase>, SourceError> {
+    fn titles(&mut self, language: LanguageId, _: &Ask) -> Result<Arc<TitleDatabase>, SourceError> {
         self.check()?;
         if self.orders.0.0.lock().unwrap().unnamed {
             let message = "its list of names is damaged";
             return Err(SourceError::new(SourceErrorKind::Malformed, "local:", message));
         }
-        self.broker.lock().unwrap().titles(language)
+        self.broker.lock().unwrap().titles(language, &Ask::nothing())
     }
 }
 
@@ -172,7 +176,7 @@ fn patient(objects: &[(u32, &str)], patience: Option<Duration>) -> Parts {
 
 fn collect(source: &mut impl Source, query: &str) -> Snapshot {
     let mut snapshot = Snapshot::new();
-    source.collect(&Request::new(query.parse().unwrap()), &mut snapshot).unwrap();
+    source.collect(&Ask::new(query.parse().unwrap()), &mut snapshot).unwrap();
     snapshot
 }
 
@@ -227,9 +231,9 @@ fn what_the_registry_lacks_is_filled_and_said_once() {
 #[test]
 fn the_registry_is_asked_for_what_is_wanted_and_nothing_else() {
     let Parts { mut source, asked, .. } = parts(&[(2, "System"), (4, "Memory"), (230, "Process")]);
-    assert!(source.catalogue_for(Wanted::Nothing).is_ok());
+    assert!(source.catalogue(&Ask::nothing()).is_ok());
     let processor = [TitleIndex(238)];
-    let catalogue = source.catalogue_for(Wanted::Objects(&processor)).unwrap();
+    let catalogue = source.catalogue(&Ask::objects(&processor)).unwrap();
     assert!(catalogue.object(processor[0]).is_some());
     assert_eq!(source.looked_at, processor);
     let snapshot = collect(&mut source, "238");
@@ -250,12 +254,12 @@ fn the_registry_is_asked_for_what_is_wanted_and_nothing_else() {
 fn a_name_that_only_the_broken_registry_can_have_is_not_nobody_s() {
     let Parts { mut source, orders, .. } = parts(&WINDOWS);
     orders.tell(|told| told.fails = Some(SourceErrorKind::Denied));
-    for wanted in [&[][..], &[TitleIndex(4)]] {
-        let error = source.catalogue_for(Wanted::Objects(wanted)).unwrap_err();
+    for wanted in [&[perfhive_engine::NO_OBJECT], &[TitleIndex(4)]] {
+        let error = source.catalogue(&Ask::objects(wanted)).unwrap_err();
         assert!(error.to_string().contains("out of order"), "{error}");
     }
     let both = [TitleIndex(4), TitleIndex(238)];
-    assert!(source.catalogue_for(Wanted::Objects(&both)).is_ok());
+    assert!(source.catalogue(&Ask::objects(&both)).is_ok());
     let mut query = Query::new(source).unwrap();
     for object in ["Memory", "Xyzzy"] {
         let error = query.add(&format!(r"\{object}\Value")).unwrap_err();
@@ -272,7 +276,7 @@ fn what_hangs_alone_does_not_break_the_rest() {
     parts.source.first.wait_for(Some(FOR_EVER));
     assert_eq!(origins(&collect(&mut parts.source, "230")), [(230, 1)]);
     parts.orders.tell(|told| told.late = Some(4));
-    let request = Request::new("4".parse().unwrap());
+    let request = Ask::new("4".parse().unwrap());
     for _ in 0..4 {
         let error = parts.source.collect(&request, &mut Snapshot::new()).unwrap_err();
         assert_eq!(error.kind(), SourceErrorKind::Deadline, "{error}");
@@ -290,7 +294,7 @@ fn a_registry_that_is_broken_is_left_alone_for_a_while() {
     assert!(snapshot.faults()[0].message.ends_with("cannot be read: out of order"));
     assert_eq!(origins(&collect(&mut source, "238")), [(238, 2)]);
     // What the native functions do not have fails with the registry's reason.
-    let request = Request::new("4".parse().unwrap());
+    let request = Ask::new("4".parse().unwrap());
     let error = source.collect(&request, &mut Snapshot::new()).unwrap_err();
     assert_eq!(error.kind(), SourceErrorKind::Denied);
     assert!(error.message().contains("-s native:"), "{error}");
@@ -298,9 +302,15 @@ fn a_registry_that_is_broken_is_left_alone_for_a_while() {
     assert_eq!((origins(&snapshot), snapshot.faults().len()), (vec![(238, 2)], 1));
     assert_eq!(snapshot.faults()[0].object, Some(TitleIndex(4)));
     assert!(asked.lock().unwrap().is_empty());
-    let catalogue = source.catalogue().unwrap();
+    let catalogue = source.catalogue(&Ask::everything()).unwrap();
     assert_eq!(catalogue.objects.len(), 4);
-    assert!(source.titles(LanguageId::ENGLISH).unwrap().name(TitleIndex(230)).is_some());
+    assert!(
+        source
+            .titles(LanguageId::ENGLISH, &Ask::nothing())
+            .unwrap()
+            .name(TitleIndex(230))
+            .is_some()
+    );
 }
 
 #[test]
@@ -309,7 +319,7 @@ fn a_registry_that_is_broken_comes_back_once_it_answered_twice() {
         let mut parts = parts(&WINDOWS);
         parts.orders.tell(|told| told.fails = Some(kind));
         assert_eq!(origins(&collect(&mut parts.source, "Global")), NATIVE);
-        let first = parts.source.catalogue_generation();
+        let first = parts.source.catalogue(&Ask::nothing()).unwrap().generation;
         // In vain: the next trial is later.
         parts.pass(FIRST_PAUSE);
         collect(&mut parts.source, "230");
@@ -319,14 +329,14 @@ fn a_registry_that_is_broken_comes_back_once_it_answered_twice() {
         // It answers, once.
         parts.pass(FIRST_PAUSE);
         assert_eq!(origins(&collect(&mut parts.source, "230")), [(230, 2)]);
-        assert_eq!(parts.source.catalogue_generation(), first);
+        assert_eq!(parts.source.catalogue(&Ask::nothing()).unwrap().generation, first);
         parts.pass(FIRST_PAUSE);
         let snapshot = collect(&mut parts.source, "230");
         assert_eq!(origins(&snapshot), [(230, 1)]);
         let [fault] = snapshot.faults() else { panic!("{:?}", snapshot.faults()) };
         assert!(fault.message.contains("from the registry again"), "{fault}");
         assert!(!fault.lost_data());
-        assert_ne!(parts.source.catalogue_generation(), first);
+        assert_ne!(parts.source.catalogue(&Ask::nothing()).unwrap().generation, first);
         assert!(collect(&mut parts.source, "230").faults().is_empty());
     }
 }
@@ -342,7 +352,7 @@ fn a_registry_that_breaks_later_is_noticed_at_the_second_failure() {
     ]);
     assert_eq!(origins(&collect(&mut parts.source, "230 4")), [(4, 1), (230, 1)]);
     parts.orders.tell(|told| told.fails = Some(SourceErrorKind::Unavailable));
-    let request = Request::new("230 4".parse().unwrap());
+    let request = Ask::new("230 4".parse().unwrap());
     let mut snapshot = Snapshot::new();
     parts.source.collect(&request, &mut snapshot).unwrap_err();
     let snapshot = collect(&mut parts.source, "230 4");
@@ -399,7 +409,7 @@ fn a_registry_that_hangs_is_not_waited_for() {
     let snapshot = collect(&mut parts.source, "Global");
     assert_eq!(origins(&snapshot), NATIVE);
     assert!(snapshot.faults()[0].message.contains("did not answer in time"));
-    let error = parts.source.collect(&Request::objects(&[TitleIndex(4)]), &mut Snapshot::new());
+    let error = parts.source.collect(&Ask::objects(&[TitleIndex(4)]), &mut Snapshot::new());
     assert!(error.unwrap_err().message().contains("a provider may hang; `-s native:`"));
     // Tried while it hangs, it is busy with that.
     parts.pass(FIRST_PAUSE);
@@ -448,19 +458,19 @@ fn an_object_that_comes_back_is_the_registrys() {
     let value = |query: &Query| query.readings()[0].value.as_ref().unwrap().to_string();
     assert_eq!(value(&query), "2");
     let Parts { mut source, broker, .. } = parts(&[(4, "Memory")]);
-    let before = source.catalogue_generation();
+    let before = source.catalogue(&Ask::nothing()).unwrap().generation;
     broker.lock().unwrap().register(provider(238, "Processor", 1));
-    assert_ne!(source.catalogue_generation(), before);
+    assert_ne!(source.catalogue(&Ask::nothing()).unwrap().generation, before);
     assert_eq!(origins(&collect(&mut source, "238 2")), [(2, 2), (238, 1)]);
 }
 
 #[test]
 fn names_of_both_are_there() {
     let Parts { mut source, .. } = parts(&[(4, "Memory")]);
-    let titles = source.titles(LanguageId::ENGLISH).unwrap();
+    let titles = source.titles(LanguageId::ENGLISH, &Ask::nothing()).unwrap();
     assert_eq!(titles.name(TitleIndex(4)), Some("Memory"));
     assert_eq!(titles.name(TitleIndex(230)), Some("Process"));
-    let error = source.titles(LanguageId::GERMAN).unwrap_err();
+    let error = source.titles(LanguageId::GERMAN, &Ask::nothing()).unwrap_err();
     assert_eq!(error.kind(), SourceErrorKind::NotFound);
 }
 
@@ -468,7 +478,7 @@ fn names_of_both_are_there() {
 fn objects_without_names_get_them() {
     let nameless = WINDOWS.map(|(index, _)| (index, ""));
     let Parts { mut source, .. } = parts(&nameless);
-    let titles = source.titles(LanguageId::ENGLISH).unwrap();
+    let titles = source.titles(LanguageId::ENGLISH, &Ask::nothing()).unwrap();
     assert_eq!(titles.name(TitleIndex(230)), Some("Process"));
     let snapshot = collect(&mut source, "230");
     assert_eq!(origins(&snapshot), [(230, 1)]);
@@ -497,12 +507,14 @@ fn one_that_stays_busy_costs_its_own_objects_only() {
 #[test]
 fn names_that_cannot_be_read_for_the_moment_are_no_others() {
     let Parts { mut source, orders, .. } = parts(&[(2, "System"), (4, "Memory")]);
-    source.catalogue().unwrap();
+    source.catalogue(&Ask::everything()).unwrap();
     orders.tell(|told| told.fails = Some(SourceErrorKind::Busy));
-    let error = source.titles(LanguageId::ENGLISH).unwrap_err();
+    let error = source.titles(LanguageId::ENGLISH, &Ask::nothing()).unwrap_err();
     assert_eq!(error.kind(), SourceErrorKind::Busy, "{error}");
     orders.tell(|told| told.fails = None);
-    assert!(source.titles(LanguageId::ENGLISH).unwrap().name(TitleIndex(4)).is_some());
+    assert!(
+        source.titles(LanguageId::ENGLISH, &Ask::nothing()).unwrap().name(TitleIndex(4)).is_some()
+    );
 }
 
 /// The four that native functions fill are found all the same.
@@ -519,7 +531,7 @@ fn that_names_cannot_be_read_is_told_of_all_others() {
     // So is a language that native functions have no names in.
     let Parts { mut source, orders, .. } = parts(&[(4, "Memory")]);
     orders.tell(|told| told.unnamed = true);
-    let error = source.titles(LanguageId::GERMAN).unwrap_err();
+    let error = source.titles(LanguageId::GERMAN, &Ask::nothing()).unwrap_err();
     assert_eq!(error.kind(), SourceErrorKind::Malformed, "{error}");
 }
 
@@ -534,7 +546,7 @@ fn every_rule_of_a_source_is_kept() {
 #[test]
 fn nothing_is_allocated_once_warm() {
     let Parts { mut source, .. } = parts(&[(2, "System"), (4, "Memory")]);
-    let request = Request::new("2 4 230 232 238".parse().unwrap());
+    let request = Ask::new("2 4 230 232 238".parse().unwrap());
     let mut snapshot = Snapshot::new();
     for _ in 0..20 {
         source.collect(&request, &mut snapshot).unwrap();
@@ -566,7 +578,7 @@ fn what_a_sample_takes_is_told() {
     let mut snapshot = Snapshot::new();
     for (step, happens, query, takes) in steps {
         happens();
-        let request = Request::new(query.parse().unwrap()).max_age(Duration::ZERO);
+        let request = Ask::new(query.parse().unwrap()).max_age(Duration::ZERO);
         for round in 0..8 {
             let (done, taken) = count(|| source.collect(&request, &mut snapshot));
             let told = done.is_err() || snapshot.has_grown();

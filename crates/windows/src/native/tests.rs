@@ -4,7 +4,7 @@ use super::information::{Answer, Status, SystemInformation};
 use super::walk::{Processes, Width};
 use super::*;
 use perfhive_engine::{
-    Broker, Fault, Identity, ObjectQuery, Query, Reading, Request, Snapshot, Source,
+    Ask, Broker, Fault, Identity, ObjectQuery, Query, Reading, Snapshot, Source,
 };
 use perfhive_format::{CounterBlock, CounterPlan, PerfObject};
 use perfhive_testkit::alloc::count;
@@ -227,7 +227,7 @@ fn with(list: List) -> Arc<Fake> {
 fn collect(machine: &mut Broker, objects: &[u32]) -> Snapshot {
     let objects = objects.iter().copied().map(TitleIndex).collect();
     let mut snapshot = Snapshot::new();
-    machine.collect(&Request::new(ObjectQuery::Indexes(objects)), &mut snapshot).unwrap();
+    machine.collect(&Ask::new(ObjectQuery::Indexes(objects)), &mut snapshot).unwrap();
     snapshot
 }
 
@@ -531,7 +531,7 @@ fn nothing_is_allocated_once_warm() {
     }
     let mut machine = machine(fake);
     let objects = [2, 230, 232, 238].map(TitleIndex).to_vec();
-    let request = Request::new(ObjectQuery::Indexes(objects));
+    let request = Ask::new(ObjectQuery::Indexes(objects));
     let mut snapshot = Snapshot::new();
     for _ in 0..3 {
         machine.collect(&request, &mut snapshot).unwrap();
@@ -542,7 +542,7 @@ fn nothing_is_allocated_once_warm() {
 }
 
 /// What is taken without being told, and whether anything was told.
-fn untold(machine: &mut Broker, request: &Request, snapshot: &mut Snapshot) -> (u64, bool) {
+fn untold(machine: &mut Broker, request: &Ask, snapshot: &mut Snapshot) -> (u64, bool) {
     let ((), taken) = count(|| machine.collect(request, snapshot).unwrap());
     (if snapshot.has_grown() { 0 } else { taken.count }, snapshot.has_grown())
 }
@@ -557,7 +557,7 @@ fn what_a_sample_takes_is_told() {
     }
     let mut machine = machine(Arc::clone(&fake));
     let objects = [2, 230, 232, 238].map(TitleIndex).to_vec();
-    let request = Request::new(ObjectQuery::Indexes(objects));
+    let request = Ask::new(ObjectQuery::Indexes(objects));
     let mut snapshot = Snapshot::new();
     // More processes than there is room for; then what does not answer, and a list that
     // makes no sense, each for good.

@@ -5,15 +5,14 @@ use super::RegistrySource;
 use crate::allot::BASE_INDEX;
 use crate::{parts, titles};
 use perfhive_engine::{
-    Catalogue, CatalogueObject, Cost, ObjectQuery, Request, Snapshot, Source, SourceError,
-    SourceErrorKind,
+    Ask, Catalogue, CatalogueObject, Cost, ObjectQuery, Snapshot, SourceError, SourceErrorKind,
 };
 use perfhive_format::TitleIndex;
 use std::collections::HashSet;
 use std::sync::Arc;
 
 /// What is asked for where it is about the machine itself: an object that nobody has.
-const NOBODY: TitleIndex = TitleIndex(parts::NOBODYS);
+const NOBODY: TitleIndex = perfhive_engine::NO_OBJECT;
 
 /// How many objects that somebody looked for are remembered.
 const LOOKED_FOR: usize = 1024;
@@ -23,7 +22,7 @@ impl RegistrySource {
     pub(super) fn names_of_global(&mut self) -> Vec<TitleIndex> {
         let mut snapshot = Snapshot::new();
         // Without it more is taken for costly than is.
-        let _ = self.fetch(&Request::new(ObjectQuery::Global), &mut snapshot);
+        let _ = self.fetch(&Ask::new(ObjectQuery::Global), &mut snapshot);
         snapshot.objects().map(|object| object.view().name_index()).collect()
     }
 
@@ -70,7 +69,7 @@ impl RegistrySource {
         only: Option<&[TitleIndex]>,
     ) -> Arc<Catalogue> {
         // Now that it was reached, another machine has told what was counted last.
-        self.catalogue_generation();
+        self.notice_changes();
         let before = self.catalogue.take();
         let had_any = before.is_some();
         let mut catalogue = Catalogue::of_snapshot(snapshot);
@@ -107,7 +106,7 @@ impl RegistrySource {
     /// All that there is, as far as it is part of `Global` or was found by itself.
     pub(super) fn look_for_all(&mut self) -> Result<Arc<Catalogue>, SourceError> {
         let mut snapshot = Snapshot::new();
-        self.fetch(&Request::new(ObjectQuery::Global), &mut snapshot)?;
+        self.fetch(&Ask::new(ObjectQuery::Global), &mut snapshot)?;
         self.asked_all = true;
         let catalogue = self.keep(&snapshot, None);
         let is_left =
@@ -131,7 +130,7 @@ impl RegistrySource {
         // Each once, as one may be wanted for several reasons.
         let mut once = HashSet::new();
         let wanted: Vec<TitleIndex> =
-            wanted.iter().copied().filter(|name| once.insert(*name)).collect();
+            wanted.iter().copied().filter(|name| *name != NOBODY && once.insert(*name)).collect();
         let is_new = |name: &&TitleIndex| !self.looked_for.contains(name);
         let fresh: Vec<TitleIndex> = wanted.iter().filter(is_new).copied().collect();
         if self.looked_for.len() + fresh.len() > LOOKED_FOR {
@@ -153,7 +152,7 @@ impl RegistrySource {
             None => self.looked_for.clone(),
         };
         let mut snapshot = Snapshot::new();
-        let found = self.fetch(&Request::new(ObjectQuery::Indexes(list.clone())), &mut snapshot);
+        let found = self.fetch(&Ask::new(ObjectQuery::Indexes(list.clone())), &mut snapshot);
         let list = match (found, &self.catalogue) {
             (Ok(()), _) => list,
             // Part of what is wanted is known, and asking for the rest tells why it is
@@ -167,7 +166,7 @@ impl RegistrySource {
             // What others looked for before is not to cost anybody what he wants.
             (Err(_), None) if list != wanted && list != [NOBODY] => {
                 let list = if wanted.is_empty() { vec![NOBODY] } else { wanted };
-                let request = Request::new(ObjectQuery::Indexes(list.clone()));
+                let request = Ask::new(ObjectQuery::Indexes(list.clone()));
                 self.fetch(&request, &mut snapshot)?;
                 list
             }

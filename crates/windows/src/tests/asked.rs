@@ -143,16 +143,16 @@ fn what_was_looked_for_is_looked_for_at_once_when_all_may_be_other() {
     let mut source = fake.source();
     let [process, other] = [230, 240].map(TitleIndex);
     for name in [process, other, TitleIndex(9000)] {
-        source.catalogue_for(Wanted::Objects(&[name])).unwrap();
+        source.catalogue(&Ask::objects(&[name])).unwrap();
     }
-    let before = source.catalogue_for(Wanted::Nothing).unwrap();
-    assert_eq!(before.generation, source.catalogue_generation());
+    let before = source.catalogue(&Ask::nothing()).unwrap();
+    assert_eq!(before.generation, source.catalogue(&Ask::nothing()).unwrap().generation);
     assert_eq!(requests(&fake), ["230", "240", "9000"]);
     fake.with(|world| {
         world.last.counter = Some(5000);
         world.data.insert("230 240 9000".to_string(), object(&[230, 6], 1));
     });
-    let after = source.catalogue_for(Wanted::Nothing).unwrap();
+    let after = source.catalogue(&Ask::nothing()).unwrap();
     assert_ne!(after.generation, before.generation);
     assert!(after.object(process).is_some() && after.object(other).is_none(), "it is gone");
     assert_eq!(requests(&fake), ["230 240 9000"]);
@@ -163,23 +163,23 @@ fn what_was_looked_for_is_looked_for_at_once_when_all_may_be_other() {
 fn an_object_that_nobody_looked_for_is_news_only_without_a_name() {
     let fake = world();
     let mut source = fake.source();
-    source.catalogue_for(Wanted::Nothing).unwrap();
-    source.titles(LanguageId::ENGLISH).unwrap();
-    let generation = source.catalogue_generation();
+    source.catalogue(&Ask::nothing()).unwrap();
+    source.titles(LanguageId::ENGLISH, &Ask::nothing()).unwrap();
+    let generation = source.catalogue(&Ask::nothing()).unwrap().generation;
     collect(&mut source, ObjectQuery::one(TitleIndex(230)));
-    assert_eq!(source.catalogue_generation(), generation);
+    assert_eq!(source.catalogue(&Ask::nothing()).unwrap().generation, generation);
     fake.with(|world| world.data.insert("5000".to_string(), object(&[5000, 6], 1)));
     collect(&mut source, ObjectQuery::one(TitleIndex(5000)));
-    let later = source.catalogue_generation();
+    let later = source.catalogue(&Ask::nothing()).unwrap().generation;
     assert_ne!(later, generation, "the titles lack it: they are loaded anew");
     collect(&mut source, ObjectQuery::one(TitleIndex(5000)));
-    assert_eq!(source.catalogue_generation(), later, "once");
+    assert_eq!(source.catalogue(&Ask::nothing()).unwrap().generation, later, "once");
     // One that somebody looked for and that is defined anew is another.
-    source.catalogue_for(Wanted::Objects(&[TitleIndex(230)])).unwrap();
-    let generation = source.catalogue_generation();
+    source.catalogue(&Ask::objects(&[TitleIndex(230)])).unwrap();
+    let generation = source.catalogue(&Ask::nothing()).unwrap().generation;
     fake.with(|world| world.data.insert("230".to_string(), object(&[230, 6, 6], 2)));
     collect(&mut source, ObjectQuery::one(TitleIndex(230)));
-    assert_ne!(source.catalogue_generation(), generation);
+    assert_ne!(source.catalogue(&Ask::nothing()).unwrap().generation, generation);
 }
 
 #[test]
@@ -189,7 +189,7 @@ fn a_request_has_a_buffer_of_its_own_size_which_is_kept() {
     fake.with(|world| world.data.insert("230".to_string(), object(&names, 1)));
     let mut source = fake.source();
     let calls = |source: &mut RegistrySource, name| {
-        let request = Request::new(ObjectQuery::one(TitleIndex(name)));
+        let request = Ask::new(ObjectQuery::one(TitleIndex(name)));
         source.collect(&request, &mut Snapshot::new()).unwrap();
         requests(&fake).len()
     };
@@ -215,8 +215,8 @@ fn costly_objects_are_listed_and_not_part_of_global() {
     let fake = world();
     fake.with(|world| world.data.insert("Costly".into(), object(&[816, 6], 1)));
     let mut source = fake.source();
-    source.list_costly().unwrap();
-    let catalogue = source.catalogue().unwrap();
+    source.catalogue(&Ask::new(ObjectQuery::Costly)).unwrap();
+    let catalogue = source.catalogue(&Ask::everything()).unwrap();
     let costs: Vec<_> = catalogue.objects.iter().map(|o| (o.name.0, o.cost)).collect();
     assert_eq!(costs, [(230, Cost::Global), (816, Cost::Costly)]);
 }
@@ -225,7 +225,7 @@ fn costly_objects_are_listed_and_not_part_of_global() {
 fn an_object_that_stays_away_is_a_fault_and_one_that_never_was_is_none() {
     let fake = world();
     let mut source = fake.source();
-    source.catalogue().unwrap();
+    source.catalogue(&Ask::everything()).unwrap();
     fake.with(|world| {
         let other = object(&[240, 6], 2);
         world.data.insert("230".into(), other.clone());
@@ -243,15 +243,19 @@ fn costly_objects_are_asked_for_by_who_needs_them_only() {
     let fake = world();
     fake.with(|world| world.data.insert("Costly".into(), object(&[816, 6], 1)));
     let mut source = fake.source();
-    let before = source.catalogue().unwrap();
+    let before = source.catalogue(&Ask::everything()).unwrap();
     assert!(before.object(TitleIndex(816)).is_none());
     assert!(!fake.with(|world| world.asked.contains(&"Costly".to_string())));
-    source.list_costly().unwrap();
-    assert_ne!(source.catalogue_generation(), before.generation);
-    let after = source.catalogue().unwrap();
+    source.catalogue(&Ask::new(ObjectQuery::Costly)).unwrap();
+    assert_ne!(source.catalogue(&Ask::nothing()).unwrap().generation, before.generation);
+    let after = source.catalogue(&Ask::everything()).unwrap();
     assert!(after.object(TitleIndex(816)).is_some());
-    source.list_costly().unwrap();
-    assert_eq!(source.catalogue_generation(), after.generation, "nothing is new");
+    source.catalogue(&Ask::new(ObjectQuery::Costly)).unwrap();
+    assert_eq!(
+        source.catalogue(&Ask::nothing()).unwrap().generation,
+        after.generation,
+        "nothing is new"
+    );
     // Who looks for one by its name finds it, all others first or not, and stays with it.
     fake.with(|world| world.data.insert("816".into(), object(&[816, 6], 1)));
     for all_first in [false, true] {
@@ -279,7 +283,7 @@ fn a_costly_object_is_found_by_name_behind_a_cache_that_knows_everything_else() 
     let fake = world();
     fake.with(|world| world.data.insert("816".into(), object(&[816, 6], 1)));
     let mut cache = Cached::new(fake.source());
-    assert!(cache.catalogue().unwrap().object(TitleIndex(816)).is_none());
+    assert!(cache.catalogue(&Ask::everything()).unwrap().object(TitleIndex(816)).is_none());
     let mut query = perfhive_engine::Query::new(cache).unwrap();
     query.add(r"\816(*)\% Processor Time").unwrap();
     query.collect().unwrap();
@@ -310,17 +314,17 @@ fn the_cost_of_what_was_found_by_itself_is_unknown_until_all_are_listed() {
     let costs = |catalogue: &perfhive_engine::Catalogue| {
         wanted.map(|name| catalogue.object(name).map(|object| object.cost))
     };
-    let catalogue = source.catalogue_for(Wanted::Objects(&wanted)).unwrap();
+    let catalogue = source.catalogue(&Ask::objects(&wanted)).unwrap();
     let [global, costly, unknown] = [Cost::Global, Cost::Costly, Cost::Unknown].map(Some);
     assert_eq!(costs(&catalogue), [global, costly, unknown, unknown]);
     fake.with(|world| world.data.insert("816 5000".into(), objects(&[816, 5000])));
-    let catalogue = source.catalogue().unwrap();
+    let catalogue = source.catalogue(&Ask::everything()).unwrap();
     assert_eq!(costs(&catalogue), [global, costly, unknown, global], "it is not lost");
-    source.list_costly().unwrap();
-    let listed = source.catalogue_for(Wanted::Nothing).unwrap();
+    source.catalogue(&Ask::new(ObjectQuery::Costly)).unwrap();
+    let listed = source.catalogue(&Ask::nothing()).unwrap();
     assert_eq!(costs(&listed), [global, costly, costly, global]);
     assert_ne!(listed.generation, catalogue.generation);
-    assert_eq!(listed.generation, source.catalogue_generation());
+    assert_eq!(listed.generation, source.catalogue(&Ask::nothing()).unwrap().generation);
 }
 
 /// An object that its provider begins to give after everything was listed: its registration
@@ -380,8 +384,8 @@ fn who_gives_nothing_of_what_was_asked_for_has_failed_and_who_was_not_asked_has_
     });
     let mut source = fake.source();
     let mut after = |name: u32| {
-        source.catalogue_for(Wanted::Objects(&[TitleIndex(name)])).unwrap();
-        let providers = source.providers().unwrap();
+        source.catalogue(&Ask::objects(&[TitleIndex(name)])).unwrap();
+        let providers = source.providers(&Ask::nothing()).unwrap();
         let said = |one: &perfhive_engine::ProviderStatus| {
             one.last_fault.as_ref().map(|fault| fault.message.to_string())
         };
@@ -403,15 +407,15 @@ fn what_is_wanted_twice_is_asked_for_once() {
     let fake = world();
     let mut source = fake.source();
     let twice = [TitleIndex(230); 2];
-    assert_eq!(source.catalogue_for(Wanted::Objects(&twice)).unwrap().objects.len(), 1);
+    assert_eq!(source.catalogue(&Ask::objects(&twice)).unwrap().objects.len(), 1);
     assert_eq!(requests(&fake), ["230"]);
     // However many were looked for before, and whatever was registered since.
     let many: Vec<TitleIndex> = (0..1500).map(|place| TitleIndex(10_000 + 2 * place)).collect();
-    source.catalogue_for(Wanted::Objects(&many[..1000])).unwrap();
+    source.catalogue(&Ask::objects(&many[..1000])).unwrap();
     fake.with(|world| world.last.counter = Some(5000));
     let more: Vec<TitleIndex> = many[1000..].iter().copied().chain(twice).collect();
     requests(&fake);
-    source.catalogue_for(Wanted::Objects(&more)).unwrap();
+    source.catalogue(&Ask::objects(&more)).unwrap();
     let asked = requests(&fake);
     assert!(asked.iter().any(|one| one.split(' ').any(|index| index == "230")), "{asked:?}");
 }
@@ -425,21 +429,21 @@ fn who_was_looked_for_and_fails_costs_nobody_else_the_catalogue() {
     });
     let mut source = fake.source();
     let broken = [TitleIndex(4000)];
-    assert!(source.catalogue_for(Wanted::Objects(&broken)).is_err());
-    assert!(source.catalogue_for(Wanted::Nothing).is_ok());
+    assert!(source.catalogue(&Ask::objects(&broken)).is_err());
+    assert!(source.catalogue(&Ask::nothing()).is_ok());
     for counter in [5000, 5002] {
         fake.with(|world| world.last.counter = Some(counter));
-        assert_eq!(source.catalogue_for(Wanted::Nothing).unwrap().machine, "BOX");
+        assert_eq!(source.catalogue(&Ask::nothing()).unwrap().machine, "BOX");
     }
     fake.with(|world| world.last.counter = Some(5004));
-    let other = source.catalogue_for(Wanted::Objects(&[TitleIndex(5000)])).unwrap();
+    let other = source.catalogue(&Ask::objects(&[TitleIndex(5000)])).unwrap();
     assert_eq!(other.objects.len(), 1);
-    assert!(source.catalogue_for(Wanted::Objects(&broken)).is_err());
+    assert!(source.catalogue(&Ask::objects(&broken)).is_err());
     // Nor does it make what was found another catalogue each time.
     requests(&fake);
     for _ in 0..3 {
         let both = [TitleIndex(5000), TitleIndex(4000)];
-        assert_eq!(source.catalogue_for(Wanted::Objects(&both)).unwrap(), other);
+        assert_eq!(source.catalogue(&Ask::objects(&both)).unwrap(), other);
         // Who is sound is not asked once more for that.
         let asked = requests(&fake);
         assert!(asked.iter().all(|one| !one.contains("5000")), "{asked:?}");

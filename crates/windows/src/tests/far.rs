@@ -64,20 +64,20 @@ fn is_not_reached(error: &perfhive_engine::SourceError) {
 fn who_is_not_reached_is_told_as_that_and_no_provider_is_blamed() {
     let (fake, network, attempts, mut source) = machine(SOON);
     network.drops();
-    is_not_reached(&source.catalogue().unwrap_err());
+    is_not_reached(&source.catalogue(&Ask::everything()).unwrap_err());
     // Again and again, whatever is asked: nobody was asked who could hang.
-    is_not_reached(&source.titles(LanguageId::ENGLISH).unwrap_err());
-    is_not_reached(&source.list_costly().unwrap_err());
+    is_not_reached(&source.titles(LanguageId::ENGLISH, &Ask::nothing()).unwrap_err());
+    is_not_reached(&source.catalogue(&Ask::new(ObjectQuery::Costly)).unwrap_err());
     for query in [ObjectQuery::Global, ObjectQuery::one(TitleIndex(5000))] {
-        let error = source.collect(&Request::new(query), &mut Snapshot::new()).unwrap_err();
+        let error = source.collect(&Ask::new(query), &mut Snapshot::new()).unwrap_err();
         is_not_reached(&error);
     }
-    is_not_reached(&source.providers().unwrap_err());
+    is_not_reached(&source.providers(&Ask::nothing()).unwrap_err());
     assert!(fake.with(|world| world.asked.is_empty()));
     assert_eq!(attempts.load(Ordering::Relaxed), 1, "one thread waits for it");
     // What comes late serves whoever asks then.
     network.let_go();
-    assert!(comes_true(|| source.catalogue().is_ok()));
+    assert!(comes_true(|| source.catalogue(&Ask::everything()).is_ok()));
     assert_eq!(names(&mut source), [230, 5000]);
     assert_eq!(attempts.load(Ordering::Relaxed), 1);
 }
@@ -86,7 +86,7 @@ fn who_is_not_reached_is_told_as_that_and_no_provider_is_blamed() {
 fn a_deadline_that_is_shorter_is_kept_and_told_the_same() {
     let (_, network, _, mut source) = machine(Duration::from_secs(3600));
     network.drops();
-    let soon = || Request::new(ObjectQuery::Global).deadline(Instant::now() + SOON);
+    let soon = || Ask::new(ObjectQuery::Global).until(Instant::now() + SOON);
     for _ in 0..2 {
         is_not_reached(&source.collect(&soon(), &mut Snapshot::new()).unwrap_err());
     }
@@ -99,7 +99,7 @@ fn a_connection_that_breaks_is_made_anew_by_the_same_rules() {
     let (fake, network, attempts, mut source) = machine(SOON);
     assert_eq!(names(&mut source), [230, 5000]);
     fake.with(|world| world.code = Some(64));
-    let everything = Request::new(ObjectQuery::Global);
+    let everything = Ask::new(ObjectQuery::Global);
     let error = source.collect(&everything, &mut Snapshot::new()).unwrap_err();
     assert!(error.message().contains("the connection to BOX broke"), "{error}");
     fake.with(|world| world.code = None);
@@ -119,8 +119,7 @@ fn a_provider_that_hangs_there_is_left_out_unless_the_network_is_gone() {
         fake.2.close(&[5000]);
         if is_gone {
             network.drops();
-            let mut ask =
-                || source.collect(&Request::new(ObjectQuery::Global), &mut Snapshot::new());
+            let mut ask = || source.collect(&Ask::new(ObjectQuery::Global), &mut Snapshot::new());
             is_not_reached(&ask().unwrap_err());
             is_not_reached(&ask().unwrap_err());
             network.let_go();
@@ -128,7 +127,7 @@ fn a_provider_that_hangs_there_is_left_out_unless_the_network_is_gone() {
         // Services are known as soon as the machine is reached again.
         assert!(comes_true(|| {
             let mut answer = Snapshot::new();
-            source.collect(&Request::new(ObjectQuery::Global), &mut answer).is_ok_and(|()| {
+            source.collect(&Ask::new(ObjectQuery::Global), &mut answer).is_ok_and(|()| {
                 let [fault] = answer.faults() else { return false };
                 &*fault.provider == "Shop" && answer.objects().count() == 1
             })

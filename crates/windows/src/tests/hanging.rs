@@ -29,7 +29,7 @@ fn who_hangs_is_left_out_until_he_comes_back() {
     let (fake, mut source) = machine();
     let before = names(&mut source);
     assert_eq!(before, [230, 232, 4000, 4010, 5000]);
-    let generation = source.catalogue_generation();
+    let generation = source.catalogue(&Ask::nothing()).unwrap().generation;
     fake.2.close(&[4000]);
     let answer = collect(&mut source, ObjectQuery::Global);
     let [fault] = answer.faults() else { panic!("{:?}", answer.faults()) };
@@ -37,7 +37,11 @@ fn who_hangs_is_left_out_until_he_comes_back() {
     for words in [r"C:\Stuck.dll", "does not come back", "lodctr /D:Stuck"] {
         assert!(fault.message.contains(words), "{words}: {fault}");
     }
-    assert_ne!(source.catalogue_generation(), generation, "there are fewer");
+    assert_ne!(
+        source.catalogue(&Ask::nothing()).unwrap().generation,
+        generation,
+        "there are fewer"
+    );
     assert_eq!(names(&mut source), [230, 232, 5000]);
     // Neither he nor all are asked any more, and nobody waits.
     fake.with(|world| world.asked.clear());
@@ -49,7 +53,7 @@ fn who_hangs_is_left_out_until_he_comes_back() {
     let answer = collect(&mut source, both);
     assert_eq!(answer.objects().count(), 1);
     assert_eq!(answer.faults()[0].object, Some(TitleIndex(4010)));
-    let alone = Request::new(ObjectQuery::one(TitleIndex(4000)));
+    let alone = Ask::new(ObjectQuery::one(TitleIndex(4000)));
     let error = source.collect(&alone, &mut Snapshot::new()).unwrap_err();
     assert_eq!(error.kind(), SourceErrorKind::Deadline);
     assert!(error.message().contains(r"Stuck: C:\Stuck.dll fails"), "{error}");
@@ -57,9 +61,10 @@ fn who_hangs_is_left_out_until_he_comes_back() {
     let is_one_of =
         |query: &str| query.split(' ').any(|one| ["Global", "4000", "4010"].contains(&one));
     assert!(!asked.iter().any(|query| is_one_of(query)), "{asked:?}");
-    let error = source.list_costly().unwrap_err();
+    let error = source.catalogue(&Ask::new(ObjectQuery::Costly)).unwrap_err();
     assert!(error.message().starts_with(r"Stuck: C:\Stuck.dll"), "{error}");
-    let states: Vec<_> = source.providers().unwrap().into_iter().map(|one| one.state).collect();
+    let states: Vec<_> =
+        source.providers(&Ask::nothing()).unwrap().into_iter().map(|one| one.state).collect();
     assert_eq!(states, [ProviderState::Open, ProviderState::Failed, ProviderState::Open]);
 
     fake.2.close(&[]);
@@ -77,10 +82,14 @@ fn a_request_for_others_never_waits_for_who_hangs() {
     assert_eq!(collect(&mut source, ObjectQuery::one(TitleIndex(5000))).objects().count(), 1);
     // Nor is he asked for that by who wants to know of them alone.
     let wanted = [TitleIndex(5000), TitleIndex(230)];
-    let catalogue = source.catalogue_for(Wanted::Objects(&wanted)).unwrap();
+    let catalogue = source.catalogue(&Ask::objects(&wanted)).unwrap();
     assert!(wanted.iter().all(|name| catalogue.object(*name).is_some()));
     assert_eq!(fake.with(|world| world.asked.iter().filter(|name| *name == "Global").count()), 0);
-    assert_eq!(source.catalogue_generation(), catalogue.generation, "nobody was left behind");
+    assert_eq!(
+        source.catalogue(&Ask::nothing()).unwrap().generation,
+        catalogue.generation,
+        "nobody was left behind"
+    );
     // A request for everything finds him.
     assert_eq!(names(&mut source), [230, 232, 5000]);
     fake.2.close(&[]);
@@ -124,13 +133,15 @@ fn where_all_hang_it_is_an_error_until_they_come_back() {
     let (fake, mut source) = machine();
     // Whatever is asked for, as of a library without an `Object List`.
     fake.2.close(&[230, 4000, 5000, 2_147_483_632]);
-    let error = source.catalogue().unwrap_err();
+    let error = source.catalogue(&Ask::everything()).unwrap_err();
     assert_eq!(error.kind(), SourceErrorKind::Deadline, "{error}");
     for words in [r"Stuck (C:\Stuck.dll)", "perfhive check NAME", "lodctr /D:NAME"] {
         assert!(error.message().contains(words), "{words}: {error}");
     }
     fake.2.close(&[]);
-    assert!(comes_true(|| source.catalogue().is_ok_and(|all| all.objects.len() == 5)));
+    assert!(comes_true(|| source
+        .catalogue(&Ask::everything())
+        .is_ok_and(|all| all.objects.len() == 5)));
 }
 
 #[test]
@@ -155,22 +166,22 @@ fn who_failed_and_is_changed_is_asked_again() {
     fake.with(|world| world.providers[1].1 = 31);
     let mut source = fake.source();
     assert_eq!(collect(&mut source, ObjectQuery::Global).faults().len(), 1);
-    let generation = source.catalogue_generation();
+    let generation = source.catalogue(&Ask::nothing()).unwrap().generation;
     fake.with(|world| {
         world.providers[1].1 = SUCCESS;
         world.changed.insert("Stuck".to_string(), 2);
     });
     assert!(comes_true(|| collect(&mut source, ObjectQuery::Global).faults().is_empty()));
-    assert_ne!(source.catalogue_generation(), generation);
+    assert_ne!(source.catalogue(&Ask::nothing()).unwrap().generation, generation);
     assert_eq!(names(&mut source), [230, 232, 4000, 4010, 5000]);
     // The same where everything failed.
     fake.with(|world| world.code = Some(31));
     let mut source = fake.source();
-    source.catalogue().unwrap_err();
-    let generation = source.catalogue_generation();
+    source.catalogue(&Ask::everything()).unwrap_err();
+    source.catalogue(&Ask::nothing()).unwrap_err();
     fake.with(|world| {
         world.code = None;
         world.changed.remove("Shop");
     });
-    assert!(comes_true(|| source.catalogue_generation() != generation));
+    assert!(comes_true(|| source.catalogue(&Ask::nothing()).is_ok()));
 }

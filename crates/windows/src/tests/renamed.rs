@@ -49,21 +49,22 @@ fn who_failed_is_asked_again_where_indexes_were_allotted_anew() {
         world.last = LastTitles { counter: Some(5002), help: Some(5003), written: Some(1) };
     });
     let mut source = fake.source();
-    let generation = source.catalogue().unwrap().generation;
+    let generation = source.catalogue(&Ask::everything()).unwrap().generation;
     assert_eq!(collect(&mut source, ObjectQuery::Global).faults().len(), 1);
     fake.with(|world| {
         world.providers[0] = service("Mended", &[4000], SUCCESS);
         world.last.written = Some(2);
     });
-    assert_ne!(source.catalogue_generation(), generation);
+    assert_ne!(source.catalogue(&Ask::nothing()).unwrap().generation, generation);
     let answer = collect(&mut source, ObjectQuery::Global);
     assert_eq!((answer.objects().count(), answer.faults().len()), (2, 0));
-    let names: Vec<_> = source.providers().unwrap().into_iter().map(|one| one.name).collect();
+    let names: Vec<_> =
+        source.providers(&Ask::nothing()).unwrap().into_iter().map(|one| one.name).collect();
     assert_eq!(names, ["Mended", "Shop"]);
     // Once, and not at each sample.
-    let generation = source.catalogue_generation();
+    let generation = source.catalogue(&Ask::nothing()).unwrap().generation;
     collect(&mut source, ObjectQuery::Global);
-    assert_eq!(source.catalogue_generation(), generation);
+    assert_eq!(source.catalogue(&Ask::nothing()).unwrap().generation, generation);
 }
 
 /// One that defines its object anew with each sample, with a counter of another place.

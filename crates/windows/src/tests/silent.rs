@@ -28,7 +28,7 @@ fn who_gives_nothing_is_told_of() {
     assert_eq!(&*fault.provider, "Mute", "the others may have nothing to say");
     assert!(fault.message.contains("`perfhive check Mute` says what it is"), "{fault}");
     let states: Vec<_> = source
-        .providers()
+        .providers(&Ask::nothing())
         .unwrap()
         .into_iter()
         .map(|one| (one.name, one.state, one.names))
@@ -42,7 +42,8 @@ fn who_gives_nothing_is_told_of() {
             ("Off".to_string(), ProviderState::Disabled, Some(8000..=8002)),
         ]
     );
-    let off = source.providers().unwrap().pop().and_then(|one| one.last_fault).unwrap();
+    let off =
+        source.providers(&Ask::nothing()).unwrap().pop().and_then(|one| one.last_fault).unwrap();
     assert!(off.message.contains("`perfhive providers --enable \"Off\"`"), "{off}");
 }
 
@@ -56,8 +57,8 @@ fn who_is_registered_without_names_is_told_as_that_and_who_lists_his_objects_is_
         world.providers.push((off, SUCCESS));
     });
     let mut source = fake.source();
-    source.catalogue_for(Wanted::Objects(&[TitleIndex(230)])).unwrap();
-    let providers = source.providers().unwrap();
+    source.catalogue(&Ask::objects(&[TitleIndex(230)])).unwrap();
+    let providers = source.providers(&Ask::nothing()).unwrap();
     let states: Vec<_> = providers.iter().map(|one| (one.state, one.objects.len())).collect();
     use ProviderState::{Disabled, Failed, Open};
     assert_eq!(states, [(Failed, 0), (Open, 1), (Disabled, 0)]);
@@ -73,7 +74,7 @@ fn what_may_not_be_read_beside_the_counters_is_told_once() {
     let fake = world();
     fake.with(|world| world.unreadable = vec![(Beside::Services, 5)]);
     let mut source = fake.source();
-    source.catalogue().unwrap();
+    source.catalogue(&Ask::everything()).unwrap();
     let answer = collect(&mut source, ObjectQuery::one(TitleIndex(230)));
     let [fault] = answer.faults() else { panic!("{:?}", answer.faults()) };
     assert!(!fault.lost_data() && answer.objects().count() == 1);
@@ -111,14 +112,14 @@ fn who_is_registered_is_looked_up_once_and_names_are_loaded_once() {
     });
     let mut source = fake.source();
     // What `list` does.
-    source.titles(LanguageId::GERMAN).unwrap();
-    source.titles(LanguageId::ENGLISH).unwrap();
-    source.catalogue().unwrap();
+    source.titles(LanguageId::GERMAN, &Ask::nothing()).unwrap();
+    source.titles(LanguageId::ENGLISH, &Ask::nothing()).unwrap();
+    source.catalogue(&Ask::everything()).unwrap();
     fake.with(|world| world.asked.clear());
     for _ in 0..3 {
         assert_eq!(collect(&mut source, ObjectQuery::Global).faults().len(), 1);
-        source.catalogue().unwrap();
-        source.titles(LanguageId::ENGLISH).unwrap();
+        source.catalogue(&Ask::everything()).unwrap();
+        source.titles(LanguageId::ENGLISH, &Ask::nothing()).unwrap();
     }
     assert_eq!(fake.with(|world| world.listed), 1);
     assert_eq!(fake.with(|world| std::mem::take(&mut world.asked)), ["Global"; 3]);
@@ -136,7 +137,7 @@ fn who_is_registered_is_looked_up_once_and_names_are_loaded_once() {
         world.providers.push((Service { ours: true, ..deaf }, SUCCESS));
         world.last.counter = Some(7000);
     });
-    source.catalogue_generation();
+    source.catalogue(&Ask::nothing()).unwrap();
     assert_eq!(collect(&mut source, ObjectQuery::Global).faults().len(), 1);
     assert_eq!(fake.with(|world| world.listed), 3);
 }
@@ -165,12 +166,12 @@ fn a_damaged_list_of_names_is_told_as_that_and_the_others_are_there() {
         say_everywhere(&fake, &damaged.to_string(), &garbage());
         let mut source = fake.source();
         for _ in 0..2 {
-            let error = source.titles(damaged).unwrap_err();
+            let error = source.titles(damaged, &Ask::nothing()).unwrap_err();
             assert_eq!(error.kind(), SourceErrorKind::Malformed);
             let words = format!("language {damaged}: the list of names is damaged");
             assert!(error.message().contains(&words), "{error}");
             assert!(error.message().contains("lodctr /R"), "{error}");
-            assert!(source.titles(other).unwrap().name(TitleIndex(230)).is_some());
+            assert!(source.titles(other, &Ask::nothing()).unwrap().name(TitleIndex(230)).is_some());
         }
     }
 }
@@ -196,15 +197,15 @@ fn an_empty_list_of_english_names_is_a_damaged_one() {
     for nothing in [&[][..], &[0; 4]] {
         let fake = world();
         say_everywhere(&fake, "009", nothing);
-        let error = fake.source().titles(LanguageId::ENGLISH).unwrap_err();
+        let error = fake.source().titles(LanguageId::ENGLISH, &Ask::nothing()).unwrap_err();
         assert_eq!(error.kind(), SourceErrorKind::Malformed);
         assert!(error.message().contains("list of names is damaged"), "{error}");
         // Also where it is the only one that is there.
         fake.with(|world| world.titles.retain(|(place, _), _| place == "data"));
-        let error = fake.source().titles(LanguageId::ENGLISH).unwrap_err();
+        let error = fake.source().titles(LanguageId::ENGLISH, &Ask::nothing()).unwrap_err();
         assert_eq!(error.kind(), SourceErrorKind::Malformed, "{error}");
         say_everywhere(&fake, "007", nothing);
-        assert!(fake.source().titles(LanguageId::GERMAN).unwrap().is_empty());
+        assert!(fake.source().titles(LanguageId::GERMAN, &Ask::nothing()).unwrap().is_empty());
     }
 }
 
@@ -213,7 +214,7 @@ fn an_empty_list_of_english_names_is_a_damaged_one() {
 fn a_name_that_was_called_the_same_once_is_asked_for_once() {
     let fake = world();
     fake.with(|world| world.titles.clear());
-    fake.source().titles(LanguageId::ENGLISH).unwrap_err();
+    fake.source().titles(LanguageId::ENGLISH, &Ask::nothing()).unwrap_err();
     let asked = fake.with(|world| world.asked.clone());
     assert_eq!(asked, ["Counter 009"]);
 }
@@ -224,15 +225,15 @@ fn who_is_denied_is_denied_what_he_knew_as_well() {
     let fake = world();
     fake.with(|world| world.providers = vec![service("PerfProc", &[230, 232], SUCCESS)]);
     let mut source = fake.source();
-    let known = source.catalogue_for(Wanted::Objects(&[TitleIndex(230)])).unwrap();
+    let known = source.catalogue(&Ask::objects(&[TitleIndex(230)])).unwrap();
     assert_eq!(known.objects.len(), 1);
     fake.with(|world| world.code = Some(5));
     let more = [TitleIndex(230), TitleIndex(238)];
-    let error = source.catalogue_for(Wanted::Objects(&more)).unwrap_err();
+    let error = source.catalogue(&Ask::objects(&more)).unwrap_err();
     assert_eq!(error.kind(), SourceErrorKind::Denied, "{error}");
     // What a single provider fails with is not everybody's.
     fake.with(|world| world.code = Some(31));
-    assert_eq!(source.catalogue_for(Wanted::Objects(&more)).unwrap(), known);
+    assert_eq!(source.catalogue(&Ask::objects(&more)).unwrap(), known);
 }
 
 /// Another machine may send lists without end.
@@ -241,11 +242,11 @@ fn a_list_of_names_without_end_is_not_read_to_the_end() {
     let fake = world();
     let endless = "2\0a\0".encode_utf16().flat_map(u16::to_le_bytes).cycle();
     say_everywhere(&fake, "009", &endless.take((16 << 20) + 8).collect::<Vec<u8>>());
-    let error = fake.source().titles(LanguageId::ENGLISH).unwrap_err();
+    let error = fake.source().titles(LanguageId::ENGLISH, &Ask::nothing()).unwrap_err();
     assert_eq!(error.kind(), SourceErrorKind::Malformed);
     let words = "language 009: the list of names is damaged: it has more than 16 MiB";
     assert!(error.message().contains(words), "{error}");
-    assert!(fake.source().titles(LanguageId::GERMAN).is_ok());
+    assert!(fake.source().titles(LanguageId::GERMAN, &Ask::nothing()).is_ok());
 }
 
 /// Whoever asks by a name in another language than the damaged one has his value.

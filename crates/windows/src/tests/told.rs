@@ -89,7 +89,7 @@ fn blocks(names: &[u32], instances: usize) -> Vec<u8> {
 
 /// A sample: what it took without saying so, and whether it said so.
 fn sample(source: &mut dyn Source, query: &ObjectQuery, snapshot: &mut Snapshot) -> (u64, bool) {
-    let request = Request::new(query.clone()).max_age(Duration::ZERO);
+    let request = Ask::new(query.clone()).max_age(Duration::ZERO);
     let (done, taken) = alloc::count(|| source.collect(&request, snapshot));
     done.unwrap();
     (if snapshot.has_grown() { 0 } else { taken.count }, snapshot.has_grown())

@@ -1,6 +1,7 @@
 //! What a source has, as sensors: their numbers, names and kinds.
 
-use crate::broker::{CHOSEN_INDEXES, Wanted};
+use crate::ask::Ask;
+use crate::broker::CHOSEN_INDEXES;
 use crate::error::{SourceError, SourceErrorKind};
 use crate::followed::Followed;
 use crate::measure::{Sensor, SensorId, SensorKind, SensorName, ValueType};
@@ -28,10 +29,10 @@ impl Known {
         source: &mut impl Source,
         all: bool,
     ) -> Result<Self, SourceError> {
-        let generation = source.catalogue_generation();
-        let wanted = if all { Wanted::Everything } else { Wanted::Nothing };
-        let catalogue = source.catalogue_for(wanted)?;
-        let titles = titles_of(source, &catalogue)?;
+        let ask = if all { Ask::everything() } else { Ask::nothing() };
+        let catalogue = source.catalogue(&ask)?;
+        let generation = catalogue.generation;
+        let titles = titles_of(source, &catalogue, &ask)?;
         let (sensors, places) = sensors(name, &catalogue, &titles);
         Ok(Self { generation, catalogue, titles, sensors, places })
     }
@@ -109,9 +110,10 @@ impl CatalogueObject {
 pub(super) fn titles_of(
     source: &mut impl Source,
     catalogue: &Catalogue,
+    ask: &Ask,
 ) -> Result<Arc<TitleDatabase>, SourceError> {
     for language in [LanguageId::ENGLISH].iter().chain(&catalogue.languages) {
-        match source.titles(*language) {
+        match source.titles(*language, ask) {
             Err(error) if error.kind() == SourceErrorKind::NotFound => {}
             found => return found,
         }

@@ -7,7 +7,7 @@
 
 use super::known::{follow_counter, follow_object, titles_of};
 use super::{CounterProbe, Probed, Target};
-use crate::broker::Wanted;
+use crate::ask::Ask;
 use crate::error::SourceError;
 use crate::identity::Identity;
 use crate::query::sample::ObjectState;
@@ -24,19 +24,20 @@ impl<S: Source> CounterProbe<S> {
     /// Where the catalogue changed and cannot be read; the next call tries
     /// again.
     pub(super) fn follow_catalogue(&mut self) -> Result<bool, SourceError> {
-        let generation = self.source.catalogue_generation();
+        let ask = Ask::nothing();
+        let catalogue = self.source.catalogue(&ask)?;
+        let generation = catalogue.generation;
         if generation == self.generation {
             return Ok(false);
         }
-        let catalogue = self.source.catalogue_for(Wanted::Nothing)?;
-        let titles = titles_of(&mut self.source, &catalogue)?;
+        let titles = titles_of(&mut self.source, &catalogue, &ask)?;
         // Whoever has the names by now, and nobody else.
         let named = |probed: &Probed| {
             let indexes = titles.indexes(&probed.title).to_vec();
             indexes.into_iter().chain([probed.place.index()])
         };
         let wanted: Vec<TitleIndex> = self.objects.iter().flat_map(named).collect();
-        let catalogue = self.source.catalogue_for(Wanted::Objects(&wanted))?;
+        let catalogue = self.source.catalogue(&Ask::objects(&wanted))?;
         let mut moved = false;
         for (number, probed) in self.objects.iter_mut().enumerate() {
             moved |= probed.look_up(number, &mut self.targets, &catalogue, &titles);

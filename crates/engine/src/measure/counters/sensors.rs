@@ -3,7 +3,7 @@
 use super::CounterProbe;
 use super::known::{Known, counter_of, id_of, object_of, title};
 use super::names::instance_names;
-use crate::broker::Wanted as WantedObjects;
+use crate::ask::{Ask, NO_OBJECT, ObjectQuery};
 use crate::error::SourceError;
 use crate::followed::ATTEMPTS;
 use crate::frame::Snapshot;
@@ -13,7 +13,6 @@ use crate::measure::source::{
 use crate::measure::{Sensor, SensorId, SensorName};
 use crate::query::changing;
 use crate::query::sample::ObjectState;
-use crate::request::Request;
 use crate::source::{CatalogueObject, Cost, Source};
 use crate::titles::{TitleSet, fold};
 use perfhive_format::TitleIndex;
@@ -73,7 +72,7 @@ impl<S: Source + Clone + 'static> CounterSource<S> {
     }
 
     fn known(&mut self) -> Result<Arc<Known>, MeasureError> {
-        let generation = self.source.catalogue_generation();
+        let generation = self.source.catalogue(&Ask::nothing())?.generation;
         if let Some(known) = self.known.as_ref().filter(|known| known.generation == generation) {
             return Ok(Arc::clone(known));
         }
@@ -96,7 +95,7 @@ impl<S: Source + Clone + 'static> CounterSource<S> {
         wanted.sort_unstable();
         wanted.dedup();
         if !wanted.is_empty() {
-            self.source.catalogue_for(WantedObjects::Objects(&wanted))?;
+            self.source.catalogue(&Ask::objects(&wanted))?;
         }
         Ok(())
     }
@@ -176,8 +175,8 @@ impl<S: Source + Clone + 'static> DataSource for CounterSource<S> {
         let number = group.parse().ok().map(TitleIndex);
         meant.extend(number.filter(|index| known.titles.name(*index).is_none()));
         if meant.is_empty() {
-            // Where no name means it, who cannot tell his names says so.
-            self.source.catalogue_for(WantedObjects::Objects(&[]))?;
+            // A source that cannot tell its names says so with an error.
+            self.source.catalogue(&Ask::objects(&[NO_OBJECT]))?;
         }
         self.look_for(meant)?;
         if self.groups.len() >= GROUPS {
@@ -218,7 +217,7 @@ impl<S: Source + Clone + 'static> DataSource for CounterSource<S> {
                 return Err(changing(&self.name).into());
             }
             (known, sensor) = (now, same);
-            let request = Request { deadline, ..Request::objects(&[object_of(sensor)]) };
+            let request = Ask { until: deadline, ..Ask::objects(&[object_of(sensor)]) };
             consumer.collect(&request, &mut snapshot)?;
         }
         let object = object_of(sensor);
@@ -250,7 +249,7 @@ impl<S: Source + Clone + 'static> DataSource for CounterSource<S> {
 impl<S: Source + Clone + 'static> CounterSource<S> {
     fn list_costly(&mut self) -> Result<(), SourceError> {
         if !self.costly {
-            self.source.list_costly()?;
+            self.source.catalogue(&Ask::new(ObjectQuery::Costly))?;
             self.costly = true;
         }
         Ok(())

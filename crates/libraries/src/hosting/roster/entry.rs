@@ -5,7 +5,7 @@ use crate::hosting::pause;
 use crate::hosting::provider::ExtensionProvider;
 use crate::hosting::state::{LibraryState, lock};
 use perfhive_contract::Registration;
-use perfhive_engine::{ProvidedTitles, ProviderError, ProviderState, Wanted};
+use perfhive_engine::{ObjectQuery, ProvidedTitles, ProviderError, ProviderState};
 use perfhive_format::TitleIndex;
 use perfhive_format::titles::TitleList;
 use std::path::Path;
@@ -98,17 +98,16 @@ impl Entry {
 
     /// Whether the library may have objects that are wanted. Without registered names or
     /// objects it may have any.
-    pub(super) fn may_have(&self, wanted: Wanted<'_>) -> bool {
+    pub(super) fn may_have(&self, wanted: &ObjectQuery) -> bool {
         let may = |name: &TitleIndex| self.state.registration.may_give(*name);
         match wanted {
-            Wanted::Nothing => false,
-            Wanted::Everything => true,
-            Wanted::Objects(list) => list.iter().any(may),
+            ObjectQuery::Indexes(list) => list.iter().any(may),
+            ObjectQuery::Global | ObjectQuery::Costly | ObjectQuery::Foreign(_) => true,
         }
     }
 
     /// Whether an answer is awaited that may have objects which are wanted.
-    pub(super) fn is_awaited(&self, wanted: Wanted<'_>) -> bool {
+    pub(super) fn is_awaited(&self, wanted: &ObjectQuery) -> bool {
         self.question.is_some() && self.may_have(wanted)
     }
 

@@ -2,7 +2,7 @@
 
 use super::{ALL, Children, ROLE, TICK, Values, again, alone, instances, machine, refused, role};
 use crate::common::{Look, Machine, Tree};
-use perfhive_engine::{Broker, ObjectQuery, Request, Snapshot, Source};
+use perfhive_engine::{Ask, Broker, ObjectQuery, Snapshot, Source};
 use perfhive_format::TitleIndex;
 use perfhive_linux::{Options, ProcRoot, ReaderChoice, bpf_refusal, providers_with};
 use perfhive_testkit::alloc::count;
@@ -82,7 +82,7 @@ fn nothing_is_allocated() {
         let mut machine = machine(ReaderChoice::Bpf);
         for (objects, extra) in [(&[230][..], false), (&[230], true), (&[230, 232], true)] {
             let wanted: Vec<_> = objects.iter().copied().map(TitleIndex).collect();
-            let mut request = Request::new(ObjectQuery::Indexes(wanted.clone()));
+            let mut request = Ask::new(ObjectQuery::Indexes(wanted.clone()));
             if extra {
                 request.extra_counters = wanted.iter().map(|o| (*o, TitleIndex(0))).collect();
             }
@@ -125,7 +125,7 @@ fn system_calls_do_not_depend_on_processes() {
         let wanted = [TitleIndex(230)];
         let mut machine = machine(ReaderChoice::Bpf);
         for _ in 0..rounds.parse::<u32>().unwrap() {
-            machine.collect(&Request::objects(&wanted), &wanted);
+            machine.collect(&Ask::objects(&wanted), &wanted);
         }
         return;
     }
@@ -169,7 +169,7 @@ fn give_up(given: CapabilitySet) {
 /// The faults of a collection by a broker.
 fn faults(broker: &mut Broker) -> Vec<String> {
     let mut snapshot = Snapshot::new();
-    broker.collect(&Request::objects(&[TitleIndex(230)]), &mut snapshot).unwrap();
+    broker.collect(&Ask::objects(&[TitleIndex(230)]), &mut snapshot).unwrap();
     snapshot.faults().iter().map(ToString::to_string).collect()
 }
 

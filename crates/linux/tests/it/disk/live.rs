@@ -1,7 +1,7 @@
 //! Disks of the machine that the tests run on, next to what its own tools say.
 
 use crate::common::{Look, Machine};
-use perfhive_engine::{ObjectQuery, Request};
+use perfhive_engine::{Ask, ObjectQuery};
 use perfhive_format::TitleIndex;
 use perfhive_linux::ProcRoot;
 use perfhive_testkit::alloc::count;
@@ -353,7 +353,7 @@ fn nothing_is_allocated() {
         for objects in [&[PHYSICAL][..], &[LOGICAL], &[PAGING], &ALL] {
             let mut machine = Machine::new(&ProcRoot::default());
             let wanted: Vec<_> = objects.iter().copied().map(TitleIndex).collect();
-            let request = Request::new(ObjectQuery::Indexes(wanted.clone()));
+            let request = Ask::new(ObjectQuery::Indexes(wanted.clone()));
             for _ in 0..3 {
                 machine.collect(&request, &wanted);
             }

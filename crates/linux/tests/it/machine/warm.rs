@@ -3,7 +3,7 @@
 use super::{full, nothing};
 use crate::common::Machine;
 use crate::warm::alone;
-use perfhive_engine::{ObjectQuery, Request};
+use perfhive_engine::{Ask, ObjectQuery};
 use perfhive_format::TitleIndex;
 use perfhive_linux::{ProcRoot, object_table};
 use perfhive_testkit::alloc::count;
@@ -19,7 +19,7 @@ fn assert_nothing_is_allocated(root: &ProcRoot) {
     let wanted: Vec<_> = objects().into_iter().map(TitleIndex).collect();
     let mut machine = Machine::new(root);
     for extra in [false, true] {
-        let mut request = Request::new(ObjectQuery::Indexes(wanted.clone()));
+        let mut request = Ask::new(ObjectQuery::Indexes(wanted.clone()));
         if extra {
             request.extra_counters = wanted.iter().map(|object| (*object, TitleIndex(0))).collect();
         }
@@ -67,7 +67,7 @@ fn files_stay_open_and_are_few() {
             links
         };
         let wanted: Vec<_> = objects().into_iter().map(TitleIndex).collect();
-        let request = Request::new(ObjectQuery::Indexes(wanted.clone()));
+        let request = Ask::new(ObjectQuery::Indexes(wanted.clone()));
         let mut machine = Machine::new(&ProcRoot::default());
         machine.collect(&request, &wanted);
         let first = links();

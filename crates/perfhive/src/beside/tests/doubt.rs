@@ -57,14 +57,20 @@ impl Source for Moody {
     fn name(&self) -> &str {
         "moody:"
     }
-    fn collect(&mut self, request: &Request, out: &mut Snapshot) -> Result<(), SourceError> {
+    fn collect(&mut self, request: &Ask, out: &mut Snapshot) -> Result<(), SourceError> {
         self.check()?;
         self.broker.collect(request, out)
     }
-    fn catalogue_for(&mut self, wanted: Wanted<'_>) -> Result<Arc<Catalogue>, SourceError> {
+    fn catalogue(&mut self, ask: &Ask) -> Result<Arc<Catalogue>, SourceError> {
+        self.changes += u64::from(self.mood() != self.known);
+        self.known = self.mood();
         self.check()?;
-        let mut catalogue = Catalogue::clone(&*self.broker.catalogue()?);
-        let Wanted::Objects(list) = wanted else { return Ok(Arc::new(catalogue)) };
+        let mut catalogue = Catalogue::clone(&*self.broker.catalogue(ask)?);
+        catalogue.generation = self.changes;
+        let list = match &ask.objects {
+            ObjectQuery::Indexes(list) if !list.is_empty() => list,
+            _ => return Ok(Arc::new(catalogue)),
+        };
         let is_asked = list.contains(&WEB_SHOP);
         self.asked.fetch_add(usize::from(is_asked), Ordering::Relaxed);
         match self.mood() {
@@ -79,14 +85,9 @@ impl Source for Moody {
             _ => Ok(Arc::new(catalogue)),
         }
     }
-    fn catalogue_generation(&mut self) -> u64 {
-        self.changes += u64::from(self.mood() != self.known);
-        self.known = self.mood();
-        self.changes
-    }
-    fn titles(&mut self, language: LanguageId) -> Result<Arc<TitleDatabase>, SourceError> {
+    fn titles(&mut self, language: LanguageId, _: &Ask) -> Result<Arc<TitleDatabase>, SourceError> {
         self.check()?;
-        let titles = self.broker.titles(language)?;
+        let titles = self.broker.titles(language, &Ask::nothing())?;
         let kind = match self.mood() {
             Mood::Broken | Mood::HangsForNames => SourceErrorKind::Deadline,
             Mood::Damaged => SourceErrorKind::Malformed,
@@ -147,15 +148,15 @@ impl Parts {
     /// What is published and served to a reader who looks at the generation before each
     /// sample.
     fn served(&mut self) -> Vec<u32> {
-        self.source.catalogue_generation();
+        let _ = self.source.catalogue(&Ask::nothing());
         let list = [PUBLISHED, OWN, PUBLISHED + 200].map(TitleIndex);
         let mut snapshot = Snapshot::new();
-        self.source.collect(&Request::objects(&list), &mut snapshot).unwrap();
+        self.source.collect(&Ask::objects(&list), &mut snapshot).unwrap();
         snapshot.objects().map(|object| object.view().name_index().0).collect()
     }
 
     fn look(&mut self) {
-        let _ = self.source.catalogue_for(Wanted::Nothing);
+        let _ = self.source.catalogue(&Ask::everything());
     }
 
     fn asked(&self) -> usize {
@@ -168,7 +169,12 @@ fn an_error_is_not_has_none() {
     let mut parts = parts(false, Mood::HangsForOne);
     // Nobody hangs for what cannot be meant, and Processor is the first one's.
     assert_eq!(parts.served(), [OWN]);
-    let status = parts.source.providers().unwrap().into_iter().find(|one| one.name == "Web Shop");
+    let status = parts
+        .source
+        .providers(&Ask::nothing())
+        .unwrap()
+        .into_iter()
+        .find(|one| one.name == "Web Shop");
     let why = status.unwrap().last_fault.unwrap().to_string();
     assert!(why.contains("does not answer"), "{why}");
     // Who hangs costs no sample.
@@ -180,14 +186,14 @@ fn an_error_is_not_has_none() {
     // Who looks asks again, and once it answers it is known.
     parts.look();
     assert_eq!((parts.asked(), parts.served()), (1, vec![OWN]));
-    let generation = parts.source.catalogue_generation();
+    let generation = parts.source.catalogue(&Ask::nothing()).unwrap().generation;
     parts.becomes(Mood::Well);
     parts.source.first.known = Mood::Well;
     parts.look();
     assert_eq!(parts.asked(), 1);
-    assert_ne!(parts.source.catalogue_generation(), generation);
+    assert_ne!(parts.source.catalogue(&Ask::nothing()).unwrap().generation, generation);
     assert_eq!(parts.served(), [PUBLISHED, OWN]);
-    let mut all = parts.source.providers().unwrap().into_iter();
+    let mut all = parts.source.providers(&Ask::nothing()).unwrap().into_iter();
     assert!(all.find(|one| one.name == "Web Shop").unwrap().last_fault.is_none());
     parts.look();
     assert_eq!(parts.asked(), 0, "it is known");
@@ -198,9 +204,12 @@ fn nothing_is_served_before_it_is_known_whose_it_is() {
     for has_it in [true, false] {
         let mut parts = parts(has_it, Mood::Late);
         assert!(parts.served().is_empty());
-        let error = parts.source.catalogue_for(Wanted::Nothing).unwrap_err();
+        let error = parts.source.catalogue(&Ask::nothing()).unwrap_err();
         assert_eq!(error.kind(), SourceErrorKind::Deadline, "half of it is no answer");
-        assert!(parts.source.titles(LanguageId::ENGLISH).is_err(), "nor half of the names");
+        assert!(
+            parts.source.titles(LanguageId::ENGLISH, &Ask::nothing()).is_err(),
+            "nor half of the names"
+        );
         parts.becomes(Mood::Well);
         assert_eq!(parts.served(), if has_it { vec![OWN] } else { vec![PUBLISHED, OWN] });
     }

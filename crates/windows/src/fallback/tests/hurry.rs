@@ -4,8 +4,8 @@ use super::*;
 use crate::relay::HANGS;
 
 /// Too soon for any answer.
-fn at_once(query: &str) -> Request {
-    Request::new(query.parse().unwrap()).deadline(Instant::now())
+fn at_once(query: &str) -> Ask {
+    Ask::new(query.parse().unwrap()).until(Instant::now())
 }
 
 /// Asks in a hurry, whatever is said.
@@ -18,7 +18,7 @@ fn hurry(source: &mut Fallback<Broker>, query: &str) -> SourceError {
 /// Asks until an earlier request has come back, which nobody waits for any more.
 fn collect_once_it_is_free(source: &mut Fallback<Broker>, query: &str) -> Snapshot {
     let mut snapshot = Snapshot::new();
-    let request = Request::new(query.parse().unwrap());
+    let request = Ask::new(query.parse().unwrap());
     while let Err(error) = source.collect(&request, &mut snapshot) {
         assert_eq!(error.kind(), SourceErrorKind::Busy, "{error}");
         std::thread::yield_now();
@@ -33,17 +33,16 @@ fn whoever_is_in_a_hurry_at_first_leaves_it_undecided() {
     for _ in 0..3 {
         hurry(&mut parts.source, "230");
         // Nor do they wait who ask for something else by then.
-        let _until = Until::enter(Some(Instant::now()));
+        let at_once = Ask::nothing().until(Instant::now());
         let failed = [
-            parts.source.catalogue().err(),
-            parts.source.catalogue_for(Wanted::Nothing).err(),
-            parts.source.titles(LanguageId::ENGLISH).err(),
-            parts.source.list_costly().err(),
-            parts.source.providers().err(),
+            parts.source.catalogue(&Ask::everything().until(at_once.until)).err(),
+            parts.source.catalogue(&at_once).err(),
+            parts.source.titles(LanguageId::ENGLISH, &at_once).err(),
+            parts.source.catalogue(&Ask::new(ObjectQuery::Costly).until(at_once.until)).err(),
+            parts.source.providers(&at_once).err(),
         ];
         let is_late = |error: &Option<SourceError>| error.as_ref().unwrap().is_transient();
         assert!(failed.iter().all(is_late), "{failed:?}");
-        assert_eq!(parts.source.catalogue_generation(), 0);
         assert!(parts.source.decision.is_none());
     }
     parts.orders.tell(|told| told.hangs = false);
@@ -63,7 +62,7 @@ fn many_short_waits_are_a_long_one() {
     hurry(&mut parts.source, "230");
     let since = parts.source.undecided.as_mut().unwrap();
     *since = since.checked_sub(HANGS).unwrap();
-    let soon = Request::new("230".parse().unwrap()).deadline(Instant::now() + FOR_EVER);
+    let soon = Ask::new("230".parse().unwrap()).until(Instant::now() + FOR_EVER);
     let mut snapshot = Snapshot::new();
     parts.source.collect(&soon, &mut snapshot).unwrap();
     assert_eq!(origins(&snapshot), [(230, 2)]);
@@ -81,10 +80,9 @@ fn whoever_is_in_a_hurry_later_changes_nothing() {
         hurry(&mut parts.source, "2 4");
         // Something else is wanted of it, which is to be looked at first.
         hurry(&mut parts.source, "238");
-        let until = Until::enter(Some(Instant::now()));
-        let error = parts.source.titles(LanguageId::ENGLISH).unwrap_err();
+        let at_once = Ask::nothing().until(Instant::now());
+        let error = parts.source.titles(LanguageId::ENGLISH, &at_once).unwrap_err();
         assert!(error.is_transient(), "{error}: not the names of what native functions have");
-        drop(until);
     }
     assert_eq!((parts.source.decisions, parts.source.failures), (decisions, 0));
     parts.orders.tell(|told| told.hangs = false);
@@ -108,7 +106,7 @@ fn a_trial_leaves_time_for_who_stands_in() {
         // Less than a trial may take; half of it is enough on any machine to fill one object.
         let mut snapshot = Snapshot::new();
         let soon = Instant::now() + Duration::from_millis(480);
-        let request = Request::new("230".parse().unwrap()).deadline(soon);
+        let request = Ask::new("230".parse().unwrap()).until(soon);
         parts.source.collect(&request, &mut snapshot).unwrap();
         assert_eq!(origins(&snapshot), [(230, 2)], "{:?}", snapshot.faults());
     }

@@ -81,7 +81,7 @@ impl ProviderStatus {
     }
 
     /// What is registered and makes no provider.
-    pub(super) fn refused(fault: &Fault) -> Self {
+    pub(crate) fn refused(fault: &Fault) -> Self {
         let last_fault = Some(fault.clone());
         Self { state: ProviderState::Refused, last_fault, ..Self::new(&fault.provider) }
     }

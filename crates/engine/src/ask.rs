@@ -1,4 +1,4 @@
-//! What a reader asks of a source.
+//! What a caller wants of a source, and until when.
 
 use crate::growth::note_growth;
 use perfhive_format::TitleIndex;
@@ -6,7 +6,7 @@ use std::fmt;
 use std::str::FromStr;
 use std::time::{Duration, Instant};
 
-/// Which objects a request is for; the value name of a read of
+/// The objects that a caller wants; the value name of a read of
 /// `HKEY_PERFORMANCE_DATA`.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
 pub enum ObjectQuery {
@@ -14,11 +14,11 @@ pub enum ObjectQuery {
     Global,
     /// `Costly`: every object whose collection is expensive.
     Costly,
-    /// `Foreign NAME`: the objects of another machine, by a provider that
+    /// `Foreign NAME`: the objects of another machine, collected by a provider that
     /// reaches it. The name may be empty.
     Foreign(String),
     /// `230 232`: objects by the title indexes of their names. A source may
-    /// answer with more or fewer.
+    /// answer with more or fewer. An empty list wants nothing.
     Indexes(Vec<TitleIndex>),
 }
 
@@ -29,7 +29,7 @@ impl ObjectQuery {
         Self::Indexes(vec![object])
     }
 
-    /// Adds an object to a query by indexes; others become one.
+    /// Adds an object to a query by indexes; any other query becomes one of this object.
     pub fn insert(&mut self, object: TitleIndex) {
         match self {
             Self::Indexes(list) if list.contains(&object) => {}
@@ -38,7 +38,16 @@ impl ObjectQuery {
         }
     }
 
-    /// Whether a copy of it has memory of its own.
+    /// Whether the query names this object. `Global`, `Costly` and `Foreign` may mean any.
+    #[must_use]
+    pub fn may_mean(&self, object: TitleIndex) -> bool {
+        match self {
+            Self::Indexes(list) => list.contains(&object),
+            Self::Global | Self::Costly | Self::Foreign(_) => true,
+        }
+    }
+
+    /// Whether a clone of the query allocates.
     pub(crate) fn takes_memory(&self) -> bool {
         match self {
             Self::Global | Self::Costly => false,
@@ -67,7 +76,7 @@ impl fmt::Display for ObjectQuery {
     }
 }
 
-/// A text that is no query.
+/// The error of a text that is no query.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct BadObjectQuery(String);
 
@@ -83,9 +92,9 @@ impl fmt::Display for BadObjectQuery {
 
 impl std::error::Error for BadObjectQuery {}
 
-/// Takes the three words without regard to case, or indexes separated by
-/// blanks. An empty text asks for everything, as on Windows. A number that is too large
-/// for an index is no object's, and keeps nobody from the others beside it.
+/// Parses one of the three words, in any case, or indexes separated by blanks. An empty
+/// text is `Global`, as on Windows. A number that is too large for an index is left out:
+/// no object can have it, and the other indexes stay valid.
 impl FromStr for ObjectQuery {
     type Err = BadObjectQuery;
 
@@ -113,67 +122,103 @@ impl FromStr for ObjectQuery {
     }
 }
 
-/// A request to a [`Source`](crate::Source).
+/// Title index that no object has. A catalogue that is asked for it tells whether the
+/// source can answer for objects at all.
+pub const NO_OBJECT: TitleIndex = TitleIndex(2_147_483_632);
+
+/// What a caller wants of a [`Source`](crate::Source), and until when.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Request {
-    /// Which objects.
+pub struct Ask {
+    /// The objects.
     pub objects: ObjectQuery,
     /// Counters, as (object, counter), that a source fills only on request
-    /// because they cost extra. Counter 0 asks for all of an object's. A
-    /// source that has no such counters ignores this.
+    /// because they cost extra. Counter 0 stands for all of an object's. A
+    /// source without such counters ignores this.
     pub extra_counters: Vec<(TitleIndex, TitleIndex)>,
-    /// How old kept data may be, counted from when its collection was begun;
-    /// zero asks for a collection that begins after the request, `None` leaves
-    /// it to the cache. Only caches look at this.
+    /// How old cached data may be, counted from when its collection began. Zero wants a
+    /// collection that begins after the call; `None` means the cache's own limit. Only
+    /// caches look at this.
     pub max_age: Option<Duration>,
-    /// When an answer is of no use any more.
-    pub deadline: Option<Instant>,
+    /// The deadline: after it, an answer is of no use to the caller. `None` for none.
+    pub until: Option<Instant>,
 }
 
-impl Request {
-    /// A request without a deadline or extra counters.
+impl Ask {
+    /// An ask without a deadline or extra counters.
     #[must_use]
     pub fn new(objects: ObjectQuery) -> Self {
-        Self { objects, extra_counters: Vec::new(), max_age: None, deadline: None }
+        Self { objects, extra_counters: Vec::new(), max_age: None, until: None }
     }
 
-    /// A request for objects by index.
+    /// An ask for `Global`.
+    #[must_use]
+    pub fn everything() -> Self {
+        Self::new(ObjectQuery::Global)
+    }
+
+    /// An ask for no object: of a catalogue, what is known without asking providers.
+    #[must_use]
+    pub fn nothing() -> Self {
+        Self::new(ObjectQuery::Indexes(Vec::new()))
+    }
+
+    /// An ask for objects by index.
     #[must_use]
     pub fn objects(indexes: &[TitleIndex]) -> Self {
         Self::new(ObjectQuery::Indexes(indexes.to_vec()))
     }
 
-    /// The same request with every counter that costs extra, of one object.
+    /// The same ask with every counter that costs extra, of one object.
     #[must_use]
     pub fn with_all_counters_of(mut self, object: TitleIndex) -> Self {
         self.extra_counters.push((object, TitleIndex(0)));
         self
     }
 
-    /// The same request with a limit to the age of kept data.
+    /// The same ask with a limit to the age of cached data.
     #[must_use]
     pub fn max_age(mut self, age: Duration) -> Self {
         self.max_age = Some(age);
         self
     }
 
-    /// The same request with a deadline.
+    /// The same ask with a deadline; `None` for none.
     #[must_use]
-    pub fn deadline(mut self, deadline: Instant) -> Self {
-        self.deadline = Some(deadline);
+    pub fn until(mut self, deadline: impl Into<Option<Instant>>) -> Self {
+        self.until = deadline.into();
         self
     }
 
-    /// Makes it the same as another, in the memory that it has and that of a list which
-    /// is not needed at the moment. Answers whether that was too small, which is
-    /// [noted](note_growth).
+    /// Whether the ask is for no object.
+    #[must_use]
+    pub fn is_nothing(&self) -> bool {
+        matches!(&self.objects, ObjectQuery::Indexes(list) if list.is_empty())
+    }
+
+    /// Whether the deadline has passed.
+    #[must_use]
+    pub fn is_over(&self) -> bool {
+        self.until.is_some_and(|until| until <= Instant::now())
+    }
+
+    /// The earlier of the deadline and another one.
+    #[must_use]
+    pub fn until_at_most(&self, other: Option<Instant>) -> Option<Instant> {
+        match (self.until, other) {
+            (Some(one), Some(other)) => Some(one.min(other)),
+            (one, other) => one.or(other),
+        }
+    }
+
+    /// Copies another ask into this one's allocations, and those of a spare list.
+    /// Answers whether they were too small, which is [noted](note_growth).
     pub(crate) fn refill(&mut self, other: &Self, kept: &mut Vec<TitleIndex>) -> bool {
-        let room = |request: &Self, kept: &Vec<TitleIndex>| {
-            let list = match &request.objects {
+        let room = |ask: &Self, kept: &Vec<TitleIndex>| {
+            let list = match &ask.objects {
                 ObjectQuery::Indexes(list) => list.capacity(),
                 _ => 0,
             };
-            list + kept.capacity() + request.extra_counters.capacity()
+            list + kept.capacity() + ask.extra_counters.capacity()
         };
         let before = room(self, kept);
         let mut grown = false;
@@ -196,7 +241,7 @@ impl Request {
             _ => {}
         }
         self.extra_counters.clone_from(&other.extra_counters);
-        (self.max_age, self.deadline) = (other.max_age, other.deadline);
+        (self.max_age, self.until) = (other.max_age, other.until);
         grown |= room(self, kept) > before;
         if grown {
             note_growth();
@@ -204,7 +249,7 @@ impl Request {
         grown
     }
 
-    /// Whether a counter that costs extra was asked for.
+    /// Whether a counter that costs extra is wanted.
     #[must_use]
     pub fn wants_extra(&self, object: TitleIndex, counter: TitleIndex) -> bool {
         self.extra_counters
@@ -218,7 +263,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn queries_parse_and_print() {
+    fn object_queries_parse_and_print_as_windows_writes_them() {
         let parse = |text: &str| text.parse::<ObjectQuery>();
         assert_eq!(parse("gLOBAL"), Ok(ObjectQuery::Global));
         assert_eq!(parse(""), Ok(ObjectQuery::Global));
