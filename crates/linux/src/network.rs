@@ -2,7 +2,6 @@
 
 mod connections;
 mod devices;
-mod fields;
 mod interfaces;
 mod pairs;
 
@@ -10,13 +9,10 @@ use crate::faults::{Faults, Text, is_gone, unreadable};
 use crate::files::Reader;
 use crate::provider::LinuxProvider;
 use crate::root::ProcRoot;
-use crate::table::{
-    ICMP, ICMPV6, INTERFACE, IPV4, IPV6, NETWORK, Object, TCPV4, TCPV6, UDPV4, UDPV6,
-};
+use crate::table::network::{CONNECTIONS_ESTABLISHED, File, PROTOCOLS, Protocol, Section};
+use crate::table::{INTERFACE, NETWORK, Object, TCPV4, TCPV6};
 use connections::Connections;
-use fields::Part;
 use interfaces::Interfaces;
-use pairs::File;
 use perfhive_engine::standard::{Layouts, Row, write_single};
 use perfhive_engine::{Collection, ObjectWriter, Provider, ProviderError, Session};
 use perfhive_format::TitleIndex;
@@ -24,52 +20,35 @@ use rustix::fd::OwnedFd;
 use rustix::param::page_size;
 use std::ffi::CStr;
 
-/// TCPv4 638 and TCPv6 1530, Connections Established.
-const ESTABLISHED: u32 = 642;
-
-/// The protocols, and what fills them.
-static PROTOCOLS: [(&Object, &[Part]); 8] = [
-    (&IPV4, fields::IPV4),
-    (&IPV6, fields::IPV6),
-    (&ICMP, fields::ICMP),
-    (&ICMPV6, fields::ICMPV6),
-    (&TCPV4, fields::TCPV4),
-    (&TCPV6, fields::TCPV6),
-    (&UDPV4, fields::UDPV4),
-    (&UDPV6, fields::UDPV6),
-];
-
 /// The provider.
 pub(crate) fn provider(root: &ProcRoot) -> impl Provider + use<> {
     LinuxProvider::new("linux-network", NETWORK, root, NetworkSession::open)
 }
 
 /// A protocol in this session.
-struct Protocol {
-    object: &'static Object,
-    parts: &'static [Part],
+struct ProtocolState {
+    protocol: &'static Protocol,
     wanted: bool,
     row: Row,
     layouts: Layouts,
     faults: Faults,
 }
 
-impl Protocol {
-    fn new(object: &'static Object, parts: &'static [Part]) -> Self {
+impl ProtocolState {
+    fn new(protocol: &'static Protocol) -> Self {
         Self {
-            object,
-            parts,
+            protocol,
             wanted: false,
-            row: Row::new(object),
-            layouts: Layouts::new(object),
+            row: Row::new(protocol.object),
+            layouts: Layouts::new(protocol.object),
             faults: Faults::default(),
         }
     }
 
-    /// The parts of a file that are needed now.
-    fn needs(&self, file: File) -> impl Iterator<Item = &'static Part> + use<> {
-        let parts = if self.wanted { self.parts } else { &[] };
-        parts.iter().filter(move |part| part.file == file)
+    /// The section of a file, if this collection needs it.
+    fn needs(&self, file: File) -> Option<&'static Section> {
+        let mut sections = self.protocol.sections.iter();
+        sections.find(|section| self.wanted && section.file == file)
     }
 }
 
@@ -83,11 +62,11 @@ struct ConnectionFiles {
 struct NetworkSession {
     reader: Reader,
     page: u64,
-    /// Open since they were read first.
+    /// Kept open after the first reading.
     files: [Option<OwnedFd>; File::ALL.len()],
     connections: ConnectionFiles,
     interfaces: Interfaces,
-    protocols: [Protocol; PROTOCOLS.len()],
+    protocols: [ProtocolState; PROTOCOLS.len()],
 }
 
 impl NetworkSession {
@@ -98,7 +77,7 @@ impl NetworkSession {
             files: Default::default(),
             connections: ConnectionFiles::default(),
             interfaces: Interfaces::new(root.sys().map(Into::into)),
-            protocols: PROTOCOLS.map(|(object, parts)| Protocol::new(object, parts)),
+            protocols: PROTOCOLS.each_ref().map(ProtocolState::new),
         }
     }
 }
@@ -113,18 +92,18 @@ impl Session for NetworkSession {
             self.interfaces.write(&mut self.reader, collection, out)?;
         }
         for protocol in &mut self.protocols {
-            protocol.wanted = collection.wants(TitleIndex(protocol.object.index));
+            protocol.wanted = collection.wants(TitleIndex(protocol.protocol.object.index));
             protocol.row.clear();
         }
         self.read_files();
         self.count_connections(collection);
         for protocol in self.protocols.iter_mut().filter(|protocol| protocol.wanted) {
-            // What the machine has nothing for, IPv6 for one, is an object without
-            // counters; what could not be read is a fault and no object.
+            // A protocol that the machine lacks (IPv6) is an object without counters; one
+            // that could not be read is a fault and no object.
             if protocol.row.mask() != 0 || protocol.faults.is_empty() {
                 write_single(&mut protocol.layouts, &protocol.row, None, out)?;
             }
-            protocol.faults.report(protocol.object.index, out);
+            protocol.faults.report(protocol.protocol.object.index, out);
         }
         Ok(())
     }
@@ -135,25 +114,24 @@ impl NetworkSession {
     fn read_files(&mut self) {
         for (file, fd) in File::ALL.into_iter().zip(&mut self.files) {
             let protocols = &mut self.protocols;
-            if protocols.iter().all(|protocol| protocol.needs(file).next().is_none()) {
+            if protocols.iter().all(|protocol| protocol.needs(file).is_none()) {
                 continue;
             }
             let path = file.path();
             match self.reader.system(path, fd) {
                 Ok(text) => {
-                    for Protocol { parts, wanted, row, faults, .. } in protocols {
-                        let needed = parts.iter().filter(|part| *wanted && part.file == file);
-                        for part in needed {
-                            pairs::fill(text, part, self.page, row, &mut |damage| {
-                                faults.object(format_args!("{}: {damage}", Text(path)));
-                            });
-                        }
+                    for state in protocols {
+                        let Some(section) = state.needs(file) else { continue };
+                        let ProtocolState { protocol, row, faults, .. } = state;
+                        pairs::fill(text, section, protocol.rows, self.page, row, &mut |damage| {
+                            faults.object(format_args!("{}: {damage}", Text(path)));
+                        });
                     }
                 }
                 Err(error) if is_gone(error) && !file.is_always_there() => {}
                 Err(error) => {
                     for protocol in protocols {
-                        if protocol.needs(file).next().is_some() {
+                        if protocol.needs(file).is_some() {
                             unreadable(path, error, &mut protocol.faults);
                         }
                     }
@@ -162,11 +140,12 @@ impl NetworkSession {
         }
     }
 
-    /// Counts established connections by version, for whom they are asked.
+    /// Counts established connections by version of IP, for the objects that want them.
     fn count_connections(&mut self, collection: &Collection<'_>) {
         let asked = |object: &Object| {
             let index = TitleIndex(object.index);
-            collection.wants(index) && collection.wants_extra(index, TitleIndex(ESTABLISHED))
+            collection.wants(index)
+                && collection.wants_extra(index, TitleIndex(CONNECTIONS_ESTABLISHED.index))
         };
         let (v4, v6) = (asked(&TCPV4), asked(&TCPV6));
         if !v4 && !v6 {
@@ -176,13 +155,13 @@ impl NetworkSession {
         let mut counts = Some(Connections::default());
         let mut faults = |message: &dyn Fn(&mut Faults)| {
             for protocol in &mut *protocols {
-                let index = protocol.object.index;
+                let index = protocol.protocol.object.index;
                 if (v4 && index == TCPV4.index) || (v6 && index == TCPV6.index) {
                     message(&mut protocol.faults);
                 }
             }
         };
-        // Sockets of IPv6 may have connections of IPv4.
+        // Sockets of IPv6 may have connections of IPv4: both lists are read for TCPv4.
         let mut has_v6 = false;
         let lists = [(v4, c"net/tcp", &mut files.v4), (true, c"net/tcp6", &mut files.v6)];
         for (wanted, path, fd) in lists {
@@ -209,11 +188,12 @@ impl NetworkSession {
         let Some(counts) = counts else {
             return;
         };
-        for Protocol { object, row, .. } in protocols {
-            if v4 && object.index == TCPV4.index {
-                row.set(ESTABLISHED, counts.v4);
-            } else if v6 && has_v6 && object.index == TCPV6.index {
-                row.set(ESTABLISHED, counts.v6);
+        for ProtocolState { protocol, row, .. } in protocols {
+            let index = protocol.object.index;
+            if v4 && index == TCPV4.index {
+                row.set(CONNECTIONS_ESTABLISHED.index, counts.v4);
+            } else if v6 && has_v6 && index == TCPV6.index {
+                row.set(CONNECTIONS_ESTABLISHED.index, counts.v6);
             }
         }
     }

@@ -6,7 +6,7 @@ mod disk;
 mod machine;
 mod maps;
 mod memory;
-mod network;
+pub(crate) mod network;
 mod process;
 mod processor;
 mod system;
@@ -21,9 +21,7 @@ pub(crate) use machine::{
 };
 pub(crate) use maps::{ADDRESS_SPACE, FULL_IMAGE, IMAGE, MEMORY_COUNTERS, THREAD_DETAILS};
 pub(crate) use memory::MEMORY;
-pub(crate) use network::{
-    ICMP, ICMPV6, INTERFACE, IPV4, IPV6, OBJECTS as NETWORK, TCPV4, TCPV6, UDPV4, UDPV6,
-};
+pub(crate) use network::{INTERFACE, OBJECTS as NETWORK, TCPV4, TCPV6};
 pub(crate) use process::{
     IO_COUNTERS, PEAK_COUNTERS, PROCESS, SCHEDULE_COUNTERS, STAT_COUNTERS, STATM_COUNTERS,
 };

@@ -1,52 +1,19 @@
 //! The files below `/proc/net` that pair names with numbers, in three ways.
 //!
 //! `snmp` and `netstat` have a line of names and below it a line of numbers,
-//! `snmp6` a name and a number on each line, `sockstat` names and numbers by
-//! turns on one line. Which names there are, and in which order, differs from
-//! kernel to kernel: a number counts for the name that it stands with, and for
-//! nothing where the two lines do not fit.
+//! `snmp6` a name and a number on each line, `sockstat` names and numbers in turn on
+//! one line. The names and their order differ between kernels: a number belongs to
+//! the name at its place. Two lines of different lengths are not used.
 
-use super::fields::Part;
 use crate::parse::{number, whole_lines};
+use crate::table::network::{File, ProtocolRow, SOCKET_BUFFER_BYTES, Section};
 use perfhive_engine::standard::{MOST, Row};
-use std::ffi::CStr;
 use std::fmt;
 
-/// A file with counts of protocols.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum File {
-    Snmp,
-    Snmp6,
-    Netstat,
-    Sockstat,
-    Sockstat6,
-}
-
-impl File {
-    pub(super) const ALL: [Self; 5] =
-        [Self::Snmp, Self::Snmp6, Self::Netstat, Self::Sockstat, Self::Sockstat6];
-
-    pub(super) fn path(self) -> &'static CStr {
-        match self {
-            Self::Snmp => c"net/snmp",
-            Self::Snmp6 => c"net/snmp6",
-            Self::Netstat => c"net/netstat",
-            Self::Sockstat => c"net/sockstat",
-            Self::Sockstat6 => c"net/sockstat6",
-        }
-    }
-
-    /// Whether every kernel has it: those for IPv6 are there only with it, and
-    /// the others have come with time.
-    pub(super) fn is_always_there(self) -> bool {
-        self == Self::Snmp
-    }
-}
-
-/// What is wrong with a part of a file.
+/// What is wrong with a section of a file.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(super) enum Damage {
-    /// There is no such part.
+    /// There is no such section.
     Missing(&'static str),
     /// No numbers to the names, or another number of them.
     Uneven(&'static str),
@@ -72,11 +39,12 @@ pub(super) fn words(line: &[u8]) -> impl Iterator<Item = &[u8]> {
     line.split(u8::is_ascii_whitespace).filter(|word| !word.is_empty())
 }
 
-/// Sets the counters of a part. `page` is the size of a page in bytes, and
-/// `damaged` hears what is wrong.
+/// Sets the counters of `rows` that a section fills. `page` is the size of a page in
+/// bytes; `damaged` is called with each fault.
 pub(super) fn fill(
     text: &[u8],
-    part: &'static Part,
+    section: &'static Section,
+    rows: &'static [ProtocolRow],
     page: u64,
     row: &mut Row,
     damaged: &mut dyn FnMut(Damage),
@@ -85,14 +53,14 @@ pub(super) fn fill(
     if cut {
         damaged(Damage::Cut);
     }
-    let mut sums = Sums { part, values: [0; MOST], seen: [0; MOST] };
-    let found = match part.file {
+    let mut sums = Sums { section, rows, values: [0; MOST], seen: [0; MOST] };
+    let found = match section.file {
         File::Snmp | File::Netstat => two_lines(lines, &mut sums, damaged),
         File::Snmp6 => line_by_line(lines, &mut sums, damaged),
         File::Sockstat | File::Sockstat6 => one_line(lines, &mut sums, damaged),
     };
-    if !found && part.must {
-        damaged(Damage::Missing(part.section));
+    if !found && section.required {
+        damaged(Damage::Missing(section.name));
     }
     sums.finish(page, row);
 }
@@ -109,7 +77,7 @@ fn two_lines<'a>(
     sums: &mut Sums,
     damaged: Damaged<'_>,
 ) -> bool {
-    let section = sums.part.section;
+    let section = sums.section.name;
     let Some(names) = lines.find_map(|line| of_section(line, section)) else {
         return false;
     };
@@ -132,7 +100,7 @@ fn line_by_line<'a>(
     let mut found = false;
     for line in lines {
         let mut words = words(line);
-        let name = words.next().and_then(|name| name.strip_prefix(sums.part.section.as_bytes()));
+        let name = words.next().and_then(|name| name.strip_prefix(sums.section.name.as_bytes()));
         if let Some(name) = name {
             found = true;
             sums.take(name, words.next().unwrap_or_default(), damaged);
@@ -146,7 +114,7 @@ fn one_line<'a>(
     sums: &mut Sums,
     damaged: Damaged<'_>,
 ) -> bool {
-    let section = sums.part.section;
+    let section = sums.section.name;
     let Some(rest) = lines.find_map(|line| of_section(line, section)) else {
         return false;
     };
@@ -157,21 +125,31 @@ fn one_line<'a>(
     true
 }
 
-/// Sums of fields, by counter.
+/// The sums of fields, one for each row.
 struct Sums {
-    part: &'static Part,
+    section: &'static Section,
+    rows: &'static [ProtocolRow],
     values: [u64; MOST],
-    /// Which fields of each counter have been met.
+    /// The fields of each row that have been met, as bits.
     seen: [u8; MOST],
 }
 
 impl Sums {
+    /// The rows that this section fills, each with its place.
+    fn filled(&self) -> impl Iterator<Item = (usize, &'static ProtocolRow)> + use<> {
+        let file = self.section.file;
+        self.rows.iter().enumerate().filter(move |(_, row)| row.file == Some(file))
+    }
+
     /// Takes a field. Of several with one name, the first counts.
     fn take(&mut self, name: &[u8], value: &[u8], damaged: Damaged<'_>) {
         let mut bad = None;
-        let places = self.values.iter_mut().zip(&mut self.seen);
-        for ((_, names), (sum, seen)) in self.part.fields.iter().zip(places) {
-            for (bit, wanted) in names.iter().enumerate() {
+        for (place, row) in self.filled() {
+            let (Some(sum), Some(seen)) = (self.values.get_mut(place), self.seen.get_mut(place))
+            else {
+                continue;
+            };
+            for (bit, wanted) in row.fields.iter().enumerate() {
                 if wanted.as_bytes() != name || *seen & (1 << bit) != 0 {
                     continue;
                 }
@@ -186,34 +164,42 @@ impl Sums {
             }
         }
         if let Some(name) = bad {
-            damaged(Damage::NoNumber(self.part.section, name));
+            damaged(Damage::NoNumber(self.section.name, name));
         }
     }
 
     /// Sets the counters of which every field was met.
     fn finish(&self, page: u64, row: &mut Row) {
-        let sums = self.values.iter().zip(&self.seen);
-        for ((counter, names), (sum, seen)) in self.part.fields.iter().zip(sums) {
-            if seen.count_ones() as usize == names.len() {
-                let sum = if *counter == MEMORY { sum.saturating_mul(page) } else { *sum };
-                row.set(*counter, sum);
+        for (place, ProtocolRow { counter, fields, .. }) in self.filled() {
+            let (Some(sum), Some(seen)) = (self.values.get(place), self.seen.get(place)) else {
+                continue;
+            };
+            if seen.count_ones() as usize == fields.len() {
+                // The kernel counts socket buffers in pages.
+                let in_pages = counter.index == SOCKET_BUFFER_BYTES.index;
+                let sum = if in_pages { sum.saturating_mul(page) } else { *sum };
+                row.set(counter.index, sum);
             }
         }
     }
 }
 
-/// Socket Buffer Bytes, which the kernel counts in pages.
-const MEMORY: u32 = 103_142;
-
 #[cfg(test)]
 mod tests {
-    use super::super::fields;
     use super::*;
-    use crate::table::{IPV4, IPV6, TCPV4};
+    use crate::table::network::{IPV6, PROTOCOLS, Protocol};
+    use crate::table::TCPV4;
 
-    fn run(text: &str, part: &'static Part, row: &mut Row) -> Vec<Damage> {
+    fn protocol(row: &Row) -> &'static Protocol {
+        PROTOCOLS.iter().find(|known| known.object.index == row.object().index).unwrap()
+    }
+
+    /// Fills a row of a protocol from the text of one of its files.
+    fn run(text: &str, file: File, row: &mut Row) -> Vec<Damage> {
+        let Protocol { sections, rows, .. } = protocol(row);
+        let section = sections.iter().find(|section| section.file == file).unwrap();
         let mut damage = Vec::new();
-        fill(text.as_bytes(), part, 4096, row, &mut |bad| damage.push(bad));
+        fill(text.as_bytes(), section, rows, 4096, row, &mut |bad| damage.push(bad));
         damage
     }
 
@@ -224,11 +210,10 @@ mod tests {
     }
 
     #[test]
-    fn names_decide_and_not_their_order() {
-        let part = &fields::TCPV4[0];
+    fn fields_in_any_order_are_found_by_name() {
         let mut row = Row::new(&TCPV4);
         let text = "Tcp: MaxConn OutSegs New InSegs InSegs\nTcp: -1 5 9 18446744073709551614 8\n";
-        assert_eq!(run(text, part, &mut row), []);
+        assert_eq!(run(text, File::Snmp, &mut row), []);
         assert_eq!(value(&row, 654), Some(5));
         assert_eq!(value(&row, 652), Some(u64::MAX - 1));
         assert_eq!(value(&row, 640), Some(3));
@@ -236,14 +221,13 @@ mod tests {
         // Every truncation gives what is whole, or nothing.
         for end in 0..text.len() {
             let mut row = Row::new(&TCPV4);
-            assert!(!run(&text[..end], part, &mut row).is_empty(), "{end}");
+            assert!(!run(&text[..end], File::Snmp, &mut row).is_empty(), "{end}");
             assert_eq!(row.mask(), 0);
         }
     }
 
     #[test]
-    fn lines_that_do_not_fit_are_damaged() {
-        let part = &fields::TCPV4[0];
+    fn lines_of_different_lengths_are_damaged() {
         let uneven = [Damage::Uneven("Tcp")];
         for text in [
             "Tcp: InSegs OutSegs\nTcp: 1\n",
@@ -253,49 +237,46 @@ mod tests {
             "Tcp: InSegs\n\nTcp: 1\n",
         ] {
             let mut row = Row::new(&TCPV4);
-            assert_eq!(run(text, part, &mut row), uneven, "{text}");
+            assert_eq!(run(text, File::Snmp, &mut row), uneven, "{text}");
             assert_eq!(row.mask(), 0);
         }
         let mut row = Row::new(&TCPV4);
         let text = "Tcp: InSegs OutSegs\nTcp: -4 2\n";
-        assert_eq!(run(text, part, &mut row), [Damage::NoNumber("Tcp", "InSegs")]);
+        assert_eq!(run(text, File::Snmp, &mut row), [Damage::NoNumber("Tcp", "InSegs")]);
         assert_eq!((value(&row, 654), value(&row, 640)), (Some(2), None));
-        assert_eq!(run("TcpExt: a\nTcpExt: 1\n", part, &mut row), [Damage::Missing("Tcp")]);
+        assert_eq!(run("TcpExt: a\nTcpExt: 1\n", File::Snmp, &mut row), [Damage::Missing("Tcp")]);
     }
 
     #[test]
-    fn names_with_numbers_beside_them() {
+    fn names_beside_numbers_fill_counters() {
         let mut row = Row::new(&IPV6);
         let text = "Ip6InReceives   \t7\nIp6OutRequests\t1\nIp6InDelivers\nUdp6InDatagrams 5\n";
-        let damage = run(text, &fields::IPV6[0], &mut row);
+        let damage = run(text, File::Snmp6, &mut row);
         assert_eq!(damage, [Damage::NoNumber("Ip6", "InDelivers")]);
         assert_eq!((value(&row, 446), value(&row, 438)), (Some(7), Some(8)));
         assert_eq!(value(&row, 562), None);
-        assert_eq!(run("", &fields::IPV6[0], &mut row), [Damage::Missing("Ip6")]);
-        assert_eq!(run("Ip6InReceives 4", &fields::IPV6[0], &mut row).len(), 2);
+        assert_eq!(run("", File::Snmp6, &mut row), [Damage::Missing("Ip6")]);
+        assert_eq!(run("Ip6InReceives 4", File::Snmp6, &mut row).len(), 2);
 
         let mut row = Row::new(&TCPV4);
-        let part = fields::TCPV4.iter().find(|part| part.file == File::Sockstat).unwrap();
         let text = "sockets: used 20\nTCP: inuse 1 orphan 2 tw 3 alloc 4 mem 5\nUDP: inuse 6\n";
-        assert_eq!(run(text, part, &mut row), []);
+        assert_eq!(run(text, File::Sockstat, &mut row), []);
         assert_eq!((value(&row, 103_134), value(&row, 103_142)), (Some(1), Some(5 * 4096)));
         let text = "TCP: inuse 1 orphan\n";
-        assert_eq!(run(text, part, &mut row), [Damage::NoNumber("TCP", "orphan")]);
-        assert_eq!(run("", part, &mut row), []);
+        assert_eq!(run(text, File::Sockstat, &mut row), [Damage::NoNumber("TCP", "orphan")]);
+        assert_eq!(run("", File::Sockstat, &mut row), []);
     }
 
     #[test]
-    fn every_counter_is_filled_from_its_own_object_s_file() {
-        for (object, parts) in super::super::PROTOCOLS {
-            let mut filled = std::collections::HashSet::new();
-            for (counter, _) in parts.iter().flat_map(|part| part.fields) {
-                assert!(object.place(*counter).is_some(), "{} {counter}", object.name);
-                assert!(filled.insert(*counter), "{} {counter} twice", object.name);
-            }
-            for counter in object.counters.iter().filter(|counter| !counter.on_request) {
-                assert!(filled.contains(&counter.index), "{} {}", object.name, counter.index);
+    fn every_row_has_a_section_of_its_file_or_is_filled_on_request() {
+        for Protocol { object, sections, rows } in &PROTOCOLS {
+            assert!(rows.len() <= MOST && rows.len() == object.counters.len(), "{}", object.name);
+            for ProtocolRow { counter, file, fields } in *rows {
+                assert_eq!(fields.is_empty(), counter.on_request, "{}", counter.name);
+                assert_eq!(file.is_none(), counter.on_request, "{}", counter.name);
+                let count = sections.iter().filter(|section| Some(section.file) == *file).count();
+                assert_eq!(count, usize::from(file.is_some()), "{}", counter.name);
             }
         }
-        assert!(std::ptr::eq(super::super::PROTOCOLS[0].0, &raw const IPV4));
     }
 }

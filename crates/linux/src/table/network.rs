@@ -1,15 +1,21 @@
 //! Network Interface and the protocols.
+//!
+//! A row of a protocol names the fields of the kernel's file that its counter is the
+//! sum of: its source is made from them, and the provider reads by them. What two
+//! versions of a protocol share is one constant; their lists add the fields.
 
 mod icmp;
-mod icmp6;
-mod interface;
+pub(crate) mod interface;
 mod ip;
 mod tcp;
 mod udp;
 
+pub(crate) use tcp::{CONNECTIONS_ESTABLISHED, SOCKET_BUFFER_BYTES};
+
 use super::{Absent, Counter, Object, absent};
 use perfhive_engine::Cost;
 use perfhive_format::{CounterType as T, DetailLevel};
+use std::ffi::CStr;
 
 pub(crate) static OBJECTS: &[&Object] =
     &[&INTERFACE, &IPV4, &IPV6, &ICMP, &ICMPV6, &TCPV4, &TCPV6, &UDPV4, &UDPV6];
@@ -30,6 +36,157 @@ macro_rules! namespace {
             $text
         )
     };
+}
+
+/// A file with counts of protocols.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum File {
+    Snmp,
+    Snmp6,
+    Netstat,
+    Sockstat,
+    Sockstat6,
+}
+
+impl File {
+    pub(crate) const ALL: [Self; 5] =
+        [Self::Snmp, Self::Snmp6, Self::Netstat, Self::Sockstat, Self::Sockstat6];
+
+    pub(crate) fn path(self) -> &'static CStr {
+        match self {
+            Self::Snmp => c"net/snmp",
+            Self::Snmp6 => c"net/snmp6",
+            Self::Netstat => c"net/netstat",
+            Self::Sockstat => c"net/sockstat",
+            Self::Sockstat6 => c"net/sockstat6",
+        }
+    }
+
+    /// Whether every kernel has the file: the others need IPv6 or a newer kernel.
+    pub(crate) fn is_always_there(self) -> bool {
+        self == Self::Snmp
+    }
+}
+
+/// A section of a file that has counts of a protocol; at most one of each file.
+#[derive(Debug)]
+pub(crate) struct Section {
+    pub(crate) file: File,
+    /// The word before the colon; in `net/snmp6`, the prefix of every field.
+    pub(crate) name: &'static str,
+    /// Whether a file without this section is damaged.
+    pub(crate) required: bool,
+}
+
+/// A counter of a protocol, and the fields of a file that it is the sum of. Without
+/// a file, something else fills it.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct ProtocolRow {
+    pub(crate) counter: Counter,
+    pub(crate) file: Option<File>,
+    pub(crate) fields: &'static [&'static str],
+}
+
+/// A protocol: its object, the sections to read, and its rows.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Protocol {
+    pub(crate) object: &'static Object,
+    pub(crate) sections: &'static [Section],
+    pub(crate) rows: &'static [ProtocolRow],
+}
+
+/// Every protocol, in the order of the manual.
+pub(crate) static PROTOCOLS: [Protocol; 8] = [
+    Protocol { object: &IPV4, sections: ip::IPV4_SECTIONS, rows: ip::IPV4_ROWS },
+    Protocol { object: &IPV6, sections: ip::IPV6_SECTIONS, rows: ip::IPV6_ROWS },
+    Protocol { object: &ICMP, sections: icmp::ICMP_SECTIONS, rows: icmp::ICMP_ROWS },
+    Protocol { object: &ICMPV6, sections: icmp::ICMPV6_SECTIONS, rows: icmp::ICMPV6_ROWS },
+    Protocol { object: &TCPV4, sections: tcp::TCPV4_SECTIONS, rows: tcp::TCPV4_ROWS },
+    Protocol { object: &TCPV6, sections: tcp::TCPV6_SECTIONS, rows: tcp::TCPV6_ROWS },
+    Protocol { object: &UDPV4, sections: udp::UDPV4_SECTIONS, rows: udp::UDPV4_ROWS },
+    Protocol { object: &UDPV6, sections: udp::UDPV6_SECTIONS, rows: udp::UDPV6_ROWS },
+];
+
+/// A [`ProtocolRow`] that is the sum of fields in a section of a file. The source of
+/// its counter is made from them.
+macro_rules! sum {
+    (@row $counter:expr, $file:ident, $head:expr, $others:expr, $($field:literal)+) => {
+        ProtocolRow {
+            counter: $counter.from(concat!($head, $others, "`")),
+            file: Some(File::$file),
+            fields: &[$($field),+],
+        }
+    };
+    (@in $path:literal, $counter:expr, $file:ident $section:literal,
+        $first:literal $(+ $other:literal)*) => {
+        sum!(@row $counter, $file, concat!("`", $path, "`: ", $section, " `", $first),
+            concat!($("` + `", $other,)* ""), $first $($other)*)
+    };
+    ($counter:expr, Snmp6 $section:literal, $first:literal $(+ $other:literal)*) => {
+        sum!(@row $counter, Snmp6, concat!("`net/snmp6`: `", $section, $first),
+            concat!($("` + `", $section, $other,)* ""), $first $($other)*)
+    };
+    ($counter:expr, Snmp $($rest:tt)+) => {
+        sum!(@in "net/snmp", $counter, Snmp $($rest)+)
+    };
+    ($counter:expr, Netstat $($rest:tt)+) => {
+        sum!(@in "net/netstat", $counter, Netstat $($rest)+)
+    };
+    ($counter:expr, Sockstat $($rest:tt)+) => {
+        sum!(@in "net/sockstat", $counter, Sockstat $($rest)+)
+    };
+    ($counter:expr, Sockstat6 $($rest:tt)+) => {
+        sum!(@in "net/sockstat6", $counter, Sockstat6 $($rest)+)
+    };
+}
+use sum;
+
+/// The counters of rows.
+const fn counters<const N: usize>(rows: &[ProtocolRow]) -> [Counter; N] {
+    let mut counters = [rows[0].counter; N];
+    let mut at = 0;
+    while at < N {
+        counters[at] = rows[at].counter;
+        at += 1;
+    }
+    counters
+}
+
+/// A number at the moment, or a count that readers see as it is.
+const fn count(index: u32, help: u32, name: &'static str, unit: &'static str) -> Counter {
+    Counter::new(index, help, name, T::PERF_COUNTER_RAWCOUNT)
+        .detail(DetailLevel::ADVANCED)
+        .unit(unit)
+}
+
+/// A rate.
+const fn rate(index: u32, help: u32, name: &'static str, unit: &'static str) -> Counter {
+    Counter::new(index, help, name, T::PERF_COUNTER_COUNTER)
+        .detail(DetailLevel::ADVANCED)
+        .unit(unit)
+}
+
+/// The object of a protocol, without notes and absent counters.
+const fn protocol(
+    index: u32,
+    help: u32,
+    name: &'static str,
+    reads: &'static str,
+    counters: &'static [Counter],
+) -> Object {
+    Object {
+        index,
+        help,
+        name,
+        meaning: "",
+        note: "",
+        reads,
+        cost: Cost::Global,
+        has_instances: false,
+        brings: &[],
+        counters,
+        absent: &[],
+    }
 }
 
 pub(crate) static INTERFACE: Object = Object {
@@ -81,66 +238,55 @@ const NO_INTERFACE: &[Absent] = &[
 ];
 
 pub(crate) static IPV4: Object = Object {
-    index: 546,
-    help: 547,
-    name: "IPv4",
     meaning: "Counters of version 4 of the Internet Protocol. From /proc/net/snmp and \
          /proc/net/netstat.",
     note: namespace!(""),
-    reads: "`net/snmp`, `net/netstat`",
-    cost: Cost::Global,
-    has_instances: false,
-    brings: &[],
-    counters: ip::IPV4,
-    absent: &[],
+    ..protocol(
+        546,
+        547,
+        "IPv4",
+        "`net/snmp`, `net/netstat`",
+        &counters::<{ ip::IPV4_ROWS.len() }>(ip::IPV4_ROWS),
+    )
 };
 
 pub(crate) static IPV6: Object = Object {
-    index: 548,
-    help: 1529,
-    name: "IPv6",
     meaning: "Counters of version 6 of the Internet Protocol. From /proc/net/snmp6.",
     note: namespace!(" A kernel without IPv6 has no such object."),
-    reads: "`net/snmp6`",
-    cost: Cost::Global,
-    has_instances: false,
-    brings: &[],
-    counters: ip::IPV6,
-    absent: &[],
+    ..protocol(
+        548,
+        1529,
+        "IPv6",
+        "`net/snmp6`",
+        &counters::<{ ip::IPV6_ROWS.len() }>(ip::IPV6_ROWS),
+    )
 };
 
 pub(crate) static ICMP: Object = Object {
-    index: 582,
-    help: 583,
-    name: "ICMP",
     meaning: "Counters of ICMP, the control messages of IPv4. From /proc/net/snmp.",
     note: namespace!(""),
-    reads: "`net/snmp`",
-    cost: Cost::Global,
-    has_instances: false,
-    brings: &[],
-    counters: icmp::ICMP,
-    absent: &[],
+    ..protocol(
+        582,
+        583,
+        "ICMP",
+        "`net/snmp`",
+        &counters::<{ icmp::ICMP_ROWS.len() }>(icmp::ICMP_ROWS),
+    )
 };
 
 pub(crate) static ICMPV6: Object = Object {
-    index: 1534,
-    help: 1535,
-    name: "ICMPv6",
     meaning: "Counters of ICMPv6, the control messages of IPv6. From /proc/net/snmp6.",
     note: namespace!(" A kernel without IPv6 has no such object."),
-    reads: "`net/snmp6`",
-    cost: Cost::Global,
-    has_instances: false,
-    brings: &[],
-    counters: icmp6::ICMPV6,
-    absent: &[],
+    ..protocol(
+        1534,
+        1535,
+        "ICMPv6",
+        "`net/snmp6`",
+        &counters::<{ icmp::ICMPV6_ROWS.len() }>(icmp::ICMPV6_ROWS),
+    )
 };
 
 pub(crate) static TCPV4: Object = Object {
-    index: 638,
-    help: 639,
-    name: "TCPv4",
     meaning: "Counters of TCP. Linux counts TCP over IPv4 and IPv6 together; only the connections \
          established and the sockets are told apart. From /proc/net/snmp, /proc/net/netstat \
          and /proc/net/sockstat.",
@@ -150,27 +296,20 @@ pub(crate) static TCPV4: Object = Object {
          those of both, and TCPv6 leaves them out. Told apart are Connections Established, by \
          the version of the packets, and Sockets In Use, by the family of the socket."
     ),
-    reads: "`net/snmp`, `net/netstat`, `net/sockstat`; on request `net/tcp` and `net/tcp6`, with a \
+    ..protocol(
+        638,
+        639,
+        "TCPv4",
+        "`net/snmp`, `net/netstat`, `net/sockstat`; on request `net/tcp` and `net/tcp6`, with a \
             line for each socket: milliseconds",
-    cost: Cost::Global,
-    has_instances: false,
-    brings: &[],
-    counters: tcp::TCPV4,
-    absent: &[],
+        &counters::<{ tcp::TCPV4_ROWS.len() }>(tcp::TCPV4_ROWS),
+    )
 };
 
 pub(crate) static TCPV6: Object = Object {
-    index: 1530,
-    help: 1531,
-    name: "TCPv6",
     meaning: "Counters of TCP over IPv6, as far as Linux counts it apart: everything else is in \
          TCPv4. From /proc/net/sockstat6 and /proc/net/tcp6.",
     note: namespace!(" A kernel without IPv6 has no such object. See TCPv4 for what is not here."),
-    reads: "`net/sockstat6`; on request `net/tcp6`, with a line for each socket: milliseconds",
-    cost: Cost::Global,
-    has_instances: false,
-    brings: &[],
-    counters: tcp::TCPV6,
     absent: &[
         absent(640, "Segments/sec", T::PERF_COUNTER_COUNTER, NO_SPLIT),
         absent(644, "Connections Active", T::PERF_COUNTER_RAWCOUNT, NO_SPLIT),
@@ -181,32 +320,35 @@ pub(crate) static TCPV6: Object = Object {
         absent(654, "Segments Sent/sec", T::PERF_COUNTER_COUNTER, NO_SPLIT),
         absent(656, "Segments Retransmitted/sec", T::PERF_COUNTER_COUNTER, NO_SPLIT),
     ],
+    ..protocol(
+        1530,
+        1531,
+        "TCPv6",
+        "`net/sockstat6`; on request `net/tcp6`, with a line for each socket: milliseconds",
+        &counters::<{ tcp::TCPV6_ROWS.len() }>(tcp::TCPV6_ROWS),
+    )
 };
 
 pub(crate) static UDPV4: Object = Object {
-    index: 658,
-    help: 659,
-    name: "UDPv4",
     meaning: "Counters of UDP over IPv4. From /proc/net/snmp and /proc/net/sockstat.",
     note: namespace!(" UDP-Lite is not in it."),
-    reads: "`net/snmp`, `net/sockstat`",
-    cost: Cost::Global,
-    has_instances: false,
-    brings: &[],
-    counters: udp::UDPV4,
-    absent: &[],
+    ..protocol(
+        658,
+        659,
+        "UDPv4",
+        "`net/snmp`, `net/sockstat`",
+        &counters::<{ udp::UDPV4_ROWS.len() }>(udp::UDPV4_ROWS),
+    )
 };
 
 pub(crate) static UDPV6: Object = Object {
-    index: 1532,
-    help: 1533,
-    name: "UDPv6",
     meaning: "Counters of UDP over IPv6. From /proc/net/snmp6 and /proc/net/sockstat6.",
     note: namespace!(" A kernel without IPv6 has no such object. UDP-Lite is not in it."),
-    reads: "`net/snmp6`, `net/sockstat6`",
-    cost: Cost::Global,
-    has_instances: false,
-    brings: &[],
-    counters: udp::UDPV6,
-    absent: &[],
+    ..protocol(
+        1532,
+        1533,
+        "UDPv6",
+        "`net/snmp6`, `net/sockstat6`",
+        &counters::<{ udp::UDPV6_ROWS.len() }>(udp::UDPV6_ROWS),
+    )
 };

@@ -1,308 +1,252 @@
 //! TCPv4 638 and TCPv6 1530.
 
-use super::{Counter, DetailLevel, T};
+use super::{Counter, DetailLevel, File, ProtocolRow, Section, T, count, rate, sum};
 
-pub(super) const TCPV4: &[Counter] = &[
-    Counter::new(640, 641, "Segments/sec", T::PERF_COUNTER_COUNTER)
-        .scale(-1)
-        .detail(DetailLevel::ADVANCED)
-        .unit("segments/s")
-        .from("`net/snmp`: Tcp `InSegs` + `OutSegs`")
-        .means(
-            "TCP segments received and sent each second. TCP over IPv6 is in it. From InSegs + \
-             OutSegs of Tcp in /proc/net/snmp.",
-        )
-        .differs(
-            "Linux counts TCP over IPv4 and IPv6 together: what goes over IPv6 is in it. Received \
-            segments that the card or the kernel merged (GRO) count once.",
-        ),
-    Counter::new(642, 643, "Connections Established", T::PERF_COUNTER_RAWCOUNT)
-        .detail(DetailLevel::ADVANCED)
-        .on_request()
-        .unit("connections")
-        .from("`net/tcp`, `net/tcp6`: rows with `st` 01 or 08")
-        .means(
-            "TCP connections in the states established and close-wait, by the version of IP of \
-             their packets. Counted in /proc/net/tcp and /proc/net/tcp6 when asked for.",
-        )
-        .differs(
-            "IPv4 connections only, also those of IPv6 sockets (mapped addresses). Asked for, \
-            both lists of sockets are read in full.",
-        ),
-    Counter::new(644, 645, "Connections Active", T::PERF_COUNTER_RAWCOUNT)
-        .detail(DetailLevel::ADVANCED)
-        .unit("connections")
-        .from("`net/snmp`: Tcp `ActiveOpens`")
-        .means(
-            "TCP connections that this machine opened since it was started. TCP over IPv6 is \
-             in it. From ActiveOpens of Tcp in /proc/net/snmp.",
-        )
-        .differs("Linux counts TCP over IPv4 and IPv6 together: what goes over IPv6 is in it."),
-    Counter::new(646, 647, "Connections Passive", T::PERF_COUNTER_RAWCOUNT)
-        .detail(DetailLevel::ADVANCED)
-        .unit("connections")
-        .from("`net/snmp`: Tcp `PassiveOpens`")
-        .means(
-            "TCP connections that others opened to this machine since it was started. TCP over \
-             IPv6 is in it. From PassiveOpens of Tcp in /proc/net/snmp.",
-        )
-        .differs("Linux counts TCP over IPv4 and IPv6 together: what goes over IPv6 is in it."),
-    Counter::new(648, 649, "Connection Failures", T::PERF_COUNTER_RAWCOUNT)
-        .detail(DetailLevel::ADVANCED)
-        .unit("connections")
-        .from("`net/snmp`: Tcp `AttemptFails`")
-        .means(
-            "TCP connections that failed while being opened since the machine was started. TCP \
-             over IPv6 is in it. From AttemptFails of Tcp in /proc/net/snmp.",
-        )
-        .differs("Linux counts TCP over IPv4 and IPv6 together: what goes over IPv6 is in it."),
-    Counter::new(650, 651, "Connections Reset", T::PERF_COUNTER_RAWCOUNT)
-        .detail(DetailLevel::ADVANCED)
-        .unit("connections")
-        .from("`net/snmp`: Tcp `EstabResets`")
-        .means(
-            "TCP connections that were established and reset since the machine was started. \
-             TCP over IPv6 is in it. From EstabResets of Tcp in /proc/net/snmp.",
-        )
-        .differs("Linux counts TCP over IPv4 and IPv6 together: what goes over IPv6 is in it."),
-    Counter::new(652, 653, "Segments Received/sec", T::PERF_COUNTER_COUNTER)
-        .scale(-1)
-        .detail(DetailLevel::ADVANCED)
-        .unit("segments/s")
-        .from("`net/snmp`: Tcp `InSegs`")
-        .means(
-            "TCP segments received each second, those in error included. TCP over IPv6 is in \
-             it. From InSegs of Tcp in /proc/net/snmp.",
-        )
-        .differs(
-            "Linux counts TCP over IPv4 and IPv6 together: what goes over IPv6 is in it. Segments \
-            that the card or the kernel merged (GRO) count once.",
-        ),
-    Counter::new(654, 655, "Segments Sent/sec", T::PERF_COUNTER_COUNTER)
-        .scale(-1)
-        .detail(DetailLevel::ADVANCED)
-        .unit("segments/s")
-        .from("`net/snmp`: Tcp `OutSegs`")
-        .means(
-            "TCP segments sent each second, without repeated ones. TCP over IPv6 is in it. \
-             From OutSegs of Tcp in /proc/net/snmp.",
-        )
-        .differs("Linux counts TCP over IPv4 and IPv6 together: what goes over IPv6 is in it."),
-    Counter::new(656, 657, "Segments Retransmitted/sec", T::PERF_COUNTER_COUNTER)
-        .scale(-1)
-        .detail(DetailLevel::ADVANCED)
-        .unit("segments/s")
-        .from("`net/snmp`: Tcp `RetransSegs`")
-        .means(
-            "TCP segments sent again each second because no acknowledgement came. TCP over \
-             IPv6 is in it. From RetransSegs of Tcp in /proc/net/snmp.",
-        )
-        .differs("Linux counts TCP over IPv4 and IPv6 together: what goes over IPv6 is in it."),
-    Counter::new(103100, 103101, "Connections Established IPv4 and IPv6", T::PERF_COUNTER_RAWCOUNT)
-        .detail(DetailLevel::ADVANCED)
-        .unit("connections")
-        .from("`net/snmp`: Tcp `CurrEstab`")
-        .means(
-            "TCP connections in the states established and close-wait. TCP over IPv6 is in it. \
-             From CurrEstab of Tcp in /proc/net/snmp.",
-        ),
-    Counter::new(103102, 103103, "Segments Received Errors/sec", T::PERF_COUNTER_COUNTER)
-        .detail(DetailLevel::ADVANCED)
-        .unit("segments/s")
-        .from("`net/snmp`: Tcp `InErrs`")
-        .means(
-            "TCP segments received each second that were damaged. TCP over IPv6 is in it. From \
-             InErrs of Tcp in /proc/net/snmp.",
-        ),
-    Counter::new(103104, 103105, "Segments Received Checksum Errors/sec", T::PERF_COUNTER_COUNTER)
-        .detail(DetailLevel::ADVANCED)
-        .unit("segments/s")
-        .from("`net/snmp`: Tcp `InCsumErrors`")
+const SEGMENTS: Counter = rate(640, 641, "Segments/sec", "segments/s")
+    .scale(-1)
+    .means(
+        "TCP segments received and sent each second. TCP over IPv6 is in it. From InSegs + \
+         OutSegs of Tcp in /proc/net/snmp.",
+    )
+    .differs(
+        "Linux counts TCP over IPv4 and IPv6 together: what goes over IPv6 is in it. Received \
+         segments that the card or the kernel merged (GRO) count once.",
+    );
+pub(crate) const CONNECTIONS_ESTABLISHED: Counter =
+    count(642, 643, "Connections Established", "connections").on_request().means(
+        "TCP connections in the states established and close-wait, by the version of IP of \
+         their packets. Counted in /proc/net/tcp and /proc/net/tcp6 when asked for.",
+    );
+const CONNECTIONS_ACTIVE: Counter = count(644, 645, "Connections Active", "connections")
+    .means(
+        "TCP connections that this machine opened since it was started. TCP over IPv6 is in \
+         it. From ActiveOpens of Tcp in /proc/net/snmp.",
+    )
+    .differs("Linux counts TCP over IPv4 and IPv6 together: what goes over IPv6 is in it.");
+const CONNECTIONS_PASSIVE: Counter = count(646, 647, "Connections Passive", "connections")
+    .means(
+        "TCP connections that others opened to this machine since it was started. TCP over \
+         IPv6 is in it. From PassiveOpens of Tcp in /proc/net/snmp.",
+    )
+    .differs("Linux counts TCP over IPv4 and IPv6 together: what goes over IPv6 is in it.");
+const CONNECTION_FAILURES: Counter = count(648, 649, "Connection Failures", "connections")
+    .means(
+        "TCP connections that failed while being opened since the machine was started. TCP \
+         over IPv6 is in it. From AttemptFails of Tcp in /proc/net/snmp.",
+    )
+    .differs("Linux counts TCP over IPv4 and IPv6 together: what goes over IPv6 is in it.");
+const CONNECTIONS_RESET: Counter = count(650, 651, "Connections Reset", "connections")
+    .means(
+        "TCP connections that were established and reset since the machine was started. TCP \
+         over IPv6 is in it. From EstabResets of Tcp in /proc/net/snmp.",
+    )
+    .differs("Linux counts TCP over IPv4 and IPv6 together: what goes over IPv6 is in it.");
+const SEGMENTS_RECEIVED: Counter = rate(652, 653, "Segments Received/sec", "segments/s")
+    .scale(-1)
+    .means(
+        "TCP segments received each second, those in error included. TCP over IPv6 is in it. \
+         From InSegs of Tcp in /proc/net/snmp.",
+    )
+    .differs(
+        "Linux counts TCP over IPv4 and IPv6 together: what goes over IPv6 is in it. Segments \
+         that the card or the kernel merged (GRO) count once.",
+    );
+const SEGMENTS_SENT: Counter = rate(654, 655, "Segments Sent/sec", "segments/s")
+    .scale(-1)
+    .means(
+        "TCP segments sent each second, without repeated ones. TCP over IPv6 is in it. From \
+         OutSegs of Tcp in /proc/net/snmp.",
+    )
+    .differs("Linux counts TCP over IPv4 and IPv6 together: what goes over IPv6 is in it.");
+const SEGMENTS_RETRANSMITTED: Counter = rate(656, 657, "Segments Retransmitted/sec", "segments/s")
+    .scale(-1)
+    .means(
+        "TCP segments sent again each second because no acknowledgement came. TCP over IPv6 is \
+         in it. From RetransSegs of Tcp in /proc/net/snmp.",
+    )
+    .differs("Linux counts TCP over IPv4 and IPv6 together: what goes over IPv6 is in it.");
+const CONNECTIONS_ESTABLISHED_IPV4_AND_IPV6: Counter =
+    count(103_100, 103_101, "Connections Established IPv4 and IPv6", "connections").means(
+        "TCP connections in the states established and close-wait. TCP over IPv6 is in it. \
+         From CurrEstab of Tcp in /proc/net/snmp.",
+    );
+const SEGMENTS_RECEIVED_ERRORS: Counter =
+    rate(103_102, 103_103, "Segments Received Errors/sec", "segments/s").means(
+        "TCP segments received each second that were damaged. TCP over IPv6 is in it. From \
+         InErrs of Tcp in /proc/net/snmp.",
+    );
+const SEGMENTS_RECEIVED_CHECKSUM_ERRORS: Counter =
+    rate(103_104, 103_105, "Segments Received Checksum Errors/sec", "segments/s")
         .since("3.10")
         .means(
-            "TCP segments received each second with a wrong checksum. TCP over IPv6 is in it. \
-             From InCsumErrors of Tcp in /proc/net/snmp.",
-        ),
-    Counter::new(103106, 103107, "Resets Sent/sec", T::PERF_COUNTER_COUNTER)
-        .detail(DetailLevel::ADVANCED)
-        .unit("segments/s")
-        .from("`net/snmp`: Tcp `OutRsts`")
-        .means(
-            "TCP segments sent each second that reset a connection. TCP over IPv6 is in it. \
-             From OutRsts of Tcp in /proc/net/snmp.",
-        ),
-    Counter::new(103108, 103109, "Listen Overflows/sec", T::PERF_COUNTER_COUNTER)
-        .detail(DetailLevel::ADVANCED)
-        .unit("connections/s")
-        .from("`net/netstat`: TcpExt `ListenOverflows`")
-        .means(
-            "Connections not accepted each second because the queue of a listening socket was \
-             full. TCP over IPv6 is in it. From ListenOverflows of TcpExt in \
-             /proc/net/netstat.",
-        ),
-    Counter::new(103110, 103111, "Listen Drops/sec", T::PERF_COUNTER_COUNTER)
-        .detail(DetailLevel::ADVANCED)
-        .unit("connections/s")
-        .from("`net/netstat`: TcpExt `ListenDrops`")
-        .means(
-            "Requests for connections to listening sockets that were thrown away each second, \
-             for any reason. TCP over IPv6 is in it. From ListenDrops of TcpExt in \
-             /proc/net/netstat.",
-        ),
-    Counter::new(103112, 103113, "SYN Cookies Sent/sec", T::PERF_COUNTER_COUNTER)
-        .detail(DetailLevel::ADVANCED)
-        .unit("segments/s")
-        .from("`net/netstat`: TcpExt `SyncookiesSent`")
-        .means(
-            "SYN cookies sent each second because a queue of requests was full. TCP over IPv6 \
-             is in it. From SyncookiesSent of TcpExt in /proc/net/netstat.",
-        ),
-    Counter::new(103114, 103115, "Retransmission Time-outs/sec", T::PERF_COUNTER_COUNTER)
-        .detail(DetailLevel::ADVANCED)
-        .unit("events/s")
-        .from("`net/netstat`: TcpExt `TCPTimeouts`")
-        .means(
-            "Time-outs each second after which segments were sent again. TCP over IPv6 is in \
-             it. From TCPTimeouts of TcpExt in /proc/net/netstat.",
-        ),
-    Counter::new(103116, 103117, "Fast Retransmits/sec", T::PERF_COUNTER_COUNTER)
-        .detail(DetailLevel::ADVANCED)
-        .unit("segments/s")
-        .from("`net/netstat`: TcpExt `TCPFastRetrans`")
-        .means(
-            "Segments sent again each second because acknowledgements told of a loss. TCP over \
-             IPv6 is in it. From TCPFastRetrans of TcpExt in /proc/net/netstat.",
-        ),
-    Counter::new(103118, 103119, "Slow Start Retransmits/sec", T::PERF_COUNTER_COUNTER)
-        .detail(DetailLevel::ADVANCED)
-        .unit("segments/s")
-        .from("`net/netstat`: TcpExt `TCPSlowStartRetrans`")
-        .means(
-            "Segments sent again each second while a connection recovered after a time-out. \
-             TCP over IPv6 is in it. From TCPSlowStartRetrans of TcpExt in /proc/net/netstat.",
-        ),
-    Counter::new(103120, 103121, "SYN Retransmits/sec", T::PERF_COUNTER_COUNTER)
-        .detail(DetailLevel::ADVANCED)
-        .unit("segments/s")
-        .from("`net/netstat`: TcpExt `TCPSynRetrans`")
-        .since("3.15")
-        .means(
-            "Requests and answers of new connections sent again each second. TCP over IPv6 is \
-             in it. From TCPSynRetrans of TcpExt in /proc/net/netstat.",
-        ),
-    Counter::new(103122, 103123, "Lost Retransmits/sec", T::PERF_COUNTER_COUNTER)
-        .detail(DetailLevel::ADVANCED)
-        .unit("segments/s")
-        .from("`net/netstat`: TcpExt `TCPLostRetransmit`")
-        .means(
-            "Segments sent again that were lost once more, each second. TCP over IPv6 is in \
-             it. From TCPLostRetransmit of TcpExt in /proc/net/netstat.",
-        ),
-    Counter::new(103124, 103125, "Spurious Time-outs/sec", T::PERF_COUNTER_COUNTER)
-        .detail(DetailLevel::ADVANCED)
-        .unit("events/s")
-        .from("`net/netstat`: TcpExt `TCPSpuriousRTOs`")
-        .means(
-            "Time-outs each second that turned out to be needless. TCP over IPv6 is in it. \
-             From TCPSpuriousRTOs of TcpExt in /proc/net/netstat.",
-        ),
-    Counter::new(103126, 103127, "Out of Order Segments/sec", T::PERF_COUNTER_COUNTER)
-        .detail(DetailLevel::ADVANCED)
-        .unit("segments/s")
-        .from("`net/netstat`: TcpExt `TCPOFOQueue`")
-        .means(
-            "Segments received each second before earlier ones and queued. TCP over IPv6 is in \
-             it. From TCPOFOQueue of TcpExt in /proc/net/netstat.",
-        ),
-    Counter::new(103128, 103129, "Backlog Drops/sec", T::PERF_COUNTER_COUNTER)
-        .detail(DetailLevel::ADVANCED)
-        .unit("segments/s")
-        .from("`net/netstat`: TcpExt `TCPBacklogDrop`")
-        .means(
-            "Segments thrown away each second because a busy socket had too many waiting. TCP \
-             over IPv6 is in it. From TCPBacklogDrop of TcpExt in /proc/net/netstat.",
-        ),
-    Counter::new(103130, 103131, "Aborts on Memory/sec", T::PERF_COUNTER_COUNTER)
-        .detail(DetailLevel::ADVANCED)
-        .unit("connections/s")
-        .from("`net/netstat`: TcpExt `TCPAbortOnMemory`")
-        .means(
-            "Connections aborted each second for lack of memory. TCP over IPv6 is in it. From \
-             TCPAbortOnMemory of TcpExt in /proc/net/netstat.",
-        ),
-    Counter::new(103132, 103133, "Memory Pressures/sec", T::PERF_COUNTER_COUNTER)
-        .detail(DetailLevel::ADVANCED)
-        .unit("events/s")
-        .from("`net/netstat`: TcpExt `TCPMemoryPressures`")
-        .means(
-            "How often each second TCP came under memory pressure. TCP over IPv6 is in it. \
-             From TCPMemoryPressures of TcpExt in /proc/net/netstat.",
-        ),
-    Counter::new(103134, 103135, "Sockets In Use", T::PERF_COUNTER_RAWCOUNT)
-        .detail(DetailLevel::ADVANCED)
-        .unit("sockets")
-        .from("`net/sockstat`: TCP `inuse`")
-        .means(
-            "TCP sockets of IPv4 that are in use, listening ones included. From inuse of TCP \
-             in /proc/net/sockstat.",
-        ),
-    Counter::new(103136, 103137, "Sockets Orphaned", T::PERF_COUNTER_RAWCOUNT)
-        .detail(DetailLevel::ADVANCED)
-        .unit("sockets")
-        .from("`net/sockstat`: TCP `orphan`")
-        .means(
-            "TCP sockets that no program has open any more and that are not closed yet, over \
-             IPv4 and IPv6. From orphan of TCP in /proc/net/sockstat.",
-        )
-        .differs("Of all network namespaces."),
-    Counter::new(103138, 103139, "Sockets in Time Wait", T::PERF_COUNTER_RAWCOUNT)
-        .detail(DetailLevel::ADVANCED)
-        .unit("sockets")
-        .from("`net/sockstat`: TCP `tw`")
-        .means(
-            "Closed TCP connections that are kept for a while in time-wait, over IPv4 and \
-             IPv6. From tw of TCP in /proc/net/sockstat.",
-        ),
-    Counter::new(103140, 103141, "Sockets Allocated", T::PERF_COUNTER_RAWCOUNT)
-        .detail(DetailLevel::ADVANCED)
-        .unit("sockets")
-        .from("`net/sockstat`: TCP `alloc`")
-        .means(
-            "TCP sockets that exist, in use or not, over IPv4 and IPv6. From alloc of TCP in \
-             /proc/net/sockstat.",
-        )
-        .differs("Of all network namespaces."),
-    Counter::new(103142, 103143, "Socket Buffer Bytes", T::PERF_COUNTER_LARGE_RAWCOUNT)
+            "TCP segments received each second with a wrong checksum. TCP over IPv6 is in it. From \
+         InCsumErrors of Tcp in /proc/net/snmp.",
+        );
+const RESETS_SENT: Counter = rate(103_106, 103_107, "Resets Sent/sec", "segments/s").means(
+    "TCP segments sent each second that reset a connection. TCP over IPv6 is in it. From \
+         OutRsts of Tcp in /proc/net/snmp.",
+);
+const LISTEN_OVERFLOWS: Counter = rate(103_108, 103_109, "Listen Overflows/sec", "connections/s")
+    .means(
+        "Connections not accepted each second because the queue of a listening socket was \
+         full. TCP over IPv6 is in it. From ListenOverflows of TcpExt in /proc/net/netstat.",
+    );
+const LISTEN_DROPS: Counter = rate(103_110, 103_111, "Listen Drops/sec", "connections/s").means(
+    "Requests for connections to listening sockets that were thrown away each second, for \
+         any reason. TCP over IPv6 is in it. From ListenDrops of TcpExt in /proc/net/netstat.",
+);
+const SYN_COOKIES_SENT: Counter = rate(103_112, 103_113, "SYN Cookies Sent/sec", "segments/s")
+    .means(
+        "SYN cookies sent each second because a queue of requests was full. TCP over IPv6 is \
+         in it. From SyncookiesSent of TcpExt in /proc/net/netstat.",
+    );
+const RETRANSMISSION_TIME_OUTS: Counter =
+    rate(103_114, 103_115, "Retransmission Time-outs/sec", "events/s").means(
+        "Time-outs each second after which segments were sent again. TCP over IPv6 is in it. \
+         From TCPTimeouts of TcpExt in /proc/net/netstat.",
+    );
+const FAST_RETRANSMITS: Counter = rate(103_116, 103_117, "Fast Retransmits/sec", "segments/s")
+    .means(
+        "Segments sent again each second because acknowledgements told of a loss. TCP over \
+         IPv6 is in it. From TCPFastRetrans of TcpExt in /proc/net/netstat.",
+    );
+const SLOW_START_RETRANSMITS: Counter =
+    rate(103_118, 103_119, "Slow Start Retransmits/sec", "segments/s").means(
+        "Segments sent again each second while a connection recovered after a time-out. TCP \
+         over IPv6 is in it. From TCPSlowStartRetrans of TcpExt in /proc/net/netstat.",
+    );
+const SYN_RETRANSMITS: Counter =
+    rate(103_120, 103_121, "SYN Retransmits/sec", "segments/s").since("3.15").means(
+        "Requests and answers of new connections sent again each second. TCP over IPv6 is in \
+         it. From TCPSynRetrans of TcpExt in /proc/net/netstat.",
+    );
+const LOST_RETRANSMITS: Counter = rate(103_122, 103_123, "Lost Retransmits/sec", "segments/s")
+    .means(
+        "Segments sent again that were lost once more, each second. TCP over IPv6 is in it. \
+         From TCPLostRetransmit of TcpExt in /proc/net/netstat.",
+    );
+const SPURIOUS_TIME_OUTS: Counter = rate(103_124, 103_125, "Spurious Time-outs/sec", "events/s")
+    .means(
+        "Time-outs each second that turned out to be needless. TCP over IPv6 is in it. From \
+         TCPSpuriousRTOs of TcpExt in /proc/net/netstat.",
+    );
+const OUT_OF_ORDER_SEGMENTS: Counter =
+    rate(103_126, 103_127, "Out of Order Segments/sec", "segments/s").means(
+        "Segments received each second before earlier ones and queued. TCP over IPv6 is in it. \
+         From TCPOFOQueue of TcpExt in /proc/net/netstat.",
+    );
+const BACKLOG_DROPS: Counter = rate(103_128, 103_129, "Backlog Drops/sec", "segments/s").means(
+    "Segments thrown away each second because a busy socket had too many waiting. TCP over \
+         IPv6 is in it. From TCPBacklogDrop of TcpExt in /proc/net/netstat.",
+);
+const ABORTS_ON_MEMORY: Counter = rate(103_130, 103_131, "Aborts on Memory/sec", "connections/s")
+    .means(
+        "Connections aborted each second for lack of memory. TCP over IPv6 is in it. From \
+         TCPAbortOnMemory of TcpExt in /proc/net/netstat.",
+    );
+const MEMORY_PRESSURES: Counter = rate(103_132, 103_133, "Memory Pressures/sec", "events/s").means(
+    "How often each second TCP came under memory pressure. TCP over IPv6 is in it. From \
+         TCPMemoryPressures of TcpExt in /proc/net/netstat.",
+);
+const SOCKETS_IN_USE: Counter = count(103_134, 103_135, "Sockets In Use", "sockets").means(
+    "TCP sockets of IPv4 that are in use, listening ones included. From inuse of TCP in \
+         /proc/net/sockstat.",
+);
+const SOCKETS_ORPHANED: Counter = count(103_136, 103_137, "Sockets Orphaned", "sockets")
+    .means(
+        "TCP sockets that no program has open any more and that are not closed yet, over IPv4 \
+         and IPv6. From orphan of TCP in /proc/net/sockstat.",
+    )
+    .differs("Of all network namespaces.");
+const SOCKETS_IN_TIME_WAIT: Counter = count(103_138, 103_139, "Sockets in Time Wait", "sockets")
+    .means(
+        "Closed TCP connections that are kept for a while in time-wait, over IPv4 and IPv6. \
+         From tw of TCP in /proc/net/sockstat.",
+    );
+const SOCKETS_ALLOCATED: Counter = count(103_140, 103_141, "Sockets Allocated", "sockets")
+    .means(
+        "TCP sockets that exist, in use or not, over IPv4 and IPv6. From alloc of TCP in \
+         /proc/net/sockstat.",
+    )
+    .differs("Of all network namespaces.");
+pub(crate) const SOCKET_BUFFER_BYTES: Counter =
+    Counter::new(103_142, 103_143, "Socket Buffer Bytes", T::PERF_COUNTER_LARGE_RAWCOUNT)
         .detail(DetailLevel::ADVANCED)
         .unit("bytes")
-        .from("`net/sockstat`: TCP `mem` · page size")
         .means(
             "Memory for data of TCP sockets, over IPv4 and IPv6. From mem of TCP in \
-             /proc/net/sockstat.",
+         /proc/net/sockstat.",
         )
-        .differs("Of all network namespaces."),
+        .differs("Of all network namespaces.");
+const SOCKETS_IN_USE_V6: Counter = count(103_134, 103_145, "Sockets In Use", "sockets").means(
+    "TCP sockets of IPv6 that are in use, listening ones included. From inuse of TCP6 in \
+         /proc/net/sockstat6.",
+);
+
+pub(crate) static TCPV4_SECTIONS: &[Section] = &[
+    Section { file: File::Snmp, name: "Tcp", required: true },
+    Section { file: File::Netstat, name: "TcpExt", required: false },
+    Section { file: File::Sockstat, name: "TCP", required: false },
+];
+pub(crate) const TCPV4_ROWS: &[ProtocolRow] = &[
+    sum!(SEGMENTS, Snmp "Tcp", "InSegs" + "OutSegs"),
+    ProtocolRow {
+        counter: CONNECTIONS_ESTABLISHED
+            .differs(
+                "IPv4 connections only, also those of IPv6 sockets (mapped addresses). Asked for, \
+             both lists of sockets are read in full.",
+            )
+            .from("`net/tcp`, `net/tcp6`: rows with `st` 01 or 08"),
+        file: None,
+        fields: &[],
+    },
+    sum!(CONNECTIONS_ACTIVE, Snmp "Tcp", "ActiveOpens"),
+    sum!(CONNECTIONS_PASSIVE, Snmp "Tcp", "PassiveOpens"),
+    sum!(CONNECTION_FAILURES, Snmp "Tcp", "AttemptFails"),
+    sum!(CONNECTIONS_RESET, Snmp "Tcp", "EstabResets"),
+    sum!(SEGMENTS_RECEIVED, Snmp "Tcp", "InSegs"),
+    sum!(SEGMENTS_SENT, Snmp "Tcp", "OutSegs"),
+    sum!(SEGMENTS_RETRANSMITTED, Snmp "Tcp", "RetransSegs"),
+    sum!(CONNECTIONS_ESTABLISHED_IPV4_AND_IPV6, Snmp "Tcp", "CurrEstab"),
+    sum!(SEGMENTS_RECEIVED_ERRORS, Snmp "Tcp", "InErrs"),
+    sum!(SEGMENTS_RECEIVED_CHECKSUM_ERRORS, Snmp "Tcp", "InCsumErrors"),
+    sum!(RESETS_SENT, Snmp "Tcp", "OutRsts"),
+    sum!(LISTEN_OVERFLOWS, Netstat "TcpExt", "ListenOverflows"),
+    sum!(LISTEN_DROPS, Netstat "TcpExt", "ListenDrops"),
+    sum!(SYN_COOKIES_SENT, Netstat "TcpExt", "SyncookiesSent"),
+    sum!(RETRANSMISSION_TIME_OUTS, Netstat "TcpExt", "TCPTimeouts"),
+    sum!(FAST_RETRANSMITS, Netstat "TcpExt", "TCPFastRetrans"),
+    sum!(SLOW_START_RETRANSMITS, Netstat "TcpExt", "TCPSlowStartRetrans"),
+    sum!(SYN_RETRANSMITS, Netstat "TcpExt", "TCPSynRetrans"),
+    sum!(LOST_RETRANSMITS, Netstat "TcpExt", "TCPLostRetransmit"),
+    sum!(SPURIOUS_TIME_OUTS, Netstat "TcpExt", "TCPSpuriousRTOs"),
+    sum!(OUT_OF_ORDER_SEGMENTS, Netstat "TcpExt", "TCPOFOQueue"),
+    sum!(BACKLOG_DROPS, Netstat "TcpExt", "TCPBacklogDrop"),
+    sum!(ABORTS_ON_MEMORY, Netstat "TcpExt", "TCPAbortOnMemory"),
+    sum!(MEMORY_PRESSURES, Netstat "TcpExt", "TCPMemoryPressures"),
+    sum!(SOCKETS_IN_USE, Sockstat "TCP", "inuse"),
+    sum!(SOCKETS_ORPHANED, Sockstat "TCP", "orphan"),
+    sum!(SOCKETS_IN_TIME_WAIT, Sockstat "TCP", "tw"),
+    sum!(SOCKETS_ALLOCATED, Sockstat "TCP", "alloc"),
+    ProtocolRow {
+        counter: SOCKET_BUFFER_BYTES.from("`net/sockstat`: TCP `mem` · page size"),
+        file: Some(File::Sockstat),
+        fields: &["mem"],
+    },
 ];
 
-pub(super) const TCPV6: &[Counter] = &[
-    Counter::new(103134, 103145, "Sockets In Use", T::PERF_COUNTER_RAWCOUNT)
-        .detail(DetailLevel::ADVANCED)
-        .unit("sockets")
-        .from("`net/sockstat6`: TCP6 `inuse`")
-        .means(
-            "TCP sockets of IPv6 that are in use, listening ones included. From inuse of TCP6 \
-             in /proc/net/sockstat6.",
-        ),
-    Counter::new(642, 643, "Connections Established", T::PERF_COUNTER_RAWCOUNT)
-        .detail(DetailLevel::ADVANCED)
-        .on_request()
-        .unit("connections")
-        .from("`net/tcp6`: rows with `st` 01 or 08")
-        .means(
-            "TCP connections in the states established and close-wait, by the version of IP of \
-             their packets. Counted in /proc/net/tcp and /proc/net/tcp6 when asked for.",
-        )
-        .differs(
-            "Without connections of IPv6 sockets whose packets are IPv4 (mapped addresses): TCPv4 \
-            counts them.",
-        ),
+pub(crate) static TCPV6_SECTIONS: &[Section] =
+    &[Section { file: File::Sockstat6, name: "TCP6", required: false }];
+pub(crate) const TCPV6_ROWS: &[ProtocolRow] = &[
+    sum!(SOCKETS_IN_USE_V6, Sockstat6 "TCP6", "inuse"),
+    ProtocolRow {
+        counter: CONNECTIONS_ESTABLISHED
+            .differs(
+                "Without connections of IPv6 sockets whose packets are IPv4 (mapped addresses): \
+             TCPv4 counts them.",
+            )
+            .from("`net/tcp6`: rows with `st` 01 or 08"),
+        file: None,
+        fields: &[],
+    },
 ];

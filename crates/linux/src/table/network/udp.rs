@@ -1,222 +1,121 @@
 //! UDPv4 658 and UDPv6 1532.
 
-use super::{Counter, DetailLevel, T};
+use super::{Counter, DetailLevel, File, ProtocolRow, Section, T, count, rate, sum};
 
-pub(super) const UDPV4: &[Counter] = &[
-    Counter::new(438, 661, "Datagrams/sec", T::PERF_COUNTER_COUNTER)
-        .scale(-1)
-        .detail(DetailLevel::ADVANCED)
-        .unit("datagrams/s")
-        .from("`net/snmp`: Udp `InDatagrams` + `OutDatagrams`")
-        .means(
-            "UDP datagrams received and sent each second. From InDatagrams + OutDatagrams of \
-             Udp in /proc/net/snmp; with IPv6, Udp6InDatagrams + Udp6OutDatagrams in \
-             /proc/net/snmp6.",
-        )
-        .differs("A received one counts when a program reads it."),
-    Counter::new(446, 663, "Datagrams Received/sec", T::PERF_COUNTER_COUNTER)
-        .scale(-1)
-        .detail(DetailLevel::ADVANCED)
-        .unit("datagrams/s")
-        .from("`net/snmp`: Udp `InDatagrams`")
-        .means(
-            "UDP datagrams delivered to programs each second. From InDatagrams of Udp in \
-             /proc/net/snmp; with IPv6, Udp6InDatagrams in /proc/net/snmp6.",
-        )
-        .differs("A datagram counts when a program reads it."),
-    Counter::new(664, 665, "Datagrams No Port/sec", T::PERF_COUNTER_COUNTER)
-        .scale(-1)
-        .detail(DetailLevel::ADVANCED)
-        .unit("datagrams/s")
-        .from("`net/snmp`: Udp `NoPorts`")
-        .means(
-            "UDP datagrams received each second for ports where no program listens. From \
-             NoPorts of Udp in /proc/net/snmp; with IPv6, Udp6NoPorts in /proc/net/snmp6.",
-        ),
-    Counter::new(666, 667, "Datagrams Received Errors", T::PERF_COUNTER_RAWCOUNT)
-        .detail(DetailLevel::ADVANCED)
-        .unit("datagrams")
-        .from("`net/snmp`: Udp `InErrors`")
-        .means(
-            "UDP datagrams that could not be delivered: no room in the buffer, or a wrong \
-             checksum. From InErrors of Udp in /proc/net/snmp; with IPv6, Udp6InErrors in \
-             /proc/net/snmp6.",
-        ),
-    Counter::new(442, 669, "Datagrams Sent/sec", T::PERF_COUNTER_COUNTER)
-        .scale(-1)
-        .detail(DetailLevel::ADVANCED)
-        .unit("datagrams/s")
-        .from("`net/snmp`: Udp `OutDatagrams`")
-        .means(
-            "UDP datagrams sent each second. From OutDatagrams of Udp in /proc/net/snmp; with \
-             IPv6, Udp6OutDatagrams in /proc/net/snmp6.",
-        ),
-    Counter::new(103200, 103201, "Receive Buffer Errors/sec", T::PERF_COUNTER_COUNTER)
-        .detail(DetailLevel::ADVANCED)
-        .unit("datagrams/s")
-        .from("`net/snmp`: Udp `RcvbufErrors`")
-        .means(
-            "UDP datagrams lost each second because the receive buffer of a socket was full. \
-             From RcvbufErrors of Udp in /proc/net/snmp; with IPv6, Udp6RcvbufErrors in \
-             /proc/net/snmp6.",
-        ),
-    Counter::new(103202, 103203, "Send Buffer Errors/sec", T::PERF_COUNTER_COUNTER)
-        .detail(DetailLevel::ADVANCED)
-        .unit("datagrams/s")
-        .from("`net/snmp`: Udp `SndbufErrors`")
-        .means(
-            "UDP datagrams not sent each second because a send buffer was full. From \
-             SndbufErrors of Udp in /proc/net/snmp; with IPv6, Udp6SndbufErrors in \
-             /proc/net/snmp6.",
-        ),
-    Counter::new(103204, 103205, "Datagrams Received Checksum Errors/sec", T::PERF_COUNTER_COUNTER)
-        .detail(DetailLevel::ADVANCED)
-        .unit("datagrams/s")
-        .from("`net/snmp`: Udp `InCsumErrors`")
+const DATAGRAMS: Counter = rate(438, 661, "Datagrams/sec", "datagrams/s")
+    .scale(-1)
+    .means(
+        "UDP datagrams received and sent each second. From InDatagrams + OutDatagrams of Udp \
+         in /proc/net/snmp; with IPv6, Udp6InDatagrams + Udp6OutDatagrams in /proc/net/snmp6.",
+    )
+    .differs("A received one counts when a program reads it.");
+const DATAGRAMS_RECEIVED: Counter = rate(446, 663, "Datagrams Received/sec", "datagrams/s")
+    .scale(-1)
+    .means(
+        "UDP datagrams delivered to programs each second. From InDatagrams of Udp in \
+         /proc/net/snmp; with IPv6, Udp6InDatagrams in /proc/net/snmp6.",
+    )
+    .differs("A datagram counts when a program reads it.");
+const DATAGRAMS_NO_PORT: Counter =
+    rate(664, 665, "Datagrams No Port/sec", "datagrams/s").scale(-1).means(
+        "UDP datagrams received each second for ports where no program listens. From NoPorts \
+         of Udp in /proc/net/snmp; with IPv6, Udp6NoPorts in /proc/net/snmp6.",
+    );
+const DATAGRAMS_RECEIVED_ERRORS: Counter =
+    count(666, 667, "Datagrams Received Errors", "datagrams").means(
+        "UDP datagrams that could not be delivered: no room in the buffer, or a wrong \
+         checksum. From InErrors of Udp in /proc/net/snmp; with IPv6, Udp6InErrors in \
+         /proc/net/snmp6.",
+    );
+const DATAGRAMS_SENT: Counter =
+    rate(442, 669, "Datagrams Sent/sec", "datagrams/s").scale(-1).means(
+        "UDP datagrams sent each second. From OutDatagrams of Udp in /proc/net/snmp; with \
+         IPv6, Udp6OutDatagrams in /proc/net/snmp6.",
+    );
+const RECEIVE_BUFFER_ERRORS: Counter =
+    rate(103_200, 103_201, "Receive Buffer Errors/sec", "datagrams/s").means(
+        "UDP datagrams lost each second because the receive buffer of a socket was full. From \
+         RcvbufErrors of Udp in /proc/net/snmp; with IPv6, Udp6RcvbufErrors in \
+         /proc/net/snmp6.",
+    );
+const SEND_BUFFER_ERRORS: Counter = rate(103_202, 103_203, "Send Buffer Errors/sec", "datagrams/s")
+    .means(
+        "UDP datagrams not sent each second because a send buffer was full. From SndbufErrors \
+         of Udp in /proc/net/snmp; with IPv6, Udp6SndbufErrors in /proc/net/snmp6.",
+    );
+const DATAGRAMS_RECEIVED_CHECKSUM_ERRORS: Counter =
+    rate(103_204, 103_205, "Datagrams Received Checksum Errors/sec", "datagrams/s")
         .since("3.10")
         .means(
-            "UDP datagrams received each second with a wrong checksum. From InCsumErrors of \
-             Udp in /proc/net/snmp; with IPv6, Udp6InCsumErrors in /proc/net/snmp6.",
-        ),
-    Counter::new(103206, 103207, "Multicast Datagrams Ignored/sec", T::PERF_COUNTER_COUNTER)
-        .detail(DetailLevel::ADVANCED)
-        .unit("datagrams/s")
-        .from("`net/snmp`: Udp `IgnoredMulti`")
-        .since("3.19")
-        .means(
-            "UDP datagrams to multicast groups each second that no socket wanted. From \
-             IgnoredMulti of Udp in /proc/net/snmp; with IPv6, Udp6IgnoredMulti in \
-             /proc/net/snmp6.",
-        ),
-    Counter::new(103208, 103209, "Memory Errors/sec", T::PERF_COUNTER_COUNTER)
-        .detail(DetailLevel::ADVANCED)
-        .unit("datagrams/s")
-        .from("`net/snmp`: Udp `MemErrors`")
-        .since("5.11")
-        .means(
-            "UDP datagrams lost each second for lack of memory for all sockets. From MemErrors \
-             of Udp in /proc/net/snmp; with IPv6, Udp6MemErrors in /proc/net/snmp6.",
-        ),
-    Counter::new(103134, 103147, "Sockets In Use", T::PERF_COUNTER_RAWCOUNT)
-        .detail(DetailLevel::ADVANCED)
-        .unit("sockets")
-        .from("`net/sockstat`: UDP `inuse`")
-        .means(
-            "UDP sockets of IPv4 that are in use, listening ones included. From inuse of UDP \
-             in /proc/net/sockstat.",
-        ),
-    Counter::new(103142, 103151, "Socket Buffer Bytes", T::PERF_COUNTER_LARGE_RAWCOUNT)
+            "UDP datagrams received each second with a wrong checksum. From InCsumErrors of Udp in \
+         /proc/net/snmp; with IPv6, Udp6InCsumErrors in /proc/net/snmp6.",
+        );
+const MULTICAST_DATAGRAMS_IGNORED: Counter =
+    rate(103_206, 103_207, "Multicast Datagrams Ignored/sec", "datagrams/s").since("3.19").means(
+        "UDP datagrams to multicast groups each second that no socket wanted. From \
+         IgnoredMulti of Udp in /proc/net/snmp; with IPv6, Udp6IgnoredMulti in \
+         /proc/net/snmp6.",
+    );
+const MEMORY_ERRORS: Counter =
+    rate(103_208, 103_209, "Memory Errors/sec", "datagrams/s").since("5.11").means(
+        "UDP datagrams lost each second for lack of memory for all sockets. From MemErrors of \
+         Udp in /proc/net/snmp; with IPv6, Udp6MemErrors in /proc/net/snmp6.",
+    );
+const SOCKETS_IN_USE: Counter = count(103_134, 103_147, "Sockets In Use", "sockets").means(
+    "UDP sockets of IPv4 that are in use, listening ones included. From inuse of UDP in \
+         /proc/net/sockstat.",
+);
+const SOCKET_BUFFER_BYTES: Counter =
+    Counter::new(103_142, 103_151, "Socket Buffer Bytes", T::PERF_COUNTER_LARGE_RAWCOUNT)
         .detail(DetailLevel::ADVANCED)
         .unit("bytes")
-        .from("`net/sockstat`: UDP `mem` · page size")
         .means(
             "Memory for data of UDP sockets, over IPv4 and IPv6. From mem of UDP in \
-             /proc/net/sockstat.",
+         /proc/net/sockstat.",
         )
-        .differs("Of all network namespaces."),
+        .differs("Of all network namespaces.");
+const SOCKETS_IN_USE_V6: Counter = count(103_134, 103_149, "Sockets In Use", "sockets").means(
+    "UDP sockets of IPv6 that are in use, listening ones included. From inuse of UDP6 in \
+         /proc/net/sockstat6.",
+);
+
+pub(crate) static UDPV4_SECTIONS: &[Section] = &[
+    Section { file: File::Snmp, name: "Udp", required: true },
+    Section { file: File::Sockstat, name: "UDP", required: false },
+];
+pub(crate) const UDPV4_ROWS: &[ProtocolRow] = &[
+    sum!(DATAGRAMS, Snmp "Udp", "InDatagrams" + "OutDatagrams"),
+    sum!(DATAGRAMS_RECEIVED, Snmp "Udp", "InDatagrams"),
+    sum!(DATAGRAMS_NO_PORT, Snmp "Udp", "NoPorts"),
+    sum!(DATAGRAMS_RECEIVED_ERRORS, Snmp "Udp", "InErrors"),
+    sum!(DATAGRAMS_SENT, Snmp "Udp", "OutDatagrams"),
+    sum!(RECEIVE_BUFFER_ERRORS, Snmp "Udp", "RcvbufErrors"),
+    sum!(SEND_BUFFER_ERRORS, Snmp "Udp", "SndbufErrors"),
+    sum!(DATAGRAMS_RECEIVED_CHECKSUM_ERRORS, Snmp "Udp", "InCsumErrors"),
+    sum!(MULTICAST_DATAGRAMS_IGNORED, Snmp "Udp", "IgnoredMulti"),
+    sum!(MEMORY_ERRORS, Snmp "Udp", "MemErrors"),
+    sum!(SOCKETS_IN_USE, Sockstat "UDP", "inuse"),
+    ProtocolRow {
+        counter: SOCKET_BUFFER_BYTES.from("`net/sockstat`: UDP `mem` · page size"),
+        file: Some(File::Sockstat),
+        fields: &["mem"],
+    },
 ];
 
-pub(super) const UDPV6: &[Counter] = &[
-    Counter::new(438, 661, "Datagrams/sec", T::PERF_COUNTER_COUNTER)
-        .scale(-1)
-        .detail(DetailLevel::ADVANCED)
-        .unit("datagrams/s")
-        .from("`net/snmp6`: `Udp6InDatagrams` + `Udp6OutDatagrams`")
-        .means(
-            "UDP datagrams received and sent each second. From InDatagrams + OutDatagrams of \
-             Udp in /proc/net/snmp; with IPv6, Udp6InDatagrams + Udp6OutDatagrams in \
-             /proc/net/snmp6.",
-        )
-        .differs("A received one counts when a program reads it."),
-    Counter::new(446, 663, "Datagrams Received/sec", T::PERF_COUNTER_COUNTER)
-        .scale(-1)
-        .detail(DetailLevel::ADVANCED)
-        .unit("datagrams/s")
-        .from("`net/snmp6`: `Udp6InDatagrams`")
-        .means(
-            "UDP datagrams delivered to programs each second. From InDatagrams of Udp in \
-             /proc/net/snmp; with IPv6, Udp6InDatagrams in /proc/net/snmp6.",
-        )
-        .differs("A datagram counts when a program reads it."),
-    Counter::new(664, 665, "Datagrams No Port/sec", T::PERF_COUNTER_COUNTER)
-        .scale(-1)
-        .detail(DetailLevel::ADVANCED)
-        .unit("datagrams/s")
-        .from("`net/snmp6`: `Udp6NoPorts`")
-        .means(
-            "UDP datagrams received each second for ports where no program listens. From \
-             NoPorts of Udp in /proc/net/snmp; with IPv6, Udp6NoPorts in /proc/net/snmp6.",
-        ),
-    Counter::new(666, 667, "Datagrams Received Errors", T::PERF_COUNTER_RAWCOUNT)
-        .detail(DetailLevel::ADVANCED)
-        .unit("datagrams")
-        .from("`net/snmp6`: `Udp6InErrors`")
-        .means(
-            "UDP datagrams that could not be delivered: no room in the buffer, or a wrong \
-             checksum. From InErrors of Udp in /proc/net/snmp; with IPv6, Udp6InErrors in \
-             /proc/net/snmp6.",
-        ),
-    Counter::new(442, 669, "Datagrams Sent/sec", T::PERF_COUNTER_COUNTER)
-        .scale(-1)
-        .detail(DetailLevel::ADVANCED)
-        .unit("datagrams/s")
-        .from("`net/snmp6`: `Udp6OutDatagrams`")
-        .means(
-            "UDP datagrams sent each second. From OutDatagrams of Udp in /proc/net/snmp; with \
-             IPv6, Udp6OutDatagrams in /proc/net/snmp6.",
-        ),
-    Counter::new(103200, 103201, "Receive Buffer Errors/sec", T::PERF_COUNTER_COUNTER)
-        .detail(DetailLevel::ADVANCED)
-        .unit("datagrams/s")
-        .from("`net/snmp6`: `Udp6RcvbufErrors`")
-        .means(
-            "UDP datagrams lost each second because the receive buffer of a socket was full. \
-             From RcvbufErrors of Udp in /proc/net/snmp; with IPv6, Udp6RcvbufErrors in \
-             /proc/net/snmp6.",
-        ),
-    Counter::new(103202, 103203, "Send Buffer Errors/sec", T::PERF_COUNTER_COUNTER)
-        .detail(DetailLevel::ADVANCED)
-        .unit("datagrams/s")
-        .from("`net/snmp6`: `Udp6SndbufErrors`")
-        .means(
-            "UDP datagrams not sent each second because a send buffer was full. From \
-             SndbufErrors of Udp in /proc/net/snmp; with IPv6, Udp6SndbufErrors in \
-             /proc/net/snmp6.",
-        ),
-    Counter::new(103204, 103205, "Datagrams Received Checksum Errors/sec", T::PERF_COUNTER_COUNTER)
-        .detail(DetailLevel::ADVANCED)
-        .unit("datagrams/s")
-        .from("`net/snmp6`: `Udp6InCsumErrors`")
-        .since("3.10")
-        .means(
-            "UDP datagrams received each second with a wrong checksum. From InCsumErrors of \
-             Udp in /proc/net/snmp; with IPv6, Udp6InCsumErrors in /proc/net/snmp6.",
-        ),
-    Counter::new(103206, 103207, "Multicast Datagrams Ignored/sec", T::PERF_COUNTER_COUNTER)
-        .detail(DetailLevel::ADVANCED)
-        .unit("datagrams/s")
-        .from("`net/snmp6`: `Udp6IgnoredMulti`")
-        .since("3.19")
-        .means(
-            "UDP datagrams to multicast groups each second that no socket wanted. From \
-             IgnoredMulti of Udp in /proc/net/snmp; with IPv6, Udp6IgnoredMulti in \
-             /proc/net/snmp6.",
-        ),
-    Counter::new(103208, 103209, "Memory Errors/sec", T::PERF_COUNTER_COUNTER)
-        .detail(DetailLevel::ADVANCED)
-        .unit("datagrams/s")
-        .from("`net/snmp6`: `Udp6MemErrors`")
-        .since("5.11")
-        .means(
-            "UDP datagrams lost each second for lack of memory for all sockets. From MemErrors \
-             of Udp in /proc/net/snmp; with IPv6, Udp6MemErrors in /proc/net/snmp6.",
-        ),
-    Counter::new(103134, 103149, "Sockets In Use", T::PERF_COUNTER_RAWCOUNT)
-        .detail(DetailLevel::ADVANCED)
-        .unit("sockets")
-        .from("`net/sockstat6`: UDP6 `inuse`")
-        .means(
-            "UDP sockets of IPv6 that are in use, listening ones included. From inuse of UDP6 \
-             in /proc/net/sockstat6.",
-        ),
+pub(crate) static UDPV6_SECTIONS: &[Section] = &[
+    Section { file: File::Snmp6, name: "Udp6", required: true },
+    Section { file: File::Sockstat6, name: "UDP6", required: false },
+];
+pub(crate) const UDPV6_ROWS: &[ProtocolRow] = &[
+    sum!(DATAGRAMS, Snmp6 "Udp6", "InDatagrams" + "OutDatagrams"),
+    sum!(DATAGRAMS_RECEIVED, Snmp6 "Udp6", "InDatagrams"),
+    sum!(DATAGRAMS_NO_PORT, Snmp6 "Udp6", "NoPorts"),
+    sum!(DATAGRAMS_RECEIVED_ERRORS, Snmp6 "Udp6", "InErrors"),
+    sum!(DATAGRAMS_SENT, Snmp6 "Udp6", "OutDatagrams"),
+    sum!(RECEIVE_BUFFER_ERRORS, Snmp6 "Udp6", "RcvbufErrors"),
+    sum!(SEND_BUFFER_ERRORS, Snmp6 "Udp6", "SndbufErrors"),
+    sum!(DATAGRAMS_RECEIVED_CHECKSUM_ERRORS, Snmp6 "Udp6", "InCsumErrors"),
+    sum!(MULTICAST_DATAGRAMS_IGNORED, Snmp6 "Udp6", "IgnoredMulti"),
+    sum!(MEMORY_ERRORS, Snmp6 "Udp6", "MemErrors"),
+    sum!(SOCKETS_IN_USE_V6, Sockstat6 "UDP6", "inuse"),
 ];
