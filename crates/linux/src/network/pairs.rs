@@ -187,8 +187,8 @@ impl Sums {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::table::network::{IPV6, PROTOCOLS, Protocol};
     use crate::table::TCPV4;
+    use crate::table::network::{IPV6, PROTOCOLS, Protocol};
 
     fn protocol(row: &Row) -> &'static Protocol {
         PROTOCOLS.iter().find(|known| known.object.index == row.object().index).unwrap()
