@@ -1,8 +1,8 @@
 //! The `perfhive` command: Windows performance counters on the command line.
 //!
 //! `args` says what can be asked, `command` answers it, one module for each
-//! command. What they share: `session` opens the source, `names` finds objects,
-//! `readings` turns a query's answers into rows, `sensors` opens a data source,
+//! command; `perfhive-view` makes rows and numbers of its results. What they share: `session` opens the source, `names` finds objects,
+//! `sensors` opens a data source,
 //! `output` and `text` print.
 //! A failure is one line on standard error and an exit code (`failure`).
 #![forbid(unsafe_code)]
@@ -11,12 +11,10 @@ mod absent;
 mod args;
 mod command;
 mod failure;
-mod instances;
 mod names;
 mod output;
 mod paths;
 mod process;
-mod readings;
 mod sensors;
 mod session;
 mod signals;

@@ -220,16 +220,6 @@ impl Names {
     }
 }
 
-/// `; did you mean "A", "B" or "C"?`; nothing if nothing is near.
-pub(crate) fn did_you_mean(nearest: &[&str]) -> String {
-    let quoted: Vec<String> = nearest.iter().map(|name| format!("{name:?}")).collect();
-    match quoted.as_slice() {
-        [] => String::new(),
-        [one] => format!("; did you mean {one}?"),
-        [head @ .., last] => format!("; did you mean {} or {last}?", head.join(", ")),
-    }
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -321,12 +311,5 @@ mod tests {
             Names::load(&mut Damaged, language).unwrap().tell_of_lacks(&faults);
             assert_eq!(faults.take().len(), told);
         }
-    }
-
-    #[test]
-    fn suggestions() {
-        assert_eq!(did_you_mean(&[]), "");
-        assert_eq!(did_you_mean(&["A"]), "; did you mean \"A\"?");
-        assert_eq!(did_you_mean(&["A", "B", "C"]), "; did you mean \"A\", \"B\" or \"C\"?");
     }
 }

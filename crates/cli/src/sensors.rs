@@ -3,13 +3,13 @@
 use crate::absent;
 use crate::args::Global;
 use crate::failure::Failure;
-use crate::names::did_you_mean;
 use crate::paths::damaged_object;
 use crate::session::{Faults, Session};
 use perfhive::measure::{
     DataSources, MeasureError, Sensor, SensorName, SharedCounters, Wanted, counters_of, name_of,
 };
 use perfhive::{Ask, Source as _, SourceAddress};
+use perfhive_view::did_you_mean;
 
 /// An open data source.
 pub(crate) struct Opened {

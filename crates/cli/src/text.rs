@@ -1,9 +1,7 @@
 //! Text for people and for programs.
 
 pub(crate) mod escape;
-pub(crate) mod number;
 pub(crate) mod records;
 pub(crate) mod style;
 pub(crate) mod table;
-pub(crate) mod time;
 pub(crate) mod wrap;

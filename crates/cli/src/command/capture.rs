@@ -9,11 +9,11 @@ use crate::output::Output;
 use crate::session::Session;
 use crate::signals::{Event, Signals, end_by};
 use crate::text::escape::{Escaped, shell_path};
-use crate::text::number::push_grouped;
-use crate::text::records::Field;
 use perfhive::{
     Ask, Capture, CaptureOptions, ObjectQuery, Snapshot, Source as _, SourceAddress, SourceError,
 };
+use perfhive_view::Field;
+use perfhive_view::number::push_grouped;
 use std::time::{Duration, Instant};
 
 /// How long Ctrl-C waits for a sample under way.

@@ -26,11 +26,11 @@ mod supported {
     use super::{Check, Global, Outcome};
     use crate::failure::{Exit, Failure};
     use crate::output::Output;
-    use crate::text::records::Field;
     use crate::text::style::Style;
     use crate::text::table::{Align, Table};
     use perfhive::extension::{self, HostCommand, Severity, Verdict};
     use perfhive::registration::{Functions, Registration, Scope, find_functions, registrar};
+    use perfhive_view::Field;
     use std::fmt::Write as _;
     use std::path::Path;
     use std::process::ExitCode;

@@ -8,9 +8,10 @@ use crate::args::{Dump, Global};
 use crate::failure::{Exit, Failure, Outcome};
 use crate::output::Output;
 use crate::session::warn_about_titles;
-use crate::text::records::{Field, Records};
+use crate::text::records::Records;
 use page::Page;
 use perfhive::{TitleDatabase, TitleSet, language_of_titles, read_block, read_titles};
+use perfhive_view::Field;
 use std::sync::Arc;
 use walk::{Item, Kind, Walk};
 

@@ -2,16 +2,13 @@
 
 use crate::args::{Enumerate, Global};
 use crate::failure::{Exit, Failure, Outcome};
-use crate::instances::{labelled, plain};
 use crate::names::Names;
 use crate::output::Output;
 use crate::session::Session;
 use crate::text::escape::Escaped;
-use crate::text::number::{is_hex, push_cooked, push_grouped};
-use crate::text::records::{Field, Records};
+use crate::text::records::Records;
 use crate::text::style::Style;
 use crate::text::table::{Align, Layout, Table};
-use crate::text::time::rfc3339;
 use perfhive::format::{
     CounterBlock, CounterDefinition, CounterKind, DisplayFacet, InstanceName, NumericSubtype,
     PerfObject, TextEncoding,
@@ -20,6 +17,10 @@ use perfhive::{
     Ask, CookedValue, CounterPath, CounterType, InstanceLabel, InstancePattern, NamePattern,
     ObjectQuery, Snapshot, SnapshotObject, Source as _, TitleIndex,
 };
+use perfhive_view::Field;
+use perfhive_view::label::{labelled, plain};
+use perfhive_view::number::{is_hex, push_cooked, push_grouped};
+use perfhive_view::time::rfc3339;
 use std::fmt::Write as _;
 
 pub(super) fn run(global: &Global, args: &Enumerate) -> Outcome {

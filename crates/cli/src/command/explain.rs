@@ -6,13 +6,13 @@ use crate::names::Names;
 use crate::output::Output;
 use crate::session::Session;
 use crate::text::escape::{Escaped, shell_word};
-use crate::text::records::Field;
 use crate::text::style::Style;
 use crate::text::wrap::push_wrapped;
 use perfhive::{
     CatalogueCounter, CatalogueObject, CookError, CounterPath, CounterType, NamePattern,
     QueryError, Source as _, TitleIndex,
 };
+use perfhive_view::Field;
 use std::fmt::Write as _;
 
 /// The objects that have a choice of readers.

@@ -3,14 +3,14 @@
 use crate::args::{Get, Global};
 use crate::failure::{Exit, Outcome, complain};
 use crate::output::Output;
-use crate::paths::{add_paths, missing_instances, with_syntax};
-use crate::readings::{Answer, KEYS, Row, push_rows};
+use crate::paths::{Added, add_paths, missing_instances, with_syntax};
 use crate::session::Session;
-use crate::text::number::{push_typed, unit_for_people};
 use crate::text::records::{Records, Shape};
 use crate::text::style::Style;
 use crate::text::table::{Align, Table};
-use perfhive::{CookedValue, CounterType};
+use perfhive::{CookedValue, CounterType, Query};
+use perfhive_view::number::{push_typed, unit_for_people};
+use perfhive_view::{Field, KEYS, Row, RowValue};
 use std::time::Instant;
 
 pub(super) fn run(global: &Global, args: &Get) -> Outcome {
@@ -21,7 +21,7 @@ pub(super) fn run(global: &Global, args: &Get) -> Outcome {
 
     let start = Instant::now();
     query.collect()?;
-    let mut rows = Row::all(&query, &paths);
+    let mut rows = rows_of(&query, &paths);
     let mut notes = missing_instances(&query);
     if query.samples_needed() > 1 {
         if query.is_live() {
@@ -29,7 +29,7 @@ pub(super) fn run(global: &Global, args: &Get) -> Outcome {
         }
         match query.collect() {
             Ok(()) => {
-                rows = Row::all(&query, &paths);
+                rows = rows_of(&query, &paths);
                 notes = missing_instances(&query);
             }
             Err(error) if error.is_end_of_data() => {
@@ -48,7 +48,7 @@ pub(super) fn run(global: &Global, args: &Get) -> Outcome {
         table(&rows).render(&mut text, output.layout(false));
     } else {
         let mut records = output.records(KEYS, &mut text);
-        push_rows(&mut records, &mut text, &rows);
+        records.readings(&mut text, &rows);
         records.end(&mut text);
     }
     output.write(&text)?;
@@ -59,21 +59,33 @@ pub(super) fn run(global: &Global, args: &Get) -> Outcome {
     Ok(if complete { Exit::Done } else { Exit::NoValue })
 }
 
+/// The rows of the last collection, in the order of the paths.
+fn rows_of(query: &Query, paths: &[Added]) -> Vec<Row> {
+    let mut rows = Vec::new();
+    for path in paths {
+        match path {
+            Ok(id) => rows.extend(query.readings_of(*id).map(|reading| Row::new(query, reading))),
+            Err(absent) => rows.push(Row::absent(&absent.path, &absent.why)),
+        }
+    }
+    rows
+}
+
 fn table(rows: &[Row]) -> Table {
     let mut table = Table::new(&[("", Align::Left), ("", Align::Point), ("", Align::Left)]);
     for row in rows {
         table.text(Style::Plain, &row.path);
-        match &row.answer {
-            Answer::Number(value) => {
+        match &row.value {
+            RowValue::Number(value) => {
                 table.cell(Style::Heading, |out| push_typed(out, *value, row.counter_type));
                 let unit = row.counter_type.map_or("", CounterType::unit);
                 table.text(Style::Faint, unit_for_people(unit));
             }
-            Answer::Text(text) => {
+            RowValue::Text(text) => {
                 table.text(Style::Plain, "");
                 table.text(Style::Heading, text);
             }
-            Answer::None(why) => {
+            RowValue::None(why) => {
                 table.text(Style::Faint, "-");
                 table.cell(Style::Attention, |out| out.push_str(&why.to_string()));
             }
@@ -82,17 +94,16 @@ fn table(rows: &[Row]) -> Table {
     table
 }
 
-/// Values alone, in the form of [`Shape::Tsv`]; an empty line where there is none.
+/// Values alone, as [`Shape::Tsv`] writes them; an empty line for a missing value.
 fn push_bare(out: &mut String, rows: &[Row], terminal: bool) {
-    use crate::text::records::Field;
     let mut head = String::new();
     let mut records = Records::begin(Shape::Tsv, terminal, ["value"], &mut head);
     for row in rows {
-        let field = match &row.answer {
-            Answer::Number(CookedValue::Integer(value)) => Field::Unsigned(*value),
-            Answer::Number(CookedValue::Float(value)) => Field::Float(*value),
-            Answer::Text(text) => Field::Text(text),
-            Answer::None(_) => Field::None,
+        let field = match &row.value {
+            RowValue::Number(CookedValue::Integer(value)) => Field::Unsigned(*value),
+            RowValue::Number(CookedValue::Float(value)) => Field::Float(*value),
+            RowValue::Text(text) => Field::Text(text),
+            RowValue::None(_) => Field::None,
         };
         records.row(out, [field]);
     }

@@ -2,16 +2,16 @@
 
 use crate::args::{Global, List};
 use crate::failure::{Exit, Failure, Outcome, warn};
-use crate::instances::{labelled, plain};
 use crate::names::Names;
 use crate::output::Output;
 use crate::session::Session;
 use crate::text::escape::{Escaped, width};
-use crate::text::number::push_grouped;
-use crate::text::records::Field;
 use crate::text::style::Style;
 use crate::text::table::{Align, Table};
 use perfhive::{Ask, CatalogueObject, Cost, NamePattern, ObjectQuery, Snapshot, Source as _};
+use perfhive_view::Field;
+use perfhive_view::label::{labelled, plain};
+use perfhive_view::number::push_grouped;
 use std::fmt::Write as _;
 
 pub(super) fn run(global: &Global, args: &List) -> Outcome {

@@ -2,8 +2,8 @@
 
 use crate::args::{self, Global, Man};
 use crate::failure::{Exit, Failure, Outcome};
-use crate::names::did_you_mean;
 use crate::output::Output;
+use perfhive_view::did_you_mean;
 use std::io::{self, Write};
 
 pub(super) fn run(global: &Global, args: &Man) -> Outcome {

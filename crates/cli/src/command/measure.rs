@@ -11,15 +11,15 @@ use crate::sensors::{Asked, Opened, find, with_syntax};
 use crate::session::Faults;
 use crate::signals::{Event, Signals, end_by};
 use crate::text::escape::Escaped;
-use crate::text::number::{push_cooked, push_float, push_grouped, unit_for_people};
 use crate::text::style::Style;
 use crate::text::table::{Align, Table};
-use crate::text::time::{for_people, rfc3339};
 use cost::Cost;
 use perfhive::measure::{
     DataSource as _, DataSources, MeasureError, MeasurementContext, MeasurementOptions, Readings,
     SampleRecord, SensorName, TimeSource,
 };
+use perfhive_view::number::{push_cooked, push_float, push_grouped, unit_for_people};
+use perfhive_view::time::{for_people, rfc3339};
 use rows::{KEYS, Place, Rows};
 use std::time::{Duration, Instant};
 

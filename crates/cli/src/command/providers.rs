@@ -5,13 +5,13 @@ use crate::failure::{Exit, Failure, Outcome, warn};
 use crate::output::Output;
 use crate::session::Session;
 use crate::text::escape::windows_word;
-use crate::text::records::Field;
 use crate::text::style::Style;
 use crate::text::table::{Align, Table};
 use perfhive::{
     Ask, FaultKind, NamePattern, ObjectQuery, OpenOptions, ProviderState, ProviderStatus, Snapshot,
     Source, SourceAddress, SourceError, TitleIndex,
 };
+use perfhive_view::Field;
 use std::time::Duration;
 
 /// How long a provider is waited for that was just enabled: longer than its
@@ -249,7 +249,9 @@ fn table(providers: &[ProviderStatus], output: &Output, text: &mut String) {
         table.text(style, state(one.state));
         let is_counted = one.is_counted;
         let number = |table: &mut Table, number: u64| match is_counted {
-            true => table.cell(Style::Plain, |out| crate::text::number::push_grouped(out, number)),
+            true => {
+                table.cell(Style::Plain, |out| perfhive_view::number::push_grouped(out, number))
+            }
             false => table.text(Style::Faint, "-"),
         };
         number(&mut table, one.collections);

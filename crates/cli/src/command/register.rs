@@ -6,13 +6,14 @@ use crate::args::{Global, Place, Register, Unregister};
 use crate::failure::{Exit, Failure, Outcome, complain, warn};
 use crate::output::Output;
 use crate::text::escape::Escaped;
-use crate::text::records::{Field, Records};
+use crate::text::records::Records;
 use crate::text::style::Style;
 use crate::text::table::{Align, Table};
 use perfhive::registration::{
     Change, Functions, ReadOptions, RegisterErrorKind, Registration, Scope, definitions,
     find_functions, registrar, usual_scope,
 };
+use perfhive_view::Field;
 use std::fmt::Write as _;
 use std::path::Path;
 use std::time::Duration;

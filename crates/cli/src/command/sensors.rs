@@ -2,15 +2,15 @@
 
 use crate::args::{Global, Sensors};
 use crate::failure::{Exit, Failure, Outcome};
-use crate::names::did_you_mean;
 use crate::output::Output;
 use crate::sensors::{Opened, missing};
 use crate::text::escape::shell_word;
-use crate::text::records::Field;
 use crate::text::style::Style;
 use crate::text::table::{Align, Table};
 use perfhive::measure::{DataSource as _, MeasureError, Sensor, SensorId, SensorName};
 use perfhive::{NamePattern, nearest};
+use perfhive_view::Field;
+use perfhive_view::did_you_mean;
 use std::collections::HashMap;
 use std::sync::Arc;
 

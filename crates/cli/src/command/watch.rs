@@ -1,23 +1,20 @@
 //! `perfhive watch`: counters read again and again.
 
-mod defaults;
-mod history;
 mod screen;
 mod view;
 
 use crate::args::{Global, Watch};
-use crate::failure::{Exit, Failure, Outcome, complain};
+use crate::failure::{Exit, Failure, Outcome, complain, of_source};
 use crate::output::Output;
 use crate::paths::{add_paths, with_syntax};
-use crate::readings::{KEYS, Row, push_rows};
 use crate::session::{Faults, Session};
 use crate::signals::{Event, Signals, end_by};
 use crate::text::records::Records;
-use history::History;
 use perfhive::Query;
+use perfhive_view::{History, KEYS, Row, Selection};
 use screen::Screen;
 use std::time::{Duration, Instant};
-use view::{View, Wanted};
+use view::View;
 
 /// How the samples are shown.
 enum Face {
@@ -44,15 +41,19 @@ pub(super) fn run(global: &Global, args: &Watch) -> Outcome {
     let session = Session::open(global).map_err(|failure| with_syntax(failure, &args.paths))?;
     let faults = session.faults.clone();
     let mut query = session.query()?;
-    let wanted = if args.paths.is_empty() {
-        defaults::add(&mut query, global)?
+    let selection = if args.paths.is_empty() {
+        Selection::usual(&mut query).ok_or_else(|| {
+            let what = "has none of the counters that are usually watched; name some paths \
+                        (perfhive list shows what there is)";
+            Failure::Usage(of_source(&global.source, what))
+        })?
     } else {
         for absent in
             add_paths(&mut query, global, &args.paths)?.into_iter().filter_map(Result::err)
         {
             complain(&absent.message());
         }
-        Wanted::default()
+        Selection::default()
     };
     let output = Output::new(global);
     let mut text = String::new();
@@ -72,12 +73,17 @@ pub(super) fn run(global: &Global, args: &Watch) -> Outcome {
         interval: args.interval.unwrap_or(Duration::from_secs(1)),
         shown: 0,
     };
-    watching.run(&mut query, &wanted, args)?;
+    watching.run(&mut query, &selection, args)?;
     Ok(Exit::Done)
 }
 
 impl Watching {
-    fn run(&mut self, query: &mut Query, wanted: &Wanted, args: &Watch) -> Result<(), Failure> {
+    fn run(
+        &mut self,
+        query: &mut Query,
+        selection: &Selection,
+        args: &Watch,
+    ) -> Result<(), Failure> {
         let live = query.is_live();
         // The first sample of a live source has none of the values that take
         // two. It does not count, and is shown only where it is redrawn soon.
@@ -89,7 +95,7 @@ impl Watching {
                 Err(error) if error.is_end_of_data() && self.shown > 0 => return Ok(()),
                 Err(error) => return Err(error.into()),
             }
-            self.show(query, wanted, first)?;
+            self.show(query, selection, first)?;
             if !std::mem::take(&mut first) {
                 self.shown += 1;
             }
@@ -103,7 +109,7 @@ impl Watching {
         }
     }
 
-    fn show(&mut self, query: &Query, wanted: &Wanted, first: bool) -> Result<(), Failure> {
+    fn show(&mut self, query: &Query, selection: &Selection, first: bool) -> Result<(), Failure> {
         let mut text = String::new();
         match &mut self.face {
             Face::Rows(records) => {
@@ -111,12 +117,12 @@ impl Watching {
                 if first {
                     return Ok(());
                 }
-                let rows: Vec<Row> = wanted
+                let rows: Vec<Row> = selection
                     .readings(query)
                     .into_iter()
                     .map(|reading| Row::new(query, reading))
                     .collect();
-                push_rows(records, &mut text, &rows);
+                records.readings(&mut text, &rows);
                 self.output.write(&text)
             }
             Face::Tables => {
@@ -124,7 +130,7 @@ impl Watching {
                 if first {
                     return Ok(());
                 }
-                let view = View::new(query, wanted, None, false);
+                let view = View::new(query, selection, None, false);
                 if self.shown > 0 {
                     text.push('\n');
                 }
@@ -134,7 +140,7 @@ impl Watching {
             Face::Redrawn(screen, _) => {
                 screen.warn(self.faults.take());
                 self.history.note(query);
-                let view = View::new(query, wanted, Some(&self.history), first);
+                let view = View::new(query, selection, Some(&self.history), first);
                 screen.show(view, &self.output, self.interval)
             }
         }

@@ -3,16 +3,16 @@
 
 use crate::args::{Global, Workset};
 use crate::failure::{Exit, Failure, Outcome};
-use crate::instances::labelled;
-use crate::names::did_you_mean;
 use crate::output::Output;
 use crate::process::{PID, Processes, WORKING_SET, is_total, plan};
 use crate::session::Session;
-use crate::text::number::push_grouped;
-use crate::text::records::Field;
-use crate::text::time::rfc3339;
 use perfhive::format::CounterPlan;
 use perfhive::{CounterPath, InstanceLabel, InstancePattern, Snapshot, SnapshotObject, nearest};
+use perfhive_view::Field;
+use perfhive_view::did_you_mean;
+use perfhive_view::label::labelled;
+use perfhive_view::number::push_grouped;
+use perfhive_view::time::rfc3339;
 use std::fmt::Write as _;
 
 /// A process that matches.

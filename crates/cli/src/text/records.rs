@@ -4,36 +4,8 @@
 //! shortest form that reads back as the same double.
 
 use super::escape::{escape_from, is_unsafe};
+use perfhive_view::{Field, Row};
 use std::fmt::Write as _;
-
-/// One field of a row.
-#[derive(Clone, Copy, Debug, PartialEq)]
-pub(crate) enum Field<'a> {
-    /// Nothing: `null`, or an empty field.
-    None,
-    /// True or false.
-    Bool(bool),
-    /// A whole number.
-    Unsigned(u64),
-    /// A whole number that may be negative.
-    Signed(i64),
-    /// Any other number; nothing if it is none.
-    Float(f64),
-    /// A text.
-    Text(&'a str),
-}
-
-impl<'a> Field<'a> {
-    /// A text, if there is one.
-    pub(crate) fn text(text: Option<&'a str>) -> Self {
-        text.map_or(Self::None, Self::Text)
-    }
-
-    /// A whole number, if there is one.
-    pub(crate) fn unsigned(number: Option<u64>) -> Self {
-        number.map_or(Self::None, Self::Unsigned)
-    }
-}
 
 /// How rows are written.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -104,6 +76,14 @@ impl Records {
             Shape::Csv | Shape::Tsv => "\n",
         });
         self.rows += 1;
+    }
+
+    /// Adds the rows of readings.
+    pub(crate) fn readings(&mut self, out: &mut String, rows: &[Row]) {
+        for row in rows {
+            let type_name = row.counter_type.map(|one| one.to_string());
+            self.row(out, row.fields(type_name.as_deref()));
+        }
     }
 
     /// Ends the rows.

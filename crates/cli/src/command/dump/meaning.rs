@@ -1,8 +1,8 @@
 //! What the numbers in a structure stand for.
 
-use crate::text::number::push_grouped;
 use perfhive::format::winperf as w;
 use perfhive::{CounterType, FileTime, TitleIndex, TitleSet};
+use perfhive_view::number::push_grouped;
 
 /// The meaning of a field, for people; empty where the number says it all.
 pub(super) fn of(titles: &TitleSet, structure: &str, field: &str, value: i128) -> String {

@@ -2,8 +2,8 @@
 
 use super::walk::{Item, Kind};
 use crate::text::escape::{Escaped, width};
-use crate::text::number::push_grouped;
 use crate::text::style::{Palette, Style};
+use perfhive_view::number::push_grouped;
 use std::fmt::Write as _;
 
 /// Bytes in a line.

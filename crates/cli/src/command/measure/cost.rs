@@ -2,10 +2,10 @@
 
 use super::rows::Rows;
 use crate::output::Output;
-use crate::text::number::{push_float, push_grouped};
 use crate::text::style::Style;
 use crate::text::table::{Align, Table};
 use perfhive::measure::{SampleRecord, TimeSource};
+use perfhive_view::number::{push_float, push_grouped};
 use std::time::Duration;
 
 /// Of so many samples, the newest, the median is told.

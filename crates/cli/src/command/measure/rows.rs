@@ -1,9 +1,10 @@
 //! Readings, anomalies and costs as rows for programs.
 
 use crate::sensors::Asked;
-use crate::text::records::{Field, Records};
+use crate::text::records::Records;
 use perfhive::CookedValue;
 use perfhive::measure::{Anomaly, SensorReading};
+use perfhive_view::Field;
 
 /// The keys of a row, in their order.
 pub(super) const KEYS: [&str; 10] =

@@ -2,10 +2,10 @@
 
 use crate::args::{Global, Ps};
 use crate::failure::Failure;
-use crate::names::did_you_mean;
 use crate::process::{ELAPSED, Known, PID, Processes, WORKING_SET};
 use crate::session::Session;
 use perfhive::{NamePattern, TitleIndex, nearest};
+use perfhive_view::did_you_mean;
 
 /// How a column's values are written for people.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

@@ -4,11 +4,11 @@ use crate::args::Global;
 use crate::failure::{Exit, Outcome};
 use crate::output::Output;
 use crate::text::escape::Escaped;
-use crate::text::records::Field;
 use crate::text::style::Style;
 use crate::text::table::{Align, Table};
 use perfhive::LanguageId;
 use perfhive::registration::{DeclaredCounter, Definition, Instances, Texts};
+use perfhive_view::Field;
 use std::collections::{HashMap, HashSet};
 use std::fmt::Write as _;
 

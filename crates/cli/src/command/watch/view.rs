@@ -1,105 +1,16 @@
 //! One sample as a table for people.
 
-use super::history::History;
-use crate::instances::plain;
 use crate::output::Output;
 use crate::text::escape::{Escaped, clip, width};
-use crate::text::number::{bytes_scaled, push_brief, push_bytes, push_float, unit_for_people};
 use crate::text::style::Style;
 use crate::text::table::{Align, Layout, Table};
-use crate::text::time::for_people;
-use perfhive::{CookedValue, Identity, LanguageId, NoValue, PathId, Query, Reading};
-use std::cmp::Ordering;
-use std::collections::HashMap;
+use perfhive::{CookedValue, Query, Reading};
+use perfhive_view::label::plain;
+use perfhive_view::number::{push_brief, push_bytes};
+use perfhive_view::time::for_people;
+use perfhive_view::{History, Selection, TopProcesses, shown};
 use std::fmt::Write as _;
 use std::time::Duration;
-
-/// What is to be shown: some paths, and perhaps the busiest processes.
-/// Without any, every reading of the query.
-#[derive(Default)]
-pub(super) struct Wanted {
-    pub(super) summary: Vec<PathId>,
-    pub(super) top: Option<Top>,
-}
-
-/// The paths of the list of processes.
-#[derive(Clone, Copy)]
-pub(super) struct Top {
-    pub(super) time: PathId,
-    pub(super) id: PathId,
-    pub(super) working_set: PathId,
-}
-
-/// How many processes are shown.
-const PROCESSES: usize = 10;
-
-impl Wanted {
-    fn is_everything(&self) -> bool {
-        self.summary.is_empty() && self.top.is_none()
-    }
-
-    fn summary<'q>(&self, query: &'q Query) -> Vec<&'q Reading> {
-        let all = self.is_everything();
-        let wanted = |reading: &&Reading| all || self.summary.contains(&reading.path);
-        query.readings().iter().filter(wanted).collect()
-    }
-
-    /// The readings for programs: the same that people see.
-    pub(super) fn readings<'q>(&self, query: &'q Query) -> Vec<&'q Reading> {
-        let mut readings = self.summary(query);
-        if let Some(top) = &self.top {
-            for process in top.busiest(query) {
-                readings.push(process.time);
-                readings.extend(process.id);
-                readings.extend(process.working_set);
-            }
-        }
-        readings
-    }
-}
-
-/// One process of one sample.
-struct Busy<'q> {
-    time: &'q Reading,
-    id: Option<&'q Reading>,
-    working_set: Option<&'q Reading>,
-}
-
-fn number(reading: &Reading) -> Option<CookedValue> {
-    reading.value.as_ref().ok().copied()
-}
-
-impl Top {
-    /// The processes that used most processor time.
-    fn busiest<'q>(&self, query: &'q Query) -> Vec<Busy<'q>> {
-        let by_identity = |path: PathId| -> HashMap<&'q Identity, &'q Reading> {
-            let readings = query.readings_of(path);
-            readings.filter_map(|reading| Some((reading.identity.as_ref()?, reading))).collect()
-        };
-        let (ids, working_sets) = (by_identity(self.id), by_identity(self.working_set));
-        let is_process = |reading: &&Reading| {
-            let name = reading.instance.as_ref().map_or("", |label| label.name.as_str());
-            let gone = matches!(reading.value, Err(NoValue::Vanished));
-            !gone && !matches!(name, "_Total" | "Idle" | "")
-        };
-        let busy = query.readings_of(self.time).filter(is_process).filter_map(|time| {
-            let identity = time.identity.as_ref()?;
-            let id = ids.get(identity).copied();
-            Some(Busy { time, id, working_set: working_sets.get(identity).copied() })
-        });
-        let mut busy: Vec<Busy<'q>> = busy.collect();
-        let size =
-            |reading: Option<&Reading>| reading.and_then(number).map_or(-1.0, CookedValue::as_f64);
-        busy.sort_by(|a, b| {
-            let by = |x: Option<&Reading>, y: Option<&Reading>| -> Ordering {
-                size(y).total_cmp(&size(x))
-            };
-            by(Some(a.time), Some(b.time)).then_with(|| by(a.working_set, b.working_set))
-        });
-        busy.truncate(PROCESSES);
-        busy
-    }
-}
 
 /// A sample, ready to be printed in any size.
 pub(super) struct View {
@@ -116,15 +27,15 @@ pub(super) struct Widths {
 }
 
 impl View {
-    /// Takes what is wanted out of a query. In the first sample of a live
-    /// source values that take two are still to come.
+    /// The selected readings of a query. In the first sample of a live source
+    /// (`first`), values that need two samples are shown without a reason.
     pub(super) fn new(
         query: &Query,
-        wanted: &Wanted,
+        selection: &Selection,
         history: Option<&History>,
         first: bool,
     ) -> Self {
-        let summary = wanted.summary(query);
+        let summary = selection.summary(query);
         let any = summary.first().copied().or_else(|| query.readings().first());
         let machine = any.map_or("", |reading| &*reading.machine);
         let time = any.and_then(|reading| query.time_of(reading)).and_then(for_people);
@@ -136,7 +47,7 @@ impl View {
         Self {
             title,
             table: table(query, &summary, history, first),
-            processes: wanted.top.map(|top| processes(query, &top)),
+            processes: selection.top.map(|top| processes(query, &top)),
         }
     }
 
@@ -212,21 +123,11 @@ fn table(query: &Query, readings: &[&Reading], history: Option<&History>, first:
         last = label;
         table.text(Style::Plain, &counter);
         match (&reading.value, &reading.text) {
-            (Ok(value), _) => match amount(query, reading) {
-                Some(suffix) => {
-                    let (scaled, unit) = bytes_scaled(value.as_f64());
-                    let decimals = usize::from(unit != "B");
-                    table.cell(Style::Heading, |out| push_float(out, scaled, decimals));
-                    table.cell(Style::Faint, |out| {
-                        out.push_str(unit);
-                        out.push_str(suffix);
-                    });
-                }
-                None => {
-                    table.cell(Style::Heading, |out| push_brief(out, *value));
-                    table.text(Style::Faint, unit_for_people(reading.counter_type.unit()));
-                }
-            },
+            (Ok(value), _) => {
+                let shown = shown(query, reading, *value);
+                table.text(Style::Heading, &shown.number);
+                table.text(Style::Faint, &shown.unit);
+            }
             (Err(_), Some(text)) => {
                 table.text(Style::Plain, "");
                 table.text(Style::Heading, text);
@@ -244,26 +145,12 @@ fn table(query: &Query, readings: &[&Reading], history: Option<&History>, first:
     table
 }
 
-/// Whether a counter is an amount of memory or data, which its type does not
-/// say: then what stands behind the unit.
-fn amount(query: &Query, reading: &Reading) -> Option<&'static str> {
-    const WORKING_SETS: [u32; 3] = [178, 180, 1478];
-    let suffix = match reading.counter_type.unit() {
-        "" => "",
-        "1/s" => "/s",
-        _ => return None,
-    };
-    let databases = query.titles(reading.source)?.databases();
-    let english = databases.iter().find(|d| d.language() == LanguageId::ENGLISH)?;
-    let name = english.name(reading.counter)?;
-    let is_bytes = name.split(|c: char| !c.is_alphanumeric()).any(|word| word == "Bytes");
-    let is_working_set =
-        WORKING_SETS.contains(&reading.counter.0) && name.starts_with("Working Set");
-    (is_bytes || is_working_set).then_some(suffix)
+fn number(reading: &Reading) -> Option<CookedValue> {
+    reading.value.as_ref().ok().copied()
 }
 
 /// The busiest processes.
-fn processes(query: &Query, top: &Top) -> Table {
+fn processes(query: &Query, top: &TopProcesses) -> Table {
     let busiest = top.busiest(query);
     let title = |reading: Option<&Reading>, object: bool| {
         let reading = reading?;

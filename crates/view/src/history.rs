@@ -1,9 +1,10 @@
-//! The last values of each counter, as a curve one line high.
+//! The past values of counters, as curves one line high.
 
-use perfhive::{Identity, PathId, Query, Reading, TitleIndex};
+use perfhive_engine::{Identity, PathId, Query, Reading};
+use perfhive_format::TitleIndex;
 use std::collections::{HashMap, VecDeque};
 
-/// How many values a curve shows.
+/// How many values a curve has.
 const LENGTH: usize = 24;
 const STEPS: [char; 8] = ['▁', '▂', '▃', '▄', '▅', '▆', '▇', '█'];
 
@@ -13,16 +14,16 @@ fn key(reading: &Reading) -> Key {
     (reading.path, reading.object, reading.counter, reading.identity.clone())
 }
 
-/// Values of the past.
-#[derive(Default)]
-pub(super) struct History {
+/// The last 24 values of each reading of a query.
+#[derive(Clone, Debug, Default)]
+pub struct History {
     values: HashMap<Key, VecDeque<Option<f64>>>,
 }
 
 impl History {
-    /// Keeps the values of a collection. What is not in it any more is
-    /// forgotten.
-    pub(super) fn note(&mut self, query: &Query) {
+    /// Adds the values of the last collection. Readings that are no longer in
+    /// it are forgotten.
+    pub fn note(&mut self, query: &Query) {
         let mut old = std::mem::take(&mut self.values);
         for reading in query.readings() {
             let key = key(reading);
@@ -35,10 +36,11 @@ impl History {
         }
     }
 
-    /// The curve of a reading: percentages against 100, rates against their
-    /// peak, and numbers by how they change. Empty while there are no two
-    /// values.
-    pub(super) fn curve(&self, reading: &Reading) -> String {
+    /// The curve of a reading in block characters: percentages against 100,
+    /// rates against their peak, plain numbers against their own range. Empty
+    /// before there are two values.
+    #[must_use]
+    pub fn curve(&self, reading: &Reading) -> String {
         let Some(values) = self.values.get(&key(reading)) else {
             return String::new();
         };
@@ -81,7 +83,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn curves() {
+    fn curves_scale_clamp_and_leave_gaps() {
         let values = [Some(0.0), None, Some(50.0), Some(100.0), Some(400.0), Some(-1.0)];
         assert_eq!(curve(values.into_iter(), 0.0, 100.0), "▁ ▅██▁");
         assert_eq!(curve([Some(0.0), Some(0.0)].into_iter(), 0.0, 0.0), "▁▁");

@@ -1,9 +1,10 @@
 //! Times of samples.
 
-use perfhive::SystemTime;
+use perfhive_format::SystemTime;
 
-/// A sample's time as RFC 3339 in UTC; none if the block states no date.
-pub(crate) fn rfc3339(time: SystemTime) -> Option<String> {
+/// A sample's time as RFC 3339 in UTC; `None` if the block has no valid date.
+#[must_use]
+pub fn rfc3339(time: SystemTime) -> Option<String> {
     let valid = (1..=9999).contains(&time.year)
         && (1..=12).contains(&time.month)
         && (1..=31).contains(&time.day)
@@ -14,8 +15,9 @@ pub(crate) fn rfc3339(time: SystemTime) -> Option<String> {
     valid.then(|| time.to_string())
 }
 
-/// The same for people.
-pub(crate) fn for_people(time: SystemTime) -> Option<String> {
+/// A sample's time as `2007-08-14 19:40:38 UTC`; `None` if the block has no valid date.
+#[must_use]
+pub fn for_people(time: SystemTime) -> Option<String> {
     rfc3339(time)?;
     Some(format!(
         "{:04}-{:02}-{:02} {:02}:{:02}:{:02} UTC",
@@ -28,9 +30,9 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_block_may_state_no_date() {
+    fn times_are_written_and_a_missing_date_is_none() {
         assert_eq!(rfc3339(SystemTime::default()), None);
-        let time = perfhive::FileTime(128_315_940_386_596_596).to_system_time();
+        let time = perfhive_format::FileTime(128_315_940_386_596_596).to_system_time();
         assert_eq!(rfc3339(time).as_deref(), Some("2007-08-14T19:40:38.659Z"));
         assert_eq!(for_people(time).as_deref(), Some("2007-08-14 19:40:38 UTC"));
     }

@@ -1,12 +1,11 @@
 //! Numbers for people: grouped digits, few decimals, units. (Programs get
-//! numbers as they are; see `records`.)
+//! numbers as they are; see [`Field`](crate::Field).)
 
-use perfhive::format::{CounterKind, NumberBase};
-use perfhive::{CookedValue, CounterType};
+use perfhive_format::{CookedValue, CounterKind, CounterType, NumberBase};
 use std::fmt::Write as _;
 
 /// Appends a whole number with its digits in groups of three.
-pub(crate) fn push_grouped(out: &mut String, value: u64) {
+pub fn push_grouped(out: &mut String, value: u64) {
     let mut digits = [0u8; 26];
     let mut at = digits.len();
     let mut rest = value;
@@ -32,8 +31,8 @@ pub(crate) fn push_grouped(out: &mut String, value: u64) {
     out.push_str(std::str::from_utf8(text).unwrap_or_default());
 }
 
-/// Appends a number with as many decimals, the digits before them grouped.
-pub(crate) fn push_float(out: &mut String, value: f64, decimals: usize) {
+/// Appends a number with this many decimals, the digits before them grouped.
+pub fn push_float(out: &mut String, value: f64, decimals: usize) {
     // Beyond this a double has no such digits to show.
     if !(-1e15..1e15).contains(&value) {
         let _ = write!(out, "{value:.3e}");
@@ -55,23 +54,23 @@ pub(crate) fn push_float(out: &mut String, value: f64, decimals: usize) {
     }
 }
 
-/// Appends a cooked value in the precision that a person wants: whole numbers
-/// whole, others with three decimals, or with three digits if they are small.
-pub(crate) fn push_cooked(out: &mut String, value: CookedValue) {
+/// Appends a cooked value: whole numbers without decimals, others with three
+/// decimals, small ones with three significant digits.
+pub fn push_cooked(out: &mut String, value: CookedValue) {
     match value {
         CookedValue::Integer(value) => push_grouped(out, value),
         CookedValue::Float(value) => push_float(out, value, decimals(value, 3)),
     }
 }
 
-/// Whether a number of this type is one that people read in hexadecimal: an
-/// address.
-pub(crate) fn is_hex(counter_type: CounterType) -> bool {
+/// Whether numbers of this type are written in hexadecimal, as addresses are.
+#[must_use]
+pub fn is_hex(counter_type: CounterType) -> bool {
     counter_type.kind() == CounterKind::Number(NumberBase::Hex)
 }
 
 /// As [`push_cooked`], in hexadecimal where the type says so.
-pub(crate) fn push_typed(out: &mut String, value: CookedValue, counter_type: Option<CounterType>) {
+pub fn push_typed(out: &mut String, value: CookedValue, counter_type: Option<CounterType>) {
     match value {
         CookedValue::Integer(value) if counter_type.is_some_and(is_hex) => {
             let _ = write!(out, "{value:#x}");
@@ -81,7 +80,7 @@ pub(crate) fn push_typed(out: &mut String, value: CookedValue, counter_type: Opt
 }
 
 /// As [`push_cooked`], with one decimal, for a table that changes all the time.
-pub(crate) fn push_brief(out: &mut String, value: CookedValue) {
+pub fn push_brief(out: &mut String, value: CookedValue) {
     match value {
         CookedValue::Integer(value) => push_grouped(out, value),
         CookedValue::Float(value) => push_float(out, value, decimals(value, 1)),
@@ -98,8 +97,9 @@ fn decimals(value: f64, usual: usize) -> usize {
     if place > 12.0 { usual } else { place as usize + 2 }
 }
 
-/// An amount of memory in a unit that leaves few digits before the point.
-pub(crate) fn bytes_scaled(bytes: f64) -> (f64, &'static str) {
+/// An amount of memory in bytes, scaled, with the unit: B, KiB, MiB, GiB, TiB or PiB.
+#[must_use]
+pub fn bytes_scaled(bytes: f64) -> (f64, &'static str) {
     const UNITS: [&str; 5] = ["KiB", "MiB", "GiB", "TiB", "PiB"];
     // Less than would be rounded up to the next unit.
     if bytes.abs() < 1023.5 {
@@ -119,7 +119,7 @@ pub(crate) fn bytes_scaled(bytes: f64) -> (f64, &'static str) {
 }
 
 /// Appends an amount of memory: `117.7 MiB`.
-pub(crate) fn push_bytes(out: &mut String, bytes: f64) {
+pub fn push_bytes(out: &mut String, bytes: f64) {
     let (scaled, unit) = bytes_scaled(bytes);
     push_float(out, scaled, usize::from(unit != "B"));
     out.push(' ');
@@ -127,7 +127,7 @@ pub(crate) fn push_bytes(out: &mut String, bytes: f64) {
 }
 
 /// Appends a time as clocks show it: `17`, `4:02`, `2:10:17`, `3d 02:10:17`.
-pub(crate) fn push_elapsed(out: &mut String, seconds: f64) {
+pub fn push_elapsed(out: &mut String, seconds: f64) {
     let total = if (0.0..1e15).contains(&seconds) { seconds as u64 } else { 0 };
     let (days, hours) = (total / 86_400, total / 3600 % 24);
     let (minutes, seconds) = (total / 60 % 60, total % 60);
@@ -140,8 +140,9 @@ pub(crate) fn push_elapsed(out: &mut String, seconds: f64) {
     };
 }
 
-/// The unit of a counter type behind a number, for people.
-pub(crate) fn unit_for_people(unit: &str) -> &str {
+/// The unit of a counter type as people write it behind a number: `/s` for `1/s`.
+#[must_use]
+pub fn unit_for_people(unit: &str) -> &str {
     match unit {
         "1/s" => "/s",
         unit => unit,
@@ -187,7 +188,7 @@ mod tests {
     }
 
     #[test]
-    fn precision() {
+    fn small_numbers_get_more_decimals() {
         let cooked = |value| text(|out| push_cooked(out, CookedValue::Float(value)));
         assert_eq!(cooked(0.0), "0.000");
         assert_eq!(cooked(82.148_113), "82.148");
@@ -203,7 +204,7 @@ mod tests {
     }
 
     #[test]
-    fn amounts_and_times() {
+    fn amounts_are_scaled_and_times_written_as_clocks() {
         let bytes = |value| text(|out| push_bytes(out, value));
         assert_eq!(bytes(0.0), "0 B");
         assert_eq!(bytes(1023.0), "1,023 B");

@@ -1,11 +1,9 @@
-//! What `watch` shows if nothing is asked for.
+//! The counters that are shown if none are chosen.
 
-use super::view::{Top, Wanted};
-use crate::args::Global;
-use crate::failure::{Failure, of_source};
-use perfhive::{CounterPath, InstancePattern, NamePattern, PathId, Query};
+use crate::selection::{Selection, TopProcesses};
+use perfhive_engine::{CounterPath, InstancePattern, NamePattern, PathId, Query};
 
-/// A counter by Windows' indexes and English names.
+/// A counter, by Windows' title indexes and English names.
 struct Usual {
     object: (u32, &'static str),
     instance: Option<&'static str>,
@@ -40,23 +38,24 @@ const SUMMARY: &[Usual] = &[
     usual(SYSTEM, None, (250, "Threads")),
 ];
 
-/// Adds what the source has of it.
-pub(super) fn add(query: &mut Query, global: &Global) -> Result<Wanted, Failure> {
-    let summary: Vec<PathId> = SUMMARY.iter().filter_map(|usual| usual.add(query)).collect();
-    let mut process = |counter| usual(PROCESS, EVERY, counter).add(query);
-    let time = process((6, "% Processor Time"));
-    let id = process((784, "ID Process"));
-    let working_set = process((180, "Working Set"));
-    let top = match (time, id, working_set) {
-        (Some(time), Some(id), Some(working_set)) => Some(Top { time, id, working_set }),
-        _ => None,
-    };
-    if summary.is_empty() && top.is_none() {
-        let what = "has none of the counters that are usually watched; name some paths \
-                    (perfhive list shows what there is)";
-        return Err(Failure::Usage(of_source(&global.source, what)));
+impl Selection {
+    /// Adds the usual counters to a query, as far as its source has them:
+    /// processor, memory, system, and the busiest processes. `None` if the
+    /// source has none of them.
+    pub fn usual(query: &mut Query) -> Option<Self> {
+        let summary: Vec<PathId> = SUMMARY.iter().filter_map(|usual| usual.add(query)).collect();
+        let mut process = |counter| usual(PROCESS, EVERY, counter).add(query);
+        let time = process((6, "% Processor Time"));
+        let id = process((784, "ID Process"));
+        let working_set = process((180, "Working Set"));
+        let top = match (time, id, working_set) {
+            (Some(time), Some(id), Some(working_set)) => {
+                Some(TopProcesses { time, id, working_set })
+            }
+            _ => None,
+        };
+        (!summary.is_empty() || top.is_some()).then_some(Self { summary, top })
     }
-    Ok(Wanted { summary, top })
 }
 
 impl Usual {

@@ -1,0 +1,32 @@
+//! Fields of rows.
+
+/// One field of a row, as exact as the source gave it.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub enum Field<'a> {
+    /// No value: `null`, or an empty field.
+    None,
+    /// True or false.
+    Bool(bool),
+    /// A whole number.
+    Unsigned(u64),
+    /// A whole number that may be negative.
+    Signed(i64),
+    /// Any other number. Infinities and NaN are written as no value.
+    Float(f64),
+    /// A text.
+    Text(&'a str),
+}
+
+impl<'a> Field<'a> {
+    /// The text, or no value.
+    #[must_use]
+    pub fn text(text: Option<&'a str>) -> Self {
+        text.map_or(Self::None, Self::Text)
+    }
+
+    /// The whole number, or no value.
+    #[must_use]
+    pub fn unsigned(number: Option<u64>) -> Self {
+        number.map_or(Self::None, Self::Unsigned)
+    }
+}

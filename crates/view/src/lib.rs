@@ -1,0 +1,27 @@
+//! Headless presentation of performance counters.
+//!
+//! A terminal, a browser and an exporter show the same things: [`Row`]s with
+//! named columns, labels of instances, scaled numbers with units, the past
+//! values of a counter ([`History`]), the busiest processes ([`Selection`]).
+//! This crate makes them from a query's readings. It knows neither terminals
+//! nor HTML, and nothing of where a source came from.
+#![forbid(unsafe_code)]
+#![cfg_attr(test, allow(clippy::unwrap_used, clippy::expect_used))]
+
+mod field;
+mod history;
+pub mod label;
+pub mod number;
+mod row;
+mod scale;
+mod selection;
+mod suggest;
+pub mod time;
+mod usual;
+
+pub use field::Field;
+pub use history::History;
+pub use row::{KEYS, Row, RowValue};
+pub use scale::{Shown, shown};
+pub use selection::{BusyProcess, Selection, TopProcesses};
+pub use suggest::did_you_mean;

@@ -1,0 +1,98 @@
+//! The readings of a query that are shown, and the busiest processes.
+
+use perfhive_engine::{Identity, NoValue, PathId, Query, Reading};
+use perfhive_format::CookedValue;
+use std::cmp::Ordering;
+use std::collections::HashMap;
+
+/// The paths of a query that are shown. The default selects every reading.
+#[derive(Clone, Debug, Default)]
+pub struct Selection {
+    /// Paths whose readings are all shown.
+    pub summary: Vec<PathId>,
+    /// The paths of the list of processes, if there is one.
+    pub top: Option<TopProcesses>,
+}
+
+/// The paths from which the list of the busiest processes is made.
+#[derive(Clone, Copy, Debug)]
+pub struct TopProcesses {
+    /// `% Processor Time` of every process.
+    pub time: PathId,
+    /// `ID Process` of every process.
+    pub id: PathId,
+    /// `Working Set` of every process.
+    pub working_set: PathId,
+}
+
+/// The readings of one process in one sample.
+#[derive(Clone, Copy, Debug)]
+pub struct BusyProcess<'q> {
+    /// Its processor time.
+    pub time: &'q Reading,
+    /// Its process ID.
+    pub id: Option<&'q Reading>,
+    /// Its working set.
+    pub working_set: Option<&'q Reading>,
+}
+
+/// How many processes are listed.
+const PROCESSES: usize = 10;
+
+impl Selection {
+    /// The readings of the summary, or of all paths if nothing is selected.
+    #[must_use]
+    pub fn summary<'q>(&self, query: &'q Query) -> Vec<&'q Reading> {
+        let all = self.summary.is_empty() && self.top.is_none();
+        let selected = |reading: &&Reading| all || self.summary.contains(&reading.path);
+        query.readings().iter().filter(selected).collect()
+    }
+
+    /// The readings of the summary and of the busiest processes.
+    #[must_use]
+    pub fn readings<'q>(&self, query: &'q Query) -> Vec<&'q Reading> {
+        let mut readings = self.summary(query);
+        for process in self.top.iter().flat_map(|top| top.busiest(query)) {
+            readings.push(process.time);
+            readings.extend(process.id);
+            readings.extend(process.working_set);
+        }
+        readings
+    }
+}
+
+impl TopProcesses {
+    /// The ten processes with the most processor time, the busiest first;
+    /// equally busy ones by working set.
+    #[must_use]
+    pub fn busiest<'q>(&self, query: &'q Query) -> Vec<BusyProcess<'q>> {
+        let by_identity = |path: PathId| -> HashMap<&'q Identity, &'q Reading> {
+            let readings = query.readings_of(path);
+            readings.filter_map(|reading| Some((reading.identity.as_ref()?, reading))).collect()
+        };
+        let (ids, working_sets) = (by_identity(self.id), by_identity(self.working_set));
+        let is_process = |reading: &&Reading| {
+            let name = reading.instance.as_ref().map_or("", |label| label.name.as_str());
+            let gone = matches!(reading.value, Err(NoValue::Vanished));
+            !gone && !matches!(name, "_Total" | "Idle" | "")
+        };
+        let busy = query.readings_of(self.time).filter(is_process).filter_map(|time| {
+            let identity = time.identity.as_ref()?;
+            let id = ids.get(identity).copied();
+            Some(BusyProcess { time, id, working_set: working_sets.get(identity).copied() })
+        });
+        let mut busy: Vec<BusyProcess<'q>> = busy.collect();
+        let size = |reading: Option<&Reading>| {
+            let value = reading.and_then(|reading| reading.value.as_ref().ok().copied());
+            value.map_or(-1.0, CookedValue::as_f64)
+        };
+        busy.sort_by(|a, b| {
+            let by = |x: Option<&Reading>, y: Option<&Reading>| -> Ordering {
+                size(y).total_cmp(&size(x))
+            };
+            by(Some(a.time), Some(b.time)).then_with(|| by(a.working_set, b.working_set))
+        });
+        busy.truncate(PROCESSES);
+        busy
+    }
+}
