@@ -13,7 +13,7 @@ use crate::faults::{Faults, describe, is_gone, unreadable};
 use crate::files::Reader;
 use crate::provider::LinuxProvider;
 use crate::root::ProcRoot;
-use crate::table::{LOGICAL_DISK, Object, PAGING_FILE, PHYSICAL_DISK};
+use crate::table::{LOGICAL_DISK, Object, PAGING_FILE, PHYSICAL_DISK, index_of};
 use devices::{Devices, Sample};
 use perfhive_engine::standard::{Layouts, MOST, Row};
 use perfhive_engine::{Collection, ObjectWriter, Provider, ProviderError, Session};
@@ -325,65 +325,98 @@ fn set_io(row: &mut Row, counts: &[u64; FIELDS], known: Known, means: Means, now
     let read_bytes = counts[stats::READ_SECTORS].saturating_mul(SECTOR);
     let written_bytes = counts[stats::WRITE_SECTORS].saturating_mul(SECTOR);
     let bytes = read_bytes.saturating_add(written_bytes);
-    row.set(212, transfers);
-    row.set(214, reads);
-    row.set(216, writes);
-    row.set(218, bytes);
-    row.set(220, read_bytes);
-    row.set(222, written_bytes);
-    row.set_with_base(224, bytes, transfers);
-    row.set_with_base(226, read_bytes, reads);
-    row.set_with_base(228, written_bytes, writes);
+    row.set(index_of!(PHYSICAL_DISK, "Disk Transfers/sec"), transfers);
+    row.set(index_of!(PHYSICAL_DISK, "Disk Reads/sec"), reads);
+    row.set(index_of!(PHYSICAL_DISK, "Disk Writes/sec"), writes);
+    row.set(index_of!(PHYSICAL_DISK, "Disk Bytes/sec"), bytes);
+    row.set(index_of!(PHYSICAL_DISK, "Disk Read Bytes/sec"), read_bytes);
+    row.set(index_of!(PHYSICAL_DISK, "Disk Write Bytes/sec"), written_bytes);
+    row.set_with_base(index_of!(PHYSICAL_DISK, "Avg. Disk Bytes/Transfer"), bytes, transfers);
+    row.set_with_base(index_of!(PHYSICAL_DISK, "Avg. Disk Bytes/Read"), read_bytes, reads);
+    row.set_with_base(index_of!(PHYSICAL_DISK, "Avg. Disk Bytes/Write"), written_bytes, writes);
     if known < Known::Times {
         return;
     }
     let (read, write) = (counts[stats::READ_TIME], counts[stats::WRITE_TIME]);
     let both = read.saturating_add(write);
     let clock = u64::try_from(now.0).unwrap_or(0);
-    row.set(198, stats::queue(counts));
-    row.set_with_base(200, means.read.saturating_add(means.write), clock);
-    row.set_with_base(202, means.read, clock);
-    row.set_with_base(204, means.write, clock);
-    row.set_with_base(1482, means.idle, clock);
-    row.set(1400, both.saturating_mul(stats::UNITS));
-    row.set(1402, read.saturating_mul(stats::UNITS));
-    row.set(1404, write.saturating_mul(stats::UNITS));
-    row.set_with_base(206, both.saturating_mul(NANOS), transfers);
-    row.set_with_base(208, read.saturating_mul(NANOS), reads);
-    row.set_with_base(210, write.saturating_mul(NANOS), writes);
-    row.set(102_000, counts[stats::READS_MERGED]);
-    row.set(102_002, counts[stats::WRITES_MERGED]);
+    row.set(index_of!(PHYSICAL_DISK, "Current Disk Queue Length"), stats::queue(counts));
+    row.set_with_base(
+        index_of!(PHYSICAL_DISK, "% Disk Time"),
+        means.read.saturating_add(means.write),
+        clock,
+    );
+    row.set_with_base(index_of!(PHYSICAL_DISK, "% Disk Read Time"), means.read, clock);
+    row.set_with_base(index_of!(PHYSICAL_DISK, "% Disk Write Time"), means.write, clock);
+    row.set_with_base(index_of!(PHYSICAL_DISK, "% Idle Time"), means.idle, clock);
+    row.set(index_of!(PHYSICAL_DISK, "Avg. Disk Queue Length"), both.saturating_mul(stats::UNITS));
+    row.set(
+        index_of!(PHYSICAL_DISK, "Avg. Disk Read Queue Length"),
+        read.saturating_mul(stats::UNITS),
+    );
+    row.set(
+        index_of!(PHYSICAL_DISK, "Avg. Disk Write Queue Length"),
+        write.saturating_mul(stats::UNITS),
+    );
+    row.set_with_base(
+        index_of!(PHYSICAL_DISK, "Avg. Disk sec/Transfer"),
+        both.saturating_mul(NANOS),
+        transfers,
+    );
+    row.set_with_base(
+        index_of!(PHYSICAL_DISK, "Avg. Disk sec/Read"),
+        read.saturating_mul(NANOS),
+        reads,
+    );
+    row.set_with_base(
+        index_of!(PHYSICAL_DISK, "Avg. Disk sec/Write"),
+        write.saturating_mul(NANOS),
+        writes,
+    );
+    row.set(index_of!(PHYSICAL_DISK, "Merged Reads/sec"), counts[stats::READS_MERGED]);
+    row.set(index_of!(PHYSICAL_DISK, "Merged Writes/sec"), counts[stats::WRITES_MERGED]);
     if known < Known::Discards {
         return;
     }
     let discards = counts[stats::DISCARDS];
-    row.set(102_004, discards);
-    row.set(102_006, counts[stats::DISCARD_SECTORS].saturating_mul(SECTOR));
-    row.set_with_base(102_008, counts[stats::DISCARD_TIME].saturating_mul(NANOS), discards);
+    row.set(index_of!(PHYSICAL_DISK, "Disk Discards/sec"), discards);
+    row.set(
+        index_of!(PHYSICAL_DISK, "Disk Discard Bytes/sec"),
+        counts[stats::DISCARD_SECTORS].saturating_mul(SECTOR),
+    );
+    row.set_with_base(
+        index_of!(PHYSICAL_DISK, "Avg. Disk sec/Discard"),
+        counts[stats::DISCARD_TIME].saturating_mul(NANOS),
+        discards,
+    );
     if known < Known::Flushes {
         return;
     }
     // LogicalDisk has no places for these: they are of whole disks only.
-    row.set(102_010, counts[stats::FLUSHES]);
+    row.set(index_of!(PHYSICAL_DISK, "Disk Flushes/sec"), counts[stats::FLUSHES]);
     let flush_time = counts[stats::FLUSH_TIME].saturating_mul(NANOS);
-    row.set_with_base(102_012, flush_time, counts[stats::FLUSHES]);
+    row.set_with_base(
+        index_of!(PHYSICAL_DISK, "Avg. Disk sec/Flush"),
+        flush_time,
+        counts[stats::FLUSHES],
+    );
 }
 
 fn set_space(row: &mut Row, space: &Space) {
     let (free, usable) = fraction(space.free, space.usable);
-    row.set_with_base(408, free, usable);
-    row.set(410, space.free / MEGABYTE);
-    row.set(102_014, space.reserved / MEGABYTE);
+    row.set_with_base(index_of!(LOGICAL_DISK, "% Free Space"), free, usable);
+    row.set(index_of!(LOGICAL_DISK, "Free Megabytes"), space.free / MEGABYTE);
+    row.set(index_of!(LOGICAL_DISK, "Reserved Megabytes"), space.reserved / MEGABYTE);
     if let Some((free, all)) = space.inodes {
-        row.set(102_018, free);
+        row.set(index_of!(LOGICAL_DISK, "Free Inodes"), free);
         let (free, all) = fraction(free, all);
-        row.set_with_base(102_016, free, all);
+        row.set_with_base(index_of!(LOGICAL_DISK, "% Free Inodes"), free, all);
     }
 }
 
 fn set_swap(row: &mut Row, used: u64, size: u64) {
     let (part, whole) = fraction(used / 1024, size / 1024);
-    row.set_with_base(702, part, whole);
-    row.set(102_020, used);
-    row.set(102_022, size);
+    row.set_with_base(index_of!(PAGING_FILE, "% Usage"), part, whole);
+    row.set(index_of!(PAGING_FILE, "Used Bytes"), used);
+    row.set(index_of!(PAGING_FILE, "Size Bytes"), size);
 }

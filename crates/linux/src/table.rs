@@ -32,6 +32,35 @@ pub(crate) use thread::{COMMON_COUNTERS, THREAD};
 pub(crate) use perfhive_engine::standard::{Absent, Counter, Object, absent};
 use perfhive_engine::standard::{CounterDoc, ObjectDoc, counters_of};
 
+/// The title index of a counter of an object, by its English name. A name that the
+/// object does not have is an error of compilation.
+macro_rules! index_of {
+    ($object:path, $name:literal) => {
+        const { $crate::table::index_by_name(&$object, $name) }
+    };
+}
+pub(crate) use index_of;
+
+/// What [`index_of`] evaluates.
+pub(crate) const fn index_by_name(object: &Object, name: &str) -> u32 {
+    let mut at = 0;
+    while at < object.counters.len() {
+        if is_same(object.counters[at].name.as_bytes(), name.as_bytes()) {
+            return object.counters[at].index;
+        }
+        at += 1;
+    }
+    panic!("the object has no counter of this name")
+}
+
+const fn is_same(one: &[u8], other: &[u8]) -> bool {
+    let mut at = 0;
+    while at < one.len() && at < other.len() && one[at] == other[at] {
+        at += 1;
+    }
+    at == one.len() && at == other.len()
+}
+
 /// The objects of each provider, in the order of the manual.
 static FAMILIES: [&[&Object]; 7] = [
     &[&SYSTEM, &MEMORY, &PROCESSOR],

@@ -2,13 +2,13 @@
 
 use super::group::{Group, GroupReader};
 use super::source::Source;
-use crate::table::Object;
+use crate::table::{CGROUP, Object, index_of};
 use perfhive_engine::standard::{Layouts, MOST, Row};
 use perfhive_engine::{Collection, ObjectWriter, ProviderError};
 use perfhive_format::{InstanceHead, NameRef, TitleIndex};
 
 /// ID Cgroup.
-const ID: u32 = 104_020;
+const ID: u32 = index_of!(CGROUP, "ID Cgroup");
 
 /// Which groups are instances.
 #[derive(Clone, Copy, PartialEq, Eq)]

@@ -3,6 +3,7 @@
 use super::group::{Group, GroupReader};
 use crate::faults::Text;
 use crate::parse::{Words, number, whole_lines};
+use crate::table::{self, CGROUP_IO, CGROUP_MEMORY, CGROUP_PRESSURE, index_of};
 use perfhive_engine::standard::Row;
 
 /// A file of a group.
@@ -94,12 +95,15 @@ pub(super) struct Source {
 /// Microseconds in 100 ns units.
 const MICROS: u64 = 10;
 
-const CPU_TIMES: [Field; 3] =
-    [(6, b"usage_usec", MICROS), (142, b"user_usec", MICROS), (144, b"system_usec", MICROS)];
+const CPU_TIMES: [Field; 3] = [
+    (index_of!(table::CGROUP, "% Processor Time"), b"usage_usec", MICROS),
+    (index_of!(table::CGROUP, "% User Time"), b"user_usec", MICROS),
+    (index_of!(table::CGROUP, "% Privileged Time"), b"system_usec", MICROS),
+];
 const THROTTLING: [Field; 3] = [
-    (104_032, b"nr_periods", 1),
-    (104_034, b"nr_throttled", 1),
-    (104_036, b"throttled_usec", MICROS),
+    (index_of!(table::CGROUP, "CPU Periods/sec"), b"nr_periods", 1),
+    (index_of!(table::CGROUP, "CPU Throttled Periods/sec"), b"nr_throttled", 1),
+    (index_of!(table::CGROUP, "% CPU Throttled Time"), b"throttled_usec", MICROS),
 ];
 const CPU_STAT: Source = Source {
     file: File::CpuStat,
@@ -108,34 +112,49 @@ const CPU_STAT: Source = Source {
         [a, b, c, d, e, f]
     }),
 };
-const TASKS: Source = Source { file: File::PidsCurrent, form: Form::Single(104_030) };
-const CPU_MAX: Source = Source { file: File::CpuMax, form: Form::Quota(104_042) };
-const CURRENT: Source = Source { file: File::MemoryCurrent, form: Form::Single(104_230) };
-const SWAP: Source = Source { file: File::SwapCurrent, form: Form::Single(104_232) };
-const LIMIT: Source = Source { file: File::MemoryMax, form: Form::Single(104_244) };
+const TASKS: Source =
+    Source { file: File::PidsCurrent, form: Form::Single(index_of!(table::CGROUP, "Tasks")) };
+const CPU_MAX: Source =
+    Source { file: File::CpuMax, form: Form::Quota(index_of!(table::CGROUP, "CPU Limit")) };
+const CURRENT: Source = Source {
+    file: File::MemoryCurrent,
+    form: Form::Single(index_of!(CGROUP_MEMORY, "Memory Bytes")),
+};
+const SWAP: Source =
+    Source { file: File::SwapCurrent, form: Form::Single(index_of!(CGROUP_MEMORY, "Swap Bytes")) };
+const LIMIT: Source = Source {
+    file: File::MemoryMax,
+    form: Form::Single(index_of!(CGROUP_MEMORY, "Memory Limit Bytes")),
+};
 const DEVICES: Source = Source {
     file: File::IoStat,
     form: Form::Devices(&[
-        (105_020, b"rbytes", 1),
-        (105_022, b"wbytes", 1),
-        (104_304, b"rios", 1),
-        (104_306, b"wios", 1),
-        (104_308, b"dbytes", 1),
-        (104_310, b"dios", 1),
+        (index_of!(CGROUP_IO, "Storage Read Bytes/sec"), b"rbytes", 1),
+        (index_of!(CGROUP_IO, "Storage Write Bytes/sec"), b"wbytes", 1),
+        (index_of!(CGROUP_IO, "Storage Reads/sec"), b"rios", 1),
+        (index_of!(CGROUP_IO, "Storage Writes/sec"), b"wios", 1),
+        (index_of!(CGROUP_IO, "Discarded Bytes/sec"), b"dbytes", 1),
+        (index_of!(CGROUP_IO, "Discards/sec"), b"dios", 1),
     ]),
 };
 
 pub(super) const CGROUP: &[Source] = &[
     CPU_STAT,
-    Source { file: File::Stat, form: Form::Lines(&[(104_022, b"nr_descendants", 1)]) },
-    Source { file: File::Procs, form: Form::Count(248) },
+    Source {
+        file: File::Stat,
+        form: Form::Lines(&[(index_of!(table::CGROUP, "Descendants"), b"nr_descendants", 1)]),
+    },
+    Source { file: File::Procs, form: Form::Count(index_of!(table::CGROUP, "Processes")) },
     TASKS,
     Source {
         file: File::Events,
-        form: Form::Lines(&[(104_026, b"populated", 1), (104_028, b"frozen", 1)]),
+        form: Form::Lines(&[
+            (index_of!(table::CGROUP, "Populated"), b"populated", 1),
+            (index_of!(table::CGROUP, "Frozen"), b"frozen", 1),
+        ]),
     },
-    Source { file: File::CpuWeight, form: Form::Single(104_038) },
-    Source { file: File::PidsMax, form: Form::Single(104_040) },
+    Source { file: File::CpuWeight, form: Form::Single(index_of!(table::CGROUP, "CPU Weight")) },
+    Source { file: File::PidsMax, form: Form::Single(index_of!(table::CGROUP, "Tasks Limit")) },
     CPU_MAX,
 ];
 
@@ -143,17 +162,17 @@ pub(super) const MEMORY: &[Source] = &[
     Source {
         file: File::MemoryStat,
         form: Form::Lines(&[
-            (104_200, b"anon", 1),
-            (104_202, b"file", 1),
-            (104_204, b"shmem", 1),
-            (104_206, b"file_mapped", 1),
-            (104_208, b"file_dirty", 1),
-            (104_210, b"file_writeback", 1),
-            (104_212, b"sock", 1),
-            (104_214, b"slab", 1),
-            (104_216, b"kernel", 1),
-            (28, b"pgfault", 1),
-            (105_000, b"pgmajfault", 1),
+            (index_of!(CGROUP_MEMORY, "Anonymous Bytes"), b"anon", 1),
+            (index_of!(CGROUP_MEMORY, "File Bytes"), b"file", 1),
+            (index_of!(CGROUP_MEMORY, "Shared Memory Bytes"), b"shmem", 1),
+            (index_of!(CGROUP_MEMORY, "Mapped File Bytes"), b"file_mapped", 1),
+            (index_of!(CGROUP_MEMORY, "Dirty File Bytes"), b"file_dirty", 1),
+            (index_of!(CGROUP_MEMORY, "Writeback File Bytes"), b"file_writeback", 1),
+            (index_of!(CGROUP_MEMORY, "Socket Bytes"), b"sock", 1),
+            (index_of!(CGROUP_MEMORY, "Slab Bytes"), b"slab", 1),
+            (index_of!(CGROUP_MEMORY, "Kernel Bytes"), b"kernel", 1),
+            (index_of!(CGROUP_MEMORY, "Page Faults/sec"), b"pgfault", 1),
+            (index_of!(CGROUP_MEMORY, "Major Faults/sec"), b"pgmajfault", 1),
         ]),
     },
     CURRENT,
@@ -161,16 +180,25 @@ pub(super) const MEMORY: &[Source] = &[
     Source {
         file: File::MemoryEvents,
         form: Form::Lines(&[
-            (104_234, b"high", 1),
-            (104_236, b"max", 1),
-            (104_238, b"oom", 1),
-            (104_240, b"oom_kill", 1),
+            (index_of!(CGROUP_MEMORY, "High Events"), b"high", 1),
+            (index_of!(CGROUP_MEMORY, "Limit Events"), b"max", 1),
+            (index_of!(CGROUP_MEMORY, "Out of Memory Events"), b"oom", 1),
+            (index_of!(CGROUP_MEMORY, "Out of Memory Kills"), b"oom_kill", 1),
         ]),
     },
-    Source { file: File::MemoryPeak, form: Form::Single(104_242) },
+    Source {
+        file: File::MemoryPeak,
+        form: Form::Single(index_of!(CGROUP_MEMORY, "Memory Peak Bytes")),
+    },
     LIMIT,
-    Source { file: File::MemoryHigh, form: Form::Single(104_246) },
-    Source { file: File::SwapMax, form: Form::Single(104_248) },
+    Source {
+        file: File::MemoryHigh,
+        form: Form::Single(index_of!(CGROUP_MEMORY, "Memory High Limit Bytes")),
+    },
+    Source {
+        file: File::SwapMax,
+        form: Form::Single(index_of!(CGROUP_MEMORY, "Swap Limit Bytes")),
+    },
 ];
 
 pub(super) const IO: &[Source] = &[DEVICES];
@@ -178,17 +206,33 @@ pub(super) const IO: &[Source] = &[DEVICES];
 pub(super) const PRESSURE: &[Source] = &[
     Source {
         file: File::CpuPressure,
-        form: Form::Pressure(&[(104_402, b"some", MICROS), (104_404, b"full", MICROS)]),
+        form: Form::Pressure(&[
+            (index_of!(CGROUP_PRESSURE, "% Some CPU Pressure"), b"some", MICROS),
+            (index_of!(CGROUP_PRESSURE, "% Full CPU Pressure"), b"full", MICROS),
+        ]),
     },
     Source {
         file: File::MemoryPressure,
-        form: Form::Pressure(&[(104_406, b"some", MICROS), (104_408, b"full", MICROS)]),
+        form: Form::Pressure(&[
+            (index_of!(CGROUP_PRESSURE, "% Some Memory Pressure"), b"some", MICROS),
+            (index_of!(CGROUP_PRESSURE, "% Full Memory Pressure"), b"full", MICROS),
+        ]),
     },
     Source {
         file: File::IoPressure,
-        form: Form::Pressure(&[(104_410, b"some", MICROS), (104_412, b"full", MICROS)]),
+        form: Form::Pressure(&[
+            (index_of!(CGROUP_PRESSURE, "% Some IO Pressure"), b"some", MICROS),
+            (index_of!(CGROUP_PRESSURE, "% Full IO Pressure"), b"full", MICROS),
+        ]),
     },
-    Source { file: File::IrqPressure, form: Form::Pressure(&[(104_414, b"full", MICROS)]) },
+    Source {
+        file: File::IrqPressure,
+        form: Form::Pressure(&[(
+            index_of!(CGROUP_PRESSURE, "% Full IRQ Pressure"),
+            b"full",
+            MICROS,
+        )]),
+    },
 ];
 
 pub(super) const CONTAINER: &[Source] = &[CPU_STAT, CURRENT, TASKS, DEVICES, SWAP, LIMIT, CPU_MAX];

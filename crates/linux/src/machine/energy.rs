@@ -4,7 +4,7 @@ use crate::clock::TimeBase;
 use crate::faults::{Faults, Text, describe, is_denied, is_gone};
 use crate::files::{Kept, Reader};
 use crate::parse::{number, utf16_name};
-use crate::table::ENERGY;
+use crate::table::{ENERGY, index_of};
 use perfhive_engine::standard::{Layouts, MOST, Row};
 use perfhive_engine::{ObjectWriter, ProviderError};
 use perfhive_format::{InstanceHead, NameRef};
@@ -12,9 +12,9 @@ use rustix::io::Errno;
 use std::ffi::{CStr, CString};
 use std::fmt;
 
-const ENERGY_USED: u32 = 100_522;
-const TIME: u32 = 100_524;
-const POWER: u32 = 100_526;
+const ENERGY_USED: u32 = index_of!(ENERGY, "Energy");
+const TIME: u32 = index_of!(ENERGY, "Time");
+const POWER: u32 = index_of!(ENERGY, "Power");
 
 /// More meters than any machine has.
 const MOST_METERS: usize = 4096;

@@ -5,7 +5,7 @@ use crate::faults::{Faults, describe, is_gone};
 use crate::files::{Kept, PidPath, Reader, decimal};
 use crate::interrupts::Tally;
 use crate::parse::{keyed, kib_to_bytes};
-use crate::table::NODE;
+use crate::table::{NODE, index_of};
 use perfhive_engine::standard::{Layouts, MOST, Row};
 use perfhive_engine::{ObjectWriter, ProviderError};
 use perfhive_format::InstanceHead;
@@ -13,31 +13,31 @@ use std::fmt;
 
 /// Lines of a node's `meminfo`, behind `Node N `, and how they are told.
 const SIZES: [(&[u8], u32, Unit); 15] = [
-    (b"MemTotal:", 100_422, Unit::Megabytes),
-    (b"MemFree:", 100_424, Unit::Megabytes),
-    (b"MemUsed:", 100_430, Unit::Bytes),
-    (b"FilePages:", 100_432, Unit::Bytes),
-    (b"Dirty:", 100_434, Unit::Bytes),
-    (b"Active:", 100_110, Unit::Bytes),
-    (b"Inactive:", 100_112, Unit::Bytes),
-    (b"AnonPages:", 100_116, Unit::Bytes),
-    (b"Mapped:", 100_120, Unit::Bytes),
-    (b"Shmem:", 100_122, Unit::Bytes),
-    (b"Slab:", 100_126, Unit::Bytes),
-    (b"PageTables:", 100_130, Unit::Bytes),
-    (b"KernelStack:", 100_132, Unit::Bytes),
-    (b"HugePages_Total:", 100_134, Unit::Count),
-    (b"HugePages_Free:", 100_136, Unit::Count),
+    (b"MemTotal:", index_of!(NODE, "Total MBytes"), Unit::Megabytes),
+    (b"MemFree:", index_of!(NODE, "Free & Zero Page List MBytes"), Unit::Megabytes),
+    (b"MemUsed:", index_of!(NODE, "Used Bytes"), Unit::Bytes),
+    (b"FilePages:", index_of!(NODE, "File Page Bytes"), Unit::Bytes),
+    (b"Dirty:", index_of!(NODE, "Dirty Bytes"), Unit::Bytes),
+    (b"Active:", index_of!(NODE, "Active Bytes"), Unit::Bytes),
+    (b"Inactive:", index_of!(NODE, "Inactive Bytes"), Unit::Bytes),
+    (b"AnonPages:", index_of!(NODE, "Anonymous Bytes"), Unit::Bytes),
+    (b"Mapped:", index_of!(NODE, "Mapped Bytes"), Unit::Bytes),
+    (b"Shmem:", index_of!(NODE, "Shared Bytes"), Unit::Bytes),
+    (b"Slab:", index_of!(NODE, "Slab Bytes"), Unit::Bytes),
+    (b"PageTables:", index_of!(NODE, "Page Table Bytes"), Unit::Bytes),
+    (b"KernelStack:", index_of!(NODE, "Kernel Stack Bytes"), Unit::Bytes),
+    (b"HugePages_Total:", index_of!(NODE, "Huge Pages Total"), Unit::Count),
+    (b"HugePages_Free:", index_of!(NODE, "Huge Pages Free"), Unit::Count),
 ];
 
 /// Lines of a node's `numastat`.
 const EVENTS: [(&[u8], u32); 6] = [
-    (b"numa_hit", 100_170),
-    (b"numa_miss", 100_172),
-    (b"numa_foreign", 100_436),
-    (b"interleave_hit", 100_438),
-    (b"local_node", 100_440),
-    (b"other_node", 100_442),
+    (b"numa_hit", index_of!(NODE, "NUMA Hits/sec")),
+    (b"numa_miss", index_of!(NODE, "NUMA Misses/sec")),
+    (b"numa_foreign", index_of!(NODE, "NUMA Foreign/sec")),
+    (b"interleave_hit", index_of!(NODE, "Interleave Hits/sec")),
+    (b"local_node", index_of!(NODE, "Local Pages/sec")),
+    (b"other_node", index_of!(NODE, "Remote Pages/sec")),
 ];
 
 #[derive(Clone, Copy)]

@@ -3,7 +3,7 @@
 use crate::faults::{Faults, Text, is_denied, is_gone, unreadable};
 use crate::files::Reader;
 use crate::parse::{hundredths, number, whole_lines};
-use crate::table::PRESSURE;
+use crate::table::{PRESSURE, index_of};
 use perfhive_engine::standard::{Layouts, MOST, Row};
 use perfhive_engine::{ObjectWriter, ProviderError};
 use perfhive_format::InstanceHead;
@@ -25,9 +25,12 @@ type Names = [Option<&'static str>; 2];
 
 /// The words before the numbers of a line, and their counters: averages in
 /// hundredths of a percent.
-const AVERAGES: [(&[u8], u32); 3] =
-    [(b"avg10=", 100_404), (b"avg60=", 100_406), (b"avg300=", 100_408)];
-const STALLED: u32 = 100_402;
+const AVERAGES: [(&[u8], u32); 3] = [
+    (b"avg10=", index_of!(PRESSURE, "% Stalled Time 10 s Average")),
+    (b"avg60=", index_of!(PRESSURE, "% Stalled Time 60 s Average")),
+    (b"avg300=", index_of!(PRESSURE, "% Stalled Time 300 s Average")),
+];
+const STALLED: u32 = index_of!(PRESSURE, "% Stalled Time");
 /// The base of a percentage in hundredths.
 const WHOLE: u64 = 10_000;
 

@@ -3,14 +3,14 @@
 use crate::faults::{Faults, Text, describe, is_denied, is_gone};
 use crate::files::{Kept, PidPath, Reader};
 use crate::parse::{number, utf16_name};
-use crate::table::THERMAL;
+use crate::table::{THERMAL, index_of};
 use perfhive_engine::standard::{Layouts, MOST, Row};
 use perfhive_engine::{ObjectWriter, ProviderError};
 use perfhive_format::{InstanceHead, NameRef};
 use rustix::io::Errno;
 
-const TEMPERATURE: u32 = 100_502;
-const PRECISE: u32 = 100_504;
+const TEMPERATURE: u32 = index_of!(THERMAL, "Temperature");
+const PRECISE: u32 = index_of!(THERMAL, "High Precision Temperature");
 /// 0 °C in thousandths of a kelvin.
 const FREEZING: i64 = 273_150;
 

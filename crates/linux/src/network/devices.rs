@@ -2,7 +2,7 @@
 //! interface.
 
 use crate::parse::{number, whole_lines};
-use crate::table::INTERFACE;
+use crate::table::{INTERFACE, index_of};
 use perfhive_engine::standard::Row;
 
 use super::pairs::words;
@@ -13,27 +13,28 @@ const MOST_COLUMNS: usize = 32;
 /// The columns that count, in the order of [`Values`], and their counters.
 /// Sums of two come after.
 const RECEIVED: [(&str, u32); 8] = [
-    ("bytes", 264),
-    ("packets", 266),
-    ("errs", 530),
-    ("drop", 528),
-    ("fifo", 103_002),
-    ("frame", 103_004),
-    ("compressed", 103_006),
-    ("multicast", 103_000),
+    ("bytes", index_of!(INTERFACE, "Bytes Received/sec")),
+    ("packets", index_of!(INTERFACE, "Packets Received/sec")),
+    ("errs", index_of!(INTERFACE, "Packets Received Errors")),
+    ("drop", index_of!(INTERFACE, "Packets Received Discarded")),
+    ("fifo", index_of!(INTERFACE, "Packets Received FIFO Errors")),
+    ("frame", index_of!(INTERFACE, "Packets Received Frame Errors")),
+    ("compressed", index_of!(INTERFACE, "Packets Received Compressed/sec")),
+    ("multicast", index_of!(INTERFACE, "Packets Received Multicast/sec")),
 ];
 const SENT: [(&str, u32); 8] = [
-    ("bytes", 506),
-    ("packets", 452),
-    ("errs", 542),
-    ("drop", 540),
-    ("fifo", 103_008),
-    ("colls", 103_010),
-    ("carrier", 103_012),
-    ("compressed", 103_014),
+    ("bytes", index_of!(INTERFACE, "Bytes Sent/sec")),
+    ("packets", index_of!(INTERFACE, "Packets Sent/sec")),
+    ("errs", index_of!(INTERFACE, "Packets Outbound Errors")),
+    ("drop", index_of!(INTERFACE, "Packets Outbound Discarded")),
+    ("fifo", index_of!(INTERFACE, "Packets Outbound FIFO Errors")),
+    ("colls", index_of!(INTERFACE, "Collisions")),
+    ("carrier", index_of!(INTERFACE, "Carrier Errors")),
+    ("compressed", index_of!(INTERFACE, "Packets Sent Compressed/sec")),
 ];
 /// Counters that are sums, and those that they are the sums of.
-const TOTALS: [(u32, usize, usize); 2] = [(388, 0, 8), (400, 1, 9)];
+const TOTALS: [(u32, usize, usize); 2] =
+    [(index_of!(INTERFACE, "Bytes Total/sec"), 0, 8), (index_of!(INTERFACE, "Packets/sec"), 1, 9)];
 
 /// Values by place in [`RECEIVED`] and then [`SENT`].
 pub(super) type Values = [u64; 16];

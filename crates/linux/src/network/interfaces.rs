@@ -4,7 +4,7 @@ use super::devices::{Columns, devices};
 use crate::faults::{Faults, Text, describe, unreadable};
 use crate::files::Reader;
 use crate::parse::{number, utf16_name};
-use crate::table::INTERFACE;
+use crate::table::{INTERFACE, index_of};
 use perfhive_engine::standard::{Layouts, MOST, Row};
 use perfhive_engine::{Collection, ObjectWriter, ProviderError};
 use perfhive_format::{InstanceHead, NameRef, TitleIndex};
@@ -17,7 +17,7 @@ use std::os::unix::ffi::OsStringExt as _;
 use std::path::PathBuf;
 
 /// Network Interface 510, Current Bandwidth.
-const BANDWIDTH: u32 = 520;
+const BANDWIDTH: u32 = index_of!(INTERFACE, "Current Bandwidth");
 
 /// An attribute that is read on request, and what makes its value.
 struct Attribute {
@@ -27,13 +27,37 @@ struct Attribute {
 }
 
 const ATTRIBUTES: [Attribute; 7] = [
-    Attribute { counter: 103_016, path: "/mtu", value: number },
-    Attribute { counter: 103_018, path: "/operstate", value: state },
-    Attribute { counter: 103_020, path: "/flags", value: administrative },
-    Attribute { counter: 103_022, path: "/carrier_changes", value: number },
-    Attribute { counter: 103_024, path: "/statistics/rx_missed_errors", value: number },
-    Attribute { counter: 103_026, path: "/statistics/rx_crc_errors", value: number },
-    Attribute { counter: 103_028, path: "/statistics/rx_nohandler", value: number },
+    Attribute { counter: index_of!(INTERFACE, "MTU"), path: "/mtu", value: number },
+    Attribute {
+        counter: index_of!(INTERFACE, "Operational Status"),
+        path: "/operstate",
+        value: state,
+    },
+    Attribute {
+        counter: index_of!(INTERFACE, "Administrative Status"),
+        path: "/flags",
+        value: administrative,
+    },
+    Attribute {
+        counter: index_of!(INTERFACE, "Carrier Changes"),
+        path: "/carrier_changes",
+        value: number,
+    },
+    Attribute {
+        counter: index_of!(INTERFACE, "Packets Received Missed"),
+        path: "/statistics/rx_missed_errors",
+        value: number,
+    },
+    Attribute {
+        counter: index_of!(INTERFACE, "Packets Received CRC Errors"),
+        path: "/statistics/rx_crc_errors",
+        value: number,
+    },
+    Attribute {
+        counter: index_of!(INTERFACE, "Packets Received No Handler"),
+        path: "/statistics/rx_nohandler",
+        value: number,
+    },
 ];
 
 /// What is remembered of an interface from collection to collection.

@@ -3,58 +3,58 @@
 use super::{SystemSession, readable, text_of};
 use crate::faults::{Faults, numbers};
 use crate::parse::{Words, kib_to_bytes, whole_lines};
-use crate::table::{CACHE, MEMORY};
+use crate::table::{CACHE, MEMORY, index_of};
 use perfhive_engine::standard::{Row, write_single};
 use perfhive_engine::{ObjectWriter, ProviderError};
 
 /// Lines of `meminfo` that are a counter of their own, in kibibytes.
 const SIZES: [(u32, &[u8]); 20] = [
-    (100_100, b"MemTotal:"),
-    (100_102, b"SwapTotal:"),
-    (100_104, b"SwapFree:"),
-    (100_106, b"SwapCached:"),
-    (100_108, b"Buffers:"),
-    (100_110, b"Active:"),
-    (100_112, b"Inactive:"),
-    (100_114, b"Unevictable:"),
-    (100_116, b"AnonPages:"),
-    (100_118, b"AnonHugePages:"),
-    (100_120, b"Mapped:"),
-    (100_122, b"Shmem:"),
-    (100_124, b"Writeback:"),
-    (100_126, b"Slab:"),
-    (100_128, b"SReclaimable:"),
-    (100_130, b"PageTables:"),
-    (100_132, b"KernelStack:"),
-    (100_138, b"Hugepagesize:"),
-    (100_140, b"Zswap:"),
-    (100_142, b"Zswapped:"),
+    (index_of!(MEMORY, "Total Bytes"), b"MemTotal:"),
+    (index_of!(MEMORY, "Swap Total Bytes"), b"SwapTotal:"),
+    (index_of!(MEMORY, "Swap Free Bytes"), b"SwapFree:"),
+    (index_of!(MEMORY, "Swap Cached Bytes"), b"SwapCached:"),
+    (index_of!(MEMORY, "Buffer Bytes"), b"Buffers:"),
+    (index_of!(MEMORY, "Active Bytes"), b"Active:"),
+    (index_of!(MEMORY, "Inactive Bytes"), b"Inactive:"),
+    (index_of!(MEMORY, "Unevictable Bytes"), b"Unevictable:"),
+    (index_of!(MEMORY, "Anonymous Bytes"), b"AnonPages:"),
+    (index_of!(MEMORY, "Anonymous Huge Page Bytes"), b"AnonHugePages:"),
+    (index_of!(MEMORY, "Mapped Bytes"), b"Mapped:"),
+    (index_of!(MEMORY, "Shared Bytes"), b"Shmem:"),
+    (index_of!(MEMORY, "Writeback Bytes"), b"Writeback:"),
+    (index_of!(MEMORY, "Slab Bytes"), b"Slab:"),
+    (index_of!(MEMORY, "Slab Reclaimable Bytes"), b"SReclaimable:"),
+    (index_of!(MEMORY, "Page Table Bytes"), b"PageTables:"),
+    (index_of!(MEMORY, "Kernel Stack Bytes"), b"KernelStack:"),
+    (index_of!(MEMORY, "Huge Page Size"), b"Hugepagesize:"),
+    (index_of!(MEMORY, "Zswap Bytes"), b"Zswap:"),
+    (index_of!(MEMORY, "Zswapped Bytes"), b"Zswapped:"),
 ];
 
 /// Lines of `vmstat` that are a counter of Memory.
 const EVENTS: [(u32, &[u8]); 11] = [
-    (28, b"pgfault"),
-    (42, b"pgmajfault"),
-    (100_150, b"pswpin"),
-    (100_152, b"pswpout"),
-    (100_154, b"pgpgin"),
-    (100_156, b"pgpgout"),
-    (100_158, b"oom_kill"),
-    (100_168, b"compact_stall"),
-    (100_170, b"numa_hit"),
-    (100_172, b"numa_miss"),
-    (100_176, b"thp_fault_alloc"),
+    (index_of!(MEMORY, "Page Faults/sec"), b"pgfault"),
+    (index_of!(MEMORY, "Page Reads/sec"), b"pgmajfault"),
+    (index_of!(MEMORY, "Swap Pages In/sec"), b"pswpin"),
+    (index_of!(MEMORY, "Swap Pages Out/sec"), b"pswpout"),
+    (index_of!(MEMORY, "Block KBytes In/sec"), b"pgpgin"),
+    (index_of!(MEMORY, "Block KBytes Out/sec"), b"pgpgout"),
+    (index_of!(MEMORY, "Out of Memory Kills/sec"), b"oom_kill"),
+    (index_of!(MEMORY, "Compaction Stalls/sec"), b"compact_stall"),
+    (index_of!(MEMORY, "NUMA Hits/sec"), b"numa_hit"),
+    (index_of!(MEMORY, "NUMA Misses/sec"), b"numa_miss"),
+    (index_of!(MEMORY, "Huge Page Faults/sec"), b"thp_fault_alloc"),
 ];
 
 /// Counters that are the sum of several lines of `vmstat`: those that are one
 /// of these words, or begin with one and an underscore. Kernels differ in
 /// whether they count by zone or kind.
 const SUMS: [(u32, &[&[u8]]); 5] = [
-    (100_160, &[b"allocstall"]),
-    (100_162, &[b"pgscan_direct"]),
-    (100_164, &[b"pgscan_kswapd"]),
-    (100_166, &[b"pgsteal_direct", b"pgsteal_kswapd"]),
-    (100_174, &[b"workingset_refault"]),
+    (index_of!(MEMORY, "Allocation Stalls/sec"), &[b"allocstall"]),
+    (index_of!(MEMORY, "Pages Scanned Directly/sec"), &[b"pgscan_direct"]),
+    (index_of!(MEMORY, "Pages Scanned in Background/sec"), &[b"pgscan_kswapd"]),
+    (index_of!(MEMORY, "Pages Reclaimed/sec"), &[b"pgsteal_direct", b"pgsteal_kswapd"]),
+    (index_of!(MEMORY, "Working Set Refaults/sec"), &[b"workingset_refault"]),
 ];
 
 /// Counts waits, not pages.
@@ -62,13 +62,13 @@ const NO_PART: &[u8] = b"pgscan_direct_throttle";
 
 /// Lines of `vmstat` that are a counter of Cache.
 const PAGES: [(u32, &[u8]); 7] = [
-    (100_320, b"nr_dirty"),
-    (100_322, b"nr_dirty_threshold"),
-    (100_324, b"nr_dirty_background_threshold"),
-    (100_326, b"nr_writeback"),
-    (100_328, b"nr_dirtied"),
-    (100_330, b"nr_written"),
-    (100_332, b"nr_file_pages"),
+    (index_of!(CACHE, "Dirty Pages"), b"nr_dirty"),
+    (index_of!(CACHE, "Dirty Page Threshold"), b"nr_dirty_threshold"),
+    (index_of!(CACHE, "Background Dirty Page Threshold"), b"nr_dirty_background_threshold"),
+    (index_of!(CACHE, "Writeback Pages"), b"nr_writeback"),
+    (index_of!(CACHE, "Pages Dirtied/sec"), b"nr_dirtied"),
+    (index_of!(CACHE, "Pages Written/sec"), b"nr_written"),
+    (index_of!(CACHE, "Cached Pages"), b"nr_file_pages"),
 ];
 
 impl SystemSession {
@@ -167,16 +167,16 @@ fn set_meminfo(text: &[u8], page: u64, row: &mut Row, faults: &mut Faults) {
     let [free, available, cached, dirty, slab, limit, committed, huge, huge_free] =
         numbers(c"meminfo", text, keys, faults);
     let bytes = |kib: Option<u64>| kib.map(kib_to_bytes);
-    row.set_some(24, bytes(available));
-    row.set_some(1380, available);
-    row.set_some(1382, available.map(|kib| kib / 1024));
-    row.set_some(26, bytes(committed));
-    row.set_some(30, bytes(limit));
-    row.set_some(58, bytes(slab));
-    row.set_some(1676, bytes(free));
-    row.set_some(1678, bytes(dirty));
-    row.set_some(100_134, huge);
-    row.set_some(100_136, huge_free);
+    row.set_some(index_of!(MEMORY, "Available Bytes"), bytes(available));
+    row.set_some(index_of!(MEMORY, "Available KBytes"), available);
+    row.set_some(index_of!(MEMORY, "Available MBytes"), available.map(|kib| kib / 1024));
+    row.set_some(index_of!(MEMORY, "Committed Bytes"), bytes(committed));
+    row.set_some(index_of!(MEMORY, "Commit Limit"), bytes(limit));
+    row.set_some(index_of!(MEMORY, "Pool Nonpaged Bytes"), bytes(slab));
+    row.set_some(index_of!(MEMORY, "Free & Zero Page List Bytes"), bytes(free));
+    row.set_some(index_of!(MEMORY, "Modified Page List Bytes"), bytes(dirty));
+    row.set_some(index_of!(MEMORY, "Huge Pages Total"), huge);
+    row.set_some(index_of!(MEMORY, "Huge Pages Free"), huge_free);
     if let (Some(committed), Some(limit)) = (committed, limit) {
         // Pages, as Windows counts; in larger units where 32 bits do not do.
         let pages = |kib: u64| kib_to_bytes(kib) / page.max(1);
@@ -184,7 +184,7 @@ fn set_meminfo(text: &[u8], page: u64, row: &mut Row, faults: &mut Faults) {
         while value.max(base) > u64::from(u32::MAX) {
             (value, base) = (value / 2, base / 2);
         }
-        row.set_with_base(1406, value, base);
+        row.set_with_base(index_of!(MEMORY, "% Committed Bytes In Use"), value, base);
     }
     let sizes = numbers(c"meminfo", text, SIZES.map(|(_, key)| key), faults);
     let (mut buffers, mut shared) = (None, None);
@@ -198,7 +198,7 @@ fn set_meminfo(text: &[u8], page: u64, row: &mut Row, faults: &mut Faults) {
     }
     if let (Some(cached), Some(buffers), Some(shared)) = (cached, buffers, shared) {
         let pages = cached.saturating_add(buffers).saturating_sub(shared);
-        row.set(818, kib_to_bytes(pages));
+        row.set(index_of!(MEMORY, "Cache Bytes"), kib_to_bytes(pages));
     }
 }
 

@@ -7,18 +7,18 @@ use crate::faults::{Faults, describe, is_denied, is_gone, unreadable};
 use crate::files::{Kept, PidPath, Reader, decimal};
 use crate::interrupts::{KINDS, Tally};
 use crate::parse::number;
-use crate::table::{PROCESSOR, PROCESSOR_INFORMATION};
+use crate::table::{PROCESSOR, PROCESSOR_INFORMATION, index_of};
 use perfhive_engine::standard::{MOST, Row};
 use perfhive_engine::{ObjectWriter, ProviderError};
 use perfhive_format::InstanceHead;
 
 /// Interrupts/sec.
-pub(super) const INTERRUPTS: u32 = 148;
-const CLOCK_INTERRUPTS: u32 = 100_204;
-const FREQUENCY: u32 = 100_206;
-const OF_MAXIMUM: u32 = 100_208;
+pub(super) const INTERRUPTS: u32 = index_of!(PROCESSOR, "Interrupts/sec");
+const CLOCK_INTERRUPTS: u32 = index_of!(PROCESSOR_INFORMATION, "Clock Interrupts/sec");
+const FREQUENCY: u32 = index_of!(PROCESSOR_INFORMATION, "Processor Frequency");
+const OF_MAXIMUM: u32 = index_of!(PROCESSOR_INFORMATION, "% of Maximum Frequency");
 /// Soft interrupts of the first kind; the others follow, two apart.
-const SOFT: u32 = 100_240;
+const SOFT: u32 = index_of!(PROCESSOR_INFORMATION, "HI Soft Interrupts/sec");
 
 /// Counts of a processor: interrupts, those of the clock, soft interrupts by
 /// kind.
@@ -380,19 +380,22 @@ fn join<'a>(node: u32, end: &[u8], out: &'a mut [u8; 32]) -> &'a str {
 }
 
 fn set_times(row: &mut Row, times: Times) {
-    row.set(6, times.idle);
-    row.set(142, times.user);
-    row.set(144, times.privileged);
-    row.set(1746, times.idle);
-    row.set_some(698, times.interrupt);
-    row.set_some(696, times.soft_interrupt);
+    row.set(index_of!(PROCESSOR, "% Processor Time"), times.idle);
+    row.set(index_of!(PROCESSOR, "% User Time"), times.user);
+    row.set(index_of!(PROCESSOR, "% Privileged Time"), times.privileged);
+    row.set(index_of!(PROCESSOR, "% Idle Time"), times.idle);
+    row.set_some(index_of!(PROCESSOR, "% Interrupt Time"), times.interrupt);
+    row.set_some(index_of!(PROCESSOR, "% DPC Time"), times.soft_interrupt);
 }
 
 fn set_details(row: &mut Row, times: Times) {
     set_times(row, times);
-    row.set(100_202, times.idle.saturating_add(times.nice));
-    row.set(100_236, times.nice);
-    row.set_some(100_232, times.waiting);
-    row.set_some(100_230, times.stolen);
-    row.set_some(100_234, times.guest);
+    row.set(
+        index_of!(PROCESSOR_INFORMATION, "% Priority Time"),
+        times.idle.saturating_add(times.nice),
+    );
+    row.set(index_of!(PROCESSOR_INFORMATION, "% Low Priority Time"), times.nice);
+    row.set_some(index_of!(PROCESSOR_INFORMATION, "% IO Wait Time"), times.waiting);
+    row.set_some(index_of!(PROCESSOR_INFORMATION, "% Steal Time"), times.stolen);
+    row.set_some(index_of!(PROCESSOR_INFORMATION, "% Guest Time"), times.guest);
 }

@@ -4,7 +4,7 @@ use super::SystemSession;
 use crate::faults::{Faults, Text, describe, is_gone, unreadable};
 use crate::files::Reader;
 use crate::parse::{Load, Words};
-use crate::table::{OBJECTS_OF_WINDOWS, SYSTEM};
+use crate::table::{OBJECTS_OF_WINDOWS, SYSTEM, index_of};
 use perfhive_engine::standard::{Row, write_single};
 use perfhive_engine::{ObjectWriter, ProviderError};
 use rustix::fd::OwnedFd;
@@ -18,6 +18,13 @@ pub(super) struct Population {
     load: Result<Option<Load>, Errno>,
 }
 
+/// The load averages, in the order of `loadavg`.
+const LOAD_AVERAGES: [u32; 3] = [
+    index_of!(SYSTEM, "Load Average 1 min"),
+    index_of!(SYSTEM, "Load Average 5 min"),
+    index_of!(SYSTEM, "Load Average 15 min"),
+];
+
 impl SystemSession {
     pub(super) fn write_system(
         &mut self,
@@ -27,20 +34,23 @@ impl SystemSession {
         let now = self.base.now();
         let cpus = self.stat.cpus.len() as u64;
         let mut row = Row::new(&SYSTEM);
-        row.set_some(146, self.stat.switches);
-        row.set(674, self.base.boot().0 as u64);
+        row.set_some(index_of!(SYSTEM, "Context Switches/sec"), self.stat.switches);
+        row.set(index_of!(SYSTEM, "System Up Time"), self.base.boot().0 as u64);
         // How many run, or idle, is known where all processors are.
         if cpus > 0 && self.stat.has_all_cpus {
-            row.set_some(44, self.stat.running.map(|running| running.saturating_sub(cpus)));
-            row.set(100_016, cpus);
+            row.set_some(
+                index_of!(SYSTEM, "Processor Queue Length"),
+                self.stat.running.map(|running| running.saturating_sub(cpus)),
+            );
+            row.set(index_of!(SYSTEM, "Processors"), cpus);
         }
-        row.set_some(100_006, self.stat.running);
-        row.set_some(100_008, self.stat.blocked);
-        row.set_some(100_010, self.stat.made);
-        row.set_some(100_012, self.stat.interrupts);
-        row.set_some(100_014, self.stat.soft_interrupts);
+        row.set_some(index_of!(SYSTEM, "Runnable Threads"), self.stat.running);
+        row.set_some(index_of!(SYSTEM, "Blocked Threads"), self.stat.blocked);
+        row.set_some(index_of!(SYSTEM, "Threads Created/sec"), self.stat.made);
+        row.set_some(index_of!(SYSTEM, "Hardware Interrupts/sec"), self.stat.interrupts);
+        row.set_some(index_of!(SYSTEM, "Soft Interrupts/sec"), self.stat.soft_interrupts);
         if let Some(load) = self.set_population(population, &mut row) {
-            for (counter, average) in [100_000, 100_002, 100_004].into_iter().zip(load.averages) {
+            for (counter, average) in LOAD_AVERAGES.into_iter().zip(load.averages) {
                 row.set(counter, average.to_bits());
             }
         }
@@ -62,13 +72,13 @@ impl SystemSession {
     fn set_population(&mut self, population: Population, row: &mut Row) -> Option<Load> {
         let cpus = self.stat.cpus.len() as u64;
         match population.processes {
-            Ok(processes) => row.set(248, processes),
+            Ok(processes) => row.set(index_of!(SYSTEM, "Processes"), processes),
             Err(error) => self.faults.object(format_args!("processes: {}", describe(error))),
         }
         match population.load {
             Ok(Some(load)) => {
                 if cpus > 0 && self.stat.has_all_cpus {
-                    row.set(250, load.threads.saturating_add(cpus));
+                    row.set(index_of!(SYSTEM, "Threads"), load.threads.saturating_add(cpus));
                 }
                 return Some(load);
             }
@@ -87,14 +97,14 @@ impl SystemSession {
         self.set_population(population, &mut row);
         let (reader, files, faults) = (&mut self.reader, &mut self.files, &mut self.faults);
         let [open, _, limit] = words(reader, c"sys/fs/file-nr", &mut files.open_files, faults);
-        row.set_some(100_300, open);
-        row.set_some(100_302, limit);
+        row.set_some(index_of!(OBJECTS_OF_WINDOWS, "Open Files"), open);
+        row.set_some(index_of!(OBJECTS_OF_WINDOWS, "Open File Limit"), limit);
         let [inodes, unused] = words(reader, c"sys/fs/inode-nr", &mut files.inodes, faults);
-        row.set_some(100_304, inodes);
-        row.set_some(100_306, unused);
+        row.set_some(index_of!(OBJECTS_OF_WINDOWS, "Inodes"), inodes);
+        row.set_some(index_of!(OBJECTS_OF_WINDOWS, "Unused Inodes"), unused);
         let [entries, unused] = words(reader, c"sys/fs/dentry-state", &mut files.entries, faults);
-        row.set_some(100_308, entries);
-        row.set_some(100_310, unused);
+        row.set_some(index_of!(OBJECTS_OF_WINDOWS, "Directory Entries"), entries);
+        row.set_some(index_of!(OBJECTS_OF_WINDOWS, "Unused Directory Entries"), unused);
         if row.mask() != 0 {
             write_single(&mut self.objects, &row, None, out)?;
         }

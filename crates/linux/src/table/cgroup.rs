@@ -360,7 +360,7 @@ pub(crate) static CGROUP_PROCESS: Object = Object {
     reads: "as Cgroup, and for each group `cgroup.procs`, for each process `PID/stat`",
     cost: Cost::Costly,
     has_instances: true,
-    brings: &[104_000],
+    brings: &[CGROUP.index],
     counters: &[
         process_id(104_501)
             .means("The number of the process in the control group. From cgroup.procs."),
@@ -464,7 +464,7 @@ pub(crate) static CONTAINER_PROCESS: Object = Object {
     reads: "as Container, and for each group in a container `cgroup.procs`, for each process `PID/stat`",
     cost: Cost::Costly,
     has_instances: true,
-    brings: &[104_010],
+    brings: &[CONTAINER.index],
     counters: &[
         process_id(104_701).means("The number of the process in the container. From cgroup.procs."),
         id(104_703).means(

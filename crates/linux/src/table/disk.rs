@@ -35,47 +35,7 @@ pub(crate) static PHYSICAL_DISK: Object = Object {
     cost: Cost::Global,
     has_instances: true,
     brings: &[],
-    counters: &[
-        QUEUE,
-        TIME,
-        TIME_BASE,
-        QUEUED,
-        READ_TIME,
-        READ_TIME_BASE,
-        READS_QUEUED,
-        WRITE_TIME,
-        WRITE_TIME_BASE,
-        WRITES_QUEUED,
-        SEC_TRANSFER,
-        SEC_TRANSFER_BASE,
-        SEC_READ,
-        SEC_READ_BASE,
-        SEC_WRITE,
-        SEC_WRITE_BASE,
-        TRANSFERS,
-        READS,
-        WRITES,
-        BYTES,
-        READ_BYTES,
-        WRITE_BYTES,
-        BYTES_TRANSFER,
-        BYTES_TRANSFER_BASE,
-        BYTES_READ,
-        BYTES_READ_BASE,
-        BYTES_WRITE,
-        BYTES_WRITE_BASE,
-        IDLE,
-        IDLE_BASE,
-        MERGED_READS,
-        MERGED_WRITES,
-        DISCARDS,
-        DISCARD_BYTES,
-        SEC_DISCARD,
-        SEC_DISCARD_BASE,
-        FLUSHES,
-        SEC_FLUSH,
-        SEC_FLUSH_BASE,
-    ],
+    counters: &joined::<39>(&[TRANSFER_COUNTERS, &[FLUSHES, SEC_FLUSH, SEC_FLUSH_BASE]]),
     absent: ABSENT_IO,
 };
 
@@ -109,51 +69,11 @@ pub(crate) static LOGICAL_DISK: Object = Object {
     cost: Cost::Global,
     has_instances: true,
     brings: &[],
-    counters: &[
-        FREE_SPACE,
-        FREE_SPACE_BASE,
-        FREE_MEGABYTES,
-        QUEUE,
-        TIME,
-        TIME_BASE,
-        QUEUED,
-        READ_TIME,
-        READ_TIME_BASE,
-        READS_QUEUED,
-        WRITE_TIME,
-        WRITE_TIME_BASE,
-        WRITES_QUEUED,
-        SEC_TRANSFER,
-        SEC_TRANSFER_BASE,
-        SEC_READ,
-        SEC_READ_BASE,
-        SEC_WRITE,
-        SEC_WRITE_BASE,
-        TRANSFERS,
-        READS,
-        WRITES,
-        BYTES,
-        READ_BYTES,
-        WRITE_BYTES,
-        BYTES_TRANSFER,
-        BYTES_TRANSFER_BASE,
-        BYTES_READ,
-        BYTES_READ_BASE,
-        BYTES_WRITE,
-        BYTES_WRITE_BASE,
-        IDLE,
-        IDLE_BASE,
-        MERGED_READS,
-        MERGED_WRITES,
-        DISCARDS,
-        DISCARD_BYTES,
-        SEC_DISCARD,
-        SEC_DISCARD_BASE,
-        RESERVED,
-        FREE_INODES,
-        FREE_INODES_BASE,
-        INODES,
-    ],
+    counters: &joined::<43>(&[
+        &[FREE_SPACE, FREE_SPACE_BASE, FREE_MEGABYTES],
+        TRANSFER_COUNTERS,
+        &[RESERVED, FREE_INODES, FREE_INODES_BASE, INODES],
+    ]),
     absent: ABSENT_IO,
 };
 
@@ -177,6 +97,62 @@ pub(crate) static PAGING_FILE: Object = Object {
         "Linux keeps no peak of the use of a swap area.",
     )],
 };
+
+/// What both kinds of disk have, in the order of the counter block.
+const TRANSFER_COUNTERS: &[Counter] = &[
+    QUEUE,
+    TIME,
+    TIME_BASE,
+    QUEUED,
+    READ_TIME,
+    READ_TIME_BASE,
+    READS_QUEUED,
+    WRITE_TIME,
+    WRITE_TIME_BASE,
+    WRITES_QUEUED,
+    SEC_TRANSFER,
+    SEC_TRANSFER_BASE,
+    SEC_READ,
+    SEC_READ_BASE,
+    SEC_WRITE,
+    SEC_WRITE_BASE,
+    TRANSFERS,
+    READS,
+    WRITES,
+    BYTES,
+    READ_BYTES,
+    WRITE_BYTES,
+    BYTES_TRANSFER,
+    BYTES_TRANSFER_BASE,
+    BYTES_READ,
+    BYTES_READ_BASE,
+    BYTES_WRITE,
+    BYTES_WRITE_BASE,
+    IDLE,
+    IDLE_BASE,
+    MERGED_READS,
+    MERGED_WRITES,
+    DISCARDS,
+    DISCARD_BYTES,
+    SEC_DISCARD,
+    SEC_DISCARD_BASE,
+];
+
+/// The counters of several lists, one after the other. `N` must be their number.
+const fn joined<const N: usize>(lists: &[&[Counter]]) -> [Counter; N] {
+    let mut all = [lists[0][0]; N];
+    let (mut list, mut next) = (0, 0);
+    while list < lists.len() {
+        let mut at = 0;
+        while at < lists[list].len() {
+            all[next] = lists[list][at];
+            (at, next) = (at + 1, next + 1);
+        }
+        list += 1;
+    }
+    assert!(next == N);
+    all
+}
 
 const ABSENT_IO: &[Absent] = &[absent(
     1484,

@@ -1,14 +1,19 @@
 //! What memory maps tell: Image 740, Full Image 1408, Process Address Space
 //! 786, Thread Details 816.
 
-use super::{Absent, Counter, Object, absent};
+use super::{Absent, Counter, Object, PROCESS, absent, index_of};
 use perfhive_engine::Cost;
 use perfhive_format::{CounterType as T, DetailLevel};
 
 pub(crate) static OBJECTS: &[&Object] = &[&IMAGE, &FULL_IMAGE, &ADDRESS_SPACE, &THREAD_DETAILS];
 
 /// Counters of memory at the end of the counter blocks, which take `smaps`.
-pub(crate) const MEMORY_COUNTERS: [u32; 4] = [106_002, 106_004, 106_006, 106_008];
+pub(crate) const MEMORY_COUNTERS: [u32; 4] = [
+    index_of!(IMAGE, "Resident Bytes"),
+    index_of!(IMAGE, "Proportional Bytes"),
+    index_of!(IMAGE, "Private Dirty Bytes"),
+    index_of!(IMAGE, "Swapped Bytes"),
+];
 
 pub(crate) static IMAGE: Object = Object {
     index: 740,
@@ -36,7 +41,7 @@ pub(crate) static IMAGE: Object = Object {
     reads: "with Process, for each process all of `PID/maps`; on request `PID/smaps` in its place",
     cost: Cost::Costly,
     has_instances: true,
-    brings: &[230],
+    brings: &[PROCESS.index],
     counters: IMAGE_COUNTERS,
     absent: &[],
 };
@@ -52,7 +57,7 @@ pub(crate) static FULL_IMAGE: Object = Object {
     reads: "as Image, and at once with it",
     cost: Cost::Costly,
     has_instances: true,
-    brings: &[230],
+    brings: &[PROCESS.index],
     counters: IMAGE_COUNTERS,
     absent: &[],
 };
@@ -171,7 +176,7 @@ pub(crate) static ADDRESS_SPACE: Object = Object {
     reads: "as Image, and at once with it; on request `PID/smaps_rollup`, or `PID/smaps` where that is read anyway",
     cost: Cost::Costly,
     has_instances: true,
-    brings: &[230],
+    brings: &[PROCESS.index],
     counters: SPACE_COUNTERS,
     absent: SPACE_ABSENT,
 };
@@ -399,7 +404,7 @@ pub(crate) static THREAD_DETAILS: Object = Object {
     reads: "with Process, for each process a listing of `PID/task`, and for each thread `PID/task/TID/syscall`",
     cost: Cost::Costly,
     has_instances: true,
-    brings: &[230],
+    brings: &[PROCESS.index],
     counters: DETAILS_COUNTERS,
     absent: &[],
 };

@@ -1,6 +1,6 @@
 //! Thread 232.
 
-use super::{Absent, Counter, Object};
+use super::{Absent, Counter, Object, PROCESS};
 use perfhive_engine::Cost;
 use perfhive_engine::standard::windows::thread as w;
 use perfhive_format::{CounterType as T, DetailLevel};
@@ -22,7 +22,7 @@ pub(crate) static THREAD: Object = Object {
     reads: "with Process, for each thread `PID/task/TID/stat`; on request `status` and `schedstat` beside it",
     cost: Cost::Global,
     has_instances: true,
-    brings: &[230],
+    brings: &[PROCESS.index],
     counters: COUNTERS,
     absent: ABSENT,
 };
