@@ -1,18 +1,38 @@
-//! The provider `linux-process`: Process, Thread, and what memory maps tell,
-//! whose instances point to those of Process.
+//! The provider `linux-process`: Process, Thread, and the objects of memory maps, whose instances
+//! point to those of Process.
+//!
+//! From the bottom up; a file imports only from lines above its own:
+//!
+//! | file | what |
+//! |---|---|
+//! | `order.rs`, `shown.rs` | sorting by number; processor times that were shown before |
+//! | `kernel.rs`, `columns.rs` | what this kernel has; the counters that a collection fills |
+//! | `sample.rs`, `thread_sample.rs`, `instances.rs` | the values of a process and of a thread; written instances |
+//! | `proc_files.rs` | files of processes, units, faults |
+//! | `thread_counts.rs`, `rest.rs` | sums over threads; processes that need not be read again |
+//! | `tracked.rs`, `copies.rs` | processes from one collection to the next; instances that are copied as bytes |
+//! | `read_thread.rs`, `read.rs` | threads and processes from `/proc` |
+//! | `bpf_reader.rs` | the same through BPF |
+//! | `write.rs`, `write_bpf.rs`, `write_threads.rs` | the objects, written from either reader |
 
-mod by_second;
-mod kept;
+mod bpf_reader;
+mod columns;
+mod copies;
+mod instances;
+mod kernel;
 mod order;
+mod proc_files;
 mod read;
+mod read_thread;
 mod rest;
 mod sample;
-mod second;
-mod sums;
-mod thread;
-mod told;
+mod shown;
+mod thread_counts;
+mod thread_sample;
 mod tracked;
-mod wanted;
+mod write;
+mod write_bpf;
+mod write_threads;
 
 use crate::bpf::Wants;
 use crate::choice::ReaderChoice;
@@ -23,17 +43,21 @@ use crate::maps::{self, Maps};
 use crate::provider::LinuxProvider;
 use crate::root::ProcRoot;
 use crate::table::{ADDRESS_SPACE, FULL_IMAGE, IMAGE, Object, PROCESS, THREAD, THREAD_DETAILS};
-use kept::Kept;
+use bpf_reader::BpfReader;
+use columns::{ProcessColumns, ThreadColumns};
+use copies::Copies;
+use instances::{Owner, Places};
 use perfhive_engine::standard::Layouts;
 use perfhive_engine::{Collection, ObjectWriter, Provider, ProviderError, Session};
-use perfhive_format::{FileTime, InstanceHead, NameRef, ObjectWriting, TitleIndex};
-use read::{BATCH, ProcessReader, Slot};
+use perfhive_format::{FileTime, InstanceHead, TitleIndex};
+use proc_files::ProcFiles;
+use read::ProcessReader;
 use rustix::fd::OwnedFd;
 use rustix::param::page_size;
 use sample::Sample;
-use second::Second;
-use tracked::{Tracked, TrackedThread, follow};
-use wanted::{ThreadWanted, Wanted};
+use tracked::{Tracked, follow};
+use write::Writing;
+use write_threads::{Lists, ThreadWriter};
 
 /// The objects of the provider.
 static OBJECTS: [&Object; 6] =
@@ -46,51 +70,22 @@ pub(crate) fn provider(root: &ProcRoot, choice: ReaderChoice) -> impl Provider +
     })
 }
 
-/// Who knows a process, and at what place in its list.
-#[derive(Clone, Copy)]
-enum Known {
-    /// It is read from `/proc`.
-    Tracked(usize),
-    /// The second reader has it.
-    Second(usize),
-}
-
-/// A process that was written, for its threads.
-struct Owner {
-    known: Known,
-    /// Place among the instances of Process.
-    place: u32,
-    threads: u64,
-    /// Its one thread, if that was read with it.
-    first: Option<thread::Sample>,
-}
-
-/// Where the two instances stand that are no processes.
-#[derive(Clone, Copy)]
-struct Places {
-    idle: Option<u32>,
-    total: u32,
-}
-
 struct ProcessSession {
     reader: ProcessReader,
-    second: Second,
+    bpf: BpfReader,
     base: TimeBase,
     stat_file: Option<OwnedFd>,
     stat: SystemStat,
     totals: Totals,
     pids: Vec<u32>,
-    /// The processes known, by ascending number.
+    /// The processes that are read from `/proc`, by ascending number.
     tracked: Vec<Tracked>,
-    /// Those of the collection before; empty between collections.
+    /// Processes of the collection before; empty between collections.
     before: Vec<Tracked>,
     owners: Vec<Owner>,
-    kept: Kept,
-    /// Numbers of the threads of one process.
-    threads: Vec<u32>,
+    copies: Copies,
     maps: Maps,
-    /// Those of it that were known before; empty between processes.
-    threads_before: Vec<TrackedThread>,
+    threads: Lists,
     process: Layouts,
     thread: Layouts,
 }
@@ -98,9 +93,10 @@ struct ProcessSession {
 impl ProcessSession {
     fn open(root: &ProcRoot, reader: Reader, choice: ReaderChoice) -> Self {
         let base = TimeBase::process();
+        let files = ProcFiles::new(reader, Ticks::of_system(), page_size() as u64, base);
         Self {
-            reader: ProcessReader::new(reader, Ticks::of_system(), page_size() as u64, base),
-            second: Second::new(choice, root.clone()),
+            reader: ProcessReader::new(files),
+            bpf: BpfReader::new(choice, root.clone()),
             base,
             stat_file: None,
             stat: SystemStat::default(),
@@ -109,17 +105,15 @@ impl ProcessSession {
             tracked: Vec::new(),
             before: Vec::new(),
             owners: Vec::new(),
-            kept: Kept::default(),
-            threads: Vec::new(),
+            copies: Copies::default(),
             maps: Maps::new(),
-            threads_before: Vec::new(),
+            threads: Lists::default(),
             process: Layouts::new(&PROCESS),
             thread: Layouts::new(&THREAD),
         }
     }
 }
 
-// `tracked` and `threads_before` change places with others; `follow` tells of them.
 impl Session for ProcessSession {
     fn collect(
         &mut self,
@@ -131,27 +125,28 @@ impl Session for ProcessSession {
         if !threads && !maps.any() && !collection.wants(TitleIndex(PROCESS.index)) {
             return Ok(());
         }
-        self.reader.files().set_deadline(collection.deadline());
-        let of_threads = threads.then(|| ThreadWanted::new(collection, &mut self.reader));
-        let plain = of_threads.is_some_and(ThreadWanted::is_plain);
-        let wanted = Wanted::new(collection, plain, &mut self.reader);
+        self.reader.files.reader.set_deadline(collection.deadline());
+        let of_threads = threads.then(|| ThreadColumns::new(collection, &mut self.reader.probe()));
+        let plain = of_threads.is_some_and(ThreadColumns::is_plain);
+        let wanted = ProcessColumns::new(collection, plain, &mut self.reader.probe());
         self.maps.begin(maps);
-        self.reader.idle(&mut self.stat_file, &mut self.stat);
-        let by_second = match Wants::of(wanted, of_threads) {
+        self.reader.files.idle(&mut self.stat_file, &mut self.stat);
+        let by_bpf = match Wants::of(wanted, of_threads) {
             Some(wants) => {
-                let done = self.second.sample(wants, &self.stat, self.pids.len(), &mut self.reader);
+                let done = self.bpf.sample(wants, &self.stat, self.pids.len(), &mut self.reader);
                 done.map_err(|refusal| ProviderError::Failed(format!("BPF: {refusal}")))?
             }
-            // What it does not tell is read from `/proc`, for all processes.
+            // A wanted counter that BPF does not tell is read from `/proc` for all processes.
             None => {
-                self.second.leave_out();
+                self.bpf.leave_out();
                 false
             }
         };
-        match by_second {
-            true => self.second.missing(&mut self.pids),
+        match by_bpf {
+            true => self.bpf.missing(&mut self.pids),
             false => self
                 .reader
+                .files
                 .numbers(&mut self.pids)
                 .map_err(|error| ProviderError::io("the list of processes", error.into()))?,
         }
@@ -163,25 +158,36 @@ impl Session for ProcessSession {
         };
         follow(&self.pids, &mut self.tracked, &mut self.before, number, Tracked::new, gone);
         self.totals.update(&self.stat.cpus);
-        self.reader.begin(self.tracked.len(), !by_second && wanted.is_plain());
+        self.reader.begin(self.tracked.len(), !by_bpf && wanted.is_plain());
 
-        let written = self.write_processes(wanted, by_second, of_threads.is_some(), out);
-        self.reader.faults.report(PROCESS.index, out);
+        let written = self.write_processes(wanted, by_bpf, of_threads.is_some(), out);
+        self.reader.files.faults.report(PROCESS.index, out);
         let places = written?;
         if let Some(wanted) = of_threads {
-            let written = self.write_threads(places, wanted, out);
-            self.reader.faults.report(THREAD.index, out);
+            let object = out.object(self.thread.template(wanted.mask())?)?;
+            let writer = ThreadWriter {
+                files: &mut self.reader.files,
+                bpf: &mut self.bpf,
+                tracked: &mut self.tracked,
+                owners: &self.owners,
+                lists: &mut self.threads,
+                stat: &self.stat,
+                totals: &self.totals,
+                base: self.base,
+            };
+            let written = writer.write(object, places, wanted);
+            self.reader.files.faults.report(THREAD.index, out);
             written?;
         }
-        self.maps.write(self.reader.files(), out)
+        self.maps.write(&mut self.reader.files.reader, out)
     }
 }
 
 impl ProcessSession {
     fn write_processes(
         &mut self,
-        wanted: Wanted,
-        by_second: bool,
+        wanted: ProcessColumns,
+        by_bpf: bool,
         threads: bool,
         out: &mut ObjectWriter<'_>,
     ) -> Result<Places, ProviderError> {
@@ -194,63 +200,23 @@ impl ProcessSession {
             idle_place = Some(object.instance_count());
             object.instance_prefix(&InstanceHead::named("Idle"), idle.values())?;
         }
-        // Where the processors are not known now, the sum keeps what they did.
+        // Where the processors cannot be read now, the sum keeps what they did before.
         total.add_values(&idle);
         self.owners.clear();
-        let Self { reader, second, tracked, owners, maps, kept, .. } = self;
+        let Self { reader, bpf, tracked, owners, maps, copies, .. } = self;
         let owners = threads.then_some(owners);
         let mut writing = Writing { object, total, reader, owners, maps };
-        match by_second {
-            true => writing.by_second(tracked, second, kept, wanted)?,
+        match by_bpf {
+            true => writing.by_bpf(tracked, bpf, copies, wanted)?,
             false => writing.by_proc(tracked, wanted)?,
         }
         let Writing { mut object, mut total, .. } = writing;
-        // Read when all is read, the clock is behind every start time.
+        // Read behind all processes, the clock is later than every start time.
         let now = self.base.now();
         total.make_total(now, wanted);
         let places = Places { idle: idle_place, total: object.instance_count() };
         object.instance_prefix(&InstanceHead::named("_Total"), total.values())?;
         object.clock(now.0, FileTime::PER_SECOND).finish()?;
         Ok(places)
-    }
-}
-
-/// Process while it is written.
-struct Writing<'a, 'w, 't> {
-    object: ObjectWriting<'w, 't>,
-    total: Sample,
-    reader: &'a mut ProcessReader,
-    /// For Thread, if that is wanted: they take several cache lines each.
-    owners: Option<&'a mut Vec<Owner>>,
-    maps: &'a mut Maps,
-}
-
-impl Writing<'_, '_, '_> {
-    /// The processes as `/proc` tells them, in batches.
-    fn by_proc(&mut self, tracked: &mut [Tracked], wanted: Wanted) -> Result<(), ProviderError> {
-        let all = tracked.len();
-        for (batch, known) in tracked.chunks_mut(BATCH).enumerate() {
-            if self.reader.files().is_late() {
-                let left = all.saturating_sub(batch * BATCH);
-                let what = format_args!("{left} processes were not read");
-                self.reader.faults.object(format_args!("the deadline passed: {what}"));
-                break;
-            }
-            self.reader.read(known, wanted);
-            for (Slot { at, sample, thread, .. }, name) in self.reader.processes() {
-                let place = self.object.instance_count();
-                let head =
-                    InstanceHead { name: NameRef::Utf16(name), unique_id: None, parent: None };
-                self.object.instance_prefix(&head, sample.values())?;
-                self.total.add(sample);
-                let pid = known.get(*at).map_or(0, |known| known.pid);
-                self.maps.add(pid, place, name);
-                if let Some(owners) = &mut self.owners {
-                    let (known, threads) = (Known::Tracked(batch * BATCH + at), sample.threads());
-                    owners.push(Owner { known, place, threads, first: *thread });
-                }
-            }
-        }
-        Ok(())
     }
 }

@@ -33,10 +33,6 @@ impl Program {
         match self.0 {}
     }
 
-    pub(crate) fn changes(&self) -> &[u64] {
-        match self.0 {}
-    }
-
     pub(crate) fn details(&self) -> &[ProcessDetail] {
         match self.0 {}
     }

@@ -18,8 +18,6 @@ struct arguments {
 	u32 threads;
 	// The highest number of a processor that is on, and 1.
 	u32 processors;
-	// How many slots `changes` names.
-	u32 changes;
 	// A slot has another process than in the run before.
 	u32 moved;
 };
@@ -118,15 +116,6 @@ struct {
 	TYPE(key, u32);
 	TYPE(value, struct thread);
 } threads SEC(".maps");
-
-// The slots that are not the same as in the run before.
-struct {
-	UINT(type, MAP_TYPE_ARRAY);
-	UINT(map_flags, FLAG_MMAPABLE);
-	UINT(max_entries, 1);
-	TYPE(key, u32);
-	TYPE(value, u64);
-} changes SEC(".maps");
 
 // Where the kernel had what was read of the process of a slot when all of it
 // was: the task, its memory, and what processors count of that. For as long as
@@ -666,7 +655,6 @@ int read_all(struct arguments *args)
 
 	args->processes = 0;
 	args->threads = 0;
-	args->changes = 0;
 	args->moved = 0;
 	args->processors = find_offsets(args->processors);
 
@@ -708,16 +696,7 @@ int read_all(struct arguments *args)
 			begin_threads(process, args);
 			write_thread(process, task, loose, args);
 		}
-		if (read_levels(key, args->wanted, args->processors) && rested) {
-			process->same = 1;
-			continue;
-		}
-		process->same = 0;
-		u32 at = args->changes++;
-		u64 *change = map_lookup(&changes, &at);
-
-		if (change)
-			*change = key;
+		process->same = read_levels(key, args->wanted, args->processors) && rested;
 	}
 	bpf_iter_task_destroy(&it);
 	bpf_rcu_read_unlock();

@@ -44,12 +44,9 @@ pub(crate) struct Program {
     processes: Mapped<ProcessSlot>,
     details: Mapped<ProcessDetail>,
     threads: Mapped<ThreadSlot>,
-    changes: Mapped<u64>,
     room: Room,
     /// What the last run filled.
     filled: Room,
-    /// How many slots it changed.
-    changed: u32,
     moved: bool,
 }
 
@@ -76,9 +73,7 @@ impl Program {
         let mut object = ObjectBuilder::default().open_memory(OBJECT)?;
         for mut map in object.maps_mut() {
             match map.name().to_str() {
-                Some("processes" | "details" | "places" | "changes") => {
-                    map.set_max_entries(room.processes)?
-                }
+                Some("processes" | "details" | "places") => map.set_max_entries(room.processes)?,
                 Some("threads") => map.set_max_entries(room.threads)?,
                 _ => {}
             }
@@ -88,8 +83,8 @@ impl Program {
 
     fn map(object: Object, room: Room) -> Result<Self, Refusal> {
         let map = |name: &str| object.maps().find(|map| map.name() == name);
-        let (Some(processes), Some(details), Some(threads), Some(changes)) =
-            (map("processes"), map("details"), map("threads"), map("changes"))
+        let (Some(processes), Some(details), Some(threads)) =
+            (map("processes"), map("details"), map("threads"))
         else {
             return Err(Refusal::surprise("the BPF program lacks its arrays"));
         };
@@ -97,10 +92,8 @@ impl Program {
         let processes = Mapped::new(&processes, room.processes).map_err(failed)?;
         let details = Mapped::new(&details, room.processes).map_err(failed)?;
         let threads = Mapped::new(&threads, room.threads).map_err(failed)?;
-        let changes = Mapped::new(&changes, room.processes).map_err(failed)?;
         let filled = Room { processes: 0, threads: 0 };
-        let (changed, moved) = (0, true);
-        Ok(Self { object, processes, details, threads, changes, room, filled, changed, moved })
+        Ok(Self { object, processes, details, threads, room, filled, moved: true })
     }
 
     /// Reads everything. Answers how many there were, which may be more than
@@ -110,10 +103,9 @@ impl Program {
         let Some(program) = self.object.progs_mut().next() else {
             return Err(Refusal::surprise("the BPF object has no program"));
         };
-        let mut arguments = [0; 24];
-        for (place, value) in
-            arguments.chunks_exact_mut(4).zip([wants.bits(), 0, 0, processors, 0, 0])
-        {
+        let mut arguments = [0; 20];
+        let values = [wants.bits(), 0, 0, processors, 0];
+        for (place, value) in arguments.chunks_exact_mut(4).zip(values) {
             place.copy_from_slice(&value.to_ne_bytes());
         }
         let input = ProgramInput { context_in: Some(&mut arguments), ..ProgramInput::default() };
@@ -126,9 +118,8 @@ impl Program {
             .skip(1);
         let mut next = || words.next().unwrap_or(0);
         let there = Room { processes: next(), threads: next() };
-        let (_, changed, moved) = (next(), next(), next());
+        let (_, moved) = (next(), next());
         self.moved = moved != 0 || there.processes != self.filled.processes;
-        self.changed = changed;
         self.filled = there;
         Ok(there)
     }
@@ -146,12 +137,6 @@ impl Program {
     /// Whether the last run found another process in some slot than the one before.
     pub(crate) fn moved(&self) -> bool {
         self.moved
-    }
-
-    /// The slots of processes that are not told as in the run before, by ascending
-    /// number.
-    pub(crate) fn changes(&self) -> &[u64] {
-        self.changes.entries(self.changed as usize)
     }
 
     /// The same processes: what they do by themselves.

@@ -1,24 +1,23 @@
-//! What is read of one process.
+//! Processes read from `/proc`, in batches.
 
+use super::columns::ProcessColumns;
+use super::kernel::{Kernel, Probe};
+use super::proc_files::{Gone, Outcome, ProcFiles};
+use super::read_thread;
 use super::rest::{Numbers, Resting};
 use super::sample::{MOST_OF_32_BITS, Sample};
-use super::sums::Buffers;
-use super::thread;
+use super::thread_counts::Buffers;
+use super::thread_sample;
 use super::tracked::Tracked;
-use super::wanted::{Kernel, Wanted};
-use crate::clock::TimeBase;
-use crate::cpus::{Damage, SystemStat, Ticks};
-use crate::faults::{Faults, describe, is_denied, is_gone};
-use crate::files::{PidPath, Reader};
+use crate::faults::{describe, is_denied, is_gone};
+use crate::files::PidPath;
 use crate::parse::{Io, PF_KTHREAD, Schedule, Stat, Statm, memory_of_status, switches, utf16_name};
 use crate::table::{PEAK_COUNTERS, SCHEDULE_COUNTERS, STAT_COUNTERS, STATM_COUNTERS};
-use rustix::fd::OwnedFd;
 use rustix::io::Errno;
-use std::fmt;
 use std::ops::Range;
 
-/// Collections that do not try again what a process has refused: 16 to 31, so
-/// that not all are tried again at once.
+/// Collections until a file that permissions refused is tried again: 16 to 31, so that not all
+/// processes are tried again at once.
 fn pause(pid: u32) -> u8 {
     16 + (pid % 16) as u8
 }
@@ -41,113 +40,51 @@ pub(super) struct Slot {
     name: Range<usize>,
     state: State,
     pub(super) sample: Sample,
-    /// Its one thread, if that was to be read, and could be.
-    pub(super) thread: Option<thread::Sample>,
+    /// Its only thread, if that was wanted and could be read.
+    pub(super) thread: Option<thread_sample::Sample>,
 }
 
 #[derive(Clone, Copy, PartialEq, Eq)]
 enum State {
-    /// Every value so far is known.
+    /// All values so far are known.
     Open,
-    /// One is not known, so that those behind it have no place.
+    /// A value is not known, so the values behind it have no place in the counter block.
     Closed,
-    /// It ended while it was read.
+    /// The process ended while it was read.
     Gone,
 }
 
-/// A process that is not there any more.
-pub(super) struct Gone;
-
-/// What became of reading a file of a process.
-#[derive(PartialEq, Eq)]
-pub(super) enum Outcome {
-    /// It was read.
-    Read,
-    /// It may not be read, or this kernel does not have it: no fault, and no
-    /// use in trying again soon.
-    Refused,
-    /// A fault, which was reported.
-    Failed,
-}
-
-/// Reads processes.
+/// Reads processes from `/proc`.
 pub(super) struct ProcessReader {
-    reader: Reader,
-    ticks: Ticks,
-    page: u64,
-    base: TimeBase,
+    pub(super) files: ProcFiles,
     /// The name that was read last.
     name: Vec<u16>,
-    pub(super) kernel: Kernel,
+    kernel: Kernel,
     pub(super) buffers: Buffers,
     pub(super) resting: Resting,
     /// The batch that was read last.
     slots: Vec<Slot>,
-    /// Its names, one after the other.
+    /// The names of that batch, one behind the other.
     names: Vec<u16>,
-    pub(super) faults: Faults,
 }
 
 impl ProcessReader {
-    pub(super) fn new(reader: Reader, ticks: Ticks, page: u64, base: TimeBase) -> Self {
+    pub(super) fn new(files: ProcFiles) -> Self {
         Self {
-            reader,
-            ticks,
-            page,
-            base,
+            files,
             name: Vec::with_capacity(LONG_NAME),
             slots: Vec::with_capacity(BATCH),
             names: Vec::with_capacity(BATCH * LONG_NAME),
             kernel: Kernel::default(),
             buffers: Buffers::default(),
             resting: Resting::default(),
-            faults: Faults::default(),
         }
     }
 
-    /// Lists the processes.
-    pub(super) fn numbers(&mut self, pids: &mut Vec<u32>) -> Result<(), Errno> {
-        self.reader.numbers(pids)
-    }
-
-    /// Whether there is a process of this number.
-    pub(super) fn is_there(&self, pid: u32) -> bool {
-        self.reader.size(PidPath::of(pid, b"stat").text()).is_ok()
-    }
-
-    /// Whether `io` of a process may be read, or cannot be for another reason
-    /// than who asks.
-    pub(super) fn tells_io(&mut self, pid: u32) -> bool {
-        !self.reader.once_here(PidPath::of(pid, b"io").text()).is_err_and(is_denied)
-    }
-
-    /// Reads what Idle's values are made from. Without a processor in it,
-    /// there is no Idle.
-    pub(super) fn idle(&mut self, file: &mut Option<OwnedFd>, stat: &mut SystemStat) {
-        stat.clear();
-        match self.reader.system(c"stat", file) {
-            Ok(text) => stat.parse(text, self.ticks),
-            Err(error) => {
-                self.faults.instance("Idle", format_args!("stat: {}", describe(error)));
-                return;
-            }
-        }
-        for damage in stat.damage.iter().filter(|damage| !matches!(damage, Damage::Line(_))) {
-            self.faults.instance("Idle", damage);
-        }
-        if stat.cpus.is_empty() {
-            self.faults.instance("Idle", "stat: names no processor");
-        }
-    }
-
-    /// The file reader, for threads.
-    pub(super) fn files(&mut self) -> &mut Reader {
-        &mut self.reader
-    }
-
-    /// The text that was read last.
-    pub(super) fn text(&self) -> &[u8] {
-        self.reader.text()
+    /// Answers questions about this kernel.
+    pub(super) fn probe(&mut self) -> Probe<'_> {
+        let ProcFiles { reader, faults, .. } = &mut self.files;
+        Probe { kernel: &mut self.kernel, files: reader, faults }
     }
 
     /// Name of the process that was read last.
@@ -155,36 +92,14 @@ impl ProcessReader {
         &self.name
     }
 
-    /// Sets the name of the process that is read otherwise.
+    /// Sets the name of a process that the BPF reader read.
     pub(super) fn set_name(&mut self, name: &[u8]) {
         utf16_name(name, &mut self.name);
     }
 
-    /// Bytes of a page.
-    pub(super) fn page(&self) -> u64 {
-        self.page
-    }
-
-    /// When a process or thread was started that was so many nanoseconds after
-    /// the machine, as its `stat` says it.
-    pub(super) fn start_time_of_nanos(&self, nanos: u64) -> u64 {
-        self.start_time(self.ticks.of_nanos(nanos))
-    }
-
-    /// When a process or thread was started.
-    pub(super) fn start_time(&self, ticks: u64) -> u64 {
-        let units = i64::try_from(self.ticks.to_units(ticks)).unwrap_or(i64::MAX);
-        self.base.after_boot(units).0 as u64
-    }
-
-    /// Ticks of processor time in 100 ns units.
-    pub(super) fn units(&self, ticks: u64) -> u64 {
-        self.ticks.to_units(ticks)
-    }
-
     /// Reads the processes of a batch. What was read is
     /// [`processes`](Self::processes).
-    pub(super) fn read(&mut self, batch: &mut [Tracked], wanted: Wanted) {
+    pub(super) fn read(&mut self, batch: &mut [Tracked], wanted: ProcessColumns) {
         self.slots.clear();
         self.names.clear();
         for (at, known) in batch.iter_mut().enumerate() {
@@ -202,7 +117,10 @@ impl ProcessReader {
         if wanted.counts.any() {
             self.each(batch, |reader, known, sample| {
                 let status = known.status.take();
-                let summed = reader.sums(known, sample.threads(), status, wanted.counts)?;
+                let ProcessReader { files, buffers, .. } = reader;
+                let (pid, threads) = (known.pid, sample.threads());
+                let summed =
+                    buffers.sum(files, &mut known.sums, (pid, threads), status, wanted.counts)?;
                 if let Some(summed) = &summed {
                     sample.push_all(summed.values());
                 }
@@ -222,7 +140,7 @@ impl ProcessReader {
     pub(super) fn process(
         &mut self,
         known: &mut Tracked,
-        wanted: Wanted,
+        wanted: ProcessColumns,
         sample: &mut Sample,
     ) -> bool {
         self.read(std::slice::from_mut(known), wanted);
@@ -235,34 +153,38 @@ impl ProcessReader {
         }
     }
 
-    /// Reads the counters from `statm` of a process of which nothing is kept
-    /// open into `sample`; `None` where it is gone, `false` where they cannot be
-    /// read.
+    /// Reads the counters from `statm` into `sample` without keeping the file open; `None` where
+    /// the process is gone, `false` where the file cannot be read.
     pub(super) fn memory_once(&mut self, pid: u32, sample: &mut Sample) -> Option<bool> {
         self.memory(&mut Tracked::new(pid), sample).ok()
     }
 
-    /// The processes of the batch that was read last, and their names. Those
-    /// that are gone or hidden are not among them.
+    /// The processes of the batch that was read last, with their names; without those that are
+    /// gone or hidden.
     pub(super) fn processes(&self) -> impl Iterator<Item = (&Slot, &[u16])> {
         let there = self.slots.iter().filter(|slot| slot.state != State::Gone);
         there.map(|slot| (slot, self.names.get(slot.name.clone()).unwrap_or_default()))
     }
 
-    /// Begins a collection of so many processes from `/proc`; those that rest
-    /// need not be read in full, if `may_rest`.
+    /// Begins a collection of so many processes from `/proc`. With `may_rest`, processes that
+    /// have not run are not read in full.
     pub(super) fn begin(&mut self, processes: usize, may_rest: bool) {
-        self.resting.begin(processes, may_rest, &mut self.reader);
+        self.resting.begin(processes, may_rest, &mut self.files.reader);
     }
 
-    /// Whether a process rests; it gets a slot then, with what `stat` said.
+    /// Whether a process rests; its slot then has the values that `stat` had before.
     fn rests(&mut self, known: &mut Tracked, at: usize) -> bool {
-        let found = self.resting.look(known, &mut self.reader);
+        let found = self.resting.look(
+            known.rest,
+            known.pid,
+            known.is_kernel_thread,
+            &mut self.files.reader,
+        );
         known.rests = found.is_some();
         let Some(found) = found else { return false };
         known.status = None;
         let name = self.add_name(found.name.get(..found.name_length).unwrap_or_default());
-        // How large it is, `statm` says.
+        // `statm` tells its size.
         let sample = self.stat_sample(known, found.numbers, 0, 1);
         self.slots.push(Slot { at, name, state: State::Open, sample, thread: None });
         true
@@ -284,13 +206,13 @@ impl ProcessReader {
         virtual_bytes: u64,
         threads: u64,
     ) -> Sample {
-        let (user, kernel) = (self.units(user), self.units(kernel));
+        let (user, kernel) = (self.files.units(user), self.files.units(kernel));
         let mut sample = Sample::default();
         sample.push::<STAT_COUNTERS>([
             user.saturating_add(kernel),
             user,
             kernel,
-            self.start_time(known.start),
+            self.files.start_time(known.start),
             u64::from(known.pid),
             parent.min(MOST_OF_32_BITS),
             faults,
@@ -302,24 +224,25 @@ impl ProcessReader {
     }
 
     /// Reads `stat` of a process. Where it is gone or hidden, it gets no slot.
-    fn stat(&mut self, known: &mut Tracked, at: usize, wanted: Wanted) {
-        self.resting.before_stat(known, &mut self.reader);
+    fn stat(&mut self, known: &mut Tracked, at: usize, wanted: ProcessColumns) {
+        let others = [&mut known.stat, &mut known.io];
+        self.resting.before_stat(known.rest, known.pid, others, &mut self.files.reader);
         let pid = known.pid;
         let path = || PidPath::of(pid, b"stat");
-        let mut read = self.reader.kept(&mut known.stat, path);
+        let mut read = self.files.reader.kept(&mut known.stat, path);
         if read == Err(Errno::SRCH) {
-            // It ended; if there is one of its number now, that is another.
+            // The process ended. A process of this number now is another one.
             self.buffers.take_back(known.begin_anew(0));
-            read = self.reader.kept(&mut known.stat, path);
+            read = self.files.reader.kept(&mut known.stat, path);
         }
         if let Err(error) = read {
             if !is_gone(error) && !is_denied(error) {
-                self.fault(pid, "stat", describe(error));
+                self.files.fault(pid, "stat", describe(error));
             }
             return;
         }
-        let Some(stat) = Stat::parse(self.reader.text()) else {
-            self.fault(pid, "stat", "not understood");
+        let Some(stat) = Stat::parse(self.files.reader.text()) else {
+            self.files.fault(pid, "stat", "not understood");
             return;
         };
         let before = known.start == stat.start && stat.start != 0;
@@ -328,8 +251,8 @@ impl ProcessReader {
         }
         known.is_kernel_thread = stat.flags & PF_KTHREAD != 0;
         known.status = None;
-        self.resting.after_stat(known, &stat, before);
-        let schedule = wanted.schedule.then(|| Schedule::parse(self.reader.text()));
+        self.resting.after_stat(&mut known.rest, known.pid, &stat, before);
+        let schedule = wanted.schedule.then(|| Schedule::parse(self.files.reader.text()));
         let (numbers, virtual_bytes, threads) =
             (Numbers::of(&stat), stat.virtual_bytes, stat.threads);
         let start = self.names.len();
@@ -345,15 +268,15 @@ impl ProcessReader {
                 sample.push::<SCHEDULE_COUNTERS>(values.map(|value| value.min(MOST_OF_32_BITS)));
             }
             Some(None) => {
-                self.fault(pid, "stat", "nothing of the schedule is understood");
+                self.files.fault(pid, "stat", "nothing of the schedule is understood");
                 state = State::Closed;
             }
         }
         self.slots.push(Slot { at, name, state, sample, thread: None });
     }
 
-    /// Reads the next values of each process of the batch that had all before.
-    /// `read` adds them, and answers whether they are known.
+    /// Reads the next values of each process that has all values so far. `read` adds them and
+    /// answers whether they are known.
     fn each(
         &mut self,
         batch: &mut [Tracked],
@@ -373,40 +296,40 @@ impl ProcessReader {
         self.slots = slots;
     }
 
-    /// Reads the threads of those processes that have one.
+    /// Reads the threads of processes with a single thread.
     fn first_threads(&mut self, batch: &mut [Tracked]) {
         let mut slots = std::mem::take(&mut self.slots);
         for slot in slots.iter_mut().filter(|slot| slot.state != State::Gone) {
             if let Some(known) = batch.get_mut(slot.at).filter(|_| slot.sample.threads() == 1) {
-                slot.thread = thread::first(self, known);
+                slot.thread = read_thread::first(&mut self.files, known.pid, &mut known.thread);
             }
         }
         self.slots = slots;
     }
 
     fn memory(&mut self, known: &mut Tracked, sample: &mut Sample) -> Result<bool, Gone> {
-        // A thread of the kernel has no memory of its own, and its file nothing
-        // but zeroes.
+        // A kernel thread has no memory of its own; its file holds zeros.
         if known.is_kernel_thread {
             sample.push([0; STATM_COUNTERS]);
             return Ok(true);
         }
         let pid = known.pid;
-        let read = self.reader.kept(&mut known.statm, || PidPath::of(pid, b"statm"));
-        if self.outcome(pid, "statm", read)? != Outcome::Read {
+        let read = self.files.reader.kept(&mut known.statm, || PidPath::of(pid, b"statm"));
+        if self.files.outcome(pid, "statm", read)? != Outcome::Read {
             self.size_from_stat(known, sample)?;
             return Ok(false);
         }
-        let Some(Statm { size, resident, shared, data }) = Statm::parse(self.reader.text()) else {
-            self.fault(pid, "statm", "not understood");
+        let Some(Statm { size, resident, shared, data }) = Statm::parse(self.files.reader.text())
+        else {
+            self.files.fault(pid, "statm", "not understood");
             self.size_from_stat(known, sample)?;
             return Ok(false);
         };
         if known.rests {
-            sample.set_virtual_bytes(size.saturating_mul(self.page));
+            sample.set_virtual_bytes(size.saturating_mul(self.files.page));
         }
         let pages = [resident, resident.saturating_sub(shared), data];
-        sample.push::<STATM_COUNTERS>(pages.map(|pages| pages.saturating_mul(self.page)));
+        sample.push::<STATM_COUNTERS>(pages.map(|pages| pages.saturating_mul(self.files.page)));
         Ok(true)
     }
 
@@ -416,12 +339,12 @@ impl ProcessReader {
             return Ok(());
         }
         let pid = known.pid;
-        let read = self.reader.kept(&mut known.stat, || PidPath::of(pid, b"stat"));
-        let size = Stat::parse(self.reader.text()).map(|stat| stat.virtual_bytes);
-        match (self.outcome(pid, "stat", read)?, size) {
+        let read = self.files.reader.kept(&mut known.stat, || PidPath::of(pid, b"stat"));
+        let size = Stat::parse(self.files.reader.text()).map(|stat| stat.virtual_bytes);
+        match (self.files.outcome(pid, "stat", read)?, size) {
             (Outcome::Read, Some(size)) => sample.set_virtual_bytes(size),
             (Outcome::Read, None) => {
-                self.fault(pid, "stat", "not understood");
+                self.files.fault(pid, "stat", "not understood");
                 return Err(Gone);
             }
             _ => return Err(Gone),
@@ -430,8 +353,8 @@ impl ProcessReader {
     }
 
     fn handles(&mut self, known: &mut Tracked, sample: &mut Sample) -> Result<bool, Gone> {
-        let size = self.reader.size(PidPath::of(known.pid, b"fd").text());
-        self.outcome(known.pid, "fd", size.map(|_| ()))?;
+        let size = self.files.reader.size(PidPath::of(known.pid, b"fd").text());
+        self.files.outcome(known.pid, "fd", size.map(|_| ()))?;
         if let Ok(count) = size {
             sample.push([count.min(MOST_OF_32_BITS)]);
         }
@@ -442,29 +365,28 @@ impl ProcessReader {
     fn status(
         &mut self,
         known: &mut Tracked,
-        wanted: Wanted,
+        wanted: ProcessColumns,
         sample: &mut Sample,
     ) -> Result<bool, Gone> {
-        // A thread of the kernel never had any memory of its own.
+        // A kernel thread never had memory of its own.
         let [virtual_bytes, resident, swapped] = match known.is_kernel_thread {
             true => [Some(0); 3],
             false => {
-                let read = self.reader.once_here(PidPath::of(known.pid, b"status").text());
-                match self.outcome(known.pid, "status", read)? {
+                let read = self.files.reader.once_here(PidPath::of(known.pid, b"status").text());
+                match self.files.outcome(known.pid, "status", read)? {
                     Outcome::Read => {
                         // Switches of the only thread are in the same file.
                         if wanted.counts.apart && sample.threads() == 1 {
-                            known.status = switches(self.reader.text());
+                            known.status = switches(self.files.reader.text());
                         }
-                        memory_of_status(self.reader.text())
+                        memory_of_status(self.files.reader.text())
                     }
                     _ => [None; 3],
                 }
             }
         };
         if wanted.peaks {
-            // A process that has ended and is not yet waited for has none any
-            // more.
+            // A zombie has no peaks any more.
             let (Some(virtual_bytes), Some(resident)) = (virtual_bytes, resident) else {
                 return Ok(false);
             };
@@ -479,12 +401,12 @@ impl ProcessReader {
 
     /// Open descriptors, counted one by one where the kernel does not tell.
     fn descriptors(&mut self, known: &mut Tracked, sample: &mut Sample) -> Result<bool, Gone> {
-        if self.counts_descriptors() {
+        if self.kernel.counts_descriptors(&self.files.reader) {
             return self.handles(known, sample);
         }
         let pid = known.pid;
-        let count = self.reader.count_in(PidPath::of(pid, b"fd").text());
-        self.outcome(pid, "fd", count.map(|_| ()))?;
+        let count = self.files.reader.count_in(PidPath::of(pid, b"fd").text());
+        self.files.outcome(pid, "fd", count.map(|_| ()))?;
         if let Ok(count) = count {
             sample.push([count.min(MOST_OF_32_BITS)]);
         }
@@ -492,7 +414,7 @@ impl ProcessReader {
     }
 
     fn io(&mut self, known: &mut Tracked, sample: &mut Sample) -> Result<bool, Gone> {
-        if let Some(io) = known.rests.then(|| self.resting.io(known)).flatten() {
+        if let Some(io) = known.rests.then(|| self.resting.io(known.rest)).flatten() {
             return Ok(sample.push_io_of(io));
         }
         if known.io_pause > 0 {
@@ -500,50 +422,23 @@ impl ProcessReader {
             return Ok(false);
         }
         let pid = known.pid;
-        let read = self.reader.kept(&mut known.io, || PidPath::of(pid, b"io"));
-        match self.outcome(pid, "io", read)? {
+        let read = self.files.reader.kept(&mut known.io, || PidPath::of(pid, b"io"));
+        match self.files.outcome(pid, "io", read)? {
             Outcome::Read => {}
             Outcome::Refused => {
                 known.io_pause = pause(pid);
                 if known.rests {
-                    self.resting.io_refused(known);
+                    self.resting.io_refused(known.rest);
                 }
                 return Ok(false);
             }
             Outcome::Failed => return Ok(false),
         }
-        let Some(io) = Io::parse(self.reader.text()) else {
-            self.fault(pid, "io", "not understood");
+        let Some(io) = Io::parse(self.files.reader.text()) else {
+            self.files.fault(pid, "io", "not understood");
             return Ok(false);
         };
-        self.resting.after_io(known, io, known.rests);
+        self.resting.after_io(known.rest, io, known.rests);
         Ok(sample.push_io_of(io))
-    }
-
-    /// What an answer means for the process.
-    pub(super) fn outcome(
-        &mut self,
-        pid: u32,
-        file: &str,
-        read: Result<(), Errno>,
-    ) -> Result<Outcome, Gone> {
-        match read {
-            Ok(()) => Ok(Outcome::Read),
-            Err(Errno::SRCH) => Err(Gone),
-            Err(Errno::NOENT) => match self.reader.size(PidPath::of(pid, b"stat").text()) {
-                Ok(_) => Ok(Outcome::Refused),
-                Err(_) => Err(Gone),
-            },
-            Err(error) if is_denied(error) => Ok(Outcome::Refused),
-            Err(error) => {
-                self.fault(pid, file, describe(error));
-                Ok(Outcome::Failed)
-            }
-        }
-    }
-
-    /// Reports a fault of a process.
-    pub(super) fn fault(&mut self, pid: u32, file: impl fmt::Display, message: &str) {
-        self.faults.instance(format_args!("PID {pid}"), format_args!("{file}: {message}"));
     }
 }

@@ -1,59 +1,53 @@
-//! Processes that rest: who has not run since the sample before is not read
-//! in full again, which is most of them, most of the time.
+//! Processes that rest: a process that has not run since the sample before is not read in full
+//! again. Most processes rest most of the time.
 //!
-//! `schedstat` of a process says how often its first thread was given a
-//! processor, and for how long it had one. What `stat` and `io` tell of a
-//! process with a single thread (times, faults, threads, name, reads and writes)
-//! changes only while that thread runs. So, where `stat` once found it not
-//! running, and `schedstat` says the same as it did *before* that `stat` was
-//! read, both files would say what they said: to run again, the thread would
-//! have had to be given a processor, which counts.
+//! `schedstat` of a process tells how often its first thread was given a processor, and for how
+//! long it had one. The values of `stat` and `io` of a process with one thread (times, faults,
+//! threads, name, reads and writes) change only while that thread runs. So both files are as they
+//! were if `stat` found the thread not running, and `schedstat` is what it was *before* that `stat`
+//! was read: to run again, the thread would have had to be given a processor, which is counted.
 //!
-//! A thread that is just about to sleep, or was stopped at that, says that it
-//! sleeps; if something wakes it before it has given its processor up, it goes on
-//! without being given one. Then the time that it had one is what tells, which the
-//! kernel counts on with each tick: what is told is at most one tick (1 to 10 ms)
-//! old. Where processors do without ticks (`nohz_full`), nobody is taken for
-//! resting.
+//! A thread that is about to sleep shows as sleeping. If it is woken before it gave its processor
+//! up, it goes on without being given one. Then the time that it had one differs, which the kernel
+//! updates with each tick: a value is at most one tick (1 to 10 ms) old. Where processors run
+//! without ticks (`nohz_full`), no process is taken for resting.
 //!
-//! Two things change without it. Memory is taken and given back from outside:
-//! `statm` is read each time, and tells the size of the address space too. And
-//! the parent changes when that ends: so the parent must have been read in this
-//! very collection, before its child, and be alive (not about to end either) and
-//! the same process as in the collection before. One with a higher number than its
-//! child's, which would come later, is looked at beforehand. The nice value, which
-//! others can change, and whatever else comes from `stat` is read on request; then
-//! nobody is taken for resting.
+//! Two things change from outside:
+//! - Memory is taken and given back: `statm` is read each time, and tells the size as well.
+//! - The parent changes when it ends. So the parent must have been read in this collection, before
+//!   its child, be alive, and be the same process as in the collection before. A parent with a
+//!   higher number than its child is looked at ahead of its turn ([`Elder`]).
 //!
-//! Who asks may change too: `io` takes permission, which this program may have
-//! given up since. It is asked of the first process that rests in a collection,
-//! the likeliest to need it (1, or a thread of the kernel).
+//! Counters on request (nice value and others) can be changed by other processes: while they are
+//! wanted, no process is taken for resting. This program may have lost the permission to read `io`;
+//! so the `io` of the first process that rests is read in each collection.
 //!
-//! A look at `schedstat` that finds that a process has run is a system call
-//! more than reading it in full takes. Looks are paid for by those that were
-//! spared in the same collection, and some more: see [`Resting::credit`].
+//! A look at `schedstat` that finds a process that has run costs one system call more than reading
+//! it in full. Looks in vain are paid for by those that saved calls; see [`Resting::credit`].
+//!
+//! The interface is [`Resting::look`], and two notes of what was read in full
+//! ([`Resting::after_stat`], [`Resting::after_io`]). [`Resting::begin`] with `false` switches it off.
 
-use super::tracked::Tracked;
 use crate::files::{Kept, PidPath, Reader};
 use crate::parse::{Io, PF_EXITING, Stat, Words, number};
 
-/// Readings that found nothing changed before a process is looked at.
+/// Full readings without a change before a process is looked at.
 const LEAST_PATIENCE: u8 = 2;
-/// The same of one that disappoints: at most one look of so many is in vain.
+/// The same for a process that often runs: at most one look of so many is in vain.
 const MOST_PATIENCE: u8 = 128;
-/// Of so many processes one may be looked at in vain in each collection.
+/// One of so many processes may be looked at in vain in each collection.
 const FREE_LOOKS: usize = 32;
 /// The longest name that the kernel gives a process.
 const NAME: usize = 64;
 
-/// What `schedstat` says of a thread: how long it ran, how long it waited for a
-/// processor, and how often it was given one.
+/// `schedstat` of a thread: the time it ran, the time it waited for a processor, and how often it
+/// was given one.
 #[derive(Clone, Copy, PartialEq, Eq)]
 struct Turns([u64; 3]);
 
 impl Turns {
-    /// `None` where the kernel does not count them, or of a thread that has
-    /// never run. (One that ran for less than the kernel measures ran for 0 ns.)
+    /// `None` where the kernel does not count turns, or the thread has never run. (A thread that
+    /// ran for less than the kernel measures ran for 0 ns.)
     fn parse(text: &[u8]) -> Option<Self> {
         let mut words = Words::new(text);
         let turns = [words.number()?, words.number()?, words.number()?];
@@ -61,8 +55,7 @@ impl Turns {
     }
 }
 
-/// What `stat` tells that changes only while the process runs, or when its
-/// parent ends.
+/// The values of `stat` that change only while the process runs, or when its parent ends.
 #[derive(Clone, Copy, Default, PartialEq, Eq)]
 pub(super) struct Numbers {
     /// Ticks.
@@ -86,24 +79,24 @@ impl Numbers {
     }
 }
 
-/// What is known of a process that may rest.
+/// A process that may rest.
 struct Rest {
     file: Kept,
-    /// What `schedstat` said before the values below were read, of a process
-    /// that was not running when they were.
+    /// `schedstat` before the values below were read; only of a process that was not running
+    /// then.
     turns: Option<Turns>,
-    /// The collection that the values were last found true in.
+    /// The last collection in which the values were found to hold.
     confirmed: u64,
     numbers: Numbers,
     name: [u8; NAME],
     name_length: usize,
     io: Option<Io>,
-    /// The same of the reading before.
+    /// `io` of the reading before.
     io_before: Option<Io>,
-    /// Readings that found nothing changed.
+    /// Full readings in a row without a change.
     quiet: u8,
     patience: u8,
-    /// Looks since the last one in vain.
+    /// Looks since the last look in vain.
     rests: u8,
 }
 
@@ -130,8 +123,8 @@ impl Rest {
         self.name.get(..self.name_length).unwrap_or_default()
     }
 
-    /// It has run: not to be looked at for a while, which is the longer the
-    /// less it rested.
+    /// Notes that the process has run. It is not looked at for a while, which is longer the less
+    /// it rested.
     fn disappoint(&mut self) {
         if self.turns.take().is_none() {
             return;
@@ -147,7 +140,7 @@ impl Rest {
 /// Whether the kernel's `schedstat` can be relied on.
 #[derive(Clone, Copy)]
 enum Counts {
-    /// Not known yet; what it said of this process, if it did.
+    /// Not known yet; `schedstat` of this thread, if it was read.
     Unknown(Option<Turns>),
     Yes,
     No,
@@ -157,27 +150,27 @@ enum Counts {
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Place(usize);
 
-/// What is known of processes that may rest.
+/// The processes that may rest.
 pub(super) struct Resting {
     places: Vec<Rest>,
     free: Vec<Place>,
     counts: Counts,
-    /// Whether this collection may take processes for resting.
+    /// Whether processes may be taken for resting in this collection.
     on: bool,
     /// Number of the collection.
     collection: u64,
-    /// System calls that looks may still cost more than reading everything
-    /// would. Each look takes one, and gives back those that it spared. (Opening a
-    /// file is not counted: it stays open for as long as its process is there.)
+    /// System calls that looks may still cost beyond reading everything. Each look takes one, and
+    /// a successful one gives back those that it saved. Opening a file is not counted, because it
+    /// stays open as long as its process is there.
     credit: usize,
-    /// The processes that were alive in this collection and the same as in the
-    /// one before, by ascending number.
+    /// The processes that are alive and the same as in the collection before, by ascending
+    /// number.
     alive: Vec<u32>,
-    /// The last of them that was found to be a parent.
+    /// The parent that was found among them last.
     parent: Option<u32>,
-    /// Parents of a higher number than a child's, by ascending number.
+    /// Parents with a higher number than a child, by ascending number.
     elders: Vec<Elder>,
-    /// Whether `io` of a process that rests was read in this collection.
+    /// Whether `io` of a resting process was read in this collection.
     io_permitted: bool,
 }
 
@@ -198,31 +191,31 @@ impl Default for Resting {
     }
 }
 
-/// A parent that is looked at before its turn.
+/// A parent that is looked at ahead of its turn.
 struct Elder {
     pid: u32,
-    /// Its `stat`, which stays open: a look takes one system call.
+    /// Its open `stat`: a look takes one system call.
     file: Kept,
-    /// The collection in which it was looked at last, and what was found then.
+    /// The collection of the last look, and the start time found then.
     collection: u64,
     start: u64,
-    /// The collection since which it was the same process in each.
+    /// The first collection since which it has been the same process.
     since: u64,
     /// Whether it was alive and the same process as in the two collections before.
     is_alive: bool,
 }
 
-/// What a resting process would be found to be.
+/// The values of a resting process, as its files would tell them.
 #[derive(Clone, Copy)]
-pub(super) struct Found {
+pub(super) struct Rested {
     pub(super) numbers: Numbers,
     pub(super) name: [u8; NAME],
     pub(super) name_length: usize,
 }
 
 impl Resting {
-    /// Begins a collection of so many processes. Where `wanted` is not so,
-    /// everything is read of all of them.
+    /// Begins a collection of so many processes. With `wanted` false all processes are read in
+    /// full.
     pub(super) fn begin(&mut self, processes: usize, wanted: bool, reader: &mut Reader) {
         self.elders.retain(|elder| elder.collection == self.collection);
         self.collection += 1;
@@ -232,16 +225,15 @@ impl Resting {
         self.parent = None;
         self.io_permitted = false;
         if self.on {
-            // All at once, rather than for each process that is new.
+            // Reserved at once rather than for each new process.
             self.places.reserve(processes.saturating_sub(self.places.len()));
             self.free.reserve(self.places.len().saturating_sub(self.free.len()));
             self.alive.reserve(processes);
         }
     }
 
-    /// Whether the kernel counts turns: those of this thread, which runs, must
-    /// be seen to change. Before Linux 5.9, faults that a debugger makes in the
-    /// memory of a process count as those of the process.
+    /// Whether the kernel counts turns: those of this running thread must be seen to change.
+    /// Before Linux 5.9, page faults that a debugger causes in a process count as its own.
     fn is_counted(&mut self, reader: &mut Reader) -> bool {
         let Counts::Unknown(before) = self.counts else {
             return matches!(self.counts, Counts::Yes);
@@ -262,7 +254,7 @@ impl Resting {
         matches!(self.counts, Counts::Yes)
     }
 
-    /// Gives back what was known of a process that is gone.
+    /// Takes back the place of a process that is gone.
     pub(super) fn take_back(&mut self, place: Option<Place>) {
         let Some(place) = place else { return };
         if let Some(rest) = self.places.get_mut(place.0) {
@@ -271,24 +263,30 @@ impl Resting {
         }
     }
 
-    /// Looks whether a process rests, and what it would be found to be then.
-    pub(super) fn look(&mut self, known: &Tracked, reader: &mut Reader) -> Option<Found> {
-        let rest = self.places.get_mut(known.rest?.0)?;
+    /// The values of a process if it rests.
+    pub(super) fn look(
+        &mut self,
+        place: Option<Place>,
+        pid: u32,
+        is_kernel_thread: bool,
+        reader: &mut Reader,
+    ) -> Option<Rested> {
+        let rest = self.places.get_mut(place?.0)?;
         if !self.on || rest.confirmed + 1 != self.collection {
             rest.turns = None;
             return None;
         }
         let turns = rest.turns?;
-        // What is spared: `stat`, and `io` if that could be read.
+        // A successful look saves `stat`, and `io` if that could be read.
         let spared = 1 + usize::from(rest.io.is_some());
         if self.credit == 0 {
             return None;
         }
         let parent = rest.numbers.parent;
         let has_parent = match parent {
-            // The first process, and the kernel's own.
-            0 => known.pid == 1 || known.is_kernel_thread,
-            elder if elder > u64::from(known.pid) => {
+            // The first process and kernel threads have no parent.
+            0 => pid == 1 || is_kernel_thread,
+            elder if elder > u64::from(pid) => {
                 let elders = &mut self.elders;
                 is_elder_alive(elders, elder, self.collection, &mut self.credit, reader)
             }
@@ -298,9 +296,9 @@ impl Resting {
             return None;
         }
         self.credit -= 1;
-        let read = reader.kept(&mut rest.file, || PidPath::of(known.pid, b"schedstat"));
-        // Another process of its number would have to be found by its file;
-        // only the one that is kept open is certainly of the same.
+        let read = reader.kept(&mut rest.file, || PidPath::of(pid, b"schedstat"));
+        // Only an open file certainly belongs to the same process: a path may lead to another
+        // process with its number.
         let same = read.is_ok() && rest.file.fd().is_some();
         if !same || Turns::parse(reader.text()) != Some(turns) {
             rest.disappoint();
@@ -310,14 +308,21 @@ impl Resting {
         rest.confirmed = self.collection;
         rest.rests = rest.rests.saturating_add(1);
         let Rest { numbers, name, name_length, .. } = *rest;
-        self.alive.push(known.pid);
-        Some(Found { numbers, name, name_length })
+        self.alive.push(pid);
+        Some(Rested { numbers, name, name_length })
     }
 
-    /// To be called before `stat` of a process is read in full: notes its turns
-    /// if it may rest from now on.
-    pub(super) fn before_stat(&mut self, known: &mut Tracked, reader: &mut Reader) {
-        let Some(rest) = known.rest.and_then(|place| self.places.get_mut(place.0)) else {
+    /// Must be called before `stat` of a process is read in full: notes its turns if it may rest
+    /// from now on. `others` are its open `stat` and `io`, which are closed to make room for one
+    /// more open file.
+    pub(super) fn before_stat(
+        &mut self,
+        place: Option<Place>,
+        pid: u32,
+        others: [&mut Kept; 2],
+        reader: &mut Reader,
+    ) {
+        let Some(rest) = place.and_then(|place| self.places.get_mut(place.0)) else {
             return;
         };
         let worth = self.on && rest.turns.is_none() && rest.quiet >= rest.patience;
@@ -325,42 +330,47 @@ impl Resting {
             return;
         }
         if rest.file.fd().is_none() && !reader.may_keep() {
-            // Its other files are needed the less.
-            if known.stat.fd().is_none() && known.io.fd().is_none() {
+            // While the process rests, its other files are not read.
+            if others.iter().all(|file| file.fd().is_none()) {
                 return;
             }
-            known.stat.close();
-            known.io.close();
+            others.into_iter().for_each(Kept::close);
         }
         self.credit -= 1;
-        let read = reader.kept(&mut rest.file, || PidPath::of(known.pid, b"schedstat"));
+        let read = reader.kept(&mut rest.file, || PidPath::of(pid, b"schedstat"));
         if read.is_ok() && rest.file.fd().is_some() {
             rest.turns = Turns::parse(reader.text());
         }
         if rest.turns.is_none() {
-            // Nor will it soon: others are to have the credit.
+            // Another look soon is of no use: the credit is for others.
             (rest.quiet, rest.patience) = (0, MOST_PATIENCE);
         }
     }
 
-    /// To be called with what `stat` told of a process; `before` says whether
-    /// it is the same process as in the collection before.
-    pub(super) fn after_stat(&mut self, known: &mut Tracked, stat: &Stat<'_>, before: bool) {
+    /// Must be called with the `stat` of a process that was read in full; `before` tells whether it
+    /// is the same process as in the collection before.
+    pub(super) fn after_stat(
+        &mut self,
+        place: &mut Option<Place>,
+        pid: u32,
+        stat: &Stat<'_>,
+        before: bool,
+    ) {
         if !self.on {
             return;
         }
         let ended = has_ended(stat);
         if before && !ended {
-            self.alive.push(known.pid);
+            self.alive.push(pid);
         }
-        let place = match known.rest {
+        let place = match *place {
             Some(place) => place,
             None => {
-                let place = self.free.pop().unwrap_or(Place(self.places.len()));
-                if place.0 == self.places.len() {
+                let free = self.free.pop().unwrap_or(Place(self.places.len()));
+                if free.0 == self.places.len() {
                     self.places.push(Rest::default());
                 }
-                *known.rest.insert(place)
+                *place.insert(free)
             }
         };
         let Some(rest) = self.places.get_mut(place.0) else { return };
@@ -377,7 +387,7 @@ impl Resting {
             }
         }
         if stat.state == b'R' || ended || stat.threads != 1 || !fits {
-            // Nor is it worth a look soon.
+            // A look soon is of no use either.
             (rest.turns, rest.quiet) = (None, 0);
         }
         rest.numbers = numbers;
@@ -389,26 +399,25 @@ impl Resting {
         rest.confirmed = self.collection;
     }
 
-    /// What `io` of a process would tell that was found to rest, if that was
-    /// read before. The first one of a collection is to be read all the same.
-    pub(super) fn io(&mut self, known: &Tracked) -> Option<Io> {
-        let io = self.places.get(known.rest?.0)?.io?;
+    /// `io` of a resting process, if it was read before. `None` for the first one in a collection,
+    /// which must be read all the same: the permission may be gone.
+    pub(super) fn io(&mut self, place: Option<Place>) -> Option<Io> {
+        let io = self.places.get(place?.0)?.io?;
         std::mem::replace(&mut self.io_permitted, true).then_some(io)
     }
 
-    /// To be called where `io` of a process that was found to rest may not be
-    /// read. If it might be before, what others' told may not be known any more
-    /// either.
-    pub(super) fn io_refused(&mut self, known: &Tracked) {
-        let place = known.rest.and_then(|place| self.places.get(place.0));
-        if place.is_some_and(|rest| rest.io.is_some()) {
+    /// Must be called where `io` of a resting process is refused. If it was permitted before, the
+    /// permission is gone, and the values of other processes are forgotten too.
+    pub(super) fn io_refused(&mut self, place: Option<Place>) {
+        let rest = place.and_then(|place| self.places.get(place.0));
+        if rest.is_some_and(|rest| rest.io.is_some()) {
             self.places.iter_mut().for_each(|rest| rest.io = None);
         }
     }
 
-    /// To be called with what `io` told of a process.
-    pub(super) fn after_io(&mut self, known: &Tracked, io: Io, rested: bool) {
-        let Some(rest) = known.rest.and_then(|place| self.places.get_mut(place.0)) else {
+    /// Must be called with the `io` of a process that was read.
+    pub(super) fn after_io(&mut self, place: Option<Place>, io: Io, rested: bool) {
+        let Some(rest) = place.and_then(|place| self.places.get_mut(place.0)) else {
             return;
         };
         if !self.on || rest.confirmed != self.collection {
@@ -422,7 +431,7 @@ impl Resting {
     }
 }
 
-/// Whether all processors have ticks, also while they run a single thread.
+/// Whether all processors have ticks, even while they run a single thread.
 fn ticks_everywhere(reader: &mut Reader) -> bool {
     let read = reader.once_here(c"cmdline").is_ok();
     read && !reader.text().windows(10).any(|word| word == b"nohz_full=")
@@ -437,16 +446,15 @@ fn is_since(major: u64, minor: u64) -> bool {
     (next(), next()) >= (major, minor)
 }
 
-/// Whether a process has ended or is about to: it has given its children away before it
-/// is a zombie, and long before where its first thread is the last one.
+/// Whether a process has ended or is about to. It gives its children away before it is a zombie, and
+/// long before where its first thread is the last one.
 fn has_ended(stat: &Stat<'_>) -> bool {
     stat.flags & PF_EXITING != 0 || matches!(stat.state, b'Z' | b'X' | b'x')
 }
 
-/// Whether a parent that has a higher number than its child is alive, and the same
-/// process as in the two collections before: in the last one a child may have told of
-/// its parent before that was looked at. It is looked at once in a collection, which
-/// takes a system call.
+/// Whether a parent with a higher number than its child is alive, and the same process as in the two
+/// collections before: in the last one the child may have named its parent before the parent was
+/// looked at. It is looked at once in a collection, which takes a system call.
 fn is_elder_alive(
     elders: &mut Vec<Elder>,
     parent: u64,
@@ -471,13 +479,13 @@ fn is_elder_alive(
     }
     let before = (elder.collection + 1 == collection && elder.start > 0).then_some(elder.start);
     (elder.collection, elder.start, elder.is_alive) = (collection, 0, false);
-    // Opened each time, it would take three.
+    // Opened for each look, it would take three system calls.
     if elder.file.fd().is_none() && !reader.may_keep() {
         return false;
     }
     *credit = credit.saturating_sub(1);
     if reader.kept(&mut elder.file, || PidPath::of(pid, b"stat")).is_err() {
-        // The next of its number is another.
+        // The next process of its number is another one.
         elder.file.close();
     } else if let Some(stat) = Stat::parse(reader.text()) {
         if before != Some(stat.start) {
@@ -489,7 +497,7 @@ fn is_elder_alive(
     elder.is_alive
 }
 
-/// Whether a parent is among the living.
+/// Whether a parent is among the processes that are alive.
 fn is_alive(alive: &[u32], last: &mut Option<u32>, parent: u64) -> bool {
     let Ok(parent) = u32::try_from(parent) else {
         return false;

@@ -1,18 +1,16 @@
-//! The values of a process.
+//! The values of a process, in the order of its counters.
 
-use super::sums::Summed;
-use super::wanted::Wanted;
+use super::columns::{ProcessColumns, ThreadSums};
 use crate::clock::TimeBase;
 use crate::parse::Io;
 use crate::table::{IO_COUNTERS, PEAK_COUNTERS, SCHEDULE_COUNTERS, STAT_COUNTERS, STATM_COUNTERS};
 use perfhive_format::FileTime;
 
-/// Most values of a process.
+/// The most values of a process.
 pub(super) const MOST: usize =
     STAT_COUNTERS + SCHEDULE_COUNTERS + STATM_COUNTERS + 1 + PEAK_COUNTERS + 6 + IO_COUNTERS;
 
-/// The values of a process in the order of its counters, up to the first that
-/// is not known.
+/// The values of a process, up to the first that is not known.
 #[derive(Clone, Copy)]
 pub(super) struct Sample {
     values: [u64; MOST],
@@ -37,8 +35,8 @@ mod at {
 pub(super) const MOST_OF_32_BITS: u64 = u32::MAX as u64;
 
 impl Sample {
-    /// Begins with the values that every process has: times and start, own and
-    /// parent's number, page faults and the major ones of them, size, threads.
+    /// Begins with the values that every process has: times and start, own and parent's number,
+    /// page faults and major page faults, size, threads.
     pub(super) fn begin(
         &mut self,
         [user, kernel, start]: [u64; 3],
@@ -64,7 +62,7 @@ impl Sample {
         ]);
     }
 
-    /// Makes the processor times no less than these, and answers them.
+    /// Raises the processor times to at least these, and answers them.
     pub(super) fn raise_times(&mut self, least: Option<(u64, u64)>) -> (u64, u64) {
         let [all, user, kernel, ..] = &mut self.values;
         if let Some(least) = least {
@@ -75,13 +73,13 @@ impl Sample {
         (*user, *kernel)
     }
 
-    /// The counters from `io`.
+    /// Adds the counters from `io`.
     pub(super) fn push_io(&mut self, read: u64, written: u64, reads: u64, writes: u64) {
         let operations = reads.saturating_add(writes);
         self.push([reads, writes, operations, read, written, read.saturating_add(written)]);
     }
 
-    /// The same, from the file; whether it tells all of them.
+    /// Adds the counters from `io` as the file has them; answers whether it has all.
     pub(super) fn push_io_of(&mut self, io: Io) -> bool {
         let Io { read_bytes, written_bytes, reads, writes, storage } = io;
         self.push_io(read_bytes, written_bytes, reads, writes);
@@ -117,7 +115,7 @@ impl Sample {
     }
 
     /// The sample of Idle, which has processor time and nothing else.
-    pub(super) fn idle(time: u64, processors: u64, base: TimeBase, wanted: Wanted) -> Self {
+    pub(super) fn idle(time: u64, processors: u64, base: TimeBase, wanted: ProcessColumns) -> Self {
         let mut sample = Self::default();
         let start = base.boot().0 as u64;
         sample.push::<STAT_COUNTERS>([time, 0, time, start, 0, 0, 0, 0, processors, 0]);
@@ -149,8 +147,8 @@ impl Sample {
         self.known = self.known.max(other.known);
     }
 
-    /// As [`add`](Self::add), where the values do not make a sum known: that
-    /// Idle never reads is no reason for a total of 0 where no process tells.
+    /// As [`add`](Self::add), but the values do not make a sum known: the zeros of Idle must not
+    /// give a total of 0 where no process tells a value.
     pub(super) fn add_values(&mut self, other: &Self) {
         for (sum, value) in self.values.iter_mut().zip(other.values()) {
             *sum = sum.saturating_add(*value);
@@ -158,7 +156,7 @@ impl Sample {
         self.known = self.known.max(STAT_COUNTERS);
     }
 
-    /// Adds sums over processes, of which the longest had so many values.
+    /// Adds sums over processes; `known` is the most values that one of them has.
     pub(super) fn add_sums(&mut self, sums: &[u128; MOST], known: usize) {
         for (sum, more) in self.values.iter_mut().zip(sums) {
             *sum = sum.saturating_add(u64::try_from(*more).unwrap_or(u64::MAX));
@@ -166,8 +164,8 @@ impl Sample {
         self.known = self.known.max(known.min(MOST));
     }
 
-    /// Makes a sum the sample of `_Total`.
-    pub(super) fn make_total(&mut self, now: FileTime, wanted: Wanted) {
+    /// Turns a sum into the sample of `_Total`.
+    pub(super) fn make_total(&mut self, now: FileTime, wanted: ProcessColumns) {
         self.known = self.known.max(STAT_COUNTERS);
         if wanted.schedule {
             self.values.iter_mut().skip(STAT_COUNTERS).take(SCHEDULE_COUNTERS).for_each(|n| *n = 0);
@@ -176,5 +174,32 @@ impl Sample {
         self.values[at::PID] = 0;
         self.values[at::PARENT] = 0;
         self.values[at::THREADS] = self.values[at::THREADS].min(MOST_OF_32_BITS);
+    }
+}
+
+/// Values of the sums over the threads of a process, in the order of their counters, as far as they
+/// are wanted; times in 100 ns units.
+#[derive(Default)]
+pub(super) struct Summed {
+    values: [u64; 4],
+    count: usize,
+}
+
+impl Summed {
+    /// Zeros, for Idle.
+    pub(super) fn zero(wanted: ThreadSums) -> Self {
+        let count = usize::from(wanted.waiting) + usize::from(wanted.delay);
+        Self { values: [0; 4], count: count + if wanted.apart { 2 } else { 0 } }
+    }
+
+    pub(super) fn push(&mut self, value: u64) {
+        if let Some(place) = self.values.get_mut(self.count) {
+            *place = value;
+            self.count += 1;
+        }
+    }
+
+    pub(super) fn values(&self) -> &[u64] {
+        self.values.get(..self.count).unwrap_or_default()
     }
 }

@@ -1,32 +1,31 @@
-//! What is known of processes and threads from one collection to the next.
+//! Processes and threads that are followed from one collection to the next.
 
 use super::rest::Place;
-use super::sums::Sums;
+use super::thread_counts::Sums;
 use crate::files::Kept;
 
-/// What is known of a process from one collection to the next.
+/// A process that is followed from one collection to the next.
 pub(super) struct Tracked {
     pub(super) pid: u32,
-    /// Collections that do not try to read `io` again after it was refused.
+    /// Collections until `io`, which was refused, is tried again.
     pub(super) io_pause: u8,
     pub(super) is_kernel_thread: bool,
-    /// When it was started, in ticks: tells it from a later one of its number.
+    /// Its start time in ticks, which tells it from a later process of its number.
     pub(super) start: u64,
     pub(super) stat: Kept,
     pub(super) statm: Kept,
     pub(super) io: Kept,
-    /// What is known of it for when it rests.
+    /// Its place among the processes that may rest.
     pub(super) rest: Option<Place>,
-    /// Whether it was found to rest in this collection.
+    /// Whether it rests in this collection.
     pub(super) rests: bool,
     /// `stat` of its first thread, where that is the only one.
     pub(super) thread: Kept,
     /// Sums over its threads, once they were wanted.
     pub(super) sums: Option<Box<Sums>>,
-    /// Switches of its only thread, where they were read along with something
-    /// else in this collection.
+    /// Switches of its only thread, if another counter's file had them in this collection.
     pub(super) status: Option<[u64; 2]>,
-    /// All of them, where they are several.
+    /// Its threads, if it has several.
     pub(super) threads: Option<Box<Threads>>,
 }
 
@@ -39,7 +38,7 @@ pub(super) struct Threads {
     pub(super) known: Vec<TrackedThread>,
 }
 
-/// What is known of a thread from one collection to the next.
+/// A thread that is followed from one collection to the next.
 pub(super) struct TrackedThread {
     pub(super) tid: u32,
     pub(super) stat: Kept,
@@ -51,8 +50,8 @@ impl TrackedThread {
     }
 }
 
-/// Makes `known` agree with the ascending `numbers`: what is known of one stays
-/// with its number, for as long as that is there. `before` is left empty.
+/// Makes `known` agree with the ascending `numbers`. An entry stays as long as its number is listed;
+/// entries that are not listed are given to `gone`. `before` is left empty.
 pub(super) fn follow<T>(
     numbers: &[u32],
     known: &mut Vec<T>,
@@ -96,8 +95,8 @@ impl Tracked {
         }
     }
 
-    /// Forgets everything but the number and the file that it was told by;
-    /// the sums are of no use any more.
+    /// Forgets everything but the number and the open `stat`: the number belongs to another
+    /// process now. Answers the sums, for reuse.
     pub(super) fn begin_anew(&mut self, start: u64) -> Option<Box<Sums>> {
         self.start = start;
         self.io_pause = 0;

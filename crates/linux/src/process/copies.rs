@@ -1,75 +1,54 @@
-//! Instances as they were written, for processes that did nothing since: most
-//! of them, most of the time. Their bytes are copied, whole rows of neighbours
-//! at once, and their values stand in the sums already.
-//!
-//! While nobody comes or goes, what is kept is a picture of all instances as they
-//! stood in the last block: then only those that changed are looked at, and the
-//! picture is copied around them.
+//! Written instances of processes that did nothing since, which are most of them most of the time.
+//! Their bytes are copied, runs of neighbours at once, and their values are in the sums already.
 
-mod picture;
-
+use super::columns::ProcessColumns;
 use super::sample::{MOST, Sample};
-use super::wanted::Wanted;
 use perfhive_format::{ObjectWriting, WriteError};
-use picture::Row;
 
-/// What instances are padded to: how, depends on where they stand.
+/// Instances are padded to this; the padding depends on their position.
 const ALIGNMENT: usize = 8;
 
-/// One process, by the number of its slot.
+/// The instance of a process, by the number of its slot.
 #[derive(Clone, Copy, Default)]
 struct Cell {
-    /// Where its instance is in `bytes`.
+    /// Its place in `bytes`.
     at: usize,
     length: usize,
-    /// Where it was in its block, modulo [`ALIGNMENT`].
+    /// Its position in its block, modulo [`ALIGNMENT`].
     phase: usize,
-    /// The run in which it was written, or found to be the same; 0 for none.
+    /// The run in which it was written or found unchanged; 0 for none.
     run: u64,
-    /// Whether the sums have its values.
+    /// Whether its values are in the sums.
     counted: bool,
-    /// Its place in the picture.
-    row: u32,
 }
 
-/// What was written of the processes.
-pub(super) struct Kept {
-    /// What they were written for.
-    wanted: Option<Wanted>,
-    /// The newest run of the reader that all was written of.
+/// The instances of the run before, as bytes and as sums.
+pub(super) struct Copies {
+    /// The counters that they were written with.
+    wanted: Option<ProcessColumns>,
+    /// The newest run of the reader that was written completely.
     ended: Option<u64>,
-    /// The run of the reader that is written.
+    /// The run of the reader that is being written.
     newest: u64,
-    /// Counts them, and those between them that were not written as one.
+    /// Number of this run; a gap of runs that were not written counts as one.
     run: u64,
     bytes: Vec<u8>,
-    /// How many of them are some process's.
+    /// How many of the bytes belong to a process.
     live: usize,
     cells: Vec<Cell>,
     /// The values of each, by slot.
     samples: Vec<Sample>,
     sums: [u128; MOST],
-    /// How many processes have how many values, of those in the sums.
+    /// The number of processes in the sums by their number of values.
     with_values: Vec<u32>,
-    /// How many are in the sums, and how many were met in this run.
+    /// Processes in the sums, and processes met in this run.
     counted: usize,
     met: usize,
-    /// Instances that are to be copied, from where to where and how many.
+    /// Instances to be copied: from, to, and how many.
     waiting: (usize, usize, u32),
-    /// All instances in their order, if `bytes` is the picture of them.
-    rows: Vec<Row>,
-    is_picture: bool,
-    /// Where in the block the picture begins, modulo [`ALIGNMENT`].
-    phase: usize,
-    /// Rows of the picture that are written already.
-    passed: usize,
-    /// Rows that are to be written anew.
-    anew: Vec<u32>,
-    /// Whether the picture is what is written.
-    goes_on: bool,
 }
 
-impl Default for Kept {
+impl Default for Copies {
     fn default() -> Self {
         Self {
             wanted: None,
@@ -85,25 +64,17 @@ impl Default for Kept {
             counted: 0,
             met: 0,
             waiting: (0, 0, 0),
-            rows: Vec::new(),
-            is_picture: false,
-            phase: 0,
-            passed: 0,
-            anew: Vec::new(),
-            goes_on: false,
         }
     }
 }
 
-impl Kept {
-    /// Begins with what a run of the reader brought.
-    pub(super) fn begin(&mut self, run: u64, wanted: Wanted) {
+impl Copies {
+    /// Begins to write a run of the reader.
+    pub(super) fn begin(&mut self, run: u64, wanted: ProcessColumns) {
         let follows = self.ended.take().is_some_and(|ended| ended + 1 == run);
         self.newest = run;
         self.run += if follows { 1 } else { 2 };
-        self.is_picture &= follows;
-        self.goes_on = false;
-        // What was written anew leaves holes.
+        // Instances that were written anew leave holes.
         if self.wanted != Some(wanted) || self.bytes.len() > 2 * self.live + 4096 {
             self.bytes.clear();
             self.live = 0;
@@ -114,16 +85,15 @@ impl Kept {
             self.with_values.resize(MOST + 1, 0);
             self.counted = 0;
             self.wanted = Some(wanted);
-            self.is_picture = false;
         }
-        // Room for all of it to be written anew behind what is there.
+        // Room for writing all of it anew behind the existing bytes.
         self.bytes.reserve((3 * self.live + 8192).saturating_sub(self.bytes.len()));
         self.met = 0;
         self.waiting = (0, 0, 0);
     }
 
-    /// Whether the process of a slot that is the same as in the run before was
-    /// written in that, and would be written to the same bytes now.
+    /// Whether an unchanged process of a slot was written in the run before, and would be written
+    /// as the same bytes now.
     pub(super) fn has(&self, slot: u32, object: &ObjectWriting<'_, '_>) -> bool {
         let Some(cell) = self.cells.get(slot as usize) else { return false };
         let (start, end, _) = self.waiting;
@@ -131,7 +101,7 @@ impl Kept {
         cell.counted && cell.run != 0 && cell.run + 1 == self.run && cell.phase == phase
     }
 
-    /// Writes a process again that [`has`](Self::has) was true of.
+    /// Copies the process of a slot for which [`has`](Self::has) is true.
     pub(super) fn again(
         &mut self,
         slot: u32,
@@ -150,17 +120,12 @@ impl Kept {
         Ok(())
     }
 
-    /// Instances that wait to be copied.
+    /// The number of instances that wait to be copied.
     pub(super) fn waiting(&self) -> u32 {
         self.waiting.2
     }
 
-    /// How many bytes these have.
-    pub(super) fn waiting_bytes(&self) -> usize {
-        self.waiting.1 - self.waiting.0
-    }
-
-    /// Copies what waits, before anything else is written.
+    /// Copies the instances that wait; must be called before anything else is written.
     pub(super) fn flush(&mut self, object: &mut ObjectWriting<'_, '_>) -> Result<(), WriteError> {
         let (start, end, count) = std::mem::take(&mut self.waiting);
         match count {
@@ -172,7 +137,7 @@ impl Kept {
         }
     }
 
-    /// Keeps what was written of the process of a slot, at this position.
+    /// Keeps what was written at `position` for the process of a slot.
     pub(super) fn put(
         &mut self,
         slot: u32,
@@ -229,11 +194,11 @@ impl Kept {
         self.counted -= 1;
     }
 
-    /// Ends a run: who was not met in it is gone. Adds the sums over the others
-    /// to `total`.
+    /// Ends a run: processes that were not met are gone. Adds the sums over the others to
+    /// `total`.
     pub(super) fn end(&mut self, total: &mut Sample) {
         self.ended = Some(self.newest);
-        if self.met != self.counted && !self.goes_on {
+        if self.met != self.counted {
             for place in 0..self.cells.len() {
                 if self.cells.get(place).is_some_and(|cell| cell.run != self.run) {
                     self.leave_out(place);
@@ -247,7 +212,6 @@ impl Kept {
 
 #[cfg(test)]
 mod tests {
-    use super::super::Known;
     use super::*;
     use perfhive_format::{
         BlockHead, BlockWriter, CounterSpec, CounterType, InstanceHead, NameRef, ObjectSpec,
@@ -266,12 +230,9 @@ mod tests {
     }
 
     impl Process {
-        /// Some are not told by a slot.
-        fn known(&self, slot: u32) -> Known {
-            match self.pid % 11 {
-                5 => Known::Tracked(slot as usize),
-                _ => Known::Second(slot as usize),
-            }
+        /// Whether the process is written without being kept: it is read from `/proc`.
+        fn is_plain(&self) -> bool {
+            self.pid % 11 == 5
         }
     }
 
@@ -303,118 +264,64 @@ mod tests {
         object.instance_prefix(&head, sample(process).values()).unwrap();
     }
 
-    /// How often was what done.
-    #[derive(Default)]
-    struct Done {
-        copied: u32,
-        pictures: u32,
-        /// Of pictures.
-        anew: u32,
-    }
-
-    /// Writes one, and has it kept.
-    fn keep_one(
-        kept: &mut Kept,
-        object: &mut ObjectWriting<'_, '_>,
-        total: &mut Sample,
-        (known, process): (Known, &Process),
-    ) {
-        let position = object.position();
-        if !process.gone {
-            write_one(object, process);
-        }
-        match known {
-            Known::Second(slot) if !process.gone => {
-                kept.put(slot as u32, &sample(process), position, object);
-            }
-            Known::Second(slot) => kept.forget(slot as u32),
-            Known::Tracked(_) if !process.gone => total.add(&sample(process)),
-            Known::Tracked(_) => {}
-        }
-    }
-
-    /// The block and the values of `_Total`, with what is kept. `settled`: all are
-    /// where they were in the run before.
-    fn by_kept(
-        kept: &mut Kept,
-        (run, wanted, settled): (u64, Wanted, bool),
+    /// The block and the values of `_Total`, with copies of what is kept, and how many
+    /// instances were copied.
+    fn by_copies(
+        copies: &mut Copies,
+        (run, wanted): (u64, ProcessColumns),
         slots: &[Process],
         order: &[u32],
         template: &ObjectTemplate,
-        done: &mut Done,
-    ) -> (Vec<u8>, Vec<u64>) {
+    ) -> (Vec<u8>, Vec<u64>, u32) {
         let mut block = BlockWriter::new();
         block.start(&BlockHead::default());
         let mut object = block.object(template).unwrap();
-        let mut total = Sample::default();
-        kept.begin(run, wanted);
-        if settled && kept.may_go_on(&object) {
-            done.pictures += 1;
-            let changes = (0..).zip(slots).filter(|(_, process)| !process.same);
-            kept.go_on(changes.map(|(slot, _)| slot));
-            let mut passed = 0;
-            while let Some(known) = kept.next_anew(&mut passed, &mut object).unwrap() {
-                done.anew += 1;
-                let (Known::Second(slot) | Known::Tracked(slot)) = known;
-                let position = object.position();
-                keep_one(kept, &mut object, &mut total, (known, &slots[slot]));
-                kept.redone(position, &object);
+        let (mut total, mut copied) = (Sample::default(), 0);
+        copies.begin(run, wanted);
+        for slot in order {
+            let process = &slots[*slot as usize];
+            if process.same && !process.is_plain() && copies.has(*slot, &object) {
+                copies.again(*slot, &mut object).unwrap();
+                copied += 1;
+                continue;
             }
-        } else {
-            kept.begin_rows();
-            let start = object.position();
-            let mut whole = settled;
-            for slot in order {
-                let process = &slots[*slot as usize];
-                let known = process.known(*slot);
-                let is_slot = matches!(known, Known::Second(_));
-                if process.same && is_slot && kept.has(*slot, &object) {
-                    kept.row(known, object.position() + kept.waiting_bytes());
-                    kept.again(*slot, &mut object).unwrap();
-                    done.copied += 1;
-                    continue;
-                }
-                kept.flush(&mut object).unwrap();
-                whole &= !process.gone;
-                if !process.gone {
-                    kept.row(known, object.position());
-                }
-                keep_one(kept, &mut object, &mut total, (known, process));
+            copies.flush(&mut object).unwrap();
+            if process.gone {
+                continue;
             }
-            kept.flush(&mut object).unwrap();
-            if whole {
-                kept.end_rows(start, &object, |known| match known {
-                    Known::Second(slot) => Some(slot as u32),
-                    Known::Tracked(_) => None,
-                });
+            let position = object.position();
+            write_one(&mut object, process);
+            match process.is_plain() {
+                true => total.add(&sample(process)),
+                false => copies.put(*slot, &sample(process), position, &object),
             }
         }
-        kept.end(&mut total);
+        copies.flush(&mut object).unwrap();
+        copies.end(&mut total);
         object.finish().unwrap();
-        (block.finish().to_vec(), total.values().to_vec())
+        (block.finish().to_vec(), total.values().to_vec(), copied)
     }
 
     #[test]
-    fn what_is_kept_is_what_would_be_written() {
+    fn copied_instances_are_the_bytes_and_sums_that_would_be_written() {
         let template = template();
         let mut state = 1u64;
         let mut random = move |below: u32| {
             state = state.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1);
             ((state >> 33) as u32) % below
         };
-        let mut kept = Kept::default();
+        let mut copies = Copies::default();
         let mut slots: Vec<Process> = Vec::new();
         let (mut next, mut run) = (0, 0);
-        let mut done = Done::default();
+        let mut copied = 0;
         let mut order: Vec<u32> = Vec::new();
-        let mut wanted = Wanted::default();
+        let mut wanted = ProcessColumns::default();
         for _ in 0..4000 {
             // Births, at the end; deaths, behind which all move up.
             for slot in &mut slots {
-                // Who was gone when it was looked at may be looked at again.
+                // A process that was gone when it was read may be read again.
                 (slot.same, slot.gone) = (!slot.gone, false);
             }
-            let before = slots.len();
             let stirs = random(4) == 0;
             if stirs {
                 for _ in 0..random(3) {
@@ -434,10 +341,9 @@ mod tests {
                     slot.gone = random(30) == 0;
                 }
             }
-            let mut settled = !moved && slots.len() == before;
-            if !settled {
+            if moved || order.len() != slots.len() {
                 order = (0..slots.len() as u32).collect();
-                // One whose number another has is left out.
+                // A process with a number that a later one has as well is left out.
                 if random(5) == 0 {
                     order.retain(|slot| slot % 7 != 3);
                 }
@@ -445,18 +351,17 @@ mod tests {
                 order.rotate_left(third);
             }
             run += 1;
-            // Sometimes nobody asks for what a run brought.
+            // Sometimes a run is not written.
             if random(10) == 0 {
                 continue;
             }
-            // Or wants something else.
+            // Or other counters are wanted.
             if random(40) == 0 {
                 wanted.swap = !wanted.swap;
             }
-            // Or wants more, for which all are looked at.
-            settled &= random(10) != 0;
-            let asked = (run, wanted, settled);
-            let (got, total) = by_kept(&mut kept, asked, &slots, &order, &template, &mut done);
+            let (got, total, again) =
+                by_copies(&mut copies, (run, wanted), &slots, &order, &template);
+            copied += again;
 
             let mut block = BlockWriter::new();
             block.start(&BlockHead::default());
@@ -473,31 +378,30 @@ mod tests {
             // Of no processes at all there are the values that all have.
             assert!(total == expected || order.is_empty(), "{total:?} {expected:?}");
         }
-        let Done { copied, pictures, anew } = done;
-        assert!(copied > 5_000 && pictures > 500 && anew > 500, "{copied} {pictures} {anew}");
+        assert!(copied > 5_000, "{copied}");
     }
 
     #[test]
-    fn sums_are_no_less_than_they_can_be_told() {
+    fn a_sum_beyond_64_bits_is_shown_as_the_largest_value_and_recovers() {
         let template = template();
         let mut block = BlockWriter::new();
         block.start(&BlockHead::default());
         let object = block.object(&template).unwrap();
-        let mut kept = Kept::default();
-        kept.begin(1, Wanted::default());
+        let mut copies = Copies::default();
+        copies.begin(1, ProcessColumns::default());
         let mut sample = Sample::default();
         sample.begin([u64::MAX; 3], [1, 0], [0; 2], u64::MAX, 1);
-        kept.put(0, &sample, object.position(), &object);
-        kept.put(1, &sample, object.position(), &object);
+        copies.put(0, &sample, object.position(), &object);
+        copies.put(1, &sample, object.position(), &object);
         let mut total = Sample::default();
-        kept.end(&mut total);
+        copies.end(&mut total);
         assert_eq!(total.values()[0], u64::MAX);
         // The one that stays is told as it is.
-        kept.begin(2, Wanted::default());
+        copies.begin(2, ProcessColumns::default());
         sample.begin([5, 5, 5], [1, 0], [0; 2], 5, 1);
-        kept.put(0, &sample, object.position(), &object);
+        copies.put(0, &sample, object.position(), &object);
         let mut total = Sample::default();
-        kept.end(&mut total);
+        copies.end(&mut total);
         assert_eq!(total.values()[0], 10);
     }
 }

@@ -1,13 +1,14 @@
-//! Processes and threads from the BPF reader's slots, with the values that
-//! `/proc` would tell of them.
+//! Processes and threads from the slots that the BPF program fills, with the values that `/proc`
+//! would tell.
 
+use super::columns::{ProcessColumns, ThreadColumns};
 use super::order::sort_by_number;
+use super::proc_files::ProcFiles;
 use super::read::ProcessReader;
 use super::sample::Sample;
-use super::thread;
-use super::told::{Knowledge, Known, Told, time, told};
+use super::shown::{CpuTimes, ShownTask, ShownTasks, from_nanos, time};
+use super::thread_sample;
 use super::tracked::Tracked;
-use super::wanted::{ThreadWanted, Wanted};
 use crate::bpf::{
     self, MARK_KERNEL, MARK_MEMORY, MARK_NO_RESIDENT, MARK_TORN, MARK_WORKING, ProcessDetail,
     ProcessSlot, Program, Refusal, Room, ThreadSlot, Wants,
@@ -16,55 +17,52 @@ use crate::choice::ReaderChoice;
 use crate::cpus::SystemStat;
 use crate::root::ProcRoot;
 
-/// Loading takes longer than reading a few times does: what collects once or
-/// twice does without.
+/// The collection that loads the program. Loading takes longer than a few readings of `/proc`, so a
+/// session of one or two collections does without.
 const FIRST: u32 = 3;
 
-/// Times that there is made more room for what was met, in one collection.
+/// How often slots are added in one collection.
 const ENLARGEMENTS: u32 = 3;
 
-/// No kernel has more.
+/// More processors than any kernel has.
 const MOST_PROCESSORS: u32 = 8192;
 
 /// Flag of the kernel's worker threads.
 const PF_WQ_WORKER: u32 = 0x20;
 
 enum State {
-    /// Not tried so far.
+    /// Not loaded so far.
     Waiting,
     Loaded(Program),
-    /// It cannot be used.
+    /// BPF cannot be used here.
     Refused,
 }
 
-/// The BPF reader of a session, if it has one.
-pub(super) struct Second {
+/// The BPF reader of a session.
+pub(super) struct BpfReader {
     choice: ReaderChoice,
     root: ProcRoot,
     state: State,
     collections: u32,
     /// Number and slot of each process, by ascending number.
     order: Vec<(u32, u32)>,
-    /// Processes that are not in the kernel's list, though `/proc` has them:
-    /// some keep the first one off it, so that nothing ends it by accident.
+    /// Processes of `/proc` that are not in the kernel's list: some kernels keep the first one off
+    /// it, so that it is not ended by accident.
     missing: Vec<u32>,
-    /// The same of the threads of one process.
+    /// Number and slot of each thread of one process.
     threads: Vec<(u32, u32)>,
-    /// Room for sorting.
+    /// Memory for sorting.
     room: Vec<(u32, u32)>,
-    known: Knowledge,
-    known_threads: Knowledge,
+    shown: ShownTasks,
+    shown_threads: ShownTasks,
     name: Vec<u8>,
     /// Runs of the program.
     runs: u64,
     /// Whether `order` is that of the last run.
     ordered: bool,
-    /// Whether the last run found the same processes at their places as the one
-    /// before.
-    settled: bool,
 }
 
-impl Second {
+impl BpfReader {
     pub(super) fn new(choice: ReaderChoice, root: ProcRoot) -> Self {
         Self {
             choice,
@@ -75,20 +73,19 @@ impl Second {
             missing: Vec::new(),
             threads: Vec::new(),
             room: Vec::new(),
-            known: Knowledge::default(),
-            known_threads: Knowledge::default(),
+            shown: ShownTasks::default(),
+            shown_threads: ShownTasks::default(),
             name: Vec::new(),
             runs: 0,
             ordered: false,
-            settled: false,
         }
     }
 
-    /// Reads everything. Answers whether it did: if not, `/proc` is to be read.
-    /// `count` is how many processes there were before.
+    /// Runs the program. Answers `false` where `/proc` must be read instead. `count` is the number
+    /// of processes of the collection before.
     ///
     /// # Errors
-    /// Where nothing but BPF was asked for, and that is refused.
+    /// Where the caller insists on BPF and it is refused.
     pub(super) fn sample(
         &mut self,
         wants: Wants,
@@ -122,41 +119,20 @@ impl Second {
         }
         self.state = State::Refused;
         if refusal.is_surprising() {
-            reader.faults.object(format_args!("/proc is read from now on: {refusal}"));
+            reader.files.faults.object(format_args!("/proc is read from now on: {refusal}"));
         }
         Ok(false)
     }
 
-    /// Has nothing in this collection, which is read from `/proc`.
+    /// Leaves this collection to `/proc`.
     pub(super) fn leave_out(&mut self) {
         self.order.clear();
         self.ordered = false;
     }
 
-    /// Begins to tell of all processes.
+    /// Begins with the processes of the last run.
     pub(super) fn begin(&mut self) {
-        self.known.begin();
-    }
-
-    /// Begins to tell of those that changed, after a collection that told of all:
-    /// what was told of the others stays.
-    pub(super) fn go_on(&mut self) {
-        self.known.go_on();
-    }
-
-    /// Whether the last run met the processes that the one before met.
-    pub(super) fn is_settled(&self) -> bool {
-        self.settled
-    }
-
-    /// Slots of processes that are not told as in the run before.
-    pub(super) fn changes(&self) -> impl Iterator<Item = u32> {
-        let program = match &self.state {
-            State::Loaded(program) => Some(program),
-            _ => None,
-        };
-        let slots = program.into_iter().flat_map(Program::changes);
-        slots.map(|slot| u32::try_from(*slot).unwrap_or(u32::MAX))
+        self.shown.begin();
     }
 
     /// Looks for processes that `/proc` lists and the program does not meet.
@@ -167,23 +143,23 @@ impl Second {
         reader: &mut ProcessReader,
     ) -> Result<(), Refusal> {
         let failed = |error| Refusal::surprise(format!("the list of processes: {error}"));
-        reader.numbers(&mut self.missing).map_err(failed)?;
-        // What was listed, is not met now, and still is there is missing.
+        reader.files.numbers(&mut self.missing).map_err(failed)?;
+        // Missing are those that were listed, are not met now, and are still there.
         self.run(wants, stat, self.order.len())?;
         let order = &self.order;
         self.missing.retain(|pid| {
-            order.binary_search_by_key(pid, |(pid, _)| *pid).is_err() && reader.is_there(*pid)
+            order.binary_search_by_key(pid, |(pid, _)| *pid).is_err() && reader.files.is_there(*pid)
         });
         Ok(())
     }
 
-    /// Lets go of missing ones whose number one that is met has by now.
+    /// Removes missing processes with a number that a met process has by now.
     fn find_found(&mut self) {
         let order = &self.order;
         self.missing.retain(|pid| order.binary_search_by_key(pid, |(pid, _)| *pid).is_err());
     }
 
-    /// Runs the program, loading it first where that is needed.
+    /// Runs the program, after loading it where needed.
     fn run(&mut self, wants: Wants, stat: &SystemStat, count: usize) -> Result<(), Refusal> {
         let too_many = || Refusal::surprise("there are more processes or threads than it can hold");
         let mut program = match std::mem::replace(&mut self.state, State::Waiting) {
@@ -193,16 +169,14 @@ impl Second {
             }
             _ => Program::load(&self.root, Room::of(count, 0).ok_or_else(too_many)?)?,
         };
-        // Of the processors that are off, nothing counts. If none is known, all
-        // that there may be are looked at.
+        // Processors that are off count nothing. Where none is known, all possible ones are read.
         let processors = stat.cpus.iter().map(|cpu| cpu.number.saturating_add(1)).max();
         for _ in 0..ENLARGEMENTS {
             self.runs += 1;
             let there = program.run(wants, processors.unwrap_or(MOST_PROCESSORS))?;
             let room = program.room();
             if there.processes <= room.processes && there.threads <= room.threads {
-                self.settled = self.ordered && !program.moved();
-                if !self.settled {
+                if !self.ordered || program.moved() {
                     self.sort(program.processes());
                     self.find_found();
                     self.ordered = true;
@@ -223,7 +197,7 @@ impl Second {
         self.order.clear();
         self.order.extend((0..).zip(slots).map(|(place, slot)| (slot.pid, place)));
         sort_by_number(&mut self.order, &mut self.room);
-        // Where one ended and another got its number, the later one counts.
+        // Where a process ended and another one got its number, the later one counts.
         self.order.dedup_by(|later, kept| {
             let same = later.0 == kept.0;
             kept.1 = if same { later.1 } else { kept.1 };
@@ -231,7 +205,7 @@ impl Second {
         });
     }
 
-    /// The processes that must be read from `/proc`.
+    /// Lists the processes that must be read from `/proc`.
     pub(super) fn missing(&self, pids: &mut Vec<u32>) {
         pids.clone_from(&self.missing);
     }
@@ -251,9 +225,9 @@ impl Second {
         self.order.get(place).map(|(_, slot)| *slot)
     }
 
-    /// Takes over what was told of a process by its place, if all of that is as
-    /// in the run before. Answers how many threads it has. To be asked in
-    /// ascending order, before [`process`](Self::process).
+    /// The number of threads of an unchanged process by its place, whose shown times are kept;
+    /// `None` where a value changed. Must be asked in ascending order, before
+    /// [`process`](Self::process).
     pub(super) fn is_same(&mut self, place: usize) -> Option<u64> {
         let State::Loaded(program) = &self.state else { return None };
         let (pid, slot) = *self.order.get(place)?;
@@ -261,24 +235,24 @@ impl Second {
         if slot.same == 0 || slot.marks & (MARK_TORN | MARK_NO_RESIDENT) != 0 {
             return None;
         }
-        let known = self.known.of((pid, 0), slot.start)?;
-        self.known.note(known);
+        let shown = self.shown.of((pid, 0), slot.start)?;
+        self.shown.now.push(shown);
         Some(u64::from(slot.threads))
     }
 
-    /// Whether a process by its place is told by its slot alone.
+    /// Whether the slot of a process by its place has all values.
     pub(super) fn is_whole(&self, place: usize) -> bool {
         let State::Loaded(program) = &self.state else { return false };
         let slot = self.slot(place).and_then(|slot| program.processes().get(slot as usize));
         slot.is_some_and(|slot| slot.marks & (MARK_TORN | MARK_NO_RESIDENT) == 0)
     }
 
-    /// A process by its place, into `sample`; `false` where it is gone. Its name is set in
-    /// `reader`. To be asked in ascending order.
+    /// Reads a process by its place into `sample`; `false` where it is gone. Sets its name in
+    /// `reader`. Must be asked in ascending order.
     pub(super) fn process(
         &mut self,
         place: usize,
-        wanted: Wanted,
+        wanted: ProcessColumns,
         reader: &mut ProcessReader,
         sample: &mut Sample,
     ) -> bool {
@@ -294,16 +268,15 @@ impl Second {
             return false;
         };
         let (id, start) = ((pid, 0), slot.start);
-        let before = self.known.of(id, start);
-        // A security module may refuse more than capabilities do. What becomes
-        // of a process later is not asked again.
-        let open = before.map_or_else(|| reader.tells_io(pid), |known| known.open);
-        let before = before.map(|known| known.told);
+        let before = self.shown.of(id, start);
+        // A security module may refuse more than capabilities do. Each process is asked once.
+        let open = before.map_or_else(|| reader.files.tells_io(pid), |shown| shown.open);
+        let before = before.map(|shown| shown.times);
         let there = if !needs_proc(slot.marks, wanted) {
             name_of(slot, detail, &mut self.name);
             reader.set_name(&self.name);
-            let told = before.unwrap_or_else(|| told(detail.user_told, detail.kernel_told));
-            let time = time(detail.user, detail.kernel, detail.runtime, told);
+            let least = before.unwrap_or_else(|| from_nanos(detail.user_told, detail.kernel_told));
+            let time = time(detail.user, detail.kernel, detail.runtime, least);
             from_slot((slot, detail), time, wanted, open, reader, sample)
         } else {
             reader.process(&mut Tracked::new(pid), wanted, sample)
@@ -311,24 +284,23 @@ impl Second {
         if !there {
             return false;
         }
-        let (user, kernel) = sample.raise_times(before.map(|told| (told.user, told.kernel)));
-        self.known.note(Known { id, start, told: Told { user, kernel }, open });
+        let (user, kernel) = sample.raise_times(before.map(|shown| (shown.user, shown.kernel)));
+        self.shown.now.push(ShownTask { id, start, times: CpuTimes { user, kernel }, open });
         true
     }
 
     /// Begins with the threads.
     pub(super) fn begin_threads(&mut self) {
-        self.known_threads.begin();
+        self.shown_threads.begin();
     }
 
-    /// The threads of a process by its place, each given to `write`. To be
-    /// asked in ascending order.
+    /// Hands each thread of a process by its place to `write`. Must be asked in ascending order.
     pub(super) fn threads<E>(
         &mut self,
         place: usize,
-        wanted: ThreadWanted,
-        reader: &ProcessReader,
-        mut write: impl FnMut(&thread::Sample) -> Result<(), E>,
+        wanted: ThreadColumns,
+        files: &ProcFiles,
+        mut write: impl FnMut(&thread_sample::Sample) -> Result<(), E>,
     ) -> Result<(), E> {
         let (Some((pid, slot)), State::Loaded(program)) = (self.order.get(place), &self.state)
         else {
@@ -349,36 +321,36 @@ impl Second {
             };
             let ThreadSlot { start, user, kernel, runtime, .. } = *slot;
             let id = (*pid, *tid);
-            let before = self.known_threads.of(id, start).map(|known| known.told);
-            let told = before.unwrap_or_else(|| told(slot.user_told, slot.kernel_told));
-            let now = time(user, kernel, runtime, told);
-            self.known_threads.now.push(Known { id, start, told: now, open: true });
-            let start = reader.start_time_of_nanos(start);
+            let before = self.shown_threads.of(id, start).map(|shown| shown.times);
+            let least = before.unwrap_or_else(|| from_nanos(slot.user_told, slot.kernel_told));
+            let now = time(user, kernel, runtime, least);
+            self.shown_threads.now.push(ShownTask { id, start, times: now, open: true });
+            let start = files.start_time_of_nanos(start);
             write(&thread_from_slot(slot, now, start, id, wanted))?;
         }
         Ok(())
     }
 }
 
-/// Whether what a slot tells is not enough: parts of it are of different moments, or it
-/// lacks the pages of which the peak and what is swapped are part.
-fn needs_proc(marks: u32, wanted: Wanted) -> bool {
+/// Whether a slot is not enough: its parts are of different moments, or it lacks the pages that peak
+/// and swapped size are counted with.
+fn needs_proc(marks: u32, wanted: ProcessColumns) -> bool {
     marks & MARK_TORN != 0 || marks & MARK_NO_RESIDENT != 0 && (wanted.peaks || wanted.swap)
 }
 
 /// Makes the sample of a process in a slot; `false` where it is gone.
 fn from_slot(
     (slot, detail): (&ProcessSlot, &ProcessDetail),
-    time: Told,
-    wanted: Wanted,
+    time: CpuTimes,
+    wanted: ProcessColumns,
     open: bool,
     reader: &mut ProcessReader,
     sample: &mut Sample,
 ) -> bool {
-    let page = reader.page();
+    let page = reader.files.page;
     let pages = |count: u64| count.saturating_mul(page);
     sample.begin(
-        [time.user, time.kernel, reader.start_time_of_nanos(slot.start)],
+        [time.user, time.kernel, reader.files.start_time_of_nanos(slot.start)],
         [slot.pid, slot.parent],
         [detail.minor_faults.wrapping_add(detail.major_faults), detail.major_faults],
         pages(slot.size),
@@ -387,7 +359,7 @@ fn from_slot(
     if wanted.schedule {
         sample.push(schedule([detail.priority, detail.real_time, detail.policy]));
     }
-    // Sums over processors that were not stopped may be below zero.
+    // Sums over processors that go on counting may be below zero.
     let counted = |count: i64| u64::try_from(count).unwrap_or(0);
     let shared = counted(slot.file).saturating_add(counted(slot.shared));
     let resident = shared.saturating_add(counted(slot.anonymous));
@@ -404,8 +376,8 @@ fn from_slot(
         sample.push([slot.handles]);
     }
     if wanted.peaks {
-        // As in /proc: threads of the kernel never had any memory of their own,
-        // and of a process that has ended its peaks are not known any more.
+        // As in /proc: kernel threads never had memory of their own, and the peaks of a process
+        // that has ended are not known any more.
         if slot.marks & (MARK_MEMORY | MARK_KERNEL) == 0 {
             return true;
         }
@@ -437,12 +409,12 @@ fn schedule([priority, real_time, policy]: [u32; 3]) -> [u64; 3] {
 /// Makes the sample of a thread in a slot.
 fn thread_from_slot(
     slot: &ThreadSlot,
-    time: Told,
+    time: CpuTimes,
     start: u64,
     (pid, tid): (u32, u32),
-    wanted: ThreadWanted,
-) -> thread::Sample {
-    let mut sample = thread::Sample::new([
+    wanted: ThreadColumns,
+) -> thread_sample::Sample {
+    let mut sample = thread_sample::Sample::new([
         time.user.saturating_add(time.kernel),
         time.user,
         time.kernel,
@@ -462,7 +434,7 @@ fn thread_from_slot(
     if wanted.counts.waiting {
         sample.push_summed(slot.waited / 100);
     }
-    sample.push(thread::windows_state(state(slot.state)));
+    sample.push(thread_sample::windows_state(state(slot.state)));
     if wanted.schedule {
         let values = schedule([slot.priority, slot.real_time, slot.policy]);
         values.into_iter().for_each(|value| sample.push(value));
@@ -471,10 +443,9 @@ fn thread_from_slot(
 }
 
 impl Wants {
-    /// What the program shall read; `None` where something is wanted that it
-    /// does not tell, or not as `/proc` does: sums over the threads of a
-    /// process begin anew with each reader.
-    pub(super) fn of(wanted: Wanted, threads: Option<ThreadWanted>) -> Option<Self> {
+    /// What the program must read; `None` where a wanted counter is not told by BPF, or not as
+    /// `/proc` tells it: sums over the threads of a process begin anew with each reader.
+    pub(super) fn of(wanted: ProcessColumns, threads: Option<ThreadColumns>) -> Option<Self> {
         let of_threads = threads.unwrap_or_default();
         if wanted.counts.any() || of_threads.counts.delay || of_threads.processor {
             return None;
@@ -550,9 +521,9 @@ mod tests {
     #[test]
     fn what_the_program_does_not_know_is_read_elsewhere() {
         let (plain, peaks, swap) = (
-            Wanted::default(),
-            Wanted { peaks: true, ..Wanted::default() },
-            Wanted { swap: true, ..Wanted::default() },
+            ProcessColumns::default(),
+            ProcessColumns { peaks: true, ..ProcessColumns::default() },
+            ProcessColumns { swap: true, ..ProcessColumns::default() },
         );
         for wanted in [plain, peaks, swap] {
             assert!(needs_proc(MARK_TORN, wanted));
@@ -564,7 +535,7 @@ mod tests {
 
     #[test]
     fn who_is_met_is_not_missing() {
-        let mut second = Second::new(ReaderChoice::Bpf, ProcRoot::default());
+        let mut second = BpfReader::new(ReaderChoice::Bpf, ProcRoot::default());
         second.missing = vec![4, 5, 6];
         second.order = vec![(1, 0), (5, 1), (9, 2)];
         second.find_found();

@@ -1,0 +1,164 @@
+//! The counters that a collection fills of Process and Thread: those that always are, and those
+//! that are filled on request because they take further files.
+
+use super::kernel::Probe;
+use crate::table::{Object, PROCESS, THREAD};
+use perfhive_engine::Collection;
+use perfhive_format::TitleIndex;
+
+/// Process 230, Handle Count.
+const HANDLES: u32 = 952;
+/// Process 230, Virtual Bytes Peak and Working Set Peak.
+const PEAKS: [u32; 2] = [172, 178];
+/// Thread 232, Context Switches/sec.
+const SWITCHES: u32 = 146;
+/// Nice Level, Real-Time Priority, Scheduling Policy, of both objects.
+const SCHEDULE: [u32; 3] = [105_002, 105_004, 105_006];
+/// Process 230, Swapped Bytes.
+const SWAP: u32 = 105_008;
+/// Voluntary and Involuntary Context Switches/sec, of both objects.
+const APART: [u32; 2] = [105_010, 105_012];
+/// % Run Queue Wait Time, of both objects.
+const WAITING: u32 = 105_014;
+/// % Block I/O Delay Time, of both objects.
+const DELAY: u32 = 105_016;
+/// Process 230, Open Descriptors.
+const DESCRIPTORS: u32 = 105_018;
+/// Thread 232, Last Processor.
+const PROCESSOR: u32 = 105_118;
+
+/// ThreadSums that the kernel keeps for each thread.
+#[derive(Clone, Copy, Default, PartialEq, Eq)]
+pub(super) struct ThreadSums {
+    /// Voluntary and involuntary context switches apart.
+    pub(super) apart: bool,
+    pub(super) waiting: bool,
+    pub(super) delay: bool,
+}
+
+impl ThreadSums {
+    fn new(object: u32, asked: impl Fn(u32, u32) -> bool, probe: &mut Probe<'_>) -> Self {
+        Self {
+            apart: APART.iter().any(|counter| asked(object, *counter)),
+            waiting: asked(object, WAITING) && probe.has_waiting(),
+            delay: asked(object, DELAY) && probe.has_delay(),
+        }
+    }
+
+    fn mask(self, object: &Object) -> u64 {
+        let mut mask = 0;
+        if self.apart {
+            mask |= bits(object, &APART);
+        }
+        if self.waiting {
+            mask |= object.bits(WAITING);
+        }
+        if self.delay {
+            mask |= object.bits(DELAY);
+        }
+        mask
+    }
+
+    pub(super) fn any(self) -> bool {
+        self.apart || self.waiting || self.delay
+    }
+}
+
+/// The counters of Process that a collection fills on request.
+#[derive(Clone, Copy, Default, PartialEq, Eq)]
+pub(super) struct ProcessColumns {
+    pub(super) schedule: bool,
+    pub(super) handles: bool,
+    pub(super) peaks: bool,
+    pub(super) swap: bool,
+    pub(super) counts: ThreadSums,
+    pub(super) descriptors: bool,
+    /// Thread is wanted too, without counters on request: the only thread of a process is
+    /// then read together with the process.
+    pub(super) threads: bool,
+}
+
+impl ProcessColumns {
+    pub(super) fn new(collection: &Collection<'_>, threads: bool, probe: &mut Probe<'_>) -> Self {
+        let asked = |object, counter| asked(collection, object, counter);
+        let any = |counters: &[u32]| counters.iter().any(|counter| asked(PROCESS.index, *counter));
+        Self {
+            schedule: any(&SCHEDULE),
+            handles: asked(PROCESS.index, HANDLES) && probe.has_handles(),
+            peaks: any(&PEAKS),
+            swap: asked(PROCESS.index, SWAP) && probe.has_swap(),
+            counts: ThreadSums::new(PROCESS.index, asked, probe),
+            descriptors: asked(PROCESS.index, DESCRIPTORS),
+            threads,
+        }
+    }
+
+    /// Whether no counter on request is wanted.
+    pub(super) fn is_plain(self) -> bool {
+        Self { threads: false, ..self } == Self::default()
+    }
+
+    /// The mask of the counters that are filled.
+    pub(super) fn mask(self) -> u64 {
+        let mut mask = PROCESS.standard() | self.counts.mask(&PROCESS);
+        let groups = [
+            (self.schedule, &SCHEDULE[..]),
+            (self.handles, &[HANDLES]),
+            (self.peaks, &PEAKS),
+            (self.swap, &[SWAP]),
+            (self.descriptors, &[DESCRIPTORS]),
+        ];
+        for (_, counters) in groups.iter().filter(|(wanted, _)| *wanted) {
+            mask |= bits(&PROCESS, counters);
+        }
+        mask
+    }
+}
+
+/// The counters of Thread that a collection fills on request.
+#[derive(Clone, Copy, Default)]
+pub(super) struct ThreadColumns {
+    pub(super) switches: bool,
+    pub(super) counts: ThreadSums,
+    pub(super) schedule: bool,
+    pub(super) processor: bool,
+}
+
+impl ThreadColumns {
+    pub(super) fn new(collection: &Collection<'_>, probe: &mut Probe<'_>) -> Self {
+        let asked = |object, counter| asked(collection, object, counter);
+        Self {
+            switches: asked(THREAD.index, SWITCHES),
+            counts: ThreadSums::new(THREAD.index, asked, probe),
+            schedule: SCHEDULE.iter().any(|counter| asked(THREAD.index, *counter)),
+            processor: asked(THREAD.index, PROCESSOR),
+        }
+    }
+
+    /// Whether no counter on request is wanted.
+    pub(super) fn is_plain(self) -> bool {
+        !(self.switches || self.schedule || self.processor || self.counts.any())
+    }
+
+    /// The mask of the counters that are filled.
+    pub(super) fn mask(self) -> u64 {
+        let mut mask = THREAD.standard() | self.counts.mask(&THREAD);
+        let groups = [
+            (self.switches, &[SWITCHES][..]),
+            (self.schedule, &SCHEDULE),
+            (self.processor, &[PROCESSOR]),
+        ];
+        for (_, counters) in groups.iter().filter(|(wanted, _)| *wanted) {
+            mask |= bits(&THREAD, counters);
+        }
+        mask
+    }
+}
+
+fn asked(collection: &Collection<'_>, object: u32, counter: u32) -> bool {
+    collection.wants_extra(TitleIndex(object), TitleIndex(counter))
+}
+
+fn bits(object: &Object, counters: &[u32]) -> u64 {
+    counters.iter().fold(0, |mask, counter| mask | object.bits(*counter))
+}

@@ -1,0 +1,73 @@
+//! Whether this kernel has what some counters take. Each question is answered once.
+
+use crate::faults::Faults;
+use crate::files::Reader;
+use crate::parse::{Words, memory_of_status, number, waiting};
+
+/// The answers that were found so far.
+#[derive(Default)]
+pub(super) struct Kernel {
+    handles: Option<bool>,
+    swap: Option<bool>,
+    waiting: Option<bool>,
+}
+
+impl Kernel {
+    /// Whether the kernel tells the number of open descriptors as the size of the folder `fd`
+    /// (Linux 6.2). This process has at least one open.
+    pub(super) fn counts_descriptors(&mut self, files: &Reader) -> bool {
+        let look = || files.is_procfs() && files.size(c"self/fd").is_ok_and(|size| size > 0);
+        *self.handles.get_or_insert_with(look)
+    }
+}
+
+/// A kernel with the files that answer questions about it, and the faults of the collection.
+pub(super) struct Probe<'a> {
+    pub(super) kernel: &'a mut Kernel,
+    pub(super) files: &'a mut Reader,
+    pub(super) faults: &'a mut Faults,
+}
+
+impl Probe<'_> {
+    /// Whether Handle Count can be filled. If not, that is a fault.
+    pub(super) fn has_handles(&mut self) -> bool {
+        let has = self.kernel.counts_descriptors(self.files);
+        if !has {
+            self.faults.object("Handle Count takes a /proc of Linux 6.2 or later");
+        }
+        has
+    }
+
+    /// Whether the kernel tells how much of a process is swapped out.
+    pub(super) fn has_swap(&mut self) -> bool {
+        if let Some(has) = self.kernel.swap {
+            return has;
+        }
+        let read = self.files.once_here(c"self/status");
+        let has = read.is_ok() && memory_of_status(self.files.text())[2].is_some();
+        *self.kernel.swap.insert(has)
+    }
+
+    /// Whether the kernel measures how long threads wait for a processor. This thread has had a
+    /// processor at some time; a kernel that does not measure says 0.
+    pub(super) fn has_waiting(&mut self) -> bool {
+        if let Some(has) = self.kernel.waiting {
+            return has;
+        }
+        let read = self.files.once_here(c"self/schedstat");
+        let text = self.files.text();
+        let ran = Words::new(text).number().is_some_and(|time| time > 0);
+        let has = read.is_ok() && ran && waiting(text).is_some();
+        *self.kernel.waiting.insert(has)
+    }
+
+    /// Whether the kernel has measured waiting for block devices since it was started. A thread
+    /// that is older than the measuring says 0 for ever.
+    pub(super) fn has_delay(&mut self) -> bool {
+        let on = self.files.once_here(c"sys/kernel/task_delayacct").is_ok()
+            && number(self.files.text().trim_ascii()) == Some(1);
+        let started = self.files.once_here(c"cmdline").is_ok();
+        let mut words = self.files.text().split(u8::is_ascii_whitespace);
+        on && started && words.any(|word| word == b"delayacct")
+    }
+}

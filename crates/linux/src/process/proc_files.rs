@@ -1,0 +1,124 @@
+//! The files of processes below `/proc`, with the units of their values and the faults of reading
+//! them.
+
+use crate::clock::TimeBase;
+use crate::cpus::{Damage, SystemStat, Ticks};
+use crate::faults::{Faults, describe, is_denied};
+use crate::files::{PidPath, Reader};
+use rustix::fd::OwnedFd;
+use rustix::io::Errno;
+use std::fmt;
+
+/// The process has ended.
+pub(super) struct Gone;
+
+/// The result of reading a file of a process.
+#[derive(PartialEq, Eq)]
+pub(super) enum Outcome {
+    /// It was read.
+    Read,
+    /// Permissions refuse it, or this kernel does not have the file. That is no fault, and
+    /// another attempt soon is of no use.
+    Refused,
+    /// A fault, which was reported.
+    Failed,
+}
+
+/// Reads files of processes.
+pub(super) struct ProcFiles {
+    pub(super) reader: Reader,
+    pub(super) faults: Faults,
+    ticks: Ticks,
+    /// Bytes of a page.
+    pub(super) page: u64,
+    base: TimeBase,
+}
+
+impl ProcFiles {
+    pub(super) fn new(reader: Reader, ticks: Ticks, page: u64, base: TimeBase) -> Self {
+        Self { reader, faults: Faults::default(), ticks, page, base }
+    }
+
+    /// Lists the processes by ascending number.
+    pub(super) fn numbers(&mut self, pids: &mut Vec<u32>) -> Result<(), Errno> {
+        self.reader.numbers(pids)
+    }
+
+    /// Whether there is a process of this number.
+    pub(super) fn is_there(&self, pid: u32) -> bool {
+        self.reader.size(PidPath::of(pid, b"stat").text()).is_ok()
+    }
+
+    /// Whether permissions let `io` of a process be read; other failures do not count.
+    pub(super) fn tells_io(&mut self, pid: u32) -> bool {
+        !self.reader.once_here(PidPath::of(pid, b"io").text()).is_err_and(is_denied)
+    }
+
+    /// Reads `stat`, from which the values of Idle are made. Without a processor in it there is no
+    /// Idle.
+    pub(super) fn idle(&mut self, file: &mut Option<OwnedFd>, stat: &mut SystemStat) {
+        stat.clear();
+        match self.reader.system(c"stat", file) {
+            Ok(text) => stat.parse(text, self.ticks),
+            Err(error) => {
+                self.faults.instance("Idle", format_args!("stat: {}", describe(error)));
+                return;
+            }
+        }
+        for damage in stat.damage.iter().filter(|damage| !matches!(damage, Damage::Line(_))) {
+            self.faults.instance("Idle", damage);
+        }
+        if stat.cpus.is_empty() {
+            self.faults.instance("Idle", "stat: names no processor");
+        }
+    }
+
+    /// The text that was read last.
+    pub(super) fn text(&self) -> &[u8] {
+        self.reader.text()
+    }
+
+    /// The start time of a process or thread that began so many nanoseconds after the machine,
+    /// with the precision of its `stat`.
+    pub(super) fn start_time_of_nanos(&self, nanos: u64) -> u64 {
+        self.start_time(self.ticks.of_nanos(nanos))
+    }
+
+    /// The start time of a process or thread, from the ticks in its `stat`.
+    pub(super) fn start_time(&self, ticks: u64) -> u64 {
+        let units = i64::try_from(self.ticks.to_units(ticks)).unwrap_or(i64::MAX);
+        self.base.after_boot(units).0 as u64
+    }
+
+    /// Ticks of processor time in 100 ns units.
+    pub(super) fn units(&self, ticks: u64) -> u64 {
+        self.ticks.to_units(ticks)
+    }
+
+    /// What the result of reading a file means for its process.
+    pub(super) fn outcome(
+        &mut self,
+        pid: u32,
+        file: &str,
+        read: Result<(), Errno>,
+    ) -> Result<Outcome, Gone> {
+        match read {
+            Ok(()) => Ok(Outcome::Read),
+            Err(Errno::SRCH) => Err(Gone),
+            Err(Errno::NOENT) => match self.reader.size(PidPath::of(pid, b"stat").text()) {
+                Ok(_) => Ok(Outcome::Refused),
+                Err(_) => Err(Gone),
+            },
+            Err(error) if is_denied(error) => Ok(Outcome::Refused),
+            Err(error) => {
+                self.fault(pid, file, describe(error));
+                Ok(Outcome::Failed)
+            }
+        }
+    }
+
+    /// Reports a fault of a process.
+    pub(super) fn fault(&mut self, pid: u32, file: impl fmt::Display, message: &str) {
+        self.faults.instance(format_args!("PID {pid}"), format_args!("{file}: {message}"));
+    }
+}

@@ -1,0 +1,126 @@
+//! Processor times that were shown of processes and threads. Shown time is never taken back:
+//! what comes later is no less.
+
+/// Processor time in the program and in the kernel, in 100 ns units.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub(super) struct CpuTimes {
+    pub(super) user: u64,
+    pub(super) kernel: u64,
+}
+
+/// A process or thread, and what was shown of it.
+#[derive(Clone, Copy)]
+pub(super) struct ShownTask {
+    /// Numbers of the process and, for a thread, of that.
+    pub(super) id: (u32, u32),
+    pub(super) start: u64,
+    pub(super) times: CpuTimes,
+    /// Whether `/proc` would permit reading its `io`.
+    pub(super) open: bool,
+}
+
+/// What was shown in this collection and the one before, by ascending number.
+#[derive(Default)]
+pub(super) struct ShownTasks {
+    pub(super) now: Vec<ShownTask>,
+    before: Vec<ShownTask>,
+    /// Entries of `before` in front of this one were passed.
+    passed: usize,
+}
+
+impl ShownTasks {
+    pub(super) fn begin(&mut self) {
+        std::mem::swap(&mut self.now, &mut self.before);
+        self.now.clear();
+        self.passed = 0;
+    }
+
+    /// What was shown of a process or thread in the collection before. Must be asked in ascending
+    /// order.
+    pub(super) fn of(&mut self, id: (u32, u32), start: u64) -> Option<ShownTask> {
+        let rest = self.before.get(self.passed..).unwrap_or_default();
+        self.passed += rest.iter().take_while(|known| known.id < id).count();
+        let known = self.before.get(self.passed)?;
+        (known.id == id && known.start == start).then_some(*known)
+    }
+}
+
+/// Times in 100 ns units from nanoseconds.
+pub(super) fn from_nanos(user: u64, kernel: u64) -> CpuTimes {
+    CpuTimes { user: user / 100, kernel: kernel / 100 }
+}
+
+/// Processor time as the kernel's own `cputime_adjust` divides it: the runtime is exact, and is
+/// split in the proportion of the ticks that found the processor in the program and in the
+/// kernel. Neither part is less than `shown`. Nanoseconds in, 100 ns units out.
+pub(super) fn time(user: u64, kernel: u64, runtime: u64, shown: CpuTimes) -> CpuTimes {
+    let all = runtime / 100;
+    if shown.user.saturating_add(shown.kernel) >= all {
+        return shown;
+    }
+    let ticks = u128::from(user) + u128::from(kernel);
+    let in_kernel = match (user, kernel) {
+        (_, 0) => 0,
+        (0, _) => all,
+        // No more than `all`, since `kernel` is no more than `ticks`.
+        _ => (u128::from(kernel) * u128::from(all) / ticks) as u64,
+    };
+    let in_kernel = in_kernel.max(shown.kernel);
+    let in_program = all.saturating_sub(in_kernel).max(shown.user);
+    CpuTimes { user: in_program, kernel: all.saturating_sub(in_program) }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn runtime_is_divided_by_ticks_and_no_part_gets_less() {
+        let none = CpuTimes::default();
+        assert_eq!(time(300, 100, 100_000, none), CpuTimes { user: 750, kernel: 250 });
+        assert_eq!(time(0, 100, 100_000, none), CpuTimes { user: 0, kernel: 1000 });
+        assert_eq!(time(100, 0, 100_000, none), CpuTimes { user: 1000, kernel: 0 });
+        assert_eq!(time(0, 0, 100_000, none), CpuTimes { user: 1000, kernel: 0 });
+        // The whole is exact, both parts stay at least what they were.
+        let told = CpuTimes { user: 100, kernel: 800 };
+        assert_eq!(time(300, 100, 100_000, told), CpuTimes { user: 200, kernel: 800 });
+        let told = CpuTimes { user: 900, kernel: 0 };
+        assert_eq!(time(100, 300, 100_000, told), CpuTimes { user: 900, kernel: 100 });
+        // More was shown already: it stays.
+        assert_eq!(time(100, 300, 50_000, told), told);
+        let most = time(u64::MAX, u64::MAX, u64::MAX, none);
+        assert_eq!(most.user + most.kernel, u64::MAX / 100);
+    }
+
+    #[test]
+    fn shown_times_are_found_by_number_and_start_time() {
+        let mut known = ShownTasks::default();
+        let told = |user| CpuTimes { user, kernel: 0 };
+        for id in [2, 5, 9] {
+            let times = told(u64::from(id));
+            known.now.push(ShownTask { id: (id, 0), start: 7, times, open: true });
+        }
+        known.begin();
+        let mut of = |id, start| known.of(id, start).map(|known| known.times);
+        assert_eq!(of((1, 0), 7), None);
+        assert_eq!(of((5, 0), 7), Some(told(5)));
+        assert_eq!(of((9, 0), 8), None);
+        assert_eq!(of((9, 0), 7), Some(told(9)));
+        assert_eq!(of((9, 1), 7), None);
+        known.begin();
+        assert!(known.of((5, 0), 7).is_none());
+    }
+
+    #[test]
+    fn the_sum_of_both_parts_is_the_exact_runtime() {
+        // However the parts wander, each only grows, and the sum is exact.
+        let mut told = CpuTimes::default();
+        for step in 1..1000u64 {
+            let runtime = step * 777;
+            let now = time(step * 7 % 50 + 1, step * 13 % 70 + 1, runtime, told);
+            assert!(now.user >= told.user && now.kernel >= told.kernel);
+            assert_eq!(now.user + now.kernel, runtime / 100);
+            told = now;
+        }
+    }
+}

@@ -1,0 +1,74 @@
+//! The values of a thread, in the order of its counters.
+
+use crate::table::COMMON_COUNTERS;
+use perfhive_format::FileTime;
+
+/// The most values of a thread.
+const MOST: usize = COMMON_COUNTERS + 5 + 5;
+
+/// Places of the values of which `_Total` has no sum.
+mod at {
+    pub(super) const ELAPSED: usize = 3;
+    pub(super) const PID: usize = 4;
+    pub(super) const TID: usize = 5;
+}
+
+/// The values of a thread, up to the first that is not known.
+#[derive(Clone, Copy)]
+pub(super) struct Sample {
+    values: [u64; MOST],
+    known: usize,
+    /// The number of values of which `_Total` has the sum.
+    summed: usize,
+}
+
+impl Sample {
+    pub(super) fn new(common: [u64; COMMON_COUNTERS]) -> Self {
+        let mut sample = Self { values: [0; MOST], known: 0, summed: COMMON_COUNTERS };
+        common.into_iter().for_each(|value| sample.push(value));
+        sample
+    }
+
+    pub(super) fn push(&mut self, value: u64) {
+        if let Some(place) = self.values.get_mut(self.known) {
+            *place = value;
+            self.known += 1;
+        }
+    }
+
+    /// Adds a value of which `_Total` has the sum.
+    pub(super) fn push_summed(&mut self, value: u64) {
+        self.push(value);
+        self.summed = self.known;
+    }
+
+    /// Adds the values of a thread, as far as it has them.
+    pub(super) fn add(&mut self, other: &Self) {
+        let values = other.values.iter().take(other.summed);
+        for (sum, value) in self.values.iter_mut().zip(values) {
+            *sum = sum.saturating_add(*value);
+        }
+        self.known = self.known.max(other.summed);
+    }
+
+    /// Turns a sum into the sample of `_Total`.
+    pub(super) fn make_total(&mut self, now: FileTime) {
+        self.values[at::ELAPSED] = now.0 as u64;
+        self.values[at::PID] = 0;
+        self.values[at::TID] = 0;
+    }
+
+    pub(super) fn values(&self) -> &[u64] {
+        self.values.get(..self.known).unwrap_or_default()
+    }
+}
+
+/// Windows' number for the letter of a thread's state.
+pub(super) fn windows_state(state: u8) -> u64 {
+    match state {
+        b'R' => 2,
+        b'Z' | b'X' | b'x' => 4,
+        b'S' | b'D' | b'I' | b'T' | b't' | b'P' | b'K' => 5,
+        _ => 7,
+    }
+}

@@ -1,0 +1,82 @@
+//! Process 230, written from what BPF tells.
+
+use super::bpf_reader::BpfReader;
+use super::columns::ProcessColumns;
+use super::copies::Copies;
+use super::instances::{Owner, ReadBy};
+use super::sample::Sample;
+use super::tracked::Tracked;
+use super::write::Writing;
+use perfhive_engine::ProviderError;
+use perfhive_format::{InstanceHead, NameRef};
+
+impl Writing<'_, '_, '_> {
+    /// Writes the processes that BPF tells, and from `/proc` those that it does not meet, all by
+    /// ascending number. Instances of processes that did nothing are copied as bytes.
+    pub(super) fn by_bpf(
+        &mut self,
+        tracked: &mut [Tracked],
+        bpf: &mut BpfReader,
+        copies: &mut Copies,
+        wanted: ProcessColumns,
+    ) -> Result<(), ProviderError> {
+        copies.begin(bpf.run_number(), wanted);
+        bpf.begin();
+        let (mut next_tracked, mut next) = (0, 0);
+        let mut sample = Sample::default();
+        loop {
+            let (pid, read_by, there) = match (tracked.get_mut(next_tracked), bpf.pid(next)) {
+                (None, None) => break,
+                (Some(known), pid) if pid.is_none_or(|pid| known.pid < pid) => {
+                    let there = self.reader.process(known, wanted, &mut sample);
+                    next_tracked += 1;
+                    (known.pid, ReadBy::Proc(next_tracked - 1), there)
+                }
+                (_, pid) => {
+                    next += 1;
+                    let read_by = ReadBy::Bpf(next - 1);
+                    let slot = bpf.slot(next - 1).unwrap_or(0);
+                    // Memory maps need the names, which are not copied.
+                    let may_copy = !self.maps.is_wanted() && copies.has(slot, &self.object);
+                    if let Some(threads) = may_copy.then(|| bpf.is_same(next - 1)).flatten() {
+                        copies.again(slot, &mut self.object)?;
+                        let place = self.object.instance_count() + copies.waiting() - 1;
+                        if let Some(owners) = &mut self.owners {
+                            owners.push(Owner { read_by, place, threads, first: None });
+                        }
+                        continue;
+                    }
+                    let there = bpf.process(next - 1, wanted, self.reader, &mut sample);
+                    (pid.unwrap_or(0), read_by, there)
+                }
+            };
+            if !there {
+                continue;
+            }
+            copies.flush(&mut self.object)?;
+            let (place, position) = (self.object.instance_count(), self.object.position());
+            self.instance(&sample)?;
+            match read_by {
+                ReadBy::Bpf(at) if bpf.is_whole(at) => {
+                    let slot = bpf.slot(at).unwrap_or(0);
+                    copies.put(slot, &sample, position, &self.object);
+                }
+                _ => self.total.add(&sample),
+            }
+            self.maps.add(pid, place, self.reader.name());
+            if let Some(owners) = &mut self.owners {
+                owners.push(Owner { read_by, place, threads: sample.threads(), first: None });
+            }
+        }
+        copies.flush(&mut self.object)?;
+        copies.end(&mut self.total);
+        Ok(())
+    }
+
+    /// Writes the process with the name that the reader has.
+    fn instance(&mut self, sample: &Sample) -> Result<(), ProviderError> {
+        let name = NameRef::Utf16(self.reader.name());
+        let head = InstanceHead { name, unique_id: None, parent: None };
+        Ok(self.object.instance_prefix(&head, sample.values())?)
+    }
+}

@@ -1,0 +1,174 @@
+//! Thread 232, written from what the readers have.
+
+use super::bpf_reader::BpfReader;
+use super::columns::ThreadColumns;
+use super::instances::{Owner, Places, ReadBy};
+use super::proc_files::ProcFiles;
+use super::read_thread::{Missing, TaskFiles, thread_fault};
+use super::thread_sample::Sample;
+use super::tracked::{Threads, Tracked, TrackedThread, follow};
+use crate::clock::TimeBase;
+use crate::cpus::{SystemStat, Totals};
+use crate::files::{Kept, PidPath, decimal};
+use crate::table::{COMMON_COUNTERS, PROCESS};
+use perfhive_engine::ProviderError;
+use perfhive_format::{FileTime, InstanceHead, ObjectWriting, TitleIndex};
+
+/// Numbers and entries of the threads of one process, for reuse.
+#[derive(Default)]
+pub(super) struct Lists {
+    numbers: Vec<u32>,
+    /// Empty between processes.
+    before: Vec<TrackedThread>,
+}
+
+/// What threads are written from.
+pub(super) struct ThreadWriter<'a> {
+    pub(super) files: &'a mut ProcFiles,
+    pub(super) bpf: &'a mut BpfReader,
+    pub(super) tracked: &'a mut [Tracked],
+    pub(super) owners: &'a [Owner],
+    pub(super) lists: &'a mut Lists,
+    pub(super) stat: &'a SystemStat,
+    pub(super) totals: &'a Totals,
+    pub(super) base: TimeBase,
+}
+
+impl ThreadWriter<'_> {
+    /// Writes all threads, with those of Idle and `_Total`.
+    pub(super) fn write(
+        self,
+        object: ObjectWriting<'_, '_>,
+        places: Places,
+        wanted: ThreadColumns,
+    ) -> Result<(), ProviderError> {
+        let mut writing = Writing { object, total: Sample::new([0; COMMON_COUNTERS]), wanted };
+
+        if let Some(idle) = places.idle {
+            let start = self.base.boot().0 as u64;
+            for (number, cpu) in (0..).zip(&self.stat.cpus) {
+                let idle_time = cpu.times.idle;
+                let sample = Sample::new([idle_time, 0, idle_time, start, 0, 0, 0, 0]);
+                write(&mut writing.object, number, idle, &sample)?;
+            }
+        }
+        let idle_time = self.totals.sum.idle;
+        writing.total.add(&Sample::new([idle_time, 0, idle_time, 0, 0, 0, 0, 0]));
+        self.bpf.begin_threads();
+        for (at, owner) in self.owners.iter().enumerate() {
+            if self.files.reader.is_late() {
+                let left = self.owners.len() - at;
+                let what = format_args!("threads of {left} processes were not read");
+                self.files.faults.object(format_args!("the deadline passed: {what}"));
+                break;
+            }
+            let tracked = match owner.read_by {
+                ReadBy::Proc(place) => place,
+                ReadBy::Bpf(place) => {
+                    let mut number = 0;
+                    self.bpf.threads(place, wanted, self.files, |sample| {
+                        number += 1;
+                        writing.add(sample, (owner.place, number - 1))
+                    })?;
+                    continue;
+                }
+            };
+            let Some(known) = self.tracked.get_mut(tracked) else {
+                continue;
+            };
+            let pid = known.pid;
+            if owner.threads == 1 {
+                // The first thread has the number of its process.
+                known.threads = None;
+                if let Some(sample) = &owner.first {
+                    writing.add(sample, (owner.place, 0))?;
+                    continue;
+                }
+                let files = TaskFiles { pid, folder: None };
+                let (place, first) = (owner.place, &mut known.thread);
+                writing.thread(self.files, &files, (pid, first), (place, 0))?;
+                continue;
+            }
+            known.thread.close();
+            let Threads { folder, known } = &mut **known.threads.get_or_insert_default();
+            let path = || PidPath::of(pid, b"task");
+            let open = match self.files.reader.numbers_in(folder, path, &mut self.lists.numbers) {
+                Ok(open) => open,
+                Err(error) => {
+                    thread_fault(self.files, pid, "task", error);
+                    continue;
+                }
+            };
+            let Lists { numbers, before } = &mut *self.lists;
+            follow(numbers, known, before, |known| known.tid, TrackedThread::new, drop);
+            let files = TaskFiles { pid, folder: open.as_ref().or(folder.fd()) };
+            let mut number = 0;
+            for TrackedThread { tid, stat } in known {
+                let place = (owner.place, number);
+                number += u32::from(writing.thread(self.files, &files, (*tid, stat), place)?);
+            }
+        }
+
+        let Writing { mut object, mut total, .. } = writing;
+        let now = self.base.now();
+        total.make_total(now);
+        let head = InstanceHead {
+            parent: Some((TitleIndex(PROCESS.index), places.total)),
+            ..InstanceHead::named("_Total")
+        };
+        object.instance_prefix(&head, total.values())?;
+        object.clock(now.0, FileTime::PER_SECOND).finish()?;
+        Ok(())
+    }
+}
+
+/// Thread while it is written.
+struct Writing<'w, 't> {
+    object: ObjectWriting<'w, 't>,
+    total: Sample,
+    wanted: ThreadColumns,
+}
+
+impl Writing<'_, '_> {
+    /// Reads a thread by its number and file, and writes it with `place`: the instance of its
+    /// process and its number there. Answers whether the thread is there, read or not.
+    fn thread(
+        &mut self,
+        reader: &mut ProcFiles,
+        files: &TaskFiles<'_>,
+        (tid, kept): (u32, &mut Kept),
+        place: (u32, u32),
+    ) -> Result<bool, ProviderError> {
+        let sample = match files.read(reader, tid, kept, self.wanted) {
+            Ok(sample) => sample,
+            Err(Missing::Gone) => return Ok(false),
+            // It keeps its number, so that other threads keep theirs.
+            Err(Missing::Unread) => return Ok(true),
+        };
+        self.add(&sample, place)?;
+        Ok(true)
+    }
+
+    /// Writes a thread.
+    fn add(&mut self, sample: &Sample, (parent, number): (u32, u32)) -> Result<(), ProviderError> {
+        write(&mut self.object, number, parent, sample)?;
+        self.total.add(sample);
+        Ok(())
+    }
+}
+
+fn write(
+    object: &mut ObjectWriting<'_, '_>,
+    number: u32,
+    parent: u32,
+    sample: &Sample,
+) -> Result<(), ProviderError> {
+    let mut digits = [0; 10];
+    let name = std::str::from_utf8(decimal(number, &mut digits)).unwrap_or_default();
+    let head = InstanceHead {
+        parent: Some((TitleIndex(PROCESS.index), parent)),
+        ..InstanceHead::named(name)
+    };
+    object.instance_prefix(&head, sample.values())?;
+    Ok(())
+}
