@@ -392,15 +392,15 @@ pub(crate) struct Register {
     #[command(flatten)]
     pub(crate) functions: LibraryFunctions,
 
-    /// How long opening may take, 10 seconds if nothing is said
+    /// How long opening may take, 10 seconds by default
     #[arg(long, value_name = "SECONDS", value_parser = value::interval)]
     pub(crate) open_timeout: Option<Duration>,
 
-    /// How long collecting may take, 10 seconds if nothing is said
+    /// How long collecting may take, 10 seconds by default
     #[arg(long, value_name = "SECONDS", value_parser = value::interval)]
     pub(crate) collect_timeout: Option<Duration>,
 
-    /// Memory that the library's process may have, in MiB; 0 for what the reader grants, 1024
+    /// Memory that the library's process may have, in MiB; 0 for the default, 1024
     #[arg(long, value_name = "MIB", hide = cfg!(windows))]
     pub(crate) memory_limit: Option<u32>,
 
@@ -410,7 +410,7 @@ pub(crate) struct Register {
     #[arg(long, conflicts_with = "no_processes", hide = cfg!(windows))]
     pub(crate) processes: bool,
 
-    /// Let the library's process start no others, as is usual
+    /// Let the library's process start no others, the default
     #[arg(long, hide = cfg!(windows))]
     pub(crate) no_processes: bool,
 
@@ -422,22 +422,22 @@ pub(crate) struct Register {
     #[arg(long)]
     pub(crate) enable: bool,
 
-    /// The symbol file of an .ini file, if it is not where that says
+    /// The symbol file of an .ini file, if not at the place that it names
     #[arg(long, value_name = "FILE")]
     pub(crate) symbols: Option<PathBuf>,
 
-    /// Encoding of a file that does not tell its own, such as windows-1251
+    /// Encoding of a file without a byte order mark, such as windows-1251
     #[arg(long, value_name = "NAME")]
     pub(crate) encoding: Option<TextEncoding>,
 
     #[command(flatten)]
     pub(crate) place: Place,
 
-    /// Print what the file says, with offsets in the place of indexes, and register nothing
+    /// Print the content of the file, with offsets instead of indexes, and register nothing
     #[arg(long, short = 'n', conflicts_with = "list")]
     pub(crate) dry_run: bool,
 
-    /// List what is registered
+    /// List the registrations
     #[arg(long)]
     pub(crate) list: bool,
 }

@@ -1,5 +1,5 @@
-//! `perfhive check`: what is right and wrong with a provider's library; and
-//! `perfhive host`, which such libraries run in.
+//! `perfhive check`, the test of a provider's library, and `perfhive host`, the process that
+//! libraries run in.
 
 use crate::args::{Check, Global};
 use crate::failure::Outcome;
@@ -35,11 +35,11 @@ mod supported {
     use std::path::Path;
     use std::process::ExitCode;
 
-    /// Indexes of a library that is not registered, far from everybody's.
+    /// The indexes for a library that is not registered, far from all others.
     const NOT_REGISTERED: (u32, u32) = (50_000, 50_001);
 
-    /// Libraries run in this very program, whatever it is called where it lies;
-    /// another one on the PATH may be another version.
+    /// Makes this program the host of libraries, whatever its name. Another one on the PATH may
+    /// be another version.
     pub(in crate::command) fn be_host() {
         if let Ok(host) = HostCommand::this_program("host") {
             extension::run_in(host);
@@ -71,7 +71,7 @@ mod supported {
         Ok(if verdict.severity() == Severity::Error { Exit::NoValue } else { Exit::Done })
     }
 
-    /// The registration of a name, or one that a library's file makes do with.
+    /// The registration of a name, or a temporary one for a library's file.
     fn find(args: &Check) -> Result<Registration, Failure> {
         let file = Path::new(&args.library);
         let given = [&args.functions.open, &args.functions.collect, &args.functions.close];
@@ -107,7 +107,7 @@ mod supported {
 
     fn registered(name: &str) -> Result<Registration, Failure> {
         for scope in [Scope::System, Scope::User] {
-            // Who has no home has no registrations of his own.
+            // Without a home there are no registrations of the user.
             let Ok(registrar) = registrar(scope) else { continue };
             let (all, _) = registrar.registrations()?;
             let found = all.providers.into_iter().find(|one| one.name.eq_ignore_ascii_case(name));

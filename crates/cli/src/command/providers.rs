@@ -1,4 +1,4 @@
-//! `perfhive providers`: how the providers are doing.
+//! `perfhive providers`: the state and statistics of the providers.
 
 use crate::args::{Global, Providers};
 use crate::failure::{Exit, Failure, Outcome, warn};
@@ -14,11 +14,11 @@ use perfhive::{
 use perfhive_view::Field;
 use std::time::Duration;
 
-/// How long a provider is waited for that was just enabled: longer than its
-/// functions may take if nothing is registered.
+/// How long a provider that was just enabled is waited for: longer than the default timeout
+/// of its functions.
 const PATIENCE: Duration = Duration::from_secs(30);
 
-/// How many names a provider is taken to have at most.
+/// The most names that a provider is assumed to have.
 const MOST_NAMES: u32 = 4096;
 
 pub(super) fn run(global: &Global, args: &Providers) -> Outcome {
@@ -36,7 +36,7 @@ pub(super) fn run(global: &Global, args: &Providers) -> Outcome {
         Some(_) => NamePattern::literal(name),
         None => NamePattern::with_wildcards(name),
     });
-    // A name that nobody has needs nobody to be asked.
+    // An unknown name needs no provider to be asked.
     if let (Some(name), Some(pattern)) = (wanted, &pattern)
         && pattern.as_literal().is_some()
         && !known.iter().any(|one| pattern.matches(&one.name))
@@ -49,8 +49,8 @@ pub(super) fn run(global: &Global, args: &Providers) -> Outcome {
         && let Some(found) = known.iter().find(|one| pattern.matches(&one.name))
     {
         enable(&found.name)?;
-        failed = ask_slow_one(global, found).err();
-        // Another look, at what is known now.
+        failed = ask_patiently(global, found).err();
+        // A new source reads the updated account.
         session = Session::open_unnamed(global)?;
     }
     if failed.is_none() {
@@ -61,8 +61,8 @@ pub(super) fn run(global: &Global, args: &Providers) -> Outcome {
         failed = collected.err().map(|error| in_words(&error));
     }
     let listed = session.source.providers(&Ask::nothing());
-    // Where nobody answers it is worth knowing who is registered, and who enabled one is
-    // to know that he did.
+    // After a failed collection the list is still worth showing, and a successful --enable
+    // must be reported.
     let failed = match (&listed, failed) {
         (Err(error), None) => Some(in_words(error)),
         (_, failed) => failed,
@@ -74,14 +74,14 @@ pub(super) fn run(global: &Global, args: &Providers) -> Outcome {
         (Some(why), None) if !global.quiet && listed.is_ok() => warn(why),
         _ => {}
     }
-    let is_told = listed.is_ok();
+    let has_list = listed.is_ok();
     let mut providers = match (listed, &args.enable) {
         (Ok(providers), _) => providers,
-        // Nothing more is known.
+        // The warning above says what is known.
         (Err(_), Some(_)) => Vec::new(),
-        (Err(error), None) => return Err(untold(&error)),
+        (Err(error), None) => return Err(not_listed(&error)),
     };
-    // What went wrong with one of them is in the table.
+    // The table shows the faults of the listed providers.
     let of_one = |fault: &str| {
         let is_about = |one: &ProviderStatus| {
             fault.strip_prefix(&*one.name).is_some_and(|rest| rest.starts_with([':', ',']))
@@ -92,7 +92,7 @@ pub(super) fn run(global: &Global, args: &Providers) -> Outcome {
     others.retain(|fault| !of_one(fault));
     if let (Some(name), Some(pattern)) = (wanted, &pattern) {
         providers.retain(|provider| pattern.matches(&provider.name));
-        if is_told && providers.is_empty() {
+        if has_list && providers.is_empty() {
             return Err(no_such_provider(name));
         }
     }
@@ -108,9 +108,9 @@ pub(super) fn run(global: &Global, args: &Providers) -> Outcome {
     Ok(Exit::Done)
 }
 
-/// Who there is, before anybody is asked for anything.
+/// The known providers, before any of them is asked.
 fn known(source: &mut dyn Source) -> Result<Vec<ProviderStatus>, Failure> {
-    let known = source.providers(&Ask::nothing()).map_err(|error| untold(&error))?;
+    let known = source.providers(&Ask::nothing()).map_err(|error| not_listed(&error))?;
     if known.is_empty() {
         return Err(Failure::Usage(format!(
             "{} is not made of providers; --source local: is this machine",
@@ -120,22 +120,22 @@ fn known(source: &mut dyn Source) -> Result<Vec<ProviderStatus>, Failure> {
     Ok(known)
 }
 
-/// That it cannot be told who there is.
-fn untold(error: &SourceError) -> Failure {
+/// The failure where the providers cannot be listed.
+fn not_listed(error: &SourceError) -> Failure {
     Failure::Source(in_words(error))
 }
 
-/// What happened; the way out where somebody was late, unless he says it himself.
+/// The message of an error; after a timeout with the option that waits longer.
 fn in_words(error: &SourceError) -> String {
-    match error.is_transient() && !error.message().contains(';') {
+    match error.is_transient() {
         true => format!("{error}; --patience SECONDS waits longer"),
         false => error.to_string(),
     }
 }
 
-/// Has a provider say what it offers, however slow it is: who enables one wants to
-/// know, and what it says is known to everybody then. Answers why it cannot be asked.
-fn ask_slow_one(global: &Global, provider: &ProviderStatus) -> Result<(), String> {
+/// Asks a provider what it offers, with time for a slow one. The account keeps the answer
+/// for other programs. The error says why the provider cannot be asked.
+fn ask_patiently(global: &Global, provider: &ProviderStatus) -> Result<(), String> {
     let options = OpenOptions::new().patience(PATIENCE);
     let first = provider.names.as_ref().map(|names| TitleIndex(*names.start()));
     let wanted: Vec<TitleIndex> = first.into_iter().collect();
@@ -148,9 +148,9 @@ fn no_such_provider(name: &str) -> Failure {
     Failure::Missing(format!("there is no provider {name:?}; perfhive providers lists all"))
 }
 
-/// What one provider may have, if a pattern means one: nobody else needs to be asked. On
-/// Windows what one costs nobody tells; elsewhere its account needs collections. Nothing
-/// can be asked of one that is registered without names.
+/// The objects that the one provider of a literal pattern may have, so that no other is
+/// asked. Only on Windows, where providers are not counted; elsewhere the account needs a
+/// collection of everything. Empty for a provider that is registered without names.
 fn names_of(known: &[ProviderStatus], pattern: &NamePattern) -> Option<Vec<TitleIndex>> {
     pattern.as_literal().filter(|_| cfg!(windows))?;
     let found = known.iter().find(|one| pattern.matches(&one.name))?;
@@ -162,7 +162,7 @@ fn names_of(known: &[ProviderStatus], pattern: &NamePattern) -> Option<Vec<Title
     Some((first..=last).step_by(2).map(TitleIndex).collect())
 }
 
-/// Collects what there is of some objects.
+/// Collects those of some objects that exist.
 fn collect_some(source: &mut dyn Source, names: &[TitleIndex]) -> Result<(), SourceError> {
     if names.is_empty() {
         return Ok(());
@@ -176,15 +176,15 @@ fn collect_some(source: &mut dyn Source, names: &[TitleIndex]) -> Result<(), Sou
     }
 }
 
-/// Collects every object: those that nobody gets by asking for everything are
-/// asked for by index.
+/// Collects every object. Objects that no request for everything gives are requested by
+/// index.
 fn collect_everything(source: &mut dyn Source) -> Result<(), SourceError> {
     let mut snapshot = Snapshot::new();
     let catalogue = source.catalogue(&Ask::everything())?;
     let mut missing: Vec<TitleIndex> = catalogue.objects.iter().map(|one| one.name).collect();
     for query in [ObjectQuery::Global, ObjectQuery::Costly] {
         source.collect(&Ask::new(query), &mut snapshot)?;
-        // Of one that just failed it is known why.
+        // The fault of a failed object is known.
         let faults = || snapshot.faults().iter().filter(|fault| fault.kind != FaultKind::Partial);
         missing.retain(|name| {
             let failed = faults().any(|fault| fault.object == Some(*name));
@@ -197,15 +197,15 @@ fn collect_everything(source: &mut dyn Source) -> Result<(), SourceError> {
     Ok(())
 }
 
-/// Lets a provider out of quarantine.
+/// Ends the quarantine of a provider.
 #[cfg(target_os = "linux")]
 pub(super) fn enable(name: &str) -> Result<(), Failure> {
     let failed = |error| Failure::Source(format!("{name} cannot be enabled: {error}"));
-    // Where there is no account, there is nothing against it.
+    // Without an account there is no quarantine.
     perfhive::extension::enable(name).map(drop).map_err(failed)
 }
 
-/// Has Windows call a provider again, which it or an administrator disabled.
+/// Enables a provider that Windows or an administrator disabled.
 #[cfg(windows)]
 pub(super) fn enable(name: &str) -> Result<(), Failure> {
     Ok(perfhive::windows::enable(name).map(drop)?)
@@ -268,12 +268,12 @@ fn table(providers: &[ProviderStatus], output: &Output, text: &mut String) {
     table.render(text, output.layout(true));
 }
 
-/// What it failed with last, and the way out if it takes one.
+/// The last fault and, for a provider that stays disabled, the way out.
 fn why(one: &ProviderStatus) -> Option<String> {
     let message = &one.last_fault.as_ref()?.message;
     let is_ours = match one.state {
         ProviderState::Quarantined => true,
-        // Windows' own words name what enables it there.
+        // On Windows the message already names the way out.
         ProviderState::Disabled => cfg!(not(windows)),
         _ => false,
     };
@@ -345,14 +345,14 @@ mod tests {
         }
 
         fn collect(&mut self, _: &Ask, _: &mut Snapshot) -> Result<(), SourceError> {
-            unreachable!("nobody is asked")
+            unreachable!("the source is not asked")
         }
 
         fn catalogue(&mut self, _: &Ask) -> Result<Arc<Catalogue>, SourceError> {
             Ok(Arc::default())
         }
         fn titles(&mut self, _: LanguageId, _: &Ask) -> Result<Arc<TitleDatabase>, SourceError> {
-            unreachable!("nobody is asked")
+            unreachable!("the source is not asked")
         }
 
         fn providers(&mut self, _: &Ask) -> Result<Vec<ProviderStatus>, SourceError> {
@@ -361,7 +361,7 @@ mod tests {
     }
 
     #[test]
-    fn who_is_late_is_told_from_who_has_none() {
+    fn late_unavailable_and_empty_lists_give_different_failures() {
         let late = || Err(SourceError::new(SourceErrorKind::Deadline, "says:", "late"));
         let told = known(&mut Says(late)).unwrap_err();
         let words = "says: late; --patience SECONDS waits longer";

@@ -25,7 +25,7 @@ pub(super) fn run(global: &Global, args: &Register) -> Outcome {
     if let Some(option) = not_for_windows(args).filter(|_| cfg!(windows)) {
         return Err(Failure::Usage(format!(
             "{option} is not to be had on Windows, which loads a library into every program that \
-             reads; perfhive check loads it into a process of its own and says what it does wrong"
+             reads; perfhive check tests the library in a process of its own"
         )));
     }
     let options = ReadOptions { encoding: args.encoding, symbols: args.symbols.clone() };
@@ -37,7 +37,7 @@ pub(super) fn run(global: &Global, args: &Register) -> Outcome {
     find_functions(&mut functions)?;
     let scope = scope(args.place).unwrap_or_else(usual_scope);
     let mut registrar = match registrar(scope) {
-        // What a file says can be looked at anywhere.
+        // The content of a file can be shown on every system.
         Err(_) if args.dry_run && !cfg!(any(target_os = "linux", windows)) => {
             return definition::print(global, &read.value);
         }
@@ -113,8 +113,8 @@ pub(super) fn back(global: &Global, args: &Unregister) -> Outcome {
     Ok(Exit::Done)
 }
 
-/// Forgets how a provider did that is another one now. An account that cannot
-/// be removed is no reason for it not to be registered.
+/// Removes the account of a provider, which is about an earlier one of the name. A failure
+/// does not keep the provider from being registered.
 fn forget(name: &str) {
     #[cfg(target_os = "linux")]
     let _ = perfhive::extension::forget(name);
@@ -122,7 +122,7 @@ fn forget(name: &str) {
     let _ = name;
 }
 
-/// Where else a provider is registered that is not in one place.
+/// A hint at the other scope, if the provider is registered there.
 fn elsewhere(name: &str, scope: Scope) -> Option<String> {
     let (other, option) = match scope {
         Scope::System => (Scope::User, "--user"),
@@ -149,7 +149,7 @@ const fn scope_name(scope: Scope) -> &'static str {
     }
 }
 
-/// What a library is to have or not that only its own process could see to.
+/// The first given option about the host process, which Windows does not have.
 fn not_for_windows(args: &Register) -> Option<&'static str> {
     match () {
         () if args.memory_limit.is_some() => Some("--memory-limit"),
@@ -159,7 +159,7 @@ fn not_for_windows(args: &Register) -> Option<&'static str> {
     }
 }
 
-/// What the command line says of a library.
+/// The library and its functions, from the command line.
 fn functions(args: &Register) -> Result<Functions, Failure> {
     let absolute = |path: &Path| {
         std::path::absolute(path)
@@ -195,9 +195,9 @@ fn list(global: &Global, place: Place) -> Outcome {
     let mut rows = Rows::begin(&output, &mut text);
     let mut exit = Exit::Done;
     for scope in scopes {
-        // Who has no home has no registrations of his own.
+        // Without a home there are no registrations of the user.
         let Ok(registrar) = registrar(scope) else { continue };
-        // What is wrong with the one does not hide the other.
+        // A damaged hive does not hide the other one.
         let (all, faults) = match registrar.registrations() {
             Ok(read) => read,
             Err(error) => {

@@ -46,12 +46,12 @@ impl Place {
         files.find(|file| file.file_name().unwrap().to_string_lossy().starts_with("Gauges-"))
     }
 
-    /// Lets the pause pass after which a provider is asked again.
+    /// Ends the pause of the provider.
     fn wait(&self) {
         self.pause_until("");
     }
 
-    /// Has the pause last: the next commands may take long where much else goes on.
+    /// Lengthens the pause: the next commands may take long on a busy machine.
     fn lengthen_pause(&self) {
         let now = std::time::SystemTime::now().duration_since(std::time::UNIX_EPOCH).unwrap();
         self.pause_until(&format!("not-before {}\n", now.as_millis() + 200_000));
@@ -71,7 +71,7 @@ impl Place {
 }
 
 #[test]
-fn a_provider_in_c_from_check_to_value() {
+fn library_in_c_is_checked_registered_read_disabled_and_enabled() {
     let place = Place::new();
     let library = place.library("gauges.so");
     let out = place.run(&["check", &library]).ok();
@@ -88,7 +88,7 @@ fn a_provider_in_c_from_check_to_value() {
     let rows = place.run(&["providers", "Gauges", "--json"]).json();
     assert_eq!(rows.len(), 1);
     assert_eq!(rows[0]["state"], "open");
-    // Those of the commands before as well.
+    // Those of earlier commands count too.
     assert_eq!(rows[0]["collections"], 4);
     assert_eq!(rows[0]["faults"], 0);
     assert_eq!(rows[0]["bytes"], 256);
@@ -106,9 +106,9 @@ fn a_provider_in_c_from_check_to_value() {
     assert!(missing.contains("there is no provider"), "{missing}");
 }
 
-/// The program is its own host, under any name; nothing on the PATH stands in.
+/// The program is its own host under any name, without help from the PATH.
 #[test]
-fn a_program_of_another_name_runs_libraries_in_itself() {
+fn renamed_program_is_its_own_host() {
     let place = Place::new();
     let library = place.library("gauges.so");
     place.run(&["register", INI, "--library", &library]).ok();
@@ -122,7 +122,7 @@ fn a_program_of_another_name_runs_libraries_in_itself() {
 }
 
 #[test]
-fn a_bad_library_is_named_and_does_no_harm() {
+fn crashing_library_is_reported_and_costs_only_its_own_objects() {
     let place = Place::new();
     let library = place.library("zoo.so");
     let run = place.run(&["check", &library, "--linkage", "crashes", "--json"]);
@@ -130,7 +130,7 @@ fn a_bad_library_is_named_and_does_no_harm() {
     let rows = run.json();
     let errors: Vec<_> = rows.iter().filter(|row| row["severity"] == "error").collect();
     assert!(errors[0]["message"].as_str().unwrap().contains("signal 11"), "{rows:?}");
-    // Verdict and exit code say the same: with warnings alone readers get its data.
+    // Verdict and exit code agree: with warnings alone readers get the data.
     for (kind, code, verdict) in [
         ("good", 0, "zoo.so is sound; "),
         ("!wrong byte count", 0, "zoo.so is sound, with 5 warnings; "),
@@ -150,19 +150,19 @@ fn a_bad_library_is_named_and_does_no_harm() {
     let run = place.run(&["providers", "Gauges"]);
     assert_eq!(run.code, Some(0));
     assert!(run.out.contains("failed") && run.out.contains("signal 11"), "{}", run.out);
-    // Who asks for everything is told what is missing.
+    // A request for everything reports the missing provider.
     let run = place.run(&["enum"]);
     assert!(run.err.contains("Gauges: crashed with signal 11"), "{}", run.err);
-    // So is who asks for what it is registered with.
+    // So does a request for an object of its registered names.
     let message = place.run(&["get", r"\Gauges(*)\Level"]).fails(3);
     assert!(message.contains("not there at the moment: Gauges: crashed with"), "{message}");
     assert!(place.run(&["get", r"\Gouges(*)\Level"]).fails(2).contains("no object"));
 }
 
-/// A library that hangs costs those nothing who want something else, and those
-/// who want it only every now and then.
+/// A hanging library costs requests for other objects nothing, and requests for its own
+/// objects one wait per pause.
 #[test]
-fn a_hanging_library_is_left_alone() {
+fn hanging_library_costs_one_wait_and_then_a_pause() {
     let place = Place::new();
     let library = place.library("zoo.so");
     let linkage = ["--library", &library, "--linkage", "!never returns"];
@@ -171,12 +171,12 @@ fn a_hanging_library_is_left_alone() {
         place.run(&["get", r"\System\Processes", "--bare"]).ok();
         place.run(&["watch", r"\System\Processes", "-n", "1"]).ok();
     }
-    assert_eq!(place.account(), None, "nobody had a reason to ask it");
+    assert_eq!(place.account(), None, "no request was for its objects");
     let gauges = r"\Gauges(*)\Level";
     let message = place.run(&["get", gauges]).fails(3);
     assert!(message.contains("Gauges: did not say within 2s what it offers"), "{message}");
     place.lengthen_pause();
-    // What else is wanted is there, each in its place.
+    // Other requested objects are there, in order.
     let both = place.run(&["get", r"\System\Processes", gauges, r"\System\Threads", "--json"]);
     assert_eq!((both.code, both.err.as_str()), (Some(1), ""));
     let rows = both.json();
@@ -184,14 +184,14 @@ fn a_hanging_library_is_left_alone() {
     assert_eq!(status, ["ok", "object-missing", "ok"]);
     assert_eq!((&rows[1]["path"], &rows[1]["object"]), (&gauges.into(), &"Gauges".into()));
     let text = std::fs::read_to_string(place.account().unwrap()).unwrap();
-    // The second one left it alone.
+    // The second command did not wait.
     assert!(text.contains("\nlate 1\n"), "{text}");
     let table = place.run(&["get", gauges, r"\System\Processes"]);
     assert!(table.out.contains("it is asked again after a pause"), "{}", table.out);
     let watched = place.run(&["watch", gauges, r"\System\Processes", "-n", "1"]);
     assert_eq!(watched.code, Some(0));
     assert!(watched.one_line().contains("\"Gauges\" is not there at the moment"));
-    // A wildcard that might mean it says so, whether it means others as well or not.
+    // A wildcard that may match it reports it, whether or not it matches others.
     for (pattern, code) in [(r"\Gaug*(*)\*", 3), (r"\Ga*\*", 3)] {
         let message = place.run(&["get", pattern]).fails(code);
         assert!(message.contains("is not there at the moment: Gauges: did"), "{message}");
@@ -206,10 +206,9 @@ fn a_hanging_library_is_left_alone() {
     assert!(wrong.err.contains("no object \"Sistem\""), "{}", wrong.err);
 }
 
-/// The same of one that says what it offers, and hangs when that is wanted: commands that
-/// end before it could come back add up.
+/// A library that says what it offers and hangs in Collect: waits of short commands add up.
 #[test]
-fn a_library_that_hangs_later_is_left_alone_too() {
+fn library_hanging_in_collect_is_quarantined_after_five_waits() {
     let place = Place::new();
     let library = place.library("zoo.so");
     let linkage = ["--library", &library, "--linkage", "never returns"];
@@ -242,7 +241,7 @@ fn a_library_that_hangs_later_is_left_alone_too() {
 }
 
 #[test]
-fn one_that_fails_again_and_again_is_disabled_until_it_is_enabled() {
+fn library_failing_five_times_is_quarantined_until_enabled() {
     let place = Place::new();
     let library = place.library("zoo.so");
     let linkage = ["--library", &library, "--linkage", "!crashes"];
@@ -264,7 +263,7 @@ fn one_that_fails_again_and_again_is_disabled_until_it_is_enabled() {
     let rows = place.run(&["providers", "--enable", "gauges", "--json"]).json();
     assert_eq!((&rows[0]["state"], &rows[0]["faults"]), (&"failed".into(), &6.into()));
     assert!(place.run(&["providers", "--enable", "Gouges"]).fails(1).contains("Gouges"));
-    // To register it with --enable does the same.
+    // Registering it with --enable does the same.
     let text = std::fs::read_to_string(place.account().unwrap()).unwrap();
     let text = text.replace("quarantined 0", "quarantined 1");
     std::fs::write(place.account().unwrap(), text).unwrap();
@@ -272,14 +271,14 @@ fn one_that_fails_again_and_again_is_disabled_until_it_is_enabled() {
     place.run(&["register", INI, "--enable"]).ok();
     let rows = place.run(&["providers", "Gauges", "--json"]).json();
     assert_eq!((&rows[0]["state"], &rows[0]["faults"]), (&"failed".into(), &7.into()));
-    // Who is registered anew begins anew.
+    // A new registration begins with a new account.
     place.run(&["unregister", "Gauges"]).ok();
     assert_eq!(place.account(), None);
 }
 
-/// What is taken away while somebody watches it is called as it was.
+/// A watched provider keeps its name after it is unregistered.
 #[test]
-fn a_provider_that_is_unregistered_keeps_its_name() {
+fn watched_provider_keeps_its_name_after_unregister() {
     use std::io::{BufRead as _, BufReader, Read as _};
     let place = Place::new();
     place.run(&["register", INI, "--library", &place.library("gauges.so"), "-q"]).ok();
@@ -305,9 +304,9 @@ fn a_provider_that_is_unregistered_keeps_its_name() {
     }
 }
 
-/// That a provider is to be started again is said once, not at each sample.
+/// The remaining pause changes with each sample; the message appears once.
 #[test]
-fn a_watch_does_not_repeat_itself() {
+fn watch_reports_a_pause_once() {
     let place = Place::new();
     let library = place.library("zoo.so");
     let linkage = ["--library", &library, "--linkage", "crashes"];
@@ -316,15 +315,15 @@ fn a_watch_does_not_repeat_itself() {
     let said = |text| run.err.lines().filter(|line| line.contains(text)).count();
     assert_eq!(said("will be started again"), 1, "{}", run.err);
     assert_eq!(said("1848: crashed with"), 1, "{}", run.err);
-    // How it did is known to whoever asks.
+    // The account has the failures.
     let rows = place.run(&["providers", "Gauges", "-n", "0", "--json"]).json();
-    // To wait for it was no collection.
+    // Pauses are no collections.
     assert!(rows[0]["faults"].as_u64() >= Some(2), "{rows:?}");
     assert_eq!(rows[0]["collections"], rows[0]["faults"]);
 }
 
 #[test]
-fn what_is_refused_is_shown_with_the_way_out() {
+fn refused_library_is_shown_with_the_way_out() {
     let place = Place::new();
     let library = place.library("gauges.so");
     place.run(&["register", INI, "--library", &library]).ok();
@@ -333,13 +332,13 @@ fn what_is_refused_is_shown_with_the_way_out() {
     assert_eq!(rows[0]["state"], "refused");
     let why = rows[0]["last_fault"].as_str().unwrap();
     assert!(why.contains("chmod go-w"), "{why}");
-    // Who looks for something of theirs is told, too.
+    // A request for one of its objects reports it too.
     let run = place.run(&["get", r"\Print Gauges(*)\Level"]);
     assert!(run.code == Some(2) && run.err.contains("chmod go-w"), "{}", run.err);
 }
 
 #[test]
-fn what_cannot_be_checked() {
+fn missing_library_or_function_cannot_be_checked() {
     let place = Place::new();
     let none = place.library("none.so");
     assert!(place.run(&["check", &none]).fails(3).contains("none.so"));
@@ -348,7 +347,7 @@ fn what_cannot_be_checked() {
     let wrong = place.run(&["check", &zoo, "--collect", "CollectNothing"]).one_line();
     assert!(wrong.contains("CollectNothing"), "{wrong}");
     assert!(place.run(&["providers", "-s", "file:none"]).code != Some(0));
-    // The host is not for people.
+    // The host is not for users.
     assert!(place.run(&["host"]).err.contains("perfhive starts this program itself"));
     assert!(!place.run(&["--help"]).out.contains(" host "));
 }

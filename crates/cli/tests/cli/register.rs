@@ -118,7 +118,7 @@ fn a_provider_is_registered_listed_and_taken_back() {
 }
 
 #[test]
-fn what_cannot_be_registered_changes_nothing() {
+fn refused_registration_changes_nothing() {
     let place = Place::new();
     let library = place.library.as_str();
     let ini = |text: &str| place.folder.file("x.ini", text);
@@ -139,17 +139,16 @@ fn what_cannot_be_registered_changes_nothing() {
         assert_eq!(run.code, Some(code), "{args:?} {}", run.err);
         assert!(run.err.contains(needle), "{args:?} {}", run.err);
     }
-    // A library that anybody may write could bring anything into a reader.
+    // Others could change the library and so run code in a reader.
     std::fs::set_permissions(library, std::fs::Permissions::from_mode(0o777)).unwrap();
     let message = place.run(&["register", INI, "-l", library]).fails(3);
     assert!(message.contains("chmod go-w"), "{message}");
     assert_eq!(place.run(&["register", "--list", "--json"]).json().len(), 0);
 }
 
-/// What is registered for the machine is for everybody to read, whatever the umask of
-/// who registers it.
+/// All users can read the machine's hive, whatever the umask of its writer.
 #[test]
-fn the_machines_hive_is_everybodys_to_read() {
+fn machine_hive_is_readable_for_all_users() {
     let place = Place::new();
     let mut shell = Command::new("sh");
     shell.args(["-c", r#"umask 077; exec "$0" "$@""#, env!("CARGO_BIN_EXE_perfhive")]);
@@ -161,9 +160,9 @@ fn the_machines_hive_is_everybodys_to_read() {
     assert_eq!((mode("hives/system"), mode("hives/system/hive")), (0o755, 0o644));
 }
 
-/// One hive that cannot be read, or a part of one, does not hide the rest.
+/// A damaged hive, or a damaged part of one, does not hide the rest.
 #[test]
-fn what_is_damaged_does_not_hide_the_rest() {
+fn damaged_hive_does_not_hide_the_other() {
     let place = Place::new();
     place.run(&["register", INI, "-l", &place.library, "--system"]).ok();
     place.run(&["register", INI, "-l", &place.library, "--user", "-n"]).ok();
@@ -190,10 +189,9 @@ fn what_is_damaged_does_not_hide_the_rest() {
     assert_eq!((list.code, list.json().len()), (Some(3), 1));
 }
 
-/// What of the registrations cannot be read is said in one line by who lists what
-/// there is, and the rest is listed.
+/// `list` reports an unreadable hive in one line and lists the rest.
 #[test]
-fn a_list_tells_of_a_hive_that_is_not_read() {
+fn list_reports_an_unreadable_hive_in_one_line() {
     let place = Place::new();
     place.run(&["register", INI, "-l", &place.library, "--system"]).ok();
     let user = place.folder.path().join("hives/user");
@@ -203,7 +201,7 @@ fn a_list_tells_of_a_hive_that_is_not_read() {
         assert!(list.one_line().contains(needle), "{needle}: {}", list.err);
         assert!(list.out.contains("System") && list.out.contains("Gauges"), "{}", list.out);
         assert_eq!(place.run(&["list", "--quiet"]).err, "");
-        // Who misses something hears of it too.
+        // A command that misses an object reports it too.
         let get = place.run(&["get", r"\Nothing of the kind\x"]);
         assert_eq!(get.code, Some(2));
         assert!(get.err.contains(needle), "{needle}: {}", get.err);
@@ -220,11 +218,11 @@ fn a_list_tells_of_a_hive_that_is_not_read() {
     told("chmod go-w");
 }
 
-/// Whoever publishes what: what is registered keeps its names, whether or not anybody
-/// asked the library by now.
+/// A registered name cannot be taken by a published category, even before the library was
+/// asked.
 #[cfg(target_endian = "little")]
 #[test]
-fn nobody_publishes_in_the_name_of_what_is_registered() {
+fn published_category_does_not_shadow_a_registered_name() {
     use perfhive::CounterType;
     use perfhive::publish::{Category, CounterDefinition};
 
@@ -250,15 +248,15 @@ fn nobody_publishes_in_the_name_of_what_is_registered() {
     }
     let providers = run(&["providers", "--json"]).ok();
     assert!(providers.contains("gauges is an object of this machine or registered"), "{providers}");
-    // Once nobody has it by registration, it is anybody's.
+    // Without a registration the published category has the name.
     place.run(&["unregister", "Gauges", "--system"]).ok();
     let rows = run(&["get", "--json", r"\Gauges(boiler)\Level"]).json();
     assert_eq!(rows[0]["value"], 666);
 }
 
-/// A dry run refuses what would be refused.
+/// A dry run refuses what registering would refuse.
 #[test]
-fn a_dry_run_tests_what_registering_tests() {
+fn dry_run_fails_like_the_registration() {
     let place = Place::new();
     let library = place.library.as_str();
     let ini = |name: &str| {
@@ -284,11 +282,11 @@ fn a_dry_run_tests_what_registering_tests() {
     assert_eq!(place.run(&["register", "--list", "--json"]).json().len(), 0);
 }
 
-/// Readers that are running notice what is registered and what is taken back.
+/// Running readers notice registering and unregistering.
 #[test]
-fn a_running_reader_sees_providers_come_and_go() {
+fn running_reader_notices_register_and_unregister() {
     let place = Place::new();
-    // It ends by itself, so that a reader who never notices fails the test.
+    // It ends by itself, so that a reader that never notices fails the test.
     let mut reader = command()
         .args(["watch", r"\*(*)\L*", "-i", "0.2", "-n", "150", "--json", "--quiet"])
         .env("PERFHIVE_HIVE", place.folder.path().join("hives"))
@@ -309,7 +307,7 @@ fn a_running_reader_sees_providers_come_and_go() {
     assert_eq!((path.as_str(), value), (r#""\\Gauges(boiler)\\Level""#, Some(70.0)));
     assert!(time > first);
 
-    // Gone is who is missing in a whole sample.
+    // The provider is gone once a whole sample lacks it.
     place.run(&["unregister", "Gauges", "--system"]).ok();
     let (mut sample, mut gauges) = (time, true);
     let gone = rows.any(|(time, path, _)| {

@@ -1,4 +1,4 @@
-//! What a definition file says, for its author to look at.
+//! The content of a definition file, for its author.
 
 use crate::args::Global;
 use crate::failure::{Exit, Outcome};
@@ -29,14 +29,14 @@ pub(super) fn print(global: &Global, definitions: &[Definition]) -> Outcome {
     Ok(Exit::Done)
 }
 
-/// What is declared of the counter or object at an offset.
+/// The declaration of the counter or object at an offset.
 enum Declared<'a> {
     Counter(&'a DeclaredCounter),
     Object(Instances),
     Nothing,
 }
 
-/// What a definition says of its offsets, found at once.
+/// The declarations of a definition, by offset.
 struct Index<'a> {
     objects: HashSet<u32>,
     declared: HashMap<u32, Declared<'a>>,
@@ -71,7 +71,7 @@ fn help(texts: &Texts, offset: u32) -> Option<&str> {
     texts.help.get(place).map(|(_, text)| text.as_str())
 }
 
-/// The language that is shown: the one asked for, else English, else any.
+/// The language to show: the wanted one, else English, else any.
 fn shown(definition: &Definition, wanted: Option<LanguageId>) -> Option<&Texts> {
     let of = |language| definition.titles.iter().find(|texts| texts.language == language);
     wanted.and_then(of).or_else(|| of(LanguageId::ENGLISH)).or_else(|| definition.titles.first())
