@@ -1,5 +1,5 @@
-//! Any bytes as the account of a provider: what is read can be written, and is
-//! then read as the same.
+//! Any bytes as the account of a provider: a record that is read can be written, and reads
+//! back to the same.
 
 #![no_main]
 

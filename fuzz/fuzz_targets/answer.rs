@@ -1,5 +1,5 @@
-//! Any answer of the process that a provider's library runs in: its packet, and the
-//! memory that it shares. The library may have written over both.
+//! Any answer of a host process: its packet and its shared memory. The library may have
+//! overwritten both.
 
 #![no_main]
 

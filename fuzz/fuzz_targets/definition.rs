@@ -1,5 +1,5 @@
 //! Any bytes as a definition file: an `.ini` file with its symbol file behind
-//! a NUL line, and a manifest. What is read can be registered, or is refused.
+//! a NUL line, and a manifest. The result can be registered, or is refused.
 
 #![no_main]
 

@@ -1,5 +1,5 @@
-//! Any bytes as a hive: reading never fails, what was read can be written and
-//! read again, and registering in it keeps everybody's indexes apart.
+//! Any bytes as a hive: reading never fails, the result can be written and read again, and
+//! registering keeps the indexes of providers apart.
 
 #![no_main]
 

@@ -1,12 +1,12 @@
 //! A provider in Rust as a library: one object with an instance for each word
-//! of its linkage string, and a counter that counts how often it was asked.
+//! of its linkage string, and a counter of its collections.
 //!
 //! ```text
 //! cargo build --release --example gauges
 //! perfhive check target/release/examples/libgauges.so
 //! ```
 //!
-//! With the linkage `panic` or `late-panic` it shows that a panic does no harm.
+//! The linkage `panic` or `late-panic` shows that a panic is contained.
 
 use perfhive_contract::provider_library;
 use perfhive_engine::{
@@ -50,7 +50,7 @@ impl Provider for Gauges {
         }
     }
 
-    /// A library's names are those of its registration.
+    /// The registration of a library has its names.
     fn titles(&self) -> Vec<ProvidedTitles> {
         Vec::new()
     }
@@ -69,7 +69,7 @@ impl Provider for Gauges {
 
 static TIMES: AtomicU64 = AtomicU64::new(0);
 
-/// One session; each thread that collects has its own.
+/// A session; each collecting thread has its own.
 struct Reading {
     template: ObjectTemplate,
     names: Vec<String>,
@@ -84,7 +84,7 @@ impl Session for Reading {
         let times = TIMES.fetch_add(1, Ordering::Relaxed);
         let mut object = out.object(&self.template)?;
         for name in &self.names {
-            // One of these from the start, the other once it was asked what there is.
+            // The first panics at once, the second after it was asked for its objects.
             let broken = name == "panic" || name == "late-panic" && times >= 1;
             assert!(!broken, "the gauge called {name} is broken");
             object.instance(&InstanceHead::named(name), &[times])?;

@@ -1,4 +1,4 @@
-//! What is written into a definition file is what is read out of it.
+//! Generated definition files read back to the same definition.
 #![allow(clippy::unwrap_used, clippy::expect_used, reason = "a test fails by panicking")]
 
 use perfhive_contract::{DeclaredCounter, DeclaredObject, Definition, Instances, Texts};

@@ -1,4 +1,4 @@
-//! Definition files as they exist in the world, read in place.
+//! Definition files of real providers.
 #![allow(clippy::unwrap_used, clippy::expect_used, reason = "a test fails by panicking")]
 
 use perfhive_contract::{Definition, Functions, Instances};
@@ -14,7 +14,7 @@ fn all() -> Vec<(String, Vec<Definition>, Vec<DefinitionError>)> {
     let mut found = Vec::new();
     for (name, bytes) in real::files("providers", ".ini") {
         let read = parse_ini(Path::new(&name), &bytes, None, |wanted| {
-            // Some lie there under a longer name than they have in the world.
+            // Some are stored under a longer name.
             let header = headers.iter().find(|(name, _)| name.ends_with(wanted));
             let (name, bytes) = header.unwrap_or_else(|| panic!("{name}: no {wanted}"));
             Ok((PathBuf::from(name), bytes.clone()))
@@ -36,7 +36,7 @@ fn name(definition: &Definition, language: u16, offset: u32) -> Option<&str> {
 }
 
 #[test]
-fn every_file_is_read() {
+fn real_definition_files_are_read() {
     for (file, definitions, warnings) in all() {
         let one = &definitions[0];
         let warnings: Vec<&str> = warnings.iter().map(DefinitionError::message).collect();
@@ -49,7 +49,7 @@ fn every_file_is_read() {
             }
             "AppMem.ini" => {
                 assert_eq!((one.name.as_str(), one.objects.as_slice()), ("APPMEM", &[][..]));
-                // Blanks at the end of a line are nobody's.
+                // Blanks at the end of a line do not count.
                 assert_eq!(name(one, 9, 6), Some("Memory Allocs/Sec"));
                 assert_eq!(one.last_offset(), 14);
                 assert!(warnings[0].contains("[objects]"), "{warnings:?}");
@@ -89,7 +89,7 @@ fn every_file_is_read() {
 }
 
 #[test]
-fn all_are_registered_side_by_side_and_taken_back() {
+fn real_providers_are_registered_together_and_unregistered() {
     let mut hive = Hive::new(Scope::System);
     let library = Some(PathBuf::from("/usr/lib/x.so"));
     let functions = Functions { library, ..Functions::default() };
@@ -108,9 +108,9 @@ fn all_are_registered_side_by_side_and_taken_back() {
     assert!(!hive.to_text().contains("[Perflib\\"), "no name is left");
 }
 
-/// Who copies the manual's example has a provider.
+/// The manual's example can be copied as it is.
 #[test]
-fn the_manuals_example_is_read() {
+fn example_of_the_manual_is_read() {
     let path = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../docs/manual/registration.md");
     let manual = std::fs::read_to_string(path).unwrap();
     let part = |fence: &str| {
@@ -128,7 +128,7 @@ fn the_manuals_example_is_read() {
 }
 
 #[test]
-fn no_cut_and_no_changed_byte_is_a_panic() {
+fn truncated_and_altered_files_do_not_panic() {
     let header = b"#define A 0\n#define B 2\n".to_vec();
     let parse = |name: &str, bytes: &[u8], header: &[u8]| {
         let _ = parse_ini(Path::new(name), bytes, None, |_| Ok(("x.h".into(), header.to_vec())));

@@ -1,5 +1,5 @@
-//! The example's DLL in a program that reads for long. Run under Wine, whose registry is
-//! written to: `cargo xtask test --only wine`.
+//! The example's DLL in a program that reads for a long time. Runs under Wine and writes to
+//! its registry: `cargo xtask test --only wine`.
 #![cfg(windows)]
 #![allow(clippy::unwrap_used, clippy::expect_used)]
 
@@ -10,7 +10,7 @@ use std::path::PathBuf;
 
 const SERVICE: &str = "PrintShop";
 
-/// The shop of the example, registered as long as this lives.
+/// The registration of the example's shop, until it is dropped.
 struct Shop(PathBuf);
 
 impl Shop {
@@ -48,9 +48,9 @@ impl Drop for Shop {
     }
 }
 
-/// Wine loads and unloads the library for each query. Each time that a library with
-/// variables of threads is loaded takes a TLS index for good, of which there are 1088: who
-/// asks once in a second would have been ended after 18 minutes.
+/// Wine loads and unloads the library for each query. Each loading of a library with
+/// thread-local variables takes one of 1088 TLS indexes for good: without pinning, a reader
+/// that samples once a second would end after 18 minutes.
 #[test]
 fn it_is_read_more_often_than_there_are_tls_indexes() {
     if !is_wine() {

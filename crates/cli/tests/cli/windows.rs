@@ -258,7 +258,7 @@ fn what_a_library_does_wrong_is_said_and_costs_nobody_else() {
         ("Greedy", "error Global: it answers ERROR_MORE_DATA even with"),
         ("Count", "error Global: 5 objects were announced, 1 were found"),
         ("Overruns", "error Global: the guard region was written to at offset"),
-        ("Fails", "error Global: it answers error 31"),
+        ("Fails", "error Global: it returns error 31"),
         ("Claims", "warning Global: the byte count says"),
     ] {
         let (open, collect) = (format!("Open{kind}"), format!("Collect{kind}"));

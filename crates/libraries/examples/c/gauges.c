@@ -33,7 +33,7 @@ static const char *const NAMES[] = {"boiler", "pump"};
 #define INSTANCE_BYTES (sizeof(PERF_INSTANCE_DEFINITION) + NAME_BYTES + sizeof(VALUES))
 #define TOTAL_BYTES (sizeof(DEFINITION) + INSTANCES * INSTANCE_BYTES)
 
-/* Outside of a library that is registered, as a check of the file alone is. */
+/* The indexes without a registration, as in a check of the file alone. */
 static DWORD first_counter = 50000;
 static DWORD first_help = 50001;
 /* Shared by all threads on purpose. */
@@ -49,7 +49,7 @@ PERFHIVE_EXPORT void APIENTRY CollectGaugesHost(const PERFHIVE_HOST *host)
 
 PERFHIVE_EXPORT DWORD APIENTRY OpenGauges(LPWSTR linkage)
 {
-    /* Called once by each reader: what is needed once belongs behind a guard. */
+    /* Each reader calls it: one-time preparations belong behind a guard. */
     (void)linkage;
     return ERROR_SUCCESS;
 }
@@ -68,7 +68,7 @@ static int is_word(const WCHAR *value, const char *word)
     return *value == 0 && *word == 0;
 }
 
-/* Whether a list of decimal indexes has one. */
+/* Whether a list of decimal indexes contains an index. */
 static int is_listed(const WCHAR *value, DWORD wanted)
 {
     while (*value != 0) {
@@ -107,7 +107,7 @@ PERFHIVE_EXPORT DWORD APIENTRY CollectGauges(LPWSTR value, LPVOID *data, LPDWORD
     *bytes = 0;
     *object_types = 0;
     if (!is_word(value, "Global") && !is_listed(value, first_counter + GAUGES))
-        return ERROR_SUCCESS; /* not ours */
+        return ERROR_SUCCESS; /* no object of ours is requested */
     if (room < TOTAL_BYTES)
         return ERROR_MORE_DATA;
 

@@ -1,19 +1,18 @@
 /*
  * A provider in C that reaches other machines: the object "Tank" of each, and
- * "Tank Link", whose Status says whether that is of this moment.
+ * "Tank Link", whose Status tells whether the data is current.
  *
  *     cc -shared -fPIC -I../../../contract/include -o tanks.so tanks.c
  *     perfhive register tanks.ini --library ./tanks.so \
  *         --linkage MARS=192.168.7.1:7000 --linkage VENUS=192.168.7.2:7000
  *
- * A machine is asked over TCP, by a line "LEVEL", and answers a line of one to
- * three numbers: the level, a performance counter, the ticks a second of that.
+ * A machine gets a line "LEVEL" over TCP and answers with a line of one to three
+ * numbers: the level, a performance counter, and the ticks per second of it.
  *
- * By the contract a connection is made inside of Collect, for Open is not told any
- * machine's name. It is kept, and tested by each request; where it is lost, one
- * attempt is made to have it again, and failing that the last valid data is given
- * with a Status of 0. For clocks that a machine does not tell the local ones
- * stand in.
+ * By the contract a connection is made inside of Collect, because Open does not know
+ * a machine's name. It is kept, and tested by each request. After a loss one attempt
+ * is made to connect again; if that fails, the last valid data is given with a
+ * Status of 0. Where a machine does not tell its clocks, the local ones are used.
  */
 #define _GNU_SOURCE
 #include "perfhive_provider.h"
@@ -31,7 +30,7 @@
 
 #define MACHINES 16
 #define NAME 32
-/* Longer than this a machine is not waited for, so that readers are not. */
+/* The longest wait for a machine, because readers wait as long. */
 #define PATIENCE_MS 500
 /* 1601-01-01 to 1970-01-01, in 100 ns. */
 #define EPOCH 116444736000000000ll
@@ -41,7 +40,7 @@ typedef struct {
     struct sockaddr_in address;
     int connection; /* -1 for none */
     int has_data;
-    /* What was told last. */
+    /* The last answer. */
     DWORD level;
     PERF_DATA_BLOCK clocks;
 } MACHINE;
@@ -58,7 +57,7 @@ static DWORD first_counter = 50000;
 static DWORD first_help = 50001;
 static const PERFHIVE_HOST *host;
 
-/* Several threads may collect at once, and share the connections. */
+/* Several threads may collect at once; they share the connections. */
 static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
 static MACHINE machines[MACHINES];
 static int known, opened;
@@ -105,7 +104,7 @@ PERFHIVE_EXPORT DWORD APIENTRY OpenTanks(LPWSTR linkage)
     char entry[100];
     size_t length;
     pthread_mutex_lock(&lock);
-    /* Each reader calls it; the machines are the same for all. */
+    /* Each reader calls it, with the same machines. */
     if (opened++ == 0)
         while (linkage != NULL && *linkage != 0) {
             for (length = 0; linkage[length] != 0; length++)
@@ -142,7 +141,7 @@ static int connect_to(MACHINE *machine)
     int connection = socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0);
     if (connection < 0)
         return 0;
-    /* Of connecting, sending and receiving alike. */
+    /* For connecting, sending and receiving. */
     setsockopt(connection, SOL_SOCKET, SO_SNDTIMEO, &patience, sizeof patience);
     setsockopt(connection, SOL_SOCKET, SO_RCVTIMEO, &patience, sizeof patience);
     if (connect(connection, (struct sockaddr *)&machine->address, sizeof machine->address) != 0) {
@@ -174,7 +173,7 @@ static void local_clocks(PERF_DATA_BLOCK *block)
     block->SystemTime.wMilliseconds = (WORD)(now.tv_nsec / 1000000);
 }
 
-/* Asks a machine that there is a connection to. */
+/* Asks a connected machine. */
 static int ask(MACHINE *machine)
 {
     char line[100];
@@ -204,14 +203,14 @@ static int ask(MACHINE *machine)
     return 1;
 }
 
-/* Whether the machine's data is of this moment. */
+/* Whether the machine's data is current. */
 static int reach(MACHINE *machine)
 {
     int had = machine->connection >= 0;
     if (had && ask(machine))
         return 1;
     disconnect(machine);
-    /* It may have been the connection alone. */
+    /* Perhaps only the connection was lost. */
     if (connect_to(machine) && ask(machine))
         return 1;
     disconnect(machine);
@@ -244,7 +243,7 @@ static void write_single(BYTE **to, DWORD name, DWORD counter, DWORD value)
     *to += sizeof object;
 }
 
-/* The machine of a value string "Foreign NAME"; a name may have \\ before it. */
+/* The machine of a value string "Foreign NAME"; \\ may precede the name. */
 static MACHINE *find(const WCHAR *value)
 {
     static const char WORD_FOREIGN[] = "Foreign ";

@@ -41,21 +41,21 @@ fn new_names_get_indexes_behind_last_counter() {
     assert_eq!(english.names[&1856], "Name 1 of B");
     assert_eq!(english.help[&1857], "Help 1 of B");
 
-    // The same again, under a name that differs in case: nothing changes.
+    // The same again, under a name in another case: nothing changes.
     let before = hive.clone();
     assert_eq!(hive.register(&definition("B", 2), &library()).unwrap().1, Change::Unchanged);
     assert_eq!(hive, before);
-    // Without a library the one known stays.
+    // Without a library the known one stays.
     let (one, change) = hive.register(&definition("B", 2), &Functions::default()).unwrap();
     assert_eq!((one.library.to_str(), change), (Some("/usr/lib/x.so"), Change::Unchanged));
-    // Fewer names keep their place, more than fit get a new one.
+    // Fewer names keep their indexes; more than fit get new ones.
     assert_eq!(hive.register(&definition("B", 1), &library()).unwrap().1, Change::Updated);
     assert_eq!(of(&hive, "B"), (1854, 1854, 1855, 1855));
     assert!(!hive.languages[&LanguageId::ENGLISH].names.contains_key(&1856));
     hive.register(&definition("B", 3), &library()).unwrap();
     assert_eq!(of(&hive, "B"), (1860, 1864, 1861, 1865));
 
-    // Who is in the middle leaves a gap; who was the last gives its indexes back.
+    // A provider in the middle leaves a gap; the last one frees its indexes.
     hive.unregister("a").unwrap();
     assert_eq!(hive.last_counter(), 1864);
     hive.unregister("B").unwrap();
@@ -66,11 +66,11 @@ fn new_names_get_indexes_behind_last_counter() {
     hive.unregister("C").unwrap();
     assert_eq!((hive.last_counter(), hive.last_help()), (1846, 1847));
     assert!(hive.services.is_empty() && hive.languages.is_empty());
-    // Whoever comes now is not mistaken for one of them.
+    // A new provider does not get their indexes.
     hive.register(&definition("D", 1), &library()).unwrap();
     assert_eq!(of(&hive, "D").0, 1866);
     hive.unregister("D").unwrap();
-    // When no others are left, the numbers are used again.
+    // When no unused indexes are left, freed ones are allotted again.
     hive.highest = 999_999;
     hive.register(&definition("E", 1), &library()).unwrap();
     assert_eq!(of(&hive, "E").0, 1848);
@@ -84,7 +84,7 @@ fn allotting_skips_the_indexes_of_perfhives_own_objects() {
     assert_eq!(of(&hive, "A"), (99_992, 99_996, 99_993, 99_997));
     hive.register(&definition("B", 3), &library()).unwrap();
     assert_eq!(of(&hive, "B").0, 200_000);
-    // The last that fits, and then one that does not.
+    // The last provider that fits, and one that does not.
     hive.last_counter = 999_995;
     hive.register(&definition("C", 2), &library()).unwrap();
     assert_eq!(of(&hive, "C").3, 999_999);
@@ -130,7 +130,7 @@ fn invalid_definitions_and_functions_are_refused_with_a_reason() {
     refused(&twice, &library(), "twice");
 }
 
-/// A hive with something in every line that there can be.
+/// A hive that uses every kind of line.
 fn full() -> Hive {
     let mut hive = Hive::new(Scope::System);
     hive.test_level = Some(TestLevel::Basic);
@@ -219,8 +219,7 @@ fn damaged_lines_leave_out_their_provider_only() {
             let line = u32::try_from(place + 1).unwrap();
             assert!(faults.iter().any(|fault| fault.line == line), "{place}: {faults:?}");
         }
-        // A line concerns one provider at most, unless it was the border between
-        // two; and nothing is made up.
+        // A damaged line affects one provider, or two at their border, and adds none.
         let others = good.services.iter().filter(|one| hive.services.contains(one)).count();
         let expected = usize::from(place != 0 && !lines[place].starts_with('['));
         assert!(others >= expected, "{}: {faults:?}", lines[place]);
@@ -229,7 +228,7 @@ fn damaged_lines_leave_out_their_provider_only() {
         }
         assert!(!faults.is_empty(), "{}", lines[place]);
     }
-    // Cut off anywhere: only the line end behind the last line can be spared.
+    // Cut off anywhere, it has faults, except without the last line end.
     for end in 0..text.trim_end().len() {
         let (_, faults) = Hive::parse(Scope::System, &text.as_bytes()[..end]);
         assert!(!faults.is_empty(), "cut off at {end}");
@@ -279,11 +278,11 @@ fn joined_hives_prefer_the_machines_providers() {
     assert!(faults[0].to_string().starts_with("user: a is left out"), "{}", faults[0]);
     let texts: Vec<&str> = all.titles[0].names.titles.iter().map(|t| t.text.as_str()).collect();
     assert_eq!(texts, ["Name 0 of A", "Name 1 of A", "Name 0 of B"]);
-    // Only the machine's hive says how much is tested.
+    // Only the machine's hive sets the test level.
     assert_eq!(all.test_level, TestLevel::All);
 }
 
-/// A line about counters that cannot be read takes its provider along.
+/// A damaged line about counters leaves out its provider.
 #[test]
 fn damaged_counter_lines_leave_out_their_provider() {
     let whole = full().to_text();
@@ -348,9 +347,8 @@ fn any_definition() -> impl Strategy<Value = (Definition, Functions, bool)> {
 proptest! {
     #![proptest_config(perfhive_testkit::proptest_config(256))]
 
-    /// Whatever is registered and taken back in whatever order: the file reads
-    /// back the same, nobody's indexes overlap, nobody else's move, and when all
-    /// are gone nothing is left.
+    /// After any registrations in any order the file reads back the same, no indexes overlap,
+    /// no other provider's move, and an emptied hive has nothing left.
     #[test]
     fn registering_keeps_its_promises(steps in proptest::collection::vec(any_definition(), 1..12)) {
         let mut hive = Hive::new(Scope::User);
@@ -395,7 +393,7 @@ proptest! {
         prop_assert_eq!(hive, Hive { highest, ..Hive::new(Scope::User) });
     }
 
-    /// Any bytes: no panic, and what was read can be written and read again.
+    /// Any bytes are read without panic, and the result can be written and read again.
     #[test]
     fn any_bytes_are_read(edits in proptest::collection::vec((any::<u16>(), any::<u8>()), 1..8)) {
         let mut bytes = full().to_text().into_bytes();

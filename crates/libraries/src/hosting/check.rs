@@ -187,9 +187,9 @@ impl Check {
             None => {}
         }
         if self.known.is_empty() && reached == 0 {
-            let message = "it offers nothing: neither Global nor Costly gave an object. If what \
-                           it counts is not running at the moment, that is as it should be; one \
-                           that is for other machines is asked with --machine NAME";
+            let message = "it offers nothing: neither Global nor Costly gave an object. That \
+                           is right if what it counts is not running at the moment; a library for \
+                           other machines is checked with --machine NAME";
             self.warn("Global", message);
         }
     }
@@ -253,8 +253,8 @@ impl Check {
         answer.reports.iter().for_each(|text| self.warn(value, format!("it reports: {text}")));
         if answer.code != ERROR_SUCCESS {
             let message = format!(
-                "it answers error {}; all but ERROR_MORE_DATA (234) are to be ERROR_SUCCESS (0) \
-                 with both counts 0, and the reason in the log",
+                "it returns error {}; besides ERROR_MORE_DATA (234) only ERROR_SUCCESS (0) is \
+                 allowed, with both counts 0 and the reason in the log",
                 answer.code
             );
             self.wrong(value, message);

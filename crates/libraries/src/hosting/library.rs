@@ -166,7 +166,7 @@ fn check_owner(shown: &impl std::fmt::Display, meta: &std::fs::Metadata) -> Resu
         return Err(format!("{shown}: belongs to neither root nor the user that is to run it"));
     }
     if meta.mode() & 0o002 != 0 {
-        return Err(format!("{shown}: anybody may write to it (chmod o-w)"));
+        return Err(format!("{shown}: all users may write to it (chmod o-w)"));
     }
     Ok(())
 }

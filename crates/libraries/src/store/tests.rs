@@ -25,7 +25,7 @@ impl Place {
         let folder = tempfile::tempdir().unwrap();
         let library = folder.path().join("library.so");
         std::fs::write(&library, "no code").unwrap();
-        // Whatever the umask of whoever runs the tests.
+        // Independent of the umask.
         chmod(folder.path(), 0o755);
         chmod(&library, 0o755);
         Self { folder, functions: Functions { library: Some(library), ..Functions::default() } }
@@ -71,7 +71,7 @@ fn registered_provider_is_read_and_unregistered() {
     assert_eq!((mode(hive.path()), mode(&place.folder.path().join("lib/hives"))), (0o644, 0o755));
     let (all, faults) = hive.registrations().unwrap();
     assert_eq!((all.providers, faults), (vec![one.clone()], vec![]));
-    // What is the same is not written again.
+    // An unchanged hive is not written.
     let inode =
         |hive: &HiveFile| std::os::unix::fs::MetadataExt::ino(&hive.path().metadata().unwrap());
     let before = inode(&hive);
@@ -137,7 +137,7 @@ fn concurrent_registrations_are_all_kept() {
                     if round == 1 {
                         hive.unregister(&format!("{thread}-0")).unwrap();
                     }
-                    // A reader never sees anything but a whole hive.
+                    // A reader always sees a whole hive.
                     place.parsed();
                 }
             });
@@ -152,7 +152,7 @@ fn concurrent_registrations_are_all_kept() {
 
 const CHILD: &str = "PERFHIVE_TEST_KILLED";
 
-/// Registers B, 400 names, in a folder; sees each step before it is taken.
+/// Registers B with 400 names in a folder; `see` gets each step before it happens.
 fn register_b(folder: &Path, see: &mut dyn FnMut(Step)) {
     let library = folder.join("library.so");
     let functions = Functions { library: Some(library), ..Functions::default() };
@@ -160,8 +160,8 @@ fn register_b(folder: &Path, see: &mut dyn FnMut(Step)) {
     hive.change(|hive| hive.register(&definition("B", 400), &functions), see).unwrap();
 }
 
-/// What is written is on the disk before it takes the name of the old one. The
-/// test below starts this as a process that kills itself before a step.
+/// The new file is on the disk before it is renamed. The test below starts this test as a
+/// process that kills itself before a step.
 #[test]
 fn changed_hive_is_written_beside_the_old_one_and_renamed() {
     let Some(text) = std::env::var_os(CHILD) else {
@@ -233,7 +233,7 @@ fn kill_at_any_step_leaves_a_whole_hive() {
                 );
                 assert_eq!(after.get("A").is_some(), begun);
             }
-            // The next one is not held up by what the killed one left.
+            // The remains of the killed process do not disturb the next one.
             hive.register(&definition("C", 1), &place.functions).unwrap();
             assert_eq!(place.parsed().get("B").is_some(), done);
             let left: Vec<_> = std::fs::read_dir(place.folder.path().join("lib/hives"))
@@ -248,7 +248,7 @@ fn kill_at_any_step_leaves_a_whole_hive() {
             }
             assert_eq!(status.signal(), Some(9), "step {at}");
         }
-        // Each step before the renaming leaves the old hive, each behind it the new one.
+        // A kill before the renaming leaves the old hive, after it the new one.
         assert!(outcomes.len() > 12, "{outcomes:?}");
         assert!(outcomes.is_sorted() && outcomes.contains(&false) && outcomes.contains(&true));
     }
@@ -300,7 +300,7 @@ fn files_writable_for_others_are_refused() {
         chmod(path, old & !0o022);
         assert!(open(&file).is_ok());
     }
-    // A sticky folder above is /tmp's way; but not for the folder of the library.
+    // A sticky folder such as /tmp may be above, but may not hold the library.
     chmod(&place.folder.path().join("a"), 0o1777);
     assert!(open(&file).is_ok());
     chmod(&inner, 0o1777);
@@ -309,7 +309,7 @@ fn files_writable_for_others_are_refused() {
     chmod(&inner, 0o755);
     assert!(matches!(open(&inner.join("none")), Err(Refusal::NotFound)));
 
-    // Not a file; a pipe is not waited for.
+    // Not a file; opening a pipe does not block.
     assert!(matches!(open(&inner), Err(Refusal::Kind { .. })));
     assert!(matches!(open(Path::new("x.so")), Err(Refusal::Kind { .. })));
     assert!(matches!(open(&file.join("x")), Err(Refusal::Kind { .. })));
@@ -324,7 +324,7 @@ fn files_writable_for_others_are_refused() {
     .unwrap();
     assert!(matches!(open(&pipe), Err(Refusal::Kind { .. })));
 
-    // Links of our own lead on; the answer is where they lead.
+    // Own links are followed; the result is their target.
     let real = std::fs::canonicalize(&file).unwrap();
     for target in [real.clone(), PathBuf::from("../b/./x.so")] {
         let link = inner.join("link.so");
@@ -343,20 +343,20 @@ fn files_of_another_user_are_refused() {
     let library = place.library();
     let me = rustix::process::geteuid().as_raw();
     if !is_root() {
-        // What is mine is no other user's.
+        // A file of this user is not trusted by another.
         let refusal = Trust::of_user(me + 1).open(&library).unwrap_err();
         assert!(matches!(refusal, Refusal::Owner { .. }), "{refusal}");
         return;
     }
     let (other, third) = (54_321, 54_322);
     let allowed = |user: u32, path: &Path| Trust::of_user(user).open(path).is_ok();
-    // Root's files are everyone's to use.
+    // All users trust root's files.
     assert!(allowed(0, &library) && allowed(other, &library));
-    // A user's file is for that user alone, never for root.
+    // A user's file is trusted by that user alone, not by root.
     chown(&library, Some(other), None).unwrap();
     assert!(!allowed(0, &library) && allowed(other, &library) && !allowed(third, &library));
     chown(&library, Some(0), None).unwrap();
-    // The same goes for a folder on the way, and for a link in a folder like /tmp.
+    // The same holds for a folder on the way, and for a link in a folder like /tmp.
     let folder = place.folder.path();
     chown(folder, Some(other), None).unwrap();
     assert!(!allowed(0, &library) && allowed(other, &library));
@@ -381,8 +381,7 @@ fn files_of_another_user_are_refused() {
     assert_eq!(error.kind(), RegisterErrorKind::Denied);
 }
 
-/// Root at work with somebody else's HOME leaves nothing there that would lock that
-/// user out.
+/// Root with another user's HOME creates nothing there that would lock the user out.
 #[test]
 fn hive_that_would_not_be_read_is_not_created() {
     if !is_root() {
@@ -398,7 +397,7 @@ fn hive_that_would_not_be_read_is_not_created() {
     assert_eq!(error.kind(), RegisterErrorKind::Denied);
     assert!(error.to_string().contains("belongs to user 54321"), "{error}");
     assert_eq!(std::fs::read_dir(&home).unwrap().count(), 0);
-    // Nor in a folder that anybody may write.
+    // Nor in a folder that all users may write.
     chown(&home, Some(0), None).unwrap();
     chmod(&home, 0o777);
     let error = hive.register(&definition("A", 1), &place.functions).unwrap_err();
@@ -421,7 +420,7 @@ fn untrusted_library_is_neither_registered_nor_loaded() {
     let error = hive.register(&definition("B", 1), &place.functions).unwrap_err();
     assert_eq!(error.kind(), RegisterErrorKind::Denied);
     assert!(place.parsed().get("B").is_none());
-    // One that is missing stays registered, and whoever loads it says so.
+    // A missing library stays registered, and loading reports it.
     std::fs::remove_file(place.library()).unwrap();
     assert_eq!((read().registrations.providers.len(), read().faults.len()), (1, 0));
     let error = hive.register(&definition("B", 1), &place.functions).unwrap_err();
@@ -465,7 +464,7 @@ fn changes_are_noticed_at_the_next_look() {
     assert!(watch.changed_at(now).is_some());
     std::fs::remove_file(hive.path()).unwrap();
 
-    // A mode that is put right shows nowhere in the hive.
+    // A corrected mode does not show in the hive.
     hive.register(&definition("A", 1), &place.functions).unwrap();
     chmod(&place.library(), 0o777);
     now += Watch::EVERY;

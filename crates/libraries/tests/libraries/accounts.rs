@@ -1,4 +1,4 @@
-//! What one reader found out of a provider, and what others make of it.
+//! Accounts: what one program finds out about a provider, and others use.
 
 use crate::support::{
     Folder, NEIGHBOUR, OBJECT, Reader, broker, broker_of, neighbour, registration,
@@ -15,7 +15,7 @@ fn reader(folder: &Folder, library: &Path, kind: &str) -> Reader {
     let mut reader = broker(registration(library, kind), |options| {
         options.accounts(accounts).pause(Duration::ZERO).look_every(Duration::ZERO)
     });
-    // It looks at what is registered, and asks nobody.
+    // Reads the registrations without asking a provider.
     reader.broker.catalogue(&Ask::nothing()).unwrap();
     reader
 }
@@ -27,7 +27,7 @@ fn file(folder: &Folder) -> PathBuf {
     files.find(|file| file.file_name().unwrap().to_string_lossy().starts_with("Zoo-")).unwrap()
 }
 
-/// Asks for everything until something is so that is bound to be.
+/// Collects everything until a condition holds.
 fn until(reader: &mut Reader, what: &str, mut is_so: impl FnMut(&mut Reader) -> bool) {
     let start = Instant::now();
     loop {
@@ -41,11 +41,11 @@ fn until(reader: &mut Reader, what: &str, mut is_so: impl FnMut(&mut Reader) -> 
 }
 
 #[test]
-fn who_knows_it_does_not_ask_before_something_is_wanted() {
+fn known_objects_are_listed_without_asking_the_library() {
     let folder = Folder::new("known");
     let library = folder.compile("tests/libraries/zoo.c");
     assert_eq!(reader(&folder, &library, "good").see().instances, Some(2));
-    // Nobody can be asked here, and yet it is known what there is.
+    // No library can be asked without a host: the catalogue comes from the account.
     let mut other = broker(registration(&library, "good"), |options| {
         let options = options.accounts(folder.0.join("accounts"));
         options.host(HostCommand::new("/no/such/program"))
@@ -59,7 +59,7 @@ fn who_knows_it_does_not_ask_before_something_is_wanted() {
     let seen = other.see();
     assert!(seen.faults[0].message.contains("/no/such/program"), "{seen:?}");
 
-    // Another library of that name is another's: nothing is known of it.
+    // A replaced library has another account: nothing is known of it.
     std::fs::write(&library, "no library").unwrap();
     let mut replaced = reader(&folder, &library, "good");
     assert_eq!(replaced.broker.catalogue(&Ask::everything()).unwrap().objects.len(), 0);
@@ -67,7 +67,7 @@ fn who_knows_it_does_not_ask_before_something_is_wanted() {
 }
 
 #[test]
-fn who_wants_something_else_does_not_have_it_asked() {
+fn request_for_other_objects_does_not_ask_the_library() {
     let folder = Folder::new("else");
     let library = folder.compile("tests/libraries/zoo.c");
     for kind in ["!never returns", "!crashes", "good"] {
@@ -85,9 +85,9 @@ fn who_wants_something_else_does_not_have_it_asked() {
     }
 }
 
-/// One that hangs costs the patience of one reader; the next one leaves it alone.
+/// A library that hangs costs one reader its patience; the next reader does not wait.
 #[test]
-fn a_hanging_one_is_not_asked_again_at_once() {
+fn library_hanging_on_global_is_not_asked_again_during_the_pause() {
     let folder = Folder::new("hangs");
     let library = folder.compile("tests/libraries/zoo.c");
     let global = Ask::new(ObjectQuery::Global);
@@ -103,12 +103,12 @@ fn a_hanging_one_is_not_asked_again_at_once() {
     let mut second = hurried(Duration::from_secs(60));
     let (_, faults) = second.collect(&global);
     assert!(faults[0].message.ends_with("it is asked again after a pause"), "{faults:?}");
-    // That it was late is told, until it answers, and is no failure in a row.
+    // The wait in vain counts as a fault until it answers, but not as a failure in a row.
     assert_eq!((second.status().faults, second.status().in_a_row), (1, 0));
     let text = std::fs::read_to_string(file(&folder)).unwrap();
     assert!(text.contains("\nlate 1\n"), "{text}");
 
-    // With the pause over it is asked again, and waited for.
+    // After the pause it is asked again, and waited for.
     let over: Vec<&str> = text.lines().filter(|line| !line.starts_with("not-before")).collect();
     std::fs::write(file(&folder), over.join("\n") + "\n").unwrap();
     hurried(Duration::from_secs(60)).collect(&global);
@@ -116,8 +116,8 @@ fn a_hanging_one_is_not_asked_again_at_once() {
     assert!(text.contains("\nlate 2\n"), "{text}");
 }
 
-/// A reader of one that hangs when it is asked by index, whose own time-out nobody
-/// lives to see. What it offers is known.
+/// A reader of a library that hangs when it is asked by index, with a very long timeout. Its
+/// objects are known.
 fn hanging(folder: &Folder, library: &Path, pause: Duration) -> Reader {
     let mut registration = registration(library, "never returns");
     registration.collect_timeout = Duration::from_secs(3600);
@@ -141,10 +141,10 @@ fn hanging(folder: &Folder, library: &Path, pause: Duration) -> Reader {
     reader(Duration::from_millis(200))
 }
 
-/// One that hangs in Collect is waited for once, and no longer than a person waits:
-/// not by the same reader, and not by the next one.
+/// A library that hangs in Collect is waited for once: not again by the same reader, and not
+/// by the next one.
 #[test]
-fn a_hanging_collect_is_waited_for_once() {
+fn library_hanging_in_collect_is_waited_for_once() {
     let folder = Folder::new("hangs-later");
     let library = folder.compile("tests/libraries/zoo.c");
     let mut first = hanging(&folder, &library, Duration::from_secs(60));
@@ -163,9 +163,9 @@ fn a_hanging_collect_is_waited_for_once() {
     assert_eq!(second.state(), ProviderState::Open);
 }
 
-/// One that hangs in programs that end before anybody knows is disabled as well.
+/// Waits in vain of programs that end soon count towards the quarantine.
 #[test]
-fn hangs_of_short_programs_count() {
+fn five_hangs_in_short_programs_quarantine_the_library() {
     let folder = Folder::new("hangs-short");
     let library = folder.compile("tests/libraries/zoo.c");
     for late in 1..=5 {
@@ -176,7 +176,7 @@ fn hangs_of_short_programs_count() {
         let disabled = usize::from(late == 5);
         assert_eq!(reader.logged("is asked no more"), disabled, "{:?}", reader.lines());
         if late == 5 {
-            // The reader that is still at work hears of it, too.
+            // The running reader learns it too.
             assert_eq!(reader.see().faults[0].kind, FaultKind::Quarantined);
         }
     }
@@ -188,9 +188,9 @@ fn hangs_of_short_programs_count() {
     assert_eq!(next.see().faults[0].kind, FaultKind::NotYet);
 }
 
-/// One that is known to be slow is given its time, by readers in no hurry.
+/// A library known to be slow gets its time from readers without a deadline.
 #[test]
-fn a_slow_one_is_given_its_time() {
+fn known_slow_library_gets_more_than_the_patience() {
     let folder = Folder::new("slow");
     let library = folder.compile("tests/libraries/zoo.c");
     let mut first = reader(&folder, &library, "!takes its time");
@@ -202,9 +202,9 @@ fn a_slow_one_is_given_its_time() {
     assert_eq!(second.see().instances, Some(2), "{:?}", second.lines());
 }
 
-/// Whoever was in a hurry took nobody the time that there is for it.
+/// A reader with a short deadline does not use up the patience of the next one.
 #[test]
-fn a_slow_one_is_waited_for_after_a_reader_in_a_hurry() {
+fn slow_library_is_waited_for_after_a_reader_with_a_short_deadline() {
     let folder = Folder::new("hurried");
     let library = folder.compile("tests/libraries/zoo.c");
     let mut reader = reader(&folder, &library, "!takes its time");
@@ -213,9 +213,9 @@ fn a_slow_one_is_waited_for_after_a_reader_in_a_hurry() {
     assert_eq!(reader.see().instances, Some(2), "{:?}", reader.lines());
 }
 
-/// A reader with a deadline is not left without time for what is known already.
+/// A reader with a deadline keeps time for known libraries.
 #[test]
-fn who_is_asked_for_the_first_time_leaves_others_their_time() {
+fn first_question_uses_only_half_of_the_deadline() {
     let folder = Folder::new("share");
     let library = folder.compile("tests/libraries/zoo.c");
     let accounts = || folder.0.join("accounts");
@@ -230,7 +230,7 @@ fn who_is_asked_for_the_first_time_leaves_others_their_time() {
 }
 
 #[test]
-fn failures_of_all_readers_count() {
+fn failures_of_all_readers_add_up_to_quarantine() {
     let folder = Folder::new("count");
     let library = folder.compile("tests/libraries/zoo.c");
     let mut first = reader(&folder, &library, "crashes");
@@ -243,11 +243,11 @@ fn failures_of_all_readers_count() {
         second.see();
     }
     assert_eq!(second.state(), ProviderState::Quarantined);
-    // The first one, still at work, hears of it.
+    // The first reader, still running, learns it.
     let seen = first.see();
     assert_eq!(seen.faults[0].kind, FaultKind::Quarantined);
     assert!(seen.faults[0].message.contains("signal 11"), "{seen:?}");
-    // And so does one that comes later.
+    // So does a later reader.
     let mut third = reader(&folder, &library, "crashes");
     assert_eq!(third.see().faults[0].kind, FaultKind::Quarantined);
     assert_eq!((third.status().faults, third.status().collections), (5, 5));
@@ -256,14 +256,14 @@ fn failures_of_all_readers_count() {
     assert_eq!(logged, [3, 2, 0]);
     assert_eq!(second.logged("is asked no more"), 1);
 
-    // Somebody enables it: everyone asks it again.
+    // Enabled, it is asked again by all readers.
     assert!(enable(&folder.0.join("accounts"), "Zoo").unwrap());
     assert!(!enable(&folder.0.join("accounts"), "Bar").unwrap());
     for reader in [&mut first, &mut third] {
         let seen = reader.see();
         assert_eq!(seen.faults[0].kind, FaultKind::CollectFailed, "{seen:?}");
     }
-    // A broker that releases it tells the others, too.
+    // A release by one broker reaches the others.
     while third.state() != ProviderState::Quarantined {
         third.see();
     }
@@ -274,11 +274,10 @@ fn failures_of_all_readers_count() {
 }
 
 #[test]
-fn failures_to_say_what_it_offers_count_too() {
+fn failed_questions_for_objects_quarantine_without_a_file_too() {
     let folder = Folder::new("offers");
     let library = folder.compile("tests/libraries/zoo.c");
     for kind in ["refuses to open", "!crashes"] {
-        // Without an account on disk it is the same.
         let mut reader =
             broker(registration(&library, kind), |options| options.pause(Duration::ZERO));
         until(&mut reader, kind, |reader| reader.state() == ProviderState::Quarantined);
@@ -291,9 +290,9 @@ fn failures_to_say_what_it_offers_count_too() {
     }
 }
 
-/// Objects that come and go make no new provider.
+/// Changing objects make no new account.
 #[test]
-fn an_account_outlives_changes_of_objects() {
+fn account_counts_on_while_objects_change() {
     let folder = Folder::new("outlives");
     let library = folder.compile("tests/libraries/zoo.c");
     let mut reader = reader(&folder, &library, "!changes its objects");
@@ -304,7 +303,7 @@ fn an_account_outlives_changes_of_objects() {
 }
 
 #[test]
-fn readers_at_the_same_time_add_up() {
+fn collections_of_concurrent_readers_add_up() {
     let folder = Folder::new("add-up");
     let library = folder.compile("tests/libraries/zoo.c");
     let mut readers = [0, 1, 2].map(|_| reader(&folder, &library, "good"));
@@ -317,10 +316,9 @@ fn readers_at_the_same_time_add_up() {
     assert_eq!((status.collections, Some(status.worst)), (30, worst));
 }
 
-/// Whoever takes an account away is understood: it begins anew, and what a
-/// reader at work remembers does not bring the old one back.
+/// A removed account begins anew: a running reader does not restore it.
 #[test]
-fn an_account_that_was_taken_away_begins_anew() {
+fn removed_account_begins_anew() {
     let folder = Folder::new("away");
     let library = folder.compile("tests/libraries/zoo.c");
     let accounts = folder.0.join("accounts");
@@ -340,9 +338,9 @@ fn an_account_that_was_taken_away_begins_anew() {
     assert_eq!(account(&folder), 1);
 }
 
-/// A folder that others may write is not used, nor is what is no account.
+/// A folder that others may write is not used, nor a damaged file or a link.
 #[test]
-fn only_an_account_of_ones_own_is_believed() {
+fn accounts_writable_for_others_or_damaged_are_ignored() {
     let folder = Folder::new("own");
     let library = folder.compile("tests/libraries/zoo.c");
     let accounts = folder.0.join("accounts");

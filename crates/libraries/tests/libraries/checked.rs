@@ -1,4 +1,4 @@
-//! What the author of a library is told.
+//! The findings of `check`.
 
 use crate::support::{Folder, OBJECT, host, registration};
 use perfhive_contract::{Instances, RegisteredCounter, RegisteredObject};
@@ -21,7 +21,7 @@ fn wrong(verdict: &Verdict) -> String {
 }
 
 #[test]
-fn sound_libraries_pass() {
+fn sound_libraries_have_no_findings() {
     let folder = Folder::new("sound");
     folder.compile("tests/libraries/zoo.c");
     for kind in ["good", "is large", "!is large", "!is costly", "!reaches another machine"] {
@@ -43,7 +43,7 @@ fn sound_libraries_pass() {
 }
 
 #[test]
-fn what_is_wrong_is_said() {
+fn each_faulty_library_has_its_finding() {
     let folder = Folder::new("unsound");
     folder.compile("tests/libraries/zoo.c");
     let rows: [(&str, &str); 27] = [
@@ -60,16 +60,16 @@ fn what_is_wrong_is_said() {
         ("!overrun by 1 byte", "the guard region was written to at offset 63488"),
         ("!underrun by 1 page", "crashed with signal 11"),
         ("!points past its buffer", "buffer overrun: the data ends 8 bytes past"),
-        ("!answers an error", "it answers error 1234"),
+        ("!answers an error", "it returns error 1234"),
         ("!wants more and moves", "with ERROR_MORE_DATA the data pointer must stay"),
         ("!never has enough", "ERROR_MORE_DATA even with 67106816 bytes"),
-        ("!answers everything", "error no such request: gives data that nobody asked for"),
+        ("!answers everything", "error no such request: gives data that was not requested"),
         ("!changes its objects", "warning Global: its objects or counters differ"),
-        ("!has nothing", "is asked with --machine NAME"),
-        ("opens once", "error Open: answers the second time with error 2"),
+        ("!has nothing", "is checked with --machine NAME"),
+        ("opens once", "error Open: returns error 2 the second time"),
         ("!ends with the first Close", "error Close: after Open twice and Close once object 50000"),
         ("!is for one thread", "answers are wrong, the first one to "),
-        ("!takes another object", "to one thread it is wrong, too, which is to be mended first"),
+        ("!takes another object", "to one thread it is wrong as well"),
         ("takes another object", "error 50000: gives object 238 and leaves out object 50000"),
         (
             "gives more than its own",
@@ -82,7 +82,7 @@ fn what_is_wrong_is_said() {
         let verdict = verdict(&folder, kind);
         let wrong = wrong(&verdict);
         assert!(wrong.contains(text), "{kind}: {wrong}");
-        // Objects that change are missed by whoever asks for them.
+        // A changed object is missing for its requests.
         let is_warning =
             wrong.lines().all(|line| line.starts_with("warning")) && kind != "!changes its objects";
         let severity = if is_warning { Severity::Warning } else { Severity::Error };
@@ -91,16 +91,16 @@ fn what_is_wrong_is_said() {
 }
 
 #[test]
-fn a_library_that_does_not_count_its_room() {
+fn library_that_ignores_its_room_is_found() {
     let folder = Folder::new("little-room");
     folder.compile("tests/libraries/zoo.c");
     let wrong = wrong(&verdict(&folder, "!does not look at its room"));
     assert!(wrong.contains("outside of its buffer") || wrong.contains("past a buffer"), "{wrong}");
 }
 
-/// What a manifest says is compared with what the library gives.
+/// The manifest is compared with the library's blocks.
 #[test]
-fn what_a_manifest_says() {
+fn differences_to_the_manifest_are_warnings() {
     let folder = Folder::new("manifest");
     let library = folder.compile("tests/libraries/zoo.c");
     let declared = |kind, scale, advanced| {
@@ -151,7 +151,7 @@ fn what_a_manifest_says() {
 }
 
 #[test]
-fn indexes_that_are_not_its_own() {
+fn unregistered_indexes_are_found() {
     let folder = Folder::new("indexes");
     let library = folder.compile("tests/libraries/zoo.c");
     let mut registration = registration(&library, "ignores its indexes");
@@ -168,16 +168,15 @@ fn indexes_that_are_not_its_own() {
     }
 }
 
-/// A library that is for other machines is asked for one that it has, for one that it
-/// has not, and gives a block that stands the tests.
+/// A library for other machines is asked for a known and for an unknown machine.
 #[test]
-fn what_it_has_of_other_machines() {
+fn blocks_of_other_machines_are_checked() {
     let folder = Folder::new("machines");
     let library = folder.compile("tests/libraries/zoo.c");
     let options = Options::new().host(host());
     for (kind, machine, severity, text) in [
         ("reaches another machine", "MARS", Severity::Good, "gives 50100 of machine MARS"),
-        ("reaches another machine", "VENUS", Severity::Warning, "it is none of its machines"),
+        ("reaches another machine", "VENUS", Severity::Warning, "the machine is unknown to it"),
         ("reaches any machine", "VENUS", Severity::Good, "gives 50100 of machine MARS"),
         ("reaches without a block", "VENUS", Severity::Error, "begins with a PERF_DATA_BLOCK"),
     ] {
@@ -187,7 +186,7 @@ fn what_it_has_of_other_machines() {
         let finding = verdict.findings.iter().find(|one| one.asked == asked).unwrap();
         assert_eq!(finding.severity, severity, "{kind} {machine}: {finding:?}");
         assert!(finding.message.contains(text), "{kind} {machine}: {finding:?}");
-        // It is as sound when several threads ask for it.
+        // It is sound from several threads as well.
         assert_eq!(verdict.severity(), severity, "{kind} {machine}: {:?}", verdict.findings);
     }
 }

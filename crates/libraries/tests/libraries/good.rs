@@ -1,10 +1,10 @@
-//! Good providers: in C and in Rust, in this process and in one of their own.
+//! A good provider.
 
 use crate::support::{Folder, broker, registration};
 use perfhive_engine::{Ask, ObjectQuery, ProviderState};
 
 #[test]
-fn a_good_one_is_read() {
+fn good_library_is_read_without_faults_or_log_lines() {
     let folder = Folder::new("good");
     let library = folder.compile("tests/libraries/zoo.c");
     let registration = registration(&library, "good");

@@ -1,4 +1,4 @@
-//! What a library in a process of its own can and cannot do to its reader.
+//! The host process: its limits, deadlines, restarts and end.
 
 use crate::support::{Folder, OBJECT, broker, broker_of, host, registration};
 use perfhive_contract::Registration;
@@ -16,7 +16,7 @@ fn children(parent: u32, name: &str) -> Vec<u32> {
     let mut found = Vec::new();
     for entry in std::fs::read_dir("/proc").unwrap().flatten() {
         let Ok(pid) = entry.file_name().to_string_lossy().parse::<u32>() else { continue };
-        // Processes go while they are looked at.
+        // A process may end at any moment.
         let Ok(stat) = std::fs::read_to_string(entry.path().join("stat")) else { continue };
         let Some((head, rest)) = stat.rsplit_once(')') else { continue };
         let mut fields = rest.split_whitespace();
@@ -29,7 +29,7 @@ fn children(parent: u32, name: &str) -> Vec<u32> {
     found
 }
 
-/// Waits for something that is bound to happen.
+/// Waits until a condition holds.
 fn wait_until(what: &str, mut happened: impl FnMut() -> bool) {
     let start = Instant::now();
     while !happened() {
@@ -39,14 +39,14 @@ fn wait_until(what: &str, mut happened: impl FnMut() -> bool) {
 }
 
 #[test]
-fn a_host_has_what_it_needs_and_no_more() {
+fn host_has_no_other_descriptors_environment_or_priority() {
     let folder = Folder::new("needs");
     let library = folder.compile("tests/libraries/zoo.c");
-    // A file that this process leaves open for whatever it starts.
+    // A file that this process leaves open for its children.
     let open = std::fs::File::open("/dev/zero").unwrap();
     rustix::io::fcntl_setfd(open.as_fd(), rustix::io::FdFlags::empty()).unwrap();
     let limit = 400 << 20;
-    // With a process above its own it has the same.
+    // Below a supervisor it has the same.
     for processes in [false, true] {
         let mut registration = registration(&library, "tells where it is");
         registration.processes = processes;
@@ -65,7 +65,7 @@ fn a_host_has_what_it_needs_and_no_more() {
             "files 5 of 1024, variables 0, folder /, privileges 1, memory {limit}, core 0, {may}"
         );
         assert_eq!(**text, format!("{usual}, nice {nice}"));
-        // What is costly was asked for when its objects were found out.
+        // Costly objects were requested when its objects were asked for.
         assert!(
             reader.lines()[0].ends_with(&format!("{usual}, nice {lowered}")),
             "{:?}",
@@ -75,10 +75,10 @@ fn a_host_has_what_it_needs_and_no_more() {
     drop(open);
 }
 
-/// A host leads a session of its own: Ctrl-C at the reader's terminal is not for it,
-/// and the kernel may share processors between the two.
+/// A host leads a session of its own: Ctrl-C at the reader's terminal does not reach it, and
+/// the kernel may share processors between the two.
 #[test]
-fn a_host_has_a_session_of_its_own() {
+fn host_leads_its_own_session() {
     let folder = Folder::new("session");
     let library = folder.compile("tests/libraries/zoo.c");
     let mut reader = broker(registration(&library, "good"), |options| options);
@@ -87,7 +87,7 @@ fn a_host_has_a_session_of_its_own() {
     let session = |pid: u32| {
         let stat = std::fs::read_to_string(format!("/proc/{pid}/stat")).unwrap();
         let fields = stat.rsplit_once(')').unwrap().1.split_whitespace();
-        // Of state, parent, group and session the last two.
+        // The last two of state, parent, group and session.
         fields.skip(2).take(2).map(|n| n.parse().unwrap()).collect::<Vec<u32>>()
     };
     assert!(!hosts.is_empty());
@@ -96,10 +96,10 @@ fn a_host_has_a_session_of_its_own() {
     }
 }
 
-/// A library has one process, so that one limit holds for all that it takes,
-/// and nothing of it is left behind.
+/// A library has one process, so that one limit holds for everything and no process is left
+/// behind.
 #[test]
-fn a_library_starts_threads_and_no_processes() {
+fn library_may_start_threads_but_no_processes() {
     let folder = Folder::new("processes");
     let library = folder.compile("tests/libraries/zoo.c");
     for (allowed, text) in [(false, "0 processes, 1 threads"), (true, "5 processes, 1 threads")] {
@@ -111,10 +111,10 @@ fn a_library_starts_threads_and_no_processes() {
     }
 }
 
-/// Where the system cannot refuse processes, that is said as the library is loaded, to
-/// readers, in the log and to its author; not of one that may start them.
+/// Where the system cannot refuse processes, readers, the log and `check` get a note, unless
+/// the library may start them.
 #[test]
-fn that_processes_cannot_be_refused_is_said() {
+fn missing_filter_is_reported_to_readers_log_and_check() {
     let folder = Folder::new("no-filters");
     let library = folder.compile("tests/libraries/zoo.c");
     let mut without = HostCommand::new(folder.compile_program("tests/libraries/no_filters.c"));
@@ -125,7 +125,7 @@ fn that_processes_cannot_be_refused_is_said() {
         registration.processes = processes;
         let mut reader = broker(registration.clone(), |options| options.host(without.clone()));
         let expected = usize::from(!processes);
-        // Once for each process.
+        // Once per process.
         for told in [expected, 0] {
             let seen = reader.see();
             assert_eq!(seen.instances, Some(2), "{seen:?}");
@@ -139,13 +139,13 @@ fn that_processes_cannot_be_refused_is_said() {
     }
 }
 
-/// Memory in files that are mapped nowhere is limited as well.
+/// The memory limit holds for files in memory as well.
 #[test]
-fn a_file_is_no_larger_than_the_memory() {
+fn file_beyond_the_memory_limit_is_not_written() {
     let folder = Folder::new("large-file");
     let library = folder.compile("tests/libraries/zoo.c");
     for (limit, text) in [(150 << 20, "not written"), (400 << 20, "written")] {
-        // What is registered counts, and not what the reader usually grants.
+        // The registered limit precedes the reader's default.
         let mut registration = registration(&library, "writes a large file");
         registration.memory_limit = Some(limit);
         let mut reader = broker(registration, |options| options.memory_limit(300 << 20));
@@ -155,7 +155,7 @@ fn a_file_is_no_larger_than_the_memory() {
 }
 
 #[test]
-fn a_reader_goes_on_at_its_deadline() {
+fn reader_returns_at_its_deadline_and_reads_later() {
     let folder = Folder::new("deadline");
     let library = folder.compile("tests/libraries/zoo.c");
     let registration = registration(&library, "sleeps now and then");
@@ -168,17 +168,16 @@ fn a_reader_goes_on_at_its_deadline() {
     assert_eq!(faults[0].kind, FaultKind::NotYet, "{faults:?}");
     assert!(faults[0].message.contains("is still at work"), "{faults:?}");
     assert!(faults[0].message.ends_with("at the reader's deadline"), "{faults:?}");
-    // Not counted against it, nothing in the log; what comes too late is
-    // nobody's, and the next answer is to the next request.
+    // Neither a fault nor a log line. The late answer is discarded, and the next answer
+    // belongs to the next request.
     assert_eq!((reader.state(), reader.status().faults), (ProviderState::Open, 0));
     assert_eq!(reader.see().instances, Some(2));
     assert_eq!(reader.lines(), [""; 0]);
 }
 
-/// One that does not even say what it has, for a reader in a hurry: there is no
-/// waiting for it, and it is read once it has answered.
+/// A library that has not said what it offers does not delay a reader with a deadline.
 #[test]
-fn a_first_look_keeps_to_the_deadline_too() {
+fn first_question_keeps_to_the_deadline() {
     let folder = Folder::new("first-look");
     let library = folder.compile("tests/libraries/zoo.c");
     for kind in ["!sleeps past its deadline", "never comes back from Open"] {
@@ -187,12 +186,12 @@ fn a_first_look_keeps_to_the_deadline_too() {
             broker(registration, |options| options.patience(Duration::from_secs(3600)));
         let soon = Ask::new(perfhive_engine::ObjectQuery::Global)
             .until(Instant::now() + Duration::from_millis(100));
-        // The time-outs of its functions, ten seconds, are far: a reader that
-        // waited for them would be seen by the state that they leave.
+        // The timeouts of its functions are ten seconds: a reader that waited for them
+        // would show another state.
         let (snapshot, faults) = reader.collect(&soon);
         assert_eq!(snapshot.objects().count(), 0);
         assert_eq!(reader.state(), ProviderState::Idle);
-        // Who asked for everything is told that this is not all.
+        // A request for everything reports the missing provider.
         assert_eq!(&*faults[0].message, "has not said yet what it offers");
         let why = reader.status().last_fault.unwrap().message;
         assert_eq!(&*why, "has not said yet what it offers");
@@ -200,7 +199,7 @@ fn a_first_look_keeps_to_the_deadline_too() {
 }
 
 #[test]
-fn it_is_started_again_and_then_has_to_wait() {
+fn first_crash_restarts_at_once_second_one_waits() {
     let folder = Folder::new("again");
     let library = folder.compile("tests/libraries/zoo.c");
     let registration = registration(&library, "crashes the second time");
@@ -208,7 +207,7 @@ fn it_is_started_again_and_then_has_to_wait() {
     assert_eq!(reader.see().instances, Some(2));
     let seen = reader.see();
     assert!(seen.faults[0].message.contains("crashed with signal 6 (abort)"), "{seen:?}");
-    // A new process: three calls are good, the fourth is not.
+    // The new process crashes in the fourth call.
     for _ in 0..3 {
         assert_eq!(reader.see().instances, Some(2));
     }
@@ -218,14 +217,14 @@ fn it_is_started_again_and_then_has_to_wait() {
         assert_eq!(seen.faults[0].kind, FaultKind::NotYet);
         assert!(seen.faults[0].message.contains("will be started again in"), "{seen:?}");
     }
-    // Waiting makes it neither better nor worse.
+    // Collections during the pause count neither way.
     assert_eq!((reader.state(), reader.status().faults), (ProviderState::Open, 2));
     assert_eq!(reader.logged("crashed"), 2, "{:?}", reader.lines());
 }
 
-/// A hang costs its readers time: the first one is the last for a while.
+/// A hang costs readers time, so that even the first one is followed by a pause.
 #[test]
-fn one_that_hung_has_to_wait_at_once() {
+fn first_timeout_is_followed_by_a_pause() {
     let folder = Folder::new("hung");
     let library = folder.compile("tests/libraries/zoo.c");
     let mut registration = registration(&library, "sleeps past its deadline");
@@ -242,7 +241,7 @@ fn one_that_hung_has_to_wait_at_once() {
 }
 
 #[test]
-fn nothing_is_left_behind() {
+fn no_host_is_left_after_its_reader() {
     let folder = Folder::new("left");
     let library = folder.compile("tests/libraries/zoo.c");
     for kind in ["good", "never comes back from Close", "sleeps past its deadline"] {
@@ -251,7 +250,7 @@ fn nothing_is_left_behind() {
         let mut reader = broker(registration, |options| options);
         reader.see();
         drop(reader);
-        // Other tests of this process may have hosts too, of other libraries.
+        // Other tests of this process may have hosts of other libraries.
         let ours = |pid: &u32| {
             let maps = std::fs::read_to_string(format!("/proc/{pid}/maps")).unwrap_or_default();
             maps.contains(library.to_str().unwrap())
@@ -260,13 +259,13 @@ fn nothing_is_left_behind() {
     }
 }
 
-/// The processes that have a library in their memory.
+/// The processes that have loaded a library.
 fn users(library: &Path) -> Vec<u32> {
     let library = library.to_str().unwrap();
     let mut found = Vec::new();
     for entry in std::fs::read_dir("/proc").unwrap().flatten() {
         let Ok(pid) = entry.file_name().to_string_lossy().parse::<u32>() else { continue };
-        // Processes go while they are looked at.
+        // A process may end at any moment.
         let maps = std::fs::read_to_string(entry.path().join("maps")).unwrap_or_default();
         if maps.contains(library) {
             found.push(pid);
@@ -275,7 +274,7 @@ fn users(library: &Path) -> Vec<u32> {
     found
 }
 
-/// Ends what a test that fails would leave behind.
+/// Ends processes that a failed test would leave behind.
 struct Leftovers<'a>(&'a Path);
 
 impl Drop for Leftovers<'_> {
@@ -286,10 +285,10 @@ impl Drop for Leftovers<'_> {
     }
 }
 
-/// A library that may start processes leaves none of them behind, wherever they moved:
-/// it is closed, it crashes, its reader is killed.
+/// Processes of a library end in whatever session they are, when the library is closed, when
+/// it crashes and when its reader is killed.
 #[test]
-fn what_a_library_starts_ends_with_it() {
+fn processes_of_a_library_end_with_it() {
     let folder = Folder::new("starts");
     let library = folder.compile("tests/libraries/zoo.c");
     let mut registration = registration(&library, "leaves processes");
@@ -325,7 +324,7 @@ fn reader_to_be_killed(library: &Path, kind: &str) -> Child {
         .unwrap()
 }
 
-/// The reader of the tests above and below, for as long as nobody kills it.
+/// The reader of the tests above and below, until it is killed.
 #[test]
 fn reader_that_is_killed() {
     let Some(library) = std::env::var_os("PERFHIVE_TEST_LIBRARY") else { return };
@@ -338,14 +337,14 @@ fn reader_that_is_killed() {
 }
 
 #[test]
-fn a_host_ends_with_its_reader() {
+fn host_ends_when_its_reader_is_killed() {
     let folder = Folder::new("killed");
     let library = folder.compile("tests/libraries/zoo.c");
     let mut reader = reader_to_be_killed(&library, "never returns");
     let mut hosts = Vec::new();
     wait_until("the host is at work", || {
         hosts = children(reader.id(), "perfhive-host");
-        // It has its library: what is in it never returns.
+        // The library is loaded; its Collect never returns.
         hosts.first().is_some_and(|pid| {
             let maps = std::fs::read_to_string(format!("/proc/{pid}/maps")).unwrap_or_default();
             maps.contains("zoo.so")
@@ -363,7 +362,7 @@ fn a_host_ends_with_its_reader() {
 }
 
 #[test]
-fn without_a_host_it_says_so() {
+fn missing_or_wrong_host_program_is_reported() {
     let folder = Folder::new("without");
     let library = folder.compile("tests/libraries/zoo.c");
     let registration = registration(&library, "good");
@@ -380,14 +379,14 @@ fn without_a_host_it_says_so() {
     }
 }
 
-/// Two libraries that wait for each other get what they wait for: those that
-/// hang cost a reader the time of one, however many they are.
+/// Two libraries wait for each other: they are called side by side, so that any number of
+/// hanging libraries costs a reader the time of one.
 #[test]
-fn libraries_are_at_work_side_by_side() {
+fn libraries_are_called_side_by_side() {
     let folder = Folder::new("meets");
     let library = folder.compile("tests/libraries/meets.c");
     let both = [TitleIndex(50000), TitleIndex(50002)];
-    // Each has a costly one too, which is another request.
+    // Each has a costly object too, which is a second request.
     let all = [50000, 50004, 50002, 50006].map(TitleIndex);
     let registration = |object: &TitleIndex| {
         let mut one = Registration::new(&format!("Meets {object}"), &library, "CollectMeets");
@@ -401,7 +400,7 @@ fn libraries_are_at_work_side_by_side() {
     };
     let registrations = both.iter().map(registration).collect();
     let mut reader = broker_of(registrations, TestLevel::All, |options| options);
-    // Of processes that are started for this, and of those that are there.
+    // With new processes, and with running ones.
     for wanted in [&both[..], &both, &all, &all] {
         for object in all {
             let _ = std::fs::remove_file(folder.0.join(format!("met-{object}")));
@@ -409,7 +408,6 @@ fn libraries_are_at_work_side_by_side() {
         let (snapshot, faults) = reader.collect(&Ask::objects(wanted));
         assert!(wanted.iter().all(|object| snapshot.object(*object).is_some()), "{faults:?}");
     }
-    // Each waits for the other, and so takes as long; what is told is the time
-    // that the library was at work, not that which it was waited for.
+    // The reported time is that of the call, not that of the wait.
     assert!(reader.broker.providers().all(|one| one.total >= Duration::from_millis(1)));
 }

@@ -1,5 +1,4 @@
-//! What is registered comes, changes and goes; and what providers of every
-//! kind give.
+//! Registrations that come, change and go, and providers of every kind.
 
 use crate::support::{Folder, OBJECT, broker, host, registration};
 use perfhive_contract::{Registration, Registrations};
@@ -16,7 +15,7 @@ use std::time::Duration;
 
 type News = Arc<Mutex<Option<Arc<Registrations>>>>;
 
-/// A broker that reads what a test registers.
+/// A broker of the registrations of a test.
 fn registry() -> (News, Broker) {
     let news = News::default();
     let source = Arc::clone(&news);
@@ -54,7 +53,7 @@ fn instances(broker: &mut Broker, object: TitleIndex) -> Option<usize> {
 }
 
 #[test]
-fn providers_come_change_and_go() {
+fn registrations_that_come_change_and_go_are_followed() {
     let folder = Folder::new("come");
     let library = folder.compile("tests/libraries/zoo.c");
     let (news, mut broker) = registry();
@@ -68,7 +67,7 @@ fn providers_come_change_and_go() {
     assert_eq!(titles.name(TitleIndex(60000)), None, "not one of its names");
     assert_eq!(instances(&mut broker, OBJECT), Some(2));
 
-    // The same again is no news: its process, and what is counted, stay.
+    // The same again is no change: its process and its counts stay.
     let generation = broker.catalogue(&Ask::nothing()).unwrap().generation;
     register(&news, vec![registration(&library, "good")]);
     assert_eq!(broker.catalogue(&Ask::nothing()).unwrap().generation, generation);
@@ -100,7 +99,7 @@ fn providers_come_change_and_go() {
 }
 
 #[test]
-fn a_library_that_is_replaced_is_loaded_anew() {
+fn replaced_library_is_loaded_anew() {
     let folder = Folder::new("replaced");
     let library = folder.compile("tests/libraries/zoo.c");
     let spare = folder.0.join("spare.so");
@@ -112,7 +111,7 @@ fn a_library_that_is_replaced_is_loaded_anew() {
     let status = Source::providers(&mut broker, &Ask::nothing()).unwrap().remove(0);
     assert_eq!(status.state, ProviderState::Failed);
     assert!(status.last_fault.unwrap().message.contains("zoo.so"));
-    // As an installer does it: the next look finds another file.
+    // An installer renames: the next look finds another file.
     std::fs::rename(&spare, &library).unwrap();
     for _ in 0..1000 {
         if instances(&mut broker, OBJECT) == Some(2) {
@@ -127,7 +126,7 @@ fn a_library_that_is_replaced_is_loaded_anew() {
 }
 
 #[test]
-fn objects_that_change_are_described_anew() {
+fn changing_objects_are_all_in_the_catalogue() {
     let folder = Folder::new("changes");
     let library = folder.compile("tests/libraries/zoo.c");
     let (news, mut broker) = registry();
@@ -139,7 +138,7 @@ fn objects_that_change_are_described_anew() {
         broker.collect(&Ask::new(ObjectQuery::Global), &mut snapshot).unwrap();
         assert_eq!(snapshot.objects().count(), 1, "{:?}", snapshot.faults());
     }
-    // Each that was there once is known: what is gone may come again.
+    // Each delivered object stays known, because it may come again.
     let mut after = objects(&mut broker);
     after.sort_unstable();
     let names: Vec<u32> = after.iter().map(|(name, _)| *name).collect();
@@ -148,7 +147,7 @@ fn objects_that_change_are_described_anew() {
 }
 
 #[test]
-fn it_is_asked_for_the_objects_of_its_list_alone() {
+fn library_is_asked_only_for_the_objects_of_its_list() {
     let folder = Folder::new("list");
     let library = folder.compile("tests/libraries/zoo.c");
     let mut registration = registration(&library, "crashes");
@@ -161,7 +160,7 @@ fn it_is_asked_for_the_objects_of_its_list_alone() {
 }
 
 #[test]
-fn blocks_of_other_machines_stand_beside_ours() {
+fn foreign_request_gives_the_other_machines_block() {
     let folder = Folder::new("foreign");
     let library = folder.compile("tests/libraries/zoo.c");
     let registration = registration(&library, "!reaches another machine");
@@ -175,7 +174,7 @@ fn blocks_of_other_machines_stand_beside_ours() {
     assert_eq!(object.view().instances().count(), 2);
     let venus = Ask::new(ObjectQuery::Foreign("VENUS".to_string()));
     assert_eq!(reader.collect(&venus).0.objects().count(), 0);
-    // Local requests have nothing of it.
+    // A local request gives no object of it.
     let (local, _) = reader.collect(&Ask::new(ObjectQuery::Global));
     assert!(local.objects().all(|object| object.machine() == "HERE"));
 }
@@ -188,7 +187,7 @@ fn example() -> PathBuf {
     library
 }
 
-/// A copy of it: one process has one library of a file, with one linkage.
+/// A registration of a copy of it.
 fn gauges(folder: &Folder, linkage: &str) -> Registration {
     gauges_of(folder, "gauges.so", linkage)
 }
@@ -208,7 +207,7 @@ pub(crate) fn gauges_of(folder: &Folder, library: &str, linkage: &str) -> Regist
 }
 
 #[test]
-fn a_provider_in_rust() {
+fn provider_in_rust_is_read() {
     let folder = Folder::new("rust");
     let mut reader = broker(gauges(&folder, "boiler\0pump\0valve"), |options| options);
     for _ in 0..3 {
@@ -219,9 +218,9 @@ fn a_provider_in_rust() {
     assert_eq!(reader.see().instances, Some(3));
 }
 
-/// Sources of libraries pass what every source must pass.
+/// Libraries pass the conformance tests of all sources.
 #[test]
-fn they_are_sources_like_all_others() {
+fn libraries_pass_the_conformance_tests() {
     let folder = Folder::new("conformance");
     let library = folder.compile("tests/libraries/zoo.c");
     perfhive_testkit::conformance::source(|| {
@@ -239,26 +238,8 @@ fn gauges_at(folder: &Folder, first: u32) -> Registration {
     registration
 }
 
-/// Threads with readers of their own share the library, each with a session.
 #[test]
-fn many_threads_collect_from_rust() {
-    let folder = Folder::new("rust-threads");
-    let registration = gauges(&folder, "boiler\0pump");
-    thread::scope(|scope| {
-        for _ in 0..8 {
-            scope.spawn(|| {
-                let mut reader = broker(registration.clone(), |options| options);
-                for _ in 0..200 {
-                    assert_eq!(reader.see().instances, Some(2));
-                }
-                assert_eq!(reader.status().faults, 0);
-            });
-        }
-    });
-}
-
-#[test]
-fn a_panic_in_rust() {
+fn panic_in_rust_is_a_fault_of_its_provider() {
     let folder = Folder::new("panic");
     let mut reader = broker(gauges(&folder, "panic"), |options| options);
     assert_eq!(reader.see().instances, None);
@@ -269,9 +250,9 @@ fn a_panic_in_rust() {
     assert_eq!(reader.lines(), [format!("Gauges: {text}")]);
 }
 
-/// Whoever never wants to give up says so with the longest time there is.
+/// The longest durations mean no limit.
 #[test]
-fn times_may_be_as_long_as_there_are() {
+fn longest_durations_are_accepted() {
     let folder = Folder::new("long");
     let library = folder.compile("tests/libraries/zoo.c");
     let long = |options: Options| {
@@ -283,8 +264,7 @@ fn times_may_be_as_long_as_there_are() {
         registration
     };
     assert_eq!(broker(of("good"), long).see().instances, Some(2));
-    // What fails is left alone for as long as that. (In this process a kind is written
-    // over the one before.)
+    // After a failure the pause is as long.
     for kind in ["!has nothing", "!refuses to open", "!answers an error"] {
         let mut reader = broker(of(kind), long);
         for _ in 0..3 {

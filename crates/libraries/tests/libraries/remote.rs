@@ -1,5 +1,5 @@
-//! The example in C that reaches other machines: connections made inside Collect,
-//! kept, tested on every request, lost and had again.
+//! The example in C that reaches other machines: connections are made inside Collect, kept,
+//! tested on every request, lost and made again.
 
 use crate::support::{Folder, Reader, broker, host, registration};
 use perfhive_contract::Registration;
@@ -15,7 +15,7 @@ use std::thread::{self, JoinHandle};
 const LINK: TitleIndex = TitleIndex(50000);
 const TANK: TitleIndex = TitleIndex(50004);
 
-/// A machine: it tells levels from 1 on, for as long as this is there.
+/// A machine that gives levels from 1 on until it is dropped.
 struct Machine {
     address: SocketAddr,
     connections: Arc<AtomicU32>,
@@ -38,7 +38,7 @@ impl Machine {
                 count.fetch_add(1, Ordering::SeqCst);
                 let mut lines = BufReader::new(stream.try_clone().unwrap());
                 let mut line = String::new();
-                // One that is switched off does not answer any more.
+                // Switched off, it does not answer any more.
                 while lines.read_line(&mut line).is_ok_and(|length| length > 0)
                     && !is_off.load(Ordering::SeqCst)
                 {
@@ -56,7 +56,7 @@ impl Machine {
         self.connections.load(Ordering::SeqCst)
     }
 
-    /// The thread goes with the next word or connection that it is offered.
+    /// The thread ends with the next word or connection.
     fn switch_off(&mut self) -> JoinHandle<()> {
         self.off.store(true, Ordering::SeqCst);
         self.thread.take().unwrap()
@@ -65,7 +65,6 @@ impl Machine {
 
 fn tanks(folder: &Folder, linkage: &str) -> Registration {
     let library = folder.compile("examples/c/tanks.c");
-    // One process has one library of a file, with the linkage of the first.
     let copy = folder.0.join(format!("tanks-{}.so", linkage.len()));
     std::fs::rename(library, &copy).unwrap();
     let mut registration = registration(&copy, linkage);
@@ -89,13 +88,13 @@ fn value(snapshot: &Snapshot, object: TitleIndex) -> Option<u64> {
 }
 
 #[test]
-fn connections_are_kept_tested_lost_and_had_again() {
+fn connection_is_kept_lost_and_made_again() {
     let folder = Folder::new("remote");
     let mut mars = Machine::start("127.0.0.1:0", "4711 1000");
     let address = mars.address.to_string();
     let linkage = format!("MARS={address}");
     let mut reader = broker(tanks(&folder, &linkage), |options| options);
-    // Open did not connect: it is told no machine's name.
+    // Open does not connect: it knows no machine's name.
     assert_eq!(ask(&mut reader, "VENUS").objects().count(), 0);
     assert_eq!(mars.connections(), 0);
 
@@ -120,7 +119,7 @@ fn connections_are_kept_tested_lost_and_had_again() {
     let lost = "MARS is lost: its last data is given";
     assert_eq!(reader.logged(lost), 1, "{:?}", reader.lines());
 
-    // Had again at the next request. It tells no clock now: the local one stands in.
+    // Connected again at the next request. Without its clock the local one is used.
     let mars = Machine::start(&address, "");
     let snapshot = ask(&mut reader, "MARS");
     assert_eq!((value(&snapshot, LINK), value(&snapshot, TANK)), (Some(1), Some(1)));
@@ -128,7 +127,7 @@ fn connections_are_kept_tested_lost_and_had_again() {
     assert_eq!(clocks.perf_freq, 1_000_000_000);
     assert!(clocks.perf_time > 0 && clocks.time_100ns > 0);
     assert_eq!(mars.connections(), 1);
-    // The machine goes when its last connection does.
+    // The machine ends with its last connection.
     drop(reader);
     let mut mars = mars;
     let thread = mars.switch_off();
@@ -136,27 +135,27 @@ fn connections_are_kept_tested_lost_and_had_again() {
     thread.join().unwrap();
 }
 
-/// One that was never there has a Status alone.
+/// A machine that was never reached has only a Status.
 #[test]
-fn a_machine_that_was_never_reached() {
+fn machine_that_was_never_reached_has_only_a_status() {
     let folder = Folder::new("unreached");
     let address = TcpListener::bind("127.0.0.1:0").unwrap().local_addr().unwrap();
     let mut reader = broker(tanks(&folder, &format!("MARS={address}")), |options| options);
     let snapshot = ask(&mut reader, "MARS");
     assert_eq!((value(&snapshot, LINK), value(&snapshot, TANK)), (Some(0), None));
     assert_eq!(snapshot.object(LINK).unwrap().machine(), "MARS");
-    // Nothing of it is local.
+    // No object of it is local.
     let (local, _) = reader.collect(&Ask::new(ObjectQuery::Global));
     assert_eq!(local.objects().count(), 0);
 }
 
 #[test]
-fn it_is_sound() {
+fn example_has_one_warning_in_check() {
     let folder = Folder::new("tanks-checked");
     let verdict = check(&tanks(&folder, "MARS=127.0.0.1:9"), &Options::new().host(host()));
     let wrong: Vec<_> =
         verdict.findings.iter().filter(|one| one.severity != Severity::Good).collect();
-    // Of this machine it has nothing, which may be meant.
+    // It has no object of this machine.
     assert_eq!(wrong.len(), 1, "{wrong:?}");
     assert!(wrong[0].message.contains("it offers nothing"), "{wrong:?}");
 }

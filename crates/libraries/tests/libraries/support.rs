@@ -33,7 +33,7 @@ impl Folder {
         self.compile_as(source, "so", &["-shared", "-fPIC"])
     }
 
-    /// The same into a program.
+    /// Compiles a source file of this crate into a program.
     pub(crate) fn compile_program(&self, source: &str) -> PathBuf {
         self.compile_as(source, "", &[])
     }
@@ -85,8 +85,8 @@ pub(crate) fn registration(library: &Path, kind: &str) -> Registration {
     registration
 }
 
-/// The registration of the example in C, a good neighbour of whoever is bad:
-/// its library lies in the same folder.
+/// The registration of the example in C: a good neighbour of bad libraries, in the same
+/// folder.
 pub(crate) fn neighbour(folder: &Folder) -> Registration {
     let library = folder.0.join("gauges.so");
     if !library.exists() {
@@ -135,7 +135,7 @@ pub(crate) struct Reader {
     pub(crate) lines: Lines,
 }
 
-/// What one collection gave.
+/// The result of one collection.
 #[derive(Debug)]
 pub(crate) struct Seen {
     /// Instances of the zoo's object, if it is there.
@@ -158,8 +158,7 @@ impl Reader {
         Seen { instances: object.map(|object| object.view().instances().count()), faults }
     }
 
-    /// Reads the zoo's object and its neighbour's, which must be there as if it
-    /// were alone.
+    /// Reads the zoo's object and its neighbour's, which must be there as if it were alone.
     pub(crate) fn see_with_neighbour(&mut self) -> Seen {
         let (snapshot, faults) = self.collect(&Ask::objects(&[OBJECT, NEIGHBOUR]));
         let good = snapshot.object(NEIGHBOUR).expect("the good neighbour is read");
@@ -171,14 +170,14 @@ impl Reader {
         Seen { instances: object.map(|object| object.view().instances().count()), faults }
     }
 
-    /// That nothing is held against the neighbour, in state and log.
+    /// Checks that the neighbour has no fault in state and log.
     pub(crate) fn neighbour_is_sound(&self, kind: &str) {
         let status = self.broker.providers().find(|one| &*one.name == "Neighbour").unwrap();
         assert_eq!((status.state, status.faults), (ProviderState::Open, 0), "{kind}: {status:?}");
         assert_eq!(self.logged("Neighbour: "), 0, "{kind}: {:?}", self.lines());
     }
 
-    /// Of the zoo.
+    /// The status of the zoo.
     pub(crate) fn status(&self) -> ProviderStatus {
         let mut all = self.broker.providers();
         all.find(|one| &*one.name != "Neighbour").unwrap().clone()

@@ -1,5 +1,5 @@
-//! Bad providers, each loaded for real and beside a good one: what a reader
-//! still gets, what is logged, and what state they end in.
+//! Bad providers, each loaded beside a good one: what a reader still gets, the log, and the
+//! final state.
 
 use crate::support::{Folder, OBJECT, Reader, broker_of, neighbour, registration};
 use perfhive_contract::Registration;
@@ -14,18 +14,18 @@ use std::time::Duration;
 /// in its fault, the state after six collections.
 type Row = (&'static str, Option<usize>, &'static str, ProviderState);
 
-/// The text that stands in the log; none if there is to be nothing.
+/// The text in the log; empty for no line.
 fn log_of(row: &Row) -> &'static str {
     match row.0 {
-        // What has nothing to give did not fail: its reader is told, and no log.
+        // Giving nothing is no failure: the reader gets a fault, the log no line.
         "has nothing" => "",
         "changes its counters" => "the counters of object 50000 are not those of before",
         _ => row.2,
     }
 }
 
-/// In a process of its own; nothing of it may harm the reader.
-const ISOLATED: &[Row] = &[
+/// None of them may harm the reader.
+const BAD: &[Row] = &[
     ("wrong byte count", Some(2), "the byte count says", Open),
     ("moves and counts no bytes", Some(2), "the byte count says 0", Open),
     ("counts bytes and does not move", None, "1 objects were announced, 0 were found", Quarantined),
@@ -64,7 +64,7 @@ const ISOLATED: &[Row] = &[
         "closed the connection to its host, and was ended",
         Quarantined,
     ),
-    // Its size is sealed: neither does anything.
+    // The memory's size is sealed: neither has an effect.
     ("shrinks the memory", Some(2), "", Open),
     ("grows the memory", Some(2), "", Open),
     ("answers an error", None, "Collect answered with error 1234", Quarantined),
@@ -91,11 +91,11 @@ fn beside_a_good_one(
     change: impl FnOnce(Options) -> Options,
 ) -> Reader {
     let good = neighbour(folder);
-    // Whoever comes first might be asked first, and harm whoever comes then.
+    // The first one is asked first, and could harm the second.
     broker_of(vec![bad, good], TestLevel::All, change)
 }
 
-/// Collects until the provider's fate is sealed.
+/// Collects until the provider is quarantined or known to stay open.
 fn live(reader: &mut Reader, row: &Row) {
     let (kind, instances, text, state) = *row;
     let mut told = false;
@@ -104,7 +104,7 @@ fn live(reader: &mut Reader, row: &Row) {
         if !seen.faults.iter().any(|fault| fault.kind == FaultKind::Quarantined) {
             assert_eq!(seen.instances, instances, "{kind}: {seen:?}");
             told |= seen.faults.iter().any(|fault| fault.message.contains(text));
-            // Nothing is said of who does nothing wrong, and something of all others.
+            // A sound answer has no fault; every other one has.
             let sound = instances.is_some() && text.is_empty();
             assert_eq!(seen.faults.is_empty(), sound, "{kind}: {seen:?}");
         } else {
@@ -119,8 +119,8 @@ fn live(reader: &mut Reader, row: &Row) {
     if text.is_empty() {
         assert_eq!(reader.lines(), [""; 0], "{kind}");
     } else {
-        // The first faults of a kind are logged, and then no more than is worth it.
-        // Whether who closes everything comes to its end, or its host is sooner, is chance.
+        // The log is limited to three lines of a kind. For "closes everything" the crash and the
+        // closed connection race.
         let kinds = if kind == "closes everything" { 2 } else { 1 };
         let logged = reader.logged(text);
         assert!((1..=3 * kinds).contains(&logged), "{kind}: {:?}", reader.lines());
@@ -130,10 +130,10 @@ fn live(reader: &mut Reader, row: &Row) {
 }
 
 #[test]
-fn isolated() {
+fn bad_library_costs_only_its_own_objects() {
     let folder = Folder::new("isolated");
     let library = folder.compile("tests/libraries/zoo.c");
-    for row in ISOLATED {
+    for row in BAD {
         let mut registration = registration(&library, row.0);
         if row.2.starts_with("did not come back") {
             registration.collect_timeout = Duration::from_millis(300);
@@ -145,10 +145,10 @@ fn isolated() {
     }
 }
 
-/// Every other call gives an object of another name: the reader has what was
-/// asked for when it is there, and is told when it is not.
+/// Every other call gives an object of another name: the reader gets the requested object or
+/// a fault.
 #[test]
-fn changes_its_objects() {
+fn library_that_changes_its_objects_gives_the_object_or_a_fault() {
     let folder = Folder::new("changes-objects");
     let library = folder.compile("tests/libraries/zoo.c");
     let kind = "changes its objects";
@@ -170,10 +170,9 @@ fn changes_its_objects() {
     assert!((1..=3).contains(&logged), "{:?}", reader.lines());
 }
 
-/// Nor does it help to have its description renewed, which follows what it gives:
-/// the neighbour was there first.
+/// A new description does not move an object that its neighbour registered.
 #[test]
-fn takes_its_neighbours_object_and_is_described_anew() {
+fn neighbours_object_stays_the_neighbours_after_a_new_description() {
     let folder = Folder::new("takes");
     let library = folder.compile("tests/libraries/zoo.c");
     let kind = "takes its neighbour's object";
@@ -186,10 +185,9 @@ fn takes_its_neighbours_object_and_is_described_anew() {
     reader.neighbour_is_sound(kind);
 }
 
-/// Of what it gives beside its own object nobody reads anything, not even while nobody
-/// else has it; its own is read.
+/// Objects beside its own are left out even while their owner is disabled; its own is read.
 #[test]
-fn gives_more_than_its_own() {
+fn objects_of_others_are_left_out_with_a_warning() {
     let folder = Folder::new("more");
     let library = folder.compile("tests/libraries/zoo.c");
     let kind = "!gives more than its own";
@@ -206,7 +204,7 @@ fn gives_more_than_its_own() {
     assert_eq!(reader.state(), Open);
     assert!((1..=3).contains(&reader.logged("left out object 238")), "{:?}", reader.lines());
     assert_eq!(reader.broker.catalogue(&Ask::everything()).unwrap().objects.len(), 1);
-    // Who has neither names nor a list is left what no other claims.
+    // A provider without names and list may give unregistered objects.
     let mut free = reader_of_free(&library, kind, &absent);
     let (snapshot, _) = free.collect(&Ask::new(ObjectQuery::Global));
     let names: Vec<u32> = snapshot.objects().map(|one| one.view().name_index().0).collect();
@@ -219,10 +217,9 @@ fn reader_of_free(library: &Path, kind: &str, other: &Registration) -> Reader {
     broker_of(vec![free, other.clone()], TestLevel::All, |options| options)
 }
 
-/// What one thread is given is not what the others are: each reads whole
-/// answers, of one call.
+/// Each thread reads whole answers of one call.
 #[test]
-fn differs_between_threads() {
+fn readers_in_several_threads_get_whole_answers() {
     let folder = Folder::new("differs");
     let library = folder.compile("tests/libraries/zoo.c");
     let kind = "differs from call to call";
@@ -245,9 +242,9 @@ fn differs_between_threads() {
     });
 }
 
-/// A panic in Rust: from the start, and once it has said what it has.
+/// A panic in Rust: in the first call, and after it said what it offers.
 #[test]
-fn panics() {
+fn panic_in_a_rust_library_costs_only_its_own_objects() {
     let folder = Folder::new("panics");
     for (kind, text, state) in [
         ("panic", "the provider panicked: the gauge called panic is broken", Failed),
@@ -264,7 +261,7 @@ fn panics() {
         }
         let status = reader.status();
         assert_eq!(status.state, state, "{kind}: {status:?}");
-        // Of one that never said what it has, the provider's account tells.
+        // Before it said what it offers, only the account has the fault.
         let account = status.last_fault.unwrap().message;
         assert!(told || account.contains(text), "{kind}: {account}");
         reader.neighbour_is_sound(kind);
@@ -272,10 +269,10 @@ fn panics() {
     }
 }
 
-/// One that goes on writing after it answered: what was read does not change
-/// any more, and is either sound or not there.
+/// A library that writes after its answer cannot change what was read, which is sound or
+/// missing.
 #[test]
-fn a_writer_that_does_not_stop() {
+fn late_writes_do_not_change_what_was_read() {
     let folder = Folder::new("writer");
     let library = folder.compile("tests/libraries/zoo.c");
     let mut registration = registration(&library, "writes later, too");
@@ -293,16 +290,16 @@ fn a_writer_that_does_not_stop() {
 }
 
 #[test]
-fn levels() {
+fn test_level_decides_which_answers_are_read() {
     let folder = Folder::new("levels");
     let library = folder.compile("tests/libraries/zoo.c");
-    // What of each kind is read at the levels 1, 2 and 3.
+    // The instances that are read at the levels 1, 2 and 3.
     let rows: [(&str, [Option<usize>; 3]); 6] = [
         ("wrong byte count", [Some(2); 3]),
         ("wrong object count", [None, Some(2), Some(2)]),
         ("overrun by 1 byte", [None, None, Some(2)]),
         ("points past its buffer", [None; 3]),
-        // Nobody can read these: our own validation has no level.
+        // Never read: our own validation has no level.
         ("zero-length instances", [None; 3]),
         ("garbage", [None; 3]),
     ];

@@ -66,7 +66,7 @@ fn code_pages_go_by_the_languages() {
     assert!(!lost);
     assert_eq!(names(&parse_with(&bytes, HEADER).unwrap())[1], (9, 2, "First"));
     assert_eq!(names(&parse_with(&bytes, HEADER).unwrap())[3], (0x19, 2, "Скорость"));
-    // Two languages of different code pages: nobody can know.
+    // Two languages of different code pages: the encoding is unknown.
     let mixed = text.replace("019=Deutsch", "019=Russian\n011=Japanese");
     let (bytes, ..) = encoding_rs::WINDOWS_1251.encode(&mixed);
     let error = parse_with(&bytes, HEADER).unwrap_err().to_string();

@@ -12,7 +12,7 @@ use std::time::Duration;
 /// Threads that collect at once, and how often each.
 const THREADS: u32 = 4;
 const TIMES: u32 = 100;
-/// A library slower than this is not asked so often.
+/// A library slower than this is called fewer times.
 const QUICK: Duration = Duration::from_millis(5);
 
 impl Check {
@@ -31,8 +31,8 @@ impl Check {
             Ok(ERROR_SUCCESS) => self.good("Open", "may be called a second time"),
             Ok(code) => {
                 let message = format!(
-                    "answers the second time with error {code}: it is called once by each \
-                     reader in a process, and what is needed once belongs behind a guard"
+                    "returns error {code} the second time: each reader in a process calls it, \
+                     so that one-time preparations belong behind a guard"
                 );
                 return self.wrong("Open", message);
             }
@@ -44,8 +44,8 @@ impl Check {
             Ok(()) => {}
             Err(CallFault::TimedOut(_)) => {
                 let message = format!(
-                    "does not come back within {limit:?}: readers of a process of its own do not \
-                     wait for it, others do"
+                    "does not come back within {limit:?}: perfhive's readers do not wait for it, \
+                     readers on Windows do"
                 );
                 self.warn("Close", message);
                 self.library = None;
@@ -57,16 +57,16 @@ impl Check {
         let after = self.given();
         if self.verdict.findings.iter().skip(findings).any(|one| one.severity == Severity::Error) {
             let message = "after Open twice and Close once it fails: the first reader is still \
-                           there; only the last Close may give up what all share";
+                           there; only the last Close may free shared data";
             self.wrong("Close", message);
         } else if let Some(name) = before.iter().find(|name| !after.contains(name)) {
             let message = format!(
                 "after Open twice and Close once object {name} is gone: the first reader is \
-                 still there; only the last Close may give up what all share"
+                 still there; only the last Close may free shared data"
             );
             self.wrong("Close", message);
         } else {
-            self.good("Close", "leaves the other readers what they have");
+            self.good("Close", "leaves the other readers their objects");
         }
     }
 
@@ -77,7 +77,7 @@ impl Check {
         objects(&bytes).map(name_of).collect()
     }
 
-    /// Several readers ask for different things at once.
+    /// Has several threads collect different objects at once.
     pub(super) fn collect_together(&mut self) {
         let names: Vec<TitleIndex> =
             self.known.descriptions().iter().map(|object| object.spec.name).collect();
@@ -101,10 +101,10 @@ impl Check {
                 let (value, what) = first_wrong.unwrap_or_default();
                 let alone = |one: &Finding| one.severity == Severity::Error && one.asked == value;
                 let why = match self.verdict.findings.iter().any(alone) {
-                    true => "to one thread it is wrong, too, which is to be mended first",
+                    true => "to one thread it is wrong as well; correct that first",
                     false => {
-                        "Collect is called from several threads at once, so that what they share \
-                         needs a lock"
+                        "Collect is called from several threads at once, so that shared data needs \
+                         a lock"
                     }
                 };
                 let message = format!(

@@ -21,8 +21,8 @@ impl Check {
             }
             if cost == Cost::Costly && self.known.cost(name) == Some(Cost::Global) {
                 let message = format!(
-                    "object {name} comes with Global too: it is not costly then, and Costly is \
-                     to leave it out"
+                    "object {name} comes with Global too: it is not costly then, and Costly must \
+                     leave it out"
                 );
                 self.warn(value, message);
             }
@@ -46,17 +46,19 @@ impl Check {
             };
             let Some(answer) = answer else { continue };
             if answer.code == ERROR_SUCCESS && answer.claim == NOTHING {
-                self.good(value, "is not its: pointer and counts say nothing");
+                self.good(value, "gives nothing, with pointer and counts as required");
             } else if is_foreign && answer.code == ERROR_SUCCESS {
                 self.test_foreign(value, &answer);
             } else if answer.claim.bytes != 0 {
-                let message = "gives data that nobody asked for: what is not its is answered \
-                               with ERROR_SUCCESS, both counts 0 and the pointer as it was";
+                let message = "gives data that was not requested: a request for other objects \
+                               is answered with ERROR_SUCCESS, both counts 0 and the pointer \
+                               unchanged";
                 self.wrong(value, message);
             } else {
                 let message = format!(
-                    "is answered with error {}, the pointer moved by {}: what is not its is \
-                     answered with ERROR_SUCCESS, both counts 0 and the pointer as it was",
+                    "is answered with error {}, the pointer moved by {}: a request for other \
+                     objects is answered with ERROR_SUCCESS, both counts 0 and the pointer \
+                     unchanged",
                     answer.code, answer.claim.moved
                 );
                 self.wrong(value, message);
@@ -75,7 +77,7 @@ impl Check {
         if names.len() > 1 {
             lists.push(names.iter().map(|(name, _)| *name).collect());
         }
-        // Among indexes of others, as a reader's list has them.
+        // A reader's list also has indexes of other providers.
         if let Some((first, _)) = names.first() {
             lists.push(vec![TitleIndex(2), *first, TitleIndex(4_294_967_294)]);
         }
@@ -97,14 +99,14 @@ impl Check {
                 (Some(name), Some(other)) => {
                     let message = format!(
                         "gives object {other} and leaves out object {name}, which it gives \
-                         otherwise: an object has one index, by which it is asked for and given"
+                         otherwise: a request and its answer must use the same index"
                     );
                     self.wrong(&value, message);
                 }
                 (Some(name), None) => {
                     let message = format!(
                         "leaves out object {name}, which it gives otherwise: the value is a list \
-                         of decimal indexes, apart by blanks"
+                         of decimal indexes, separated by blanks"
                     );
                     self.wrong(&value, message);
                 }
@@ -121,20 +123,21 @@ impl Check {
         }
     }
 
-    /// Asks for what it has of another machine; answers whether it has anything.
+    /// Requests the objects of another machine; whether there are any.
     pub(super) fn ask_for_machine(&mut self, machine: &str) -> bool {
         let value = ObjectQuery::Foreign(machine.to_string()).to_string();
         let Some(answer) = self.collect(&value, Lane::Usual) else { return false };
         answer.reports.iter().for_each(|text| self.warn(&value, format!("it reports: {text}")));
         if answer.code == ERROR_SUCCESS && answer.claim == NOTHING {
-            let message = "gives nothing: it is none of its machines, or cannot be reached";
+            let message = "gives nothing: the machine is unknown to it, or cannot be reached";
             self.warn(&value, message);
             return false;
         }
         if answer.code != ERROR_SUCCESS {
             let message = format!(
-                "is answered with error {}: what cannot be had is answered with ERROR_SUCCESS, \
-                 both counts 0 and the pointer as it was, or with a Status that says so",
+                "is answered with error {}: an unreachable machine is answered with \
+                 ERROR_SUCCESS, both counts 0 and the pointer unchanged, or with a Status that \
+                 says so",
                 answer.code
             );
             self.wrong(&value, message);
@@ -143,14 +146,14 @@ impl Check {
         self.test_foreign(&value, &answer)
     }
 
-    /// Tests an answer that is of another machine; answers whether it is sound.
+    /// Tests the block of another machine; whether it is sound.
     pub(super) fn test_foreign(&mut self, value: &str, answer: &CheckedCall) -> bool {
         let (blocks, warnings) = match answer.buffer.check_foreign(TestLevel::All, &answer.claim) {
             Ok(found) => found,
             Err(fault) => {
                 let message = format!(
-                    "{fault}: what is of another machine begins with a PERF_DATA_BLOCK for it, \
-                     whose TotalByteLength spans the objects behind it; readers do not get it"
+                    "{fault}: the block of another machine begins with a PERF_DATA_BLOCK, whose \
+                     TotalByteLength includes the objects behind it; readers do not get it"
                 );
                 self.wrong(value, message);
                 return false;
@@ -166,7 +169,7 @@ impl Check {
         !is_bad
     }
 
-    /// Buffers that end within the data, and the one that fits.
+    /// Collects with buffers that are too small.
     pub(super) fn ask_with_little_room(&mut self) {
         let Some(answer) = self.collect("Global", Lane::Usual) else { return };
         let Ok(needed) = usize::try_from(answer.claim.moved) else { return };
@@ -186,8 +189,8 @@ impl Check {
                 self.wrong("Global", message);
             } else if answer.claim.moved > room as isize {
                 let message = format!(
-                    "it writes past a buffer of {room} bytes: the room is in *lpcbBytes as it is \
-                     called"
+                    "it writes past a buffer of {room} bytes: the size is in *lpcbBytes at the \
+                     call"
                 );
                 self.wrong("Global", message);
             }
@@ -210,14 +213,14 @@ impl Check {
         answer.buffer.check(TestLevel::Basic, &nothing).map(drop).map_err(drop)
     }
 
-    /// The same again: objects that change cost readers their plans.
+    /// Collects several times: objects that change cost readers their plans.
     pub(super) fn ask_again(&mut self) {
         let mut changes = 0;
         for _ in 0..TIMES {
             let Some(answer) = self.collect("Global", Lane::Usual) else { return };
             self.verdict.slowest = self.verdict.slowest.max(answer.took);
             let Ok((bytes, _)) = answer.buffer.check(TestLevel::All, &answer.claim) else {
-                return self.wrong("Global", "not every answer stands the tests");
+                return self.wrong("Global", "not every answer passes the tests");
             };
             for object in objects(bytes) {
                 changes += u32::from(self.known.note(object, Cost::Global).is_some());
@@ -232,14 +235,14 @@ impl Check {
         let slowest = self.verdict.slowest;
         if slowest > Duration::from_millis(100) {
             let message = format!(
-                "takes {slowest:.1?} of the {limit:.1?} that it has: what takes so long should \
-                 be given for Costly and by index only"
+                "takes {slowest:.1?} of its timeout of {limit:.1?}: objects that take so long \
+                 should be given only for Costly and by index"
             );
             self.warn("Global", message);
         }
     }
 
-    /// Indexes must be those that were allotted.
+    /// Compares the indexes with the registered ones.
     pub(super) fn look_at_indexes(&mut self) {
         let state = Arc::clone(&self.state);
         let of = &state.registration;

@@ -82,20 +82,20 @@ fn supervise(child: Pid) -> ! {
     }
 }
 
-/// Ends every process below this one. Who loses its parent comes here, and is ended
-/// with the next round.
+/// Ends every process below this one. Orphans become children of this process and end in the
+/// next round.
 fn end_all() {
     let end = Instant::now() + PATIENCE;
     loop {
         for child in children() {
-            // It is not waited for so far, so that its number is its own.
+            // The child was not waited for, so that its number cannot be reused.
             let _ = rustix::process::kill_process(child, Signal::KILL);
         }
         loop {
             match rustix::process::wait(WaitOptions::NOHANG) {
                 Ok(Some(_)) | Err(Errno::INTR) => {}
                 Ok(None) => break,
-                // There is none any more.
+                // No child is left.
                 Err(_) => return,
             }
         }
@@ -106,7 +106,7 @@ fn end_all() {
     }
 }
 
-/// The processes whose parent this one is.
+/// The children of this process.
 fn children() -> Vec<Pid> {
     let own = rustix::process::getpid().as_raw_nonzero().get();
     let flags = OFlags::RDONLY | OFlags::DIRECTORY | OFlags::CLOEXEC;
