@@ -22,7 +22,7 @@ use perfhive_engine::standard::Layouts;
 use perfhive_engine::{Collection, ObjectWriter, Provider, ProviderError, Session};
 use perfhive_format::TitleIndex;
 use processes::Processes;
-use rows::{Rows, Which};
+use rows::{GroupSelection, Rows};
 use walk::Walk;
 
 /// The objects of the provider.
@@ -44,12 +44,12 @@ pub(crate) fn provider(root: &ProcRoot) -> impl Provider + use<> {
 struct CgroupSession {
     root: ProcRoot,
     proc: Reader,
-    /// Where the groups are, once they were found.
+    /// The folder of the groups, once it was found.
     mounted: Option<GroupReader>,
     walk: Walk,
-    /// The groups known, each before those below it.
+    /// The groups, each before its children.
     groups: Vec<Group>,
-    /// Those of the collection before; empty between collections.
+    /// The groups of the previous collection; empty between collections.
     before: Vec<Group>,
     rows: [Rows; 5],
     processes: Processes,
@@ -68,11 +68,11 @@ impl CgroupSession {
             groups: Vec::new(),
             before: Vec::new(),
             rows: [
-                Rows::new(&CGROUP, source::CGROUP, Which::All),
-                Rows::new(&CGROUP_MEMORY, source::MEMORY, Which::All),
-                Rows::new(&CGROUP_IO, source::IO, Which::All),
-                Rows::new(&CGROUP_PRESSURE, source::PRESSURE, Which::All),
-                Rows::new(&CONTAINER, source::CONTAINER, Which::Containers),
+                Rows::new(&CGROUP, source::CGROUP, GroupSelection::All),
+                Rows::new(&CGROUP_MEMORY, source::MEMORY, GroupSelection::All),
+                Rows::new(&CGROUP_IO, source::IO, GroupSelection::All),
+                Rows::new(&CGROUP_PRESSURE, source::PRESSURE, GroupSelection::All),
+                Rows::new(&CONTAINER, source::CONTAINER, GroupSelection::Containers),
             ],
             processes: Processes::default(),
             of_groups: Layouts::new(&CGROUP_PROCESS),
@@ -93,7 +93,7 @@ impl Session for CgroupSession {
             return Ok(());
         };
         if !self.find_groups() {
-            // None of them is there, and each has the reason.
+            // No object is written; each reports the reason.
             for object in OBJECTS.iter().copied().filter(wants) {
                 self.faults.tell(object.index, out);
             }
@@ -136,8 +136,7 @@ impl Session for CgroupSession {
 }
 
 impl CgroupSession {
-    /// Finds what groups there are. Answers whether there is anything to tell
-    /// of.
+    /// Finds the groups. Returns whether there are any, or a fault to report.
     fn find_groups(&mut self) -> bool {
         if self.mounted.is_none() {
             match mount::find(&self.root, &mut self.proc) {
@@ -162,8 +161,8 @@ impl CgroupSession {
         true
     }
 
-    /// Makes `groups` agree with what the walk found: what is known of a group
-    /// stays with its path for as long as it is the same group.
+    /// Updates `groups` to what the walk found. A group's state stays as long as its
+    /// path leads to the same inode.
     fn follow(&mut self) {
         std::mem::swap(&mut self.groups, &mut self.before);
         self.groups.clear();
@@ -181,8 +180,7 @@ impl CgroupSession {
         self.find_owners();
     }
 
-    /// Tells each group the container that it is in. A group stands behind the
-    /// ones that it is in.
+    /// Sets the container of each group. Parents stand before their children.
     fn find_owners(&mut self) {
         let mut owner: Option<u32> = None;
         for at in 0..self.groups.len() {

@@ -4,8 +4,8 @@ use crate::parse::{Words, number, whole_lines};
 use rustix::param::clock_ticks_per_second;
 use std::fmt;
 
-/// What one processor did so far, in 100 ns units. Times that the kernel does
-/// not tell apart are `None`.
+/// Times of one processor since the start, in 100 ns units. Times that the kernel
+/// does not report are `None`.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub(crate) struct Times {
     /// Programs, those of low priority and guests included.
@@ -20,9 +20,9 @@ pub(crate) struct Times {
     pub(crate) waiting: Option<u64>,
     pub(crate) interrupt: Option<u64>,
     pub(crate) soft_interrupt: Option<u64>,
-    /// Taken away by a hypervisor.
+    /// Time that a hypervisor took away.
     pub(crate) stolen: Option<u64>,
-    /// Given to guests of this machine.
+    /// Time of guests of this machine.
     pub(crate) guest: Option<u64>,
 }
 
@@ -34,12 +34,12 @@ pub(crate) struct Cpu {
     pub(crate) times: Times,
 }
 
-/// What `/proc/stat` says.
+/// The contents of `/proc/stat`.
 #[derive(Debug, Default)]
 pub(crate) struct SystemStat {
     /// The processors that are on, in the kernel's order.
     pub(crate) cpus: Vec<Cpu>,
-    /// Whether these are all that are on.
+    /// Whether the list is complete.
     pub(crate) has_all_cpus: bool,
     pub(crate) switches: Option<u64>,
     pub(crate) running: Option<u64>,
@@ -49,11 +49,11 @@ pub(crate) struct SystemStat {
     pub(crate) made: Option<u64>,
     pub(crate) interrupts: Option<u64>,
     pub(crate) soft_interrupts: Option<u64>,
-    /// What could not be understood, and is missing above.
+    /// The unreadable parts; their values are missing above.
     pub(crate) damage: Vec<Damage>,
 }
 
-/// A part of `/proc/stat` that is not what it should be.
+/// An unreadable part of `/proc/stat`.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) enum Damage {
     /// The line of a processor, by its number.
@@ -85,7 +85,7 @@ impl Ticks {
         Self { units: 10_000_000 / clock_ticks_per_second().max(1) }
     }
 
-    /// The ticks in so many nanoseconds, as the kernel counts them.
+    /// The ticks in a number of nanoseconds, rounded as the kernel does.
     pub(crate) fn of_nanos(self, nanos: u64) -> u64 {
         nanos / (self.units * 100).max(1)
     }
@@ -113,7 +113,7 @@ impl SystemStat {
         for line in lines {
             others |= !line.starts_with(b"cpu");
             if let Some(rest) = line.strip_prefix(b"cpu") {
-                // The line of all processors counts those that are off, too.
+                // The line of all processors includes those that are off.
                 let is_of_all = rest.first().is_some_and(|byte| *byte == b' ');
                 if !is_of_all {
                     self.has_all_cpus = true;
@@ -141,8 +141,8 @@ impl SystemStat {
         if cut {
             self.damage.push(Damage::Cut);
         }
-        // The processors' lines are the first ones: of a text that ends among them,
-        // others may be missing.
+        // The processors' lines are the first ones: in a text that ends among them,
+        // some may be missing.
         let ends_early = cut && !others;
         let is_damaged = self.damage.iter().any(|damage| matches!(damage, Damage::Cpu(_)));
         self.has_all_cpus &= !ends_early && !is_damaged;
@@ -196,7 +196,7 @@ fn parse_cpu(rest: &[u8], ticks: Ticks) -> Option<Cpu> {
 }
 
 fn leading_digits(text: &[u8]) -> String {
-    // More are no number of a processor.
+    // A processor number has no more digits.
     let digits = text.iter().take_while(|byte| byte.is_ascii_digit()).take(10);
     let digits: String = digits.map(|byte| char::from(*byte)).collect();
     if digits.is_empty() { "?".to_string() } else { digits }
@@ -204,10 +204,9 @@ fn leading_digits(text: &[u8]) -> String {
 
 /// Mean and sum over processors that come and go.
 ///
-/// A processor that is switched off takes its times out of the list, one that
-/// comes back brings them in again; either would make a plain sum or mean jump.
-/// So both grow from sample to sample by what the processors did that are in
-/// both, beginning with the plain ones.
+/// When a processor is switched off or on, its times leave or enter the list, and a
+/// plain sum or mean would jump. So both start as the plain ones, and then grow by
+/// what the processors that are in two consecutive samples did between them.
 #[derive(Debug, Default)]
 pub(crate) struct Totals {
     /// Whether there was a processor yet.
@@ -234,8 +233,8 @@ impl Totals {
             for ((sum, known), (now, before)) in grown.iter_mut().zip(&mut known).zip(both) {
                 *known &= now.is_some();
                 let more = i128::from(now.unwrap_or(0)) - i128::from(before.unwrap_or(0));
-                // The kernel's times may step back by ticks; a processor that
-                // was off may have begun anew.
+                // The kernel's times may step back by ticks, and those of a processor
+                // that was off may restart.
                 *sum += if more < -SECOND { 0 } else { more };
             }
         }
@@ -248,7 +247,7 @@ impl Totals {
         self.last.extend_from_slice(cpus);
     }
 
-    /// The sample before of a processor, which is mostly at the same place.
+    /// The previous sample of a processor, which is mostly at the same index.
     fn before(&self, at: usize, number: u32) -> Option<&Cpu> {
         match self.last.get(at) {
             Some(last) if last.number == number => Some(last),
@@ -268,7 +267,7 @@ fn fields(times: Times) -> [Option<u64>; FIELDS] {
     [user, nice, privileged, idle, waiting, interrupt, soft_interrupt, stolen, guest]
 }
 
-/// What has grown; a time that not every processor tells is not known.
+/// The growth of each time; `None` for a time that some processor lacks.
 fn add(times: Times, grown: [i128; FIELDS], known: [bool; FIELDS]) -> Times {
     let mut sums = fields(times);
     for ((sum, more), known) in sums.iter_mut().zip(grown).zip(known) {
@@ -304,7 +303,7 @@ mod tests {
     }
 
     #[test]
-    fn processors_by_their_numbers() {
+    fn processors_keep_their_numbers() {
         let stat = parse(
             "cpu  9 9 9 9 9 9 9 0 0 0\ncpu0 1 2 3 4 5 6 7 8 1 1\ncpu3 10 0 0 20\n\
              intr 5 1 2\nctxt 77\nbtime 1\nprocesses 9\nprocs_running 3\n\
@@ -330,7 +329,7 @@ mod tests {
     }
 
     #[test]
-    fn damaged_lines_cost_only_themselves() {
+    fn damaged_lines_leave_other_processors() {
         let stat = parse("cpu0 1 2 3 4\ncpu1 1 x 3 4\ncpu2 1 2 3\nctxt 5x\ncpu4 1 2 3 4");
         assert_eq!(stat.cpus.len(), 1);
         assert_eq!((stat.switches, stat.running), (None, None));
@@ -353,12 +352,12 @@ mod tests {
         // Processor 1 goes: only 0 counts.
         totals.update(&[cpu(0, 1_100)]);
         assert_eq!((totals.mean.idle, totals.sum.idle), (2_100, 4_100));
-        // It comes back, and brings nothing with it.
+        // It comes back; its past does not count.
         totals.update(&[cpu(0, 1_200), cpu(1, 9_000)]);
         assert_eq!((totals.mean.idle, totals.sum.idle), (2_200, 4_200));
         totals.update(&[cpu(0, 1_300), cpu(1, 9_300)]);
         assert_eq!((totals.mean.idle, totals.sum.idle), (2_400, 4_600));
-        // It begins anew.
+        // Its times restart.
         let mut totals = Totals::default();
         totals.update(&[cpu(0, 90_000_000)]);
         totals.update(&[cpu(0, 5)]);
@@ -366,7 +365,7 @@ mod tests {
         // None at all.
         totals.update(&[]);
         assert_eq!(totals.mean.idle, 90_000_000);
-        // What comes back then brings nothing along either.
+        // The past of processors that come back does not count either.
         totals.update(&[cpu(0, 700)]);
         assert_eq!((totals.mean.idle, totals.sum.idle), (90_000_000, 90_000_000));
         totals.update(&[cpu(0, 800)]);

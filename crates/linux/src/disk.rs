@@ -21,7 +21,7 @@ use perfhive_format::{FileTime, InstanceHead, NameRef, TitleIndex};
 use rustix::fd::OwnedFd;
 use rustix::io::Errno;
 use space::{Space, fraction};
-use stats::{FIELDS, Io, Known, Means};
+use stats::{DeviceCounts, FIELDS, FieldGroups, Means};
 use std::path::Path;
 use swaps::Swaps;
 use sys::Sys;
@@ -40,7 +40,7 @@ pub(crate) fn provider(root: &ProcRoot) -> impl Provider + use<> {
     LinuxProvider::new("linux-disk", &OBJECTS, root, DiskSession::open)
 }
 
-/// Files that are open since they were read first.
+/// Files that stay open after the first reading.
 #[derive(Default)]
 struct Files {
     diskstats: Option<OwnedFd>,
@@ -59,9 +59,9 @@ struct DiskSession {
     volumes: Volumes,
     swaps: Swaps,
     faults: Faults,
-    physical: Sheet,
-    logical: Sheet,
-    paging: Sheet,
+    physical: ObjectRows,
+    logical: ObjectRows,
+    paging: ObjectRows,
 }
 
 impl DiskSession {
@@ -76,9 +76,9 @@ impl DiskSession {
             volumes: Volumes::default(),
             swaps: Swaps::default(),
             faults: Faults::default(),
-            physical: Sheet::new(&PHYSICAL_DISK),
-            logical: Sheet::new(&LOGICAL_DISK),
-            paging: Sheet::new(&PAGING_FILE),
+            physical: ObjectRows::new(&PHYSICAL_DISK),
+            logical: ObjectRows::new(&LOGICAL_DISK),
+            paging: ObjectRows::new(&PAGING_FILE),
         }
     }
 }
@@ -101,8 +101,8 @@ impl Session for DiskSession {
                     self.write_physical(now, out)?;
                 }
             }
-            // Of a damaged line, the disk has the fault; where it is not
-            // wanted, the file system.
+            // A damaged line is a fault of PhysicalDisk; of LogicalDisk where only
+            // that is wanted.
             if physical {
                 self.faults.report(PHYSICAL_DISK.index, out);
             }
@@ -138,7 +138,7 @@ impl DiskSession {
     ) -> Result<(), ProviderError> {
         let sheet = &mut self.physical;
         sheet.clear();
-        let mut known = Known::default();
+        let mut known = FieldGroups::default();
         for device in self.devices.disks() {
             known = known.max(device.io().known);
             sheet.add(|row| set_io_of(row, device.io(), now));
@@ -212,8 +212,8 @@ impl DiskSession {
 
     fn read_mounts(&mut self) -> Result<(), Errno> {
         let root = self.root.mounts().unwrap_or(Path::new("/"));
-        // Where mount points are looked up elsewhere than here, the mounts of
-        // this program are not those that count.
+        // With another root of mount points, the mounts of process 1 count instead of
+        // this program's.
         let elsewhere = root != Path::new("/");
         let mut files = [
             (c"self/mountinfo", &mut self.files.own_mounts),
@@ -224,8 +224,8 @@ impl DiskSession {
         }
         let mut result = Err(Errno::NOENT);
         for (path, file) in files {
-            // Both are looked for: a frozen machine has one of them, and that
-            // of process 1 may be denied.
+            // Both are tried: a recorded tree has one of them, and that of process 1
+            // may be denied.
             match self.reader.system(path, file) {
                 Ok(text) => {
                     self.volumes.update(text, root, &mut self.devices, self.sys.as_ref());
@@ -262,14 +262,14 @@ impl DiskSession {
 }
 
 /// Rows of one object, the last of which is `_Total`.
-struct Sheet {
+struct ObjectRows {
     object: &'static Object,
     rows: Vec<Row>,
     used: usize,
     layouts: Layouts,
 }
 
-impl Sheet {
+impl ObjectRows {
     fn new(object: &'static Object) -> Self {
         Self { object, rows: Vec::new(), used: 0, layouts: Layouts::new(object) }
     }
@@ -299,7 +299,7 @@ impl Sheet {
         let rows = self.rows.get(..self.used).unwrap_or_default();
         let mut mask = rows.iter().fold(0, |mask, row| mask | row.mask());
         if mask == 0 {
-            // No instance, or none with a value: what Windows has.
+            // Without any value, the definitions are those that Windows has.
             mask = self.object.windows();
         }
         let mut object = out.object(self.layouts.template(mask)?)?;
@@ -314,12 +314,12 @@ impl Sheet {
     }
 }
 
-/// Sets what a device did.
-fn set_io_of(row: &mut Row, io: &Io, now: FileTime) {
+/// Sets the counters of transfers.
+fn set_io_of(row: &mut Row, io: &DeviceCounts, now: FileTime) {
     set_io(row, &io.counts, io.known, Means::of(&io.counts, io.idle), now);
 }
 
-fn set_io(row: &mut Row, counts: &[u64; FIELDS], known: Known, means: Means, now: FileTime) {
+fn set_io(row: &mut Row, counts: &[u64; FIELDS], known: FieldGroups, means: Means, now: FileTime) {
     let (reads, writes) = (counts[stats::READS], counts[stats::WRITES]);
     let transfers = reads.saturating_add(writes);
     let read_bytes = counts[stats::READ_SECTORS].saturating_mul(SECTOR);
@@ -334,7 +334,7 @@ fn set_io(row: &mut Row, counts: &[u64; FIELDS], known: Known, means: Means, now
     row.set_with_base(index_of!(PHYSICAL_DISK, "Avg. Disk Bytes/Transfer"), bytes, transfers);
     row.set_with_base(index_of!(PHYSICAL_DISK, "Avg. Disk Bytes/Read"), read_bytes, reads);
     row.set_with_base(index_of!(PHYSICAL_DISK, "Avg. Disk Bytes/Write"), written_bytes, writes);
-    if known < Known::Times {
+    if known < FieldGroups::Times {
         return;
     }
     let (read, write) = (counts[stats::READ_TIME], counts[stats::WRITE_TIME]);
@@ -375,7 +375,7 @@ fn set_io(row: &mut Row, counts: &[u64; FIELDS], known: Known, means: Means, now
     );
     row.set(index_of!(PHYSICAL_DISK, "Merged Reads/sec"), counts[stats::READS_MERGED]);
     row.set(index_of!(PHYSICAL_DISK, "Merged Writes/sec"), counts[stats::WRITES_MERGED]);
-    if known < Known::Discards {
+    if known < FieldGroups::Discards {
         return;
     }
     let discards = counts[stats::DISCARDS];
@@ -389,7 +389,7 @@ fn set_io(row: &mut Row, counts: &[u64; FIELDS], known: Known, means: Means, now
         counts[stats::DISCARD_TIME].saturating_mul(NANOS),
         discards,
     );
-    if known < Known::Flushes {
+    if known < FieldGroups::Flushes {
         return;
     }
     // LogicalDisk has no places for these: they are of whole disks only.

@@ -1,10 +1,10 @@
-//! What each processor counts: `/proc/interrupts` and `/proc/softirqs`.
+//! Interrupt counts of each processor: `/proc/interrupts` and `/proc/softirqs`.
 //!
-//! Both are tables with a column for each processor that is on. The kernel's
-//! counts have 32 bits and wrap; and a row of `interrupts` goes when its device
-//! goes, a column when its processor is switched off. A plain sum would step
-//! back at that, which a 32-bit counter cannot tell from a wrap. So sums grow
-//! from sample to sample by what the counts grew.
+//! Both are tables with a column for each processor that is on. The kernel's counts
+//! have 32 bits and wrap. A row of `interrupts` vanishes with its device, a column
+//! with its processor: a plain sum would step back, and a reader of a 32-bit counter
+//! would take that for a wrap. So sums grow from sample to sample by the growth of
+//! the counts.
 
 use crate::parse::{Words, number, whole_lines};
 
@@ -12,11 +12,11 @@ use crate::parse::{Words, number, whole_lines};
 #[derive(Clone, Copy, Debug)]
 struct Column<const N: usize> {
     cpu: u32,
-    /// As the file says.
+    /// The counts in the file.
     last: [u64; N],
-    /// What is told.
+    /// The sums that are reported.
     shown: [u64; N],
-    /// Whether the file has it at the moment.
+    /// Whether the file has the column at the moment.
     is_on: bool,
 }
 
@@ -25,7 +25,7 @@ struct Column<const N: usize> {
 pub(crate) struct Tally<const N: usize> {
     columns: Vec<Column<N>>,
     sums: [u64; N],
-    /// Whether something was counted yet.
+    /// Whether there was a sample.
     started: bool,
 }
 
@@ -36,7 +36,7 @@ impl<const N: usize> Default for Tally<N> {
 }
 
 impl<const N: usize> Tally<N> {
-    /// Takes the next sample: what each processor counted so far.
+    /// Takes the next sample: the counts of each processor since the start.
     pub(crate) fn update(&mut self, now: &[(u32, [u64; N])]) {
         if self.columns.len() > now.len().saturating_mul(4).saturating_add(64) {
             self.columns.retain(|column| column.is_on);
@@ -65,7 +65,7 @@ impl<const N: usize> Tally<N> {
         self.started |= !now.is_empty();
     }
 
-    /// Where a processor's column is: mostly at the same place.
+    /// The index of a processor's column, which is mostly the same.
     fn place(&self, at: usize, cpu: u32) -> Option<usize> {
         match self.columns.get(at) {
             Some(column) if column.cpu == cpu => Some(at),
@@ -73,20 +73,20 @@ impl<const N: usize> Tally<N> {
         }
     }
 
-    /// The counts of a processor, if it is on; `at` is where to look first.
+    /// The counts of a processor that is on; `at` is the likely index.
     pub(crate) fn of(&self, at: usize, cpu: u32) -> Option<&[u64; N]> {
         let is = |column: &&Column<N>| column.cpu == cpu && column.is_on;
         let column = self.columns.get(at).filter(is);
         column.or_else(|| self.columns.iter().find(is)).map(|column| &column.shown)
     }
 
-    /// Those of all processors.
+    /// The counts of all processors.
     pub(crate) fn sums(&self) -> &[u64; N] {
         &self.sums
     }
 }
 
-/// How much a count of 32 bits grew, across its wrap; nothing where it shrank.
+/// The growth of a 32-bit count, across its wrap; 0 where the count shrank.
 fn growth(last: u64, now: u64) -> u64 {
     let grown = now.wrapping_sub(last) & 0xffff_ffff;
     if grown > 0x7fff_ffff { 0 } else { grown }
@@ -114,7 +114,7 @@ fn row(line: &[u8]) -> Option<(&[u8], &[u8])> {
     Some((name.trim_ascii(), rest.get(1..)?))
 }
 
-/// Whether a row has a number for each of so many columns.
+/// Whether a row has a number for each column.
 fn has_all(rest: &[u8], columns: usize) -> bool {
     let mut words = Words::new(rest);
     (0..columns).all(|_| words.number().is_some())
@@ -131,13 +131,13 @@ pub(crate) struct Interrupts {
 }
 
 impl Interrupts {
-    /// Adds up the columns. Answers whether the text is such a table.
+    /// Adds up the columns. Returns whether the text is such a table.
     pub(crate) fn parse(&mut self, text: &[u8]) -> bool {
         self.table.clear();
         self.has_clock = false;
         let (mut lines, cut) = whole_lines(text);
         let table = &mut self.table;
-        // A sum without the last row would be another number.
+        // Without the last row the sum would be wrong.
         if cut || !head(lines.next().unwrap_or_default(), |cpu| table.push((cpu, [0; 2]))) {
             return false;
         }
@@ -198,7 +198,7 @@ pub(crate) struct SoftInterrupts {
 }
 
 impl SoftInterrupts {
-    /// Answers whether the text is such a table.
+    /// Reads the table. Returns whether the text is such a table.
     pub(crate) fn parse(&mut self, text: &[u8]) -> bool {
         self.table.clear();
         self.has = [false; KINDS.len()];
@@ -239,12 +239,12 @@ mod tests {
     use super::*;
 
     #[test]
-    fn interrupts_by_column() {
+    fn interrupts_are_summed_by_column() {
         let text = "            CPU0       CPU2       \n  0:         38          1  IO  timer\n\
                     LOC:   18017794    5791007   Local timer interrupts\nERR:          7\n\
                     MIS:          9\n 99:   12";
         let mut interrupts = Interrupts::default();
-        // Cut, the last row may be another number.
+        // In a truncated text the last number may be wrong.
         assert!(!interrupts.parse(text.as_bytes()));
         assert!(interrupts.parse(format!("{text}\n").as_bytes()));
         assert!(interrupts.has_clock);
@@ -268,10 +268,10 @@ mod tests {
         // Processor 1 goes.
         tally.update(&[(0, [110])]);
         assert_eq!((sums(&tally), tally.of(1, 1)), (1110, None));
-        // It comes back with what it counted, and another one is new.
+        // It comes back with its counts, and a new one appears.
         tally.update(&[(0, [110]), (1, [1005]), (7, [5000])]);
         assert_eq!((sums(&tally), tally.of(2, 7)), (1115, Some(&[5000])));
-        // A device goes, and its count with it; then all grow again.
+        // A device vanishes with its count; then all counts grow.
         tally.update(&[(0, [10]), (1, [1005]), (7, [5000])]);
         assert_eq!((sums(&tally), tally.of(0, 0)), (1115, Some(&[110])));
         tally.update(&[(0, [13]), (1, [1005]), (7, [5000])]);
@@ -281,7 +281,7 @@ mod tests {
         tally.update(&[(0, [0xffff_fff0])]);
         tally.update(&[(0, [0x10])]);
         assert_eq!(sums(&tally), 0x1_0000_0010);
-        // Processors that come and go for ever are forgotten.
+        // Processors that stay away are forgotten.
         for number in 0..1000 {
             tally.update(&[(number, [1])]);
         }
@@ -289,7 +289,7 @@ mod tests {
     }
 
     #[test]
-    fn soft_interrupts_by_kind() {
+    fn soft_interrupts_are_kept_by_kind() {
         let text = "        CPU1   CPU3\n   HI:   1   2\n  NET_RX: 3 4\n NEW: 5 6\n RCU: 7\n\
                     BLOCK_IOPOLL: 8 9\n";
         let mut soft = SoftInterrupts::default();

@@ -2,10 +2,10 @@
 //!
 //! A provider for each family of objects makes them with Windows' indexes,
 //! counter types and units; what Linux has beyond Windows follows under indexes
-//! of perfhive's own. What Linux does not tell is left out: a counter that the
-//! kernel has no answer for is in no definition, and a value that cannot be read
-//! for one instance is missing from that instance's counter block. Nothing is
-//! ever a 0 that means "not known". [`object_table`] lists every object and
+//! of perfhive's own. What Linux does not report is left out: a counter that this
+//! kernel lacks is in no definition, and a value that cannot be read for one instance
+//! is missing from that instance's counter block. A 0 never means "unknown".
+//! [`object_table`] lists every object and
 //! counter with its source, or with the reason why it is absent; the manual's
 //! `linux-counters.md` is that table.
 //!

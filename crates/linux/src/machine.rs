@@ -39,7 +39,7 @@ impl MachineSession {
     fn open(root: &ProcRoot, proc: Reader) -> Self {
         Self {
             proc,
-            // Without it, there are no nodes and no sensors.
+            // Without `/sys` there are no nodes and no sensors.
             sys: root.sys().and_then(|sys| Reader::open(sys).ok()),
             base: TimeBase::process(),
             faults: Faults::default(),
@@ -93,7 +93,7 @@ impl Session for MachineSession {
     }
 }
 
-/// Writes an object without any instance: what the machine has none of.
+/// Writes an object without instances: the machine has none of its kind.
 fn write_nothing(
     object: &Object,
     layouts: &mut Layouts,

@@ -33,7 +33,7 @@ pub(crate) fn provider(root: &ProcRoot) -> impl Provider + use<> {
     LinuxProvider::new("linux-system", &OBJECTS, root, SystemSession::open)
 }
 
-/// Files of the system, open since they were read first.
+/// Files that stay open after the first reading.
 #[derive(Default)]
 struct Files {
     stat: Option<OwnedFd>,
@@ -73,7 +73,7 @@ impl SystemSession {
     fn open(root: &ProcRoot, reader: Reader) -> Self {
         Self {
             reader,
-            // Without it, there are no nodes and no frequencies.
+            // Without `/sys` there are no nodes and no frequencies.
             sys: root.sys().and_then(|sys| Reader::open(sys).ok()),
             ticks: Ticks::of_system(),
             page: page_size() as u64,
@@ -151,13 +151,14 @@ impl SystemSession {
         Ok(())
     }
 
-    /// Answers whether the table was understood.
+    /// Reads the table; returns whether it could be parsed.
     fn read_interrupts(&mut self) -> Result<bool, Errno> {
         let text = self.reader.system(c"interrupts", &mut self.files.interrupts)?;
         Ok(self.interrupts.parse(text))
     }
 
-    /// What is wrong with `interrupts`, if it was read; whether nothing is.
+    /// Reports the faults of `interrupts`, if it was read; returns whether there are
+    /// none.
     fn has_interrupts(&mut self, table: &Result<bool, Errno>) -> bool {
         match table {
             Ok(true) => true,
@@ -172,7 +173,7 @@ impl SystemSession {
         }
     }
 
-    /// What is wrong with `stat` as a whole.
+    /// Reports the faults of `stat` as a whole.
     fn stat_faults(&mut self, stat: Result<(), Errno>) {
         match stat {
             Ok(()) if self.stat.cpus.is_empty() => {
@@ -183,14 +184,14 @@ impl SystemSession {
         }
     }
 
-    /// What is wrong with `stat` and concerns System.
+    /// Reports the faults of `stat` that concern System.
     fn system_faults(&mut self, stat: Result<(), Errno>) {
         self.stat_faults(stat);
         let lines = self.stat.damage.iter().filter(|damage| !matches!(damage, Damage::Cpu(_)));
         lines.for_each(|damage| self.faults.object(damage));
     }
 
-    /// What is wrong with `stat` and concerns processors.
+    /// Reports the faults of `stat` that concern processors.
     fn processor_faults(&mut self, stat: Result<(), Errno>) {
         self.stat_faults(stat);
         for damage in &self.stat.damage {
@@ -205,7 +206,7 @@ impl SystemSession {
     }
 }
 
-/// The text of a file, or nothing and a fault.
+/// Reads a file; `None` and a fault where it cannot be read.
 fn text_of<'a>(
     reader: &'a mut Reader,
     path: &CStr,
@@ -215,7 +216,7 @@ fn text_of<'a>(
     readable(path, reader.system(path, file), faults)
 }
 
-/// The text that was read, or nothing and a fault.
+/// The text that was read; `None` and a fault where there is an error.
 fn readable<'a>(
     path: &CStr,
     text: Result<&'a [u8], Errno>,

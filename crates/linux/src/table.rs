@@ -1,5 +1,6 @@
-//! What each object has, and what it leaves out and why: the one table behind
-//! the providers' descriptions, their templates, and the manual.
+//! The table of all objects and counters: present ones with name, meaning, type and
+//! source, absent ones with the reason. The providers' descriptions, templates and
+//! English titles, and the manual, are made from it.
 
 mod cgroup;
 mod disk;
@@ -41,7 +42,7 @@ macro_rules! index_of {
 }
 pub(crate) use index_of;
 
-/// What [`index_of`] evaluates.
+/// The function behind [`index_of`].
 pub(crate) const fn index_by_name(object: &Object, name: &str) -> u32 {
     let mut at = 0;
     while at < object.counters.len() {
@@ -97,7 +98,7 @@ mod tests {
     use std::collections::HashSet;
 
     #[test]
-    fn every_object_fits_its_masks_and_names_each_counter_once() {
+    fn every_object_fits_its_masks_and_has_each_counter_once() {
         for object in objects() {
             assert!(!object.reads.is_empty(), "{}", object.name);
             assert!(object.counters.len() <= MOST, "{}", object.name);
@@ -119,15 +120,15 @@ mod tests {
     }
 
     #[test]
-    fn values_fit_their_width() {
+    fn values_saturate_or_wrap_at_their_width() {
         let find = |object: &'static Object, index| &object.counters[object.place(index).unwrap()];
-        // A number of 32 bits saturates, a 32-bit count for a rate is cut by
-        // the writer and wraps.
+        // A 32-bit number saturates; a 32-bit count for a rate wraps: the writer cuts
+        // it.
         assert_eq!(find(&PROCESS, 680).fit(1 << 40), u64::from(u32::MAX));
         assert_eq!(find(&SYSTEM, 146).fit(1 << 40), 1 << 40);
         assert_eq!(find(&PROCESS, 180).fit(1 << 40), 1 << 40);
         assert_eq!(MEMORY.bits(1406).count_ones(), 2);
-        // An average's time has 8 bytes, its count wraps.
+        // The time of an average has 8 bytes; its count wraps.
         assert_eq!(find(&disk::PHYSICAL_DISK, 206).fit(1 << 40), 1 << 40);
         let place = disk::PHYSICAL_DISK.place(206).unwrap() + 1;
         assert_eq!(disk::PHYSICAL_DISK.counters[place].fit(1 << 40), 1 << 40);

@@ -1,13 +1,13 @@
-//! Which groups are containers.
+//! Recognizes containers by the paths of their groups.
 
 use crate::parse::utf16_name;
 
-/// Digits of an identifier that are shown, as the runtimes' own tools do.
+/// Digits of an identifier that are shown: the runtimes' own tools show as many.
 const SHORT: usize = 12;
 /// Digits of an identifier in full.
 const FULL: usize = 64;
 
-/// What stands before the identifier in the name of a container's group.
+/// Prefixes of the identifier in the name of a container's group.
 const PREFIXES: [(&[u8], &[u8]); 5] = [
     (b"docker-", b"docker"),
     (b"libpod-", b"libpod"),
@@ -23,8 +23,7 @@ pub(super) struct Container {
 }
 
 impl Container {
-    /// What container the group of a path is, if its name is of the kind that
-    /// a runtime gives.
+    /// The container that the group of a path is, if a runtime names groups so.
     pub(super) fn of(path: &[u8]) -> Option<Self> {
         let (runtime, id) = recognise(path)?;
         let mut name = Vec::new();
@@ -109,7 +108,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn containers_by_their_paths() {
+    fn paths_of_every_runtime_give_runtime_and_id() {
         let id = "f4d3b90bea1585f216da780c97cc4675827296e1c90fdc957fb2ea0c1db85a6a";
         for (path, name) in [
             ("system.slice/docker-ID.scope", "docker/SHORT"),

@@ -13,7 +13,7 @@ use std::ffi::CStr;
 use std::fmt::Display;
 use std::path::Path;
 
-/// Number of the file systems that are made of groups.
+/// Magic numbers of cgroup file systems.
 const CGROUP2_SUPER_MAGIC: FsWord = 0x6367_7270;
 
 /// A group, from one collection to the next.
@@ -23,7 +23,7 @@ pub(super) struct Group {
     /// Name of the instance.
     pub(super) name: Vec<u16>,
     pub(super) inode: u64,
-    /// What container it is, if it is one.
+    /// The container that this group is.
     pub(super) container: Option<Box<Container>>,
     /// The container that this one is in, by place among the groups.
     pub(super) around: Option<u32>,
@@ -32,9 +32,9 @@ pub(super) struct Group {
     /// Its place among the instances of Cgroup, and of Container.
     pub(super) place: Option<u32>,
     pub(super) container_place: Option<u32>,
-    /// Files that were not there, by bit.
+    /// Files that were missing, by bit.
     absent: u32,
-    /// Collections until these are looked for again.
+    /// Collections until the missing files are tried again.
     pause: u8,
     files: [Kept; File::COUNT],
 }
@@ -69,8 +69,9 @@ impl Group {
         }
     }
 
-    /// Remembers for some time that a file is not there: a controller that is
-    /// switched on later brings it. Not all groups look again at once.
+    /// Remembers for some collections that a file is missing. It is tried again
+    /// because a controller may be switched on later; the groups do so at different
+    /// times.
     fn miss(&mut self, file: File) {
         self.absent |= file.bit();
         if self.pause == 0 {
@@ -79,10 +80,10 @@ impl Group {
     }
 }
 
-/// Reads groups.
+/// Reads the files of groups.
 pub(super) struct GroupReader {
     pub(super) dir: OwnedFd,
-    /// Whether these are the kernel's groups, not a copy.
+    /// Whether the folder is the kernel's, not a copy of one.
     pub(super) is_kernel: bool,
     reader: Reader,
     path: Vec<u8>,
@@ -101,8 +102,7 @@ impl GroupReader {
         Ok(Self { dir, is_kernel, reader, path: Vec::new(), faults: Faults::default() })
     }
 
-    /// Reads a file of a group; `None` where it is not there, which is no
-    /// fault.
+    /// Reads a file of a group; `None` where the file is missing, which is no fault.
     pub(super) fn read(&mut self, group: &mut Group, file: File) -> Option<&[u8]> {
         if group.absent & file.bit() != 0 {
             return None;
@@ -118,7 +118,8 @@ impl GroupReader {
         let kept = group.files.get_mut(file as usize)?;
         let mut read = self.reader.kept_at(path, kept, file == File::Procs);
         if read == Err(Errno::NODEV) {
-            // The group ended, or lost a controller and perhaps has it again.
+            // The group ended, or its controller was switched off and perhaps on
+            // again.
             read = self.reader.kept_at(path, kept, file == File::Procs);
         }
         match read {

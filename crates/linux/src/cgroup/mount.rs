@@ -1,4 +1,4 @@
-//! Where the control groups are.
+//! Finds the mount point of the control groups.
 
 use super::group::GroupReader;
 use crate::faults::describe;
@@ -13,7 +13,7 @@ use std::path::{Path, PathBuf};
 
 /// Opens the folder of the control groups of version 2, or says why not.
 pub(super) fn find(root: &ProcRoot, proc: &mut Reader) -> Result<GroupReader, Problem> {
-    // Old trees have the shorter list only.
+    // Some recorded trees have the shorter list only.
     let mut file = None;
     let read = proc.system(c"self/mountinfo", &mut file);
     let (points, has_others) = match read {
@@ -41,11 +41,11 @@ pub(super) fn find(root: &ProcRoot, proc: &mut Reader) -> Result<GroupReader, Pr
 /// Why there are no groups.
 #[derive(Debug)]
 pub(super) enum Problem {
-    /// What is mounted cannot be read.
+    /// The table of mounts cannot be read.
     Mounts(Errno),
-    /// Where they are mounted cannot be opened.
+    /// The mount point cannot be opened.
     Folder(PathBuf, Errno),
-    /// They are not mounted.
+    /// No control groups of version 2 are mounted.
     None { has_others: bool },
 }
 
@@ -93,7 +93,7 @@ fn mounts(text: &[u8], parse: fn(&[u8]) -> Option<Mount<'_>>) -> (Vec<PathBuf>, 
 fn from_mountinfo(line: &[u8]) -> Option<Mount<'_>> {
     let mut words = line.split(|byte| *byte == b' ');
     let point = words.nth(4)?;
-    // Behind a varying number of words.
+    // The type follows a varying number of words.
     words.find(|word| *word == b"-")?;
     Some((point, words.next()?))
 }
@@ -129,7 +129,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn mount_points_of_version_2() {
+    fn only_mount_points_of_version_2_are_found() {
         let text = b"31 23 0:28 / /sys/fs/cgroup rw - tmpfs tmpfs rw\n\
             32 31 0:29 / /sys/fs/cgroup/cpu rw,relatime shared:9 master:1 - cgroup cgroup rw,cpu\n\
             41 31 0:38 / /sys/fs/my\\040groups rw,relatime shared:4 - cgroup2 cgroup2 rw\n\
@@ -148,7 +148,7 @@ mod tests {
     }
 
     #[test]
-    fn mount_points_of_another_root() {
+    fn mount_points_below_another_root_are_found() {
         let root = ProcRoot::frozen("/frozen");
         let of = |root: &ProcRoot, point: &str| below(root, Path::new(point));
         assert_eq!(of(&root, "/sys/fs/cgroup"), Some("/frozen/sys/fs/cgroup".into()));

@@ -1,4 +1,4 @@
-//! Which process is in which group, and in which container.
+//! Cgroup Process and Container Process.
 
 use super::group::{Group, GroupReader};
 use super::source::File;
@@ -48,7 +48,7 @@ impl Processes {
             let (lines, mut damaged) = whole_lines(text);
             for line in lines {
                 match number(line.trim_ascii_end()).map(u32::try_from) {
-                    // One that is not in this /proc.
+                    // The process is not visible in this /proc.
                     Some(Ok(0)) => {}
                     Some(Ok(pid)) => {
                         self.list.push(Process { pid, group: at, start: 0, length: 0 });
@@ -60,7 +60,7 @@ impl Processes {
                 reader.fault(group, File::Procs, "not understood");
             }
         }
-        // One that changes its group while these are read may be in two.
+        // A process that changes its group during the reading may be listed in both.
         self.list.sort_unstable_by_key(|process| process.pid);
         self.list.dedup_by_key(|process| process.pid);
         let (names, name) = (&mut self.names, &mut self.name);

@@ -1,4 +1,4 @@
-//! Writing an object whose instances are groups.
+//! Writes an object that has an instance for each group.
 
 use super::group::{Group, GroupReader};
 use super::source::Source;
@@ -10,9 +10,9 @@ use perfhive_format::{InstanceHead, NameRef, TitleIndex};
 /// ID Cgroup.
 const ID: u32 = index_of!(CGROUP, "ID Cgroup");
 
-/// Which groups are instances.
+/// The groups that are instances.
 #[derive(Clone, Copy, PartialEq, Eq)]
-pub(super) enum Which {
+pub(super) enum GroupSelection {
     All,
     Containers,
 }
@@ -21,17 +21,17 @@ pub(super) enum Which {
 struct Instance {
     /// Its place among the groups.
     at: usize,
-    /// The counters that are known, and where their values begin.
+    /// The counters with a value, and the index of the first value.
     mask: u64,
     start: usize,
 }
 
-/// An object, and what was read for it. All groups are read before any is
-/// written, because only then it is known which counters there are.
+/// An object, and the values read for it. All groups are read before any is written:
+/// the definitions list the counters that some group has.
 pub(super) struct Rows {
     object: &'static Object,
     sources: Vec<(u64, &'static Source)>,
-    which: Which,
+    which: GroupSelection,
     layouts: Layouts,
     row: Row,
     instances: Vec<Instance>,
@@ -39,7 +39,11 @@ pub(super) struct Rows {
 }
 
 impl Rows {
-    pub(super) fn new(object: &'static Object, sources: &'static [Source], which: Which) -> Self {
+    pub(super) fn new(
+        object: &'static Object,
+        sources: &'static [Source],
+        which: GroupSelection,
+    ) -> Self {
         let bits = |source: &Source| {
             source.counters().fold(0, |mask, counter| mask | object.bits(counter))
         };
@@ -58,7 +62,7 @@ impl Rows {
         self.object
     }
 
-    /// Reads the groups and writes those that have something.
+    /// Reads the groups and writes those that have values.
     pub(super) fn write(
         &mut self,
         collection: &Collection<'_>,
@@ -73,10 +77,10 @@ impl Rows {
         let wanted =
             extra.fold(object.standard(), |mask, counter| mask | object.bits(counter.index));
         let there = self.read(wanted, groups, reader);
-        // That there are no containers is an answer; that no group has what
-        // the object needs is the lack of one.
+        // Without containers the object has no instances. Without a group that has
+        // the files, the object is missing and a fault says why.
         let mask = match self.instances.is_empty() {
-            true if self.which == Which::All => {
+            true if self.which == GroupSelection::All => {
                 let first = self.sources.iter().find(|(bits, _)| bits & object.standard() != 0);
                 let file = first.map_or("", |(_, source)| source.file.name());
                 reader.faults.object(format_args!("no control group has {file}"));
@@ -92,11 +96,11 @@ impl Rows {
             };
             let place = writing.instance_count();
             let name = match self.which {
-                Which::All => {
+                GroupSelection::All => {
                     group.place = Some(place);
                     &group.name
                 }
-                Which::Containers => {
+                GroupSelection::Containers => {
                     group.container_place = Some(place);
                     group.container.as_ref().map_or(&group.name, |container| &container.name)
                 }
@@ -111,13 +115,13 @@ impl Rows {
         Ok(())
     }
 
-    /// Reads the groups; answers which of the counters any of them has.
+    /// Reads the groups; returns the counters that any group has, as a mask.
     fn read(&mut self, wanted: u64, groups: &mut [Group], reader: &mut GroupReader) -> u64 {
         self.instances.clear();
         self.values.clear();
         let mut there = 0;
         for (at, group) in groups.iter_mut().enumerate() {
-            if self.which == Which::Containers && group.container.is_none() {
+            if self.which == GroupSelection::Containers && group.container.is_none() {
                 continue;
             }
             self.row.clear();
@@ -138,15 +142,16 @@ impl Rows {
             self.values.extend_from_slice(self.row.values(mask, &mut values));
             self.instances.push(Instance { at, mask, start });
         }
-        // Without its first value, a group has none.
+        // An instance can lack only the values at its end: without the first one it
+        // has none.
         let first = there & there.wrapping_neg();
         self.instances.retain(|instance| instance.mask & first != 0);
         there
     }
 }
 
-/// The values of the counters in `mask`, up to the first that is not known;
-/// answers how many.
+/// Copies the values of the counters in `mask` up to the first unknown one; returns
+/// their number.
 fn prefix(mask: u64, known: u64, values: &[u64], out: &mut [u64; MOST]) -> usize {
     let mut values = values.iter();
     let mut count = 0;
@@ -170,7 +175,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn values_up_to_the_first_that_is_not_known() {
+    fn values_end_before_the_first_unknown_one() {
         let mut out = [0; MOST];
         assert_eq!(prefix(0b1011, 0b1111, &[1, 2, 3, 4], &mut out), 3);
         assert_eq!(out[..3], [1, 2, 4]);

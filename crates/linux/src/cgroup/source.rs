@@ -1,4 +1,4 @@
-//! Which counter is in which file of a group.
+//! The file of a group that each counter is read from, and how.
 
 use super::group::{Group, GroupReader};
 use crate::faults::Text;
@@ -66,30 +66,29 @@ impl File {
     }
 }
 
-/// A counter, the word that it stands behind, and what its unit is multiplied
-/// by.
+/// A counter, the word before its number, and the factor to the counter's unit.
 type Field = (u32, &'static [u8], u64);
 
 /// How a file is read.
-pub(super) enum Form {
+pub(super) enum FileFormat {
     /// Lines of a word and a number.
     Lines(&'static [Field]),
-    /// One number; `max` is none.
+    /// One number; `max` gives no value.
     Single(u32),
-    /// A quota and a period; `max` is no quota.
+    /// A quota and a period; the quota `max` gives no value.
     Quota(u32),
     /// `word=number`, summed up over devices.
     Devices(&'static [Field]),
     /// `some` and `full` with `total=number`.
     Pressure(&'static [Field]),
-    /// How many lines there are.
+    /// The number of lines.
     Count(u32),
 }
 
 /// A file and the counters in it.
 pub(super) struct Source {
     pub(super) file: File,
-    form: Form,
+    form: FileFormat,
 }
 
 /// Microseconds in 100 ns units.
@@ -107,28 +106,30 @@ const THROTTLING: [Field; 3] = [
 ];
 const CPU_STAT: Source = Source {
     file: File::CpuStat,
-    form: Form::Lines(&{
+    form: FileFormat::Lines(&{
         let ([a, b, c], [d, e, f]) = (CPU_TIMES, THROTTLING);
         [a, b, c, d, e, f]
     }),
 };
 const TASKS: Source =
-    Source { file: File::PidsCurrent, form: Form::Single(index_of!(table::CGROUP, "Tasks")) };
+    Source { file: File::PidsCurrent, form: FileFormat::Single(index_of!(table::CGROUP, "Tasks")) };
 const CPU_MAX: Source =
-    Source { file: File::CpuMax, form: Form::Quota(index_of!(table::CGROUP, "CPU Limit")) };
+    Source { file: File::CpuMax, form: FileFormat::Quota(index_of!(table::CGROUP, "CPU Limit")) };
 const CURRENT: Source = Source {
     file: File::MemoryCurrent,
-    form: Form::Single(index_of!(CGROUP_MEMORY, "Memory Bytes")),
+    form: FileFormat::Single(index_of!(CGROUP_MEMORY, "Memory Bytes")),
 };
-const SWAP: Source =
-    Source { file: File::SwapCurrent, form: Form::Single(index_of!(CGROUP_MEMORY, "Swap Bytes")) };
+const SWAP: Source = Source {
+    file: File::SwapCurrent,
+    form: FileFormat::Single(index_of!(CGROUP_MEMORY, "Swap Bytes")),
+};
 const LIMIT: Source = Source {
     file: File::MemoryMax,
-    form: Form::Single(index_of!(CGROUP_MEMORY, "Memory Limit Bytes")),
+    form: FileFormat::Single(index_of!(CGROUP_MEMORY, "Memory Limit Bytes")),
 };
 const DEVICES: Source = Source {
     file: File::IoStat,
-    form: Form::Devices(&[
+    form: FileFormat::Devices(&[
         (index_of!(CGROUP_IO, "Storage Read Bytes/sec"), b"rbytes", 1),
         (index_of!(CGROUP_IO, "Storage Write Bytes/sec"), b"wbytes", 1),
         (index_of!(CGROUP_IO, "Storage Reads/sec"), b"rios", 1),
@@ -142,26 +143,32 @@ pub(super) const CGROUP: &[Source] = &[
     CPU_STAT,
     Source {
         file: File::Stat,
-        form: Form::Lines(&[(index_of!(table::CGROUP, "Descendants"), b"nr_descendants", 1)]),
+        form: FileFormat::Lines(&[(index_of!(table::CGROUP, "Descendants"), b"nr_descendants", 1)]),
     },
-    Source { file: File::Procs, form: Form::Count(index_of!(table::CGROUP, "Processes")) },
+    Source { file: File::Procs, form: FileFormat::Count(index_of!(table::CGROUP, "Processes")) },
     TASKS,
     Source {
         file: File::Events,
-        form: Form::Lines(&[
+        form: FileFormat::Lines(&[
             (index_of!(table::CGROUP, "Populated"), b"populated", 1),
             (index_of!(table::CGROUP, "Frozen"), b"frozen", 1),
         ]),
     },
-    Source { file: File::CpuWeight, form: Form::Single(index_of!(table::CGROUP, "CPU Weight")) },
-    Source { file: File::PidsMax, form: Form::Single(index_of!(table::CGROUP, "Tasks Limit")) },
+    Source {
+        file: File::CpuWeight,
+        form: FileFormat::Single(index_of!(table::CGROUP, "CPU Weight")),
+    },
+    Source {
+        file: File::PidsMax,
+        form: FileFormat::Single(index_of!(table::CGROUP, "Tasks Limit")),
+    },
     CPU_MAX,
 ];
 
 pub(super) const MEMORY: &[Source] = &[
     Source {
         file: File::MemoryStat,
-        form: Form::Lines(&[
+        form: FileFormat::Lines(&[
             (index_of!(CGROUP_MEMORY, "Anonymous Bytes"), b"anon", 1),
             (index_of!(CGROUP_MEMORY, "File Bytes"), b"file", 1),
             (index_of!(CGROUP_MEMORY, "Shared Memory Bytes"), b"shmem", 1),
@@ -179,7 +186,7 @@ pub(super) const MEMORY: &[Source] = &[
     SWAP,
     Source {
         file: File::MemoryEvents,
-        form: Form::Lines(&[
+        form: FileFormat::Lines(&[
             (index_of!(CGROUP_MEMORY, "High Events"), b"high", 1),
             (index_of!(CGROUP_MEMORY, "Limit Events"), b"max", 1),
             (index_of!(CGROUP_MEMORY, "Out of Memory Events"), b"oom", 1),
@@ -188,16 +195,16 @@ pub(super) const MEMORY: &[Source] = &[
     },
     Source {
         file: File::MemoryPeak,
-        form: Form::Single(index_of!(CGROUP_MEMORY, "Memory Peak Bytes")),
+        form: FileFormat::Single(index_of!(CGROUP_MEMORY, "Memory Peak Bytes")),
     },
     LIMIT,
     Source {
         file: File::MemoryHigh,
-        form: Form::Single(index_of!(CGROUP_MEMORY, "Memory High Limit Bytes")),
+        form: FileFormat::Single(index_of!(CGROUP_MEMORY, "Memory High Limit Bytes")),
     },
     Source {
         file: File::SwapMax,
-        form: Form::Single(index_of!(CGROUP_MEMORY, "Swap Limit Bytes")),
+        form: FileFormat::Single(index_of!(CGROUP_MEMORY, "Swap Limit Bytes")),
     },
 ];
 
@@ -206,28 +213,28 @@ pub(super) const IO: &[Source] = &[DEVICES];
 pub(super) const PRESSURE: &[Source] = &[
     Source {
         file: File::CpuPressure,
-        form: Form::Pressure(&[
+        form: FileFormat::Pressure(&[
             (index_of!(CGROUP_PRESSURE, "% Some CPU Pressure"), b"some", MICROS),
             (index_of!(CGROUP_PRESSURE, "% Full CPU Pressure"), b"full", MICROS),
         ]),
     },
     Source {
         file: File::MemoryPressure,
-        form: Form::Pressure(&[
+        form: FileFormat::Pressure(&[
             (index_of!(CGROUP_PRESSURE, "% Some Memory Pressure"), b"some", MICROS),
             (index_of!(CGROUP_PRESSURE, "% Full Memory Pressure"), b"full", MICROS),
         ]),
     },
     Source {
         file: File::IoPressure,
-        form: Form::Pressure(&[
+        form: FileFormat::Pressure(&[
             (index_of!(CGROUP_PRESSURE, "% Some IO Pressure"), b"some", MICROS),
             (index_of!(CGROUP_PRESSURE, "% Full IO Pressure"), b"full", MICROS),
         ]),
     },
     Source {
         file: File::IrqPressure,
-        form: Form::Pressure(&[(
+        form: FileFormat::Pressure(&[(
             index_of!(CGROUP_PRESSURE, "% Full IRQ Pressure"),
             b"full",
             MICROS,
@@ -241,10 +248,12 @@ impl Source {
     /// The counters in the file.
     pub(super) fn counters(&self) -> impl Iterator<Item = u32> + '_ {
         let (fields, single) = match &self.form {
-            Form::Lines(fields) | Form::Devices(fields) | Form::Pressure(fields) => (*fields, None),
-            Form::Single(counter) | Form::Quota(counter) | Form::Count(counter) => {
-                (&[][..], Some(*counter))
-            }
+            FileFormat::Lines(fields)
+            | FileFormat::Devices(fields)
+            | FileFormat::Pressure(fields) => (*fields, None),
+            FileFormat::Single(counter)
+            | FileFormat::Quota(counter)
+            | FileFormat::Count(counter) => (&[][..], Some(*counter)),
         };
         fields.iter().map(|(counter, ..)| *counter).chain(single)
     }
@@ -255,12 +264,12 @@ impl Source {
             return;
         };
         let damage = match &self.form {
-            Form::Lines(fields) => lines(text, fields, row),
-            Form::Single(counter) => single(text, *counter, row),
-            Form::Quota(counter) => quota(text, *counter, row),
-            Form::Devices(fields) => devices(text, fields, row),
-            Form::Pressure(fields) => pressure(text, fields, group.inode, row),
-            Form::Count(counter) => count(text, *counter, row),
+            FileFormat::Lines(fields) => lines(text, fields, row),
+            FileFormat::Single(counter) => single(text, *counter, row),
+            FileFormat::Quota(counter) => quota(text, *counter, row),
+            FileFormat::Devices(fields) => devices(text, fields, row),
+            FileFormat::Pressure(fields) => pressure(text, fields, group.inode, row),
+            FileFormat::Count(counter) => count(text, *counter, row),
         };
         if let Err(Damage { word }) = damage {
             match word {
@@ -273,8 +282,7 @@ impl Source {
     }
 }
 
-/// A text that is not what it should be; what could be read of it is in the
-/// row.
+/// An unreadable text; the values that could be read are in the row.
 struct Damage {
     /// The word that lacks its number.
     word: &'static [u8],
@@ -282,8 +290,7 @@ struct Damage {
 
 const DAMAGE: Damage = Damage { word: b"" };
 
-/// A word that the kernel of this machine does not have is missing, and no
-/// damage.
+/// A word that this kernel lacks is no damage.
 fn lines(text: &[u8], fields: &'static [Field], row: &mut Row) -> Result<(), Damage> {
     let (lines, cut) = whole_lines(text);
     let mut damage = if cut || text.is_empty() { Err(DAMAGE) } else { Ok(()) };
@@ -328,8 +335,8 @@ fn quota(text: &[u8], counter: u32, row: &mut Row) -> Result<(), Damage> {
     Ok(())
 }
 
-/// Devices without any input or output have no words, and some kernels no line
-/// end either: so all words count, wherever they are.
+/// A device without input or output has no words, and on some kernels no line end
+/// either. So all words count, in any line.
 fn devices(text: &[u8], fields: &'static [Field], row: &mut Row) -> Result<(), Damage> {
     if !text.is_empty() && !text.ends_with(b"\n") {
         return Err(DAMAGE);
@@ -350,9 +357,9 @@ fn devices(text: &[u8], fields: &'static [Field], row: &mut Row) -> Result<(), D
     Ok(())
 }
 
-/// Number of the root of all groups, in which a container's own root is not.
+/// Inode of the root of all groups; the root that a container sees has another one.
 const ROOT: u64 = 1;
-/// % Full CPU Pressure, which means nothing for a whole machine: the kernel
+/// % Full CPU Pressure, which is left out of the root: for a whole machine the kernel
 /// calls it undefined and prints zeros.
 const FULL_CPU: u32 = 104_404;
 
@@ -426,7 +433,7 @@ mod tests {
 
     #[test]
     fn the_root_has_no_full_pressure_on_processors() {
-        let Form::Pressure(fields) = PRESSURE[0].form else { panic!() };
+        let FileFormat::Pressure(fields) = PRESSURE[0].form else { panic!() };
         let text = b"some avg10=0.00 avg60=0.00 avg300=0.00 total=3\n\
             full avg10=0.00 avg60=0.00 avg300=0.00 total=0\n";
         let mut row = Row::new(&table::CGROUP_PRESSURE);
@@ -442,7 +449,7 @@ mod tests {
 
     #[test]
     fn devices_are_summed_up_wherever_they_are() {
-        let Form::Devices(fields) = DEVICES.form else { panic!() };
+        let FileFormat::Devices(fields) = DEVICES.form else { panic!() };
         let mut row = Row::new(&table::CGROUP_IO);
         let mut values = [0; MOST];
         let mut read = |text: &[u8]| {

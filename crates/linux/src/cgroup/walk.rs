@@ -1,4 +1,4 @@
-//! What groups there are.
+//! Walks through the folders of all groups.
 
 use super::group::GroupReader;
 use crate::faults::{Faults, Text, describe, is_denied, is_gone};
@@ -9,21 +9,21 @@ use std::cmp::Ordering;
 use std::ffi::CStr;
 use std::fmt::{self, Display, Formatter};
 
-/// Most groups that are looked at.
+/// Most groups that are read; more are a fault.
 const MOST: usize = 65_536;
-/// Groups in groups, at most.
+/// Deepest level of groups; deeper ones are a fault.
 const DEEPEST: u16 = 64;
 /// Longest path of a group.
 const LONGEST: usize = 3_840;
 /// Size of the buffer for directory entries.
 const LISTING: usize = 32 << 10;
 
-/// A group that is there.
-pub(super) struct Found {
+/// A group that the walk found.
+pub(super) struct FoundGroup {
     start: usize,
     length: usize,
     depth: u16,
-    /// It has no groups in it.
+    /// Whether it has no children.
     is_leaf: bool,
     pub(super) inode: u64,
 }
@@ -33,32 +33,32 @@ pub(super) struct Found {
 pub(super) struct Walk {
     /// Paths, each with a 0 behind it.
     paths: Vec<u8>,
-    found: Vec<Found>,
+    found: Vec<FoundGroup>,
     listing: Vec<u8>,
-    /// A path while it is used.
+    /// The path at hand.
     path: Vec<u8>,
 }
 
 impl Walk {
-    /// The groups, each before those in it.
-    pub(super) fn found(&self) -> impl Iterator<Item = &Found> {
+    /// The groups, each before its children.
+    pub(super) fn found(&self) -> impl Iterator<Item = &FoundGroup> {
         self.found.iter()
     }
 
     /// The path of a group below the mount point; the root's is empty.
-    pub(super) fn path(&self, found: &Found) -> &[u8] {
+    pub(super) fn path(&self, found: &FoundGroup) -> &[u8] {
         self.paths.get(found.start..found.start + found.length).unwrap_or_default()
     }
 
-    /// Looks at all groups. An error is one of the root; groups in it that end
-    /// meanwhile are none.
+    /// Finds all groups. An error concerns the root: groups that end during the walk
+    /// are skipped.
     pub(super) fn run(&mut self, reader: &GroupReader, faults: &mut Faults) -> Result<(), Errno> {
         self.paths.clear();
         self.found.clear();
         let inode = retry_on_intr(|| fstat(&reader.dir))?.st_ino;
         self.push(b"", b"", inode, 0, false);
         let mut at = 0;
-        while let Some(&Found { depth, is_leaf, .. }) = self.found.get(at) {
+        while let Some(&FoundGroup { depth, is_leaf, .. }) = self.found.get(at) {
             if is_leaf {
                 at += 1;
                 continue;
@@ -82,7 +82,7 @@ impl Walk {
             at += 1;
         }
         let paths = &self.paths;
-        let path = |found: &Found| paths.get(found.start..found.start + found.length);
+        let path = |found: &FoundGroup| paths.get(found.start..found.start + found.length);
         self.found.sort_unstable_by(|one, other| {
             order(path(one).unwrap_or_default(), path(other).unwrap_or_default())
         });
@@ -103,10 +103,10 @@ impl Walk {
         self.paths.extend_from_slice(name);
         let length = self.paths.len() - start;
         self.paths.push(0);
-        self.found.push(Found { start, length, depth, is_leaf, inode });
+        self.found.push(FoundGroup { start, length, depth, is_leaf, inode });
     }
 
-    /// Adds the groups in one group. Answers whether there was room.
+    /// Adds the children of one group. Returns whether the limit allowed them.
     fn list(&mut self, at: usize, reader: &GroupReader) -> Result<bool, Errno> {
         let Some(found) = self.found.get(at) else {
             return Ok(true);
@@ -152,8 +152,9 @@ impl Walk {
             {
                 continue;
             }
-            // The kernel's groups tell how many are in them, which saves
-            // listing those that have none; links are not followed.
+            // The link count of a folder in the kernel's tree says how many children
+            // it has: folders without children are not listed. Symbolic links are not
+            // followed.
             let mut is_leaf = false;
             if reader.is_kernel || kind == FileType::Unknown {
                 match retry_on_intr(|| statat(&folder, name, AtFlags::SYMLINK_NOFOLLOW)) {
@@ -180,13 +181,13 @@ fn open_folder(at: impl AsFd, path: &CStr) -> Result<OwnedFd, Errno> {
     retry_on_intr(|| openat(&at, path, flags, Mode::empty()))
 }
 
-/// The order of paths: a group before those in it, and these before any other.
+/// The order of paths: a group, then all below it, then its siblings.
 pub(super) fn order(one: &[u8], other: &[u8]) -> Ordering {
     let key = |byte: &u8| if *byte == b'/' { 0 } else { *byte };
     one.iter().map(key).cmp(other.iter().map(key))
 }
 
-/// Whether a group is in another one.
+/// Whether a group is below another one.
 pub(super) fn is_below(path: &[u8], above: &[u8]) -> bool {
     above.is_empty() || path.strip_prefix(above).is_some_and(|rest| rest.first() == Some(&b'/'))
 }
@@ -207,7 +208,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn groups_stand_before_those_in_them() {
+    fn parents_stand_before_their_children() {
         let mut paths = [&b"b"[..], b"a.b", b"a/z", b"", b"a", b"a-b/c", b"a/b", b"a-b"];
         paths.sort_by(|one, other| order(one, other));
         assert_eq!(paths, [&b""[..], b"a", b"a/b", b"a/z", b"a-b", b"a-b/c", b"a.b", b"b"]);

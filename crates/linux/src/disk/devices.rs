@@ -1,15 +1,15 @@
-//! The block devices of `diskstats`: which of them are disks, and which are the
-//! same as before.
+//! The block devices of `diskstats`, followed from sample to sample: which are disks,
+//! and which were replaced.
 
-use super::stats::{Damage, Io, Line, Totals, Track};
+use super::stats::{Damage, DeviceCounts, Line, Totals, Track};
 use super::sys::{KeptFile, Sys, block_path};
 use crate::faults::{Faults, Text};
 use crate::parse::{utf16_name, whole_lines};
 use std::collections::HashMap;
 use std::ffi::CString;
 
-/// Devices that went are remembered, up to so many: one that returns goes on
-/// where it ended.
+/// Limit of vanished devices that are remembered, so that a device that returns goes
+/// on where it ended.
 const REMEMBERED: usize = 256;
 
 /// Devices that are no disks, by the beginning of their names; a digit follows.
@@ -20,12 +20,12 @@ const NO_DISKS: [&[u8]; 11] =
 
 /// A block device.
 pub(super) struct Device {
-    /// Not shared by any other device of the session.
+    /// Unique among all devices of the session.
     pub(super) serial: u64,
     pub(super) name: Vec<u8>,
     pub(super) units: Vec<u16>,
     number: (u32, u32),
-    /// A whole device that is not made of others.
+    /// Whether it is a whole device that is not made of others.
     pub(super) is_disk: bool,
     /// The device that it is a partition of, by name.
     parent: Option<Vec<u8>>,
@@ -34,23 +34,23 @@ pub(super) struct Device {
     seen: u64,
     /// Whether it has no medium, and never had one.
     pub(super) is_empty: bool,
-    /// Number of the disk among all that there were since the start.
+    /// `diskseq`: the disk's number among all since the machine's start.
     sequence: Option<u64>,
     sequence_path: CString,
     sequence_file: KeptFile,
     size_path: CString,
 }
 
-/// When devices are read, and what for.
+/// The time and the purpose of a sample.
 #[derive(Clone, Copy)]
 pub(super) struct Sample {
     /// In 100 ns units after the start of the machine.
     pub(super) now: u64,
-    /// Whether more than the disks is of interest.
+    /// Whether devices that are no disks are wanted, too.
     pub(super) partitions: bool,
 }
 
-/// All of them.
+/// All devices of a session.
 #[derive(Default)]
 pub(super) struct Devices {
     list: Vec<Device>,
@@ -62,9 +62,9 @@ pub(super) struct Devices {
     numbers: Vec<((u32, u32), usize)>,
     sample: u64,
     serials: u64,
-    /// Whether a device is new since this was asked last.
+    /// Whether a device is new since the last call of `take_changed`.
     changed: bool,
-    /// Those of the disks.
+    /// The totals of the disks.
     pub(super) totals: Totals,
 }
 
@@ -89,7 +89,7 @@ impl Devices {
         device.filter(|device| device.seen == self.sample)
     }
 
-    /// Whether there is a new device since this was asked last.
+    /// Whether there is a new device since the last call.
     pub(super) fn take_changed(&mut self) -> bool {
         std::mem::take(&mut self.changed)
     }
@@ -156,13 +156,13 @@ impl Devices {
             self.add(line, at, sys);
             return;
         };
-        // A partition of a disk that is another one is another one, too. Its
-        // disk stands before it.
+        // If the disk was replaced, so were its partitions. A disk stands before its
+        // partitions.
         let parent = self.list.get(place).and_then(|device| device.parent.as_deref());
         let parent = parent.and_then(|parent| self.by_name(parent));
         let new_parent = parent.is_some_and(|parent| parent.track.io.step.is_none());
         let Some(device) = self.list.get_mut(place) else { return };
-        // A name that stands twice is the first.
+        // Of two lines with one name, the first counts.
         if device.seen == self.sample {
             return;
         }
@@ -238,12 +238,12 @@ impl Devices {
 }
 
 impl Device {
-    /// What it did so far.
-    pub(super) fn io(&self) -> &Io {
+    /// Its counts since it was seen first.
+    pub(super) fn io(&self) -> &DeviceCounts {
         &self.track.io
     }
 
-    /// Whether it has a number of its own among all disks that is of interest.
+    /// Whether `diskseq` is read for it.
     fn has_sequence(&self, line: &Line<'_>, at: Sample) -> bool {
         self.parent.is_none() && !line.is_unused() && (self.is_disk || at.partitions)
     }
@@ -267,8 +267,8 @@ fn is_empty(line: &Line<'_>, size_path: &CString, sys: Option<&mut Sys>) -> bool
     line.is_unused() && sys.is_some_and(|sys| sys.number(size_path) == Some(0))
 }
 
-/// The disk that a partition of this name is on, if it is one's name: `sda1` is
-/// on `sda`, `nvme0n1p2` on `nvme0n1`.
+/// The disk of the partition of this name: `sda1` is on `sda`, `nvme0n1p2` on
+/// `nvme0n1`. `None` where the name is not a partition's.
 fn disk_of(name: &[u8]) -> Option<&[u8]> {
     let digits = name.iter().rev().take_while(|byte| byte.is_ascii_digit()).count();
     let disk = name.get(..name.len().saturating_sub(digits)).filter(|_| digits > 0)?;
@@ -279,7 +279,7 @@ fn disk_of(name: &[u8]) -> Option<&[u8]> {
     }
 }
 
-/// Whether a name is that of a device that is no disk.
+/// Whether devices of this name are no disks.
 fn is_no_disk(name: &[u8]) -> bool {
     let kind = NO_DISKS.iter().any(|kind| {
         let rest = name.strip_prefix(*kind);
@@ -313,7 +313,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn partitions_by_name() {
+    fn partition_names_lead_to_their_disk() {
         for (part, device) in [
             ("sda1", "sda"),
             ("sdaa12", "sdaa"),
@@ -333,7 +333,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_no_disk() {
+    fn virtual_devices_are_no_disks() {
         for name in [
             "loop0",
             "ram15",

@@ -13,8 +13,8 @@ const POOLS: [&[u8]; 4] = [b"btrfs", b"bcachefs", b"zfs", b"ubifs"];
 const IMAGES: [&[u8]; 5] = [b"squashfs", b"erofs", b"cramfs", b"romfs", b"iso9660"];
 /// File systems on block devices that ask other machines or programs.
 const FOREIGN: [&[u8]; 3] = [b"fuseblk", b"gfs2", b"ocfs2"];
-/// File systems without a block device through which a path can be followed
-/// without waiting for anyone.
+/// File systems without a block device in which looking up a path never waits for
+/// another machine or program.
 const HARMLESS: [&[u8]; 10] = [
     b"rootfs",
     b"tmpfs",
@@ -27,22 +27,22 @@ const HARMLESS: [&[u8]; 10] = [
     b"aufs",
     b"cgroup2",
 ];
-/// Mounts upon mounts, more than anyone has.
+/// Limit of the depth of mounts.
 const DEEPEST: usize = 256;
-/// Places of a file system that are tried for its space.
+/// Limit of the mount points that are tried for the space of a file system.
 const PLACES: usize = 8;
 
 /// A file system on disks.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(super) struct Volume {
-    /// Where it was mounted first, as UTF-16.
+    /// The first mount point, as UTF-16.
     pub(super) name: Vec<u16>,
     /// The same for messages.
     pub(super) text: String,
-    /// The file system's number, which is the device's unless it has its own.
+    /// The number of its device, or its own number (btrfs and others).
     pub(super) number: (u32, u32),
     pub(super) pool: Option<Pool>,
-    /// Where it is mounted, below the root of mount points.
+    /// Its mount points, below the root of mount points.
     pub(super) places: Vec<CString>,
 }
 
@@ -52,15 +52,15 @@ pub(super) struct Pool {
     pub(super) is_btrfs: bool,
     /// Whether it may lie on a single device.
     pub(super) may_be_single: bool,
-    /// The device that it was mounted by.
+    /// The device that the mount names.
     pub(super) source: Vec<u8>,
 }
 
-/// What was read.
+/// The parsed table.
 #[derive(Debug, Default)]
 pub(super) struct Mounts {
     pub(super) volumes: Vec<Volume>,
-    /// What could not be understood.
+    /// Whether a line was unreadable.
     pub(super) damage: Vec<String>,
 }
 
@@ -97,7 +97,7 @@ impl<'a> Mount<'a> {
         self.number.0 == 0 && POOLS.contains(&self.kind)
     }
 
-    /// Whether it is local, whatever it is.
+    /// Whether looking up a path in it never waits for others.
     fn is_local(&self) -> bool {
         match self.number.0 {
             0 => self.is_pool() || HARMLESS.contains(&self.kind),
@@ -168,8 +168,7 @@ impl Mounts {
     }
 }
 
-/// Whether a path to what is mounted on `parent` leads through local file
-/// systems only.
+/// Whether the path to a mount on `parent` leads through local file systems only.
 fn is_below_local(by_id: &[(u64, u64, bool)], mut parent: u64) -> bool {
     for _ in 0..DEEPEST {
         let found = by_id.binary_search_by_key(&parent, |(id, ..)| *id).ok();
@@ -180,7 +179,7 @@ fn is_below_local(by_id: &[(u64, u64, bool)], mut parent: u64) -> bool {
             _ => return true,
         }
     }
-    // A ring, which is none of the kernel's.
+    // The parents form a ring: the kernel writes no such table.
     false
 }
 
@@ -231,7 +230,7 @@ mod tests {
     }
 
     #[test]
-    fn what_lies_on_disks() {
+    fn file_systems_on_block_devices_are_volumes() {
         let mounts = parse(
             "1 1 0:2 / / rw - rootfs rootfs rw\n\
              22 1 8:2 / / rw,relatime shared:1 master:2 - ext4 /dev/root rw\n\
@@ -260,7 +259,7 @@ mod tests {
     }
 
     #[test]
-    fn names_with_everything_in_them() {
+    fn escaped_names_are_decoded() {
         let line = |at: &str| format!("22 1 8:2 / {at} rw - ext4 /dev/x rw\n");
         let one = |at: &str| parse(&line(at)).volumes.remove(0);
         for (at, name) in [
@@ -281,7 +280,7 @@ mod tests {
     }
 
     #[test]
-    fn damaged_lines_cost_only_themselves() {
+    fn damaged_lines_leave_other_mounts() {
         let good = "22 1 8:2 / / rw - ext4 /dev/x rw\n";
         for bad in [
             "x\n",

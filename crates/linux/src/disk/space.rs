@@ -1,4 +1,4 @@
-//! How much room a file system has.
+//! The space of a file system, from `statfs`.
 
 use super::mounts::Volume;
 use crate::faults::{is_denied, is_gone};
@@ -12,13 +12,13 @@ const POOL_MAGICS: [u64; 2] = [0x9123_683e, 0xca45_1a4e];
 /// Sizes in bytes.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub(super) struct Space {
-    /// What everyone can still fill.
+    /// Free space for everyone.
     pub(super) free: u64,
-    /// What everyone can fill in all.
+    /// Usable space for everyone, free or used.
     pub(super) usable: u64,
-    /// What only the administrator can still fill.
+    /// Free space for the administrator only.
     pub(super) reserved: u64,
-    /// Inodes: free, and all; only where their number has a limit.
+    /// Free inodes and all inodes; `None` where their number has no limit.
     pub(super) inodes: Option<(u64, u64)>,
 }
 
@@ -36,7 +36,7 @@ impl Space {
     }
 }
 
-/// Why a file system could not be asked.
+/// Why the space of a file system is unknown.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Refusal {
     System(Errno),
@@ -45,8 +45,8 @@ pub(super) enum Refusal {
 }
 
 impl Refusal {
-    /// What went wrong, if that is anything: to be unmounted meanwhile, covered,
-    /// or out of reach for this user is not.
+    /// The fault to report. None for a file system that was unmounted meanwhile, is
+    /// covered, or is out of reach for this user.
     pub(super) fn fault(self) -> Option<Errno> {
         match self {
             Self::System(error) if !is_gone(error) && !is_denied(error) => Some(error),
@@ -55,7 +55,8 @@ impl Refusal {
     }
 }
 
-/// Asks a file system at the first of its places where it can be reached.
+/// The space of a file system, asked for at the first of its mount points that can be
+/// reached.
 pub(super) fn ask(volume: &Volume) -> Result<Space, Refusal> {
     let mut refusal = None;
     for place in &volume.places {
@@ -68,8 +69,8 @@ pub(super) fn ask(volume: &Volume) -> Result<Space, Refusal> {
 }
 
 fn ask_at(volume: &Volume, place: &CStr) -> Result<Space, Refusal> {
-    // A handle that opens nothing: no device, no pipe, no automount. It keeps
-    // the file system from being unmounted, and is closed at once therefore.
+    // `O_PATH` opens no device, pipe or automount. The handle keeps the file system
+    // from being unmounted: it is closed at once.
     let flags = OFlags::PATH | OFlags::NOFOLLOW | OFlags::CLOEXEC;
     let handle = retry_on_intr(|| openat(CWD, place, flags, Mode::empty()));
     let handle = handle.map_err(Refusal::System)?;
@@ -108,7 +109,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn fractions_fit() {
+    fn large_fractions_are_scaled_to_32_bits() {
         assert_eq!(fraction(0, 0), (0, 0));
         assert_eq!(fraction(1, u64::from(u32::MAX)), (1, u64::from(u32::MAX)));
         assert_eq!(fraction(1 << 40, 1 << 42), (1 << 29, 1 << 31));
@@ -116,7 +117,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_not_there_is_refused() {
+    fn a_missing_path_has_no_space() {
         let volume = |place: &CStr, number| Volume {
             name: Vec::new(),
             text: String::new(),
@@ -133,7 +134,7 @@ mod tests {
     }
 
     #[test]
-    fn sums() {
+    fn spaces_add_up() {
         let mut sum = Space::default();
         sum.add(&Space { free: 1, usable: 2, reserved: 3, inodes: None });
         assert_eq!(sum.inodes, None);

@@ -1,10 +1,9 @@
-//! `/proc/diskstats`: the lines, and what every device did since it was seen
+//! `/proc/diskstats`: the lines, and the counts of each device since it was seen
 //! first.
 //!
 //! The kernel prints times as 32-bit milliseconds, and on 32-bit machines counts
 //! as 32-bit numbers: both wrap. A session goes on counting across a wrap, and
-//! across a device that another one replaced under the same name, whose numbers
-//! have nothing to do with those before.
+//! when another device takes the place of one under the same name.
 
 use crate::parse::{Words, number};
 
@@ -24,12 +23,12 @@ pub(super) const DISCARD_SECTORS: usize = 13;
 pub(super) const DISCARD_TIME: usize = 14;
 pub(super) const FLUSHES: usize = 15;
 pub(super) const FLUSH_TIME: usize = 16;
-/// How many there are.
+/// The number of fields.
 pub(super) const FIELDS: usize = 17;
 
-/// What the kernel tells of a device; each has what those before have.
+/// The groups of numbers in a line; each includes those before it.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord)]
-pub(super) enum Known {
+pub(super) enum FieldGroups {
     /// Counts and sectors of reads and writes: a partition before 2.6.25.
     #[default]
     Sizes,
@@ -47,15 +46,15 @@ pub(super) struct Line<'a> {
     pub(super) number: (u32, u32),
     pub(super) name: &'a [u8],
     pub(super) fields: [u64; FIELDS],
-    pub(super) known: Known,
+    pub(super) known: FieldGroups,
 }
 
-/// A line that is not what it should be.
+/// An unreadable line.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Damage<'a> {
-    /// It belongs to this device.
+    /// The line of this device.
     Of(&'a [u8]),
-    /// It does not even name one.
+    /// A line without a name.
     Line,
 }
 
@@ -82,18 +81,18 @@ impl<'a> Line<'a> {
                 fields[READ_SECTORS] = read_sectors;
                 fields[WRITES] = writes;
                 fields[WRITE_SECTORS] = write_sectors;
-                Known::Sizes
+                FieldGroups::Sizes
             }
-            11..15 => Known::Times,
-            15..17 => Known::Discards,
-            17.. => Known::Flushes,
+            11..15 => FieldGroups::Times,
+            15..17 => FieldGroups::Discards,
+            17.. => FieldGroups::Flushes,
             _ => return Err(Damage::Of(name)),
         };
-        // What a later kernel may add in between belongs to no known group.
+        // Numbers that a later kernel adds belong to no known group.
         let (_, unknown) = fields.split_at_mut(match known {
-            Known::Sizes | Known::Times => DISCARDS,
-            Known::Discards => FLUSHES,
-            Known::Flushes => FIELDS,
+            FieldGroups::Sizes | FieldGroups::Times => DISCARDS,
+            FieldGroups::Discards => FLUSHES,
+            FieldGroups::Flushes => FIELDS,
         });
         unknown.fill(0);
         Ok(Self { number: (major, minor), name, fields, known })
@@ -105,22 +104,22 @@ impl<'a> Line<'a> {
     }
 }
 
-/// What a device did, from when it was seen first.
+/// The counts of a device since it was seen first.
 #[derive(Clone, Debug)]
-pub(super) struct Io {
-    pub(super) known: Known,
-    /// Counts, as the kernel has them, beyond 32 bits where those wrapped.
+pub(super) struct DeviceCounts {
+    pub(super) known: FieldGroups,
+    /// Counts of the kernel, continued beyond 32 bits where they wrapped.
     pub(super) counts: [u64; FIELDS],
     /// Time in which nothing was under way, in 100 ns units.
     pub(super) idle: u64,
-    /// How much of it all is new since the sample before; nothing where there
-    /// was none, or another device.
-    pub(super) step: Option<Step>,
+    /// The growth since the previous sample; 0 where there was none, or another
+    /// device.
+    pub(super) step: Option<Growth>,
 }
 
-/// What is new since a sample.
+/// The growth between two samples.
 #[derive(Clone, Copy, Debug)]
-pub(super) struct Step {
+pub(super) struct Growth {
     pub(super) counts: [u64; FIELDS],
     pub(super) idle: u64,
 }
@@ -128,12 +127,12 @@ pub(super) struct Step {
 /// One device's numbers from sample to sample.
 #[derive(Clone, Debug)]
 pub(super) struct Track {
-    pub(super) io: Io,
+    pub(super) io: DeviceCounts,
     raw: [u64; FIELDS],
-    /// When it was read last, in 100 ns units after the start of the machine.
+    /// The time of the last reading, in 100 ns units after the start of the machine.
     at: u64,
-    /// Busy time that exceeded the time that passed, to be taken from the next:
-    /// the kernel counts it in steps.
+    /// Busy time beyond the time that passed, which is subtracted from the next
+    /// sample: the kernel counts busy time in steps.
     owed: u64,
 }
 
@@ -145,16 +144,16 @@ pub(super) const UNITS: u64 = 10_000;
 const SLACK: u64 = 10_000;
 
 impl Track {
-    /// Begins with what the kernel counted so far. `now` is in 100 ns units
-    /// after the start of the machine.
+    /// Begins with the kernel's counts. `now` is in 100 ns units after the start of
+    /// the machine.
     pub(super) fn new(line: &Line<'_>, now: u64) -> Self {
         let idle = now.saturating_sub(line.fields[BUSY].saturating_mul(UNITS));
-        let io = Io { known: line.known, counts: line.fields, idle, step: None };
+        let io = DeviceCounts { known: line.known, counts: line.fields, idle, step: None };
         Self { io, raw: line.fields, at: now, owed: 0 }
     }
 
-    /// Takes the next sample. `same` says whether anything but the numbers
-    /// tells that it is another device.
+    /// Takes the next sample. `same` is false where the device is known to be another
+    /// one; otherwise the numbers decide.
     pub(super) fn update(&mut self, line: &Line<'_>, now: u64, same: bool) {
         let passed = now.saturating_sub(self.at);
         self.at = now;
@@ -178,7 +177,7 @@ impl Track {
         let idle = passed.saturating_sub(busy);
         self.owed = busy.saturating_sub(passed);
         self.io.idle = self.io.idle.saturating_add(idle);
-        self.io.step = Some(Step { counts, idle });
+        self.io.step = Some(Growth { counts, idle });
     }
 
     /// Passes over a sample in which the device was missing.
@@ -187,8 +186,8 @@ impl Track {
     }
 }
 
-/// How much each number grew; `None` where one of them stepped back as no wrap
-/// explains, and the device is another one therefore.
+/// The growth of each number; `None` where one stepped back and no wrap explains it:
+/// the device was replaced.
 fn grown(before: &[u64; FIELDS], now: &[u64; FIELDS], passed: u64) -> Option<[u64; FIELDS]> {
     let mut steps = [0; FIELDS];
     for (field, (step, (before, now))) in steps.iter_mut().zip(before.iter().zip(now)).enumerate() {
@@ -215,9 +214,9 @@ fn unwrapped(before: u64, now: u64) -> Option<u64> {
 
 /// Sums and means over devices that come and go.
 ///
-/// Both grow from sample to sample by what the devices did that are in both,
-/// beginning with the plain ones: what comes brings nothing with it, what goes
-/// takes nothing away.
+/// Both start as the plain ones and then grow by what the devices that are in two
+/// consecutive samples did: a device that appears or vanishes changes nothing at that
+/// moment.
 #[derive(Debug, Default)]
 pub(super) struct Totals {
     started: bool,
@@ -247,7 +246,7 @@ impl Means {
 
 impl Totals {
     /// Takes the next sample.
-    pub(super) fn update<'a>(&mut self, all: impl Iterator<Item = &'a Io>) {
+    pub(super) fn update<'a>(&mut self, all: impl Iterator<Item = &'a DeviceCounts>) {
         let mut sums = Means::default();
         let mut count = 0;
         let mut in_flight = 0u64;
@@ -298,24 +297,27 @@ mod tests {
     }
 
     #[test]
-    fn lines_of_every_kernel() {
+    fn lines_of_every_kernel_are_parsed() {
         let eleven = format!("{SDA}\n");
         let parsed = line(&eleven);
-        assert_eq!((parsed.number, parsed.name, parsed.known), ((8, 0), &b"sda"[..], Known::Times));
+        assert_eq!(
+            (parsed.number, parsed.name, parsed.known),
+            ((8, 0), &b"sda"[..], FieldGroups::Times)
+        );
         assert_eq!(parsed.fields[..11], [10, 1, 80, 5, 20, 2, 160, 7, 3, 11, 12]);
         let fifteen = format!("{SDA} 13 14 15 16\n");
         let parsed = line(&fifteen);
-        assert_eq!((parsed.known, parsed.fields[DISCARD_TIME]), (Known::Discards, 16));
+        assert_eq!((parsed.known, parsed.fields[DISCARD_TIME]), (FieldGroups::Discards, 16));
         let seventeen = format!("{SDA} 13 14 15 16 17 18\n");
         let parsed = line(&seventeen);
-        assert_eq!((parsed.known, parsed.fields[FLUSH_TIME]), (Known::Flushes, 18));
+        assert_eq!((parsed.known, parsed.fields[FLUSH_TIME]), (FieldGroups::Flushes, 18));
         // More than is known, and a part of a group.
         let more = format!("{SDA} 13 14 15 16 17 18 19 x\n");
         assert_eq!(line(&more).fields, parsed.fields);
         let part = format!("{SDA} 13 14\n");
-        assert_eq!((line(&part).known, line(&part).fields[DISCARDS]), (Known::Times, 0));
+        assert_eq!((line(&part).known, line(&part).fields[DISCARDS]), (FieldGroups::Times, 0));
         let four = line(" 8 1 sda1 10 80 20 160\n");
-        assert_eq!(four.known, Known::Sizes);
+        assert_eq!(four.known, FieldGroups::Sizes);
         assert_eq!((four.fields[READS], four.fields[READ_SECTORS]), (10, 80));
         assert_eq!((four.fields[WRITES], four.fields[WRITE_SECTORS]), (20, 160));
         assert_eq!(four.fields.iter().filter(|field| **field > 0).count(), 4);
@@ -345,7 +347,7 @@ mod tests {
 
     fn with(fields: &[(usize, u64)]) -> Line<'static> {
         let mut line =
-            Line { number: (8, 0), name: b"sda", fields: [0; FIELDS], known: Known::Flushes };
+            Line { number: (8, 0), name: b"sda", fields: [0; FIELDS], known: FieldGroups::Flushes };
         for (field, value) in fields {
             line.fields[*field] = *value;
         }
@@ -356,7 +358,7 @@ mod tests {
     const SECOND: u64 = 1000 * UNITS;
 
     #[test]
-    fn counts_go_on_across_a_wrap() {
+    fn wrapped_counts_go_on() {
         let mut track = Track::new(&with(&[(READ_TIME, MAX - 9), (READS, 5)]), 0);
         track.update(&with(&[(READ_TIME, 90), (READS, 6)]), SECOND, true);
         assert_eq!(track.io.counts[READ_TIME], MAX + 91);
@@ -372,7 +374,7 @@ mod tests {
     }
 
     #[test]
-    fn another_device_goes_on_where_the_one_before_ended() {
+    fn a_replaced_device_goes_on_from_the_old_counts() {
         let mut track = Track::new(&with(&[(READS, 100), (WRITES, 7)]), 0);
         // By its numbers: 100 cannot wrap.
         track.update(&with(&[(READS, 30), (WRITES, 900)]), SECOND, true);
@@ -380,7 +382,7 @@ mod tests {
         assert_eq!((track.io.counts[READS], track.io.counts[WRITES]), (100, 7));
         track.update(&with(&[(READS, 31), (WRITES, 902)]), 2 * SECOND, true);
         assert_eq!((track.io.counts[READS], track.io.counts[WRITES]), (101, 9));
-        // By what else is known of it.
+        // By other knowledge: `same` is false.
         track.update(&with(&[(READS, 5000), (WRITES, 5000)]), 3 * SECOND, false);
         assert_eq!((track.io.counts[READS], track.io.counts[WRITES]), (101, 9));
         // Busy time that would have wrapped took longer than what passed.
@@ -404,11 +406,16 @@ mod tests {
     }
 
     #[test]
-    fn totals_do_not_jump() {
+    fn totals_do_not_jump_with_devices() {
         let io = |reads, read_time, idle, step: Option<[u64; 3]>| {
             let fields = |reads, time| with(&[(READS, reads), (READ_TIME, time)]).fields;
-            let step = step.map(|[r, t, idle]| Step { counts: fields(r, t), idle });
-            Io { known: Known::Flushes, counts: fields(reads, read_time), idle, step }
+            let step = step.map(|[r, t, idle]| Growth { counts: fields(r, t), idle });
+            DeviceCounts {
+                known: FieldGroups::Flushes,
+                counts: fields(reads, read_time),
+                idle,
+                step,
+            }
         };
         let mut totals = Totals::default();
         totals.update([io(10, 4, 100, None), io(20, 8, 300, None)].iter());

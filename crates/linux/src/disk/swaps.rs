@@ -90,7 +90,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn lines() {
+    fn swap_lines_are_parsed() {
         let mut swaps = Swaps::default();
         let mut faults = Faults::default();
         let text = "Filename\tType\tSize\tUsed\tPriority\n\

@@ -1,4 +1,4 @@
-//! What `/sys` tells of block devices.
+//! Attributes of block devices in `/sys`.
 
 use crate::parse::number;
 use rustix::fd::{AsFd, OwnedFd};
@@ -7,7 +7,7 @@ use rustix::io::{Errno, pread, retry_on_intr};
 use std::ffi::{CStr, CString};
 use std::path::Path;
 
-/// Files that stay open; of more devices, they are opened at each reading.
+/// Limit of files that stay open; others are opened at each reading.
 const KEPT: usize = 64;
 /// `SYSFS_MAGIC`.
 const MAGIC: u64 = 0x6265_6572;
@@ -15,8 +15,8 @@ const MAGIC: u64 = 0x6265_6572;
 /// A folder laid out as `/sys`.
 pub(super) struct Sys {
     dir: OwnedFd,
-    /// Whether it is the system's own: a file there is the kernel's answer at
-    /// the moment, any other file may be replaced by a new one.
+    /// Whether it is the kernel's own: an open file there is always current, while a
+    /// file of a copy may be replaced by a new one.
     is_sysfs: bool,
     kept: usize,
 }
@@ -47,7 +47,7 @@ impl Sys {
         buffer.get(..length).map(|text| text.trim_ascii().to_vec())
     }
 
-    /// How many devices the btrfs has that lies on a device.
+    /// The number of devices of the btrfs on a device.
     pub(super) fn devices_of_btrfs(&self, device: &[u8]) -> Option<usize> {
         names(&self.dir, c"fs/btrfs").iter().find_map(|id| {
             let path = CString::new([b"fs/btrfs/", &id[..], b"/devices"].concat()).ok()?;
@@ -68,7 +68,7 @@ impl Sys {
     pub(super) fn number_kept(&mut self, path: &CStr, file: &mut KeptFile) -> Option<u64> {
         let mut buffer = [0; 32];
         if let Some(open) = &file.0 {
-            // Where this fails the device went, and another one may be there.
+            // An error means that the device vanished; another one may have its name.
             if let Ok(length) = retry_on_intr(|| pread(open, &mut buffer[..], 0)) {
                 return parse(buffer.get(..length)?);
             }

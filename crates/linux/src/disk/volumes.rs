@@ -2,13 +2,13 @@
 
 use super::devices::{Device, Devices};
 use super::mounts::{Mounts, Volume};
-use super::stats::{FIELDS, IN_FLIGHT, Io, Step, Totals};
+use super::stats::{DeviceCounts, FIELDS, Growth, IN_FLIGHT, Totals};
 use super::sys::Sys;
 use std::collections::HashMap;
 use std::path::Path;
 
-/// Volumes that went are remembered, up to so many: one that returns goes on
-/// where it ended, on whatever device.
+/// Limit of unmounted volumes that are remembered, so that a volume that returns goes
+/// on where it ended, on any device.
 const REMEMBERED: usize = 64;
 
 /// A file system and its device.
@@ -16,9 +16,9 @@ pub(super) struct Mounted {
     pub(super) volume: Volume,
     /// The device of a file system with a number of its own, by name.
     device: Option<Vec<u8>>,
-    /// The device, and what it had done, at the sample before.
+    /// The device and its counts at the previous sample.
     last: Option<Last>,
-    io: Option<Io>,
+    io: Option<DeviceCounts>,
     /// Whether its device is known in this sample.
     has_device: bool,
     /// Whether it is mounted.
@@ -31,11 +31,11 @@ struct Last {
     idle: u64,
 }
 
-/// All of them.
+/// All volumes of a session.
 #[derive(Default)]
 pub(super) struct Volumes {
     list: Vec<Mounted>,
-    /// The table as it was read last: it seldom changes.
+    /// The text of the table at the last reading: it is parsed only when it changes.
     text: Vec<u8>,
     pub(super) damage: Vec<String>,
     pub(super) totals: Totals,
@@ -63,7 +63,7 @@ impl Volumes {
             self.damage = damage;
             self.replace(volumes);
         }
-        // A new device may be the one that is missing.
+        // A new device may be the missing device of a volume.
         if devices.take_changed() || is_new {
             for mounted in &mut self.list {
                 mounted.device = device_of_pool(&mounted.volume, devices, sys);
@@ -100,8 +100,7 @@ impl Volumes {
         self.list.extend(gone.map(|gone| Mounted { is_there: false, last: None, ..gone }));
     }
 
-    /// Takes what the devices did; none of them is known where they could not
-    /// be read.
+    /// Takes the counts of the devices; `None` where they could not be read.
     pub(super) fn take_devices(&mut self, devices: Option<&Devices>) {
         for mounted in self.list.iter_mut().filter(|mounted| mounted.is_there) {
             let device = devices.and_then(|devices| match &mounted.device {
@@ -117,7 +116,7 @@ impl Volumes {
 
 impl Mounted {
     /// What its device did, if it has one.
-    pub(super) fn io(&self) -> Option<&Io> {
+    pub(super) fn io(&self) -> Option<&DeviceCounts> {
         self.io.as_ref().filter(|_| self.has_device && self.is_there)
     }
 
@@ -128,12 +127,12 @@ impl Mounted {
             return;
         };
         let now = device.io();
-        let io = self.io.get_or_insert_with(|| Io { step: None, ..now.clone() });
+        let io = self.io.get_or_insert_with(|| DeviceCounts { step: None, ..now.clone() });
         io.known = now.known;
         io.counts[IN_FLIGHT] = now.counts[IN_FLIGHT];
         io.step = None;
         if let Some(last) = self.last.as_ref().filter(|last| last.serial == device.serial) {
-            let mut step = Step { counts: [0; FIELDS], idle: now.idle.saturating_sub(last.idle) };
+            let mut step = Growth { counts: [0; FIELDS], idle: now.idle.saturating_sub(last.idle) };
             for (place, more) in
                 step.counts.iter_mut().enumerate().filter(|(at, _)| *at != IN_FLIGHT)
             {

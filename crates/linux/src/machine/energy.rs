@@ -22,25 +22,25 @@ const MOST_METERS: usize = 4096;
 #[derive(Default)]
 pub(super) struct Meters {
     meters: Vec<Meter>,
-    /// Whether each is in the folder at the moment.
+    /// Whether each meter was in the last listing of the folder.
     seen: Vec<bool>,
 }
 
 struct Meter {
-    /// As the folder is called: `intel-rapl:0:1`.
+    /// The name of its folder: `intel-rapl:0:1`.
     folder: Vec<u8>,
     path: CString,
     name: Vec<u16>,
     /// Whether the name could be read.
     is_named: bool,
     file: Kept,
-    /// The largest number that the meter shows before it begins anew.
+    /// The range of the meter: it wraps beyond this number.
     range: u64,
-    /// What it showed last, and when.
+    /// The last reading and its time.
     last: Option<(u64, u64)>,
-    /// Microjoules since the first reading, and what was shown then.
+    /// Microjoules: the first reading plus all that was used since.
     used: u128,
-    /// Milliwatts since the reading before.
+    /// Mean power since the previous reading, in milliwatts.
     power: Option<u64>,
 }
 
@@ -81,7 +81,7 @@ impl Meters {
         Ok(())
     }
 
-    /// Makes the meters agree with the folder.
+    /// Updates the list of meters from the folder.
     fn list(&mut self, sys: &mut Reader) -> Result<(), Errno> {
         let Self { meters, seen } = self;
         seen.clear();
@@ -128,7 +128,8 @@ impl Meter {
         })
     }
 
-    /// Reads the meter; answers when. Mostly the superuser alone may.
+    /// Reads the meter; returns the time of the reading. Since Linux 5.10 only the
+    /// superuser may.
     fn read(&mut self, sys: &mut Reader, base: TimeBase, faults: &mut Faults) -> Option<u64> {
         let mut failed = |folder: &[u8], message: fmt::Arguments<'_>| {
             faults.instance(Text(folder), message);
@@ -163,7 +164,7 @@ impl Meter {
                 let grown = if shown >= before {
                     shown - before
                 } else {
-                    // It began anew.
+                    // The meter wrapped.
                     self.range.saturating_sub(before).saturating_add(shown)
                 };
                 self.used = self.used.saturating_add(u128::from(grown));
@@ -178,7 +179,7 @@ impl Meter {
     }
 }
 
-/// A meter's name behind that of the one that it is a part of: `package-0 core`.
+/// The name of a meter after that of the meter that contains it: `package-0 core`.
 fn name_of(sys: &mut Reader, folder: &[u8]) -> Option<Vec<u8>> {
     let own = read_name(sys, folder)?;
     let parent = folder.iter().rposition(|byte| *byte == b':').and_then(|at| folder.get(..at));
@@ -211,7 +212,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn units() {
+    fn microjoules_become_picowatt_hours() {
         // 3600 J are 1 Wh.
         assert_eq!(picowatt_hours(3_600_000_000), 1_000_000_000_000);
         assert_eq!(picowatt_hours(u128::MAX), u64::MAX);

@@ -11,7 +11,7 @@ use perfhive_engine::{ObjectWriter, ProviderError};
 use perfhive_format::InstanceHead;
 use std::fmt;
 
-/// Lines of a node's `meminfo`, behind `Node N `, and how they are told.
+/// Lines of a node's `meminfo` after `Node N `, their counters and units.
 const SIZES: [(&[u8], u32, Unit); 15] = [
     (b"MemTotal:", index_of!(NODE, "Total MBytes"), Unit::Megabytes),
     (b"MemFree:", index_of!(NODE, "Free & Zero Page List MBytes"), Unit::Megabytes),
@@ -62,7 +62,7 @@ impl Unit {
 pub(super) struct Nodes {
     numbers: Vec<u32>,
     nodes: Vec<Node>,
-    /// A node's `meminfo` with the words `Node N ` taken away.
+    /// A node's `meminfo` without the words `Node N `.
     text: Vec<u8>,
     counts: Vec<(u32, [u64; EVENTS.len()])>,
     tally: Tally<{ EVENTS.len() }>,
@@ -124,7 +124,7 @@ impl Nodes {
         Ok(())
     }
 
-    /// Makes `nodes` agree with `numbers`.
+    /// Updates `nodes` to `numbers`.
     fn follow(&mut self) {
         let numbers = &self.numbers;
         self.nodes.retain(|node| numbers.binary_search(&node.number).is_ok());
@@ -160,7 +160,7 @@ impl Node {
         }
     }
 
-    /// Answers whether the node is still there.
+    /// Reads the node; returns whether it still exists.
     fn read(&mut self, sys: &mut Reader, text: &mut Vec<u8>, faults: &mut Faults) -> bool {
         let mut path = PidPath::numbered(b"devices/system/node/node", self.number);
         let length = path.len();

@@ -11,10 +11,9 @@ use rustix::fd::OwnedFd;
 use rustix::io::Errno;
 use std::ffi::CStr;
 
-/// What is waited for: the file, and the names of its two lines, as far as they
-/// mean something. For a whole machine `full` of the processors does not: the
-/// kernel prints the line since 5.13 and calls it undefined, with zeros in it
-/// since 5.19.
+/// The file of each resource, and the instances of its lines `some` and `full`.
+/// `full` of the processors is left out: for a whole machine the kernel calls it
+/// undefined (since 5.13) and prints zeros (since 5.19).
 const RESOURCES: [(&CStr, Names); 4] = [
     (c"pressure/cpu", [Some("cpu some"), None]),
     (c"pressure/memory", [Some("memory some"), Some("memory full")]),
@@ -37,11 +36,11 @@ const WHOLE: u64 = 10_000;
 #[derive(Default)]
 pub(super) struct Pressure {
     files: [Option<OwnedFd>; RESOURCES.len()],
-    /// The lines that are there.
+    /// The lines of this collection, with their instance names.
     lines: Vec<(&'static str, Line)>,
 }
 
-/// One line: 100 ns units, and hundredths of a percent.
+/// One line: the total in 100 ns units, the averages in hundredths of a percent.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 struct Line {
     stalled: u64,
@@ -65,7 +64,7 @@ impl Pressure {
                         faults.object(format_args!("{path}: ends in the middle of a line"));
                     }
                 }
-                // Not built in, or switched off at the start.
+                // The kernel was built without pressure, or started with `psi=0`.
                 Err(error) if is_gone(error) || is_denied(error) || error == Errno::OPNOTSUPP => {}
                 Err(error) => unreadable(path, error, faults),
             }
@@ -87,7 +86,7 @@ impl Pressure {
     }
 }
 
-/// Reads the lines of a file; answers whether its end is missing.
+/// Reads the lines of a file; returns whether it is truncated.
 fn read(
     text: &[u8],
     [some, full]: Names,
@@ -130,7 +129,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn lines() {
+    fn pressure_lines_are_parsed() {
         let line = parse(b"avg10=12.29 avg60=2.05 avg300=0.00 total=1760861444\n").unwrap();
         assert_eq!(line, Line { stalled: 17_608_614_440, averages: [1229, 205, 0] });
         for bad in [

@@ -22,9 +22,9 @@ pub(super) struct Zones {
 
 struct Zone {
     number: u32,
-    /// Type and number.
+    /// Instance name: type and number.
     name: Vec<u16>,
-    /// Whether the type in it could be read.
+    /// Whether the type could be read.
     is_named: bool,
     file: Kept,
     /// In tenths of a kelvin.
@@ -78,7 +78,7 @@ impl Zone {
         Self { number, name: Vec::new(), is_named: false, file: Kept::default(), temperature: None }
     }
 
-    /// Answers whether the zone is still there.
+    /// Reads the zone; returns whether it still exists.
     fn read(&mut self, sys: &mut Reader, faults: &mut Faults) -> bool {
         let mut path = PidPath::numbered(b"class/thermal/thermal_zone", self.number);
         let length = path.len();
@@ -87,13 +87,13 @@ impl Zone {
                 Some(tenths) => Ok(Some(tenths)),
                 None => Err("not understood"),
             },
-            // Another zone may have got the number.
+            // The number may belong to another zone now.
             Err(Errno::NODEV) => {
                 self.is_named = false;
                 Ok(None)
             }
             Err(error) if is_gone(error) => return false,
-            // Zones that are switched off, or have no reading yet.
+            // The zone is switched off, or has no reading yet.
             Err(error)
                 if is_denied(error)
                     || matches!(error, Errno::AGAIN | Errno::INVAL | Errno::NODATA) =>
@@ -124,7 +124,7 @@ fn tenths_of_kelvin(text: &[u8]) -> Option<u64> {
         Some(digits) => -i64::try_from(number(digits)?).ok()?,
         None => i64::try_from(number(digits)?).ok()?,
     };
-    // Below absolute zero, as some drivers say for "no reading".
+    // Some drivers report "no reading" as a temperature below absolute zero.
     u64::try_from(milli.checked_add(FREEZING)?.checked_add(50)? / 100).ok()
 }
 
@@ -133,7 +133,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn temperatures() {
+    fn millidegrees_become_tenths_of_a_kelvin() {
         for (text, tenths) in [
             ("45000\n", Some(3182)),
             ("0\n", Some(2732)),

@@ -10,12 +10,11 @@ pub(super) struct Connections {
     pub(super) v6: u64,
 }
 
-/// The states established and close-wait: both sides, or the other one, may
-/// still be sent to.
+/// The states established and close-wait, which Windows counts as established.
 const STATES: [&[u8]; 2] = [b"01", b"08"];
 
-/// How an address that stands for one of IPv4 begins, as the kernel prints
-/// words of its own byte order.
+/// The prefix of an IPv4-mapped address. The kernel prints words in its own byte
+/// order.
 const MAPPED: &[u8] = if cfg!(target_endian = "little") {
     b"0000000000000000FFFF0000"
 } else {
@@ -23,8 +22,8 @@ const MAPPED: &[u8] = if cfg!(target_endian = "little") {
 };
 
 impl Connections {
-    /// Adds those of `net/tcp` or `net/tcp6`. `None` where the text is not what
-    /// it should be: a count with some missing would be a wrong one.
+    /// Adds the connections of `net/tcp` or `net/tcp6`. `None` where the text is
+    /// damaged: an incomplete count would be wrong.
     #[must_use]
     pub(super) fn add(mut self, text: &[u8]) -> Option<Self> {
         let (mut lines, cut) = whole_lines(text);
@@ -64,7 +63,7 @@ mod tests {
     }
 
     #[test]
-    fn states_and_versions() {
+    fn established_connections_are_counted_by_version() {
         let v4 = ["01", "08", "0A", "06"].map(|state| line("0100007F", state)).concat();
         let own = "00000000000000000000000001000000";
         let mapped = format!("{}0100007F", std::str::from_utf8(MAPPED).unwrap());

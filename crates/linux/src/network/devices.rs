@@ -10,8 +10,7 @@ use super::pairs::words;
 /// More columns than any kernel has.
 const MOST_COLUMNS: usize = 32;
 
-/// The columns that count, in the order of [`Values`], and their counters.
-/// Sums of two come after.
+/// The columns that fill counters, in the order of [`Values`].
 const RECEIVED: [(&str, u32); 8] = [
     ("bytes", index_of!(INTERFACE, "Bytes Received/sec")),
     ("packets", index_of!(INTERFACE, "Packets Received/sec")),
@@ -32,16 +31,16 @@ const SENT: [(&str, u32); 8] = [
     ("carrier", index_of!(INTERFACE, "Carrier Errors")),
     ("compressed", index_of!(INTERFACE, "Packets Sent Compressed/sec")),
 ];
-/// Counters that are sums, and those that they are the sums of.
+/// Counters that are the sum of two columns, and the positions of these.
 const TOTALS: [(u32, usize, usize); 2] =
     [(index_of!(INTERFACE, "Bytes Total/sec"), 0, 8), (index_of!(INTERFACE, "Packets/sec"), 1, 9)];
 
-/// Values by place in [`RECEIVED`] and then [`SENT`].
+/// The values of [`RECEIVED`] and then of [`SENT`].
 pub(super) type Values = [u64; 16];
 
-/// Which column stands where.
+/// The positions of the columns in this kernel's file.
 pub(super) struct Columns {
-    /// The place of each column's value, if it counts.
+    /// The position in [`Values`] of each column that fills a counter.
     places: [Option<u8>; MOST_COLUMNS],
     count: usize,
 }
@@ -103,8 +102,7 @@ impl Columns {
         self.places.contains(&Some(place))
     }
 
-    /// The counters that there are columns for, as places in the object's
-    /// table.
+    /// The counters that the file has columns for, as a mask.
     pub(super) fn mask(&self) -> u64 {
         let mut row = Row::new(&INTERFACE);
         self.set(&[0; 16], &mut row);
@@ -120,10 +118,10 @@ pub(super) fn devices<'a>(
     let (lines, cut) = whole_lines(text);
     let cut = cut.then_some(Err(None));
     let device = |line: &'a [u8]| {
-        // A name may have a colon in it, a number has none.
+        // The last colon ends the name, which may contain colons.
         let colon = line.iter().rposition(|byte| *byte == b':').ok_or(None)?;
         let (name, rest) = line.split_at_checked(colon).ok_or(None)?;
-        // No name has blanks, at its ends or elsewhere.
+        // The blanks around the name are padding: names contain none.
         let name = Some(name.trim_ascii()).filter(|name| !name.is_empty()).ok_or(None)?;
         let values = columns.values(rest.get(1..).unwrap_or_default()).ok_or(Some(name))?;
         Ok((name, values))
@@ -151,7 +149,7 @@ mod tests {
     }
 
     #[test]
-    fn lines_and_odd_names() {
+    fn names_with_colons_are_parsed() {
         let text = format!(
             "{HEAD}    lo: 1 2 3 4 5 6 7 8 9 10 11 12 13 14 15 16\n\
              eth0:1:18446744073709551615 0 0 0 0 0 0 0 0 0 0 0 0 0 0 0\n"
@@ -166,7 +164,7 @@ mod tests {
     }
 
     #[test]
-    fn columns_of_another_kernel() {
+    fn unknown_and_repeated_columns_are_skipped() {
         let text = "Inter-|   Receive |  Transmit\n face |packets errs new|packets packets\n\
                     x: 5 6 7 8 9\n";
         let (_, values) = parse(text)[0].clone().unwrap();
@@ -177,7 +175,7 @@ mod tests {
     }
 
     #[test]
-    fn damaged_lines_cost_only_themselves() {
+    fn damaged_lines_leave_other_interfaces() {
         let good = "1 2 3 4 5 6 7 8 9 10 11 12 13 14 15 16";
         let text = format!(
             "{HEAD}a: {good}\nb: {good} 17\nc: 1 2\nd: x{good}\n\n: {good}\nnothing\ne: {good}\nf: {good}"

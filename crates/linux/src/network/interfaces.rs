@@ -19,7 +19,7 @@ use std::path::PathBuf;
 /// Network Interface 510, Current Bandwidth.
 const BANDWIDTH: u32 = index_of!(INTERFACE, "Current Bandwidth");
 
-/// An attribute that is read on request, and what makes its value.
+/// An attribute that is read on request, and the parser of its value.
 struct Attribute {
     counter: u32,
     path: &'static str,
@@ -60,16 +60,16 @@ const ATTRIBUTES: [Attribute; 7] = [
     },
 ];
 
-/// What is remembered of an interface from collection to collection.
+/// The state of an interface between collections.
 #[derive(Clone, Copy)]
-struct Known {
-    /// The kernel's number for it, never used twice.
+struct SeenInterface {
+    /// The kernel's index of the interface, which is never reused.
     number: u64,
     /// The collection that saw it last.
     seen: u64,
 }
 
-/// An interface in this collection: where its name is, and its values.
+/// An interface in this collection: the range of its name, and its values.
 struct Line {
     name: Range<usize>,
     row: Row,
@@ -80,10 +80,10 @@ pub(super) struct Interfaces {
     folder: Option<CString>,
     /// `/sys/class/net`.
     attributes: Option<Reader>,
-    known: BTreeMap<Vec<u8>, Known>,
+    known: BTreeMap<Vec<u8>, SeenInterface>,
     collections: u64,
     names: Vec<u8>,
-    /// Rows stay when interfaces go, for the next ones.
+    /// Rows are kept and reused when interfaces vanish.
     lines: Vec<Line>,
     units: Vec<u16>,
     layouts: Layouts,
@@ -91,7 +91,7 @@ pub(super) struct Interfaces {
 }
 
 impl Interfaces {
-    /// `folder` is what stands for `/sys`.
+    /// `folder` takes the place of `/sys`.
     pub(super) fn new(folder: Option<PathBuf>) -> Self {
         Self {
             file: None,
@@ -150,7 +150,7 @@ impl Interfaces {
         }
     }
 
-    /// Reads every interface; answers how many lines are filled.
+    /// Reads every interface; returns the number of filled lines.
     fn read(&mut self, text: &[u8], columns: &Columns, asked: [bool; ATTRIBUTES.len()]) -> usize {
         self.collections += 1;
         self.names.clear();
@@ -217,10 +217,10 @@ impl Interfaces {
     }
 }
 
-/// Whether an interface has the name of another one of the collection before.
-/// Where the number is not told, none is known to be replaced.
+/// Whether an interface has the name that another one had in the previous collection.
+/// Without an index the answer is no.
 fn is_replaced(
-    known: &mut BTreeMap<Vec<u8>, Known>,
+    known: &mut BTreeMap<Vec<u8>, SeenInterface>,
     name: &[u8],
     number: Option<u64>,
     seen: u64,
@@ -230,11 +230,11 @@ fn is_replaced(
     };
     match known.get_mut(name) {
         Some(known) => {
-            let before = std::mem::replace(known, Known { number, seen });
+            let before = std::mem::replace(known, SeenInterface { number, seen });
             before.number != number
         }
         None => {
-            known.insert(name.to_vec(), Known { number, seen });
+            known.insert(name.to_vec(), SeenInterface { number, seen });
             false
         }
     }
@@ -264,16 +264,16 @@ impl Link<'_> {
         }
     }
 
-    /// Reads an attribute. That the kernel has none, or that the driver does
-    /// not know it, is no fault.
+    /// Reads an attribute. A missing attribute, and one that the driver does not
+    /// know, is no fault.
     fn attribute<T>(&mut self, file: &str, value: fn(&[u8]) -> Option<T>) -> Option<T> {
         let error = match self.attributes.once_here(self.path.file(file)?) {
             Ok(()) => match value(self.attributes.text().trim_ascii()) {
                 Some(value) => return Some(value),
                 None => None,
             },
-            // An interface that is down, or has no such thing, answers EINVAL
-            // or EOPNOTSUPP; one that has gone meanwhile ENODEV.
+            // EINVAL or EOPNOTSUPP: the interface is down or has no such value.
+            // ENODEV: the interface vanished.
             Err(Errno::NOENT | Errno::INVAL | Errno::OPNOTSUPP | Errno::NODEV) => return None,
             Err(error) => Some(error),
         };
@@ -284,12 +284,12 @@ impl Link<'_> {
     }
 }
 
-/// Bits per second, or that the driver does not say.
+/// Bits per second; `None` where the driver does not know the speed.
 struct Speed(Option<u64>);
 
 impl Speed {
-    /// Unknown is −1, which older kernels cut to 16 bits or print without its
-    /// sign; some drivers say 0.
+    /// An unknown speed is −1, which older kernels cut to 16 bits or print unsigned,
+    /// or 0 with some drivers.
     fn parse(text: &[u8]) -> Option<Self> {
         if text == b"-1" {
             return Some(Self(None));
@@ -324,8 +324,8 @@ struct NetPath {
 }
 
 impl NetPath {
-    /// `None` for a name that no interface of a kernel has, and that would lead
-    /// elsewhere.
+    /// `None` for a name that no interface can have, and that would lead out of the
+    /// folder.
     fn new(name: &[u8]) -> Option<Self> {
         let is_plain = !name.contains(&b'/') && !name.contains(&0);
         if !is_plain || matches!(name, b"" | b"." | b"..") {
@@ -350,7 +350,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn attributes_as_the_kernel_writes_them() {
+    fn attributes_of_the_kernel_are_parsed() {
         for (text, bits) in [
             ("1000", Some(1_000_000_000)),
             ("400000", Some(400_000_000_000)),
@@ -370,7 +370,7 @@ mod tests {
     }
 
     #[test]
-    fn paths_stay_in_their_folder() {
+    fn names_with_slashes_give_no_path() {
         let mut path = NetPath::new(b"eth0").unwrap();
         let longest = "/statistics/rx_missed_errors";
         assert_eq!(path.file(longest), Some(c"eth0/statistics/rx_missed_errors"));

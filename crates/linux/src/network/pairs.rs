@@ -10,14 +10,14 @@ use crate::table::network::{File, ProtocolRow, SOCKET_BUFFER_BYTES, Section};
 use perfhive_engine::standard::{MOST, Row};
 use std::fmt;
 
-/// What is wrong with a section of a file.
+/// A fault of a section of a file.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(super) enum Damage {
     /// There is no such section.
     Missing(&'static str),
-    /// No numbers to the names, or another number of them.
+    /// The lines of names and numbers have different lengths.
     Uneven(&'static str),
-    /// Something else than a number stands with a name.
+    /// The value of a name is not a number.
     NoNumber(&'static str, &'static str),
     /// The text ends within a line.
     Cut,
@@ -67,7 +67,7 @@ pub(super) fn fill(
 
 type Damaged<'a> = &'a mut dyn FnMut(Damage);
 
-/// What stands behind the section's name and a colon, if the line is of it.
+/// The rest of the line after the section's name and a colon; `None` for other lines.
 fn of_section<'a>(line: &'a [u8], section: &str) -> Option<&'a [u8]> {
     line.strip_prefix(section.as_bytes())?.strip_prefix(b":")
 }
@@ -168,7 +168,7 @@ impl Sums {
         }
     }
 
-    /// Sets the counters of which every field was met.
+    /// Sets the counters whose fields were all found.
     fn finish(&self, page: u64, row: &mut Row) {
         for (place, ProtocolRow { counter, fields, .. }) in self.filled() {
             let (Some(sum), Some(seen)) = (self.values.get(place), self.seen.get(place)) else {
@@ -218,7 +218,7 @@ mod tests {
         assert_eq!(value(&row, 652), Some(u64::MAX - 1));
         assert_eq!(value(&row, 640), Some(3));
         assert_eq!(value(&row, 656), None);
-        // Every truncation gives what is whole, or nothing.
+        // A truncated text gives no values.
         for end in 0..text.len() {
             let mut row = Row::new(&TCPV4);
             assert!(!run(&text[..end], File::Snmp, &mut row).is_empty(), "{end}");

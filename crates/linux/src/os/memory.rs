@@ -46,9 +46,9 @@ const EVENTS: [(u32, &[u8]); 11] = [
     (index_of!(MEMORY, "Huge Page Faults/sec"), b"thp_fault_alloc"),
 ];
 
-/// Counters that are the sum of several lines of `vmstat`: those that are one
-/// of these words, or begin with one and an underscore. Kernels differ in
-/// whether they count by zone or kind.
+/// Counters that are the sum of several lines of `vmstat`, and the stems of these
+/// lines: a line has the stem as its name, or begins with the stem and an underscore.
+/// Some kernels count by zone or kind, others do not.
 const SUMS: [(u32, &[&[u8]]); 5] = [
     (index_of!(MEMORY, "Allocation Stalls/sec"), &[b"allocstall"]),
     (index_of!(MEMORY, "Pages Scanned Directly/sec"), &[b"pgscan_direct"]),
@@ -57,7 +57,7 @@ const SUMS: [(u32, &[&[u8]]); 5] = [
     (index_of!(MEMORY, "Working Set Refaults/sec"), &[b"workingset_refault"]),
 ];
 
-/// Counts waits, not pages.
+/// A line with a stem of the above that counts waits, not pages.
 const NO_PART: &[u8] = b"pgscan_direct_throttle";
 
 /// Lines of `vmstat` that are a counter of Cache.
@@ -72,8 +72,7 @@ const PAGES: [(u32, &[u8]); 7] = [
 ];
 
 impl SystemSession {
-    /// Writes Memory and Cache, those that are wanted: `vmstat` is read once
-    /// for both.
+    /// Writes Memory and Cache, as wanted. `vmstat` is read once for both.
     pub(super) fn write_memory(
         &mut self,
         memory: bool,
@@ -125,7 +124,7 @@ fn set_lines<const N: usize>(
     }
 }
 
-/// The sum of the lines of `vmstat` of these stems; `None` where there is none.
+/// The sum of the lines of `vmstat` with these stems; `None` without such lines.
 fn sum(text: &[u8], stems: &[&[u8]], faults: &mut Faults) -> Option<u64> {
     let mut sum = None;
     for line in whole_lines(text).0 {
@@ -150,8 +149,8 @@ fn sum(text: &[u8], stems: &[&[u8]], faults: &mut Faults) -> Option<u64> {
     sum
 }
 
-/// Sets what `meminfo` has; a field that the kernel does not have leaves its
-/// counters out.
+/// Sets the counters from `meminfo`. Counters of a field that this kernel lacks are
+/// left out.
 fn set_meminfo(text: &[u8], page: u64, row: &mut Row, faults: &mut Faults) {
     let keys = [
         &b"MemFree:"[..],
@@ -178,7 +177,8 @@ fn set_meminfo(text: &[u8], page: u64, row: &mut Row, faults: &mut Faults) {
     row.set_some(index_of!(MEMORY, "Huge Pages Total"), huge);
     row.set_some(index_of!(MEMORY, "Huge Pages Free"), huge_free);
     if let (Some(committed), Some(limit)) = (committed, limit) {
-        // Pages, as Windows counts; in larger units where 32 bits do not do.
+        // In pages, as on Windows; in larger units where the number has more than 32
+        // bits.
         let pages = |kib: u64| kib_to_bytes(kib) / page.max(1);
         let (mut value, mut base) = (pages(committed), pages(limit));
         while value.max(base) > u64::from(u32::MAX) {
@@ -207,7 +207,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn sums_of_zones_and_kinds() {
+    fn lines_by_zone_and_kind_are_summed() {
         let mut faults = Faults::default();
         let mut sum = |text: &str, stem: &[u8]| super::sum(text.as_bytes(), &[stem], &mut faults);
         let text = "pgscan_direct_normal 5\npgscan_direct_dma 2\npgscan_direct_throttle 9\n\

@@ -17,14 +17,14 @@ pub(super) const INTERRUPTS: u32 = index_of!(PROCESSOR, "Interrupts/sec");
 const CLOCK_INTERRUPTS: u32 = index_of!(PROCESSOR_INFORMATION, "Clock Interrupts/sec");
 const FREQUENCY: u32 = index_of!(PROCESSOR_INFORMATION, "Processor Frequency");
 const OF_MAXIMUM: u32 = index_of!(PROCESSOR_INFORMATION, "% of Maximum Frequency");
-/// Soft interrupts of the first kind; the others follow, two apart.
+/// The first kind of soft interrupts; the indexes of the others follow in steps of 2.
 const SOFT: u32 = index_of!(PROCESSOR_INFORMATION, "HI Soft Interrupts/sec");
 
-/// Counts of a processor: interrupts, those of the clock, soft interrupts by
-/// kind.
+/// The number of counts of a processor: interrupts, clock interrupts, and soft
+/// interrupts by kind.
 const COUNTS: usize = 2 + KINDS.len();
 
-/// What is filled on request of Processor Information.
+/// Which counters on request of Processor Information are wanted.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Extra {
     all: bool,
@@ -47,19 +47,19 @@ impl Extra {
         }
     }
 
-    /// Whether it takes `interrupts`.
+    /// Whether `interrupts` must be read.
     pub(super) fn interrupts(self) -> bool {
         self.all || self.clock
     }
 }
 
-/// What Processor Information knows beyond Processor.
+/// The state of Processor Information beyond that of Processor.
 #[derive(Default)]
 pub(super) struct Details {
     topology: Topology,
     nodes: Vec<Node>,
     frequencies: Vec<Frequency>,
-    /// The processors of the node at hand, and what they count.
+    /// The processors of the node at hand, and their counts.
     cpus: Vec<Cpu>,
     counts: Vec<(u32, [u64; COUNTS])>,
 }
@@ -75,7 +75,7 @@ struct Node {
 struct Frequency {
     cpu: u32,
     file: Kept,
-    /// In kHz, as the others.
+    /// The highest frequency in kHz.
     maximum: Option<u64>,
     current: Option<u64>,
 }
@@ -143,7 +143,7 @@ impl SystemSession {
                 understood
             }
             Err(error) => {
-                // Not before Linux 2.6.32.
+                // `softirqs` exists since Linux 2.6.32.
                 if !is_gone(error) {
                     unreadable(c"softirqs", error, &mut self.faults);
                 }
@@ -249,8 +249,8 @@ impl SystemSession {
 }
 
 impl Details {
-    /// Reads the clock of each processor. One that has no such file, or cannot
-    /// tell at the moment, has none.
+    /// Reads the frequency of each processor; none where the file is missing or
+    /// unknown at the moment.
     fn read_frequencies(&mut self, cpus: &[Cpu], sys: Option<&mut Reader>, faults: &mut Faults) {
         let Some(sys) = sys else {
             return;
@@ -274,10 +274,10 @@ impl Details {
             let length = path.len();
             let path = path.file(length, b"scaling_cur_freq");
             known.current = match sys.kept_at(path, &mut known.file, false) {
-                // `<unknown>` where the driver cannot tell.
+                // The driver writes `<unknown>` where it has no value.
                 Ok(()) => number(sys.text().trim_ascii_end()),
                 Err(error) => {
-                    // Devices that go away leave the file behind.
+                    // The file of a device that was removed stays and gives an error.
                     let is_off =
                         matches!(error, rustix::io::Errno::NODEV | rustix::io::Errno::AGAIN);
                     if !is_gone(error) && !is_denied(error) && !is_off {
@@ -303,7 +303,7 @@ fn path_of(cpu: u32) -> PidPath {
 struct Mean {
     current: u64,
     count: u64,
-    /// In thousandths of a percent.
+    /// The sum of the shares, in thousandths of a percent.
     share: u64,
     shares: u64,
 }
@@ -334,7 +334,7 @@ fn set_frequency(row: &mut Row, current: u64, maximum: Option<u64>) {
 fn joined(interrupts: Option<&[u64; 2]>, soft: Option<&[u64; KINDS.len()]>) -> [u64; COUNTS] {
     let mut counts = [0; COUNTS];
     let both = interrupts.into_iter().flatten();
-    // Without interrupts, the soft ones keep their places.
+    // Without `interrupts`, the soft interrupts keep their positions.
     for (place, count) in counts.iter_mut().zip(both) {
         *place = *count;
     }

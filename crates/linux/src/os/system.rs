@@ -11,7 +11,7 @@ use rustix::fd::OwnedFd;
 use rustix::io::Errno;
 use std::ffi::CStr;
 
-/// How many processes there are, and what `loadavg` says.
+/// The number of processes, and the contents of `loadavg`.
 #[derive(Clone, Copy)]
 pub(super) struct Population {
     processes: Result<u64, Errno>,
@@ -36,7 +36,7 @@ impl SystemSession {
         let mut row = Row::new(&SYSTEM);
         row.set_some(index_of!(SYSTEM, "Context Switches/sec"), self.stat.switches);
         row.set(index_of!(SYSTEM, "System Up Time"), self.base.boot().0 as u64);
-        // How many run, or idle, is known where all processors are.
+        // These numbers need the complete list of processors.
         if cpus > 0 && self.stat.has_all_cpus {
             row.set_some(
                 index_of!(SYSTEM, "Processor Queue Length"),
@@ -59,7 +59,7 @@ impl SystemSession {
         Ok(())
     }
 
-    /// What System and Objects both tell, read once.
+    /// The numbers that System and Objects share, read once.
     pub(super) fn read_population(&mut self) -> Population {
         let processes = self.reader.numbers(&mut self.processes);
         let processes = processes.map(|()| self.processes.len() as u64 + 1);
@@ -67,8 +67,8 @@ impl SystemSession {
         Population { processes, load: text.map(Load::parse) }
     }
 
-    /// Sets Processes and Threads, which System and Objects have; answers
-    /// what else `loadavg` says.
+    /// Sets Processes and Threads, which System and Objects share; returns the
+    /// contents of `loadavg`.
     fn set_population(&mut self, population: Population, row: &mut Row) -> Option<Load> {
         let cpus = self.stat.cpus.len() as u64;
         match population.processes {
@@ -113,8 +113,8 @@ impl SystemSession {
     }
 }
 
-/// The first numbers of a file. One that is not there is no fault: not every
-/// container shows `sys`.
+/// The first numbers of a file. A missing file is no fault: some containers hide
+/// `sys`.
 fn words<const N: usize>(
     reader: &mut Reader,
     path: &CStr,

@@ -1,4 +1,4 @@
-//! Which processor belongs to which node.
+//! The NUMA node of each processor, from `/sys`.
 
 use crate::cpus::Cpu;
 use crate::faults::{Faults, describe, is_gone};
@@ -11,14 +11,14 @@ pub(super) struct Topology {
     /// First and last processor, and their node.
     ranges: Vec<(u32, u32, u32)>,
     numbers: Vec<u32>,
-    /// Processor and node, in the order of the processors; empty where it must
-    /// be read again.
+    /// Processors and their nodes, in the order of the processors; empty where the
+    /// nodes must be read again.
     placed: Vec<(u32, u32)>,
 }
 
 impl Topology {
-    /// Reads the nodes again where other processors are on than the last time.
-    /// Without nodes, or in none of them, a processor is in node 0.
+    /// Reads the nodes again if other processors are on than at the last call. A
+    /// processor without a node is in node 0.
     pub(super) fn update(&mut self, cpus: &[Cpu], sys: Option<&mut Reader>, faults: &mut Faults) {
         let same = self.placed.iter().map(|(cpu, _)| *cpu).eq(cpus.iter().map(|cpu| cpu.number));
         if same {
@@ -34,17 +34,17 @@ impl Topology {
         self.placed.clear();
         self.placed.extend(cpus.iter().map(|cpu| (cpu.number, node(cpu.number))));
         if !whole {
-            // What could not be read may be there the next time.
+            // After an error, the nodes are read again at the next collection.
             self.placed.push((u32::MAX, 0));
         }
     }
 
-    /// The node of the processor at a place.
+    /// The node of the processor at an index.
     pub(super) fn node(&self, at: usize) -> u32 {
         self.placed.get(at).map_or(0, |(_, node)| *node)
     }
 
-    /// Answers whether everything was understood.
+    /// Reads the nodes; returns whether all could be parsed.
     fn read(&mut self, sys: &mut Reader, faults: &mut Faults) -> bool {
         match sys.numbered(c"devices/system/node", b"node", &mut self.numbers) {
             Ok(()) => {}
@@ -72,7 +72,7 @@ impl Topology {
     }
 }
 
-/// Reads a list such as `0-3,8`; answers whether it is one.
+/// Parses a list such as `0-3,8`; returns whether the text is one.
 fn add_ranges(text: &[u8], node: u32, out: &mut Vec<(u32, u32, u32)>) -> bool {
     let Some(list) = text.strip_suffix(b"\n") else {
         return false;
@@ -102,7 +102,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn lists_of_processors() {
+    fn processor_lists_are_parsed() {
         let read = |text: &str| {
             let mut ranges = Vec::new();
             add_ranges(text.as_bytes(), 1, &mut ranges).then_some(ranges)

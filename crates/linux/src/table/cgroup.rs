@@ -1,4 +1,4 @@
-//! Cgroup, and what belongs to it.
+//! Cgroup and the objects of its memory, IO, pressure and processes; Container.
 
 use super::{Counter, Object};
 use perfhive_engine::Cost;

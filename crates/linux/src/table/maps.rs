@@ -1,5 +1,5 @@
-//! What memory maps tell: Image 740, Full Image 1408, Process Address Space
-//! 786, Thread Details 816.
+//! Objects from memory maps: Image 740, Full Image 1408, Process Address Space 786,
+//! Thread Details 816.
 
 use super::{Absent, Counter, Object, PROCESS, absent, index_of};
 use perfhive_engine::Cost;
@@ -7,7 +7,7 @@ use perfhive_format::{CounterType as T, DetailLevel};
 
 pub(crate) static OBJECTS: &[&Object] = &[&IMAGE, &FULL_IMAGE, &ADDRESS_SPACE, &THREAD_DETAILS];
 
-/// Counters of memory at the end of the counter blocks, which take `smaps`.
+/// Counters at the end of the counter blocks that need `smaps`.
 pub(crate) const MEMORY_COUNTERS: [u32; 4] = [
     index_of!(IMAGE, "Resident Bytes"),
     index_of!(IMAGE, "Proportional Bytes"),
@@ -181,7 +181,7 @@ pub(crate) static ADDRESS_SPACE: Object = Object {
     absent: SPACE_ABSENT,
 };
 
-/// Which mappings have the kind of space that a counter counts.
+/// The mappings of each kind of space.
 const MAPPED: &str = "`PID/maps`: mappings of files that are no images, and shared ones";
 const IMAGES: &str = "`PID/maps`: mappings of files of which something may be executed";
 const PRIVATE: &str = "`PID/maps`: private mappings without a file";

@@ -14,10 +14,10 @@ const CHILDREN: &str = "Calls of the read and write family on any descriptor, me
     What ended children did is added when the process waits for them.";
 const SUM: &str = "Sum of reads and writes, see there.";
 
-/// Counters from `stat`, at the front of the counter block. What can be missing
-/// for one process stands behind it, in groups: the schedule, `statm`, the
-/// size of `fd`, `status`, sums over the threads, a listing of `fd`, and last
-/// `io`, which takes a permission.
+/// The number of counters from `stat`, at the front of the counter block. Counters
+/// that one process may lack follow in groups: the schedule, `statm`, the size of
+/// `fd`, `status`, sums over the threads, a listing of `fd`, and last `io`, which
+/// needs a permission.
 pub(crate) const STAT_COUNTERS: usize = 10;
 /// Counters of the schedule.
 pub(crate) const SCHEDULE_COUNTERS: usize = 3;

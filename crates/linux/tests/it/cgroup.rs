@@ -120,7 +120,7 @@ fn some(values: &[(u32, u64)]) -> Vec<(u32, Option<u64>)> {
 }
 
 #[test]
-fn every_value_of_a_group() {
+fn group_files_fill_every_counter() {
     let tree = machine();
     whole_group(&tree, "/a.slice");
     let inode = std::fs::metadata(folder(&tree, "/a.slice")).unwrap().ino();
@@ -207,7 +207,7 @@ fn every_value_of_a_group() {
 }
 
 #[test]
-fn what_no_group_has_is_in_no_definition() {
+fn counters_that_no_group_has_are_left_out() {
     let tree = machine();
     group_file(&tree, "/old", "cpu.stat", "usage_usec 1\nuser_usec 1\nsystem_usec 0\n");
     group_file(&tree, "/old", "memory.current", "5\n");
@@ -231,7 +231,7 @@ fn what_no_group_has_is_in_no_definition() {
 }
 
 #[test]
-fn groups_of_any_name_each_before_those_in_it() {
+fn groups_of_any_name_stand_before_their_children() {
     let tree = machine();
     for group in ["/b", "/a", "/a/x y", "/a-b", "/a(1)#2*", "/träger", "/system.slice/ssh.service"]
     {
@@ -269,7 +269,7 @@ fn groups_of_any_name_each_before_those_in_it() {
 }
 
 #[test]
-fn damage_costs_only_what_it_is_in() {
+fn damaged_files_are_faults_and_other_values_stay() {
     let tree = machine();
     for group in ["/cut", "/damaged", "/good", "/words"] {
         whole_group(&tree, group);
@@ -325,7 +325,7 @@ fn damage_costs_only_what_it_is_in() {
 }
 
 #[test]
-fn without_groups_of_version_2_a_fault_of_each_object_says_so() {
+fn without_cgroup_v2_each_object_reports_a_fault() {
     let tree = Tree::machine();
     for (mounts, message) in [
         ("25 1 0:1 / /proc rw - proc proc rw\n", "no control groups of version 2 are mounted"),
@@ -370,7 +370,7 @@ fn add_process(tree: &Tree, group: &str, pid: u32, name: &str) {
 }
 
 #[test]
-fn processes_lead_to_their_groups_and_containers() {
+fn processes_have_their_group_and_container_as_parent() {
     let tree = machine();
     let docker = format!("/system.slice/docker-{LONG_ID}.scope");
     let inner = format!("{docker}/docker/{}", LONG_ID.replace('f', "0"));
@@ -450,7 +450,7 @@ fn processes_lead_to_their_groups_and_containers() {
 }
 
 #[test]
-fn groups_come_and_go() {
+fn created_and_removed_groups_are_followed() {
     let tree = machine();
     for group in ["/a", "/a/b", "/c"] {
         whole_group(&tree, group);
@@ -479,7 +479,7 @@ fn groups_come_and_go() {
 }
 
 #[test]
-fn groups_in_groups_without_end() {
+fn groups_beyond_the_depth_limit_are_a_fault() {
     let tree = machine();
     let mut group = String::new();
     for _ in 0..80 {
@@ -493,7 +493,7 @@ fn groups_in_groups_without_end() {
 }
 
 #[test]
-fn what_is_no_file_holds_nobody_up() {
+fn pipes_in_place_of_files_do_not_block() {
     let tree = machine();
     for group in ["/pipe", "/folder"] {
         whole_group(&tree, group);
@@ -513,8 +513,8 @@ fn what_is_no_file_holds_nobody_up() {
 }
 
 #[test]
-fn two_thousand_groups_and_nothing_allocated() {
-    alone("cgroup::two_thousand_groups_and_nothing_allocated", || {
+fn warm_collection_of_two_thousand_groups_allocates_nothing() {
+    alone("cgroup::warm_collection_of_two_thousand_groups_allocates_nothing", || {
         let tree = machine();
         for slice in 0..40 {
             for service in 0..50 {
@@ -544,7 +544,7 @@ fn two_thousand_groups_and_nothing_allocated() {
 }
 
 #[test]
-fn groups_of_version_1_alone() {
+fn cgroup_v1_alone_reports_a_fault() {
     let Some(root) = real::root() else { return };
     let archive = root.join("proc-trees/cgroups-root-003.tgz");
     if !archive.is_file() {

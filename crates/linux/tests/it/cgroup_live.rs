@@ -75,7 +75,7 @@ impl Drop for LiveGroup {
 }
 
 #[test]
-fn a_busy_child_in_a_group_of_its_own() {
+fn a_busy_child_shows_in_its_own_group() {
     let Some(group) = LiveGroup::new("busy") else { return };
     let docker = group.0.join(format!("docker-{LONG_ID}.scope"));
     let inner = {
@@ -153,7 +153,7 @@ fn a_busy_child_in_a_group_of_its_own() {
 }
 
 #[test]
-fn groups_that_vanish_meanwhile_are_no_fault() {
+fn groups_that_vanish_while_read_are_no_fault() {
     let Some(group) = LiveGroup::new("churn") else { return };
     let end = Instant::now() + Duration::from_millis(600);
     let above = group.0.clone();
@@ -181,8 +181,8 @@ fn groups_that_vanish_meanwhile_are_no_fault() {
 }
 
 #[test]
-fn files_of_groups_are_kept_and_given_back() {
-    alone("cgroup_live::files_of_groups_are_kept_and_given_back", || {
+fn descriptors_of_groups_are_kept_and_released() {
+    alone("cgroup_live::descriptors_of_groups_are_kept_and_released", || {
         let Some(group) = LiveGroup::new("kept") else { return };
         let inner = group.0.join("inner");
         std::fs::create_dir(&inner).unwrap();

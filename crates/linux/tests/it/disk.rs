@@ -54,7 +54,7 @@ fn machine() -> Tree {
 }
 
 #[test]
-fn disks_with_every_counter() {
+fn diskstats_fill_every_counter_of_disks() {
     let tree = machine();
     let look = Look::at(&tree.frozen(), &[PHYSICAL], &[]);
     assert_eq!(look.fault_texts(), nothing());
@@ -136,7 +136,7 @@ fn disks_with_every_counter() {
 }
 
 #[test]
-fn file_systems_of_a_frozen_machine() {
+fn mounted_file_systems_have_transfers_and_space() {
     let tree = machine();
     tree.sys("block/dm-0/dm/name", "one\n");
     let look = Look::at(&tree.frozen(), &[LOGICAL], &[]);
@@ -173,7 +173,7 @@ fn file_systems_of_a_frozen_machine() {
 }
 
 #[test]
-fn paging_files() {
+fn swap_areas_give_use_and_size() {
     let tree = machine();
     let look = Look::at(&tree.root(), &[PAGING], &[]);
     assert_eq!(look.fault_texts(), nothing());
@@ -199,7 +199,7 @@ fn paging_files() {
 }
 
 #[test]
-fn what_an_old_kernel_does_not_tell_is_not_there() {
+fn counters_that_an_old_kernel_lacks_are_left_out() {
     let tree = machine();
     tree.file("diskstats", "8 0 sda 1 2 3 4 5 6 7 8 9 10 11\n8 1 sda1 12 13 14 15\n");
     let look = Look::at(&tree.frozen(), &[PHYSICAL, LOGICAL], &[]);
@@ -223,7 +223,7 @@ fn what_an_old_kernel_does_not_tell_is_not_there() {
 }
 
 #[test]
-fn damage_costs_only_what_it_says() {
+fn damaged_lines_are_faults_and_other_disks_keep_values() {
     let tree = machine();
     tree.file(
         "diskstats",
@@ -279,7 +279,7 @@ fn damage_costs_only_what_it_says() {
 }
 
 #[test]
-fn names_with_everything_in_them() {
+fn names_with_escapes_and_other_bytes_are_kept() {
     let tree = machine();
     let mut text = b"20 1 8:1 / /a\\040(b)\\134%s#1\\012 rw - ext4 x rw\n".to_vec();
     text.extend_from_slice(b"21 20 8:2 / /\xff rw - ext4 x rw\n");
@@ -294,7 +294,7 @@ fn names_with_everything_in_them() {
 }
 
 #[test]
-fn no_damage_is_too_much() {
+fn random_file_contents_never_panic() {
     let tree = machine();
     let mut machine = Machine::new(&tree.frozen());
     for (file, objects) in [
@@ -341,7 +341,7 @@ fn disk(name: &str, minor: u32, reads: u64, read_time: u64, busy: u64) -> String
 }
 
 #[test]
-fn numbers_that_wrap_go_on() {
+fn wrapped_counts_keep_their_rate() {
     let tree = machine();
     let mut machine = Machine::new(&tree.frozen());
     let part = "8 1 sda1 1 0 0 4294967290 0 0 0 0 0 0 0\n";
@@ -362,7 +362,7 @@ fn numbers_that_wrap_go_on() {
 }
 
 #[test]
-fn a_disk_that_takes_another_s_name_brings_no_past() {
+fn a_replaced_disk_begins_where_the_old_one_ended() {
     let tree = machine();
     let mut machine = Machine::new(&tree.frozen());
     let mut reads = |text: String| {
@@ -419,7 +419,7 @@ fn a_disk_that_takes_another_s_name_brings_no_past() {
 }
 
 #[test]
-fn another_device_at_a_mount_point_brings_no_past() {
+fn a_replaced_volume_begins_where_the_old_one_ended() {
     let tree = machine();
     let mut machine = Machine::new(&tree.frozen());
     let mount = |minor: u32| format!("20 1 8:{minor} / /media rw - ext4 x rw\n");
@@ -445,7 +445,7 @@ fn another_device_at_a_mount_point_brings_no_past() {
 }
 
 #[test]
-fn disks_without_a_medium_and_devices_made_of_others() {
+fn empty_and_stacked_devices_are_no_disks() {
     let tree = machine();
     let zero = "0 0 0 0 0 0 0 0 0 0 0";
     let text = |nbd: &str| {
@@ -468,7 +468,7 @@ fn disks_without_a_medium_and_devices_made_of_others() {
 }
 
 #[test]
-fn mounts_of_the_first_process_where_mount_points_are_elsewhere() {
+fn with_another_root_the_mounts_of_process_1_count() {
     let tree = machine();
     tree.file("1/mountinfo", "20 1 8:1 / /host rw - ext4 x rw\n");
     assert_eq!(Look::at(&tree.frozen(), &[LOGICAL], &[]).names(LOGICAL).len(), 5);

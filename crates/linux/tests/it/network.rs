@@ -193,7 +193,7 @@ fn and(values: &[(u32, u64)], more: &[(u32, u64)]) -> Vec<(u32, u64)> {
 }
 
 #[test]
-fn every_value_of_the_protocols() {
+fn protocol_files_fill_every_counter() {
     let tree = network();
     let look = Look::at(&tree.root(), &PROTOCOLS, &[(TCPV4, 642), (TCPV6, 642)]);
     assert_eq!(look.fault_texts(), nothing());
@@ -319,7 +319,7 @@ fn connections_are_counted_on_request_only() {
 }
 
 #[test]
-fn a_machine_without_ipv6_has_nothing_in_its_objects() {
+fn without_ipv6_its_objects_have_no_counters() {
     let tree = network();
     for file in ["net/snmp6", "net/sockstat6", "net/netstat", "net/sockstat"] {
         tree.remove(file);
@@ -336,7 +336,7 @@ fn a_machine_without_ipv6_has_nothing_in_its_objects() {
 }
 
 #[test]
-fn damaged_protocols_are_faults_and_cost_only_themselves() {
+fn damaged_sections_are_faults_and_other_protocols_keep_values() {
     let tree = network();
     let text = SNMP.replace("Tcp: 1 200", "Tcp: 200").replace("Ip: 1 64 3 ", "Ip: 1 64 x ");
     tree.file("net/snmp", text.trim_end_matches("93 94\n"));
@@ -401,7 +401,7 @@ fn values(look: &Look) -> BTreeMap<(u32, String, u32), u64> {
 }
 
 #[test]
-fn a_truncated_file_makes_no_other_number() {
+fn truncated_files_give_right_values_or_none() {
     let tree = network();
     let mut machine = Machine::new(&tree.frozen());
     let connections = &[TCPV4, TCPV6][..];
@@ -444,7 +444,7 @@ fn a_truncated_file_makes_no_other_number() {
 }
 
 #[test]
-fn real_files_of_other_kernels() {
+fn recorded_files_of_other_kernels_give_their_values() {
     let Some(snmp) = real::text("proc-trees/procnet-snmp-5.14.0") else { return };
     let tree = Tree::new();
     tree.file("net/snmp", snmp);

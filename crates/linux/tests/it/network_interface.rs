@@ -6,7 +6,7 @@ use crate::network::{DEV, ETH, ICMP, INTERFACE, LO, network, nothing};
 use perfhive_format::{CounterPlan, RawSample, TitleIndex, cook};
 
 #[test]
-fn every_value_of_interfaces() {
+fn net_dev_fills_every_counter() {
     let tree = network();
     let look = Look::at(&tree.frozen(), &[INTERFACE], &[]);
     assert_eq!(look.fault_texts(), nothing());
@@ -44,7 +44,7 @@ fn every_value_of_interfaces() {
 }
 
 #[test]
-fn details_of_interfaces_on_request() {
+fn attributes_are_filled_on_request() {
     let tree = network();
     for (file, text) in [
         ("mtu", "1500\n"),
@@ -76,7 +76,7 @@ fn details_of_interfaces_on_request() {
 }
 
 #[test]
-fn a_speed_that_is_not_known_is_not_there() {
+fn an_unknown_speed_gives_no_value() {
     let tree = network();
     let mut machine = Machine::new(&tree.frozen());
     for text in ["-1\n", "0\n", "4294967295\n", "65535\n"] {
@@ -96,7 +96,7 @@ fn a_speed_that_is_not_known_is_not_there() {
 }
 
 #[test]
-fn a_pipe_in_place_of_a_file_does_not_hold_up() {
+fn a_pipe_in_place_of_a_file_does_not_block() {
     let tree = network();
     tree.sys("class/net/lo/mtu", "1\n");
     let pipe = |path: &str| {
@@ -113,7 +113,7 @@ fn a_pipe_in_place_of_a_file_does_not_hold_up() {
 }
 
 #[test]
-fn names_of_any_bytes() {
+fn interface_names_of_any_bytes_are_kept() {
     let tree = network();
     let names: [&[u8]; 11] = [
         b"eth0:1",
@@ -151,7 +151,7 @@ fn names_of_any_bytes() {
 }
 
 #[test]
-fn damaged_lines_of_interfaces_cost_only_themselves() {
+fn damaged_lines_are_faults_and_other_interfaces_keep_values() {
     let tree = network();
     tree.file("net/dev", format!("{DEV}{LO}  bad: 1 2 3\nnameless\n{ETH}  cut: 1 2"));
     let look = Look::at(&tree.frozen(), &[INTERFACE], &[]);
@@ -190,7 +190,7 @@ fn rate(before: &Look, after: &Look, counter: u32) -> Option<f64> {
 }
 
 #[test]
-fn an_interface_that_takes_a_name_makes_no_rate_with_its_predecessor() {
+fn an_interface_that_takes_over_a_name_has_no_rate_once() {
     let tree = network();
     let eth = |bytes: u64| {
         tree.file("net/dev", format!("{DEV}{LO}  eth0: {bytes} 7 0 0 0 0 0 0 1 9 0 0 0 0 0 0\n"));

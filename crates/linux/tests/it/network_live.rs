@@ -187,7 +187,7 @@ fn connections(address: IpAddr, to: IpAddr, count: usize) -> Vec<(TcpStream, Tcp
 }
 
 #[test]
-fn connections_by_version() {
+fn connections_are_counted_by_version_of_ip() {
     in_namespace("connections_by_version", || {
         let v4 = IpAddr::from(Ipv4Addr::LOCALHOST);
         let before = look();
@@ -246,7 +246,7 @@ fn connections_by_version() {
 }
 
 #[test]
-fn interfaces_that_come_go_and_change_places() {
+fn interfaces_that_appear_vanish_or_swap_names_are_followed() {
     in_namespace("interfaces_that_come_go_and_change_places", || {
         let mut machine = Machine::new(&ProcRoot::default());
         let mut look = || machine.look(&[INTERFACE], &[(INTERFACE, 0)]);
@@ -303,7 +303,7 @@ fn interfaces_that_come_go_and_change_places() {
 }
 
 #[test]
-fn what_the_system_s_tools_say_lies_between_two_looks() {
+fn values_of_system_tools_lie_between_two_collections() {
     let fields: [(&str, u32, u32); 22] = [
         ("IpInReceives", IPV4, 446),
         ("IpOutRequests", IPV4, 442),
@@ -377,7 +377,7 @@ fn what_the_system_s_tools_say_lies_between_two_looks() {
 }
 
 #[test]
-fn every_interface_of_the_machine() {
+fn every_interface_of_this_machine_is_an_instance() {
     let mut missing = Vec::new();
     // Some may come or go between the two lists.
     for _ in 0..5 {
@@ -399,7 +399,7 @@ fn every_interface_of_the_machine() {
 }
 
 #[test]
-fn nothing_is_allocated_once_warm() {
+fn warm_collection_allocates_nothing() {
     let v4 = IpAddr::from(Ipv4Addr::LOCALHOST);
     let _held = connections(v4, v4, 20);
     let wanted = ALL.map(TitleIndex);

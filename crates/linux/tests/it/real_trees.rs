@@ -35,7 +35,7 @@ pub(crate) fn numbers(path: &Path) -> BTreeMap<String, u64> {
 }
 
 #[test]
-fn processes_of_2_6_32_and_4_14() {
+fn recorded_processes_of_2_6_32_and_4_14_give_their_values() {
     for name in ["procpid-2.6.32-root-001.tgz", "procpid-4.14.5-root-005.tgz"] {
         let Some(tree) = unpack(name) else { return };
         // The trees have no files of threads.
@@ -107,7 +107,7 @@ fn processes_of_2_6_32_and_4_14() {
 }
 
 #[test]
-fn memory_of_two_machines() {
+fn recorded_memory_of_two_machines_gives_its_values() {
     for name in ["meminfo-root-001.tgz", "meminfo-root-005.tgz"] {
         let Some(tree) = unpack(name) else { return };
         let look = Look::at(&root(&tree), &[2, 4, 238], &[(238, 0)]);
@@ -129,7 +129,7 @@ fn memory_of_two_machines() {
 }
 
 #[test]
-fn interrupts_of_eight_processors() {
+fn recorded_interrupts_of_eight_processors_give_their_values() {
     let Some(table) = real::text("proc-trees/interrupts-8cpu-x86_64") else { return };
     let tree = Tree::new();
     let line = |cpu| format!("cpu{cpu} 1 2 3 4 5 6 7\n");

@@ -117,7 +117,7 @@ impl Drop for Probe {
 }
 
 #[test]
-fn numbers_lie_between_those_of_before_and_after() {
+fn values_lie_between_readings_before_and_after() {
     let mut machine = Machine::new(&ProcRoot::default());
     for _ in 0..3 {
         let before = diskstats();
@@ -146,7 +146,7 @@ fn numbers_lie_between_those_of_before_and_after() {
 }
 
 #[test]
-fn what_is_written_and_read_is_counted() {
+fn written_and_read_bytes_are_counted() {
     let Some(probe) = Probe::new("load") else { return };
     let mut machine = Machine::new(&ProcRoot::default());
     let sectors = |field: usize| diskstats()[&probe.disk].1[field] * 512;
@@ -193,7 +193,7 @@ fn columns<'a>(text: &'a str, device: &str) -> BTreeMap<&'a str, f64> {
 }
 
 #[test]
-fn iostat_agrees() {
+fn disk_values_agree_with_iostat() {
     let Some(probe) = Probe::new("iostat") else { return };
     if said("iostat", &["-V"]).is_none() {
         return;
@@ -241,7 +241,7 @@ fn iostat_agrees() {
 }
 
 #[test]
-fn df_agrees() {
+fn space_agrees_with_df() {
     let Some(probe) = Probe::new("df") else { return };
     let fields = "--output=size,used,avail,itotal,iavail";
     let mut machine = Machine::new(&ProcRoot::default());
@@ -288,7 +288,7 @@ fn df_agrees() {
 }
 
 #[test]
-fn writing_takes_free_space() {
+fn writing_a_file_reduces_free_space() {
     let Some(probe) = Probe::new("space") else { return };
     let mut machine = Machine::new(&ProcRoot::default());
     let mut free =
@@ -311,7 +311,7 @@ fn writing_takes_free_space() {
 }
 
 #[test]
-fn paging_files_are_those_of_swapon() {
+fn paging_files_agree_with_swapon() {
     let look = Look::at(&ProcRoot::default(), &[PAGING], &[]);
     let arguments = ["--show=NAME,SIZE,USED", "--bytes", "--noheadings", "--raw"];
     let Some(text) = said("swapon", &arguments) else { return };
@@ -348,8 +348,8 @@ fn alone(test: &str, body: impl FnOnce()) {
 }
 
 #[test]
-fn nothing_is_allocated() {
-    alone("nothing_is_allocated", || {
+fn warm_collection_allocates_nothing() {
+    alone("warm_collection_allocates_nothing", || {
         for objects in [&[PHYSICAL][..], &[LOGICAL], &[PAGING], &ALL] {
             let mut machine = Machine::new(&ProcRoot::default());
             let wanted: Vec<_> = objects.iter().copied().map(TitleIndex).collect();
@@ -365,9 +365,9 @@ fn nothing_is_allocated() {
 }
 
 #[test]
-fn only_files_of_the_kernel_stay_open() {
+fn only_files_of_proc_and_sys_stay_open() {
     // An open file on a disk would keep its file system from being unmounted.
-    alone("only_files_of_the_kernel_stay_open", || {
+    alone("only_files_of_proc_and_sys_stay_open", || {
         let links = || {
             let entries = std::fs::read_dir("/proc/self/fd").unwrap();
             let links = entries.filter_map(|entry| std::fs::read_link(entry.ok()?.path()).ok());

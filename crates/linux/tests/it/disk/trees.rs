@@ -7,7 +7,7 @@ use std::collections::BTreeMap;
 const PHYSICAL: u32 = 234;
 
 #[test]
-fn disks_of_four_machines() {
+fn recorded_trees_of_four_machines_give_their_disks() {
     for (name, disks) in [
         ("blkdev-root-001.tgz", &["sda"][..]),
         ("blkdev-root-004.tgz", &["sda", "sdb"]),

@@ -53,7 +53,7 @@ fn counted(what: &str, ours: u64, before: u64, after: u64) {
 }
 
 #[test]
-fn free_says_the_same() {
+fn memory_values_agree_with_free() {
     let columns = || -> Option<[Vec<u64>; 2]> {
         let text = run("free", &["-b"])?;
         let row = |name: &str| {
@@ -83,7 +83,7 @@ fn free_says_the_same() {
 }
 
 #[test]
-fn vmstat_says_the_same() {
+fn memory_and_system_values_agree_with_vmstat() {
     let numbers = || -> Option<BTreeMap<String, u64>> {
         let text = run("vmstat", &["-s"])?;
         let pair = |line: &str| {
@@ -115,7 +115,7 @@ fn vmstat_says_the_same() {
 }
 
 #[test]
-fn numastat_says_the_same() {
+fn node_values_agree_with_numastat() {
     let table = || -> Option<BTreeMap<String, Vec<u64>>> {
         let text = run("numastat", &[])?;
         let row = |line: &str| {
@@ -152,7 +152,7 @@ fn numastat_says_the_same() {
 }
 
 #[test]
-fn the_kernel_s_own_files_say_the_same() {
+fn values_agree_with_the_files_of_the_kernel() {
     let read = |path: &str| std::fs::read_to_string(path).unwrap();
     let word = |text: &str, at: usize| text.split_whitespace().nth(at).unwrap().to_string();
     sooner_or_later(|| {
@@ -184,7 +184,7 @@ fn the_kernel_s_own_files_say_the_same() {
 }
 
 #[test]
-fn mpstat_says_the_same() {
+fn processor_values_agree_with_mpstat() {
     let before = Look::at(&ProcRoot::default(), &[INFORMATION], &[]);
     let node_of_first = before.names(INFORMATION)[0].clone();
     drop(before);
@@ -263,7 +263,7 @@ impl Drop for Burner {
 }
 
 #[test]
-fn a_known_load_is_seen_where_it_is() {
+fn load_on_one_processor_shows_on_that_processor() {
     let mut machine = Machine::new(&ProcRoot::default());
     let first = machine.look(&[INFORMATION], &[]);
     let name = first.names(INFORMATION)[0].clone();
@@ -315,7 +315,7 @@ fn a_known_load_is_seen_where_it_is() {
 }
 
 #[test]
-fn everything_of_this_machine() {
+fn every_object_of_this_machine_is_plausible() {
     let root = ProcRoot::default();
     let objects: Vec<u32> = perfhive_linux::object_table()
         .iter()

@@ -65,7 +65,7 @@ impl Dice {
 }
 
 #[test]
-fn anything_in_a_file_is_a_fault_or_a_number() {
+fn random_file_contents_give_faults_or_numbers() {
     let tree = with_sensors();
     let files = files(tree.path().to_path_buf());
     assert!(files.len() >= 25, "{files:?}");
@@ -94,7 +94,7 @@ fn anything_in_a_file_is_a_fault_or_a_number() {
 }
 
 #[test]
-fn files_that_vanish_at_any_moment() {
+fn files_that_vanish_give_faults_or_no_values() {
     let tree = with_sensors();
     let extra: Vec<_> = OBJECTS.iter().map(|object| (*object, 0)).collect();
     let mut machine = Machine::new(&tree.frozen());
@@ -114,7 +114,7 @@ const DENIED: &str = "PERFHIVE_LINUX_DENIED";
 
 /// The superuser may read everything, so another user looks.
 #[test]
-fn what_may_not_be_read_is_not_there() {
+fn unreadable_files_leave_their_counters_out() {
     if let Some(folder) = std::env::var_os(DENIED) {
         let look = Look::at(
             &ProcRoot::frozen(folder),
@@ -139,7 +139,7 @@ fn what_may_not_be_read_is_not_there() {
     // A copy of this program that everybody may run.
     let program = tree.path().join("it");
     std::fs::copy(std::env::current_exe().unwrap(), &program).unwrap();
-    let test = "machine::damage::what_may_not_be_read_is_not_there";
+    let test = "machine::damage::unreadable_files_leave_their_counters_out";
     let run = |first: &str, arguments: &[&str]| {
         Command::new(first)
             .args(arguments)

@@ -21,7 +21,7 @@ const VMSTAT: &str = "pgfault 1\npgmajfault 2\npswpin 3\npswpout 4\npgpgin 5\n\
     nr_written 22\nnr_file_pages 23\n";
 
 #[test]
-fn memory_as_linux_counts_it() {
+fn meminfo_and_vmstat_fill_every_memory_counter() {
     let tree = full();
     tree.file("meminfo", MEMINFO);
     tree.file("vmstat", VMSTAT);
@@ -97,7 +97,7 @@ fn memory_as_linux_counts_it() {
 }
 
 #[test]
-fn counts_of_32_bits_go_on_across_their_wrap() {
+fn counts_of_32_bits_that_wrap_keep_their_rate() {
     let tree = full();
     let text = |count: u32| format!("pgpgin {count}\npswpout {count}\n");
     tree.file("vmstat", text(u32::MAX - 99));
@@ -119,7 +119,7 @@ fn is_present(object: u32) -> impl Fn(&&CounterDoc) -> bool {
 }
 
 #[test]
-fn what_the_kernel_holds() {
+fn files_of_sys_fs_fill_the_objects_counters() {
     let tree = full();
     let look = Look::at(&tree.frozen(), &[OBJECTS], &[]);
     assert_eq!(look.fault_texts(), nothing());
@@ -140,7 +140,7 @@ fn what_the_kernel_holds() {
 }
 
 #[test]
-fn memory_by_node() {
+fn node_files_fill_an_instance_each() {
     let tree = full();
     let mut machine = Machine::new(&tree.frozen());
     let look = machine.look(&[NODE], &[]);

@@ -7,7 +7,7 @@ use super::{
 use crate::common::{Look, Machine, units};
 
 #[test]
-fn processors_by_node() {
+fn processors_are_instances_under_their_node() {
     let tree = full();
     let look = Look::at(&tree.frozen(), &[INFORMATION], &[]);
     assert_eq!(look.fault_texts(), nothing());
@@ -44,7 +44,7 @@ fn without_nodes_every_processor_is_in_node_0() {
 }
 
 #[test]
-fn nodes_that_are_not_understood() {
+fn unreadable_node_lists_are_faults() {
     let tree = full();
     tree.sys("devices/system/node/node1/cpulist", "1-");
     let mut machine = Machine::new(&tree.frozen());
@@ -66,7 +66,7 @@ fn nodes_that_are_not_understood() {
 }
 
 #[test]
-fn interrupts_of_each_kind_on_request() {
+fn interrupt_kinds_are_filled_on_request() {
     let tree = full();
     let mut machine = Machine::new(&tree.frozen());
     let look = machine.look(&[INFORMATION], &[(INFORMATION, 0)]);
@@ -104,7 +104,7 @@ fn interrupts_of_each_kind_on_request() {
 }
 
 #[test]
-fn totals_go_on_when_processors_and_devices_come_and_go() {
+fn totals_do_not_jump_when_processors_or_devices_change() {
     let tree = full();
     let extra = [(INFORMATION, 0), (PROCESSOR, 0)];
     let mut machine = Machine::new(&tree.frozen());
@@ -139,7 +139,7 @@ fn totals_go_on_when_processors_and_devices_come_and_go() {
 
 /// The one processor of a node goes and comes back: the node's times go on.
 #[test]
-fn a_node_that_has_no_processor_for_a_while() {
+fn a_node_without_processors_keeps_its_totals() {
     let tree = full();
     let mut machine = Machine::new(&tree.frozen());
     let mut node = || {
@@ -158,7 +158,7 @@ fn a_node_that_has_no_processor_for_a_while() {
 }
 
 #[test]
-fn many_processors_with_gaps() {
+fn gaps_in_processor_numbers_are_kept() {
     for count in [256u32, 1024] {
         let tree = full();
         // Every fourth is off; four nodes by turns.
@@ -209,7 +209,7 @@ fn many_processors_with_gaps() {
 }
 
 #[test]
-fn clocks_of_processors() {
+fn cpufreq_files_fill_frequencies_on_request() {
     let tree = full();
     let path = |cpu: u32, file: &str| format!("devices/system/cpu/cpu{cpu}/cpufreq/{file}");
     tree.sys(&path(0, "scaling_cur_freq"), "1800500\n");
@@ -243,7 +243,7 @@ fn clocks_of_processors() {
 }
 
 #[test]
-fn load_and_queues() {
+fn stat_and_loadavg_fill_load_and_queue_counters() {
     let tree = full();
     tree.file("loadavg", "0.52 200.07 0.30 5/321 4711\n");
     let look = Look::at(&tree.frozen(), &[SYSTEM], &[]);
@@ -264,7 +264,7 @@ fn load_and_queues() {
 }
 
 #[test]
-fn files_that_are_cut_off_are_told() {
+fn truncated_files_are_faults() {
     let tree = full();
     for cut in [0, 1, 20] {
         for file in ["softirqs", "interrupts", "pressure/cpu", "loadavg", "stat"] {

@@ -6,7 +6,7 @@ use crate::real_trees::{numbers, unpack};
 use perfhive_testkit::real;
 
 #[test]
-fn memory_and_nodes_of_two_machines() {
+fn recorded_memory_files_of_two_machines_give_their_values() {
     for name in ["meminfo-root-001.tgz", "meminfo-root-005.tgz"] {
         let Some(tree) = unpack(name) else { return };
         let look = Look::at(&tree.frozen(), &[MEMORY, NODE, INFORMATION], &[]);
@@ -56,7 +56,7 @@ fn memory_and_nodes_of_two_machines() {
 }
 
 #[test]
-fn counts_of_the_whole_machine() {
+fn recorded_system_files_give_their_counts() {
     let Some(tree) = unpack("meminfo-root-001.tgz") else { return };
     let look = Look::at(&tree.root(), &[SYSTEM], &[]);
     let stat = numbers(&tree.path().join("proc/stat"));
@@ -73,7 +73,7 @@ fn counts_of_the_whole_machine() {
 }
 
 #[test]
-fn pressure_before_the_processors_had_a_second_line() {
+fn pressure_files_without_full_of_processors_are_read() {
     let Some(tree) = unpack("pressure-root-001.tgz") else { return };
     let look = Look::at(&tree.root(), &[PRESSURE], &[]);
     assert_eq!(look.fault_texts(), nothing());
@@ -92,7 +92,7 @@ fn pressure_before_the_processors_had_a_second_line() {
 }
 
 #[test]
-fn soft_interrupts_of_eight_processors() {
+fn recorded_softirqs_of_eight_processors_give_their_values() {
     let Some(table) = real::text("proc-trees/softirqs-8cpu-x86_64") else { return };
     let tree = Tree::new();
     tree.file("stat", (0..8).map(|cpu| format!("cpu{cpu} 1 2 3 4\n")).collect::<String>());

@@ -5,7 +5,7 @@ use crate::common::{Look, Machine};
 use std::process::Command;
 
 #[test]
-fn pressure() {
+fn pressure_files_fill_an_instance_per_line() {
     let tree = full();
     let mut machine = Machine::new(&tree.frozen());
     let look = machine.look(&[PRESSURE], &[]);
@@ -54,7 +54,7 @@ fn pressure() {
 }
 
 #[test]
-fn thermal_zones() {
+fn thermal_zones_give_temperatures_or_no_value() {
     let tree = full();
     let mut machine = Machine::new(&tree.frozen());
     let mut look = || machine.look(&[THERMAL], &[]);
@@ -98,7 +98,7 @@ fn thermal_zones() {
 }
 
 #[test]
-fn energy_meters() {
+fn energy_meters_go_on_across_wraps() {
     let tree = full();
     let mut machine = Machine::new(&tree.frozen());
     let mut look = || machine.look(&[ENERGY], &[]);

@@ -34,7 +34,7 @@ fn assert_nothing_is_allocated(root: &ProcRoot) {
 }
 
 #[test]
-fn nothing_is_allocated() {
+fn warm_collection_allocates_nothing() {
     assert_nothing_is_allocated(&ProcRoot::default());
     let tree = full();
     tree.file("vmstat", "pgfault 1\nallocstall_normal 2\nnr_dirty 3\n");
@@ -56,8 +56,8 @@ fn nothing_is_allocated() {
 }
 
 #[test]
-fn files_stay_open_and_are_few() {
-    alone("machine::warm::files_stay_open_and_are_few", || {
+fn warm_collection_keeps_few_files_open() {
+    alone("machine::warm::warm_collection_keeps_few_files_open", || {
         let links = || -> Vec<String> {
             let entries = std::fs::read_dir("/proc/self/fd").unwrap();
             let links = entries.filter_map(|entry| std::fs::read_link(entry.unwrap().path()).ok());
