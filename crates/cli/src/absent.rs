@@ -1,10 +1,9 @@
-//! Windows counters that this machine does not have, and why: an answer that
-//! "no such counter" would hide.
+//! Why this machine lacks a Windows counter.
 
 use crate::args::Global;
 
 /// Why this machine lacks a counter of an object, both given by their English
-/// names; none for another source, or where there is no such counter anywhere.
+/// names; `None` for another source, and if Windows has no such counter either.
 #[cfg(any(target_os = "linux", windows))]
 pub(crate) fn reason(global: &Global, object: &str, counter: &str) -> Option<String> {
     #[cfg(target_os = "linux")]
@@ -31,14 +30,14 @@ pub(crate) fn reason(global: &Global, object: &str, counter: &str) -> Option<Str
     }
 }
 
-/// Other systems have no table of what they lack.
+/// No reason: other systems have no table of missing counters.
 #[cfg(not(any(target_os = "linux", windows)))]
 pub(crate) fn reason(_: &Global, _: &str, _: &str) -> Option<String> {
     None
 }
 
-/// Whether the source has what the table tells of: on Windows, `local:` may
-/// have it from the registry.
+/// Whether the table is about this source. On Windows, `local:` may read the
+/// object from the registry, which is not in the table.
 #[cfg(any(target_os = "linux", windows))]
 fn is_from_table(global: &Global) -> bool {
     global.source.starts_with(if cfg!(windows) { "native" } else { "local" })

@@ -1,4 +1,4 @@
-//! What can be asked on the command line.
+//! The command line: commands, arguments and options.
 
 mod help;
 mod value;
@@ -34,10 +34,10 @@ pub(crate) struct Arguments {
 #[derive(Clone, Debug, Args)]
 #[command(next_help_heading = "Options of every command")]
 pub(crate) struct Global {
-    /// Where the counters are: local: or file:A.bin,B.bin
+    /// The source to read: local: or file:A.bin,B.bin
     ///
     /// `local:` is this machine. `file:A.bin,B.bin` reads recorded data blocks, one a file, as
-    /// successive samples of one machine, and `file:FOLDER` what `capture` saved there.
+    /// successive samples of one machine, and `file:FOLDER` a folder that `capture` made.
     #[cfg_attr(
         not(windows),
         doc = "`proc:` and `bpf:` are this machine with its processes read from /proc or through \
@@ -58,22 +58,22 @@ pub(crate) struct Global {
 
     /// Names for recorded blocks, from a title list
     ///
-    /// A file with an index and a name by turns: one string a line, or the bytes of a
-    /// REG_MULTI_SZ. English, unless the file's name begins with another language's code
-    /// (`de.txt`, `007_counter.bin`). Without names their indexes are shown.
+    /// A file in which indexes and names alternate: one string a line, or the bytes of a
+    /// REG_MULTI_SZ. The names are English, unless the file's name begins with the code of
+    /// another language (`de.txt`, `007_counter.bin`). Without names, indexes are shown.
     #[arg(long, global = true, value_name = "FILE", action = ArgAction::Append)]
     pub(crate) titles: Vec<PathBuf>,
 
     /// Language in which names are shown
     ///
-    /// A code (`de`), a name (`German`) or a number (`007`). By default the language of the
-    /// environment (LC_ALL, LC_MESSAGES, LANG), on Windows without these the user's, if the
-    /// source has it, otherwise English. Names in paths are recognised in every language of
-    /// the source.
+    /// A code (`de`), a name (`German`) or a number (`007`). The default is the language of
+    /// the environment (LC_ALL, LC_MESSAGES, LANG; on Windows, without these, the user's) if
+    /// the source has it, otherwise English. Names in paths are recognised in every language
+    /// of the source.
     #[arg(long, global = true, value_name = "LANG", value_parser = value::language)]
     pub(crate) language: Option<LanguageId>,
 
-    /// How the result is printed
+    /// Format of the result
     #[arg(long, short, global = true, value_enum, value_name = "FORMAT", default_value = "table")]
     pub(crate) format: Format,
 
@@ -87,11 +87,12 @@ pub(crate) struct Global {
     #[arg(long, global = true, value_enum, value_name = "WHEN", default_value = "auto")]
     pub(crate) color: When,
 
-    /// How long providers are waited for
+    /// Deadline for providers
     ///
-    /// In seconds, or with a unit: 0.5, 500ms, 2s. One that takes longer costs its own
-    /// counters. By default 10 seconds on Windows, then half as long for each provider to
-    /// find out which of them hangs; elsewhere two seconds, or twice as long as it took of late.
+    /// In seconds, or with a unit: 0.5, 500ms, 2s. Counters of a provider that takes longer
+    /// are missing. The default on Windows is 10 seconds, then half as long for each provider
+    /// to find out which of them hangs; elsewhere it is two seconds, or twice as long as the
+    /// provider took lately.
     #[arg(long, global = true, value_name = "SECONDS", value_parser = value::interval)]
     pub(crate) patience: Option<Duration>,
 
@@ -142,7 +143,7 @@ pub(crate) enum Command {
     /// Print every raw value of one snapshot
     #[command(name = "enum", after_help = help::here(help::ENUM))]
     Enumerate(Enumerate),
-    /// Print the working set of the processes of a name
+    /// Print the working sets of all processes with a name
     #[command(after_help = help::here(help::WORKSET))]
     Workset(Workset),
     /// List processes
@@ -154,7 +155,7 @@ pub(crate) enum Command {
     /// Measure sensors, with anomalies and what measuring cost
     #[command(after_help = help::here(help::MEASURE))]
     Measure(Measure),
-    /// Save raw answers in a folder, to be looked at elsewhere
+    /// Save raw data blocks in a folder, to be read elsewhere
     #[command(after_help = help::here(help::CAPTURE))]
     Capture(Capture),
     /// Print every field of a raw data block
@@ -163,13 +164,13 @@ pub(crate) enum Command {
     /// Register a provider's counters, or list what is registered
     #[command(after_help = help::here(help::REGISTER))]
     Register(Register),
-    /// Take back everything that is registered of a provider
+    /// Remove a provider's registration
     #[command(after_help = help::here(help::UNREGISTER))]
     Unregister(Unregister),
-    /// Show how providers are doing
+    /// Show the state of providers
     #[command(after_help = help::here(help::PROVIDERS))]
     Providers(Providers),
-    /// Check a provider's library, for who writes it
+    /// Check a provider's library, for its developer
     #[command(after_help = help::here(help::CHECK))]
     Check(Check),
     /// Run a provider's library; perfhive starts this itself
@@ -216,7 +217,7 @@ pub(crate) struct Get {
 
 #[derive(Debug, Args)]
 pub(crate) struct Watch {
-    /// Counter paths; a choice for a first look if none is given
+    /// Counter paths; without any, processors, memory and the busiest processes
     #[arg(value_name = "PATH")]
     pub(crate) paths: Vec<String>,
 
@@ -272,8 +273,8 @@ pub(crate) struct Ps {
 pub(crate) struct Sensors {
     /// A name, group/sensor, or a group or sensor alone; * stands for any text
     ///
-    /// Compared without regard to case, with or without %25, %2F and %23 for %, / and #. What
-    /// stands behind a # picks instances, which --instances lists all.
+    /// Compared without regard to case, with or without %25, %2F and %23 for %, / and #. The
+    /// part behind a # selects instances; --instances lists all.
     pub(crate) pattern: Option<String>,
 
     /// List each sensor once for each instance that it has at the moment
@@ -287,8 +288,8 @@ pub(crate) struct Sensors {
 pub(crate) struct Measure {
     /// Names of sensors, such as 'Memory/Available Bytes' or 'Process/Working Set#*'
     ///
-    /// source/group/sensor, or group/sensor; #INSTANCE behind it, or #* for every instance, those
-    /// that come later too.
+    /// source/group/sensor, or group/sensor, followed by #INSTANCE, or by #* for every instance,
+    /// including instances that appear later.
     #[arg(required = true, value_name = "SENSOR")]
     pub(crate) sensors: Vec<String>,
 
@@ -306,18 +307,18 @@ pub(crate) struct Measure {
 
 #[derive(Debug, Args)]
 pub(crate) struct Capture {
-    /// A folder of its own, which is made; one that holds anything is left alone
+    /// The folder, which is created; a folder that is not empty is refused
     #[arg(value_name = "FOLDER")]
     pub(crate) folder: PathBuf,
 
-    /// What each sample asks for: Global, Costly, or objects by name or index
+    /// Objects in each sample: Global, Costly, or objects by name or index
     #[arg(value_name = "OBJECT", default_value = "Global")]
     pub(crate) objects: Vec<String>,
 
     /// Time between samples
     ///
-    /// In seconds, or with a unit: 0.5, 500ms, 2s, 1m. One second by default; of a recording,
-    /// samples are taken as they come.
+    /// In seconds, or with a unit: 0.5, 500ms, 2s, 1m. One second by default. Recordings are
+    /// read without a pause.
     #[arg(long, short, value_name = "SECONDS", value_parser = value::interval)]
     pub(crate) interval: Option<Duration>,
 
@@ -328,11 +329,12 @@ pub(crate) struct Capture {
     )]
     pub(crate) count: u64,
 
-    /// Write hashes in place of names that tell of this machine
+    /// Write hashes in place of names that reveal this machine
     ///
-    /// Of the machine, and of instances that not every machine has. One name has one hash in a
-    /// capture, so that instances stay apart, and another in the next. Texts in counters become
-    /// blanks. Process IDs, times and values stay.
+    /// Hashed are the name of the machine, and those of instances that not every machine has.
+    /// In one capture a name has always the same hash, so that instances stay apart; in the
+    /// next it has another. Texts in counters become blanks. Process IDs, times and values
+    /// stay.
     #[arg(long)]
     pub(crate) hash_names: bool,
 }
@@ -343,15 +345,18 @@ pub(crate) struct Dump {
     pub(crate) file: PathBuf,
 }
 
-/// Whose registrations.
+/// Where registrations are kept: for the machine or for the user.
 #[derive(Clone, Copy, Debug, Args)]
-pub(crate) struct Place {
-    #[cfg_attr(not(windows), doc = "Of the whole machine; takes root. Usual for root")]
-    #[cfg_attr(windows, doc = "Of the whole machine, as always on Windows")]
+pub(crate) struct RegistrationPlace {
+    #[cfg_attr(
+        not(windows),
+        doc = "For the whole machine, which takes root; the default for root"
+    )]
+    #[cfg_attr(windows, doc = "For the whole machine, as always on Windows")]
     #[arg(long, conflicts_with = "user")]
     pub(crate) system: bool,
 
-    /// Of this user alone. Usual for everybody else
+    /// For this user alone; the default for other users
     #[arg(long, hide = cfg!(windows))]
     pub(crate) user: bool,
 }
@@ -371,7 +376,7 @@ pub(crate) struct LibraryFunctions {
     #[arg(long, value_name = "NAME")]
     pub(crate) close: Option<String>,
 
-    /// A string that the open function is given; may be given several times
+    /// A string that is passed to the open function; may be given several times
     #[arg(long, value_name = "TEXT", action = ArgAction::Append)]
     pub(crate) linkage: Vec<String>,
 }
@@ -384,56 +389,56 @@ pub(crate) struct Register {
 
     /// The library with the provider's functions
     ///
-    /// A provider that is registered already keeps its library, and whatever else is not given,
-    /// if this is left out.
+    /// Without it, a provider that is registered already keeps its library, and every setting
+    /// that is not given.
     #[arg(long, short = 'l', value_name = "FILE")]
     pub(crate) library: Option<PathBuf>,
 
     #[command(flatten)]
     pub(crate) functions: LibraryFunctions,
 
-    /// How long opening may take, 10 seconds by default
+    /// Deadline for opening; 10 seconds by default
     #[arg(long, value_name = "SECONDS", value_parser = value::interval)]
     pub(crate) open_timeout: Option<Duration>,
 
-    /// How long collecting may take, 10 seconds by default
+    /// Deadline for collecting; 10 seconds by default
     #[arg(long, value_name = "SECONDS", value_parser = value::interval)]
     pub(crate) collect_timeout: Option<Duration>,
 
-    /// Memory that the library's process may have, in MiB; 0 for the default, 1024
+    /// Memory limit of the library's process in MiB; 0 for the reader's default, 1024
     #[arg(long, value_name = "MIB", hide = cfg!(windows))]
     pub(crate) memory_limit: Option<u32>,
 
-    /// Let the library's process start others
+    /// Let the library's process start other processes
     ///
-    /// Each has the memory limit for itself. All of them end with the library.
+    /// The memory limit is for each of them. All of them end with the library.
     #[arg(long, conflicts_with = "no_processes", hide = cfg!(windows))]
     pub(crate) processes: bool,
 
-    /// Let the library's process start no others, the default
+    /// Let the library's process start no other processes, the default
     #[arg(long, hide = cfg!(windows))]
     pub(crate) no_processes: bool,
 
-    /// Register, but do not ask the provider for data
+    /// Register, but never ask the provider for data
     #[arg(long, conflicts_with = "enable")]
     pub(crate) disable: bool,
 
-    /// Ask a provider again that was registered with --disable
+    /// Enable a provider that was registered with --disable
     #[arg(long)]
     pub(crate) enable: bool,
 
-    /// The symbol file of an .ini file, if not at the place that it names
+    /// The symbol file of an .ini file, if it is not where the .ini file says
     #[arg(long, value_name = "FILE")]
     pub(crate) symbols: Option<PathBuf>,
 
-    /// Encoding of a file without a byte order mark, such as windows-1251
+    /// Encoding of a file without a byte order mark or declaration, such as windows-1251
     #[arg(long, value_name = "NAME")]
     pub(crate) encoding: Option<TextEncoding>,
 
     #[command(flatten)]
-    pub(crate) place: Place,
+    pub(crate) place: RegistrationPlace,
 
-    /// Print the content of the file, with offsets instead of indexes, and register nothing
+    /// Print the definition, with offsets in place of indexes, and register nothing
     #[arg(long, short = 'n', conflicts_with = "list")]
     pub(crate) dry_run: bool,
 
@@ -448,7 +453,7 @@ pub(crate) struct Unregister {
     pub(crate) name: String,
 
     #[command(flatten)]
-    pub(crate) place: Place,
+    pub(crate) place: RegistrationPlace,
 }
 
 #[derive(Debug, Args)]
@@ -456,13 +461,13 @@ pub(crate) struct Providers {
     /// Name of a provider; * stands for any text
     pub(crate) name: Option<String>,
 
-    /// Collect this often before telling; 0 tells what is known already
+    /// Number of collections before the report; 0 reports what is known already
     #[arg(long, short = 'n', value_name = "COUNT", default_value = "2")]
     pub(crate) count: u32,
 
-    /// Have a provider asked again that was disabled, by its registration or after repeated failures
+    /// Enable a provider that its registration or repeated failures disabled
     ///
-    /// One that is slow to say what it offers is given half a minute for it.
+    /// A slow provider has half a minute to say what it offers.
     #[arg(long, value_name = "NAME", conflicts_with = "name")]
     pub(crate) enable: Option<String>,
 }
@@ -476,23 +481,23 @@ pub(crate) struct Check {
     #[command(flatten)]
     pub(crate) functions: LibraryFunctions,
 
-    /// How long each function may take
+    /// Deadline for each function
     #[arg(long, value_name = "SECONDS", value_parser = value::interval)]
     pub(crate) timeout: Option<Duration>,
 
-    /// Memory that the library's process may have, in MiB
+    /// Memory limit of the library's process in MiB
     #[arg(long, value_name = "MIB", value_parser = clap::value_parser!(u32).range(1..))]
     pub(crate) memory_limit: Option<u32>,
 
-    /// Let the library's process start others
+    /// Let the library's process start other processes
     #[arg(long)]
     pub(crate) processes: bool,
 
-    /// Ask also for what it has of another machine; may be given again
+    /// Also ask for its objects of another machine; may be given several times
     #[arg(long, value_name = "NAME")]
     pub(crate) machine: Vec<String>,
 
-    /// Print what is wrong alone
+    /// Print problems only
     #[arg(long)]
     pub(crate) brief: bool,
 }
@@ -505,7 +510,7 @@ pub(crate) struct Completions {
 
 #[derive(Debug, Args)]
 pub(crate) struct Man {
-    /// The command that the page is about; perfhive itself if none is given
+    /// The command of the page; perfhive itself by default
     #[arg(value_name = "COMMAND")]
     pub(crate) about: Option<String>,
 }
@@ -534,7 +539,7 @@ mod tests {
     }
 
     #[test]
-    fn global_options_stand_anywhere() {
+    fn global_options_stand_before_and_behind_the_command() {
         let parse = |words: &[&str]| parse(words.iter().map(OsString::from));
         let before = parse(&["perfhive", "--json", "list"]).unwrap();
         let behind = parse(&["perfhive", "list", "--json"]).unwrap();

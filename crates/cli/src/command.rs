@@ -41,7 +41,7 @@ pub(crate) fn run(arguments: &Arguments) -> Outcome {
         Command::Unregister(args) => register::back(global, args),
         Command::Providers(args) => providers::run(global, args),
         Command::Check(args) => check::run(global, args),
-        // It is no command of a person's; `main` goes there at once.
+        // `main` handles it before.
         Command::Host => Ok(Exit::Usage),
         Command::Completions(args) => completions::run(global, args),
         Command::Man(args) => man::run(global, args),

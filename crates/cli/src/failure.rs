@@ -40,21 +40,21 @@ pub(crate) enum Failure {
     Source(String),
     /// The output cannot be written.
     Output(io::Error),
-    /// It has been said already.
+    /// The failure was printed already.
     Said(Exit),
 }
 
-/// What every command answers.
+/// What every command returns.
 pub(crate) type Outcome = Result<Exit, Failure>;
 
 impl Failure {
-    /// Says what is wrong, and answers the exit code.
+    /// Prints what is wrong, and returns the exit code.
     pub(crate) fn report(self) -> Exit {
         match self {
             Self::Missing(message) => say(&message, Exit::NoValue),
             Self::Usage(message) => say(&message, Exit::Usage),
             Self::Source(message) => say(&message, Exit::Source),
-            // Whoever reads the output has seen enough (`| head`).
+            // The reader of the output has closed it (`| head`).
             Self::Output(error) if error.kind() == io::ErrorKind::BrokenPipe => Exit::Done,
             Self::Output(error) => say(&format!("cannot write the output: {error}"), Exit::Source),
             Self::Said(exit) => exit,
@@ -63,18 +63,18 @@ impl Failure {
 }
 
 impl Failure {
-    /// What is wrong, in words.
+    /// The message.
     pub(crate) fn message(&self) -> String {
         match self {
             Self::Missing(message) | Self::Usage(message) | Self::Source(message) => {
                 message.clone()
             }
             Self::Output(error) => error.to_string(),
-            Self::Said(_) => "it was said before".to_string(),
+            Self::Said(_) => "reported above".to_string(),
         }
     }
 
-    /// This one, behind others that it is not to hide.
+    /// This failure after others: all are reported, the worst exit code counts.
     pub(crate) fn behind(self, others: Vec<Self>) -> Self {
         if others.is_empty() {
             return self;
@@ -156,14 +156,14 @@ impl From<io::Error> for Failure {
     }
 }
 
-/// What there is to say of a source, behind its name.
+/// A message about a source: its address, a colon, the text.
 pub(crate) fn of_source(source: &str, what: impl fmt::Display) -> String {
     // An address such as `local:` brings its own colon.
     let colon = if source.ends_with(':') { "" } else { ":" };
     format!("{source}{colon} {what}")
 }
 
-/// One line on standard error. That it may be closed is nobody's concern.
+/// Prints one line on standard error; a closed standard error is ignored.
 fn line(text: impl fmt::Display) {
     let _ = io::stderr().write_all(format!("perfhive: {text}\n").as_bytes());
 }
@@ -173,12 +173,12 @@ fn say(message: &str, exit: Exit) -> Exit {
     exit
 }
 
-/// Says an error that does not end the command.
+/// Prints an error that does not end the command.
 pub(crate) fn complain(message: &str) {
     line(Escaped(message));
 }
 
-/// Says something that costs the command nothing.
+/// Prints a warning; the exit code stays.
 pub(crate) fn warn(message: &str) {
     line(format_args!("warning: {}", Escaped(message)));
 }
@@ -196,7 +196,8 @@ pub(crate) fn one_line_for_panics() {
     }));
 }
 
-/// What clap has to say: help on standard output, and mistakes in one line.
+/// Prints help on standard output, and mistakes of the command line in one line
+/// on standard error.
 pub(crate) fn of_arguments(error: &clap::Error) -> ExitCode {
     match error.kind() {
         ErrorKind::DisplayHelp | ErrorKind::DisplayVersion => {
@@ -211,8 +212,8 @@ pub(crate) fn of_arguments(error: &clap::Error) -> ExitCode {
     }
 }
 
-/// Puts clap's paragraphs into one line: what is wrong, its tips, and where
-/// the help is.
+/// Clap's paragraphs in one line: what is wrong, tips, and the command that
+/// shows the help.
 fn one_line(rendered: &str) -> String {
     let mut message = String::new();
     let mut help = String::from("perfhive");
@@ -246,7 +247,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn clap_in_one_line() {
+    fn paragraphs_of_clap_become_one_line() {
         let rendered = "error: unexpected argument '--frmat' found\n\n  tip: a similar argument \
                         exists: '--format'\n\nUsage: perfhive get --format <FORMAT> <PATH>...\n\n\
                         For more information, try '--help'.\n";

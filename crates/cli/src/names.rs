@@ -17,16 +17,16 @@ pub(crate) struct Names {
     titles: TitleSet,
     /// Whether every language of the source is loaded.
     complete: bool,
-    /// Why it is not known what else there is: for want of what takes time to find out, or
-    /// is expensive to list.
+    /// Why the catalogue is incomplete: objects that take time to find out, or are
+    /// expensive to list, could not be asked for.
     pub(crate) unlisted: Option<SourceError>,
-    /// The same of what a pattern means that was looked for in vain. It is nobody else's.
+    /// Patterns that matched nothing, each with the error of its own search.
     failed: Vec<(NamePattern, SourceError)>,
 }
 
 impl Names {
-    /// Loads what is needed to show names: one language, and English. Objects
-    /// that are to be found out first are not among it.
+    /// Loads one language and English, and the objects that are known without
+    /// asking providers.
     pub(crate) fn load(source: &mut dyn Source, language: LanguageId) -> Result<Self, SourceError> {
         let catalogue = source.catalogue(&Ask::nothing())?;
         let titles = TitleSet::load([language, LanguageId::ENGLISH], |one| {
@@ -35,7 +35,7 @@ impl Names {
         Ok(Self { catalogue, titles, complete: false, unlisted: None, failed: Vec::new() })
     }
 
-    /// Notes why some of what is listed may have no names.
+    /// Adds a warning if some title list could not be read, so that names are missing.
     pub(crate) fn tell_of_lacks(&self, faults: &Faults) {
         if let Some(why) = self.titles.lacks() {
             faults.add(format!("not all names can be read: {why}"));
@@ -47,7 +47,7 @@ impl Names {
         &self.titles
     }
 
-    /// The name of an index, or the index where it has none.
+    /// The name of an index, or the index itself if it has none.
     pub(crate) fn name(&self, index: TitleIndex) -> Cow<'_, str> {
         match self.titles.name(index) {
             Some(name) => Cow::Borrowed(name),
@@ -55,8 +55,8 @@ impl Names {
         }
     }
 
-    /// The English name of an index, a key that no language changes; else any
-    /// other, or the index.
+    /// The English name of an index, which is the same whatever language is shown;
+    /// else its name in another language, or the index itself.
     pub(crate) fn english(&self, index: TitleIndex) -> Cow<'_, str> {
         let english = self.titles.databases().iter().find(|d| d.language() == LanguageId::ENGLISH);
         match english.and_then(|database| database.name(index)) {
@@ -65,14 +65,14 @@ impl Names {
         }
     }
 
-    /// The objects that a pattern means: a name in any language, an index, or
-    /// a name with wildcards.
+    /// The objects that a pattern matches: a name in any language, an index, or a
+    /// name with wildcards.
     pub(crate) fn objects(
         &mut self,
         source: &mut dyn Source,
         pattern: &NamePattern,
     ) -> Vec<CatalogueObject> {
-        // What could not be found out for another one is told of that.
+        // An error of an earlier pattern says nothing about this one.
         self.unlisted = None;
         self.failed.retain(|(other, _)| other != pattern);
         let found = self.search(source, pattern);
@@ -88,7 +88,7 @@ impl Names {
         }
         let mut found = self.matching(pattern);
         if found.is_empty() && pattern.as_literal().is_some() {
-            // It may be one that is to be found out first.
+            // The object may be one that its provider has to be asked for.
             self.find_out(source, pattern);
             found = self.matching(pattern);
         }
@@ -96,9 +96,9 @@ impl Names {
             return found;
         }
         if !self.complete {
-            // The name may be one of a language that nobody asked for yet.
+            // The name may be of a language that is not loaded yet.
             let languages = self.catalogue.languages.iter().copied();
-            // Who looks next asks again for those that were late.
+            // Languages that were late are asked for again by the next search.
             let added = self.titles.add(languages, |one| source.titles(one, &Ask::nothing()));
             self.complete = added.is_ok();
             if let Err(error) = added {
@@ -107,20 +107,20 @@ impl Names {
             found = self.matching(pattern);
         }
         if found.is_empty() {
-            // Or both.
+            // A name of another language, and an object that has to be asked for.
             self.find_out(source, pattern);
             found = self.matching(pattern);
         }
         if found.is_empty() && pattern.as_literal().is_none() {
-            // Or that of an object that is in no list so far. One that is named was asked
-            // for by its indexes.
+            // The object may be costly even to list. A literal name needs no list: it was
+            // asked for by its indexes.
             self.list_costly(source);
             return self.matching(pattern);
         }
         found
     }
 
-    /// Adds the objects that a pattern means and that take time to find out.
+    /// Asks providers for the objects that a pattern matches.
     pub(crate) fn find_out(&mut self, source: &mut dyn Source, pattern: &NamePattern) {
         let meant = pattern.as_literal().map(|name| self.titles.meant_by(name));
         match meant {
@@ -133,7 +133,7 @@ impl Names {
         }
     }
 
-    /// Adds the objects whose names are near to one that nobody has, to be suggested.
+    /// Asks for the objects whose names are near to an unknown one, to suggest them.
     pub(crate) fn look_near(&mut self, source: &mut dyn Source, name: &str) {
         let near = self.titles.near(name);
         if self.failure(name).is_none() && !near.is_empty() {
@@ -150,8 +150,7 @@ impl Names {
         }
     }
 
-    /// Adds the objects that are expensive even to list, where the source left
-    /// them out.
+    /// Adds the objects that are expensive even to list.
     pub(crate) fn list_costly(&mut self, source: &mut dyn Source) {
         let before = self.catalogue.generation;
         let listed = source.catalogue(&Ask::new(ObjectQuery::Costly));
@@ -167,14 +166,14 @@ impl Names {
         objects.filter(|object| self.is_meant(pattern, object.name)).cloned().collect()
     }
 
-    /// Whether a pattern means an index.
+    /// Whether a pattern matches a name of the index, or is the index itself.
     pub(crate) fn is_meant(&self, pattern: &NamePattern, index: TitleIndex) -> bool {
         self.titles.names(index).any(|name| pattern.matches(name))
             || pattern.as_literal().is_some_and(|literal| literal == index.to_string())
             || (pattern.is_any() && self.titles.name(index).is_none())
     }
 
-    /// Why it is not known whether there is what a text means.
+    /// The error because of which it is unknown whether an object of this name exists.
     fn failure(&self, text: &str) -> Option<&SourceError> {
         let pattern = NamePattern::with_wildcards(text);
         let is_it = |one: &NamePattern| *one == pattern || one.to_string() == text;
@@ -182,7 +181,7 @@ impl Names {
         failed.or(self.unlisted.as_ref()).or(self.titles.lacks())
     }
 
-    /// That there is no such object, with the nearest names.
+    /// The failure for an unknown object, with the nearest names.
     pub(crate) fn no_such_object(&self, name: &str) -> Failure {
         if let Some(error) = self.failure(name) {
             return Failure::Source(format!(
@@ -195,8 +194,8 @@ impl Names {
         QueryError::UnknownObject { name: name.to_string(), nearest }.into()
     }
 
-    /// That an object has no such counter, with the nearest names, or with the
-    /// reason why it is not there.
+    /// The failure for an unknown counter, with the nearest names, or with the
+    /// reason why this machine lacks it.
     pub(crate) fn no_such_counter(
         &self,
         global: &Global,
@@ -226,7 +225,7 @@ mod tests {
     use perfhive::format::titles::{Title, TitleList};
     use perfhive::{Snapshot, SourceErrorKind, TitleDatabase};
 
-    /// Knows names; who has one of them does not answer.
+    /// A source that knows two names; the provider of one of them does not answer.
     struct Failing;
 
     impl Source for Failing {
@@ -260,9 +259,9 @@ mod tests {
     }
 
     #[test]
-    fn what_could_not_be_found_out_of_one_name_is_told_of_no_other() {
+    fn an_error_of_one_name_is_not_reported_for_another() {
         let mut names = Names::load(&mut Failing, LanguageId::ENGLISH).unwrap();
-        // As a command looks for several: all of them first, and then what to say.
+        // A command searches for all names before it reports any.
         for name in ["Stuck", "Sound", "Xyzzy"] {
             assert!(names.objects(&mut Failing, &NamePattern::with_wildcards(name)).is_empty());
         }
@@ -277,7 +276,7 @@ mod tests {
         }
     }
 
-    /// Whose German names are damaged.
+    /// A source with a damaged German title list.
     struct Damaged;
 
     impl Source for Damaged {
@@ -305,7 +304,7 @@ mod tests {
     }
 
     #[test]
-    fn names_that_are_missing_are_told_with_a_list() {
+    fn a_damaged_title_list_gives_one_warning() {
         for (language, told) in [(LanguageId::GERMAN, 1), (LanguageId::ENGLISH, 0)] {
             let faults = Faults::default();
             Names::load(&mut Damaged, language).unwrap().tell_of_lacks(&faults);

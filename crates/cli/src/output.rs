@@ -1,4 +1,4 @@
-//! Standard output: collected, and written at once.
+//! Standard output. A result is written at once.
 
 use crate::args::{Format, Global, When};
 use crate::failure::Failure;
@@ -7,7 +7,7 @@ use crate::text::style::Palette;
 use crate::text::table::Layout;
 use std::io::{self, IsTerminal as _, Write as _};
 
-/// How and how wide a command prints.
+/// Format, colours and width of what a command prints.
 pub(crate) struct Output {
     /// The form of the result.
     pub(crate) format: Format,
@@ -17,13 +17,13 @@ pub(crate) struct Output {
     pub(crate) terminal: bool,
 }
 
-/// The width of tables where no terminal says otherwise: they are not cut off.
+/// The width of tables without a terminal: they are not cut off.
 const UNLIMITED: usize = 1 << 20;
 /// The width of running text.
 const READABLE: usize = 100;
 
 impl Output {
-    /// By the command line and what standard output is.
+    /// The output that the command line asks for, as far as standard output has it.
     pub(crate) fn new(global: &Global) -> Self {
         let terminal = io::stdout().is_terminal();
         let set = |name| std::env::var_os(name).is_some_and(|value| !value.is_empty());
@@ -61,12 +61,12 @@ impl Output {
         self.columns().map_or(80, |columns| columns.min(READABLE))
     }
 
-    /// The width at which what is redrawn in place is cut off.
+    /// The width at which a table that is redrawn in place is cut off.
     pub(crate) fn screen_width(&self) -> usize {
         self.columns().unwrap_or(UNLIMITED)
     }
 
-    /// A table whose long lines are left to the terminal.
+    /// The layout of a table that is not cut off: the terminal wraps long lines.
     pub(crate) fn layout(&self, titles: bool) -> Layout {
         Layout { palette: self.palette, titles, indent: 0, width: UNLIMITED }
     }
@@ -80,7 +80,7 @@ impl Output {
         Records::begin(self.shape(Shape::JsonArray), self.terminal, keys, out)
     }
 
-    /// Begins rows for programs that come one after the other.
+    /// Begins rows for programs that follow one another, as in `watch`.
     pub(crate) fn stream<K: AsRef<str>>(
         &self,
         keys: impl IntoIterator<Item = K>,

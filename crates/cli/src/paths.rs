@@ -1,4 +1,4 @@
-//! Paths of the command line, and what is wrong with them.
+//! Counter paths of the command line, and explanations of wrong ones.
 
 use crate::absent;
 use crate::args::Global;
@@ -14,15 +14,15 @@ use perfhive_view::did_you_mean;
 use std::ops::RangeInclusive;
 use std::sync::atomic::{AtomicBool, Ordering};
 
-/// A path of the command line: where it leads, or why that is not there at the
-/// moment.
+/// A path of the command line: its number in the query, or why its object is not
+/// there at the moment.
 pub(crate) type Added = Result<PathId, Absent>;
 
-/// A path to something that is registered and cannot be read.
+/// A path to an object that is registered and cannot be read.
 pub(crate) struct Absent {
     pub(crate) path: String,
     object: String,
-    /// Why it is not there.
+    /// Why the object is not there.
     pub(crate) why: String,
 }
 
@@ -32,9 +32,9 @@ impl Absent {
     }
 }
 
-/// Adds the paths of the command line; every one that is wrong is named. What is
-/// only not there at the moment does not cost the others: that is in the answer,
-/// in the place of the path.
+/// Adds the paths of the command line to a query. Every wrong path is reported, and
+/// fails the command. A path whose object is only absent at the moment keeps its
+/// place in the result as [`Absent`], unless all are absent.
 pub(crate) fn add_paths(
     query: &mut Query,
     global: &Global,
@@ -64,7 +64,7 @@ pub(crate) fn add_paths(
             Some((object, why)) => added.push(Err(Absent { path: path.clone(), object, why })),
             None => {
                 let providers = query.providers(0);
-                // One who cannot tell them now has some.
+                // A source whose providers cannot be listed now is made of some.
                 let of_providers = !matches!(&providers, Ok(none) if none.is_empty());
                 let providers = providers.unwrap_or_default();
                 let is_unknown = matches!(&error, QueryError::UnknownObject { .. });
@@ -88,8 +88,8 @@ pub(crate) fn add_paths(
     worst.map_or(Ok(Vec::new()), |exit| Err(Failure::Said(exit)))
 }
 
-/// Says which registrations and published files are not read, since nobody knows
-/// what they have: once, however often something is not found.
+/// Warns of registrations and published files that are refused: the missing name
+/// may be theirs. Printed once in a run.
 pub(crate) fn warn_of_refused(providers: &[ProviderStatus]) {
     static SAID: AtomicBool = AtomicBool::new(false);
     if !SAID.swap(true, Ordering::Relaxed) {
@@ -97,8 +97,8 @@ pub(crate) fn warn_of_refused(providers: &[ProviderStatus]) {
     }
 }
 
-/// What is registered or published and not read, with the reasons: so many, and how
-/// many more there are.
+/// Messages about refused registrations and published files: at most eight, and
+/// the number of the others.
 pub(crate) fn refused(providers: &[ProviderStatus]) -> Vec<String> {
     const MOST: usize = 8;
     let is_refused = |one: &&ProviderStatus| one.state == ProviderState::Refused;
@@ -118,18 +118,19 @@ pub(crate) fn refused(providers: &[ProviderStatus]) -> Vec<String> {
     said
 }
 
-/// A failure to open the source, which does not hide what is wrong with the paths
-/// whatever the source has.
+/// A failure to open the source, after the syntax errors of the paths: these are
+/// errors with any source.
 pub(crate) fn with_syntax(failure: Failure, paths: &[String]) -> Failure {
     let errors = paths.iter().filter_map(|path| Some((path.parse::<CounterPath>().err()?, path)));
     failure.behind(errors.map(|(error, path)| explain_syntax(error.into(), path)).collect())
 }
 
-/// A path's error, with what can be known beyond it.
+/// The failure for a path's error, with the cause if one is found: a damaged
+/// object, or a counter that this machine lacks.
 fn explain_error(error: QueryError, global: &Global, path: &str, of_providers: bool) -> Failure {
     match &error {
         QueryError::Path(_) => explain_syntax(error, path),
-        // What is made of providers has said what it knows.
+        // A source made of providers gave the cause already.
         QueryError::UnknownObject { name, .. } if !of_providers => {
             damaged_object(global, name).unwrap_or_else(|| error.into())
         }
@@ -140,13 +141,13 @@ fn explain_error(error: QueryError, global: &Global, path: &str, of_providers: b
     }
 }
 
-/// What is wrong with the form of a path.
+/// The failure for a path's syntax error.
 fn explain_syntax(error: QueryError, path: &str) -> Failure {
     if path.is_empty() {
         return Failure::Usage("a path is empty; expected \\Object(Instance)\\Counter".to_string());
     }
     if !path.contains('\\') {
-        // The shell has eaten the backslashes, or whoever typed has left them out.
+        // Most likely the shell took the backslashes away.
         let hint = match cfg!(windows) {
             true => "in cmd.exe a path with blanks stands in double quotes",
             false => "single quotes keep the shell from taking the backslashes away",
@@ -156,8 +157,8 @@ fn explain_syntax(error: QueryError, path: &str) -> Failure {
     error.into()
 }
 
-/// An object may be unknown because it is damaged in the first sample, or because
-/// its provider does not answer: then that is what to tell.
+/// The failure for an object that is unknown because it is damaged in the first
+/// sample, or because its provider does not answer; `None` otherwise.
 pub(crate) fn damaged_object(global: &Global, name: &str) -> Option<Failure> {
     let mut session = Session::open(&Global { quiet: true, ..global.clone() }).ok()?;
     if session.source.is_live() {
@@ -166,7 +167,7 @@ pub(crate) fn damaged_object(global: &Global, name: &str) -> Option<Failure> {
         let mut names = Names::load(&mut session.source, session.language).ok()?;
         let pattern = NamePattern::with_wildcards(name);
         if pattern.as_literal().is_some() {
-            // Who has the name tells how he is doing once he was asked.
+            // The provider of this name reports its state once it was asked.
             names.find_out(&mut session.source, &pattern);
             providers = session.source.providers(&Ask::nothing()).unwrap_or_default();
         }
@@ -187,8 +188,8 @@ pub(crate) fn damaged_object(global: &Global, name: &str) -> Option<Failure> {
     fault.map(|fault| Failure::Source(fault.to_string()))
 }
 
-/// What is registered has a name; who has it may be one of those that do not say
-/// what they offer.
+/// Why no provider offers the objects that a pattern matches, although a provider
+/// is registered for a name that matches; `None` if there is no such provider.
 pub(crate) fn silent(
     providers: &[ProviderStatus],
     titles: &TitleSet,
@@ -209,8 +210,8 @@ pub(crate) fn silent(
     let is_counter = |index: TitleIndex| counters().any(|counter| counter.name == index);
     let number = name.parse().ok().map(TitleIndex);
     let indexes = titles.indexes(name).into_iter().chain(number);
-    // Of those whose names lie around it, the one that has the fewest others. What some
-    // installation left behind may have the name as well, and is nobody's.
+    // The owner is the provider with the smallest range of indexes around the name. A
+    // name that a removed installation left behind has no owner.
     let owner = |index: TitleIndex| {
         let range = |one: &ProviderStatus| one.names.clone().filter(|all| all.contains(&index.0));
         let owners = providers.iter().filter_map(|one| Some((range(one)?, one)));
@@ -223,14 +224,14 @@ pub(crate) fn silent(
     owner.last_fault.as_ref().map(told)
 }
 
-/// The same of the default source of a query.
+/// [`silent`] for the first source of a query.
 fn silent_in(query: &mut Query, object: &NamePattern) -> Option<String> {
     let providers = query.providers(0).unwrap_or_default();
     silent(&providers, query.titles(0)?, query.catalogue(0)?, object)
 }
 
-/// Who has names that a pattern matches and that `counts` (of all the provider's),
-/// and does not say what it offers: the name, and why.
+/// Providers that do not say what they offer and that have a matching name for which
+/// `counts` (given the provider's range and the index) holds: the name, and the fault.
 fn silent_ones(
     providers: &[ProviderStatus],
     titles: &TitleSet,
@@ -253,8 +254,9 @@ fn silent_ones(
     silent.collect()
 }
 
-/// What a path with a wildcard would mean too, if its provider said what it offers.
-/// By custom the first name of a provider is an object's.
+/// Messages about objects that a path with a wildcard may match as well, but whose
+/// providers do not say what they offer. By custom the first name of a provider is an
+/// object's.
 fn missed_by(query: &mut Query, path: PathId) -> Vec<String> {
     let wild = |path: &&CounterPath| path.machine.is_none() && path.object.is_wild();
     let Some(pattern) = query.path(path).filter(wild).map(|path| path.object.clone()) else {
@@ -270,7 +272,7 @@ fn missed_by(query: &mut Query, path: PathId) -> Vec<String> {
     all.into_iter().map(message).collect()
 }
 
-/// Paths whose instance is not there, with the names that are.
+/// Messages about paths whose instance does not exist, with the nearest names.
 pub(crate) fn missing_instances(query: &Query) -> Vec<String> {
     let missing = |reading: &&Reading| matches!(reading.value, Err(NoValue::NoSuchInstance));
     let mut notes: Vec<String> = Vec::new();

@@ -15,7 +15,7 @@ use perfhive::{
 
 /// A counter of the Process object, known by its index on every Windows.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) struct Known {
+pub(crate) struct ProcessCounter {
     /// Windows' title index.
     pub(crate) index: u32,
     /// The English name, for sources with indexes of their own.
@@ -23,11 +23,11 @@ pub(crate) struct Known {
 }
 
 /// The counter `ID Process`.
-pub(crate) const PID: Known = Known { index: 784, name: "ID Process" };
+pub(crate) const PID: ProcessCounter = ProcessCounter { index: 784, name: "ID Process" };
 /// The counter `Working Set`.
-pub(crate) const WORKING_SET: Known = Known { index: 180, name: "Working Set" };
-/// The counter `Elapsed Time`, whose raw value is when a process began.
-pub(crate) const ELAPSED: Known = Known { index: 684, name: "Elapsed Time" };
+pub(crate) const WORKING_SET: ProcessCounter = ProcessCounter { index: 180, name: "Working Set" };
+/// The counter `Elapsed Time`; its raw value is the start time of the process.
+pub(crate) const ELAPSED: ProcessCounter = ProcessCounter { index: 684, name: "Elapsed Time" };
 
 /// Where the Process object is in a source.
 pub(crate) struct Processes {
@@ -50,7 +50,7 @@ impl Processes {
         let pattern = NamePattern::literal("Process");
         match names.objects(&mut session.source, &pattern).first() {
             Some(object) => Ok(Self { object: object.name, names: Some(names) }),
-            // Where it is damaged, that is what to tell.
+            // A damaged object is reported as that.
             None => Err(damaged_object(global, "Process")
                 .or_else(|| damaged_object(global, &windows.to_string()))
                 .unwrap_or_else(|| names.no_such_object("Process"))),
@@ -63,7 +63,7 @@ impl Processes {
     }
 
     /// The index of a known counter in this source.
-    pub(crate) fn known(&self, known: Known) -> TitleIndex {
+    pub(crate) fn known(&self, known: ProcessCounter) -> TitleIndex {
         let found = self.names.as_ref().filter(|_| self.object != TitleIndex(PROCESS));
         found
             .and_then(|names| {
@@ -93,7 +93,7 @@ impl Processes {
         if let Some(names) = &mut self.names
             && names.catalogue.object(object).is_none()
         {
-            // It may be one that is to be found out first.
+            // Its provider may have to be asked for it.
             let index = NamePattern::literal(&object.to_string());
             names.find_out(&mut session.source, &index);
         }
@@ -135,7 +135,7 @@ pub(crate) fn plan(plans: &[CounterPlan], index: TitleIndex) -> Option<&CounterP
     plans.iter().find(|plan| plan.name == index && !plan.counter_type.is_base())
 }
 
-/// Whether an instance is no process but the sum of all: it has no ID.
+/// Whether an instance is `_Total`, the sum of all processes, which has no ID.
 pub(crate) fn is_total(instance: &Instance<'_>, pid: Option<u64>) -> bool {
     pid.unwrap_or(0) == 0 && instance.name().eq_ignore_case("_Total")
 }

@@ -15,9 +15,9 @@ use perfhive_view::did_you_mean;
 pub(crate) struct Opened {
     /// The data source.
     pub(crate) source: SharedCounters,
-    /// What could not be collected, and when there was a sample.
+    /// The faults of collections, and the time of the newest sample.
     pub(crate) faults: Faults,
-    /// Whether samples are taken when they are asked for.
+    /// Whether it is live, not a recording.
     pub(crate) is_live: bool,
 }
 
@@ -46,7 +46,7 @@ pub(crate) struct Asked {
     pub(crate) unit: String,
 }
 
-/// Finds the sensors of the command line; every one that is wrong is named.
+/// Finds the sensors of the command line. Every wrong name is reported.
 pub(crate) fn find(
     sources: &mut DataSources,
     own: &str,
@@ -64,13 +64,13 @@ pub(crate) fn find(
     worst.map_or(Ok(found), |exit| Err(Failure::Said(exit)))
 }
 
-/// A failure to open the source, which does not hide what is wrong with the names
-/// whatever the source has.
+/// A failure to open the source, after the syntax errors of the names: these are
+/// errors with any source.
 pub(crate) fn with_syntax(failure: Failure, texts: &[String]) -> Failure {
     failure.behind(texts.iter().filter_map(|text| parse(text, "source").err()).collect())
 }
 
-/// A sensor's name, from which the data source may be left out: there is one.
+/// A sensor's name. The data source may be left out, since there is only one.
 fn parse(text: &str, own: &str) -> Result<SensorName, Failure> {
     let sensor = text.split('#').next().unwrap_or_default();
     let parsed = match sensor.matches('/').count() {
@@ -94,8 +94,8 @@ fn parse(text: &str, own: &str) -> Result<SensorName, Failure> {
     })
 }
 
-/// The text with `%25` for each `%` that encodes nothing: `% Processor Time` is
-/// what people know.
+/// The text with `%25` for each `%` without two hexadecimal digits behind it, as in
+/// `% Processor Time`.
 fn encode_percents(text: &str) -> String {
     let mut out = String::new();
     for (place, piece) in text.split('%').enumerate() {
@@ -118,7 +118,7 @@ fn look_up(sources: &mut DataSources, global: &Global, name: SensorName) -> Resu
     Ok(Asked { name, unit })
 }
 
-/// A sensor's error, with what can be known beyond it.
+/// The failure for a sensor's error, with the cause if one is found.
 fn explain(error: MeasureError, global: &Global) -> Failure {
     match &error {
         MeasureError::UnknownSensor { name, .. } => match missing(global, name) {
@@ -129,7 +129,8 @@ fn explain(error: MeasureError, global: &Global) -> Failure {
     }
 }
 
-/// Why there is no such sensor: this machine lacks it, or it is damaged.
+/// Why there is no such sensor: this machine lacks the counter, or its object is
+/// damaged. `None` if neither is so.
 pub(crate) fn missing(global: &Global, name: &SensorName) -> Option<Failure> {
     let reason = absent::reason(global, name.group(), name.sensor()).map(Failure::Usage);
     reason.or_else(|| damaged_object(global, name.group()))
@@ -140,7 +141,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn percents_that_encode_nothing() {
+    fn percents_without_two_digits_are_encoded() {
         assert_eq!(encode_percents("a/% b%25/%"), "a/%25 b%25/%25");
         assert_eq!(encode_percents("%zz%2F%"), "%25zz%2F%25");
         assert_eq!(encode_percents("a/b"), "a/b");

@@ -11,9 +11,8 @@ use std::collections::HashSet;
 use std::path::Path;
 use std::sync::{Arc, Mutex, PoisonError};
 
-/// A source that notes what could not be collected, and when. Queries and
-/// measurements keep their snapshots to themselves, so both are caught on the
-/// way.
+/// A source that records the faults and the time of each sample. Queries and
+/// measurements do not hand out their snapshots, so both are recorded here.
 pub(crate) struct Observed {
     source: Box<dyn Source>,
     faults: Faults,
@@ -58,7 +57,7 @@ impl Observed {
     }
 }
 
-/// What could not be collected so far, each fault once.
+/// The faults of all collections so far, each once.
 #[derive(Clone, Default)]
 pub(crate) struct Faults(Arc<Mutex<Noted>>);
 
@@ -75,13 +74,13 @@ impl Faults {
         let mut noted = self.0.lock().unwrap_or_else(PoisonError::into_inner);
         noted.time = snapshot.system_time();
         for fault in snapshot.faults() {
-            if noted.known.insert(news_of(fault)) {
+            if noted.known.insert(identity(fault)) {
                 noted.fresh.push(told(fault));
             }
         }
     }
 
-    /// Notes what is known from elsewhere, unless a collection told of it already.
+    /// Adds a message that no collection reported yet.
     pub(crate) fn add(&self, text: String) {
         let mut noted = self.0.lock().unwrap_or_else(PoisonError::into_inner);
         if noted.known.insert(text.clone()) {
@@ -89,19 +88,19 @@ impl Faults {
         }
     }
 
-    /// When the newest sample was taken, as its source says.
+    /// The time of the newest sample, as its block states it.
     pub(crate) fn time(&self) -> Option<SystemTime> {
         self.0.lock().unwrap_or_else(PoisonError::into_inner).time
     }
 
-    /// What was noted since the last call.
+    /// The faults that are new since the last call; none with --quiet.
     pub(crate) fn take(&self) -> Vec<String> {
         let mut noted = self.0.lock().unwrap_or_else(PoisonError::into_inner);
         let fresh = std::mem::take(&mut noted.fresh);
         if noted.quiet { Vec::new() } else { fresh }
     }
 
-    /// Says on standard error what was noted since the last call.
+    /// Prints the faults that are new since the last call as warnings.
     pub(crate) fn report(&self) {
         for fault in self.take() {
             warn(&fault);
@@ -109,11 +108,11 @@ impl Faults {
     }
 }
 
-/// A fault in words, with the way out if there is one.
+/// A fault in words. A quarantine is shown with the command that ends it; the
+/// message of [`FaultKind::Disabled`] names its own.
 pub(crate) fn told(fault: &Fault) -> String {
     match fault.kind {
-        // Of one that Windows disabled its own words say what enables it, and where.
-        FaultKind::Quarantined if !fault.message.contains("enables it") => {
+        FaultKind::Quarantined => {
             let name = &fault.provider;
             format!("{fault}; perfhive providers --enable {name:?} has it asked again")
         }
@@ -121,28 +120,23 @@ pub(crate) fn told(fault: &Fault) -> String {
     }
 }
 
-/// What of a fault is news if it was not told before. How long one still has to wait
-/// is other at each sample, and none; whose it is is no number.
-fn news_of(fault: &Fault) -> String {
+/// What identifies a fault: a fault with the identity of an earlier one is not
+/// reported again. The message of [`FaultKind::NotYet`] counts down the remaining
+/// wait, so it is left out.
+fn identity(fault: &Fault) -> String {
     match fault.kind {
         FaultKind::NotYet => {
-            let waits = without_numbers(&fault.message);
-            format!("{} {:?} {:?} {waits}", fault.provider, fault.object, fault.instance)
+            format!("{} {:?} {:?} not yet", fault.provider, fault.object, fault.instance)
         }
         _ => told(fault),
     }
 }
 
-fn without_numbers(text: &str) -> String {
-    let is_number = |c: char| c.is_ascii_digit() || c == '.';
-    text.split(is_number).filter(|part| !part.is_empty()).collect()
-}
-
-/// An open source.
+/// An open source, and how it is shown.
 pub(crate) struct Session {
     /// The source.
     pub(crate) source: Observed,
-    /// What could not be collected.
+    /// The faults of its collections.
     pub(crate) faults: Faults,
     /// The language in which names are shown.
     pub(crate) language: LanguageId,
@@ -156,13 +150,13 @@ impl Session {
         Ok(session)
     }
 
-    /// As [`open`](Self::open), for a command that shows no names: no title
-    /// list is looked at.
+    /// Opens the source for a command that shows no names: no title list is
+    /// loaded.
     pub(crate) fn open_unnamed(global: &Global) -> Result<Self, Failure> {
         Self::open_with(global, OpenOptions::new())
     }
 
-    /// What the command line says of sources.
+    /// The options of sources that the command line sets.
     pub(crate) fn options(global: &Global) -> OpenOptions {
         match global.patience {
             Some(patience) => OpenOptions::new().patience(patience),
@@ -170,7 +164,7 @@ impl Session {
         }
     }
 
-    /// The same with options of the command's own.
+    /// Opens the source with these options and those of the command line.
     pub(crate) fn open_with(global: &Global, mut options: OpenOptions) -> Result<Self, Failure> {
         let address = global.source.parse::<SourceAddress>();
         let takes_titles = |at: SourceAddress| at.scheme().capabilities.takes_titles;
@@ -209,8 +203,9 @@ impl Session {
         self.usual_language(environment, cfg!(windows))
     }
 
-    /// The language if nobody names one. Windows keeps the user's own language
-    /// elsewhere than in variables; its sources list that one first.
+    /// The language if the command line names none: that of the environment,
+    /// else English. Windows has no variable for the user's language; its sources
+    /// list that language first.
     fn usual_language(
         &mut self,
         environment: Option<LanguageId>,
@@ -225,12 +220,13 @@ impl Session {
         for language in mine.into_iter().chain([LanguageId::ENGLISH]) {
             match self.source.titles(language, &Ask::nothing()) {
                 Ok(_) => return Ok(language),
-                // Asked again, who hangs would only say that it is busy.
+                // A source that hangs would answer the next question with Busy,
+                // which hides the cause.
                 Err(error) if error.is_transient() => return Err(error.into()),
                 Err(_) => {}
             }
         }
-        // A recording may have names in one other language only.
+        // A recording may have names in one language only, and not in English.
         let catalogue = self.source.catalogue(&Ask::everything())?;
         Ok(catalogue.languages.first().copied().unwrap_or(LanguageId::ENGLISH))
     }
@@ -255,7 +251,7 @@ impl Session {
     }
 }
 
-/// Title lists are read whatever is wrong with them; what was skipped is said.
+/// Warns of the lines of a title list that are skipped.
 pub(crate) fn warn_about_titles(file: &Path, quiet: bool) -> Result<(), Failure> {
     let list = perfhive::read_titles(file)?;
     if let (Some(first), false) = (list.faults.first(), quiet) {
@@ -268,7 +264,7 @@ pub(crate) fn warn_about_titles(file: &Path, quiet: bool) -> Result<(), Failure>
     Ok(())
 }
 
-/// The language that the environment asks for: the first of these variables
+/// The language of the environment: the first of LC_ALL, LC_MESSAGES and LANG
 /// that is set decides, as for every program.
 fn language_of_environment(variable: impl Fn(&str) -> Option<String>) -> Option<LanguageId> {
     let value = ["LC_ALL", "LC_MESSAGES", "LANG"]
@@ -282,17 +278,22 @@ fn language_of_environment(variable: impl Fn(&str) -> Option<String>) -> Option<
 mod tests {
     use super::*;
 
-    /// Windows' own words name the command, and the machine it is to be run on.
     #[test]
-    fn one_way_out_is_told() {
-        let fault = |words: &str| Fault::new(FaultKind::Quarantined, "Shop", words);
-        let line = told(&fault("was slow too often"));
+    fn quarantined_names_the_option_and_disabled_its_own_command() {
+        let line = told(&Fault::new(FaultKind::Quarantined, "Shop", "was slow too often"));
         assert!(line.ends_with("--enable \"Shop\" has it asked again"), "{line}");
-        let line = told(&fault("is disabled; `lodctr /E:Shop`, run on BOX, enables it"));
-        assert!(line.ends_with("enables it"), "{line}");
+        let words = "is disabled; `lodctr /E:Shop`, run on BOX, enables it";
+        let line = told(&Fault::new(FaultKind::Disabled, "Shop", words));
+        assert!(line.ends_with(words), "{line}");
     }
 
-    /// Hangs at first, and is busy with that from then on.
+    #[test]
+    fn a_wait_that_gets_shorter_is_reported_once() {
+        let wait = |words| identity(&Fault::new(FaultKind::NotYet, "Shop", words));
+        assert_eq!(wait("starts again in 3 s"), wait("starts again in 2 s"));
+    }
+
+    /// A source whose first answer is Deadline, and every later one Busy.
     struct Hangs(bool);
 
     impl Hangs {
@@ -323,17 +324,16 @@ mod tests {
     }
 
     #[test]
-    fn a_source_that_hangs_is_told_as_that() {
+    fn a_hanging_source_is_reported_as_deadline_not_as_busy() {
         let source = Observed { source: Box::new(Hangs(false)), faults: Faults::default() };
         let faults = Faults::default();
         let mut session = Session { source, faults, language: LanguageId::ENGLISH };
         let failure = session.usual_language(None, false).unwrap_err();
-        // The first failure, and not that it is busy with that still.
         let told = matches!(&failure, Failure::Source(text) if text.contains("in time"));
         assert!(told, "{failure:?}");
     }
 
-    /// Has names in two languages, of which the user's own comes first.
+    /// A source with names in two languages, the user's first.
     struct German;
 
     impl Source for German {
@@ -361,7 +361,7 @@ mod tests {
     }
 
     #[test]
-    fn windows_tells_the_users_language_where_no_variable_does() {
+    fn without_variables_windows_takes_the_first_language_of_the_source() {
         let source = Observed { source: Box::new(German), faults: Faults::default() };
         let faults = Faults::default();
         let mut session = Session { source, faults, language: LanguageId::ENGLISH };
@@ -372,7 +372,7 @@ mod tests {
     }
 
     #[test]
-    fn the_environment_chooses_a_language() {
+    fn the_first_variable_that_is_set_chooses_the_language() {
         let of = |pairs: &[(&str, &str)]| {
             let find = |name: &str| pairs.iter().find(|(key, _)| *key == name);
             language_of_environment(|name| find(name).map(|(_, value)| value.to_string()))

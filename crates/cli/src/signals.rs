@@ -9,10 +9,7 @@ pub(crate) enum Event {
     /// The time is over.
     Timeout,
     /// The terminal has another size.
-    #[cfg_attr(
-        not(unix),
-        expect(dead_code, reason = "a console tells this to who reads its input")
-    )]
+    #[cfg_attr(not(unix), expect(dead_code, reason = "a console reports this in its input only"))]
     Resized,
     /// The program was stopped and goes on: the terminal shows something else.
     #[cfg_attr(not(unix), expect(dead_code, reason = "there is no stopping and going on"))]
@@ -33,8 +30,8 @@ impl Signals {
         Self::listen_with(PATIENCE)
     }
 
-    /// As [`listen`](Self::listen), with another time that a request to end
-    /// waits for what is under way.
+    /// As [`listen`](Self::listen), with `patience` as the time that the work
+    /// under way may still take after a request to end.
     pub(crate) fn listen_with(patience: Duration) -> Self {
         let (sender, receiver) = channel();
         #[cfg(unix)]
@@ -42,7 +39,7 @@ impl Signals {
             use signal_hook::consts::{SIGCONT, SIGHUP, SIGINT, SIGTERM, SIGWINCH};
             use signal_hook::iterator::Signals;
             let heard = [SIGINT, SIGTERM, SIGHUP, SIGCONT, SIGWINCH].into_iter();
-            // Who started the program under nohup wants it to go on.
+            // Under nohup the program is to go on.
             let heard = heard.filter(|signal| !is_ignored(*signal));
             if let Ok(mut signals) = Signals::new(heard.collect::<Vec<_>>()) {
                 std::thread::spawn(move || {
@@ -68,8 +65,8 @@ impl Signals {
         {
             /// The number of Ctrl-C, of which the exit code is made.
             const SIGINT: i32 = 2;
-            // Heard on a thread that Windows makes for it. Where somebody else
-            // listens already, Ctrl-C does what it usually does.
+            // Windows calls the handler on a thread of its own. If another handler
+            // is set already, Ctrl-C keeps its usual effect.
             let _ = ctrlc::set_handler(move || {
                 let _ = sender.send(Event::End(SIGINT));
                 // A source that hangs must not hold up the user.
@@ -99,8 +96,8 @@ impl Signals {
     }
 }
 
-/// Whether a signal was to be ignored when the program was started. Where
-/// nobody says, it was not.
+/// Whether the program was started with the signal ignored; `false` if the
+/// system does not tell.
 #[cfg(unix)]
 fn is_ignored(signal: i32) -> bool {
     let status = std::fs::read_to_string("/proc/self/status").unwrap_or_default();
@@ -109,7 +106,7 @@ fn is_ignored(signal: i32) -> bool {
     mask.is_some_and(|mask| mask >> (signal - 1) & 1 == 1)
 }
 
-/// Ends the program by the signal that it got, as if nobody had listened: the
+/// Ends the program by the signal that it got, as without a handler: the
 /// shell then knows that its own work is to end as well, and reports 130 for
 /// Ctrl-C.
 pub(crate) fn end_by(signal: i32) -> ! {

@@ -201,8 +201,11 @@ pub enum FaultKind {
     TestFailed,
     /// A provider's count disagreed with its data; the data was kept.
     Warning,
-    /// A provider is disabled after repeated faults.
+    /// A provider is disabled after repeated faults; its reader can enable it.
     Quarantined,
+    /// Windows or an administrator disabled a provider; the message names the
+    /// command that enables it.
+    Disabled,
     /// An object of a block is damaged; the others were kept.
     DamagedObject(ParseError),
     /// A part of an object could not be read: an instance, or some counters.

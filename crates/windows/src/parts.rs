@@ -76,7 +76,7 @@ impl Service {
         let message = format!(
             "is disabled, by an administrator or since it failed Windows' tests; {way_out} enables it"
         );
-        Fault::new(FaultKind::Quarantined, name, message)
+        Fault::new(FaultKind::Disabled, name, message)
     }
 
     /// That nothing of it can be asked for, and the way out; `host` is the other machine,

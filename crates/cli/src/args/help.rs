@@ -1,12 +1,12 @@
 //! The longer texts of `--help` and of the manual page.
 
-/// A text as it is on this system.
+/// A text with the examples of this system.
 pub(super) fn here(text: &str) -> String {
     if cfg!(windows) { for_windows(text) } else { text.to_string() }
 }
 
-/// The same commands, as a user of Windows types them: in `cmd.exe`, too, which knows double
-/// quotes alone, and another mark for a line that goes on.
+/// A text with its commands as Windows takes them. `cmd.exe` knows double quotes only, and
+/// continues a line with `^`.
 fn for_windows(text: &str) -> String {
     const WORDS: [(&str, &str); 7] = [
         ("linux.procfs", "windows.winperf"),
@@ -22,16 +22,16 @@ fn for_windows(text: &str) -> String {
     ];
     let mut all: Vec<String> = Vec::new();
     for line in text.lines() {
-        // What there is no counterpart to.
+        // These lines have no counterpart on Windows.
         if ["$(", "sudo "].iter().any(|word| line.contains(word)) {
             continue;
         }
-        let is_typed = line.starts_with("  perfhive") || line.starts_with("      --");
-        let mut line = match line.strip_suffix(" \\").filter(|_| is_typed) {
+        let is_command = line.starts_with("  perfhive") || line.starts_with("      --");
+        let mut line = match line.strip_suffix(" \\").filter(|_| is_command) {
             Some(begun) => format!("{begun} ^"),
             None => line.to_string(),
         };
-        if is_typed {
+        if is_command {
             line = line.replace('\'', "\"");
         }
         for (there, here) in WORDS {
@@ -54,8 +54,8 @@ quotes keep the shell from reading the backslashes.";
 
 pub(super) const EXAMPLES: &str = "\
 Examples:
-  perfhive watch                                       What this machine does now
-  perfhive list Process                                What there is to know of a process
+  perfhive watch                                       The state of this machine
+  perfhive list Process                                Counters of Process, and all processes
   perfhive get '\\Memory\\Available Bytes'               One value
   perfhive get '\\Processor(*)\\% Processor Time' --json
   perfhive ps -o pid,ws,cpu,name --sort -ws            Processes, the largest first
@@ -64,10 +64,10 @@ Examples:
 
 pub(super) const MANUAL: &str = r#"Examples:
   perfhive watch
-      What this machine does now, until Ctrl-C.
+      The state of this machine, until Ctrl-C.
   perfhive list
   perfhive list Process
-      The objects; the counters of one, and its instances.
+      All objects; the counters and instances of one object.
   perfhive get '\Memory\Available Bytes'
       One value.
   perfhive get '\Processor(*)\% Processor Time' -i 0.2 --json
@@ -86,10 +86,10 @@ Paths:
   \\Machine\Object(Parent/Instance#N)\Counter
 
   Names are compared without regard to case, in English and in every
-  other language of the source; a title index does for the name of an
-  object or counter. In every part * stands for any text. #N picks the
+  other language of the source; a title index can replace the name of an
+  object or counter. In every part * stands for any text. #N selects the
   N-th, from 0, of several instances of one name, and #* all of them.
-  A caret takes the meaning from the character behind it:
+  A caret makes the next character an ordinary one:
   ^\ ^( ^) ^/ ^# ^* ^^
 
 Formats:
@@ -101,7 +101,7 @@ Formats:
 
   Rows of counters have the keys path, value, unit, status, time,
   machine, object, instance, counter, counter_type, raw and base. Rows
-  of `measure` have sensor in the place of path, and kind: reading,
+  of `measure` have sensor in place of path, and kind: reading,
   anomaly or cost.
   Numbers are exact. The status is ok, or one word that says why there
   is no value; the time is that of the sample, in UTC. Control
@@ -112,8 +112,8 @@ Sensors:
   source/group/sensor
   source/group/sensor#instance
 
-  What can be measured has a name that is unique over all sources, such
-  as linux.procfs/Memory/Available Bytes. %25, %2F and %23 stand for %,
+  Every sensor has a name that is unique over all sources, such as
+  linux.procfs/Memory/Available Bytes. %25, %2F and %23 stand for %,
   / and # in a part. The source may be left out. Instances of Process
   are named by process ID, those of Thread by thread ID; #* means every
   instance.
@@ -143,7 +143,7 @@ pub(super) const LIST: &str = r"Examples:
   perfhive list 230
   perfhive list 'Processor*' --format csv
 
-A name is compared without regard to case, in every language of the source.";
+Names are compared without regard to case, in every language of the source.";
 
 pub(super) const EXPLAIN: &str = r"Examples:
   perfhive explain '\Processor(_Total)\% Processor Time'
@@ -158,8 +158,8 @@ pub(super) const GET: &str = r"Examples:
   perfhive get '\Process(sshd#*)\Working Set' --format csv
   free=$(perfhive get --bare '\Memory\Available Bytes')
 
-Of a recording, values that take two samples are those of its second sample.
-Exit code 1 tells that some value is missing; the table and `status` say why.";
+With a recording, values that need two samples are those of its second sample.
+Exit code 1: some value is missing; the table and `status` say why.";
 
 pub(super) const WATCH: &str = r"Examples:
   perfhive watch
@@ -167,10 +167,10 @@ pub(super) const WATCH: &str = r"Examples:
   perfhive watch -n 10 --json '\Memory\Available Bytes' >> memory.jsonl
 
 On a terminal the table is redrawn in place; Ctrl-C ends it and leaves
-the last one. Elsewhere tables or rows follow one another. Of this
-machine each table is complete: the sample before the first one is not
-shown. Without paths: processors, memory, and the busiest processes, as
-far as the source has them.";
+the last one. Elsewhere tables or rows follow one another. Live tables
+are complete: the first sample, which has no rates yet, is not shown.
+Without paths: processors, memory, and the busiest processes, as far as
+the source has them.";
 
 pub(super) const REGISTER: &str = if cfg!(windows) {
     r"Examples:
@@ -181,9 +181,9 @@ pub(super) const REGISTER: &str = if cfg!(windows) {
   perfhive register gauges.ini --disable        keeps the library
   perfhive register --list --json
 
-Names get indexes behind those of everybody else; readers that are running
-notice. Registering again replaces what was there. Takes an
-administrator. Windows loads the library into every program that reads."
+Names get indexes behind those of all other providers; running readers notice.
+Registering again replaces the old registration. Only an
+administrator may register. Windows loads the library into every reader."
 } else {
     r"Examples:
   perfhive register gauges.ini --library ./gauges.so
@@ -193,17 +193,17 @@ administrator. Windows loads the library into every program that reads."
   perfhive register gauges.ini --disable        keeps the library
   perfhive register --list --json
 
-Names get indexes behind those of everybody else; readers that are running
-notice. Registering again replaces what was there. Library and folders above
-it must belong to root or to you, and nobody else may write them."
+Names get indexes behind those of all other providers; running readers notice.
+Registering again replaces the old registration. The library and
+the folders above it must belong to root or to you, and be writable by no one else."
 };
 
 pub(super) const UNREGISTER: &str = r"Examples:
   perfhive unregister Gauges
   sudo perfhive unregister Gauges --system
 
-Names, help texts and library go; the indexes of the others stay. Exit code 1
-tells that no such provider is registered.";
+Names, help texts and library are removed; the indexes of other providers stay.
+Exit code 1: no such provider is registered.";
 
 pub(super) const PROVIDERS: &str = if cfg!(windows) {
     r"Examples:
@@ -212,11 +212,10 @@ pub(super) const PROVIDERS: &str = if cfg!(windows) {
   perfhive providers --enable Gauges
   perfhive providers --json
 
-Everything is collected, costly objects too, as often as -n says; of a provider
-that is named, what it has and nothing else. Then it is told how each did: its state
-and why it failed. How often it was called and what that took Windows does not tell.
---enable has Windows call one again that is disabled, and takes an administrator.
-Exit code 1 tells that there is no provider of that name."
+All objects, costly ones too, are collected -n times; for a named provider, only its
+objects. The report has the state of each provider and why it failed. Windows does not
+count calls or their time. --enable makes Windows call a disabled provider again, and
+takes an administrator. Exit code 1: there is no provider of that name."
 } else {
     r"Examples:
   perfhive providers
@@ -224,13 +223,12 @@ Exit code 1 tells that there is no provider of that name."
   perfhive providers --enable Gauges
   perfhive providers --json
 
-Everything is collected, costly objects too, as often as -n says; then it is told
-how each provider did: its state, failures, time a collection took (last, mean,
-worst) and bytes. Of providers in libraries these are the numbers of all of the
-user's programs. Five failures in a row, or five times in which it was waited for
-in vain, disable such a provider (quarantine) until its library or registration
-changes, or --enable ends that. Exit code 1 tells that there is no provider of that
-name."
+All objects, costly ones too, are collected -n times. The report has the state of each
+provider, its failures, the time of a collection (last, mean, worst) and bytes. For
+providers in libraries the numbers are those of all of the user's programs. Such a
+provider is disabled (quarantine) after five failures in a row or five missed
+deadlines, until its library or registration changes, or --enable ends that. Exit
+code 1: there is no provider of that name."
 };
 
 pub(super) const CHECK: &str = r"Examples:
@@ -238,10 +236,10 @@ pub(super) const CHECK: &str = r"Examples:
   perfhive check ./gauges.so --collect CollectGauges --linkage boiler
   perfhive check Gauges
 
-The library is loaded into a process of its own and asked everything that a
-reader may ask, with buffers that are too small, that fit and that are large;
-what it answers is tested at all three levels. Exit code 0 tells that readers get
-its data (there may be warnings), 1 that they lose some, 3 that it cannot be read.";
+The library is loaded into a process of its own and gets every request that a
+reader may make, with buffers that are too small, that fit and that are large; its
+data is tested at all three levels. Exit code 0: readers get its data (there may be
+warnings); 1: they lose some of it; 3: it cannot be read.";
 
 pub(super) const ENUM: &str = r"Examples:
   perfhive enum
@@ -250,16 +248,16 @@ pub(super) const ENUM: &str = r"Examples:
   perfhive enum Network Interface --hex
   perfhive enum 230 232
 
-Objects may come along that were not asked for, as Process does with Thread.";
+Other objects may come along, as Process does with Thread.";
 
 pub(super) const WORKSET: &str = r"Examples:
   perfhive workset bash
   perfhive workset bash --hex
 
-Exit code 1 tells that there is no process of this name.";
+Exit code 1: there is no process of this name.";
 
 pub(super) const PS: &str = r#"Columns:
-  pid ppid name threads handles prio elapsed      who
+  pid ppid name threads handles prio elapsed      identity
   ws wspeak wsprivate private vsz vszpeak         memory
   pagefile pagefilepeak paged nonpaged
   cpu user kernel faults                          these take two samples
@@ -279,42 +277,42 @@ pub(super) const SENSORS: &str = r"Examples:
   perfhive sensors 'Working Set' --instances         with the names to measure
   perfhive sensors 'Process/Working Set#1*' --json   instances that begin with 1
 
-Of a recording, instances are those of its first sample.";
+With a recording, instances are those of its first sample.";
 
 pub(super) const MEASURE: &str = r"Examples:
   perfhive measure 'Memory/Available Bytes' -n 10
   perfhive measure 'Processor/%25 Processor Time#*' -i 0.5
   perfhive measure 'linux.procfs/Process/Working Set#4711' --json >> ws.jsonl
 
-A baseline is taken first, so that the first sample has rates already; of a
-recording it is the first sample. One instance is bound when measuring begins:
-nobody who takes its name or its process ID later is taken for it. Lines that
-begin with ! tell what is odd about a sample. At the end, after Ctrl-C too,
-stands what the samples cost.
+A baseline is taken first, so that the first sample has rates already; in a
+recording it is the first sample. A single instance is bound when measuring
+begins: a later process with the same name or ID is not taken for it. Lines
+that begin with ! report anomalies of a sample. The cost of the samples is
+printed at the end, after Ctrl-C too.
 
-Exit code 1 tells that a sensor had no value in any sample.";
+Exit code 1: a sensor had no value in any sample.";
 
 pub(super) const CAPTURE: &str = r"Examples:
   perfhive capture today                        ten samples, a second apart
   perfhive capture today -n 60 -i 5 --hash-names
-  perfhive capture today Global Costly          everything there is
+  perfhive capture today Global Costly          all objects
   perfhive capture today Process Processor
   perfhive capture today -s registry://BOX      another Windows machine
 
-  perfhive watch -s file:today                  what was captured, anywhere
+  perfhive watch -s file:today                  read the capture, on any system
   perfhive dump today/000001_1.bin
 
-The folder gets every answer as it came, the titles of each language, and
+The folder gets every data block unchanged, the titles of each language, and
 manifest.jsonl, which lists them. Every sample is complete before the next
-one begins: after Ctrl-C, the folder holds what was taken so far.";
+one begins: after Ctrl-C, the folder holds all samples so far.";
 
 pub(super) const DUMP: &str = r"Examples:
   perfhive dump block.bin
   perfhive dump block.bin --titles 009.txt
   perfhive dump block.bin --format csv
 
-What is damaged is named with its offset, and what is sound around it
-is printed. Exit code 3 tells that something is damaged.";
+Damage is reported with its offset, and everything sound around it is
+printed. Exit code 3: the block is damaged.";
 
 pub(super) const COMPLETIONS: &str = if cfg!(windows) {
     r"Examples:
@@ -331,7 +329,7 @@ pub(super) const MAN: &str = if cfg!(windows) {
   perfhive man > perfhive.1
   perfhive man get > perfhive-get.1
 
-What is printed is for the man of other systems; --help shows the same here."
+The page is for man on other systems; --help shows the same text here."
 } else {
     r"Examples:
   perfhive man | man -l -
@@ -343,7 +341,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn commands_are_shown_as_windows_takes_them() {
+    fn examples_for_windows_have_double_quotes_and_no_unix_words() {
         assert_eq!(
             for_windows("The user's:\n  perfhive get '\\A\\B' \\\n      --titles 'a b'"),
             "The user's:\n  perfhive get \"\\A\\B\" ^\n      --titles \"a b\""

@@ -1,4 +1,4 @@
-//! `perfhive capture`: answers as they came, in a folder.
+//! `perfhive capture`: raw data blocks in a folder.
 
 use super::enumerate;
 use super::watch::following;
@@ -33,7 +33,7 @@ pub(super) fn run(global: &Global, args: &Args) -> Outcome {
     }
     let signals = Signals::listen_with(PATIENCE);
     let mut answers: Vec<Snapshot> = requests.iter().map(|_| Snapshot::new()).collect();
-    // What cannot be read at all leaves no folder behind.
+    // A source that cannot be read leaves no folder behind.
     collect(&mut session, &requests, &mut answers)?;
     let mut capture = Capture::create(&args.folder, &mut session.source, &options)?;
     if !global.quiet {
@@ -88,7 +88,7 @@ fn requests(global: &Global, session: &mut Session, args: &Args) -> Result<Vec<A
         queries.push(enumerate::query(global, session, &mut names, &objects)?);
     }
     let request = |query: ObjectQuery| {
-        // Who names an object wants all of it, what is filled only on request too.
+        // A named object is captured with the counters that are filled on request.
         let named = match &query {
             ObjectQuery::Indexes(objects) => objects.clone(),
             _ => Vec::new(),
@@ -109,7 +109,7 @@ fn collect(
     Ok(())
 }
 
-/// Waits until a moment; answers the signal that came before it, if one did.
+/// Waits until a moment; returns the signal that came before it, if there was one.
 fn wait(signals: &Signals, until: Instant) -> Option<i32> {
     loop {
         match signals.wait_until(until) {

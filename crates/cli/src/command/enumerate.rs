@@ -29,7 +29,7 @@ pub(super) fn run(global: &Global, args: &Enumerate) -> Outcome {
     names.tell_of_lacks(&session.faults);
     let query = query(global, &mut session, &mut names, &args.objects)?;
     let mut request = Ask::new(query);
-    // Who names an object wants all of it, what is filled only on request too.
+    // A named object is printed with the counters that are filled on request.
     if let ObjectQuery::Indexes(objects) = &request.objects {
         for object in objects.clone() {
             request = request.with_all_counters_of(object);
@@ -54,7 +54,7 @@ pub(super) fn run(global: &Global, args: &Enumerate) -> Outcome {
     Ok(Exit::Done)
 }
 
-/// What the words of the command line ask for.
+/// The request that the words of the command line make.
 pub(super) fn query(
     global: &Global,
     session: &mut Session,
@@ -85,10 +85,9 @@ pub(super) fn query(
     }
 }
 
-/// The objects that words mean, or every name that is none. A name may have blanks,
-/// and the shell may have split it there: each argument counts as one name if all of
-/// them are names, otherwise the longest run of words that is a name is taken each
-/// time.
+/// The objects that words name, or the words that name none. The shell may have split
+/// a name at its blanks: each argument is one name if all of them are names, otherwise
+/// the longest run of words that is a name is taken each time.
 fn find_objects(
     arguments: &[String],
     find: &mut impl FnMut(&str) -> Vec<TitleIndex>,
@@ -106,7 +105,7 @@ fn find_objects(
         whole.into_iter().for_each(&mut add);
         return Ok(found);
     }
-    // Each word, and the argument that it is of.
+    // Each word, and the argument that it is from.
     let of = |argument| move |word| (word, argument);
     let words: Vec<(&str, &String)> =
         arguments.iter().flat_map(|text| text.split_whitespace().map(of(text))).collect();
@@ -124,7 +123,7 @@ fn find_objects(
                 add(indexes);
                 rest = behind;
             }
-            // All that is left may be one mistyped name.
+            // The remaining words may be one mistyped name.
             None if arguments.len() == 1 => {
                 let left: Vec<&str> = rest.iter().map(|(word, _)| *word).collect();
                 return Err(vec![left.join(" ")]);
@@ -163,7 +162,7 @@ fn subtype(counter_type: CounterType) -> &'static str {
     }
 }
 
-/// What follows the value.
+/// The suffix behind the value.
 fn suffix(counter_type: CounterType) -> &'static str {
     match counter_type.display() {
         DisplayFacet::Seconds => "secs",
@@ -173,10 +172,10 @@ fn suffix(counter_type: CounterType) -> &'static str {
     }
 }
 
-/// What a counter block holds of one counter.
+/// The raw value of one counter.
 enum Raw<'a> {
     Number(u64),
-    /// What `PERF_DOUBLE_RAW` holds: the number is only its bits.
+    /// The double of `PERF_DOUBLE_RAW`, whose raw value is its bits.
     Double(f64),
     Text(String),
     Bytes(&'a [u8]),

@@ -15,7 +15,7 @@ use perfhive::{
 use perfhive_view::Field;
 use std::fmt::Write as _;
 
-/// The objects that have a choice of readers.
+/// The objects that more than one reader can give: /proc or BPF, registry or native.
 const PROCESS: TitleIndex = TitleIndex(230);
 const THREAD: TitleIndex = TitleIndex(232);
 
@@ -57,7 +57,8 @@ pub(super) fn run(global: &Global, args: &Explain) -> Outcome {
     Ok(Exit::Done)
 }
 
-/// What a text means: a path, with or without its instance, or an object.
+/// The objects and counters that a text means: a path, with or without its instance, an
+/// object, or a counter.
 fn find(
     session: &mut Session,
     names: &mut Names,
@@ -69,7 +70,7 @@ fn find(
             let instance = path.instance.as_ref().map(ToString::to_string);
             (path.object, instance, Some(path.counter))
         }
-        // No path, but perhaps the name of an object, or of a counter.
+        // A text that is no path may be the name of an object or counter.
         Err(error) => {
             let name = text.trim_matches('\\');
             if name.is_empty() || name.contains(['\\', '(']) {
@@ -77,7 +78,7 @@ fn find(
             }
             let pattern = NamePattern::with_wildcards(name);
             if names.objects(&mut session.source, &pattern).is_empty() {
-                // Any object may have a counter of the name, if it is one at all.
+                // Any object may have a counter of this name.
                 let is_none = |name: &str| names.titles().meant_by(name).is_empty();
                 if !pattern.as_literal().is_some_and(is_none) {
                     names.find_out(&mut session.source, &NamePattern::with_wildcards("*"));
@@ -131,7 +132,7 @@ fn counters_of_name(names: &Names, pattern: &NamePattern) -> Vec<Topic> {
     topics
 }
 
-/// How people are told for whom a counter is.
+/// The detail level of a counter, in words.
 fn audience(level: u32) -> &'static str {
     match level {
         0..=100 => "everyone",

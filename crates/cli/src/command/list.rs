@@ -1,4 +1,4 @@
-//! `perfhive list`: what a source has.
+//! `perfhive list`: objects, counters and instances of a source.
 
 use crate::args::{Global, List};
 use crate::failure::{Exit, Failure, Outcome, warn};
@@ -31,15 +31,15 @@ pub(super) fn run(global: &Global, args: &List) -> Outcome {
             let all = Ask::new(ObjectQuery::Global);
             if !session.source.is_live() {
                 // A recording's damaged objects are in no list; its first
-                // sample tells of them.
+                // sample reports them.
                 session.source.collect(&all, &mut sample)?;
             } else if cfg!(windows) {
-                // Nor are those of a provider that fails. What is listed is
-                // there, whatever is told by this.
+                // Objects of a failing provider are in no list either. The list
+                // is valid without them.
                 let _ = session.source.collect(&all, &mut sample);
             }
             objects(&names, &output, &mut text);
-            // What these have is in no list.
+            // The objects of refused registrations are in no list.
             let refused = crate::paths::refused(
                 &session.source.providers(&Ask::nothing()).unwrap_or_default(),
             );
@@ -60,7 +60,7 @@ pub(super) fn run(global: &Global, args: &List) -> Outcome {
     Ok(Exit::Done)
 }
 
-/// That there is no such object, or that it is damaged.
+/// The failure for an object that is unknown or damaged.
 pub(super) fn no_such_object(
     global: &Global,
     session: &mut Session,

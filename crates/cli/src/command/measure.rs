@@ -20,7 +20,7 @@ use perfhive::measure::{
 };
 use perfhive_view::number::{push_cooked, push_float, push_grouped, unit_for_people};
 use perfhive_view::time::{for_people, rfc3339};
-use rows::{KEYS, Place, Rows};
+use rows::{KEYS, Rows, SampleRef};
 use std::time::{Duration, Instant};
 
 /// How long Ctrl-C waits for a sample under way, and for the cost.
@@ -61,8 +61,8 @@ pub(super) fn run(global: &Global, args: &Measure) -> Outcome {
     let mut text = String::new();
     let signals = Signals::listen_with(PATIENCE);
     let context = MeasurementContext::with_options(&mut sources, &names, options)?;
-    // What could not be collected is an anomaly of each sample that lacks it;
-    // beyond that, a recording has faults of objects that nobody asked for.
+    // Faults of the sensors are anomalies of their samples. Other faults, which
+    // recordings have, are about objects that are not measured.
     let rows = (!output.is_table()).then(|| Rows(output.stream(KEYS, &mut text)));
     output.write(&text)?;
     let answered = vec![false; asked.len()];
@@ -154,7 +154,7 @@ impl Measuring {
         match &mut self.rows {
             Some(rows) => {
                 let time = time.and_then(rfc3339);
-                let place = Place { sample: self.cost.samples(), time: time.as_deref() };
+                let place = SampleRef { sample: self.cost.samples(), time: time.as_deref() };
                 for reading in readings.iter() {
                     rows.reading(&mut text, place, self.asked.get(reading.asked), reading);
                 }

@@ -2,7 +2,7 @@
 
 mod definition;
 
-use crate::args::{Global, Place, Register, Unregister};
+use crate::args::{Global, Register, RegistrationPlace, Unregister};
 use crate::failure::{Exit, Failure, Outcome, complain, warn};
 use crate::output::Output;
 use crate::text::escape::Escaped;
@@ -134,7 +134,7 @@ fn elsewhere(name: &str, scope: Scope) -> Option<String> {
     is_there.then(|| format!("it is in {}: give {option}", registrar.place()))
 }
 
-fn scope(place: Place) -> Option<Scope> {
+fn scope(place: RegistrationPlace) -> Option<Scope> {
     match (place.system, place.user) {
         (true, _) => Some(Scope::System),
         (_, true) => Some(Scope::User),
@@ -180,7 +180,7 @@ fn functions(args: &Register) -> Result<Functions, Failure> {
     })
 }
 
-fn list(global: &Global, place: Place) -> Outcome {
+fn list(global: &Global, place: RegistrationPlace) -> Outcome {
     let scopes = scope(place).map_or(vec![Scope::System, Scope::User], |scope| vec![scope]);
     let output = Output::new(global);
     let mut text = String::new();

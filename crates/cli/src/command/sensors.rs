@@ -61,9 +61,9 @@ pub(super) fn run(global: &Global, args: &Sensors) -> Outcome {
     Ok(Exit::Done)
 }
 
-/// The sensors that a pattern may mean: those of the group that it begins with, of which
-/// the name is answered as well, where there is one. Where nobody has such a group or
-/// such a sensor, what is near to it, to be suggested; else all.
+/// The sensors that a pattern may match, and the group if the pattern begins with the
+/// name of one: then they are those of the group. If no group or sensor has the name,
+/// they are those with similar names, to be suggested; otherwise all.
 fn sensors_for(
     opened: &mut Opened,
     pattern: Option<&str>,
@@ -84,7 +84,7 @@ fn sensors_for(
             of_group = Some(sensors);
         }
     }
-    // The slash may be part of a name. Whose that is, only asking everybody tells.
+    // The slash may be part of a name. Only the list of all sensors tells of which.
     let whole = without_source(pattern, &own);
     let names = [pattern, whole].into_iter().flat_map(|name| [name, before_instance(name)]);
     let wild = groups.iter().map(String::as_str).filter(|group| group.contains('*'));
@@ -322,10 +322,10 @@ mod tests {
         (22, "Jobs"),
         (30, "Prints"),
         (32, "Ink"),
-        (36, "Nobody's"),
+        (36, "Without provider"),
     ];
 
-    /// Tells of objects that somebody looked for, and notes who was asked.
+    /// A source that lists only objects that were looked for, and records the requests.
     #[derive(Clone, Default)]
     struct Shy(Arc<Mutex<(Vec<String>, BTreeSet<u32>)>>);
 
@@ -341,7 +341,7 @@ mod tests {
         }
 
         fn collect(&mut self, _: &Ask, _: &mut Snapshot) -> Result<(), SourceError> {
-            unreachable!("nobody asks for values")
+            unreachable!("no values are read")
         }
 
         fn catalogue(&mut self, ask: &Ask) -> Result<Arc<Catalogue>, SourceError> {
@@ -459,14 +459,14 @@ mod tests {
     }
 
     #[test]
-    fn of_a_group_that_nobody_has_those_are_asked_that_are_called_nearly_so() {
+    fn for_an_unknown_group_only_groups_of_similar_names_are_asked() {
         for (pattern, suggested, asked) in [
             ("Prnt Shop/*", Some("Print Shop/*"), &["10"][..]),
             ("Prnt Shop/Pages/sec", Some("Print Shop/Pages/sec"), &["10"]),
             ("shy.test/Pint Shop/Nothing", Some("Print Shop"), &["10"]),
             ("Xyzzy/*", None, &[]),
             ("Xyzzy/Plugh/Frotz#7", None, &[]),
-            // Somebody's, who has no such sensor.
+            // The group exists and has no such sensor.
             ("Prints/Imk", Some("Prints/Ink"), &["30"]),
             ("Prints/", Some("Prints"), &["30"]),
         ] {

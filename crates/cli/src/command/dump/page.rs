@@ -8,9 +8,9 @@ use std::fmt::Write as _;
 
 /// Bytes in a line.
 const BYTES: usize = 8;
-/// Bytes in a line of data that nothing is known of.
+/// Bytes in a line of unknown data.
 const PLAIN_BYTES: usize = 16;
-/// Lines of data that nothing is known of.
+/// Lines of unknown data.
 const PLAIN_LINES: usize = 8;
 /// Columns for the name of a field.
 const FIELD: usize = 24;
@@ -100,7 +100,7 @@ impl Page {
         }
     }
 
-    /// Data of which nothing is known, as hexadecimal and as ASCII.
+    /// Unknown data, as hexadecimal and as ASCII.
     fn bytes(&self, out: &mut String, item: &Item<'_>) {
         let mut about = format!("  {:#08x}  ", item.offset);
         push_grouped(&mut about, item.size as u64);
@@ -134,7 +134,7 @@ impl Page {
         let _ = write!(out, "  {hex:<columns$}  ");
     }
 
-    /// Prints how it went.
+    /// Prints the verdict.
     pub(super) fn end(&self, out: &mut String, size: usize, damages: usize) {
         let mut text = String::new();
         push_grouped(&mut text, size as u64);

@@ -19,32 +19,32 @@ pub(super) enum Kind {
     Structure,
     /// One field.
     Field,
-    /// Data of which nothing is known.
+    /// Unknown data.
     Bytes,
-    /// Something is wrong here.
+    /// Damage.
     Damage,
 }
 
 /// Where in the block an item is.
 #[derive(Clone, Debug, Default)]
-pub(super) struct Place {
+pub(super) struct ItemAddress {
     pub(super) object: Option<Rc<str>>,
     pub(super) instance: Option<Rc<str>>,
 }
 
-/// One thing that the walk comes across.
+/// One item of a block.
 pub(super) struct Item<'a> {
     pub(super) kind: Kind,
     pub(super) offset: usize,
     pub(super) size: usize,
-    /// Its bytes; none of a structure, whose fields follow.
+    /// Its bytes; empty for a structure, whose fields follow.
     pub(super) bytes: &'a [u8],
     pub(super) structure: &'static str,
     pub(super) field: Rc<str>,
     pub(super) number: Option<i128>,
     pub(super) text: String,
     pub(super) meaning: String,
-    pub(super) place: Place,
+    pub(super) place: ItemAddress,
     pub(super) counter: Option<Rc<str>>,
 }
 
@@ -54,8 +54,8 @@ type Sink<'s> = &'s mut dyn FnMut(&Item<'_>);
 pub(super) struct Walk<'a> {
     bytes: &'a [u8],
     titles: &'a TitleSet,
-    place: Place,
-    /// Damages that the walk has not come to yet.
+    place: ItemAddress,
+    /// Damages that the walk has not reached yet.
     ahead: Vec<ParseError>,
     /// All damages, in words.
     damages: Vec<String>,
@@ -72,18 +72,24 @@ fn len_at(bytes: &[u8], at: usize) -> Option<usize> {
 
 impl<'a> Walk<'a> {
     pub(super) fn new(bytes: &'a [u8], titles: &'a TitleSet) -> Self {
-        Self { bytes, titles, place: Place::default(), ahead: Vec::new(), damages: Vec::new() }
+        Self {
+            bytes,
+            titles,
+            place: ItemAddress::default(),
+            ahead: Vec::new(),
+            damages: Vec::new(),
+        }
     }
 
-    /// Walks through the block; answers the damages.
+    /// Walks through the block; returns the damages.
     pub(super) fn run(mut self, sink: Sink<'_>) -> Vec<String> {
         let verdict = DataBlock::scan(self.bytes);
         if let Err(error) = &verdict {
             self.expect(*error);
         }
         self.header(sink);
-        // Of numbers in the other byte order, and of anything that is no block
-        // at all, the fields above are all that can be said.
+        // A block in the other byte order, or data that is no block, is only its
+        // header.
         let hopeless = verdict.is_err_and(|error| {
             matches!(error.kind, ParseErrorKind::BadSignature | ParseErrorKind::BigEndian)
         });
@@ -92,12 +98,12 @@ impl<'a> Walk<'a> {
             Some(start) => self.objects(start, sink),
             None => PERF_DATA_BLOCK::SIZE.min(self.bytes.len()),
         };
-        self.place = Place::default();
+        self.place = ItemAddress::default();
         if end < self.bytes.len() {
             let what = if hopeless { "that are no data block" } else { "behind the last object" };
             self.plain(end, self.bytes.len(), what, sink);
         }
-        // What no item covered is still to be told.
+        // Damages that no item covered.
         for error in std::mem::take(&mut self.ahead) {
             self.damage(&error, sink);
         }
@@ -158,7 +164,7 @@ impl<'a> Walk<'a> {
         self.emit(&item, sink);
     }
 
-    /// Bytes of which nothing is known.
+    /// Unknown bytes.
     fn plain(&mut self, from: usize, to: usize, what: &str, sink: Sink<'_>) {
         let bytes = self.bytes.get(from..to).unwrap_or_default();
         if bytes.is_empty() {

@@ -15,7 +15,7 @@ pub(super) struct Rows(pub(super) Records);
 
 /// The sample that rows belong to.
 #[derive(Clone, Copy)]
-pub(super) struct Place<'a> {
+pub(super) struct SampleRef<'a> {
     /// Its number, from 1.
     pub(super) sample: u64,
     /// Its time.
@@ -26,7 +26,7 @@ impl Rows {
     pub(super) fn reading(
         &mut self,
         text: &mut String,
-        place: Place<'_>,
+        sample: SampleRef<'_>,
         asked: Option<&Asked>,
         reading: &SensorReading,
     ) {
@@ -41,9 +41,9 @@ impl Rows {
             value,
             Field::text(asked.map(|asked| asked.unit.as_str())),
             Field::Text(status),
-            Field::text(place.time),
+            Field::text(sample.time),
             Field::Text("reading"),
-            Field::Unsigned(place.sample),
+            Field::Unsigned(sample.sample),
             Field::Text(&reading.slot.value_type.to_string()),
             Field::unsigned(reading.raw),
             Field::text(message.as_deref()),
@@ -51,16 +51,16 @@ impl Rows {
         self.0.row(text, fields);
     }
 
-    pub(super) fn anomaly(&mut self, text: &mut String, place: Place<'_>, anomaly: &Anomaly) {
+    pub(super) fn anomaly(&mut self, text: &mut String, sample: SampleRef<'_>, anomaly: &Anomaly) {
         let (of, count) = subject(anomaly);
         let fields = [
             Field::Text(of),
             Field::unsigned(count),
             Field::Text(""),
             Field::Text(anomaly.code()),
-            Field::text(place.time),
+            Field::text(sample.time),
             Field::Text("anomaly"),
-            Field::Unsigned(place.sample),
+            Field::Unsigned(sample.sample),
             Field::None,
             Field::None,
             Field::Text(&anomaly.to_string()),

@@ -1,8 +1,8 @@
-//! Which columns `ps` prints.
+//! The columns of `ps`.
 
 use crate::args::{Global, Ps};
 use crate::failure::Failure;
-use crate::process::{ELAPSED, Known, PID, Processes, WORKING_SET};
+use crate::process::{ELAPSED, PID, ProcessCounter, Processes, WORKING_SET};
 use crate::session::Session;
 use perfhive::{NamePattern, TitleIndex, nearest};
 use perfhive_view::did_you_mean;
@@ -54,12 +54,12 @@ pub(super) struct Chosen {
 /// A short name for a counter.
 struct Alias {
     alias: &'static str,
-    counter: Option<Known>,
+    counter: Option<ProcessCounter>,
     form: Form,
 }
 
 const fn alias(alias: &'static str, index: u32, name: &'static str, form: Form) -> Alias {
-    Alias { alias, counter: Some(Known { index, name }), form }
+    Alias { alias, counter: Some(ProcessCounter { index, name }), form }
 }
 
 const ALIASES: &[Alias] = &[
@@ -90,8 +90,8 @@ const ALIASES: &[Alias] = &[
     alias("writebytes", 1422, "IO Write Bytes/sec", Form::Value),
 ];
 
-/// What is shown if nothing is chosen, as far as the source has it: what one
-/// sample tells of who a process is and how large it is.
+/// The columns if none are chosen, as far as the source has them: identity and size
+/// of a process, which one sample tells.
 const USUAL: &[&str] = &["pid", "ppid", "threads", "ws", "private", "elapsed", "name"];
 
 /// The words of the columns, and of the one to sort by.

@@ -1,6 +1,6 @@
 //! The walk through the objects of a block.
 
-use super::{Item, Kind, Place, Sink, Walk, len_at, u32_at};
+use super::{Item, ItemAddress, Kind, Sink, Walk, len_at, u32_at};
 use perfhive::format::winperf::{
     PERF_COUNTER_BLOCK, PERF_COUNTER_DEFINITION, PERF_INSTANCE_DEFINITION, PERF_NO_INSTANCES,
     PERF_OBJECT_TYPE,
@@ -43,7 +43,7 @@ impl<'a> Walk<'a> {
             let limit = at + length.unwrap_or(rest.len());
             let reached = self.object(at, limit, sink);
             let Some(length) = length else {
-                // Nobody says where the next object begins, if there is one.
+                // Without a length, the next object cannot be found.
                 let next = self.next_sound_object(reached, &mut patience);
                 let what = if next.is_some() { "between objects" } else { "left at the end" };
                 self.plain(reached, next.unwrap_or(self.bytes.len()), what, sink);
@@ -102,7 +102,7 @@ impl<'a> Walk<'a> {
         const SIZE: usize = PERF_OBJECT_TYPE::SIZE;
         let header = PERF_OBJECT_TYPE::read(&self.padded::<SIZE>(at)).unwrap_or_default();
         let name = self.name(header.ObjectNameTitleIndex);
-        self.place = Place { object: Some(Rc::clone(&name)), instance: None };
+        self.place = ItemAddress { object: Some(Rc::clone(&name)), instance: None };
         self.structure(at, limit - at, NAME, name.to_string(), sink);
         self.fields(at, NAME, SIZE, header.fields(), sink);
         if self.bytes.len() < at + SIZE {
