@@ -98,7 +98,7 @@ struct Work {
 }
 
 /// The outcome of a collection.
-enum Answer {
+enum CollectOutcome {
     /// Objects, or blocks of other machines.
     Data { bytes: Vec<u8>, start: usize, objects: u32 },
     /// The request wants nothing that the provider has.
@@ -289,9 +289,9 @@ impl Library {
     ) -> u32 {
         let answer = self.contained(&running.name, || self.answer(running, query, room));
         let (written, start, objects) = match answer {
-            Some(Answer::Data { bytes, start, objects }) => (bytes, start, objects),
-            Some(Answer::Full) => return ERROR_MORE_DATA,
-            Some(Answer::Nothing) | None => return ERROR_SUCCESS,
+            Some(CollectOutcome::Data { bytes, start, objects }) => (bytes, start, objects),
+            Some(CollectOutcome::Full) => return ERROR_MORE_DATA,
+            Some(CollectOutcome::Nothing) | None => return ERROR_SUCCESS,
         };
         let out = written.get(start..).unwrap_or_default();
         if out.len() > room {
@@ -313,11 +313,11 @@ impl Library {
         ERROR_SUCCESS
     }
 
-    fn answer(&self, running: &Running, query: ObjectQuery, room: usize) -> Answer {
+    fn answer(&self, running: &Running, query: ObjectQuery, room: usize) -> CollectOutcome {
         let wanted = wanted(&running.description, &query);
         let foreign = matches!(query, ObjectQuery::Foreign(_));
         if wanted.is_empty() && !(foreign && running.provider.answers_foreign()) {
-            return Answer::Nothing;
+            return CollectOutcome::Nothing;
         }
         let taken = lock(&running.pool).pop();
         let opened = taken.map_or_else(|| running.open(), Ok);
@@ -326,7 +326,7 @@ impl Library {
             Ok(work) => work,
             Err(error) => {
                 self.tell(name, &format!("no further session can be opened: {error}"));
-                return Answer::Nothing;
+                return CollectOutcome::Nothing;
             }
         };
         let mut writer = BlockWriter::with_buffer(std::mem::take(&mut work.buffer));
@@ -353,19 +353,19 @@ impl Library {
         let Some(outcome) = outcome else {
             // After a panic its state is unknown: the session is dropped.
             let _ = self.contained(name, || drop(work));
-            return Answer::Nothing;
+            return CollectOutcome::Nothing;
         };
         lock(&running.pool).push(work);
         match outcome {
             Ok(()) => {}
-            Err(ProviderError::Full) => return Answer::Full,
+            Err(ProviderError::Full) => return CollectOutcome::Full,
             Err(error) => {
                 self.tell(name, &format!("Collect failed: {error}"));
-                return Answer::Nothing;
+                return CollectOutcome::Nothing;
             }
         }
         if !foreign {
-            return Answer::Data { bytes: buffer, start, objects };
+            return CollectOutcome::Data { bytes: buffer, start, objects };
         }
         // Blocks with headers of their own, one behind the other.
         buffer.clear();
@@ -375,7 +375,7 @@ impl Library {
             let count = PERF_DATA_BLOCK::read(block).map_or(0, |head| head.NumObjectTypes);
             objects = objects.saturating_add(count);
         }
-        Answer::Data { bytes: buffer, start: 0, objects }
+        CollectOutcome::Data { bytes: buffer, start: 0, objects }
     }
 
     /// Close.

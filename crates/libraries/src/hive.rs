@@ -14,9 +14,8 @@ use perfhive_engine::{CHOSEN_INDEXES, ProvidedTitles, TestLevel};
 use perfhive_format::titles::{Title, TitleList};
 use perfhive_format::{LanguageId, TitleIndex};
 use std::collections::{BTreeMap, HashMap};
+use std::fmt;
 use std::ops::RangeInclusive;
-
-pub use text::HiveFault;
 
 /// The largest hive that is read or written.
 pub const MAX_HIVE: usize = 16 << 20;
@@ -70,6 +69,21 @@ pub(crate) struct Service {
     pub(crate) registration: Registration,
     /// Values outside of the contract, as written. A provider may keep its own values here.
     pub(crate) other: Vec<(String, String)>,
+}
+
+/// A line of a hive that cannot be used.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct HiveFault {
+    /// The line, from 1.
+    pub line: u32,
+    /// What is wrong, and the way out.
+    pub message: String,
+}
+
+impl fmt::Display for HiveFault {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "line {}: {}", self.line, self.message)
+    }
 }
 
 /// The registrations: `Services\*\Performance`, `Perflib`, and the names and

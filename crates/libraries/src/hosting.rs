@@ -21,8 +21,11 @@ mod hosted;
 mod layout;
 #[allow(unsafe_code, reason = "calls foreign code")]
 mod library;
+mod lock;
 mod options;
 mod pause;
+#[cfg_attr(windows, allow(unsafe_code, reason = "calls Windows"))]
+mod priority;
 #[cfg_attr(
     windows,
     path = "hosting/windows/process.rs",

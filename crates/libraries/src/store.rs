@@ -345,7 +345,7 @@ impl Registrar for HiveFile {
         hive.add_to(&mut all, &self.place(), &mut faults);
         for one in &all.providers {
             if let Err(refusal) = Trust::of_caller().open(&one.library) {
-                faults.push(watch::not_loaded(self, one, &refusal));
+                faults.push(not_loaded(self, one, &refusal));
             }
         }
         Ok((all, faults))
@@ -356,6 +356,23 @@ impl HiveFile {
     fn fault(&self, fault: &HiveFault) -> RegisterFault {
         RegisterFault::new(format!("{}:{}", self.place(), fault.line), fault.message.as_str())
     }
+}
+
+/// The fault of a registration, at its hive, whose library is not loaded.
+fn not_loaded(file: &HiveFile, one: &Registration, refusal: &Refusal) -> RegisterFault {
+    let mut fault = not_loaded_by_name(one, refusal);
+    fault.place = file.path().display().to_string();
+    fault
+}
+
+/// The fault of a registration, by its name, whose library is not loaded.
+fn not_loaded_by_name(one: &Registration, refusal: &Refusal) -> RegisterFault {
+    let library = one.library.display();
+    let message = match refusal {
+        Refusal::NotFound => format!("its library {library} is not there"),
+        refusal => format!("its library {library} is not loaded: {refusal}"),
+    };
+    RegisterFault::new(one.name.as_str(), message)
 }
 
 /// The folder of this user's accounts: `perfhive/providers` in `$XDG_STATE_HOME` or

@@ -2,12 +2,11 @@
 
 use super::declared;
 use super::value::Value;
-use super::{Hive, MAX_SERVICES, MAX_TEXT, Scope, Service, Titles, bad_name, overlap};
+use super::{Hive, HiveFault, MAX_SERVICES, MAX_TEXT, Scope, Service, Titles, bad_name, overlap};
 use perfhive_contract::{RegisteredObject, Registration};
 use perfhive_engine::TestLevel;
 use perfhive_format::{LanguageId, TitleIndex};
 use std::collections::{BTreeMap, HashMap};
-use std::fmt;
 use std::time::Duration;
 
 /// The first line: form and version.
@@ -18,21 +17,6 @@ pub(super) const LAST: &str = "[End]";
 const MAX_LINE: usize = MAX_TEXT * 4;
 /// The most faults that are kept; a file with more is not read further.
 const MAX_FAULTS: usize = 100;
-
-/// A line of a hive that cannot be used.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub struct HiveFault {
-    /// The line, from 1.
-    pub line: u32,
-    /// What is wrong, and the way out.
-    pub message: String,
-}
-
-impl fmt::Display for HiveFault {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(f, "line {}: {}", self.line, self.message)
-    }
-}
 
 /// The section that a line belongs to.
 #[derive(Clone, Debug, PartialEq, Eq)]

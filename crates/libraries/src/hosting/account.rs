@@ -9,13 +9,13 @@ mod file;
 mod record;
 
 use crate::hosting::describe::KnownObjects;
+use crate::hosting::lock::lock;
 use crate::hosting::options::Options;
 use crate::hosting::pause;
-use crate::hosting::state::lock;
 use file::{AccountFile, FileStamp};
 use perfhive_contract::Registration;
 use perfhive_engine::{Fault, FaultKind, ProviderState, ProviderStatus, TestLevel};
-use record::{CollectionTally, Record};
+use record::{CollectionTally, Record, hash};
 use std::io;
 use std::path::Path;
 use std::sync::Mutex;
@@ -329,13 +329,6 @@ fn fingerprint(of: &Registration, library: Option<LibraryStamp>, level: TestLeve
     of.disabled = false;
     let text = format!("{of:?} {library:?} {level:?}");
     hash(text.as_bytes())
-}
-
-/// FNV-1a, which stays the same from one build to the next.
-fn hash(bytes: &[u8]) -> u64 {
-    bytes.iter().fold(0xcbf2_9ce4_8422_2325, |hash, b| {
-        (hash ^ u64::from(*b)).wrapping_mul(0x0100_0000_01b3)
-    })
 }
 
 /// The text of an account's file as it would be written again; `None` where the bytes are

@@ -98,7 +98,7 @@ pub(crate) fn conduct(request: &Request, library: &LoadedLibrary) -> Option<Resp
 pub(crate) fn on_low_priority<T: Send>(work: impl FnOnce() -> T + Send) -> Option<T> {
     thread::scope(|scope| {
         let body = || {
-            crate::hosting::host::lower_priority();
+            crate::hosting::priority::lower();
             work()
         };
         let name = "perfhive costly".to_string();

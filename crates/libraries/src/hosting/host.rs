@@ -22,12 +22,8 @@ use seccompiler::{
 use std::fs::File;
 use std::process::ExitCode;
 
-/// The rise of the nice value of a thread that collects costly objects.
-const LOWERED: i32 = 10;
 /// Files that a library may have open.
 const MOST_FILES: u64 = 1024;
-/// The lowest priority that there is.
-const LOWEST: i32 = 19;
 
 /// Runs the host until its reader is gone. A program that is its own host calls this first
 /// in `main` and returns the result.
@@ -238,14 +234,6 @@ fn collect(
     let response = unsafe { calls::collect(library, asked, area.start(), room) };
     area.note_used(isize::try_from(response.moved).unwrap_or(isize::MAX));
     response
-}
-
-/// Lowers the priority of this thread.
-pub(crate) fn lower_priority() {
-    // Relative, because it may be low already. Where that is not allowed, it stays.
-    let me = rustix::thread::gettid();
-    let own = rustix::process::getpriority_process(Some(me)).unwrap_or(0);
-    let _ = rustix::process::setpriority_process(Some(me), (own + LOWERED).min(LOWEST));
 }
 
 #[cfg(test)]

@@ -7,7 +7,6 @@ use crate::hosting::options::{HostCommand, Options};
 use crate::hosting::pause;
 use crate::hosting::process::{HostProcess, HostSilence};
 use crate::hosting::wire::{LONGEST, Lane, OpenRequest, Request, Response};
-pub(crate) use conduct::TogetherResult;
 use perfhive_contract::Registration;
 use perfhive_contract::abi::ERROR_SUCCESS;
 use perfhive_engine::{GuardedBuffer, RawClaim};
@@ -66,6 +65,14 @@ impl CallFault {
         let (Self::Failed(message) | Self::TimedOut(message) | Self::NotYet(message)) = self;
         message
     }
+}
+
+/// The result of collecting from several threads at once.
+pub(crate) struct TogetherResult {
+    pub(crate) calls: u32,
+    pub(crate) wrong: u32,
+    /// The request of the first wrong answer, and what was wrong with it.
+    pub(crate) first_wrong: Option<(String, String)>,
 }
 
 /// A library that runs in a host process.

@@ -2,9 +2,10 @@
 
 mod entry;
 
+use crate::hosting::lock::lock;
 use crate::hosting::options::Options;
 use crate::hosting::session::ExtensionSession;
-use crate::hosting::state::{AllRegistrations, LibraryState, lock};
+use crate::hosting::state::{AllRegistrations, LibraryState};
 use entry::{Entry, after, is_same, stamp, titles_of};
 use perfhive_contract::Registrations;
 use perfhive_engine::{Ask, Fault, Provider, ProviderError, Roster};

@@ -3,7 +3,8 @@
 use crate::hosting::area::larger;
 use crate::hosting::describe::{News, name_of, objects};
 use crate::hosting::hosted::{Call, CallFault, HostedLibrary, Patience};
-use crate::hosting::state::{LibraryState, lock};
+use crate::hosting::lock::lock;
+use crate::hosting::state::LibraryState;
 use crate::hosting::wire::Lane;
 use perfhive_contract::abi::{ERROR_MORE_DATA, ERROR_SUCCESS};
 use perfhive_engine::{

@@ -3,13 +3,14 @@
 use crate::hosting::account::{Account, LibraryStamp};
 use crate::hosting::describe::KnownObjects;
 use crate::hosting::hosted::HostedLibrary;
+use crate::hosting::lock::lock;
 use crate::hosting::options::Options;
 use perfhive_contract::Registration;
 use perfhive_contract::log::Limiter;
 use perfhive_engine::{ObjectDescription, ProviderError, TestLevel};
 use perfhive_format::TitleIndex;
 use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::sync::{Arc, Mutex};
 use std::time::Instant;
 
 /// The registrations of all providers, which tell the owner of an object.
@@ -151,9 +152,4 @@ impl LibraryState {
         self.is_settled.store(!known.is_empty(), Ordering::Relaxed);
         known
     }
-}
-
-/// Locks a mutex whose data is whole at every moment, so that a panic cannot spoil it.
-pub(crate) fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
-    mutex.lock().unwrap_or_else(PoisonError::into_inner)
 }

@@ -15,12 +15,12 @@ fn definition(name: &str, count: u32) -> Definition {
 }
 
 /// A folder with a library in it that can be trusted.
-struct Place {
+struct HiveFolder {
     folder: tempfile::TempDir,
     functions: Functions,
 }
 
-impl Place {
+impl HiveFolder {
     fn new() -> Self {
         let folder = tempfile::tempdir().unwrap();
         let library = folder.path().join("library.so");
@@ -60,7 +60,7 @@ fn is_root() -> bool {
 
 #[test]
 fn registered_provider_is_read_and_unregistered() {
-    let place = Place::new();
+    let place = HiveFolder::new();
     let mut hive = place.hive();
     assert!(hive.registrations().unwrap().0.providers.is_empty());
     assert!(hive.unregister("A").is_err());
@@ -88,7 +88,7 @@ fn registered_provider_is_read_and_unregistered() {
 
 #[test]
 fn damaged_hive_is_not_overwritten() {
-    let place = Place::new();
+    let place = HiveFolder::new();
     let mut hive = place.hive();
     hive.register(&definition("A", 2), &place.functions).unwrap();
     let text = std::fs::read_to_string(hive.path()).unwrap();
@@ -108,7 +108,7 @@ fn damaged_hive_is_not_overwritten() {
 
 #[test]
 fn in_process_of_an_older_hive_is_ignored_with_a_warning() {
-    let place = Place::new();
+    let place = HiveFolder::new();
     let mut hive = place.hive();
     hive.register(&definition("A", 2), &place.functions).unwrap();
     let text = std::fs::read_to_string(hive.path()).unwrap();
@@ -125,7 +125,7 @@ fn in_process_of_an_older_hive_is_ignored_with_a_warning() {
 
 #[test]
 fn concurrent_registrations_are_all_kept() {
-    let place = Place::new();
+    let place = HiveFolder::new();
     std::thread::scope(|scope| {
         for thread in 0..8 {
             let place = &place;
@@ -165,7 +165,7 @@ fn register_b(folder: &Path, see: &mut dyn FnMut(Step)) {
 #[test]
 fn changed_hive_is_written_beside_the_old_one_and_renamed() {
     let Some(text) = std::env::var_os(CHILD) else {
-        let (place, mut steps) = (Place::new(), Vec::new());
+        let (place, mut steps) = (HiveFolder::new(), Vec::new());
         register_b(place.folder.path(), &mut |step| steps.push(step));
         steps.dedup();
         use Step::*;
@@ -205,7 +205,7 @@ fn kill_at_any_step_leaves_a_whole_hive() {
     for begun in [false, true] {
         let mut outcomes = Vec::new();
         for at in 0.. {
-            let place = Place::new();
+            let place = HiveFolder::new();
             let mut hive = place.hive();
             if begun {
                 hive.register(&definition("A", 2), &place.functions).unwrap();
@@ -256,7 +256,7 @@ fn kill_at_any_step_leaves_a_whole_hive() {
 
 #[test]
 fn held_lock_is_waited_for() {
-    let place = Place::new();
+    let place = HiveFolder::new();
     let mut hive = place.hive();
     hive.register(&definition("A", 1), &place.functions).unwrap();
     let lock = hive.lock().unwrap();
@@ -273,7 +273,7 @@ fn held_lock_is_waited_for() {
 
 #[test]
 fn files_writable_for_others_are_refused() {
-    let place = Place::new();
+    let place = HiveFolder::new();
     let library = place.library();
     let open = |path: &Path| Trust::of_caller().open(path);
     let real = std::fs::canonicalize(&library).unwrap();
@@ -339,7 +339,7 @@ fn files_writable_for_others_are_refused() {
 
 #[test]
 fn files_of_another_user_are_refused() {
-    let place = Place::new();
+    let place = HiveFolder::new();
     let library = place.library();
     let me = rustix::process::geteuid().as_raw();
     if !is_root() {
@@ -388,7 +388,7 @@ fn hive_that_would_not_be_read_is_not_created() {
         eprintln!("not tested: another user's home, for which this must run as root");
         return;
     }
-    let place = Place::new();
+    let place = HiveFolder::new();
     let home = place.folder.path().join("home");
     std::fs::create_dir(&home).unwrap();
     chown(&home, Some(54_321), None).unwrap();
@@ -409,7 +409,7 @@ fn hive_that_would_not_be_read_is_not_created() {
 
 #[test]
 fn untrusted_library_is_neither_registered_nor_loaded() {
-    let place = Place::new();
+    let place = HiveFolder::new();
     let mut hive = place.hive();
     hive.register(&definition("A", 1), &place.functions).unwrap();
     let read = || ReadHives::read(&[place.hive()], Trust::of_caller());
@@ -429,7 +429,7 @@ fn untrusted_library_is_neither_registered_nor_loaded() {
 
 #[test]
 fn changes_are_noticed_at_the_next_look() {
-    let place = Place::new();
+    let place = HiveFolder::new();
     let mut hive = place.hive();
     let mut watch = Watch::new(vec![hive.clone()], Trust::of_caller());
     let start = Instant::now();
@@ -481,7 +481,7 @@ fn changes_are_noticed_at_the_next_look() {
 
 #[test]
 fn look_at_unchanged_hives_allocates_nothing() {
-    let place = Place::new();
+    let place = HiveFolder::new();
     let mut hive = place.hive();
     hive.register(&definition("A", 1), &place.functions).unwrap();
     let mut watch = Watch::new(vec![hive], Trust::of_caller());

@@ -1,6 +1,6 @@
 //! Reading all hives, and noticing when they change.
 
-use super::{HiveFile, Refusal, Trust};
+use super::{HiveFile, Refusal, Trust, not_loaded_by_name};
 use perfhive_contract::{RegisterFault, Registration, Registrations};
 use std::os::unix::fs::MetadataExt as _;
 use std::sync::Arc;
@@ -54,21 +54,6 @@ impl ReadHives {
         });
         Self { registrations: Arc::new(all), faults: faults.into() }
     }
-}
-
-pub(super) fn not_loaded(file: &HiveFile, one: &Registration, refusal: &Refusal) -> RegisterFault {
-    let mut fault = not_loaded_by_name(one, refusal);
-    fault.place = file.path().display().to_string();
-    fault
-}
-
-fn not_loaded_by_name(one: &Registration, refusal: &Refusal) -> RegisterFault {
-    let library = one.library.display();
-    let message = match refusal {
-        Refusal::NotFound => format!("its library {library} is not there"),
-        refusal => format!("its library {library} is not loaded: {refusal}"),
-    };
-    RegisterFault::new(one.name.as_str(), message)
 }
 
 /// What tells one state of a hive's file from the next.

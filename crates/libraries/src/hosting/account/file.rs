@@ -4,7 +4,7 @@
 //! No reader fails for want of an account: where none can be kept, every program has its
 //! own in memory.
 
-use super::record::{MOST, Record};
+use super::record::{MOST, Record, hash};
 use std::fs::{DirBuilder, File, Metadata, OpenOptions};
 use std::io::{self, Read as _, Write as _};
 use std::path::{Path, PathBuf};
@@ -195,5 +195,5 @@ fn stamp_of(meta: &Metadata) -> FileStamp {
 fn file_name(provider: &str) -> String {
     let readable = |c: char| if c.is_ascii_alphanumeric() { c } else { '_' };
     let head: String = provider.chars().map(readable).take(40).collect();
-    format!("{head}-{:016x}", super::hash(provider.as_bytes()))
+    format!("{head}-{:016x}", hash(provider.as_bytes()))
 }

@@ -1,17 +1,9 @@
 //! The calls that only [`check`](crate::check) makes.
 
-use super::{CallFault, Function, HostedLibrary, Patience};
+use super::{CallFault, Function, HostedLibrary, Patience, TogetherResult};
 use crate::hosting::process::HostProcess;
 use crate::hosting::wire::{Request, Response};
 use std::time::Duration;
-
-/// What several threads that collected at once came to.
-pub(crate) struct TogetherResult {
-    pub(crate) calls: u32,
-    pub(crate) wrong: u32,
-    /// The request of the first wrong answer, and what was wrong with it.
-    pub(crate) first_wrong: Option<(String, String)>,
-}
 
 impl HostedLibrary {
     /// Calls Close and waits for half a second at most; whether it came back.

@@ -1,9 +1,10 @@
 //! One registration of a roster: what is known of its library, and when it is asked.
 
 use crate::hosting::account::LibraryStamp;
+use crate::hosting::lock::lock;
 use crate::hosting::pause;
 use crate::hosting::provider::ExtensionProvider;
-use crate::hosting::state::{LibraryState, lock};
+use crate::hosting::state::LibraryState;
 use perfhive_contract::Registration;
 use perfhive_engine::{ObjectQuery, ProvidedTitles, ProviderError, ProviderState};
 use perfhive_format::TitleIndex;

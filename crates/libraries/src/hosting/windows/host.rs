@@ -19,10 +19,7 @@ use windows_sys::Win32::System::Diagnostics::Debug::{
     EXCEPTION_CONTINUE_SEARCH, EXCEPTION_POINTERS, SEM_FAILCRITICALERRORS, SEM_NOGPFAULTERRORBOX,
     SEM_NOOPENFILEERRORBOX, SetErrorMode, SetUnhandledExceptionFilter,
 };
-use windows_sys::Win32::System::Threading::{
-    GetCurrentProcess, GetCurrentThread, SetThreadPriority, THREAD_PRIORITY_LOWEST,
-    TerminateProcess,
-};
+use windows_sys::Win32::System::Threading::{GetCurrentProcess, TerminateProcess};
 
 /// The environment variable that names the two pipes.
 pub(crate) const PIPES: &str = "PERFHIVE_HOST_PIPES";
@@ -147,10 +144,4 @@ fn collect(
     let given = response.failure.is_none() && response.code == ERROR_SUCCESS;
     let data = if given { area.copy() } else { Vec::new() };
     (response, data)
-}
-
-/// Lowers the priority of this thread.
-pub(crate) fn lower_priority() {
-    // SAFETY: the handle is a constant that stands for this thread.
-    unsafe { SetThreadPriority(GetCurrentThread(), THREAD_PRIORITY_LOWEST) };
 }

@@ -1,0 +1,27 @@
+//! The lower priority of threads that collect costly objects.
+
+/// The rise of the nice value of a thread that collects costly objects.
+#[cfg(target_os = "linux")]
+const LOWERED: i32 = 10;
+/// The lowest priority that there is.
+#[cfg(target_os = "linux")]
+const LOWEST: i32 = 19;
+
+/// Lowers the priority of this thread.
+#[cfg(target_os = "linux")]
+pub(crate) fn lower() {
+    // Relative, because it may be low already. Where that is not allowed, it stays.
+    let me = rustix::thread::gettid();
+    let own = rustix::process::getpriority_process(Some(me)).unwrap_or(0);
+    let _ = rustix::process::setpriority_process(Some(me), (own + LOWERED).min(LOWEST));
+}
+
+/// Lowers the priority of this thread.
+#[cfg(windows)]
+pub(crate) fn lower() {
+    use windows_sys::Win32::System::Threading::{
+        GetCurrentThread, SetThreadPriority, THREAD_PRIORITY_LOWEST,
+    };
+    // SAFETY: the handle is a constant that stands for this thread.
+    unsafe { SetThreadPriority(GetCurrentThread(), THREAD_PRIORITY_LOWEST) };
+}
