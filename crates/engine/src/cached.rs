@@ -60,8 +60,8 @@
 //!   may hang belongs into a [`Worker`](crate::Worker) first.
 //! - Who needs the source alone, for its catalogue or titles, takes turns with
 //!   the collections: neither starves.
-//! - A source that asks its own cache gets an error; see
-//!   [`Collecting`](crate::Collecting) for sources with threads of their own.
+//! - A source that asks its own cache, on the thread that collects, gets an error. On a thread of
+//!   its own it waits for itself until its deadline.
 //! - A failed collection is told to those who waited for it. The next request
 //!   tries again.
 //! - Data that a consumer holds stays as it is for as long as it does.

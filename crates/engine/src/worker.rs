@@ -1,7 +1,6 @@
 //! A source on a thread of its own, which answers by deadlines.
 
 use crate::ask::Ask;
-use crate::collecting::Collecting;
 use crate::desk::{Desk, NoAnswer};
 use crate::error::{SourceError, SourceErrorKind};
 use crate::frame::Snapshot;
@@ -64,7 +63,7 @@ enum WorkerReply {
     Rewound(Result<(), SourceError>),
 }
 
-type WorkDesk = Desk<(Collecting, u64, Job), (u64, WorkerReply)>;
+type WorkDesk = Desk<(u64, Job), (u64, WorkerReply)>;
 
 /// Tells the desk that the thread ended, also by a panic.
 struct Ending(Arc<WorkDesk>);
@@ -97,8 +96,7 @@ impl Worker {
         let ending = Ending(Arc::clone(&desk));
         let body = move || {
             let desk = &ending.0;
-            while let Some((collecting, number, job)) = desk.job() {
-                let _entered = collecting.enter();
+            while let Some((number, job)) = desk.job() {
                 desk.reply((number, work(&mut source, job)));
             }
         };
@@ -212,7 +210,7 @@ impl Worker {
         self.catch_up()?;
         self.asked += 1;
         self.asked_at = Some(Instant::now());
-        self.desk.ask((Collecting::current(), self.asked, job));
+        self.desk.ask((self.asked, job));
         match self.desk.answer(deadline) {
             Ok((number, reply)) => {
                 self.answered = number;

@@ -1,22 +1,20 @@
-//! What a cache is made of.
+//! Settings of a cache.
 
 use super::Cached;
-use super::hub::Hub;
+use super::hub::{Clock, Hub};
 use crate::source::Source;
 use std::sync::Arc;
 use std::time::Duration;
 
-/// How old kept data may be if nobody says otherwise.
+/// The default limit to the age of kept data.
 const LIMIT: Duration = Duration::from_millis(500);
 
-pub(super) type Clock = Arc<dyn Fn() -> Duration + Send + Sync>;
-
-/// Makes a [`Cached`].
+/// Builds a [`Cached`].
 pub struct CacheBuilder<S> {
-    pub(super) source: S,
-    pub(super) costly: Option<S>,
-    pub(super) limit: Duration,
-    pub(super) clock: Option<Clock>,
+    source: S,
+    costly: Option<S>,
+    limit: Duration,
+    clock: Option<Clock>,
 }
 
 impl<S: Source> CacheBuilder<S> {
@@ -49,9 +47,10 @@ impl<S: Source> CacheBuilder<S> {
         self
     }
 
-    /// The first consumer.
+    /// Builds the cache; the answer is its first consumer.
     #[must_use]
     pub fn build(self) -> Cached<S> {
-        Cached::consumer(Arc::new(Hub::new(self)))
+        let Self { source, costly, limit, clock } = self;
+        Cached::consumer(Arc::new(Hub::new(source, costly, limit, clock)))
     }
 }

@@ -1,6 +1,5 @@
 //! What all consumers of a cache share.
 
-use super::builder::{CacheBuilder, Clock};
 use super::lane::Lane;
 use super::reply::{Key, Reply, Slots};
 use super::wants::Wants;
@@ -17,6 +16,9 @@ use std::time::{Duration, Instant};
 
 /// Replies kept for reuse.
 const REPLIES: usize = 64;
+
+/// The clock by which the age of data is told.
+pub(super) type Clock = Arc<dyn Fn() -> Duration + Send + Sync>;
 
 /// No catalogue was seen yet.
 pub(super) const UNKNOWN: u64 = u64::MAX;
@@ -80,8 +82,12 @@ impl Brought {
 }
 
 impl<S: Source> Hub<S> {
-    pub(super) fn new(builder: CacheBuilder<S>) -> Self {
-        let CacheBuilder { mut source, costly, limit, clock } = builder;
+    pub(super) fn new(
+        mut source: S,
+        costly: Option<S>,
+        limit: Duration,
+        clock: Option<Clock>,
+    ) -> Self {
         let (name, is_recording) = (source.name().to_string(), source.recording().is_some());
         let clock = clock.unwrap_or_else(|| {
             let start = Instant::now();

@@ -10,8 +10,7 @@
 //! The lock guards a few words and lists. It is never held while the source is
 //! at work, and those who only take kept data never touch it.
 
-use super::sync::{Condvar, Mutex, MutexGuard};
-use crate::collecting::{Collecting, Entered, Link, Waiting};
+use super::sync::{Condvar, Mutex, MutexGuard, ThreadId, current_thread};
 use crate::error::{SourceError, SourceErrorKind};
 use crate::growth::note_growth;
 use std::collections::VecDeque;
@@ -48,7 +47,6 @@ pub(super) struct Outcome<T> {
 /// A source, and those who wait for it.
 pub(super) struct Lane<S, W, T> {
     name: Arc<str>,
-    link: Link,
     state: Mutex<State<S, W, T>>,
     changed: Condvar,
 }
@@ -56,6 +54,8 @@ pub(super) struct Lane<S, W, T> {
 struct State<S, W, T> {
     /// The source; none while a run has it.
     source: Option<S>,
+    /// The thread that has the source meanwhile.
+    leader_thread: Option<ThreadId>,
     running: Option<Running<W>>,
     /// The union of what those want who wait for the next run.
     next: W,
@@ -136,6 +136,7 @@ impl<S, W: Wishes, T: Clone + Default> Lane<S, W, T> {
     pub(super) fn new(name: &str, source: S) -> Self {
         let state = State {
             source: Some(source),
+            leader_thread: None,
             running: None,
             next: W::default(),
             next_number: 1,
@@ -150,7 +151,7 @@ impl<S, W: Wishes, T: Clone + Default> Lane<S, W, T> {
             asleep: 0,
         };
         let (state, changed) = (Mutex::new(state), Condvar::new());
-        Self { name: name.into(), link: Link::new(), state, changed }
+        Self { name: name.into(), state, changed }
     }
 
     fn error(&self, kind: SourceErrorKind, message: &'static str) -> SourceError {
@@ -171,8 +172,7 @@ impl<S, W: Wishes, T: Clone + Default> Lane<S, W, T> {
         deadline: Option<Instant>,
         run: impl FnOnce(&mut S, &mut W) -> Result<T, SourceError>,
     ) -> Result<Outcome<T>, SourceError> {
-        let (collecting, _waiting) = self.on_behalf()?;
-        let mut state = self.lock();
+        let mut state = self.lock_for_request()?;
         if let Some(running) = &mut state.running
             && running.wants.overlaps(wants)
             && joins(running.begun)
@@ -207,8 +207,7 @@ impl<S, W: Wishes, T: Clone + Default> Lane<S, W, T> {
                     }
                 };
                 if let Some(source) = state.source.take() {
-                    let entered = collecting.enter();
-                    let result = self.lead(state, source, entered, (begun, deadline), run);
+                    let result = self.lead(state, source, (begun, deadline), run);
                     return Ok(Outcome { in_full: true, deadline, result });
                 }
             }
@@ -221,13 +220,16 @@ impl<S, W: Wishes, T: Clone + Default> Lane<S, W, T> {
         }
     }
 
-    /// Those on whose behalf the source will be at work, and that this thread
-    /// may have to wait for it.
-    fn on_behalf(&self) -> Result<(Collecting, Waiting), SourceError> {
-        let current = Collecting::current();
-        let collecting = current.and(self.link).ok_or_else(|| self.recursion())?;
-        let waiting = current.waits_for(self.link).ok_or_else(|| self.recursion())?;
-        Ok((collecting, waiting))
+    /// Locks the state for a new request.
+    ///
+    /// # Errors
+    /// Where the source asks its own cache, on the thread that collects: it would wait for itself.
+    fn lock_for_request(&self) -> Result<MutexGuard<'_, State<S, W, T>>, SourceError> {
+        let state = self.lock();
+        match state.leader_thread == Some(current_thread()) {
+            true => Err(self.recursion()),
+            false => Ok(state),
+        }
     }
 
     /// No longer waits for the next run.
@@ -255,7 +257,6 @@ impl<S, W: Wishes, T: Clone + Default> Lane<S, W, T> {
         &self,
         mut state: MutexGuard<'_, State<S, W, T>>,
         source: S,
-        entered: Entered,
         (begun, deadline): (Duration, Option<Instant>),
         run: impl FnOnce(&mut S, &mut W) -> Result<T, SourceError>,
     ) -> Result<T, SourceError> {
@@ -272,9 +273,10 @@ impl<S, W: Wishes, T: Clone + Default> Lane<S, W, T> {
         wants.note_growth_of(&copy);
         state.running = Some(Running { number, wants: copy, begun, deadline, waiting });
         state.turn = Turn::Alone;
+        state.leader_thread = Some(current_thread());
         drop(state);
 
-        let mut leading = Leading::new(self, source, wants, entered);
+        let mut leading = Leading::new(self, source, wants);
         let result = match &mut leading.source {
             Some(source) => run(source, &mut leading.wants),
             None => Ok(T::default()),
@@ -327,8 +329,7 @@ impl<S, W: Wishes, T: Clone + Default> Lane<S, W, T> {
         deadline: Option<Instant>,
         use_it: impl FnOnce(&mut S) -> V,
     ) -> Result<V, SourceError> {
-        let (collecting, _waiting) = self.on_behalf()?;
-        let mut state = self.lock();
+        let mut state = self.lock_for_request()?;
         let mine = state.next_alone;
         state.next_alone += 1;
         let room = state.alone.capacity();
@@ -343,13 +344,13 @@ impl<S, W: Wishes, T: Clone + Default> Lane<S, W, T> {
             if let Some(source) = is_mine.then(|| state.source.take()).flatten() {
                 state.alone.pop_front();
                 state.turn = Turn::Run;
+                state.leader_thread = Some(current_thread());
                 // Counts as a run of nothing, which nobody joins.
                 let (number, wants) = (state.ended, W::default());
                 let begun = Duration::ZERO;
                 state.running = Some(Running { number, wants, begun, deadline, waiting: 0 });
                 drop(state);
-                let entered = collecting.enter();
-                let mut leading = Leading::new(self, source, W::default(), entered);
+                let mut leading = Leading::new(self, source, W::default());
                 let value = leading.source.as_mut().map(use_it);
                 leading.end(&Ok(T::default()));
                 return value.ok_or_else(|| self.recursion());
@@ -427,19 +428,20 @@ struct Leading<'a, S, W: Wishes, T: Clone + Default> {
     lane: &'a Lane<S, W, T>,
     source: Option<S>,
     wants: W,
-    /// Until the source is back.
-    entered: Option<Entered>,
+    /// Whether the source is back.
+    has_ended: bool,
 }
 
 impl<'a, S, W: Wishes, T: Clone + Default> Leading<'a, S, W, T> {
-    fn new(lane: &'a Lane<S, W, T>, source: S, wants: W, entered: Entered) -> Self {
-        Self { lane, source: Some(source), wants, entered: Some(entered) }
+    fn new(lane: &'a Lane<S, W, T>, source: S, wants: W) -> Self {
+        Self { lane, source: Some(source), wants, has_ended: false }
     }
 
     fn end(&mut self, result: &Result<T, SourceError>) {
-        self.entered = None;
+        self.has_ended = true;
         let mut state = self.lane.lock();
         state.source = self.source.take();
+        state.leader_thread = None;
         if let Some(running) = state.running.take() {
             state.ended = state.ended.max(running.number);
             if running.waiting > 0 {
@@ -464,7 +466,7 @@ impl<'a, S, W: Wishes, T: Clone + Default> Leading<'a, S, W, T> {
 
 impl<S, W: Wishes, T: Clone + Default> Drop for Leading<'_, S, W, T> {
     fn drop(&mut self) {
-        if self.entered.is_some() {
+        if !self.has_ended {
             let message = "panicked while collecting";
             self.end(&Err(self.lane.error(SourceErrorKind::Internal, message)));
         }

@@ -1,10 +1,8 @@
-//! Sources that ask the very cache which collects from them.
+//! Sources that ask the cache that collects from them.
 
 use super::source::{Numbered, request};
 use super::{Cached, ask};
-use perfhive_engine::{Ask, Collecting, Snapshot, Source, SourceErrorKind, Worker};
-use std::sync::mpsc::channel;
-use std::time::Duration;
+use perfhive_engine::{Ask, Snapshot, Source, SourceErrorKind};
 
 /// Asks a cache for data and for titles, as a source of its own does; both
 /// are refused.
@@ -17,7 +15,7 @@ fn refused(inner: &mut Cached<impl Source>) {
 }
 
 #[test]
-fn it_is_told_so() {
+fn a_source_that_asks_its_own_cache_gets_an_error() {
     let source = Numbered::new();
     let cache = Cached::new(source.clone());
     let mut inner = cache.clone();
@@ -29,37 +27,7 @@ fn it_is_told_so() {
 }
 
 #[test]
-fn it_is_told_so_within_a_worker() {
-    let source = Numbered::new();
-    // Nobody has a deadline: it would wait for ever.
-    let cache = Cached::new(Worker::new(source.clone(), None).unwrap());
-    let mut inner = cache.clone();
-    source.then(move || refused(&mut inner));
-    assert_eq!(ask(&mut cache.clone(), &request(&[1])), [(1, 1)]);
-    source.then(|| {});
-    // The thread is on nobody's behalf any more.
-    assert_eq!(ask(&mut cache.clone(), &request(&[2])), [(2, 2)]);
-}
-
-#[test]
-fn it_is_told_so_on_threads_of_its_own() {
-    let source = Numbered::new();
-    let cache = Cached::new(source.clone());
-    let inner = cache.clone();
-    source.then(move || {
-        let (collecting, mut inner) = (Collecting::current(), inner.clone());
-        let asks = move || {
-            let _entered = collecting.enter();
-            refused(&mut inner);
-        };
-        std::thread::spawn(asks).join().unwrap();
-    });
-    assert_eq!(ask(&mut cache.clone(), &request(&[1])), [(1, 1)]);
-    source.then(|| {});
-}
-
-#[test]
-fn it_is_told_so_through_another_cache() {
+fn a_source_that_asks_its_own_cache_through_another_one_gets_an_error() {
     let (outer, middle) = (Numbered::new(), Numbered::new());
     let (first, second) = (Cached::new(outer.clone()), Cached::new(middle.clone()));
     let (mut of_first, mut of_second) = (first.clone(), second.clone());
@@ -72,48 +40,4 @@ fn it_is_told_so_through_another_cache() {
     assert_eq!(middle.collections(), 1);
     outer.then(|| {});
     middle.then(|| {});
-}
-
-#[test]
-fn two_that_wait_for_each_other_are_told_so() {
-    let sources = [Numbered::new(), Numbered::new()];
-    let caches = sources.each_ref().map(|source| Cached::new(source.clone()));
-    // Both are at work before either asks for the other.
-    let (arrived, arrivals) = channel();
-    let mut gates = Vec::new();
-    let (told, verdicts) = channel();
-    for (source, other) in sources.iter().zip([&caches[1], &caches[0]]) {
-        let (go, gate) = channel::<()>();
-        gates.push(go);
-        let (arrived, told, mut other) = (arrived.clone(), told.clone(), other.clone());
-        source.then(move || {
-            arrived.send(()).unwrap();
-            gate.recv().unwrap();
-            // The one who comes second closes the circle; the first one is
-            // served by the second, once that was told.
-            let wish = Ask { max_age: Some(Duration::ZERO), ..request(&[1]) };
-            let outcome = other.collect(&wish, &mut Snapshot::new());
-            told.send(outcome.map_err(|error| error.kind())).unwrap();
-        });
-    }
-    std::thread::scope(|scope| {
-        for cache in &caches {
-            let mut consumer = cache.clone();
-            scope.spawn(move || consumer.collect(&request(&[1]), &mut Snapshot::new()).unwrap());
-        }
-        (0..2).for_each(|_| arrivals.recv().unwrap());
-        gates.iter().for_each(|go| go.send(()).unwrap());
-        // The first is told at once, or nobody ever is.
-        let first = verdicts.recv_timeout(Duration::from_secs(60)).unwrap();
-        assert_eq!(first, Err(SourceErrorKind::Internal));
-        // The other's wish is now collected, and asks once more.
-        arrivals.recv().unwrap();
-        for go in &gates {
-            // Whoever is done does not listen.
-            let _ = go.send(());
-        }
-        let rest: Vec<_> = (0..2).map(|_| verdicts.recv().unwrap()).collect();
-        assert!(rest.contains(&Ok(())), "{rest:?}");
-    });
-    sources.iter().for_each(|source| source.then(|| {}));
 }
