@@ -43,7 +43,7 @@ fn proc() -> Machine {
 /// The whole system has no room for one more open file.
 #[test]
 fn without_free_descriptors_the_rest_is_delivered() {
-    let test = "without_files_in_the_system_the_rest_is_delivered";
+    let test = "without_free_descriptors_the_rest_is_delivered";
     // By then everything has begun.
     injected(test, "inject=openat:error=ENFILE:when=20000+", || {
         let sleepers = Sleepers::new(10);
@@ -67,7 +67,7 @@ fn without_free_descriptors_the_rest_is_delivered() {
 /// Files that keep who reads them waiting.
 #[test]
 fn slow_files_are_delivered_until_the_deadline() {
-    let test = "what_is_slow_is_delivered_as_far_as_the_deadline_allows";
+    let test = "slow_files_are_delivered_until_the_deadline";
     injected(test, "inject=pread64:delay_enter=1000", || {
         let _sleepers = Sleepers::new(100);
         let mut machine = proc();
