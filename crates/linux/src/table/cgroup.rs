@@ -14,10 +14,10 @@ pub(crate) static OBJECTS: &[&Object] = &[
     &CONTAINER_PROCESS,
 ];
 
-const LIMIT: &str = "No value where there is no limit, nor for what stands behind it in the same \
-    answer.";
-const DEVICES: &str = "All devices together: one that stands on another (LVM, RAID, encryption) \
-    counts as well as the one below it.";
+const LIMIT: &str = "No value where there is no limit, nor for the limits that follow it in the same counter \
+     block.";
+const DEVICES: &str = "All devices together: a device that lies on another (LVM, RAID, encryption) counts, and so \
+     does the one below it.";
 
 pub(crate) static CGROUP: Object = Object {
     index: 104_000,
@@ -25,16 +25,16 @@ pub(crate) static CGROUP: Object = Object {
     name: "Cgroup",
     meaning: "Control groups of Linux, version 2, under their paths; each includes the groups in \
          it. Processor time, tasks, and limits.",
-    note: "Instances are the control groups of version 2, each before those in it; the name is the path \
-         below the mount point, `/system.slice/ssh.service` for example, and `/` is the root. Every group \
-         includes the groups in it, so there is no `_Total`. Where version 2 is mounted beside version 1, \
-         what the controllers of version 1 tell is not there; where only version 1 is mounted, none of \
-         these objects is, and a fault says so.\n\n\
-         A group has memory, input and output and pressure only where the controller for it is on. Each \
-         has an object of its own, with those groups as instances that have it, so that one that is off \
-         hides nothing else; where no group has it, the object is not there, and a fault says so. Groups \
-         beyond 65,536, and those more than 64 levels deep, are left out with \
-         a fault; symbolic links are not followed.",
+    note: "Instances are the control groups of version 2, each before those in it; the name is the \
+         path below the mount point, `/system.slice/ssh.service` for example, and `/` is the \
+         root. Every group includes the groups in it, so there is no `_Total`. Where version 2 \
+         is mounted beside version 1, values of controllers of version 1 are missing; where only \
+         version 1 is mounted, all these objects are missing, and a fault says so.\\n\\nA group \
+         has memory, input and output and pressure only where the controller for it is on. Each \
+         controller has an object of its own, whose instances are the groups that have the \
+         controller: one that is off hides no other values. Where no group has a controller, its \
+         object is missing, and a fault says so. Groups beyond 65,536, and those more than 64 \
+         levels deep, are left out with a fault; symbolic links are not followed.",
     reads: "`self/mountinfo` once, the folders of all groups, and for each group `cpu.stat` and \
         `pids.current`, kept open as far as the budget of descriptors allows",
     cost: Cost::Costly,

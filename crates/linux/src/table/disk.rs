@@ -13,22 +13,23 @@ pub(crate) static PHYSICAL_DISK: Object = Object {
     meaning: "The disks of the machine: whole devices, without partitions and without devices that \
          are made of others. From /proc/diskstats.",
     note: "One instance for each disk, named as the kernel names it (`sda`, `nvme0n1`, `vda`). \
-           Windows puts a number and the volumes into the name (`0 C:`), which here would change \
-           with every mount and cut the history of the disk in two. Disks are the whole devices \
-           of `diskstats` (those in `/sys/block`; without it, those whose names are not those of \
-           partitions of another one in the list) that are not made of other block devices, of memory or of \
-           a file: no partitions, no `dm-`, `md`, `bcache`, `drbd`, `zd`, `loop`, `ram` and \
-           `zram` devices (nothing that has `slaves` in sysfs), no paths of an NVMe device with \
-           several (`nvme0c0n1`), no boot areas of an eMMC (`mmcblk0boot0`). As on Windows, \
-           optical drives (`sr`) and floppy disks (`fd`) are none either. A device that has no \
-           size and never did anything (an empty card reader, an unused `nbd`) is left out until \
-           it has. So nothing is counted twice. `_Total` has the sums; of % Disk Time, % Disk \
-           Read Time, % Disk Write Time and % Idle Time it has the means, as on Windows. It grows \
-           by what the disks do that are there: one that comes or goes makes it neither jump nor \
-           step back. The kernel's times have 32 bits and wrap after 50 days of waiting, on \
-           32-bit kernels counts do too: within a session they go on. A disk that another one \
-           replaces under the same name (told by `diskseq` of sysfs since 5.15, else by counts \
-           that step back as no wrap explains) begins where the other one ended.",
+         Windows puts a number and the volumes into the name (`0 C:`), which here would change \
+         with every mount and cut the history of the disk in two. Disks are the whole devices of \
+         `diskstats` (those in `/sys/block`; without it, those whose names are not those of \
+         partitions of another one in the list) that are not made of other block devices, of \
+         memory or of a file: no partitions, no `dm-`, `md`, `bcache`, `drbd`, `zd`, `loop`, \
+         `ram` and `zram` devices (nothing that has `slaves` in sysfs), no paths of an NVMe \
+         device with several (`nvme0c0n1`), no boot areas of an eMMC (`mmcblk0boot0`). As on \
+         Windows, optical drives (`sr`) and floppy disks (`fd`) are none either. A device that \
+         has no size and never did anything (an empty card reader, an unused `nbd`) is left out \
+         until it has. So nothing is counted twice. `_Total` has the sums; of % Disk Time, % \
+         Disk Read Time, % Disk Write Time and % Idle Time it has the means, as on Windows. It \
+         grows by the counts of the disks that are present: a disk that appears or vanishes \
+         makes it neither jump nor step back. The kernel's times have 32 bits and wrap after 50 \
+         days of waiting, on 32-bit kernels counts do too: within a session they go on. A disk \
+         that replaces another one under the same name begins where the other one ended. It is \
+         recognized by `diskseq` of sysfs since 5.15, else by counts that step back and are no \
+         wrap.",
     reads: "`diskstats`; for each disk that ever did anything `/sys/dev/block/*/diskseq`, for \
             each that did not its `size`; a device that is seen for the first time is looked up \
             in `/sys/block`",
@@ -164,8 +165,8 @@ const ABSENT_IO: &[Absent] = &[absent(
 
 const IN_SECTORS: &str = "The kernel counts in sectors of 512 bytes whatever the disk has.";
 const MERGED: &str = "Requests that the kernel merged are one, as the disk sees it.";
-const IN_MS: &str = "Counted in milliseconds, when the request is done: one that takes long is \
-    not seen before its end.";
+const IN_MS: &str = "Counted in milliseconds, when the request is done: a long request is not seen before its \
+     end.";
 const ADDED: &str = "The time that requests wait and are served, added up: above 100 where \
     several are under way at once, as on Windows, which shows no more than 100 of it.";
 

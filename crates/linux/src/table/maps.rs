@@ -22,22 +22,23 @@ pub(crate) static IMAGE: Object = Object {
     meaning: "Programs and libraries of each process: the files of which it has something mapped \
          with the right to be executed, by the file's name. Their counters tell the address \
          space by protection. From /proc/PID/maps.",
-    note: "An instance for each image of a process: a file of which something is mapped with the right to \
-         be executed, which is to say its program and its libraries. Shared memory that may be executed has a name of its own \
-         in the maps (`/memfd:NAME`, `/dev/zero`), and counts as an image, too. All mappings of a path in a process \
-         are one instance, in the order of the lowest address. Its name is the file's without the folders, \
-         as the kernel writes it: ` (deleted)` behind it means that no file of that path is there any more \
-         (one that was replaced by an update, for example). A line feed in a name is told as `\\012`, and is \
-         one again here; a byte that is no UTF-8 becomes the UTF-16 unit 0xDC00 + byte. The parent is the \
-         process' instance, and Process comes along.\n\n\
-         The maps of a process take permission to trace it (an ordinary user's own processes); others \
-         have no instances here. Nor have threads of the kernel, and processes that have ended and are not \
-         yet waited for; nor one whose first thread has ended while others go on, of which the kernel tells no \
-         maps. There is no `_Total`: libraries are shared, and a sum of address space says \
-         nothing.\n\n\
-         The counters on request take `PID/smaps` in place of `PID/maps`, for which the kernel walks the \
-         page tables of the process: some milliseconds for each 100 MB that are resident, while \
-         the process may have to wait to change its mappings.",
+    note: "An instance for each image of a process: a file of which something is mapped with the \
+         right to be executed, which is to say its program and its libraries. Shared memory that \
+         may be executed has a name of its own in the maps (`/memfd:NAME`, `/dev/zero`), and \
+         counts as an image, too. All mappings of a path in a process are one instance, in the \
+         order of the lowest address. Its name is the file's without the folders, as the kernel \
+         writes it: ` (deleted)` behind it means that no file of that path is there any more \
+         (one that was replaced by an update, for example). A line feed in a name is told as \
+         `\\\\012`, and is one again here; a byte that is no UTF-8 becomes the UTF-16 unit \
+         0xDC00 + byte. The parent is the process' instance, and Process comes along.\\n\\nThe \
+         maps of a process take permission to trace it (an ordinary user's own processes); \
+         others have no instances here. Nor have threads of the kernel, and processes that have \
+         ended and are not yet waited for; nor one whose first thread has ended while others go \
+         on, of which the kernel shows no maps. There is no `_Total`: libraries are shared, and \
+         a sum of address space says nothing.\\n\\nThe counters on request take `PID/smaps` in \
+         place of `PID/maps`, for which the kernel walks the page tables of the process: some \
+         milliseconds for each 100 MB that are resident, while the process may have to wait to \
+         change its mappings.",
     reads: "with Process, for each process all of `PID/maps`; on request `PID/smaps` in its place",
     cost: Cost::Costly,
     has_instances: true,
@@ -353,8 +354,8 @@ const NO_RESERVE: &str = "A reservation has no protection on Linux but that it m
     Reserved Space No Access.";
 const NO_COPY: &str = "Memory without a file is no copy of anything; that a child still shares it with \
     its parent is not seen in the maps.";
-const NO_LIMIT: &str = "Linux does not tell how large an address space may become: that depends on the \
-    processor, the kernel and the program.";
+const NO_LIMIT: &str = "Linux does not report how large an address space may become: that depends on the processor, \
+     the kernel and the program.";
 
 const SPACE_ABSENT: &[Absent] = &[
     lacks(
@@ -373,7 +374,7 @@ const SPACE_ABSENT: &[Absent] = &[
     lacks(
         744,
         "Unassigned Space No Access",
-        "Cannot be told from a reservation: see Reserved Space No Access.",
+        "Cannot be distinguished from a reservation: see Reserved Space No Access.",
     ),
     lacks(750, "Unassigned Space Write Copy", NO_COPY),
     lacks(758, "Unassigned Space Exec Write Copy", NO_COPY),
@@ -424,6 +425,6 @@ const DETAILS_COUNTERS: &[Counter] = &[Counter::new(
          which takes permission to trace the process.",
 )
 .differs(
-    "Of threads that wait. Of one that runs or is about to, the kernel does not say it, and the \
-     instance has no value.",
+    "Only of threads that wait. For a thread that runs or is about to run, the kernel has no \
+     address, and the instance has no value.",
 )];

@@ -4,14 +4,14 @@ use super::{Absent, Counter, Object, absent};
 use perfhive_engine::Cost;
 use perfhive_format::{CounterType as T, DetailLevel};
 
-const NO_FAULT_KINDS: &str = "Linux counts page faults in all and those that waited for a disk, \
-    and tells no other kinds apart.";
+const NO_FAULT_KINDS: &str =
+    "Linux counts page faults in all and those that waited for a disk, and no other kinds.";
 const NO_HARD_PAGES: &str = "Linux counts the pages that swapping moves and all traffic of block \
     devices; the pages that hard faults read, or that were written to free memory, are neither. \
     See Swap Pages In/sec, Block KBytes In/sec and those beside them.";
 const NO_PAGED_POOL: &str = "Linux' kernel memory is never paged out.";
-const NO_KERNEL_PAGING: &str = "Linux does not page its own code or drivers, and tells no sizes \
-    of them.";
+const NO_KERNEL_PAGING: &str =
+    "Linux does not page its own code or drivers, and reports no sizes of them.";
 const NO_STANDBY: &str = "Linux has no standby lists by priority; what can be had without paging \
     is all in Available Bytes.";
 
@@ -206,7 +206,7 @@ const COUNTERS: &[Counter] = &[
         .from("`meminfo`: `Unevictable`")
         .since("2.6.28")
         .means(
-            "Memory that must stay, because a program locked it, for one. From Unevictable in \
+            "Memory that must stay, for example because a program locked it. From Unevictable in \
              /proc/meminfo.",
         ),
     Counter::new(100_116, 100_117, "Anonymous Bytes", T::PERF_COUNTER_LARGE_RAWCOUNT)
@@ -229,7 +229,7 @@ const COUNTERS: &[Counter] = &[
         .unit("bytes")
         .from("`meminfo`: `Mapped`")
         .means(
-            "Contents of files that programs have mapped, their code for one. From Mapped in \
+            "Contents of files that programs have mapped, such as their code. From Mapped in \
              /proc/meminfo.",
         ),
     Counter::new(100_122, 100_123, "Shared Bytes", T::PERF_COUNTER_LARGE_RAWCOUNT)
@@ -291,7 +291,7 @@ const COUNTERS: &[Counter] = &[
     Counter::new(100_136, 100_137, "Huge Pages Free", T::PERF_COUNTER_LARGE_RAWCOUNT)
         .unit("pages")
         .from("`meminfo`: `HugePages_Free`")
-        .means("Huge pages of the pool that nobody uses. From HugePages_Free in /proc/meminfo."),
+        .means("Unused huge pages of the pool. From HugePages_Free in /proc/meminfo."),
     Counter::new(100_138, 100_139, "Huge Page Size", T::PERF_COUNTER_LARGE_RAWCOUNT)
         .scale(-6)
         .unit("bytes")
@@ -358,7 +358,7 @@ const COUNTERS: &[Counter] = &[
         .unit("pages/s")
         .from("`vmstat`: `pgscan_direct` or all `pgscan_direct_*`")
         .means(
-            "Pages that such requests looked at to take them back. From pgscan_direct in \
+            "Pages that requests for memory scanned to take them back. From pgscan_direct in \
              /proc/vmstat.",
         ),
     Counter::new(100_164, 100_165, "Pages Scanned in Background/sec", T::PERF_COUNTER_COUNTER)

@@ -22,8 +22,8 @@ pub(crate) static OBJECTS: &[&Object] =
 
 const NO_UNICAST: &str = "Linux does not count unicast packets apart: received multicast ones \
     are counted, broadcast ones and all that are sent are not.";
-const NO_RSC: &str = "Linux tells of no such counts in a file; drivers have them, under names of \
-    each its own. (Windows numbers this counter differently from version to version.)";
+const NO_RSC: &str = "Linux reports no such counts in a file; drivers have them, each under its own names. \
+     (Windows numbers this counter differently from version to version.)";
 const NO_SPLIT: &str = "Linux counts TCP over IPv4 and IPv6 together, and TCPv4 has the counts of \
     both: here, too, they would count twice.";
 
@@ -227,8 +227,8 @@ const NO_INTERFACE: &[Absent] = &[
         544,
         "Output Queue Length",
         T::PERF_COUNTER_LARGE_RAWCOUNT,
-        "The lengths of queues are told for each queueing discipline, by traffic control over \
-         netlink and in no file.",
+        "Queue lengths exist for each queueing discipline, by traffic control over netlink and \
+         in no file.",
     ),
     absent(103_900, "Offloaded Connections", T::PERF_COUNTER_LARGE_RAWCOUNT, NO_RSC),
     absent(103_902, "TCP Active RSC Connections", T::PERF_COUNTER_LARGE_RAWCOUNT, NO_RSC),
@@ -291,10 +291,10 @@ pub(crate) static TCPV4: Object = Object {
          established and the sockets are told apart. From /proc/net/snmp, /proc/net/netstat \
          and /proc/net/sockstat.",
     note: namespace!(
-        " **Linux counts TCP over IPv4 and IPv6 together**, and these counts are here, where \
-         programs made for Windows look for them: on a machine that speaks both, they are \
-         those of both, and TCPv6 leaves them out. Told apart are Connections Established, by \
-         the version of the packets, and Sockets In Use, by the family of the socket."
+        "**Linux counts TCP over IPv4 and IPv6 together**, and these counts are here, where \
+         programs made for Windows look for them: on a machine that speaks both, they are those \
+         of both, and TCPv6 leaves them out. Counted by version are Connections Established (of \
+         the packets) and Sockets In Use (of the socket's family)."
     ),
     ..protocol(
         638,

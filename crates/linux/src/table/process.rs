@@ -34,18 +34,18 @@ pub(crate) static PROCESS: Object = Object {
     name: "Process",
     meaning: "Counters of each process, under the name of its command. Idle stands for the time in \
          which processors had nothing to do, _Total for the sum of all.",
-    note: "Instances are `Idle`, the processes by ascending number, and `_Total`. An instance's name is \
-         the command's (`comm`); a byte in it that is no UTF-8 becomes the UTF-16 unit 0xDC00 + byte, \
-         so that different names stay different. `Idle` has the number 0, the idle time of all \
-         processors as its processor time, and as many threads as processors are on. `_Total` is the \
-         sum of all instances that have the value, `Idle` included. Processes that `/proc` hides \
-         (another PID namespace, `hidepid`) are not there.\n\n\
-         The counters from `PID/io` take permission to trace the process (an ordinary user's own \
-         processes); for others they have no value. Those are then not in `_Total` either.\n\n\
-         Where the BPF reader is used ([manual](cli.md#processes-through-bpf)), all values are those \
-         of the kernel's structures that `/proc` tells, with two differences: processor times are in \
-         steps of 100 ns, up to the last tick or switch of each processor, and Working Set is exact \
-         before Linux 6.17 too.",
+    note: "Instances are `Idle`, the processes by ascending number, and `_Total`. An instance's \
+         name is the command's (`comm`); a byte in it that is no UTF-8 becomes the UTF-16 unit \
+         0xDC00 + byte, so that different names stay different. `Idle` has the number 0, the \
+         idle time of all processors as its processor time, and as many threads as processors \
+         are on. `_Total` is the sum of all instances that have the value, `Idle` included. \
+         Processes that `/proc` hides (another PID namespace, `hidepid`) are not there.\\n\\nThe \
+         counters from `PID/io` take permission to trace the process (an ordinary user's own \
+         processes); for others they have no value. Those are then not in `_Total` \
+         either.\\n\\nWhere the BPF reader is used ([manual](cli.md#processes-through-bpf)), all \
+         values come from the kernel's structures that `/proc` reports, with two differences: \
+         processor times are in steps of 100 ns, up to the last tick or switch of each \
+         processor, and Working Set is exact before Linux 6.17 too.",
     reads: "`stat`, one listing of `/proc`, and for each process `PID/stat`, `PID/statm` and `PID/io`, kept open \
         (of a process with one thread that has not run since the collection before, as \
         `PID/schedstat` says from Linux 5.9 on, only that and `PID/statm`: the others would say \

@@ -13,12 +13,13 @@ pub(crate) static PROCESSOR: Object = Object {
     name: "Processor",
     meaning: "Counters of each processor that is on, under the kernel's number. _Total is the \
          average of times and the sum of counts.",
-    note: "One instance for each processor that is on, under the kernel's number, and `_Total`: the \
-         average of times, so that it is a share as well, and the sum of counts. The kernel tells times \
-         in ticks, mostly of 10 ms: between two samples each share may be off by a tick or two, % Processor \
-         Time even a little below 0 and the others above 100, the more the shorter the interval. When processors \
-         are switched off or on, `_Total` goes on from where it was. Without a hypervisor, \
-         % Processor Time is % User Time and % Privileged Time together.",
+    note: "One instance for each processor that is on, under the kernel's number, and `_Total`: \
+         the average of times, so that it is a share as well, and the sum of counts. The kernel \
+         reports times in ticks, mostly of 10 ms: between two samples each share may be off by a \
+         tick or two, % Processor Time even a little below 0 and the others above 100, the more \
+         the shorter the interval. When processors are switched off or on, `_Total` goes on from \
+         where it was. Without a hypervisor, % Processor Time is % User Time and % Privileged \
+         Time together.",
     reads: "`stat`; on request `interrupts`",
     cost: Cost::Global,
     has_instances: true,

@@ -54,7 +54,7 @@ const COUNTERS: &[Counter] = &[
              counted. From the entries of /proc.",
         )
         .from("the numeric entries of `/proc`, and Idle")
-        .differs("Those that this mount of `/proc` shows (PID namespace, `hidepid`)."),
+        .differs("Only processes that this mount of `/proc` shows (PID namespace, `hidepid`)."),
     w::THREADS
         .means(
             "Threads of the whole machine at this moment, with one idle thread for each \

@@ -145,9 +145,9 @@ const COUNTERS: &[Counter] = &[
         )
         .from("`PID/task/TID/stat`: `state`")
         .differs(
-            "2 for `R`, which does not tell whether the thread has a processor or waits for \
-             one; 5 for `S`, `D`, `I`, `T`, `t`, `P` and `K`; 4 for `Z`, `X` and `x`; 7 for any \
-             other. Idle's threads and `_Total` have none.",
+            "2 for `R`, whether the thread has a processor or waits for one; 5 for `S`, `D`, \
+             `I`, `T`, `t`, `P` and `K`; 4 for `Z`, `X` and `x`; 7 for any other. Idle's threads \
+             and `_Total` have none.",
         ),
     Counter::new(105_002, 105_113, "Nice Level", T::PERF_COUNTER_RAWCOUNT)
         .detail(DetailLevel::ADVANCED)

@@ -8,8 +8,7 @@ const NO_MAPS: &str =
     "The file systems of Linux do not map or pin pages of the cache as those of Windows do.";
 const NO_LOOKUPS: &str = "Linux does not count how often something was looked for in its \
     cache, and how often it was there.";
-const NO_WRITERS: &str =
-    "Linux counts pages that were written, but not who had them written: see Pages Written/sec.";
+const NO_WRITERS: &str = "Linux counts pages that were written, but not which program asked for it: see Pages Written/sec.";
 
 pub(crate) static CACHE: Object = Object {
     index: 86,
@@ -36,8 +35,8 @@ const COUNTERS: &[Counter] = &[
         .from("`vmstat`: `nr_dirty_threshold`")
         .since("2.6.37")
         .means(
-            "How many such pages make the kernel slow down those who write. From \
-             nr_dirty_threshold in /proc/vmstat.",
+            "The number of dirty pages from which on the kernel slows down programs that write. \
+             From nr_dirty_threshold in /proc/vmstat.",
         ),
     Counter::new(
         100_324,
@@ -49,8 +48,8 @@ const COUNTERS: &[Counter] = &[
     .from("`vmstat`: `nr_dirty_background_threshold`")
     .since("2.6.37")
     .means(
-        "How many such pages make the kernel begin to write them in the background. From \
-             nr_dirty_background_threshold in /proc/vmstat.",
+        "The number of dirty pages from which on the kernel writes them in the background. From \
+         nr_dirty_background_threshold in /proc/vmstat.",
     ),
     Counter::new(100_326, 100_327, "Writeback Pages", T::PERF_COUNTER_LARGE_RAWCOUNT)
         .unit("pages")
@@ -72,8 +71,8 @@ const COUNTERS: &[Counter] = &[
         .from("`vmstat`: `nr_written`")
         .since("2.6.37")
         .means(
-            "Pages of the cache that were written, in the background or because someone asked \
-             for it. From nr_written in /proc/vmstat.",
+            "Pages of the cache that were written, in the background or on request of a program. \
+             From nr_written in /proc/vmstat.",
         ),
     Counter::new(100_332, 100_333, "Cached Pages", T::PERF_COUNTER_LARGE_RAWCOUNT)
         .unit("pages")

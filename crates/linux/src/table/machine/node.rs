@@ -137,8 +137,8 @@ const COUNTERS: &[Counter] = &[
         .unit("pages")
         .from("`meminfo`: `HugePages_Free`")
         .means(
-            "Huge pages of the pool in the node that nobody uses. From HugePages_Free in \
-             meminfo below /sys/devices/system/node.",
+            "Unused huge pages of the pool in the node. From HugePages_Free in meminfo below \
+             /sys/devices/system/node.",
         ),
     Counter::new(100_170, 100_481, "NUMA Hits/sec", T::PERF_COUNTER_COUNTER)
         .unit("pages/s")

@@ -4,15 +4,15 @@ use crate::table::{Absent, Counter, Object, absent};
 use perfhive_engine::Cost;
 use perfhive_format::CounterType as T;
 
-const NO_OBJECTS: &str = "Programs on Linux make these in their own memory; the kernel hears of \
-    those alone that are waited for, and counts none.";
+const NO_OBJECTS: &str = "Programs on Linux make these in their own memory; the kernel learns only of those that \
+     threads wait for, and counts none.";
 
 pub(crate) static OBJECTS_OF_WINDOWS: Object = Object {
     index: 260,
     help: 261,
     name: "Objects",
     meaning: "Counts of what the kernel holds for programs at this moment.",
-    note: "A container whose `/proc` has no `sys/fs` has none of the own counters.",
+    note: "In a container whose `/proc` has no `sys/fs`, the counters from 100300 are missing.",
     reads: "`loadavg`, `stat`, three files of `sys/fs`, one listing of `/proc`",
     cost: Cost::Global,
     has_instances: false,
@@ -29,7 +29,7 @@ const COUNTERS: &[Counter] = &[
             "Processes at this moment, Idle included. Processes that this /proc hides are not \
              counted. From the entries of /proc.",
         )
-        .differs("Those that this mount of `/proc` shows (PID namespace, `hidepid`)."),
+        .differs("Only processes that this mount of `/proc` shows (PID namespace, `hidepid`)."),
     Counter::new(250, 251, "Threads", T::PERF_COUNTER_RAWCOUNT)
         .unit("threads")
         .from("`loadavg`: fourth field; `stat`: one idle thread for each `cpuN` line")
@@ -59,10 +59,7 @@ const COUNTERS: &[Counter] = &[
     Counter::new(100_306, 100_307, "Unused Inodes", T::PERF_COUNTER_LARGE_RAWCOUNT)
         .unit("inodes")
         .from("`sys/fs/inode-nr`: second number")
-        .means(
-            "Those of them that nobody uses and that can be given up. From \
-             /proc/sys/fs/inode-nr.",
-        ),
+        .means("Inodes in memory that are unused and can be given up. From /proc/sys/fs/inode-nr."),
     Counter::new(100_308, 100_309, "Directory Entries", T::PERF_COUNTER_LARGE_RAWCOUNT)
         .unit("entries")
         .from("`sys/fs/dentry-state`: first number")
@@ -74,7 +71,7 @@ const COUNTERS: &[Counter] = &[
         .unit("entries")
         .from("`sys/fs/dentry-state`: second number")
         .means(
-            "Those of them that nobody uses and that can be given up. From \
+            "Directory entries in memory that are unused and can be given up. From \
              /proc/sys/fs/dentry-state.",
         ),
 ];

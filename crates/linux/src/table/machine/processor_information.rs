@@ -6,11 +6,11 @@ use perfhive_format::CounterType as T;
 
 const NO_C_STATES: &str = "The kernel's idle states are named and numbered by each processor \
     model's driver (`cpuidle` in `/sys`), and are not Windows' C1 to C3.";
-const NO_DPC_COUNTS: &str = "Linux counts soft interrupts when they run, not when they \
-    are raised: see the own counters of their kinds.";
+const NO_DPC_COUNTS: &str = "Linux counts soft interrupts when they run, not when they are raised: see the counters of \
+     each kind of soft interrupt.";
 const NO_PERFORMANCE: &str =
     "Takes the processors' own counts of cycles, which Linux shows to profilers alone.";
-const NO_LIMIT: &str = "Linux tells limits of the clock, but not which of them was in effect.";
+const NO_LIMIT: &str = "Linux reports limits of the clock, but not which of them was in effect.";
 
 pub(crate) static PROCESSOR_INFORMATION: Object = Object {
     index: 100_200,
@@ -18,14 +18,13 @@ pub(crate) static PROCESSOR_INFORMATION: Object = Object {
     name: "Processor Information",
     meaning: "Counters of each processor that is on, under its node and the kernel's number, and \
          totals of each node.",
-    note: "As Processor, with more counters, and instances by node: `0,3` is \
-             processor 3 of node 0, `0,_Total` all of node 0, `_Total` all. The second \
-             number is the kernel's own, so that an instance remains the same processor \
-             whichever others are off; Windows counts anew in each node. Where `/sys` \
-             tells no nodes (or is not there) every processor is in node 0, as on \
-             Windows. Totals are the mean of times and the sum of counts, and do not \
-             jump when processors are switched off or on. Windows numbers the object \
-             differently from machine to machine; the name is the same everywhere.",
+    note: "As Processor, with more counters, and instances by node: `0,3` is processor 3 of node \
+         0, `0,_Total` all of node 0, `_Total` all. The second number is the kernel's own, so \
+         that an instance remains the same processor whichever others are off; Windows counts \
+         anew in each node. Where `/sys` has no nodes (or is missing) every processor is in node \
+         0, as on Windows. Totals are the mean of times and the sum of counts, and do not jump \
+         when processors are switched off or on. Windows numbers the object differently from \
+         machine to machine; the name is the same everywhere.",
     reads: "`stat`; when processors come or go, \
              `/sys/devices/system/node/nodeN/cpulist`; on request `interrupts`, \
              `softirqs`, and one file of `/sys` for each processor",
@@ -274,7 +273,7 @@ const ABSENT: &[Absent] = &[
         100_210,
         "Parking Status",
         T::PERF_COUNTER_RAWCOUNT,
-        "Linux parks no processors: one that is off is no instance.",
+        "Linux parks no processors: a processor that is off is no instance.",
     ),
     absent(
         100_212,

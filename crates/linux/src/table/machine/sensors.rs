@@ -49,8 +49,8 @@ mod thermal {
             100_506,
             "% Passive Limit",
             T::PERF_COUNTER_RAWCOUNT,
-            "Linux tells the state of each cooling device, but not the limit that a \
-             zone demands.",
+            "Linux reports the state of each cooling device, but not the limit that a zone \
+             demands.",
         ),
         absent(
             100_508,

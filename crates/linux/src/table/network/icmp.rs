@@ -192,7 +192,9 @@ const RECEIVED_MEMBERSHIP_REPORT: Counter =
             "ICMP messages \"membership report\" received since the machine was started. From \
          Icmp6InGroupMembResponses in /proc/net/snmp6.",
         )
-        .differs("Those of version 1 of MLD only; reports of version 2 are counted apart.");
+        .differs(
+            "Reports of version 1 of MLD only; those of version 2 have a counter of their own.",
+        );
 const RECEIVED_MEMBERSHIP_REDUCTION: Counter =
     count(1542, 1543, "Received Membership Reduction", "messages")
         .detail(DetailLevel::EXPERT)
@@ -236,7 +238,7 @@ const SENT_MEMBERSHIP_REPORT: Counter = count(1558, 1559, "Sent Membership Repor
         "ICMP messages \"membership report\" sent since the machine was started. From \
          Icmp6OutGroupMembResponses in /proc/net/snmp6.",
     )
-    .differs("Those of version 1 of MLD only; reports of version 2 are counted apart.");
+    .differs("Reports of version 1 of MLD only; those of version 2 have a counter of their own.");
 const SENT_MEMBERSHIP_REDUCTION: Counter =
     count(1560, 1561, "Sent Membership Reduction", "messages").detail(DetailLevel::EXPERT).means(
         "ICMP messages \"membership reduction\" sent since the machine was started. From \

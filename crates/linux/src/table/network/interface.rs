@@ -45,7 +45,7 @@ pub(super) const INTERFACE: &[Counter] = &[
             "Packets that the interface sent each second. From the second packets column of \
              /proc/net/dev.",
         )
-        .differs("Those that the driver completed; on Windows those that were requested."),
+        .differs("Packets that the driver completed; on Windows packets that were requested."),
     Counter::new(264, 523, "Bytes Received/sec", T::PERF_COUNTER_BULK_COUNT)
         .scale(-4)
         .detail(DetailLevel::ADVANCED)
@@ -77,12 +77,12 @@ pub(super) const INTERFACE: &[Counter] = &[
         .unit("packets")
         .from("`net/dev`: receive `drop`")
         .means(
-            "Packets received and thrown away since the interface began, for lack of buffers \
-             or because nobody wanted their protocol. From drop in /proc/net/dev.",
+            "Packets received and thrown away since the interface began, for lack of buffers or \
+             because no program handles their protocol. From drop in /proc/net/dev.",
         )
         .differs(
-            "Those of protocols that nobody handles, and those that the card had no room for, are \
-            in it.",
+            "Packets of protocols that no program handles, and packets that the card had no room \
+             for, are in it.",
         ),
     Counter::new(530, 531, "Packets Received Errors", T::PERF_COUNTER_LARGE_RAWCOUNT)
         .detail(DetailLevel::ADVANCED)
