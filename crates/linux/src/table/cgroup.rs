@@ -29,7 +29,7 @@ pub(crate) static CGROUP: Object = Object {
          path below the mount point, `/system.slice/ssh.service` for example, and `/` is the \
          root. Every group includes the groups in it, so there is no `_Total`. Where version 2 \
          is mounted beside version 1, values of controllers of version 1 are missing; where only \
-         version 1 is mounted, all these objects are missing, and a fault says so.\\n\\nA group \
+         version 1 is mounted, all these objects are missing, and a fault says so.\n\nA group \
          has memory, input and output and pressure only where the controller for it is on. Each \
          controller has an object of its own, whose instances are the groups that have the \
          controller: one that is off hides no other values. Where no group has a controller, its \

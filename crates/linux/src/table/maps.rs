@@ -28,14 +28,14 @@ pub(crate) static IMAGE: Object = Object {
          counts as an image, too. All mappings of a path in a process are one instance, in the \
          order of the lowest address. Its name is the file's without the folders, as the kernel \
          writes it: ` (deleted)` behind it means that no file of that path is there any more \
-         (one that was replaced by an update, for example). A line feed in a name is told as \
-         `\\\\012`, and is one again here; a byte that is no UTF-8 becomes the UTF-16 unit \
-         0xDC00 + byte. The parent is the process' instance, and Process comes along.\\n\\nThe \
+         (one that was replaced by an update, for example). A line feed in a name is written as \
+         `\\012`, and is one again here; a byte that is no UTF-8 becomes the UTF-16 unit \
+         0xDC00 + byte. The parent is the process' instance, and Process comes along.\n\nThe \
          maps of a process take permission to trace it (an ordinary user's own processes); \
          others have no instances here. Nor have threads of the kernel, and processes that have \
          ended and are not yet waited for; nor one whose first thread has ended while others go \
          on, of which the kernel shows no maps. There is no `_Total`: libraries are shared, and \
-         a sum of address space says nothing.\\n\\nThe counters on request take `PID/smaps` in \
+         a sum of address space says nothing.\n\nThe counters on request take `PID/smaps` in \
          place of `PID/maps`, for which the kernel walks the page tables of the process: some \
          milliseconds for each 100 MB that are resident, while the process may have to wait to \
          change its mappings.",

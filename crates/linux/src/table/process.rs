@@ -39,10 +39,10 @@ pub(crate) static PROCESS: Object = Object {
          0xDC00 + byte, so that different names stay different. `Idle` has the number 0, the \
          idle time of all processors as its processor time, and as many threads as processors \
          are on. `_Total` is the sum of all instances that have the value, `Idle` included. \
-         Processes that `/proc` hides (another PID namespace, `hidepid`) are not there.\\n\\nThe \
+         Processes that `/proc` hides (another PID namespace, `hidepid`) are not there.\n\nThe \
          counters from `PID/io` take permission to trace the process (an ordinary user's own \
          processes); for others they have no value. Those are then not in `_Total` \
-         either.\\n\\nWhere the BPF reader is used ([manual](cli.md#processes-through-bpf)), all \
+         either.\n\nWhere the BPF reader is used ([manual](cli.md#processes-through-bpf)), all \
          values come from the kernel's structures that `/proc` reports, with two differences: \
          processor times are in steps of 100 ns, up to the last tick or switch of each \
          processor, and Working Set is exact before Linux 6.17 too.",
