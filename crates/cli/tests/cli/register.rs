@@ -1,4 +1,4 @@
-//! Registering providers, as their authors do it.
+//! `register` and `unregister`.
 #![cfg(target_os = "linux")]
 
 use crate::run::{Folder, Run, command, finish};
@@ -47,7 +47,7 @@ impl Place {
     }
 }
 
-/// An empty variable is none, and not the folder that one is in.
+/// An empty variable counts as unset, not as the current folder.
 #[test]
 fn a_variable_that_is_empty_names_no_folder() {
     let place = Place::new();

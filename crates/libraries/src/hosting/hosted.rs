@@ -35,7 +35,7 @@ pub(crate) struct Call {
     pub(crate) claim: RawClaim,
     /// What the provider reported meanwhile.
     pub(crate) reports: Vec<String>,
-    /// The limits that could not be set for the process; told once per process.
+    /// The limits that could not be set for the process; reported once per process.
     pub(crate) note: Option<String>,
     /// What the library wrote, copied into this process' own memory; to be
     /// [given back](HostedLibrary::give_back).

@@ -22,7 +22,7 @@ use std::thread;
 use std::time::{Duration, Instant};
 
 /// The time for a supervisor to end all processes below it, and itself.
-const TELLING: Duration = Duration::from_secs(10);
+const TERM_PATIENCE: Duration = Duration::from_secs(10);
 
 /// A host process with its socket and shared memory. Dropping it ends the process.
 pub(crate) struct HostProcess {
@@ -159,19 +159,22 @@ impl HostProcess {
     /// Ends the process, and the processes that its library started.
     pub(crate) fn end(&mut self) {
         let Some(mut child) = self.child.take() else { return };
-        let told =
+        let is_signalled =
             self.is_supervised && kill_process(Pid::from_child(&child), Signal::TERM).is_ok();
-        if !told {
+        if !is_signalled {
             end_group(&child);
         }
         // A process may be held up in the kernel: the reader does not wait for its end.
         let reaper = thread::Builder::new().name("perfhive reaper".to_string());
         let _ = reaper.spawn(move || {
             let start = Instant::now();
-            while told && start.elapsed() < TELLING && matches!(child.try_wait(), Ok(None)) {
+            while is_signalled
+                && start.elapsed() < TERM_PATIENCE
+                && matches!(child.try_wait(), Ok(None))
+            {
                 thread::sleep(Duration::from_millis(5));
             }
-            if told && matches!(child.try_wait(), Ok(None)) {
+            if is_signalled && matches!(child.try_wait(), Ok(None)) {
                 end_group(&child);
             }
             child.wait()

@@ -29,7 +29,7 @@ pub(crate) struct LibraryState {
     pub(crate) is_settled: AtomicBool,
     /// Whether quarantine began or ended, which the broker must learn.
     pub(crate) has_turned: AtomicBool,
-    /// A note about the process that readers have not been told.
+    /// A note about the process that readers have not got yet.
     pub(crate) note: Mutex<Option<String>>,
     /// A library at work that its last session left in good order.
     parked: Mutex<Option<HostedLibrary>>,

@@ -25,8 +25,8 @@ impl ReadHives {
         for file in hives {
             match file.read(trust) {
                 Ok(Some((hive, damaged))) => {
-                    let told = damaged.iter().chain(&hive.warnings);
-                    faults.extend(told.map(|fault| file.fault(fault)));
+                    let reported = damaged.iter().chain(&hive.warnings);
+                    faults.extend(reported.map(|fault| file.fault(fault)));
                     let place = file.path().display().to_string();
                     hive.add_to(&mut all, &place, &mut faults);
                 }

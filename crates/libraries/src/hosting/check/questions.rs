@@ -159,12 +159,12 @@ impl Check {
                 return false;
             }
         };
-        let told: Vec<String> = blocks.iter().map(|block| summary(block)).collect();
+        let summaries: Vec<String> = blocks.iter().map(|block| summary(block)).collect();
         let is_bad = blocks.iter().any(|block| DataBlock::parse(block).is_err());
         warnings.iter().for_each(|warning| self.warn(value, warning));
         match is_bad {
-            true => self.wrong(value, told.join("; ")),
-            false => self.good(value, told.join("; ")),
+            true => self.wrong(value, summaries.join("; ")),
+            false => self.good(value, summaries.join("; ")),
         }
         !is_bad
     }
