@@ -48,7 +48,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn intervals() {
+    fn intervals_with_and_without_unit_are_read() {
         let ms = |text| interval(text).map(|interval| interval.as_millis());
         assert_eq!(ms("1"), Ok(1000));
         assert_eq!(ms("0.25"), Ok(250));

@@ -400,7 +400,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn names_with_blanks() {
+    fn words_are_joined_to_the_longest_object_name() {
         let known = ["Processor", "Memory", "Network Interface", "Network", "Process", "230"];
         let find = |arguments: &[&str]| {
             let arguments: Vec<String> = arguments.iter().map(ToString::to_string).collect();

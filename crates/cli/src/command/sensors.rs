@@ -417,7 +417,7 @@ mod tests {
     }
 
     #[test]
-    fn of_a_group_that_is_named_no_other_is_asked() {
+    fn a_named_group_is_the_only_one_asked() {
         for (pattern, sensors, asked) in [
             ("print shop/*", &["Pages/sec", "Jobs #1"][..], "10"),
             ("shy.test/Print Shop/Pages*", &["Pages/sec"], "10"),
@@ -439,7 +439,7 @@ mod tests {
     }
 
     #[test]
-    fn a_slash_that_is_part_of_a_sensors_name_is_found_by_asking_everybody() {
+    fn a_slash_within_a_sensor_name_is_found_in_the_list_of_all() {
         for (pattern, sensor) in [
             ("Pages/sec", "Pages/sec"),
             ("pages/s*", "Pages/sec"),
@@ -480,7 +480,7 @@ mod tests {
     }
 
     #[test]
-    fn the_groups_of_a_pattern() {
+    fn patterns_are_split_into_possible_groups() {
         let of = |pattern| groups_of(pattern, "linux.procfs");
         let some = |groups: &[&str]| Some(groups.iter().map(ToString::to_string).collect());
         assert_eq!(of("Process/Working Set#*"), some(&["Process"]));

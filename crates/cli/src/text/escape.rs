@@ -120,7 +120,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn words_as_shells_take_them() {
+    fn words_are_quoted_for_the_shell() {
         for (name, unix, windows) in [
             ("Memory", "Memory", "Memory"),
             ("Print Shop", "'Print Shop'", "\"Print Shop\""),
@@ -132,7 +132,7 @@ mod tests {
     }
 
     #[test]
-    fn paths_as_shells_take_them() {
+    fn paths_are_quoted_for_the_shell() {
         assert_eq!(shell_path("file:/tmp/a-b_c.d"), "file:/tmp/a-b_c.d");
         let quote = if cfg!(windows) { '"' } else { '\'' };
         assert_eq!(shell_path("file:/Max M/a"), format!("{quote}file:/Max M/a{quote}"));
@@ -155,7 +155,7 @@ mod tests {
     }
 
     #[test]
-    fn clipping_minds_the_width() {
+    fn clipping_counts_wide_characters_as_two() {
         assert_eq!(clip("abcdef", 6), ("abcdef", false));
         assert_eq!(clip("abcdef", 4), ("abc", true));
         assert_eq!(clip("日本語", 4), ("日", true));

@@ -207,7 +207,7 @@ mod tests {
     }
 
     #[test]
-    fn json() {
+    fn json_rows_read_back_exactly() {
         let rows: &[&[Field<'_>]] = &[
             &[Field::Unsigned(u64::MAX), Field::Float(0.1 + 0.2)],
             &[Field::Text("q\"\\\n\x1b\u{9b}\u{e0001}ü"), Field::Float(f64::NAN)],
@@ -228,7 +228,7 @@ mod tests {
     }
 
     #[test]
-    fn csv_and_tsv() {
+    fn csv_and_tsv_quote_and_escape() {
         let rows: &[&[Field<'_>]] = &[
             &[Field::Text("one, \"two\"\n"), Field::None],
             &[Field::Text("\\x\ty"), Field::Signed(-1)],

@@ -242,7 +242,7 @@ x           -      needs two samples
     }
 
     #[test]
-    fn widths_are_kept() {
+    fn column_widths_stay_between_redraws() {
         let mut widths = Vec::new();
         sample().keep_widths(&mut widths);
         let mut small = Table::new(&[("", Align::Left), ("", Align::Point), ("", Align::Left)]);

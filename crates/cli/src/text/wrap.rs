@@ -37,7 +37,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn words_stay_whole() {
+    fn text_wraps_between_words() {
         let mut out = String::new();
         push_wrapped(&mut out, "one two  three four five six\n\nseven\x1b", "  ", 22);
         assert_eq!(out, "  one two three four\n  five six\n  seven\\x1b\n");

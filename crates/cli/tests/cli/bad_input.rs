@@ -19,7 +19,7 @@ fn usage(args: &[&str], says: &str) {
 }
 
 #[test]
-fn paths_that_are_none() {
+fn malformed_paths_are_usage_errors() {
     for (path, says) in [
         ("", "a path is empty"),
         ("Memory", "single quotes keep the shell"),
@@ -49,7 +49,7 @@ fn paths_that_are_none() {
 
 /// Backslashes and wildcards in the names of instances are no faults.
 #[test]
-fn odd_instance_names_are_looked_for() {
+fn odd_instance_names_are_valid() {
     for path in
         [r"\Process(a^*b)\ID Process", r"\Process(a\b)\ID Process", r"\Process(^(x)\ID Process"]
     {
@@ -61,7 +61,7 @@ fn odd_instance_names_are_looked_for() {
 }
 
 #[test]
-fn unknown_names() {
+fn unknown_names_suggest_similar_ones() {
     usage(&["get", r"\Memroy\Available Bytes"], r#"no object "Memroy"; did you mean "Memory"?"#);
     usage(&["get", r"\Memory\Available Byte"], r#"did you mean "Available Bytes""#);
     usage(&["get", r"\xyzzy\x"], "perfhive list shows what there is");
@@ -92,16 +92,16 @@ fn unknown_names() {
 }
 
 #[test]
-fn several_wrong_paths_are_all_named() {
+fn every_wrong_path_is_reported() {
     let run = run(&["get", r"\a\b", r"\Memory\Available Bytes", r"\c"]);
     assert_eq!((run.code, run.out.as_str()), (Some(2), ""));
     assert_eq!(run.err.lines().count(), 2, "{}", run.err);
     assert!(run.err.lines().all(|line| line.starts_with("perfhive: ")), "{}", run.err);
 }
 
-/// What is wrong with one thing does not hide what is wrong with another.
+/// One error does not hide another.
 #[test]
-fn wrong_things_of_several_kinds_are_all_named() {
+fn errors_of_different_kinds_are_all_reported() {
     for (args, code, needles) in [
         (&["explain", r"\Nix(", "Memry", r"\Memory\Nix"][..], 2, &["Nix(", "Memry", "Nix"][..]),
         (&["enum", "Memry", "Prcess", "Memory"], 2, &["Memry", "Prcess"]),
@@ -130,7 +130,7 @@ fn wrong_things_of_several_kinds_are_all_named() {
 }
 
 #[test]
-fn workset_of_nobody() {
+fn workset_of_an_unknown_name_fails() {
     assert_eq!(
         run(&["workset", "nobody"]).fails(1),
         "no process is called \"nobody\"; perfhive ps shows those that there are"
@@ -139,16 +139,16 @@ fn workset_of_nobody() {
         run(&["workset", "bahs"]).fails(1),
         "no process is called \"bahs\"; did you mean \"bash\"?"
     );
-    // The sum of all is no process.
+    // _Total is no process.
     run(&["workset", "_Total"]).fails(1);
-    // A process that tells nobody its size is there, without a value.
+    // A process of unknown size is listed without a value.
     let run = run(&["workset", "quiet"]);
     assert_eq!((run.code, run.err.as_str()), (Some(1), ""));
     assert_eq!(run.out, "Working set: not available here  (PID 102)\n");
 }
 
 #[test]
-fn options_that_are_wrong() {
+fn wrong_options_are_usage_errors() {
     for (args, says) in [
         (&["list", "--frmat", "json"][..], "a similar argument exists: '--format'"),
         (&["list", "--csv"], "unexpected argument '--csv' found; it is --format csv; see"),
@@ -188,7 +188,7 @@ fn bad_source(source: &str, says: &str) {
 }
 
 #[test]
-fn sources_that_cannot_be_read() {
+fn unreadable_sources_exit_with_3() {
     let folder = Folder::new();
     let here = folder.path().display().to_string();
     bad_source(&format!("file:{here}"), "is a directory");
@@ -225,7 +225,7 @@ fn sources_that_cannot_be_read() {
 
 #[cfg(unix)]
 #[test]
-fn a_file_that_may_not_be_read() {
+fn a_file_without_permission_exits_with_3() {
     use std::os::unix::fs::PermissionsExt as _;
     let folder = Folder::new();
     let file = folder.file("secret.bin", sample(0));
@@ -237,7 +237,7 @@ fn a_file_that_may_not_be_read() {
     bad_source(&format!("file:{file}"), "permission denied");
 }
 
-/// Changes of the header that no block survives.
+/// Changes of the header that make a block unreadable.
 #[test]
 fn blocks_with_a_bad_header() {
     type Change<'a> = (&'a str, &'a dyn Fn(&mut Vec<u8>));
@@ -263,7 +263,7 @@ fn blocks_with_a_bad_header() {
     }
 }
 
-/// Where the damaged object is Process itself, that is what its commands tell.
+/// The commands of processes report a damaged Process object.
 #[test]
 fn a_damaged_process_object() {
     let folder = Folder::new();
@@ -286,7 +286,7 @@ fn a_damaged_process_object() {
     }
 }
 
-/// A damaged object costs that object: the others are there, with a warning.
+/// Beside a damaged object the others are read, with a warning.
 #[test]
 fn blocks_with_a_damaged_object() {
     let folder = Folder::new();
@@ -347,7 +347,7 @@ fn title_lists_with_faults() {
         let line = run.one_line();
         assert!(line.starts_with("warning: ") && line.contains(says), "{line}");
     }
-    // Nothing of a title list at all.
+    // A file that is no title list.
     for (name, titles) in [("empty.txt", ""), ("prose.txt", "no titles\nat all\n")] {
         let line = get(name, titles, r"\2\248").fails(3);
         assert!(line.contains("holds no title list"), "{line}");
@@ -363,7 +363,7 @@ fn too_few_samples() {
     assert!(run.out.contains("needs two samples") && run.out.contains("4\n"), "{}", run.out);
     let line = run.fails(1);
     assert!(line.contains("the recording has no more than 1 sample"), "{line}");
-    // What takes one sample is all there.
+    // Values that need one sample are there.
     perfhive(["--source", &source, "get", r"\2\248"]).ok();
     let ps = perfhive(["--source", &source, "ps", "-o", "pid,cpu"]);
     assert_eq!(ps.code, Some(1));
@@ -372,7 +372,7 @@ fn too_few_samples() {
 }
 
 #[test]
-fn a_source_without_the_usual_counters() {
+fn watch_without_its_usual_counters_fails() {
     use perfhive::format::{BlockHead, BlockWriter};
     let folder = Folder::new();
     let mut block = BlockWriter::new();
@@ -389,7 +389,7 @@ fn a_source_without_the_usual_counters() {
     );
 }
 
-/// A name cannot drive the terminal by way of a message either.
+/// Messages escape control characters in names.
 #[test]
 fn messages_are_escaped() {
     let line = run(&["get", "\\Memory\x1b[2J\n\\x"]).fails(2);

@@ -6,7 +6,7 @@ use perfhive::format::{
 };
 use perfhive::{Clocks, CounterType as T, FileTime, TitleIndex};
 
-/// Names of what the blocks hold: index and name by turns.
+/// English names: indexes and names alternate.
 pub(crate) const TITLES: &str = "\
 2\nSystem\n146\nContext Switches/sec\n248\nProcesses\n674\nSystem Up Time\n\
 4\nMemory\n24\nAvailable Bytes\n1406\n% Committed Bytes In Use\n\
@@ -14,11 +14,11 @@ pub(crate) const TITLES: &str = "\
 232\nThread\n804\nID Thread\n\
 9000\nOdd Things\n9002\nRemark\n9004\nSection\n9006\nDistribution\n9008\nAvg. Size\n9010\nLot\n";
 
-/// The same in German.
+/// German names.
 pub(crate) const GERMAN: &str = "2\nSystem\n146\nKontextwechsel/s\n4\nArbeitsspeicher\n\
 24\nVerfügbare Bytes\n230\nProzess\n180\nArbeitsseiten\n784\nProzesskennung\n";
 
-/// The name of a process that would like to clear the screen and break tables.
+/// A process name with sequences that clear the screen and break tables.
 pub(crate) const HOSTILE: &str = "evil\x1b[2J,\"\n";
 
 /// Start of the recording.
@@ -107,7 +107,7 @@ fn processes(block: &mut BlockWriter, now: i64, ticks: u64) {
     ] {
         object.instance(&InstanceHead::named(name), &[time, pid, size, start]).expect("values");
     }
-    // A process that tells nobody its size.
+    // A process of unknown size.
     let head = InstanceHead::named("quiet");
     object.instance_prefix(&head, &[used(0), 102]).expect("values");
     object.finish().expect("an object");

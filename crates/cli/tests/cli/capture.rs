@@ -69,7 +69,7 @@ fn a_capture_is_read_elsewhere() {
 }
 
 #[test]
-fn what_cannot_be_read_leaves_no_folder() {
+fn an_unreadable_source_leaves_no_capture_folder() {
     let folder = Folder::new();
     let to = folder.path().join("x");
     let name = to.display().to_string();
@@ -84,7 +84,7 @@ fn what_cannot_be_read_leaves_no_folder() {
 
 #[cfg(unix)]
 #[test]
-fn ctrl_c_leaves_what_was_taken() {
+fn ctrl_c_leaves_a_valid_capture() {
     use std::os::unix::process::ExitStatusExt as _;
     use std::process::{Command, Stdio};
     let folder = Folder::new();

@@ -73,7 +73,7 @@ fn every_command_prints_json() {
 }
 
 #[test]
-fn nothing_found_is_an_empty_array() {
+fn no_result_is_an_empty_json_array() {
     let rows = run(&["get", "--json", r"\Process(*)\ID Process"]).json();
     assert_eq!(rows.len(), 6);
     assert_eq!(rows[3]["instance"], HOSTILE);
@@ -147,14 +147,14 @@ fn watch_streams_rows() {
 }
 
 #[test]
-fn colours_only_where_they_are_wanted() {
+fn colours_follow_option_terminal_and_no_color() {
     let escapes = |args: &[&str]| run(args).ok().matches('\x1b').count();
     assert_eq!(escapes(&["list"]), 0);
     assert!(escapes(&["list", "--color", "always"]) > 0);
     let folder = Folder::new();
     let mut command = command();
     command.args(recording(&folder)).args(["list", "--color", "always"]).env("NO_COLOR", "1");
-    // What is asked for outright counts more than the environment.
+    // Options take precedence over the environment.
     assert!(finish(&mut command).ok().contains('\x1b'));
 }
 
@@ -174,7 +174,7 @@ fn the_environment_chooses_the_language() {
 }
 
 #[test]
-fn a_title_list_in_one_other_language_is_enough() {
+fn a_title_list_in_another_language_gives_names() {
     let folder = Folder::new();
     let mut args = recording(&folder);
     args.truncate(2);
@@ -215,7 +215,7 @@ fn help_completions_and_manual() {
         assert!(script.contains("workset"), "{shell}");
     }
     assert!(perfhive(["--version"]).ok().starts_with("perfhive "));
-    // Without a command the help says what there is.
+    // Without a command, help is printed.
     let nothing = perfhive::<&str>([]);
     assert_eq!(nothing.code, Some(2));
     assert!(nothing.err.contains("Usage: perfhive"), "{}", nothing.err);

@@ -97,7 +97,7 @@ fn dump() {
     compare("dump.txt", &perfhive(["dump", &block, "--titles", &titles]).ok());
 }
 
-/// A damage costs what it hits, and nothing else.
+/// Everything but the damaged part is printed.
 #[test]
 fn dump_of_damaged_blocks() {
     let folder = Folder::new();

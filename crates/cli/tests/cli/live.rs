@@ -81,7 +81,7 @@ fn every_object_can_be_listed_and_enumerated() {
         let run = perfhive(["list", name]);
         assert!(run.out.starts_with(name), "{}", run.out);
         if !run.err.is_empty() {
-            // What this machine has none of: control groups with their controllers.
+            // This machine may have no control groups with controllers.
             assert!(run.one_line().contains("no control group"), "{}", run.err);
             continue;
         }
@@ -105,7 +105,7 @@ fn doubles_are_enumerated_as_doubles() {
 }
 
 #[test]
-fn a_counter_that_linux_lacks_says_why() {
+fn a_counter_that_linux_lacks_has_a_reason() {
     let line = perfhive(["get", r"\Process(x)\Pool Paged Bytes"]).fails(2);
     assert!(line.starts_with(r"this machine has no \Process\Pool Paged Bytes: "), "{line}");
     assert_eq!(line, perfhive(["ps", "-o", "pid,paged"]).fails(2));
@@ -113,12 +113,12 @@ fn a_counter_that_linux_lacks_says_why() {
 }
 
 #[test]
-fn titles_are_for_recordings() {
+fn titles_are_refused_for_live_sources() {
     let line = perfhive(["list", "--titles", "x.txt"]).fails(2);
     assert!(line.contains("--source file:"), "{line}");
 }
 
-/// A reader that has seen enough ends the writer without a word.
+/// A reader that closes the pipe ends the writer without a message.
 #[test]
 fn output_that_is_closed_early() {
     for args in [&["enum"][..], &["ps"], &["watch", "-i", "0.05"], &["list", "Thread", "--json"]] {
@@ -136,7 +136,7 @@ fn output_that_is_closed_early() {
 }
 
 #[test]
-fn an_output_that_is_full() {
+fn a_full_output_device_is_an_error() {
     let full = std::fs::OpenOptions::new().write(true).open("/dev/full").expect("/dev/full");
     let output = command()
         .arg("list")

@@ -88,7 +88,7 @@ fn measure_has_rates_from_the_first_sample_on() {
 }
 
 #[test]
-fn measure_ends_with_what_it_cost() {
+fn measure_ends_with_the_cost() {
     let rows = stream(&run(&["measure", SWITCHES, "--json"]).ok());
     let cost = of_kind(&rows, "cost");
     let figure = |clock: &str, figure: &str| {
@@ -137,13 +137,13 @@ fn formats_have_the_same_keys() {
     assert!(csv.lines().skip(1).all(|line| line.split(',').count() == 10), "{csv}");
 }
 
-/// What comes, goes, and is missing is told with the sample.
+/// New, gone and missing instances are reported with their sample.
 #[test]
 fn anomalies_are_rows() {
     let folder = Folder::new();
     let mut changed = sample(20);
-    // The process ID of the second bash becomes another: it is gone, and
-    // somebody else is there.
+    // The second bash gets another process ID: it is gone, and a new process
+    // is there.
     let size = changed.windows(8).position(|bytes| bytes == 4_190_208u64.to_le_bytes());
     let size = size.expect("its working set");
     let before = changed[..size].windows(4).rposition(|bytes| bytes == 101u32.to_le_bytes());
@@ -168,9 +168,9 @@ fn anomalies_are_rows() {
     let of_one: Vec<_> =
         rows.iter().filter(|row| row["sensor"] == one).map(|row| row["status"].as_str()).collect();
     assert_eq!(of_one, [Some("ok"), Some("vanished")], "{out}");
-    // Who is new is there under a name of his own.
+    // The new process has a name of its own.
     assert!(rows.iter().any(|row| row["sensor"] == "log.HOST/Process/Working Set#103"), "{out}");
-    // A process that tells nobody its size.
+    // A process of unknown size.
     let quiet = rows.iter().find(|row| row["sensor"] == "log.HOST/Process/Working Set#102");
     assert_eq!(quiet.map(|row| &row["status"]), Some(&"no-data".into()), "{out}");
 }
@@ -194,7 +194,7 @@ fn names_of_the_recording_s_language_or_none() {
 }
 
 #[test]
-fn what_is_wrong_names_the_way_out() {
+fn errors_of_sensor_names_suggest_a_correction() {
     for (args, code, says) in [
         (&["sensors", "Memroy"][..], 2, "no sensor \"Memroy\"; did you mean \"Memory\"?"),
         (&["sensors", "xyzzy"], 2, "perfhive sensors shows what there is"),
@@ -220,13 +220,13 @@ fn what_is_wrong_names_the_way_out() {
         let line = run.fails(code);
         assert!(line.contains(says), "{args:?}: {line}");
     }
-    // Every sensor that is wrong is named.
+    // Every wrong sensor is reported.
     let two = run(&["measure", "Memory/Availible Bytes", "x"]);
     assert_eq!((two.code, two.err.lines().count()), (Some(2), 2), "{}", two.err);
 }
 
 #[test]
-fn a_single_sample_is_no_measurement() {
+fn measuring_one_sample_fails() {
     let folder = Folder::new();
     let source = format!("file:{}", folder.file("one.bin", sample(0)));
     let titles = folder.file("titles.txt", TITLES);
@@ -320,7 +320,7 @@ mod live {
     }
 
     #[test]
-    fn what_linux_lacks_says_why() {
+    fn a_sensor_that_linux_lacks_has_a_reason() {
         let why = "this machine has no \\Process\\Pool Paged Bytes: ";
         for command in ["sensors", "measure"] {
             let line = perfhive([command, "Process/Pool Paged Bytes"]).fails(2);
@@ -354,7 +354,7 @@ mod live {
     }
 
     #[test]
-    fn a_reader_that_has_seen_enough() {
+    fn a_closed_output_ends_measure_quietly() {
         let mut child = command()
             .args(["measure", "Memory/Available Bytes", "-i", "0.05", "--json"])
             .stdout(Stdio::piped())
@@ -371,7 +371,7 @@ mod live {
 /// Each of two objects of one name is reached by a name of its own, and has its
 /// own instances.
 #[test]
-fn objects_of_one_name() {
+fn objects_with_the_same_name_are_both_read() {
     let folder = Folder::new();
     let twins = TITLES.replace("232\nThread\n", "232\nProcess\n");
     let titles = folder.file("titles.txt", twins);
@@ -396,7 +396,7 @@ fn objects_of_one_name() {
     assert!(first.iter().all(|name| name.starts_with("log.HOST/Process/ID Process#")), "{first:?}");
     let begin = "log.HOST/Process%23232/ID Process#";
     assert!(second.iter().all(|name| name.starts_with(begin)), "{second:?}");
-    // What is listed can be measured, whatever the case of the source.
+    // Listed sensors can be measured; case does not matter in the source.
     for name in first.iter().chain(&second) {
         let name = name.replace("log.HOST", "Log.Host");
         let rows = stream(&run(&["measure", &name, "--json", "-n", "1"]).ok());
@@ -407,7 +407,7 @@ fn objects_of_one_name() {
 }
 
 #[test]
-fn a_very_long_name_is_told_to_be_unknown() {
+fn a_very_long_name_is_unknown() {
     let name = format!("System/{}", "x".repeat(30_000));
     for command in ["sensors", "measure"] {
         assert!(run(&[command, &name]).fails(2).contains("no sensor"));

@@ -56,10 +56,9 @@ fn list_explain_and_get_show_what_is_published() {
     assert!(gone.contains("Web Shop"), "{gone}");
 }
 
-/// Who looks for what a program publishes in a file that is not read hears of the
-/// file, whatever he asks with.
+/// Every command that misses the category of a refused file reports the file.
 #[test]
-fn a_file_that_is_not_read_is_told_where_its_category_is_missed() {
+fn a_missing_category_reports_the_refused_file() {
     let folder = Folder::new();
     let path = folder.file("a.counters", [&b"PERFHSHM\x09\0\0\0"[..], &[0; 4096]].concat());
     let held = std::fs::File::open(&path).expect("the file");
@@ -88,9 +87,9 @@ fn a_file_that_is_not_read_is_told_where_its_category_is_missed() {
     drop(held);
 }
 
-/// Whoever publishes what: the machine's objects keep their names.
+/// Published categories do not take the names of the machine's objects.
 #[test]
-fn nobody_publishes_in_the_machines_name() {
+fn a_published_category_does_not_shadow_an_object_of_the_machine() {
     let folder = Folder::new();
     let category = Category::builder("system")
         .counter(CounterDefinition::new("Threads", CounterType::PERF_COUNTER_LARGE_RAWCOUNT))

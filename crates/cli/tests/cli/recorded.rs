@@ -92,7 +92,7 @@ fn get_for_people_and_for_scripts() {
 
 /// One sample does for a counter that is no rate: the first of the recording.
 #[test]
-fn get_takes_a_second_sample_only_where_it_must() {
+fn get_takes_a_second_sample_only_for_rates() {
     let (Some(alone), Some(both)) = (
         value(&["get", r"\Memory\Available Bytes"]),
         run(&["get", r"\Memory\Available Bytes", r"\Memory\Page Faults/sec", "--json"]),
@@ -166,7 +166,7 @@ fn watch_shows_every_sample_without_waiting() {
 }
 
 #[test]
-fn watch_has_a_choice_of_its_own() {
+fn watch_without_paths_shows_the_usual_counters() {
     let Some(run) = run(&["watch"]) else {
         return;
     };

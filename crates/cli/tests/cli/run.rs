@@ -5,7 +5,7 @@ use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
 use std::sync::atomic::{AtomicU32, Ordering};
 
-/// What a run left behind.
+/// Exit code and output of a run.
 pub(crate) struct Run {
     pub(crate) code: Option<i32>,
     pub(crate) out: String,
@@ -43,7 +43,7 @@ impl Run {
     }
 }
 
-/// The command without what the environment of the tests could change.
+/// The command with a clean environment.
 pub(crate) fn command() -> Command {
     let mut command = Command::new(env!("CARGO_BIN_EXE_perfhive"));
     for name in ["LC_ALL", "LC_MESSAGES", "LANG", "NO_COLOR", "COLUMNS", "CLICOLOR_FORCE"] {
@@ -67,7 +67,7 @@ pub(crate) fn finish(command: &mut Command) -> Run {
     }
 }
 
-/// A folder that is gone when the test is over.
+/// A folder that is deleted after the test.
 pub(crate) struct Folder(PathBuf);
 
 impl Folder {
@@ -84,7 +84,7 @@ impl Folder {
         &self.0
     }
 
-    /// Writes a file; answers its path.
+    /// Writes a file; returns its path.
     pub(crate) fn file(&self, name: &str, contents: impl AsRef<[u8]>) -> String {
         let path = self.0.join(name);
         std::fs::write(&path, contents).expect("a file for the test");

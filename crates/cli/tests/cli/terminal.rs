@@ -107,7 +107,7 @@ fn ctrl_c_ends_a_watch_as_shells_expect() {
 }
 
 #[test]
-fn what_does_not_fit_is_counted() {
+fn lines_that_do_not_fit_are_counted() {
     let Some((text, code)) = on_terminal(r"perfhive watch -n 1 -i 0.05 '\Thread(*)\ID Thread'")
     else {
         return;

@@ -136,7 +136,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn medians_of_the_newest() {
+    fn the_median_is_that_of_the_newest_samples() {
         let mut series = Series::default();
         assert_eq!(series.median(), None);
         for nanos in [5, 1, 9] {
