@@ -279,6 +279,14 @@ mod tests {
     use super::*;
 
     #[test]
+    fn every_call_is_handed_through_with_its_ask() {
+        let wrap = |source| -> Box<dyn Source> {
+            Box::new(Observed { source, faults: Faults::default() })
+        };
+        perfhive_testkit::forwarding::source(wrap, |objects| objects);
+    }
+
+    #[test]
     fn quarantined_names_the_option_and_disabled_its_own_command() {
         let line = told(&Fault::new(FaultKind::Quarantined, "Shop", "was slow too often"));
         assert!(line.ends_with("--enable \"Shop\" has it asked again"), "{line}");

@@ -1,6 +1,5 @@
 //! What a caller wants of a source, and until when.
 
-use crate::growth::note_growth;
 use perfhive_format::TitleIndex;
 use std::fmt;
 use std::str::FromStr;
@@ -211,7 +210,7 @@ impl Ask {
     }
 
     /// Copies another ask into this one's allocations, and those of a spare list.
-    /// Answers whether they were too small, which is [noted](note_growth).
+    /// Answers whether they were too small, so that it allocated.
     pub(crate) fn refill(&mut self, other: &Self, kept: &mut Vec<TitleIndex>) -> bool {
         let room = |ask: &Self, kept: &Vec<TitleIndex>| {
             let list = match &ask.objects {
@@ -243,9 +242,6 @@ impl Ask {
         self.extra_counters.clone_from(&other.extra_counters);
         (self.max_age, self.until) = (other.max_age, other.until);
         grown |= room(self, kept) > before;
-        if grown {
-            note_growth();
-        }
         grown
     }
 

@@ -1,12 +1,13 @@
 //! The source made of providers: the embedded performance library.
 //!
-//! It knows what each provider offers, asks those that a query concerns,
+//! It knows what each provider offers, has those collect that an ask concerns,
 //! assembles one block, and tests what each delivers. A provider that fails
-//! costs its own objects and nothing else; one that fails again and again is
+//! costs its own objects and nothing else; a provider that fails repeatedly is
 //! put into quarantine.
 
 mod clock;
 mod entry;
+mod members;
 mod registry;
 mod roster;
 
@@ -14,13 +15,14 @@ use crate::ask::{Ask, ObjectQuery};
 use crate::collect_tests::TestLevel;
 use crate::error::{Fault, FaultKind, ProviderError, SourceError, SourceErrorKind};
 use crate::frame::{FramePool, Snapshot};
-use crate::growth::{GrowthWatch, KeptFaults};
+use crate::kept_faults::KeptFaults;
 use crate::provider::Provider;
 use crate::source::{Catalogue, Source};
 use crate::status::{ProviderState, ProviderStatus};
 use crate::titles::TitleDatabase;
 pub use clock::{Clock, StdClock};
-use entry::{Asked, Entry, Owners, Step, Told};
+use entry::{Entry, Extras, Step, Turn};
+use members::Members;
 use perfhive_format::{BlockHead, BlockWriter, LanguageId, TitleIndex};
 pub use registry::CHOSEN_INDEXES;
 pub use roster::Roster;
@@ -28,7 +30,7 @@ use std::collections::{HashMap, HashSet};
 use std::sync::Arc;
 use std::time::Instant;
 
-/// How often providers that are at work side by side go on before they are waited for.
+/// Most steps of providers that collect side by side, before they are waited for.
 const MOST_STEPS: usize = 8;
 
 /// Puts a [`Broker`] together.
@@ -116,11 +118,10 @@ impl BrokerBuilder {
     pub fn build(self) -> Broker {
         let registrations = registry::register(&self.providers, 0);
         let entries = self.providers.into_iter().zip(registrations).map(Entry::new).collect();
-        let mut broker = Broker {
+        Broker {
             name: self.name,
             machine: self.machine,
-            entries,
-            rosters: self.rosters,
+            members: Members::new(entries, self.rosters),
             clock: self.clock,
             level: self.level,
             quarantine_after: self.quarantine_after,
@@ -134,12 +135,7 @@ impl BrokerBuilder {
             foreign: Vec::new(),
             faults: Vec::new(),
             kept: KeptFaults::default(),
-            owners: Owners::new(),
-            reserved: HashSet::new(),
-            doubtful: HashSet::new(),
-        };
-        broker.claim();
-        broker
+        }
     }
 }
 
@@ -147,8 +143,7 @@ impl BrokerBuilder {
 pub struct Broker {
     name: String,
     machine: String,
-    entries: Vec<Entry>,
-    rosters: Vec<Box<dyn Roster>>,
+    members: Members,
     clock: Box<dyn Clock>,
     level: TestLevel,
     quarantine_after: u32,
@@ -160,15 +155,10 @@ pub struct Broker {
     catalogue_generation: u64,
     titles: HashMap<LanguageId, Arc<TitleDatabase>>,
     foreign: Vec<Vec<u8>>,
-    /// Those of the collection at hand; empty between collections.
+    /// The faults of the current collection; empty between collections.
     faults: Vec<Fault>,
-    /// Those of before, for their words.
+    /// Faults of earlier collections.
     kept: KeptFaults,
-    owners: Owners,
-    /// Names of objects that are others', folded.
-    reserved: HashSet<String>,
-    /// Those that may be.
-    doubtful: HashSet<String>,
 }
 
 impl Broker {
@@ -190,23 +180,44 @@ impl Broker {
         }
     }
 
-    /// How each provider is doing; [`Source::providers`] answers copies.
+    /// The account of each provider; [`Source::providers`] returns copies.
     pub fn providers(&self) -> impl Iterator<Item = &ProviderStatus> {
-        self.entries.iter().map(|entry| &entry.status)
+        self.members.entries.iter().map(|entry| &entry.status)
     }
 
-    /// Registers a further provider while the broker is at work. Indexes that
-    /// were allotted before stay; readers notice by the catalogue's generation.
+    /// Registers a further provider while the broker is at work. Allotted indexes stay, and
+    /// the catalogue gets another generation.
     pub fn register(&mut self, provider: Arc<dyn Provider>) {
-        self.add(provider, None);
+        self.members.add(provider, None);
+        self.members.claim();
         self.catalogue_changed();
     }
 
-    /// Lets a provider out of quarantine; `false` if there is none of this
-    /// name in it.
+    /// Keeps names for objects of another source. An object whose index a roster chose is
+    /// not served under them, nor under `doubtful` names, of which it is not known whether
+    /// the other source has them.
+    pub fn reserve_names(&mut self, names: &HashSet<String>, doubtful: &HashSet<String>) {
+        if self.members.reserve(names, doubtful) {
+            self.catalogue_changed();
+        }
+    }
+
+    fn look_at_rosters(&mut self, ask: &Ask) {
+        if self.members.look_at_rosters(ask) {
+            self.catalogue_changed();
+        }
+    }
+
+    fn catalogue_changed(&mut self) {
+        self.catalogue = None;
+        self.titles.clear();
+        self.catalogue_generation += 1;
+    }
+
+    /// Releases a provider from quarantine; `false` if no provider of this name is in it.
     pub fn release(&mut self, name: &str) -> bool {
         let mut found = false;
-        for entry in &mut self.entries {
+        for entry in &mut self.members.entries {
             found |= entry.status.name == name && entry.release();
         }
         found
@@ -214,7 +225,7 @@ impl Broker {
 
     fn languages(&self) -> Vec<LanguageId> {
         let mut languages = vec![LanguageId::ENGLISH];
-        for entry in &self.entries {
+        for entry in &self.members.entries {
             for titles in &entry.registered.titles {
                 if !languages.contains(&titles.language) {
                     languages.push(titles.language);
@@ -232,7 +243,6 @@ impl Source for Broker {
 
     fn collect(&mut self, ask: &Ask, out: &mut Snapshot) -> Result<(), SourceError> {
         out.clear();
-        let watch = GrowthWatch::begin();
         self.look_at_rosters(ask);
         self.generation += 1;
         let (clocks, system_time) = self.clock.read();
@@ -244,14 +254,12 @@ impl Source for Broker {
         };
         let mut faults = std::mem::take(&mut self.faults);
         faults.clear();
-        let room = faults.capacity();
         let kept = &mut self.kept;
         kept.begin();
         if ask.objects == ObjectQuery::Global {
-            faults.extend(self.rosters.iter().flat_map(|roster| roster.faults()).cloned());
+            faults.extend(self.members.rosters.iter().flat_map(|roster| roster.faults()).cloned());
         }
-        let entries = &mut self.entries;
-        let owners = &self.owners;
+        let Members { entries, owners, .. } = &mut self.members;
         let foreign = &mut self.foreign;
         foreign.clear();
         let (level, quarantine_after, limit) = (self.level, self.quarantine_after, self.limit);
@@ -266,7 +274,7 @@ impl Source for Broker {
                     faults.extend(entry.refused(&ask.objects));
                 }
             }
-            // None is waited for before all are at work.
+            // All providers are set to work before any is waited for.
             for entry in entries.iter_mut() {
                 entry.goes_on = false;
                 if entry.may_begin()
@@ -287,7 +295,7 @@ impl Source for Broker {
                     }
                 }
             }
-            // Who was late is asked last, so that it costs its own objects only.
+            // A provider that was late comes last, so that it costs only its own objects.
             for late in [false, true] {
                 for entry in entries.iter_mut() {
                     let is_turn = entry.is_late == late && entry.turn != generation;
@@ -309,9 +317,9 @@ impl Source for Broker {
                         continue;
                     };
                     let level = entry.provider.test_level().unwrap_or(level);
-                    let asked = Asked { ask, until, level };
-                    let told = Told { faults: &mut faults, kept: &mut *kept, foreign };
-                    let verdict = entry.collect(asked, owners, block, told);
+                    let turn = Turn { ask, until, level };
+                    let extras = Extras { faults: &mut faults, kept: &mut *kept, foreign };
+                    let verdict = entry.collect(turn, owners, block, extras);
                     let over = |end: Option<Instant>| end.is_some_and(|end| Instant::now() >= end);
                     entry.is_late =
                         over(ask.until) || (verdict.is_err() && (over(until) || entry.is_late));
@@ -331,12 +339,8 @@ impl Source for Broker {
                 }
             }
         }
-        let has_grown = faults.capacity() > room || watch.has_noted();
         faults.drain(..).for_each(|fault| out.push_fault(fault));
         self.faults = faults;
-        if has_grown {
-            out.note_growth();
-        }
         Ok(())
     }
 
@@ -349,7 +353,12 @@ impl Source for Broker {
             generation: self.catalogue_generation,
             machine: self.machine.clone(),
             languages: self.languages(),
-            objects: self.entries.iter().flat_map(|e| e.registered.catalogue_objects()).collect(),
+            objects: self
+                .members
+                .entries
+                .iter()
+                .flat_map(|e| e.registered.catalogue_objects())
+                .collect(),
         });
         self.catalogue = Some(Arc::clone(&catalogue));
         Ok(catalogue)
@@ -357,8 +366,8 @@ impl Source for Broker {
 
     fn providers(&mut self, ask: &Ask) -> Result<Vec<ProviderStatus>, SourceError> {
         self.look_at_rosters(&Ask::nothing().until(ask.until));
-        let faults = self.rosters.iter().flat_map(|roster| roster.faults());
-        let entries = self.entries.iter().map(Entry::status);
+        let faults = self.members.rosters.iter().flat_map(|roster| roster.faults());
+        let entries = self.members.entries.iter().map(Entry::status);
         Ok(entries.chain(faults.map(ProviderStatus::refused)).collect())
     }
 
@@ -372,7 +381,8 @@ impl Source for Broker {
             return Ok(Arc::clone(titles));
         }
         let of_language = || {
-            self.entries
+            self.members
+                .entries
                 .iter()
                 .flat_map(|entry| &entry.registered.titles)
                 .filter(|titles| titles.language == language)
@@ -399,9 +409,9 @@ impl Source for Broker {
     }
 }
 
-/// Until when a provider may take its time: half of what is left as long as
-/// others wait behind it, so that one that hangs does not cost theirs. The
-/// outer `None` says that no time is left, the inner one that there is no limit.
+/// The deadline of one provider: half of the time that is left as long as others wait
+/// behind it, so that a provider that hangs does not use up theirs. The outer `None` says
+/// that no time is left, the inner one that there is no limit.
 fn share(deadline: Option<Instant>, now: Instant, others: bool) -> Option<Option<Instant>> {
     let Some(deadline) = deadline else { return Some(None) };
     let left = deadline.checked_duration_since(now).filter(|left| !left.is_zero())?;

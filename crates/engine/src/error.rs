@@ -1,6 +1,5 @@
 //! What can go wrong with a source, a provider, or a part of a collection.
 
-use crate::growth::note_growth;
 use perfhive_format::{ParseError, TitleIndex, WriteError};
 use std::fmt;
 use std::sync::Arc;
@@ -48,7 +47,6 @@ impl SourceError {
     /// An error of the source called `source_name`; `message` says what
     /// happened and, where there is one, the way out.
     pub fn new(kind: SourceErrorKind, source_name: &str, message: impl fmt::Display) -> Self {
-        note_growth();
         let message = Words::Shared(message.to_string().into());
         Self { kind, source_name: source_name.into(), message }
     }
@@ -217,7 +215,6 @@ pub enum FaultKind {
 impl Fault {
     /// A fault of a provider or source as a whole.
     pub fn new(kind: FaultKind, provider: &str, message: impl fmt::Display) -> Self {
-        note_growth();
         Self {
             kind,
             provider: provider.into(),
@@ -237,7 +234,6 @@ impl Fault {
     /// The same fault, of one instance.
     #[must_use]
     pub fn of_instance(mut self, instance: &str) -> Self {
-        note_growth();
         self.instance = Some(instance.into());
         self
     }

@@ -1,7 +1,7 @@
 //! Owned blocks and the sets of objects read from them.
 
 use crate::error::{Fault, FaultKind};
-use crate::growth::{GrowthWatch, KeptFaults, note_growth};
+use crate::kept_faults::KeptFaults;
 use perfhive_format::{
     BlockHead, BlockWriter, Clocks, DataBlock, Instance, ParseError, PerfObject, SystemTime,
     TitleIndex,
@@ -307,9 +307,9 @@ pub struct Snapshot {
     /// Name and place in `objects`, in order: a block may hold many objects.
     by_name: Vec<(TitleIndex, u32)>,
     faults: Vec<Fault>,
-    /// Whether a list had to grow, here or on the way.
+    /// Whether a list had to grow, or a frame.
     grown: bool,
-    /// Faults of before, for their words; most snapshots put none into words.
+    /// Faults of earlier collections; most snapshots format none.
     kept: Option<Box<KeptFaults>>,
 }
 
@@ -330,10 +330,8 @@ impl Snapshot {
         self.kept.iter_mut().for_each(|kept| kept.begin());
     }
 
-    /// Whether memory was taken to fill it: for a block that was larger than its
-    /// buffer, for one of the lists, or for what [was noted](crate::note_growth) on
-    /// the way. Only then was anything allocated. Of data that others collected and
-    /// that was kept this is not told: it was no part of filling this.
+    /// Whether filling the snapshot allocated: a block was larger than its buffer, or one of
+    /// the lists was too short. Frames that a cache kept count as not allocated.
     #[must_use]
     pub fn has_grown(&self) -> bool {
         self.grown
@@ -351,16 +349,13 @@ impl Snapshot {
                 + of.by_name.capacity()
                 + of.faults.capacity()
         };
-        let (before, watch) = (room(self), GrowthWatch::begin());
+        let before = room(self);
         add(self);
-        self.grown |= room(self) > before || watch.has_noted();
+        self.grown |= room(self) > before;
     }
 
     fn kept(&mut self) -> &mut KeptFaults {
-        self.kept.get_or_insert_with(|| {
-            note_growth();
-            Box::default()
-        })
+        self.kept.get_or_insert_default()
     }
 
     /// Adds a frame with all its objects; damaged ones become faults of

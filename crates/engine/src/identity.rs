@@ -16,7 +16,7 @@ use perfhive_format::{CounterBlock, CounterPlan, Instance, PerfObject, Schema, T
 use std::collections::HashMap;
 
 use crate::frame::SnapshotObject;
-use crate::shared::Shared;
+use crate::shared_text::SharedText;
 
 /// What tells an instance apart from all others of its object, in this sample
 /// and in the next.
@@ -45,9 +45,9 @@ pub enum Identity {
     /// Any other: names as the bytes in the block, and order among equals.
     Named {
         /// The parent's name; empty if there is none.
-        parent: Shared<[u8]>,
+        parent: SharedText<[u8]>,
         /// The instance's name.
-        name: Shared<[u8]>,
+        name: SharedText<[u8]>,
         /// Place (from 0) among instances of the same parent and name.
         order: u32,
     },
@@ -118,7 +118,7 @@ impl Identifier {
 }
 
 /// Parent and name of an instance, as the bytes in the block.
-type FullName = (Shared<[u8]>, Shared<[u8]>);
+type FullName = (SharedText<[u8]>, SharedText<[u8]>);
 
 /// The instances of one object in one sample, by identity and by name.
 #[derive(Clone, Debug, Default)]
@@ -139,7 +139,7 @@ impl IdentityMap {
         let mut parents = object.parents();
         let mut orders: HashMap<FullName, u32> = HashMap::new();
         // A parent's name is held once, however many children it has.
-        let mut parent_names: HashMap<_, Shared<[u8]>> = HashMap::new();
+        let mut parent_names: HashMap<_, SharedText<[u8]>> = HashMap::new();
         for (place, instance) in view.instances().enumerate() {
             let numbered = identifier.numbers(&instance);
             let identity =
@@ -153,7 +153,7 @@ impl IdentityMap {
                             bytes.unwrap_or_default().into()
                         })
                         .clone();
-                    let name: Shared<[u8]> = instance.name().as_bytes().into();
+                    let name: SharedText<[u8]> = instance.name().as_bytes().into();
                     let order = orders.entry((parent.clone(), name.clone())).or_insert(0);
                     let identity = Identity::Named { parent, name, order: *order };
                     *order += 1;

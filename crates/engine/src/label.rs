@@ -2,7 +2,7 @@
 
 use crate::frame::SnapshotObject;
 use crate::path::InstancePattern;
-use crate::shared::Shared;
+use crate::shared_text::SharedText;
 use std::collections::HashMap;
 use std::fmt;
 
@@ -11,9 +11,9 @@ use std::fmt;
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct InstanceLabel {
     /// The parent's name.
-    pub parent: Option<Shared<str>>,
+    pub parent: Option<SharedText<str>>,
     /// The name.
-    pub name: Shared<str>,
+    pub name: SharedText<str>,
     /// Place (from 0) among instances of the same parent and name: `#n`.
     pub order: u32,
 }
@@ -40,8 +40,8 @@ impl SnapshotObject<'_> {
     pub fn labels(self) -> Vec<InstanceLabel> {
         let mut parents = self.parents();
         // A parent's name is held once, however many children it has.
-        let mut parent_names: HashMap<_, Option<Shared<str>>> = HashMap::new();
-        let mut orders: HashMap<(Option<Shared<str>>, Shared<str>), u32> = HashMap::new();
+        let mut parent_names: HashMap<_, Option<SharedText<str>>> = HashMap::new();
+        let mut orders: HashMap<(Option<SharedText<str>>, SharedText<str>), u32> = HashMap::new();
         let label = |instance: perfhive_format::Instance<'_>| {
             let parent = parents.place_of(&instance).and_then(|(key, parent)| {
                 let name = parent_names.entry(key).or_insert_with(|| {
@@ -51,7 +51,7 @@ impl SnapshotObject<'_> {
                 });
                 name.clone()
             });
-            let name: Shared<str> = match (instance.name(), instance.unique_id()) {
+            let name: SharedText<str> = match (instance.name(), instance.unique_id()) {
                 (name, Some(id)) if name.is_empty() => id.to_string().into(),
                 (name, _) => name.to_text().into(),
             };

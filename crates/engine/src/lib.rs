@@ -22,12 +22,13 @@ mod followed;
 mod frame;
 mod growth;
 mod identity;
+mod kept_faults;
 mod label;
 pub mod measure;
 mod path;
 mod provider;
 mod query;
-mod shared;
+mod shared_text;
 mod source;
 pub mod standard;
 mod status;
@@ -56,7 +57,7 @@ pub use query::{
     QueryError, Reading, SampleRing, SampledCounter, SourceSet, Statistics, ValueFormat,
     oldest_first,
 };
-pub use shared::Shared;
+pub use shared_text::SharedText;
 pub use source::{Catalogue, CatalogueCounter, CatalogueObject, Cost, Recording, Source};
 pub use status::{ProviderState, ProviderStatus};
 pub use suggest::nearest;

@@ -3,7 +3,7 @@
 use crate::ask::{Ask, ObjectQuery};
 use crate::collect_tests::{CollectFault, CollectWarning, GuardedBuffer, RawClaim, TestLevel};
 use crate::error::{Fault, FaultKind, ProviderError};
-use crate::growth::{KeptFaults, note_growth};
+use crate::kept_faults::KeptFaults;
 use crate::source::Cost;
 use crate::status::{ProviderState, ProviderStatus};
 use perfhive_format::titles::TitleList;
@@ -307,7 +307,6 @@ impl<'a> ObjectWriter<'a> {
         size: usize,
         fill: impl FnOnce(&mut GuardedBuffer) -> RawClaim,
     ) -> Result<(), ProviderError> {
-        note_growth();
         let mut buffer = GuardedBuffer::new(size);
         let claim = fill(&mut buffer);
         self.take(&buffer, &claim).map(drop)
@@ -378,7 +377,6 @@ impl<'a> ObjectWriter<'a> {
     }
 
     fn fail(&mut self, fault: CollectFault) -> ProviderError {
-        note_growth();
         let message = fault.to_string();
         self.failed = Some(fault);
         ProviderError::Failed(message)
@@ -386,7 +384,6 @@ impl<'a> ObjectWriter<'a> {
 
     /// Adds a block of another machine, which keeps its own clocks and name.
     pub fn foreign_block(&mut self, bytes: Vec<u8>) {
-        note_growth();
         self.foreign.push(bytes);
     }
 
@@ -415,11 +412,7 @@ impl<'a> ObjectWriter<'a> {
             Some(kept) => kept.make(kind, self.provider, of, message),
             None => KeptFaults::default().make(kind, self.provider, of, message),
         };
-        let room = self.faults.capacity();
         self.faults.push(fault);
-        if self.faults.capacity() > room {
-            note_growth();
-        }
     }
 
     /// The test that the last guarded collection failed, if it did.

@@ -1,10 +1,14 @@
-//! "Did you mean": the names nearest to a mistyped one.
+//! Names without regard to case, and "did you mean": the names nearest to a mistyped one.
 
-use crate::titles::fold;
-
-/// Longest text, in characters, that is taken for a mistyped name: comparing
-/// takes the product of both lengths, for each name there is.
+/// Longest text, in characters, that is taken for a mistyped name: a comparison takes
+/// the product of both lengths, for each name.
 const LONGEST: usize = 256;
+
+/// A name in the form in which names are compared: in lower case.
+#[must_use]
+pub(crate) fn fold(name: &str) -> String {
+    name.chars().flat_map(char::to_lowercase).collect()
+}
 
 /// The names nearest to `wanted`, best first, at most `most`: those that begin
 /// with it or contain it, and those a few typing errors away. A text of more
@@ -33,7 +37,7 @@ fn rank(text: &str, wanted: &[char], name: &str) -> Option<usize> {
     let folded = fold(name);
     let name: Vec<char> = folded.chars().collect();
     let most = (wanted.len() / 3).max(1);
-    // As many letters are missing, or too many, at least.
+    // The lengths' difference is the least number of errors.
     if wanted.len().abs_diff(name.len()) <= most {
         let distance = distance(wanted, &name);
         if distance <= most {
@@ -47,7 +51,7 @@ fn rank(text: &str, wanted: &[char], name: &str) -> Option<usize> {
     // The right words in another order, or some of them.
     let words: Vec<&str> = text.split(|c: char| !c.is_alphanumeric()).collect();
     let hits = words.iter().filter(|word| word.len() >= 3 && folded.contains(**word)).count();
-    // The words may be many, and each counts that is written again.
+    // A text may have many words, and the same one more than once.
     (hits > 0).then(|| 10_000 - hits.min(9) * 1_000 + name.len())
 }
 
@@ -78,17 +82,17 @@ mod tests {
     use super::*;
 
     #[test]
-    fn finds_what_was_meant() {
+    fn mistyped_names_are_found_and_long_texts_cost_nothing() {
         let names = ["Process", "Processor", "Thread", "Memory", "Working Set", "Available Bytes"];
         assert_eq!(nearest("Proces", names, 2), ["Process", "Processor"]);
         assert_eq!(nearest("memroy", names, 3), ["Memory"]);
         assert_eq!(nearest("workingset", names, 3), ["Working Set"]);
         assert_eq!(nearest("bytes available", names, 3), ["Available Bytes"]);
         assert!(nearest("xyzzy", names, 3).is_empty());
-        // More words than the ranks have room for.
+        // More words than there are ranks.
         assert_eq!(nearest(&"bytes ".repeat(20), names, 3), ["Available Bytes"]);
         assert!(nearest("", names, 3).is_empty());
-        // However long either is, there is no product of the lengths.
+        // Long texts are not compared letter by letter.
         let long = "Working Set ".repeat(1 << 18);
         assert!(nearest(&long, names, 3).is_empty());
         assert!(nearest(&long, [long.as_str()], 3).is_empty());

@@ -1,7 +1,7 @@
 //! Names and help texts by index, and indexes by name, in several languages.
 
 use crate::error::{SourceError, SourceErrorKind};
-use crate::suggest::nearest;
+use crate::suggest::{fold, nearest};
 use perfhive_format::titles::TitleList;
 use perfhive_format::{LanguageId, TitleIndex};
 use std::collections::{HashMap, HashSet};
@@ -22,12 +22,6 @@ pub struct TitleDatabase {
 
 /// How many names are near to one that nobody has. Those of counters are among them.
 const NEAR: usize = 32;
-
-/// How names are compared: without regard to case.
-#[must_use]
-pub(crate) fn fold(name: &str) -> String {
-    name.chars().flat_map(char::to_lowercase).collect()
-}
 
 impl TitleDatabase {
     /// From lists as [`TitleList`] reads them. Of several texts for one index

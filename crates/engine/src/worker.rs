@@ -4,7 +4,6 @@ use crate::ask::Ask;
 use crate::desk::{Desk, NoAnswer};
 use crate::error::{SourceError, SourceErrorKind};
 use crate::frame::Snapshot;
-use crate::growth::{GrowthWatch, note_growth};
 use crate::source::{Catalogue, Recording, Source};
 use crate::status::ProviderStatus;
 use crate::titles::TitleDatabase;
@@ -56,8 +55,7 @@ enum Job {
 
 enum WorkerReply {
     Collected(Ask, Snapshot, Result<(), SourceError>),
-    /// And whether that allocated.
-    Catalogue(Result<Arc<Catalogue>, SourceError>, bool),
+    Catalogue(Result<Arc<Catalogue>, SourceError>),
     Titles(Result<Arc<TitleDatabase>, SourceError>),
     Providers(Result<Vec<ProviderStatus>, SourceError>),
     Rewound(Result<(), SourceError>),
@@ -191,7 +189,7 @@ impl Worker {
                         snapshot.clear();
                         (self.spare, self.room) = (Some(sent), Some(snapshot));
                     }
-                    WorkerReply::Catalogue(Ok(catalogue), _) => self.catalogue = Some(catalogue),
+                    WorkerReply::Catalogue(Ok(catalogue)) => self.catalogue = Some(catalogue),
                     _ => {}
                 }
                 Ok(())
@@ -228,18 +226,10 @@ impl Worker {
 fn work(source: &mut impl Source, job: Job) -> WorkerReply {
     match job {
         Job::Collect(ask, mut out) => {
-            let watch = GrowthWatch::begin();
             let result = source.collect(&ask, &mut out);
-            if watch.has_noted() {
-                out.note_growth();
-            }
             WorkerReply::Collected(ask, out, result)
         }
-        Job::Catalogue(ask) => {
-            let watch = GrowthWatch::begin();
-            let catalogue = source.catalogue(&ask);
-            WorkerReply::Catalogue(catalogue, watch.has_noted())
-        }
+        Job::Catalogue(ask) => WorkerReply::Catalogue(source.catalogue(&ask)),
         Job::Titles(language, ask) => WorkerReply::Titles(source.titles(language, &ask)),
         Job::Providers(ask) => WorkerReply::Providers(source.providers(&ask)),
         Job::Rewind => {
@@ -263,19 +253,12 @@ impl Source for Worker {
                 spare.refill(ask, &mut self.list);
                 spare
             }
-            None => {
-                note_growth();
-                ask.clone()
-            }
+            None => ask.clone(),
         };
         match self.send(Job::Collect(sent, taken), ask.until)? {
             WorkerReply::Collected(sent, snapshot, result) => {
                 self.spare = Some(sent);
                 *out = snapshot;
-                if out.has_grown() {
-                    // Told with an error, too.
-                    note_growth();
-                }
                 result
             }
             _ => Err(self.mixed_up()),
@@ -289,10 +272,7 @@ impl Source for Worker {
             return Ok(Arc::clone(known));
         }
         match self.send(Job::Catalogue(ask.clone()), ask.until)? {
-            WorkerReply::Catalogue(result, has_grown) => {
-                if has_grown {
-                    note_growth();
-                }
+            WorkerReply::Catalogue(result) => {
                 if let Ok(catalogue) = &result {
                     self.catalogue = Some(Arc::clone(catalogue));
                 }

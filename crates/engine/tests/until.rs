@@ -5,6 +5,7 @@
 
 use perfhive_engine::*;
 use perfhive_format::{LanguageId, TitleIndex};
+use perfhive_testkit::forwarding;
 use perfhive_testkit::renumbered::{Renumbered, Thing, thing};
 use std::sync::{Arc, Condvar, Mutex};
 use std::time::{Duration, Instant};
@@ -183,4 +184,11 @@ fn a_check_of_the_generation_that_hangs_costs_one_caller_its_deadline() {
     let error = worker.collect(&Ask::everything(), &mut Snapshot::new()).unwrap_err();
     assert_eq!(error.kind(), SourceErrorKind::Busy);
     gate.close("");
+}
+
+#[test]
+fn wrappers_hand_every_call_through_with_its_ask() {
+    forwarding::source(|source| Box::new(source), |objects| objects);
+    forwarding::source(|source| Box::new(Worker::new(source, None).unwrap()), |objects| objects);
+    forwarding::source(|source| Box::new(Cached::new(source)), |objects| objects);
 }

@@ -69,3 +69,17 @@ impl Source for Later {
         self.source.as_mut()?.recording()
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn every_call_is_handed_through_with_its_ask() {
+        let wrap = |source| -> Box<dyn Source> {
+            let (address, options) = (String::new(), OpenOptions::new());
+            Box::new(Later { address, options, source: Some(source) })
+        };
+        perfhive_testkit::forwarding::source(wrap, |objects| objects);
+    }
+}

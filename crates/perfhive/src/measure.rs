@@ -195,3 +195,15 @@ impl<S: Source> Source for WholeSamples<S> {
         self.0.recording()
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use perfhive_engine::ObjectQuery;
+
+    #[test]
+    fn every_call_is_handed_through_with_its_ask_and_a_collection_is_of_everything() {
+        let wrap = |source| -> Box<dyn Source> { Box::new(WholeSamples(source)) };
+        perfhive_testkit::forwarding::source(wrap, |_| ObjectQuery::Global);
+    }
+}

@@ -6,6 +6,7 @@
 pub mod alloc;
 pub mod conformance;
 pub mod faults;
+pub mod forwarding;
 pub mod model;
 pub mod real;
 pub mod renumbered;

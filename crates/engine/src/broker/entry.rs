@@ -4,7 +4,7 @@ use super::registry::Registered;
 use crate::ask::{Ask, ObjectQuery};
 use crate::collect_tests::{TestLevel, check_objects};
 use crate::error::{Fault, FaultKind, ProviderError};
-use crate::growth::{KeptFaults, note_growth};
+use crate::kept_faults::KeptFaults;
 use crate::provider::{
     Collection, ObjectDescription, ObjectWriter, OpenContext, Provider, Session, object_heads,
 };
@@ -18,42 +18,43 @@ use std::time::{Duration, Instant};
 
 pub(super) struct Entry {
     pub(super) provider: Arc<dyn Provider>,
-    /// The roster it came from; `None` for one that stays.
+    /// The roster that the provider came from; `None` for a provider that stays.
     pub(super) roster: Option<usize>,
     pub(super) registered: Registered,
     pub(super) session: Option<Box<dyn Session>>,
     pub(super) status: ProviderStatus,
-    /// Why it has nothing to offer, from the start.
+    /// Why the provider offers nothing from the start.
     refusal: Option<Fault>,
-    /// Whether it used up a reader's deadline and did not succeed in time since.
+    /// Whether the provider used up a deadline and has not succeeded in time since.
     pub(super) is_late: bool,
-    /// The last answer that it had its turn in.
+    /// The generation of the last answer that the provider had its turn in.
     pub(super) turn: u64,
-    /// Objects wanted of it in this collection; kept for its allocation.
+    /// The wanted objects of this collection; kept for its allocation.
     pub(super) wanted: Vec<TitleIndex>,
     is_selected: bool,
-    /// Whether it has made a start and goes on with it.
+    /// Whether the session began this collection and wants another step.
     pub(super) goes_on: bool,
-    /// Objects that it offers and another provider has.
+    /// Objects that the provider offers and does not serve, and the fault that says why.
     pub(super) lost: Vec<ObjectDescription>,
+    pub(super) lost_fault: Option<Fault>,
 }
 
-/// What a provider is asked, until when, and how its answer is tested.
+/// What is wanted of a provider, until when, and how its data is tested.
 #[derive(Clone, Copy)]
-pub(super) struct Asked<'a> {
+pub(super) struct Turn<'a> {
     pub(super) ask: &'a Ask,
     pub(super) until: Option<Instant>,
     pub(super) level: TestLevel,
 }
 
-/// Where it goes that a provider tells beside its objects.
-pub(super) struct Told<'a> {
+/// Where faults and foreign blocks of a provider go.
+pub(super) struct Extras<'a> {
     pub(super) faults: &'a mut Vec<Fault>,
     pub(super) kept: &'a mut KeptFaults,
     pub(super) foreign: &'a mut Vec<Vec<u8>>,
 }
 
-/// How far a collection by several providers side by side is.
+/// A step of a collection by several providers side by side.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Step {
     Begin,
@@ -86,18 +87,18 @@ impl Entry {
             is_selected: false,
             goes_on: false,
             lost: Vec::new(),
+            lost_fault: None,
         }
     }
 
-    /// How the provider is doing, and which objects it has.
+    /// The account of the provider, with its objects.
     pub(super) fn status(&self) -> ProviderStatus {
         let objects = self.registered.description.objects.iter();
         let objects = objects.map(|object| object.spec.name).collect();
         ProviderStatus { objects, ..self.status.clone() }
     }
 
-    /// Notes which of this provider's objects a query wants; answers whether
-    /// it wants any.
+    /// Notes which of this provider's objects a query wants. Returns whether it wants any.
     pub(super) fn select(&mut self, query: &ObjectQuery) -> bool {
         self.wanted.clear();
         let objects = &self.registered.description.objects;
@@ -119,22 +120,20 @@ impl Entry {
         self.is_selected
     }
 
-    /// Whether the last query that it was [`select`](Self::select)ed by wants
-    /// anything of it.
+    /// Whether the last [`select`](Self::select) wanted anything of the provider.
     pub(super) fn is_selected(&self) -> bool {
         self.is_selected
     }
 
-    /// That a provider which offers nothing is missing in an answer that is to
-    /// have everything.
+    /// The fault that tells of a provider which offers nothing, in an answer to `Global` or
+    /// `Costly`. A disabled provider is not missed.
     pub(super) fn refused(&self, query: &ObjectQuery) -> Option<Fault> {
         let everything = matches!(query, ObjectQuery::Global | ObjectQuery::Costly);
-        // Who is disabled is not missed.
         let missed = everything && self.status.state != ProviderState::Disabled;
         self.refusal.clone().filter(|_| missed)
     }
 
-    /// What is told of a provider in quarantine that is wanted.
+    /// The fault of a wanted provider that is in quarantine.
     pub(super) fn quarantined(&self, kept: &mut KeptFaults) -> Option<Fault> {
         if self.status.state != ProviderState::Quarantined {
             return None;
@@ -154,7 +153,7 @@ impl Entry {
         })
     }
 
-    /// Lets the provider out of quarantine; `false` if it is not in it.
+    /// Releases the provider from quarantine; `false` if it is not in it.
     pub(super) fn release(&mut self) -> bool {
         if self.status.state != ProviderState::Quarantined {
             return false;
@@ -162,17 +161,16 @@ impl Entry {
         self.status.state = ProviderState::Idle;
         self.status.in_a_row = 0;
         let provider = &self.provider;
-        // An account that panics is not worth the reader's data.
+        // A panic in the provider's account must not cost the reader its data.
         let _ = catch_unwind(AssertUnwindSafe(|| provider.released()));
         true
     }
 
-    /// The session, taken out of its place; a new one where there is none.
+    /// The session, taken out of the entry; a new one where there is none.
     fn opened(&mut self) -> Result<Box<dyn Session>, Fault> {
         if let Some(session) = self.session.take() {
             return Ok(session);
         }
-        note_growth();
         let fault =
             |kind, message: &dyn std::fmt::Display| Fault::new(kind, &self.status.name, message);
         let context = OpenContext {
@@ -186,13 +184,13 @@ impl Entry {
             .map_err(|error| fault(FaultKind::OpenFailed, &error))
     }
 
-    /// Whether it is asked side by side with others.
+    /// Whether the provider collects side by side with others.
     pub(super) fn may_begin(&self) -> bool {
         self.roster.is_some() && self.is_selected && self.status.state != ProviderState::Quarantined
     }
 
-    /// Makes a start at a collection, or goes on with one. What fails here fails
-    /// again where it is told.
+    /// Begins a collection, or goes on with it. A failure here is not reported: it happens
+    /// again in [`collect`](Self::collect), which reports it.
     pub(super) fn begin(&mut self, ask: &Ask, until: Option<Instant>, step: Step) {
         let session = self.session.take().or_else(|| self.begun(step));
         self.goes_on = false;
@@ -211,8 +209,7 @@ impl Entry {
         }
     }
 
-    /// How long it was at work for the last collection before that was waited
-    /// for; zero where nobody knows.
+    /// The time that the session says its last collection took; zero if it does not say.
     pub(super) fn took(&self) -> Duration {
         let session = self.session.as_ref();
         let took = catch_unwind(AssertUnwindSafe(|| session.and_then(|session| session.took())));
@@ -223,16 +220,16 @@ impl Entry {
         if step == Step::Begin { self.opened().ok() } else { None }
     }
 
-    /// Asks the provider; what it wrote is tested, and taken back if it fails.
+    /// Has the provider collect. Its data is tested, and removed if a test fails.
     pub(super) fn collect(
         &mut self,
-        asked: Asked<'_>,
+        turn: Turn<'_>,
         owners: &Owners,
         block: &mut BlockWriter,
-        told: Told<'_>,
+        extras: Extras<'_>,
     ) -> Result<(), Fault> {
-        let Told { faults, kept, foreign } = told;
-        let Asked { ask, until, level } = asked;
+        let Extras { faults, kept, foreign } = extras;
+        let Turn { ask, until, level } = turn;
         let mut session = self.opened()?;
         let name: &str = &self.status.name;
         let fault = |kind, message: &dyn std::fmt::Display| Fault::new(kind, name, message);
@@ -256,7 +253,7 @@ impl Entry {
             Err(panic) => Err(fault(FaultKind::Panicked, &panic_text(&*panic))),
         };
         let verdict = verdict.and_then(|()| {
-            // An object of another provider would be read in its place.
+            // Readers would take the object for its owner's.
             let mut names = object_heads(block.since(mark)).map(|(name, _)| name);
             let stolen =
                 names.find(|object| owners.get(object).is_some_and(|owner| **owner != *name));
@@ -270,11 +267,11 @@ impl Entry {
         if verdict.is_err() {
             block.rewind(mark);
             foreign.truncate(foreign_before);
-            // Partial faults of data that is not there would only confuse.
+            // Partial faults are about data that was removed.
             faults.truncate(faults_before);
         }
         if panicked {
-            // Whatever state the panic left behind is not trusted again.
+            // The state that a panic leaves behind is not trusted.
             close(Some(session));
         } else {
             self.session = Some(session);
@@ -285,7 +282,7 @@ impl Entry {
 }
 
 impl Entry {
-    /// Keeps the provider's account after a collection.
+    /// Updates the provider's account after a collection.
     pub(super) fn note(
         &mut self,
         verdict: Result<(), Fault>,
@@ -295,8 +292,8 @@ impl Entry {
     ) {
         let status = &mut self.status;
         let fault = verdict.err();
-        // Who waits is neither better nor worse for it, nor was that a collection;
-        // but one that takes longer than this there is.
+        // A provider that is not ready has not collected: its account stays, except that the
+        // slowest collection takes at least this long.
         let waits = fault.as_ref().is_some_and(|fault| fault.kind == FaultKind::NotYet);
         status.worst = status.worst.max(took);
         if !waits {
@@ -322,7 +319,7 @@ impl Entry {
             }
         }
         let (provider, status) = (&self.provider, &self.status);
-        // An account that panics is not worth the reader's data.
+        // A panic in the provider's account must not cost the reader its data.
         let _ = catch_unwind(AssertUnwindSafe(|| provider.collected(status, fault.as_ref())));
         if status.state == ProviderState::Quarantined {
             close(self.session.take());
@@ -336,9 +333,8 @@ impl Entry {
 /// The provider to which each object is registered.
 pub(super) type Owners = HashMap<TitleIndex, Arc<str>>;
 
-/// Closes a session. One that panics on the way is closed all the same.
+/// Closes a session. A panic while it closes is ignored.
 pub(super) fn close(session: Option<Box<dyn Session>>) {
-    // Its last fault tells of it already: only those that failed are closed.
     let _ = catch_unwind(AssertUnwindSafe(|| drop(session)));
 }
 

@@ -7,30 +7,29 @@ use perfhive_format::titles::TitleList;
 use std::ops::{Range, RangeInclusive};
 use std::sync::Arc;
 
-/// The highest index that Windows keeps for itself (`Base Index`), by which
-/// allotted ones begin no lower.
+/// The highest index of Windows' own objects (`Base Index`); allotted indexes are higher.
 const BASE_INDEX: u32 = 1847;
 
-/// Fixed indexes of perfhive's own objects, which no Windows machine comes near:
-/// allotting goes on below them, and behind them where a provider needs more.
+/// Fixed indexes of perfhive's own objects, far above those of any Windows machine.
+/// Allotted indexes are below them, or above them where a provider needs more.
 const OWN_INDEXES: Range<u32> = 100_000..200_000;
 
-/// The first of the indexes that providers of a [`Roster`](super::Roster) may
-/// choose for themselves; allotting takes no notice of these.
+/// The first of the indexes that providers of a [`Roster`](crate::Roster) may
+/// choose for themselves. They are ignored when indexes are allotted.
 pub const CHOSEN_INDEXES: u32 = 0x0100_0000;
 
 /// A provider's description and titles under their final indexes.
 pub(super) struct Registered {
     pub(super) description: ProviderDescription,
     pub(super) titles: Vec<ProvidedTitles>,
-    /// Objects that are its own by registration.
+    /// Objects that are registered for the provider.
     pub(super) objects: Vec<TitleIndex>,
     pub(super) first_counter: u32,
     pub(super) first_help: u32,
 }
 
-/// Registers providers: indexes behind Last Counter go to those that have none
-/// of their own, in order. `last` is the highest index in use already.
+/// Registers providers: those without indexes of their own get the next ones behind Last
+/// Counter, in order. `last` is the highest index in use.
 pub(super) fn register(providers: &[Arc<dyn Provider>], last: u32) -> Vec<Registered> {
     let mut described: Vec<Registered> = providers
         .iter()
@@ -61,8 +60,7 @@ pub(super) fn register(providers: &[Arc<dyn Provider>], last: u32) -> Vec<Regist
 }
 
 impl Registered {
-    /// The highest index in use, names and help texts alike, that is not one of
-    /// perfhive's own.
+    /// The highest index of a name or help text, except perfhive's own.
     pub(super) fn highest(&self) -> u32 {
         let objects = self.description.objects.iter().flat_map(|object| {
             let counters = object.counters.iter().flat_map(|c| [c.name.0, c.help.0]);
@@ -87,7 +85,7 @@ impl Registered {
         })
     }
 
-    /// Turns offsets into indexes.
+    /// Turns the offsets of an allotted provider into indexes.
     fn shift(&mut self, first_counter: u32, first_help: u32) {
         self.first_counter = first_counter;
         self.first_help = first_help;

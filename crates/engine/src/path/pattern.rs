@@ -1,6 +1,6 @@
 //! Names with wildcards, and the characters that paths are made of.
 
-use crate::titles::fold;
+use crate::suggest::fold;
 use std::fmt::{self, Write};
 
 /// A name in which `*` stands for any text. Compared without regard to case.

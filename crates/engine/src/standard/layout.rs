@@ -2,7 +2,6 @@
 
 use super::Object;
 use crate::error::ProviderError;
-use crate::growth::note_growth;
 use crate::provider::ObjectWriter;
 use perfhive_format::{FileTime, ObjectTemplate, WriteError};
 
@@ -36,7 +35,6 @@ impl Layouts {
         let place = match self.made.iter().position(|(made, _)| *made == mask) {
             Some(place) => place,
             None => {
-                note_growth();
                 let template = self.make(mask)?;
                 if self.made.len() >= KEPT {
                     self.made.clear();

@@ -557,7 +557,7 @@ fn nothing_is_allocated_once_warm() {
 }
 
 #[test]
-fn what_a_sample_takes_is_told() {
+fn samples_of_what_lasts_allocate_nothing() {
     let Parts { source, orders, passed, .. } = parts(&[(2, "System"), (4, "Memory")]);
     let mut source = perfhive_engine::Cached::new(source);
     let orders = &orders;
@@ -565,26 +565,24 @@ fn what_a_sample_takes_is_told() {
     let pass = || {
         passed.fetch_add(FIRST_PAUSE.as_millis() as u64, Ordering::Relaxed);
     };
-    type Step<'a> = (&'a str, &'a dyn Fn(), &'a str, bool);
+    type Step<'a> = (&'a str, &'a dyn Fn(), &'a str);
     let steps: [Step<'_>; 7] = [
-        ("first", &|| {}, "2 4 230 232 238", true),
-        ("another request", &|| {}, "4 238", false),
-        ("tried in vain", &pass, "4 238", false),
-        ("it fails", &fail(Some(SourceErrorKind::Unavailable)), "4 238", true),
-        ("it fails still", &pass, "2 4 230 232 238", true),
-        ("it is back", &fail(None), "2 4 230 232 238", false),
-        ("and that is noticed", &pass, "2 4 230 232 238", false),
+        ("first", &|| {}, "2 4 230 232 238"),
+        ("another request", &|| {}, "4 238"),
+        ("tried in vain", &pass, "4 238"),
+        ("it fails", &fail(Some(SourceErrorKind::Unavailable)), "4 238"),
+        ("it fails still", &pass, "2 4 230 232 238"),
+        ("it is back", &fail(None), "2 4 230 232 238"),
+        ("and that is noticed", &pass, "2 4 230 232 238"),
     ];
     let mut snapshot = Snapshot::new();
-    for (step, happens, query, takes) in steps {
+    for (step, happens, query) in steps {
         happens();
         let request = Ask::new(query.parse().unwrap()).max_age(Duration::ZERO);
         for round in 0..8 {
             let (done, taken) = count(|| source.collect(&request, &mut snapshot));
             let told = done.is_err() || snapshot.has_grown();
-            assert!(told || taken.count == 0, "{step}, {round}: {taken:?}");
-            assert!(!takes || told || round > 0, "{step} takes memory");
-            assert!(!told || round < 6, "{step}: what lasts takes nothing more");
+            assert!(told || taken.count == 0 || round < 6, "{step}, {round}: {taken:?}");
         }
     }
 }

@@ -3,7 +3,7 @@
 use crate::identity::Identity;
 use crate::label::InstanceLabel;
 use crate::query::sample::ObjectSample;
-use crate::titles::fold;
+use crate::suggest::fold;
 use std::collections::HashMap;
 
 /// The names of the instances of a sample, each of one instance: process and

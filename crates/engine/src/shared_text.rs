@@ -1,4 +1,4 @@
-//! Texts that many owners share.
+//! Texts with many owners.
 
 use std::collections::hash_map::RandomState;
 use std::fmt;
@@ -6,10 +6,10 @@ use std::hash::{BuildHasher, Hash, Hasher};
 use std::ops::Deref;
 use std::sync::{Arc, OnceLock};
 
-/// A text (or bytes) held once and shared by all who name it: cloning and
+/// A text, or bytes, held once and shared by all instances with that name: cloning and
 /// hashing take the same short time whatever its length. A name in a hostile
-/// block may be as long as the block and be the parent's of every instance.
-pub struct Shared<T: ?Sized> {
+/// block may be as long as the block and be the parent of every instance.
+pub struct SharedText<T: ?Sized> {
     inner: Arc<T>,
     hash: u64,
 }
@@ -20,14 +20,14 @@ fn key() -> &'static RandomState {
     KEY.get_or_init(RandomState::new)
 }
 
-impl<T: ?Sized + Hash> Shared<T> {
+impl<T: ?Sized + Hash> SharedText<T> {
     fn new(inner: Arc<T>) -> Self {
         let hash = key().hash_one(&*inner);
         Self { inner, hash }
     }
 }
 
-impl Shared<str> {
+impl SharedText<str> {
     /// The text.
     #[must_use]
     pub fn as_str(&self) -> &str {
@@ -35,7 +35,7 @@ impl Shared<str> {
     }
 }
 
-impl<T: ?Sized> Deref for Shared<T> {
+impl<T: ?Sized> Deref for SharedText<T> {
     type Target = T;
 
     fn deref(&self) -> &T {
@@ -43,76 +43,76 @@ impl<T: ?Sized> Deref for Shared<T> {
     }
 }
 
-impl<T: ?Sized> Clone for Shared<T> {
+impl<T: ?Sized> Clone for SharedText<T> {
     fn clone(&self) -> Self {
         Self { inner: Arc::clone(&self.inner), hash: self.hash }
     }
 }
 
-impl<T: ?Sized + PartialEq> PartialEq for Shared<T> {
+impl<T: ?Sized + PartialEq> PartialEq for SharedText<T> {
     fn eq(&self, other: &Self) -> bool {
         self.hash == other.hash
             && (Arc::ptr_eq(&self.inner, &other.inner) || self.inner == other.inner)
     }
 }
 
-impl<T: ?Sized + Eq> Eq for Shared<T> {}
+impl<T: ?Sized + Eq> Eq for SharedText<T> {}
 
-impl<T: ?Sized> Hash for Shared<T> {
+impl<T: ?Sized> Hash for SharedText<T> {
     fn hash<H: Hasher>(&self, state: &mut H) {
         state.write_u64(self.hash);
     }
 }
 
-impl<T: ?Sized + PartialOrd> PartialOrd for Shared<T> {
+impl<T: ?Sized + PartialOrd> PartialOrd for SharedText<T> {
     fn partial_cmp(&self, other: &Self) -> Option<std::cmp::Ordering> {
         self.inner.partial_cmp(&other.inner)
     }
 }
 
-impl<T: ?Sized + Ord> Ord for Shared<T> {
+impl<T: ?Sized + Ord> Ord for SharedText<T> {
     fn cmp(&self, other: &Self) -> std::cmp::Ordering {
         self.inner.cmp(&other.inner)
     }
 }
 
-impl PartialEq<str> for Shared<str> {
+impl PartialEq<str> for SharedText<str> {
     fn eq(&self, other: &str) -> bool {
         **self == *other
     }
 }
 
-impl PartialEq<&str> for Shared<str> {
+impl PartialEq<&str> for SharedText<str> {
     fn eq(&self, other: &&str) -> bool {
         **self == **other
     }
 }
 
-impl From<&str> for Shared<str> {
+impl From<&str> for SharedText<str> {
     fn from(text: &str) -> Self {
         Self::new(text.into())
     }
 }
 
-impl From<String> for Shared<str> {
+impl From<String> for SharedText<str> {
     fn from(text: String) -> Self {
         Self::new(text.into())
     }
 }
 
-impl From<&[u8]> for Shared<[u8]> {
+impl From<&[u8]> for SharedText<[u8]> {
     fn from(bytes: &[u8]) -> Self {
         Self::new(bytes.into())
     }
 }
 
-impl fmt::Display for Shared<str> {
+impl fmt::Display for SharedText<str> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         fmt::Display::fmt(&**self, f)
     }
 }
 
-impl<T: ?Sized + fmt::Debug> fmt::Debug for Shared<T> {
+impl<T: ?Sized + fmt::Debug> fmt::Debug for SharedText<T> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         fmt::Debug::fmt(&*self.inner, f)
     }

@@ -1,0 +1,209 @@
+//! The providers of a broker, and the provider that owns each object.
+
+use super::entry::{Entry, Owners, close};
+use super::registry::{self, CHOSEN_INDEXES, Registered};
+use super::roster::Roster;
+use crate::ask::{Ask, ObjectQuery};
+use crate::error::{Fault, FaultKind};
+use crate::provider::{ProvidedTitles, Provider};
+use crate::suggest::fold;
+use perfhive_format::{LanguageId, TitleIndex};
+use std::collections::HashSet;
+use std::sync::Arc;
+
+/// The providers of a broker: those that stay, and those of its rosters.
+pub(super) struct Members {
+    pub(super) entries: Vec<Entry>,
+    pub(super) rosters: Vec<Box<dyn Roster>>,
+    pub(super) owners: Owners,
+    /// Names of objects of another source, in lower case: not served here.
+    reserved: HashSet<String>,
+    /// Names that another source may have objects of; not served either.
+    doubtful: HashSet<String>,
+}
+
+impl Members {
+    pub(super) fn new(entries: Vec<Entry>, rosters: Vec<Box<dyn Roster>>) -> Self {
+        let mut members = Self {
+            entries,
+            rosters,
+            owners: Owners::new(),
+            reserved: HashSet::new(),
+            doubtful: HashSet::new(),
+        };
+        members.claim();
+        members
+    }
+
+    /// Takes over what the rosters say before an answer. Returns whether any provider came,
+    /// went or changed.
+    pub(super) fn look_at_rosters(&mut self, ask: &Ask) -> bool {
+        let mut changed = false;
+        // Objects with a known owner need no search.
+        let nothing = Ask::nothing().until(ask.until);
+        let ask = match &ask.objects {
+            ObjectQuery::Indexes(list) if list.iter().all(|o| self.owners.contains_key(o)) => {
+                &nothing
+            }
+            _ => ask,
+        };
+        for number in 0..self.rosters.len() {
+            let roster = self.rosters.get_mut(number);
+            if let Some(providers) = roster.and_then(|roster| roster.changed(ask)) {
+                changed |= self.replace(number, providers);
+            }
+        }
+        if changed {
+            self.claim();
+        }
+        changed
+    }
+
+    /// Replaces the providers of a roster. Returns whether any is another one.
+    fn replace(&mut self, roster: usize, providers: Vec<Arc<dyn Provider>>) -> bool {
+        let mut changed = false;
+        let is_listed =
+            |entry: &Entry| providers.iter().any(|one| Arc::ptr_eq(one, &entry.provider));
+        let owners = &mut self.owners;
+        let mut late = Vec::new();
+        self.entries.retain_mut(|entry| {
+            let stays = entry.roster != Some(roster) || is_listed(entry);
+            if !stays {
+                close(entry.session.take());
+                if entry.is_late {
+                    late.push(std::mem::take(&mut entry.status.name));
+                }
+                for object in &entry.registered.description.objects {
+                    owners.remove(&object.spec.name);
+                }
+                changed = true;
+            }
+            stays
+        });
+        for provider in providers {
+            if !self.entries.iter().any(|entry| Arc::ptr_eq(&provider, &entry.provider)) {
+                let is_late = late.iter().any(|name| name == provider.name());
+                self.add(provider, Some(roster));
+                if let Some(entry) = self.entries.last_mut() {
+                    entry.is_late = is_late;
+                }
+                changed = true;
+            }
+        }
+        changed
+    }
+
+    /// Sets the names that are not served, and those that may not be. Returns whether they
+    /// are others than before.
+    pub(super) fn reserve(&mut self, names: &HashSet<String>, doubtful: &HashSet<String>) -> bool {
+        let folded = |names: &HashSet<String>| names.iter().map(|name| fold(name)).collect();
+        let (reserved, doubtful) = (folded(names), folded(doubtful));
+        if (&reserved, &doubtful) == (&self.reserved, &self.doubtful) {
+            return false;
+        }
+        (self.reserved, self.doubtful) = (reserved, doubtful);
+        self.claim();
+        true
+    }
+
+    /// Adds a provider of a roster, or one that stays. Its objects have no owner before
+    /// [`claim`](Self::claim).
+    pub(super) fn add(&mut self, provider: Arc<dyn Provider>, roster: Option<usize>) {
+        let last = self.entries.iter().map(|entry| entry.registered.highest()).max();
+        let registered = registry::register(&[Arc::clone(&provider)], last.unwrap_or(0));
+        for registered in registered {
+            let mut entry = Entry::new((Arc::clone(&provider), registered));
+            entry.roster = roster;
+            self.entries.push(entry);
+        }
+    }
+
+    /// Gives each object to the provider that was registered with it first. A later provider
+    /// with the same object does not serve it, and its account says so; it serves the object
+    /// once the first provider is gone.
+    ///
+    /// An object whose index a roster chose is not registered anywhere. It is not served
+    /// under the English name of an object that stays, is registered or is reserved: a path
+    /// keeps its meaning, whatever programs publish.
+    pub(super) fn claim(&mut self) {
+        let taken_names = self.taken_names();
+        for place in 0..self.entries.len() {
+            let (before, rest) = self.entries.split_at_mut(place);
+            let Some(entry) = rest.first_mut() else { break };
+            let name: Arc<str> = entry.status.name.as_str().into();
+            let is_namesake = before.iter().any(|other| other.status.name == entry.status.name);
+            let owners = &mut self.owners;
+            let Registered { description, titles, .. } = &mut entry.registered;
+            let objects = &mut description.objects;
+            objects.append(&mut entry.lost);
+            let mut fault = None;
+            for object in std::mem::take(objects) {
+                let index = object.spec.name;
+                let owner = owners.get(&index).cloned();
+                let is_chosen = entry.roster.is_some() && index.0 >= CHOSEN_INDEXES;
+                let title = if is_chosen { english(titles, index) } else { None };
+                let is_in =
+                    |names: &HashSet<String>| title.filter(|title| names.contains(&fold(title)));
+                let mut lose_name = || {
+                    if owner.as_ref() == Some(&name) {
+                        owners.remove(&index);
+                    }
+                };
+                let why = if let Some(title) = is_in(&taken_names) {
+                    lose_name();
+                    format!(
+                        "not served: {title} is an object of this machine or registered for it; \
+                         publish it under another name"
+                    )
+                } else if let Some(title) = is_in(&self.doubtful) {
+                    lose_name();
+                    format!(
+                        "not served now: it cannot be found out whether {title} is registered \
+                         for this machine, since a provider that may have it does not answer"
+                    )
+                } else if is_namesake {
+                    format!("not served: another provider is called {name}")
+                } else if let Some(owner) = owner.filter(|owner| *owner != name) {
+                    format!("not served: the object is {owner}'s")
+                } else {
+                    owners.insert(index, Arc::clone(&name));
+                    objects.push(object);
+                    continue;
+                };
+                fault = Some(Fault::new(FaultKind::Warning, &name, why).of_object(index));
+                entry.lost.push(object);
+            }
+            let last = entry.status.last_fault.as_ref().map(|fault| &fault.message);
+            let told = entry.lost_fault.as_ref().map(|fault| &fault.message);
+            let is_told = last.zip(told).is_some_and(|(last, told)| Arc::ptr_eq(last, told));
+            if fault.is_some() || is_told {
+                entry.status.last_fault.clone_from(&fault);
+            }
+            entry.lost_fault = fault;
+        }
+    }
+
+    /// The English names, in lower case, that an object with a chosen index cannot have.
+    fn taken_names(&self) -> HashSet<String> {
+        let staying = self.entries.iter().filter(|entry| entry.roster.is_none());
+        let names = staying.flat_map(|entry| {
+            let Registered { description, titles, .. } = &entry.registered;
+            let objects = description.objects.iter().chain(&entry.lost);
+            objects.filter_map(|object| english(titles, object.spec.name))
+        });
+        let registered = self.entries.iter().flat_map(|entry| {
+            let Registered { description, titles, objects, .. } = &entry.registered;
+            let described = description.objects.iter().map(|object| &object.spec.name);
+            let all = described.filter(|name| name.0 < CHOSEN_INDEXES).chain(objects);
+            all.filter_map(|object| english(titles, *object))
+        });
+        names.chain(registered).map(fold).chain(self.reserved.iter().cloned()).collect()
+    }
+}
+
+/// The English name of an index.
+fn english(titles: &[ProvidedTitles], index: TitleIndex) -> Option<&str> {
+    let english = titles.iter().filter(|titles| titles.language == LanguageId::ENGLISH);
+    let mut names = english.flat_map(|titles| &titles.names.titles);
+    names.find(|title| title.index == index).map(|title| title.text.as_str())
+}

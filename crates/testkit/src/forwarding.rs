@@ -1,0 +1,98 @@
+//! A check that a wrapper around a [`Source`] hands every call through, with its ask.
+#![allow(clippy::expect_used, reason = "a test fails by panicking")]
+
+use perfhive_engine::{
+    Ask, Catalogue, ObjectQuery, ProviderStatus, Recording, Snapshot, Source, SourceError,
+    TitleDatabase,
+};
+use perfhive_format::{LanguageId, TitleIndex};
+use std::sync::{Arc, Mutex, PoisonError};
+use std::time::{Duration, Instant};
+
+/// The method, and the objects and the deadline of its ask.
+type Call = (&'static str, ObjectQuery, Option<Instant>);
+
+/// A recording that notes every call.
+struct Noting(Arc<Mutex<Vec<Call>>>);
+
+impl Noting {
+    fn note(&self, method: &'static str, ask: &Ask) {
+        let mut calls = self.0.lock().unwrap_or_else(PoisonError::into_inner);
+        calls.push((method, ask.objects.clone(), ask.until));
+    }
+}
+
+impl Source for Noting {
+    fn name(&self) -> &str {
+        "noting:"
+    }
+    fn collect(&mut self, ask: &Ask, out: &mut Snapshot) -> Result<(), SourceError> {
+        self.note("collect", ask);
+        out.clear();
+        Ok(())
+    }
+    fn catalogue(&mut self, ask: &Ask) -> Result<Arc<Catalogue>, SourceError> {
+        self.note("catalogue", ask);
+        Ok(Arc::default())
+    }
+    fn titles(
+        &mut self,
+        language: LanguageId,
+        ask: &Ask,
+    ) -> Result<Arc<TitleDatabase>, SourceError> {
+        self.note("titles", ask);
+        Ok(Arc::new(TitleDatabase::from_lists(language, [], [])))
+    }
+    fn providers(&mut self, ask: &Ask) -> Result<Vec<ProviderStatus>, SourceError> {
+        self.note("providers", ask);
+        Ok(vec![ProviderStatus::new("noting")])
+    }
+    fn recording(&mut self) -> Option<&mut dyn Recording> {
+        Some(self)
+    }
+}
+
+impl Recording for Noting {
+    fn rewind(&mut self) -> Result<(), SourceError> {
+        self.note("rewind", &Ask::nothing());
+        Ok(())
+    }
+}
+
+/// Calls every method of a wrapper that `wrap` makes, and panics where the wrapped source
+/// did not get the call with its ask. `collected` is what the wrapper makes of the objects
+/// of a collection; most wrappers leave them as they are.
+pub fn source(
+    wrap: impl FnOnce(Box<dyn Source>) -> Box<dyn Source>,
+    collected: impl Fn(ObjectQuery) -> ObjectQuery,
+) {
+    let calls = Arc::new(Mutex::new(Vec::new()));
+    let mut wrapper = wrap(Box::new(Noting(Arc::clone(&calls))));
+    let got = |call: Call| {
+        let calls = std::mem::take(&mut *calls.lock().unwrap_or_else(PoisonError::into_inner));
+        assert!(calls.contains(&call), "{call:?} was not handed through: {calls:?}");
+    };
+    let until = Some(Instant::now() + Duration::from_secs(3600));
+    let objects = ObjectQuery::Indexes(vec![TitleIndex(2), TitleIndex(4)]);
+    // The first ask for nothing: a wrapper may know the catalogue after that.
+    for query in [
+        ObjectQuery::Indexes(Vec::new()),
+        objects.clone(),
+        ObjectQuery::Costly,
+        ObjectQuery::Global,
+    ] {
+        wrapper.catalogue(&Ask::new(query.clone()).until(until)).expect("a catalogue");
+        got(("catalogue", query, until));
+    }
+    let ask = Ask::new(objects.clone()).until(until);
+    wrapper.collect(&ask, &mut Snapshot::new()).expect("a sample");
+    got(("collect", collected(objects), until));
+    let ask = Ask::nothing().until(until);
+    wrapper.titles(LanguageId::ENGLISH, &ask).expect("titles");
+    got(("titles", ask.objects.clone(), until));
+    assert_eq!(wrapper.providers(&ask).expect("providers").len(), 1);
+    got(("providers", ask.objects, until));
+    let recording = wrapper.recording().expect("the wrapped source is a recording");
+    recording.rewind().expect("rewound");
+    got(("rewind", ObjectQuery::Indexes(Vec::new()), None));
+}
