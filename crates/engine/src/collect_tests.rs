@@ -24,11 +24,11 @@ pub enum TestLevel {
 /// What code behind the C contract claims to have written.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct RawClaim {
-    /// How far it moved the data pointer, in bytes.
+    /// How far the code moved the data pointer, in bytes.
     pub moved: isize,
-    /// The byte count that it returned.
+    /// The byte count that the code returned.
     pub bytes: u32,
-    /// The number of objects that it returned.
+    /// The number of objects that the code returned.
     pub objects: u32,
 }
 
@@ -195,15 +195,14 @@ impl GuardedBuffer {
         self.bytes.get_mut(Self::GUARD..Self::GUARD + self.size).unwrap_or_default()
     }
 
-    /// All bytes, guards included: what foreign code gets at when it does not
-    /// keep to its buffer.
+    /// All bytes, guards included: the memory that foreign code reaches when it writes past
+    /// its buffer.
     pub fn whole_mut(&mut self) -> &mut [u8] {
         self.used = self.size;
         &mut self.bytes
     }
 
-    /// Makes the buffer as new with `size` bytes, keeping its memory if it has
-    /// that size.
+    /// Resets the buffer to `size` cleared bytes, keeping its memory if it has that size.
     pub fn reset(&mut self, size: usize) {
         if self.bytes.len() == Self::GUARD + size + Self::GUARD {
             let used = self.used.min(size);
@@ -217,24 +216,23 @@ impl GuardedBuffer {
         Self::paint(rest.get_mut(size..).unwrap_or_default());
     }
 
-    /// Notes that who got hold of the buffer claims to have written so much of
-    /// it, so that a long buffer need not be cleared whole for the next one.
-    /// Who writes further than that may find it there again.
+    /// Notes how many bytes the foreign code claims to have written, so that a long buffer
+    /// need not be cleared whole for the next collection. Bytes that it wrote beyond its
+    /// claim stay.
     pub fn note_used(&mut self, moved: isize) {
         let claimed = usize::try_from(moved).unwrap_or(self.size);
         self.used = claimed.max(Self::SHORT).min(self.size);
     }
 
-    /// Writes the pattern that a guard region has. What is tested is the whole
-    /// region, so `guard` should be [`GUARD`](Self::GUARD) bytes long.
+    /// Writes the pattern of a guard region. The whole region is tested, so `guard` should
+    /// be [`GUARD`](Self::GUARD) bytes long.
     pub fn paint(guard: &mut [u8]) {
         for (byte, pattern) in guard.iter_mut().zip(Self::PATTERN.iter().cycle()) {
             *byte = *pattern;
         }
     }
 
-    /// Tests what was claimed against what is there. Answers the objects'
-    /// bytes.
+    /// Tests the claim against the buffer. Returns the objects' bytes.
     ///
     /// # Errors
     /// The first test that failed.
@@ -254,8 +252,8 @@ impl GuardedBuffer {
         Ok((data, warnings))
     }
 
-    /// The same tests for blocks of other machines, which have a header each.
-    /// Answers the blocks.
+    /// The same tests for blocks of other machines, which have a header each. Returns the
+    /// blocks.
     ///
     /// # Errors
     /// The first test that failed.
@@ -268,8 +266,7 @@ impl GuardedBuffer {
         let mut blocks = Vec::new();
         let mut found = 0u32;
         while !rest.is_empty() {
-            // Headers are looked at at every level: without them nobody knows
-            // where a block ends.
+            // Headers are tested at every level: only they tell where a block ends.
             DataBlock::scan(rest).map_err(CollectFault::Malformed)?;
             let raw = PERF_DATA_BLOCK::read(rest).unwrap_or_default();
             let length = raw.TotalByteLength as usize;
@@ -331,13 +328,13 @@ impl GuardedBuffer {
     }
 }
 
-/// The tests of level 1 on a sequence of objects; answers how many there are.
+/// The tests of level 1 on a sequence of objects. Returns the number of objects.
 pub(crate) fn check_objects(data: &[u8]) -> Result<u32, CollectFault> {
     if !data.len().is_multiple_of(4) {
         return Err(CollectFault::OddLength { length: data.len() });
     }
-    // The sum of the lengths first, as Windows does: it is what an object that
-    // lies about its length shows up by.
+    // The sum of the lengths is tested first, as Windows does: it reveals an object with a
+    // wrong length.
     let mut sum = 0usize;
     let mut found = 0;
     while sum < data.len() {
@@ -364,7 +361,7 @@ pub(crate) fn check_objects(data: &[u8]) -> Result<u32, CollectFault> {
     Ok(found)
 }
 
-/// The first of sound objects whose length is no multiple of 8.
+/// The first object with a length that is no multiple of 8, among sound objects.
 fn check_alignment(data: &[u8]) -> Option<CollectWarning> {
     let mut rest = data;
     while let Ok(object) = PerfObject::parse(rest) {
@@ -529,7 +526,7 @@ mod tests {
         let (mut buffer, claim) = filled(4096);
         buffer.reset(4096);
         assert_eq!(buffer.bytes, GuardedBuffer::new(4096).bytes);
-        // What is not claimed of a long buffer is not cleared; all else is.
+        // A long buffer is cleared as far as it was claimed; a short one is cleared whole.
         let mut long = GuardedBuffer::new(1 << 20);
         long.body_mut().fill(7);
         long.note_used(100_000);

@@ -1,11 +1,11 @@
-//! Where a job and its answer change hands between two threads.
+//! One job and one answer between two threads.
 
 use std::sync::{Condvar, Mutex, MutexGuard, PoisonError};
 use std::time::Instant;
 
-/// Where one thread leaves jobs for another and finds the answers: one of each at
-/// most, since who asks asks nothing before it has the answer to what it asked before.
-/// A channel would take memory whenever somebody waits for the first time.
+/// A place where one thread leaves jobs for another and finds the answers. It holds one job
+/// and one answer: the asking thread puts the next job after the answer to the last one. A
+/// channel would allocate when a thread waits for the first time.
 ///
 /// ```
 /// use perfhive_engine::Desk;
@@ -27,7 +27,7 @@ use std::time::Instant;
 #[derive(Debug)]
 pub struct Desk<J, A> {
     papers: Mutex<Papers<J, A>>,
-    /// Somebody waits for a job, or for an answer.
+    /// Signals a change to the thread that waits.
     changed: Condvar,
 }
 
@@ -35,18 +35,18 @@ pub struct Desk<J, A> {
 struct Papers<J, A> {
     job: Option<J>,
     answer: Option<A>,
-    /// Nobody asks any more.
+    /// No further job comes.
     closed: bool,
-    /// Nobody answers any more.
+    /// No further answer comes.
     ended: bool,
 }
 
-/// Why there is no answer.
+/// The reason why there is no answer.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum NoAnswer {
-    /// It did not come in time.
+    /// The deadline passed.
     Late,
-    /// Nobody answers any more.
+    /// The answering thread ended.
     Ended,
 }
 
@@ -59,7 +59,7 @@ impl<J, A> Default for Desk<J, A> {
 
 impl<J, A> Desk<J, A> {
     fn papers(&self) -> MutexGuard<'_, Papers<J, A>> {
-        // What is behind the lock is whole at every moment.
+        // A panic cannot leave the papers half changed.
         self.papers.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
@@ -73,7 +73,7 @@ impl<J, A> Desk<J, A> {
         self.change(|papers| papers.job = Some(job));
     }
 
-    /// Asks nothing any more.
+    /// Ends the asking side: [`job`](Self::job) returns `None`.
     pub fn close(&self) {
         self.change(|papers| papers.closed = true);
     }
@@ -83,12 +83,12 @@ impl<J, A> Desk<J, A> {
         self.change(|papers| papers.answer = Some(answer));
     }
 
-    /// Answers nothing any more.
+    /// Ends the answering side: [`answer`](Self::answer) returns an error.
     pub fn end(&self) {
         self.change(|papers| papers.ended = true);
     }
 
-    /// Waits for the next job; `None` once nobody asks any more.
+    /// Waits for the next job; `None` once the asking side is closed.
     pub fn job(&self) -> Option<J> {
         let mut papers = self.papers();
         loop {
@@ -105,7 +105,7 @@ impl<J, A> Desk<J, A> {
     /// Waits for the next answer, by a deadline if there is one.
     ///
     /// # Errors
-    /// Why there is none.
+    /// [`NoAnswer`]: the deadline passed, or the answering side ended.
     pub fn answer(&self, deadline: Option<Instant>) -> Result<A, NoAnswer> {
         let mut papers = self.papers();
         loop {

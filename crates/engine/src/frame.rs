@@ -10,8 +10,8 @@ use std::collections::HashMap;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 
-/// One owned, immutable data block, validated once: each object has a verdict
-/// of its own, so that a damaged one does not cost the others.
+/// One owned, immutable data block, validated once. Each object is judged by itself, so
+/// that a damaged object does not cost the others.
 #[derive(Clone, Debug, Default)]
 pub struct Frame {
     bytes: Vec<u8>,
@@ -20,7 +20,7 @@ pub struct Frame {
     machine: String,
     generation: u64,
     origin: u64,
-    /// What filled it, in words.
+    /// The word for what filled the frame.
     label: Option<Arc<str>>,
     grown: bool,
 }
@@ -36,8 +36,8 @@ impl Frame {
     /// Validates a block.
     ///
     /// # Errors
-    /// What is wrong with its header. Damaged objects are no error but left
-    /// out, and listed by [`damaged`](Self::damaged).
+    /// Where the header is damaged. Damaged objects are left out and listed by
+    /// [`damaged`](Self::damaged).
     pub fn new(bytes: Vec<u8>, generation: u64) -> Result<Self, ParseError> {
         let mut frame = Self { bytes, generation, ..Self::default() };
         frame.index()?;
@@ -58,7 +58,7 @@ impl Frame {
         indexed
     }
 
-    /// How much there is room for.
+    /// The capacity of all buffers together.
     fn room(&self) -> usize {
         self.bytes.capacity()
             + self.objects.capacity()
@@ -82,7 +82,7 @@ impl Frame {
                     name: object.name_index(),
                 }),
                 Some(Err(error)) => {
-                    // The name is worth telling if its bytes are there at all.
+                    // The name is told if its bytes are there.
                     let name = self
                         .bytes
                         .get(start.saturating_add(12)..)
@@ -113,16 +113,16 @@ impl Frame {
         self.generation
     }
 
-    /// Which source filled the frame, as a number of this process: that of its
-    /// [`FramePool`], and 0 for a recording that says nothing of it. Another source counts from another
-    /// beginning and by other clocks, so samples of two make no value.
+    /// The source that filled the frame, as a number of this process: that of its
+    /// [`FramePool`], or 0 for a recording without this fact. Sources count from different
+    /// beginnings and by different clocks, so samples of two origins make no value.
     #[must_use]
     pub fn origin(&self) -> u64 {
         self.origin
     }
 
-    /// What filled the frame, as its pool was [labelled](FramePool::labelled):
-    /// `registry`, `native`, `published`; empty where nobody said.
+    /// The word for what filled the frame, from its pool's [label](FramePool::labelled):
+    /// `registry`, `native`, `published`; empty without one.
     #[must_use]
     pub fn label(&self) -> &str {
         self.label.as_deref().unwrap_or_default()
@@ -154,7 +154,7 @@ impl Frame {
         DataBlock::scan(&self.bytes).map(|(header, _)| header.system_time()).unwrap_or_default()
     }
 
-    /// Whether the block was larger than the buffer that was there for it.
+    /// Whether the block was larger than its buffer, which had to grow.
     #[must_use]
     pub fn has_grown(&self) -> bool {
         self.grown
@@ -174,17 +174,16 @@ impl Frame {
         Some(PerfObject::from_validated(bytes, &self.bytes))
     }
 
-    /// The objects that are damaged: name index as far as it can be read, and
-    /// what is wrong.
+    /// The damaged objects: the name index, if it can be read, and the error.
     #[must_use]
     pub fn damaged(&self) -> &[(Option<TitleIndex>, ParseError)] {
         &self.damaged
     }
 }
 
-/// Frames for reuse. The pool keeps a handle to each; a frame that nobody else
-/// holds is refilled in place, so that a source which is read again and again
-/// stops allocating. Frames that were free for long are let go of.
+/// Frames for reuse. The pool keeps a handle to each. A frame without another handle is
+/// refilled in place, so that a source that is read repeatedly stops allocating. Frames
+/// that were free for long are dropped.
 #[derive(Debug)]
 pub struct FramePool {
     frames: Vec<Arc<Frame>>,
@@ -197,13 +196,13 @@ pub struct FramePool {
     fills: u32,
 }
 
-/// Fills after which frames that were free all the time are let go of. Many
-/// consumers may read at other paces: the fewest that are free come round late.
+/// Fills after which frames that were free all the time are dropped. Consumers read at
+/// different intervals, so the least number of free frames shows only over many fills.
 const WATCHED_FILLS: u32 = 256;
 
 impl Default for FramePool {
-    /// A pool for as many consumers as there may be in earnest: the samples
-    /// that they hold are theirs anyway, and what they no longer hold goes.
+    /// A pool for more consumers than there are in practice: frames that none of them holds
+    /// are dropped.
     fn default() -> Self {
         Self::new(64)
     }
@@ -220,7 +219,7 @@ impl FramePool {
         Self { frames, bound, origin, label: None, idle: usize::MAX, fills: 0 }
     }
 
-    /// Says in a word what fills the frames, for whoever keeps them.
+    /// Sets the word for what fills the frames.
     #[must_use]
     pub fn labelled(mut self, label: &str) -> Self {
         self.label = Some(label.into());
@@ -230,15 +229,15 @@ impl FramePool {
     /// Writes a block into a free frame, or a new one.
     ///
     /// # Errors
-    /// What is wrong with the header of what `fill` wrote.
+    /// Where the header that `fill` wrote is damaged.
     pub fn fill(
         &mut self,
         generation: u64,
         fill: impl FnOnce(&mut Vec<u8>),
     ) -> Result<Arc<Frame>, ParseError> {
         let mut frame = self.free_frame().unwrap_or_default();
-        // Unique: either just made, or found so above, and nobody else can
-        // have got at the pool's handle since.
+        // The handle is unique: it was just made, or found unique above, and the pool's
+        // handles are reached only through `&mut self`.
         if let Some(inner) = Arc::get_mut(&mut frame) {
             inner.origin = self.origin;
             inner.label.clone_from(&self.label);
@@ -250,8 +249,7 @@ impl FramePool {
         Ok(frame)
     }
 
-    /// Takes a frame out that nobody else holds: the largest, which has the
-    /// most room.
+    /// Takes out a frame without another handle: the largest one, which has the most room.
     fn free_frame(&mut self) -> Option<Arc<Frame>> {
         let mut free = 0usize;
         let mut largest: Option<(usize, usize)> = None;
@@ -298,8 +296,8 @@ impl FramePool {
     }
 }
 
-/// The answer to a request: a set of objects, each with the clocks, machine
-/// and generation of the block it came in, and the faults of the collection.
+/// The answer to an ask: a set of objects, each with the clocks, machine and generation of
+/// the block it came in, and the faults of the collection.
 #[derive(Clone, Debug, Default)]
 pub struct Snapshot {
     frames: Vec<Arc<Frame>>,
@@ -320,7 +318,7 @@ impl Snapshot {
         Self::default()
     }
 
-    /// Lets go of everything, keeping the allocations.
+    /// Removes everything, keeping the allocations.
     pub fn clear(&mut self) {
         self.frames.clear();
         self.objects.clear();
@@ -341,7 +339,7 @@ impl Snapshot {
         self.grown = true;
     }
 
-    /// Adds something, and notes whether there was room for it.
+    /// Adds to the lists, and notes whether any of them had to grow.
     fn add(&mut self, add: impl FnOnce(&mut Self)) {
         let room = |of: &Self| {
             of.frames.capacity()
@@ -420,8 +418,8 @@ impl Snapshot {
         });
     }
 
-    /// Adds a fault that concerns no single object, put into words where it was not
-    /// there the last time.
+    /// Adds a fault that concerns no single object. It is formatted only if the last
+    /// collections did not have it.
     pub(crate) fn push_words(
         &mut self,
         kind: FaultKind,
@@ -445,7 +443,7 @@ impl Snapshot {
         &self.frames
     }
 
-    /// What could not be collected.
+    /// The parts that could not be collected.
     #[must_use]
     pub fn faults(&self) -> &[Fault] {
         &self.faults
@@ -462,8 +460,8 @@ impl Snapshot {
         Some(SnapshotObject { frame, view, place: object as usize })
     }
 
-    /// The first object of a name index. A reply may hold objects that nobody
-    /// asked for; this is the way to select.
+    /// The first object of a name index. A reply may hold more objects than wanted, so this
+    /// selects.
     #[must_use]
     pub fn object(&self, name: TitleIndex) -> Option<SnapshotObject<'_>> {
         let at = self.by_name.partition_point(|(listed, _)| *listed < name);
@@ -531,9 +529,8 @@ impl<'a> SnapshotObject<'a> {
     }
 }
 
-/// Finds the instances that others point to as their parents. The objects, and
-/// the instances of each that is a parent, are listed once, so that a lookup is
-/// no walk, whatever the instances point to.
+/// Finds the parents that instances point to. The objects, and the instances of each parent
+/// object, are listed once, so that a lookup is no walk even in a hostile block.
 pub struct Parents<'a> {
     frame: &'a Arc<Frame>,
     places: Option<HashMap<TitleIndex, usize>>,
@@ -547,8 +544,8 @@ impl<'a> Parents<'a> {
         self.place_of(instance).map(|(_, parent)| parent)
     }
 
-    /// As [`of`](Self::of), with what tells the parent apart in this block:
-    /// its object and its place there.
+    /// As [`of`](Self::of), with the parent's object and its place there, which are unique
+    /// in the block.
     pub(crate) fn place_of(
         &mut self,
         instance: &Instance<'_>,
@@ -556,7 +553,7 @@ impl<'a> Parents<'a> {
         let (object, place) = instance.parent()?;
         let frame: &'a Frame = self.frame;
         let places = self.places.get_or_insert_with(|| {
-            // Of several objects of one name the first counts.
+            // Of several objects with one name the first counts.
             let objects = frame.objects.iter().enumerate().rev();
             objects.map(|(at, entry)| (entry.name, at)).collect()
         });

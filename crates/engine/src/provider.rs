@@ -1,4 +1,4 @@
-//! The other half: whoever has counters to offer.
+//! The traits of what produces objects: providers and their sessions.
 
 use crate::ask::{Ask, ObjectQuery};
 use crate::collect_tests::{CollectFault, CollectWarning, GuardedBuffer, RawClaim, TestLevel};
@@ -12,103 +12,99 @@ use perfhive_format::{
 };
 use std::time::{Duration, Instant};
 
-/// Produces objects. The counterpart of an extensible counter library on
-/// Windows: it is opened, collects as often as it is asked, and is closed when
-/// its sessions are dropped.
+/// A producer of objects, the counterpart of an extensible counter library on Windows: it
+/// is opened, collects as often as a reader wants, and is closed when its sessions are
+/// dropped.
 pub trait Provider: Send + Sync {
     /// The provider's name, unique in a broker (`Services\NAME`).
     fn name(&self) -> &str;
 
-    /// What the provider offers. Must not change while the provider is
-    /// registered.
+    /// The objects that the provider offers. They must not change while it is registered.
     fn describe(&self) -> ProviderDescription;
 
     /// Names and help texts, one entry for each language. English should be
     /// among them.
     fn titles(&self) -> Vec<ProvidedTitles>;
 
-    /// Whether the provider reaches other machines, and so is asked for
-    /// [`ObjectQuery::Foreign`] even if it names no objects of theirs.
+    /// Whether the provider reaches other machines: it then collects for
+    /// [`ObjectQuery::Foreign`] even if it describes no objects of theirs.
     fn answers_foreign(&self) -> bool {
         false
     }
 
-    /// Objects that were registered for it, by names among its
-    /// [`titles`](Self::titles), whether or not it has said by now that it has them:
-    /// what a roster chose an index for is not served under their names.
+    /// Objects that are registered for the provider, by names among its
+    /// [`titles`](Self::titles), whether or not its library has listed them yet. No object
+    /// with an index that a roster chose is served under these names.
     fn registered_objects(&self) -> Vec<TitleIndex> {
         Vec::new()
     }
 
-    /// How much of its data is tested, if that is not the broker's choice.
+    /// How much of the provider's data is tested; `None` leaves it to the broker.
     fn test_level(&self) -> Option<TestLevel> {
         None
     }
 
-    /// Why the provider has nothing to offer, and the state that this means,
-    /// where it is so from the start: it is registered and yet disabled, or what
-    /// it offers could not be found out.
+    /// The state and the reason of a provider that offers nothing from the start: it is
+    /// registered but disabled, or its objects could not be found out.
     fn refusal(&self) -> Option<(ProviderState, String)> {
         None
     }
 
-    /// The account that the provider begins with in a broker, where it keeps
-    /// one beyond that: what it did in other programs, or before its objects
-    /// changed.
+    /// The account that the provider begins with, if it keeps one beyond a broker: its
+    /// collections in other programs, or before its objects changed.
     fn account(&self) -> Option<ProviderStatus> {
         None
     }
 
-    /// Told by a broker of each collection, with the account as it is after
-    /// that and the fault if it failed: for a provider that keeps an account or
-    /// a log. On the reader's time.
+    /// Called by the broker after each collection, with the updated account and the fault
+    /// of a failed one, for a provider that keeps an account or a log. The reader waits for
+    /// it.
     fn collected(&self, status: &ProviderStatus, fault: Option<&Fault>) {
         let _ = (status, fault);
     }
 
-    /// Told by a broker that somebody let the provider out of quarantine.
+    /// Called by the broker when the provider is released from quarantine.
     fn released(&self) {}
 
     /// Opens a session. Several may be open and collect at once.
     ///
     /// # Errors
-    /// Where the provider cannot work here; its objects are then missing, and
-    /// the reason is a fault of each collection.
+    /// Where the provider cannot work here. Its objects are then missing, and the reason is
+    /// a fault of each collection.
     fn open(&self, context: &OpenContext<'_>) -> Result<Box<dyn Session>, ProviderError>;
 }
 
-/// A provider at work. Dropping it closes it.
+/// An open provider. Dropping the session closes it.
 pub trait Session: Send {
-    /// Makes a start at a collection without waiting for anything: asks another
-    /// process, say. All providers of a [roster](crate::Roster) are begun before
-    /// any is waited for, so that those that hang do so side by side.
-    /// [`collect`](Self::collect) follows with the same collection, or nothing.
+    /// Starts a collection without waiting, for example by sending a message to another
+    /// process. All providers of a [roster](crate::Roster) are started before any is waited
+    /// for, so that several that hang cost one deadline. [`collect`](Self::collect) follows
+    /// with the same collection, or nothing.
     fn begin(&mut self, collection: &Collection<'_>) {
         let _ = collection;
     }
 
-    /// How long the last collection was at work, where it began before
+    /// The duration of the last collection, where it began before
     /// [`collect`](Self::collect) was called.
     fn took(&self) -> Option<Duration> {
         None
     }
 
-    /// Goes on with what was begun, once all are: may wait for what
-    /// [`begin`](Self::begin) asked, by the collection's deadline. Answers whether it
-    /// wants to go on once more, when all the others have: who asks several things one
-    /// after the other begins with the next.
+    /// Takes the next step of a collection, once all sessions have begun theirs: it may
+    /// wait, by the collection's deadline, for the answer to the step before. Returns
+    /// whether another step follows, for a session with several questions one after the
+    /// other.
     fn go_on(&mut self, collection: &Collection<'_>) -> bool {
         let _ = collection;
         false
     }
 
-    /// Writes the objects asked for, and no others but those that come along
-    /// with them. What allocates for it beyond the writer is to
-    /// [say so](crate::note_growth).
+    /// Writes the wanted objects, and no others except those that come along with them.
+    /// Once warm it should not allocate.
     ///
     /// # Errors
-    /// Where nothing could be collected. What is missing of an object that was
-    /// collected is reported with [`ObjectWriter::fault`].
+    /// Where nothing could be collected. Parts that are missing from a collected object are
+    /// reported with [`ObjectWriter::fault`].
     fn collect(
         &mut self,
         collection: &Collection<'_>,
@@ -116,7 +112,7 @@ pub trait Session: Send {
     ) -> Result<(), ProviderError>;
 }
 
-/// What a provider learns when it is opened.
+/// The registration of a provider that is opened.
 #[derive(Clone, Copy, Debug, Default)]
 pub struct OpenContext<'a> {
     /// The linkage string of its registration (`Linkage\Export`).
@@ -128,7 +124,7 @@ pub struct OpenContext<'a> {
     pub first_help: u32,
 }
 
-/// Whose title indexes a description uses.
+/// The kind of title indexes that a description uses.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Numbering {
     /// Indexes of Windows' own objects: the same on every machine.
@@ -138,10 +134,10 @@ pub enum Numbering {
     Allotted,
 }
 
-/// What a provider offers.
+/// The objects that a provider offers.
 #[derive(Clone, Debug)]
 pub struct ProviderDescription {
-    /// Whose indexes the description and the titles use.
+    /// The kind of indexes in the description and the titles.
     pub numbering: Numbering,
     /// The objects.
     pub objects: Vec<ObjectDescription>,
@@ -156,7 +152,7 @@ pub struct ObjectDescription {
     pub counters: Vec<CounterSpec>,
     /// Names of the counters that are filled only on request.
     pub on_request: Vec<TitleIndex>,
-    /// What the object costs.
+    /// How expensive the object is to collect.
     pub cost: Cost,
     /// Objects of the same provider that come along with this one, as Process
     /// does with Thread: the instances of this object point to theirs.
@@ -175,7 +171,7 @@ pub struct ProvidedTitles {
     pub help: TitleList,
 }
 
-/// What one collection asks of a provider.
+/// One collection as a provider gets it.
 #[derive(Clone, Copy, Debug)]
 pub struct Collection<'a> {
     ask: &'a Ask,
@@ -192,7 +188,7 @@ impl<'a> Collection<'a> {
         Self { ask, wanted, until: ask.until }
     }
 
-    /// The same with another deadline than the request's.
+    /// The same collection with another deadline.
     pub(crate) fn until(self, until: Option<Instant>) -> Self {
         Self { until, ..self }
     }
@@ -209,7 +205,7 @@ impl<'a> Collection<'a> {
         self.wanted.contains(&object)
     }
 
-    /// Whether a counter that is filled only on request was asked for.
+    /// Whether a counter that is filled only on request is wanted.
     #[must_use]
     pub fn wants_extra(&self, object: TitleIndex, counter: TitleIndex) -> bool {
         self.ask.wants_extra(object, counter)
@@ -221,15 +217,16 @@ impl<'a> Collection<'a> {
         &self.ask.objects
     }
 
-    /// When an answer is of no use any more, or others must have their turn.
+    /// The deadline: after it, the data is of no use, or other providers must have their
+    /// turn.
     #[must_use]
     pub fn deadline(&self) -> Option<Instant> {
         self.until
     }
 }
 
-/// The names and lengths of a sequence of objects, as far as their lengths lead: they
-/// are not validated here.
+/// The names and lengths of a sequence of objects, which are not validated here: the walk
+/// follows the lengths as far as they lead.
 pub(crate) fn object_heads(mut bytes: &[u8]) -> impl Iterator<Item = (TitleIndex, usize)> {
     std::iter::from_fn(move || {
         let field = |at: usize| {
@@ -237,7 +234,7 @@ pub(crate) fn object_heads(mut bytes: &[u8]) -> impl Iterator<Item = (TitleIndex
             Some(u32::from_le_bytes(*bytes))
         };
         let (length, name) = (field(0)?, field(12)?);
-        // At least the length field: the walk ends.
+        // A length of at least 4 makes the walk end.
         let length = (length as usize).max(4);
         bytes = bytes.get(length..)?;
         Some((TitleIndex(name), length))
@@ -250,10 +247,10 @@ pub struct ObjectWriter<'a> {
     provider: &'a str,
     level: TestLevel,
     faults: &'a mut Vec<Fault>,
-    /// Blocks of foreign machines, which stand beside the local one.
+    /// Blocks of foreign machines, beside the local one.
     foreign: &'a mut Vec<Vec<u8>>,
     failed: Option<CollectFault>,
-    /// Faults of before, for their words.
+    /// Faults of earlier collections.
     kept: Option<&'a mut KeptFaults>,
 }
 
@@ -270,7 +267,7 @@ impl<'a> ObjectWriter<'a> {
         Self { block, provider, level, faults, foreign, failed: None, kept: None }
     }
 
-    /// The same, in which faults that were there before have their words.
+    /// The same writer, which shares the faults of earlier collections.
     pub(crate) fn with_kept(self, kept: &'a mut KeptFaults) -> Self {
         Self { kept: Some(kept), ..self }
     }
@@ -312,9 +309,9 @@ impl<'a> ObjectWriter<'a> {
         self.take(&buffer, &claim).map(drop)
     }
 
-    /// Takes what foreign code wrote into a buffer that its caller keeps, as
-    /// [`guarded`](Self::guarded) does. Answers the objects' bytes, and the
-    /// warnings, which are among the collection's faults already.
+    /// Takes what foreign code wrote into a buffer that the caller keeps, with the tests of
+    /// [`guarded`](Self::guarded). Returns the objects' bytes and the warnings, which are
+    /// also among the collection's faults.
     ///
     /// # Errors
     /// The fault, as [`ProviderError::Failed`], when a test failed.
@@ -326,9 +323,8 @@ impl<'a> ObjectWriter<'a> {
         self.take_if(buffer, claim, |_| true)
     }
 
-    /// The same for those objects alone whose names `keeps` answers true to: what
-    /// foreign code gives that is not its to give is left out. The bytes that are
-    /// answered have them all.
+    /// As [`take`](Self::take), for the objects whose names `keeps` accepts. Objects of
+    /// other providers are left out so. The returned bytes hold all objects.
     ///
     /// # Errors
     /// As [`take`](Self::take).
@@ -353,8 +349,8 @@ impl<'a> ObjectWriter<'a> {
         Ok((bytes, warnings))
     }
 
-    /// Says what readers should know of data that they get, or of an object that was
-    /// left out of it. One that lasts allocates nothing after its first time.
+    /// Adds a warning about data that readers get, or about an object that was left out. A
+    /// warning that lasts allocates only the first time.
     pub fn warning(&mut self, object: Option<TitleIndex>, message: &str) {
         self.report(FaultKind::Warning, (object, None), message);
     }
@@ -387,8 +383,8 @@ impl<'a> ObjectWriter<'a> {
         self.foreign.push(bytes);
     }
 
-    /// Reports a part that could not be read: an object, or one instance of it. One
-    /// that lasts allocates nothing after its first time.
+    /// Reports a part that could not be read: an object, or one instance of it. A fault
+    /// that lasts allocates only the first time.
     pub fn fault(
         &mut self,
         object: TitleIndex,

@@ -28,8 +28,8 @@ pub trait Source: Send {
     fn collect(&mut self, ask: &Ask, out: &mut Snapshot) -> Result<(), SourceError>;
 
     /// The objects of the source with their counters and cost, its machine and its
-    /// languages. Objects that nobody asked for may be missing where finding them out
-    /// takes time:
+    /// languages. Objects that are not wanted may be missing where finding them out takes
+    /// time:
     ///
     /// | the ask is for | listed |
     /// |---|---|

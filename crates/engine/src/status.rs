@@ -11,13 +11,13 @@ use std::time::Duration;
 pub struct ProviderStatus {
     /// The provider's name.
     pub name: String,
-    /// What state it is in.
+    /// Its state.
     pub state: ProviderState,
-    /// Whether its collections are counted and timed. They are not where the system asks
-    /// the providers, as Windows does: then the numbers below are 0 and tell nothing.
+    /// Whether its collections are counted and timed. Where the system calls the providers,
+    /// as Windows does, they are not: the numbers below are 0 and mean nothing.
     pub is_counted: bool,
-    /// Collections it took part in. None in which it was
-    /// [not ready](crate::FaultKind::NotYet).
+    /// Collections that it took part in, except those in which it was [not
+    /// ready](crate::FaultKind::NotYet).
     pub collections: u64,
     /// Collections in which it failed.
     pub faults: u64,
@@ -36,15 +36,15 @@ pub struct ProviderStatus {
     /// Title indexes of its names, from the first to the last; `None` for one
     /// without any.
     pub names: Option<RangeInclusive<u32>>,
-    /// Title indexes of its objects, as far as it, or its registration, tells them; empty
-    /// where nobody knows which of its names are those of objects.
+    /// Title indexes of its objects, from the provider or its registration; empty where
+    /// neither says which names belong to objects.
     pub objects: Vec<TitleIndex>,
 }
 
 /// The states of a provider.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum ProviderState {
-    /// Never asked so far.
+    /// It has not collected yet.
     Idle,
     /// Open and delivering.
     Open,
@@ -52,15 +52,15 @@ pub enum ProviderState {
     Failed,
     /// Disabled after repeated faults, until it is released.
     Quarantined,
-    /// Its registration says that it is not to be asked.
+    /// Its registration disables it.
     Disabled,
-    /// What is registered of it is not used: somebody else could have written
-    /// it, or it cannot be read.
+    /// Its registration is not used: another user could have written it, or it cannot be
+    /// read.
     Refused,
 }
 
 impl ProviderStatus {
-    /// A provider that nobody asked so far.
+    /// The status of a provider before its first collection.
     #[must_use]
     pub fn new(name: &str) -> Self {
         Self {
@@ -80,7 +80,7 @@ impl ProviderStatus {
         }
     }
 
-    /// What is registered and makes no provider.
+    /// The status of a registration that makes no provider.
     pub(crate) fn refused(fault: &Fault) -> Self {
         let last_fault = Some(fault.clone());
         Self { state: ProviderState::Refused, last_fault, ..Self::new(&fault.provider) }

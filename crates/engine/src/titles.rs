@@ -16,11 +16,11 @@ pub struct TitleDatabase {
     /// Folded name to indexes in ascending order; made when first asked for,
     /// since most readers go from index to name only.
     by_name: OnceLock<HashMap<String, Vec<TitleIndex>>>,
-    /// Why names are missing that there may be.
+    /// The error of a list of names that could not be read.
     lacks: Option<SourceError>,
 }
 
-/// How many names are near to one that nobody has. Those of counters are among them.
+/// Most names that count as near to an unknown one. Names of counters are among them.
 const NEAR: usize = 32;
 
 impl TitleDatabase {
@@ -50,7 +50,7 @@ impl TitleDatabase {
         Self { language, names, help, by_name: OnceLock::new(), lacks: None }
     }
 
-    /// The same titles, and another database's for indexes that have none here.
+    /// The same titles, completed by another database's for indexes without a title here.
     #[must_use]
     pub fn completed_by(&self, other: &Self) -> Self {
         let fill = |mine: &HashMap<TitleIndex, Box<str>>, theirs: &HashMap<_, Box<str>>| {
@@ -72,8 +72,7 @@ impl TitleDatabase {
         }
     }
 
-    /// The same titles, of which it is known that others are missing, and why: a list of
-    /// theirs could not be read.
+    /// The same titles, marked as incomplete by the error of a list that could not be read.
     #[must_use]
     pub fn lacking(&self, why: SourceError) -> Self {
         let (names, help) = (self.names.clone(), self.help.clone());
@@ -81,8 +80,8 @@ impl TitleDatabase {
         Self { language, names, help, by_name, lacks: Some(why) }
     }
 
-    /// Why names are missing that there may be; `None` where all are there. A name that is
-    /// not found is then not one that nobody has.
+    /// The error of a list of names that could not be read; `None` where all names are
+    /// there. With an error, a name that is not found may still exist.
     #[must_use]
     pub fn lacks(&self) -> Option<&SourceError> {
         self.lacks.as_ref()
@@ -157,12 +156,12 @@ impl TitleDatabase {
     }
 }
 
-/// Title databases of several languages: the one to show, and all in which
-/// names are recognised.
+/// Title databases of several languages: the shown one, and all in which names are
+/// recognised.
 #[derive(Clone, Debug, Default)]
 pub struct TitleSet {
     databases: Vec<Arc<TitleDatabase>>,
-    /// Why a language is missing that there is.
+    /// The error of a language that could not be read.
     lacks: Option<SourceError>,
 }
 
@@ -173,12 +172,12 @@ impl TitleSet {
         Self { databases, lacks: None }
     }
 
-    /// Loads several languages, the one to show first. One that the source does not have
-    /// is left out. So is one whose list cannot be read, and [`lacks`](Self::lacks) tells
-    /// of it: what is there in another language is there all the same.
+    /// Loads several languages, the shown one first. A language that the source does not
+    /// have is left out. So is a language with an unreadable list, whose error
+    /// [`lacks`](Self::lacks) returns: names in other languages are of use without it.
     ///
     /// # Errors
-    /// Where none is left, and where one does not come in time, which says nothing about it.
+    /// Where no language is left, and where one is late.
     pub fn load(
         languages: impl IntoIterator<Item = LanguageId>,
         titles: impl FnMut(LanguageId) -> Result<Arc<TitleDatabase>, SourceError>,
@@ -191,11 +190,10 @@ impl TitleSet {
         }
     }
 
-    /// Loads more languages, as [`load`](Self::load) does. Answers whether there are more
-    /// by that.
+    /// Loads more languages, as [`load`](Self::load) does. Returns whether any was added.
     ///
     /// # Errors
-    /// Where one does not come in time; the others are there.
+    /// Where a language is late; the others are added.
     pub fn add(
         &mut self,
         languages: impl IntoIterator<Item = LanguageId>,
@@ -221,14 +219,15 @@ impl TitleSet {
         late.map_or(Ok(self.databases.len() > before), Err)
     }
 
-    /// Why names are missing that there may be: a list of theirs could not be read.
+    /// The error of a list of names that could not be read.
     #[must_use]
     pub fn lacks(&self) -> Option<&SourceError> {
         let of_one = self.databases.iter().find_map(|database| database.lacks());
         self.lacks.as_ref().or(of_one)
     }
 
-    /// What there is to say of a name that is not found where names are missing.
+    /// The error of a name that is not found while names are missing: neither proves that
+    /// the name does not exist.
     #[must_use]
     pub fn cannot_tell(&self, name: &str) -> Option<SourceError> {
         let why = self.lacks()?;
@@ -281,16 +280,16 @@ impl TitleSet {
         found
     }
 
-    /// The indexes that an object may have that is meant by a text: those of its name, or
-    /// the text itself where it is a number.
+    /// The indexes of an object that a text may mean: those of the name, and the text
+    /// itself if it is a number.
     #[must_use]
     pub fn meant_by(&self, text: &str) -> Vec<TitleIndex> {
         let number = text.parse().ok().map(TitleIndex);
         self.indexes(text).into_iter().chain(number).collect()
     }
 
-    /// The indexes of what is called nearly as a name that nobody has, the nearest first:
-    /// which of them are objects, to be suggested, only the source can tell.
+    /// The indexes of the names nearest to an unknown name, the nearest first. Only the
+    /// source can tell which of them are objects to suggest.
     #[must_use]
     pub fn near(&self, name: &str) -> Vec<TitleIndex> {
         let all: Vec<_> = self.databases.iter().flat_map(|database| database.all()).collect();

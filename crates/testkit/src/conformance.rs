@@ -35,7 +35,8 @@ fn collect(source: &mut dyn Source, query: ObjectQuery) -> Snapshot {
     snapshot
 }
 
-/// Blocks parse, carry a machine's name, and what was there before is gone.
+/// Blocks parse and name a machine, and a collection replaces the objects of the one
+/// before.
 fn answers_are_sound(source: &mut dyn Source) {
     let mut snapshot = collect(source, ObjectQuery::Global);
     let before = snapshot.objects().count();
@@ -121,8 +122,7 @@ fn titles_are_to_be_had(source: &mut dyn Source) {
     }
 }
 
-/// Whoever asks when it is too late already may get nothing, and leaves the source as it
-/// is for who has time.
+/// An ask whose deadline has passed may get nothing, and changes nothing for later asks.
 fn a_deadline_says_nothing(source: &mut dyn Source) {
     {
         let now = Instant::now();
@@ -135,7 +135,7 @@ fn a_deadline_says_nothing(source: &mut dyn Source) {
             let _ = source.collect(&Ask::everything().until(now), &mut Snapshot::new());
         }
     }
-    // What is under way may keep it busy for as long as it takes.
+    // The source may be at work on an earlier question for a while.
     while let Err(error) = source.catalogue(&Ask::nothing()) {
         assert!(error.is_transient(), "{}: a short wait broke it: {error}", source.name());
         std::thread::yield_now();
