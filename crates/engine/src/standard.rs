@@ -1,12 +1,12 @@
-//! Windows' own objects as tables, for whoever fills them without Windows'
+//! Windows' own objects as tables, for providers that fill them without Windows'
 //! performance library.
 //!
 //! Several providers fill the same objects from different systems. Each
 //! describes them by tables of [`Object`] and [`Counter`]: what the counter is
 //! on Windows, and where its value comes from here, or why there is none.
 //! Descriptions, templates ([`Layouts`]), titles and the manual are made from
-//! them. What Windows says of the counters that more than one provider fills
-//! is in [`windows`], once.
+//! them. Windows' definitions of the counters that several providers fill are in
+//! [`windows`].
 
 mod layout;
 mod titles;

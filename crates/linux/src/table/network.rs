@@ -291,7 +291,7 @@ pub(crate) static TCPV4: Object = Object {
          established and the sockets are told apart. From /proc/net/snmp, /proc/net/netstat \
          and /proc/net/sockstat.",
     note: namespace!(
-        "**Linux counts TCP over IPv4 and IPv6 together**, and these counts are here, where \
+        " **Linux counts TCP over IPv4 and IPv6 together**, and these counts are here, where \
          programs made for Windows look for them: on a machine that speaks both, they are those \
          of both, and TCPv6 leaves them out. Counted by version are Connections Established (of \
          the packets) and Sockets In Use (of the socket's family)."

@@ -19,7 +19,8 @@ fn nothing() -> Vec<String> {
     Vec::new()
 }
 
-/// A machine with two disks, of which one has two partitions, and what is none.
+/// A machine with two disks, one of them with two partitions, and devices that are no
+/// disks.
 fn machine() -> Tree {
     let tree = Tree::new();
     tree.file(
@@ -162,11 +163,11 @@ fn mounted_file_systems_have_transfers_and_space() {
     // The mean of three, reads and writes each rounded down.
     let mean = look.value(LOGICAL, "_Total", 200);
     assert_eq!(mean, Some(410 * MS / 3 + 1610 * MS / 3));
-    // Several devices are none.
+    // A file system of several devices has none.
     tree.sys("fs/btrfs/1-2-3/devices/sdb", "");
     let look = Look::at(&tree.frozen(), &[LOGICAL], &[]);
     assert_eq!(look.value(LOGICAL, "/data sets", 214), None);
-    // Without sysfs it cannot be told.
+    // Without sysfs the number of devices is unknown.
     let look = Look::at(&tree.root(), &[LOGICAL], &[]);
     assert_eq!(look.value(LOGICAL, "/data sets", 214), None);
     assert_eq!(look.value(LOGICAL, "/", 214), Some(40));

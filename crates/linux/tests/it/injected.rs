@@ -11,7 +11,7 @@ use std::time::{Duration, Instant};
 
 const INJECTED: &str = "PERFHIVE_LINUX_INJECTED";
 
-/// Runs a test of this module in a process of its own, to whose calls something
+/// Runs a test of this module in a process of its own, to the calls of which something
 /// is done.
 fn injected(test: &str, what: &str, body: impl FnOnce()) {
     if std::env::var(INJECTED).is_ok_and(|name| name == test) {
@@ -52,7 +52,7 @@ fn without_free_descriptors_the_rest_is_delivered() {
         assert!(before.process(sleepers.0[9].id()).is_some());
         while std::fs::File::open("/dev/null").is_ok() {}
         let now = known.look(&[230], &[]);
-        // Those whose files are open are read as ever.
+        // Processes with open files are read as before.
         for pid in sleepers.0.iter().map(std::process::Child::id) {
             assert!(now.process(pid).is_some(), "{:?}", now.fault_texts());
         }
@@ -64,7 +64,7 @@ fn without_free_descriptors_the_rest_is_delivered() {
     });
 }
 
-/// Files that keep who reads them waiting.
+/// Files whose reading takes long.
 #[test]
 fn slow_files_are_delivered_until_the_deadline() {
     let test = "slow_files_are_delivered_until_the_deadline";

@@ -1,5 +1,4 @@
-//! The protocols on frozen machines: every value, and everything that can be
-//! wrong. Network Interface is beside this.
+//! The protocols on recorded machines: every value, and every kind of damage.
 
 use crate::common::{Look, Machine, Tree};
 use perfhive_testkit::real;
@@ -380,7 +379,7 @@ fn damaged_sections_are_faults_and_other_protocols_keep_values() {
     assert_eq!(look.fault_texts(), [format!("582/: {gone}"), format!("658/: {gone}")]);
 }
 
-/// Every value of a look, by object, instance and counter.
+/// Every value of a collection, by object, instance and counter.
 fn values(look: &Look) -> BTreeMap<(u32, String, u32), u64> {
     let mut all = BTreeMap::new();
     for object in look.block().objects() {

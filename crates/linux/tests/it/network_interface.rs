@@ -1,5 +1,4 @@
-//! Network Interface on frozen machines: every value, and everything that can
-//! be wrong.
+//! Network Interface on recorded machines: every value, and every kind of damage.
 
 use crate::common::{Look, Machine};
 use crate::network::{DEV, ETH, ICMP, INTERFACE, LO, network, nothing};
@@ -175,7 +174,7 @@ fn damaged_lines_are_faults_and_other_interfaces_keep_values() {
     }
 }
 
-/// The rate of a counter of eth0 between two looks; `None` where it has none.
+/// The rate of a counter of eth0 between two collections; `None` where it has none.
 fn rate(before: &Look, after: &Look, counter: u32) -> Option<f64> {
     let sample = |look: &Look| -> Option<RawSample> {
         let object = look.object(INTERFACE);
@@ -217,7 +216,7 @@ fn an_interface_that_takes_over_a_name_has_no_rate_once() {
     eth(9900);
     let fifth = look();
     assert!(rate(&fourth, &fifth, 264).unwrap() > 0.0);
-    // Gone for a while, it is a new one; and a driver that begins anew makes
+    // An interface that was gone is a new one; a driver that restarts its counts gives
     // no rate either.
     tree.file("net/dev", format!("{DEV}{LO}"));
     assert_eq!(look().names(INTERFACE), ["lo"]);

@@ -1,5 +1,5 @@
-//! Network Interface and the protocols on this machine, beside what its own
-//! tools say.
+//! Network Interface and the protocols on this machine, compared with the system's
+//! tools.
 //!
 //! Where the system allows it, a test runs in a network namespace of its own:
 //! there is no traffic in it but the test's, and interfaces can come and go.
@@ -56,7 +56,7 @@ fn in_namespace(test: &str, body: impl FnOnce()) {
     assert!(output.status.success(), "{said}");
 }
 
-/// What a tool says; `None` where it is not there.
+/// The output of a tool; `None` where it is not installed.
 fn tool(program: &str, arguments: &[&str]) -> Option<String> {
     let output = Command::new(program).args(arguments).stdin(Stdio::null()).output();
     match output {
@@ -102,7 +102,7 @@ fn look() -> Look {
     Look::at(&ProcRoot::default(), &ALL, &[(INTERFACE, 0), (TCPV4, 642), (TCPV6, 642)])
 }
 
-/// What a counter grew by.
+/// The growth of a counter.
 fn grown(before: &Look, after: &Look, object: u32, counter: u32) -> u64 {
     let value = |look: &Look| match object {
         INTERFACE => look.value(object, "lo", counter).unwrap(),
@@ -148,10 +148,10 @@ fn known_traffic_is_counted_exactly() {
             assert_eq!(grown(&after, &split, IPV4, counter), count, "{counter}");
         }
         assert_eq!(split.value(INTERFACE, "lo", 103_016), Some(1500));
-        // Nobody listens there: an answer by ICMP, sent and received.
+        // No socket listens there: ICMP answers, which counts as sent and received.
         let socket = UdpSocket::bind((Ipv4Addr::LOCALHOST, 0)).unwrap();
-        let nobody = UdpSocket::bind((Ipv4Addr::LOCALHOST, 0)).unwrap().local_addr().unwrap();
-        socket.send_to(b"?", nobody).unwrap();
+        let closed = UdpSocket::bind((Ipv4Addr::LOCALHOST, 0)).unwrap().local_addr().unwrap();
+        socket.send_to(b"?", closed).unwrap();
         let unreachable = look();
         for (object, counter) in [(UDPV4, 664), (ICMP, 590), (ICMP, 616), (ICMP, 586), (ICMP, 612)]
         {
@@ -219,9 +219,9 @@ fn connections_are_counted_by_version_of_ip() {
         assert_eq!(grown(&after, &talked, TCPV4, 652), sent);
         assert_eq!(grown(&after, &talked, TCPV4, 640), 2 * sent);
         assert_eq!(grown(&after, &talked, TCPV4, 656), 0);
-        // Nobody listens there.
-        let nobody = TcpListener::bind((v4, 0)).unwrap().local_addr().unwrap();
-        assert!(TcpStream::connect(nobody).is_err());
+        // No socket listens there.
+        let closed = TcpListener::bind((v4, 0)).unwrap().local_addr().unwrap();
+        assert!(TcpStream::connect(closed).is_err());
         let refused = look();
         assert_eq!(grown(&talked, &refused, TCPV4, 648), 1);
         assert_eq!(grown(&talked, &refused, TCPV4, 103_106), 1);

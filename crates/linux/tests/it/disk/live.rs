@@ -1,4 +1,4 @@
-//! Disks of the machine that the tests run on, next to what its own tools say.
+//! Disks of this machine, compared with the system's tools.
 
 use crate::common::{Look, Machine};
 use perfhive_engine::{Ask, ObjectQuery};
@@ -20,7 +20,7 @@ const CHUNK: usize = 1 << 20;
 const CHUNKS: usize = 24;
 const BYTES: u64 = (CHUNK * CHUNKS) as u64;
 
-/// What a tool prints in the C locale; nothing where it is not installed.
+/// The output of a tool in the C locale; `None` where it is not installed.
 fn said(program: &str, arguments: &[&str]) -> Option<String> {
     let output = Command::new(program).args(arguments).env("LC_ALL", "C").output();
     match output {
@@ -69,7 +69,7 @@ impl Probe {
         let stats = diskstats();
         let (device, _) = stats.iter().find(|(_, (known, _))| *known == number)?;
         let look = Look::at(&ProcRoot::default(), &[PHYSICAL, LOGICAL], &[]);
-        // The disk whose name the partition's begins with.
+        // The name of the partition begins with that of its disk.
         let disks = look.names(PHYSICAL).into_iter();
         let disk = disks.filter(|disk| device.starts_with(disk.as_str())).max()?;
         let text = said("df", &["--output=target", folder.to_str()?])?;
@@ -125,7 +125,7 @@ fn values_lie_between_readings_before_and_after() {
         let after = diskstats();
         assert_eq!(look.fault_texts(), Vec::<String>::new());
         for name in look.names(PHYSICAL).iter().filter(|name| *name != "_Total") {
-            // One that came or went meanwhile.
+            // The device appeared or vanished meanwhile.
             let (Some((_, before)), Some((_, after))) = (before.get(name), after.get(name)) else {
                 continue;
             };
@@ -332,7 +332,7 @@ fn paging_files_agree_with_swapon() {
 
 const ALONE: &str = "PERFHIVE_LINUX_DISK_ALONE";
 
-/// Runs a test in a process of its own: it looks at all of the process.
+/// Runs a test in a process of its own, because it measures the whole process.
 fn alone(test: &str, body: impl FnOnce()) {
     if std::env::var(ALONE).is_ok_and(|name| name == test) {
         body();

@@ -1,4 +1,4 @@
-//! Disks of frozen machines as other people met them.
+//! Disks of recorded machines.
 
 use crate::common::Look;
 use crate::real_trees::unpack;

@@ -1,4 +1,4 @@
-//! This machine: what the system's own tools say, and what a known load does.
+//! Values of this machine against those of the system's tools, and under a known load.
 
 use super::{INFORMATION, MEMORY, NODE, OBJECTS, PRESSURE, PROCESSOR, SYSTEM, cooked};
 use crate::common::{Look, Machine};
@@ -7,8 +7,7 @@ use std::collections::BTreeMap;
 use std::process::{Child, Command, Stdio};
 use std::time::{Duration, Instant};
 
-/// What a tool prints; `None`, and a line that says so, where it is not
-/// installed.
+/// The output of a tool; `None` and a message where it is not installed.
 fn run(program: &str, arguments: &[&str]) -> Option<String> {
     let output = Command::new(program).args(arguments).env("LC_ALL", "C").output();
     match output {
@@ -22,8 +21,8 @@ fn run(program: &str, arguments: &[&str]) -> Option<String> {
     }
 }
 
-/// Tries until what is compared lies between two readings of the tool: on a
-/// busy machine other things move meanwhile.
+/// Retries until the value lies between two readings of the tool: on a busy machine
+/// other programs change it meanwhile.
 fn sooner_or_later(mut attempt: impl FnMut() -> Result<(), String>) {
     let mut last = String::new();
     for _ in 0..30 {
@@ -203,9 +202,9 @@ fn processor_values_agree_with_mpstat() {
         let cpu = node_of_first.split_once(',').unwrap().1;
         for (name, ours) in [("all", "_Total"), (cpu, node_of_first.as_str())] {
             let row = rows.iter().find(|row| row[0] == name).unwrap();
-            // Theirs are of the sum of what the kernel counted, ours of the time that passed.
-            // These differ where others are given the processor: who idles meanwhile has
-            // that time counted twice, as idle and as stolen.
+            // Their shares are of the sum of the kernel's times, ours of the time that
+            // passed. The two differ where the hypervisor runs other guests: an idle
+            // processor has that time counted twice, as idle and as stolen.
             let counted: f64 =
                 [1746, 142, 144, 100_230].into_iter().map(|counter| share(ours, counter)).sum();
             if share(ours, 100_230) < 2.0 && (counted - 100.0).abs() > 8.0 {
@@ -232,8 +231,7 @@ fn processor_values_agree_with_mpstat() {
     });
 }
 
-/// A child that does nothing but count, on one processor and of low priority;
-/// ended with the test.
+/// A child that keeps one processor busy at low priority, ended with the test.
 struct Burner(Child);
 
 impl Burner {
@@ -246,7 +244,7 @@ impl Burner {
         child.ok().map(Self)
     }
 
-    /// What it has burned, in ticks.
+    /// Its processor time in ticks.
     fn ticks(&self) -> Option<f64> {
         let text = std::fs::read_to_string(format!("/proc/{}/stat", self.0.id())).ok()?;
         let mut fields = text.rsplit_once(") ")?.1.split_whitespace().skip(11);
@@ -281,8 +279,8 @@ fn load_on_one_processor_shows_on_that_processor() {
         std::thread::sleep(Duration::from_millis(1500));
         let burned = burner.ticks().ok_or("no load")? - before;
         let second = machine.look(&[PROCESSOR, INFORMATION, PRESSURE], &[]);
-        // What it burned for certain, as a share of the whole time. Beside
-        // other programs it may be little.
+        // The least share of processor time that the child had. Beside other programs it
+        // may be small.
         let share = burned / (start.elapsed().as_secs_f64() * 100.0) * 100.0;
         if burned < 5.0 {
             return Err(format!("the load got {burned} ticks only"));

@@ -1,4 +1,4 @@
-//! Files with anything in them, and files that may not be read.
+//! Files with random contents, and files without permission.
 
 use super::{ENERGY, INFORMATION, THERMAL, full, nothing};
 use crate::common::{Look, Machine, Tree};
@@ -112,7 +112,7 @@ fn files_that_vanish_give_faults_or_no_values() {
 
 const DENIED: &str = "PERFHIVE_LINUX_DENIED";
 
-/// The superuser may read everything, so another user looks.
+/// The superuser may read everything: another user reads.
 #[test]
 fn unreadable_files_leave_their_counters_out() {
     if let Some(folder) = std::env::var_os(DENIED) {
@@ -136,7 +136,7 @@ fn unreadable_files_leave_their_counters_out() {
         let path = tree.path().join("sys").join(path);
         std::fs::set_permissions(path, std::fs::Permissions::from_mode(0o000)).unwrap();
     }
-    // A copy of this program that everybody may run.
+    // A copy of this program that every user may run.
     let program = tree.path().join("it");
     std::fs::copy(std::env::current_exe().unwrap(), &program).unwrap();
     let test = "machine::damage::unreadable_files_leave_their_counters_out";

@@ -1,4 +1,4 @@
-//! Processors by node, and what the whole machine does.
+//! Processors by node, and counts of the whole machine.
 
 use super::{
     CACHE, ENERGY, INFORMATION, MEMORY, NODE, OBJECTS, PRESSURE, PROCESS, PROCESSOR, SYSTEM,
@@ -123,7 +123,7 @@ fn totals_do_not_jump_when_processors_or_devices_change() {
     tree.file("stat", "cpu0 100 10 80 600 60 4 6 1 0 0\n");
     tree.file("interrupts", "            CPU0       \n  0:         38\nLOC:        110\n");
     assert_eq!(look(), (148, 349, 600));
-    // It comes back with what it counted before.
+    // It comes back with its old counts.
     tree.file("stat", "cpu0 100 10 80 600 60 4 6 1 0 0\ncpu1 200 10 50 410 40 6 14 2 0 0\n");
     tree.file(
         "interrupts",
@@ -226,7 +226,7 @@ fn cpufreq_files_fill_frequencies_on_request() {
     assert_eq!(of("_Total"), [Some(1350), Some(37)]);
     // Not asked for, not there.
     assert_eq!(defined(&machine.look(&[INFORMATION], &[]), INFORMATION).len(), 11);
-    // One cannot tell, which is no fault; the highest is not known either.
+    // One frequency is unknown, which is no fault; so is its maximum.
     tree.sys(&path(0, "scaling_cur_freq"), "<unknown>\n");
     let look = machine.look(&[INFORMATION], &extra);
     let of = |name| [100_206, 100_208].map(|counter| look.value(INFORMATION, name, counter));

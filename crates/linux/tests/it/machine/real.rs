@@ -1,4 +1,4 @@
-//! Frozen machines as other people met them.
+//! Recorded files of other machines.
 
 use super::{INFORMATION, MEMORY, NODE, PRESSURE, SYSTEM, nothing};
 use crate::common::{Look, Tree};

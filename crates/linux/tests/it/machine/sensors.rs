@@ -34,7 +34,7 @@ fn pressure_files_fill_an_instance_per_line() {
     let share = cooked(Some(&look), &later, PRESSURE, Some("irq full"), 100_402);
     assert!((share - 10_000.0 / elapsed(&later) * 100.0).abs() < 1e-6, "{share}");
 
-    // Damage costs only the line; what is cut off is told.
+    // Damage leaves out only the line; truncation is a fault.
     tree.file("pressure/irq", "full avg10=0 total=5\n");
     tree.file("pressure/io", text(0) + "some avg10=0.00");
     let look = machine.look(&[PRESSURE], &[]);
@@ -80,7 +80,7 @@ fn thermal_zones_give_temperatures_or_no_value() {
     assert_eq!(of("x86_pkg_temp 10"), [Some(318), Some(3182)]);
     assert_eq!(of("acpitz 0"), [Some(267), Some(2677)]);
     assert_eq!(seen.value_of(THERMAL, odd, 100_504), Some(3010));
-    // One is damaged, one gone; a pipe holds nobody up.
+    // One zone is damaged, one gone; a pipe does not block.
     zone(0, b"acpitz\n", "cold\n");
     let folder = tree.path().join("sys/class/thermal");
     std::fs::remove_dir_all(folder.join("thermal_zone2")).unwrap();

@@ -1,4 +1,4 @@
-//! What a collection costs once everything is warm.
+//! Allocations and open files of a warm collection.
 
 use super::{full, nothing};
 use crate::common::Machine;
@@ -8,7 +8,7 @@ use perfhive_format::TitleIndex;
 use perfhive_linux::{ProcRoot, object_table};
 use perfhive_testkit::alloc::count;
 
-/// The objects of the two providers that no process is in.
+/// The objects of the two providers without processes.
 fn objects() -> Vec<u32> {
     let ours =
         |index: &u32| [2, 4, 86, 238, 260].contains(index) || (100_000..102_000).contains(index);
