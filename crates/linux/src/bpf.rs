@@ -40,12 +40,12 @@ impl Refusal {
         Self { why: why.into(), surprising: false }
     }
 
-    /// One that nothing announced.
+    /// A refusal that the checks before loading did not predict.
     pub(crate) fn surprise(why: impl Into<String>) -> Self {
         Self { why: why.into(), surprising: true }
     }
 
-    /// Whether somebody should be told unasked.
+    /// Whether it is reported as a fault although nobody chose BPF.
     pub(crate) fn is_surprising(&self) -> bool {
         self.surprising
     }

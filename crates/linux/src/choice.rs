@@ -1,6 +1,6 @@
-//! How providers are made other than by default.
+//! Options of the providers.
 
-/// What processes and threads are read with.
+/// The reader of processes and threads.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum ReaderChoice {
     /// BPF where that is possible, from a session's third collection on, since
@@ -15,10 +15,11 @@ pub enum ReaderChoice {
     Bpf,
 }
 
-/// How providers are made.
+/// How providers are made; [`providers_with`](crate::providers_with) takes it.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Options {
     reader: ReaderChoice,
+    read_resting: bool,
 }
 
 impl Options {
@@ -33,6 +34,20 @@ impl Options {
     pub fn reader(mut self, reader: ReaderChoice) -> Self {
         self.reader = reader;
         self
+    }
+
+    /// Chooses whether a process that has not run since the sample before is
+    /// read in full all the same. Its values do not depend on this; it is off by
+    /// default, since reading takes a third system call for each such process.
+    #[must_use]
+    pub fn read_resting(mut self, read: bool) -> Self {
+        self.read_resting = read;
+        self
+    }
+
+    /// Whether a process that has not run may be read in part.
+    pub(crate) fn skips_resting(&self) -> bool {
+        !self.read_resting
     }
 
     pub(crate) fn chosen(&self) -> ReaderChoice {

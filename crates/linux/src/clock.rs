@@ -135,7 +135,7 @@ mod tests {
         let wall = (second.time_100ns - first.time_100ns) * 100;
         assert!(perf >= 20_000_000, "{perf}");
         assert!((perf - wall).abs() < 5_000_000, "{perf} {wall}");
-        // Calendar and base agree as long as nobody sets the clock.
+        // Calendar and base agree until the clock is set.
         let year = FileTime(first.time_100ns).to_system_time().year;
         assert_eq!(year, calendar.year);
         assert_eq!(TimeBase::process(), clock.base);

@@ -91,7 +91,7 @@ pub(crate) fn describe(error: Errno) -> &'static str {
     })
 }
 
-/// Whether a file cannot be read because of who asks.
+/// Whether the read failed for lack of permission.
 pub(crate) fn is_denied(error: Errno) -> bool {
     matches!(error, Errno::ACCESS | Errno::PERM)
 }

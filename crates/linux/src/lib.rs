@@ -74,7 +74,7 @@ pub fn providers_with(root: &ProcRoot, options: &Options) -> Vec<Arc<dyn Provide
         Arc::new(network::provider(root)),
         Arc::new(machine::provider(root)),
         Arc::new(cgroup::provider(root)),
-        Arc::new(process::provider(root, options.chosen())),
+        Arc::new(process::provider(root, options)),
     ]
 }
 

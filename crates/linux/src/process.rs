@@ -35,7 +35,7 @@ mod write_bpf;
 mod write_threads;
 
 use crate::bpf::Wants;
-use crate::choice::ReaderChoice;
+use crate::choice::{Options, ReaderChoice};
 use crate::clock::TimeBase;
 use crate::cpus::{SystemStat, Ticks, Totals};
 use crate::files::Reader;
@@ -64,15 +64,18 @@ static OBJECTS: [&Object; 6] =
     [&PROCESS, &THREAD, &IMAGE, &FULL_IMAGE, &ADDRESS_SPACE, &THREAD_DETAILS];
 
 /// The provider.
-pub(crate) fn provider(root: &ProcRoot, choice: ReaderChoice) -> impl Provider + use<> {
+pub(crate) fn provider(root: &ProcRoot, options: &Options) -> impl Provider + use<> {
+    let (choice, skip) = (options.chosen(), options.skips_resting());
     LinuxProvider::new("linux-process", &OBJECTS, root, move |root, reader| {
-        ProcessSession::open(root, reader, choice)
+        ProcessSession::open(root, reader, choice, skip)
     })
 }
 
 struct ProcessSession {
     reader: ProcessReader,
     bpf: BpfReader,
+    /// Whether a process that has not run may be read in part.
+    skip: bool,
     base: TimeBase,
     stat_file: Option<OwnedFd>,
     stat: SystemStat,
@@ -91,12 +94,13 @@ struct ProcessSession {
 }
 
 impl ProcessSession {
-    fn open(root: &ProcRoot, reader: Reader, choice: ReaderChoice) -> Self {
+    fn open(root: &ProcRoot, reader: Reader, choice: ReaderChoice, skip: bool) -> Self {
         let base = TimeBase::process();
         let files = ProcFiles::new(reader, Ticks::of_system(), page_size() as u64, base);
         Self {
             reader: ProcessReader::new(files),
             bpf: BpfReader::new(choice, root.clone()),
+            skip,
             base,
             stat_file: None,
             stat: SystemStat::default(),
@@ -158,7 +162,7 @@ impl Session for ProcessSession {
         };
         follow(&self.pids, &mut self.tracked, &mut self.before, number, Tracked::new, gone);
         self.totals.update(&self.stat.cpus);
-        self.reader.begin(self.tracked.len(), !by_bpf && wanted.is_plain());
+        self.reader.begin(self.tracked.len(), self.skip && !by_bpf && wanted.is_plain());
 
         let written = self.write_processes(wanted, by_bpf, of_threads.is_some(), out);
         self.reader.files.faults.report(PROCESS.index, out);

@@ -1,6 +1,6 @@
-//! Processes that rest are read in part. Nobody must be able to tell: next to a
-//! reader that knows them, readers that see everything for the first time read
-//! all of it.
+//! Processes that rest are read in part, with the same values: a session that
+//! skips is compared with sessions that see everything for the first time, and
+//! with one whose skipping is off.
 
 use crate::common::{Look, Machine};
 use crate::odd::within;
@@ -15,11 +15,10 @@ fn proc() -> Machine {
 }
 
 /// Name, values and number of threads.
-type Told = (String, Vec<Option<u64>>, Option<u64>);
+type Row = (String, Vec<Option<u64>>, Option<u64>);
 
-/// What is told of each process, by number. What a process does not tell is
-/// not there.
-fn processes(look: &Look) -> BTreeMap<u64, Told> {
+/// The values of each process, by number; `None` where a value is not known.
+fn processes(look: &Look) -> BTreeMap<u64, Row> {
     let object = look.object(230);
     let counters: Vec<_> = object.counters().collect();
     let place = |index| counters.iter().position(|c| c.name_index().0 == index).unwrap();
@@ -49,10 +48,15 @@ fn turns() -> BTreeMap<u64, Vec<u8>> {
 /// the process has not run in between: a worker of the kernel may be back to
 /// what it did. The number of processes that could be compared.
 fn compare(known: &mut Machine) -> usize {
+    compare_with(known, proc)
+}
+
+/// As [`compare`], with the sessions that `full` makes.
+fn compare_with(known: &mut Machine, full: impl Fn() -> Machine) -> usize {
     let turns_before = turns();
-    let before = processes(&proc().look(&[230], &[]));
+    let before = processes(&full().look(&[230], &[]));
     let now = processes(&known.look(&[230], &[]));
-    let after = processes(&proc().look(&[230], &[]));
+    let after = processes(&full().look(&[230], &[]));
     let turns_after = turns();
     let mut compared = 0;
     // What this program keeps open of itself it may read, whoever it is by now.
@@ -178,11 +182,11 @@ pub(crate) const WORK: [&str; 8] = [
     "exec sh -c 'echo done; exec sh'",
 ];
 
-/// Nobody's looks in vain are others' loss for ever: all that sleep are found, those
-/// that hardly ever ran among them.
+/// Looks that fail at one process use up credit of others only for a while: every
+/// sleeping process is found, also one that hardly ever ran.
 #[test]
-fn all_that_sleep_are_found_to_rest() {
-    alone("resting::all_that_sleep_are_found_to_rest", || {
+fn every_sleeping_process_is_found_to_rest() {
+    alone("resting::every_sleeping_process_is_found_to_rest", || {
         let sleepers = Sleepers::new(20);
         let mut machine = proc();
         let watches = |pid: u32| {
@@ -215,9 +219,30 @@ fn all_that_sleep_are_found_to_rest() {
     });
 }
 
+/// A session whose skipping is off opens no `schedstat`, and has the same values.
 #[test]
-fn who_has_run_is_read_anew() {
-    alone("resting::who_has_run_is_read_anew", || {
+fn skipping_on_and_off_give_the_same_values() {
+    alone("resting::skipping_on_and_off_give_the_same_values", || {
+        let sleepers = Sleepers::new(20);
+        let options = Options::new().reader(ReaderChoice::Proc).read_resting(true);
+        let full = || Machine::with(&ProcRoot::default(), &options);
+        let mut never_skips = full();
+        for _ in 0..32 {
+            never_skips.look(&[230], &[]);
+        }
+        assert_eq!(watched(), 0);
+        let mut skips = proc();
+        settle(&mut skips, sleepers.0.len());
+        for _ in 0..16 {
+            assert!(compare_with(&mut skips, full) >= sleepers.0.len());
+            assert!(compare_with(&mut never_skips, proc) >= sleepers.0.len());
+        }
+    });
+}
+
+#[test]
+fn a_process_that_has_run_is_read_anew() {
+    alone("resting::a_process_that_has_run_is_read_anew", || {
         let mut shells: Vec<Shell> = (0..8).map(|_| Shell::new()).collect();
         let mut machine = proc();
         settle(&mut machine, shells.len());
@@ -351,8 +376,8 @@ fn a_parent_that_takes_long_to_end_is_noticed_at_once() {
 }
 
 #[test]
-fn the_number_of_a_parent_that_ended_is_nobody_elses() {
-    let test = "resting::the_number_of_a_parent_that_ended_is_nobody_elses";
+fn another_process_with_the_number_of_an_ended_parent_is_no_parent() {
+    let test = "resting::another_process_with_the_number_of_an_ended_parent_is_no_parent";
     within(test, &["unshare", "-pf", "--mount-proc"], "/", || {
         let mut machine = proc();
         // What they spare pays for looks in vain.
@@ -427,8 +452,8 @@ fn a_parent_may_have_a_higher_number_than_its_children() {
 
 /// What others may change while a process sleeps.
 #[test]
-fn what_others_change_is_read_each_time() {
-    alone("resting::what_others_change_is_read_each_time", || {
+fn nice_value_and_stops_from_outside_are_seen_at_once() {
+    alone("resting::nice_value_and_stops_from_outside_are_seen_at_once", || {
         let shell = Shell::new();
         let id = rustix::process::Pid::from_raw(shell.id() as i32).unwrap();
         let mut machine = proc();
@@ -455,8 +480,8 @@ fn what_others_change_is_read_each_time() {
 /// Two readers of different wishes in one session, and readings that fail in
 /// between, leave nobody behind with old values.
 #[test]
-fn wishes_that_change_do_not_keep_what_is_old() {
-    alone("resting::wishes_that_change_do_not_keep_what_is_old", || {
+fn changing_columns_between_collections_keeps_no_old_values() {
+    alone("resting::changing_columns_between_collections_keeps_no_old_values", || {
         let mut shells: Vec<Shell> = (0..4).map(|_| Shell::new()).collect();
         let mut machine = proc();
         settle(&mut machine, 1);
@@ -502,8 +527,8 @@ fn few_files_are_enough() {
 /// Who gives up what permitted to read of others what they read and wrote is
 /// not told it any more, of those that rest neither.
 #[test]
-fn what_may_not_be_read_any_more_is_not_told() {
-    alone("resting::what_may_not_be_read_any_more_is_not_told", || {
+fn io_is_missing_after_the_privilege_is_dropped() {
+    alone("resting::io_is_missing_after_the_privilege_is_dropped", || {
         if !rustix::process::geteuid().is_root() {
             eprintln!("this takes root");
             return;
