@@ -6,9 +6,9 @@ use crate::args::Global;
 /// names; `None` for another source, and if Windows has no such counter either.
 #[cfg(any(target_os = "linux", windows))]
 pub(crate) fn reason(global: &Global, object: &str, counter: &str) -> Option<String> {
+    use perfhive::engine::standard::Availability;
     #[cfg(target_os = "linux")]
     use perfhive::linux::counter_table;
-    use perfhive::standard::Availability;
     #[cfg(windows)]
     use perfhive::windows::native::counter_table;
     if !is_from_table(global) {

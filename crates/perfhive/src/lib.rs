@@ -1,8 +1,8 @@
 //! Windows performance counters for everyone.
 //!
 //! [`open`] gives a [`Source`] for a place that has counters; a [`Query`] over
-//! it turns counter paths into values. The same code reads this Linux machine
-//! (`local:`) and recorded Windows data blocks (`file:a.bin,b.bin`).
+//! it turns counter paths into values. The same code reads this machine (`local:`) and
+//! recorded Windows data blocks (`file:a.bin,b.bin`); [`SCHEMES`] lists all addresses.
 //!
 //! ```no_run
 //! use perfhive::{Query, open};
@@ -47,11 +47,33 @@ pub use open::{OpenOptions, open, reader_of_processes};
 pub use scheme::{BadAddress, Capabilities, SCHEMES, SourceAddress, SourceScheme};
 pub use shared_source::SharedSource;
 
-pub use perfhive_engine::*;
+/// Asking: sources, what is wanted of them, and what they answer.
+pub use perfhive_engine::{
+    Ask, CacheBuilder, CacheStatistics, Cached, Catalogue, CatalogueCounter, CatalogueObject, Cost,
+    Fault, FaultKind, Frame, NO_OBJECT, ObjectQuery, ProviderState, ProviderStatus, Recording,
+    Snapshot, SnapshotObject, Source, SourceError, SourceErrorKind, TitleDatabase, TitleSet,
+    Worker, nearest,
+};
+/// Providing: what a program implements to offer counters of its own.
+pub use perfhive_engine::{
+    Broker, BrokerBuilder, Collection, Numbering, ObjectDescription, ObjectWriter, OpenContext,
+    ProvidedTitles, Provider, ProviderDescription, ProviderError, Session,
+};
+/// Counter paths, queries and their values.
+pub use perfhive_engine::{
+    CounterPath, FormattedValue, Identity, InstanceLabel, InstancePattern, NamePattern, NoFormat,
+    NoValue, NumberFormat, ObjectItems, ObjectSample, OrderNumber, PathError, PathId, Query,
+    QueryError, Reading, SampleRing, SampledCounter, SourceSet, Statistics, ValueFormat,
+    oldest_first,
+};
 pub use perfhive_recording::{
     Capture, CaptureOptions, RecordedBlock, ReplaySource, language_of_titles, read_block,
     read_titles,
 };
+
+/// Everything of the engine, for sources and providers of one's own: frames, pools, rosters,
+/// guarded buffers, Windows' objects as tables.
+pub use perfhive_engine as engine;
 
 /// The binary format: views, writer, counter types, formulas.
 pub use perfhive_format as format;
@@ -71,7 +93,7 @@ pub use perfhive_linux as linux;
 #[cfg(windows)]
 pub use perfhive_windows as windows;
 
-/// Counters that a program publishes in shared memory, for everybody to read.
+/// Counters that a program publishes in shared memory, for every reader of the machine.
 #[cfg(any(
     all(target_os = "linux", target_endian = "little"),
     all(windows, target_pointer_width = "64")

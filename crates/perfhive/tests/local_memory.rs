@@ -9,12 +9,10 @@ static ALLOCATOR: perfhive_testkit::alloc::Counting = perfhive_testkit::alloc::C
 
 mod windows {
     use perfhive::contract::{Definition, Functions, Registrar as _, Texts};
+    use perfhive::engine::CHOSEN_INDEXES;
     use perfhive::publish::{Category, CounterDefinition};
     use perfhive::windows::{WindowsRegistrar, allotted_indexes, is_wine};
-    use perfhive::{
-        Ask, CHOSEN_INDEXES, CounterType, LanguageId, ObjectQuery, Snapshot, Source, TitleIndex,
-        open,
-    };
+    use perfhive::{Ask, CounterType, LanguageId, ObjectQuery, Snapshot, Source, TitleIndex, open};
     use perfhive_testkit::alloc;
     use std::path::Path;
     use std::process::Command;

@@ -53,7 +53,8 @@ fn nobody_takes_the_place_of_the_machines_own_objects() {
     let mut machine = open("local:").unwrap();
     let catalogue = machine.catalogue(&perfhive::Ask::everything()).unwrap();
     assert!(catalogue.object(TitleIndex(2)).is_some(), "System");
-    let published = catalogue.objects.iter().filter(|o| o.name.0 >= perfhive::CHOSEN_INDEXES);
+    let published =
+        catalogue.objects.iter().filter(|o| o.name.0 >= perfhive::engine::CHOSEN_INDEXES);
     assert_eq!(published.count(), 1);
     if cfg!(windows) {
         return;
@@ -63,6 +64,6 @@ fn nobody_takes_the_place_of_the_machines_own_objects() {
     std::fs::create_dir_all(folder.join("proc")).unwrap();
     let mut copy = open(&format!("proc:{}", folder.display())).unwrap();
     let objects = &copy.catalogue(&perfhive::Ask::everything()).unwrap().objects;
-    assert!(objects.iter().all(|object| object.name.0 < perfhive::CHOSEN_INDEXES));
+    assert!(objects.iter().all(|object| object.name.0 < perfhive::engine::CHOSEN_INDEXES));
     std::fs::remove_dir_all(folder).unwrap();
 }
