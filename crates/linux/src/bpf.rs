@@ -1,11 +1,35 @@
-//! The second reader of processes and threads: a BPF program that walks the
-//! kernel's own list and writes everything into memory that is mapped here, in
-//! one system call for all of them.
+//! Processes and threads below `/proc`: a BPF program that reads all of them in one system call.
 //!
-//! What it takes: a build with the feature `bpf` and clang, Linux 6.7 with BTF,
-//! the capabilities `CAP_BPF`, `CAP_PERFMON` and `CAP_SYS_PTRACE` (with the last
-//! one, `/proc` would tell the same), and a program that sees the machine as the
-//! kernel does: in its first namespaces, with its own `/proc`.
+//! It takes a build with the feature `bpf` and clang, Linux 6.7 with BTF, and the capabilities
+//! `CAP_BPF`, `CAP_PERFMON` and `CAP_SYS_PTRACE`.
+//!
+//! `build.rs` compiles `bpf/processes.bpf.c` with clang, and the object is part of the crate.
+//! libbpf loads it, relocated against the running kernel's BTF. `BPF_PROG_RUN` walks the kernel's
+//! list of tasks and writes one slot of numbers for each process into arrays that this program has
+//! mapped. The kernel side converts nothing; `process/bpf_reader.rs` makes samples of the slots.
+//! Where the program was not built, `bpf/no_program.rs` stands for it.
+//!
+//! - **The values are those of `/proc`.** Processor time is divided as `cputime_adjust` does it, in
+//!   100 ns units, and never falls below what was shown before. Start times are cut to ticks, since
+//!   they are half of the identity.
+//! - **No more is told than `/proc` would tell.** The program is used only with `CAP_SYS_PTRACE`
+//!   (asked before each run, so that giving it up counts), in the first namespaces, with the
+//!   machine's own `/proc` and without `hidepid`. Whether `PID/io` may be read is asked of each
+//!   process once, for security modules may refuse more.
+//! - **No lock is taken.** A thread may end between reading the sums of ended threads and of living
+//!   ones. The program reads the sequence number under which the kernel adds them up; a slot where
+//!   it changed is marked as torn, and that process is read from `/proc` in this sample.
+//! - **A process that has not run is not read again.** The kernel notes when a task was last given a
+//!   processor. If that is the same, only what others can change is read: parent, memory,
+//!   descriptors, schedule.
+//! - **Memory is fetched ahead.** Waiting for a dozen cache lines of each process is most of a run,
+//!   so a run notes where they lie and the next one reads a word of each, eight processes ahead.
+//! - **The verifier reads functions.** What loops or reads memory stands in functions that are not
+//!   inlined, because the verifier checks each once; in one piece it would follow every combination
+//!   of branches.
+//! - **It is loaded at the third collection** of a session, since loading takes as long as some
+//!   eight readings of 600 processes. A refusal that could be foreseen (capabilities, kernel,
+//!   namespaces) is no fault; any other one is reported once.
 
 #[cfg(perfhive_bpf)]
 mod allowed;
