@@ -6,8 +6,7 @@
 use libfuzzer_sys::arbitrary::{self, Arbitrary};
 use libfuzzer_sys::fuzz_target;
 use perfhive_format::{
-    Clocks, CookOptions, CookedValue, CounterType, Formula, RawSample, SampleColumn, cook,
-    cook_with,
+    Clocks, CookOptions, CookedValue, CounterType, Formula, RawSample, cook, cook_with,
 };
 
 /// A type by number, or one of those that have a name: few numbers do.
@@ -85,7 +84,6 @@ fuzz_target!(|input: Input| {
         1 => assert_eq!(cooked, cook_with(kind, options, None, &newer), "one sample is enough"),
         _ => assert!(older.is_some() || cooked.is_err(), "one sample is not enough"),
     }
-    column(formula, options, older.as_ref(), &newer, cooked.map_or(f64::NAN, CookedValue::as_f64));
 });
 
 fn raw(sample: &Sample) -> RawSample {
@@ -95,38 +93,4 @@ fn raw(sample: &Sample) -> RawSample {
     let mut raw = RawSample::new(sample.value, clocks).with_sizes(size, size);
     raw.base = sample.base;
     raw
-}
-
-/// A column of three equal instances gives what one instance gives, bit by bit.
-fn column(
-    formula: Formula,
-    options: CookOptions,
-    older: Option<&RawSample>,
-    newer: &RawSample,
-    expected: f64,
-) {
-    let numbers = |sample: &RawSample| ([sample.value; 3], sample.base.map(|base| [base; 3]));
-    let (new_values, new_bases) = numbers(newer);
-    let (old_values, old_bases) = older.map_or_else(Default::default, numbers);
-    let shown = |sample: &RawSample| (sample.value_size, sample.base_size, sample.clocks);
-    let as_column = |values, bases, (value_size, base_size, clocks)| SampleColumn {
-        values,
-        bases,
-        value_size,
-        base_size,
-        clocks,
-    };
-    let bases = |bases: &'static [u64]| bases;
-    let new_bases = new_bases.as_ref().map_or(bases(&[]), |bases| bases.as_slice());
-    let old_bases = old_bases.as_ref().map_or(bases(&[]), |bases| bases.as_slice());
-    let current = as_column(&new_values[..], new_bases, shown(newer));
-    let previous = older.map(|older| as_column(&old_values[..], old_bases, shown(older)));
-    let mut out = [0.0; 4];
-    let written = formula.apply_column(options, previous.as_ref(), &current, &mut out);
-    assert_eq!(written, 3);
-    for value in &out[..3] {
-        let same = value.to_bits() == expected.to_bits() || (value.is_nan() && expected.is_nan());
-        assert!(same, "{formula:?}: {value} instead of {expected}");
-    }
-    assert_eq!(out[3], 0.0, "nothing is written behind the last place");
 }

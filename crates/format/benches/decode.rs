@@ -9,8 +9,8 @@
 
 use perfhive_format::{
     BlockHead, BlockWriter, Clocks, Column, CookOptions, CounterPlan, CounterSpec, CounterType,
-    DataBlock, Formula, InstanceHead, NameRef, ObjectSpec, ObjectTemplate, PerfObject,
-    SampleColumn, TitleIndex,
+    DataBlock, Formula, InstanceHead, NameRef, ObjectSpec, ObjectTemplate, PerfObject, RawSample,
+    TitleIndex,
 };
 use perfhive_testkit::alloc;
 use perfhive_testkit::faults::Random;
@@ -24,7 +24,7 @@ const PROCESS: TitleIndex = TitleIndex(230);
 /// As many as make 154,728 values of 28 counters.
 const INSTANCES: usize = 5526;
 const PROCESSES: usize = 300;
-/// Values in the columns that are cooked.
+/// Pairs of samples that are cooked.
 const COOKED: usize = 1000;
 
 /// The 28 counters of Windows' Process object, with their widths and order.
@@ -229,7 +229,7 @@ fn main() {
     assert_eq!(columns.len(), plans.len());
     let values = columns.len() * INSTANCES;
 
-    let samples = Samples::new(COOKED);
+    let samples = samples(COOKED);
     let template = template();
     let sum = by_definitions(after);
     assert_eq!(walk(after, &columns), sum);
@@ -288,20 +288,20 @@ fn main() {
 
     for (name, kind) in FORMULAS {
         let formula = Formula::of(*kind).unwrap();
-        let mut out = vec![0.0; COOKED];
-        let [older, newer] = samples.columns();
-        let name = format!("cook a column of 1,000, `{name}`, a value");
-        table.add(&name, COOKED, Goal::PerItem(1.5), move || {
-            let options = CookOptions::default();
-            let done = formula.apply_column(options, Some(&older), black_box(&newer), &mut out);
-            done as u64 + out[0].to_bits()
+        let name = format!("cook a sample with one before, `{name}`, a value");
+        let samples = &samples;
+        table.add(&name, COOKED, Goal::None, move || {
+            let cook = |pair: &[RawSample; 2]| {
+                let cooked = formula.apply(CookOptions::default(), Some(&pair[0]), &pair[1]);
+                cooked.map_or(0, |value| value.as_f64().to_bits())
+            };
+            black_box(samples).iter().map(cook).fold(0, |check, bits| check ^ bits)
         });
     }
-    let name = "read two blocks and cook every value, 300 instances at a time";
+    let name = "read two blocks and cook every value";
     let plans = plans.as_slice();
-    let mut tiles = Tiles::new(columns.len());
     table.add(name, values, Goal::None, move || {
-        tiles.cook(plans, columns, [black_box(before), black_box(after)])
+        cook_all(plans, [black_box(before), black_box(after)])
     });
 
     let name: Vec<u16> = "a-process-with-some-name".encode_utf16().collect();
@@ -383,96 +383,34 @@ fn extract_columns(object: PerfObject<'_>, columns: &[Column], out: &mut [u64]) 
     }
 }
 
-/// Instances that are read and cooked together: few enough for the caches, and
-/// no power of two, which would put all columns in the same cache sets.
-const TILE: usize = 300;
-
-/// Buffers for some instances of two samples, by counter, and for what is
-/// cooked from them.
-struct Tiles {
-    raw: [Vec<u64>; 2],
-    cooked: [f64; TILE],
-}
-
-impl Tiles {
-    fn new(columns: usize) -> Self {
-        Self { raw: [(); 2].map(|()| vec![0; columns * TILE]), cooked: [0.0; TILE] }
-    }
-
-    fn cook(
-        &mut self,
-        plans: &[CounterPlan],
-        columns: &[Column],
-        objects: [PerfObject<'_>; 2],
-    ) -> u64 {
-        let [mut before, mut after] = objects.map(PerfObject::instances);
-        let clocks = objects.map(PerfObject::clocks);
-        let mut check = 0;
-        loop {
-            let mut count = 0;
-            for (old, new) in before.by_ref().zip(after.by_ref()).take(TILE) {
-                for (raw, block) in
-                    self.raw.iter_mut().zip([old.counter_block(), new.counter_block()])
-                {
-                    for (column, values) in columns.iter().zip(raw.chunks_exact_mut(TILE)) {
-                        values[count] = column.read(block).unwrap_or(0);
-                    }
-                }
-                count += 1;
-            }
-            if count == 0 {
-                return check;
-            }
-            let [old, new] = &self.raw;
-            let rows = old.chunks_exact(TILE).zip(new.chunks_exact(TILE));
-            for (plan, (old, new)) in plans.iter().zip(rows) {
-                let Ok(formula) = plan.formula else { continue };
-                let column = |values, clocks| SampleColumn {
-                    values,
-                    bases: &[],
-                    value_size: plan.value.map_or(8, Column::size),
-                    base_size: 8,
-                    clocks,
-                };
-                let old = column(&old[..count], clocks[0]);
-                let new = column(&new[..count], clocks[1]);
-                let options = CookOptions::default();
-                formula.apply_column(options, Some(&old), &new, &mut self.cooked);
-                check ^= self.cooked[0].to_bits();
-            }
+/// Cooks every value of two samples of one object, as a query does.
+fn cook_all(plans: &[CounterPlan], [before, after]: [PerfObject<'_>; 2]) -> u64 {
+    let mut check = 0;
+    for (old, new) in before.instances().zip(after.instances()) {
+        let (old, new) = (old.counter_block(), new.counter_block());
+        for plan in plans {
+            let Ok(formula) = plan.formula else { continue };
+            let (older, newer) = (plan.sample(before, old), plan.sample(after, new));
+            let Ok(newer) = newer else { continue };
+            let cooked = formula.apply(CookOptions::default(), older.ok().as_ref(), &newer);
+            check ^= cooked.map_or(0, |value| value.as_f64().to_bits());
         }
     }
+    check
 }
 
-/// Two columns of raw values with bases, all of which cook.
-struct Samples {
-    values: [Vec<u64>; 2],
-    bases: [Vec<u64>; 2],
+/// Pairs of samples with bases, all of which cook.
+fn samples(length: usize) -> Vec<[RawSample; 2]> {
+    let mut random = Random::new(2);
+    let mut number = |from: u64| from + random.below(1 << 24);
+    let mut sample = |moment: i64| RawSample {
+        base: Some(number((1 << 34) * (moment as u64 + 1))),
+        ..RawSample::new(number((1 << 32) * (moment as u64 + 1)), clocks(moment))
+    };
+    (0..length).map(|_| [sample(0), sample(1)]).collect()
 }
 
-impl Samples {
-    fn new(length: usize) -> Self {
-        let mut random = Random::new(2);
-        let mut column =
-            |from: u64| -> Vec<u64> { (0..length).map(|_| from + random.below(1 << 24)).collect() };
-        Self {
-            values: [column(1 << 32), column(1 << 33)],
-            bases: [column(1 << 34), column(1 << 35)],
-        }
-    }
-
-    fn columns(&self) -> [SampleColumn<'_>; 2] {
-        [0, 1].map(|sample| SampleColumn {
-            values: &self.values[sample],
-            bases: &self.bases[sample],
-            value_size: 8,
-            base_size: 8,
-            clocks: clocks(sample as i64),
-        })
-    }
-}
-
-/// How a block is decoded by whoever does not think about it.
+/// A block decoded in the obvious way: into an owned tree.
 struct Tree {
     objects: Vec<TreeObject>,
 }

@@ -32,10 +32,8 @@
 //!   forward it implies is less than half the counter's range. A larger one is
 //!   taken for a reset.
 
-mod columns;
 mod formula;
 
-pub use columns::SampleColumn;
 pub use formula::{Clock, Formula};
 
 use crate::counter_type::CounterType;

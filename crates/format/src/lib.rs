@@ -56,8 +56,7 @@ mod write;
 
 pub use column::{BaseColumn, Column, CounterPlan, Schema};
 pub use cook::{
-    Clock, Clocks, CookError, CookOptions, CookedValue, Formula, RawSample, SampleColumn, cook,
-    cook_with,
+    Clock, Clocks, CookError, CookOptions, CookedValue, Formula, RawSample, cook, cook_with,
 };
 pub use counter_type::{
     CounterKind, CounterType, Display as DisplayFacet, NumberBase, NumericSubtype, SizeFacet,

@@ -6,7 +6,7 @@ use num_bigint::BigInt;
 use num_rational::BigRational;
 use perfhive_format::{
     Clock, Clocks, CookError, CookOptions, CookedValue, CounterKind, CounterType, Formula,
-    NumericSubtype, RawSample, SampleColumn, UnknownCounterType, cook, cook_with,
+    NumericSubtype, RawSample, UnknownCounterType, cook, cook_with,
 };
 use perfhive_testkit::{is_slow, proptest_config};
 use proptest::prelude::*;
@@ -551,55 +551,6 @@ proptest! {
         for (_, kind, ..) in reference().into_iter().skip(first).step_by(step) {
             check(kind, same, Some(&older), &newer);
             check(kind, same, None, &newer);
-        }
-    }
-
-    /// A column cooks as its samples do, to the last bit.
-    #[test]
-    fn columns_cook_like_samples(
-        pairs in prop::collection::vec((any_step(), any_step()), 0..24),
-        (older, newer) in any_pair(),
-        bases in 0..3u8,
-        options in (any::<bool>(), any::<bool>()),
-        room in 0..30usize,
-    ) {
-        let options = CookOptions { cap_percent: options.0, same_instance: options.1 };
-        let values = pairs.iter().map(|(value, _)| *value);
-        let (old_values, new_values): (Vec<u64>, Vec<u64>) = values.unzip();
-        // All bases, none, or too few of them.
-        let count = [pairs.len(), 0, pairs.len() / 2][usize::from(bases)];
-        let bases = pairs.iter().take(count).map(|(_, base)| *base);
-        let (old_bases, new_bases): (Vec<u64>, Vec<u64>) = bases.unzip();
-        let column = |values, bases, sample: &RawSample| SampleColumn {
-            values,
-            bases,
-            value_size: sample.value_size,
-            base_size: sample.base_size,
-            clocks: sample.clocks,
-        };
-        let old = column(&old_values, &old_bases, &older);
-        let new = column(&new_values, &new_bases, &newer);
-        let unnamed = [0x2157_0500, 0x0002_0000].map(CounterType);
-        let named = CounterType::named().iter().map(|info| info.counter_type);
-        for kind in named.chain(unnamed) {
-            let Ok(formula) = Formula::of(kind) else { continue };
-            for previous in [Some(&old), None] {
-                let mut out = vec![-1.0; room];
-                let places = formula.apply_column(options, previous, &new, &mut out);
-                prop_assert_eq!(places, room.min(pairs.len()));
-                for (place, cooked) in out.iter().take(places).enumerate() {
-                    let older = previous.and_then(|column| column.sample(place));
-                    let newer = new.sample(place).unwrap();
-                    match formula.apply(options, older.as_ref(), &newer) {
-                        Ok(value) => prop_assert_eq!(
-                            value.as_f64().to_bits(), cooked.to_bits(),
-                            "{} {:?} {}", kind, value, cooked
-                        ),
-                        Err(error) => prop_assert!(cooked.is_nan(), "{} {:?}", kind, error),
-                    }
-                }
-                prop_assert!(out[places..].iter().all(|untouched| *untouched == -1.0));
-            }
         }
     }
 
