@@ -38,7 +38,7 @@ fn main() {
 #[cfg(windows)]
 mod windows {
     use perfhive::contract::{Definition, Functions, Registrar as _, Texts};
-    use perfhive::windows::{RegistrySource, WindowsRegistrar, allotted_indexes, is_wine};
+    use perfhive::windows::{WindowsRegistrar, allotted_indexes, is_wine, local_source};
     use perfhive::{Ask, LanguageId, ObjectQuery, Snapshot, Source, TitleIndex};
     use perfhive_testkit::alloc;
     use std::hint::black_box;
@@ -119,7 +119,7 @@ mod windows {
         let name: Vec<u16> = index.to_string().encode_utf16().chain([0]).collect();
         let mut buffer = vec![0u8; 4 << 20];
         let elsewhere = Elsewhere::new(name.clone());
-        let mut direct = RegistrySource::local("direct:");
+        let mut direct = local_source("direct:");
         let mut local = perfhive::open("local:").unwrap();
         let (mut one, mut other) = (Snapshot::new(), Snapshot::new());
         let bare = std::cell::RefCell::new(&mut buffer);

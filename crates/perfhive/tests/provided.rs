@@ -4,7 +4,7 @@
 #![allow(clippy::unwrap_used, clippy::expect_used)]
 
 use perfhive::contract::{Definition, Functions, Registrar as _, Texts};
-use perfhive::windows::{RegistrySource, WindowsRegistrar, is_wine};
+use perfhive::windows::{WindowsRegistrar, is_wine, local_source};
 use perfhive::{Ask, LanguageId, ObjectQuery, Snapshot, Source as _};
 use std::path::PathBuf;
 
@@ -58,7 +58,7 @@ fn it_is_read_more_often_than_there_are_tls_indexes() {
         return;
     }
     let _shop = Shop::open();
-    let mut source = RegistrySource::local("local:");
+    let mut source = local_source("local:");
     let name = source.catalogue(&Ask::everything()).unwrap().objects[0].name;
     let request = Ask::new(ObjectQuery::one(name));
     let mut snapshot = Snapshot::new();

@@ -4,12 +4,10 @@
 use perfhive_engine::ProvidedTitles;
 use perfhive_format::titles::{Title, TitleList};
 use perfhive_format::{LanguageId, TitleIndex};
+use perfhive_registry::BASE_INDEX;
 use std::borrow::Cow;
 use std::collections::BTreeSet;
 use std::fmt::Write as _;
-
-/// `Base Index`: the last index that Windows keeps for its own objects.
-pub(crate) const BASE_INDEX: u32 = 1847;
 
 /// The indexes that a registration allots.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

@@ -8,12 +8,11 @@ pub(crate) use paths::{expanded, system_folders};
 pub(crate) use write::profile_string;
 pub(crate) use write::{LoadPerf, Value, report_event};
 
-use crate::explain::{BAD_LENGTH, MORE_DATA, SUCCESS};
 use crate::native::Class;
-use crate::read::{Size, read};
-use crate::registry::ValueName;
 use crate::wine::Layout;
 use core::ffi::c_void;
+use perfhive_registry::codes::{BAD_LENGTH, MORE_DATA, SUCCESS};
+use perfhive_registry::{Size, ValueName, read};
 use std::ffi::CStr;
 use std::ptr::{null, null_mut};
 use windows_sys::Wdk::System::SystemInformation::NtQuerySystemInformation;

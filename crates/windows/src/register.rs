@@ -4,11 +4,7 @@ mod library;
 mod load;
 
 use crate::allot;
-use crate::explain::NOT_FOUND;
 use crate::ffi::{self, Key, Value};
-use crate::parts::argument;
-use crate::registry::{Registry as _, ValueName};
-use crate::titles;
 use crate::winreg::Local;
 use library::library;
 use load::{load, unload};
@@ -19,6 +15,8 @@ use perfhive_contract::{
 use perfhive_engine::{ProvidedTitles, TestLevel};
 use perfhive_format::titles::{Title, TitleList};
 use perfhive_format::{LanguageId, TitleIndex};
+use perfhive_registry::codes::NOT_FOUND;
+use perfhive_registry::{PerfRegistry as _, ValueName, argument, raw};
 use std::collections::BTreeMap;
 use std::time::Duration;
 
@@ -155,8 +153,8 @@ impl Registrar for WindowsRegistrar {
         }
         let mut registry = Local::new();
         let last = registry.last_titles();
-        for language in titles::languages(&mut registry) {
-            match titles::raw(&mut registry, &language, last) {
+        for language in perfhive_registry::languages(&mut registry) {
+            match raw(&mut registry, &language, last) {
                 Ok((names, help)) => {
                     let (names, help) = (merged(names), merged(help));
                     all.titles.push(ProvidedTitles { language: language.id, names, help });
@@ -301,8 +299,8 @@ fn titles_of(registration: &Registration) -> Vec<ProvidedTitles> {
     let mut registry = Local::new();
     let last = registry.last_titles();
     let mut all = Vec::new();
-    for language in titles::languages(&mut registry) {
-        let Ok((names, help)) = titles::raw(&mut registry, &language, last) else { continue };
+    for language in perfhive_registry::languages(&mut registry) {
+        let Ok((names, help)) = raw(&mut registry, &language, last) else { continue };
         let names = part(names, registration.first_counter, registration.last_counter);
         let help = part(help, registration.first_help, registration.last_help);
         if !names.titles.is_empty() || !help.titles.is_empty() {
@@ -315,7 +313,10 @@ fn titles_of(registration: &Registration) -> Vec<ProvidedTitles> {
 /// The languages that this machine has titles in; Windows' loader leaves texts in others
 /// out.
 fn languages() -> Vec<LanguageId> {
-    titles::languages(&mut Local::new()).into_iter().map(|language| language.id).collect()
+    perfhive_registry::languages(&mut Local::new())
+        .into_iter()
+        .map(|language| language.id)
+        .collect()
 }
 
 /// Whether the titles that are registered are these, as far as the machine has their

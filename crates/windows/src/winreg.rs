@@ -1,17 +1,16 @@
 //! Windows' registry, this machine's and another's.
 
-use crate::connect::{Dialer, Line, Remote};
-use crate::explain::NOT_FOUND;
 use crate::ffi::{self, Key};
-use crate::parts::Service;
 use crate::readers::Readers;
 use crate::register::{MARK, MARKED};
-use crate::registry::{Beside, LastTitles, Place, Registry, Unreadable, ValueName};
-use crate::relay::{HANGS, Relay};
-use crate::source::RegistrySource;
 use crate::wine::Layout;
 use perfhive_engine::{SourceError, note_growth};
 use perfhive_format::TitleIndex;
+use perfhive_registry::codes::NOT_FOUND;
+use perfhive_registry::{
+    Dialer, HANGS, LastTitles, Line, PerfRegistry, RegistryKey, RegistryPart, RegistrySource,
+    Relay, Remote, Service, Unreadable, ValueName,
+};
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -29,45 +28,39 @@ static READERS: Readers = Readers::new(|| {
     tests::closed(_code);
 });
 
-impl RegistrySource {
-    /// The counters of this machine.
-    #[must_use]
-    pub fn local(name: &str) -> Self {
-        Self::over(name, Box::new(Local::new()))
-    }
-
-    /// The counters of another machine, through its service Remote Registry.
-    /// The connection is made with the first request, and anew after it broke; it is
-    /// waited for ten seconds.
-    #[must_use]
-    pub fn remote(name: &str, host: &str) -> Self {
-        let dialer = dialer(host, HANGS);
-        Self::over(name, Box::new(Remote::new(dialer, ffi::user_language())))
-    }
+/// A source of the counters of this machine.
+#[must_use]
+pub fn local_source(name: &str) -> RegistrySource {
+    RegistrySource::over(name, Box::new(Local::new()))
 }
 
-impl Relay {
-    /// The counters of this machine, on a thread of their own. Once a request hangs
-    /// for `patience`, or for ten seconds, providers are asked one by one on threads
-    /// that are left behind where they do not come back; what the others have is there
-    /// all the same.
-    ///
-    /// # Errors
-    /// Where no thread can be started.
-    pub fn local(name: &str, patience: Duration) -> Result<Self, SourceError> {
-        let source = RegistrySource::local(name);
-        Self::watching(source, patience, Box::new(|| Box::new(Local::new())))
-    }
+/// A source of the counters of another machine, through its service Remote Registry. The
+/// connection is made with the first question, with a timeout of ten seconds, and again after it
+/// broke.
+#[must_use]
+pub fn remote_source(name: &str, host: &str) -> RegistrySource {
+    let dialer = dialer(host, HANGS);
+    RegistrySource::over(name, Box::new(Remote::new(dialer, ffi::user_language())))
+}
 
-    /// The same of [another machine](RegistrySource::remote). The connection has a limit
-    /// of its own, as long as that of a request: who is not reached by then is told as
-    /// that, and no provider is looked for that hangs.
-    ///
-    /// # Errors
-    /// As [`local`](Self::local).
-    pub fn remote(name: &str, host: &str, patience: Duration) -> Result<Self, SourceError> {
-        Self::over_line(name, dialer(host, patience.min(HANGS)), ffi::user_language(), patience)
-    }
+/// The counters of this machine, read on a thread of its own. Once a question hangs for
+/// `patience`, or for ten seconds, providers are asked one by one on threads that are left behind
+/// if they do not come back; the objects of all other providers are there.
+///
+/// # Errors
+/// Where no thread can be started.
+pub fn local_relay(name: &str, patience: Duration) -> Result<Relay, SourceError> {
+    Relay::watching(local_source(name), patience, Box::new(|| Box::new(Local::new())))
+}
+
+/// As [`local_relay`], for [another machine](remote_source). The connection has a timeout of its
+/// own, as long as that of a question: a machine that is not reached is reported as that, and no
+/// provider is blamed for it.
+///
+/// # Errors
+/// As [`local_relay`].
+pub fn remote_relay(name: &str, host: &str, patience: Duration) -> Result<Relay, SourceError> {
+    Relay::over_line(name, dialer(host, patience.min(HANGS)), ffi::user_language(), patience)
 }
 
 struct Names {
@@ -101,7 +94,7 @@ fn language_value(perflib: Option<&Key>, key: &str, name: &ValueName, reply: &mu
 }
 
 /// The names of the keys below one.
-fn keys(key: &Key, which: Beside, unreadable: &mut Unreadable) -> Vec<String> {
+fn keys(key: &Key, which: RegistryPart, unreadable: &mut Unreadable) -> Vec<String> {
     let (names, ended) = key.keys();
     if let Some(code) = ended {
         unreadable.note(which, code);
@@ -112,7 +105,7 @@ fn keys(key: &Key, which: Beside, unreadable: &mut Unreadable) -> Vec<String> {
 /// Who is registered below the key of a machine's services. Most services have
 /// no counters.
 fn services(machine: &Key, unreadable: &mut Unreadable) -> Vec<Service> {
-    let Some(services) = unreadable.read(Beside::Services, machine.open(SERVICES)) else {
+    let Some(services) = unreadable.read(RegistryPart::Services, machine.open(SERVICES)) else {
         return Vec::new();
     };
     let read = |name: String| {
@@ -132,7 +125,7 @@ fn services(machine: &Key, unreadable: &mut Unreadable) -> Vec<Service> {
             name,
         })
     };
-    keys(&services, Beside::Services, unreadable).into_iter().filter_map(read).collect()
+    keys(&services, RegistryPart::Services, unreadable).into_iter().filter_map(read).collect()
 }
 
 /// What the registration of a service says, as a number: FNV-1a. The time of its key
@@ -173,7 +166,7 @@ impl Local {
     pub(crate) fn new() -> Self {
         READERS.enter();
         let mut unreadable = Unreadable::default();
-        let perflib = unreadable.read(Beside::Perflib, Key::MACHINE.open(PERFLIB));
+        let perflib = unreadable.read(RegistryPart::Perflib, Key::MACHINE.open(PERFLIB));
         Self { layout: Layout::of_system(), perflib, names: Names::new(), unreadable }
     }
 }
@@ -184,17 +177,17 @@ impl Drop for Local {
     }
 }
 
-impl Registry for Local {
+impl PerfRegistry for Local {
     fn host(&self) -> Option<&str> {
         None
     }
 
-    fn value(&mut self, place: Place<'_>, name: &ValueName, reply: &mut Vec<u8>) -> u32 {
+    fn value(&mut self, place: RegistryKey<'_>, name: &ValueName, reply: &mut Vec<u8>) -> u32 {
         match place {
-            Place::Data => Key::DATA.read(name, self.layout, reply),
-            Place::Text => Key::TEXT.read(name, Layout::Windows, reply),
-            Place::NlsText => Key::NLSTEXT.read(name, Layout::Windows, reply),
-            Place::Language(key) => language_value(self.perflib.as_ref(), key, name, reply),
+            RegistryKey::Data => Key::DATA.read(name, self.layout, reply),
+            RegistryKey::Text => Key::TEXT.read(name, Layout::Windows, reply),
+            RegistryKey::NlsText => Key::NLSTEXT.read(name, Layout::Windows, reply),
+            RegistryKey::Language(key) => language_value(self.perflib.as_ref(), key, name, reply),
         }
     }
 
@@ -204,14 +197,14 @@ impl Registry for Local {
 
     fn language_keys(&mut self) -> Vec<String> {
         let perflib = self.perflib.as_ref();
-        perflib.map_or(Vec::new(), |key| keys(key, Beside::Perflib, &mut self.unreadable))
+        perflib.map_or(Vec::new(), |key| keys(key, RegistryPart::Perflib, &mut self.unreadable))
     }
 
     fn services(&mut self) -> Vec<Service> {
         services(&Key::MACHINE, &mut self.unreadable)
     }
 
-    fn unreadable(&mut self) -> Vec<(Beside, u32)> {
+    fn unreadable(&mut self) -> Vec<(RegistryPart, u32)> {
         self.unreadable.news()
     }
 
@@ -243,9 +236,9 @@ impl Far {
     fn connect(host: &str) -> Result<Self, u32> {
         let data = Key::DATA.connect(host)?;
         let mut unreadable = Unreadable::default();
-        let machine = unreadable.read(Beside::Machine, Key::MACHINE.connect(host));
+        let machine = unreadable.read(RegistryPart::Machine, Key::MACHINE.connect(host));
         let perflib = machine.as_ref().map(|machine| machine.open(PERFLIB));
-        let perflib = perflib.and_then(|opened| unreadable.read(Beside::Perflib, opened));
+        let perflib = perflib.and_then(|opened| unreadable.read(RegistryPart::Perflib, opened));
         Ok(Self { data, machine, perflib, names: Names::new(), unreadable })
     }
 }
@@ -256,17 +249,17 @@ fn dialer(host: &str, limit: Duration) -> Arc<Dialer<Far>> {
     Arc::new(Dialer::new(line, Arc::new(Far::connect)))
 }
 
-impl Registry for Far {
+impl PerfRegistry for Far {
     fn host(&self) -> Option<&str> {
         None
     }
 
-    fn value(&mut self, place: Place<'_>, name: &ValueName, reply: &mut Vec<u8>) -> u32 {
+    fn value(&mut self, place: RegistryKey<'_>, name: &ValueName, reply: &mut Vec<u8>) -> u32 {
         match place {
-            Place::Data => self.data.read(name, Layout::of_system(), reply),
+            RegistryKey::Data => self.data.read(name, Layout::of_system(), reply),
             // The keys with texts of their own are this machine's only.
-            Place::Text | Place::NlsText => NOT_FOUND,
-            Place::Language(key) => language_value(self.perflib.as_ref(), key, name, reply),
+            RegistryKey::Text | RegistryKey::NlsText => NOT_FOUND,
+            RegistryKey::Language(key) => language_value(self.perflib.as_ref(), key, name, reply),
         }
     }
 
@@ -276,7 +269,7 @@ impl Registry for Far {
 
     fn language_keys(&mut self) -> Vec<String> {
         let perflib = self.perflib.as_ref();
-        perflib.map_or(Vec::new(), |key| keys(key, Beside::Perflib, &mut self.unreadable))
+        perflib.map_or(Vec::new(), |key| keys(key, RegistryPart::Perflib, &mut self.unreadable))
     }
 
     fn services(&mut self) -> Vec<Service> {
@@ -284,7 +277,7 @@ impl Registry for Far {
         machine.map_or(Vec::new(), |machine| services(machine, &mut self.unreadable))
     }
 
-    fn unreadable(&mut self) -> Vec<(Beside, u32)> {
+    fn unreadable(&mut self) -> Vec<(RegistryPart, u32)> {
         self.unreadable.news()
     }
 
@@ -325,7 +318,7 @@ mod tests {
         };
         for round in 1..=2 {
             let before = CLOSED.load(Ordering::Relaxed);
-            let [mut one, mut other] = ["one:", "other:"].map(RegistrySource::local);
+            let [mut one, mut other] = ["one:", "other:"].map(local_source);
             sample(&mut one);
             sample(&mut other);
             sample(&mut one);
@@ -342,13 +335,13 @@ mod tests {
         let _alone = ALONE.lock().unwrap_or_else(PoisonError::into_inner);
         let request = Ask::new(ObjectQuery::Global);
         let mut snapshot = Snapshot::new();
-        let mut local = RegistrySource::local("local:");
+        let mut local = local_source("local:");
         local.collect(&request, &mut snapshot).unwrap();
         let own = snapshot.machine().unwrap();
         drop(local);
         type Make<'a> = &'a dyn Fn() -> RegistrySource;
-        let local = || RegistrySource::local("local:");
-        let remote = || RegistrySource::remote("registry://own", &own);
+        let local = || local_source("local:");
+        let remote = || remote_source("registry://own", &own);
         for make in [&local as Make<'_>, &remote] {
             let before = open_keys::count();
             let mut source = make();

@@ -13,7 +13,9 @@ use perfhive_engine::{
 use perfhive_format::{LanguageId, TitleIndex};
 use perfhive_testkit::{alloc, conformance};
 use perfhive_windows::native::{NativeClock, NativeProvider, Ntdll};
-use perfhive_windows::{Fallback, RegistrySource, Relay, WindowsRegistrar, is_wine};
+use perfhive_windows::{
+    Fallback, RegistrySource, WindowsRegistrar, is_wine, local_relay, local_source, remote_source,
+};
 use std::path::PathBuf;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::{Duration, Instant};
@@ -104,7 +106,7 @@ fn definition(name: &str) -> Definition {
 }
 
 fn source() -> RegistrySource {
-    RegistrySource::local("local:")
+    local_source("local:")
 }
 
 fn collect(source: &mut dyn Source, query: ObjectQuery) -> Snapshot {
@@ -188,7 +190,7 @@ fn nothing_is_allocated_once_warm() {
         // here are no others.
         let mut worker = Worker::new(source(), None).unwrap();
         assert_eq!(count(&mut worker, alloc::process), 0, "{request:?} on a thread of its own");
-        let mut relay = Relay::local("local:", Duration::from_secs(60)).unwrap();
+        let mut relay = local_relay("local:", Duration::from_secs(60)).unwrap();
         assert_eq!(count(&mut relay, alloc::process), 0, "{request:?} through a relay");
     }
 }
@@ -385,7 +387,7 @@ fn one_that_hangs_is_left_out_and_named_until_it_is_unregistered() {
     let Some(_providers) = Registered::new(&["Stuck", "Bees"]) else { return };
     let first = |name| TitleIndex(perfhive_windows::allotted_indexes(name).unwrap().first_counter);
     let (stuck, bees) = (first("PerfhiveStuck"), first("PerfhiveBees"));
-    let relay = Relay::local("local:", Duration::from_secs(2)).unwrap();
+    let relay = local_relay("local:", Duration::from_secs(2)).unwrap();
     let mut local = Fallback::over(relay, native());
     let catalogue = local.catalogue(&Ask::everything()).unwrap();
     let has = |index| catalogue.object(index).is_some();
@@ -459,7 +461,7 @@ fn a_provider_that_hangs_in_close_holds_up_neither_who_ends_nor_who_begins() {
     // On a thread of its own, lest this test be what hangs if it fails.
     std::thread::spawn(move || {
         for _ in 0..2 {
-            let relay = Relay::local("local:", Duration::from_millis(500)).unwrap();
+            let relay = local_relay("local:", Duration::from_millis(500)).unwrap();
             let mut local = Fallback::over(relay, native());
             let process = TitleIndex(230);
             let answer = collect(&mut local, ObjectQuery::one(process));
@@ -500,7 +502,7 @@ fn what_the_kernel_tells_is_there_while_the_registry_hangs() {
 #[test]
 fn what_a_sample_takes_is_told() {
     let Some(_bees) = Registered::new(&["Bees"]) else { return };
-    let relay = Relay::local("local:", Duration::from_secs(60)).unwrap();
+    let relay = local_relay("local:", Duration::from_secs(60)).unwrap();
     let mut local = Cached::new(Fallback::over(relay, native()));
     let bees = local.catalogue(&Ask::everything()).unwrap().objects[0].name;
     let mut snapshot = Snapshot::new();
@@ -551,13 +553,13 @@ fn several_threads_read_at_once() {
 fn this_machine_is_reached_by_its_name_and_others_are_explained() {
     let Some(_bees) = Registered::new(&["Bees"]) else { return };
     let name = collect(&mut source(), ObjectQuery::Global).machine().unwrap();
-    let mut source = RegistrySource::remote("registry://own", &name);
+    let mut source = remote_source("registry://own", &name);
     let catalogue = source.catalogue(&Ask::everything()).unwrap();
     assert_eq!((catalogue.machine.as_str(), catalogue.objects.len()), (name.as_str(), 1));
     let english = source.titles(LanguageId::ENGLISH, &Ask::nothing()).unwrap();
     assert_eq!(english.name(catalogue.objects[0].name), Some("Beekeeping"));
 
-    let mut other = RegistrySource::remote("registry://no-such-host", r"\\no-such-host");
+    let mut other = remote_source("registry://no-such-host", r"\\no-such-host");
     let error = other.catalogue(&Ask::everything()).unwrap_err();
     assert_eq!(error.kind(), SourceErrorKind::Unavailable);
     assert!(error.message().contains("no-such-host cannot be reached"), "{error}");

@@ -17,7 +17,8 @@ pub(super) fn wine() -> Result {
     wine::install()?;
     // All of the workspace, and the tests of what is for Windows.
     command::run(cargo(&["clippy"]).args(["--workspace", "--", "-D", "warnings"]))?;
-    let windows = ["-p", "perfhive-windows", "-p", "perfhive-shm", "-p", "perfhive-libraries"];
+    let windows = ["perfhive-registry", "perfhive-windows", "perfhive-shm", "perfhive-libraries"];
+    let windows = windows.iter().flat_map(|name| ["-p", name]).collect::<Vec<_>>();
     let all = ["--all-targets", "--", "-D", "warnings"];
     command::run(cargo(&["clippy"]).args(windows).args(all))?;
     // Built before Wine starts, which is up for the tests only. The same crates
@@ -61,10 +62,11 @@ const fn named(package: &'static str, name: &'static str) -> Part {
 
 /// What runs under Wine. Of the command and its library that is what is about Windows;
 /// the rest is the same on Linux. Hives of registrations are not on Windows.
-const PARTS: [Part; 19] = [
+const PARTS: [Part; 20] = [
     all("perfhive-format"),
     all("perfhive-engine"),
     all("perfhive-contract"),
+    all("perfhive-registry"),
     all("perfhive-windows"),
     all("perfhive-shm"),
     named("perfhive-libraries", "hosting::"),

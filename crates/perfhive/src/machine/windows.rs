@@ -6,7 +6,7 @@ use crate::scheme::SourceAddress;
 use perfhive_engine::{Broker, Source, SourceError};
 use perfhive_format::TitleIndex;
 use perfhive_windows::native::{NativeClock, NativeProvider, Ntdll, machine_name};
-use perfhive_windows::{Fallback, Relay};
+use perfhive_windows::{Fallback, local_relay, remote_relay};
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -29,7 +29,7 @@ pub(crate) fn open_native(address: &SourceAddress, _: &OpenOptions) -> Opened {
 pub(crate) fn open_registry(address: &SourceAddress, options: &OpenOptions) -> Opened {
     let timeout = options.patience.unwrap_or(TIMEOUT);
     let host = address.host().unwrap_or_default();
-    Ok(Box::new(Relay::remote(&address.to_string(), host, timeout)?))
+    Ok(Box::new(remote_relay(&address.to_string(), host, timeout)?))
 }
 
 pub(crate) fn open_proc(address: &SourceAddress, _: &OpenOptions) -> Opened {
@@ -63,7 +63,7 @@ fn with_published(_: &str, source: impl Source + 'static) -> Box<dyn Source> {
 
 /// This machine's counters: the registry's, and the native functions for what it lacks.
 fn local(name: &str, timeout: Duration) -> Result<Fallback<Broker>, SourceError> {
-    let registry = Relay::local(name, timeout)?;
+    let registry = local_relay(name, timeout)?;
     Ok(Fallback::over(registry, native(name)))
 }
 

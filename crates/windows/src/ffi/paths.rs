@@ -1,6 +1,6 @@
 //! Calls about paths.
 
-use crate::registry::ValueName;
+use perfhive_registry::ValueName;
 use std::path::PathBuf;
 use std::ptr::null_mut;
 use windows_sys::Win32::System::Environment::ExpandEnvironmentStringsW;

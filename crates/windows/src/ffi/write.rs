@@ -1,8 +1,8 @@
 //! The calls that write: keys and values of registrations, and the event log.
 
 use super::Key;
-use crate::explain::{NOT_FOUND, SUCCESS};
-use crate::registry::ValueName;
+use perfhive_registry::ValueName;
+use perfhive_registry::codes::{INVALID_DATA, NOT_FOUND, SUCCESS};
 use std::ffi::CStr;
 use std::ptr::{null, null_mut};
 use windows_sys::Win32::Foundation::FreeLibrary;
@@ -90,7 +90,7 @@ impl Key {
     pub(crate) fn set(&self, name: &str, value: Value<'_>) -> Result<(), u32> {
         let name = ValueName::new(name);
         let (kind, bytes) = value.encode();
-        let length = u32::try_from(bytes.len()).map_err(|_| crate::explain::INVALID_DATA)?;
+        let length = u32::try_from(bytes.len()).map_err(|_| INVALID_DATA)?;
         // SAFETY: the name ends in NUL; the data has as many bytes as are told
         // and is only read; both live beyond the call.
         let code =

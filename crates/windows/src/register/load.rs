@@ -4,13 +4,12 @@
 use super::{PERFLIB, allotted_indexes, refused, service};
 use crate::allot::{self, Allotted, Files};
 use crate::ffi::{Key, LoadPerf, Value};
-use crate::read::{Size, read};
-use crate::registry::ValueName;
 use crate::wine::{Layout, is_wine};
 use perfhive_contract::{AllottedIndexes, RegisterError, RegisterErrorKind};
 use perfhive_engine::ProvidedTitles;
 use perfhive_format::LanguageId;
 use perfhive_format::titles::TitleList;
+use perfhive_registry::{Size, ValueName, read};
 use std::io::ErrorKind;
 use std::path::{Path, PathBuf};
 

@@ -32,13 +32,13 @@ impl Still {
     }
 }
 
-impl Registry for Still {
+impl PerfRegistry for Still {
     fn host(&self) -> Option<&str> {
         None
     }
 
-    fn value(&mut self, place: Place<'_>, name: &ValueName, reply: &mut Vec<u8>) -> u32 {
-        if place != Place::Data {
+    fn value(&mut self, place: RegistryKey<'_>, name: &ValueName, reply: &mut Vec<u8>) -> u32 {
+        if place != RegistryKey::Data {
             return NOT_FOUND;
         }
         self.with(|answers| {
@@ -168,8 +168,10 @@ fn whatever_a_registry_does() {
 #[test]
 fn definitions_that_are_remembered() {
     let still = machine();
-    let mut source =
-        Cached::new(RegistrySource::over("test:", Box::new(still.clone()) as Box<dyn Registry>));
+    let mut source = Cached::new(RegistrySource::over(
+        "test:",
+        Box::new(still.clone()) as Box<dyn PerfRegistry>,
+    ));
     let mut snapshot = Snapshot::new();
     for _ in 0..4 {
         sample(&mut source, &one(230), &mut snapshot);
@@ -187,7 +189,7 @@ fn definitions_that_are_remembered() {
 fn whatever_a_careful_reader_does() {
     let still = machine();
     let other = still.clone();
-    let make = Box::new(move || -> Box<dyn Registry> { Box::new(other.clone()) });
+    let make = Box::new(move || -> Box<dyn PerfRegistry> { Box::new(other.clone()) });
     let limit = Duration::from_secs(600);
     let source = RegistrySource::carefully("test:", Watched::new(make, limit), limit, None);
     let mut source = Cached::new(source);

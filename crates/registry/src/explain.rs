@@ -1,72 +1,15 @@
 //! Windows' error codes in words that say what to do.
 
+use crate::codes::*;
 use crate::read::{LARGEST, LONGEST, ReadError};
-use crate::registry::Beside;
+use crate::registry::RegistryPart;
 use perfhive_engine::SourceErrorKind;
 
-/// `ERROR_SUCCESS`.
-pub(crate) const SUCCESS: u32 = 0;
-/// `ERROR_FILE_NOT_FOUND`: no such key or value.
-pub(crate) const NOT_FOUND: u32 = 2;
-/// `ERROR_ACCESS_DENIED`.
-pub(crate) const ACCESS_DENIED: u32 = 5;
-/// `ERROR_INVALID_DATA`.
-pub(crate) const INVALID_DATA: u32 = 13;
-/// `ERROR_BAD_LENGTH`: what is said here of an answer that is longer than its buffer.
-pub(crate) const BAD_LENGTH: u32 = 24;
-/// `ERROR_MORE_DATA`: the buffer is too small.
-pub(crate) const MORE_DATA: u32 = 234;
-
-/// `ERROR_TIMEOUT`: a call that was given up, or that Windows gave up.
-pub(crate) const TIMEOUT: u32 = 1460;
-
-/// Another machine did not answer within the time that a connection is waited for. Not
-/// Windows' own: bit 29 is set in none of its codes, it is kept for applications.
-pub(crate) const NOT_REACHED: u32 = 1 << 29 | 1;
-
-const INVALID_HANDLE: u32 = 6;
-const NOT_READY: u32 = 21;
-const BAD_NETPATH: u32 = 53;
-const UNEXPECTED_NETWORK_ERROR: u32 = 59;
-const NETNAME_DELETED: u32 = 64;
-const BAD_NET_NAME: u32 = 67;
-const SEM_TIMEOUT: u32 = 121;
-const LOCK_FAILED: u32 = 167;
-const BUSY: u32 = 170;
-const WAIT_TIMEOUT: u32 = 258;
-const CONNECTION_ABORTED: u32 = 1236;
-const RPC_SERVER_UNAVAILABLE: u32 = 1722;
-const RPC_SERVER_TOO_BUSY: u32 = 1723;
-const RPC_CALL_FAILED: u32 = 1726;
-const RPC_CALL_FAILED_DNE: u32 = 1727;
-
-/// Whether the same call may succeed if it is made again in a moment: another
-/// collection holds what this one needs.
-pub(crate) fn is_busy(code: u32) -> bool {
-    matches!(code, NOT_READY | LOCK_FAILED | BUSY | WAIT_TIMEOUT | RPC_SERVER_TOO_BUSY)
-}
-
-/// Whether a connection to another machine is lost, so that it must be made anew.
-pub(crate) fn is_lost(code: u32) -> bool {
-    matches!(
-        code,
-        INVALID_HANDLE
-            | BAD_NETPATH
-            | UNEXPECTED_NETWORK_ERROR
-            | NETNAME_DELETED
-            | SEM_TIMEOUT
-            | CONNECTION_ABORTED
-            | RPC_SERVER_UNAVAILABLE
-            | RPC_CALL_FAILED
-            | RPC_CALL_FAILED_DNE
-            | NOT_REACHED
-    )
-}
-
 impl ReadError {
-    /// What it means for a reader of counters; `host` is the other machine, if it is
-    /// about one.
-    pub(crate) fn explain(self, host: Option<&str>) -> (SourceErrorKind, String) {
+    /// The meaning for a reader of counters: a kind, and words with the way out. `host` is the other
+    /// machine, if the error is about one.
+    #[must_use]
+    pub fn explain(self, host: Option<&str>) -> (SourceErrorKind, String) {
         use SourceErrorKind as Kind;
         match self {
             Self::Code(code) => explain(code, host),
@@ -310,18 +253,18 @@ fn remote(code: u32, host: &str) -> (SourceErrorKind, String) {
 
 /// That a key of the registry beside the counters may not be read, what that costs, and
 /// the way out.
-pub(crate) fn unreadable(key: Beside, code: u32, host: Option<&str>) -> String {
+pub(crate) fn unreadable(key: RegistryPart, code: u32, host: Option<&str>) -> String {
     let (path, costs) = match key {
-        Beside::Services => (
+        RegistryPart::Services => (
             r"HKEY_LOCAL_MACHINE\SYSTEM\CurrentControlSet\Services",
             "who is registered is not known, nor whose fault it is where a request fails",
         ),
-        Beside::Perflib => (
+        RegistryPart::Perflib => (
             r"HKEY_LOCAL_MACHINE\SOFTWARE\Microsoft\Windows NT\CurrentVersion\Perflib",
             "names in further languages may be missing, and what is registered later is noticed \
              only when its objects appear",
         ),
-        Beside::Machine => (
+        RegistryPart::Machine => (
             "HKEY_LOCAL_MACHINE",
             "who is registered is not known, and names may be missing in all languages but one",
         ),
@@ -448,13 +391,13 @@ mod tests {
 
     #[test]
     fn what_may_not_be_read_beside_the_counters_is_told_with_what_that_costs() {
-        let text = unreadable(Beside::Services, 5, None);
+        let text = unreadable(RegistryPart::Services, 5, None);
         assert!(text.contains(r"CurrentControlSet\Services cannot be read"), "{text}");
         assert!(text.contains("who is registered is not known"), "{text}");
         assert!(text.contains("run as an administrator") && text.contains("error 5"), "{text}");
-        let text = unreadable(Beside::Perflib, 5, Some("BOX"));
+        let text = unreadable(RegistryPart::Perflib, 5, Some("BOX"));
         assert!(text.contains("Perflib of BOX") && text.contains("administrator of BOX"), "{text}");
-        let text = unreadable(Beside::Machine, 1722, Some("BOX"));
+        let text = unreadable(RegistryPart::Machine, 1722, Some("BOX"));
         assert!(text.contains("BOX does not answer calls") && text.contains("1722"), "{text}");
     }
 

@@ -1,7 +1,7 @@
 //! How those are doing who are registered.
 
 use super::RegistrySource;
-use crate::parts::Service;
+use crate::service::Service;
 use perfhive_engine::{ProviderState, ProviderStatus};
 use perfhive_format::TitleIndex;
 

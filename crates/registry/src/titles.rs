@@ -1,8 +1,8 @@
-//! The title databases of a machine: which languages there are, and their lists.
+//! The title databases of a machine: its languages and their lists.
 
-use crate::explain::{INVALID_DATA, NOT_FOUND};
+use crate::codes::{INVALID_DATA, NOT_FOUND};
 use crate::read::{LONGEST, ReadError, Size, read};
-use crate::registry::{LastTitles, Place, Registry, ValueName};
+use crate::registry::{LastTitles, PerfRegistry, RegistryKey, ValueName};
 use perfhive_engine::TitleDatabase;
 use perfhive_format::LanguageId;
 use perfhive_format::titles::TitleList;
@@ -14,11 +14,11 @@ const PRIMARY: u16 = 0x3ff;
 /// How many languages a machine has at the most: Windows has some forty.
 const MOST: usize = 64;
 
-/// A language that titles are to be had in.
+/// A language with titles.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub(crate) struct Language {
+pub struct Language {
     /// The language.
-    pub(crate) id: LanguageId,
+    pub id: LanguageId,
     /// The names of its keys: three digits, or four where a region counts, the
     /// user's region first.
     keys: Vec<String>,
@@ -33,8 +33,8 @@ impl Language {
     }
 }
 
-/// The languages of a machine: the user's, then English, which is there always.
-pub(crate) fn languages(registry: &mut dyn Registry) -> Vec<Language> {
+/// The languages of a machine: the user's first, then English, which every machine has.
+pub fn languages(registry: &mut dyn PerfRegistry) -> Vec<Language> {
     let user = registry.user_language();
     let mut keys: Vec<(u16, String)> = registry
         .language_keys()
@@ -70,10 +70,10 @@ pub(crate) fn languages(registry: &mut dyn Registry) -> Vec<Language> {
 }
 
 /// Whether the titles in the user's language are others than the English ones.
-fn has_own_titles(registry: &mut dyn Registry) -> bool {
-    let own = list(registry, Place::NlsText, "Counter");
+fn has_own_titles(registry: &mut dyn PerfRegistry) -> bool {
+    let own = list(registry, RegistryKey::NlsText, "Counter");
     own.as_ref().is_ok_and(|own| !own.titles.is_empty())
-        && list(registry, Place::Text, "Counter").ok() != own.ok()
+        && list(registry, RegistryKey::Text, "Counter").ok() != own.ok()
 }
 
 /// Loads the titles of a language.
@@ -82,7 +82,7 @@ fn has_own_titles(registry: &mut dyn Registry) -> bool {
 /// their own stand in where it fails, and the keys below `Perflib` add what they
 /// lack, as seen by Last Counter. An error is that of the first place.
 pub(crate) fn load(
-    registry: &mut dyn Registry,
+    registry: &mut dyn PerfRegistry,
     language: &Language,
     last: LastTitles,
 ) -> Result<TitleDatabase, ReadError> {
@@ -90,9 +90,12 @@ pub(crate) fn load(
     Ok(TitleDatabase::from_lists(language.id, &names, &help))
 }
 
-/// The lists of names and those of help texts, of which the first count.
-pub(crate) fn raw(
-    registry: &mut dyn Registry,
+/// The lists of names and of help texts of a language. Of several lists the first one counts.
+///
+/// # Errors
+/// Where the names cannot be read. Missing help texts are no error.
+pub fn raw(
+    registry: &mut dyn PerfRegistry,
     language: &Language,
     last: LastTitles,
 ) -> Result<(Vec<TitleList>, Vec<TitleList>), ReadError> {
@@ -107,7 +110,7 @@ pub(crate) fn raw(
 ///
 /// Every machine has names in English: a list of those that is empty is damaged.
 fn lists(
-    registry: &mut dyn Registry,
+    registry: &mut dyn PerfRegistry,
     language: &Language,
     value: &str,
     older: &str,
@@ -125,10 +128,11 @@ fn lists(
     let id = language.id.to_string();
     let keys = language.keys.iter().chain((!language.keys.contains(&id)).then_some(&id));
     let data = keys.flat_map(|key| values.iter().map(move |value| format!("{value} {key}")));
-    let own = language.own.then_some((Place::NlsText, value));
-    let english = is_english.then_some((Place::Text, value));
+    let own = language.own.then_some((RegistryKey::NlsText, value));
+    let english = is_english.then_some((RegistryKey::Text, value));
     let data: Vec<String> = data.collect();
-    let whole = data.iter().map(|name| (Place::Data, name.as_str())).chain(own).chain(english);
+    let whole =
+        data.iter().map(|name| (RegistryKey::Data, name.as_str())).chain(own).chain(english);
     for (place, name) in whole {
         match list(registry, place, name) {
             Ok(list) if list.titles.is_empty() => is_empty = true,
@@ -142,7 +146,7 @@ fn lists(
     let highest = found.iter().flat_map(|list| &list.titles).map(|title| title.index.0).max();
     if highest.is_none_or(|highest| last.is_some_and(|last| highest < last)) {
         for key in &language.keys {
-            let mut read = |name: &&str| list(registry, Place::Language(key), name);
+            let mut read = |name: &&str| list(registry, RegistryKey::Language(key), name);
             match values.iter().map(&mut read).reduce(|first, next| first.or(next)) {
                 Some(Ok(list)) if list.titles.is_empty() => is_empty = true,
                 Some(Ok(list)) => found.push(list),
@@ -159,7 +163,11 @@ fn lists(
     }
 }
 
-fn list(registry: &mut dyn Registry, place: Place<'_>, name: &str) -> Result<TitleList, ReadError> {
+fn list(
+    registry: &mut dyn PerfRegistry,
+    place: RegistryKey<'_>,
+    name: &str,
+) -> Result<TitleList, ReadError> {
     let (mut bytes, name) = (Vec::new(), ValueName::new(name));
     let mut is_endless = false;
     let call = |reply: &mut Vec<u8>| {

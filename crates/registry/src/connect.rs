@@ -1,14 +1,13 @@
-//! The way to another machine: found once, watched, and found anew.
+//! The connection to another machine: made once, watched, and made again after it broke.
 //!
-//! `RegConnectRegistryW` comes back when the network has given up, which takes it
-//! from nothing to a minute: where a firewall drops what is sent, nobody says no. So a
-//! connection is made on a thread of its own and waited for by a limit of its own,
-//! apart from the time that a provider may take: who is not reached is not a provider
-//! that hangs.
+//! `RegConnectRegistryW` returns when the network gives up, which takes up to a minute: where a
+//! firewall drops packets, no answer ever comes. So a connection is made on a thread of its own
+//! with a timeout of its own, apart from the time that a provider may take. A machine that is not
+//! reached is not a provider that hangs.
 
-use crate::explain::{NOT_FOUND, NOT_REACHED, SUCCESS, is_lost};
-use crate::parts::Service;
-use crate::registry::{Beside, LastTitles, Place, Registry, ValueName};
+use crate::codes::{NOT_FOUND, NOT_REACHED, SUCCESS, is_lost};
+use crate::registry::{LastTitles, PerfRegistry, RegistryKey, RegistryPart, ValueName};
+use crate::service::Service;
 use perfhive_engine::note_growth;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::mpsc::{Receiver, RecvTimeoutError, sync_channel};
@@ -22,32 +21,34 @@ const INTERNAL: u32 = 1359;
 const NO_THREAD: u32 = 8;
 
 /// Connects to the machine of a name; the error is Windows' code.
-pub(crate) type Connect<R> = Arc<dyn Fn(&str) -> Result<R, u32> + Send + Sync>;
+pub type Connect<R> = Arc<dyn Fn(&str) -> Result<R, u32> + Send + Sync>;
 
-/// How a connection stands, for those who wait for answers over it.
+/// The state of a connection, for sources that wait for answers over it.
 #[derive(Debug)]
-pub(crate) struct Line {
+pub struct Line {
     /// The other machine.
-    pub(crate) host: String,
-    /// How long it is waited for.
-    pub(crate) limit: Duration,
+    pub host: String,
+    /// The timeout of the connection.
+    pub limit: Duration,
     is_dialing: AtomicBool,
     up_since: Mutex<Option<Instant>>,
 }
 
 impl Line {
-    pub(crate) fn to(host: &str, limit: Duration) -> Self {
+    /// A line to a machine, without a connection so far.
+    #[must_use]
+    pub fn to(host: &str, limit: Duration) -> Self {
         let (is_dialing, up_since) = (AtomicBool::new(false), Mutex::new(None));
         Self { host: host.to_string(), limit, is_dialing, up_since }
     }
 
-    /// Whether somebody waits for the connection just now.
-    pub(crate) fn is_dialing(&self) -> bool {
+    /// Whether a connection is being made.
+    pub fn is_dialing(&self) -> bool {
         self.is_dialing.load(Ordering::Acquire)
     }
 
-    /// Since when there is a connection.
-    pub(crate) fn up_since(&self) -> Option<Instant> {
+    /// The moment since which there is a connection; `None` without one.
+    pub fn up_since(&self) -> Option<Instant> {
         *self.up_since.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
@@ -57,9 +58,9 @@ impl Line {
     }
 }
 
-/// Makes connections, one attempt at a time: the thread of one that does not come back
-/// is waited for by whoever tries next, and not doubled.
-pub(crate) struct Dialer<R> {
+/// Makes connections, one attempt at a time. Where an attempt does not come back, the next caller
+/// waits for its thread instead of starting a second one.
+pub struct Dialer<R> {
     line: Arc<Line>,
     connect: Connect<R>,
     attempt: Mutex<Option<Attempt<R>>>,
@@ -67,26 +68,27 @@ pub(crate) struct Dialer<R> {
 
 struct Attempt<R> {
     answer: Receiver<Result<R, u32>>,
-    /// Until when it is waited for; from then on it is only asked whether it is over.
+    /// The deadline; behind it the attempt is only polled.
     until: Instant,
 }
 
 impl<R: Send + 'static> Dialer<R> {
-    pub(crate) fn new(line: Arc<Line>, connect: Connect<R>) -> Self {
+    /// A dialer that connects with `connect` and keeps the state in `line`.
+    pub fn new(line: Arc<Line>, connect: Connect<R>) -> Self {
         Self { line, connect, attempt: Mutex::new(None) }
     }
 
-    /// How the connections stand that are made.
-    pub(crate) fn line(&self) -> Arc<Line> {
+    /// The state of the connection.
+    pub fn line(&self) -> Arc<Line> {
         Arc::clone(&self.line)
     }
 
-    /// A connection, however late it is after an earlier attempt.
+    /// A connection, possibly one that an earlier attempt made too late.
     ///
     /// # Errors
-    /// The code with which it failed; [`NOT_REACHED`] where nobody has answered in time.
-    pub(crate) fn dial(&self) -> Result<R, u32> {
-        // Held while it is waited: whoever else wants to connect wants the same.
+    /// The code of the failure; [`NOT_REACHED`] where no answer came in time.
+    pub fn dial(&self) -> Result<R, u32> {
+        // Held while waiting: all callers want the same connection.
         let mut kept = self.attempt.lock().unwrap_or_else(PoisonError::into_inner);
         let attempt = match kept.take() {
             Some(attempt) => attempt,
@@ -114,7 +116,7 @@ impl<R: Send + 'static> Dialer<R> {
         let (connect, line) = (Arc::clone(&self.connect), Arc::clone(&self.line));
         let (done, answer) = sync_channel(1);
         let body = move || {
-            // Nobody waits where the source is gone: then the connection is closed.
+            // Where the source is gone, sending fails and the connection is closed.
             let _ = done.send(connect(&line.host));
         };
         thread::Builder::new().name("perfhive connect".to_string()).spawn(body).ok()?;
@@ -122,19 +124,20 @@ impl<R: Send + 'static> Dialer<R> {
     }
 }
 
-/// Another machine's registry. The connection is made with the first request, and anew
-/// after it broke.
-pub(crate) struct Remote<R> {
+/// Another machine's registry. The connection is made with the first call, and again after it
+/// broke.
+pub struct Remote<R> {
     dialer: Arc<Dialer<R>>,
     connection: Option<R>,
-    /// The language of the user, who is here.
+    /// The language of the user of this machine.
     user: u16,
-    /// What may not be read there and was told, whatever connection it was found by.
-    told: Vec<Beside>,
+    /// Parts that may not be read and were reported, over all connections.
+    told: Vec<RegistryPart>,
 }
 
-impl<R: Registry + 'static> Remote<R> {
-    pub(crate) fn new(dialer: Arc<Dialer<R>>, user: u16) -> Self {
+impl<R: PerfRegistry + 'static> Remote<R> {
+    /// A registry behind a dialer; `user` is the Windows language identifier of the user here.
+    pub fn new(dialer: Arc<Dialer<R>>, user: u16) -> Self {
         Self { dialer, connection: None, user, told: Vec::new() }
     }
 
@@ -146,7 +149,7 @@ impl<R: Registry + 'static> Remote<R> {
     }
 }
 
-impl<R: Registry + 'static> Registry for Remote<R> {
+impl<R: PerfRegistry + 'static> PerfRegistry for Remote<R> {
     fn host(&self) -> Option<&str> {
         Some(&self.dialer.line.host)
     }
@@ -155,7 +158,7 @@ impl<R: Registry + 'static> Registry for Remote<R> {
         self.connection().err().unwrap_or(SUCCESS)
     }
 
-    fn value(&mut self, place: Place<'_>, name: &ValueName, reply: &mut Vec<u8>) -> u32 {
+    fn value(&mut self, place: RegistryKey<'_>, name: &ValueName, reply: &mut Vec<u8>) -> u32 {
         let code = match self.connection() {
             Ok(connection) => connection.value(place, name, reply),
             Err(code) => return code,
@@ -184,7 +187,7 @@ impl<R: Registry + 'static> Registry for Remote<R> {
         self.connection.as_mut().and_then(|connection| connection.registration(service))
     }
 
-    fn unreadable(&mut self) -> Vec<(Beside, u32)> {
+    fn unreadable(&mut self) -> Vec<(RegistryPart, u32)> {
         let mut news = self.connection.as_mut().map(R::unreadable).unwrap_or_default();
         news.retain(|(key, _)| !self.told.contains(key));
         self.told.extend(news.iter().map(|(key, _)| *key));

@@ -1,9 +1,9 @@
 //! Calls that may never come back, on threads that are left behind where they do
 //! not.
 
-use crate::explain::{SUCCESS, TIMEOUT, is_lost};
-use crate::parts::Service;
-use crate::registry::{Beside, LastTitles, Place, Registry, ValueName};
+use crate::codes::{SUCCESS, TIMEOUT, is_lost};
+use crate::registry::{LastTitles, PerfRegistry, RegistryKey, RegistryPart, ValueName};
+use crate::service::Service;
 use perfhive_engine::note_growth;
 use std::sync::mpsc::{Receiver, RecvTimeoutError, SyncSender, sync_channel};
 use std::thread;
@@ -15,27 +15,26 @@ const INTERNAL: u32 = 1359;
 /// spent on every provider that hangs.
 const LEFT_BEHIND: usize = 8;
 
-/// Makes what one thread calls.
-pub(crate) type Make = Box<dyn Fn() -> Box<dyn Registry> + Send>;
+/// Makes a registry for one thread.
+pub type Make = Box<dyn Fn() -> Box<dyn PerfRegistry> + Send>;
 
-/// A registry whose calls end by a limit, whatever a provider does.
+/// A registry with a timeout on each call, whatever a provider does.
 ///
-/// Windows collects on the thread that asks. A call that does not come back in
-/// time is an error, `ERROR_TIMEOUT`, and its thread is left behind; the next call
-/// is made on another one. What the libraries of providers have no part in is read
-/// on the caller's thread.
+/// Windows collects on the calling thread. A call that does not return in time is an error,
+/// `ERROR_TIMEOUT`, and its thread is left behind; the next call is made on another one. Values in
+/// which provider libraries have no part are read on the caller's thread.
 pub(crate) struct Watched {
     make: Make,
-    own: Box<dyn Registry>,
+    own: Box<dyn PerfRegistry>,
     limit: Duration,
     helper: Option<Helper>,
-    /// Those that have not come back.
+    /// Threads of calls that have not returned.
     behind: Vec<Helper>,
-    /// The last name that came back, to be sent again.
+    /// The last name that came back, for reuse.
     spare: Option<ValueName>,
 }
 
-/// A place that performance libraries answer for.
+/// A key that performance libraries answer for.
 #[derive(Clone, Copy)]
 enum Special {
     Data,
@@ -57,15 +56,15 @@ struct Helper {
 }
 
 impl Helper {
-    fn start(mut registry: Box<dyn Registry>) -> Option<Self> {
+    fn start(mut registry: Box<dyn PerfRegistry>) -> Option<Self> {
         let (calls, to_make) = sync_channel::<Call>(1);
         let (made, answers) = sync_channel(1);
         let body = move || {
             for mut call in to_make {
                 let place = match call.place {
-                    Special::Data => Place::Data,
-                    Special::Text => Place::Text,
-                    Special::NlsText => Place::NlsText,
+                    Special::Data => RegistryKey::Data,
+                    Special::Text => RegistryKey::Text,
+                    Special::NlsText => RegistryKey::NlsText,
                 };
                 let code = registry.value(place, &call.name, &mut call.reply);
                 if made.send((code, call)).is_err() {
@@ -85,7 +84,7 @@ impl Watched {
     }
 }
 
-impl Registry for Watched {
+impl PerfRegistry for Watched {
     fn host(&self) -> Option<&str> {
         self.own.host()
     }
@@ -94,12 +93,12 @@ impl Registry for Watched {
         self.own.connect()
     }
 
-    fn value(&mut self, place: Place<'_>, name: &ValueName, reply: &mut Vec<u8>) -> u32 {
+    fn value(&mut self, place: RegistryKey<'_>, name: &ValueName, reply: &mut Vec<u8>) -> u32 {
         let place = match place {
-            Place::Data => Special::Data,
-            Place::Text => Special::Text,
-            Place::NlsText => Special::NlsText,
-            Place::Language(_) => return self.own.value(place, name, reply),
+            RegistryKey::Data => Special::Data,
+            RegistryKey::Text => Special::Text,
+            RegistryKey::NlsText => Special::NlsText,
+            RegistryKey::Language(_) => return self.own.value(place, name, reply),
         };
         if self.helper.is_none() {
             note_growth();
@@ -170,7 +169,7 @@ impl Registry for Watched {
         self.own.asks_everybody()
     }
 
-    fn unreadable(&mut self) -> Vec<(Beside, u32)> {
+    fn unreadable(&mut self) -> Vec<(RegistryPart, u32)> {
         self.own.unreadable()
     }
 

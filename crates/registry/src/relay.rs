@@ -1,8 +1,9 @@
 //! A source on a thread of its own, and another way to ask once that one hangs.
 
+use crate::codes::NOT_REACHED;
 use crate::connect::{Dialer, Line, Remote};
-use crate::explain::{NOT_REACHED, explain};
-use crate::registry::Registry;
+use crate::explain::explain;
+use crate::registry::PerfRegistry;
 use crate::source::RegistrySource;
 use crate::watched::{Make, Watched};
 use perfhive_engine::{
@@ -14,7 +15,7 @@ use std::sync::Arc;
 use std::time::{Duration, Instant};
 
 /// A request that took this long hangs, however long it may take.
-pub(crate) const HANGS: Duration = Duration::from_secs(10);
+pub const HANGS: Duration = Duration::from_secs(10);
 /// How much longer one that asks carefully may take: it waits for each provider
 /// that hangs.
 const CAREFULLY: u32 = 2;
@@ -89,8 +90,12 @@ impl Relay {
         })
     }
 
-    /// A registry that is asked carefully once it hangs, over what `make` makes.
-    pub(crate) fn watching(
+    /// A source that is replaced, once it hangs, by one that asks provider by provider over
+    /// registries that `make` makes.
+    ///
+    /// # Errors
+    /// Where no thread can be started.
+    pub fn watching(
         source: RegistrySource,
         patience: Duration,
         make: Make,
@@ -103,8 +108,11 @@ impl Relay {
         Ok(Self { careful: Some(Box::new(careful)), ..Self::new(source, Some(patience))? })
     }
 
-    /// The same of another machine, which is to be connected to first.
-    pub(crate) fn over_line<R: Registry + 'static>(
+    /// As [`watching`](Self::watching), for another machine that must be connected to first.
+    ///
+    /// # Errors
+    /// As [`watching`](Self::watching).
+    pub fn over_line<R: PerfRegistry + 'static>(
         name: &str,
         dialer: Arc<Dialer<R>>,
         user: u16,
@@ -113,7 +121,7 @@ impl Relay {
         let line = dialer.line();
         let source = RegistrySource::over(name, Box::new(Remote::new(Arc::clone(&dialer), user)));
         let make =
-            move || -> Box<dyn Registry> { Box::new(Remote::new(Arc::clone(&dialer), user)) };
+            move || -> Box<dyn PerfRegistry> { Box::new(Remote::new(Arc::clone(&dialer), user)) };
         let relay = Self::watching(source, patience, Box::new(make))?;
         Ok(Self { line: Some(line), ..relay })
     }

@@ -6,9 +6,11 @@
 //! then on, and what does not is left out and told, with its name. The whole is
 //! tried again from time to time.
 
-use crate::explain::{explain, is_lost};
+use crate::codes::is_lost;
+use crate::explain::explain;
 use crate::read::{LARGEST, ReadError, Size, read};
-use crate::registry::{Place, Registry, ValueName};
+use crate::registry::{PerfRegistry, RegistryKey, ValueName};
+use crate::service::Service;
 use perfhive_engine::{
     Fault, FaultKind, Frame, FramePool, ObjectQuery, SourceErrorKind, note_growth,
 };
@@ -27,28 +29,10 @@ const AT_ONCE: usize = 128;
 /// How many requests may fail while it is found out what does. A request that
 /// asks for more without end costs a buffer of the largest size.
 const FAILURES: usize = 64;
-/// How many indexes a registration may claim by its first and last one.
-const CLAIMED: u32 = 4096;
 /// Those of Windows' own objects that are part of `Costly` rather than `Global`:
 /// Image, Process Address Space, Thread Details, Full Image, Job Object Details
 /// and Heap. By their indexes they could be had with all others.
 pub(crate) const COSTLY: [u32; 6] = [740, 786, 816, 1408, 1548, 1760];
-
-/// A registered provider, as far as it takes to ask it alone:
-/// `Services\NAME\Performance`.
-#[derive(Clone, Debug, Default, PartialEq, Eq)]
-pub(crate) struct Service {
-    pub(crate) name: String,
-    pub(crate) library: String,
-    /// `Object List`; empty where there is none.
-    pub(crate) objects: Vec<TitleIndex>,
-    /// `First Counter` and `Last Counter`.
-    pub(crate) first: Option<u32>,
-    pub(crate) last: Option<u32>,
-    pub(crate) disabled: bool,
-    /// Whether perfhive registered it.
-    pub(crate) ours: bool,
-}
 
 impl Service {
     /// What is wrong where it gives no object, of `all` that it has or of those that were
@@ -97,24 +81,6 @@ impl Service {
     pub(crate) fn hangs(&self, host: Option<&str>) -> Fault {
         let why = Failed::Read(ReadError::Hangs).of_one(host);
         Fault::new(FaultKind::CollectFailed, &self.name, blame(self, &why, host))
-    }
-
-    /// From the first index to the one behind the last.
-    fn range(&self) -> std::ops::Range<u32> {
-        let (Some(first), Some(last)) = (self.first, self.last) else { return 0..0 };
-        first..last.saturating_add(1).min(first.saturating_add(CLAIMED))
-    }
-
-    pub(crate) fn owns(&self, index: TitleIndex) -> bool {
-        self.objects.contains(&index) || self.range().contains(&index.0)
-    }
-
-    /// What to ask it for: its objects, or whatever may be one.
-    pub(crate) fn candidates(&self) -> Vec<TitleIndex> {
-        if self.objects.is_empty() {
-            return self.range().step_by(2).map(TitleIndex).collect();
-        }
-        self.objects.clone()
     }
 }
 
@@ -218,7 +184,7 @@ impl Failed {
 
 /// Reads one value as a block.
 pub(crate) fn read_block(
-    registry: &mut dyn Registry,
+    registry: &mut dyn PerfRegistry,
     pool: &mut FramePool,
     generation: u64,
     (name, size): (&ValueName, &mut Size),
@@ -228,7 +194,7 @@ pub(crate) fn read_block(
     let frame = pool.fill(generation, |bytes| {
         let mut wait = |pause| sleep(pause);
         result = read(size, bytes, deadline, &mut wait, |reply| {
-            registry.value(Place::Data, name, reply)
+            registry.value(RegistryKey::Data, name, reply)
         });
     });
     let frame = result.map_err(Failed::Read).and(frame.map_err(Failed::Parse));
@@ -403,7 +369,7 @@ impl<'a> Search<'a> {
 }
 
 /// A name as it stands in a command: with quotation marks where it is not one word.
-pub(crate) fn argument(name: &str) -> Cow<'_, str> {
+pub fn argument(name: &str) -> Cow<'_, str> {
     let is_plain = |c: char| c.is_alphanumeric() || "_-.".contains(c);
     match !name.is_empty() && name.chars().all(is_plain) {
         true => Cow::Borrowed(name),

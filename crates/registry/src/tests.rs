@@ -8,9 +8,9 @@ mod renamed;
 mod silent;
 mod told;
 
-use crate::explain::{MORE_DATA, NOT_FOUND, SUCCESS};
-use crate::parts::Service;
-use crate::registry::{Beside, LastTitles, Place, Registry, ValueName};
+use crate::codes::{MORE_DATA, NOT_FOUND, SUCCESS};
+use crate::registry::{LastTitles, PerfRegistry, RegistryKey, RegistryPart, ValueName};
+use crate::service::Service;
 use crate::source::RegistrySource;
 use perfhive_engine::{Ask, ObjectQuery, ProviderState, Snapshot, Source, SourceErrorKind};
 use perfhive_format::{CounterSpec, CounterType, LanguageId, TitleIndex};
@@ -58,7 +58,7 @@ struct World {
     /// When a service's registration was changed.
     changed: HashMap<String, u64>,
     /// What may not be read, until somebody asked.
-    unreadable: Vec<(Beside, u32)>,
+    unreadable: Vec<(RegistryPart, u32)>,
     /// How often it was asked who is registered.
     listed: u32,
 }
@@ -125,12 +125,12 @@ impl Fake {
     }
 }
 
-impl Registry for Fake {
+impl PerfRegistry for Fake {
     fn host(&self) -> Option<&str> {
         self.1.as_deref()
     }
 
-    fn value(&mut self, place: Place<'_>, name: &ValueName, reply: &mut Vec<u8>) -> u32 {
+    fn value(&mut self, place: RegistryKey<'_>, name: &ValueName, reply: &mut Vec<u8>) -> u32 {
         let query = name.text();
         let all = self.with(|world| {
             let objects = world.providers.iter().flat_map(|(service, _)| &service.objects);
@@ -143,10 +143,10 @@ impl Registry for Fake {
         self.with(|world| {
             let name = name.text();
             let place = match place {
-                Place::Data => "data",
-                Place::Text => "text",
-                Place::NlsText => "nls",
-                Place::Language(key) => key,
+                RegistryKey::Data => "data",
+                RegistryKey::Text => "text",
+                RegistryKey::NlsText => "nls",
+                RegistryKey::Language(key) => key,
             };
             let titles = world.titles.get(&(place.to_string(), name.clone()));
             let found = match titles {
@@ -199,7 +199,7 @@ impl Registry for Fake {
         })
     }
 
-    fn unreadable(&mut self) -> Vec<(Beside, u32)> {
+    fn unreadable(&mut self) -> Vec<(RegistryPart, u32)> {
         self.with(|world| std::mem::take(&mut world.unreadable))
     }
 

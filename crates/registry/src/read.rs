@@ -1,6 +1,6 @@
 //! Reading a value whose length nobody knows beforehand.
 
-use crate::explain::{MORE_DATA, SUCCESS, TIMEOUT, is_busy};
+use crate::codes::{MORE_DATA, SUCCESS, TIMEOUT, is_busy};
 use perfhive_engine::ObjectQuery;
 use std::time::{Duration, Instant};
 
@@ -22,7 +22,7 @@ const PAUSE: Duration = Duration::from_millis(1);
 
 /// Why a value could not be read.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum ReadError {
+pub enum ReadError {
     /// The error code of the last call.
     Code(u32),
     /// Even the largest buffer was too small.
@@ -39,11 +39,11 @@ pub(crate) enum ReadError {
 
 /// How large a buffer a request needed so far.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) struct Size(usize);
+pub struct Size(usize);
 
 impl Size {
     /// That of the first buffer for a request.
-    pub(crate) fn first_for(query: &ObjectQuery) -> Self {
+    pub fn first_for(query: &ObjectQuery) -> Self {
         match query {
             ObjectQuery::Indexes(_) => Self::default(),
             ObjectQuery::Global | ObjectQuery::Costly | ObjectQuery::Foreign(_) => {
@@ -66,7 +66,7 @@ impl Default for Size {
 /// `ERROR_MORE_DATA` says nothing of the size that is needed, so the buffer
 /// doubles, and `size` keeps what it came to: the next read of the same value
 /// takes one call and, with the same buffer, no allocation.
-pub(crate) fn read(
+pub fn read(
     size: &mut Size,
     reply: &mut Vec<u8>,
     deadline: Option<Instant>,

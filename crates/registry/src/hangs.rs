@@ -2,7 +2,7 @@
 
 use crate::parts::Failed;
 use crate::read::ReadError;
-use crate::registry::Registry;
+use crate::registry::PerfRegistry;
 use perfhive_engine::{ObjectQuery, note_growth};
 use perfhive_format::TitleIndex;
 use std::time::{Duration, Instant};
@@ -82,7 +82,7 @@ impl Hangs {
     }
 
     /// Whether everybody has come back.
-    pub(crate) fn are_over(&self, registry: &mut dyn Registry) -> bool {
+    pub(crate) fn are_over(&self, registry: &mut dyn PerfRegistry) -> bool {
         let is_any = !self.queries.is_empty() || !self.objects.is_empty();
         is_any && !self.is_news && registry.hanging() == 0
     }
@@ -123,7 +123,7 @@ impl Watch {
     pub(crate) fn over<'a>(
         &mut self,
         services: impl Iterator<Item = &'a str>,
-        registry: &mut dyn Registry,
+        registry: &mut dyn PerfRegistry,
     ) {
         for name in services {
             if !self.services.iter().any(|(known, _)| known == name) {
@@ -134,7 +134,7 @@ impl Watch {
     }
 
     /// Whether one of them is registered otherwise than when it failed, or no more.
-    pub(crate) fn is_other(&mut self, registry: &mut dyn Registry) -> bool {
+    pub(crate) fn is_other(&mut self, registry: &mut dyn PerfRegistry) -> bool {
         if self.services.is_empty() || self.looked.elapsed() < self.every {
             return false;
         }

@@ -2,7 +2,7 @@
 //! somebody looked for.
 
 use super::RegistrySource;
-use crate::allot::BASE_INDEX;
+use crate::service::BASE_INDEX;
 use crate::{parts, titles};
 use perfhive_engine::{
     Ask, Catalogue, CatalogueObject, Cost, ObjectQuery, Snapshot, SourceError, SourceErrorKind,

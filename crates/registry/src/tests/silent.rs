@@ -72,7 +72,7 @@ fn who_is_registered_without_names_is_told_as_that_and_who_lists_his_objects_is_
 #[test]
 fn what_may_not_be_read_beside_the_counters_is_told_once() {
     let fake = world();
-    fake.with(|world| world.unreadable = vec![(Beside::Services, 5)]);
+    fake.with(|world| world.unreadable = vec![(RegistryPart::Services, 5)]);
     let mut source = fake.source();
     source.catalogue(&Ask::everything()).unwrap();
     let answer = collect(&mut source, ObjectQuery::one(TitleIndex(230)));
@@ -87,19 +87,19 @@ fn what_may_not_be_read_beside_the_counters_is_told_once() {
 #[test]
 fn what_may_not_be_read_is_noted_once_and_what_is_not_there_never() {
     let mut unreadable = Unreadable::default();
-    assert_eq!(unreadable.read(Beside::Perflib, Ok(7)), Some(7));
+    assert_eq!(unreadable.read(RegistryPart::Perflib, Ok(7)), Some(7));
     for code in [5, 5, 1314] {
-        assert_eq!(unreadable.read::<()>(Beside::Services, Err(code)), None);
+        assert_eq!(unreadable.read::<()>(RegistryPart::Services, Err(code)), None);
     }
     // A connection that is lost is a failure of everything, and told as that.
     for code in [NOT_FOUND, 1722] {
-        assert_eq!(unreadable.read::<()>(Beside::Perflib, Err(code)), None);
+        assert_eq!(unreadable.read::<()>(RegistryPart::Perflib, Err(code)), None);
     }
-    assert_eq!(unreadable.news(), [(Beside::Services, 5)]);
-    unreadable.note(Beside::Services, 5);
+    assert_eq!(unreadable.news(), [(RegistryPart::Services, 5)]);
+    unreadable.note(RegistryPart::Services, 5);
     assert_eq!(unreadable.news(), []);
-    unreadable.note(Beside::Perflib, 5);
-    assert_eq!(unreadable.news(), [(Beside::Perflib, 5)]);
+    unreadable.note(RegistryPart::Perflib, 5);
+    assert_eq!(unreadable.news(), [(RegistryPart::Perflib, 5)]);
 }
 
 /// A machine has some hundred services, each with keys of its own.

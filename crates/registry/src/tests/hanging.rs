@@ -19,7 +19,7 @@ fn machine() -> (Fake, Relay) {
         world.last.counter = Some(5000);
     });
     let other = fake.at(None);
-    let make = Box::new(move || -> Box<dyn Registry> { Box::new(other.at(None)) });
+    let make = Box::new(move || -> Box<dyn PerfRegistry> { Box::new(other.at(None)) });
     let relay = Relay::watching(fake.source(), Duration::from_secs(2), make).unwrap();
     (fake, relay)
 }

@@ -4,11 +4,13 @@ mod catalogue;
 mod definitions;
 mod status;
 
-use crate::explain::{NOT_FOUND, SUCCESS, unreadable};
+use crate::codes::{NOT_FOUND, SUCCESS};
+use crate::explain::unreadable;
 use crate::hangs::{Hangs, Watch};
-use crate::parts::{self, Failed, NOBODY, Search, Service, Split, read_block};
+use crate::parts::{self, Failed, NOBODY, Search, Split, read_block};
 use crate::read::{ReadError, Size};
-use crate::registry::{LastTitles, Registry, ValueName};
+use crate::registry::{LastTitles, PerfRegistry, ValueName};
+use crate::service::Service;
 use crate::titles::{self, Language};
 use crate::watched::Watched;
 use definitions::{Definitions, News};
@@ -46,7 +48,7 @@ fn stays_away(host: Option<&str>) -> String {
 /// [`Worker`](perfhive_engine::Worker), as `perfhive::open` does.
 pub struct RegistrySource {
     name: String,
-    registry: Box<dyn Registry>,
+    registry: Box<dyn PerfRegistry>,
     pool: FramePool,
     /// What is known of each request that was made.
     requests: HashMap<ObjectQuery, Asked>,
@@ -90,7 +92,9 @@ struct Asked {
 }
 
 impl RegistrySource {
-    pub(crate) fn over(name: &str, registry: Box<dyn Registry>) -> Self {
+    /// A source over a registry; `name` stands for it in messages.
+    #[must_use]
+    pub fn over(name: &str, registry: Box<dyn PerfRegistry>) -> Self {
         Self {
             name: name.to_string(),
             registry,

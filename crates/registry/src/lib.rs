@@ -1,0 +1,49 @@
+//! The portable reader of `HKEY_PERFORMANCE_DATA`, over a trait.
+//!
+//! [`PerfRegistry`] is what it takes of a registry: values by name into a buffer, the names of
+//! keys, who is registered, and numbers that change when names do. Windows' own calls implement it,
+//! and so may a remote protocol. [`RegistrySource`] makes a [`Source`](perfhive_engine::Source) of
+//! it: growing buffers, retries, titles in several languages, and reading in parts what fails as a
+//! whole. [`Relay`] adds deadlines, [`Fallback`] a second source for what the registry lacks.
+//!
+//! | file | what |
+//! |---|---|
+//! | `codes.rs`, `service.rs` | error codes that decide; registered providers |
+//! | `registry.rs`, `connect.rs` | the trait; a connection to another machine |
+//! | `read.rs`, `explain.rs`, `titles.rs` | reading a value; errors in words; title lists |
+//! | `parts.rs`, `hangs.rs`, `watched.rs` | reading provider by provider; providers that hang |
+//! | `source.rs` | [`RegistrySource`] |
+//! | `relay.rs`, `fallback.rs` | what is asked while a registry hangs or is broken |
+#![forbid(unsafe_code)]
+#![cfg_attr(test, allow(clippy::unwrap_used, clippy::expect_used))]
+
+#[cfg(test)]
+#[global_allocator]
+static ALLOCATOR: perfhive_testkit::alloc::Counting = perfhive_testkit::alloc::Counting;
+
+pub mod codes;
+mod connect;
+mod explain;
+mod fallback;
+mod hangs;
+mod parts;
+mod read;
+mod registry;
+mod relay;
+mod service;
+mod source;
+#[cfg(test)]
+mod tests;
+mod titles;
+mod watched;
+
+pub use connect::{Connect, Dialer, Line, Remote};
+pub use fallback::Fallback;
+pub use parts::argument;
+pub use read::{ReadError, Size, read};
+pub use registry::{LastTitles, PerfRegistry, RegistryKey, RegistryPart, Unreadable, ValueName};
+pub use relay::{HANGS, Relay};
+pub use service::{BASE_INDEX, Service};
+pub use source::RegistrySource;
+pub use titles::{Language, languages, raw};
+pub use watched::Make;

@@ -1,0 +1,53 @@
+//! Registered providers.
+
+use perfhive_format::TitleIndex;
+
+/// `Base Index`: the last index that Windows keeps for its own objects.
+pub const BASE_INDEX: u32 = 1847;
+
+/// How many indexes a registration may claim by its first and last one.
+const CLAIMED: u32 = 4096;
+
+/// A registered provider: what `Services\NAME\Performance` says of it, as far as it takes to ask the
+/// provider alone.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Service {
+    /// The service's name.
+    pub name: String,
+    /// `Library`: the provider's DLL.
+    pub library: String,
+    /// `Object List`; empty where there is none.
+    pub objects: Vec<TitleIndex>,
+    /// `First Counter`.
+    pub first: Option<u32>,
+    /// `Last Counter`.
+    pub last: Option<u32>,
+    /// Whether `Disable Performance Counters` is set: the system does not call the provider.
+    pub disabled: bool,
+    /// Whether perfhive registered it.
+    pub ours: bool,
+}
+
+impl Service {
+    /// The indexes from the first to the one behind the last.
+    fn range(&self) -> std::ops::Range<u32> {
+        let (Some(first), Some(last)) = (self.first, self.last) else { return 0..0 };
+        first..last.saturating_add(1).min(first.saturating_add(CLAIMED))
+    }
+
+    /// Whether the registration claims an index.
+    #[must_use]
+    pub fn owns(&self, index: TitleIndex) -> bool {
+        self.objects.contains(&index) || self.range().contains(&index.0)
+    }
+
+    /// The indexes that the provider can be asked for: its objects, or every index that may be
+    /// one.
+    #[must_use]
+    pub fn candidates(&self) -> Vec<TitleIndex> {
+        if self.objects.is_empty() {
+            return self.range().step_by(2).map(TitleIndex).collect();
+        }
+        self.objects.clone()
+    }
+}
