@@ -8,7 +8,6 @@
 use crate::codes::{NOT_FOUND, NOT_REACHED, SUCCESS, is_lost};
 use crate::registry::{LastTitles, PerfRegistry, RegistryKey, RegistryPart, ValueName};
 use crate::service::Service;
-use perfhive_engine::note_growth;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::mpsc::{Receiver, RecvTimeoutError, sync_channel};
 use std::sync::{Arc, Mutex, PoisonError};
@@ -92,10 +91,7 @@ impl<R: Send + 'static> Dialer<R> {
         let mut kept = self.attempt.lock().unwrap_or_else(PoisonError::into_inner);
         let attempt = match kept.take() {
             Some(attempt) => attempt,
-            None => {
-                note_growth();
-                self.start().ok_or(NO_THREAD)?
-            }
+            None => self.start().ok_or(NO_THREAD)?,
         };
         self.line.is_dialing.store(true, Ordering::Release);
         let left = attempt.until.saturating_duration_since(Instant::now());

@@ -14,7 +14,7 @@ use crate::relay::Relay;
 use decide::{Decision, IN_A_ROW};
 use perfhive_engine::{
     Ask, Catalogue, Fault, FaultKind, ObjectQuery, ProviderStatus, Snapshot, Source, SourceError,
-    SourceErrorKind, TitleDatabase, note_growth,
+    SourceErrorKind, TitleDatabase,
 };
 use perfhive_format::{LanguageId, TitleIndex};
 use std::sync::Arc;
@@ -126,7 +126,6 @@ impl<B: Source> Fallback<B> {
 
     fn learn_capable(&mut self) -> Result<(), SourceError> {
         if self.capable.is_empty() {
-            note_growth();
             let theirs = self.second.catalogue(&Ask::everything())?;
             self.capable = theirs.objects.iter().map(|object| object.name).collect();
         }
@@ -145,13 +144,11 @@ impl<B: Source> Fallback<B> {
             ObjectQuery::Indexes(list) => list,
             _ => Vec::new(),
         };
-        let mut room = list.capacity();
         list.clear();
         let mut left = match std::mem::replace(&mut self.rest.objects, ObjectQuery::Global) {
             ObjectQuery::Indexes(list) => list,
             _ => Vec::new(),
         };
-        room += left.capacity() + self.rest.extra_counters.capacity();
         left.clear();
         let (mut first, is_list) = (usable, matches!(request.objects, ObjectQuery::Indexes(_)));
         match &request.objects {
@@ -164,7 +161,7 @@ impl<B: Source> Fallback<B> {
                 first = usable && !left.is_empty();
             }
         }
-        let (second, list_room) = (!list.is_empty(), list.capacity());
+        let second = !list.is_empty();
         self.asked.objects = ObjectQuery::Indexes(list);
         self.asked.until = request.until;
         // With nothing to divide the request goes on as it is.
@@ -172,9 +169,6 @@ impl<B: Source> Fallback<B> {
             self.rest.extra_counters.clone_from(&request.extra_counters);
             self.rest.max_age = request.max_age;
             self.rest.until = request.until;
-        }
-        if list_room + left.capacity() + self.rest.extra_counters.capacity() != room {
-            note_growth();
         }
         self.rest.objects = ObjectQuery::Indexes(left);
         (first, second)
@@ -330,9 +324,6 @@ impl<B: Source> Source for Fallback<B> {
                 list.retain(|name| out.object(*name).is_none());
             }
             self.second.collect(&self.asked, &mut self.answer)?;
-            if self.answer.has_grown() {
-                note_growth();
-            }
             out.push_all_of(&self.answer);
             self.answer.clear();
         }

@@ -3,7 +3,7 @@
 use crate::parts::Failed;
 use crate::read::ReadError;
 use crate::registry::PerfRegistry;
-use perfhive_engine::{ObjectQuery, note_growth};
+use perfhive_engine::ObjectQuery;
 use perfhive_format::TitleIndex;
 use std::time::{Duration, Instant};
 
@@ -63,7 +63,6 @@ impl Hangs {
             if self.queries.len() >= QUERIES {
                 self.queries.clear();
             }
-            note_growth();
             self.queries.push(query.clone());
         }
     }

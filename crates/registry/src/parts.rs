@@ -11,9 +11,7 @@ use crate::explain::explain;
 use crate::read::{LARGEST, ReadError, Size, read};
 use crate::registry::{PerfRegistry, RegistryKey, ValueName};
 use crate::service::Service;
-use perfhive_engine::{
-    Fault, FaultKind, Frame, FramePool, ObjectQuery, SourceErrorKind, note_growth,
-};
+use perfhive_engine::{Fault, FaultKind, Frame, FramePool, ObjectQuery, SourceErrorKind};
 use perfhive_format::{ParseError, TitleIndex};
 use std::borrow::Cow;
 use std::sync::Arc;
@@ -197,12 +195,7 @@ pub(crate) fn read_block(
             registry.value(RegistryKey::Data, name, reply)
         });
     });
-    let frame = result.map_err(Failed::Read).and(frame.map_err(Failed::Parse));
-    if frame.is_err() {
-        // A buffer that grew in vain is in no snapshot that could tell.
-        note_growth();
-    }
-    frame
+    result.map_err(Failed::Read).and(frame.map_err(Failed::Parse))
 }
 
 /// How a request is answered that failed as a whole.

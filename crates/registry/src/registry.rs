@@ -9,6 +9,11 @@ use std::time::Duration;
 pub struct ValueName(Vec<u16>);
 
 impl ValueName {
+    /// Takes over another name, and keeps the allocation.
+    pub(crate) fn assign(&mut self, other: &Self) {
+        self.0.clone_from(&other.0);
+    }
+
     /// Makes a name; a NUL inside would end it early, and is left out.
     pub fn new(name: &str) -> Self {
         Self(name.encode_utf16().filter(|unit| *unit != 0).chain([0]).collect())

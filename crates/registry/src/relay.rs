@@ -8,7 +8,7 @@ use crate::source::RegistrySource;
 use crate::watched::{Make, Watched};
 use perfhive_engine::{
     Ask, Catalogue, NO_OBJECT, ObjectQuery, ProviderStatus, Recording, Snapshot, Source,
-    SourceError, TitleDatabase, Worker, note_growth,
+    SourceError, TitleDatabase, Worker,
 };
 use perfhive_format::LanguageId;
 use std::sync::Arc;
@@ -199,10 +199,7 @@ impl Relay {
             let number = self.worker.last_asked();
             let late = match self.late.take().filter(|late| late.number == number) {
                 Some(late) => late,
-                None => {
-                    note_growth();
-                    Late { number, since, query: query.cloned() }
-                }
+                None => Late { number, since, query: query.cloned() },
             };
             let took = late.since.elapsed();
             self.late = Some(late);
@@ -241,7 +238,6 @@ impl Relay {
     /// Leaves the source behind that hangs; `false` where there is no other way.
     fn replace(&mut self) -> Result<bool, SourceError> {
         let Some(careful) = self.careful.take() else { return Ok(false) };
-        note_growth();
         let is_any = |query: &ObjectQuery| *query != ObjectQuery::Indexes(Vec::new());
         let query = self.late.take().and_then(|late| late.query);
         let query = query.map(|query| match is_any(&query) {

@@ -16,7 +16,7 @@ use crate::watched::Watched;
 use definitions::{Definitions, News};
 use perfhive_engine::{
     Ask, Catalogue, CatalogueObject, Fault, FaultKind, FramePool, ObjectQuery, ProviderStatus,
-    Snapshot, Source, SourceError, SourceErrorKind, TitleDatabase, note_growth,
+    Snapshot, Source, SourceError, SourceErrorKind, TitleDatabase,
 };
 use perfhive_format::{LanguageId, PerfObject, TitleIndex};
 use std::collections::HashMap;
@@ -210,7 +210,6 @@ impl RegistrySource {
             return Ok(());
         }
         if !self.requests.contains_key(&request.objects) {
-            note_growth();
             if self.requests.len() >= REMEMBERED {
                 self.requests.clear();
             }
@@ -336,7 +335,6 @@ impl RegistrySource {
         if let Some(services) = &self.services {
             return Arc::clone(services);
         }
-        note_growth();
         let services: Arc<[Service]> = self.registry.services().into();
         // Another machine that has none is one that cannot be asked.
         if !services.is_empty() || self.registry.host().is_none() {
@@ -377,7 +375,6 @@ impl RegistrySource {
     /// # Errors
     /// Where not even a request for nothing has an answer.
     fn split(&mut self, query: &ObjectQuery) -> Result<Split, Failed> {
-        note_growth();
         let usual = self.registry.set_limit(self.hangs.probe());
         let split = self.search(query);
         self.registry.set_limit(usual);

@@ -1,12 +1,12 @@
 //! The source over a registry that a test makes up, and over recorded Windows.
 
+mod allocations;
 mod asked;
 mod far;
 mod hanging;
 mod recorded;
 mod renamed;
 mod silent;
-mod told;
 
 use crate::codes::{MORE_DATA, NOT_FOUND, SUCCESS};
 use crate::registry::{LastTitles, PerfRegistry, RegistryKey, RegistryPart, ValueName};

@@ -4,7 +4,6 @@
 use crate::codes::{SUCCESS, TIMEOUT, is_lost};
 use crate::registry::{LastTitles, PerfRegistry, RegistryKey, RegistryPart, ValueName};
 use crate::service::Service;
-use perfhive_engine::note_growth;
 use std::sync::mpsc::{Receiver, RecvTimeoutError, SyncSender, sync_channel};
 use std::thread;
 use std::time::Duration;
@@ -30,7 +29,7 @@ pub(crate) struct Watched {
     helper: Option<Helper>,
     /// Threads of calls that have not returned.
     behind: Vec<Helper>,
-    /// The last name that came back, for reuse.
+    /// The last name that came back, for its allocation.
     spare: Option<ValueName>,
 }
 
@@ -101,7 +100,6 @@ impl PerfRegistry for Watched {
             RegistryKey::Language(_) => return self.own.value(place, name, reply),
         };
         if self.helper.is_none() {
-            note_growth();
             if self.hanging() >= LEFT_BEHIND {
                 return TIMEOUT;
             }
@@ -114,12 +112,9 @@ impl PerfRegistry for Watched {
             self.helper = Helper::start(registry);
         }
         let Some(helper) = &self.helper else { return INTERNAL };
-        let spare = self.spare.take().filter(|spare| spare == name);
-        let name = spare.unwrap_or_else(|| {
-            note_growth();
-            name.clone()
-        });
-        let call = Call { place, name, reply: std::mem::take(reply) };
+        let mut copy = self.spare.take().unwrap_or_else(|| ValueName::new(""));
+        copy.assign(name);
+        let call = Call { place, name: copy, reply: std::mem::take(reply) };
         let answer = match helper.calls.send(call) {
             Ok(()) => helper.answers.recv_timeout(self.limit),
             Err(_) => Err(RecvTimeoutError::Disconnected),

@@ -4,7 +4,7 @@ use crate::ffi::{self, Key};
 use crate::readers::Readers;
 use crate::register::{MARK, MARKED};
 use crate::wine::Layout;
-use perfhive_engine::{SourceError, note_growth};
+use perfhive_engine::SourceError;
 use perfhive_format::TitleIndex;
 use perfhive_registry::codes::NOT_FOUND;
 use perfhive_registry::{
@@ -131,7 +131,6 @@ fn services(machine: &Key, unreadable: &mut Unreadable) -> Vec<Service> {
 /// What the registration of a service says, as a number: FNV-1a. The time of its key
 /// will not do, since Windows writes there whenever a provider fails.
 fn registration(machine: &Key, service: &str) -> Option<u64> {
-    note_growth();
     let key = machine.open(&format!(r"{SERVICES}\{service}\Performance")).ok()?;
     let texts = ["Library", "Open", "Collect", "Close", "Object List"].map(|name| key.text(name));
     let numbers = ["First Counter", "Last Counter", "Disable Performance Counters"]

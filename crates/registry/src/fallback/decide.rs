@@ -3,7 +3,7 @@
 use super::Fallback;
 use crate::relay::HANGS;
 use perfhive_engine::{
-    Ask, Catalogue, NO_OBJECT, ObjectQuery, Source, SourceError, SourceErrorKind, note_growth,
+    Ask, Catalogue, NO_OBJECT, ObjectQuery, Source, SourceError, SourceErrorKind,
 };
 use perfhive_format::{LanguageId, TitleIndex};
 use std::sync::Arc;
@@ -73,7 +73,6 @@ impl<B: Source> Fallback<B> {
         let is_news = self.is_news(wanted);
         let known = is_news.then(|| self.looked_at.clone());
         if is_news || self.decision.is_none() {
-            note_growth();
             self.look_at(wanted);
         }
         let Some(decision) = &self.decision else { return self.decide_first(ask) };
@@ -89,7 +88,6 @@ impl<B: Source> Fallback<B> {
             }
             return Ok(());
         }
-        note_growth();
         let begun = Instant::now();
         // Of one that is broken, what the second one has is to be read yet.
         let limit = self.broken().and_then(|_| half_of_what_is_left(ask.until));
@@ -195,7 +193,6 @@ impl<B: Source> Fallback<B> {
         if decision.answered < IN_A_ROW {
             return;
         }
-        note_growth();
         let delivered: Vec<TitleIndex> = self.capable.iter().copied().filter(has).collect();
         if let Ok(catalogue) = self.look(&Ask::nothing().until(until), Some(TRIAL)) {
             self.settle(&catalogue, Some(&delivered));
@@ -257,7 +254,6 @@ impl<B: Source> Fallback<B> {
     /// What was asked of the first source was in vain more than once: that may
     /// be its own fault, or only that of what was asked for.
     pub(super) fn doubt(&mut self, until: Option<Instant>) {
-        note_growth();
         if let Err(error) = self.try_first(until, TRIAL) {
             if !self.has_no_time(until) {
                 self.break_with(&error);
@@ -284,7 +280,6 @@ impl<B: Source> Fallback<B> {
 
     /// The first source is of no use for now.
     fn break_with(&mut self, error: &SourceError) {
-        note_growth();
         self.undecided = None;
         let objects = self.capable.clone();
         let native =

@@ -1,6 +1,5 @@
 //! The objects that were seen, and how they were defined.
 
-use perfhive_engine::note_growth;
 use perfhive_format::{PerfObject, TitleIndex};
 use std::collections::HashMap;
 use std::time::{Duration, Instant};
@@ -91,7 +90,6 @@ impl Definitions {
                 seen.definitions.remove(0);
             }
         }
-        note_growth();
         let mut news = News::Defined;
         if self.objects.len() >= OBJECTS && !self.contains(name) {
             self.objects.clear();

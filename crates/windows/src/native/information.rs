@@ -1,6 +1,5 @@
 //! Asking the kernel: classes of information, and buffers that grow.
 
-use perfhive_engine::note_growth;
 use std::fmt;
 
 /// A class of `NtQuerySystemInformation`, under its number in
@@ -225,7 +224,6 @@ impl Buffer {
     fn room(&mut self) -> &mut [u8] {
         let needed = self.size + ALIGNMENT;
         if self.memory.len() < needed {
-            note_growth();
             self.memory.resize(needed, 0);
         }
         let start = self.start();

@@ -1,32 +1,32 @@
-//! Names of which the first source cannot tell whether it has them.
+//! Published names while the first source cannot tell its objects.
 
 use super::*;
 use perfhive_format::titles::{Title, TitleList};
 
-/// How a source is doing.
+/// What the first source does with questions.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Mood {
-    /// It answers everything.
+    /// It answers.
     Well,
-    /// Nobody gets an answer in time.
+    /// It answers no question in time.
     Late,
-    /// Nobody gets one for Web Shop, whose provider hangs.
+    /// It does not answer for Web Shop in time: that provider hangs.
     HangsForOne,
-    /// It cannot tell what it has, but for Processor, which is filled in another way; since
-    /// something hangs. No other names are known either.
+    /// It answers for Processor only, as native functions do while the registry hangs, and has no
+    /// other names.
     Broken,
-    /// It answers everything, but for its list of names, which is damaged.
+    /// It answers, but its title list is damaged.
     Damaged,
-    /// The same, of a list that does not come in time.
+    /// It answers, but its title list is late.
     HangsForNames,
-    /// Whatever it is asked fails.
+    /// It answers with errors.
     Gone,
 }
 
 const PROCESSOR: TitleIndex = TitleIndex(238);
 const WEB_SHOP: TitleIndex = TitleIndex(4000);
 
-/// A registry with a few objects, and how often it was asked for Web Shop.
+/// A registry with a few objects, which counts the questions for Web Shop.
 struct Moody {
     broker: Broker,
     mood: Arc<Mutex<Mood>>,
@@ -93,7 +93,7 @@ impl Source for Moody {
             Mood::Damaged => SourceErrorKind::Malformed,
             _ => return Ok(titles),
         };
-        // Those that are known otherwise.
+        // The name of the object that native functions fill.
         let processor = |(index, _): &(TitleIndex, &str)| *index == PROCESSOR;
         let text = |(index, text): (_, &str)| Title { index, text: text.to_string() };
         let known = titles.all().into_iter().filter(processor).map(text).collect();
@@ -103,8 +103,8 @@ impl Source for Moody {
     }
 }
 
-/// A registry that has Web Shop or had it once, beside a program that publishes under that
-/// name and one that publishes under its own.
+/// A registry with the object or only the name Web Shop, and programs that publish under that name,
+/// under the name Processor, and under a free one.
 struct Parts {
     source: Beside<Moody, Broker>,
     mood: Arc<Mutex<Mood>>,
@@ -117,7 +117,7 @@ fn parts(has_it: bool, mood: Mood) -> Parts {
     let nobody = Arc::default();
     let registry = match has_it {
         true => provider(WEB_SHOP.0, "Web Shop", 1, &nobody),
-        // The name is in its list, of a provider that gives nothing.
+        // The title list has the name of a provider without objects.
         false => {
             let names = [(WEB_SHOP.0, "Web Shop"), (WEB_SHOP.0 + 10_000, "Nothing")];
             let mut provider =
@@ -132,7 +132,7 @@ fn parts(has_it: bool, mood: Mood) -> Parts {
     let programs = [(PUBLISHED, "Web Shop"), (OWN, "Own Shop"), (PUBLISHED + 200, "Processor")];
     let programs = programs.map(|(index, name)| provider(index, name, 9, &nobody));
     let published =
-        Broker::builder("local:", "HOST").roster(Programs(Some(programs.to_vec()))).build();
+        Broker::builder("local:", "HOST").roster(PublishedOnce(Some(programs.to_vec()))).build();
     let (mood, asked) = (Arc::new(Mutex::new(mood)), Arc::<AtomicUsize>::default());
     let known = *mood.lock().unwrap();
     let moody =
@@ -145,8 +145,7 @@ impl Parts {
         *self.mood.lock().unwrap() = mood;
     }
 
-    /// What is published and served to a reader who looks at the generation before each
-    /// sample.
+    /// The published objects in a sample of a reader that checks the generation first.
     fn served(&mut self) -> Vec<u32> {
         let _ = self.source.catalogue(&Ask::nothing());
         let list = [PUBLISHED, OWN, PUBLISHED + 200].map(TitleIndex);
@@ -165,9 +164,9 @@ impl Parts {
 }
 
 #[test]
-fn an_error_is_not_has_none() {
+fn a_name_with_a_hanging_provider_is_refused_and_asked_for_by_catalogues_only() {
     let mut parts = parts(false, Mood::HangsForOne);
-    // Nobody hangs for what cannot be meant, and Processor is the first one's.
+    // The free name is served, Processor is the first source's.
     assert_eq!(parts.served(), [OWN]);
     let status = parts
         .source
@@ -177,13 +176,12 @@ fn an_error_is_not_has_none() {
         .find(|one| one.name == "Web Shop");
     let why = status.unwrap().last_fault.unwrap().to_string();
     assert!(why.contains("does not answer"), "{why}");
-    // Who hangs costs no sample.
     parts.asked();
     for _ in 0..5 {
         assert_eq!(parts.served(), [OWN]);
     }
     assert_eq!(parts.asked(), 0);
-    // Who looks asks again, and once it answers it is known.
+    // Each look at the catalogue asks again, until there is an answer.
     parts.look();
     assert_eq!((parts.asked(), parts.served()), (1, vec![OWN]));
     let generation = parts.source.catalogue(&Ask::nothing()).unwrap().generation;
@@ -200,7 +198,7 @@ fn an_error_is_not_has_none() {
 }
 
 #[test]
-fn nothing_is_served_before_it_is_known_whose_it_is() {
+fn no_name_is_served_before_the_first_source_answered() {
     for has_it in [true, false] {
         let mut parts = parts(has_it, Mood::Late);
         assert!(parts.served().is_empty());
@@ -216,24 +214,23 @@ fn nothing_is_served_before_it_is_known_whose_it_is() {
 }
 
 #[test]
-fn what_is_published_is_there_where_nobody_can_tell_at_all() {
+fn names_are_free_where_the_first_source_is_broken() {
     for mood in [Mood::Broken, Mood::Gone] {
         let mut parts = parts(true, mood);
         let served = parts.served();
         let processor = PUBLISHED + 200;
         match mood {
-            // Processor it can tell of.
+            // It answers for Processor.
             Mood::Broken => assert_eq!(served, [PUBLISHED, OWN]),
             _ => assert_eq!(served, [PUBLISHED, OWN, processor]),
         }
-        // It is broken no more, and has it.
         parts.becomes(Mood::Well);
         assert_eq!(parts.served(), [OWN], "{mood:?}");
     }
 }
 
 #[test]
-fn what_a_path_meant_it_means_as_long_as_nobody_tells_otherwise() {
+fn a_verdict_stays_while_the_first_source_cannot_tell() {
     for has_it in [true, false] {
         let mut parts = parts(has_it, Mood::Well);
         let before = if has_it { vec![OWN] } else { vec![PUBLISHED, OWN] };
@@ -250,13 +247,12 @@ fn what_a_path_meant_it_means_as_long_as_nobody_tells_otherwise() {
 }
 
 #[test]
-fn where_names_are_missing_a_name_that_is_not_there_is_not_nobodys() {
+fn a_late_title_list_frees_no_name_and_a_damaged_one_does() {
     for mood in [Mood::HangsForNames, Mood::Damaged] {
         let mut parts = parts(true, mood);
         match mood {
-            // They may come yet.
             Mood::HangsForNames => assert!(parts.served().is_empty()),
-            // Nobody finds the registry's by that name.
+            // No path finds the registry's object by that name.
             _ => assert_eq!(parts.served(), [PUBLISHED, OWN]),
         }
         parts.becomes(Mood::Well);
