@@ -62,7 +62,7 @@ const fn named(package: &'static str, name: &'static str) -> Part {
 
 /// What runs under Wine. Of the command and its library that is what is about Windows;
 /// the rest is the same on Linux. Hives of registrations are not on Windows.
-const PARTS: [Part; 20] = [
+const PARTS: [Part; 19] = [
     all("perfhive-format"),
     all("perfhive-engine"),
     all("perfhive-contract"),
@@ -72,7 +72,6 @@ const PARTS: [Part; 20] = [
     named("perfhive-libraries", "hosting::"),
     named("perfhive-libraries", "definition::"),
     named("perfhive-libraries", "functions::"),
-    program("perfhive-libraries", "libraries"),
     program("perfhive-libraries", "round_trip"),
     program("perfhive", "capture"),
     program("perfhive", "local_memory"),
