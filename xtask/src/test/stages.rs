@@ -184,7 +184,11 @@ fn fetch_failure(errors: &str) -> &str {
 fn miri() -> Result {
     run_miri(&["-p", "perfhive-format", "--lib", "--tests"])?;
     // What a library is called with from outside: pointers, and how it fails.
-    for tests in ["pointers_that_are_none", "failures_are_contained", "a_host_tells_indexes"] {
+    for tests in [
+        "null_pointers_are_refused",
+        "panics_and_errors_of_a_provider_are_reported",
+        "host_passes_indexes_and_receives_reports",
+    ] {
         run_miri(&["-p", "perfhive-contract", "--lib", tests])?;
     }
     if !cfg!(target_os = "linux") {
