@@ -167,7 +167,7 @@ impl<R: PerfRegistry + 'static> PerfRegistry for Remote<R> {
     }
 
     fn last_titles(&mut self) -> LastTitles {
-        // Asked before each sample: a host that is gone is not looked for twice.
+        // Asked before each sample, which connects itself: no second attempt is made here.
         self.connection.as_mut().map(R::last_titles).unwrap_or_default()
     }
 

@@ -43,19 +43,17 @@ impl ReadError {
     }
 }
 
-/// What an error code means for a reader of counters; `host` is the other
-/// machine, if it is about one.
+/// The meaning of an error code for a reader of counters; `host` is the other machine, if it is one.
 ///
-/// Codes: Windows SDK, `winerror.h`; which of them come from where: the
-/// documentation of `RegQueryValueExW` and `RegConnectRegistryW`, and the
-/// observations of those who read counters remotely.
+/// Codes: Windows SDK, `winerror.h`; the calls that return them: the documentation of
+/// `RegQueryValueExW` and `RegConnectRegistryW`, and reports of remote readers.
 pub(crate) fn explain(code: u32, host: Option<&str>) -> (SourceErrorKind, String) {
     let (kind, text) = match host {
         Some(host) => remote(code, host),
         None => local(code),
     };
     match code {
-        // Nobody has told a code.
+        // No code of Windows.
         NOT_REACHED => (kind, text),
         _ => (kind, format!("{text} (Windows error {code})")),
     }
@@ -101,7 +99,7 @@ fn local(code: u32) -> (SourceErrorKind, String) {
     (kind, text.to_string())
 }
 
-/// What keeps an account from logging on to a host, and the way out.
+/// The reason why an account cannot log on to a host, with the way out.
 fn logon(code: u32, host: &str) -> Option<String> {
     let net_use = format!("`net use \\\\{host}\\IPC$ /user:NAME`");
     Some(match code {
@@ -118,8 +116,8 @@ fn logon(code: u32, host: &str) -> Option<String> {
              logs on with an account of {host} itself, as {host}\\NAME"
         ),
         1396 => format!(
-            "who answers for {host} is not who the domain knows by that name: use the name that \
-             the host itself has, in full, and look for a stale address in DNS"
+            "the machine that answers for {host} is not the one that the domain knows by that name: \
+             use the full name of the host itself, and look for a stale address in DNS"
         ),
         1398 => format!("the clocks of {host} and of this system differ by too much: set them"),
         1787..=1790 | 1935 => format!(
@@ -195,9 +193,9 @@ fn remote(code: u32, host: &str) -> (SourceErrorKind, String) {
         NOT_REACHED => (
             Kind::Unavailable,
             format!(
-                "{host} cannot be reached: nobody has answered in time, as where a firewall \
-                 between drops what is sent (TCP port 445), or the host is off; it is tried on, \
-                 and a longer patience waits longer"
+                "{host} cannot be reached: no answer came in time, as where a firewall between drops \
+                 packets (TCP port 445), or the host is off; the attempt goes on, and a longer \
+                 patience waits longer"
             ),
         ),
         RPC_SERVER_UNAVAILABLE | 1702 | 1753 => (
@@ -251,22 +249,22 @@ fn remote(code: u32, host: &str) -> (SourceErrorKind, String) {
     }
 }
 
-/// That a key of the registry beside the counters may not be read, what that costs, and
-/// the way out.
+/// The message for a part of the registry that may not be read: what is missing, and the way out.
 pub(crate) fn unreadable(key: RegistryPart, code: u32, host: Option<&str>) -> String {
     let (path, costs) = match key {
         RegistryPart::Services => (
             r"HKEY_LOCAL_MACHINE\SYSTEM\CurrentControlSet\Services",
-            "who is registered is not known, nor whose fault it is where a request fails",
+            "the registered providers are not known, nor the provider at fault where a request fails",
         ),
         RegistryPart::Perflib => (
             r"HKEY_LOCAL_MACHINE\SOFTWARE\Microsoft\Windows NT\CurrentVersion\Perflib",
-            "names in further languages may be missing, and what is registered later is noticed \
-             only when its objects appear",
+            "names in further languages may be missing, and a later registration is noticed only \
+             when its objects appear",
         ),
         RegistryPart::Machine => (
             "HKEY_LOCAL_MACHINE",
-            "who is registered is not known, and names may be missing in all languages but one",
+            "the registered providers are not known, and names may be missing in all languages but \
+             one",
         ),
     };
     let of = host.map_or(String::new(), |host| format!(" of {host}"));
@@ -291,7 +289,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn the_usual_failures_say_what_to_do() {
+    fn common_errors_say_what_to_do() {
         use SourceErrorKind as Kind;
         for (code, kind, words) in [
             (5, Kind::Denied, "Performance Monitor Users"),
@@ -305,10 +303,8 @@ mod tests {
         }
     }
 
-    /// What `RegConnectRegistryW` and reads of another machine answer, each with words
-    /// of its own, its kind, and the way out.
     #[test]
-    fn another_machines_failures_say_what_to_do() {
+    fn errors_of_another_machine_say_what_to_do() {
         use SourceErrorKind as Kind;
         for (code, kind, words) in [
             (2, Kind::Unavailable, "sc start RemoteRegistry"),
@@ -375,25 +371,25 @@ mod tests {
         assert_eq!(got, kind, "{code}: {text}");
         assert!(text.contains(words), "{code}: {text}");
         assert!(text.ends_with(&format!("(Windows error {code})")), "{text}");
-        // Whoever is told that the next request connects anew is told the truth.
+        // The next request makes a new connection only after these codes.
         let broke = text.contains("makes a new one");
         assert!(!broke || is_lost(code), "{code}: {text}");
     }
 
     #[test]
-    fn a_damaged_list_of_names_has_words_of_its_own() {
+    fn a_damaged_list_of_names_has_a_message_without_a_code() {
         let (kind, text) = ReadError::NoTitles.explain(None);
         assert_eq!(kind, SourceErrorKind::Malformed);
         assert!(text.contains("list of names is damaged") && text.contains("lodctr /R"), "{text}");
-        assert!(!text.contains("Windows error"), "Windows said nothing: {text}");
+        assert!(!text.contains("Windows error"), "{text}");
         assert!(ReadError::NoTitles.explain(Some("BOX")).1.contains("administrator on BOX"));
     }
 
     #[test]
-    fn what_may_not_be_read_beside_the_counters_is_told_with_what_that_costs() {
+    fn an_unreadable_part_says_what_is_missing() {
         let text = unreadable(RegistryPart::Services, 5, None);
         assert!(text.contains(r"CurrentControlSet\Services cannot be read"), "{text}");
-        assert!(text.contains("who is registered is not known"), "{text}");
+        assert!(text.contains("the registered providers are not known"), "{text}");
         assert!(text.contains("run as an administrator") && text.contains("error 5"), "{text}");
         let text = unreadable(RegistryPart::Perflib, 5, Some("BOX"));
         assert!(text.contains("Perflib of BOX") && text.contains("administrator of BOX"), "{text}");
@@ -402,7 +398,7 @@ mod tests {
     }
 
     #[test]
-    fn who_did_not_answer_has_no_code() {
+    fn a_connection_timeout_has_no_code() {
         let (kind, text) = explain(NOT_REACHED, Some("BOX"));
         assert_eq!(kind, SourceErrorKind::Unavailable);
         for words in ["BOX cannot be reached", "TCP port 445", "in time"] {
@@ -413,7 +409,7 @@ mod tests {
     }
 
     #[test]
-    fn busy_is_tried_again_and_a_lost_connection_is_made_anew() {
+    fn codes_are_classed_as_busy_or_lost() {
         assert!(is_busy(170) && is_busy(258) && !is_busy(5) && !is_busy(234));
         assert!(is_lost(1726) && is_lost(6) && is_lost(1236) && !is_lost(5) && !is_lost(170));
     }

@@ -1,10 +1,32 @@
-//! The registry's counters, and the native functions for what it lacks.
+//! [`Fallback`]: the registry's counters, and native functions for the objects that it lacks.
 //!
-//! That Windows' own objects are missing from the registry's counters is a
-//! frequent complaint: an administrator or a tool has disabled a provider
-//! (`Disable Performance Counters`), the list of titles is damaged, access is
-//! denied, or a provider hangs and all others with it. The kernel's own numbers
-//! are there all the same.
+//! Windows' own objects are often missing from the registry's counters: an administrator or a tool has
+//! disabled a provider (`Disable Performance Counters`), the list of titles is damaged, access is
+//! denied, or a provider hangs and all others with it. Native functions still have the kernel's own
+//! numbers.
+//!
+//! # States of the first source
+//!
+//! | state | objects of the second source that are used |
+//! |---|---|
+//! | undecided: no answer so far | none; asks fail |
+//! | good | those that the first source lacks |
+//! | broken: no answer, or denied | all |
+//!
+//! | event | from | to |
+//! |---|---|---|
+//! | the catalogue lists the wanted objects, or some of them | undecided, good | good |
+//! | the first answer is an error, or the timeout passed without an answer | undecided | broken |
+//! | the deadline of the caller passed before the timeout | any | unchanged |
+//! | a timeout, and a trial fails, too | good | broken |
+//! | access is denied, or two asks in a row fail or lack an object, and a trial fails, too | good | broken |
+//! | the same, and the trial lacks objects | good | good, with these objects from the second source |
+//! | two trials in a row have objects that were missing | good, broken | good |
+//! | the generation of the first source changed, and its catalogue can be read | good, broken | good |
+//!
+//! A trial asks the first source for the wanted objects that the second one can fill, with a limit of
+//! half a second. Trials are made 5 seconds after a decision, and after each failed trial the pause
+//! doubles, up to five minutes.
 
 mod decide;
 #[cfg(test)]
@@ -20,63 +42,56 @@ use perfhive_format::{LanguageId, TitleIndex};
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
-/// A source that fills from a second one the objects that a first one lacks.
+/// A source with the objects of a first source, and of a second one those that the first one lacks.
 ///
-/// The first one works on a thread of its own, since it may hang. What it lacks, of what
-/// is wanted, is looked at before the first answer that it is wanted for, and again when
-/// its catalogue changes, and when two requests in a row failed or lacked something. Where it cannot
-/// tell what it has, or hangs, it counts as broken: then the second source has
-/// all objects that it can fill. Whatever is filled so is tried with the first
-/// one again after 5 seconds, and more seldom the longer that is in vain; once
-/// it had the objects twice in a row they are its own again.
+/// The first source works on a thread of its own, since it may hang. Its states are those of the
+/// module's table. Only objects that are wanted are looked for in it, each before the first answer.
 ///
-/// Who asks with a [deadline](Ask::until) that is too short for an answer learns nothing by
-/// that, neither of the first source nor who answers: that is an error, and the next one
-/// asks again. One that hangs is found out by those as well, once it has given no answer
-/// for as long as somebody without a deadline would wait. What native functions tell until
-/// then would be of the same objects with other beginnings.
+/// A [deadline](Ask::until) that passes before the timeout of the first source decides nothing: the
+/// ask fails, and the next one tries again. Otherwise a short deadline would switch the source of an
+/// object. Many short waits together are a timeout.
 ///
-/// Each change is told by a fault, a warning, in the next answer. An object's
-/// samples of the two sources make no value together
-/// ([`Frame::origin`](perfhive_engine::Frame::origin)).
+/// Each change of source is a warning among the faults of the next answer. Samples of an object from
+/// both sources make no value together ([`Frame::origin`](perfhive_engine::Frame::origin)).
 pub struct Fallback<B> {
     first: Relay,
     second: B,
     clock: Box<dyn Fn() -> Instant + Send>,
-    /// `None` before it was looked.
+    /// `None` while undecided.
     decision: Option<Decision>,
-    /// Since when it was looked in vain, by those who had no time for an answer.
+    /// The time of the first look that ended with the deadline of its caller.
     undecided: Option<Instant>,
     /// Number of decisions, for the catalogue's generation.
     decisions: u64,
-    /// The objects that the second one can fill.
+    /// The objects that the second source can fill.
     capable: Vec<TitleIndex>,
-    /// Those of them of which the first one was asked whether it has them.
+    /// Those of them that were wanted, and looked for in the first source.
     looked_at: Vec<TitleIndex>,
-    /// Requests in a row that failed, or lacked one of these objects.
+    /// Asks in a row that failed, or lacked one of these objects.
     failures: u32,
-    /// What the second one is asked, and what it answered.
+    /// The parts of an ask for the second and the first source, and the second one's answer.
     asked: Ask,
     rest: Ask,
     answer: Snapshot,
-    /// What the first one is tried with, and what it answered.
+    /// The ask of a trial, and its answer.
     trial: Ask,
     tried: Snapshot,
-    catalogue: Option<Kept>,
+    catalogue: Option<MergedCatalogue>,
+    /// Whether the reason of the decision was reported.
     told: bool,
-    /// What is said of each object that cannot be had, put into words once.
+    /// The fault of an object that neither source has; kept for its text.
     lost: Option<Fault>,
 }
 
-/// A catalogue of both, and the one of the first source that it was made of.
-struct Kept {
+/// A catalogue of both sources, and the first one's that it was made of.
+struct MergedCatalogue {
     of: Option<Arc<Catalogue>>,
     merged: Arc<Catalogue>,
 }
 
 impl<B: Source> Fallback<B> {
-    /// `second` behind `first`, which may take `patience` for a request without
-    /// a deadline; `None` waits for ever.
+    /// `second` behind `first`, whose timeout for asks without a deadline is `patience`; `None` waits for
+    /// ever.
     ///
     /// # Errors
     /// Where no thread can be started.
@@ -88,7 +103,7 @@ impl<B: Source> Fallback<B> {
         Ok(Self::over(Relay::new(first, patience)?, second))
     }
 
-    /// `second` behind a source that is on a thread of its own already.
+    /// `second` behind a source that has a thread of its own.
     #[must_use]
     pub fn over(first: Relay, second: B) -> Self {
         Self {
@@ -112,8 +127,7 @@ impl<B: Source> Fallback<B> {
         }
     }
 
-    /// What is read with the second source and why, in words; `None` where
-    /// nothing is.
+    /// The objects of the second source that are used and the reason, in words; `None` without any.
     ///
     /// # Errors
     /// Where the second source cannot be read.
@@ -132,9 +146,8 @@ impl<B: Source> Fallback<B> {
         Ok(())
     }
 
-    /// Divides a request into what the second source is asked (`asked`) and
-    /// what is left (`rest`); answers whether there is anything of each. No
-    /// memory is taken once the lists are large enough.
+    /// Divides an ask into the parts for the second source (`asked`) and the first one (`rest`); answers
+    /// whether to ask the first and the second. Allocates nothing once the lists are large enough.
     fn divide(&mut self, request: &Ask) -> (bool, bool) {
         let usable = self.broken().is_none();
         let Some(Decision { objects, .. }) = &self.decision else {
@@ -164,7 +177,7 @@ impl<B: Source> Fallback<B> {
         let second = !list.is_empty();
         self.asked.objects = ObjectQuery::Indexes(list);
         self.asked.until = request.until;
-        // With nothing to divide the request goes on as it is.
+        // Without a division the ask is passed on as it is.
         if first && is_list && second {
             self.rest.extra_counters.clone_from(&request.extra_counters);
             self.rest.max_age = request.max_age;
@@ -174,8 +187,8 @@ impl<B: Source> Fallback<B> {
         (first, second)
     }
 
-    /// Asks the first source; answers whether it changed by that what is to come
-    /// from the second one, so that the request must be divided anew.
+    /// Asks the first source; answers whether that changed the decision, so that the ask must be divided
+    /// anew.
     fn collect_first(
         &mut self,
         request: &Ask,
@@ -212,15 +225,15 @@ impl<B: Source> Fallback<B> {
                 if !divided {
                     return Err(error);
                 }
-                // What the second one has is there.
+                // The objects of the second source follow.
                 out.clear();
-                fail_all(&self.rest.objects, self.first.name(), &error, &mut self.lost, out);
+                add_faults(&self.rest.objects, self.first.name(), &error, &mut self.lost, out);
                 Ok(false)
             }
         }
     }
 
-    /// What both have, as far as it was found out.
+    /// The catalogue of both sources.
     fn merged_catalogue(&mut self, ask: &Ask) -> Result<Arc<Catalogue>, SourceError> {
         self.decide(ask)?;
         let mut mine = None;
@@ -229,7 +242,7 @@ impl<B: Source> Fallback<B> {
             match self.first.catalogue(ask) {
                 Ok(catalogue) => {
                     mine = Some(catalogue);
-                    // It may have more by that, which is another catalogue.
+                    // The question may have found more objects: the catalogue has changed.
                     self.decide(&Ask::nothing().until(ask.until))?;
                 }
                 Err(error) => {
@@ -262,13 +275,13 @@ impl<B: Source> Fallback<B> {
         }
         merged.generation = self.decisions;
         let merged = Arc::new(merged);
-        self.catalogue = Some(Kept { of: mine, merged: Arc::clone(&merged) });
+        self.catalogue = Some(MergedCatalogue { of: mine, merged: Arc::clone(&merged) });
         Ok(merged)
     }
 }
 
-/// A fault for each object of a list.
-fn fail_all(
+/// Adds a fault for each object of a list.
+fn add_faults(
     objects: &ObjectQuery,
     source: &str,
     why: &SourceError,
@@ -300,8 +313,7 @@ impl<B: Source> Source for Fallback<B> {
             ObjectQuery::Global | ObjectQuery::Indexes(_) => request,
             ObjectQuery::Costly | ObjectQuery::Foreign(_) => &nothing,
         };
-        // Readers ask for the catalogue's generation before each sample, which
-        // looks again; one look is enough.
+        // Readers ask for the generation before each sample, which decides; once is enough.
         if self.decision.as_ref().is_none_or(|decision| self.is_due(decision))
             || self.is_news(&wanted.objects)
         {
@@ -310,7 +322,7 @@ impl<B: Source> Source for Fallback<B> {
         let (mut first, mut second) = self.divide(request);
         let mut divided = second && matches!(request.objects, ObjectQuery::Indexes(_));
         if first && self.collect_first(request, divided, out)? {
-            // Once more, as it is decided now.
+            // Once more, by the new decision.
             out.clear();
             (first, second) = self.divide(request);
             divided = second && matches!(request.objects, ObjectQuery::Indexes(_));
@@ -319,7 +331,7 @@ impl<B: Source> Source for Fallback<B> {
             }
         }
         if second {
-            // What the first one has after all stands for itself.
+            // Objects that the first source has after all are its own.
             if let ObjectQuery::Indexes(list) = &mut self.asked.objects {
                 list.retain(|name| out.object(*name).is_none());
             }
@@ -336,20 +348,17 @@ impl<B: Source> Source for Fallback<B> {
         }
         if let (Some(why), false) = (self.broken(), is_empty(&request.objects)) {
             if !second {
-                // Nothing that is asked for can be had: the reason is the first's.
+                // None of the objects can be read: the reason is the first source's.
                 return Err(why.clone());
             }
             let why = why.clone();
-            fail_all(&self.rest.objects, self.first.name(), &why, &mut self.lost, out);
+            add_faults(&self.rest.objects, self.first.name(), &why, &mut self.lost, out);
         }
         Ok(())
     }
 
-    /// What both have, or the first one's error where that is broken and the second one
-    /// has none of what is wanted: there may be such objects.
-    ///
-    /// What is costly fails, too, where the first one is broken: what it would list nobody
-    /// knows.
+    /// The catalogue of both sources. If the first one is broken, an ask for objects that the second one
+    /// does not have gets its error, as does an ask for costly ones: the first source may have them.
     fn catalogue(&mut self, ask: &Ask) -> Result<Arc<Catalogue>, SourceError> {
         let catalogue = self.merged_catalogue(ask)?;
         match (&ask.objects, self.broken()) {
@@ -378,11 +387,11 @@ impl<B: Source> Source for Fallback<B> {
             !self.first.hangs() && (error.is_transient() || self.first.is_late())
         };
         if self.broken().is_none() && mine.as_ref().is_err_and(is_for_now) {
-            // It may have names for all that it has.
+            // The names may come later.
             return mine;
         }
-        // A damaged list of titles is a complaint of its own: the objects are
-        // there, and nobody finds them by name.
+        // The titles of the second source complete a damaged list: without them, no path finds the
+        // objects.
         if let Ok(titles) = &mine
             && self
                 .second
@@ -396,7 +405,7 @@ impl<B: Source> Source for Fallback<B> {
         match (mine, self.second.titles(language, ask)) {
             (Ok(mine), Ok(theirs)) => Ok(Arc::new(mine.completed_by(&theirs))),
             (Ok(titles), Err(_)) => Ok(titles),
-            // Of all that the first one has no name is known.
+            // No name of the first source is known.
             (Err(error), Ok(titles)) if error.kind() != SourceErrorKind::NotFound => {
                 Ok(Arc::new(titles.lacking(error)))
             }
@@ -412,7 +421,7 @@ impl<B: Source> Source for Fallback<B> {
         }
     }
 
-    /// Who is registered is known where nobody answers, too: nothing is collected for it.
+    /// The registered providers, also of a broken registry: nothing is collected for them.
     fn providers(&mut self, ask: &Ask) -> Result<Vec<ProviderStatus>, SourceError> {
         let mut providers = self.first.providers(ask)?;
         providers.extend(self.second.providers(ask)?);

@@ -1,4 +1,4 @@
-//! Who hangs, or fails, and whether that is over.
+//! Providers that hang or fail, and the end of that.
 
 use crate::parts::Failed;
 use crate::read::ReadError;
@@ -7,18 +7,18 @@ use perfhive_engine::ObjectQuery;
 use perfhive_format::TitleIndex;
 use std::time::{Duration, Instant};
 
-/// How long a provider is waited for that is asked alone, if nothing is said.
+/// The time of a provider that is asked alone, unless another is set.
 const PROBE: Duration = Duration::from_secs(2);
-/// How many requests that hung are remembered; each of them was waited for.
+/// How many queries that hung are remembered; each of them cost a timeout.
 const QUERIES: usize = 64;
 
-/// What was asked and did not come back. It is not asked again as long as a call is
-/// left behind: the next one would be as well.
+/// The queries and objects whose calls timed out. They are not asked for again before all calls have
+/// returned: the next call would hang, too.
 #[derive(Debug)]
 pub(crate) struct Hangs {
     queries: Vec<ObjectQuery>,
     objects: Vec<TitleIndex>,
-    /// What hung did so elsewhere: nobody has looked for who it is yet.
+    /// Whether the query hung before this source was made, and no search was made for the provider.
     is_news: bool,
     probe: Duration,
 }
@@ -35,29 +35,29 @@ impl Hangs {
         Self { queries: query.into_iter().collect(), objects: Vec::new(), is_news, probe }
     }
 
-    /// How long one that is asked alone is waited for.
+    /// The time of a provider that is asked alone.
     pub(crate) fn probe(&self) -> Duration {
         self.probe
     }
 
-    /// The objects of those that hang.
+    /// The objects of providers that hang.
     pub(crate) fn objects(&self) -> &[TitleIndex] {
         &self.objects
     }
 
-    /// Whether a request is known not to come back.
+    /// Whether a query is known to hang.
     pub(crate) fn knows(&self, query: &ObjectQuery) -> bool {
         let is_hanging = |name: &TitleIndex| self.objects.contains(name);
         let has = match query {
             ObjectQuery::Indexes(list) => list.iter().any(is_hanging),
-            // Who hangs may be part of either.
+            // A hanging object may be part of either.
             ObjectQuery::Global | ObjectQuery::Costly => !self.objects.is_empty(),
             ObjectQuery::Foreign(_) => false,
         };
         has || self.queries.contains(query)
     }
 
-    /// Notes why a request failed, if it hung.
+    /// Notes a query that failed, if it hung.
     pub(crate) fn note(&mut self, failed: Failed, query: &ObjectQuery) {
         if failed == Failed::Read(ReadError::Hangs) && !self.knows(query) {
             if self.queries.len() >= QUERIES {
@@ -67,20 +67,20 @@ impl Hangs {
         }
     }
 
-    /// Takes down whose fault it is that a request hangs.
+    /// Notes the objects that a search for the cause of a hanging query found.
     pub(crate) fn found(&mut self, objects: &[TitleIndex], query: &ObjectQuery) {
         self.is_news = false;
         self.objects.clear();
         self.objects.extend_from_slice(objects);
         self.objects.sort_unstable();
         self.objects.dedup();
-        // A list is known by its objects.
+        // A list is recognised by its objects.
         if let (false, ObjectQuery::Indexes(_)) = (objects.is_empty(), query) {
             self.queries.retain(|known| known != query);
         }
     }
 
-    /// Whether everybody has come back.
+    /// Whether all calls have returned.
     pub(crate) fn are_over(&self, registry: &mut dyn PerfRegistry) -> bool {
         let is_any = !self.queries.is_empty() || !self.objects.is_empty();
         is_any && !self.is_news && registry.hanging() == 0
@@ -92,22 +92,22 @@ impl Hangs {
         self.objects.clear();
     }
 
-    /// Whose the objects are has changed.
+    /// Forgets the objects, whose indexes may have new owners.
     pub(crate) fn forget_objects(&mut self) {
         self.objects.clear();
     }
 }
 
-/// How often the registrations of those that fail are looked at.
+/// How often the registrations of failing providers are looked at.
 const LOOK: Duration = Duration::from_secs(1);
 
-/// The registrations of those that fail: whoever disables or unregisters one does not
-/// want to wait until it is tried again.
+/// A watch over the registrations of failing providers: once one is disabled, mended or unregistered,
+/// the whole is tried again at once.
 #[derive(Debug)]
 pub(crate) struct Watch {
     services: Vec<(String, Option<u64>)>,
     looked: Instant,
-    /// How often they are looked at.
+    /// The time between two looks.
     pub(crate) every: Duration,
 }
 
@@ -132,7 +132,7 @@ impl Watch {
         }
     }
 
-    /// Whether one of them is registered otherwise than when it failed, or no more.
+    /// Whether a registration has changed or is gone since the provider failed.
     pub(crate) fn is_other(&mut self, registry: &mut dyn PerfRegistry) -> bool {
         if self.services.is_empty() || self.looked.elapsed() < self.every {
             return false;

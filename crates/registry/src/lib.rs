@@ -1,7 +1,7 @@
 //! The portable reader of `HKEY_PERFORMANCE_DATA`, over a trait.
 //!
-//! [`PerfRegistry`] is what it takes of a registry: values by name into a buffer, the names of
-//! keys, who is registered, and numbers that change when names do. Windows' own calls implement it,
+//! [`PerfRegistry`] is what the reader needs of a registry: values by name into a buffer, the names of
+//! keys, the registered providers, and numbers that change with each registration. Windows' own calls implement it,
 //! and so may a remote protocol. [`RegistrySource`] makes a [`Source`](perfhive_engine::Source) of
 //! it: growing buffers, retries, titles in several languages, and reading in parts what fails as a
 //! whole. [`Relay`] adds deadlines, [`Fallback`] a second source for what the registry lacks.

@@ -1,22 +1,22 @@
-//! Reading a value whose length nobody knows beforehand.
+//! Reading a value of unknown length.
 
 use crate::codes::{MORE_DATA, SUCCESS, TIMEOUT, is_busy};
 use perfhive_engine::ObjectQuery;
 use std::time::{Duration, Instant};
 
-/// The first buffer: what a few objects need.
+/// The first buffer, large enough for a few objects.
 const FIRST: usize = 64 << 10;
-/// The same of all objects: a machine at work fills one to four megabytes, and each
-/// buffer that is too small costs a collection.
+/// The first buffer for all objects: a machine at work fills one to four megabytes, and each buffer
+/// that is too small costs a collection.
 const FIRST_OF_ALL: usize = 1 << 20;
-/// The largest buffer. A machine with ten thousand threads fills some
-/// megabytes; whatever asks for more than this asks for more without end.
+/// The largest buffer. A machine with ten thousand threads fills some megabytes; a provider that asks
+/// for more than this asks for more without end.
 pub(crate) const LARGEST: usize = 64 << 20;
-/// The same of a list of names, which takes nine times as much once it is read, and as
-/// much again when it is looked up. A real one has a megabyte, with many providers some.
+/// The largest list of names. Read, it takes nine times as much, and the same again for lookups. A
+/// real list has a megabyte, with many providers a few.
 pub(crate) const LONGEST: usize = 16 << 20;
-/// How often a busy performance library is asked, and how long the first pause
-/// is; each further one is twice as long, 63 ms in all.
+/// How often a busy performance library is asked, and the first pause; each further one is twice as
+/// long, 63 ms in all.
 const TRIES: u32 = 7;
 const PAUSE: Duration = Duration::from_millis(1);
 
@@ -27,22 +27,22 @@ pub enum ReadError {
     Code(u32),
     /// Even the largest buffer was too small.
     TooLarge,
-    /// The deadline came before the answer.
+    /// The deadline of the caller passed.
     Deadline,
-    /// The call does not come back.
+    /// The call timed out.
     Hangs,
-    /// What should be a list of names is none.
+    /// The value is no list of names.
     NoTitles,
-    /// A list of names is longer than any can be.
+    /// The list of names exceeds every real one.
     EndlessTitles,
 }
 
-/// How large a buffer a request needed so far.
+/// The size of the buffer that a query needed so far.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Size(usize);
 
 impl Size {
-    /// That of the first buffer for a request.
+    /// The first size for a query.
     pub fn first_for(query: &ObjectQuery) -> Self {
         match query {
             ObjectQuery::Indexes(_) => Self::default(),
@@ -80,8 +80,7 @@ pub fn read(
         }
         match call(reply) {
             SUCCESS => {
-                // Room for what comes next, so that growth is seldom paid for
-                // with a second collection.
+                // Room for growth, which would otherwise cost a second collection.
                 if reply.len() > size.0 / 4 * 3 {
                     size.0 = (size.0 * 2).min(LARGEST);
                 }
@@ -145,7 +144,7 @@ mod tests {
         let length = 900 << 10;
         assert_eq!(run(&mut size, &mut reply, value(length, &mut calls)).0, Ok(()));
         assert_eq!((reply.len(), calls), (length, 5), "64, 128, 256, 512, 1024 KiB");
-        // Nearly full: the next buffer is larger before it must be.
+        // Nearly full: the next buffer is larger.
         assert_eq!(size, Size(2 << 20));
         let mut calls = 0;
         assert_eq!(run(&mut size, &mut reply, value(length, &mut calls)).0, Ok(()));
@@ -168,7 +167,7 @@ mod tests {
     }
 
     #[test]
-    fn growth_has_an_end() {
+    fn a_value_without_end_fails_at_the_largest_buffer() {
         let (mut size, mut reply, mut calls) = (Size::default(), Vec::new(), 0);
         let without_end = |calls: &mut u32| {
             *calls += 1;
@@ -176,17 +175,17 @@ mod tests {
         };
         let result = run(&mut size, &mut reply, |_| without_end(&mut calls)).0;
         assert_eq!((result, calls), (Err(ReadError::TooLarge), 11));
-        assert_eq!(reply.capacity(), 0, "and the memory is given back");
-        // The next time it is known at once.
+        assert_eq!(reply.capacity(), 0, "the buffer is freed");
+        // The next read fails at once.
         calls = 0;
         let result = run(&mut size, &mut reply, |_| without_end(&mut calls)).0;
         assert_eq!((result, calls), (Err(ReadError::TooLarge), 1));
-        // What then comes down to earth is read.
+        // A shorter value is read again.
         assert_eq!(run(&mut size, &mut reply, value(10, &mut calls)).0, Ok(()));
     }
 
     #[test]
-    fn a_busy_library_is_asked_a_few_times() {
+    fn a_busy_library_is_asked_seven_times_in_63_ms() {
         let (mut size, mut reply) = (Size::default(), Vec::new());
         let mut left = 3;
         let (result, waited) = run(&mut size, &mut reply, |reply| {
@@ -208,7 +207,7 @@ mod tests {
     }
 
     #[test]
-    fn a_deadline_ends_trying() {
+    fn a_passed_deadline_ends_trying() {
         let (mut size, mut reply, mut calls) = (Size::default(), Vec::new(), 0);
         let result = read(&mut size, &mut reply, Some(Instant::now()), &mut |_| {}, |_| {
             calls += 1;

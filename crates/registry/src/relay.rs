@@ -1,4 +1,4 @@
-//! A source on a thread of its own, and another way to ask once that one hangs.
+//! [`Relay`]: a source on a thread of its own, and a careful source after it hung.
 
 use crate::codes::NOT_REACHED;
 use crate::connect::{Dialer, Line, Remote};
@@ -14,62 +14,61 @@ use perfhive_format::LanguageId;
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
-/// A request that took this long hangs, however long it may take.
+/// A question without an answer for this long hangs, even if its timeout is longer.
 pub const HANGS: Duration = Duration::from_secs(10);
-/// How much longer one that asks carefully may take: it waits for each provider
-/// that hangs.
+/// How many timeouts a careful source may take for a question: it waits for each hanging provider.
 const CAREFULLY: u32 = 2;
 
 fn carefully(patience: Duration) -> Duration {
     patience.saturating_mul(CAREFULLY)
 }
 
-/// What part of the time for a request one provider has that is asked alone.
+/// The part of the timeout that a provider has when it is asked alone.
 const PROBES: u32 = 2;
 
-/// Makes a source that asks carefully; of what hung, if it was a collection.
+/// Makes a careful source, from the query that hung, if a query did.
 type Careful = Box<dyn FnOnce(Option<ObjectQuery>) -> Box<dyn Source> + Send>;
 
-/// A [`Worker`] whose source is replaced when it hangs: by one that asks each
-/// provider alone and finds out which of them it is. The thread of the first one is
-/// left behind. What was asked is then asked of the second one, unless the request
-/// had a deadline that has passed. So one without a deadline takes three times the
-/// patience at most, and one with a deadline no longer than that.
+/// A source on a thread of its own, which is replaced when it hangs: by a careful one that asks each
+/// provider alone, with a timeout for each call, and leaves the hanging provider out.
 ///
-/// It is the same question that must have no answer for the patience, however many asked
-/// it who did not wait so long.
+/// The source hangs if one question has no answer for the timeout (`patience`), however many callers
+/// waited for a part of that. Its thread is left behind, and the careful source is asked the same,
+/// unless the deadline of the caller has passed. So a question without a deadline takes three timeouts
+/// at most, and a question with a deadline no longer than that. From then on hanging objects are
+/// known, and not asked for.
 ///
-/// To collect on a thread that is watched with every call takes longer, which is why
-/// it is not done from the beginning.
+/// The careful source is not used from the beginning, since a hand-over to another thread with every
+/// call takes longer.
 pub struct Relay {
     worker: Worker,
     careful: Option<Careful>,
-    /// How long a request without a deadline may take.
+    /// The timeout of a question without a deadline.
     patience: Option<Duration>,
-    /// What somebody waits for in vain.
-    late: Option<Late>,
-    /// Whether nobody answered what was asked last.
+    /// The question without an answer, if there is one.
+    late: Option<LateQuestion>,
+    /// Whether the last question has no answer.
     unanswered: bool,
-    /// Of the source before.
+    /// The generations of the source before the replacement.
     generations: u64,
-    /// A catalogue of the source, and the same with its generation behind those.
+    /// A catalogue of the careful source, and the same with a generation that goes on from those.
     shifted: Option<(Arc<Catalogue>, Arc<Catalogue>)>,
-    /// The way to another machine, where there is one.
+    /// The connection to another machine, if it is one.
     line: Option<Arc<Line>>,
 }
 
-/// A question that has no answer yet.
+/// A question without an answer so far.
 #[derive(Clone, Debug)]
-struct Late {
+struct LateQuestion {
     /// Its number.
     number: u64,
     since: Instant,
-    /// What was to be collected, if anything.
+    /// The query, unless the question was for titles or providers.
     query: Option<ObjectQuery>,
 }
 
 impl Relay {
-    /// A source that nothing can stand in for.
+    /// A source without a careful one to replace it.
     ///
     /// # Errors
     /// Where no thread can be started.
@@ -90,8 +89,7 @@ impl Relay {
         })
     }
 
-    /// A source that is replaced, once it hangs, by one that asks provider by provider over
-    /// registries that `make` makes.
+    /// A source that is replaced, once it hangs, by a careful one over registries that `make` makes.
     ///
     /// # Errors
     /// Where no thread can be started.
@@ -108,7 +106,7 @@ impl Relay {
         Ok(Self { careful: Some(Box::new(careful)), ..Self::new(source, Some(patience))? })
     }
 
-    /// As [`watching`](Self::watching), for another machine that must be connected to first.
+    /// As [`watching`](Self::watching), for another machine that is connected to first.
     ///
     /// # Errors
     /// As [`watching`](Self::watching).
@@ -126,45 +124,43 @@ impl Relay {
         Ok(Self { line: Some(line), ..relay })
     }
 
-    /// How long a request without a deadline of its own may take, before another way is
-    /// tried.
+    /// The timeout of a question without a deadline.
     pub(crate) fn patience(&self) -> Option<Duration> {
         self.patience
     }
 
-    /// Whether the last error was nobody's answer: there was none, or none yet.
+    /// Whether the last question has no answer so far; its error says so.
     pub(crate) fn is_late(&self) -> bool {
         self.unanswered
     }
 
-    /// Whether one has none, and nobody needs to wait for it any more.
+    /// Whether the source hangs, and no careful one is left to replace it.
     pub(crate) fn hangs(&self) -> bool {
-        let is_over = |late: &Late| late.since.elapsed() >= self.enough();
+        let is_over = |late: &LateQuestion| late.since.elapsed() >= self.enough();
         self.unanswered && self.careful.is_none() && self.late.as_ref().is_some_and(is_over)
     }
 
-    /// How long it takes at most until there is an answer, or it is known that there will
-    /// be none.
+    /// The longest time until there is an answer, or it is known that there will be none.
     pub(crate) fn longest(&self) -> Duration {
         let first = self.patience.map_or(HANGS, |patience| patience.min(HANGS));
         let is_watched = self.careful.is_some() || self.generations > 0;
         if is_watched { first.saturating_add(carefully(first)) } else { first }
     }
 
-    /// After what time without an answer the source hangs that is asked now.
+    /// The time without an answer after which the present source hangs.
     fn enough(&self) -> Duration {
         let enough = self.patience.map_or(HANGS, |patience| patience.min(HANGS));
         if self.generations > 0 { carefully(enough) } else { enough }
     }
 
-    /// Sets how long a request may take, before another way is tried.
+    /// Sets the timeout of a question without a deadline.
     pub(crate) fn wait_for(&mut self, patience: Option<Duration>) {
         let is_careful = self.generations > 0;
         let patience = patience.map(|one| if is_careful { carefully(one) } else { one });
         self.worker.set_patience(patience);
     }
 
-    /// Asks the source; once more if it hangs and there is another way.
+    /// Asks the source, and after a replacement the careful one.
     fn ask<T>(
         &mut self,
         query: Option<&ObjectQuery>,
@@ -174,7 +170,7 @@ impl Relay {
         loop {
             let begun = Instant::now();
             if let Some(line) = &self.line {
-                // What is not there yet is made first, in a time of its own.
+                // A missing connection is made first, with a timeout of its own.
                 let more = if line.up_since().is_some() { Duration::ZERO } else { line.limit };
                 let usual = self.patience.map(|patience| patience.saturating_add(more));
                 self.wait_for(usual);
@@ -188,22 +184,22 @@ impl Relay {
             let mut since = self.worker.last_asked_at().map_or(begun, |asked| asked.max(begun));
             if let Some(line) = &self.line {
                 if line.is_dialing() {
-                    // Nobody hangs: nobody was asked so far.
+                    // No provider hangs: none was asked so far.
                     self.late = None;
                     let (kind, message) = explain(NOT_REACHED, Some(&line.host));
                     return Err(SourceError::new(kind, self.worker.name(), message));
                 }
                 since = line.up_since().map_or(since, |up| up.max(since));
             }
-            // One that is late again and again does not hang.
+            // A source that is late with each of several questions does not hang.
             let number = self.worker.last_asked();
             let late = match self.late.take().filter(|late| late.number == number) {
                 Some(late) => late,
-                None => Late { number, since, query: query.cloned() },
+                None => LateQuestion { number, since, query: query.cloned() },
             };
             let took = late.since.elapsed();
             self.late = Some(late);
-            // Then what stands in is asked, if there is time.
+            // The careful source is asked, if there is time.
             if took < self.enough()
                 || !self.replace()?
                 || deadline.is_some_and(|deadline| deadline <= Instant::now())
@@ -213,7 +209,7 @@ impl Relay {
         }
     }
 
-    /// The catalogue of the source, whose generation goes on from that of the source before.
+    /// The catalogue with a generation that goes on from the source before.
     fn shifted(&mut self, catalogue: Arc<Catalogue>) -> Arc<Catalogue> {
         if self.generations == 0 {
             return catalogue;
@@ -230,12 +226,12 @@ impl Relay {
         }
     }
 
-    /// The generation of the catalogue as last heard of.
+    /// The last known generation of the catalogue.
     pub(crate) fn last_generation(&self) -> u64 {
         self.generations + self.worker.last_generation()
     }
 
-    /// Leaves the source behind that hangs; `false` where there is no other way.
+    /// Replaces the source that hangs; `false` without a careful one.
     fn replace(&mut self) -> Result<bool, SourceError> {
         let Some(careful) = self.careful.take() else { return Ok(false) };
         let is_any = |query: &ObjectQuery| *query != ObjectQuery::Indexes(Vec::new());
@@ -262,7 +258,7 @@ impl Source for Relay {
 
     fn catalogue(&mut self, ask: &Ask) -> Result<Arc<Catalogue>, SourceError> {
         if ask.objects == ObjectQuery::Costly {
-            // All others first, and apart: who hangs there is another one.
+            // The global objects first, and apart: another provider may hang there.
             self.catalogue(&Ask::everything().until(ask.until))?;
         }
         let query = Some(&ask.objects);
@@ -293,10 +289,10 @@ mod tests {
     use std::sync::mpsc::{Receiver, channel};
     use std::thread::yield_now;
 
-    /// Collects when it is told to, once each time.
-    struct Told(Receiver<()>);
+    /// A source that collects once for each message.
+    struct Signalled(Receiver<()>);
 
-    impl Source for Told {
+    impl Source for Signalled {
         fn name(&self) -> &str {
             "told:"
         }
@@ -309,18 +305,17 @@ mod tests {
             Ok(Arc::default())
         }
         fn titles(&mut self, _: LanguageId, _: &Ask) -> Result<Arc<TitleDatabase>, SourceError> {
-            unreachable!("nobody asks for titles")
+            unreachable!("no titles are asked for")
         }
         fn providers(&mut self, _: &Ask) -> Result<Vec<ProviderStatus>, SourceError> {
             Ok(vec![ProviderStatus::new("told")])
         }
     }
 
-    /// Whoever asks how they are doing while one is late is told.
     #[test]
-    fn providers_are_told_of_once_what_is_under_way_has_ended() {
+    fn providers_are_listed_once_the_late_collection_has_ended() {
         let (tell, told) = channel();
-        let mut relay = Relay::new(Told(told), Some(Duration::from_secs(3600))).unwrap();
+        let mut relay = Relay::new(Signalled(told), Some(Duration::from_secs(3600))).unwrap();
         let request = Ask::new(ObjectQuery::Global).until(Instant::now());
         relay.collect(&request, &mut Snapshot::new()).unwrap_err();
         assert!(relay.worker.is_at_work());
@@ -330,12 +325,11 @@ mod tests {
         assert_eq!(names, ["told"]);
     }
 
-    /// Nobody waits for longer than the patience, and what hung for that long is not asked.
     #[test]
-    fn providers_are_told_of_by_what_stands_in() {
+    fn providers_are_listed_by_the_careful_source_after_a_hang() {
         let ((_tell, told), (_, other)) = (channel(), channel());
-        let mut relay = Relay::new(Told(told), Some(Duration::from_secs(3600))).unwrap();
-        relay.careful = Some(Box::new(|_| Box::new(Told(other))));
+        let mut relay = Relay::new(Signalled(told), Some(Duration::from_secs(3600))).unwrap();
+        relay.careful = Some(Box::new(|_| Box::new(Signalled(other))));
         let request = Ask::new(ObjectQuery::Global).until(Instant::now());
         relay.collect(&request, &mut Snapshot::new()).unwrap_err();
         relay.worker.set_patience(Some(Duration::ZERO));
@@ -348,13 +342,12 @@ mod tests {
         assert_eq!(names, ["told"]);
     }
 
-    /// Whoever is asked, and whatever the question is.
     #[test]
-    fn a_deadline_holds_for_what_stands_in_as_well() {
+    fn deadlines_of_all_questions_are_kept_by_both_sources() {
         let ((_tell, told), (_other, never)) = (channel(), channel());
         let hour = Duration::from_secs(3600);
-        let mut relay = Relay::new(Told(told), Some(hour)).unwrap();
-        relay.careful = Some(Box::new(|_| Box::new(Told(never))));
+        let mut relay = Relay::new(Signalled(told), Some(hour)).unwrap();
+        relay.careful = Some(Box::new(|_| Box::new(Signalled(never))));
         assert_eq!(relay.longest(), HANGS * 3);
         let now = Instant::now();
         let everything = Ask::everything().until(now);
@@ -372,13 +365,13 @@ mod tests {
         };
         hurry(&mut relay);
         shift(&mut relay, HANGS);
-        assert!(!relay.hangs(), "somebody can stand in");
-        // Replaced, and not asked before somebody has time.
+        assert!(!relay.hangs(), "the careful source is left");
+        // Replaced; the careful source is not asked after the deadline.
         relay.collect(&everything, &mut Snapshot::new()).unwrap_err();
         assert!(relay.generations > 0 && relay.is_late() && !relay.hangs());
         assert!(!relay.worker.is_at_work());
         hurry(&mut relay);
-        // It asks carefully, which takes twice as long.
+        // The careful source has twice the time.
         shift(&mut relay, HANGS);
         assert!(!relay.hangs());
         shift(&mut relay, HANGS);
@@ -386,11 +379,11 @@ mod tests {
     }
 
     #[test]
-    fn patience_may_be_as_long_as_there_is() {
+    fn the_longest_patience_overflows_nothing() {
         let ready = || {
             let (tell, told) = channel();
             tell.send(()).unwrap();
-            Told(told)
+            Signalled(told)
         };
         let mut relay = Relay::new(ready(), Some(Duration::MAX)).unwrap();
         relay.careful = Some(Box::new(move |_| Box::new(ready())));
@@ -403,9 +396,9 @@ mod tests {
     }
 
     #[test]
-    fn who_is_late_again_and_again_does_not_hang() {
+    fn a_source_late_with_each_of_several_questions_does_not_hang() {
         let (tell, told) = channel();
-        let mut relay = Relay::new(Told(told), Some(Duration::from_secs(3600))).unwrap();
+        let mut relay = Relay::new(Signalled(told), Some(Duration::from_secs(3600))).unwrap();
         let mut snapshot = Snapshot::new();
         let mut in_a_hurry = |relay: &mut Relay| {
             let request = Ask::new(ObjectQuery::Global).until(Instant::now());
@@ -416,7 +409,7 @@ mod tests {
         assert_eq!(first.query, Some(ObjectQuery::Global));
         let again = in_a_hurry(&mut relay);
         assert_eq!((again.number, again.since), (first.number, first.since));
-        // It came back, late; what is asked then is another question.
+        // The late answer came; the next ask is another question.
         tell.send(()).unwrap();
         let second = loop {
             let late = in_a_hurry(&mut relay);

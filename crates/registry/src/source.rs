@@ -1,4 +1,4 @@
-//! `HKEY_PERFORMANCE_DATA` as a source.
+//! [`RegistrySource`]: `HKEY_PERFORMANCE_DATA` as a source.
 
 mod catalogue;
 mod definitions;
@@ -7,7 +7,7 @@ mod status;
 use crate::codes::{NOT_FOUND, SUCCESS};
 use crate::explain::unreadable;
 use crate::hangs::{Hangs, Watch};
-use crate::parts::{self, Failed, NOBODY, Search, Split, read_block};
+use crate::parts::{self, Failed, NO_OBJECT_NAME, Search, Split, read_block};
 use crate::read::{ReadError, Size};
 use crate::registry::{LastTitles, PerfRegistry, ValueName};
 use crate::service::Service;
@@ -23,11 +23,11 @@ use std::collections::HashMap;
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
-/// How many requests are remembered with the size of their answers. A program
-/// has a handful; whoever makes up new ones without end starts over.
+/// How many queries are remembered with the size of their answers. A program has a handful; after
+/// this many, all are forgotten.
 const REMEMBERED: usize = 256;
 
-/// Said of an object that was there once.
+/// The message for an object that was there before.
 fn stays_away(host: Option<&str>) -> String {
     let there = host.map_or(String::new(), |host| format!(" of {host}"));
     format!(
@@ -36,63 +36,64 @@ fn stays_away(host: Option<&str>) -> String {
     )
 }
 
-/// The counters of a machine, read through its registry.
+/// A source of the counters of a machine, read through its registry.
 ///
-/// The key stays open between samples, since closing it unloads the libraries
-/// of all providers, and is closed when the source is dropped. Buffers grow by
-/// doubling, once for each request; a request that was made before takes no
-/// memory and one call of `RegQueryValueExW`. Where the last source of a process is
-/// dropped, that waits two seconds at most until the key is closed.
+/// The key stays open between samples, since closing it unloads the libraries of all providers. It
+/// is closed when the last source of the process is dropped, which waits for that two seconds at
+/// most. Buffers grow by doubling, once for each query; a repeated query allocates nothing and takes
+/// one call of `RegQueryValueExW`.
 ///
-/// A provider that hangs hangs the collection: put the source behind a
-/// [`Worker`](perfhive_engine::Worker), as `perfhive::open` does.
+/// A collection takes as long as its slowest provider, for ever if one hangs: [`Relay`] adds
+/// timeouts.
+///
+/// [`Relay`]: crate::Relay
 pub struct RegistrySource {
     name: String,
     registry: Box<dyn PerfRegistry>,
     pool: FramePool,
-    /// What is known of each request that was made.
-    requests: HashMap<ObjectQuery, Asked>,
-    /// Who is registered, once it was needed.
+    /// The queries that were made.
+    requests: HashMap<ObjectQuery, KnownQuery>,
+    /// The registered providers, once they were needed.
     services: Option<Arc<[Service]>>,
     /// Number of the last collection.
     generation: u64,
-    /// Number of the catalogue, and what was counted, and when, as it was taken.
+    /// Generation of the catalogue and the titles, and the last registration at that time.
     titles_generation: u64,
     last: LastTitles,
-    /// The objects that were seen, each with the definitions that it had.
+    /// The objects that were seen, with their definitions.
     known: Definitions,
     catalogue: Option<Arc<Catalogue>>,
-    /// Whether it has all objects of `Global`, or those only that somebody looked for.
+    /// Whether the catalogue has all objects of `Global`, rather than those only that were looked
+    /// for.
     is_whole: bool,
-    /// Whether something was found by itself since all were listed: it may be part of
+    /// Whether an object of unknown cost was found after `Global` was listed: it may be part of
     /// `Global` by now.
     unsure: bool,
-    /// Whether all were asked so far: who was not seen then has nothing.
+    /// Whether `Global` was collected: a provider without an object in it has none.
     asked_all: bool,
-    /// The objects that somebody looked for, so far.
+    /// The objects that were looked for.
     looked_for: Vec<TitleIndex>,
-    /// The objects of `Costly`, once somebody needed them.
+    /// The objects of `Costly`, once they were collected.
     costly: Option<Vec<CatalogueObject>>,
     databases: HashMap<LanguageId, Arc<TitleDatabase>>,
     languages: Option<Vec<Language>>,
     hangs: Hangs,
     watch: Watch,
-    /// What is said again and again: of objects that stay away, and of providers that
-    /// give nothing. Put into words once.
+    /// Repeated faults, kept for their texts: missing objects, and providers without objects.
     missing: HashMap<TitleIndex, Fault>,
     silent: Vec<Fault>,
 }
 
-/// A request that was made.
-struct Asked {
+/// A query that was made.
+struct KnownQuery {
     name: ValueName,
     size: Size,
-    /// How it is answered where it failed.
+    /// The parts that are read instead, after the whole failed.
     split: Option<Box<Split>>,
 }
 
 impl RegistrySource {
-    /// A source over a registry; `name` stands for it in messages.
+    /// A source over a registry; messages call it `name`.
     #[must_use]
     pub fn over(name: &str, registry: Box<dyn PerfRegistry>) -> Self {
         Self {
@@ -120,8 +121,8 @@ impl RegistrySource {
         }
     }
 
-    /// The same over calls that end by a limit, of whose answers `hung` did not come.
-    /// A provider is asked alone for `probe` at most.
+    /// A source over calls with a timeout. `hung` is the query that timed out before; a provider that
+    /// is asked alone has the time `probe`.
     pub(crate) fn carefully(
         name: &str,
         registry: Watched,
@@ -143,11 +144,12 @@ impl RegistrySource {
         SourceError::new(kind, &self.name, message)
     }
 
-    /// Takes note of the objects that a reply holds. One that nobody has seen, or that is
-    /// defined as never before, makes the catalogue and the titles outdated; one that is
-    /// defined anew without end does so only now and then. Where nobody has looked for all
-    /// objects so far, one that nobody looked for does so only if it, or a counter of it,
-    /// has no name. Answers whether there was any such object.
+    /// Notes the objects of a reply; answers whether any is new or newly defined.
+    ///
+    /// A new object or definition outdates the catalogue and the titles; an object that is defined
+    /// anew without end does so only now and then. While the catalogue has only the objects that were
+    /// looked for, another object outdates only the titles, and only if it or one of its counters has
+    /// no name.
     fn note(&mut self, snapshot: &Snapshot, query: &ObjectQuery) -> bool {
         let (mut news, mut outdated, mut unnamed) = (false, false, false);
         for object in snapshot.objects() {
@@ -160,14 +162,14 @@ impl RegistrySource {
             news = true;
             let is_listed = |catalogue: &Arc<Catalogue>| catalogue.object(name).is_some();
             unnamed |= self.lacks_names(object.view());
-            // What is costly is in no catalogue before somebody asked for it.
+            // Costly objects are in no catalogue before an ask for them.
             outdated |= self.is_whole && *query != ObjectQuery::Costly
                 || self.catalogue.as_ref().is_some_and(is_listed);
         }
         if outdated && self.catalogue.is_some() {
             self.outdate();
         } else if unnamed {
-            // What it has is known, and what that is called is not.
+            // The object is listed already; its names are missing.
             self.databases.clear();
             self.titles_generation += 1;
             if let Some(catalogue) = &mut self.catalogue {
@@ -177,8 +179,8 @@ impl RegistrySource {
         news
     }
 
-    /// Whether the English titles, as they were loaded, or others where those are damaged,
-    /// lack a name of an object.
+    /// Whether the loaded titles lack a name of an object: the English ones, or others if those are
+    /// damaged.
     fn lacks_names(&self, object: PerfObject<'_>) -> bool {
         let english = self.databases.get(&LanguageId::ENGLISH);
         english.or_else(|| self.databases.values().next()).is_some_and(|titles| {
@@ -199,14 +201,14 @@ impl RegistrySource {
         self.databases.clear();
     }
 
-    /// Reads one reply; `out` is cleared first. Where the request fails because
-    /// of one provider, what the others have.
+    /// Reads one reply into `out`, which is cleared first. If one provider makes the query fail, the
+    /// objects of the others are read.
     fn fetch(&mut self, request: &Ask, out: &mut Snapshot) -> Result<(), SourceError> {
         out.clear();
         if let ObjectQuery::Indexes(list) = &request.objects
             && list.is_empty()
         {
-            // An empty name means everything to Windows.
+            // To Windows, an empty name means all objects.
             return Ok(());
         }
         if !self.requests.contains_key(&request.objects) {
@@ -215,7 +217,7 @@ impl RegistrySource {
             }
             let name = ValueName::new(&request.objects.to_string());
             let size = Size::first_for(&request.objects);
-            let asked = Asked { name, size, split: None };
+            let asked = KnownQuery { name, size, split: None };
             self.requests.insert(request.objects.clone(), asked);
         }
         self.generation += 1;
@@ -224,7 +226,7 @@ impl RegistrySource {
         if let Some(asked) = self.requests.get_mut(&request.objects)
             && let Some(split) = &mut asked.split
         {
-            // Whoever hangs is asked again once he has come back.
+            // The whole is tried again after a time; after a hang, once the calls have returned.
             let lasts = Instant::now() < split.until || self.hangs.knows(&request.objects);
             is_whole = lasts && split.is_whole;
             if lasts && !is_whole {
@@ -237,8 +239,8 @@ impl RegistrySource {
                         split.faults.iter().for_each(|fault| out.push_fault(fault.clone()));
                         return Ok(());
                     }
-                    Err(failed) if !failed.is_a_providers() => return Err(self.error(failed)),
-                    // Another one fails by now.
+                    Err(failed) if !failed.may_be_a_providers() => return Err(self.error(failed)),
+                    // By now another provider fails.
                     Err(failed) => self.hangs.note(failed, &request.objects),
                 }
             }
@@ -263,7 +265,7 @@ impl RegistrySource {
                 }
                 Ok(())
             }
-            Err(failed) if failed.is_a_providers() => {
+            Err(failed) if failed.may_be_a_providers() => {
                 self.hangs.note(failed, &request.objects);
                 self.fetch_parts(request, failed, out)
             }
@@ -271,8 +273,8 @@ impl RegistrySource {
         }
     }
 
-    /// Looks for more than the `sound` objects of a reply in which one is
-    /// damaged: whatever stands behind it is lost with it.
+    /// Looks for more than the `sound` objects of a reply with a damaged object: the objects behind
+    /// that one cannot be read.
     fn fetch_more(
         &mut self,
         request: &Ask,
@@ -288,7 +290,7 @@ impl RegistrySource {
         if is_whole { Ok(()) } else { self.fetch(request, out) }
     }
 
-    /// Answers a request that failed as a whole.
+    /// Answers a query that failed as a whole.
     fn fetch_parts(
         &mut self,
         request: &Ask,
@@ -302,9 +304,9 @@ impl RegistrySource {
         };
         let split = match self.split(&request.objects) {
             Ok(split) => split,
-            // It is no provider's fault: the other machine is not reached any more.
+            // The connection is lost: no provider is at fault.
             Err(other) if other.is_the_connections() => return Err(self.error(other)),
-            // Everything fails.
+            // Every query fails.
             Err(_) => {
                 let services = self.services();
                 let active = services.iter().filter(|service| !service.disabled);
@@ -336,17 +338,17 @@ impl RegistrySource {
             return Arc::clone(services);
         }
         let services: Arc<[Service]> = self.registry.services().into();
-        // Another machine that has none is one that cannot be asked.
+        // An empty list of another machine is one that could not be read.
         if !services.is_empty() || self.registry.host().is_none() {
             self.services = Some(Arc::clone(&services));
         }
         services
     }
 
-    /// Windows leaves out who cannot be loaded or opened, without a word. Of
-    /// providers that perfhive registered it is told; most of the others only have
-    /// nothing to say.
-    fn tell_of_silent_ones(&mut self, out: &mut Snapshot) {
+    /// Adds a fault for each provider without objects that perfhive registered: Windows leaves out a
+    /// library that cannot be loaded or opened, without an error. Most other providers without objects
+    /// have none at the moment.
+    fn add_silent_providers(&mut self, out: &mut Snapshot) {
         for service in self.services().iter().filter(|one| one.ours && !one.disabled) {
             let is_there = out.objects().any(|one| service.owns(one.view().name_index()));
             let is_of_it = |fault: &&Fault| *fault.provider == *service.name;
@@ -359,21 +361,21 @@ impl RegistrySource {
                 self.silent.push(fault.clone());
                 fault
             }));
-            // Somebody may disable or mend it.
+            // An administrator may disable or mend it.
             self.watch.over([&*service.name].into_iter(), &mut *self.registry);
         }
     }
 
-    /// Looks at registrations of those that fail before each request.
+    /// Looks at the registrations of failing providers before each query.
     #[cfg(test)]
     pub(crate) fn look_often(&mut self) {
         self.watch.every = Duration::ZERO;
     }
 
-    /// Finds out what can be had of a request.
+    /// Finds the parts of a query that can be read.
     ///
     /// # Errors
-    /// Where not even a request for nothing has an answer.
+    /// Where not even a query for no object has an answer.
     fn split(&mut self, query: &ObjectQuery) -> Result<Split, Failed> {
         let usual = self.registry.set_limit(self.hangs.probe());
         let split = self.search(query);
@@ -382,10 +384,10 @@ impl RegistrySource {
     }
 
     fn search(&mut self, query: &ObjectQuery) -> Result<Split, Failed> {
-        // Where that hangs, so does what names are read from: nobody waits for each of them.
-        let nobody = ValueName::new(NOBODY);
-        let nobody = (&nobody, &mut Size::default());
-        read_block(&mut *self.registry, &mut self.pool, self.generation, nobody, None)?;
+        // If this hangs, each provider would, and each would be waited for.
+        let no_object = ValueName::new(NO_OBJECT_NAME);
+        let no_object = (&no_object, &mut Size::default());
+        read_block(&mut *self.registry, &mut self.pool, self.generation, no_object, None)?;
         let global = match query {
             ObjectQuery::Costly => self.names_of_global(),
             _ => Vec::new(),
@@ -414,10 +416,10 @@ impl RegistrySource {
         SourceError::new(SourceErrorKind::NotFound, &self.name, message)
     }
 
-    /// The indexes that have a name, in whatever language there are names.
+    /// The indexes that have a name, in the first language whose titles can be read.
     fn named(&mut self) -> Vec<TitleIndex> {
         let mut titles = self.titles(LanguageId::ENGLISH, &Ask::nothing());
-        // Who does not answer for one does not for the others.
+        // If one list is late, so are the others.
         if titles.as_ref().is_err_and(|error| !error.is_transient()) {
             let others: Vec<_> = self.languages.iter().flatten().map(|one| one.id).collect();
             let read = others.into_iter().map(|language| self.titles(language, &Ask::nothing()));
@@ -426,8 +428,8 @@ impl RegistrySource {
         titles.iter().flat_map(|titles| titles.all()).map(|(index, _)| index).collect()
     }
 
-    /// Whether those that hung have come back, or who failed is registered otherwise
-    /// by now: then all is asked as a whole again.
+    /// Ends reading in parts once the hanging calls have returned, or the registration of a failing
+    /// provider has changed.
     fn look_back(&mut self) {
         let is_over = self.hangs.are_over(&mut *self.registry);
         let is_other = self.watch.is_other(&mut *self.registry);
@@ -450,15 +452,15 @@ impl RegistrySource {
         }
     }
 
-    /// The objects of `Costly`, and those of `Global` as far as nobody looked for them.
+    /// The catalogue with the objects of `Costly`.
     fn catalogue_with_costly(&mut self) -> Result<Arc<Catalogue>, SourceError> {
         self.whole_catalogue()?;
         let mut snapshot = Snapshot::new();
         self.fetch(&Ask::new(ObjectQuery::Costly), &mut snapshot)?;
         self.note(&snapshot, &ObjectQuery::Costly);
         self.learn_costly(&snapshot);
-        // What those have that hang nobody knows: whoever looks for it is to hear that,
-        // and not that there is no such object.
+        // The objects of a hanging provider are unknown: the error says so, where a catalogue would say
+        // that there are none.
         if self.hangs.objects().is_empty() {
             return self.whole_catalogue();
         }
@@ -475,24 +477,22 @@ impl RegistrySource {
         }
     }
 
-    /// Outdates what is known where Last Counter and Last Help, or the time at which they
-    /// were written, are others; or where those that hung came back. The generation changes
-    /// with that, and when a reply held an object that nobody knew, or one that is defined
-    /// anew.
+    /// Outdates the catalogue and the titles after a registration: if Last Counter, Last Help or the
+    /// time at which they were written has changed. Ends reading in parts, too, if it is time.
     ///
-    /// Whether the names are others is not looked at here: this happens before each sample,
-    /// and whoever waits for it does not wait long enough to load them.
+    /// The names themselves are not compared: this is done before each sample, and loading them takes
+    /// too long for that.
     fn notice_changes(&mut self) {
         self.look_back();
         let last = self.registry.last_titles();
         if last != self.last {
-            // What is told for the first time makes nobody new.
+            // At the first look, no provider is new.
             let is_first = self.last == LastTitles::default();
             self.last = last;
             self.outdate();
-            // Who is new was asked for nothing so far.
+            // A new provider was not asked for anything so far.
             self.asked_all &= is_first;
-            // Who failed may be gone, and whose the indexes are has changed.
+            // Failing providers may be gone, and indexes may have new owners.
             self.requests.values_mut().for_each(|asked| asked.split = None);
             self.hangs.forget_objects();
         }
@@ -511,16 +511,16 @@ impl Source for RegistrySource {
             self.learn_costly(out);
         }
         if request.objects == ObjectQuery::Global {
-            self.tell_of_silent_ones(out);
+            self.add_silent_providers(out);
         }
         if let ObjectQuery::Indexes(list) = &request.objects {
             for name in list {
-                // What was never there is no fault, what is damaged told already.
+                // An object that was never seen is no fault; damaged ones have their fault already.
                 if self.known.contains(*name)
                     && out.object(*name).is_none()
                     && !out.faults().iter().any(|fault| fault.object == Some(*name))
                 {
-                    // Of what is known there is an end.
+                    // Bounded, as known objects are.
                     let words = self.missing.entry(*name).or_insert_with(|| {
                         let words = stays_away(self.registry.host());
                         let fault = Fault::new(FaultKind::CollectFailed, &self.name, words);
@@ -537,27 +537,24 @@ impl Source for RegistrySource {
         Ok(())
     }
 
-    /// Who is registered: those whose objects were seen, and those of whom there is
-    /// none.
+    /// The registered providers; their state tells whether objects of theirs were seen.
     fn providers(&mut self, _: &Ask) -> Result<Vec<ProviderStatus>, SourceError> {
         let services = self.registry.services();
         let code = if services.is_empty() { self.registry.connect() } else { SUCCESS };
         if code != SUCCESS {
-            // Another machine that nobody reaches has not told that it has none.
+            // An empty list of a machine that is not reached means nothing.
             return Err(self.error(Failed::Read(ReadError::Code(code))));
         }
         let status = |service| self.status(service);
         Ok(services.into_iter().map(status).collect())
     }
 
-    /// The objects of `Global` and, behind them, those of `Costly` as far as somebody asked
-    /// for them: that collection is one that nobody should wait for who does not need it.
-    /// For a list of objects, those, of which no others are asked, and those that somebody
-    /// looked for before.
+    /// The objects of `Global` and behind them, after an ask for them, those of `Costly`: a caller that
+    /// does not need these does not wait for their collection. For a list of objects, the objects of
+    /// the list, which alone are asked for, and those that were looked for before.
     fn catalogue(&mut self, ask: &Ask) -> Result<Arc<Catalogue>, SourceError> {
         self.notice_changes();
         match &ask.objects {
-            // What is costly is in no whole of them.
             ObjectQuery::Indexes(list) => self.look_for(list),
             ObjectQuery::Global | ObjectQuery::Foreign(_) => self.whole_catalogue(),
             ObjectQuery::Costly => self.catalogue_with_costly(),
@@ -590,7 +587,7 @@ impl Source for RegistrySource {
             if !matches!(error, ReadError::NoTitles | ReadError::EndlessTitles) {
                 return told;
             }
-            // Those in other languages may be sound.
+            // The message names the language: the lists of others may be sound.
             let message = format!("language {language}: {}", told.message());
             SourceError::new(told.kind(), &self.name, message)
         })?);

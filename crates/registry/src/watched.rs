@@ -1,5 +1,4 @@
-//! Calls that may never come back, on threads that are left behind where they do
-//! not.
+//! Calls with a timeout, on threads that are left behind if a call does not return.
 
 use crate::codes::{SUCCESS, TIMEOUT, is_lost};
 use crate::registry::{LastTitles, PerfRegistry, RegistryKey, RegistryPart, ValueName};
@@ -10,8 +9,8 @@ use std::time::Duration;
 
 /// `ERROR_INTERNAL_ERROR`: the thread that made the call is gone.
 const INTERNAL: u32 = 1359;
-/// How many threads may be left behind at a time. Each holds a buffer, and one is
-/// spent on every provider that hangs.
+/// How many threads may be left behind at a time. Each holds a buffer; every hanging provider takes
+/// one.
 const LEFT_BEHIND: usize = 8;
 
 /// Makes a registry for one thread.
@@ -48,7 +47,7 @@ struct Call {
     reply: Vec<u8>,
 }
 
-/// A thread that makes one call at a time, and ends when nobody sends any.
+/// A thread that makes one call at a time, and ends when its sender is dropped.
 struct Helper {
     calls: SyncSender<Call>,
     answers: Receiver<(u32, Call)>,
@@ -104,7 +103,7 @@ impl PerfRegistry for Watched {
                 return TIMEOUT;
             }
             let mut registry = (self.make)();
-            // Apart from the call: who is not reached is not a provider that hangs.
+            // Not part of the timeout: a machine that is not reached is no provider that hangs.
             let code = registry.connect();
             if code != SUCCESS {
                 return code;
@@ -124,7 +123,7 @@ impl PerfRegistry for Watched {
                 *reply = call.reply;
                 self.spare = Some(call.name);
                 if is_lost(code) {
-                    // The next one connects before it is called.
+                    // The next call makes a new connection.
                     self.helper = None;
                 }
                 code
@@ -174,7 +173,7 @@ impl PerfRegistry for Watched {
 
     fn hanging(&mut self) -> usize {
         use std::sync::mpsc::TryRecvError;
-        // Whoever came back is let go, and ends.
+        // Threads whose calls have returned are dropped, and end.
         self.behind.retain(|helper| matches!(helper.answers.try_recv(), Err(TryRecvError::Empty)));
         self.behind.len()
     }

@@ -1,4 +1,4 @@
-//! What comes from the second source: when that is decided, and by what.
+//! The decision of [`Fallback`]: the state of the first source, and its transitions.
 
 use super::Fallback;
 use crate::relay::HANGS;
@@ -9,64 +9,63 @@ use perfhive_format::{LanguageId, TitleIndex};
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
-/// Thread points to Process: who fills one fills both.
+/// Thread refers to Process: both come from one source.
 const PROCESS: TitleIndex = TitleIndex(230);
 const THREAD: TitleIndex = TitleIndex(232);
 
-/// How many requests in a row must fail, or lack an object, before the second
-/// source stands in, and how many must have it before that ends.
+/// How many asks in a row must fail, or lack an object, before the second source is used; and how many
+/// trials in a row must have it before that ends.
 pub(super) const IN_A_ROW: u32 = 2;
-/// How long a broken registry is left alone: longer each time that it still is.
+/// The pause before a trial: the first, and the longest after doubling with each failed trial.
 pub(super) const FIRST_PAUSE: Duration = Duration::from_secs(5);
 pub(super) const LONGEST_PAUSE: Duration = Duration::from_secs(300);
-/// How long a caller waits while a broken registry is tried again.
+/// How long a caller waits for a trial.
 const TRIAL: Duration = Duration::from_millis(500);
 
-/// What comes from the second source.
+/// A decision: the state of the first source, and the objects of the second one that are used.
 pub(super) struct Decision {
-    pub(super) first: First,
+    pub(super) first: FirstState,
     pub(super) objects: Vec<TitleIndex>,
-    /// The same in words, where there is anything to say.
+    /// The decision in words, unless there is nothing to report.
     pub(super) reason: Option<String>,
-    /// When the first one is tried again with these objects, and the pause
-    /// after that if it is in vain.
+    /// The time of the next trial, and the pause after it if it fails.
     pub(super) again: Instant,
     pub(super) pause: Duration,
-    /// How often in a row it had what it lacked.
+    /// Trials in a row that had objects that were missing.
     pub(super) answered: u32,
 }
 
-/// How the first source is doing.
-pub(super) enum First {
-    /// It answers; the generation of its catalogue as it was looked at.
+/// The state of the first source.
+pub(super) enum FirstState {
+    /// It answers; the generation of its catalogue at the last look.
     Good(u64),
-    /// It does not, and why; the same, as it was last heard of.
+    /// It does not answer, with the reason; the last known generation.
     Broken(SourceError, u64),
 }
 
 impl<B: Source> Fallback<B> {
-    /// Whether something is wanted that the second source can fill and of which the first
-    /// one was never asked whether it has it.
+    /// Whether an object is wanted that the second source can fill, and that was never looked for in the
+    /// first one.
     pub(super) fn is_news(&self, wanted: &ObjectQuery) -> bool {
         let is_new = |name: &&TitleIndex| !self.looked_at.contains(name);
         self.capable.iter().filter(is_new).any(|name| wanted.may_mean(*name))
     }
 
-    /// Takes down what is to be looked at from now on.
+    /// Adds the wanted objects to those that are looked for.
     fn look_at(&mut self, wanted: &ObjectQuery) {
         let (capable, looked_at) = (&self.capable, &mut self.looked_at);
         let known = std::mem::take(looked_at);
         let is_wanted = |name: &&TitleIndex| known.contains(name) || wanted.may_mean(**name);
-        // In the order of the second one, whatever was wanted first.
+        // In the order of the second source, so that the text is always the same.
         looked_at.extend(capable.iter().filter(is_wanted));
         let tried = if looked_at.is_empty() { capable } else { looked_at };
         self.trial.objects = ObjectQuery::Indexes(tried.clone());
     }
 
-    /// Looks how the first source is doing, where that is due.
+    /// Brings the decision up to date, if an event asks for it.
     ///
     /// # Errors
-    /// Where it was never known, and there was no time to find it out.
+    /// While undecided, if the deadline is too short to decide.
     pub(super) fn decide(&mut self, ask: &Ask) -> Result<(), SourceError> {
         let wanted = &ask.objects;
         self.learn_capable()?;
@@ -77,9 +76,9 @@ impl<B: Source> Fallback<B> {
         }
         let Some(decision) = &self.decision else { return self.decide_first(ask) };
         let is_due = self.is_due(decision);
-        let (First::Good(seen) | First::Broken(_, seen)) = decision.first;
-        let is_news = is_news && matches!(decision.first, First::Good(_));
-        // What is broken is not to cost each reader its deadline.
+        let (FirstState::Good(seen) | FirstState::Broken(_, seen)) = decision.first;
+        let is_news = is_news && matches!(decision.first, FirstState::Good(_));
+        // A broken source must not cost each reader its deadline.
         let limit = self.broken().map(|_| TRIAL);
         let generation = self.generation(ask.until, limit).unwrap_or(seen);
         if generation == seen && !is_news {
@@ -89,19 +88,19 @@ impl<B: Source> Fallback<B> {
             return Ok(());
         }
         let begun = Instant::now();
-        // Of one that is broken, what the second one has is to be read yet.
+        // If the first source is broken, the other half of the time is for the second one.
         let limit = self.broken().and_then(|_| half_of_what_is_left(ask.until));
         match (self.look(ask, limit), &mut self.decision) {
             (Ok(catalogue), _) => self.settle(&catalogue, None),
-            // Whatever was registered, that was not it; or there was no time to see that.
-            (Err(_), Some(Decision { first: First::Broken(_, seen), again, pause, .. })) => {
+            // The registration did not mend it; or there was no time to see that.
+            (Err(_), Some(Decision { first: FirstState::Broken(_, seen), again, pause, .. })) => {
                 *seen = generation;
                 if self.first.is_late() && limit.is_some() {
                     (*again, *pause) = ((self.clock)() + FIRST_PAUSE, FIRST_PAUSE * 2);
                 }
             }
             (Err(error), _) => {
-                if let (true, Some(known)) = (self.says_nothing(), known) {
+                if let (true, Some(known)) = (self.decides_nothing(), known) {
                     self.looked_at = known;
                 }
                 self.failed(&error, begun, ask.until);
@@ -110,15 +109,15 @@ impl<B: Source> Fallback<B> {
         Ok(())
     }
 
-    /// Looks how the first source is doing, of which nothing is known.
+    /// Decides for the first time.
     fn decide_first(&mut self, ask: &Ask) -> Result<(), SourceError> {
         let begun = Instant::now();
         match self.look(ask, None) {
             Ok(catalogue) => self.settle(&catalogue, None),
             Err(error) => {
-                // Each of those who came so far may have been in a hurry.
+                // Each caller so far may have had a short deadline.
                 let since = *self.undecided.get_or_insert(begun);
-                if self.says_nothing() && since.elapsed() < self.first.longest() {
+                if self.decides_nothing() && since.elapsed() < self.first.longest() {
                     return Err(error);
                 }
                 self.break_with(&error);
@@ -127,19 +126,18 @@ impl<B: Source> Fallback<B> {
         Ok(())
     }
 
-    /// Whether that the first source did not answer says nothing of it: who asked had no
-    /// time for an answer.
-    pub(super) fn says_nothing(&self) -> bool {
+    /// Whether the last error decides nothing: the deadline of the caller passed before the timeout.
+    pub(super) fn decides_nothing(&self) -> bool {
         self.first.is_late() && !self.first.hangs()
     }
 
-    /// Whether the first source is to be tried with what it lacked.
+    /// Whether it is time for a trial.
     pub(super) fn is_due(&self, decision: &Decision) -> bool {
         !decision.objects.is_empty() && (self.clock)() >= decision.again
     }
 
-    /// Asks the first source what it has of what is looked at, or of everything. One that
-    /// does not answer in time goes on, and may have the answer the next time.
+    /// The catalogue of the first source, for the objects that are looked for or for all. A late answer
+    /// may be there at the next look.
     fn look(&mut self, ask: &Ask, limit: Option<Duration>) -> Result<Arc<Catalogue>, SourceError> {
         let until = ask.until_at_most(limit.and_then(|limit| Instant::now().checked_add(limit)));
         let objects = match &ask.objects {
@@ -150,7 +148,7 @@ impl<B: Source> Fallback<B> {
         self.first.catalogue(&Ask::new(objects).until(until))
     }
 
-    /// The generation of the first source's catalogue; `None` where it does not tell.
+    /// The generation of the first source's catalogue; `None` without an answer.
     fn generation(&mut self, until: Option<Instant>, limit: Option<Duration>) -> Option<u64> {
         let ask = Ask::nothing().until(until);
         let until = ask.until_at_most(limit.and_then(|limit| Instant::now().checked_add(limit)));
@@ -158,7 +156,7 @@ impl<B: Source> Fallback<B> {
         catalogue.ok().map(|catalogue| catalogue.generation)
     }
 
-    /// Asks the first source for the objects that the second one can fill.
+    /// Makes a trial.
     fn try_first(&mut self, until: Option<Instant>, limit: Duration) -> Result<(), SourceError> {
         let limit = Some(Instant::now() + limit);
         self.trial.until = Ask::nothing().until(until).until_at_most(limit);
@@ -166,21 +164,21 @@ impl<B: Source> Fallback<B> {
         self.first.collect(&self.trial, &mut self.tried)
     }
 
-    /// Whether the first source has by now what it lacked.
+    /// Makes a trial for objects that were missing, and notes its result.
     fn try_again(&mut self, until: Option<Instant>) {
         let limit = half_of_what_is_left(until).map_or(TRIAL, |half| half.min(TRIAL));
         let tried = self.try_first(until, limit);
         let now = (self.clock)();
         let Some(decision) = &mut self.decision else { return };
         if tried.is_err() && limit < TRIAL && self.first.is_late() {
-            // It was given less time than it has.
+            // The trial had less time than it may take.
             decision.again = now + FIRST_PAUSE;
             return;
         }
         let has = |name: &TitleIndex| self.tried.object(*name).is_some();
         let has_more = match decision.first {
-            First::Good(_) => decision.objects.iter().any(has),
-            First::Broken(..) => true,
+            FirstState::Good(_) => decision.objects.iter().any(has),
+            FirstState::Broken(..) => true,
         };
         if tried.is_err() || !has_more {
             decision.answered = 0;
@@ -199,8 +197,8 @@ impl<B: Source> Fallback<B> {
         }
     }
 
-    /// The first source answers: only what it lacks comes from the second. What
-    /// it has is what it lists and, if it was tried, delivered.
+    /// Decides for good: the second source is used for the objects that the first one does not list or,
+    /// after a trial, did not deliver.
     fn settle(&mut self, catalogue: &Catalogue, delivered: Option<&[TitleIndex]>) {
         let looked_at = &self.looked_at;
         let lacks = |name: &TitleIndex| {
@@ -219,13 +217,13 @@ impl<B: Source> Fallback<B> {
             reason = names.map(|names| format!("{names} from the registry again, which has them"));
         }
         (self.failures, self.undecided) = (0, None);
-        let first = First::Good(catalogue.generation);
+        let first = FirstState::Good(catalogue.generation);
         self.decided(first, objects, reason);
     }
 
-    /// A request to the first source failed; `begun` is when it was made.
+    /// Handles a failed ask to the first source, which began at `begun`.
     pub(super) fn failed(&mut self, error: &SourceError, begun: Instant, until: Option<Instant>) {
-        if self.says_nothing() {
+        if self.decides_nothing() {
             return;
         }
         self.failures += 1;
@@ -237,22 +235,22 @@ impl<B: Source> Fallback<B> {
                 self.break_with(error);
             }
         } else if hangs {
-            // What was asked for hangs, and nothing else.
+            // Only these objects hang.
             self.failures = 0;
         } else if self.failures >= IN_A_ROW || error.kind() == SourceErrorKind::Denied {
-            // Who is denied one object is denied all.
+            // Denied means that all objects are.
             self.doubt(until);
         }
     }
 
-    /// Whether what the first source was just tried with says nothing of it: there was less
-    /// time than a trial has. The next request tries it again.
+    /// Whether the trial just made decides nothing, since it had less time than it may take. The next ask
+    /// makes another.
     fn has_no_time(&self, until: Option<Instant>) -> bool {
-        Ask::nothing().until(until).is_over() && self.says_nothing()
+        Ask::nothing().until(until).is_over() && self.decides_nothing()
     }
 
-    /// What was asked of the first source was in vain more than once: that may
-    /// be its own fault, or only that of what was asked for.
+    /// Makes a trial after repeated failures: the first source may be broken, or only the objects that
+    /// were asked for.
     pub(super) fn doubt(&mut self, until: Option<Instant>) {
         if let Err(error) = self.try_first(until, TRIAL) {
             if !self.has_no_time(until) {
@@ -267,7 +265,7 @@ impl<B: Source> Fallback<B> {
                 let looked_at = &self.looked_at;
                 let lacks = |name| looked_at.contains(name) && !delivered.contains(name);
                 let known = self.decision.as_ref().map_or(&[][..], |before| &before.objects);
-                // What was said already needs no new decision.
+                // Objects that are known to be missing need no new decision.
                 if self.capable.iter().any(|name| lacks(name) && !known.contains(name)) {
                     self.settle(&catalogue, Some(&delivered));
                 }
@@ -278,20 +276,19 @@ impl<B: Source> Fallback<B> {
         }
     }
 
-    /// The first source is of no use for now.
+    /// Decides for broken.
     fn break_with(&mut self, error: &SourceError) {
         self.undecided = None;
         let objects = self.capable.clone();
         let native =
             "`-s native:` reads System, Processor, Process and Thread without the registry";
-        let message = match (error.kind(), error.message().contains("native:")) {
-            (_, true) => error.message().to_string(),
-            (SourceErrorKind::Deadline | SourceErrorKind::Busy, _) => {
+        let message = match error.kind() {
+            SourceErrorKind::Deadline | SourceErrorKind::Busy => {
                 format!("{}: a provider may hang; {native} and does not wait", error.message())
             }
             _ => format!("{}; {native}", error.message()),
         };
-        // Who asks once more is not told anything else: it is not busy for the moment.
+        // Reported as Deadline: Busy would invite a retry.
         let kind = match error.kind() {
             SourceErrorKind::Busy => SourceErrorKind::Deadline,
             kind => kind,
@@ -300,11 +297,11 @@ impl<B: Source> Fallback<B> {
         let cause = format!("its counters cannot be read: {}", error.message());
         let reason = self.names(&objects).map(|names| by_native(&names, &cause));
         let known = self.generation(None, Some(TRIAL));
-        let first = First::Broken(why, known.unwrap_or(self.first.last_generation()));
+        let first = FirstState::Broken(why, known.unwrap_or(self.first.last_generation()));
         self.decided(first, objects, reason);
     }
 
-    fn decided(&mut self, first: First, objects: Vec<TitleIndex>, reason: Option<String>) {
+    fn decided(&mut self, first: FirstState, objects: Vec<TitleIndex>, reason: Option<String>) {
         let same = self.decision.as_ref().is_some_and(|old| old.reason == reason);
         self.told = reason.is_none() || self.told && same;
         let again = (self.clock)() + FIRST_PAUSE;
@@ -325,16 +322,16 @@ impl<B: Source> Fallback<B> {
         (!names.is_empty()).then(|| names.join(", "))
     }
 
-    /// Why the first source is of no use, if it is of none.
+    /// The reason why the first source is broken, if it is.
     pub(super) fn broken(&self) -> Option<&SourceError> {
         match &self.decision {
-            Some(Decision { first: First::Broken(why, _), .. }) => Some(why),
+            Some(Decision { first: FirstState::Broken(why, _), .. }) => Some(why),
             _ => None,
         }
     }
 }
 
-/// Half of the time that who asks has left; `None` for one who has no deadline.
+/// Half of the time until a deadline; `None` without one.
 fn half_of_what_is_left(until: Option<Instant>) -> Option<Duration> {
     let left = |until: Instant| until.saturating_duration_since(Instant::now());
     until.map(|until| left(until) / 2)

@@ -1,32 +1,30 @@
-//! Which objects a machine has: all of them, what is costly, and those that
-//! somebody looked for.
+//! The catalogue of a machine: all global objects, costly ones, and single objects that were looked
+//! for.
 
 use super::RegistrySource;
 use crate::service::BASE_INDEX;
 use crate::{parts, titles};
 use perfhive_engine::{
-    Ask, Catalogue, CatalogueObject, Cost, ObjectQuery, Snapshot, SourceError, SourceErrorKind,
+    Ask, Catalogue, CatalogueObject, Cost, NO_OBJECT, ObjectQuery, Snapshot, SourceError,
+    SourceErrorKind,
 };
 use perfhive_format::TitleIndex;
 use std::collections::HashSet;
 use std::sync::Arc;
 
-/// What is asked for where it is about the machine itself: an object that nobody has.
-const NOBODY: TitleIndex = perfhive_engine::NO_OBJECT;
-
-/// How many objects that somebody looked for are remembered.
+/// How many objects that were looked for are remembered.
 const LOOKED_FOR: usize = 1024;
 
 impl RegistrySource {
     /// The objects of `Global`.
     pub(super) fn names_of_global(&mut self) -> Vec<TitleIndex> {
         let mut snapshot = Snapshot::new();
-        // Without it more is taken for costly than is.
+        // If this fails, some global objects are classed as costly.
         let _ = self.fetch(&Ask::new(ObjectQuery::Global), &mut snapshot);
         snapshot.objects().map(|object| object.view().name_index()).collect()
     }
 
-    /// Takes down which objects a reply to `Costly` holds.
+    /// Notes the objects of a reply to `Costly`.
     pub(super) fn learn_costly(&mut self, snapshot: &Snapshot) {
         let entry = |object: perfhive_engine::SnapshotObject<'_>| {
             let mut entry = CatalogueObject::of(object.view());
@@ -51,24 +49,24 @@ impl RegistrySource {
         }
     }
 
-    /// What is known of the cost of an object that was found by itself.
+    /// The cost of an object that was looked for, as far as it is known.
     fn cost_of(&self, name: TitleIndex) -> Cost {
         let is_costly = self.costly.iter().flatten().any(|one| one.name == name);
         match name.0 {
             index if is_costly || parts::COSTLY.contains(&index) => Cost::Costly,
-            // Windows' own are known.
+            // The costly objects of Windows itself are known.
             ..=BASE_INDEX => Cost::Global,
             _ => Cost::Unknown,
         }
     }
 
-    /// The catalogue of what a reply holds of the objects `only`, or of all.
+    /// Keeps the objects of a reply as the catalogue, or adds those of `only` to it.
     pub(super) fn keep(
         &mut self,
         snapshot: &Snapshot,
         only: Option<&[TitleIndex]>,
     ) -> Arc<Catalogue> {
-        // Now that it was reached, another machine has told what was counted last.
+        // Another machine tells its last registration only once it was reached.
         self.notice_changes();
         let before = self.catalogue.take();
         let had_any = before.is_some();
@@ -87,7 +85,7 @@ impl RegistrySource {
         }
         add_costly(&self.costly, &mut catalogue);
         self.note(snapshot, &ObjectQuery::Global);
-        // What is found besides takes nothing from what is whole.
+        // A whole catalogue with a further object is whole.
         self.is_whole = only.is_none() || self.is_whole && had_any;
         match before {
             Some(before) => catalogue.languages.clone_from(&before.languages),
@@ -97,13 +95,13 @@ impl RegistrySource {
                 self.languages = Some(languages);
             }
         }
-        // What was handed out before had less.
+        // A catalogue that was handed out before had fewer objects.
         self.titles_generation += u64::from(had_any);
         catalogue.generation = self.titles_generation;
         Arc::clone(self.catalogue.insert(Arc::new(catalogue)))
     }
 
-    /// All that there is, as far as it is part of `Global` or was found by itself.
+    /// The objects of `Global`, and those that were looked for.
     pub(super) fn look_for_all(&mut self) -> Result<Arc<Catalogue>, SourceError> {
         let mut snapshot = Snapshot::new();
         self.fetch(&Ask::new(ObjectQuery::Global), &mut snapshot)?;
@@ -112,7 +110,7 @@ impl RegistrySource {
         let is_left =
             |name: &&TitleIndex| self.known.contains(**name) && catalogue.object(**name).is_none();
         let left: Vec<TitleIndex> = self.looked_for.iter().filter(is_left).copied().collect();
-        // Without them the rest is as good.
+        // If these fail, the others are listed all the same.
         let catalogue = match left.is_empty() {
             true => catalogue,
             false => self.look_for(&left).unwrap_or(catalogue),
@@ -121,16 +119,19 @@ impl RegistrySource {
         Ok(catalogue)
     }
 
-    /// Finds out which of some objects there are, and nothing else; together with those
-    /// that were looked for before the catalogue was outdated.
+    /// Finds out which of some objects exist; asks for no others, except, after the catalogue was
+    /// outdated, for those that were looked for before.
     pub(super) fn look_for(
         &mut self,
         wanted: &[TitleIndex],
     ) -> Result<Arc<Catalogue>, SourceError> {
-        // Each once, as one may be wanted for several reasons.
+        // The list may name an object twice.
         let mut once = HashSet::new();
-        let wanted: Vec<TitleIndex> =
-            wanted.iter().copied().filter(|name| *name != NOBODY && once.insert(*name)).collect();
+        let wanted: Vec<TitleIndex> = wanted
+            .iter()
+            .copied()
+            .filter(|name| *name != NO_OBJECT && once.insert(*name))
+            .collect();
         let is_new = |name: &&TitleIndex| !self.looked_for.contains(name);
         let fresh: Vec<TitleIndex> = wanted.iter().filter(is_new).copied().collect();
         if self.looked_for.len() + fresh.len() > LOOKED_FOR {
@@ -147,25 +148,25 @@ impl RegistrySource {
                 }
                 missing
             }
-            // What nobody has tells of the machine itself.
-            None if self.looked_for.is_empty() => vec![NOBODY],
+            // The answer for no object describes the machine.
+            None if self.looked_for.is_empty() => vec![NO_OBJECT],
             None => self.looked_for.clone(),
         };
         let mut snapshot = Snapshot::new();
         let found = self.fetch(&Ask::new(ObjectQuery::Indexes(list.clone())), &mut snapshot);
         let list = match (found, &self.catalogue) {
             (Ok(()), _) => list,
-            // Part of what is wanted is known, and asking for the rest tells why it is
-            // not there. Who is denied that is denied all.
+            // Some of the objects are known; asking for the others gives their error. Denied means that
+            // all are denied.
             (Err(error), Some(kept))
                 if error.kind() != SourceErrorKind::Denied
                     && wanted.iter().any(|name| kept.object(*name).is_some()) =>
             {
                 return Ok(Arc::clone(kept));
             }
-            // What others looked for before is not to cost anybody what he wants.
-            (Err(_), None) if list != wanted && list != [NOBODY] => {
-                let list = if wanted.is_empty() { vec![NOBODY] } else { wanted };
+            // Objects that were looked for before must not make this question fail.
+            (Err(_), None) if list != wanted && list != [NO_OBJECT] => {
+                let list = if wanted.is_empty() { vec![NO_OBJECT] } else { wanted };
                 let request = Ask::new(ObjectQuery::Indexes(list.clone()));
                 self.fetch(&request, &mut snapshot)?;
                 list

@@ -8,13 +8,12 @@ use std::time::{Duration, Instant};
 /// some hundred objects, with one definition each.
 const OBJECTS: usize = 16 << 10;
 const DEFINITIONS: usize = 16;
-/// How often one more definition of an object is news that has as many as are
-/// remembered. Its provider defines it anew again and again, maybe with each sample, and
-/// that would have catalogue and titles made anew as often. Values do not wait: what a
-/// sample has is found by the definition that it came with.
+/// How often a further definition of an object is news, once as many as possible are remembered. Its
+/// provider may define it anew with each sample, and catalogue and titles would be made anew as
+/// often. Values are not affected: they are found by the definition in their own sample.
 const AGAIN: Duration = Duration::from_secs(60);
 
-/// What changes when a provider defines its object anew: which counters it has.
+/// The counters of an object, which change when its provider defines it anew.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 struct Definition {
     counters: usize,
@@ -36,24 +35,24 @@ impl Definition {
 /// An object that was seen.
 #[derive(Debug)]
 struct Seen {
-    /// The last of them last.
+    /// The newest is the last.
     definitions: Vec<Definition>,
-    /// When the last one was added.
+    /// When the newest was added.
     since: Instant,
 }
 
-/// What is new of an object.
+/// The news in an object.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum News {
-    /// Nothing, or what was news often enough.
+    /// None, or a further definition before its time.
     Nothing,
-    /// It was never seen, or never so.
+    /// The object or the definition is new.
     Defined,
-    /// The same, and whatever was known before is forgotten.
+    /// The same, and all that was known before is forgotten.
     Forgotten,
 }
 
-/// The objects that were seen, each with the definitions that it had.
+/// The objects that were seen, with their definitions.
 #[derive(Debug)]
 pub(super) struct Definitions {
     objects: HashMap<TitleIndex, Seen>,
@@ -75,8 +74,7 @@ impl Definitions {
         self.objects.keys().copied()
     }
 
-    /// Takes note of an object. One that goes back and forth between a few definitions is
-    /// news but once for each.
+    /// Notes an object. An object that alternates between a few definitions is news once for each.
     pub(super) fn learn(&mut self, object: PerfObject<'_>) -> News {
         let (name, definition) = (object.name_index(), Definition::of(object));
         if let Some(seen) = self.objects.get_mut(&name) {
@@ -111,7 +109,7 @@ mod tests {
     use perfhive_format::{CounterSpec, CounterType};
     use perfhive_testkit::script::block;
 
-    /// What is new of an object with one counter of this name.
+    /// The news in an object with one counter of this name.
     fn learn(all: &mut Definitions, object: u32, counter: u32) -> News {
         let kind = CounterType::PERF_COUNTER_LARGE_RAWCOUNT;
         let counters = [CounterSpec::new(TitleIndex(counter), kind)];
@@ -124,7 +122,7 @@ mod tests {
     }
 
     #[test]
-    fn each_definition_is_news_once_and_without_end_only_now_and_then() {
+    fn a_definition_is_news_once_and_beyond_the_limit_once_a_minute() {
         let mut all = Definitions::default();
         for round in 0..3 {
             let expected = if round == 0 { News::Defined } else { News::Nothing };
@@ -132,12 +130,12 @@ mod tests {
         }
         let news = (8..200).filter(|name| learn(&mut all, 230, *name) != News::Nothing).count();
         assert_eq!(news, DEFINITIONS - 1);
-        assert_eq!(learn(&mut all, 232, 6), News::Defined, "of another nothing is lost");
-        // Once the time has come each is news again, and those of before are still known.
+        assert_eq!(learn(&mut all, 232, 6), News::Defined, "another object");
+        // After the pause further ones are news again, and the remembered ones are not.
         all.again = Duration::ZERO;
         assert_eq!(learn(&mut all, 230, 500), News::Defined);
         assert_eq!([500, 22].map(|name| learn(&mut all, 230, name)), [News::Nothing; 2]);
-        assert_eq!(learn(&mut all, 230, 6), News::Defined, "but for the oldest");
+        assert_eq!(learn(&mut all, 230, 6), News::Defined, "the oldest was forgotten");
         assert_eq!(all.objects[&TitleIndex(230)].definitions.len(), DEFINITIONS);
     }
 }

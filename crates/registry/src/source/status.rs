@@ -1,11 +1,11 @@
-//! How those are doing who are registered.
+//! The status of registered providers.
 
 use super::RegistrySource;
 use crate::service::Service;
 use perfhive_engine::{ProviderState, ProviderStatus};
 use perfhive_format::TitleIndex;
 
-/// How much of what a registered provider may have was asked for so far.
+/// How many of the objects of a provider were asked for so far.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum AskedFor {
     Nothing,
@@ -31,7 +31,7 @@ impl RegistrySource {
         if service.disabled {
             status.last_fault = Some(service.is_disabled(host));
         } else if candidates.is_empty() {
-            // Whether it gives anything nobody can tell.
+            // Nothing of it can be asked for.
             status.state = ProviderState::Failed;
             status.last_fault = Some(service.has_no_names(host));
         } else if candidates.iter().any(|name| self.hangs.objects().contains(name)) {
@@ -49,7 +49,7 @@ impl RegistrySource {
 
     fn asked_of(&self, service: &Service) -> AskedFor {
         let is_looked_for = |name: &TitleIndex| self.looked_for.contains(name);
-        // Without a list only the first of its names is known to be an object's.
+        // Without an `Object List`, only the first of its indexes is surely an object.
         let first = service.first.map(TitleIndex);
         let is_some = match &*service.objects {
             [] => first.as_ref().is_some_and(is_looked_for),

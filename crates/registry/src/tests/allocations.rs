@@ -120,7 +120,7 @@ fn machine() -> Still {
         answers.say("230", Ok(blocks(&[230], 1)));
         answers.say("4000", Ok(blocks(&[4000], 1)));
         answers.say("230 4000", Ok(blocks(&[230, 4000], 1)));
-        answers.say(crate::parts::NOBODY, Ok(blocks(&[], 1)));
+        answers.say(crate::parts::NO_OBJECT_NAME, Ok(blocks(&[], 1)));
         answers.say("6000 6002", Ok(blocks(&[], 1)));
         let silent = |name: &str, first| Service {
             first: Some(first),

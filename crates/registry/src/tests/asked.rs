@@ -1,21 +1,22 @@
-//! Whom a reader has asked for what: the objects that are needed, and no others.
+//! The objects that readers ask for: those that are needed, and no others.
 
 use super::*;
+use crate::parts::NO_OBJECT_NAME;
 
 #[test]
-fn requests_name_only_the_objects_needed() {
+fn a_query_names_its_objects_and_an_empty_one_asks_nothing() {
     let fake = world();
     let mut source = fake.source();
     fake.with(|world| world.data.insert("230 232".into(), object(&[230, 6], 2)));
     collect(&mut source, ObjectQuery::Indexes(vec![TitleIndex(230), TitleIndex(232)]));
     assert_eq!(fake.with(|world| std::mem::take(&mut world.asked)), ["230 232"]);
-    // An empty list would mean everything to Windows.
+    // To Windows, an empty name means all objects.
     let nothing = collect(&mut source, ObjectQuery::Indexes(Vec::new()));
     assert_eq!(nothing.objects().count(), 0);
     assert!(fake.with(|world| world.asked.is_empty()));
 }
 
-/// The requests for data that were made since this was asked before.
+/// The queries for data since the last call.
 fn requests(fake: &Fake) -> Vec<String> {
     let asked = fake.with(|world| std::mem::take(&mut world.asked));
     let is_request = |name: &String| {
@@ -25,26 +26,24 @@ fn requests(fake: &Fake) -> Vec<String> {
     asked.into_iter().filter(is_request).collect()
 }
 
-const NOBODY: &str = "2147483632";
-
 #[test]
-fn who_reads_an_object_has_no_other_asked_from_the_first_request_on() {
+fn a_reader_of_one_object_asks_for_no_other() {
     let fake = world();
     let mut query = perfhive_engine::Query::new(fake.source()).unwrap();
-    assert_eq!(requests(&fake), [NOBODY], "of the machine its name and languages");
+    assert_eq!(requests(&fake), [NO_OBJECT_NAME], "the name and languages of the machine");
     for path in [r"\Process(*)\% Processor Time", r"\Prozess(one)\Prozessorzeit (%)"] {
         query.add(path).unwrap();
     }
-    assert_eq!(requests(&fake), ["230"], "what it has");
+    assert_eq!(requests(&fake), ["230"], "its counters");
     query.collect().unwrap();
     assert_eq!(requests(&fake), ["230"]);
     assert_eq!(query.items(None, "Process").unwrap().counters, ["Prozessorzeit (%)"]);
     assert_eq!(requests(&fake), ["230"]);
-    // A registration is followed without asking for more.
+    // After a registration, too.
     fake.with(|world| world.last.counter = Some(232));
     query.collect().unwrap();
     assert_eq!(requests(&fake), ["230", "230"]);
-    // Nor are others asked for what is gone, in place of it.
+    // Nor are others asked for if its name is gone.
     fake.with(|world| {
         world.titles.insert(("data".into(), "Counter 009".into()), multi_sz(&[(6, "Processing")]));
         world.titles.insert(("data".into(), "Counter 007".into()), multi_sz(&[(6, "Prozedur")]));
@@ -57,36 +56,35 @@ fn who_reads_an_object_has_no_other_asked_from_the_first_request_on() {
     let mut query = perfhive_engine::Query::new(fake.source()).unwrap();
     query.add(r"\Process(*)\% Processor Time").unwrap();
     requests(&fake);
-    // Who wants any, or all, asks everybody.
+    // A pattern asks for all.
     query.expand(r"\Proc*(*)\*").unwrap();
     assert_eq!(requests(&fake), ["Global", "230"]);
     assert_eq!(query.catalogue(0).unwrap().objects.len(), 1);
 }
 
-/// It is found in the list of names that nobody has it, and what was meant as well.
 #[test]
-fn a_name_that_nobody_has_asks_for_what_is_called_nearly_so_and_no_more() {
+fn an_unknown_name_asks_for_similar_names_only() {
     let fake = world();
     fake.with(|world| world.data.insert("230 6".to_string(), object(&[230, 6], 1)));
     let mut query = perfhive_engine::Query::new(fake.source()).unwrap();
     let error = query.add(r"\Proces(*)\% Processor Time").unwrap_err();
     assert!(error.to_string().contains("\"Process\""), "{error}");
-    assert_eq!(requests(&fake), [NOBODY, "230 6"]);
+    assert_eq!(requests(&fake), [NO_OBJECT_NAME, "230 6"]);
     let mut query = perfhive_engine::Query::new(fake.source()).unwrap();
     for name in ["Xyzzy", "4711"] {
         let error = query.add(&format!(r"\{name}(*)\% Processor Time")).unwrap_err();
         assert!(matches!(error, perfhive_engine::QueryError::UnknownObject { .. }), "{error}");
     }
     query.items(None, "Xyzzy").unwrap_err();
-    assert_eq!(requests(&fake), [NOBODY, "4711"]);
-    // Whoever has it and cannot answer is told, and not that there is none.
+    assert_eq!(requests(&fake), [NO_OBJECT_NAME, "4711"]);
+    // A registry that cannot answer is an error, not a missing object.
     fake.with(|world| world.code = Some(5));
     let error = query.add(r"\Process(*)\% Processor Time").unwrap_err();
     assert!(error.to_string().contains("access"), "{error}");
 }
 
 #[test]
-fn who_measures_has_nothing_else_asked() {
+fn a_measurement_asks_for_its_object_only() {
     use perfhive_engine::Cached;
     use perfhive_engine::measure::{
         CounterSource, DataSource as _, DataSources, MeasurementContext, Readings,
@@ -103,9 +101,9 @@ fn who_measures_has_nothing_else_asked() {
     context.decode(&mut readings).unwrap();
     assert_eq!(readings.iter().count(), 1);
     let asked = requests(&fake);
-    assert_eq!(asked[0], NOBODY);
+    assert_eq!(asked[0], NO_OBJECT_NAME);
     assert!(asked[1..].len() >= 3 && asked[1..].iter().all(|one| one == "230"), "{asked:?}");
-    // A registration is followed without asking for more.
+    // After a registration, too.
     fake.with(|world| {
         world.last.counter = Some(232);
         world.data.insert("230 6".to_string(), object(&[230, 6], 1));
@@ -118,26 +116,25 @@ fn who_measures_has_nothing_else_asked() {
     }
     let asked = requests(&fake);
     assert!(asked.len() >= 2 && asked.iter().all(|one| one == "230"), "{asked:?}");
-    // A name that nobody has: what was meant is found, and nobody else asked.
+    // An unknown name: a similar one is found without asking for all.
     for name in ["windows.test/Proces/%25 Processor Time", "windows.test/Process/Processor Time"] {
         let error = sources.find(&name.parse().unwrap()).unwrap_err();
         assert!(error.to_string().contains("Process/%25 Processor Time"), "{error}");
     }
     assert!(!requests(&fake).contains(&"Global".to_string()));
-    // By its number, and of one that has none.
     let mut other = source();
     let sensor = CounterSource::<Cached<RegistrySource>>::sensor_id(TitleIndex(230), TitleIndex(6));
     assert_eq!(other.instances(sensor).unwrap(), ["one"]);
     let of = other.sensors_of("PROCESS").unwrap();
     assert_eq!(of.iter().map(|sensor| sensor.id).collect::<Vec<_>>(), [sensor]);
     assert!(!requests(&fake).contains(&"Global".to_string()));
-    // Whoever lists all, or measures all, has all asked.
+    // Listing all sensors asks for all.
     other.sensors().unwrap();
     assert!(requests(&fake).contains(&"Global".to_string()));
 }
 
 #[test]
-fn what_was_looked_for_is_looked_for_at_once_when_all_may_be_other() {
+fn objects_looked_for_before_are_asked_for_together_after_a_registration() {
     let fake = world();
     fake.with(|world| world.data.insert("240".to_string(), object(&[240, 6], 1)));
     let mut source = fake.source();
@@ -154,13 +151,16 @@ fn what_was_looked_for_is_looked_for_at_once_when_all_may_be_other() {
     });
     let after = source.catalogue(&Ask::nothing()).unwrap();
     assert_ne!(after.generation, before.generation);
-    assert!(after.object(process).is_some() && after.object(other).is_none(), "it is gone");
+    assert!(
+        after.object(process).is_some() && after.object(other).is_none(),
+        "the other one is gone"
+    );
     assert_eq!(requests(&fake), ["230 240 9000"]);
 }
 
-/// Where not all is known, what is new to perfhive is no news.
+/// While the catalogue has only the objects that were looked for.
 #[test]
-fn an_object_that_nobody_looked_for_is_news_only_without_a_name() {
+fn an_object_that_was_not_looked_for_is_news_only_without_a_name() {
     let fake = world();
     let mut source = fake.source();
     source.catalogue(&Ask::nothing()).unwrap();
@@ -171,10 +171,10 @@ fn an_object_that_nobody_looked_for_is_news_only_without_a_name() {
     fake.with(|world| world.data.insert("5000".to_string(), object(&[5000, 6], 1)));
     collect(&mut source, ObjectQuery::one(TitleIndex(5000)));
     let later = source.catalogue(&Ask::nothing()).unwrap().generation;
-    assert_ne!(later, generation, "the titles lack it: they are loaded anew");
+    assert_ne!(later, generation, "the titles lack its name");
     collect(&mut source, ObjectQuery::one(TitleIndex(5000)));
     assert_eq!(source.catalogue(&Ask::nothing()).unwrap().generation, later, "once");
-    // One that somebody looked for and that is defined anew is another.
+    // A new definition of an object that was looked for is news.
     source.catalogue(&Ask::objects(&[TitleIndex(230)])).unwrap();
     let generation = source.catalogue(&Ask::nothing()).unwrap().generation;
     fake.with(|world| world.data.insert("230".to_string(), object(&[230, 6, 6], 2)));
@@ -183,7 +183,7 @@ fn an_object_that_nobody_looked_for_is_news_only_without_a_name() {
 }
 
 #[test]
-fn a_request_has_a_buffer_of_its_own_size_which_is_kept() {
+fn each_query_keeps_its_own_buffer_size() {
     let fake = world();
     let names: Vec<u32> = (0..4000).map(|place| 230 + 2 * place).collect();
     fake.with(|world| world.data.insert("230".to_string(), object(&names, 1)));
@@ -201,7 +201,7 @@ fn a_request_has_a_buffer_of_its_own_size_which_is_kept() {
 }
 
 #[test]
-fn a_busy_library_is_asked_again_until_it_has_an_answer() {
+fn a_busy_library_is_asked_again_until_it_answers() {
     let fake = world();
     fake.with(|world| world.busy = 3);
     let answer = collect(&mut fake.source(), ObjectQuery::Global);
@@ -222,7 +222,7 @@ fn costly_objects_are_listed_and_not_part_of_global() {
 }
 
 #[test]
-fn an_object_that_stays_away_is_a_fault_and_one_that_never_was_is_none() {
+fn a_known_object_missing_in_an_answer_is_a_fault_and_an_unknown_one_is_not() {
     let fake = world();
     let mut source = fake.source();
     source.catalogue(&Ask::everything()).unwrap();
@@ -239,7 +239,7 @@ fn an_object_that_stays_away_is_a_fault_and_one_that_never_was_is_none() {
 }
 
 #[test]
-fn costly_objects_are_asked_for_by_who_needs_them_only() {
+fn costly_objects_are_collected_for_asks_for_them_only() {
     let fake = world();
     fake.with(|world| world.data.insert("Costly".into(), object(&[816, 6], 1)));
     let mut source = fake.source();
@@ -256,7 +256,7 @@ fn costly_objects_are_asked_for_by_who_needs_them_only() {
         after.generation,
         "nothing is new"
     );
-    // Who looks for one by its name finds it, all others first or not, and stays with it.
+    // A path finds a costly object by its index, and keeps it after a registration.
     fake.with(|world| world.data.insert("816".into(), object(&[816, 6], 1)));
     for all_first in [false, true] {
         let mut query = perfhive_engine::Query::new(fake.source()).unwrap();
@@ -275,9 +275,8 @@ fn costly_objects_are_asked_for_by_who_needs_them_only() {
     }
 }
 
-/// What nobody gets by asking for everything is in no list, however whole.
 #[test]
-fn a_costly_object_is_found_by_name_behind_a_cache_that_knows_everything_else() {
+fn a_costly_object_is_found_by_index_behind_a_cache_with_the_global_catalogue() {
     use perfhive_engine::Cached;
     use perfhive_engine::measure::{CounterSource, DataSource as _};
     let fake = world();
@@ -288,7 +287,7 @@ fn a_costly_object_is_found_by_name_behind_a_cache_that_knows_everything_else() 
     query.add(r"\816(*)\% Processor Time").unwrap();
     query.collect().unwrap();
     assert!(query.readings()[0].value.is_ok());
-    // A registry that cannot be reached by then says so.
+    // A registry that cannot answer by then is an error.
     fake.with(|world| world.code = Some(5));
     let error = query.add(r"\817(*)\% Processor Time").unwrap_err();
     assert!(error.to_string().contains("access"), "{error}");
@@ -299,9 +298,9 @@ fn a_costly_object_is_found_by_name_behind_a_cache_that_knows_everything_else() 
     assert_eq!(sensors.sensors().unwrap().len(), all + 1);
 }
 
-/// Windows tells the cost of other programs' objects only by collecting all.
+/// The cost of other programs' objects is known only after collecting all.
 #[test]
-fn the_cost_of_what_was_found_by_itself_is_unknown_until_all_are_listed() {
+fn the_cost_of_an_object_that_was_looked_for_is_unknown_until_all_are_listed() {
     use perfhive_engine::Cost;
     let fake = world();
     fake.with(|world| {
@@ -319,7 +318,7 @@ fn the_cost_of_what_was_found_by_itself_is_unknown_until_all_are_listed() {
     assert_eq!(costs(&catalogue), [global, costly, unknown, unknown]);
     fake.with(|world| world.data.insert("816 5000".into(), objects(&[816, 5000])));
     let catalogue = source.catalogue(&Ask::everything()).unwrap();
-    assert_eq!(costs(&catalogue), [global, costly, unknown, global], "it is not lost");
+    assert_eq!(costs(&catalogue), [global, costly, unknown, global], "the costly one is kept");
     source.catalogue(&Ask::new(ObjectQuery::Costly)).unwrap();
     let listed = source.catalogue(&Ask::nothing()).unwrap();
     assert_eq!(costs(&listed), [global, costly, costly, global]);
@@ -327,10 +326,9 @@ fn the_cost_of_what_was_found_by_itself_is_unknown_until_all_are_listed() {
     assert_eq!(listed.generation, source.catalogue(&Ask::nothing()).unwrap().generation);
 }
 
-/// An object that its provider begins to give after everything was listed: its registration
-/// is as old, so that nothing tells of it.
+/// A provider may add an object after all were listed, without a new registration.
 #[test]
-fn what_was_found_by_itself_is_measured_with_everything() {
+fn an_object_that_was_looked_for_is_measured_with_all() {
     use perfhive_engine::Cached;
     use perfhive_engine::measure::{CounterSource, DataSource as _, Selection};
     let fake = world();
@@ -352,7 +350,7 @@ fn what_was_found_by_itself_is_measured_with_everything() {
         groups.collect::<Vec<_>>()
     };
     assert_eq!(measured(&mut sensors, Selection::Global), ["Process"]);
-    // One of them is part of Global by now, the other is had by asking for it.
+    // By now one of them is part of Global; the other is found by asking for it.
     fake.with(|world| world.data.insert("Global".into(), objects(&[230, 5000])));
     for name in [5000, 6000] {
         begins(name);
@@ -361,7 +359,7 @@ fn what_was_found_by_itself_is_measured_with_everything() {
     }
     assert_eq!(measured(&mut sensors, Selection::Global), ["Process", "5000"]);
     assert_eq!(measured(&mut sensors, Selection::Costly), ["6000", "816"]);
-    // What all have is listed once more for that, and not each time.
+    // All are listed once more for that, and not each time.
     requests(&fake);
     sensors.sensors().unwrap();
     assert_eq!(measured(&mut sensors, Selection::Global), ["Process", "5000"]);
@@ -369,7 +367,7 @@ fn what_was_found_by_itself_is_measured_with_everything() {
 }
 
 #[test]
-fn who_gives_nothing_of_what_was_asked_for_has_failed_and_who_was_not_asked_has_not() {
+fn a_provider_without_the_objects_asked_for_has_failed_and_one_not_asked_is_idle() {
     let fake = world();
     fake.with(|world| {
         world.providers = vec![
@@ -377,7 +375,7 @@ fn who_gives_nothing_of_what_was_asked_for_has_failed_and_who_was_not_asked_has_
             service("Alive", &[5000], SUCCESS),
             service("Other", &[6000], SUCCESS),
         ];
-        // Dead gives nothing, as Windows leaves out who cannot be opened.
+        // Dead has no objects, as a library that cannot be opened.
         for query in ["4000", "4010"] {
             world.data.insert(query.into(), objects(&[]));
         }
@@ -401,15 +399,14 @@ fn who_gives_nothing_of_what_was_asked_for_has_failed_and_who_was_not_asked_has_
     assert!(!requests(&fake).contains(&"Global".to_string()));
 }
 
-/// Each wanted once.
 #[test]
-fn what_is_wanted_twice_is_asked_for_once() {
+fn an_object_wanted_twice_is_asked_for_once() {
     let fake = world();
     let mut source = fake.source();
     let twice = [TitleIndex(230); 2];
     assert_eq!(source.catalogue(&Ask::objects(&twice)).unwrap().objects.len(), 1);
     assert_eq!(requests(&fake), ["230"]);
-    // However many were looked for before, and whatever was registered since.
+    // Also after many others and a registration.
     let many: Vec<TitleIndex> = (0..1500).map(|place| TitleIndex(10_000 + 2 * place)).collect();
     source.catalogue(&Ask::objects(&many[..1000])).unwrap();
     fake.with(|world| world.last.counter = Some(5000));
@@ -420,9 +417,8 @@ fn what_is_wanted_twice_is_asked_for_once() {
     assert!(asked.iter().any(|one| one.split(' ').any(|index| index == "230")), "{asked:?}");
 }
 
-/// One that fails is the affair of those who want it.
 #[test]
-fn who_was_looked_for_and_fails_costs_nobody_else_the_catalogue() {
+fn a_failing_object_that_was_looked_for_fails_no_other_catalogue() {
     let fake = world();
     fake.with(|world| {
         world.providers = vec![service("Broken", &[4000], 31), service("Other", &[5000], SUCCESS)];
@@ -439,12 +435,12 @@ fn who_was_looked_for_and_fails_costs_nobody_else_the_catalogue() {
     let other = source.catalogue(&Ask::objects(&[TitleIndex(5000)])).unwrap();
     assert_eq!(other.objects.len(), 1);
     assert!(source.catalogue(&Ask::objects(&broken)).is_err());
-    // Nor does it make what was found another catalogue each time.
+    // Nor does it change the catalogue each time.
     requests(&fake);
     for _ in 0..3 {
         let both = [TitleIndex(5000), TitleIndex(4000)];
         assert_eq!(source.catalogue(&Ask::objects(&both)).unwrap(), other);
-        // Who is sound is not asked once more for that.
+        // The sound one is not asked for again.
         let asked = requests(&fake);
         assert!(asked.iter().all(|one| !one.contains("5000")), "{asked:?}");
     }

@@ -1,4 +1,4 @@
-//! Another machine that answers, or does not, when it is connected to.
+//! Connections to another machine that are made late, break, or are never made.
 
 use super::*;
 use crate::connect::{Dialer, Line};
@@ -6,8 +6,8 @@ use crate::relay::Relay;
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::time::{Duration, Instant};
 
-/// Waits in tests until somebody calls [`let_go`](Self::let_go): as where packets are
-/// dropped on the way.
+/// A network that delays connections until [`let_go`](Self::let_go), as a firewall does that drops
+/// packets.
 #[derive(Clone, Default)]
 struct Network(Arc<(Mutex<bool>, Condvar)>);
 
@@ -28,7 +28,7 @@ impl Network {
     }
 }
 
-/// A machine with two providers behind a network, and how often it was connected to.
+/// A machine with two providers behind a network, and the number of connections to it.
 fn machine(limit: Duration) -> (Fake, Network, Arc<AtomicUsize>, Relay) {
     let fake = Fake::default();
     fake.with(|world| {
@@ -49,7 +49,7 @@ fn machine(limit: Duration) -> (Fake, Network, Arc<AtomicUsize>, Relay) {
     (fake, network, attempts, relay)
 }
 
-/// Long enough for who is reached, on any machine.
+/// Long enough to connect, on any machine.
 const SOON: Duration = Duration::from_secs(1);
 
 fn is_not_reached(error: &perfhive_engine::SourceError) {
@@ -61,11 +61,11 @@ fn is_not_reached(error: &perfhive_engine::SourceError) {
 }
 
 #[test]
-fn who_is_not_reached_is_told_as_that_and_no_provider_is_blamed() {
+fn a_machine_not_reached_is_an_error_that_blames_no_provider() {
     let (fake, network, attempts, mut source) = machine(SOON);
     network.drops();
     is_not_reached(&source.catalogue(&Ask::everything()).unwrap_err());
-    // Again and again, whatever is asked: nobody was asked who could hang.
+    // The same for every question.
     is_not_reached(&source.titles(LanguageId::ENGLISH, &Ask::nothing()).unwrap_err());
     is_not_reached(&source.catalogue(&Ask::new(ObjectQuery::Costly)).unwrap_err());
     for query in [ObjectQuery::Global, ObjectQuery::one(TitleIndex(5000))] {
@@ -75,7 +75,7 @@ fn who_is_not_reached_is_told_as_that_and_no_provider_is_blamed() {
     is_not_reached(&source.providers(&Ask::nothing()).unwrap_err());
     assert!(fake.with(|world| world.asked.is_empty()));
     assert_eq!(attempts.load(Ordering::Relaxed), 1, "one thread waits for it");
-    // What comes late serves whoever asks then.
+    // The late connection serves the next question.
     network.let_go();
     assert!(comes_true(|| source.catalogue(&Ask::everything()).is_ok()));
     assert_eq!(names(&mut source), [230, 5000]);
@@ -83,7 +83,7 @@ fn who_is_not_reached_is_told_as_that_and_no_provider_is_blamed() {
 }
 
 #[test]
-fn a_deadline_that_is_shorter_is_kept_and_told_the_same() {
+fn a_deadline_before_the_connection_timeout_is_kept_with_the_same_error() {
     let (_, network, _, mut source) = machine(Duration::from_secs(3600));
     network.drops();
     let soon = || Ask::new(ObjectQuery::Global).until(Instant::now() + SOON);
@@ -95,7 +95,7 @@ fn a_deadline_that_is_shorter_is_kept_and_told_the_same() {
 }
 
 #[test]
-fn a_connection_that_breaks_is_made_anew_by_the_same_rules() {
+fn a_broken_connection_is_made_anew_with_the_same_timeout() {
     let (fake, network, attempts, mut source) = machine(SOON);
     assert_eq!(names(&mut source), [230, 5000]);
     fake.with(|world| world.code = Some(64));
@@ -110,9 +110,9 @@ fn a_connection_that_breaks_is_made_anew_by_the_same_rules() {
     assert_eq!(attempts.load(Ordering::Relaxed), 2);
 }
 
-/// Each thread has a connection of its own, and who was reached once may be so no more.
+/// Each thread has a connection of its own, which may fail later than another.
 #[test]
-fn a_provider_that_hangs_there_is_left_out_unless_the_network_is_gone() {
+fn a_hanging_provider_is_left_out_once_the_machine_is_reached() {
     for is_gone in [false, true] {
         let (fake, network, _, mut source) = machine(SOON);
         assert_eq!(names(&mut source), [230, 5000]);
@@ -124,7 +124,6 @@ fn a_provider_that_hangs_there_is_left_out_unless_the_network_is_gone() {
             is_not_reached(&ask().unwrap_err());
             network.let_go();
         }
-        // Services are known as soon as the machine is reached again.
         assert!(comes_true(|| {
             let mut answer = Snapshot::new();
             source.collect(&Ask::new(ObjectQuery::Global), &mut answer).is_ok_and(|()| {

@@ -1,10 +1,10 @@
-//! Providers that do not come back, and what is to be had of the others.
+//! Providers that hang, and the objects of the others.
 
 use super::*;
 use crate::relay::Relay;
 use std::time::Duration;
 
-/// A machine with three providers, on a thread that is watched.
+/// A machine with three providers, behind a relay.
 fn machine() -> (Fake, Relay) {
     let fake = Fake::default();
     fake.with(|world| {
@@ -25,7 +25,7 @@ fn machine() -> (Fake, Relay) {
 }
 
 #[test]
-fn who_hangs_is_left_out_until_he_comes_back() {
+fn a_hanging_provider_is_left_out_until_it_returns() {
     let (fake, mut source) = machine();
     let before = names(&mut source);
     assert_eq!(before, [230, 232, 4000, 4010, 5000]);
@@ -40,10 +40,10 @@ fn who_hangs_is_left_out_until_he_comes_back() {
     assert_ne!(
         source.catalogue(&Ask::nothing()).unwrap().generation,
         generation,
-        "there are fewer"
+        "the catalogue has fewer objects"
     );
     assert_eq!(names(&mut source), [230, 232, 5000]);
-    // Neither he nor all are asked any more, and nobody waits.
+    // Neither Stuck nor Global is asked for, and no ask waits.
     fake.with(|world| world.asked.clear());
     for _ in 0..3 {
         let answer = collect(&mut source, ObjectQuery::Global);
@@ -76,11 +76,11 @@ fn who_hangs_is_left_out_until_he_comes_back() {
 }
 
 #[test]
-fn a_request_for_others_never_waits_for_who_hangs() {
+fn asks_for_other_objects_never_wait_for_the_hanging_provider() {
     let (fake, mut source) = machine();
     fake.2.close(&[4000]);
     assert_eq!(collect(&mut source, ObjectQuery::one(TitleIndex(5000))).objects().count(), 1);
-    // Nor is he asked for that by who wants to know of them alone.
+    // Nor do catalogues of other objects.
     let wanted = [TitleIndex(5000), TitleIndex(230)];
     let catalogue = source.catalogue(&Ask::objects(&wanted)).unwrap();
     assert!(wanted.iter().all(|name| catalogue.object(*name).is_some()));
@@ -88,16 +88,16 @@ fn a_request_for_others_never_waits_for_who_hangs() {
     assert_eq!(
         source.catalogue(&Ask::nothing()).unwrap().generation,
         catalogue.generation,
-        "nobody was left behind"
+        "the source was not replaced"
     );
-    // A request for everything finds him.
+    // An ask for everything finds Stuck.
     assert_eq!(names(&mut source), [230, 232, 5000]);
     fake.2.close(&[]);
 }
 
-/// Whoever reads others goes on with another source, which has to be told what is wanted.
+/// The careful source does not know the objects of readers yet.
 #[test]
-fn readers_go_on_with_what_stands_in_for_a_source_that_hangs() {
+fn readers_go_on_with_the_careful_source() {
     use perfhive_engine::measure::{CounterSource, DataSources};
     use perfhive_engine::{Cached, Query};
     let (fake, source) = machine();
@@ -116,7 +116,7 @@ fn readers_go_on_with_what_stands_in_for_a_source_that_hangs() {
     sources.find(&sensor).unwrap();
     fake.2.close(&[4000]);
     let mut other = shared.clone();
-    assert_eq!(names(&mut other), [230, 232, 5000], "all are asked, and one hangs");
+    assert_eq!(names(&mut other), [230, 232, 5000], "Stuck hangs");
     for _ in 0..2 {
         query.collect().unwrap();
         let values = query.readings().iter().filter(|one| one.path == id && one.value.is_ok());
@@ -126,12 +126,10 @@ fn readers_go_on_with_what_stands_in_for_a_source_that_hangs() {
     fake.2.close(&[]);
 }
 
-/// Where nobody is answered it says so, and asks no more often than it has threads
-/// to spare.
 #[test]
-fn where_all_hang_it_is_an_error_until_they_come_back() {
+fn if_all_providers_hang_the_error_names_them_until_they_return() {
     let (fake, mut source) = machine();
-    // Whatever is asked for, as of a library without an `Object List`.
+    // Every query hangs, as with a library without an `Object List`.
     fake.2.close(&[230, 4000, 5000, 2_147_483_632]);
     let error = source.catalogue(&Ask::everything()).unwrap_err();
     assert_eq!(error.kind(), SourceErrorKind::Deadline, "{error}");
@@ -145,7 +143,7 @@ fn where_all_hang_it_is_an_error_until_they_come_back() {
 }
 
 #[test]
-fn who_is_disabled_is_not_waited_for() {
+fn an_unregistered_hanging_provider_is_not_waited_for() {
     let (fake, mut source) = machine();
     fake.2.close(&[4000]);
     assert_eq!(names(&mut source), [230, 232, 5000]);
@@ -155,13 +153,13 @@ fn who_is_disabled_is_not_waited_for() {
         world.changed.remove("Stuck");
     });
     assert!(comes_true(|| collect(&mut source, ObjectQuery::Global).faults().is_empty()));
-    assert!(fake.2.is_closed(), "his thread is where it was");
+    assert!(fake.2.is_closed(), "its call still hangs");
     fake.2.close(&[]);
 }
 
 /// Long before the whole would be tried again.
 #[test]
-fn who_failed_and_is_changed_is_asked_again() {
+fn a_failing_provider_is_asked_again_once_its_registration_changes() {
     let (fake, _) = machine();
     fake.with(|world| world.providers[1].1 = 31);
     let mut source = fake.source();
@@ -174,7 +172,7 @@ fn who_failed_and_is_changed_is_asked_again() {
     assert!(comes_true(|| collect(&mut source, ObjectQuery::Global).faults().is_empty()));
     assert_ne!(source.catalogue(&Ask::nothing()).unwrap().generation, generation);
     assert_eq!(names(&mut source), [230, 232, 4000, 4010, 5000]);
-    // The same where everything failed.
+    // The same after every query failed.
     fake.with(|world| world.code = Some(31));
     let mut source = fake.source();
     source.catalogue(&Ask::everything()).unwrap_err();

@@ -1,13 +1,13 @@
-//! What Wine has none of: the objects and the title table of a real Windows (Vista).
+//! The objects and the title table of a recorded Windows (Vista), which Wine does not have.
 
 use super::*;
 use perfhive_engine::Query;
 use perfhive_testkit::real;
 
-/// The objects of the recording, by their place in it.
+/// The objects of the recording, in its order.
 const OBJECTS: [u32; 8] = [236, 638, 4, 510, 234, 230, 238, 2];
 
-/// A registry that answers as that machine did in a sample, object by object.
+/// Sets the answers of that machine in a sample, object by object.
 fn answer(fake: &Fake, sample: usize) -> Option<()> {
     let global = real::file(&format!("windows-vista/s{sample:02}_global.bin"))?;
     fake.with(|world| world.data.insert("Global".into(), global));
@@ -35,7 +35,7 @@ fn vista() -> Option<Fake> {
 }
 
 #[test]
-fn all_objects_of_a_real_windows_have_their_names() {
+fn objects_of_a_recorded_windows_have_names() {
     let Some(fake) = vista() else { return };
     let mut source = fake.source();
     let catalogue = source.catalogue(&Ask::everything()).unwrap();
@@ -61,10 +61,10 @@ fn all_objects_of_a_real_windows_have_their_names() {
     }
 }
 
-/// Numbers as they stand in the two blocks, read from them, and cooked, by a program of
-/// its own (by the structures of winperf.h and the formulas of the counter types).
+/// The expected numbers were read from the two blocks and cooked by a separate program (structures of
+/// winperf.h, formulas of the counter types).
 #[test]
-fn values_of_a_real_windows_are_what_its_blocks_say() {
+fn values_of_a_recorded_windows_are_those_of_a_separate_program() {
     const VALUES: [(&str, f64); 26] = [
         (r"\System\Processes", 50.0),
         (r"\System\Threads", 674.0),
@@ -113,9 +113,8 @@ fn values_of_a_real_windows_are_what_its_blocks_say() {
     }
 }
 
-/// Raw, and whole: what a block holds comes out of the source byte for byte.
 #[test]
-fn objects_of_a_real_windows_come_as_they_are() {
+fn objects_of_a_recorded_windows_are_passed_on_byte_for_byte() {
     let Some(fake) = vista() else { return };
     let mut source = fake.source();
     for (place, object) in OBJECTS.into_iter().enumerate() {

@@ -1,11 +1,11 @@
-//! Names, and whose the indexes are, that change while somebody reads.
+//! Names and owners of indexes that change while a reader is at work.
 
 use super::*;
 
-/// `unlodctr` and `lodctr` of an update: the same indexes for other names, and the numbers
-/// are what they were.
+/// An update calls `unlodctr` and `lodctr`: other names for the same indexes, and Last Counter as
+/// before.
 #[test]
-fn names_that_change_places_are_noticed_where_last_counter_stays() {
+fn names_that_change_places_are_noticed_by_the_time_of_the_registration() {
     let fake = Fake::default();
     let names = |jobs: u32, pages: u32| {
         multi_sz(&[(5000, "Print Shop"), (jobs, "Jobs Waiting"), (pages, "Pages")])
@@ -34,15 +34,14 @@ fn names_that_change_places_are_noticed_where_last_counter_stays() {
     assert_eq!([value(), value()], [1.0; 2]);
     fake.with(|world| world.asked.clear());
     say(names(5004, 5002), 2);
-    assert_eq!([value(), value()], [2.0; 2], "the first sample has it right");
+    assert_eq!([value(), value()], [2.0; 2], "from the first sample on");
     let asked = fake.with(|world| world.asked.clone());
     let requests = asked.iter().filter(|one| !one.contains("009"));
-    assert_eq!(requests.collect::<Vec<_>>(), ["5000"; 3], "what it has was looked at once");
+    assert_eq!(requests.collect::<Vec<_>>(), ["5000"; 3], "its counters were looked at once");
 }
 
-/// What was found out of who hangs and who fails is of other indexes by then.
 #[test]
-fn who_failed_is_asked_again_where_indexes_were_allotted_anew() {
+fn a_failing_provider_is_asked_again_after_indexes_were_allotted_anew() {
     let fake = Fake::default();
     fake.with(|world| {
         world.providers = vec![service("Broken", &[4000], 31), service("Shop", &[5000], SUCCESS)];
@@ -61,15 +60,14 @@ fn who_failed_is_asked_again_where_indexes_were_allotted_anew() {
     let names: Vec<_> =
         source.providers(&Ask::nothing()).unwrap().into_iter().map(|one| one.name).collect();
     assert_eq!(names, ["Mended", "Shop"]);
-    // Once, and not at each sample.
+    // The catalogue changes once, not with each sample.
     let generation = source.catalogue(&Ask::nothing()).unwrap().generation;
     collect(&mut source, ObjectQuery::Global);
     assert_eq!(source.catalogue(&Ask::nothing()).unwrap().generation, generation);
 }
 
-/// One that defines its object anew with each sample, with a counter of another place.
 #[test]
-fn who_defines_its_object_anew_without_end_does_not_have_all_loaded_anew_as_often() {
+fn a_new_definition_with_each_sample_gives_right_values_and_loads_titles_seldom() {
     let fake = world();
     fake.with(|world| {
         world.languages = vec!["009".into()];
@@ -79,7 +77,7 @@ fn who_defines_its_object_anew_without_end_does_not_have_all_loaded_anew_as_ofte
     query.add(r"\Process(one)\% Processor Time").unwrap();
     let samples = 100;
     for sample in 0..samples {
-        // Others before it, and others behind it.
+        // Other counters before it and behind it.
         let mut names = vec![230];
         names.extend((0..sample % 7).map(|place| 10_000 + 10 * sample + place));
         names.extend([6, 20_000 + sample]);

@@ -1,12 +1,11 @@
-//! What is told of providers that give nothing, and of what cannot be read beside the
-//! counters.
+//! Providers without objects, unreadable parts of the registry, and damaged title lists.
 
 use super::*;
 use crate::registry::Unreadable;
 
-/// Windows says nothing of a library that cannot be loaded or opened.
+/// Windows leaves out a library that cannot be loaded or opened.
 #[test]
-fn who_gives_nothing_is_told_of() {
+fn a_provider_of_ours_without_objects_is_a_fault() {
     let fake = Fake::default();
     let silent = |name: &str, first, ours| {
         let (service, code) = service(name, &[], SUCCESS);
@@ -25,7 +24,7 @@ fn who_gives_nothing_is_told_of() {
     let mut source = fake.source();
     let answer = collect(&mut source, ObjectQuery::Global);
     let [fault] = answer.faults() else { panic!("{:?}", answer.faults()) };
-    assert_eq!(&*fault.provider, "Mute", "the others may have nothing to say");
+    assert_eq!(&*fault.provider, "Mute", "others may have no objects at the moment");
     assert!(fault.message.contains("`perfhive check Mute` says what it is"), "{fault}");
     let states: Vec<_> = source
         .providers(&Ask::nothing())
@@ -47,9 +46,9 @@ fn who_gives_nothing_is_told_of() {
     assert!(off.message.contains("`perfhive providers --enable \"Off\"`"), "{off}");
 }
 
-/// Whose names were never loaded, or were taken back: nothing says which objects are his.
+/// Its names were not loaded, or were taken back.
 #[test]
-fn who_is_registered_without_names_is_told_as_that_and_who_lists_his_objects_is_not() {
+fn a_registration_without_names_and_objects_has_failed() {
     let fake = world();
     fake.with(|world| {
         world.providers = vec![service("Bare", &[], SUCCESS), service("PerfProc", &[230], SUCCESS)];
@@ -67,10 +66,8 @@ fn who_is_registered_without_names_is_told_as_that_and_who_lists_his_objects_is_
     assert!(why.message.contains("`perfhive check Bare` says"), "{why}");
 }
 
-/// Without the keys beside the counters these are there all the same, and once it is told
-/// what is lacking.
 #[test]
-fn what_may_not_be_read_beside_the_counters_is_told_once() {
+fn an_unreadable_part_is_one_warning_beside_the_counters() {
     let fake = world();
     fake.with(|world| world.unreadable = vec![(RegistryPart::Services, 5)]);
     let mut source = fake.source();
@@ -85,13 +82,13 @@ fn what_may_not_be_read_beside_the_counters_is_told_once() {
 }
 
 #[test]
-fn what_may_not_be_read_is_noted_once_and_what_is_not_there_never() {
+fn an_unreadable_part_is_noted_once_and_a_missing_one_never() {
     let mut unreadable = Unreadable::default();
     assert_eq!(unreadable.read(RegistryPart::Perflib, Ok(7)), Some(7));
     for code in [5, 5, 1314] {
         assert_eq!(unreadable.read::<()>(RegistryPart::Services, Err(code)), None);
     }
-    // A connection that is lost is a failure of everything, and told as that.
+    // A lost connection is an error of its own.
     for code in [NOT_FOUND, 1722] {
         assert_eq!(unreadable.read::<()>(RegistryPart::Perflib, Err(code)), None);
     }
@@ -102,16 +99,16 @@ fn what_may_not_be_read_is_noted_once_and_what_is_not_there_never() {
     assert_eq!(unreadable.news(), [(RegistryPart::Perflib, 5)]);
 }
 
-/// A machine has some hundred services, each with keys of its own.
+/// A machine has some hundred services, each with a key.
 #[test]
-fn who_is_registered_is_looked_up_once_and_names_are_loaded_once() {
+fn services_are_listed_once_and_titles_loaded_once() {
     let fake = world();
     fake.with(|world| {
         let (mute, _) = service("Mute", &[6000], SUCCESS);
         world.providers = vec![(Service { ours: true, ..mute }, SUCCESS)];
     });
     let mut source = fake.source();
-    // What `list` does.
+    // As `list` does.
     source.titles(LanguageId::GERMAN, &Ask::nothing()).unwrap();
     source.titles(LanguageId::ENGLISH, &Ask::nothing()).unwrap();
     source.catalogue(&Ask::everything()).unwrap();
@@ -123,7 +120,7 @@ fn who_is_registered_is_looked_up_once_and_names_are_loaded_once() {
     }
     assert_eq!(fake.with(|world| world.listed), 1);
     assert_eq!(fake.with(|world| std::mem::take(&mut world.asked)), ["Global"; 3]);
-    // One that is told of is looked at: somebody may disable it.
+    // The registration of a provider with a fault is watched.
     source.look_often();
     fake.with(|world| {
         world.providers[0].0.disabled = true;
@@ -131,7 +128,7 @@ fn who_is_registered_is_looked_up_once_and_names_are_loaded_once() {
     });
     assert!(collect(&mut source, ObjectQuery::Global).faults().is_empty());
     assert_eq!(fake.with(|world| world.listed), 2);
-    // Whoever registers something changes the titles.
+    // A registration changes the titles.
     let (deaf, _) = service("Deaf", &[7000], SUCCESS);
     fake.with(|world| {
         world.providers.push((Service { ours: true, ..deaf }, SUCCESS));
@@ -146,7 +143,7 @@ fn garbage() -> Vec<u8> {
     "no pairs\0".encode_utf16().flat_map(u16::to_le_bytes).collect()
 }
 
-/// Has every place in which a language's names may be say the same.
+/// Sets the list of a language in all places.
 fn say_everywhere(fake: &Fake, language: &str, list: &[u8]) {
     fake.with(|world| {
         let (data, by_year) = (format!("Counter {language}"), "Counter".to_string());
@@ -159,7 +156,7 @@ fn say_everywhere(fake: &Fake, language: &str, list: &[u8]) {
 }
 
 #[test]
-fn a_damaged_list_of_names_is_told_as_that_and_the_others_are_there() {
+fn a_damaged_list_of_names_is_an_error_and_other_languages_are_there() {
     let [english, german] = [LanguageId::ENGLISH, LanguageId::GERMAN];
     for (damaged, other) in [(english, german), (german, english)] {
         let fake = world();
@@ -176,9 +173,9 @@ fn a_damaged_list_of_names_is_told_as_that_and_the_others_are_there() {
     }
 }
 
-/// What nobody registered is asked for by the indexes that have names, in any language.
+/// Indexes without an owner are found by their names, in any language.
 #[test]
-fn where_the_english_names_are_damaged_others_say_what_there_may_be() {
+fn with_damaged_english_names_a_search_uses_another_language() {
     let fake = world();
     say_everywhere(&fake, "009", &garbage());
     fake.with(|world| {
@@ -191,7 +188,7 @@ fn where_the_english_names_are_damaged_others_say_what_there_may_be() {
     assert_eq!(&*answer.faults()[0].provider, "Broken");
 }
 
-/// Every machine has English names, and none of another language is no damage.
+/// Every machine has English names; an empty list of another language is no damage.
 #[test]
 fn an_empty_list_of_english_names_is_a_damaged_one() {
     for nothing in [&[][..], &[0; 4]] {
@@ -200,7 +197,7 @@ fn an_empty_list_of_english_names_is_a_damaged_one() {
         let error = fake.source().titles(LanguageId::ENGLISH, &Ask::nothing()).unwrap_err();
         assert_eq!(error.kind(), SourceErrorKind::Malformed);
         assert!(error.message().contains("list of names is damaged"), "{error}");
-        // Also where it is the only one that is there.
+        // Also if it is the only list.
         fake.with(|world| world.titles.retain(|(place, _), _| place == "data"));
         let error = fake.source().titles(LanguageId::ENGLISH, &Ask::nothing()).unwrap_err();
         assert_eq!(error.kind(), SourceErrorKind::Malformed, "{error}");
@@ -209,9 +206,9 @@ fn an_empty_list_of_english_names_is_a_damaged_one() {
     }
 }
 
-/// A list that is not there costs a call, of another machine even a way there and back.
+/// A missing list costs a call, on another machine a round trip.
 #[test]
-fn a_name_that_was_called_the_same_once_is_asked_for_once() {
+fn a_missing_list_is_asked_for_once() {
     let fake = world();
     fake.with(|world| world.titles.clear());
     fake.source().titles(LanguageId::ENGLISH, &Ask::nothing()).unwrap_err();
@@ -219,9 +216,8 @@ fn a_name_that_was_called_the_same_once_is_asked_for_once() {
     assert_eq!(asked, ["Counter 009"]);
 }
 
-/// Where nothing may be read any more, what was known before does not hide that.
 #[test]
-fn who_is_denied_is_denied_what_he_knew_as_well() {
+fn denied_access_fails_also_for_known_objects() {
     let fake = world();
     fake.with(|world| world.providers = vec![service("PerfProc", &[230, 232], SUCCESS)]);
     let mut source = fake.source();
@@ -231,14 +227,14 @@ fn who_is_denied_is_denied_what_he_knew_as_well() {
     let more = [TitleIndex(230), TitleIndex(238)];
     let error = source.catalogue(&Ask::objects(&more)).unwrap_err();
     assert_eq!(error.kind(), SourceErrorKind::Denied, "{error}");
-    // What a single provider fails with is not everybody's.
+    // The error of a single provider fails only its own objects.
     fake.with(|world| world.code = Some(31));
     assert_eq!(source.catalogue(&Ask::objects(&more)).unwrap(), known);
 }
 
 /// Another machine may send lists without end.
 #[test]
-fn a_list_of_names_without_end_is_not_read_to_the_end() {
+fn a_list_of_names_beyond_16_mib_is_damaged() {
     let fake = world();
     let endless = "2\0a\0".encode_utf16().flat_map(u16::to_le_bytes).cycle();
     say_everywhere(&fake, "009", &endless.take((16 << 20) + 8).collect::<Vec<u8>>());
@@ -249,9 +245,8 @@ fn a_list_of_names_without_end_is_not_read_to_the_end() {
     assert!(fake.source().titles(LanguageId::GERMAN, &Ask::nothing()).is_ok());
 }
 
-/// Whoever asks by a name in another language than the damaged one has his value.
 #[test]
-fn names_in_a_sound_language_are_enough_to_ask() {
+fn a_path_in_a_sound_language_has_a_value_though_another_is_damaged() {
     for (damaged, path) in
         [("007", r"\Process(one)\% Processor Time"), ("009", r"\Prozess(one)\Prozessorzeit (%)")]
     {
