@@ -45,15 +45,6 @@ impl ObjectQuery {
             Self::Global | Self::Costly | Self::Foreign(_) => true,
         }
     }
-
-    /// Whether a clone of the query allocates.
-    pub(crate) fn takes_memory(&self) -> bool {
-        match self {
-            Self::Global | Self::Costly => false,
-            Self::Foreign(name) => !name.is_empty(),
-            Self::Indexes(list) => !list.is_empty(),
-        }
-    }
 }
 
 /// As Windows writes the value name.
@@ -210,17 +201,7 @@ impl Ask {
     }
 
     /// Copies another ask into this one's allocations, and those of a spare list.
-    /// Answers whether they were too small, so that it allocated.
-    pub(crate) fn refill(&mut self, other: &Self, kept: &mut Vec<TitleIndex>) -> bool {
-        let room = |ask: &Self, kept: &Vec<TitleIndex>| {
-            let list = match &ask.objects {
-                ObjectQuery::Indexes(list) => list.capacity(),
-                _ => 0,
-            };
-            list + kept.capacity() + ask.extra_counters.capacity()
-        };
-        let before = room(self, kept);
-        let mut grown = false;
+    pub(crate) fn refill(&mut self, other: &Self, kept: &mut Vec<TitleIndex>) {
         match &other.objects {
             ObjectQuery::Indexes(wanted) => {
                 if !matches!(self.objects, ObjectQuery::Indexes(_)) {
@@ -231,7 +212,6 @@ impl Ask {
                 }
             }
             wanted if *wanted != self.objects => {
-                grown = wanted.takes_memory();
                 let before = std::mem::replace(&mut self.objects, wanted.clone());
                 if let ObjectQuery::Indexes(list) = before {
                     *kept = list;
@@ -241,8 +221,6 @@ impl Ask {
         }
         self.extra_counters.clone_from(&other.extra_counters);
         (self.max_age, self.until) = (other.max_age, other.until);
-        grown |= room(self, kept) > before;
-        grown
     }
 
     /// Whether a counter that costs extra is wanted.

@@ -80,7 +80,6 @@ use crate::ask::{Ask, ObjectQuery};
 use crate::error::{FaultKind, SourceError, SourceErrorKind};
 use crate::followed::ATTEMPTS;
 use crate::frame::Snapshot;
-use crate::growth::{GrowthWatch, note_growth};
 use crate::source::{Catalogue, Recording, Source};
 use crate::status::ProviderStatus;
 use crate::titles::TitleDatabase;
@@ -176,7 +175,6 @@ impl<S: Source> Cached<S> {
         out: &mut Snapshot,
     ) -> Result<(), SourceError> {
         let asked_at = (self.hub.clock)();
-        let watch = GrowthWatch::begin();
         self.forget_old();
         // Which objects are costly; kept until providers come or go. Where that
         // is not to be had, what was known of them is good enough.
@@ -187,21 +185,14 @@ impl<S: Source> Cached<S> {
         {
             self.costs_of = generation;
         }
-        let room = self.room();
         self.list_keys(request);
         let keys = std::mem::take(&mut self.keys);
         let failure = self.gather(request, deadline, &keys, asked_at);
         let served = self.hand_out(&keys, out);
         self.keys = keys;
-        // Of what others collected for it, whoever waited for that is told: it took
-        // longer for all of them.
-        let waited = || self.own.iter().any(|reply| reply.snapshot.has_grown());
-        if self.room() > room {
-            // A request that fails tells it, too.
-            note_growth();
-        }
-        if watch.has_noted() || waited() {
-            out.note_growth();
+        // An allocation in a collection delays each consumer that waited for it.
+        if self.own.iter().any(|reply| reply.snapshot.has_grown()) {
+            out.set_grown();
         }
         self.own.clear();
         match failure {
@@ -212,16 +203,6 @@ impl<S: Source> Cached<S> {
             }
             _ => Ok(()),
         }
-    }
-
-    /// How much there is room for in the lists that a request fills.
-    fn room(&self) -> usize {
-        self.seen.capacity()
-            + self.keys.capacity()
-            + self.found.capacity()
-            + self.own.capacity()
-            + self.sorted.capacity()
-            + self.missing.iter().map(Wants::room).sum::<usize>()
     }
 
     /// Whoever asks for ever other objects and machines must not fill the
@@ -246,13 +227,7 @@ impl<S: Source> Cached<S> {
                 self.keys.extend(sorted.iter().copied().map(Key::Object));
                 self.sorted = sorted;
             }
-            word => {
-                if word.takes_memory() {
-                    // Here, and wherever it is put down on the way.
-                    note_growth();
-                }
-                self.keys.push(Key::Whole(word.clone()));
-            }
+            word => self.keys.push(Key::Whole(word.clone())),
         }
     }
 

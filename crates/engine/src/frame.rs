@@ -335,7 +335,8 @@ impl Snapshot {
         self.grown
     }
 
-    pub(crate) fn note_growth(&mut self) {
+    /// Says that filling the snapshot allocated.
+    pub(crate) fn set_grown(&mut self) {
         self.grown = true;
     }
 

@@ -4,9 +4,9 @@
 #![allow(clippy::unit_arg, reason = "what a probe does, in one line")]
 
 use perfhive_engine::measure::{
-    Anomaly, CounterSource, DataSource, DataSources, Instances, MeasureError, MeasurementContext,
+    Anomaly, CounterSource, DataSource, DataSources, MeasureError, MeasurementContext,
     MeasurementOptions, MonotonicTime, ProbeContext, Readings, Selection, Sensor, SensorId,
-    SensorKind, SensorName, SensorReading, State, ValueType, Wanted,
+    SensorKind, SensorName, SensorReading, State, ValueType,
 };
 use perfhive_engine::{
     Ask, Broker, Cached, Catalogue, CatalogueObject, Collection, Fault, FaultKind, Frame,
@@ -356,35 +356,6 @@ fn a_panic_leaves_no_word_of_anybody() {
 fn anomalies_of_failed(context: &mut MeasurementContext) -> Vec<String> {
     assert!(catch_unwind(AssertUnwindSafe(|| context.sample().map(|_| ()))).is_err());
     anomalies(context)
-}
-
-#[test]
-fn the_first_samples_on_a_warm_cache_tell_what_they_allocate() {
-    const INSTANCES: [&str; 3] = ["x", "y", "z"];
-    let shows = Shows::new("a", paths(&INSTANCES));
-    let cache = Cached::builder(shows.clone()).max_age(Duration::from_secs(3600)).build();
-    let mut sources = DataSources::new();
-    sources.add(CounterSource::new("a", cache)).unwrap();
-    let wanted = [8, 9].map(|counter| Wanted {
-        sensor: CounterSource::<Cached<Shows>>::sensor_id(PATHS, TitleIndex(counter)),
-        instances: Instances::All,
-    });
-    let mut told = 0;
-    // What each of them asks for first is kept, from the one before it.
-    for sensors in [&wanted[..1], &wanted[1..], &wanted[..], &wanted[..1], &wanted[..]] {
-        let selection = Selection::Custom(sensors.to_vec());
-        let options = MeasurementOptions::new();
-        let mut context =
-            MeasurementContext::of_selection(&mut sources, "a", &selection, options).unwrap();
-        for round in 0..5 {
-            let allocations = cycle(&mut context);
-            let said = anomalies(&context);
-            let grown = said.iter().any(|what| what == "a: a buffer had to grow");
-            assert!(allocations == 0 || grown, "{sensors:?} {round}: {allocations} {said:?}");
-            told += u32::from(grown);
-        }
-    }
-    assert!(told > 0);
 }
 
 /// The number of cycles that allocate, of the only sensor of a source.

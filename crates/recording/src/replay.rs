@@ -233,7 +233,6 @@ impl Source for ReplaySource {
         };
         let wanted: HashSet<TitleIndex> = list.iter().copied().collect();
         // The wanted objects are copied into new blocks.
-        perfhive_engine::note_growth();
         for (place, frame) in frames.iter().enumerate() {
             let Some(selected) = select(frame, &wanted, frame.generation()) else {
                 out.push_frame(Arc::clone(frame), &self.name);

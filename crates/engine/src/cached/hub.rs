@@ -5,7 +5,6 @@ use super::reply::{Key, Reply, Slots};
 use super::wants::Wants;
 use crate::ask::{Ask, ObjectQuery};
 use crate::error::{SourceError, SourceErrorKind};
-use crate::growth::{GrowthWatch, note_growth};
 use crate::source::{Catalogue, Cost, Source};
 use crate::titles::TitleDatabase;
 use perfhive_format::{LanguageId, TitleIndex};
@@ -69,10 +68,7 @@ impl Brought {
     fn push(&mut self, collected: Collected) {
         match self.first {
             None => self.first = Some(collected),
-            Some(_) => {
-                note_growth();
-                self.more.push(collected);
-            }
+            Some(_) => self.more.push(collected),
         }
     }
 
@@ -136,9 +132,7 @@ impl<S: Source> Hub<S> {
         deadline: Option<Instant>,
     ) -> Result<Brought, SourceError> {
         let mut brought = Brought::default();
-        let watch = GrowthWatch::begin();
         let as_of = if lane == 0 { None } else { Some(self.agree(source, deadline)?) };
-        let grown = wants.has_grown() || watch.has_noted();
         wants.each_request(deadline, |request| {
             let mut reply = self.free_reply();
             let number = self.numbers.fetch_add(1, Ordering::Relaxed) + 1;
@@ -147,10 +141,8 @@ impl<S: Source> Hub<S> {
             inner.number = number;
             inner.begun = (self.clock)();
             inner.generation = as_of.map(|(generation, _)| generation);
-            let grown = inner.request.refill(request, &mut inner.list) || grown;
-            let watch = GrowthWatch::begin();
+            inner.request.refill(request, &mut inner.list);
             let collected = source.collect(request, &mut inner.snapshot);
-            let grown = grown || watch.has_noted();
             // What came is what was asked for only if the indexes mean the same still.
             let moved = as_of.is_some_and(|(_, own)| has_moved(source, own, deadline));
             brought.push(match collected {
@@ -159,9 +151,6 @@ impl<S: Source> Hub<S> {
                     Err(self.changing())
                 }
                 Ok(()) => {
-                    if grown {
-                        inner.snapshot.note_growth();
-                    }
                     let belongs = |name| self.lane_of(&Key::Object(name)) == lane;
                     let now = || self.generation.load(Ordering::Acquire);
                     let holds = || as_of.is_none_or(|(generation, _)| now() == generation);
@@ -263,7 +252,6 @@ impl<S: Source> Hub<S> {
         if agreed == Some(now) {
             return Ok(now);
         }
-        note_growth();
         // What takes time to find out changes the generation once it is.
         let mine = self.main.with(deadline, |source| self.check(source, deadline))??;
         let generation = self.generation.load(Ordering::Acquire);
@@ -318,7 +306,6 @@ impl<S: Source> Hub<S> {
 
     /// Takes note of which objects of the newest generation are costly.
     pub(super) fn notice_costs(&self, catalogue: &Catalogue) {
-        note_growth();
         let costly = catalogue.objects.iter().filter(|object| object.cost == Cost::Costly);
         let costly = costly.map(|object| object.name).collect();
         *self.costly_objects.write().unwrap_or_else(PoisonError::into_inner) = costly;
@@ -330,10 +317,7 @@ impl<S: Source> Hub<S> {
         let mut replies = self.replies.lock().unwrap_or_else(PoisonError::into_inner);
         match empty(&mut replies) {
             Some(at) => replies.swap_remove(at),
-            None => {
-                note_growth();
-                Arc::default()
-            }
+            None => Arc::default(),
         }
     }
 

@@ -12,7 +12,6 @@
 
 use super::sync::{Condvar, Mutex, MutexGuard, ThreadId, current_thread};
 use crate::error::{SourceError, SourceErrorKind};
-use crate::growth::note_growth;
 use std::collections::VecDeque;
 use std::panic::{AssertUnwindSafe, catch_unwind, resume_unwind};
 use std::sync::Arc;
@@ -22,10 +21,6 @@ use std::time::{Duration, Instant};
 pub(super) trait Wishes: Default {
     /// Adds what another set holds.
     fn merge(&mut self, other: &Self);
-    /// Notes that making another set took an allocation, if it did.
-    fn note_growth_of(&mut self, other: &Self) {
-        let _ = other;
-    }
     /// Whether a run for this set brings something of another set.
     fn overlaps(&self, other: &Self) -> bool;
     /// Forgets everything, keeping the allocations.
@@ -262,7 +257,7 @@ impl<S, W: Wishes, T: Clone + Default> Lane<S, W, T> {
     ) -> Result<T, SourceError> {
         let number = state.next_number;
         let empty = state.spares.pop().unwrap_or_default();
-        let mut wants = std::mem::replace(&mut state.next, empty);
+        let wants = std::mem::replace(&mut state.next, empty);
         let waiting = state.next_waiting.saturating_sub(1);
         state.next_number += 1;
         state.next_waiting = 0;
@@ -270,7 +265,6 @@ impl<S, W: Wishes, T: Clone + Default> Lane<S, W, T> {
         // One set goes to the run; its copy stays for others to compare with.
         let mut copy = state.spares.pop().unwrap_or_default();
         copy.merge(&wants);
-        wants.note_growth_of(&copy);
         state.running = Some(Running { number, wants: copy, begun, deadline, waiting });
         state.turn = Turn::Alone;
         state.leader_thread = Some(current_thread());
@@ -332,11 +326,7 @@ impl<S, W: Wishes, T: Clone + Default> Lane<S, W, T> {
         let mut state = self.lock_for_request()?;
         let mine = state.next_alone;
         state.next_alone += 1;
-        let room = state.alone.capacity();
         state.alone.push_back(mine);
-        if state.alone.capacity() > room {
-            note_growth();
-        }
         let mut late = false;
         loop {
             let is_mine = state.alone.front() == Some(&mine)
@@ -447,11 +437,7 @@ impl<'a, S, W: Wishes, T: Clone + Default> Leading<'a, S, W, T> {
             if running.waiting > 0 {
                 let Running { number: run, deadline, waiting, .. } = running;
                 let result = result.clone();
-                let room = state.outcomes.capacity();
                 state.outcomes.push(Pending { run, deadline, result, waiting });
-                if state.outcomes.capacity() > room {
-                    note_growth();
-                }
             }
             for mut set in [running.wants, std::mem::take(&mut self.wants)] {
                 set.clear();

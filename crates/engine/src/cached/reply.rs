@@ -3,7 +3,6 @@
 use super::sync::{Mutex, RwLock};
 use crate::ask::{Ask, ObjectQuery};
 use crate::frame::Snapshot;
-use crate::growth::note_growth;
 use perfhive_format::TitleIndex;
 use std::collections::HashMap;
 use std::sync::{Arc, PoisonError};
@@ -79,22 +78,11 @@ type Newest = std::sync::Mutex<Option<Arc<Reply>>>;
 #[cfg(not(loom))]
 type Newest = arc_swap::ArcSwapOption<Reply>;
 
-#[cfg(not(loom))]
-std::thread_local! {
-    // Constant and without a destructor: nothing is allocated for it.
-    static READY: std::cell::Cell<bool> = const { std::cell::Cell::new(false) };
-}
-
-/// Makes this thread ready to load: what protects a thread's loads is made with the
-/// first one.
+/// Makes this thread's list of protected loads, which arc-swap otherwise allocates with the first load.
 #[cfg(not(loom))]
 pub(super) fn ready() {
     static NOTHING: arc_swap::ArcSwapOption<()> = arc_swap::ArcSwapOption::const_empty();
-    // A thread whose locals are gone has nothing that lasts to the next load.
-    if !READY.try_with(|ready| ready.replace(true)).unwrap_or_default() {
-        note_growth();
-        drop(NOTHING.load());
-    }
+    drop(NOTHING.load());
 }
 
 #[cfg(loom)]
@@ -117,7 +105,6 @@ impl Slot {
     #[cfg(not(loom))]
     #[inline]
     pub(super) fn load(&self) -> arc_swap::Guard<Option<Arc<Reply>>> {
-        ready();
         self.newest.load()
     }
 
@@ -135,7 +122,6 @@ impl Slot {
     }
 
     fn set(&self, reply: Option<Arc<Reply>>) {
-        ready();
         #[cfg(not(loom))]
         self.newest.store(reply);
         #[cfg(loom)]
@@ -179,7 +165,6 @@ impl Slots {
         if slots.len() >= MOST && !slots.contains_key(key) {
             return None;
         }
-        note_growth();
         Some(Arc::clone(slots.entry(key.clone()).or_default()))
     }
 

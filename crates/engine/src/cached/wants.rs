@@ -3,7 +3,6 @@
 use super::lane::Wishes;
 use super::reply::Key;
 use crate::ask::{Ask, ObjectQuery};
-use crate::growth::note_growth;
 use perfhive_format::TitleIndex;
 use std::time::{Duration, Instant};
 
@@ -15,8 +14,6 @@ pub(super) struct Wants {
     extra: Vec<(TitleIndex, TitleIndex)>,
     /// For asking the source without allocating.
     request: Ask,
-    /// Whether a list had to grow since this was empty.
-    grown: bool,
 }
 
 impl Default for Wants {
@@ -26,7 +23,6 @@ impl Default for Wants {
             words: Vec::new(),
             extra: Vec::new(),
             request: Ask::new(ObjectQuery::Indexes(Vec::new())).max_age(Duration::ZERO),
-            grown: false,
         }
     }
 }
@@ -43,17 +39,6 @@ impl Wants {
         self.objects.clear();
         self.words.clear();
         self.extra.clear();
-        self.grown = false;
-    }
-
-    /// Whether a list had to grow since this was empty.
-    pub(super) fn has_grown(&self) -> bool {
-        self.grown
-    }
-
-    /// How much there is room for in its lists.
-    pub(super) fn room(&self) -> usize {
-        self.objects.capacity() + self.words.capacity() + self.extra.capacity()
     }
 
     pub(super) fn is_empty(&self) -> bool {
@@ -62,7 +47,6 @@ impl Wants {
 
     /// Adds what a request wants of a key.
     pub(super) fn add(&mut self, key: &Key, request: &Ask) {
-        let room = self.room();
         match key {
             Key::Object(name) => {
                 add(&mut self.objects, *name);
@@ -74,7 +58,6 @@ impl Wants {
                 request.extra_counters.iter().for_each(|extra| add(&mut self.extra, *extra));
             }
         }
-        self.grown |= self.room() > room;
     }
 
     /// The requests that bring it all: one for each word, and one for the
@@ -109,19 +92,9 @@ impl Wants {
 
 impl Wishes for Wants {
     fn merge(&mut self, other: &Self) {
-        let room = self.room();
         other.objects.iter().for_each(|name| add(&mut self.objects, *name));
         other.words.iter().for_each(|word| add(&mut self.words, word.clone()));
         other.extra.iter().for_each(|extra| add(&mut self.extra, *extra));
-        if self.room() > room {
-            self.grown = true;
-            // Who wants it may not wait for what comes of it.
-            note_growth();
-        }
-    }
-
-    fn note_growth_of(&mut self, other: &Self) {
-        self.grown |= other.grown;
     }
 
     fn overlaps(&self, other: &Self) -> bool {

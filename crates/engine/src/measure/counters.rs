@@ -14,7 +14,6 @@ use crate::ask::{Ask, ObjectQuery};
 use crate::error::{Fault, SourceError, SourceErrorKind};
 use crate::followed::{ATTEMPTS, Followed, NOT_THERE};
 use crate::frame::Snapshot;
-use crate::growth::GrowthWatch;
 use crate::identity::Identity;
 use crate::label::InstanceLabel;
 use crate::query::changing;
@@ -273,11 +272,10 @@ impl<S: Source> ProbeContext for CounterProbe<S> {
         anomalies: &mut Vec<Anomaly>,
     ) -> Result<(), MeasureError> {
         self.request.until = deadline;
-        let watch = GrowthWatch::begin();
         let collected = self.source.collect(&self.request, &mut self.snapshot);
         let source = || Arc::clone(&self.name);
         // The words of an error may be what was allocated.
-        if watch.has_noted() || collected.is_ok() && self.snapshot.has_grown() {
+        if collected.is_ok() && self.snapshot.has_grown() {
             anomalies.push(Anomaly::BufferGrown { source: source() });
         }
         collected?;

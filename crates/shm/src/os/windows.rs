@@ -297,7 +297,6 @@ pub(super) fn open(path: &Path) -> io::Result<File> {
     let share = FILE_SHARE_READ | FILE_SHARE_WRITE | FILE_SHARE_DELETE;
     let flags = FILE_FLAG_OPEN_REPARSE_POINT | FILE_FLAG_BACKUP_SEMANTICS;
     let Some(name) = name_in_place(path) else {
-        perfhive_engine::note_growth();
         return OpenOptions::new().read(true).share_mode(share).custom_flags(flags).open(path);
     };
     let how = OPEN_EXISTING;

@@ -8,7 +8,6 @@ use super::definition::{Counter, Definition};
 use crate::layout::{ALIVE, LIVE, PAIR, PHASE, SLOT, live, pair};
 use crate::os::Opened;
 use crate::pair::{After, Before, Between, settle};
-use perfhive_engine::note_growth;
 use std::io;
 use std::ops::ControlFlow;
 use std::sync::atomic::{Ordering, fence};
@@ -112,9 +111,6 @@ impl Contents {
                 *out = Vec::new();
             }
             out.clear();
-            if out.capacity() < length / 8 {
-                note_growth();
-            }
             out.resize(length / 8, 0);
             file.read_words(at, out)
         };
@@ -143,7 +139,6 @@ impl Contents {
         let [before, after] = &self.slots;
         let [first, second, third] = &self.values;
         let mut tries = TRIES_OF_A_FILE + second.len() * 8 / BYTES_FOR_A_TRY;
-        let room = names.0.capacity() + self.row.capacity();
         names.0.resize_with(before.len() / 2, Default::default);
         names.0.shrink_to(KEPT);
         let (slots, _) = before.as_chunks::<2>();
@@ -189,9 +184,6 @@ impl Contents {
                 break;
             }
         }
-        if names.0.capacity() + self.row.capacity() != room {
-            note_growth();
-        }
     }
 
     /// As [`each_named`](Self::each_named), with nothing known of names.
@@ -224,7 +216,6 @@ fn read_name(
     length: usize,
     words: &mut Vec<u64>,
 ) -> Option<String> {
-    note_growth();
     words.clear();
     words.resize(length.div_ceil(8), 0);
     file.read_words(definition.names_at + slot * definition.name_size, words).ok()?;

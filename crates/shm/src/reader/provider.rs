@@ -8,7 +8,7 @@ use crate::layout::{HEADER, READY, live};
 use crate::os::{Facts, Opened, Owner, User};
 use perfhive_engine::{
     Collection, Cost, Numbering, ObjectDescription, ObjectWriter, OpenContext, ProvidedTitles,
-    Provider, ProviderDescription, ProviderError, Session, note_growth,
+    Provider, ProviderDescription, ProviderError, Session,
 };
 use perfhive_format::titles::{Title, TitleList};
 use perfhive_format::{
@@ -103,7 +103,6 @@ impl PublishedFile {
 
     /// That its share is not enough, with the way out.
     fn cut(&self, what: impl std::fmt::Display) -> String {
-        note_growth();
         let (path, user) = (self.path.display(), &self.user);
         let share = self.share.load(Ordering::Relaxed);
         format!(
@@ -131,9 +130,6 @@ impl PublishedFile {
     /// The number by which the instance in a slot is known.
     fn number(&self, slot: usize, state: u64, next: &AtomicI32) -> i32 {
         let mut numbers = self.numbers.lock().unwrap_or_else(PoisonError::into_inner);
-        if numbers.len() == numbers.capacity() && !numbers.contains_key(&slot) {
-            note_growth();
-        }
         let (known, number) = numbers.entry(slot).or_insert((state.wrapping_add(1), 0));
         if *known != state {
             // Far from the numbers that programs give.
@@ -358,9 +354,6 @@ impl CategorySession {
                 continue;
             };
             let (before, mut cut, mut late) = (written, false, false);
-            if !self.names.contains_key(&file.key) {
-                note_growth();
-            }
             let names = self.names.entry(file.key).or_default();
             let (row, next) = (&mut self.row, &self.next_number);
             let mut done = Ok(());
@@ -434,9 +427,6 @@ impl CategorySession {
             let message = format!("cut short after {written} instances: the deadline had passed");
             failed.push((None, message));
         }
-        if !failed.is_empty() {
-            note_growth();
-        }
         for (instance, message) in failed {
             out.fault(self.index, instance.as_deref(), message);
         }
@@ -456,9 +446,6 @@ impl CategorySession {
                 out.fault(self.index, None, file.cut("left out"));
                 return Ok(());
             }
-            if !self.names.contains_key(&file.key) {
-                note_growth();
-            }
             let names = self.names.entry(file.key).or_default();
             let row = &mut self.row;
             let mut told = false;
@@ -474,12 +461,10 @@ impl CategorySession {
                     })
                 }
                 Err(error) => {
-                    note_growth();
                     failed = Some(format!("{}: {error}", file.path.display()));
                 }
             }
             if self.row.is_empty() && failed.is_none() && !told {
-                note_growth();
                 failed = Some("its values changed too fast to be told".to_string());
             }
             // The numbers of one process are not to be subtracted from those of
@@ -506,9 +491,6 @@ const PERFORMANCE_FREQUENCY: u64 = 1_000_000_000;
 /// Turns nanoseconds into what the counters' types say, and leaves the rest.
 fn in_ticks(definition: &Definition, values: &[u64], row: &mut Vec<u64>) {
     row.clear();
-    if row.capacity() < values.len() {
-        note_growth();
-    }
     row.extend(values);
     let mut place = 0;
     for counter in &definition.counters {

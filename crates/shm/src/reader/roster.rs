@@ -6,7 +6,7 @@ use super::provider::{CategoryProvider, FileError, Members, PublishedFile};
 use super::share;
 use crate::layout::{SUFFIX, UNFINISHED};
 use crate::os::{self, Owner, User};
-use perfhive_engine::{Ask, Fault, FaultKind, Provider, Roster, note_growth};
+use perfhive_engine::{Ask, Fault, FaultKind, Provider, Roster};
 use std::cell::OnceCell;
 use std::collections::BTreeMap;
 use std::ops::Range;
@@ -194,7 +194,6 @@ impl PublishedCounters {
             Folders::Known { system, users, list } => {
                 system.iter_mut().for_each(|folder| folder.list(&mut listed));
                 if os::users_root().is_some_and(|root| list.is_due(root)) {
-                    note_growth();
                     let found = os::users_folders();
                     for (path, folder) in users.iter_mut() {
                         if !found.contains_key(path) {
@@ -481,7 +480,6 @@ impl Folder {
         if !self.listing.is_due(&self.path) {
             return;
         }
-        note_growth();
         let mut paths = Vec::new();
         let (mut seen, mut unfinished) = (0, 0);
         let entries = std::fs::read_dir(&self.path).into_iter().flatten();

@@ -9,7 +9,6 @@
 use super::definition::Definition;
 use super::provider::PublishedFile;
 use crate::os::User;
-use perfhive_engine::note_growth;
 use perfhive_format::winperf::{
     PERF_COUNTER_BLOCK, PERF_COUNTER_DEFINITION, PERF_INSTANCE_DEFINITION, PERF_OBJECT_TYPE,
 };
@@ -56,7 +55,6 @@ pub(super) fn allot<'a>(files: impl Iterator<Item = &'a PublishedFile> + Clone, 
         files.for_each(|file| file.set_share(most(file)));
         return;
     }
-    note_growth();
     let mut users: BTreeMap<&User, Vec<(&PublishedFile, u64)>> = BTreeMap::new();
     for file in files {
         let wanted = with_instances(&file.definition, file.slots_used());

@@ -42,7 +42,6 @@ pub(crate) fn users_root() -> Option<&'static Path> {
 /// the path is of usual length.
 pub(crate) fn changed(path: &Path) -> Option<SystemTime> {
     let Some(name) = name_in_place(path) else {
-        perfhive_engine::note_growth();
         return std::fs::symlink_metadata(path).and_then(|meta| meta.modified()).ok();
     };
     let mut told = WIN32_FILE_ATTRIBUTE_DATA::default();
