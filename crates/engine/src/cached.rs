@@ -1,11 +1,9 @@
 //! One source for many readers: what one of them collects, the others get.
 //!
-//! [`Cached`] is a source around a source. Everything that an answer holds is
-//! kept, objects that nobody asked for too, each with the clocks of its block.
-//! A clone of a `Cached` is another *consumer* of the same data. A consumer
-//! gets kept data that is young enough and that it has not had yet, since a
-//! rate from the same sample twice would be no rate; for the rest, the source
-//! is asked, and requests that come meanwhile become one.
+//! [`Cached`] is a source around a source. It keeps every object of an answer, wanted or not, each with
+//! the clocks of its block. A clone of a `Cached` is another *consumer* of the same data. A consumer
+//! gets kept data that is young enough and that it has not had yet, since two readings of one sample
+//! make no rate. For the rest the source is asked, and requests that arrive meanwhile become one.
 //!
 //! ```
 //! use perfhive_engine::{Cached, ObjectQuery, Ask, Snapshot, Source};
@@ -40,7 +38,7 @@
 //! // Collected for the first consumer, and new to the second.
 //! second.collect(&request, &mut b)?;
 //! assert_eq!(first.statistics().collections, 1);
-//! // Nobody gets the same data twice.
+//! // No consumer gets the same data twice.
 //! second.collect(&request, &mut b)?;
 //! assert_eq!(first.statistics().collections, 2);
 //! # Ok::<(), perfhive_engine::SourceError>(())
@@ -51,20 +49,16 @@
 //! - Kept data is never older than [`Ask::max_age`], or else the cache's
 //!   limit of 500 ms, counted from when its collection *began*. A limit of zero
 //!   takes nothing that was begun before the request.
-//! - Who only takes kept data takes no lock, and never waits for the source or
-//!   for another reader.
-//! - Who needs fresh data waits for the collection at work and the one behind
-//!   it at most, however many others do. There is no thread behind the cache:
-//!   one of those who wait collects, for all. Deadlines of those who wait hold;
-//!   the one who collects depends on the source's own, so that a source that
-//!   may hang belongs into a [`Worker`](crate::Worker) first.
-//! - Who needs the source alone, for its catalogue or titles, takes turns with
-//!   the collections: neither starves.
-//! - A source that asks its own cache, on the thread that collects, gets an error. On a thread of
-//!   its own it waits for itself until its deadline.
-//! - A failed collection is told to those who waited for it. The next request
-//!   tries again.
-//! - Data that a consumer holds stays as it is for as long as it does.
+//! - Taking kept data takes no lock, and never waits for the source or another reader.
+//! - A request for fresh data waits at most for the collection in progress and the next one. The
+//!   cache has no thread: one of the waiting requests collects for all. The deadlines of the others
+//!   hold; the collecting one depends on the source, so wrap a source that may hang in a
+//!   [`Worker`](crate::Worker) first.
+//! - Questions for the catalogue or titles alternate with collections: neither starves.
+//! - A source that asks its own cache on the collecting thread gets an error. On another thread it
+//!   waits for itself until its deadline.
+//! - The requests that waited for a failed collection get its error. The next request tries again.
+//! - Data that a consumer holds never changes.
 
 mod builder;
 mod catalogue;
@@ -94,25 +88,21 @@ use std::sync::atomic::Ordering;
 use std::time::{Duration, Instant};
 use wants::Wants;
 
-/// Most objects, words and foreign machines of which a consumer remembers one
-/// by one what it had; many times what any source has.
+/// Limit to the keys for which a consumer remembers what it had; many times what any source has.
 const MOST_SEEN: usize = 4096;
 
-/// A consumer of a shared source, and a source itself. See the
-/// [module](self) for what it promises; clone it for another consumer, on this
-/// thread or any other.
+/// A consumer of a shared source, and a source itself; a clone is another consumer, on any thread. The
+/// [module](self) lists what it promises.
 pub struct Cached<S> {
     hub: Arc<Hub<S>>,
-    /// What this consumer has had.
+    /// What this consumer has had, by key.
     seen: HashMap<Key, Seen>,
-    /// Every answer up to this number counts as had, whatever is in `seen`.
+    /// Collections up to this number count as had, whatever `seen` says.
     floor: u64,
-    /// The catalogue's generation as of which this consumer knows that the hub
-    /// has the costly objects.
+    /// The generation of the catalogue for which the hub knows the costly objects.
     costs_of: u64,
-    /// For the length of a request: what it asks for, sorted; the reply that
-    /// was found for each; what is still needed, by lane; and the replies of
-    /// the collections that it waited for.
+    /// During a request: its keys, sorted; the reply found for each; what is missing, by lane; and the
+    /// replies of the collections that it waited for.
     keys: Vec<Key>,
     sorted: Vec<TitleIndex>,
     found: Vec<Option<Arc<Reply>>>,
@@ -120,20 +110,19 @@ pub struct Cached<S> {
     own: Vec<Arc<Reply>>,
 }
 
-/// What a consumer knows of a slot.
+/// A consumer's view of a slot.
 struct Seen {
     slot: Option<Arc<Slot>>,
-    /// Number of the newest reply that it had the data of.
+    /// Number of the newest collection whose data it had.
     number: u64,
 }
 
-/// What a cache did so far.
+/// Counts of a cache.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct CacheStatistics {
-    /// How often the source was asked to collect.
+    /// Collections of the source.
     pub collections: u64,
-    /// How often a consumer that asked the cache got an object, or a whole
-    /// answer, without waiting for a collection.
+    /// Objects and whole answers that a consumer got without waiting for a collection.
     pub taken: u64,
 }
 
@@ -148,7 +137,7 @@ impl<S: Source> Cached<S> {
         CacheBuilder::new(source)
     }
 
-    /// What the cache did so far, for all consumers.
+    /// The counts of all consumers together.
     #[must_use]
     pub fn statistics(&self) -> CacheStatistics {
         CacheStatistics {
@@ -163,7 +152,7 @@ impl<S: Source> Cached<S> {
         !self.hub.is_recording
     }
 
-    /// Lets go of everything kept. Data that consumers hold stays theirs.
+    /// Drops everything kept. Data that consumers hold stays valid.
     pub fn forget(&self) {
         self.hub.forget();
     }
@@ -176,8 +165,8 @@ impl<S: Source> Cached<S> {
     ) -> Result<(), SourceError> {
         let asked_at = (self.hub.clock)();
         self.forget_old();
-        // Which objects are costly; kept until providers come or go. Where that
-        // is not to be had, what was known of them is good enough.
+        // The list of costly objects is good until the catalogue changes. Where it cannot be read, the
+        // last one is used.
         if self.hub.costly.is_some()
             && (self.costs_of == UNKNOWN
                 || self.costs_of != self.hub.generation.load(Ordering::Acquire))
@@ -205,8 +194,8 @@ impl<S: Source> Cached<S> {
         }
     }
 
-    /// Whoever asks for ever other objects and machines must not fill the
-    /// memory with what he had: beyond [`MOST_SEEN`] it becomes one number.
+    /// Replaces what was had by one number beyond [`MOST_SEEN`] keys, so that a consumer that asks for
+    /// ever new objects and machines does not fill the memory.
     fn forget_old(&mut self) {
         if self.seen.len() > MOST_SEEN {
             let newest = self.seen.values().map(|seen| seen.number).max();
@@ -215,7 +204,7 @@ impl<S: Source> Cached<S> {
         }
     }
 
-    /// Lists what is asked for, each once.
+    /// Lists the keys of a request, each once.
     fn list_keys(&mut self, request: &Ask) {
         self.keys.clear();
         match &request.objects {
@@ -231,8 +220,7 @@ impl<S: Source> Cached<S> {
         }
     }
 
-    /// Finds a reply for each key, collecting where there is none. Answers
-    /// what went wrong.
+    /// Finds a reply for each key, collecting where there is none. Returns the error, if one occurred.
     fn gather(
         &mut self,
         request: &Ask,
@@ -244,7 +232,7 @@ impl<S: Source> Cached<S> {
         let limit = request.max_age.unwrap_or(hub.limit);
         let young = |begun| !limit.is_zero() && asked_at.saturating_sub(begun) <= limit;
         let mut failure = None;
-        // By lane: nothing more is to be had, and a run was joined.
+        // By lane: whether nothing more can come, and whether a run was joined.
         let (mut done, mut joined) = ([false; 2], [false; 2]);
         let mut waited = false;
         let mut attempts = 0;
@@ -285,8 +273,8 @@ impl<S: Source> Cached<S> {
                     |source, wants| hub.run(source, wants, number, deadline),
                 );
                 *joined = true;
-                // Only the fast source is asked what changed: without this, nobody who
-                // wants costly objects alone would learn of it.
+                // Only the fast source tells of changes; a consumer of costly objects alone would miss
+                // them.
                 let looked = if number == 0 { Ok(()) } else { hub.look(deadline) };
                 let generation = hub.generation.load(Ordering::Acquire);
                 let is_now = |reply: &Reply| reply.generation.is_none_or(|of| of == generation);
@@ -300,7 +288,7 @@ impl<S: Source> Cached<S> {
                         for collected in brought.into_iter() {
                             match collected {
                                 Ok(reply) if is_now(&reply) => self.own.push(reply),
-                                // Its indexes may mean others since.
+                                // Its indexes may belong to other objects since.
                                 Ok(_) if attempts < ATTEMPTS => {
                                     *done = false;
                                     attempts += 1;
@@ -310,8 +298,8 @@ impl<S: Source> Cached<S> {
                                     *done = false;
                                     attempts += 1;
                                 }
-                                // It was by the earlier deadline of who
-                                // collected; this one has time to try again.
+                                // The leading request's deadline was earlier; there is time to try
+                                // again.
                                 Err(error) if is_late(&error) && ends(by, deadline) => {
                                     *done = false;
                                 }
@@ -324,7 +312,7 @@ impl<S: Source> Cached<S> {
                     {
                         attempts += 1;
                     }
-                    // As above, where it came to no collection at all.
+                    // As above, without any collection.
                     Ok(Outcome { deadline: by, result: Err(error), .. })
                         if is_late(&error) && ends(by, deadline) => {}
                     Ok(Outcome { result: Err(error), .. }) | Err(error) => {
@@ -344,8 +332,8 @@ impl<S: Source> Cached<S> {
         failure
     }
 
-    /// A reply that has what this consumer has not had: one that it waited
-    /// for, or one that is kept and young enough.
+    /// A reply with data that this consumer has not had: of a collection that it waited for, or kept and
+    /// young enough.
     fn find(
         &mut self,
         key: &Key,
@@ -375,8 +363,8 @@ impl<S: Source> Cached<S> {
         Some(Arc::clone(reply))
     }
 
-    /// Puts what was found into the answer, and remembers that it was had.
-    /// Answers how many keys were served.
+    /// Moves the replies found into the answer and remembers them as had. Returns the number of keys
+    /// served.
     fn hand_out(&mut self, keys: &[Key], out: &mut Snapshot) -> usize {
         let mut served = 0;
         let mut last = 0;
@@ -419,7 +407,7 @@ fn is_late(error: &SourceError) -> bool {
 }
 
 impl<S> Clone for Cached<S> {
-    /// Another consumer, which has had nothing yet.
+    /// Another consumer, which has had no data yet.
     fn clone(&self) -> Self {
         Self::consumer(Arc::clone(&self.hub))
     }
@@ -451,12 +439,12 @@ impl<S: Source> Source for Cached<S> {
         self.answer(request, request.until, out)
     }
 
-    /// As of the newest collection, where nothing is wanted.
+    /// The source's catalogue; for [`Ask::nothing`] that of the newest collection.
     fn catalogue(&mut self, ask: &Ask) -> Result<Arc<Catalogue>, SourceError> {
         let hub = &self.hub;
         let kept = match &ask.objects {
             _ if ask.is_nothing() => {
-                // The thread that asks is the one that will collect.
+                // Readers ask this before a sample, on the thread of the sample.
                 reply::ready();
                 hub.known_catalogue()
             }

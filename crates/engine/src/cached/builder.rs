@@ -22,18 +22,16 @@ impl<S: Source> CacheBuilder<S> {
         Self { source, costly: None, limit: LIMIT, clock: None }
     }
 
-    /// How old kept data may be where a request does not say; zero keeps
-    /// nothing for others, and still makes one collection of requests that come
-    /// together.
+    /// The limit to the age of kept data for requests without one of their own. With zero, no data is
+    /// kept for others, and simultaneous requests still become one collection.
     #[must_use]
     pub fn max_age(mut self, limit: Duration) -> Self {
         self.limit = limit;
         self
     }
 
-    /// A second source of the same data, which alone collects the objects that
-    /// the catalogue calls [costly](crate::Cost::Costly): they do not hold up the
-    /// others.
+    /// A second source of the same data for the objects that the catalogue calls
+    /// [costly](crate::Cost::Costly), so that they do not delay the others.
     #[must_use]
     pub fn costly_by(mut self, source: S) -> Self {
         self.costly = Some(source);

@@ -1,4 +1,4 @@
-//! What the source has, and which of that is costly.
+//! The catalogue of a cache, and the objects in it that are costly.
 
 use super::Cached;
 use super::hub::UNKNOWN;
@@ -10,14 +10,14 @@ use std::sync::{Arc, PoisonError};
 use std::time::Instant;
 
 impl<S: Source> Cached<S> {
-    /// The whole catalogue, which is read by one of all who need it.
+    /// The whole catalogue, read once for all consumers.
     pub(super) fn whole_catalogue(&mut self, ask: &Ask) -> Result<Arc<Catalogue>, SourceError> {
         let hub = &self.hub;
         if let Some(kept) = hub.kept_catalogue() {
             return Ok(kept);
         }
         hub.main.with(ask.until, |source| {
-            // Somebody else may have read it meanwhile.
+            // Another consumer may have read it meanwhile.
             let _ = hub.check(source, ask.until);
             if let Some(kept) = hub.kept_catalogue() {
                 return Ok(kept);
@@ -31,9 +31,9 @@ impl<S: Source> Cached<S> {
         })?
     }
 
-    /// Sees to it that it is known which objects are costly, of those that are known;
-    /// answers as of which generation. What takes time to find out is found out by who
-    /// wants it: its objects change the generation then.
+    /// Makes the hub know which of the known objects are costly; returns the generation for which it
+    /// does. Objects that take time to find are listed only for requests that want them, and change
+    /// the generation then.
     pub(super) fn costs_by(&mut self, deadline: Option<Instant>) -> Result<u64, SourceError> {
         let hub = &self.hub;
         let known = |generation| hub.costs_of.load(Ordering::Acquire) == generation;
@@ -42,7 +42,7 @@ impl<S: Source> Cached<S> {
             return Ok(generation);
         }
         hub.main.with(deadline, |source| {
-            // Somebody else may have read it meanwhile.
+            // Another consumer may have read it meanwhile.
             let catalogue = hub.check(source, deadline)?;
             let generation = hub.generation.load(Ordering::Acquire);
             if known(generation) {

@@ -1,4 +1,4 @@
-//! What all consumers of a cache share.
+//! [`Hub`]: the state that all consumers of a cache share.
 
 use super::lane::Lane;
 use super::reply::{Key, Reply, Slots};
@@ -13,20 +13,20 @@ use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, PoisonError, RwLock};
 use std::time::{Duration, Instant};
 
-/// Replies kept for reuse.
+/// Limit to the replies kept for reuse.
 const REPLIES: usize = 64;
 
-/// The clock by which the age of data is told.
+/// The clock for the age of data.
 pub(super) type Clock = Arc<dyn Fn() -> Duration + Send + Sync>;
 
-/// No catalogue was seen yet.
+/// The generation before the first catalogue.
 pub(super) const UNKNOWN: u64 = u64::MAX;
 
-/// What all consumers share.
+/// The shared state of a cache.
 pub(super) struct Hub<S> {
     pub(super) name: String,
     pub(super) is_recording: bool,
-    /// Collects all but what `costly` does.
+    /// The source of all objects, or of those that are not costly if there is a `costly` lane.
     pub(super) main: Lane<S, Wants, Brought>,
     pub(super) costly: Option<Lane<S, Wants, Brought>>,
     pub(super) limit: Duration,
@@ -34,30 +34,29 @@ pub(super) struct Hub<S> {
     pub(super) slots: Slots,
     /// Number of the newest collection.
     pub(super) numbers: AtomicU64,
-    /// Objects and whole answers that were taken without a collection.
+    /// Objects and whole answers taken without a collection.
     pub(super) taken: AtomicU64,
     pub(super) generation: AtomicU64,
     pub(super) catalogue: RwLock<Option<Arc<Catalogue>>>,
-    /// The catalogue as far as it is known without asking providers.
+    /// The answer to [`Ask::nothing`].
     known: RwLock<Option<Arc<Catalogue>>>,
-    /// Whether the source told its generation after the newest collection. Where it did
-    /// not, the next reader that wants to know asks again.
+    /// Whether the generation was read after the newest collection. If that failed, the next reader asks
+    /// again.
     is_checked: AtomicBool,
     pub(super) costly_objects: RwLock<HashSet<TitleIndex>>,
-    /// The generation as of which these are known.
+    /// The generation of `costly_objects`.
     pub(super) costs_of: AtomicU64,
     pub(super) titles: Mutex<HashMap<LanguageId, (u64, Arc<TitleDatabase>)>>,
-    /// As of which generations, the hub's and the costly source's own, both take
-    /// the indexes of costly objects for the same.
+    /// The generations, the hub's and the costly source's own, at which both were seen to give the indexes
+    /// of costly objects the same names.
     agreed: Mutex<Option<(u64, u64)>>,
     replies: Mutex<Vec<Arc<Reply>>>,
 }
 
-/// What one collection of a run brought.
+/// The result of one collection of a run.
 pub(super) type Collected = Result<Arc<Reply>, SourceError>;
 
-/// What a run brought. Nearly always that is one collection; several only where
-/// objects and words were wanted together.
+/// The results of a run. Mostly one collection; more only where objects and words were wanted together.
 #[derive(Clone, Debug, Default)]
 pub(super) struct Brought {
     first: Option<Collected>,
@@ -111,7 +110,7 @@ impl<S: Source> Hub<S> {
         }
     }
 
-    /// The lane that collects something.
+    /// The number of the lane that collects a key: 0 or, for costly objects, 1.
     pub(super) fn lane_of(&self, key: &Key) -> usize {
         let is_costly = match key {
             _ if self.costly.is_none() => false,
@@ -136,14 +135,14 @@ impl<S: Source> Hub<S> {
         wants.each_request(deadline, |request| {
             let mut reply = self.free_reply();
             let number = self.numbers.fetch_add(1, Ordering::Relaxed) + 1;
-            // Unique: nobody else holds a free one.
+            // A free reply has no other owner.
             let Some(inner) = Arc::get_mut(&mut reply) else { return };
             inner.number = number;
             inner.begun = (self.clock)();
             inner.generation = as_of.map(|(generation, _)| generation);
             inner.request.refill(request, &mut inner.list);
             let collected = source.collect(request, &mut inner.snapshot);
-            // What came is what was asked for only if the indexes mean the same still.
+            // The answer is valid only if the indexes kept their meaning.
             let moved = as_of.is_some_and(|(_, own)| has_moved(source, own, deadline));
             brought.push(match collected {
                 Ok(()) if moved => {
@@ -170,8 +169,7 @@ impl<S: Source> Hub<S> {
         Ok(brought)
     }
 
-    /// Asks the fast source what it has without asking providers, and takes note of the
-    /// catalogue's generation.
+    /// Reads the catalogue that the fast source has at hand, and notes its generation.
     pub(super) fn check(
         &self,
         source: &mut S,
@@ -179,16 +177,21 @@ impl<S: Source> Hub<S> {
     ) -> Result<Arc<Catalogue>, SourceError> {
         let catalogue = source.catalogue(&Ask::nothing().until(deadline));
         if let Ok(catalogue) = &catalogue {
-            let kept = Some(Arc::clone(catalogue));
-            *self.known.write().unwrap_or_else(PoisonError::into_inner) = kept;
+            let is_kept = |kept: &Option<Arc<Catalogue>>| {
+                kept.as_ref().is_some_and(|kept| Arc::ptr_eq(kept, catalogue))
+            };
+            // Nearly always the same: readers are not locked out then.
+            if !is_kept(&self.known.read().unwrap_or_else(PoisonError::into_inner)) {
+                let kept = Some(Arc::clone(catalogue));
+                *self.known.write().unwrap_or_else(PoisonError::into_inner) = kept;
+            }
             self.notice(catalogue.generation);
         }
         self.is_checked.store(catalogue.is_ok(), Ordering::Release);
         catalogue
     }
 
-    /// The catalogue as of the newest collection, as far as it is known without asking
-    /// providers; `None` where the source has to be asked.
+    /// The catalogue of the newest collection; `None` where the source has to be asked.
     pub(super) fn known_catalogue(&self) -> Option<Arc<Catalogue>> {
         if !self.is_checked.load(Ordering::Acquire) {
             return None;
@@ -198,15 +201,13 @@ impl<S: Source> Hub<S> {
         known.filter(|known| known.generation == generation)
     }
 
-    /// Takes note of the catalogue's generation.
-    ///
-    /// With another one an index may be another object's: what was collected
-    /// with those of before is kept for nobody.
+    /// Notes the catalogue's generation. If it changed, an index may belong to another object, so
+    /// everything kept is dropped.
     pub(super) fn notice(&self, generation: u64) {
-        // UNKNOWN is one that no source counts up to.
+        // No source counts up to UNKNOWN.
         let generation = generation.min(UNKNOWN - 1);
         let known = self.generation.load(Ordering::Acquire);
-        // Behind the clearing: who knows the new one finds nothing of before.
+        // Stored after the clearing: a reader that sees the new generation finds no older data.
         let store = || self.generation.store(generation, Ordering::Release);
         match known {
             UNKNOWN => store(),
@@ -215,12 +216,12 @@ impl<S: Source> Hub<S> {
         }
     }
 
-    /// Looks whether the catalogue changed since the fast source last collected.
+    /// Reads the fast source's generation again.
     pub(super) fn look(&self, deadline: Option<Instant>) -> Result<(), SourceError> {
         self.main.with(deadline, |source| drop(self.check(source, deadline)))
     }
 
-    /// The titles of a language as of a generation.
+    /// The titles of a language at a generation.
     pub(super) fn titles_by(
         &self,
         language: LanguageId,
@@ -240,10 +241,9 @@ impl<S: Source> Hub<S> {
         Ok(titles)
     }
 
-    /// Makes sure that the costly source takes the indexes of costly objects for
-    /// what the fast one takes them for, whose catalogue consumers know: each
-    /// notices for itself when providers come and go. Answers the generations, the
-    /// hub's and the source's own, as of which that is so.
+    /// Checks that the costly source gives the indexes of costly objects the same names as the fast one,
+    /// whose catalogue consumers use: each source notices changes of providers by itself. Returns the
+    /// generations, the hub's and the source's own, for which that holds.
     fn agree(&self, source: &mut S, deadline: Option<Instant>) -> Result<(u64, u64), SourceError> {
         let ask = Ask::nothing().until(deadline);
         let own = source.catalogue(&ask)?.generation;
@@ -252,13 +252,12 @@ impl<S: Source> Hub<S> {
         if agreed == Some(now) {
             return Ok(now);
         }
-        // What takes time to find out changes the generation once it is.
         let mine = self.main.with(deadline, |source| self.check(source, deadline))??;
         let generation = self.generation.load(Ordering::Acquire);
         let mut languages = vec![LanguageId::ENGLISH];
         languages.extend(mine.languages.iter().filter(|one| **one != LanguageId::ENGLISH));
         let mut same = true;
-        // One language that both have tells what indexes mean.
+        // One common language is enough.
         for language in languages {
             let names = match self.titles_by(language, generation, deadline) {
                 Err(error) if error.kind() == SourceErrorKind::NotFound => continue,
@@ -273,7 +272,7 @@ impl<S: Source> Hub<S> {
                 object.counters.iter().map(|counter| counter.name).chain([object.name])
             });
             for index in indexes {
-                // What the source has no name for, it does not take for something else.
+                // An index without a name is no contradiction.
                 let own_name = own_names.name(index);
                 same &= own_name.is_none() || own_name == names.name(index);
             }
@@ -287,24 +286,24 @@ impl<S: Source> Hub<S> {
         Ok(now)
     }
 
-    /// That the indexes may mean others than those who ask take them for.
+    /// The error for indexes that may have changed their meaning.
     pub(super) fn changing(&self) -> SourceError {
         crate::query::changing(&self.name)
     }
 
-    /// Whether an error says that, and another attempt may succeed.
+    /// Whether an error is that one, so that another attempt may succeed.
     pub(super) fn is_changing(&self, error: &SourceError) -> bool {
         error.kind() == SourceErrorKind::Busy && error.message() == crate::query::CHANGING
     }
 
-    /// The whole catalogue, if it was read and is still that.
+    /// The whole catalogue, if it was read at the present generation.
     pub(super) fn kept_catalogue(&self) -> Option<Arc<Catalogue>> {
         let generation = self.generation.load(Ordering::Acquire);
         let kept = self.catalogue.read().unwrap_or_else(PoisonError::into_inner).clone();
         kept.filter(|kept| kept.generation == generation)
     }
 
-    /// Takes note of which objects of the newest generation are costly.
+    /// Notes which objects of the newest generation are costly.
     pub(super) fn notice_costs(&self, catalogue: &Catalogue) {
         let costly = catalogue.objects.iter().filter(|object| object.cost == Cost::Costly);
         let costly = costly.map(|object| object.name).collect();
@@ -312,7 +311,7 @@ impl<S: Source> Hub<S> {
         self.costs_of.store(self.generation.load(Ordering::Acquire), Ordering::Release);
     }
 
-    /// An empty reply: a kept one that is held by no consumer, or a new one.
+    /// An empty reply: one without another owner, or a new one.
     fn free_reply(&self) -> Arc<Reply> {
         let mut replies = self.replies.lock().unwrap_or_else(PoisonError::into_inner);
         match empty(&mut replies) {
@@ -321,7 +320,7 @@ impl<S: Source> Hub<S> {
         }
     }
 
-    /// Keeps a handle to a reply, so that its memory is used again once no consumer holds it.
+    /// Keeps a handle to a reply, whose memory is used again once no consumer holds it.
     fn keep(&self, reply: Arc<Reply>) {
         let mut replies = self.replies.lock().unwrap_or_else(PoisonError::into_inner);
         if replies.len() < REPLIES {
@@ -342,8 +341,8 @@ fn has_moved(source: &mut impl Source, generation: u64, deadline: Option<Instant
     !now.is_ok_and(|now| now.generation == generation)
 }
 
-/// Empties the replies that are held by no slot and no consumer, so that their frames return to the
-/// source's pool. Answers the place of one of them.
+/// Empties the replies that no slot and no consumer holds, so that their frames return to the source's
+/// pool. Returns the position of one of them.
 fn empty(replies: &mut [Arc<Reply>]) -> Option<usize> {
     let mut free = None;
     for (at, reply) in replies.iter_mut().enumerate() {

@@ -1,14 +1,13 @@
 //! Requests that overlap become one collection.
 //!
-//! A lane owns a source. Whoever needs fresh data adds what it wants to the
-//! union of the *next* run and waits; as soon as the source is free, one of
-//! those who wait and have the most time takes the whole union, collects, and
-//! hands the outcome to the others. So nobody waits longer than for the run
-//! that is at work and the one behind it, however many there are and however
-//! little time they have, and there is no thread of the cache's own.
+//! A lane owns a source. A consumer that needs fresh data adds its wishes to the union of the *next*
+//! run and waits. As soon as the source is free, the waiting consumer with the latest deadline leads
+//! that run: its thread collects the whole union and hands the outcome to the others. A request
+//! therefore waits at most for the run in progress and the one behind it, and the cache needs no
+//! thread of its own.
 //!
-//! The lock guards a few words and lists. It is never held while the source is
-//! at work, and those who only take kept data never touch it.
+//! The lock guards a few words and lists. It is never held during a collection, and a consumer that
+//! only takes kept data never touches it.
 
 use super::sync::{Condvar, Mutex, MutexGuard, ThreadId, current_thread};
 use crate::error::{SourceError, SourceErrorKind};
@@ -17,7 +16,7 @@ use std::panic::{AssertUnwindSafe, catch_unwind, resume_unwind};
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
-/// What a run is asked to collect, as a set.
+/// The set of what a run collects.
 pub(super) trait Wishes: Default {
     /// Adds what another set holds.
     fn merge(&mut self, other: &Self);
@@ -30,16 +29,16 @@ pub(super) trait Wishes: Default {
 /// How a request for fresh data ended.
 #[derive(Debug)]
 pub(super) struct Outcome<T> {
-    /// Whether the run that served it was asked for all that was wanted; one
-    /// that was joined on its way may bring a part only.
+    /// Whether the run was made for everything that was wanted. A run that was joined after its start
+    /// may bring only a part.
     pub(super) in_full: bool,
-    /// The deadline of the one who collected.
+    /// The deadline of the request that led the run.
     pub(super) deadline: Option<Instant>,
-    /// What that run brought.
+    /// The run's result.
     pub(super) result: Result<T, SourceError>,
 }
 
-/// A source, and those who wait for it.
+/// A source and the requests that wait for it.
 pub(super) struct Lane<S, W, T> {
     name: Arc<str>,
     state: Mutex<State<S, W, T>>,
@@ -47,44 +46,43 @@ pub(super) struct Lane<S, W, T> {
 }
 
 struct State<S, W, T> {
-    /// The source; none while a run has it.
+    /// The source; `None` during a run.
     source: Option<S>,
-    /// The thread that has the source meanwhile.
+    /// The thread of the run in progress.
     leader_thread: Option<ThreadId>,
     running: Option<Running<W>>,
-    /// The union of what those want who wait for the next run.
+    /// The union of all wishes for the next run.
     next: W,
     next_number: u64,
     next_waiting: usize,
-    /// Who of them may make it: it lasts no longer than that one's deadline.
+    /// Which of the waiting requests may lead it; its deadline limits the run.
     leader: Leader,
-    /// Those who want the source alone, in the order in which they came.
+    /// Callers that want the source to themselves, in order of arrival.
     alone: VecDeque<u64>,
     next_alone: u64,
-    /// Where a run and one who wants the source alone both wait, they take
-    /// turns: neither starves, however many come.
+    /// Whose turn it is where runs and exclusive callers wait: they alternate, so that neither starves.
     turn: Turn,
     /// Number of the newest run that ended.
     ended: u64,
-    /// What those runs brought whose outcome somebody has not picked up yet.
+    /// Results of ended runs that a waiting request has not picked up yet.
     outcomes: Vec<Pending<T>>,
     /// Empty sets for reuse.
     spares: Vec<W>,
-    /// Threads that wait for a change: waking nobody would be a system call.
+    /// Number of sleeping threads; without any, the system call that wakes them is saved.
     asleep: usize,
 }
 
-/// Who makes the next run.
+/// The request that leads the next run.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Leader {
-    /// Whoever comes first: nobody waits, or who was to do it went away.
+    /// The first to arrive: no request waits, or the intended leader gave up.
     Anyone,
-    /// One whose deadline this is, the latest of all.
+    /// A request with this deadline, the latest of all.
     Latest(Option<Instant>),
 }
 
 impl Leader {
-    /// One more who waits.
+    /// The leader after another request with this deadline started to wait.
     fn or(self, deadline: Option<Instant>) -> Self {
         match self {
             Self::Latest(latest) if ends(latest, deadline) => Self::Latest(deadline),
@@ -93,6 +91,7 @@ impl Leader {
         }
     }
 
+    /// Whether a request with this deadline may lead.
     fn may_be(self, deadline: Option<Instant>) -> bool {
         match self {
             Self::Latest(latest) => !ends(deadline, latest),
@@ -153,12 +152,10 @@ impl<S, W: Wishes, T: Clone + Default> Lane<S, W, T> {
         SourceError::fixed(kind, &self.name, message)
     }
 
-    /// Waits for a run that brings what is wanted, or makes it. A run that is
-    /// at work already is joined if `joins` agrees to when it was begun, and it
-    /// brings at least a part.
+    /// Waits for a run that brings what is wanted, or leads it. A run in progress is joined if it brings
+    /// at least a part and `joins` accepts the time of its start.
     ///
-    /// `run` gets the source and what to collect; it is called at most once,
-    /// without any lock held.
+    /// `run` gets the source and what to collect; it is called at most once, without any lock held.
     pub(super) fn request(
         &self,
         wants: &W,
@@ -182,8 +179,7 @@ impl<S, W: Wishes, T: Clone + Default> Lane<S, W, T> {
         let number = state.next_number;
         loop {
             if state.next_number != number {
-                // Somebody else took the union along; this one's place in the
-                // number of those who wait went with it.
+                // Another request leads the run, and has counted this one among those that wait.
                 return self.wait_for(state, number, deadline).map(|mut outcome| {
                     outcome.in_full = true;
                     outcome
@@ -191,7 +187,7 @@ impl<S, W: Wishes, T: Clone + Default> Lane<S, W, T> {
             }
             let turn = state.alone.is_empty() || state.turn == Turn::Run;
             if turn && state.leader.may_be(deadline) {
-                // The clock is read first: if it panics, the source stays.
+                // The clock is read while the source is in its place: a panic loses nothing.
                 let begun = state.source.is_some().then(|| catch_unwind(AssertUnwindSafe(&now)));
                 let begun = match begun.transpose() {
                     Ok(begun) => begun.unwrap_or_default(),
@@ -227,27 +223,26 @@ impl<S, W: Wishes, T: Clone + Default> Lane<S, W, T> {
         }
     }
 
-    /// No longer waits for the next run.
+    /// Ends the caller's wait for the next run.
     fn leave(&self, mut state: MutexGuard<'_, State<S, W, T>>) {
         state.next_waiting -= 1;
         if state.next_waiting == 0 {
-            // Nobody wants it any more.
             state.next.clear();
             state.leader = Leader::Anyone;
         }
         self.wake(state);
     }
 
-    /// Wakes those who wait: it may be their turn.
+    /// Wakes the sleeping threads; it may be the turn of one of them.
     fn wake(&self, state: MutexGuard<'_, State<S, W, T>>) {
-        let anybody = state.asleep > 0;
+        let is_awaited = state.asleep > 0;
         drop(state);
-        if anybody {
+        if is_awaited {
             self.changed.notify_all();
         }
     }
 
-    /// Collects the union on behalf of all who wait for it.
+    /// Collects the union for all requests that wait for it.
     fn lead(
         &self,
         mut state: MutexGuard<'_, State<S, W, T>>,
@@ -262,7 +257,7 @@ impl<S, W: Wishes, T: Clone + Default> Lane<S, W, T> {
         state.next_number += 1;
         state.next_waiting = 0;
         state.leader = Leader::Anyone;
-        // One set goes to the run; its copy stays for others to compare with.
+        // Later requests compare their wishes with the copy.
         let mut copy = state.spares.pop().unwrap_or_default();
         copy.merge(&wants);
         state.running = Some(Running { number, wants: copy, begun, deadline, waiting });
@@ -279,8 +274,8 @@ impl<S, W: Wishes, T: Clone + Default> Lane<S, W, T> {
         result
     }
 
-    /// Waits until a run has ended, and answers how. The caller counts among
-    /// those who wait for it.
+    /// Waits until a run has ended and returns its outcome. The caller is already counted among the
+    /// waiting.
     fn wait_for(
         &self,
         mut state: MutexGuard<'_, State<S, W, T>>,
@@ -308,7 +303,7 @@ impl<S, W: Wishes, T: Clone + Default> Lane<S, W, T> {
                     (by, pending.result.clone())
                 }
             }
-            // Kept until everybody who was counted has it.
+            // Unreachable: a result is kept until each counted request has it.
             None => {
                 let message = "a collection's outcome is lost";
                 (None, Err(self.error(SourceErrorKind::Internal, message)))
@@ -317,7 +312,7 @@ impl<S, W: Wishes, T: Clone + Default> Lane<S, W, T> {
         Ok(Outcome { in_full: false, deadline, result })
     }
 
-    /// Has the source alone for something else than a collection.
+    /// Gives the source to `use_it` alone, for anything but a collection.
     pub(super) fn with<V>(
         &self,
         deadline: Option<Instant>,
@@ -335,7 +330,7 @@ impl<S, W: Wishes, T: Clone + Default> Lane<S, W, T> {
                 state.alone.pop_front();
                 state.turn = Turn::Run;
                 state.leader_thread = Some(current_thread());
-                // Counts as a run of nothing, which nobody joins.
+                // Counts as a run for an empty set, which no request joins.
                 let (number, wants) = (state.ended, W::default());
                 let begun = Duration::ZERO;
                 state.running = Some(Running { number, wants, begun, deadline, waiting: 0 });
@@ -345,8 +340,7 @@ impl<S, W: Wishes, T: Clone + Default> Lane<S, W, T> {
                 leading.end(&Ok(T::default()));
                 return value.ok_or_else(|| self.recursion());
             }
-            // Also where the source is free, but it is another's turn whose
-            // thread has not woken yet.
+            // The source may be free: the thread whose turn it is has not woken yet.
             if late {
                 state.alone.retain(|waiting| *waiting != mine);
                 self.wake(state);
@@ -357,8 +351,8 @@ impl<S, W: Wishes, T: Clone + Default> Lane<S, W, T> {
     }
 
     fn lock(&self) -> MutexGuard<'_, State<S, W, T>> {
-        // A panic cannot come between two steps here: nothing of a caller's
-        // runs under the lock but `joins` and `now`, before anything changed.
+        // A poisoned state is consistent: the only foreign code under the lock, `joins` and `now`, runs
+        // before anything is changed.
         self.state.lock().unwrap_or_else(std::sync::PoisonError::into_inner)
     }
 
@@ -405,15 +399,15 @@ impl<S, W: Wishes, T: Clone + Default> Lane<S, W, T> {
     }
 }
 
-/// Runs whose outcome somebody has not picked up yet, without an allocation:
-/// more than a few there are only where threads are very late to wake.
+/// Capacity for results that were not picked up yet. More than a few pile up only where threads wake
+/// very late.
 const OUTCOMES: usize = 8;
 
-/// Sets kept for reuse: those of the run at work, and of the one behind it.
+/// Sets kept for reuse: those of the run in progress and of the next one.
 const SPARES: usize = 3;
 
-/// A run at work. Dropped without an end, the source panicked: it goes back,
-/// and those who wait learn of it.
+/// A run in progress. If the source panics, dropping this returns the source to the lane and gives the
+/// waiting requests an error.
 struct Leading<'a, S, W: Wishes, T: Clone + Default> {
     lane: &'a Lane<S, W, T>,
     source: Option<S>,

@@ -1,4 +1,4 @@
-//! Loom models of the hand-over: every interleaving of a few threads.
+//! Loom models of lanes and slots: every interleaving of a few threads.
 //!
 //! `RUSTFLAGS="--cfg loom" cargo test -p perfhive-engine --lib models --release`
 
@@ -47,7 +47,7 @@ fn model(check: impl Fn() + Send + Sync + 'static) {
 }
 
 #[test]
-fn everybody_is_served_and_gets_what_was_wanted() {
+fn three_simultaneous_requests_each_get_what_they_wanted() {
     model(|| {
         let lane: Arc<TestLane> = Arc::new(Lane::new("source", 0));
         let runs = Arc::new(AtomicUsize::new(0));
@@ -69,13 +69,13 @@ fn everybody_is_served_and_gets_what_was_wanted() {
         }
         let count = runs.load(Ordering::Relaxed);
         assert!((1..=3).contains(&count));
-        // The source is there for the next.
+        // The source is back in the lane.
         assert_eq!(lane.with(None, |source| *source as usize).unwrap(), count);
     });
 }
 
 #[test]
-fn a_run_on_its_way_is_joined_or_another_is_made() {
+fn a_request_during_a_run_joins_it_or_makes_another() {
     model(|| {
         let lane: Arc<TestLane> = Arc::new(Lane::new("source", 0));
         let runs = Arc::new(AtomicUsize::new(0));
@@ -96,7 +96,7 @@ fn a_run_on_its_way_is_joined_or_another_is_made() {
 }
 
 #[test]
-fn a_failure_reaches_all_who_waited_and_nobody_else() {
+fn a_failed_run_fails_the_requests_that_waited_and_no_other() {
     model(|| {
         let lane: Arc<TestLane> = Arc::new(Lane::new("source", 0));
         let fail = |lane: &TestLane| {
@@ -120,14 +120,14 @@ fn a_failure_reaches_all_who_waited_and_nobody_else() {
         let thread = thread::spawn(move || fail(&other).is_err());
         let (mine, theirs) = (fail(&lane).is_err(), thread.join().unwrap());
         let runs = lane.with(None, |source| *source).unwrap();
-        // One run for both failed for both; of two, one.
+        // One common run fails for both requests; of two runs, the first fails.
         assert_eq!(usize::from(mine) + usize::from(theirs), if runs == 1 { 2 } else { 1 });
         assert!(fail(&lane).is_ok());
     });
 }
 
 #[test]
-fn who_uses_the_source_alone_and_who_collects_take_turns() {
+fn a_run_and_an_exclusive_use_of_the_source_both_end() {
     model(|| {
         let lane: Arc<TestLane> = Arc::new(Lane::new("source", 0));
         let runs = Arc::new(AtomicUsize::new(0));
@@ -161,7 +161,7 @@ fn newest(slots: &Slots) -> u64 {
 }
 
 #[test]
-fn a_reply_that_was_forgotten_never_comes_back() {
+fn a_reply_dropped_by_clear_never_comes_back() {
     model(|| {
         let slots = slots_with(&[1]);
         let other = std::sync::Arc::clone(&slots);

@@ -1,4 +1,4 @@
-//! What is kept: the answers of the source, and where each object's newest is.
+//! [`Reply`], a kept answer of the source, and [`Slots`], the newest reply for each key.
 
 use super::sync::{Mutex, RwLock};
 use crate::ask::{Ask, ObjectQuery};
@@ -8,26 +8,23 @@ use std::collections::HashMap;
 use std::sync::{Arc, PoisonError};
 use std::time::Duration;
 
-/// One answer of the source, immutable from when it is published.
+/// One answer of the source, immutable once published.
 ///
-/// In a cache line of its own, and the one behind it that processors fetch
-/// along: the count of its owners, which those who keep it write, is not where
-/// others look at number and time.
+/// Aligned to a pair of cache lines, which processors fetch together: its count of owners, which is
+/// written often, shares no line with the data of other replies.
 #[derive(Debug)]
 #[repr(align(128))]
 pub(super) struct Reply {
     pub(super) snapshot: Snapshot,
     /// Number of the collection, ascending over the whole cache.
     pub(super) number: u64,
-    /// When the collection was begun, on the cache's clock: no value in it is
-    /// older.
+    /// Start of the collection on the cache's clock: no value is older.
     pub(super) begun: Duration,
     /// The request that it answers.
     pub(super) request: Ask,
-    /// Memory for that, where it lists no objects.
+    /// Spare list for `request` while that lists no objects.
     pub(super) list: Vec<TitleIndex>,
-    /// The catalogue's generation as of which its indexes are to be understood,
-    /// where that is known.
+    /// The generation of the catalogue that its indexes belong to, if known.
     pub(super) generation: Option<u64>,
 }
 
@@ -45,8 +42,7 @@ impl Default for Reply {
 }
 
 impl Reply {
-    /// Whether this answers for a key, with every counter of `request` that
-    /// costs extra: the source was asked, or it came along.
+    /// Whether the reply holds a key, asked for or not, with every counter of `request` that costs extra.
     pub(super) fn answers(&self, key: &Key, request: &Ask) -> bool {
         match (key, &self.request.objects) {
             (Key::Whole(word), asked) => {
@@ -71,7 +67,7 @@ impl Reply {
     }
 }
 
-/// Loom has no model of the real one.
+/// A plain lock: loom has no model of arc-swap.
 #[cfg(loom)]
 type Newest = std::sync::Mutex<Option<Arc<Reply>>>;
 
@@ -88,12 +84,10 @@ pub(super) fn ready() {
 #[cfg(loom)]
 pub(super) fn ready() {}
 
-/// Where the newest reply that was asked for something is. Reading takes no
-/// lock and touches no counter that others write: it costs the same whatever
-/// the number of threads.
+/// The newest reply for a key. Reading takes no lock and writes no shared counter, so that it costs the
+/// same with any number of threads.
 ///
-/// In a cache line of its own: a consumer that comes or goes writes the count
-/// of the slot's owners.
+/// In cache lines of its own: consumers that come and go write the slot's count of owners.
 #[derive(Debug, Default)]
 #[repr(align(128))]
 pub(super) struct Slot {
@@ -101,7 +95,7 @@ pub(super) struct Slot {
 }
 
 impl Slot {
-    /// The newest reply, protected for as long as the answer lives.
+    /// The newest reply, valid for the life of the guard.
     #[cfg(not(loom))]
     #[inline]
     pub(super) fn load(&self) -> arc_swap::Guard<Option<Arc<Reply>>> {
@@ -129,31 +123,28 @@ impl Slot {
     }
 }
 
-/// What a slot is for.
+/// What a slot holds the newest reply of.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
 pub(super) enum Key {
     /// An object, by name.
     Object(TitleIndex),
-    /// All that a word answers: `Global`, `Costly`, `Foreign NAME`.
+    /// The whole answer to a word: `Global`, `Costly`, `Foreign NAME`.
     Whole(ObjectQuery),
 }
 
-/// Most slots. A reader can ask for any index and any name of a foreign
-/// machine; what nobody provides must not pile up.
+/// Limit to the slots: readers can ask for any index and any name of a foreign machine.
 const MOST: usize = 65_536;
 
-/// The slots. The lock is for finding one; each consumer does that once.
+/// The slots of all keys. A consumer takes the lock once for each key.
 #[derive(Debug, Default)]
 pub(super) struct Slots {
     slots: RwLock<HashMap<Key, Arc<Slot>>>,
-    /// Held while a reply is published: two lanes must not overtake each other
-    /// between comparing and storing.
+    /// Held while a reply is published: comparing numbers and storing is one step for both lanes.
     publishing: Mutex<()>,
 }
 
 impl Slots {
-    /// The slot of a key, made where there is none; `None` where there are too
-    /// many already.
+    /// The slot of a key, made if it is missing; `None` at the limit.
     pub(super) fn get(&self, key: &Key) -> Option<Arc<Slot>> {
         {
             let slots = self.slots.read().unwrap_or_else(PoisonError::into_inner);
@@ -168,9 +159,8 @@ impl Slots {
         Some(Arc::clone(slots.entry(key.clone()).or_default()))
     }
 
-    /// Publishes a reply under the objects in it, those that were asked for,
-    /// and the word that was; unless `holds` says that its indexes mean others by
-    /// now, which nothing changes meanwhile.
+    /// Publishes a reply under the objects in it, the objects that were asked for, and the word that was.
+    /// Publishes nothing if `holds`, called under the lock, says that the indexes changed their meaning.
     pub(super) fn publish(
         &self,
         reply: &Arc<Reply>,
@@ -191,7 +181,7 @@ impl Slots {
             ObjectQuery::Indexes(list) => list.iter().for_each(|name| put(Key::Object(*name))),
             word => put(Key::Whole(word.clone())),
         }
-        // Objects of a foreign machine have the names of this one's.
+        // A foreign machine's objects have the same indexes as the local ones.
         if !matches!(asked, ObjectQuery::Foreign(_)) {
             let names = reply.snapshot.objects().map(|object| object.view().name_index());
             names.filter(|name| belongs(*name)).for_each(|name| put(Key::Object(name)));
@@ -203,9 +193,9 @@ impl Slots {
         self.clear_and(|| {});
     }
 
-    /// Forgets everything kept, and notes why before anything else is published.
+    /// Forgets everything kept, and calls `note` before anything else can be published.
     pub(super) fn clear_and(&self, note: impl FnOnce()) {
-        // First, as in `publish`.
+        // The same order of locks as in `publish`.
         let _one_at_a_time = self.publishing.lock().unwrap_or_else(PoisonError::into_inner);
         let slots = self.slots.read().unwrap_or_else(PoisonError::into_inner);
         slots.values().for_each(|slot| slot.set(None));

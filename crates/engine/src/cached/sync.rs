@@ -1,4 +1,4 @@
-//! What the hand-over is made of; under `--cfg loom`, loom's models of it.
+//! The locks of the cache; under `--cfg loom`, loom's models of them.
 
 #[cfg(not(loom))]
 pub(super) use std::sync::{Condvar, Mutex, MutexGuard, RwLock};
@@ -10,8 +10,8 @@ pub(super) use loom::sync::{Condvar, Mutex, MutexGuard};
 #[cfg(loom)]
 pub(super) use loom::thread::ThreadId;
 
-/// Loom's own wakes threads that wait for others to end (in 0.7.2), which then
-/// stop the model. Readers that shut each other out show no less.
+/// A lock without shared readers, in place of loom's: loom 0.7.2 wakes threads that wait in `join`, which
+/// stops the model. Readers that exclude each other show no fewer faults.
 #[cfg(loom)]
 #[derive(Debug, Default)]
 pub(super) struct RwLock<T>(Mutex<T>);
@@ -27,7 +27,7 @@ impl<T> RwLock<T> {
     }
 }
 
-/// The thread that calls.
+/// The calling thread.
 pub(super) fn current_thread() -> ThreadId {
     #[cfg(not(loom))]
     return std::thread::current().id();

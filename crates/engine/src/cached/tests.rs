@@ -1,10 +1,10 @@
-//! What a consumer remembers has an end.
+//! Limits of what a consumer remembers.
 
 use super::*;
 use crate::frame::Frame;
 use perfhive_format::{BlockHead, BlockWriter};
 
-/// Has nothing of what it is asked for.
+/// A source whose answers hold no object.
 struct Empty(u64);
 
 impl Source for Empty {
@@ -29,7 +29,7 @@ impl Source for Empty {
 }
 
 #[test]
-fn who_asks_for_ever_other_things_does_not_fill_the_memory() {
+fn a_consumer_of_ever_new_objects_remembers_a_limited_number() {
     let mut one = Cached::new(Empty(0));
     let mut other = one.clone();
     let mut out = Snapshot::new();
@@ -37,12 +37,12 @@ fn who_asks_for_ever_other_things_does_not_fill_the_memory() {
         one.collect(&Ask::objects(&[TitleIndex(number)]), &mut out).unwrap();
     }
     assert!(one.seen.len() <= MOST_SEEN + 1, "{}", one.seen.len());
-    // What it had and has forgotten is not given to it again.
+    // Data that the consumer had and no longer remembers is not given to it again.
     let had = Ask::objects(&[TitleIndex(1)]).max_age(Duration::MAX);
     let before = one.statistics().collections;
     one.collect(&had, &mut out).unwrap();
     assert_eq!(one.statistics().collections, before + 1);
-    // And whoever has not had it gets what there is.
+    // Another consumer gets the kept data.
     other.collect(&had, &mut out).unwrap();
     assert_eq!(one.statistics().collections, before + 1);
 }

@@ -1,4 +1,4 @@
-//! What is wanted of a source, as a set that grows.
+//! [`Wants`]: the set of objects that a run collects.
 
 use super::lane::Wishes;
 use super::reply::Key;
@@ -6,13 +6,13 @@ use crate::ask::{Ask, ObjectQuery};
 use perfhive_format::TitleIndex;
 use std::time::{Duration, Instant};
 
-/// Objects, words, and counters that cost extra.
+/// A set of objects, words, and counters that cost extra.
 #[derive(Debug)]
 pub(super) struct Wants {
     objects: Vec<TitleIndex>,
     words: Vec<ObjectQuery>,
     extra: Vec<(TitleIndex, TitleIndex)>,
-    /// For asking the source without allocating.
+    /// The ask that is handed to the source; kept for its allocations.
     request: Ask,
 }
 
@@ -45,7 +45,7 @@ impl Wants {
         self.objects.is_empty() && self.words.is_empty()
     }
 
-    /// Adds what a request wants of a key.
+    /// Adds a key, and the extra counters that a request wants of it.
     pub(super) fn add(&mut self, key: &Key, request: &Ask) {
         match key {
             Key::Object(name) => {
@@ -60,8 +60,7 @@ impl Wants {
         }
     }
 
-    /// The requests that bring it all: one for each word, and one for the
-    /// objects by index.
+    /// Calls `ask` for each request that is needed: one for the objects by index, and one for each word.
     pub(super) fn each_request(&mut self, deadline: Option<Instant>, mut ask: impl FnMut(&Ask)) {
         self.request.until = deadline;
         std::mem::swap(&mut self.request.extra_counters, &mut self.extra);
@@ -80,8 +79,7 @@ impl Wants {
         std::mem::swap(&mut self.request.extra_counters, &mut self.extra);
     }
 
-    /// Whether a run for this set fills every counter of an object that
-    /// another set asks for.
+    /// Whether a run for this set fills every extra counter of an object that another set wants.
     fn has_extra(&self, object: TitleIndex, other: &Self) -> bool {
         let asked = other.extra.iter().filter(|(of, _)| *of == object);
         asked.into_iter().all(|(of, counter)| {

@@ -1,4 +1,4 @@
-//! Who waits for whom.
+//! The order in which requests wait and lead.
 
 use super::*;
 use std::sync::mpsc::channel;
@@ -19,7 +19,7 @@ impl Wishes for Bits {
 }
 
 #[test]
-fn nothing_is_kept_for_who_stopped_waiting() {
+fn no_result_is_kept_for_a_request_that_timed_out() {
     let lane: Lane<(), Bits, u32> = Lane::new("source", ());
     let ask = |wants, joins, patience: Option<u64>, run: &dyn Fn()| {
         let deadline = patience.map(|ms| Instant::now() + Duration::from_millis(ms));
@@ -41,7 +41,7 @@ fn nothing_is_kept_for_who_stopped_waiting() {
             assert_eq!(ask(1, false, None, &wait), Ok(1));
         });
         enter.recv().unwrap();
-        // One joins the run at work, the other waits for the next one.
+        // One request joins the run in progress, the other waits for the next one.
         assert_eq!(ask(1, true, Some(5), &|| {}), Err(SourceErrorKind::Deadline));
         assert_eq!(ask(6, false, Some(5), &|| {}), Err(SourceErrorKind::Deadline));
         open.send(()).unwrap();
@@ -53,7 +53,7 @@ fn nothing_is_kept_for_who_stopped_waiting() {
 }
 
 #[test]
-fn who_wants_something_else_has_no_part_in_a_run_that_fails() {
+fn a_request_for_something_else_is_not_failed_by_a_failed_run() {
     let lane: Lane<(), Bits, u32> = Lane::new("source", ());
     std::thread::scope(|scope| {
         let (open, opened) = channel::<()>();
@@ -76,7 +76,7 @@ fn who_wants_something_else_has_no_part_in_a_run_that_fails() {
         while lane.lock().running.is_none() {
             std::thread::yield_now();
         }
-        // However young the run is, it brings nothing of this.
+        // The run brings nothing of this request, so it cannot be joined.
         let other = scope.spawn(move || ask(2, &|| true));
         let is_waiting = |state: &State<(), Bits, u32>| {
             state.next_waiting + state.running.as_ref().map_or(0, |run| run.waiting) > 0
@@ -91,7 +91,7 @@ fn who_wants_something_else_has_no_part_in_a_run_that_fails() {
 }
 
 #[test]
-fn runs_and_those_who_want_the_source_alone_take_turns() {
+fn runs_and_exclusive_uses_of_the_source_alternate() {
     let lane: Lane<Vec<char>, Bits, u32> = Lane::new("source", Vec::new());
     let run = |name: char| {
         let run = |order: &mut Vec<char>, wants: &mut Bits| {
@@ -119,7 +119,7 @@ fn runs_and_those_who_want_the_source_alone_take_turns() {
             lane.with(None, hold).unwrap();
         });
         wait_until(&|state| state.running.is_some());
-        // Two for themselves come before a run: it is not behind both.
+        // Two exclusive uses come before a run; the run is second.
         scope.spawn(move || alone('b'));
         wait_until(&|state| state.alone.len() == 1);
         scope.spawn(move || alone('d'));
@@ -128,7 +128,6 @@ fn runs_and_those_who_want_the_source_alone_take_turns() {
         wait_until(&|state| state.next_waiting == 1);
         open.send(()).unwrap();
     });
-    // After one alone, the run; then the oldest of the others.
     let order: String = lane.with(None, |order| order.drain(..).collect()).unwrap();
     assert_eq!(order, "acbd");
 
@@ -144,7 +143,7 @@ fn runs_and_those_who_want_the_source_alone_take_turns() {
             lane.request(&Bits(1), |_| false, || Duration::ZERO, None, hold).unwrap();
         });
         wait_until(&|state| state.running.is_some());
-        // However early the next run comes, it is not before the other.
+        // The next run comes before the exclusive use, and is behind it all the same.
         scope.spawn(move || run('c'));
         wait_until(&|state| state.next_waiting == 1);
         scope.spawn(move || alone('b'));
@@ -156,7 +155,7 @@ fn runs_and_those_who_want_the_source_alone_take_turns() {
 }
 
 #[test]
-fn who_gives_up_lets_the_others_go_on() {
+fn requests_after_timed_out_ones_are_served() {
     let lane: Lane<(), Bits, u32> = Lane::new("source", ());
     let run = |deadline| {
         let run = |(): &mut (), wants: &mut Bits| Ok(wants.0);
@@ -179,7 +178,6 @@ fn who_gives_up_lets_the_others_go_on() {
         assert!(run(soon()).is_err());
         assert!(lane.with(soon(), |()| ()).is_err());
     });
-    // Neither is waited for any more.
     lane.with(None, |()| ()).unwrap();
     run(None).unwrap();
     let state = lane.lock();
@@ -187,21 +185,20 @@ fn who_gives_up_lets_the_others_go_on() {
 }
 
 #[test]
-fn who_has_no_time_left_gives_up_though_the_source_is_free_for_another() {
+fn an_exclusive_use_times_out_while_a_free_source_is_kept_for_a_run() {
     let lane: Lane<(), Bits, u32> = Lane::new("source", ());
     // A run is next, and its thread has not woken yet.
     lane.lock().next_waiting = 1;
     let late = lane.with(Some(Instant::now()), |()| ()).unwrap_err();
     assert_eq!(late.kind(), SourceErrorKind::Deadline);
     lane.lock().next_waiting = 0;
-    // Free and his own turn, he takes it.
+    // On its own turn it gets the source, even with no time left.
     lane.with(Some(Instant::now()), |()| ()).unwrap();
 }
 
-/// Else a run would end in a failure for all whenever somebody without any time
-/// was awake first.
+/// Otherwise a request with hardly any time left could lead, and its deadline would fail the run for all.
 #[test]
-fn who_has_the_most_time_makes_the_run() {
+fn the_request_with_the_latest_deadline_leads() {
     let lane: Lane<(), Bits, u32> = Lane::new("source", ());
     let hours = |hours: u64| Some(Instant::now() + Duration::from_secs(3600 * hours));
     let orders = [[hours(1), hours(2), None], [None, hours(2), hours(1)], [hours(2), None, None]];
@@ -235,10 +232,8 @@ fn who_has_the_most_time_makes_the_run() {
     }
 }
 
-/// Whoever was to make the run and goes away leaves nobody behind who waits for
-/// it.
 #[test]
-fn who_was_to_make_the_run_may_go_away() {
+fn another_request_leads_if_the_intended_leader_panics() {
     let lane: Lane<(), Bits, u32> = Lane::new("source", ());
     for _ in 0..20 {
         std::thread::scope(|scope| {
