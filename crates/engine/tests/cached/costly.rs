@@ -1,5 +1,4 @@
-//! Costly objects whose title indexes go to others while they are collected, by a
-//! second source that notices for itself.
+//! Costly objects, collected by a second source, whose title indexes pass to other objects meanwhile.
 
 use crate::source::Gate;
 use perfhive_engine::measure::{CounterSource, DataSources, MeasurementContext, Readings};
@@ -45,9 +44,9 @@ fn collect(query: &mut Query) -> Vec<String> {
     }
 }
 
-/// Nobody asks the fast source for anything: it has nothing that is wanted.
+/// The fast source has none of the wanted objects, so no collection of its own tells of the change.
 #[test]
-fn who_wants_costly_objects_alone_learns_of_changes() {
+fn a_consumer_of_costly_objects_alone_notices_a_changed_catalogue() {
     let machine = machine();
     let cache = cached(&machine, &machine);
     let mut query = query(cache.clone());
@@ -75,7 +74,7 @@ fn who_wants_costly_objects_alone_learns_of_changes() {
 }
 
 #[test]
-fn what_changes_during_a_costly_collection_is_collected_again() {
+fn a_change_during_a_costly_collection_repeats_it() {
     let machine = machine();
     let mut query = query(cached(&machine, &machine));
     assert_eq!(collect(&mut query), ["42"]);
@@ -84,7 +83,7 @@ fn what_changes_during_a_costly_collection_is_collected_again() {
     assert_eq!(collect(&mut query), ["42"]);
     machine.show_while_collecting(&[&one, &other]);
     assert_eq!(collect(&mut query), ["42"]);
-    // Each time: nobody knows what came.
+    // A change at each attempt ends in an error: the meaning of the data is unknown.
     let changes: Vec<&[Thing]> = (0..20).flat_map(|_| [&one[..], &other[..]]).collect();
     machine.show_while_collecting(&changes);
     let failed = collect(&mut query);
@@ -93,7 +92,7 @@ fn what_changes_during_a_costly_collection_is_collected_again() {
     assert_eq!(collect(&mut query), ["42"]);
 }
 
-/// A source that keeps its answers back while there is a gate.
+/// A source that holds its answers while there is a gate.
 struct KeptBack {
     inner: Renumbered,
     gate: Arc<Mutex<Option<Gate>>>,
@@ -121,10 +120,9 @@ impl Source for KeptBack {
     }
 }
 
-/// What was collected with the indexes of before is kept for nobody, though the other
-/// source noticed while it was.
+/// The fast source notices the change during the costly collection; the old indexes' data is not kept.
 #[test]
-fn nothing_of_before_a_change_is_kept() {
+fn data_collected_before_a_change_is_not_kept() {
     let machine = machine();
     let gate: Arc<Mutex<Option<Gate>>> = Arc::default();
     let source = |gate: &Arc<_>| KeptBack { inner: machine.clone(), gate: Arc::clone(gate) };
@@ -145,7 +143,7 @@ fn nothing_of_before_a_change_is_kept() {
         let reader = scope.spawn(move || level(&mut reader, 10));
         held.wait_until_entered();
         machine.show(&two(20, 10));
-        // What nobody has is asked of the fast source, which notices.
+        // An object that exists nowhere is asked of the fast source, which notices the change.
         cache.clone().collect(&Ask::objects(&[TitleIndex(1)]), &mut Snapshot::new()).unwrap();
         held.open();
         assert_eq!(reader.join().unwrap(), 666);
@@ -155,10 +153,10 @@ fn nothing_of_before_a_change_is_kept() {
     assert_eq!(cache.statistics().collections, before, "it is kept");
 }
 
-/// One of the two sources notices first: until both did, their indexes are not the
-/// same, and there is no value rather than another's.
+/// The sources notice a change one after the other. Until both did, an index has two meanings and no
+/// value.
 #[test]
-fn two_sources_that_do_not_agree_on_an_index_tell_nothing_of_it() {
+fn an_index_with_different_names_in_both_sources_has_no_value() {
     for fast_first in [false, true] {
         let (fast, slow) = (machine(), machine());
         let mut query = query(cached(&fast, &slow));
@@ -169,7 +167,7 @@ fn two_sources_that_do_not_agree_on_an_index_tell_nothing_of_it() {
         assert!(values[0].contains("change while it is collected"), "{fast_first} {values:?}");
         second.show(&two(20, 10));
         assert_eq!(collect(&mut query), ["42"], "{fast_first}");
-        // What changes elsewhere is no matter.
+        // Changes of other indexes do not count.
         let more = |things: [Thing; 2]| {
             let third = [thing((40, "Third"), ITEMS, &[("a", 3)])];
             things.into_iter().chain(third).collect::<Vec<_>>()

@@ -43,7 +43,7 @@ fn cache(source: Numbered, clock: &Hand) -> Cached<Numbered> {
     Cached::builder(source).clock(clock.read()).build()
 }
 
-/// Which collection each object of the answer came from.
+/// The number of the collection that each object of the answer came from.
 fn ask(cache: &mut Cached<impl Source>, request: &Ask) -> Vec<(u32, u64)> {
     let mut out = Snapshot::new();
     cache.collect(request, &mut out).unwrap();
@@ -51,7 +51,7 @@ fn ask(cache: &mut Cached<impl Source>, request: &Ask) -> Vec<(u32, u64)> {
 }
 
 #[test]
-fn it_is_a_source_like_any_other() {
+fn a_cache_passes_the_conformance_suite_of_sources() {
     let provider = || {
         ScriptProvider::new("p", Numbering::Windows, &[(2, "System"), (10, "Beats")], |_, out| {
             let counter = perfhive_format::CounterSpec::new(
@@ -75,7 +75,7 @@ fn it_is_a_source_like_any_other() {
 }
 
 #[test]
-fn kept_data_goes_to_others_and_never_twice_to_one() {
+fn kept_data_serves_each_consumer_once() {
     let clock = Hand::default();
     let source = Numbered::new();
     let mut first = cache(source.clone(), &clock);
@@ -85,7 +85,7 @@ fn kept_data_goes_to_others_and_never_twice_to_one() {
     assert_eq!(ask(&mut second, &request(&[1])), [(1, 2)]);
     assert_eq!(ask(&mut first, &request(&[1])), [(1, 2)]);
     assert_eq!(source.collections(), 2);
-    // 500 ms are young enough, more are not.
+    // Data of 500 ms is young enough, older data is not.
     clock.forward(500);
     assert_eq!(ask(&mut first.clone(), &request(&[1])), [(1, 2)]);
     clock.forward(1);
@@ -95,7 +95,7 @@ fn kept_data_goes_to_others_and_never_twice_to_one() {
 }
 
 #[test]
-fn objects_that_came_along_are_kept_with_their_block() {
+fn objects_that_were_not_asked_for_are_kept_with_their_block() {
     let clock = Hand::default();
     let source = Numbered::new().brings(232, 230);
     let mut first = cache(source.clone(), &clock);
@@ -104,17 +104,17 @@ fn objects_that_came_along_are_kept_with_their_block() {
     clock.forward(100);
     let mut out = Snapshot::new();
     second.collect(&request(&[1, 230]), &mut out).unwrap();
-    // The one from before, the other new, each with its own clocks.
+    // One object is kept, the other new, each with the clocks of its block.
     assert_eq!(numbers(&out), [(1, 2), (230, 1)]);
     let clocks = |object| out.object(TitleIndex(object)).unwrap().view().clocks().perf_time;
     assert_eq!((clocks(1), clocks(230)), (2, 1));
-    // The first one asked for Thread only, so Process is new to it.
+    // The first consumer asked for Thread only, so Process is new to it.
     assert_eq!(ask(&mut first, &request(&[230])), [(230, 1)]);
     assert_eq!(source.asked(), [vec![232], vec![1]]);
 }
 
 #[test]
-fn a_limit_of_zero_takes_nothing_from_before() {
+fn max_age_zero_takes_no_kept_data() {
     let clock = Hand::default();
     let source = Numbered::new();
     let mut first = cache(source.clone(), &clock);
@@ -129,7 +129,7 @@ fn a_limit_of_zero_takes_nothing_from_before() {
 }
 
 #[test]
-fn a_whole_answer_is_kept_as_such_and_by_object() {
+fn a_global_answer_serves_global_and_single_objects() {
     let clock = Hand::default();
     let source = Numbered::new().global(&[1, 2, 3]);
     let mut first = cache(source.clone(), &clock);
@@ -137,14 +137,14 @@ fn a_whole_answer_is_kept_as_such_and_by_object() {
     let global = Ask::new(ObjectQuery::Global);
     assert_eq!(ask(&mut first, &global), [(1, 1), (2, 1), (3, 1)]);
     assert_eq!(ask(&mut second, &request(&[2])), [(2, 1)]);
-    // Having had a part, the second cannot have the whole.
+    // The second consumer has had a part, so the whole is not new to it.
     assert_eq!(ask(&mut second, &global), [(1, 2), (2, 2), (3, 2)]);
     assert_eq!(ask(&mut first, &request(&[3])), [(3, 2)]);
     assert_eq!(source.collections(), 2);
 }
 
 #[test]
-fn counters_that_cost_extra_are_not_taken_for_granted() {
+fn a_reply_without_extra_counters_does_not_serve_a_request_for_them() {
     let clock = Hand::default();
     let source = Numbered::new();
     let mut first = cache(source.clone(), &clock);
@@ -152,13 +152,13 @@ fn counters_that_cost_extra_are_not_taken_for_granted() {
     let mut second = first.clone();
     let costly = request(&[1, 2]).with_all_counters_of(TitleIndex(2));
     assert_eq!(ask(&mut second, &costly), [(1, 1), (2, 2)]);
-    // Who asks for less takes more.
+    // A request without extra counters takes a reply with them.
     assert_eq!(ask(&mut first, &request(&[2])), [(2, 2)]);
     assert_eq!(source.collections(), 2);
 }
 
 #[test]
-fn what_the_source_lacks_is_lacking_and_not_asked_for_again_and_again() {
+fn a_missing_object_is_asked_of_the_source_once() {
     let clock = Hand::default();
     let source = Numbered::new().without(9);
     let mut first = cache(source.clone(), &clock);
@@ -168,14 +168,14 @@ fn what_the_source_lacks_is_lacking_and_not_asked_for_again_and_again() {
 }
 
 #[test]
-fn a_failure_is_told_to_who_asked_and_the_next_tries_again() {
+fn a_failure_reaches_its_request_and_the_next_one_collects_again() {
     let clock = Hand::default();
     let source = Numbered::new();
     let mut first = cache(source.clone(), &clock);
     ask(&mut first, &request(&[1]));
     let mut second = first.clone();
     source.fail(true);
-    // What is kept is delivered, and the fault says what is not.
+    // The kept object is delivered, and a fault tells of the other one.
     let mut out = Snapshot::new();
     second.collect(&request(&[1, 2]), &mut out).unwrap();
     assert_eq!(numbers(&out), [(1, 1)]);
@@ -188,7 +188,7 @@ fn a_failure_is_told_to_who_asked_and_the_next_tries_again() {
 }
 
 #[test]
-fn data_in_use_stays_while_newer_data_takes_its_place() {
+fn held_data_stays_unchanged_after_newer_collections() {
     let clock = Hand::default();
     let mut first = cache(Numbered::new(), &clock);
     let mut held = Vec::new();
@@ -203,7 +203,7 @@ fn data_in_use_stays_while_newer_data_takes_its_place() {
 }
 
 #[test]
-fn warm_it_allocates_nothing() {
+fn a_warm_request_allocates_nothing() {
     let clock = Hand::default();
     let mut first = cache(Numbered::new().pooled(), &clock);
     let mut second = first.clone();
@@ -219,7 +219,7 @@ fn warm_it_allocates_nothing() {
 }
 
 #[test]
-fn a_source_that_panics_is_put_back() {
+fn after_a_panic_of_the_source_the_cache_can_collect() {
     let source = Numbered::new();
     let cache = Cached::new(source.clone());
     source.then(|| panic!("a source's own trouble"));
@@ -247,14 +247,14 @@ fn a_waiting_consumer_keeps_its_deadline() {
         assert!(asked.elapsed() >= Duration::from_millis(30));
         gate.open();
         assert_eq!(busy.join().unwrap(), [(1, 1)]);
-        // Nobody wants object 2 any more.
+        // The request for object 2 is gone.
         assert_eq!(ask(&mut cache.clone(), &request(&[3])), [(3, 2)]);
         assert_eq!(source.asked(), [vec![1], vec![3]]);
     });
 }
 
 #[test]
-fn costly_objects_do_not_hold_up_the_others() {
+fn a_costly_collection_does_not_delay_other_objects() {
     let fast = Numbered::new().catalogued(&[1], &[740]);
     let slow = Numbered::new();
     let cache = Cached::builder(fast.clone()).costly_by(slow.clone()).build();

@@ -1,4 +1,4 @@
-//! The cache against a simple model of it, one step after the other.
+//! The cache against a simple single-threaded model of it.
 
 use crate::source::{Numbered, numbers, request};
 use crate::{Hand, cache};
@@ -50,7 +50,7 @@ struct Kept {
     begun: u64,
 }
 
-/// What the cache should do, without any thread, slot or pool.
+/// The model: a cache without threads, slots or pools.
 #[derive(Default)]
 struct Model {
     now: u64,

@@ -1,5 +1,5 @@
-//! Random interleavings with a source that knows when each of its answers was
-//! begun, and what goes wrong around the source.
+//! Random interleavings over a source that records when each of its answers was begun, and failures
+//! around the source.
 
 use crate::ask;
 use crate::source::{Gate, Numbered, request};
@@ -17,7 +17,7 @@ use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::sync::{Arc, Mutex};
 use std::time::{Duration, Instant};
 
-/// Stamps each answer with a number, under which it notes when it was begun.
+/// A source that stamps each answer with a number and records the start of each.
 #[derive(Clone, Default)]
 struct Stamped {
     begun: Arc<Mutex<Vec<Instant>>>,
@@ -88,7 +88,7 @@ fn steps() -> impl Strategy<Value = Vec<Step>> {
     prop::collection::vec((objects, limit, deadline, pause), 1..25)
 }
 
-/// What one consumer does, held against what the source knows.
+/// Runs the steps of one consumer, and checks its answers against the source's record.
 fn go(mut consumer: Cached<Stamped>, steps: &[Step], begun: &Mutex<Vec<Instant>>) {
     let mut seen: HashMap<u32, u64> = HashMap::new();
     let mut out = Snapshot::new();
@@ -117,10 +117,10 @@ fn go(mut consumer: Cached<Stamped>, steps: &[Step], begun: &Mutex<Vec<Instant>>
             assert!(before != Some(number), "object {name}: answer {number} twice");
             let begun = begun.lock().unwrap()[number as usize - 1];
             let oldest = if limit.is_zero() { asked } else { asked.checked_sub(limit).unwrap() };
-            // The cache looks at its clock just before the source does.
+            // The cache reads its clock just before the source does.
             assert!(begun >= oldest, "{:?} too old for {limit:?}", oldest - begun);
         }
-        // Whatever is lacking is accounted for.
+        // Each missing object has its fault.
         let complete = objects.iter().all(|object| had.contains(object));
         assert!(complete || !out.faults().is_empty(), "{objects:?}: only {had:?}");
     }
@@ -150,7 +150,7 @@ proptest! {
     }
 }
 
-/// A source whose catalogue takes until it is let go.
+/// A source that holds its catalogue back until it is released.
 struct Held {
     inner: Numbered,
     hold: Arc<Mutex<()>>,
@@ -180,8 +180,8 @@ impl Source for Held {
     }
 }
 
-/// Has to find out first what it has, which it is asked for only where somebody wants
-/// all of it.
+/// A source that has to search for its objects, and counts the searches; only a request for everything is
+/// to cause one.
 #[derive(Clone)]
 struct Reluctant {
     inner: Numbered,
@@ -211,7 +211,7 @@ impl Source for Reluctant {
 }
 
 #[test]
-fn who_wants_some_objects_has_nothing_else_found_out() {
+fn a_request_for_some_objects_causes_no_search_for_all() {
     let whole = Arc::new(AtomicU64::new(0));
     let inner = Numbered::new().catalogued(&[1], &[740]);
     let source = || Reluctant { inner: inner.clone(), whole: Arc::clone(&whole) };
@@ -221,7 +221,7 @@ fn who_wants_some_objects_has_nothing_else_found_out() {
         assert_eq!(cache.catalogue(&wanted).unwrap().objects.len(), 2);
     }
     assert_eq!(whole.load(Ordering::SeqCst), 0);
-    // And once for who wants everything.
+    // A request for everything searches once.
     for _ in 0..3 {
         assert_eq!(cache.catalogue(&Ask::everything()).unwrap().objects.len(), 2);
     }
@@ -229,7 +229,7 @@ fn who_wants_some_objects_has_nothing_else_found_out() {
 }
 
 #[test]
-fn a_deadline_holds_while_others_find_out_what_is_costly() {
+fn a_deadline_holds_while_another_request_reads_the_costs() {
     let hold = Arc::new(Mutex::new(()));
     let asked = Arc::new(AtomicU64::new(0));
     let held = || Held {
@@ -263,22 +263,22 @@ fn a_deadline_holds_while_others_find_out_what_is_costly() {
             assert_eq!(other.join().unwrap().len(), 1);
         }
     });
-    // Once for all of them.
+    // The catalogue was read once for all of them.
     assert_eq!(asked.load(Ordering::SeqCst), 1);
 }
 
 #[test]
-fn costly_objects_that_come_along_are_not_kept_twice() {
+fn costly_objects_in_an_answer_of_the_fast_source_are_not_kept() {
     let fast = Numbered::new().catalogued(&[1], &[740]).brings(1, 740);
     let slow = Numbered::new();
     let cache = Cached::builder(fast.clone()).costly_by(slow.clone()).build();
     ask(&mut cache.clone(), &request(&[1]));
-    // Two sources that overtake each other would break the order of an object.
+    // Two sources of one object could overtake each other, and its data would go back in time.
     ask(&mut cache.clone(), &request(&[740]));
     assert_eq!((fast.asked(), slow.asked()), (vec![vec![1]], vec![vec![740]]));
 }
 
-/// Is late for whoever has a deadline, after a while.
+/// A source that misses every deadline, after a while.
 #[derive(Clone, Default)]
 struct LateForSome(Arc<AtomicU64>);
 
@@ -307,7 +307,7 @@ impl Source for LateForSome {
 }
 
 #[test]
-fn who_has_time_does_not_fail_by_the_deadlines_of_others() {
+fn a_request_with_time_left_outlives_the_deadline_of_the_leading_request() {
     let cache = Cached::builder(LateForSome::default()).max_age(Duration::ZERO).build();
     let stop = AtomicBool::new(false);
     std::thread::scope(|scope| {
@@ -318,7 +318,7 @@ fn who_has_time_does_not_fail_by_the_deadlines_of_others() {
                     let soon = Instant::now() + Duration::from_micros(300);
                     let result =
                         hasty.collect(&request(&[number]).until(soon), &mut Snapshot::new());
-                    // Or it was served by who has time.
+                    // Or the request with time left served it.
                     assert!(result.is_ok() || Instant::now() >= soon);
                 }
             });
@@ -332,10 +332,10 @@ fn who_has_time_does_not_fail_by_the_deadlines_of_others() {
     });
 }
 
-/// Before costly objects are collected, the fast source may have to be asked what their
-/// indexes mean, by the deadline of who collects.
+/// Before a costly collection the fast source may be asked for the meaning of the indexes, with the
+/// deadline of the leading request.
 #[test]
-fn nor_while_the_fast_source_is_asked_what_indexes_mean() {
+fn a_request_with_time_left_outlives_another_s_deadline_while_titles_are_read() {
     let fast = Numbered::new().catalogued(&[1], &[740]);
     let cache = Cached::builder(fast.clone()).costly_by(Numbered::new()).build();
     let consumer = || {
@@ -353,7 +353,7 @@ fn nor_while_the_fast_source_is_asked_what_indexes_mean() {
             let result = hasty.collect(&request(&[740]).until(soon), &mut Snapshot::new());
             result.unwrap_err().kind()
         });
-        // Behind that one, most probably.
+        // Most probably behind that request.
         std::thread::sleep(Duration::from_millis(50));
         let patient =
             scope.spawn(move || patient.collect(&request(&[740]), &mut Snapshot::new()).err());
@@ -364,13 +364,12 @@ fn nor_while_the_fast_source_is_asked_what_indexes_mean() {
 }
 
 #[test]
-fn a_clock_that_panics_does_not_take_the_source_along() {
+fn after_a_panic_of_the_clock_the_cache_can_collect() {
     let calls = Arc::new(AtomicU64::new(0));
     let clock = {
         let calls = Arc::clone(&calls);
         move || {
-            // The first tells when the request came, the second when the
-            // source is asked.
+            // The first reading is at the request, the second before the collection.
             assert_ne!(calls.fetch_add(1, Ordering::SeqCst), 1, "a clock's own trouble");
             Duration::from_millis(1)
         }
@@ -384,7 +383,7 @@ fn a_clock_that_panics_does_not_take_the_source_along() {
 }
 
 #[test]
-fn who_wants_the_source_alone_does_not_starve() {
+fn titles_are_read_under_constant_collections() {
     let cache = Cached::builder(Numbered::new()).max_age(Duration::ZERO).build();
     let stop = AtomicBool::new(false);
     let turns = AtomicU64::new(0);
@@ -401,7 +400,7 @@ fn who_wants_the_source_alone_does_not_starve() {
         let (mut alone, turns, stop) = (cache.clone(), &turns, &stop);
         scope.spawn(move || {
             while !stop.load(Ordering::Relaxed) {
-                // It has none, which it says once it was asked.
+                // The source has no titles, and says so.
                 assert!(alone.titles(LanguageId::ENGLISH, &Ask::nothing()).is_err());
                 turns.fetch_add(1, Ordering::Relaxed);
             }
@@ -416,7 +415,7 @@ fn who_wants_the_source_alone_does_not_starve() {
 }
 
 #[test]
-fn nothing_from_before_is_kept_when_a_recording_is_rewound() {
+fn rewinding_a_recording_drops_kept_data() {
     let sample =
         |second: i64| (second.to_string(), perfhive_testkit::script::block("host", second, &[]));
     let recording = ReplaySource::new("recording", [sample(1), sample(2), sample(3)]).unwrap();
@@ -430,15 +429,15 @@ fn nothing_from_before_is_kept_when_a_recording_is_rewound() {
     assert_eq!(second_of(&mut cache.clone()), 2);
     cache.recording().unwrap().rewind().unwrap();
     assert_eq!(second_of(&mut cache.clone()), 1);
-    // The same sample, but taken anew.
+    // The same sample, read again.
     assert_eq!((second_of(&mut cache), second_of(&mut cache)), (1, 2));
 }
 
-/// Has object 1, here and on every other machine, and something to complain of.
+/// A source with object 1, on this machine and every other, and a fault in each answer.
 #[derive(Clone, Default)]
 struct Everywhere(Arc<AtomicU64>, Gate);
 
-/// Generations from here on are of another machine.
+/// Generations from here on belong to another machine.
 const ELSEWHERE: u64 = 1000;
 
 impl Source for Everywhere {
@@ -473,7 +472,7 @@ fn foreign(machine: &str) -> Ask {
 }
 
 #[test]
-fn objects_of_other_machines_are_not_this_one_s() {
+fn a_foreign_machine_s_objects_do_not_serve_local_requests() {
     let source = Everywhere::default();
     source.1.open();
     let cache = Cached::new(source);
@@ -486,7 +485,7 @@ fn objects_of_other_machines_are_not_this_one_s() {
 }
 
 #[test]
-fn nor_are_they_when_both_are_asked_for_at_once() {
+fn simultaneous_local_and_foreign_requests_get_their_own_machine() {
     let source = Everywhere::default();
     let cache = Cached::new(source.clone());
     std::thread::scope(|scope| {
@@ -498,7 +497,7 @@ fn nor_are_they_when_both_are_asked_for_at_once() {
             scope.spawn(move || ask(&mut consumer, &request.max_age(Duration::ZERO))[0].1)
         };
         let (here, there) = (spawn(request(&[1])), spawn(foreign("a")));
-        // Until both wait; otherwise there is nothing to see, and no harm.
+        // Time for both to wait; if one is late, the test shows nothing and passes.
         std::thread::sleep(Duration::from_millis(100));
         source.1.open();
         assert!(here.join().unwrap() < ELSEWHERE);
@@ -507,7 +506,7 @@ fn nor_are_they_when_both_are_asked_for_at_once() {
 }
 
 #[test]
-fn what_went_wrong_in_general_is_told_once_to_everybody() {
+fn a_general_fault_is_told_once_to_each_consumer() {
     let source = Everywhere::default();
     source.1.open();
     let cache = Cached::new(source);

@@ -4,8 +4,7 @@ use super::source::{Numbered, request};
 use super::{Cached, ask};
 use perfhive_engine::{Ask, Snapshot, Source, SourceErrorKind};
 
-/// Asks a cache for data and for titles, as a source of its own does; both
-/// are refused.
+/// Asks a cache for data and titles from inside its own source; both requests are refused.
 fn refused(inner: &mut Cached<impl Source>) {
     let error = inner.collect(&request(&[5]), &mut Snapshot::new()).unwrap_err();
     assert_eq!(error.kind(), SourceErrorKind::Internal);

@@ -37,7 +37,7 @@ struct State {
     generation: u64,
     fails: bool,
     pool: Option<FramePool>,
-    /// Made once, and the memory for what a block has.
+    /// Kept for their allocations.
     templates: HashMap<u32, ObjectTemplate>,
     written: Vec<u32>,
 }
@@ -77,12 +77,12 @@ impl Numbered {
         self
     }
 
-    /// Whoever asks for `object` gets `other` as well.
+    /// An answer with `object` holds `other` as well.
     pub(crate) fn brings(self, object: u32, other: u32) -> Self {
         self.with(|state| state.brings.push((object, other)))
     }
 
-    /// Does not have an object.
+    /// Makes the source lack an object.
     pub(crate) fn without(self, object: u32) -> Self {
         self.with(|state| state.without.push(object))
     }
@@ -97,7 +97,7 @@ impl Numbered {
         self.with(|state| state.catalogue = catalogue)
     }
 
-    /// Uses its frames again, as sources do that are read for long.
+    /// Reuses frames from a pool, as sources for long use do.
     pub(crate) fn pooled(self) -> Self {
         self.with(|state| state.pool = Some(FramePool::default()))
     }
@@ -112,7 +112,7 @@ impl Numbered {
         self.shared.state.lock().unwrap().fails = fails;
     }
 
-    /// Does something within each collection from now on.
+    /// Calls a function within each collection from now on.
     pub(crate) fn then(&self, then: impl FnMut() + Send + 'static) {
         let old = self.shared.then.lock();
         let mut old = old.unwrap_or_else(std::sync::PoisonError::into_inner);
@@ -130,7 +130,7 @@ impl Numbered {
         self.shared.state.lock().unwrap().collections
     }
 
-    /// What each collection was asked for, by index.
+    /// The indexes that each collection was asked for.
     pub(crate) fn asked(&self) -> Vec<Vec<u32>> {
         self.shared.state.lock().unwrap().asked.clone()
     }

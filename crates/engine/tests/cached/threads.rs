@@ -1,4 +1,4 @@
-//! Many threads at once.
+//! Consumers on many threads.
 
 use crate::source::{Numbered, numbers, request};
 use perfhive_engine::{Cached, Snapshot, Source};
@@ -8,16 +8,14 @@ use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::time::{Duration, Instant};
 
 #[test]
-fn requests_that_come_together_become_one() {
-    // Those who wait are not seen waiting from outside. A busy machine may need
-    // longer until all of them do.
+fn simultaneous_requests_become_one_collection() {
+    // Waiting requests cannot be seen from outside, and a busy machine may need longer until all wait.
     let mut pauses = [50, 200, 1_000, 4_000].map(Duration::from_millis).into_iter();
     let few = pauses.any(|pause| collections_for_nine(pause) <= 5);
     assert!(few, "more collections than groups, however long the pause");
 }
 
-/// How many collections one consumer and eight more make that come while it is
-/// at work.
+/// The number of collections for one consumer and eight more that ask during its collection.
 fn collections_for_nine(pause: Duration) -> u64 {
     let source = Numbered::new();
     let cache = Cached::new(source.clone());
@@ -31,8 +29,8 @@ fn collections_for_nine(pause: Duration) -> u64 {
         };
         let busy = scope.spawn(move || collect(&[1, 2]));
         gate.wait_until_entered();
-        // Each wants something else; all of them wait for the next one, but who
-        // wants only what is on its way.
+        // Each wants another object and waits for the next run, but for the one whose object the run in
+        // progress brings.
         let waiting: Vec<_> = (0..8u32)
             .map(|number| {
                 let mut consumer = cache.clone();
@@ -57,7 +55,7 @@ fn collections_for_nine(pause: Duration) -> u64 {
 }
 
 #[test]
-fn nobody_gets_anything_twice_or_too_old_under_load() {
+fn under_load_no_consumer_gets_data_twice_or_too_old() {
     const THREADS: usize = 8;
     let source = Numbered::new().brings(3, 1);
     let cache = Cached::builder(source.clone()).max_age(Duration::from_millis(2)).build();
@@ -109,7 +107,7 @@ fn neither_collecting_nor_taking_consumers_starve() {
                 let mut out = Snapshot::new();
                 while !stop.load(Ordering::Relaxed) {
                     if number == 0 {
-                        // Takes what the others bring.
+                        // Takes kept data.
                         let kept = request(&[0]).max_age(Duration::from_secs(1));
                         consumer.collect(&kept, &mut out).unwrap();
                     } else {
@@ -119,7 +117,7 @@ fn neither_collecting_nor_taking_consumers_starve() {
                 }
             });
         }
-        // Until everybody has got on, however slow the machine.
+        // Until all have made progress, however slow the machine.
         let begun = Instant::now();
         while counts.iter().any(|count| count.load(Ordering::Relaxed) < 200) {
             if begun.elapsed() > Duration::from_secs(60) {
@@ -133,7 +131,7 @@ fn neither_collecting_nor_taking_consumers_starve() {
 }
 
 #[test]
-fn when_the_one_who_collects_fails_all_who_waited_learn_it() {
+fn a_failed_collection_fails_all_requests_that_waited() {
     let source = Numbered::new();
     let cache = Cached::new(source.clone());
     let gate = source.gate();
@@ -157,7 +155,7 @@ fn when_the_one_who_collects_fails_all_who_waited_learn_it() {
 }
 
 #[test]
-fn when_the_one_who_collects_panics_the_others_go_on() {
+fn after_a_panic_in_a_collection_waiting_requests_get_an_answer() {
     let source = Numbered::new();
     let cache = Cached::new(source.clone());
     let gate = source.gate();
@@ -177,7 +175,7 @@ fn when_the_one_who_collects_panics_the_others_go_on() {
         std::thread::sleep(Duration::from_millis(50));
         gate.open();
         assert!(panics.join().unwrap());
-        // It was told, or came late enough to ask anew.
+        // It got the error, or asked late enough to collect again.
         if let Err(error) = follows.join().unwrap() {
             assert!(error.message().contains("panicked"), "{error}");
         }
