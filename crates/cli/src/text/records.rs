@@ -1,11 +1,13 @@
 //! Rows for programs: JSON, CSV, TSV.
 //!
-//! Numbers are exact: whole numbers with all their digits, others in the
-//! shortest form that reads back as the same double.
+//! Numbers are exact: whole numbers with all their digits, others in the shortest form that reads back
+//! as the same double.
 
 use super::escape::{escape_from, is_unsafe};
 use perfhive_view::{Field, Row};
-use std::fmt::Write as _;
+use serde::{Serialize, Serializer};
+use std::borrow::Cow;
+use std::io::{self, Write};
 
 /// How rows are written.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -38,15 +40,10 @@ impl Records {
         out: &mut String,
     ) -> Self {
         let keys: Vec<String> = keys.into_iter().map(|key| key.as_ref().to_string()).collect();
-        let mut records = Self { shape, keys, rows: 0, guarded };
+        let records = Self { shape, keys, rows: 0, guarded };
         if matches!(shape, Shape::Csv | Shape::Tsv) {
-            for (place, key) in records.keys.iter().enumerate() {
-                records.separate(out, place);
-                records.push_text(out, key);
-            }
-            out.push('\n');
+            records.line(out, records.keys.iter().map(|key| Field::Text(key)));
         }
-        records.rows = 0;
         records
     }
 
@@ -56,26 +53,26 @@ impl Records {
         out: &mut String,
         fields: impl IntoIterator<Item = Field<'a>>,
     ) {
-        match (self.shape, self.rows) {
-            (Shape::JsonArray, 0) => out.push_str("[\n{"),
-            (Shape::JsonArray, _) => out.push_str(",\n{"),
-            (Shape::JsonLines, _) => out.push('{'),
-            _ => {}
+        if self.shape == Shape::JsonArray {
+            out.push_str(if self.rows == 0 { "[\n" } else { ",\n" });
         }
-        for (place, (field, key)) in fields.into_iter().zip(&self.keys).enumerate() {
-            self.separate(out, place);
-            if matches!(self.shape, Shape::JsonArray | Shape::JsonLines) {
-                push_json(out, key);
-                out.push(':');
-            }
-            self.push(out, field);
-        }
-        out.push_str(match self.shape {
-            Shape::JsonArray => "}",
-            Shape::JsonLines => "}\n",
-            Shape::Csv | Shape::Tsv => "\n",
-        });
+        self.line(out, fields);
         self.rows += 1;
+    }
+
+    fn line<'a>(&self, out: &mut String, fields: impl IntoIterator<Item = Field<'a>>) {
+        let start = out.len();
+        match self.shape {
+            Shape::JsonArray | Shape::JsonLines => push_json(out, &self.keys, fields),
+            Shape::Csv => push_csv(out, fields),
+            Shape::Tsv => push_tsv(out, fields),
+        }
+        if self.guarded {
+            escape_from(out, start);
+        }
+        if self.shape != Shape::JsonArray {
+            out.push('\n');
+        }
     }
 
     /// Adds the rows of readings.
@@ -92,102 +89,89 @@ impl Records {
             out.push_str(if self.rows == 0 { "[]\n" } else { "\n]\n" });
         }
     }
+}
 
-    fn separate(&self, out: &mut String, place: usize) {
+/// A field as JSON. Infinities and NaN are null.
+struct JsonField<'a>(Field<'a>);
+
+impl Serialize for JsonField<'_> {
+    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+        match self.0 {
+            Field::Bool(value) => serializer.serialize_bool(value),
+            Field::Unsigned(value) => serializer.serialize_u64(value),
+            Field::Signed(value) => serializer.serialize_i64(value),
+            Field::Float(value) => serializer.serialize_f64(value),
+            Field::Text(text) => serializer.serialize_str(text),
+            Field::None => serializer.serialize_none(),
+        }
+    }
+}
+
+/// JSON whose strings drive no terminal: unsafe characters are escaped.
+struct Guarded;
+
+impl serde_json::ser::Formatter for Guarded {
+    fn write_string_fragment<W: Write + ?Sized>(
+        &mut self,
+        writer: &mut W,
+        fragment: &str,
+    ) -> io::Result<()> {
+        for piece in fragment.split_inclusive(is_unsafe) {
+            let plain = piece.trim_end_matches(is_unsafe);
+            writer.write_all(plain.as_bytes())?;
+            for unit in piece.get(plain.len()..).unwrap_or_default().encode_utf16() {
+                write!(writer, "\\u{unit:04x}")?;
+            }
+        }
+        Ok(())
+    }
+}
+
+fn push_json<'a>(out: &mut String, keys: &[String], fields: impl IntoIterator<Item = Field<'a>>) {
+    let mut text = Vec::new();
+    let mut serializer = serde_json::Serializer::with_formatter(&mut text, Guarded);
+    let entries = keys.iter().zip(fields).map(|(key, field)| (key, JsonField(field)));
+    // Neither texts and numbers nor a buffer in memory can fail.
+    let _ = serializer.collect_map(entries);
+    out.push_str(&String::from_utf8_lossy(&text));
+}
+
+/// The text of a field in a table of values; empty for no value.
+fn plain(field: Field<'_>) -> Cow<'_, str> {
+    match field {
+        Field::Bool(value) => value.to_string().into(),
+        Field::Unsigned(value) => value.to_string().into(),
+        Field::Signed(value) => value.to_string().into(),
+        // The shortest form, with an exponent where it is far from 1.
+        Field::Float(value) if value.is_finite() => format!("{value:?}").into(),
+        Field::Text(text) => text.into(),
+        Field::None | Field::Float(_) => "".into(),
+    }
+}
+
+/// A line of RFC 4180.
+fn push_csv<'a>(out: &mut String, fields: impl IntoIterator<Item = Field<'a>>) {
+    let mut writer = csv::Writer::from_writer(Vec::new());
+    // A buffer in memory cannot fail, and the writer takes rows of any length once.
+    let _ = writer.write_record(fields.into_iter().map(|field| plain(field).into_owned()));
+    let line = writer.into_inner().unwrap_or_default();
+    out.push_str(String::from_utf8_lossy(&line).trim_end_matches('\n'));
+}
+
+/// A line of fields that have neither tabs nor line breaks.
+fn push_tsv<'a>(out: &mut String, fields: impl IntoIterator<Item = Field<'a>>) {
+    for (place, field) in fields.into_iter().enumerate() {
         if place > 0 {
-            out.push(if self.shape == Shape::Tsv { '\t' } else { ',' });
+            out.push('\t');
         }
-    }
-
-    fn push(&self, out: &mut String, field: Field<'_>) {
-        // Writing to a string cannot fail.
-        let _ = match field {
-            Field::Bool(value) => write!(out, "{value}"),
-            Field::Unsigned(value) => write!(out, "{value}"),
-            Field::Signed(value) => write!(out, "{value}"),
-            // The shortest form, with an exponent where it is far from 1: a
-            // number of JSON as well.
-            Field::Float(value) if value.is_finite() => write!(out, "{value:?}"),
-            Field::Text(text) => {
-                self.push_text(out, text);
-                Ok(())
+        for c in plain(field).chars() {
+            match c {
+                '\t' => out.push_str("\\t"),
+                '\n' => out.push_str("\\n"),
+                '\r' => out.push_str("\\r"),
+                '\\' => out.push_str("\\\\"),
+                c => out.push(c),
             }
-            Field::None | Field::Float(_) => {
-                out.push_str(match self.shape {
-                    Shape::JsonArray | Shape::JsonLines => "null",
-                    Shape::Csv | Shape::Tsv => "",
-                });
-                Ok(())
-            }
-        };
-    }
-
-    fn push_text(&self, out: &mut String, text: &str) {
-        let start = out.len();
-        match self.shape {
-            Shape::JsonArray | Shape::JsonLines => push_json(out, text),
-            Shape::Csv => push_csv(out, text),
-            Shape::Tsv => push_tsv(out, text),
-        }
-        if self.guarded {
-            escape_from(out, start);
-        }
-    }
-}
-
-/// A JSON string. What a terminal might obey is escaped as well.
-fn push_json(out: &mut String, text: &str) {
-    out.push('"');
-    for c in text.chars() {
-        let _ = match c {
-            '"' => write!(out, "\\\""),
-            '\\' => write!(out, "\\\\"),
-            '\n' => write!(out, "\\n"),
-            '\r' => write!(out, "\\r"),
-            '\t' => write!(out, "\\t"),
-            c if is_unsafe(c) => {
-                let mut units = [0; 2];
-                c.encode_utf16(&mut units).iter().try_for_each(|unit| write!(out, "\\u{unit:04x}"))
-            }
-            c => {
-                out.push(c);
-                Ok(())
-            }
-        };
-    }
-    out.push('"');
-}
-
-/// A field of RFC 4180: in quotes where it has to be.
-fn push_csv(out: &mut String, text: &str) {
-    let edge = |c: char| c == ' ' || c == '\t';
-    if !text.contains([',', '"', '\n', '\r']) && !text.starts_with(edge) && !text.ends_with(edge) {
-        out.push_str(text);
-        return;
-    }
-    out.push('"');
-    for (place, piece) in text.split('"').enumerate() {
-        if place > 0 {
-            out.push_str("\"\"");
-        }
-        out.push_str(piece);
-    }
-    out.push('"');
-}
-
-/// A field that has neither tabs nor line breaks.
-fn push_tsv(out: &mut String, text: &str) {
-    if !text.contains(['\t', '\n', '\r', '\\']) {
-        out.push_str(text);
-        return;
-    }
-    for c in text.chars() {
-        match c {
-            '\t' => out.push_str("\\t"),
-            '\n' => out.push_str("\\n"),
-            '\r' => out.push_str("\\r"),
-            '\\' => out.push_str("\\\\"),
-            c => out.push(c),
         }
     }
 }
