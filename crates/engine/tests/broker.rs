@@ -57,12 +57,12 @@ fn names(snapshot: &Snapshot) -> Vec<u32> {
 }
 
 #[test]
-fn a_broker_is_a_source() {
+fn a_broker_passes_the_conformance_suite_of_sources() {
     conformance::source(|| Box::new(broker(vec![sound("A", 100), sound("B", 200)])));
 }
 
 #[test]
-fn queries_select_objects() {
+fn global_costly_and_indexes_select_their_objects() {
     let mut costly = sound("Costly thing", 300);
     costly.description.objects[0].cost = Cost::Costly;
     let mut foreign = sound("Far away", 400);
@@ -77,7 +77,7 @@ fn queries_select_objects() {
 }
 
 #[test]
-fn edge_case_19_an_object_brings_another_along() {
+fn edge_case_19_an_ask_for_process_brings_thread_along() {
     let counter = CounterSpec::new(TitleIndex(6), CounterType::PERF_COUNTER_LARGE_RAWCOUNT);
     let object = |name, brings: Vec<TitleIndex>| ObjectDescription {
         spec: ObjectSpec::new(TitleIndex(name)),
@@ -159,7 +159,7 @@ fn edge_case_25_one_bad_provider_never_fails_the_rest() {
 }
 
 #[test]
-fn what_foreign_code_claims_is_tested() {
+fn objects_of_foreign_code_are_tested_at_the_broker_s_level() {
     let bytes = |object| {
         let mut block = perfhive_format::BlockWriter::new();
         block.start(&perfhive_format::BlockHead::default());
@@ -207,8 +207,7 @@ fn what_foreign_code_claims_is_tested() {
     for name in ["Underruns", "Overruns", "Flies", "Cuts"] {
         assert!(faults.contains(&failed(name)), "{name}: {faults:?}");
     }
-    // Level 2 sees no lengths, level 3 no guards; what cannot be decoded is
-    // refused all the same.
+    // Level 2 tests no lengths, level 3 no guards; bytes that cannot be decoded are refused at any level.
     for level in [TestLevel::Basic, TestLevel::None] {
         let (objects, _) = at_level(level);
         assert_eq!(objects, [100, 200], "{level:?}");
@@ -220,7 +219,7 @@ fn honest_claim(n: usize) -> RawClaim {
 }
 
 #[test]
-fn repeated_faults_lead_to_quarantine_and_out_again() {
+fn a_provider_with_repeated_faults_is_quarantined_and_tried_again() {
     let broken = Arc::new(AtomicBool::new(true));
     let asked = Arc::new(AtomicU64::new(0));
     let (state, count) = (Arc::clone(&broken), Arc::clone(&asked));
@@ -254,7 +253,7 @@ fn repeated_faults_lead_to_quarantine_and_out_again() {
 }
 
 #[test]
-fn a_block_has_a_limit() {
+fn an_object_beyond_the_block_s_limit_becomes_a_fault() {
     let provider = failing("Large", 100, |_, out| {
         let spec = ObjectSpec::new(TitleIndex(100)).with_instances();
         let counter = CounterSpec::new(TitleIndex(102), CounterType::PERF_COUNTER_RAWCOUNT);
@@ -276,7 +275,7 @@ fn a_block_has_a_limit() {
 }
 
 #[test]
-fn a_foreign_block_stands_beside_the_local_one() {
+fn a_foreign_machine_s_block_is_a_frame_of_its_own() {
     let far = perfhive_testkit::script::block("FAR", 1, &[]);
     let mut provider = failing("Gateway", 100, move |_, out| {
         out.foreign_block(far.clone());
@@ -292,21 +291,21 @@ fn a_foreign_block_stands_beside_the_local_one() {
 }
 
 #[test]
-fn a_deadline_that_has_passed_asks_nobody() {
+fn after_its_deadline_an_ask_reaches_no_provider() {
     let mut broker = broker(vec![sound("A", 100)]);
     let request = Ask::new(ObjectQuery::Global).until(Instant::now());
     let mut snapshot = Snapshot::new();
     broker.collect(&request, &mut snapshot).unwrap();
     assert!(names(&snapshot).is_empty());
     assert!(snapshot.faults()[0].message.contains("deadline"));
-    // That is nothing against it.
+    // It does not count as a fault of the provider.
     assert_eq!(snapshot.faults()[0].kind, FaultKind::NotYet);
 }
 
-/// One that hangs until the deadline costs those behind it nothing, from the
-/// first answer on.
+/// A provider that hangs until the deadline does not delay the providers behind it, in the first answer
+/// either.
 #[test]
-fn who_hangs_leaves_time_for_others() {
+fn a_provider_that_hangs_leaves_time_for_the_others() {
     let hangs = |name: &str, object| {
         failing(name, object, |collection, _| {
             let left = collection.deadline().unwrap().saturating_duration_since(Instant::now());
@@ -317,7 +316,7 @@ fn who_hangs_leaves_time_for_others() {
     let mut broker = broker(vec![hangs("Late", 100), hangs("Later", 300), sound("Good", 200)]);
     let mut snapshot = Snapshot::new();
     for round in 0..3 {
-        // Long enough for the good one on any machine.
+        // Long enough for the good provider on any machine.
         let end = Instant::now() + Duration::from_secs(2);
         broker.collect(&Ask::new(ObjectQuery::Global).until(end), &mut snapshot).unwrap();
         assert_eq!(names(&snapshot), [200], "{round}");
@@ -327,7 +326,7 @@ fn who_hangs_leaves_time_for_others() {
     }
 }
 
-/// A provider whose account is kept beyond the broker.
+/// A provider whose account outlives its broker.
 struct Accounted {
     inner: ScriptProvider,
     account: std::sync::Mutex<ProviderStatus>,
@@ -361,7 +360,7 @@ impl Provider for Accounted {
 }
 
 #[test]
-fn an_account_goes_on_where_it_was() {
+fn the_next_broker_takes_over_a_provider_s_account() {
     let shaky = failing("Shaky", 100, |_, _| Err(ProviderError::Failed("not today".into())));
     let account = ProviderStatus {
         collections: 10,
@@ -379,7 +378,7 @@ fn an_account_goes_on_where_it_was() {
     let mut first = one();
     let snapshot = collect(&mut first, "Global");
     assert_eq!(snapshot.faults()[0].kind, FaultKind::CollectFailed);
-    // The fifth in a row, and another broker knows it.
+    // The fifth fault in a row, four of which happened in another broker.
     let mut second = one();
     let status = second.providers().next().unwrap().clone();
     assert_eq!((status.collections, status.faults, status.in_a_row), (11, 5, 5));
@@ -394,7 +393,7 @@ fn an_account_goes_on_where_it_was() {
 }
 
 #[test]
-fn a_worker_answers_by_the_deadline() {
+fn a_worker_over_a_slow_source_answers_by_the_deadline() {
     let release = Arc::new(AtomicBool::new(false));
     let gate = Arc::clone(&release);
     let provider = failing("Slow", 100, move |_, out| {
@@ -427,12 +426,12 @@ fn a_worker_answers_by_the_deadline() {
 }
 
 #[test]
-fn a_worker_is_a_source() {
+fn a_worker_passes_the_conformance_suite_of_sources() {
     conformance::source(|| Box::new(Worker::new(broker(vec![sound("A", 100)]), None).unwrap()));
 }
 
 #[test]
-fn a_missing_language_is_told_with_those_there_are() {
+fn the_error_for_a_missing_language_lists_the_available_ones() {
     let mut broker = broker(vec![sound("A", 100)]);
     let error = broker.titles(LanguageId::GERMAN, &Ask::nothing()).unwrap_err();
     assert_eq!(error.kind(), SourceErrorKind::NotFound);
@@ -474,8 +473,8 @@ impl Provider for Stubborn {
 }
 
 #[test]
-fn a_session_that_panics_when_it_is_closed_costs_only_itself() {
-    // The provider itself is never dropped, or it would end the test.
+fn a_panic_in_a_session_s_drop_does_not_affect_other_providers() {
+    // The provider itself is never dropped: its panic would end the test.
     let stubborn: Arc<dyn Provider> = Arc::new(Stubborn);
     std::mem::forget(Arc::clone(&stubborn));
     let mut broker = Broker::builder("test:", "HOST")
@@ -490,12 +489,12 @@ fn a_session_that_panics_when_it_is_closed_costs_only_itself() {
 }
 
 #[test]
-fn nobody_writes_another_providers_object() {
+fn a_provider_cannot_write_an_object_registered_by_another() {
     let thief = failing("Thief", 400, |_, out| {
         out.object(&template(500, 502))?.values(&[999])?.finish()?;
         Ok(())
     });
-    // What nobody has registered may be written: it is known only now.
+    // An object that no provider registered may be written.
     let late = failing("Late", 600, |_, out| {
         out.object(&template(700, 702))?.values(&[1])?.finish()?;
         Ok(())
@@ -509,7 +508,7 @@ fn nobody_writes_another_providers_object() {
 }
 
 #[test]
-fn an_object_belongs_to_the_first_who_registers_it() {
+fn an_object_registered_twice_belongs_to_the_first_provider() {
     let mut broker = broker(vec![sound("First", 100), sound("Second", 100)]);
     assert_eq!(broker.catalogue(&Ask::everything()).unwrap().objects.len(), 1);
     assert_eq!(names(&collect(&mut broker, "100")), [100]);
@@ -517,7 +516,7 @@ fn an_object_belongs_to_the_first_who_registers_it() {
     assert!(second.last_fault.as_ref().unwrap().message.contains("First"));
 }
 
-/// A source that says over a channel, by hanging up, that it was dropped.
+/// A source whose drop closes a channel.
 struct Mortal {
     _life: std::sync::mpsc::Sender<()>,
     panics: bool,
@@ -541,10 +540,10 @@ impl Source for Mortal {
 }
 
 #[test]
-fn a_worker_outlives_its_source_and_not_the_other_way_round() {
+fn a_worker_reports_a_panicked_source_and_drops_it_with_itself() {
     let request = Ask::new(ObjectQuery::Global);
     let mut snapshot = Snapshot::new();
-    // The source panics: that is told, and told again.
+    // The source panics: this request and the next one get an error.
     let (life, death) = std::sync::mpsc::channel();
     let mut worker = Worker::new(Mortal { _life: life, panics: true }, None).unwrap();
     for _ in 0..2 {
@@ -560,7 +559,7 @@ fn a_worker_outlives_its_source_and_not_the_other_way_round() {
     assert!(death.recv().is_err());
 }
 
-/// A session that says of itself that it was at work for ever.
+/// A session that claims an endless time of work.
 struct Endless;
 
 impl Provider for Endless {
@@ -593,7 +592,7 @@ impl Session for Endless {
 }
 
 #[test]
-fn times_that_nobody_can_add_up_cost_nothing_else() {
+fn a_claimed_time_beyond_duration_max_does_not_overflow() {
     let mut broker = Broker::builder("test:", "HERE").provider(Arc::new(Endless)).build();
     for _ in 0..3 {
         let snapshot = collect(&mut broker, "Global");

@@ -22,7 +22,7 @@ fn rawcount(name: u32) -> CounterSpec {
 }
 
 #[test]
-fn edge_case_13_duplicates_are_told_apart_and_numbered() {
+fn edge_case_13_instances_of_one_name_have_numbered_paths() {
     // Fifty instances of one name, and names made of syntax and of halves of
     // surrogate pairs.
     let names = ["svchost"; 50];
@@ -41,7 +41,7 @@ fn edge_case_13_duplicates_are_told_apart_and_numbered() {
     query.add(r"\Thing(*)\Value").unwrap();
     query.collect().unwrap();
     assert_eq!(query.readings().len(), 57);
-    // Each reading's own path leads back to it and to nothing else.
+    // Each reading's own path finds exactly that reading.
     let all: Vec<_> = query
         .readings()
         .iter()
@@ -58,8 +58,8 @@ fn edge_case_13_duplicates_are_told_apart_and_numbered() {
 }
 
 #[test]
-fn edge_case_15_a_parent_may_be_missing() {
-    // To no object, to an object that is not there, to an instance too many.
+fn edge_case_15_an_instance_without_its_parent_is_read() {
+    // A reference to no object, to a missing object, and beyond the last instance.
     let parents = [None, Some((TitleIndex(999), 0)), Some((TitleIndex(200), 5))];
     let rows: Vec<Row<'_>> = parents.iter().map(|parent| ("x", *parent, &[1][..])).collect();
     let one: [Row<'_>; 1] = [("p", None, &[1])];
@@ -163,7 +163,7 @@ fn edge_case_22_a_provider_stays_open_and_a_warm_collection_allocates_nothing() 
 }
 
 #[test]
-fn edge_case_23_tables_that_change_are_loaded_anew() {
+fn edge_case_23_changed_title_tables_are_read_again() {
     let provider = |name: &'static str, object: u32| -> Arc<dyn Provider> {
         let names = [(object, name), (object + 2, "Value")];
         Arc::new(ScriptProvider::new(name, Numbering::Windows, &names, move |_, out| {
@@ -175,7 +175,7 @@ fn edge_case_23_tables_that_change_are_loaded_anew() {
             Ok(out.object(&template)?.values(&[5])?.finish()?)
         }))
     };
-    /// A broker that others can get at while a query reads it.
+    /// A broker that the test can change while a query reads it.
     struct Shared(Arc<std::sync::Mutex<Broker>>);
     impl Source for Shared {
         fn name(&self) -> &str {
@@ -221,10 +221,9 @@ fn edge_case_24_an_english_path_on_a_german_system() {
     assert_eq!(path.to_string(), r"\Ding(x)\Wert");
 }
 
-/// Blocks that are small but refer to one large thing again and again: neither
-/// memory nor time may grow out of proportion.
+/// Small blocks that refer to one large part again and again: memory and time stay in proportion.
 #[test]
-fn edge_case_17_hostile_blocks_cost_little() {
+fn edge_case_17_hostile_blocks_cost_memory_and_time_in_proportion() {
     let list = titles(&[(100, "P"), (200, "C"), (102, "Value")]);
     let run = |bytes: Vec<u8>, path: &str| {
         let size = bytes.len() as u64;
@@ -248,14 +247,14 @@ fn edge_case_17_hostile_blocks_cost_little() {
     let long = "x".repeat(100_000);
     let counters = [rawcount(102)];
 
-    // One long name, the parent of all.
+    // One long name, the parent of all instances.
     let parent: [Row<'_>; 1] = [(&long, None, &[1])];
     let children: Vec<Row<'_>> = vec![("c", Some((TitleIndex(100), 0)), &[1]); 4000];
     let objects: [(TitleIndex, &[CounterSpec], &[Row<'_>]); 2] =
         [(TitleIndex(100), &counters, &parent), (TitleIndex(200), &counters, &children)];
     assert_eq!(run(block("H", 1, &objects), r"\C(*)\Value"), 4000);
 
-    // One long name, and many counters of it.
+    // One long name with many counters.
     let many: Vec<CounterSpec> = (0..4000).map(|n| rawcount(1000 + 2 * n)).collect();
     let values = vec![1u64; many.len()];
     let one: [Row<'_>; 1] = [(&long, None, &values)];

@@ -19,7 +19,7 @@ fn sound(name: &str, object: u32, value: u64) -> Arc<dyn Provider> {
     }))
 }
 
-/// What the test says is there; `None` once it was told.
+/// The providers set by the test; `None` after they were read.
 type Told = Arc<Mutex<Option<Vec<Arc<dyn Provider>>>>>;
 
 struct Scripted(Told);
@@ -52,7 +52,7 @@ fn values(broker: &mut Broker, query: &str) -> Vec<(u32, u64)> {
 }
 
 #[test]
-fn providers_come_change_and_go() {
+fn added_changed_and_removed_providers_show_in_the_next_answer() {
     let (mut broker, told) = broker();
     assert_eq!(values(&mut broker, "Global"), [(100, 1)]);
     let before = broker.catalogue(&Ask::nothing()).unwrap().generation;
@@ -64,7 +64,7 @@ fn providers_come_change_and_go() {
     let english = perfhive_format::LanguageId::ENGLISH;
     assert_eq!(broker.titles(english, &Ask::nothing()).unwrap().name(TitleIndex(300)), Some("Old"));
 
-    // One changed, one stayed: its account goes on.
+    // The unchanged provider keeps its account.
     *told.lock().unwrap() = Some(vec![kept, sound("New", 300, 4)]);
     assert_eq!(values(&mut broker, "Global"), [(100, 1), (200, 2), (300, 4)]);
     assert_eq!(broker.titles(english, &Ask::nothing()).unwrap().name(TitleIndex(300)), Some("New"));
@@ -78,18 +78,18 @@ fn providers_come_change_and_go() {
 }
 
 #[test]
-fn a_quiet_roster_changes_nothing() {
+fn an_unchanged_roster_keeps_the_generation() {
     let (mut broker, told) = broker();
     let kept = sound("Kept", 200, 2);
     *told.lock().unwrap() = Some(vec![Arc::clone(&kept)]);
     let generation = broker.catalogue(&Ask::nothing()).unwrap().generation;
-    // Told again, and the same: nobody resolves anything anew.
+    // The same list again: readers need not resolve their paths anew.
     *told.lock().unwrap() = Some(vec![kept]);
     assert_eq!(broker.catalogue(&Ask::nothing()).unwrap().generation, generation);
 }
 
 #[test]
-fn who_had_lost_an_object_serves_it_once_its_owner_is_gone() {
+fn the_second_provider_of_an_object_serves_it_after_its_owner_left() {
     let (mut broker, told) = broker();
     let second = sound("Second", 200, 2);
     *told.lock().unwrap() = Some(vec![sound("First", 200, 1), Arc::clone(&second)]);
@@ -99,21 +99,21 @@ fn who_had_lost_an_object_serves_it_once_its_owner_is_gone() {
 }
 
 #[test]
-fn nobody_takes_the_name_of_another() {
+fn a_provider_with_a_name_in_use_is_refused() {
     let (mut broker, told) = broker();
     *told.lock().unwrap() = Some(vec![sound("Fixed", 200, 2)]);
     assert_eq!(values(&mut broker, "Global"), [(100, 1)]);
     let status = broker.providers().nth(1).unwrap();
     assert!(status.last_fault.as_ref().unwrap().message.contains("called Fixed"));
-    // Nor does it take the other's objects along when it goes.
+    // Its removal leaves the objects of the first provider.
     *told.lock().unwrap() = Some(Vec::new());
     assert_eq!(values(&mut broker, "Global"), [(100, 1)]);
 }
 
-/// A path means a name. Who gets the index of a provider that is gone is never
-/// taken for it, and no value is made of samples of both.
+/// A path means a name. A provider that gets the index of a removed one does not serve its paths, and no
+/// value is made of samples of both.
 #[test]
-fn an_index_that_goes_to_another_takes_no_value_along() {
+fn a_reused_index_makes_no_value_of_two_objects() {
     let rate = |name: &str, value: u64| -> Arc<dyn Provider> {
         let names = [(300, name), (302, "Rate")];
         let template = ObjectTemplate::new(
@@ -160,10 +160,10 @@ fn an_index_that_goes_to_another_takes_no_value_along() {
     assert_eq!(readings(&query), [old.clone(), old.clone(), old]);
 }
 
-/// Anybody may publish under any name. That is not to be read in place of an object
-/// of the machine, or beside it.
+/// Any user may publish under any name. Such an object replaces no object of the machine, and does not
+/// stand beside it.
 #[test]
-fn the_names_of_objects_that_stay_are_theirs() {
+fn a_roster_s_object_named_like_the_machine_s_is_not_served() {
     let (mut broker, told) = broker();
     let free = CHOSEN_INDEXES;
     let named = |provider: &str, object: &str, index: u32| -> Arc<dyn Provider> {
@@ -183,7 +183,7 @@ fn the_names_of_objects_that_stay_are_theirs() {
         named("published: fIXED", "fIXED", free),
         named("published: Shop", "Shop", free + 10),
         Arc::clone(&late),
-        // Registered with this machine: what it is called is its administrator's business.
+        // Registered with this machine: the administrator chose the name.
         named("registered", "Fixed", 300),
     ]);
     let served = [(100, 1), (free + 10, 9), (free + 20, 9), (300, 9)];
@@ -203,7 +203,7 @@ fn the_names_of_objects_that_stay_are_theirs() {
     );
     assert_eq!(fault(&broker, "published: Shop"), None);
 
-    // One that the machine has from now on.
+    // A name that the machine has from now on.
     broker.register(sound("Late", 500, 5));
     assert_eq!(values(&mut broker, "Global"), [(100, 1), (free + 10, 9), (300, 9), (500, 5)]);
     assert!(fault(&broker, "published: Late").is_some());

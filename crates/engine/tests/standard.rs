@@ -1,5 +1,4 @@
-//! Windows' definitions of its objects, against blocks that a Windows machine
-//! gave.
+//! The tables of Windows' objects against blocks recorded on Windows.
 #![allow(clippy::unwrap_used, clippy::expect_used)]
 
 use perfhive_engine::Frame;
@@ -7,7 +6,7 @@ use perfhive_engine::standard::Counter;
 use perfhive_engine::standard::windows::{process, processor, system};
 use perfhive_testkit::real;
 
-/// The definitions that are compared, in no order.
+/// The compared parts of the definitions, in no order.
 const PROCESS: &[Counter] = &[
     process::PROCESSOR_TIME,
     process::USER_TIME,
@@ -76,7 +75,7 @@ const SYSTEM: &[Counter] = &[
 ];
 
 #[test]
-fn the_definitions_are_those_of_a_windows_machine() {
+fn object_definitions_equal_those_in_recorded_windows_blocks() {
     for (file, ours) in [
         ("windows-vista/s01_o5_230.bin", PROCESS),
         ("windows-vista/s01_o6_238.bin", PROCESSOR),

@@ -1,6 +1,6 @@
-//! Deadlines hold for every question, also for those that a query puts on the way, and a
-//! wait that was too short changes nothing. A gated source hangs until its gate is opened,
-//! and patience is an hour here: a call that misses its deadline does not end.
+//! Every question ends at its deadline, those inside a query too, and a question that timed out changes
+//! nothing. A gated source hangs until its gate is opened; the patience is an hour, so that a call that
+//! misses its deadline does not end.
 #![allow(clippy::unwrap_used, clippy::expect_used)]
 
 use perfhive_engine::*;
@@ -110,7 +110,7 @@ fn every_question_to_a_source_that_hangs_ends_at_its_deadline() {
                 source.catalogue(&Ask::nothing().until(now)).unwrap_err();
             }
             gate.close("");
-            // The source may be at work on the earlier question for a while.
+            // The source may still work on the earlier question.
             while let Err(error) = call(&mut *source, None) {
                 assert!(error.is_transient(), "{error}");
                 std::thread::yield_now();
@@ -119,9 +119,9 @@ fn every_question_to_a_source_that_hangs_ends_at_its_deadline() {
     }
 }
 
-/// A partial list of providers would be taken for a complete one.
+/// A partial list of providers would look complete.
 #[test]
-fn providers_that_are_late_are_an_error() {
+fn a_late_list_of_providers_is_an_error() {
     for is_shared in [false, true] {
         let (_, gate, mut worker) = gated();
         worker.set_patience(Some(Duration::ZERO));
@@ -135,8 +135,8 @@ fn providers_that_are_late_are_an_error() {
     }
 }
 
-/// The paths of a query lead to others when its source's catalogue changes, which it has
-/// to ask for; by the deadline or by the next sample.
+/// A changed catalogue gives the paths of a query other indexes. The query asks for it within its
+/// deadline, or with the next sample.
 #[test]
 fn a_query_keeps_its_deadline_while_the_catalogue_changes() {
     for is_shared in [false, true] {
@@ -160,7 +160,7 @@ fn a_query_keeps_its_deadline_while_the_catalogue_changes() {
                 assert!(error.is_transient(), "{error}");
             }
             gate.close("");
-            // What could not be found out is found out now, and nothing is another's.
+            // The next sample resolves the paths, and has no value of another object.
             while let Err(error) = query.collect() {
                 let QueryError::Source(error) = error else { panic!("{error}") };
                 assert!(error.is_transient(), "{error}");
@@ -187,7 +187,7 @@ fn a_check_of_the_generation_that_hangs_costs_one_caller_its_deadline() {
 }
 
 #[test]
-fn wrappers_hand_every_call_through_with_its_ask() {
+fn cached_and_worker_forward_every_call_with_its_ask() {
     forwarding::source(|source| Box::new(source), |objects| objects);
     forwarding::source(|source| Box::new(Worker::new(source, None).unwrap()), |objects| objects);
     forwarding::source(|source| Box::new(Cached::new(source)), |objects| objects);

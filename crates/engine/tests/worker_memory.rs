@@ -1,5 +1,5 @@
-//! A worker's requests take no memory once warm. A binary of its own, with one
-//! test, since the allocations of both threads are counted.
+//! A warm worker's requests allocate nothing. A binary with one test, since the allocations of all
+//! threads are counted.
 #![allow(clippy::unwrap_used, clippy::expect_used)]
 
 use perfhive_engine::{
@@ -13,7 +13,7 @@ use std::time::{Duration, Instant};
 #[global_allocator]
 static ALLOCATOR: alloc::Counting = alloc::Counting;
 
-/// Answers with the same frame again and again, and allocates nothing.
+/// A source that answers with one frame, without an allocation.
 struct Still(Arc<Frame>, Arc<Catalogue>);
 
 impl Source for Still {
@@ -70,8 +70,7 @@ fn a_warm_worker_allocates_nothing() {
     assert_eq!(least, 0);
     assert_eq!(snapshot.objects().count(), 1);
 
-    // Another request is another one, whatever was kept of the last; and one that was
-    // made before takes nothing, whatever came in between.
+    // Requests in turn allocate nothing once each was made before.
     other.objects = ObjectQuery::Global;
     worker.collect(&other, &mut snapshot).unwrap();
     let least = least_of(|| {
