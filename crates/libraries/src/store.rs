@@ -11,6 +11,7 @@ use perfhive_contract::{
     Change, Definition, Functions, RegisterError, RegisterErrorKind, RegisterFault, Registrar,
     Registration, Registrations,
 };
+use std::ffi::OsString;
 use std::fs::{DirBuilder, File, OpenOptions, TryLockError};
 use std::io::{self, Read as _, Write as _};
 use std::os::unix::fs::{DirBuilderExt as _, OpenOptionsExt as _, PermissionsExt as _};
@@ -68,12 +69,10 @@ impl HiveFile {
     }
 
     /// The user's own hive: `perfhive` in `$XDG_CONFIG_HOME` or `~/.config`.
-    /// `None` where the environment names no home.
+    /// `None` where the environment names no home, and for a program with more rights than its caller.
     #[must_use]
     pub fn user() -> Option<Self> {
-        let home = |name: &str| {
-            std::env::var_os(name).map(PathBuf::from).filter(|path| path.is_absolute())
-        };
+        let home = |name: &str| variable(name).map(PathBuf::from).filter(|path| path.is_absolute());
         let folder = instead_of("user").or_else(|| {
             let config = home("XDG_CONFIG_HOME").or_else(|| Some(home("HOME")?.join(".config")));
             config.map(|config| config.join("perfhive"))
@@ -380,13 +379,8 @@ fn not_loaded_by_name(one: &Registration, refusal: &Refusal) -> RegisterFault {
 /// rights than its caller.
 #[must_use]
 pub fn accounts() -> Option<PathBuf> {
-    if has_more_rights() {
-        return None;
-    }
     instead_of("accounts").or_else(|| {
-        let home = |name: &str| {
-            std::env::var_os(name).map(PathBuf::from).filter(|path| path.is_absolute())
-        };
+        let home = |name: &str| variable(name).map(PathBuf::from).filter(|path| path.is_absolute());
         let state = home("XDG_STATE_HOME").or_else(|| Some(home("HOME")?.join(".local/state")));
         state.map(|state| state.join("perfhive/providers"))
     })
@@ -400,31 +394,24 @@ pub fn is_root() -> bool {
 
 /// The folder in [`FOLDER_VARIABLE`] that replaces a usual one.
 fn instead_of(name: &str) -> Option<PathBuf> {
-    // A caller must not choose what a program with more rights loads.
-    if has_more_rights() {
-        return None;
-    }
     // An empty value must not mean the current folder.
-    let folder = std::env::var_os(FOLDER_VARIABLE).filter(|folder| !folder.is_empty())?;
+    let folder = variable(FOLDER_VARIABLE).filter(|folder| !folder.is_empty())?;
     let folder = PathBuf::from(folder);
     let folder =
         if folder.is_absolute() { folder } else { std::env::current_dir().ok()?.join(folder) };
     Some(folder.join(name))
 }
 
-/// Whether this program has more rights than its caller, by bits of its file
-/// or by capabilities: `AT_SECURE` of the auxiliary vector.
+/// A variable of the environment; `None` in a program with more rights than its caller, who chose it.
+fn variable(name: &str) -> Option<OsString> {
+    std::env::var_os(name).filter(|_| !has_more_rights())
+}
+
+/// Whether this program has more rights than its caller, by bits or capabilities of its file.
+#[allow(unsafe_code, reason = "one call of the C library")]
 fn has_more_rights() -> bool {
-    const AT_SECURE: usize = 23;
-    const WORD: usize = size_of::<usize>();
-    let words = std::fs::read("/proc/self/auxv").unwrap_or_default();
-    let word = |bytes: &[u8]| bytes.try_into().map_or(0, usize::from_ne_bytes);
-    let secure = words.chunks_exact(2 * WORD).find_map(|pair| {
-        let (key, value) = pair.split_at(WORD);
-        (word(key) == AT_SECURE).then(|| word(value) != 0)
-    });
-    let ids = || rustix::process::geteuid() != rustix::process::getuid();
-    secure.unwrap_or_else(ids)
+    // SAFETY: reads a word that the kernel gave the process at its start.
+    unsafe { libc::getauxval(libc::AT_SECURE) != 0 }
 }
 
 #[cfg(test)]

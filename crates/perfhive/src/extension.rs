@@ -3,9 +3,9 @@
 //! On Linux `local:` reads the registered libraries of this machine along with everything
 //! else. On Windows the system reads them, and only [`check`] is left to this module.
 //!
-//! A library runs in a host process of its own. The program for it is the command
-//! `perfhive`, beside the running program or on the PATH, unless [`run_in`] names another. A
-//! program may be its own host, and then needs nothing else installed:
+//! A library runs in a host process of its own. The program for it is an
+//! [installed](HostCommand::installed) `perfhive`, unless [`run_in`] names another. A program may be its
+//! own host, and then needs nothing else installed:
 //!
 //! ```no_run
 //! use perfhive::extension::{HostCommand, host_main, run_in};

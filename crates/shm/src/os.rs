@@ -20,9 +20,11 @@ use std::time::{Duration, SystemTime};
 /// Names a folder that is used in place of the known ones.
 const FOLDER_VARIABLE: &str = "PERFHIVE_COUNTERS";
 
-/// The folder that the environment names.
+/// The folder that the environment names; `None` in a program with more rights than its caller, who chose
+/// the environment.
 pub(crate) fn named_folder() -> Option<PathBuf> {
-    std::env::var_os(FOLDER_VARIABLE).filter(|folder| !folder.is_empty()).map(PathBuf::from)
+    let folder = std::env::var_os(FOLDER_VARIABLE).filter(|folder| !folder.is_empty())?;
+    (!has_more_rights()).then(|| PathBuf::from(folder))
 }
 
 /// The folder in which this process publishes.

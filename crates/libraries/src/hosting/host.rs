@@ -90,6 +90,8 @@ fn take_over() -> Result<(OwnedFd, OwnedFd), Errno> {
     // shares processors between sessions (autogroup), all threads of a library together get
     // no more of them than the reader. It fails only for a process that leads one already.
     let _ = rustix::process::setsid();
+    // Started by its descriptor, the process would be called `exe`.
+    let _ = rustix::thread::set_name(c"perfhive-host");
     let socket = fcntl_dupfd_cloexec(rustix::stdio::stdin(), 3)?;
     let memory = fcntl_dupfd_cloexec(rustix::stdio::stdout(), 3)?;
     let null = File::options().read(true).write(true).open("/dev/null");

@@ -3,15 +3,18 @@
 use std::ffi::OsString;
 use std::fmt;
 use std::io;
-use std::path::{Path, PathBuf};
+use std::path::PathBuf;
 use std::sync::Arc;
 use std::time::Duration;
 
 /// The host program: one that calls [`host::main`](crate::host::main) when it is started with
 /// these arguments.
+///
+/// On Linux it is started only if it can be trusted like a library: the file and every folder on the way
+/// belong to root or the reader, and no other user may write them.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct HostCommand {
-    /// The program.
+    /// The program, an absolute path.
     pub program: PathBuf,
     /// Its arguments.
     pub arguments: Vec<OsString>,
@@ -29,28 +32,30 @@ impl HostCommand {
     /// # Errors
     /// Where the system does not know the program's file.
     pub fn this_program(argument: &str) -> io::Result<Self> {
-        Ok(Self { program: std::env::current_exe()?, arguments: vec![argument.into()] })
+        let program = if cfg!(target_os = "linux") {
+            // This very file, even if another one has taken its path since.
+            PathBuf::from(THIS_PROGRAM)
+        } else {
+            std::env::current_exe()?
+        };
+        Ok(Self { program, arguments: vec![argument.into()] })
     }
 
-    /// The command `perfhive` or the program `perfhive-host`, beside the running program or
-    /// else on the PATH.
+    /// The installed host: the absolute path in `PERFHIVE_HOST` when perfhive was built, or else
+    /// `/usr/bin/perfhive` or `/usr/local/bin/perfhive`. `None` where no such file exists. The
+    /// environment and the folder of the running program do not count: other users may choose them.
     #[must_use]
-    pub fn find() -> Option<Self> {
-        let beside = std::env::current_exe().ok();
-        let beside = beside.as_deref().and_then(Path::parent).map(PathBuf::from);
-        let path = std::env::var_os("PATH").unwrap_or_default();
-        let folders = beside.into_iter().chain(std::env::split_paths(&path));
-        // A relative folder depends on the current one.
-        folders.filter(|folder| folder.is_absolute()).find_map(|folder| {
-            let command = [("perfhive", Some("host")), ("perfhive-host", None)];
-            command.into_iter().find_map(|(name, argument)| {
-                let program = folder.join(name);
-                let arguments = argument.into_iter().map(OsString::from).collect();
-                program.is_file().then_some(Self { program, arguments })
-            })
-        })
+    pub fn installed() -> Option<Self> {
+        let usual = ["/usr/bin/perfhive", "/usr/local/bin/perfhive"];
+        let fixed = option_env!("PERFHIVE_HOST");
+        let places = fixed.as_slice().iter().chain(usual.iter().filter(|_| fixed.is_none()));
+        let mut programs = places.map(PathBuf::from).filter(|program| program.is_file());
+        programs.next().map(|program| Self { program, arguments: vec!["host".into()] })
     }
 }
+
+/// The file of the calling process, under any name.
+pub(crate) const THIS_PROGRAM: &str = "/proc/self/exe";
 
 /// Takes lines for the system's log, rate-limited: a provider's name, and a message.
 pub type LogSink = Arc<dyn Fn(&str, &str) + Send + Sync>;
@@ -101,11 +106,11 @@ impl Options {
         self.pause.saturating_mul(5)
     }
 
-    /// The default options, with the host from [`HostCommand::find`].
+    /// The default options, with the host from [`HostCommand::installed`].
     #[must_use]
     pub fn new() -> Self {
         Self {
-            host: HostCommand::find(),
+            host: HostCommand::installed(),
             memory_limit: Self::MEMORY_LIMIT,
             patience: Self::PATIENCE,
             look_every: Self::LOOK_EVERY,

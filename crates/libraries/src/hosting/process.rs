@@ -1,8 +1,9 @@
 //! A host process, from its reader's side.
 
 use crate::hosting::area::{front, rear};
-use crate::hosting::options::HostCommand;
+use crate::hosting::options::{HostCommand, THIS_PROGRAM};
 use crate::hosting::wire::{LONGEST, Request, Response};
+use crate::store::{Refusal, Trust};
 use perfhive_engine::GuardedBuffer;
 use rustix::event::{PollFd, PollFlags, Timespec, poll};
 use rustix::fd::OwnedFd;
@@ -15,6 +16,7 @@ use rustix::process::{
 };
 use std::io;
 use std::os::unix::process::ExitStatusExt as _;
+use std::path::{Path, PathBuf};
 use std::process::{Child, Command, ExitStatus, Stdio};
 use std::sync::OnceLock;
 use std::sync::mpsc::{Sender, channel};
@@ -57,7 +59,7 @@ impl HostProcess {
                 .map_err(failed("no pair of sockets"))?;
         let memory = crate::hosting::area::memory().map_err(failed("no shared memory"))?;
         let shared = memory.try_clone().map_err(|error| format!("no shared memory: {error}"))?;
-        let mut process = Command::new(&command.program);
+        let mut process = Command::new(trusted(&command.program)?);
         process
             .args(&command.arguments)
             .env_clear()
@@ -209,6 +211,22 @@ impl HostProcess {
         self.end();
         "closed the connection to its host, and was ended".to_string()
     }
+}
+
+/// The path to start a host program by: without symbolic links, and such that only root and this user
+/// can change what it leads to.
+///
+/// # Errors
+/// Why the program is not trusted.
+fn trusted(program: &Path) -> Result<PathBuf, String> {
+    if program == Path::new(THIS_PROGRAM) {
+        return Ok(program.into());
+    }
+    let opened = Trust::of_caller().open(program);
+    opened.map(|(_, path)| path).map_err(|refusal| match refusal {
+        Refusal::NotFound => format!("{} is not there", program.display()),
+        refusal => format!("{} is not started: {refusal}", program.display()),
+    })
 }
 
 /// Kills a process that was not waited for yet, and all of its group.

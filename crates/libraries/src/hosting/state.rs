@@ -103,8 +103,9 @@ impl LibraryState {
         }
         let host = self.options.host.clone().ok_or_else(|| {
             ProviderError::Failed(
-                "there is no program to run it in: perfhive-host is not beside this one nor on \
-                 the PATH"
+                "there is no program to run it in: install perfhive as /usr/bin/perfhive or \
+                 /usr/local/bin/perfhive, or name a program (HostCommand, or PERFHIVE_HOST when \
+                 perfhive is built)"
                     .to_string(),
             )
         })?;

@@ -497,3 +497,44 @@ fn look_at_unchanged_hives_allocates_nothing() {
     assert!(!changed);
     assert_eq!(allocations.count, 0);
 }
+
+/// The environment is the caller's choice: a copy of this program with a set-group-ID bit ignores it.
+#[test]
+fn program_with_more_rights_than_its_caller_ignores_the_environment() {
+    const CHILD: &str = "PERFHIVE_TEST_MORE_RIGHTS";
+    if std::env::var_os(CHILD).is_some() {
+        assert!(super::has_more_rights());
+        assert_eq!(HiveFile::system().path(), Path::new("/var/lib/perfhive/hive"));
+        assert!(HiveFile::user().is_none() && super::accounts().is_none());
+        return;
+    }
+    let own = rustix::process::getegid();
+    let other = if super::is_root() {
+        Some(1)
+    } else {
+        let groups = rustix::process::getgroups().unwrap();
+        groups.iter().find(|group| **group != own).map(|group| group.as_raw())
+    };
+    let Some(other) = other else {
+        eprintln!("skipped: this user has one group only");
+        return;
+    };
+    let program = std::env::current_exe().unwrap();
+    // Beside the program: file systems of temporary folders may ignore the bit.
+    let folder = tempfile::tempdir_in(program.parent().unwrap()).unwrap();
+    let copy = folder.path().join("copy");
+    std::fs::copy(&program, &copy).unwrap();
+    std::os::unix::fs::chown(&copy, None, Some(other)).unwrap();
+    std::fs::set_permissions(&copy, std::fs::Permissions::from_mode(0o2755)).unwrap();
+    let name = "program_with_more_rights_than_its_caller_ignores_the_environment";
+    let output = Command::new(&copy)
+        .args(["--exact", &format!("store::tests::{name}")])
+        .env(CHILD, "1")
+        .env(super::FOLDER_VARIABLE, folder.path())
+        .env("HOME", folder.path())
+        .env("XDG_CONFIG_HOME", folder.path())
+        .output()
+        .unwrap();
+    let text = String::from_utf8_lossy(&output.stdout);
+    assert!(output.status.success() && text.contains("1 passed"), "{text}");
+}

@@ -7,6 +7,7 @@ use perfhive_format::TitleIndex;
 use perfhive_libraries::{HostCommand, Options, check};
 use rustix::process::{Pid, Signal, kill_process};
 use std::os::fd::AsFd as _;
+use std::os::unix::fs::PermissionsExt as _;
 use std::path::Path;
 use std::process::{Child, Command, Stdio};
 use std::time::{Duration, Instant};
@@ -362,11 +363,23 @@ fn host_ends_when_its_reader_is_killed() {
 }
 
 #[test]
-fn missing_or_wrong_host_program_is_reported() {
+fn missing_wrong_or_untrusted_host_program_is_reported() {
     let folder = Folder::new("without");
     let library = folder.compile("tests/libraries/zoo.c");
     let registration = registration(&library, "good");
-    for program in ["/bin/true", "/no/such/program"] {
+    // Any user may replace this one.
+    let public = folder.0.join("public");
+    std::fs::create_dir(&public).unwrap();
+    std::fs::set_permissions(&public, std::fs::Permissions::from_mode(0o777)).unwrap();
+    let public = public.join("host");
+    std::fs::copy(host().program, &public).unwrap();
+    let cases = [
+        (Path::new("/bin/true"), "exit status 0"),
+        (Path::new("/no/such/program"), "is not there"),
+        (Path::new("host"), "is no absolute path"),
+        (&public, "may be written by others (mode 0777)"),
+    ];
+    for (program, expected) in cases {
         let mut reader = broker(registration.clone(), |options| {
             options.host(perfhive_libraries::HostCommand::new(program))
         });
@@ -375,7 +388,7 @@ fn missing_or_wrong_host_program_is_reported() {
         let status = providers.first().unwrap();
         assert_eq!(status.state, ProviderState::Failed);
         let fault = status.last_fault.as_ref().unwrap().message.to_string();
-        assert!(fault.contains("cannot be started") || fault.contains("exit status 0"), "{fault}");
+        assert!(fault.contains(expected), "{fault}");
     }
 }
 

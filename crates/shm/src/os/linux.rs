@@ -58,6 +58,12 @@ pub(crate) fn own_folder() -> io::Result<PathBuf> {
     Ok(paths.filter(is_instead).min().unwrap_or_else(new))
 }
 
+/// Whether this program has more rights than its caller, by bits or capabilities of its file.
+pub(crate) fn has_more_rights() -> bool {
+    // SAFETY: reads a word that the kernel gave the process at its start.
+    unsafe { libc::getauxval(libc::AT_SECURE) != 0 }
+}
+
 /// Whether something is there that is not a folder of a user's.
 fn is_others(path: &Path, user: u32) -> bool {
     std::fs::symlink_metadata(path).is_ok_and(|meta| !meta.is_dir() || meta.uid() != user)

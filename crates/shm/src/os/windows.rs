@@ -48,6 +48,11 @@ fn local_data() -> Option<PathBuf> {
     named.map(PathBuf::from).or_else(home).filter(|folder| folder.is_absolute())
 }
 
+/// No file of Windows gives its program more rights than its caller has.
+pub(crate) fn has_more_rights() -> bool {
+    false
+}
+
 /// The folder in which this process publishes if nobody says otherwise.
 pub(crate) fn own_folder() -> io::Result<PathBuf> {
     let folder = local_data().ok_or_else(|| {
