@@ -1,118 +1,183 @@
-//! Objects and counters that are known by name, through catalogues that change.
+//! Title indexes that change while a reader runs.
+//!
+//! A reader asks a source for title indexes, but knows its objects and counters by name.
+//! A provider that is registered anew has other indexes, and one of before may belong to
+//! another object. So every reader compares the generation of the catalogue before a
+//! sample and after it, looks its names up again where the generation changed, and takes
+//! the sample again where an index got another owner: [`sample_followed`].
+//!
+//! A counter path means every object of its name, so a query resolves its paths anew. A
+//! category, a counter of one, and a sensor mean one certain object of several of one
+//! name: [`Followed`] remembers which.
 
+use crate::error::{SourceError, SourceErrorKind};
+use crate::query::Directory;
+use crate::source::CatalogueObject;
+use crate::titles::TitleSet;
 use perfhive_format::TitleIndex;
 
-/// The title index of something that is known by its name: indexes may be
-/// allotted anew, and then one of before is another's. Several objects of a
-/// source, and several counters of an object, may have one name; which of them
-/// this is, is remembered.
+/// What a new catalogue means for a reader's sample.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub enum IndexChange {
+    /// The indexes mean what they meant.
+    None,
+    /// The reader has more objects or counters now, or fewer. Its sample is right, and
+    /// incomplete.
+    Others,
+    /// An index belongs to another object or counter now: what was sampled with it must
+    /// not be used.
+    Taken,
+}
+
+/// How often a sample is taken again because an index got another owner meanwhile.
+pub(crate) const ATTEMPTS: usize = 3;
+
+/// Takes a sample with `collect` whose indexes mean the same before and after it, as
+/// `follow` finds. Returns it, and whether an index got another owner since the sample
+/// before; `None` where the indexes changed with every attempt.
 ///
-/// ```
-/// use perfhive_engine::Followed;
-/// use perfhive_format::TitleIndex;
-///
-/// let (mine, other, new) = (TitleIndex(10), TitleIndex(20), TitleIndex(30));
-/// let mut followed = Followed::new(mine, [mine, other]);
-/// // It has another index now: the only new one of its name.
-/// assert!(followed.follow(&[other, new], false));
-/// assert_eq!(followed.index(), new);
-/// // It is gone, and its index is something else's. The other one of its name
-/// // is not it.
-/// assert!(followed.follow(&[other], true));
-/// assert!(!followed.is_there());
-/// ```
+/// # Errors
+/// Those of `follow` and `collect`.
+pub fn sample_followed<R, T, E>(
+    reader: &mut R,
+    mut follow: impl FnMut(&mut R) -> Result<IndexChange, E>,
+    mut collect: impl FnMut(&mut R) -> Result<T, E>,
+) -> Result<Option<(T, bool)>, E> {
+    let mut is_taken = follow(reader)? == IndexChange::Taken;
+    for attempt in 1..=ATTEMPTS {
+        let sample = collect(reader)?;
+        match follow(reader)? {
+            IndexChange::None => return Ok(Some((sample, is_taken))),
+            // A new object has no data yet, and its readings say so.
+            IndexChange::Others if attempt == ATTEMPTS => return Ok(Some((sample, is_taken))),
+            change => is_taken |= change == IndexChange::Taken,
+        }
+    }
+    Ok(None)
+}
+
+/// The title index of one object, or of one counter of an object, that a reader knows by
+/// name. Several objects of a source, and several counters of an object, may have one name.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Followed {
+    /// A name in any language, or an index as text.
+    asked: String,
+    /// The name that the index had when it was found.
+    title: Option<String>,
     index: TitleIndex,
     is_there: bool,
-    /// Others of the same name.
+    /// Other indexes of the same name.
     namesakes: Vec<TitleIndex>,
 }
 
 impl Followed {
-    /// What has an index now, with all indexes that have its name.
-    pub fn new(index: TitleIndex, named: impl IntoIterator<Item = TitleIndex>) -> Self {
-        let namesakes = named.into_iter().filter(|other| *other != index).collect();
-        Self { index, is_there: true, namesakes }
+    /// The object of an index, which is asked for by a name in any language, or by its index
+    /// as text.
+    #[must_use]
+    pub fn object(directory: &Directory, asked: &str, index: TitleIndex) -> Self {
+        Self::new(&directory.titles, asked, index, |other| directory.has(other))
     }
 
-    /// The index, which is its own only while [it is there](Self::is_there).
+    /// The counter of an index, of an object in the directory.
     #[must_use]
-    pub fn index(&self) -> TitleIndex {
+    pub fn counter(
+        directory: &Directory,
+        object: &CatalogueObject,
+        asked: &str,
+        index: TitleIndex,
+    ) -> Self {
+        Self::new(&directory.titles, asked, index, |other| object.counter(other).is_some())
+    }
+
+    fn new(
+        titles: &TitleSet,
+        asked: &str,
+        index: TitleIndex,
+        is_listed: impl Fn(TitleIndex) -> bool,
+    ) -> Self {
+        let mut namesakes = titles.meant_by(asked);
+        namesakes.retain(|other| *other != index && is_listed(*other));
+        let title = titles.name(index).map(str::to_string);
+        Self { asked: asked.to_string(), title, index, is_there: true, namesakes }
+    }
+
+    /// The name or index that it is asked for by.
+    #[must_use]
+    pub fn asked(&self) -> &str {
+        &self.asked
+    }
+
+    /// The index that it had last.
+    #[must_use]
+    pub fn last_index(&self) -> TitleIndex {
         self.index
     }
 
-    /// Whether the index can be asked for: `false` while it is another's.
+    /// The index; `None` while it belongs to another object or counter.
     #[must_use]
-    pub fn is_there(&self) -> bool {
-        self.is_there
+    pub fn index(&self) -> Option<TitleIndex> {
+        self.is_there.then_some(self.index)
     }
 
-    /// Finds it in a new catalogue, in which `named` have its name, and in which
-    /// its index is in use by somebody or not. Answers whether anything is not
-    /// as before.
-    ///
-    /// What is listed nowhere may still be delivered: only an index that another
-    /// name has is lost.
-    pub fn follow(&mut self, named: &[TitleIndex], in_use: bool) -> bool {
+    /// Finds the object in a new directory. Returns whether samples of before must not be
+    /// calculated with.
+    pub fn follow_object(&mut self, now: &Directory) -> bool {
+        self.follow(&now.titles, |index| now.has(index))
+    }
+
+    /// Finds the counter in a new directory, in which it is one of `object`. Returns whether
+    /// samples of before must not be calculated with.
+    pub fn follow_counter(&mut self, now: &Directory, object: &CatalogueObject) -> bool {
+        self.follow(&now.titles, |index| object.counter(index).is_some())
+    }
+
+    fn follow(&mut self, titles: &TitleSet, is_listed: impl Fn(TitleIndex) -> bool) -> bool {
+        let mut named = titles.meant_by(&self.asked);
+        let is_meant = named.contains(&self.index);
+        named.retain(|index| is_listed(*index));
         let mut new = named.iter().filter(|index| !self.namesakes.contains(index));
         let found = match (named.contains(&self.index), new.next(), new.next()) {
             (true, ..) => Some(self.index),
-            // If one of its namesakes is missing too, this may be that one.
+            // If a namesake is missing too, the new one may be that.
             (false, Some(one), None) if self.namesakes.iter().all(|n| named.contains(n)) => {
                 Some(*one)
             }
             _ => None,
         };
+        // An index that is listed nowhere may still be delivered, unless it has another name.
+        let is_anothers = !is_meant && (is_listed(self.index) || titles.name(self.index).is_some());
         let (index, is_there) = match found {
             Some(index) => (index, true),
-            None => (self.index, !in_use),
+            None => (self.index, !is_anothers),
         };
+        // Asked for by its index, it is there under any name.
+        let mut is_taken =
+            self.is_there && is_renamed(self.title.as_deref(), titles.name(self.index));
+        is_taken |= (index, is_there) != (self.index, self.is_there);
         if found.is_some() {
-            self.namesakes = named.iter().copied().filter(|other| *other != index).collect();
+            named.retain(|other| *other != index);
+            self.namesakes = named;
+            self.title = titles.name(index).map(str::to_string);
         }
-        let moved = (index, is_there) != (self.index, self.is_there);
         (self.index, self.is_there) = (index, is_there);
-        moved
+        is_taken
     }
 }
 
-/// How often a collection is made again because what was asked for was another's
-/// meanwhile.
-pub(crate) const ATTEMPTS: usize = 3;
+/// Whether an index has another name now than before. A name that is unknown, then or now,
+/// proves nothing.
+pub(crate) fn is_renamed(before: Option<&str>, now: Option<&str>) -> bool {
+    matches!((before, now), (Some(before), Some(now)) if before != now)
+}
 
-/// What there is to say of an object whose index is another's.
-pub(crate) const NOT_THERE: &str =
-    "nothing has its name any more, and its title index is another's";
+/// Why a sample lacks an object whose index belongs to another one.
+pub const INDEX_TAKEN: &str =
+    "no object has its name now, and its title index belongs to another object";
 
-#[cfg(test)]
-mod tests {
-    use super::*;
+pub(crate) const CHANGING: &str = "its title indexes change while it is collected; try again";
 
-    const MINE: TitleIndex = TitleIndex(1);
-    const OTHER: TitleIndex = TitleIndex(2);
-
-    #[test]
-    fn what_is_listed_nowhere_may_still_be_delivered() {
-        let mut followed = Followed::new(MINE, [MINE]);
-        assert!(!followed.follow(&[], false));
-        assert_eq!((followed.index(), followed.is_there()), (MINE, true));
-        assert!(followed.follow(&[], true));
-        assert!(!followed.is_there());
-        // And it may come back.
-        assert!(followed.follow(&[OTHER], true));
-        assert_eq!((followed.index(), followed.is_there()), (OTHER, true));
-    }
-
-    #[test]
-    fn nobody_takes_the_place_of_who_has_the_same_name() {
-        let mut followed = Followed::new(MINE, [MINE, OTHER]);
-        // Both have other indexes: which is which?
-        assert!(followed.follow(&[TitleIndex(3), TitleIndex(4)], true));
-        assert!(!followed.is_there());
-        // One is left, of the two.
-        let mut followed = Followed::new(MINE, [MINE, OTHER]);
-        assert!(followed.follow(&[TitleIndex(3)], true));
-        assert!(!followed.is_there());
-    }
+/// The error of a source whose indexes changed with every attempt to take a sample.
+#[must_use]
+pub fn changing(source: &str) -> SourceError {
+    SourceError::new(SourceErrorKind::Busy, source, CHANGING)
 }

@@ -41,7 +41,7 @@ pub use cached::{CacheBuilder, CacheStatistics, Cached};
 pub use collect_tests::{CollectFault, CollectWarning, GuardedBuffer, RawClaim, TestLevel};
 pub use desk::{Desk, NoAnswer};
 pub use error::{Fault, FaultKind, ProviderError, SourceError, SourceErrorKind};
-pub use followed::Followed;
+pub use followed::{Followed, INDEX_TAKEN, IndexChange, changing, sample_followed};
 pub use frame::{Frame, FramePool, Parents, Snapshot, SnapshotObject};
 pub use identity::{Identity, IdentityMap};
 pub use label::InstanceLabel;
@@ -51,9 +51,9 @@ pub use provider::{
     ProviderDescription, Session,
 };
 pub use query::{
-    FormattedValue, NoFormat, NoValue, NumberFormat, ObjectItems, ObjectSample, PathId, Query,
-    QueryError, Reading, SampleRing, SampledCounter, SourceSet, Statistics, ValueFormat,
-    oldest_first,
+    Directory, FormattedValue, Lookup, NoFormat, NoValue, NumberFormat, ObjectItems, ObjectSample,
+    PathId, Query, QueryError, Reading, SampleRing, SampledCounter, SourceSet, Statistics,
+    ValueFormat, oldest_first,
 };
 pub use shared_text::SharedText;
 pub use source::{Catalogue, CatalogueCounter, CatalogueObject, Cost, Recording, Source};

@@ -11,6 +11,7 @@ mod browse;
 mod error;
 mod follow;
 mod format;
+mod lookup;
 mod names;
 mod reading;
 pub(crate) mod sample;
@@ -18,10 +19,11 @@ mod sampled;
 mod sources;
 mod statistics;
 
+pub(crate) use crate::followed::{CHANGING, changing};
 pub use browse::ObjectItems;
 pub use error::QueryError;
-pub(crate) use follow::{CHANGING, changing};
 pub use format::{FormattedValue, NoFormat, NumberFormat, ValueFormat};
+pub use lookup::{Directory, Lookup};
 pub use reading::{NoValue, Reading};
 pub use sample::ObjectSample;
 pub use sampled::SampledCounter;
@@ -29,7 +31,7 @@ pub use sources::SourceSet;
 pub use statistics::{SampleRing, Statistics, oldest_first};
 
 use crate::ask::Ask;
-use crate::followed::NOT_THERE;
+use crate::followed::INDEX_TAKEN;
 use crate::frame::Snapshot;
 use crate::path::{CounterPath, InstancePattern, NamePattern};
 use crate::source::{Catalogue, CatalogueCounter, CatalogueObject};
@@ -55,22 +57,49 @@ struct Item {
 }
 
 impl Item {
-    /// Whether a reading's indexes stand for something else now.
-    fn lost(&self, reading: &Reading) -> bool {
-        let indexes = (reading.source, reading.object, reading.counter);
-        let is = |target: &Target| (target.slot, target.object, target.counter.name) == indexes;
-        self.targets.iter().any(|target| target.lost && is(target))
+    /// The target that a reading is of.
+    fn target(&self, reading: &Reading) -> Option<&Target> {
+        let indexes = [reading.object, reading.counter];
+        let is_it = |target: &&Target| target.slot == reading.source && target.indexes() == indexes;
+        self.targets.iter().find(is_it)
+    }
+
+    /// Whether a reading's indexes belong to another object or counter now.
+    fn has_lost(&self, reading: &Reading) -> bool {
+        self.target(reading).is_some_and(|target| target.lost)
     }
 }
 
 /// One counter of one object of one source.
-#[derive(Clone, Copy)]
 struct Target {
     slot: usize,
     object: TitleIndex,
     counter: CatalogueCounter,
-    /// What the indexes stand for now is not what the path means.
+    /// The names that object and counter had last.
+    names: [Option<Arc<str>>; 2],
+    /// The indexes belong to another object or counter than the path means.
     lost: bool,
+}
+
+impl Target {
+    fn indexes(&self) -> [TitleIndex; 2] {
+        [self.object, self.counter.name]
+    }
+}
+
+impl Slot {
+    /// The targets of resolved counters, under the names that they have now.
+    fn targets(&self, number: usize, found: ResolvedCounters) -> Vec<Target> {
+        let name = |index| self.directory().titles.name(index).map(Arc::from);
+        let target = |(object, counter): (_, CatalogueCounter)| Target {
+            slot: number,
+            object,
+            counter,
+            names: [name(object), name(counter.name)],
+            lost: false,
+        };
+        found.into_iter().map(target).collect()
+    }
 }
 
 /// Counter paths in, values out, over one source or several machines.
@@ -111,8 +140,6 @@ pub struct Query {
     items: Vec<Item>,
     next_id: u32,
     objects: HashMap<(usize, TitleIndex), ObjectState>,
-    /// Names that indexes of paths had before they were nobody's, or another's.
-    former: HashMap<(usize, TitleIndex), Arc<str>>,
     readings: Vec<Reading>,
     snapshot: Snapshot,
 }
@@ -146,7 +173,6 @@ impl Query {
             items: Vec::new(),
             next_id: 0,
             objects: HashMap::new(),
-            former: HashMap::new(),
             readings: Vec::new(),
             snapshot: Snapshot::new(),
         })
@@ -170,14 +196,10 @@ impl Query {
         let slots = self.sources.select(path.machine.as_ref(), self.language)?;
         let mut targets = Vec::new();
         let mut failure = None;
-        for slot in slots {
-            match resolve_or_suggest(self.sources.slot_mut(slot)?, &path) {
-                Ok(found) => targets.extend(found.into_iter().map(|(object, counter)| Target {
-                    slot,
-                    object,
-                    counter,
-                    lost: false,
-                })),
+        for number in slots {
+            let slot = self.sources.slot_mut(number)?;
+            match slot.resolve_or_suggest(&path) {
+                Ok(found) => targets.extend(slot.targets(number, found)),
                 Err(error) => failure = failure.or(Some(error)),
             }
         }
@@ -267,7 +289,7 @@ impl Query {
         }
         let mut nothing = ObjectState::default();
         let mut targets = self.items.iter().flat_map(|item| &item.targets);
-        nothing.missing = targets.any(|target| target.lost).then(|| NOT_THERE.into());
+        nothing.missing = targets.any(|target| target.lost).then(|| INDEX_TAKEN.into());
         for item in &self.items {
             for target in &item.targets {
                 let state = match self.objects.get(&(target.slot, target.object)) {
@@ -318,7 +340,7 @@ impl Query {
     pub fn path_of(&self, reading: &Reading) -> CounterPath {
         let named = self.items.iter().find(|item| item.id == reading.path);
         let is_wild = |path: &CounterPath| path.object.is_wild() || path.counter.is_wild();
-        if let Some(item) = named.filter(|item| item.lost(reading) && !is_wild(&item.path)) {
+        if let Some(item) = named.filter(|item| item.has_lost(reading) && !is_wild(&item.path)) {
             return item.path.clone();
         }
         let (object, counter) = self.names_of(reading);
@@ -335,19 +357,21 @@ impl Query {
         CounterPath { machine, ..CounterPath::new(&object, instance, &counter) }
     }
 
-    /// The names of a reading's object and counter, in the shown language: those
-    /// that they had last, where they have none any more or their indexes are
-    /// others'; the indexes, where they never had any.
+    /// The names of a reading's object and counter in the shown language. A name that is
+    /// gone, or belongs to another index now, is the last one known; without any, the
+    /// index is the name.
     #[must_use]
     pub fn names_of(&self, reading: &Reading) -> (String, String) {
-        let lost = self.items.iter().any(|item| item.id == reading.path && item.lost(reading));
-        let name = |index: TitleIndex| {
+        let mut items = self.items.iter().filter(|item| item.id == reading.path);
+        let target = items.find_map(|item| item.target(reading));
+        let name = |place: usize, index: TitleIndex| {
             let now = self.titles(reading.source).and_then(|titles| titles.name(index));
-            let former = self.former.get(&(reading.source, index)).map(|name| &**name);
-            let name = if lost { former.or(now) } else { now.or(former) };
+            let former = target.and_then(|target| target.names.get(place)?.as_deref());
+            let is_lost = target.is_some_and(|target| target.lost);
+            let name = if is_lost { former.or(now) } else { now.or(former) };
             name.map_or_else(|| index.to_string(), str::to_string)
         };
-        (name(reading.object), name(reading.counter))
+        (name(0, reading.object), name(1, reading.counter))
     }
 
     /// Instances of the object that a path is about, for "did you mean".
@@ -360,13 +384,13 @@ impl Query {
     /// What a source has; source 0 is the default one.
     #[must_use]
     pub fn catalogue(&self, source: usize) -> Option<&Catalogue> {
-        self.sources.slot(source).ok().map(|slot| &*slot.catalogue)
+        self.sources.slot(source).ok().map(|slot| &*slot.directory().catalogue)
     }
 
     /// The names of a source; source 0 is the default one.
     #[must_use]
     pub fn titles(&self, source: usize) -> Option<&TitleSet> {
-        self.sources.slot(source).ok().map(|slot| &slot.titles)
+        self.sources.slot(source).ok().map(|slot| &*slot.directory().titles)
     }
 
     /// How the providers of a source are doing; source 0 is the default one.
@@ -395,57 +419,31 @@ impl Query {
     }
 }
 
-/// The counters that a path means in one source.
-fn resolve(
-    slot: &mut Slot,
-    path: &CounterPath,
-    until: Option<Instant>,
-) -> Result<Vec<(TitleIndex, CatalogueCounter)>, QueryError> {
-    slot.forget_failure();
-    let mut found = resolve_in(slot, path);
-    // The object may be one that is to be found out first; and a pattern may mean
-    // any.
-    if (found.is_err() || path.object.as_literal().is_none()) && slot.complete(&path.object, until)
-    {
-        found = resolve_in(slot, path);
+/// Counters with the objects that they belong to.
+type ResolvedCounters = Vec<(TitleIndex, CatalogueCounter)>;
+
+impl Slot {
+    /// The counters that a path means in this source.
+    fn resolve(
+        &mut self,
+        path: &CounterPath,
+        until: Option<Instant>,
+    ) -> Result<ResolvedCounters, QueryError> {
+        let look = |directory: &Directory| resolve(directory, path);
+        self.lookup.find(&mut *self.source, &path.object, until, look)
     }
-    // The name may be one of a language that nobody asked for yet.
-    if found.is_err() && slot.load_all_languages(until) {
-        found = resolve_in(slot, path);
-        if found.is_err() && slot.complete(&path.object, until) {
-            found = resolve_in(slot, path);
-        }
-    }
-    match found {
-        Err(QueryError::UnknownObject { .. }) if slot.look_further(&path.object, until)? => {
-            // A pattern may mean names in all languages by now.
-            slot.load_all_languages(until);
-            resolve_in(slot, path)
-        }
-        result => result,
+
+    /// The same, with the nearest names where there is no such object.
+    fn resolve_or_suggest(&mut self, path: &CounterPath) -> Result<ResolvedCounters, QueryError> {
+        let look = |directory: &Directory| resolve(directory, path);
+        self.lookup.find_or_suggest(&mut *self.source, &path.object, look)
     }
 }
 
-/// The same, where what a path means is not there, with the nearest names.
-fn resolve_or_suggest(
-    slot: &mut Slot,
-    path: &CounterPath,
-) -> Result<Vec<(TitleIndex, CatalogueCounter)>, QueryError> {
-    match resolve(slot, path, None) {
-        Err(QueryError::UnknownObject { .. }) => {
-            slot.look_near(&path.object, None);
-            resolve_in(slot, path)
-        }
-        result => result,
-    }
-}
-
-fn resolve_in(
-    slot: &Slot,
-    path: &CounterPath,
-) -> Result<Vec<(TitleIndex, CatalogueCounter)>, QueryError> {
-    let titles = &slot.titles;
-    let objects = objects_named(slot, &path.object)?;
+/// The counters that a path means, among those that are known.
+fn resolve(directory: &Directory, path: &CounterPath) -> Result<ResolvedCounters, QueryError> {
+    let titles = &directory.titles;
+    let objects = objects_named(directory, &path.object)?;
     let mut found = Vec::new();
     let mut seen = HashSet::new();
     let mut failure = None;
@@ -479,20 +477,20 @@ fn resolve_in(
     }
 }
 
-/// The objects that a pattern means in one source, one at least.
+/// The objects that a pattern means, one at least.
 fn objects_named<'a>(
-    slot: &'a Slot,
+    directory: &'a Directory,
     pattern: &NamePattern,
 ) -> Result<Vec<&'a CatalogueObject>, QueryError> {
-    let objects = slot.catalogue.objects.iter();
+    let Directory { catalogue, titles, .. } = directory;
+    let objects = catalogue.objects.iter();
     let mut found: Vec<_> =
-        objects.filter(|object| names_match(&slot.titles, pattern, object.name)).collect();
+        objects.filter(|object| names_match(titles, pattern, object.name)).collect();
     if found.is_empty() {
-        return Err(unknown_object(&slot.catalogue, &slot.titles, &pattern.to_string()));
+        return Err(unknown_object(catalogue, titles, &pattern.to_string()));
     }
     if pattern.as_literal().is_some() {
-        // Of several of one name the smallest index is the first, however they are
-        // listed.
+        // The order in which a source lists objects of one name does not count.
         found.sort_by_key(|object| object.name);
     }
     Ok(found)

@@ -17,12 +17,13 @@ pub use sample::CounterSample;
 
 pub(crate) use instances::same_name;
 
-use crate::shared_source::{Names, SharedSource};
+use crate::shared_source::{SampledObject, SharedSource};
 use counter::check_instance;
-use follow::{Sampled, Tracked};
+use follow::TrackedCategory;
 use instances::{Found, find};
 use perfhive_engine::{
-    CatalogueObject, InstanceLabel, NoValue, ObjectSample, QueryError, SourceError, TitleSet,
+    CatalogueObject, Directory, InstanceLabel, NoValue, ObjectSample, QueryError, SourceError,
+    TitleSet,
 };
 use perfhive_format::TitleIndex;
 use std::fmt;
@@ -48,9 +49,9 @@ use std::sync::Arc;
 #[derive(Clone)]
 pub struct Category {
     source: SharedSource,
-    tracked: Tracked,
-    /// The names in every language, and as of which generation of the catalogue.
-    all_names: Option<(u64, Arc<TitleSet>)>,
+    tracked: TrackedCategory,
+    /// The titles in every language, and the catalogue's generation of which they are.
+    all_titles: Option<(u64, Arc<TitleSet>)>,
 }
 
 /// Of this machine.
@@ -149,9 +150,9 @@ impl Category {
     /// As [`all`](Self::all).
     pub fn all_in(source: &SharedSource) -> Result<Vec<Self>, QueryError> {
         let mut source = source.clone();
-        let names = source.list()?;
-        let objects = names.catalogue.objects.iter();
-        let category = |object: &CatalogueObject| Self::of(&source, &names, object);
+        let directory = source.list()?;
+        let objects = directory.catalogue.objects.iter();
+        let category = |object: &CatalogueObject| Self::of(&source, &directory, object);
         Ok(objects.map(category).collect())
     }
 
@@ -168,16 +169,17 @@ impl Category {
     /// As [`new`](Self::new).
     pub fn new_in(source: &SharedSource, category: &str) -> Result<Self, QueryError> {
         let mut source = source.clone();
-        let find = |names: &Names| names.catalogue.object_named(&names.titles, category).cloned();
-        let (names, object) = source.find(find)?;
-        Ok(Self::of(&source, &names, &object))
+        let look = |directory: &Directory| {
+            directory.catalogue.object_named(&directory.titles, category).cloned()
+        };
+        let (directory, object) = source.find(category, look)?;
+        Ok(Self::of(&source, &directory, &object))
     }
 
-    fn of(source: &SharedSource, names: &Names, object: &CatalogueObject) -> Self {
-        let asked = names.titles.name_or_index(object.name);
-        let object = Arc::new(object.clone());
-        let tracked = Tracked::new(names, &object, None, (asked, None));
-        Self { source: source.clone(), tracked, all_names: None }
+    fn of(source: &SharedSource, directory: &Directory, object: &CatalogueObject) -> Self {
+        let asked = directory.titles.name_or_index(object.name);
+        let tracked = TrackedCategory::new(directory, object, &asked, None);
+        Self { source: source.clone(), tracked, all_titles: None }
     }
 
     /// Whether a source has a category of a name.
@@ -241,7 +243,7 @@ impl Category {
     /// no name.
     #[must_use]
     pub fn name(&self) -> String {
-        self.tracked.names.titles.name_or_index(self.tracked.object.name)
+        self.tracked.directory.titles.name_or_index(self.tracked.object.name)
     }
 
     /// The title index of the name.
@@ -261,7 +263,7 @@ impl Category {
     /// ```
     #[must_use]
     pub fn help(&self) -> Option<&str> {
-        self.tracked.names.titles.help(self.tracked.object.help)
+        self.tracked.directory.titles.help(self.tracked.object.help)
     }
 
     /// Whether the category can have instances (.NET: `CategoryType`).
@@ -333,15 +335,15 @@ impl Category {
         let mut now = self.clone();
         // A source that cannot tell what it has had these at last.
         let _ = now.tracked.follow(&mut now.source);
-        let Tracked { object, names, .. } = &now.tracked;
-        let find = |names: &Names| {
-            let index = object.name.to_string();
-            let object = names.catalogue.object_named(&names.titles, &index)?;
-            object.counter_named(&names.titles, counter).map(|_| ())
+        let TrackedCategory { object, directory, .. } = &now.tracked;
+        let index = object.name.to_string();
+        let look = |directory: &Directory| {
+            let object = directory.catalogue.object_named(&directory.titles, &index)?;
+            object.counter_named(&directory.titles, counter).map(|_| ())
         };
         now.tracked.is_there()
-            && (object.counter_named(&names.titles, counter).is_ok()
-                || now.source.find(find).is_ok())
+            && (object.counter_named(&directory.titles, counter).is_ok()
+                || now.source.find(&index, look).is_ok())
     }
 
     /// The names of the counters in the shown language and in their order;
@@ -355,7 +357,7 @@ impl Category {
     #[must_use]
     pub fn counter_names(&self) -> Vec<String> {
         let counters = self.tracked.object.counters.iter();
-        counters.map(|counter| self.tracked.names.titles.name_or_index(counter.name)).collect()
+        counters.map(|counter| self.tracked.directory.titles.name_or_index(counter.name)).collect()
     }
 
     /// The counters of an instance (.NET: `GetCounters`); of a category without
@@ -375,12 +377,12 @@ impl Category {
     /// # Errors
     /// No name although there are instances, or a name although there are none.
     pub fn counters(&self, instance: &str) -> Result<Vec<PerformanceCounter>, QueryError> {
-        check_instance(&self.tracked.names, &self.tracked.object, instance)?;
+        check_instance(&self.tracked.directory, &self.tracked.object, instance)?;
         let counters = self.tracked.object.counters.iter();
         let make = |counter| {
             PerformanceCounter::of(
                 &self.source,
-                &self.tracked.names,
+                &self.tracked.directory,
                 &self.tracked.object,
                 counter,
                 instance,
@@ -408,29 +410,29 @@ impl Category {
         let everything = [TitleIndex(0)];
         let (sample, _) = self.tracked.sample(&mut self.source, &everything)?;
         let sample = self.present(sample)?;
-        let all_names = self.names_in_all_languages();
-        let Tracked { names, object, .. } = &self.tracked;
-        Ok(CategoryData::new(names.clone(), all_names, object.name, sample))
+        let all_titles = self.all_titles();
+        let TrackedCategory { directory, object, .. } = &self.tracked;
+        Ok(CategoryData::new(directory.clone(), all_titles, object.name, sample))
     }
 
-    /// Those that are known where a source cannot tell the others now.
-    fn names_in_all_languages(&mut self) -> Arc<TitleSet> {
-        let names = &self.tracked.names;
-        if let Some((_, known)) = self.all_names.as_ref().filter(|(of, _)| *of == names.generation)
-        {
-            return Arc::clone(known);
+    /// The titles in every language; those that are known where the source cannot tell the
+    /// others now.
+    fn all_titles(&mut self) -> Arc<TitleSet> {
+        let Directory { generation, titles, .. } = &self.tracked.directory;
+        if let Some((_, all)) = self.all_titles.as_ref().filter(|(of, _)| of == generation) {
+            return Arc::clone(all);
         }
-        match self.source.names_in_all_languages() {
-            Ok(all) if all.generation == names.generation => {
-                self.all_names = Some((all.generation, Arc::clone(&all.titles)));
-                all.titles
+        match self.source.all_titles() {
+            Ok((of, all)) if of == *generation => {
+                self.all_titles = Some((of, Arc::clone(&all)));
+                all
             }
-            _ => Arc::clone(&names.titles),
+            _ => Arc::clone(titles),
         }
     }
 
     /// The object of a sample, which may lack it.
-    fn present(&self, sample: Sampled) -> Result<ObjectSample, QueryError> {
+    fn present(&self, sample: SampledObject) -> Result<ObjectSample, QueryError> {
         sample.map_err(|why| {
             let message = format!("{}: {}", self.name(), NoValue::ObjectMissing(why));
             let source = self.source.name();

@@ -2,8 +2,8 @@
 
 use crate::{OpenOptions, SourceAddress};
 use perfhive_engine::{
-    Ask, CacheStatistics, Cached, Catalogue, NO_OBJECT, ObjectQuery, ObjectSample, QueryError,
-    Snapshot, Source, SourceError, SourceErrorKind, TitleSet,
+    Ask, CacheStatistics, Cached, Directory, Lookup, NamePattern, ObjectQuery, ObjectSample,
+    QueryError, Snapshot, Source, SourceError, SourceErrorKind, TitleSet,
 };
 use perfhive_format::{LanguageId, TitleIndex};
 use std::fmt;
@@ -11,6 +11,9 @@ use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
 
 type Inner = Cached<Box<dyn Source>>;
+
+/// An object of a sample; where the sample lacks it, the reason if one is known.
+pub(crate) type SampledObject = Result<ObjectSample, Option<Arc<str>>>;
 
 /// A handle to a source that many [categories](crate::Category) and
 /// [counters](crate::PerformanceCounter) share. A clone is another reader of
@@ -170,7 +173,7 @@ impl SharedSource {
 
     /// The same source, with names shown in another language where it has
     /// them; without this, in the one that the source prefers
-    /// ([`Catalogue::preferred_language`]): on Windows the user's own, else
+    /// ([`Catalogue::preferred_language`](crate::Catalogue::preferred_language)): on Windows the user's own, else
     /// English. Names are recognised in every language that the source has,
     /// English among them, whatever is shown.
     ///
@@ -274,94 +277,53 @@ impl SharedSource {
         self.inner.catalogue(&Ask::nothing()).map(|catalogue| catalogue.generation)
     }
 
-    /// The names in every language of the source, the shown one's first.
-    pub(crate) fn names_in_all_languages(&mut self) -> Result<Names, SourceError> {
-        self.names_of(&Ask::nothing(), true)
+    /// What the source is known to have, in the shown language and English.
+    fn lookup(&mut self) -> Result<Lookup, SourceError> {
+        Lookup::open(&mut self.inner, self.language)
     }
 
-    /// What there is, and is wanted where that takes time to find out, with names in
-    /// the shown language and English or in every language of the source.
-    fn names_of(&mut self, ask: &Ask, all_languages: bool) -> Result<Names, SourceError> {
-        let generation = self.generation()?;
-        let catalogue = self.inner.catalogue(ask)?;
-        let usual = || catalogue.preferred_language(self.inner.is_live());
-        let mut languages = vec![self.language.unwrap_or_else(usual), LanguageId::ENGLISH];
-        if all_languages {
-            languages.extend(&catalogue.languages);
-        }
-        let titles = Arc::new(TitleSet::load(languages, |one| self.inner.titles(one, ask))?);
-        Ok(Names { generation, catalogue, titles })
+    /// The result of `look` for the category of a name in any language of the source, and
+    /// the directory that it was looked up in last.
+    ///
+    /// # Errors
+    /// A source that does not tell what it has.
+    pub(crate) fn search<T>(
+        &mut self,
+        category: &str,
+        look: impl Fn(&Directory) -> Result<T, QueryError>,
+    ) -> Result<(Directory, Result<T, QueryError>), SourceError> {
+        let mut lookup = self.lookup()?;
+        let category = NamePattern::literal(category);
+        let found = lookup.find_or_suggest(&mut self.inner, &category, look);
+        Ok((lookup.directory().clone(), found))
     }
 
-    /// Finds something by name: in the shown language and English, and then in
-    /// every other language that the source has.
+    /// As [`search`](Self::search), where the name has to be found.
     pub(crate) fn find<T>(
         &mut self,
-        find: impl Fn(&Names) -> Result<T, QueryError>,
-    ) -> Result<(Names, T), QueryError> {
-        let mut failed = None;
-        let mut in_languages = |this: &mut Self, all: bool| -> Result<_, SourceError> {
-            let names = this.names_of(&Ask::nothing(), all)?;
-            let found = find(&names);
-            // Of an object that is to be found out first that is done, and no more.
-            let Err(QueryError::UnknownObject { name, .. }) = &found else {
-                return Ok((names, found));
-            };
-            let mut meant = names.titles.meant_by(name);
-            if meant.is_empty() {
-                // A source that cannot tell its names says so with an error.
-                meant.push(NO_OBJECT);
-            }
-            match this.names_of(&Ask::objects(&meant), all) {
-                Ok(more) => {
-                    let found = find(&more);
-                    Ok((more, found))
-                }
-                Err(error) => {
-                    failed = Some(error);
-                    Ok((names, found))
-                }
-            }
-        };
-        if let (names, Ok(found)) = in_languages(self, false)? {
-            return Ok((names, found));
-        }
-        let (names, error) = match in_languages(self, true)? {
-            (names, Ok(found)) => return Ok((names, found)),
-            (names, Err(error)) => (names, error),
-        };
-        let QueryError::UnknownObject { name, .. } = &error else { return Err(error) };
-        if let Some(failed) = failed {
-            // Whoever has it cannot tell at the moment.
-            return Err(failed.into());
-        }
-        if let Some(error) = names.titles.cannot_tell(name) {
-            return Err(error.into());
-        }
-        // Nobody has it: what is called nearly so is found out, and nothing else.
-        let near = names.titles.near(name);
-        if near.is_empty() {
-            return Err(error);
-        }
-        match self.names_of(&Ask::objects(&near), true) {
-            Ok(names) => find(&names).map(|found| (names, found)),
-            Err(_) => Err(error),
+        category: &str,
+        look: impl Fn(&Directory) -> Result<T, QueryError>,
+    ) -> Result<(Directory, T), QueryError> {
+        let (directory, found) = self.search(category, look)?;
+        Ok((directory, found?))
+    }
+
+    /// The titles of every language of the source, the shown one's first, and the
+    /// generation of which they are.
+    pub(crate) fn all_titles(&mut self) -> Result<(u64, Arc<TitleSet>), SourceError> {
+        let mut lookup = self.lookup()?;
+        lookup.load_all_languages(&mut self.inner, None);
+        match lookup.failure() {
+            Some(error) => Err(error.clone()),
+            None => Ok((lookup.directory().generation, Arc::clone(&lookup.directory().titles))),
         }
     }
 
-    /// Has the source list what is expensive to list; `true` if there is more
-    /// now.
-    fn list_costly(&mut self) -> Result<bool, SourceError> {
-        let before = self.generation()?;
-        self.inner.catalogue(&Ask::new(ObjectQuery::Costly))?;
-        Ok(self.generation()? != before)
-    }
-
-    /// What there is, in the shown language.
-    pub(crate) fn list(&mut self) -> Result<Names, QueryError> {
-        // Without what cannot be listed at the moment the rest is as good.
-        let _ = self.list_costly();
-        Ok(self.names_of(&Ask::everything(), false)?)
+    /// Everything that the source has, in the shown language.
+    pub(crate) fn list(&mut self) -> Result<Directory, SourceError> {
+        let mut lookup = self.lookup()?;
+        lookup.list(&mut self.inner)?;
+        Ok(lookup.directory().clone())
     }
 
     /// A sample of an object that this handle has not had: a fresh one of a
@@ -371,7 +333,7 @@ impl SharedSource {
         &mut self,
         object: TitleIndex,
         extra: &[TitleIndex],
-    ) -> Result<Result<ObjectSample, Option<Arc<str>>>, SourceError> {
+    ) -> Result<SampledObject, SourceError> {
         let request = if self.is_live() {
             Ask {
                 extra_counters: extra.iter().map(|counter| (object, *counter)).collect(),
@@ -409,12 +371,4 @@ impl fmt::Debug for SharedSource {
             .field("language", &self.language)
             .finish()
     }
-}
-
-/// What a source has, and the names for it, as of one generation.
-#[derive(Clone)]
-pub(crate) struct Names {
-    pub(crate) generation: u64,
-    pub(crate) catalogue: Arc<Catalogue>,
-    pub(crate) titles: Arc<TitleSet>,
 }

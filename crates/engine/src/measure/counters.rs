@@ -1,9 +1,9 @@
 //! Performance counters as sensors.
 
-mod known;
+mod follow;
+mod list;
 mod names;
 mod read;
-mod renumber;
 mod sensors;
 
 pub use sensors::CounterSource;
@@ -12,15 +12,14 @@ use super::source::{Instances, MeasureError, ProbeContext, Wanted};
 use super::{Anomaly, SensorName, SensorReading, Slot, ValueType};
 use crate::ask::{Ask, ObjectQuery};
 use crate::error::{Fault, SourceError, SourceErrorKind};
-use crate::followed::{ATTEMPTS, Followed, NOT_THERE};
+use crate::followed::{Followed, INDEX_TAKEN, IndexChange, changing, sample_followed};
 use crate::frame::Snapshot;
 use crate::identity::Identity;
 use crate::label::InstanceLabel;
-use crate::query::changing;
 use crate::query::sample::{ObjectSample, ObjectState};
 use crate::source::{CatalogueCounter, CatalogueObject, Source};
 use crate::suggest::nearest;
-use known::{Known, counter_of, object_of, title};
+use list::{SensorList, counter_of, object_of};
 use names::{InstancePlaces, instance_name, instance_names};
 use sensors::{PATIENCE, unknown_sensor};
 use std::collections::{HashMap, HashSet};
@@ -34,8 +33,6 @@ struct Target {
     /// Place among the objects.
     object: usize,
     counter: Followed,
-    /// The counter's name, which others of the object may have too.
-    title: String,
     on_request: bool,
     value_type: ValueType,
     name: SensorName,
@@ -74,9 +71,7 @@ struct One {
 }
 
 struct Probed {
-    place: Followed,
-    /// The object's name, which others may have too.
-    title: String,
+    index: Followed,
     /// Data source and group.
     group: Arc<str>,
     state: ObjectState,
@@ -102,13 +97,13 @@ impl<S: Source> CounterProbe<S> {
     fn new(
         source_name: Arc<str>,
         source: S,
-        known: &Known,
+        list: &SensorList,
         wanted: &[Wanted],
     ) -> Result<Self, MeasureError> {
         let mut probe = Self {
             name: source_name,
             source,
-            generation: known.generation,
+            generation: list.directory.generation,
             request: Ask::new(ObjectQuery::Indexes(Vec::new())),
             snapshot: Snapshot::new(),
             objects: Vec::new(),
@@ -116,16 +111,16 @@ impl<S: Source> CounterProbe<S> {
         };
         for (asked, wanted) in wanted.iter().enumerate() {
             let (object, counter) = (object_of(wanted.sensor), counter_of(wanted.sensor));
-            let listed = known.catalogue.object(object);
+            let listed = list.directory.catalogue.object(object);
             let found = listed.map(|listed| (listed, listed.counter(counter)));
             match found {
-                Some((listed, Some(counter))) => probe.add(asked, wanted, listed, counter, known),
+                Some((listed, Some(counter))) => probe.add(asked, wanted, listed, counter, list),
                 Some((listed, None)) if counter.0 == 0 => {
                     // On request means: when asked for by name.
                     let counters = listed.counters.iter().filter(|counter| !counter.on_request);
-                    counters.for_each(|counter| probe.add(asked, wanted, listed, counter, known));
+                    counters.for_each(|counter| probe.add(asked, wanted, listed, counter, list));
                 }
-                _ => return Err(unknown_sensor(&probe.name, known, wanted.sensor)),
+                _ => return Err(unknown_sensor(&probe.name, list, wanted.sensor)),
             }
         }
         Ok(probe)
@@ -137,20 +132,17 @@ impl<S: Source> CounterProbe<S> {
         wanted: &Wanted,
         object: &CatalogueObject,
         counter: &CatalogueCounter,
-        known: &Known,
+        list: &SensorList,
     ) {
-        let Some(sensor) = known.sensor(object.name, counter.name) else { return };
+        let Some(sensor) = list.sensor(object.name, counter.name) else { return };
         let group = sensor.name.group();
         let all = object.has_instances && wanted.instances == Instances::All;
-        let place = match self.objects.iter().position(|p| p.place.index() == object.name) {
+        let place = match self.objects.iter().position(|p| p.index.last_index() == object.name) {
             Some(place) => place,
             None => {
                 self.request.objects.insert(object.name);
-                let title = title(&known.titles, object.name);
-                let named = known.catalogue.named(&known.titles, &title);
                 self.objects.push(Probed {
-                    place: Followed::new(object.name, named),
-                    title,
+                    index: list.directory.follow_object(object.name),
                     group: format!("{}/{group}", self.name).into(),
                     state: ObjectState::default(),
                     all: false,
@@ -167,7 +159,6 @@ impl<S: Source> CounterProbe<S> {
             self.request.extra_counters.push(extra);
         }
         let (name, value_type) = (sensor.name.clone(), sensor.value_type);
-        let title = title(&known.titles, counter.name);
         let one = match &wanted.instances {
             Instances::One(instance) => Some(One {
                 name: instance.clone(),
@@ -181,8 +172,7 @@ impl<S: Source> CounterProbe<S> {
         self.targets.push(Target {
             asked,
             object: place,
-            counter: Followed::new(counter.name, object.named(&known.titles, &title)),
-            title,
+            counter: list.directory.follow_counter(object, counter.name),
             on_request: counter.on_request,
             value_type,
             name,
@@ -193,22 +183,18 @@ impl<S: Source> CounterProbe<S> {
 
     /// The first sample, which binds instances to their names.
     fn take_baseline(&mut self) -> Result<(), MeasureError> {
-        let mut attempts = 0..ATTEMPTS;
-        loop {
-            attempts.next().ok_or_else(|| changing(&self.name))?;
-            self.request.until = Instant::now().checked_add(PATIENCE);
-            self.source.collect(&self.request, &mut self.snapshot)?;
-            // What came is what was asked for only if the indexes still mean that.
-            if !self.follow_catalogue()? {
-                break;
-            }
-        }
+        let sampled = sample_followed(self, Self::follow_catalogue, |probe| {
+            probe.request.until = Instant::now().checked_add(PATIENCE);
+            probe.source.collect(&probe.request, &mut probe.snapshot)
+        })?;
+        sampled.ok_or_else(|| changing(&self.name))?;
         for probed in &mut self.objects {
             probed.moved = false;
-            if probed.place.is_there() {
-                probed.state.advance(probed.place.index(), &self.snapshot);
-            } else {
-                probed.state.missing = Some(NOT_THERE.into());
+            match probed.index.index() {
+                Some(index) => {
+                    probed.state.advance(index, &self.snapshot);
+                }
+                None => probed.state.missing = Some(INDEX_TAKEN.into()),
             }
         }
         let samples = self.objects.iter().map(|probed| probed.state.current());
@@ -308,7 +294,7 @@ impl<S: Source> ProbeContext for CounterProbe<S> {
         let (failed, unlike) = match failed {
             Some(failed) => (Some(failed), false),
             None => match self.follow_catalogue() {
-                Ok(moved) => (None, moved),
+                Ok(change) => (None, change == IndexChange::Taken),
                 Err(error) => (Some(error), false),
             },
         };
@@ -322,13 +308,14 @@ impl<S: Source> ProbeContext for CounterProbe<S> {
                 let group = Arc::clone(&probed.group);
                 anomalies.push(Anomaly::StructureChanged { group });
             }
-            if moved && unlike || !probed.place.is_there() {
+            let Some(index) = probed.index.index().filter(|_| !(moved && unlike)) else {
                 probed.state.skip();
-                probed.state.missing = Some(NOT_THERE.into()).filter(|_| !probed.place.is_there());
+                let is_gone = probed.index.index().is_none();
+                probed.state.missing = is_gone.then(|| INDEX_TAKEN.into());
                 continue;
-            }
+            };
             let is_first = probed.state.current().is_none() && probed.state.previous().is_none();
-            if probed.state.advance(probed.place.index(), &self.snapshot) {
+            if probed.state.advance(index, &self.snapshot) {
                 let group = Arc::clone(&probed.group);
                 anomalies.push(Anomaly::StructureChanged { group });
             }

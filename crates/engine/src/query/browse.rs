@@ -1,9 +1,11 @@
 //! What a query's sources have: machines, objects, counters, instances, and
 //! the paths that a wildcard stands for.
 
+use super::lookup::Directory;
+use super::names::unknown_object;
 use super::sample::ObjectSample;
 use super::sources::Slot;
-use super::{Query, QueryError, objects_named, resolve_or_suggest};
+use super::{Query, QueryError, objects_named};
 use crate::ask::Ask;
 use crate::error::SourceError;
 use crate::frame::Snapshot;
@@ -82,11 +84,10 @@ impl Query {
     pub fn objects(&mut self, machine: Option<&str>) -> Result<Vec<String>, QueryError> {
         let number = self.slot_of(machine)?;
         let slot = self.sources.slot_mut(number)?;
-        slot.complete(&NamePattern::with_wildcards("*"), None);
-        // Without what cannot be listed at the moment the rest is as good.
-        let _ = slot.list_costly(None);
-        let objects = slot.catalogue.objects.iter();
-        Ok(objects.map(|object| slot.titles.name_or_index(object.name)).collect())
+        // Objects that cannot be listed now are left out.
+        let _ = slot.lookup.list(&mut *slot.source);
+        let Directory { catalogue, titles, .. } = slot.directory();
+        Ok(catalogue.objects.iter().map(|object| titles.name_or_index(object.name)).collect())
     }
 
     /// The counters and the present instances of an object, given by its name
@@ -107,21 +108,15 @@ impl Query {
         let number = self.slot_of(machine)?;
         let pattern = NamePattern::literal(object);
         let slot = self.sources.slot_mut(number)?;
-        slot.forget_failure();
-        if objects_named(slot, &pattern).is_err() {
-            slot.complete(&pattern, None);
-        }
-        if objects_named(slot, &pattern).is_err() && slot.load_all_languages(None) {
-            slot.complete(&pattern, None);
-        }
-        if objects_named(slot, &pattern).is_err() && !slot.look_further(&pattern, None)? {
-            slot.look_near(&pattern, None);
-        }
-        let found = objects_named(slot, &pattern)?;
-        let Some(entry) = found.first() else {
-            return Err(super::unknown_object(&slot.catalogue, &slot.titles, object));
+        let find = |directory: &Directory| {
+            let found = objects_named(directory, &pattern)?;
+            found
+                .first()
+                .map(|first| (*first).clone())
+                .ok_or_else(|| unknown_object(&directory.catalogue, &directory.titles, object))
         };
-        let titles = &slot.titles;
+        let entry = slot.lookup.find_or_suggest(&mut *slot.source, &pattern, find)?;
+        let titles = &slot.directory().titles;
         let (name, has_instances) = (entry.name, entry.has_instances);
         let mut items = ObjectItems {
             object: titles.name_or_index(name),
@@ -153,7 +148,7 @@ impl Query {
         let mut failure = None;
         for number in slots {
             let slot = self.sources.slot_mut(number)?;
-            match resolve_or_suggest(slot, &path) {
+            match slot.resolve_or_suggest(&path) {
                 Ok(targets) => expand_in(slot, &path, &targets, &mut paths)?,
                 Err(error) => failure = failure.or(Some(error)),
             }
@@ -183,7 +178,7 @@ fn expand_in(
     wanted.dedup();
     let samples = if path.instance.is_some() { peek(slot, &wanted)? } else { HashMap::new() };
     let machine = path.machine.as_ref().map(|_| NamePattern::literal(&slot.machine));
-    let titles = &slot.titles;
+    let titles = &slot.directory().titles;
     let mut push = |object: TitleIndex, instance, counter: TitleIndex| {
         let (object, counter) = (titles.name_or_index(object), titles.name_or_index(counter));
         let machine = machine.clone();

@@ -1,11 +1,10 @@
 //! The sources of a query, chosen by the machine of a path.
 
 use super::QueryError;
-use crate::ask::{Ask, NO_OBJECT, ObjectQuery};
+use super::lookup::{Directory, Lookup};
 use crate::error::SourceError;
 use crate::path::NamePattern;
-use crate::source::{Catalogue, CatalogueCounter, Source};
-use crate::titles::TitleSet;
+use crate::source::{CatalogueCounter, Source};
 use perfhive_format::{LanguageId, TitleIndex};
 use std::collections::HashSet;
 use std::sync::Arc;
@@ -20,7 +19,7 @@ pub struct SourceSet {
     opener: Option<Opener>,
 }
 
-/// One source with what is known of it.
+/// One source, and what the paths need of it.
 pub(super) struct Slot {
     pub(super) source: Box<dyn Source>,
     pub(super) is_live: bool,
@@ -28,25 +27,12 @@ pub(super) struct Slot {
     pub(super) machine: Arc<str>,
     /// The name under which the source was added.
     alias: Option<String>,
-    pub(super) catalogue: Arc<Catalogue>,
-    pub(super) titles: TitleSet,
+    pub(super) lookup: Lookup,
     pub(super) wanted: Vec<TitleIndex>,
     pub(super) extra: Vec<(TitleIndex, TitleIndex)>,
-    /// What is in `wanted` (without a counter) and `extra`.
+    /// The members of `wanted` (without a counter) and `extra`.
     known: HashSet<(TitleIndex, Option<TitleIndex>)>,
     prepared: bool,
-    generation: u64,
-    /// In which names are shown.
-    language: LanguageId,
-    all_languages: bool,
-    /// Whether the source was asked for what is expensive to list.
-    costly: bool,
-    /// Whether the catalogue is to have what takes time to find out.
-    complete: bool,
-    /// Why it could not be found out whether there is what was looked for last.
-    failed: Option<SourceError>,
-    /// The titles of before a change that the targets have not followed yet.
-    before: Option<TitleSet>,
     /// How many samples were taken.
     pub(super) taken: u64,
 }
@@ -91,7 +77,7 @@ impl SourceSet {
         self.slots.iter_mut().for_each(Slot::clear_wants);
     }
 
-    /// Asks a source what it has, once.
+    /// The slot of a source, which is asked once for its catalogue and titles.
     pub(super) fn prepare(
         &mut self,
         number: usize,
@@ -99,9 +85,9 @@ impl SourceSet {
     ) -> Result<&mut Slot, QueryError> {
         let slot = self.slot_mut(number)?;
         if !slot.prepared {
-            let catalogue = slot.source.catalogue(&Ask::nothing())?;
-            slot.language = language.unwrap_or_else(|| catalogue.preferred_language(slot.is_live));
-            slot.load(catalogue, &Ask::nothing())?;
+            slot.lookup = Lookup::open(&mut *slot.source, language)?;
+            slot.note_machine();
+            slot.prepared = true;
         }
         Ok(slot)
     }
@@ -127,7 +113,7 @@ impl SourceSet {
             }
             let slot = match self.prepare(number, language) {
                 Ok(slot) => slot,
-                // Of several machines, one that is down does not cost the others.
+                // A machine that is down does not affect the others.
                 Err(error) => {
                     failure.get_or_insert(error);
                     continue;
@@ -146,7 +132,7 @@ impl SourceSet {
             self.slots.push(Slot::new(source, Some(name.to_string())));
             let number = self.slots.len() - 1;
             if let Err(error) = self.prepare(number, language) {
-                // A machine that did not answer is asked anew next time.
+                // A machine that did not answer is opened anew next time.
                 self.slots.pop();
                 return Err(error);
             }
@@ -176,19 +162,11 @@ impl Slot {
             source,
             machine: "".into(),
             alias,
-            catalogue: Arc::default(),
-            titles: TitleSet::default(),
+            lookup: Lookup::default(),
             wanted: Vec::new(),
             extra: Vec::new(),
             known: HashSet::new(),
             prepared: false,
-            generation: 0,
-            language: LanguageId::ENGLISH,
-            all_languages: false,
-            costly: false,
-            complete: false,
-            failed: None,
-            before: None,
             taken: 0,
         }
     }
@@ -198,163 +176,26 @@ impl Slot {
         self.alias.as_deref().unwrap_or(&self.machine)
     }
 
-    /// Asks the source what it has, beyond what is in a catalogue of its.
-    fn load(&mut self, mut catalogue: Arc<Catalogue>, ask: &Ask) -> Result<(), SourceError> {
-        let generation = catalogue.generation;
-        if self.complete {
-            catalogue = self.source.catalogue(&Ask::everything().until(ask.until))?;
-        }
-        let languages = [self.language, LanguageId::ENGLISH];
-        let titles = TitleSet::load(languages, |language| self.source.titles(language, ask))?;
-        self.generation = generation;
-        // Both or neither: what indexes mean is in the one, and whose they are in the other.
-        self.machine = match &self.alias {
-            Some(alias) => alias.as_str().into(),
-            None => catalogue.machine.as_str().into(),
-        };
-        self.catalogue = catalogue;
-        self.titles = titles;
-        self.all_languages = false;
-        self.prepared = true;
-        Ok(())
+    /// The source's objects and names, as far as they are known.
+    pub(super) fn directory(&self) -> &Directory {
+        self.lookup.directory()
     }
 
-    /// Loads catalogue and titles anew if they changed, and answers whether they
-    /// did.
+    /// Whether catalogue or titles changed since the targets were resolved.
     ///
     /// # Errors
-    /// Where the source does not answer: nobody knows what the indexes mean. The
-    /// next call tries again.
-    fn refresh(&mut self, until: Option<Instant>) -> Result<bool, SourceError> {
-        if !self.prepared {
-            return Ok(false);
+    /// As [`Lookup::take_change`].
+    pub(super) fn take_change(&mut self, until: Option<Instant>) -> Result<bool, SourceError> {
+        let changed = self.lookup.take_change(&mut *self.source, until)?;
+        if changed {
+            self.note_machine();
         }
-        let ask = Ask::nothing().until(until);
-        let catalogue = self.source.catalogue(&ask)?;
-        if catalogue.generation == self.generation {
-            return Ok(false);
-        }
-        let titles = self.titles.clone();
-        self.load(catalogue, &ask)?;
-        self.before.get_or_insert(titles);
-        Ok(true)
+        Ok(changed)
     }
 
-    /// The titles as of which targets were looked up, if there are others now.
-    ///
-    /// # Errors
-    /// As [`refresh`](Self::refresh).
-    pub(super) fn renamed(
-        &mut self,
-        until: Option<Instant>,
-    ) -> Result<Option<TitleSet>, SourceError> {
-        self.refresh(until)?;
-        Ok(self.before.take())
-    }
-
-    /// Has whoever asks next follow the same change: it could not be found out in time
-    /// what the targets are now.
-    pub(super) fn follow_again(&mut self, before: TitleSet) {
-        self.before.get_or_insert(before);
-    }
-
-    /// Has the source list what is expensive to list, once; `true` if there is
-    /// more now.
-    ///
-    /// # Errors
-    /// Where nobody can tell at the moment; the next call tries again.
-    pub(super) fn list_costly(&mut self, until: Option<Instant>) -> Result<bool, QueryError> {
-        if std::mem::replace(&mut self.costly, true) {
-            return Ok(false);
-        }
-        if let Err(error) = self.source.catalogue(&Ask::new(ObjectQuery::Costly).until(until)) {
-            self.costly = false;
-            return Err(error.into());
-        }
-        Ok(self.refresh(until)?)
-    }
-
-    /// Has the source find out, where that takes time, whether it has what a
-    /// path means; answers whether the catalogue is another now.
-    pub(super) fn complete(&mut self, object: &NamePattern, until: Option<Instant>) -> bool {
-        match object.as_literal() {
-            Some(name) => {
-                let mut meant = self.titles.meant_by(name);
-                if meant.is_empty() {
-                    // A source that cannot tell its names says so with an error.
-                    meant.push(NO_OBJECT);
-                }
-                self.find_out(&Ask::objects(&meant).until(until))
-            }
-            None => {
-                self.complete = true;
-                self.find_out(&Ask::everything().until(until))
-            }
-        }
-    }
-
-    fn find_out(&mut self, ask: &Ask) -> bool {
-        match self.source.catalogue(ask) {
-            Ok(catalogue) if *catalogue != *self.catalogue => {
-                let all_languages = self.all_languages;
-                // Other things may have changed with it.
-                if self.refresh(ask.until).is_err() {
-                    return false;
-                }
-                if all_languages {
-                    self.load_all_languages(ask.until);
-                }
-                self.catalogue = catalogue;
-                true
-            }
-            Ok(_) => false,
-            Err(error) => {
-                self.failed = Some(error);
-                false
-            }
-        }
-    }
-
-    /// Why it could not be found out what was looked for last.
-    pub(super) fn failure(&self) -> Option<&SourceError> {
-        self.failed.as_ref()
-    }
-
-    /// Forgets what could not be found out for somebody else.
-    pub(super) fn forget_failure(&mut self) {
-        self.failed = None;
-    }
-
-    /// What is left to do for an object that is not found. Of a pattern it may be one that
-    /// is in no list so far; a name whose indexes were asked for, or that has none, is
-    /// nobody's. Answers whether to look again.
-    ///
-    /// # Errors
-    /// Where nobody can tell at the moment; the next call tries again.
-    pub(super) fn look_further(
-        &mut self,
-        object: &NamePattern,
-        until: Option<Instant>,
-    ) -> Result<bool, QueryError> {
-        match (object.as_literal(), self.failed.take()) {
-            (None, _) => self.list_costly(until),
-            (Some(_), Some(error)) => Err(error.into()),
-            (Some(name), None) => match self.titles.cannot_tell(name) {
-                Some(error) => Err(error.into()),
-                None => Ok(false),
-            },
-        }
-    }
-
-    /// Has the source find out what is called nearly as an object that there is none of, to
-    /// be suggested, and nothing else.
-    pub(super) fn look_near(&mut self, object: &NamePattern, until: Option<Instant>) {
-        if let Some(name) = object.as_literal() {
-            let near = self.titles.near(name);
-            if !near.is_empty() {
-                self.find_out(&Ask::objects(&near).until(until));
-            }
-        }
+    fn note_machine(&mut self) {
+        let machine = &self.lookup.directory().catalogue.machine;
+        self.machine = self.alias.as_deref().unwrap_or(machine).into();
     }
 
     pub(super) fn clear_wants(&mut self) {
@@ -363,8 +204,8 @@ impl Slot {
         self.known.clear();
     }
 
-    /// Notes that an object is to be collected, and a counter that is filled
-    /// only on request.
+    /// Adds an object to those that are collected, and a counter that is filled only on
+    /// request.
     pub(super) fn want(&mut self, object: TitleIndex, counter: &CatalogueCounter) {
         if self.known.insert((object, None)) {
             self.wanted.push(object);
@@ -372,23 +213,5 @@ impl Slot {
         if counter.on_request && self.known.insert((object, Some(counter.name))) {
             self.extra.push((object, counter.name));
         }
-    }
-
-    /// Loads the languages that the source lists beyond those loaded; `true`
-    /// if there were any.
-    pub(super) fn load_all_languages(&mut self, until: Option<Instant>) -> bool {
-        if std::mem::replace(&mut self.all_languages, true) {
-            return false;
-        }
-        let languages = self.catalogue.languages.iter().copied();
-        let ask = Ask::nothing().until(until);
-        self.titles.add(languages, |language| self.source.titles(language, &ask)).unwrap_or_else(
-            |error| {
-                // Who looks next asks again for those that were late.
-                self.all_languages = false;
-                self.failed = Some(error);
-                true
-            },
-        )
     }
 }

@@ -1,15 +1,14 @@
 //! One counter of one instance, read again and again.
 
-use super::follow::Tracked;
+use super::follow::TrackedCategory;
 use super::instances::{Found, find};
 use super::sample::CounterSample;
-use crate::shared_source::{Names, SharedSource};
+use crate::shared_source::SharedSource;
 use perfhive_engine::{
-    CatalogueCounter, CatalogueObject, Identity, NoValue, QueryError, SampledCounter,
+    CatalogueCounter, CatalogueObject, Directory, Identity, NoValue, QueryError, SampledCounter,
 };
 use perfhive_format::{CookedValue, CounterType};
 use std::fmt;
-use std::sync::Arc;
 
 /// One counter of one instance (.NET: `PerformanceCounter`, for reading).
 ///
@@ -29,7 +28,7 @@ use std::sync::Arc;
 /// ```
 pub struct PerformanceCounter {
     source: SharedSource,
-    tracked: Tracked,
+    tracked: TrackedCategory,
     /// As it was when the names were found last.
     counter: CatalogueCounter,
     instance: String,
@@ -82,36 +81,35 @@ impl PerformanceCounter {
         instance: &str,
     ) -> Result<Self, QueryError> {
         let mut source = source.clone();
-        let asked = (category.to_string(), counter.to_string());
-        let (names, (object, counter)) =
-            source.find(|names| resolve(names, category, counter, instance))?;
-        Ok(Self::asked(&source, &names, &object, &counter, instance, asked))
+        let look = |directory: &Directory| resolve(directory, category, counter, instance);
+        let (directory, (object, found)) = source.find(category, look)?;
+        Ok(Self::asked(&source, &directory, (&object, category), (&found, counter), instance))
     }
 
     /// The counter of an object that is known already.
     pub(super) fn of(
         source: &SharedSource,
-        names: &Names,
-        object: &Arc<CatalogueObject>,
+        directory: &Directory,
+        object: &CatalogueObject,
         counter: &CatalogueCounter,
         instance: &str,
     ) -> Self {
-        let name = |index| names.titles.name_or_index(index);
+        let name = |index| directory.titles.name_or_index(index);
         let asked = (name(object.name), name(counter.name));
-        Self::asked(source, names, object, counter, instance, asked)
+        Self::asked(source, directory, (object, &asked.0), (counter, &asked.1), instance)
     }
 
+    /// A counter, with the names that category and counter are asked for by.
     fn asked(
         source: &SharedSource,
-        names: &Names,
-        object: &Arc<CatalogueObject>,
-        counter: &CatalogueCounter,
+        directory: &Directory,
+        (object, category): (&CatalogueObject, &str),
+        (counter, name): (&CatalogueCounter, &str),
         instance: &str,
-        (category, name): (String, String),
     ) -> Self {
         Self {
             source: source.clone(),
-            tracked: Tracked::new(names, object, Some(counter), (category, Some(name))),
+            tracked: TrackedCategory::new(directory, object, category, Some((counter, name))),
             counter: *counter,
             instance: instance.to_string(),
             last: None,
@@ -130,13 +128,13 @@ impl PerformanceCounter {
     /// ```
     #[must_use]
     pub fn category_name(&self) -> String {
-        self.tracked.names.titles.name_or_index(self.tracked.object.name)
+        self.tracked.directory.titles.name_or_index(self.tracked.object.name)
     }
 
     /// The counter's name in the shown language, or its title index.
     #[must_use]
     pub fn counter_name(&self) -> String {
-        self.tracked.names.titles.name_or_index(self.counter.name)
+        self.tracked.directory.titles.name_or_index(self.counter.name)
     }
 
     /// The instance's name as it was given; empty for a category without
@@ -150,7 +148,7 @@ impl PerformanceCounter {
     /// has no help texts.
     #[must_use]
     pub fn counter_help(&self) -> Option<&str> {
-        self.tracked.names.titles.help(self.counter.help)
+        self.tracked.directory.titles.help(self.counter.help)
     }
 
     /// The counter type, which says how values are calculated. Its unit is
@@ -329,24 +327,24 @@ impl Clone for PerformanceCounter {
 }
 
 fn resolve(
-    names: &Names,
+    directory: &Directory,
     category: &str,
     counter: &str,
     instance: &str,
-) -> Result<(Arc<CatalogueObject>, CatalogueCounter), QueryError> {
-    let object = names.catalogue.object_named(&names.titles, category)?;
-    check_instance(names, object, instance)?;
-    let counter = object.counter_named(&names.titles, counter)?;
-    Ok((Arc::new(object.clone()), *counter))
+) -> Result<(CatalogueObject, CatalogueCounter), QueryError> {
+    let object = directory.catalogue.object_named(&directory.titles, category)?;
+    check_instance(directory, object, instance)?;
+    let counter = object.counter_named(&directory.titles, counter)?;
+    Ok((object.clone(), *counter))
 }
 
 /// Whether an instance is named exactly where there are instances.
 pub(super) fn check_instance(
-    names: &Names,
+    directory: &Directory,
     object: &CatalogueObject,
     instance: &str,
 ) -> Result<(), QueryError> {
-    let own_name = || names.titles.name_or_index(object.name);
+    let own_name = || directory.titles.name_or_index(object.name);
     match (object.has_instances, instance.is_empty()) {
         (true, true) => Err(QueryError::NeedsInstance { object: own_name() }),
         (false, false) => Err(QueryError::HasNoInstances { object: own_name() }),

@@ -2,8 +2,9 @@
 
 use super::instances::{Found, find, same_name};
 use super::sample::CounterSample;
-use crate::shared_source::Names;
-use perfhive_engine::{Identity, InstanceLabel, NoValue, ObjectSample, SampledCounter, TitleSet};
+use perfhive_engine::{
+    Directory, Identity, InstanceLabel, NoValue, ObjectSample, SampledCounter, TitleSet,
+};
 use perfhive_format::{CookedValue, CounterType, SystemTime, TitleIndex};
 use std::collections::HashSet;
 use std::fmt;
@@ -30,9 +31,9 @@ use std::sync::Arc;
 /// # Ok::<(), Box<dyn std::error::Error>>(())
 /// ```
 pub struct CategoryData {
-    names: Names,
-    /// By which counters are found.
-    all_names: Arc<TitleSet>,
+    directory: Directory,
+    /// The titles in every language, by which counters are found.
+    all_titles: Arc<TitleSet>,
     object: TitleIndex,
     sample: ObjectSample,
     counters: Vec<(TitleIndex, CounterType)>,
@@ -40,8 +41,8 @@ pub struct CategoryData {
 
 impl CategoryData {
     pub(super) fn new(
-        names: Names,
-        all_names: Arc<TitleSet>,
+        directory: Directory,
+        all_titles: Arc<TitleSet>,
         object: TitleIndex,
         sample: ObjectSample,
     ) -> Self {
@@ -49,13 +50,13 @@ impl CategoryData {
         let mut seen = HashSet::new();
         let counters = sample.counters().filter(|plan| seen.insert(plan.name));
         let counters = counters.map(|plan| (plan.name, plan.counter_type)).collect();
-        Self { names, all_names, object, sample, counters }
+        Self { directory, all_titles, object, sample, counters }
     }
 
     /// The category's name in the shown language, or its title index.
     #[must_use]
     pub fn category_name(&self) -> String {
-        self.names.titles.name_or_index(self.object)
+        self.directory.titles.name_or_index(self.object)
     }
 
     /// Calendar time of the sample, UTC.
@@ -103,14 +104,14 @@ impl CategoryData {
 
     fn place_of_counter(&self, name: &str) -> Option<usize> {
         self.counters.iter().position(|(index, _)| {
-            self.all_names.names(*index).any(|known| same_name(known, name))
+            self.all_titles.names(*index).any(|known| same_name(known, name))
                 || index.to_string() == name
         })
     }
 
     fn counter_name(&self, place: usize) -> String {
         let counter = self.counters.get(place).map(|(index, _)| *index);
-        counter.map(|index| self.names.titles.name_or_index(index)).unwrap_or_default()
+        counter.map(|index| self.directory.titles.name_or_index(index)).unwrap_or_default()
     }
 
     fn instance_name(&self, place: usize) -> String {
@@ -236,10 +237,10 @@ impl<'a> InstanceData<'a> {
     /// another machine.
     pub fn value_since(&self, older: &CategoryData) -> Result<f64, NoValue> {
         let newer = self.sampled()?;
-        let machine = |data: &CategoryData| data.names.catalogue.machine.clone();
+        let machine = |data: &CategoryData| data.directory.catalogue.machine.clone();
         // An index may have been another's when the older data was read.
         let is_other = |index: TitleIndex| {
-            let names = |data: &CategoryData| data.names.titles.clone();
+            let names = |data: &CategoryData| data.directory.titles.clone();
             let (old, new) = (names(older), names(self.data));
             let is_new = |name| new.names(index).all(|other| other != name);
             old.name(index).is_some() && new.name(index).is_some() && old.names(index).all(is_new)

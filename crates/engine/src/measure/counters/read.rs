@@ -67,7 +67,7 @@ impl Target {
         out: &mut Vec<SensorReading>,
     ) {
         let asked = self.asked;
-        let counter = self.counter.is_there().then(|| self.counter.index());
+        let counter = self.counter.index();
         let missing = match failed {
             Some(error) => Some(NoValue::SourceFailed(error.clone())),
             None if probed.state.current().is_none() => {

@@ -1,21 +1,19 @@
 //! The sensors of a source, asked for and found.
 
 use super::CounterProbe;
-use super::known::{Known, counter_of, id_of, object_of, title};
+use super::list::{SensorList, counter_of, id_of, object_of};
 use super::names::instance_names;
 use crate::ask::{Ask, NO_OBJECT, ObjectQuery};
 use crate::error::SourceError;
-use crate::followed::ATTEMPTS;
+use crate::followed::{IndexChange, changing, sample_followed};
 use crate::frame::Snapshot;
 use crate::measure::source::{
     DataSource, Instances, MeasureError, ProbeContext, Selection, Wanted,
 };
 use crate::measure::{Sensor, SensorId, SensorName};
-use crate::query::changing;
 use crate::query::sample::ObjectState;
 use crate::source::{CatalogueObject, Cost, Source};
 use crate::suggest::fold;
-use crate::titles::TitleSet;
 use perfhive_format::TitleIndex;
 use std::collections::HashSet;
 use std::sync::Arc;
@@ -39,12 +37,12 @@ use std::time::{Duration, Instant};
 pub struct CounterSource<S> {
     name: Arc<str>,
     source: S,
-    known: Option<Arc<Known>>,
+    list: Option<Arc<SensorList>>,
     /// Whether the source was asked for what is expensive to list.
     costly: bool,
     /// Whether all sensors were asked for, or those only of groups that are wanted.
     complete: bool,
-    /// The groups that were looked for as of what is known, folded.
+    /// The groups that were looked for since the list was made, folded.
     groups: HashSet<String>,
 }
 
@@ -52,7 +50,7 @@ impl<S: Source + Clone + 'static> CounterSource<S> {
     /// The sensors of `source`, under a name such as `linux.procfs`.
     pub fn new(name: &str, source: S) -> Self {
         let name = name.into();
-        Self { name, source, known: None, costly: false, complete: false, groups: HashSet::new() }
+        Self { name, source, list: None, costly: false, complete: false, groups: HashSet::new() }
     }
 
     /// The number of a counter's sensor; counter 0 stands for all of the
@@ -69,26 +67,30 @@ impl<S: Source + Clone + 'static> CounterSource<S> {
     /// # Errors
     /// Where the source does not tell its names.
     pub fn has_name(&mut self, is_it: impl Fn(&str) -> bool) -> Result<bool, MeasureError> {
-        Ok(self.known()?.titles.all().into_iter().any(|(_, name)| is_it(name)))
+        let list = self.list()?;
+        let mut titles = list.directory.titles.databases().iter().flat_map(|titles| titles.all());
+        Ok(titles.any(|(_, name)| is_it(name)))
     }
 
-    fn known(&mut self) -> Result<Arc<Known>, MeasureError> {
+    fn list(&mut self) -> Result<Arc<SensorList>, MeasureError> {
         let generation = self.source.catalogue(&Ask::nothing())?.generation;
-        if let Some(known) = self.known.as_ref().filter(|known| known.generation == generation) {
-            return Ok(Arc::clone(known));
+        if let Some(list) =
+            self.list.as_ref().filter(|list| list.directory.generation == generation)
+        {
+            return Ok(Arc::clone(list));
         }
         // Another source may stand in for the one that was asked.
         self.groups.clear();
-        let known = Arc::new(Known::load(&self.name, &mut self.source, self.complete)?);
-        Ok(Arc::clone(self.known.insert(known)))
+        let list = Arc::new(SensorList::load(&self.name, &mut self.source, self.complete)?);
+        Ok(Arc::clone(self.list.insert(list)))
     }
 
     /// The same of everything that there is.
-    fn all_known(&mut self) -> Result<Arc<Known>, MeasureError> {
+    fn whole_list(&mut self) -> Result<Arc<SensorList>, MeasureError> {
         if !std::mem::replace(&mut self.complete, true) {
-            self.known = None;
+            self.list = None;
         }
-        self.known()
+        self.list()
     }
 
     /// Has the source find out which of some objects there are.
@@ -103,30 +105,32 @@ impl<S: Source + Clone + 'static> CounterSource<S> {
 
     /// What the source has, with the objects of some sensors, whose numbers are those of
     /// `before`, and all others of their names.
-    fn known_with(
+    fn list_with(
         &mut self,
-        before: Option<&Known>,
+        before: Option<&SensorList>,
         sensors: impl Iterator<Item = SensorId>,
-    ) -> Result<Arc<Known>, MeasureError> {
-        let known = self.known()?;
-        let is_same = before.is_none_or(|before| before.generation == known.generation);
+    ) -> Result<Arc<SensorList>, MeasureError> {
+        let list = self.list()?;
+        let is_same =
+            before.is_none_or(|before| before.directory.generation == list.directory.generation);
         let mut wanted = Vec::new();
         for object in sensors.map(object_of) {
-            if is_same && known.catalogue.object(object).is_some() {
+            if is_same && list.directory.catalogue.object(object).is_some() {
                 continue;
             }
-            let had_it = before.filter(|before| before.catalogue.object(object).is_some());
-            match had_it.unwrap_or(&known).titles.name(object) {
-                Some(name) => wanted.extend_from_slice(known.titles.indexes(name)),
+            let had_it =
+                before.filter(|before| before.directory.catalogue.object(object).is_some());
+            match had_it.unwrap_or(&list).directory.titles.name(object) {
+                Some(name) => wanted.extend(list.directory.titles.indexes(name)),
                 None => wanted.push(object),
             }
         }
         self.look_for(wanted)?;
-        self.known()
+        self.list()
     }
 }
 
-impl Known {
+impl SensorList {
     fn name_of(&self, id: SensorId) -> Option<SensorName> {
         let is_it = |sensor: &&Sensor| match counter_of(id) {
             TitleIndex(0) => object_of(sensor.id) == object_of(id),
@@ -137,8 +141,8 @@ impl Known {
 }
 
 /// That there is no sensor of a number, by the names that its indexes have.
-pub(super) fn unknown_sensor(source: &str, known: &Known, id: SensorId) -> MeasureError {
-    let named = |index| title(&known.titles, index);
+pub(super) fn unknown_sensor(source: &str, list: &SensorList, id: SensorId) -> MeasureError {
+    let named = |index| list.directory.titles.name_or_index(index);
     let name = SensorName::new(source, &named(object_of(id)), &named(counter_of(id)));
     MeasureError::UnknownSensor { name: Box::new(name), nearest: Vec::new() }
 }
@@ -157,24 +161,24 @@ impl<S: Source + Clone + 'static> DataSource for CounterSource<S> {
     fn sensors(&mut self) -> Result<Arc<[Sensor]>, MeasureError> {
         // Without what cannot be listed at the moment the rest is as good.
         let _ = self.list_costly();
-        Ok(Arc::clone(&self.all_known()?.sensors))
+        Ok(Arc::clone(&self.whole_list()?.sensors))
     }
 
     fn sensors_of(&mut self, group: &str) -> Result<Arc<[Sensor]>, MeasureError> {
-        let known = self.known()?;
+        let list = self.list()?;
         // Even where everything was listed it may be one that is in no list.
         let folded = fold(group);
         let is_of_it = |sensor: &Sensor| fold(sensor.name.group()) == folded;
-        if self.groups.contains(&folded) || self.complete && known.sensors.iter().any(is_of_it) {
-            return Ok(Arc::clone(&known.sensors));
+        if self.groups.contains(&folded) || self.complete && list.sensors.iter().any(is_of_it) {
+            return Ok(Arc::clone(&list.sensors));
         }
         // Of several objects of one name all are needed to tell which is which; one that
         // is not the first has its index behind its name.
-        let named = |name: &str| known.titles.indexes(name).to_vec();
+        let named = |name: &str| list.directory.titles.indexes(name);
         let mut meant = named(group);
         meant.extend(group.rsplit_once('#').into_iter().flat_map(|(name, _)| named(name)));
         let number = group.parse().ok().map(TitleIndex);
-        meant.extend(number.filter(|index| known.titles.name(*index).is_none()));
+        meant.extend(number.filter(|index| list.directory.titles.name(*index).is_none()));
         if meant.is_empty() {
             // A source that cannot tell its names says so with an error.
             self.source.catalogue(&Ask::objects(&[NO_OBJECT]))?;
@@ -183,44 +187,48 @@ impl<S: Source + Clone + 'static> DataSource for CounterSource<S> {
         if self.groups.len() >= GROUPS {
             self.groups.clear();
         }
-        let sensors = Arc::clone(&self.known()?.sensors);
+        let sensors = Arc::clone(&self.list()?.sensors);
         self.groups.insert(folded);
         Ok(sensors)
     }
 
     fn sensors_near(&mut self, group: &str) -> Result<Arc<[Sensor]>, MeasureError> {
-        let known = self.known()?;
-        let near = TitleSet::new(vec![Arc::clone(&known.titles)]).near(group);
+        let list = self.list()?;
+        let near = list.directory.titles.near(group);
         // Without suggestions it is as unknown.
         let _ = self.look_for(near);
-        Ok(Arc::clone(&self.known()?.sensors))
+        Ok(Arc::clone(&self.list()?.sensors))
     }
 
     fn instances(&mut self, sensor: SensorId) -> Result<Vec<String>, MeasureError> {
-        // The numbers are those of the list that was given out last.
-        let mut known = match &self.known {
-            Some(known) => Arc::clone(known),
-            None => self.known()?,
+        // The number is one of the list that was handed out last.
+        let list = match &self.list {
+            Some(list) => Arc::clone(list),
+            None => self.list()?,
         };
-        let mut sensor = sensor;
         let mut snapshot = Snapshot::new();
         let deadline = Instant::now().checked_add(PATIENCE);
         let mut consumer = self.source.clone();
-        for attempt in 0..=ATTEMPTS {
-            // What came is what was asked for only if the numbers mean the same.
-            let now = self.known_with(Some(&known), std::iter::once(sensor))?;
-            let same = now.after(&known, sensor);
-            let same = same.ok_or_else(|| unknown_sensor(&self.name, &known, sensor))?;
-            if attempt > 0 && same == sensor {
-                break;
-            }
-            if attempt == ATTEMPTS {
-                return Err(changing(&self.name).into());
-            }
-            (known, sensor) = (now, same);
-            let request = Ask { until: deadline, ..Ask::objects(&[object_of(sensor)]) };
-            consumer.collect(&request, &mut snapshot)?;
-        }
+        let mut reader = (&mut *self, list, sensor);
+        let sampled = sample_followed(
+            &mut reader,
+            |(source, list, sensor)| {
+                let now = source.list_with(Some(list), std::iter::once(*sensor))?;
+                let same = now.after(list, *sensor);
+                let same = same.ok_or_else(|| unknown_sensor(&source.name, list, *sensor))?;
+                *list = now;
+                match std::mem::replace(sensor, same) == same {
+                    true => Ok(IndexChange::None),
+                    false => Ok(IndexChange::Taken),
+                }
+            },
+            |(_, _, sensor)| {
+                let request = Ask { until: deadline, ..Ask::objects(&[object_of(*sensor)]) };
+                Ok::<_, MeasureError>(consumer.collect(&request, &mut snapshot)?)
+            },
+        )?;
+        let sensor = reader.2;
+        sampled.ok_or_else(|| changing(&self.name))?;
         let object = object_of(sensor);
         let name = self.name_of(sensor)?;
         let mut state = ObjectState::default();
@@ -240,8 +248,8 @@ impl<S: Source + Clone + 'static> DataSource for CounterSource<S> {
         };
         let source = self.source.clone();
         let name = Arc::clone(&self.name);
-        let known = self.known()?;
-        let mut probe = CounterProbe::new(name, source, &known, &wanted)?;
+        let list = self.list()?;
+        let mut probe = CounterProbe::new(name, source, &list, &wanted)?;
         probe.take_baseline()?;
         Ok(Box::new(probe))
     }
@@ -259,15 +267,14 @@ impl<S: Source + Clone + 'static> CounterSource<S> {
     /// Sensors by the numbers that they have now: those that were given out may
     /// mean others since.
     fn as_of_now(&mut self, wanted: &[Wanted]) -> Result<Vec<Wanted>, MeasureError> {
-        let before = self.known.clone();
-        let known =
-            self.known_with(before.as_deref(), wanted.iter().map(|wanted| wanted.sensor))?;
-        let before = before.unwrap_or_else(|| Arc::clone(&known));
-        if before.generation == known.generation {
+        let before = self.list.clone();
+        let list = self.list_with(before.as_deref(), wanted.iter().map(|wanted| wanted.sensor))?;
+        let before = before.unwrap_or_else(|| Arc::clone(&list));
+        if before.directory.generation == list.directory.generation {
             return Ok(wanted.to_vec());
         }
         let now = |wanted: &Wanted| {
-            let sensor = known.after(&before, wanted.sensor);
+            let sensor = list.after(&before, wanted.sensor);
             let sensor =
                 sensor.ok_or_else(|| unknown_sensor(&self.name, &before, wanted.sensor))?;
             Ok(Wanted { sensor, instances: wanted.instances.clone() })
@@ -278,13 +285,13 @@ impl<S: Source + Clone + 'static> CounterSource<S> {
     /// The name of a sensor, or of an object's first one where the counter is
     /// 0.
     fn name_of(&mut self, sensor: SensorId) -> Result<SensorName, MeasureError> {
-        if let Some(name) = self.known()?.name_of(sensor) {
+        if let Some(name) = self.list()?.name_of(sensor) {
             return Ok(name);
         }
         // Perhaps nobody has looked for it.
-        let known = self.known_with(None, std::iter::once(sensor))?;
+        let list = self.list_with(None, std::iter::once(sensor))?;
         let source = Arc::clone(&self.name);
-        known.name_of(sensor).ok_or_else(|| unknown_sensor(&source, &known, sensor))
+        list.name_of(sensor).ok_or_else(|| unknown_sensor(&source, &list, sensor))
     }
 
     /// All objects of a cost.
@@ -292,13 +299,14 @@ impl<S: Source + Clone + 'static> CounterSource<S> {
         if cost == Cost::Costly {
             self.list_costly()?;
         }
-        let known = self.all_known()?;
+        let list = self.whole_list()?;
         let is_of_it = |of: Cost| match cost {
             // What was listed neither here nor there is had by asking for it.
             Cost::Costly => matches!(of, Cost::Costly | Cost::Unknown),
             _ => of == cost,
         };
-        let objects = known.catalogue.objects.iter().filter(|object| is_of_it(object.cost));
+        let objects =
+            list.directory.catalogue.objects.iter().filter(|object| is_of_it(object.cost));
         let all = |object: &CatalogueObject| Wanted {
             sensor: id_of(object.name, TitleIndex(0)),
             instances: Instances::All,

@@ -5,26 +5,25 @@ use crate::broker::CHOSEN_INDEXES;
 use crate::error::{SourceError, SourceErrorKind};
 use crate::followed::Followed;
 use crate::measure::{Sensor, SensorId, SensorKind, SensorName, ValueType};
+use crate::query::Directory;
 use crate::source::{Catalogue, CatalogueCounter, CatalogueObject, Cost, Source};
 use crate::suggest::fold;
-use crate::titles::TitleDatabase;
+use crate::titles::TitleSet;
 use perfhive_format::{CounterType, Formula, LanguageId, TitleIndex};
 use std::collections::{HashMap, HashSet};
 use std::sync::Arc;
 
-/// What the source has, as of one generation of its catalogue.
-pub(super) struct Known {
-    pub(super) generation: u64,
-    pub(super) catalogue: Arc<Catalogue>,
-    pub(super) titles: Arc<TitleDatabase>,
+/// The sensors of a source, as of one generation of its catalogue.
+pub(super) struct SensorList {
+    pub(super) directory: Directory,
     pub(super) sensors: Arc<[Sensor]>,
-    /// Where among these each is.
+    /// The place of each among these.
     places: HashMap<SensorId, usize>,
 }
 
-impl Known {
-    /// Asks a source what it has, for sensors of a data source of this name.
-    /// Of what takes time to find out that is what somebody looked for, or all.
+impl SensorList {
+    /// The sensors of a source, for a data source of this name. Objects that take time to
+    /// find out are listed if they were looked for before, or if `all` are wanted.
     pub(super) fn load(
         name: &str,
         source: &mut impl Source,
@@ -32,10 +31,10 @@ impl Known {
     ) -> Result<Self, SourceError> {
         let ask = if all { Ask::everything() } else { Ask::nothing() };
         let catalogue = source.catalogue(&ask)?;
-        let generation = catalogue.generation;
         let titles = titles_of(source, &catalogue, &ask)?;
-        let (sensors, places) = sensors(name, &catalogue, &titles);
-        Ok(Self { generation, catalogue, titles, sensors, places })
+        let directory = Directory { generation: catalogue.generation, catalogue, titles };
+        let (sensors, places) = sensors(name, &directory);
+        Ok(Self { directory, sensors, places })
     }
 
     /// The sensor of a counter.
@@ -43,83 +42,53 @@ impl Known {
         self.sensors.get(*self.places.get(&id_of(object, counter))?)
     }
 
-    /// The number that a sensor of an earlier catalogue has in this one, where
-    /// its counter may have another index; `None` where it is gone.
+    /// The number in this list of a sensor of an earlier one; `None` where its object or
+    /// counter is gone.
     pub(super) fn after(&self, before: &Self, id: SensorId) -> Option<SensorId> {
         let (object, counter) = (object_of(id), counter_of(id));
+        let (before, now) = (&before.directory, &self.directory);
         let Some(listed) = before.catalogue.object(object) else { return Some(id) };
-        let name = title(&before.titles, object);
-        let mut place = Followed::new(object, before.catalogue.named(&before.titles, &name));
-        follow_object(&mut place, &name, &self.catalogue, &self.titles);
-        if !place.is_there() {
-            return None;
-        }
-        let now = self.catalogue.object(place.index());
-        let mut counter_place = Followed::new(counter, []);
-        if let (Some(_), Some(now)) = (listed.counter(counter), now) {
-            let name = title(&before.titles, counter);
-            counter_place = Followed::new(counter, listed.named(&before.titles, &name));
-            follow_counter(&mut counter_place, &name, now, &self.titles);
-        }
-        counter_place.is_there().then(|| id_of(place.index(), counter_place.index()))
+        let mut index = before.follow_object(object);
+        index.follow_object(now);
+        let object = index.index()?;
+        let counter = match (listed.counter(counter), now.catalogue.object(object)) {
+            (Some(_), Some(now_listed)) => {
+                let mut index = before.follow_counter(listed, counter);
+                index.follow_counter(now, now_listed);
+                index.index()?
+            }
+            _ => counter,
+        };
+        Some(id_of(object, counter))
     }
 }
 
-/// Finds an object in a new catalogue. Answers whether anything is not as
-/// before.
-pub(super) fn follow_object(
-    place: &mut Followed,
-    name: &str,
-    catalogue: &Catalogue,
-    titles: &TitleDatabase,
-) -> bool {
-    let index = place.index();
-    let is_renamed = titles.name(index).is_some_and(|other| other != name);
-    let in_use = catalogue.object(index).is_some() || is_renamed;
-    place.follow(&catalogue.named(titles, name), in_use)
-}
+impl Directory {
+    /// An object, followed by the name that it has now.
+    pub(super) fn follow_object(&self, object: TitleIndex) -> Followed {
+        Followed::object(self, &self.titles.name_or_index(object), object)
+    }
 
-/// The same for a counter of an object.
-pub(super) fn follow_counter(
-    place: &mut Followed,
-    name: &str,
-    object: &CatalogueObject,
-    titles: &TitleDatabase,
-) -> bool {
-    let in_use = object.counter(place.index()).is_some();
-    place.follow(&object.named(titles, name), in_use)
-}
-
-impl Catalogue {
-    /// The indexes of the objects of a name.
-    pub(super) fn named(&self, titles: &TitleDatabase, name: &str) -> Vec<TitleIndex> {
-        let indexes = self.objects.iter().map(|object| object.name);
-        indexes.filter(|index| is_called(titles, *index, name)).collect()
+    /// A counter of an object, followed by the name that it has now.
+    pub(super) fn follow_counter(&self, object: &CatalogueObject, counter: TitleIndex) -> Followed {
+        Followed::counter(self, object, &self.titles.name_or_index(counter), counter)
     }
 }
 
-impl CatalogueObject {
-    /// The indexes of the counters of a name.
-    pub(super) fn named(&self, titles: &TitleDatabase, name: &str) -> Vec<TitleIndex> {
-        let indexes = self.counters.iter().map(|counter| counter.name);
-        indexes.filter(|index| is_called(titles, *index, name)).collect()
-    }
-}
-
-/// English names, or else those of the source's first language, or none: a
-/// recording may lack them.
+/// The English titles, or else those of the source's first language, or none: a recording
+/// may lack them.
 pub(super) fn titles_of(
     source: &mut impl Source,
     catalogue: &Catalogue,
     ask: &Ask,
-) -> Result<Arc<TitleDatabase>, SourceError> {
+) -> Result<Arc<TitleSet>, SourceError> {
     for language in [LanguageId::ENGLISH].iter().chain(&catalogue.languages) {
         match source.titles(*language, ask) {
             Err(error) if error.kind() == SourceErrorKind::NotFound => {}
-            found => return found,
+            found => return Ok(Arc::new(TitleSet::new(vec![found?]))),
         }
     }
-    Ok(Arc::new(TitleDatabase::from_lists(LanguageId::ENGLISH, [], [])))
+    Ok(Arc::default())
 }
 
 pub(super) fn id_of(object: TitleIndex, counter: TitleIndex) -> SensorId {
@@ -134,21 +103,8 @@ pub(super) fn counter_of(id: SensorId) -> TitleIndex {
     TitleIndex((id.0 & 0xffff_ffff) as u32)
 }
 
-/// A name, or the index where there is none.
-pub(super) fn title(titles: &TitleDatabase, index: TitleIndex) -> String {
-    titles.name(index).map_or_else(|| index.to_string(), str::to_string)
-}
-
-/// Whether [`title`] is this.
-fn is_called(titles: &TitleDatabase, index: TitleIndex, name: &str) -> bool {
-    titles.name(index).map_or_else(|| index.to_string() == name, |own| own == name)
-}
-
-fn sensors(
-    source: &str,
-    catalogue: &Catalogue,
-    titles: &TitleDatabase,
-) -> (Arc<[Sensor]>, HashMap<SensorId, usize>) {
+fn sensors(source: &str, directory: &Directory) -> (Arc<[Sensor]>, HashMap<SensorId, usize>) {
+    let Directory { catalogue, titles, .. } = directory;
     let mut sensors = Vec::new();
     let mut places = HashMap::new();
     // Objects may be listed in another order the next time; counters are where
@@ -177,7 +133,7 @@ fn sensor(
     name: SensorName,
     object: &CatalogueObject,
     counter: &CatalogueCounter,
-    titles: &TitleDatabase,
+    titles: &TitleSet,
 ) -> Sensor {
     Sensor {
         id,
@@ -196,11 +152,11 @@ fn sensor(
 /// their index behind it, or, where providers choose indexes that mean nothing to
 /// another reader, `published`.
 fn own_names<R: Ord>(
-    titles: &TitleDatabase,
+    titles: &TitleSet,
     indexes: impl Iterator<Item = TitleIndex>,
     rank: impl Fn(usize, TitleIndex) -> R,
 ) -> Vec<String> {
-    let mut names: Vec<_> = indexes.map(|index| (index, title(titles, index))).collect();
+    let mut names: Vec<_> = indexes.map(|index| (index, titles.name_or_index(index))).collect();
     let mut order: Vec<usize> = (0..names.len()).collect();
     order.sort_by_key(|place| names.get(*place).map(|(index, _)| rank(*place, *index)));
     let mut taken = HashSet::new();

@@ -1,0 +1,89 @@
+//! Probed objects in catalogues that change: see [`Followed`](crate::Followed).
+
+use super::list::titles_of;
+use super::{CounterProbe, Probed, Target};
+use crate::ask::{Ask, ObjectQuery};
+use crate::error::SourceError;
+use crate::followed::IndexChange;
+use crate::identity::Identity;
+use crate::query::Directory;
+use crate::query::sample::ObjectState;
+use crate::source::Source;
+use perfhive_format::TitleIndex;
+
+impl<S: Source> CounterProbe<S> {
+    /// Looks every object and counter up again if the catalogue changed. Returns whether an
+    /// index is not as before: a sample that was asked for by the indexes of before is not
+    /// what it seems.
+    ///
+    /// # Errors
+    /// Where the catalogue changed and cannot be read; the next call tries again.
+    pub(super) fn follow_catalogue(&mut self) -> Result<IndexChange, SourceError> {
+        let ask = Ask::nothing();
+        let catalogue = self.source.catalogue(&ask)?;
+        let generation = catalogue.generation;
+        if generation == self.generation {
+            return Ok(IndexChange::None);
+        }
+        let titles = titles_of(&mut self.source, &catalogue, &ask)?;
+        let meant = |probed: &Probed| {
+            let indexes = titles.meant_by(probed.index.asked());
+            indexes.into_iter().chain([probed.index.last_index()])
+        };
+        let wanted: Vec<TitleIndex> = self.objects.iter().flat_map(meant).collect();
+        let catalogue = self.source.catalogue(&Ask::objects(&wanted))?;
+        let now = Directory { generation, catalogue, titles };
+        let mut change = IndexChange::None;
+        for (number, probed) in self.objects.iter_mut().enumerate() {
+            if probed.follow(number, &mut self.targets, &now) {
+                change = IndexChange::Taken;
+            }
+        }
+        let mut objects: Vec<_> = self.objects.iter().filter_map(|p| p.index.index()).collect();
+        if objects.is_empty() {
+            // A cache notices changes only when it collects: without any object there would
+            // be no collection.
+            objects = self.objects.iter().map(|probed| probed.index.last_index()).collect();
+        }
+        self.request.objects = ObjectQuery::Indexes(Vec::new());
+        objects.into_iter().for_each(|object| self.request.objects.insert(object));
+        self.request.extra_counters.clear();
+        for target in self.targets.iter().filter(|target| target.on_request) {
+            let object = self.objects.get(target.object).and_then(|probed| probed.index.index());
+            let Some(extra) = object.zip(target.counter.index()) else { continue };
+            if !self.request.extra_counters.contains(&extra) {
+                self.request.extra_counters.push(extra);
+            }
+        }
+        self.generation = generation;
+        Ok(change)
+    }
+}
+
+impl Probed {
+    /// Looks up an object and its counters. Returns whether an index is not as before; the
+    /// samples are forgotten then.
+    fn follow(&mut self, number: usize, targets: &mut [Target], now: &Directory) -> bool {
+        let mut moved = self.index.follow_object(now);
+        let mine = |target: &&mut Target| target.object == number;
+        let object = self.index.index().and_then(|index| now.catalogue.object(index));
+        if let Some(object) = object {
+            for target in targets.iter_mut().filter(mine) {
+                moved |= target.counter.follow_counter(now, object);
+            }
+        }
+        if !moved {
+            return false;
+        }
+        // Without a sample before it, several instances of one name cannot be told apart.
+        let last = self.state.current().or(self.state.previous());
+        for one in targets.iter_mut().filter(mine).filter_map(|target| target.one.as_mut()) {
+            let Some(named @ Identity::Named { .. }) = &one.identity else { continue };
+            one.was_alone = last.map_or(one.was_alone, |last| last.is_alone(named));
+            one.lost |= !one.was_alone;
+        }
+        self.state = ObjectState::default();
+        self.moved = true;
+        true
+    }
+}

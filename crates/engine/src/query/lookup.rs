@@ -1,0 +1,301 @@
+//! What a source is known to have, and how more of it is found by name.
+//!
+//! A source lists what it can list at once. The rest is found when a name is looked for:
+//! an object whose provider has to be asked, a name in another language, an object that is
+//! costly to list. [`Lookup::find`] tries these in the order of their cost.
+
+use super::QueryError;
+use crate::ask::{Ask, NO_OBJECT, ObjectQuery};
+use crate::error::SourceError;
+use crate::path::NamePattern;
+use crate::source::{Catalogue, Source};
+use crate::titles::TitleSet;
+use perfhive_format::{LanguageId, TitleIndex};
+use std::sync::Arc;
+use std::time::Instant;
+
+/// The objects of a source and their names, as of one generation of its catalogue.
+#[derive(Clone, Debug, Default)]
+pub struct Directory {
+    /// The generation that the source had when this was read.
+    pub generation: u64,
+    /// The objects that are known so far.
+    pub catalogue: Arc<Catalogue>,
+    /// The names, those of the shown language first.
+    pub titles: Arc<TitleSet>,
+}
+
+/// The [`Directory`] of a source, completed by what is looked for.
+#[derive(Debug, Default)]
+pub struct Lookup {
+    directory: Directory,
+    /// The language that names are shown in.
+    language: Option<LanguageId>,
+    /// The titles of every language are loaded.
+    all_languages: bool,
+    /// The source was asked to list its costly objects.
+    costly: bool,
+    /// The catalogue is to have everything, not only what was looked for.
+    complete: bool,
+    /// The error of the last search, where it left open whether the name exists.
+    failed: Option<SourceError>,
+    /// The generation changed since [`take_change`](Self::take_change).
+    changed: bool,
+}
+
+impl Lookup {
+    /// The lookup of a source, with names shown in `language`, or in the one that the
+    /// source prefers.
+    ///
+    /// # Errors
+    /// Where the source does not tell its catalogue or titles.
+    pub fn open(
+        source: &mut dyn Source,
+        language: Option<LanguageId>,
+    ) -> Result<Self, SourceError> {
+        let is_live = source.recording().is_none();
+        let catalogue = source.catalogue(&Ask::nothing())?;
+        let language = language.unwrap_or_else(|| catalogue.preferred_language(is_live));
+        let mut lookup = Self { language: Some(language), ..Self::default() };
+        lookup.load(source, catalogue, &Ask::nothing())?;
+        Ok(lookup)
+    }
+
+    /// What is known so far.
+    #[must_use]
+    pub fn directory(&self) -> &Directory {
+        &self.directory
+    }
+
+    /// The result of `look`, which finds something of the objects that `object` matches.
+    /// `look` is called again each time that more of the source is known, until it
+    /// succeeds.
+    ///
+    /// # Errors
+    /// The error of `look` once there is nothing more to find out; [`QueryError::Source`]
+    /// where it cannot be told now whether there is such an object. The next call tries
+    /// again.
+    pub fn find<T>(
+        &mut self,
+        source: &mut dyn Source,
+        object: &NamePattern,
+        until: Option<Instant>,
+        look: impl Fn(&Directory) -> Result<T, QueryError>,
+    ) -> Result<T, QueryError> {
+        self.failed = None;
+        let mut found = look(&self.directory);
+        // A pattern may mean objects that are not known so far, whatever it matches.
+        if (found.is_err() || object.is_wild()) && self.complete(source, object, until) {
+            found = look(&self.directory);
+        }
+        if found.is_err() && self.load_all_languages(source, until) {
+            found = look(&self.directory);
+            if found.is_err() && self.complete(source, object, until) {
+                found = look(&self.directory);
+            }
+        }
+        if matches!(found, Err(QueryError::UnknownObject { .. }))
+            && self.look_further(source, object, until)?
+        {
+            // A costly object may be known by a name in another language.
+            self.load_all_languages(source, until);
+            found = look(&self.directory);
+        }
+        found
+    }
+
+    /// The result of [`find`](Self::find). Where there is no such object, the error has
+    /// the nearest names: whether the source has these is found out too.
+    ///
+    /// # Errors
+    /// As [`find`](Self::find).
+    pub fn find_or_suggest<T>(
+        &mut self,
+        source: &mut dyn Source,
+        object: &NamePattern,
+        look: impl Fn(&Directory) -> Result<T, QueryError>,
+    ) -> Result<T, QueryError> {
+        let found = self.find(source, object, None, &look);
+        let Err(QueryError::UnknownObject { .. }) = &found else { return found };
+        let near = object.as_literal().map(|name| self.directory.titles.near(name));
+        match near.filter(|near| !near.is_empty()) {
+            Some(near) if self.find_out(source, &Ask::objects(&near)) => look(&self.directory),
+            _ => found,
+        }
+    }
+
+    /// Finds out everything that the source has. Costly objects that cannot be listed now
+    /// are left out.
+    ///
+    /// # Errors
+    /// Where the source does not tell what it has.
+    pub fn list(&mut self, source: &mut dyn Source) -> Result<(), SourceError> {
+        self.failed = None;
+        self.complete = true;
+        self.find_out(source, &Ask::everything());
+        let failed = self.failed.take();
+        let _ = self.list_costly(source, None);
+        failed.map_or(Ok(()), Err)
+    }
+
+    /// Loads the titles of every language of the source. Returns whether there are more
+    /// than before; a language that is late is asked for again by the next search.
+    pub fn load_all_languages(&mut self, source: &mut dyn Source, until: Option<Instant>) -> bool {
+        if std::mem::replace(&mut self.all_languages, true) {
+            return false;
+        }
+        let languages = self.directory.catalogue.languages.iter().copied();
+        let ask = Ask::nothing().until(until);
+        let titles = Arc::make_mut(&mut self.directory.titles);
+        titles.add(languages, |language| source.titles(language, &ask)).unwrap_or_else(|error| {
+            self.all_languages = false;
+            self.failed = Some(error);
+            true
+        })
+    }
+
+    /// Whether the generation is another than at the last call; catalogue and titles are
+    /// read anew then.
+    ///
+    /// # Errors
+    /// Where the source does not answer, and nobody can tell what its indexes mean. The next
+    /// call tries again.
+    pub fn take_change(
+        &mut self,
+        source: &mut dyn Source,
+        until: Option<Instant>,
+    ) -> Result<bool, SourceError> {
+        self.refresh(source, until)?;
+        Ok(std::mem::take(&mut self.changed))
+    }
+
+    /// Has the next [`take_change`](Self::take_change) report the change again, because
+    /// it could not be followed.
+    pub(super) fn put_change_back(&mut self) {
+        self.changed = true;
+    }
+
+    /// The error of the last search, where it left open whether the name exists.
+    #[must_use]
+    pub fn failure(&self) -> Option<&SourceError> {
+        self.failed.as_ref()
+    }
+
+    fn load(
+        &mut self,
+        source: &mut dyn Source,
+        mut catalogue: Arc<Catalogue>,
+        ask: &Ask,
+    ) -> Result<(), SourceError> {
+        // The generation from before the next questions: a change between them shows as
+        // another one.
+        let generation = catalogue.generation;
+        if self.complete {
+            catalogue = source.catalogue(&Ask::everything().until(ask.until))?;
+        }
+        let languages = self.language.into_iter().chain([LanguageId::ENGLISH]);
+        let titles = TitleSet::load(languages, |language| source.titles(language, ask))?;
+        self.directory = Directory { generation, catalogue, titles: Arc::new(titles) };
+        self.all_languages = false;
+        Ok(())
+    }
+
+    fn refresh(
+        &mut self,
+        source: &mut dyn Source,
+        until: Option<Instant>,
+    ) -> Result<bool, SourceError> {
+        let ask = Ask::nothing().until(until);
+        let catalogue = source.catalogue(&ask)?;
+        if catalogue.generation == self.directory.generation {
+            return Ok(false);
+        }
+        self.load(source, catalogue, &ask)?;
+        self.changed = true;
+        Ok(true)
+    }
+
+    /// Has the source list its costly objects, once. Returns whether there are more now.
+    fn list_costly(
+        &mut self,
+        source: &mut dyn Source,
+        until: Option<Instant>,
+    ) -> Result<bool, SourceError> {
+        if self.costly {
+            return Ok(false);
+        }
+        source.catalogue(&Ask::new(ObjectQuery::Costly).until(until))?;
+        self.costly = true;
+        self.refresh(source, until)
+    }
+
+    /// Has the source find out whether it has what a name or pattern means. Returns
+    /// whether the catalogue is another one now.
+    fn complete(
+        &mut self,
+        source: &mut dyn Source,
+        object: &NamePattern,
+        until: Option<Instant>,
+    ) -> bool {
+        let ask = match object.as_literal() {
+            Some(name) => {
+                let mut meant = self.directory.titles.meant_by(name);
+                if meant.is_empty() {
+                    // A source that cannot tell its names says so with an error.
+                    meant.push(NO_OBJECT);
+                }
+                Ask::objects(&meant)
+            }
+            None => {
+                self.complete = true;
+                Ask::everything()
+            }
+        };
+        self.find_out(source, &ask.until(until))
+    }
+
+    fn find_out(&mut self, source: &mut dyn Source, ask: &Ask) -> bool {
+        match source.catalogue(ask) {
+            Ok(catalogue) if *catalogue != *self.directory.catalogue => {
+                let all_languages = self.all_languages;
+                // The titles may have changed with the catalogue.
+                if self.refresh(source, ask.until).is_err() {
+                    return false;
+                }
+                if all_languages {
+                    self.load_all_languages(source, ask.until);
+                }
+                self.directory.catalogue = catalogue;
+                true
+            }
+            Ok(_) => false,
+            Err(error) => {
+                self.failed = Some(error);
+                false
+            }
+        }
+    }
+
+    /// Takes the last step for an object that was not found: a pattern may match a costly
+    /// object; a name whose indexes were asked for does not exist. Returns whether to look
+    /// again.
+    fn look_further(
+        &mut self,
+        source: &mut dyn Source,
+        object: &NamePattern,
+        until: Option<Instant>,
+    ) -> Result<bool, QueryError> {
+        let Some(name) = object.as_literal() else {
+            return Ok(self.list_costly(source, until)?);
+        };
+        let error = self.failed.take().or_else(|| self.directory.titles.cannot_tell(name));
+        error.map_or(Ok(false), |error| Err(error.into()))
+    }
+}
+
+impl Directory {
+    /// Whether the source lists an object of this index.
+    pub(crate) fn has(&self, object: TitleIndex) -> bool {
+        self.catalogue.object(object).is_some()
+    }
+}
