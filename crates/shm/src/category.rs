@@ -1,4 +1,4 @@
-//! A category that this process publishes, and its instances.
+//! [`Category`] and [`Instance`]: what this process publishes.
 
 use crate::counter::{Counter, PairCounter};
 use crate::definition::{CounterDefinition, Declared, Places};
@@ -14,17 +14,17 @@ use std::sync::atomic::{AtomicU64, Ordering, fence};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError, Weak};
 use std::time::SystemTime;
 
-/// How long an instance is there.
+/// How long an instance exists.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
 pub enum Lifetime {
     /// Until it is removed, its category is taken away or the process ends.
     #[default]
     Process,
-    /// Until the last handle to it or to one of its counters is dropped, too.
+    /// Also ends when the last handle to it or to one of its counters is dropped.
     Handles,
 }
 
-/// Puts a [`Category`] together.
+/// Builds a [`Category`].
 #[derive(Clone, Debug)]
 pub struct CategoryBuilder {
     declared: Declared,
@@ -39,23 +39,22 @@ impl CategoryBuilder {
         self
     }
 
-    /// Says for whom the category is; for everyone by default.
+    /// Sets the level of detail: for whom the category is; for everyone by default.
     #[must_use]
     pub fn detail(mut self, detail: DetailLevel) -> Self {
         self.declared.detail = detail;
         self
     }
 
-    /// Makes it a category with instances, of which there will be no more than
-    /// `most` at once. Memory for all of them is taken when it is published.
+    /// Makes it a category with instances, at most `most` at a time. Memory for all of them is
+    /// taken when it is published.
     #[must_use]
     pub fn instances(mut self, most: usize) -> Self {
         self.declared.instances = Some(most);
         self
     }
 
-    /// Sets how long the name of an instance may be, in bytes of UTF-8; 256 by
-    /// default.
+    /// Sets the longest name of an instance, in bytes of UTF-8; 256 by default.
     #[must_use]
     pub fn longest_name(mut self, bytes: usize) -> Self {
         self.declared.longest_name = bytes;
@@ -76,41 +75,41 @@ impl CategoryBuilder {
         self
     }
 
-    /// Sets which counter, counted from 0, a tool should show first.
+    /// Sets which counter, by its position from 0, a tool should show first.
     #[must_use]
     pub fn default_counter(mut self, place: u32) -> Self {
         self.declared.default_counter = Some(place);
         self
     }
 
-    /// Publishes in another folder than the known one. Readers must be told of
-    /// it, through the variable `PERFHIVE_COUNTERS` or otherwise.
+    /// Publishes in another folder than the usual one. Readers must be told of it, for instance
+    /// through the variable `PERFHIVE_COUNTERS`.
     #[must_use]
     pub fn folder(mut self, folder: impl Into<PathBuf>) -> Self {
         self.folder = Some(folder.into());
         self
     }
 
-    /// Makes the file, which readers find from now on.
+    /// Creates the file, which readers find from now on.
     ///
     /// # Errors
-    /// Where the definitions are not what a category can be, or the folder or
+    /// Where the definitions are invalid, or the folder or file cannot be created.
     /// file cannot be made.
     pub fn publish(self) -> Result<Category, PublishError> {
         Category::publish(self.declared, self.folder)
     }
 }
 
-/// A category of counters that this process publishes. Clones are handles to
-/// the same one; it is taken away when the last is dropped.
+/// A category of counters that this process publishes. Clones are handles to the same category,
+/// whose file is removed when the last handle is dropped.
 #[derive(Clone, Debug)]
 pub struct Category(Arc<Published>);
 
-/// Takes the category away when it is dropped.
+/// Removes the category's file when dropped.
 #[derive(Debug)]
 struct Published(Arc<Shared>);
 
-/// What instances and handles keep alive: the mapping, and who is where.
+/// The part that instances and handles keep alive: the mapping, and the table of slots.
 #[derive(Debug)]
 pub(crate) struct Shared {
     declared: Declared,
@@ -123,7 +122,7 @@ pub(crate) struct Shared {
 #[derive(Debug, Default)]
 struct Table {
     instances: HashMap<String, Entry>,
-    /// Slots that nobody has a handle to any more.
+    /// Free slots without a handle.
     free: Vec<usize>,
     /// Slots used so far.
     used: usize,
@@ -145,7 +144,7 @@ impl Entry {
 }
 
 impl Category {
-    /// Begins a category without instances or counters.
+    /// Starts building a category without instances or counters.
     #[must_use]
     pub fn builder(name: &str) -> CategoryBuilder {
         let declared = Declared {
@@ -188,7 +187,7 @@ impl Category {
         &self.shared().declared.name
     }
 
-    /// The file, which is there for as long as the category.
+    /// The file, which exists as long as the category.
     #[must_use]
     pub fn path(&self) -> &Path {
         &self.shared().file.path
@@ -197,8 +196,7 @@ impl Category {
     /// A counter of a category without instances.
     ///
     /// # Errors
-    /// [`PublishErrorKind::BadName`] where there is none of this name, or the
-    /// category has instances.
+    /// [`PublishErrorKind::BadName`] if there is no such counter, or the category has instances.
     pub fn counter(&self, name: &str) -> Result<Counter, PublishError> {
         self.only()?.counter(name)
     }
@@ -219,20 +217,18 @@ impl Category {
         self.instance_with("", Lifetime::Process, None)
     }
 
-    /// The instance of a name, for as long as the process lives; a new one if
-    /// there is none.
+    /// The instance of a name, created if it is missing; it exists until the process ends.
     ///
     /// # Errors
-    /// Where the name is none, the category is full, or it is another
-    /// process's, of which this one was forked.
+    /// Where the name is invalid, the category is full, or the category belongs to the process that
+    /// this one was forked from.
     pub fn instance(&self, name: &str) -> Result<Instance, PublishError> {
         self.check_name(name)?;
         self.instance_with(name, Lifetime::Process, None)
     }
 
-    /// As [`instance`](Self::instance), with another lifetime and, if there is
-    /// one, a number by which readers tell it apart from others, whatever they
-    /// are called. An instance that is there already keeps its own.
+    /// As [`instance`](Self::instance), with another lifetime and, if given, a unique number that
+    /// tells instances of one name apart. An instance that exists keeps its own.
     ///
     /// # Errors
     /// As [`instance`](Self::instance).
@@ -311,7 +307,7 @@ impl Category {
     }
 }
 
-/// Makes the file under a name that was never used.
+/// Creates the file under a name that was never used.
 fn make_file(
     declared: &Declared,
     places: &Places,
@@ -335,8 +331,7 @@ fn make_file(
         });
         tries += 1;
         match made {
-            // Somebody made one of this name, or tidied this one away before it
-            // was locked.
+            // Another process has this name, or removed this file before it was locked.
             Err(error)
                 if tries < 8
                     && matches!(
@@ -350,13 +345,13 @@ fn make_file(
 
 impl Shared {
     fn table(&self) -> MutexGuard<'_, Table> {
-        // The table is whole between any two of its changes.
+        // No code between two changes of the table can panic.
         self.table.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
     fn word(&self, offset: usize) -> &AtomicU64 {
-        // Offsets are laid out within the file (`Declared::places`); a number
-        // that nobody reads stands for any that are not.
+        // Offsets are laid out within the file (`Declared::places`). Any other offset writes to a
+        // number that is never read.
         static NOWHERE: AtomicU64 = AtomicU64::new(0);
         self.file.mapping.word(offset).unwrap_or(&NOWHERE)
     }
@@ -369,7 +364,7 @@ impl Shared {
         self.places.live_at + LIVE + slot * SLOT
     }
 
-    /// Gives a slot, which nobody else has a handle to, to an instance.
+    /// Gives a slot without handles to an instance.
     fn occupy(&self, slot: usize, name: &str, unique_id: Option<u32>, used: usize) {
         let state = self.slot_state(slot);
         let use_number = state.load(Ordering::Relaxed) & !PHASE;
@@ -383,7 +378,7 @@ impl Shared {
         if self.places.name_size > 0 {
             mapping.write(self.places.names_at + slot * self.places.name_size, name.as_bytes());
         }
-        // Two numbers of 32 bits: which one, and how long its name is.
+        // Two numbers of 32 bits: the instance's number, and the length of its name.
         let unique_id = unique_id.map_or(u32::MAX, |id| id.min(u32::MAX - 1));
         let both = u64::from(unique_id) | (name.len() as u64) << 32;
         let at = self.slot_at(slot);
@@ -395,7 +390,7 @@ impl Shared {
         self.count_change();
     }
 
-    /// Takes an instance out of the readers' sight.
+    /// Hides an instance from readers.
     fn vacate(&self, slot: usize) {
         let state = self.slot_state(slot);
         let old = state.load(Ordering::Relaxed);
@@ -422,19 +417,19 @@ impl Drop for Published {
         let state = shared.word(shared.places.live_at + live::STATE);
         state.store(WITHDRAWN, Ordering::Release);
         shared.file.withdraw();
-        // They hold the category that holds them. Dropping them takes the lock.
+        // These handles hold the category. Dropping them takes the lock.
         let instances = std::mem::take(&mut shared.table().instances);
         drop(instances);
     }
 }
 
-/// An instance of a category, or the one of a category without instances.
-/// Clones are handles to the same one.
+/// An instance of a category, or the only one of a category without instances. Clones are handles
+/// to the same instance.
 #[derive(Clone, Debug)]
 pub struct Instance(Arc<InstanceShared>);
 
-/// The slot is not given to anybody else while this is alive, so that handles
-/// to an instance that was removed write where nobody looks.
+/// The slot is not reused while this is alive, so that handles to a removed instance write to a
+/// place that no reader looks at.
 #[derive(Debug)]
 pub(crate) struct InstanceShared {
     category: Arc<Shared>,
@@ -443,7 +438,7 @@ pub(crate) struct InstanceShared {
 }
 
 impl Instance {
-    /// The name; empty for the one of a category without instances.
+    /// The name; empty in a category without instances.
     #[must_use]
     pub fn name(&self) -> &str {
         &self.0.name
@@ -452,8 +447,8 @@ impl Instance {
     /// A counter of this instance.
     ///
     /// # Errors
-    /// [`PublishErrorKind::BadName`] where there is none of this name, or it has
-    /// a base, for which there is [`pair`](Self::pair).
+    /// [`PublishErrorKind::BadName`] if there is no such counter, or it has a base: see
+    /// [`pair`](Self::pair).
     pub fn counter(&self, name: &str) -> Result<Counter, PublishError> {
         let (at, definition) = self.find(name)?;
         if definition.base_type.is_some() {
@@ -466,8 +461,7 @@ impl Instance {
     /// A counter of this instance that has a base.
     ///
     /// # Errors
-    /// [`PublishErrorKind::BadName`] where there is none of this name, or it has
-    /// no base.
+    /// [`PublishErrorKind::BadName`] if there is no such counter, or it has no base.
     pub fn pair(&self, name: &str) -> Result<PairCounter, PublishError> {
         let (at, definition) = self.find(name)?;
         if definition.base_type.is_none() {
@@ -490,8 +484,8 @@ impl Instance {
         Ok((places.values_at + self.0.slot * places.values_size + cell, counter))
     }
 
-    /// Removes the instance: readers do not see it any more, and its name is
-    /// free. What is counted with handles to it from now on goes nowhere.
+    /// Removes the instance: readers no longer see it, and its name is free. Counts through
+    /// remaining handles are lost.
     pub fn remove(self) {
         let shared = &self.0.category;
         if !shared.guard.holds() {
@@ -506,12 +500,12 @@ impl Instance {
 }
 
 impl InstanceShared {
-    /// A number of this instance's.
+    /// The number at an offset of this instance.
     fn word(&self, offset: usize) -> &AtomicU64 {
         self.category.word(offset)
     }
 
-    /// Takes this instance's entry, if it is this one's still.
+    /// Takes the entry of this instance, unless the slot was given to another.
     fn take_entry(&self, table: &mut Table) -> Option<Entry> {
         let entry = table.instances.get(&self.name)?;
         let own = match entry {

@@ -1,4 +1,4 @@
-//! Handles to counters: what a program touches all the time.
+//! [`Counter`] and [`PairCounter`]: the handles that a program counts with.
 #![allow(unsafe_code, reason = "handles point into the mapping")]
 
 use crate::category::InstanceShared;
@@ -9,7 +9,7 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::{Duration, Instant};
 
-/// A number in the mapping of an instance that whoever has this keeps alive.
+/// A number in the mapping, which the owner of the cell keeps alive.
 #[derive(Clone, Copy, Debug)]
 struct Cell(NonNull<AtomicU64>);
 
@@ -21,18 +21,17 @@ unsafe impl Sync for Cell {}
 impl Cell {
     #[inline]
     fn get(&self) -> &AtomicU64 {
-        // SAFETY: `Counter` and `PairCounter` make cells of references into the
-        // mapping of the instance that they hold (or to a static) and hand out
-        // no cell, so that the mapping outlives every one.
+        // SAFETY: `Counter` and `PairCounter` make cells of references into the mapping of the
+        // instance that they hold (or to a static) and hand out no cell, so that the mapping
+        // outlives every cell.
         unsafe { self.0.as_ref() }
     }
 }
 
-/// A counter without a base. Clones are handles to the same one.
+/// A counter without a base. Clones are handles to the same counter.
 ///
-/// Every change is one relaxed atomic operation: no lock, no system call, no
-/// allocation. In a process that was forked from the one that published the
-/// category nothing is counted.
+/// Every change is one relaxed atomic operation: no lock, no system call, no allocation. In a
+/// process that was forked from the publishing one, changes have no effect.
 #[derive(Clone, Debug)]
 pub struct Counter {
     cell: Cell,
@@ -59,13 +58,13 @@ impl Counter {
         self.add(1);
     }
 
-    /// Adds a number, which may be below 0.
+    /// Adds a number, which may be negative.
     #[inline]
     pub fn increment_by(&self, number: i64) {
         self.add(number as u64);
     }
 
-    /// Takes 1 away.
+    /// Subtracts 1.
     #[inline]
     pub fn decrement(&self) {
         self.add(u64::MAX);
@@ -85,28 +84,26 @@ impl Counter {
         self.set(number.to_bits());
     }
 
-    /// Sets a counter of type `PERF_ELAPSED_TIME` to now, the time from which on
-    /// readers count.
+    /// Sets a counter of type `PERF_ELAPSED_TIME` to now: readers show the time since then.
     pub fn set_start(&self) {
         let now = std::time::SystemTime::now().duration_since(std::time::UNIX_EPOCH);
         let nanos = now.map_or(0, |time| i128::try_from(time.as_nanos()).unwrap_or(0));
         self.set(perfhive_format::FileTime::from_unix_nanos(nanos).0 as u64);
     }
 
-    /// Adds to a counter of a timer type the time that something was active.
+    /// Adds a duration to a counter of a timer type.
     #[inline]
     pub fn add_time(&self, time: Duration) {
         self.add(nanoseconds(time));
     }
 
-    /// Adds to a counter of a timer type the time from now until the guard is
-    /// dropped.
+    /// Adds the time until the guard is dropped to a counter of a timer type.
     #[must_use = "it measures until it is dropped"]
     pub fn time(&self) -> ActiveTime<'_> {
         ActiveTime { counter: self, start: Instant::now() }
     }
 
-    /// The number as it is.
+    /// The present number.
     #[must_use]
     pub fn get(&self) -> u64 {
         self.cell.get().load(Ordering::Relaxed)
@@ -119,7 +116,7 @@ fn nanoseconds(time: Duration) -> u64 {
     u64::try_from(time.as_nanos()).unwrap_or(u64::MAX)
 }
 
-/// Measures the time that something is active; see [`Counter::time`].
+/// Measures an active time; see [`Counter::time`].
 #[derive(Debug)]
 pub struct ActiveTime<'a> {
     counter: &'a Counter,
@@ -132,12 +129,12 @@ impl Drop for ActiveTime<'_> {
     }
 }
 
-/// A counter that has a base: an average, a fraction, a share of several items.
-/// Clones are handles to the same one.
+/// A counter that has a base: an average, a fraction, a share of several items. Clones are handles
+/// to the same counter.
 ///
-/// Value and base change together, and readers see both or neither. An update
-/// of up to 16 operations and half a second (or 2^29 of what else is counted) is
-/// one atomic addition; others, and those that go down, are four. Nobody waits.
+/// Value and base change together, and readers see both or neither. An update of up to 16
+/// operations and half a second (or 2^29 of another unit) is one atomic addition; larger and
+/// negative ones are four. No update waits.
 #[derive(Clone, Debug)]
 pub struct PairCounter {
     cells: [Cell; 7],
@@ -176,26 +173,26 @@ impl PairCounter {
         }
     }
 
-    /// Counts one operation that the value grows by this number for: its size,
-    /// or 1 for a hit and 0 for a miss.
+    /// Counts one operation and adds this number to the value: its size, or 1 for a hit and 0 for a
+    /// miss.
     #[inline]
     pub fn record(&self, value: i64) {
         self.add(value, 1);
     }
 
-    /// Counts one operation that took this time, for `PERF_AVERAGE_TIMER`.
+    /// Counts one operation of this duration, for `PERF_AVERAGE_TIMER`.
     #[inline]
     pub fn record_time(&self, time: Duration) {
         self.add(i64::try_from(nanoseconds(time)).unwrap_or(i64::MAX), 1);
     }
 
-    /// Counts one operation that takes from now until the guard is dropped.
+    /// Counts one operation that lasts until the guard is dropped.
     #[must_use = "it measures until it is dropped"]
     pub fn time(&self) -> OperationTime<'_> {
         OperationTime { counter: self, start: Instant::now() }
     }
 
-    /// Sets both. Who sets them at the same time waits for the others.
+    /// Sets both. Simultaneous calls wait for each other.
     pub fn set(&self, value: u64, base: u64) {
         while self.guard.holds() && !self.pair().try_set(value, base) {
             std::thread::yield_now();

@@ -1,4 +1,4 @@
-//! What a program declares: a category and its counters.
+//! [`CounterDefinition`] and the layout of a category's file.
 
 use crate::error::PublishError;
 use crate::layout::{
@@ -11,7 +11,7 @@ use perfhive_format::{
 };
 use std::collections::HashSet;
 
-/// One counter of a category to be published.
+/// One counter of a category to publish.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct CounterDefinition {
     pub(crate) name: String,
@@ -23,8 +23,7 @@ pub struct CounterDefinition {
 }
 
 impl CounterDefinition {
-    /// A counter without a help text, for everyone, unscaled. If its type needs
-    /// a base it gets one.
+    /// A counter without a help text, for everyone, unscaled. It gets a base if its type needs one.
     #[must_use]
     pub fn new(name: &str, counter_type: CounterType) -> Self {
         Self {
@@ -44,21 +43,21 @@ impl CounterDefinition {
         self
     }
 
-    /// The same counter with a power of ten by which a chart should scale it.
+    /// The same counter with a power of ten as the default scale of charts.
     #[must_use]
     pub fn scale(mut self, scale: i32) -> Self {
         self.scale = scale;
         self
     }
 
-    /// The same counter for others.
+    /// The same counter with another level of detail.
     #[must_use]
     pub fn detail(mut self, detail: DetailLevel) -> Self {
         self.detail = detail;
         self
     }
 
-    /// The same counter with a base of another type than its type usually has.
+    /// The same counter with a base of another type than usual.
     #[must_use]
     pub fn base_type(mut self, base_type: CounterType) -> Self {
         self.base_type = Some(base_type);
@@ -70,7 +69,7 @@ impl CounterDefinition {
     }
 }
 
-/// The type that the base of a counter has on Windows.
+/// The usual type of a counter's base on Windows.
 fn base_of(counter_type: CounterType) -> Option<CounterType> {
     use CounterType as T;
     if !counter_type.needs_base() {
@@ -88,9 +87,8 @@ fn base_of(counter_type: CounterType) -> Option<CounterType> {
     })
 }
 
-/// Where the value of a type is time by a clock that blocks tell, the
-/// nanoseconds of a tick, or 0 where that is the reader's performance counter.
-/// Programs count such times in nanoseconds.
+/// The nanoseconds of a tick where the value of a type is time by a clock that blocks carry; 0
+/// where that clock is the reader's performance counter. Programs count such times in nanoseconds.
 pub(crate) fn nanoseconds_per_tick(counter_type: CounterType) -> Option<u64> {
     let CounterKind::Counter(subtype) = counter_type.kind() else { return None };
     let is_time = match subtype {
@@ -105,7 +103,7 @@ pub(crate) fn nanoseconds_per_tick(counter_type: CounterType) -> Option<u64> {
     }
 }
 
-/// Everything about a category that does not change.
+/// The constant part of a category.
 #[derive(Clone, Debug)]
 pub(crate) struct Declared {
     pub(crate) name: String,
@@ -113,12 +111,12 @@ pub(crate) struct Declared {
     pub(crate) detail: DetailLevel,
     pub(crate) default_counter: Option<u32>,
     pub(crate) counters: Vec<CounterDefinition>,
-    /// The most instances, where there are instances.
+    /// The largest number of instances, for a category with instances.
     pub(crate) instances: Option<usize>,
     pub(crate) longest_name: usize,
 }
 
-/// Where everything lies in a file.
+/// The offsets of all parts in a file.
 #[derive(Clone, Debug)]
 pub(crate) struct Places {
     pub(crate) slots: usize,
@@ -133,7 +131,7 @@ pub(crate) struct Places {
 }
 
 impl Declared {
-    /// Checks everything and lays the file out.
+    /// Validates the definition and lays the file out.
     pub(crate) fn places(&self) -> Result<Places, PublishError> {
         let bad = PublishError::bad_definition;
         check_text("the name of the category", &self.name)?;
@@ -171,7 +169,7 @@ impl Declared {
         if text_size > MOST_TEXT {
             return Err(bad(format!("{text_size} bytes of text: at most {MOST_TEXT}")));
         }
-        // The cells of pairs have a cache line each; the others fill lines.
+        // Pairs have a cache line each; single cells fill lines.
         let mut cells = Vec::with_capacity(self.counters.len());
         let pairs = self.counters.iter().filter(|counter| counter.base_type.is_some()).count();
         let (mut pair, mut single) = (0, pairs * ALIGN);
@@ -205,7 +203,7 @@ impl Declared {
         [&*self.name, &*self.help].into_iter().chain(counters)
     }
 
-    /// The part of the file that never changes: header, counters, texts.
+    /// The bytes of the constant part: header, counters, texts.
     pub(crate) fn encode(
         &self,
         places: &Places,
@@ -289,8 +287,7 @@ fn check_text(what: &str, text: &str) -> Result<(), PublishError> {
     Ok(())
 }
 
-/// Whether a counter of this type can be counted: it has a number, and if it
-/// needs a base then it has one.
+/// Whether a counter of this type can be published: it has a number, and a base if it needs one.
 pub(crate) fn is_countable(counter_type: CounterType, base_type: Option<CounterType>) -> bool {
     let has_number = matches!(counter_type.size(), SizeFacet::Dword | SizeFacet::Large)
         && matches!(counter_type.kind(), CounterKind::Number(_) | CounterKind::Counter(_));
@@ -315,7 +312,7 @@ fn check_type(counter: &CounterDefinition) -> Result<(), PublishError> {
     Err(PublishError::bad_definition(message))
 }
 
-/// How long the longest pair of cells is: the reader relies on it.
+/// The length of the longest pair of cells, which the reader relies on.
 const _: () = assert!(PAIR <= ALIGN);
 
 #[cfg(test)]
@@ -332,7 +329,7 @@ mod tests {
                 refused.push(info.winperf);
             }
         }
-        // Bases come with their counters; the others have no numbers.
+        // Bases come with their counters; the remaining types have no number.
         refused.retain(|name| !name.ends_with("_BASE"));
         assert_eq!(
             refused,

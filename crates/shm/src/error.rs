@@ -1,9 +1,9 @@
-//! What can go wrong when a program publishes counters.
+//! [`PublishError`]: why counters cannot be published.
 
 use std::fmt;
 use std::path::Path;
 
-/// A category, an instance or a counter could not be had.
+/// The error of an operation on a category, an instance or a counter.
 #[derive(Debug)]
 pub struct PublishError {
     kind: PublishErrorKind,
@@ -15,15 +15,13 @@ pub struct PublishError {
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 #[non_exhaustive]
 pub enum PublishErrorKind {
-    /// The definitions are not what a category can be: a name twice, no
-    /// counters, text too long.
+    /// The definitions are invalid: a name twice, no counters, text too long.
     BadDefinition,
-    /// A name that the category does not have, or one that no instance can
-    /// have.
+    /// A name that the category does not have, or that is invalid for an instance.
     BadName,
-    /// As many instances as were declared are there already.
+    /// The declared number of instances is reached.
     Full,
-    /// The folder cannot be used, or the file cannot be made.
+    /// The folder cannot be used, or the file cannot be created.
     Unavailable,
     /// The category belongs to the process that this one was forked from.
     Forked,
@@ -53,7 +51,7 @@ impl PublishError {
         )
     }
 
-    /// What kind of error it is.
+    /// The kind of error.
     #[must_use]
     pub fn kind(&self) -> PublishErrorKind {
         self.kind

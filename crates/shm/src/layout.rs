@@ -6,16 +6,15 @@
 //!
 //! header, counter table, texts | live header, slot table | names | values
 //!
-//! What is left of the first bar never changes once the file has its final
-//! name.
+//! The part before the first bar never changes once the file has its final name.
 
 /// The first eight bytes.
 pub(crate) const MAGIC: [u8; 8] = *b"PERFHSHM";
 /// The version of the layout.
 pub(crate) const VERSION: u32 = 2;
-/// How the name of a file ends that readers look at.
+/// The suffix of a published file.
 pub(crate) const SUFFIX: &str = ".counters";
-/// How the name of a file ends that is not complete yet.
+/// The suffix of an incomplete file.
 pub(crate) const UNFINISHED: &str = ".counters-new";
 
 /// Length of the header.
@@ -30,20 +29,20 @@ pub(crate) const SLOT: usize = 16;
 pub(crate) const SINGLE: usize = 8;
 /// Length of the cells of a counter with a base.
 pub(crate) const PAIR: usize = 56;
-/// What areas, and the cells of counters with bases, are aligned to.
+/// Alignment of areas and of the cells of counters with bases.
 pub(crate) const ALIGN: usize = 64;
 
-/// Most counters, bases not counted.
+/// Limit to the counters, bases not counted.
 pub(crate) const MOST_COUNTERS: usize = 512;
-/// Most instances.
+/// Limit to the instances.
 pub(crate) const MOST_SLOTS: usize = 65_536;
-/// Most bytes of an instance's name.
+/// Limit to an instance's name, in bytes.
 pub(crate) const LONGEST_NAME: usize = 1024;
-/// Most bytes of one name or help text of the definitions.
+/// Limit to one name or help text of the definitions, in bytes.
 pub(crate) const LONGEST_TEXT: usize = 16 << 10;
-/// Most bytes of all names and help texts together.
+/// Limit to all names and help texts together, in bytes.
 pub(crate) const MOST_TEXT: usize = 1 << 20;
-/// Most bytes of a file.
+/// Limit to a file, in bytes.
 pub(crate) const LARGEST: usize = 16 << 20;
 
 /// Offsets in the header.
@@ -88,7 +87,7 @@ pub(crate) mod counter {
     pub(crate) const FLAGS: usize = 36;
 }
 
-/// The counter's cells count nanoseconds, whatever clock its type is for.
+/// The cells of the counter are in nanoseconds, whatever the clock of its type.
 pub(crate) const NANOSECONDS: u32 = 1;
 
 /// Offsets in the live header.
@@ -100,7 +99,7 @@ pub(crate) mod live {
 
 /// States of the live header.
 pub(crate) const READY: u64 = 1;
-/// The program took its category away.
+/// The program removed its category.
 pub(crate) const WITHDRAWN: u64 = 2;
 
 /// Offsets in an entry of the slot table.
@@ -110,19 +109,18 @@ pub(crate) mod slot {
     pub(crate) const NAME_LENGTH: usize = 12;
 }
 
-/// The low bits of a slot's state; the others count its uses.
+/// The low bits of a slot's state; the others count how often it was used.
 pub(crate) const PHASE: u64 = 3;
-/// Nobody's, or somebody's who is not there any more.
+/// Free.
 pub(crate) const FREE: u64 = 0;
-/// Being given to an instance.
+/// About to be used by an instance.
 pub(crate) const CHANGING: u64 = 1;
-/// An instance's.
+/// Used by an instance.
 pub(crate) const ALIVE: u64 = 2;
-/// What one use adds to the state.
+/// The addition to the state for each use.
 pub(crate) const ONE_USE: u64 = 4;
 
-/// Offsets in the cells of a counter with a base; the writer has them in this
-/// order.
+/// Offsets in the cells of a counter with a base, in the writer's order.
 #[cfg(feature = "reader")]
 pub(crate) mod pair {
     pub(crate) const VALUE: usize = 0;

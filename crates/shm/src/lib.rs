@@ -1,10 +1,10 @@
-//! Counters that a program publishes in shared memory: what .NET gives its
-//! programs, for any program.
+//! Counters that a program publishes in shared memory: for any program what .NET offers its
+//! programs.
 //!
-//! A program declares a [`Category`] with its counters and counts; readers see
-//! it like any other object, without asking the program. A change is one relaxed
-//! atomic operation in a mapped file. The file's layout is the manual's
-//! `shared-memory.md`, by which programs in other languages publish too.
+//! A program declares a [`Category`] with its counters and counts. Readers see it like any other
+//! object, without asking the program. A change is one relaxed atomic operation in a mapped file.
+//! The manual's `shared-memory.md` describes the file's layout, by which programs in other
+//! languages publish too.
 //!
 //! ```
 //! use perfhive_shm::{Category, CounterDefinition, CounterType};
@@ -30,24 +30,21 @@
 //! # Ok::<(), Box<dyn std::error::Error>>(())
 //! ```
 //!
-//! # Where, and for how long
+//! # Place and lifetime of the file
 //!
-//! The file lies in `/dev/shm/perfhive-UID`, on Windows in
-//! `%LOCALAPPDATA%\perfhive\counters`, or in the folder that the variable
-//! `PERFHIVE_COUNTERS` names. It is taken away with the last handle to the
-//! category. Of a process that died otherwise it is the kernel that says so: a
-//! lock goes with it. Its instances vanish, and the next reader or writer who
-//! may do so removes the file.
+//! The file lies in `/dev/shm/perfhive-UID`, on Windows in `%LOCALAPPDATA%\perfhive\counters`, or
+//! in the folder that the variable `PERFHIVE_COUNTERS` names. It is removed with the last handle to
+//! the category. If the process dies first, the kernel releases the file's lock: the instances
+//! vanish, and the next reader or writer with the right to do so removes the file.
 //!
 //! # After a fork
 //!
-//! A process that was forked has the handles of its parent, and counting with
-//! them does nothing: the numbers are the parent's. Asking for further instances
-//! fails with [`PublishErrorKind::Forked`]; a category that it publishes itself
-//! is its own.
-// The numbers of a file are little-endian: elsewhere they could not be added to
-// by one atomic operation. On Windows readers look at a mapping that they may not
-// write to, where only machines of 64 bits load 8 bytes at once.
+//! A forked process has the handles of its parent, and counting with them has no effect: the
+//! numbers belong to the parent. Requests for further instances fail with
+//! [`PublishErrorKind::Forked`]. A category that the forked process publishes itself is its own.
+// The numbers of a file are little-endian: a big-endian machine could not add to them by one atomic
+// operation. On Windows readers use a read-only mapping, from which only 64-bit machines load 8
+// bytes at once.
 #![cfg(any(
     all(target_os = "linux", target_endian = "little"),
     all(windows, target_pointer_width = "64")

@@ -1,5 +1,5 @@
-//! What the operating system gives: files in memory, whose they are, and
-//! whether their process is alive. Everything of a system is in here.
+//! The operating system's part: files in memory, their owners, and whether a process is alive. All
+//! code for one system is here.
 #![allow(unsafe_code, reason = "memory is mapped here")]
 
 #[cfg(target_os = "linux")]
@@ -17,7 +17,7 @@ use std::io;
 use std::path::{Path, PathBuf};
 use std::time::{Duration, SystemTime};
 
-/// Names a folder that is used in place of the known ones.
+/// The variable for a folder that replaces the usual ones.
 const FOLDER_VARIABLE: &str = "PERFHIVE_COUNTERS";
 
 /// The folder that the environment names; `None` in a program with more rights than its caller, who chose
@@ -32,15 +32,14 @@ pub(crate) fn folder_to_publish_in() -> io::Result<PathBuf> {
     named_folder().map_or_else(own_folder, Ok)
 }
 
-/// Whose a file is: what tells this process from every other before and after.
+/// The owner of a file: identifies one process among all that ever ran.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct Owner {
     pub(crate) pid: u64,
-    /// When the process began: on Linux clock ticks since the machine's start, on
-    /// Windows as FILETIME.
+    /// When the process started: on Linux clock ticks since the machine's start, on Windows a
+    /// FILETIME.
     pub(crate) start: u64,
-    /// The numbers of the namespaces in which the other two mean something; 0 on
-    /// Windows, which has none.
+    /// The namespaces that `pid` and `start` belong to; 0 on Windows, which has none.
     pub(crate) pid_namespace: u64,
     pub(crate) time_namespace: u64,
 }
@@ -51,32 +50,30 @@ impl Owner {
         this_process()
     }
 
-    /// Whether the process surely is not there any more, as far as the process
-    /// `here` can tell.
+    /// Whether the process has certainly ended, as far as the process `here` can tell.
     #[cfg(feature = "reader")]
     pub(crate) fn is_gone(&self, here: &Self) -> bool {
         is_gone(self, here)
     }
 }
 
-/// What became of a file that may be one of the dead.
+/// What was done with the file of a possibly dead process.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Cleared {
-    /// A process holds it, or it is no file.
+    /// A process holds it, or it is not a file.
     InUse,
     /// It was removed.
     Removed,
-    /// Nobody holds it, and it is not this user's to remove, or nothing says that
-    /// it is a file of counters at all.
+    /// Not held, but it belongs to another user, or nothing shows that it is a file of counters.
     Left,
 }
 
-/// How long a file that is not complete is let be without a lock: its process may be
-/// about to take it.
+/// The age below which an incomplete file without a lock is left alone: its process may be about to
+/// lock it.
 const YOUNG: Duration = Duration::from_secs(60);
 
-/// Removes a file that a process of this user published, or was about to, and that
-/// is gone, whatever its contents are by now.
+/// Removes a file that an ended process of this user published or was about to publish, whatever it
+/// holds.
 pub(crate) fn clear_away(path: &Path) -> Cleared {
     let Ok(file) = open(path) else { return Cleared::InUse };
     if !is_plain_file(&file) || is_being_made(&file, path) || !lock_if_free(&file) {
@@ -89,7 +86,7 @@ pub(crate) fn clear_away(path: &Path) -> Cleared {
     }
 }
 
-/// Whether the lock of a file says nothing yet.
+/// Whether the file is so young that a missing lock means nothing.
 fn is_being_made(file: &File, path: &Path) -> bool {
     let name = path.file_name().unwrap_or_default().to_string_lossy();
     let written = || file.metadata().and_then(|meta| meta.modified()).ok();
@@ -97,9 +94,9 @@ fn is_being_made(file: &File, path: &Path) -> bool {
     name.ends_with(crate::layout::UNFINISHED) && !is_old().unwrap_or(false)
 }
 
-/// Whether a file says that it was published: by its first bytes or, where these
-/// are lost, by the name that [`publish`]'s callers give. What another version
-/// wrote is that version's to remove.
+/// Whether a file is a published one: by its first bytes or, where these are lost, by the form of
+/// its name, which [`publish`]'s callers choose. The file of another version is left to that
+/// version.
 fn is_of_counters(file: &File, path: &Path) -> bool {
     if let Some([magic @ .., a, b, c, d]) = head(file)
         && magic == crate::layout::MAGIC
@@ -117,7 +114,7 @@ fn is_of_counters(file: &File, path: &Path) -> bool {
     parts.next().is_some() && time.len() >= 12 && is_hex(time) && pid.parse::<u32>().is_ok()
 }
 
-/// Removes the file of a process that is gone, whoever's it is, if this user may.
+/// Removes the file of an ended process, of any user, if this user may.
 #[cfg(feature = "reader")]
 pub(crate) fn remove_abandoned(path: &Path) {
     let Ok(file) = open(path) else { return };
@@ -126,7 +123,7 @@ pub(crate) fn remove_abandoned(path: &Path) {
     }
 }
 
-/// Removes what processes of this user that are gone left in a folder.
+/// Removes the files of this user's ended processes from a folder.
 pub(crate) fn tidy_up(folder: &Path) {
     let Ok(entries) = std::fs::read_dir(folder) else { return };
     for entry in entries.flatten().take(4096) {
@@ -138,7 +135,7 @@ pub(crate) fn tidy_up(folder: &Path) {
     }
 }
 
-/// What the file system says of a file.
+/// The file system's data about a file.
 #[cfg(feature = "reader")]
 pub(crate) struct Facts {
     pub(crate) is_file: bool,
@@ -146,7 +143,6 @@ pub(crate) struct Facts {
     pub(crate) device: u64,
     pub(crate) number: u64,
     pub(crate) length: u64,
-    /// When it was made, by the system's word and not by its writer's, where the
-    /// system knows.
+    /// The time of creation as the system, not the writer, recorded it, if known.
     pub(crate) made: Option<std::time::SystemTime>,
 }

@@ -12,58 +12,55 @@
 //! * base = its anchor + the low 20 bits of (tagged - its anchor),
 //! * value = its anchor + the low 44 bits of ((tagged - base) / 2^20 - its anchor).
 //!
-//! Whoever takes the base past a multiple of 32, or the value past one of 2^29,
-//! looks at the anchors then, and renews those that lie half of that behind. Why
-//! none ever lies farther behind than can be told:
+//! An update that takes the base past a multiple of 32, or the value past one of 2^29, then looks
+//! at the anchors, and renews those that lie half of that range behind. No anchor ever lies farther
+//! behind than the range:
 //!
 //! * An update is *small* if it adds 1 to 16 to the base and less than 2^29 to the
 //!   value (half a second, in nanoseconds). All others are counted apart, below;
 //!   so what the tagged number counts, and the anchors, only grow.
-//! * Whoever renews reads anchors, tagged number, and the anchors again until
-//!   these stayed, so that both were the anchors when the number was read and what
-//!   it tells is right. Then it exchanges the value's anchor, and then the base's,
-//!   for what it told, unless they are others by then; being numbers that only
-//!   grow, they are never the same again.
-//! * So an update that has looked when an anchor was half of the way behind left
-//!   another one there. Those that are to look and have not are no more than 2^13,
-//!   one for each thread that is inside an update, and no update passes two
-//!   multiples at once. So meanwhile less than (2^13 + 2) * 32 < 2^19 and
-//!   (2^13 + 2) * 2^29 < 2^43 is added, with the half less than 2^20 and 2^44. An
-//!   anchor is younger than the moment at which the one before was half of the way
-//!   behind, so that this holds for the next one as well.
-//! * An update that finds the base's anchor ahead of its own addition may be wrong
-//!   about both. But then somebody renewed it who had read the tagged number after
-//!   that addition, and had dealt with the value's anchor before.
+//! * A renewal reads anchors, tagged number, and the anchors again until these did not change, so
+//!   that both were the anchors when the number was read and the decoded value and base are right.
+//!   Then it exchanges the value's anchor, and then the base's, for these, unless another renewal
+//!   was first. Anchors only grow, so that the same one never comes back.
+//! * An update that looked when an anchor was half of the range behind therefore left a newer
+//!   anchor. Updates that have not looked yet number at most 2^13, one for each thread inside an
+//!   update, and no update passes two multiples at once. So meanwhile less than (2^13 + 2) * 32 <
+//!   2^19 and (2^13 + 2) * 2^29 < 2^43 is added, with the half less than 2^20 and 2^44. An anchor
+//!   is younger than the moment at which the one before was half of the range behind, so that this
+//!   holds for the next one as well.
+//! * An update that finds the base's anchor ahead of its own addition may be wrong about both. But
+//!   then another thread renewed it after it had read the tagged number with that addition, and had
+//!   dealt with the value's anchor before.
 //!
-//! *Large* updates add to a value and a base of their own, and count themselves in
-//! `begun` before and in `ended` after. A reader adds both up; it reads `ended`
-//! before and `begun` after, and where they are equal none was under way.
+//! *Large* updates add to a value and a base of their own, and count themselves in `begun` before
+//! and in `ended` after. A reader adds both up; it reads `ended` before and `begun` after, and if
+//! they are equal no large update was in progress.
 //!
-//! Nobody waits for anybody in a small update, a writer killed in the middle
-//! included. A reader tries again where an anchor was renewed while it looked (at
-//! most every 2^14 updates), or a large update was made.
+//! A small update never waits, even if another writer was killed in the middle. A reader tries
+//! again if an anchor was renewed meanwhile (at most every 2^14 updates), or a large update was
+//! made.
 //!
 //! # Order
 //!
-//! An update is one relaxed addition. What has to be ordered is done by who looks, which
-//! is seldom: between an addition and the look stands an acquire fence, and behind the
-//! look a release fence. Anchors are exchanged with release, and anchors and tagged number
-//! are read with acquire. Nothing but additions ever changes the tagged number, so that
-//! whoever reads it has also read from every addition before (a release sequence).
+//! An update is one relaxed addition. The ordering is done by the look, which is rare: an acquire
+//! fence stands between an addition and its look, and a release fence behind the look. Anchors are
+//! exchanged with release; anchors and tagged number are read with acquire. Only additions change
+//! the tagged number, so that reading it synchronizes with every addition before (a release
+//! sequence).
 //!
-//! * A thread that looked and then adds (N) leaves a release fence between the two. Who
-//!   reads N or a later one, and reads anchors then, finds none that are older than those
-//!   that the look found or left. That is true of a reader, of who renews, and of another
-//!   look, whose own addition comes after N and has the acquire fence behind it.
-//! * So all looks of a thread are seen by whoever sees what it added later; what may not
-//!   be seen is the look of its last addition. These are the "no more than 2^13" above:
-//!   one for each thread, unless something else orders them (a join, a lock, a thread
-//!   that starts another). A thread that ended, or has not run since, is none of them
-//!   either on any machine that there is: processors do not keep back for ever what they
-//!   wrote, and go over to another thread only behind it.
-//! * Who exchanged an anchor had read a tagged number that has reached it. So whoever
-//!   reads the anchor, and the tagged number then, finds that not behind the anchor.
-//!   (The update that looks reads them the other way round; that was dealt with above.)
+//! * A thread that looked and then adds (N) leaves a release fence between the two. A thread that
+//!   reads N or a later number, and anchors after it, finds none older than those that the look
+//!   found or left. That holds for a reader, for a renewal, and for another look, whose own
+//!   addition comes after N and has the acquire fence behind it.
+//! * So all looks of a thread are visible with its later additions; only the look of its last
+//!   addition may not be. These are the "at most 2^13" above: one for each thread, unless something
+//!   else orders them (a join, a lock, a thread that starts another). Threads that ended or have
+//!   not run since do not count on any existing machine: processors do not delay their writes for
+//!   ever, and a thread moves to another processor only behind them.
+//! * A thread that exchanged an anchor had read a tagged number that has reached it. So a thread
+//!   that reads the anchor, and the tagged number after it, finds the number not behind the anchor.
+//!   (The update that looks reads them in the other order; that case is above.)
 
 use std::sync::atomic::Ordering::{self, AcqRel, Acquire};
 
@@ -75,7 +72,7 @@ use std::sync::atomic::fence;
 /// A number in the file.
 pub(crate) trait Word {
     fn get(&self, order: Ordering) -> u64;
-    /// Answers what was there before.
+    /// Returns the number before.
     fn add(&self, number: u64, order: Ordering) -> u64;
     fn replace(&self, current: u64, new: u64) -> bool;
 }
@@ -93,8 +90,7 @@ impl Word for loom::sync::atomic::AtomicU64 {
     }
 }
 
-// With loom as well: the crate's own mapping is of std's atomics, which loom does
-// not know.
+// With loom as well: the crate's own mapping holds atomics of std, which loom does not model.
 impl Word for std::sync::atomic::AtomicU64 {
     #[inline]
     fn get(&self, order: Ordering) -> u64 {
@@ -110,8 +106,7 @@ impl Word for std::sync::atomic::AtomicU64 {
     }
 }
 
-/// How far the parts of the tagged number reach, and so how large a small update
-/// may be.
+/// The widths of the parts of the tagged number, and so the limits of a small update.
 struct Sizes {
     /// Bits of the base in the tagged number.
     tag: u32,
@@ -119,10 +114,9 @@ struct Sizes {
     value: u32,
     /// The largest addition to the base of a small update.
     small_base: i64,
-    /// Above any addition to the value of a small update.
+    /// The limit (exclusive) to the addition to the value of a small update.
     small_value: i64,
-    /// Who takes the base, or the value, past a multiple of this looks at the
-    /// anchors.
+    /// An update that takes the base, or the value, past a multiple of this looks at the anchors.
     look_base: u64,
     look_value: u64,
 }
@@ -136,7 +130,7 @@ const SIZES: Sizes = Sizes {
     look_base: 32,
     look_value: 1 << 29,
 };
-// So small that a model's few updates go around, with two threads.
+// So small that a model's few updates overflow it, with two threads.
 #[cfg(loom)]
 const SIZES: Sizes =
     Sizes { tag: 4, value: 5, small_base: 1, small_value: 4, look_base: 2, look_value: 4 };
@@ -144,7 +138,7 @@ const SIZES: Sizes =
 const TAG: u32 = SIZES.tag;
 const BASE_BITS: u64 = (1 << TAG) - 1;
 const VALUE_BITS: u64 = u64::MAX >> (u64::BITS - SIZES.value);
-/// Anchors are renewed that lie so far behind: half of what can be told.
+/// The distance at which anchors are renewed: half of the range.
 const BASE_BEHIND: u64 = 1 << (TAG - 1);
 const VALUE_BEHIND: u64 = 1 << (SIZES.value - 1);
 /// The bits of the tagged number of which one changes when base or value pass a
@@ -167,7 +161,7 @@ pub(crate) struct Pair<'a, W> {
     pub(crate) large_base: &'a W,
 }
 
-/// What a reader reads first.
+/// The first part of a read.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Before {
     pub(crate) ended: u64,
@@ -175,7 +169,7 @@ pub(crate) struct Before {
     pub(crate) base: u64,
 }
 
-/// What a reader reads then, in any order.
+/// The second part of a read, in any order.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Between {
     pub(crate) tagged: u64,
@@ -183,7 +177,7 @@ pub(crate) struct Between {
     pub(crate) large_base: u64,
 }
 
-/// What a reader reads last.
+/// The last part of a read.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct After {
     pub(crate) begun: u64,
@@ -191,8 +185,7 @@ pub(crate) struct After {
     pub(crate) base: u64,
 }
 
-/// Value and base as they were at one moment, or nothing where too much
-/// happened meanwhile.
+/// Value and base at one moment; `None` where they changed too much meanwhile.
 #[inline]
 pub(crate) fn settle(before: Before, between: Between, after: After) -> Option<(u64, u64)> {
     let Before { ended, value, base } = before;
@@ -205,7 +198,7 @@ pub(crate) fn settle(before: Before, between: Between, after: After) -> Option<(
     })
 }
 
-/// How far value and base of a tagged number lie above their anchors.
+/// The distances of value and base of a tagged number above their anchors.
 #[inline]
 fn ahead(now: u64, value: u64, base: u64) -> (u64, u64) {
     // Base and value never borrow from each other: neither is below its anchor.
@@ -213,7 +206,7 @@ fn ahead(now: u64, value: u64, base: u64) -> (u64, u64) {
     ((ahead >> TAG) & VALUE_BITS, ahead & BASE_BITS)
 }
 
-/// What an update adds to the tagged number.
+/// The addition of an update to the tagged number.
 #[inline]
 fn tagged(value: u64, base: u64) -> u64 {
     (value << TAG).wrapping_add(base)
@@ -228,7 +221,7 @@ impl<W: Word> Pair<'_, W> {
             let step = tagged(value as u64, base as u64);
             let before = self.tagged.add(step, Ordering::Relaxed);
             let now = before.wrapping_add(step);
-            // Seldom: the anchors may be in another processor's cache again by now.
+            // Rare: the anchors may be in another processor's cache again by now.
             if (before ^ now) & LOOK != 0 {
                 self.look(now);
             }
@@ -237,7 +230,7 @@ impl<W: Word> Pair<'_, W> {
         }
     }
 
-    /// Looks at the anchors after an update that made this of the tagged number.
+    /// Looks at the anchors after an update that resulted in this tagged number.
     fn look(&self, now: u64) {
         fence(Acquire);
         let (value, base) = ahead(now, self.value.get(Acquire), self.base.get(Acquire));
@@ -247,7 +240,7 @@ impl<W: Word> Pair<'_, W> {
         fence(Ordering::Release);
     }
 
-    /// Sets anchors that lie behind to what is there now.
+    /// Renews anchors that lie behind.
     #[cold]
     fn renew(&self) {
         loop {
@@ -257,8 +250,8 @@ impl<W: Word> Pair<'_, W> {
                 continue; // Somebody else did.
             }
             let (more_value, more_base) = ahead(now, value, base);
-            // In this order: who finds the base's anchor renewed goes by that the
-            // value's is.
+            // In this order: a thread that finds the base's anchor renewed relies on the value's
+            // being so.
             if more_value >= VALUE_BEHIND {
                 self.value.replace(value, value.wrapping_add(more_value));
             }
@@ -271,15 +264,15 @@ impl<W: Word> Pair<'_, W> {
 
     #[cold]
     fn add_large(&self, value: u64, base: u64) {
-        // Whoever sees one of the additions also sees that it was begun, and
-        // whoever sees that it ended sees both of them.
+        // A reader that sees one of the additions also sees `begun`, and one that sees `ended` sees
+        // both.
         self.begun.add(1, Ordering::Relaxed);
         self.large_value.add(value, Ordering::Release);
         self.large_base.add(base, Ordering::Release);
         self.ended.add(1, Ordering::Release);
     }
 
-    /// Both, if they can be told at the first try.
+    /// Both, if the first try succeeds.
     pub(crate) fn try_read(&self) -> Option<(u64, u64)> {
         let before = Before {
             ended: self.ended.get(Acquire),
@@ -290,7 +283,7 @@ impl<W: Word> Pair<'_, W> {
         settle(before, between, after)
     }
 
-    /// What a reader reads after the anchors.
+    /// The part of a read after the anchors.
     fn read_on(&self) -> (Between, After) {
         let between = Between {
             tagged: self.tagged.get(Acquire),
@@ -301,16 +294,15 @@ impl<W: Word> Pair<'_, W> {
         (between, After { value, base, begun: self.begun.get(Ordering::Relaxed) })
     }
 
-    /// Sets both, whatever they were; `false` if a large update was made
-    /// meanwhile, or somebody else sets them.
+    /// Sets both; `false` if a large update, or another call, came between.
     pub(crate) fn try_set(&self, value: u64, base: u64) -> bool {
         let ended = self.ended.get(Acquire);
         let begun = ended.wrapping_add(1);
         if !self.begun.replace(ended, begun) {
             return false;
         }
-        // From here on nobody reads, until it is ended. What is set is set at the
-        // moment of which this tells; small updates that come then are added to it.
+        // Reads fail from here until `ended` follows. Both are set as of the moment of the next
+        // read; small updates after it are added to them.
         let told = loop {
             let (value, base) = (self.value.get(Acquire), self.base.get(Acquire));
             let before = Before { ended: begun, value, base };
@@ -345,7 +337,7 @@ mod tests {
             Pair { value, base, tagged, begun, ended, large_value, large_base }
         }
 
-        /// One that has counted so much already, in small updates.
+        /// A pair that has counted so much already, in small updates.
         fn at(value: u64, base: u64) -> Self {
             let cells = Self::default();
             cells.0[0].store(value, SeqCst);
@@ -439,7 +431,7 @@ mod tests {
                 let cells = &cells;
                 scope.spawn(move || {
                     for round in 0..rounds {
-                        // Each has three times its base; some are large.
+                        // Each value is three times its base; some updates are large.
                         let base = if round % 64 == 63 { 1 << 30 } else { 1 + thread };
                         cells.pair().add(3 * base, base);
                     }
@@ -478,8 +470,7 @@ mod models {
     struct Cells([AtomicU64; 7]);
 
     impl Cells {
-        /// One with so much counted in small updates, and anchors some of them
-        /// behind.
+        /// A pair with so much counted in small updates, and anchors some of them behind.
         fn at(base: u64, behind: u64) -> Arc<Self> {
             let anchor = base.wrapping_sub(behind);
             let three = |number: u64| number.wrapping_mul(3);
@@ -495,8 +486,8 @@ mod models {
 
     type Update = fn(&Pair<'_, AtomicU64>);
 
-    /// Threads that do these at once, and a reader; every pair that is read has
-    /// three times its base as its value, and in the end nothing is missing.
+    /// Threads that do these at once, and a reader; every value read is three times its base, and
+    /// in the end nothing is missing.
     fn check_at(start: u64, behind: u64, updates: &'static [Update], end: &'static [u64]) {
         let mut builder = loom::model::Builder::new();
         // Three threads and the reader are as many as take a minute.
@@ -540,7 +531,7 @@ mod models {
         check_at(u64::MAX - 5, 5, &[six_times, three_times], &[9]);
     }
 
-    /// Three threads that are about to, each with the update of its own.
+    /// Three threads about to look, each with its own update.
     #[test]
     fn anchors_that_lie_half_behind() {
         check_at(u64::MAX - 5, 7, &[three_times, three_times], &[6]);
@@ -548,8 +539,8 @@ mod models {
         check_at(2, 7, &[ONCE, ONCE, ONCE], &[3]);
     }
 
-    /// One that goes further than can be told from the anchors it had: a reader that sees
-    /// its last additions sees that it renewed them.
+    /// A thread that counts beyond the range of its anchors: a reader that sees its last additions
+    /// sees that it renewed them.
     #[test]
     fn what_was_renewed_is_seen() {
         check_at(u64::MAX - 5, 7, &[|pair| (0..10).for_each(|_| pair.add(3, 1))], &[10]);

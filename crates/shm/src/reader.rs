@@ -1,4 +1,4 @@
-//! What programs publish, as providers of a broker.
+//! Published categories as providers of a broker.
 
 mod contents;
 mod definition;
@@ -11,13 +11,13 @@ pub use definition::{Definition, LayoutError};
 pub use roster::PublishedCounters;
 use std::ops::ControlFlow;
 
-/// What a whole file says.
+/// The decoded contents of a whole file.
 #[derive(Clone, Debug)]
 pub struct FileContents {
-    /// What does not change.
+    /// The constant part.
     pub definition: Definition,
-    /// The instances; the one of a category without has no name. One of which a
-    /// value and its base do not fit together is not among them.
+    /// The instances; that of a category without instances has no name. An instance whose value and
+    /// base do not fit together is left out.
     pub instances: Vec<InstanceValues>,
 }
 
@@ -26,15 +26,14 @@ pub struct FileContents {
 pub struct InstanceValues {
     /// The name.
     pub name: String,
-    /// The number that the program gave it, if it did.
+    /// The program's number for it, if it gave one.
     pub unique_id: Option<u32>,
-    /// The numbers of its counters, each counter's base behind it. Times of
-    /// timers are nanoseconds where the definition says so.
+    /// The numbers of its counters, each followed by its base. Times of timers are in nanoseconds
+    /// where the definition says so.
     pub values: Vec<u64>,
 }
 
-/// Decodes the bytes of a whole file. For tools; a broker reads files as they
-/// change.
+/// Decodes the bytes of a whole file, for tools; a broker reads files while they change.
 ///
 /// # Errors
 /// Where the bytes are no file of version 2 of the layout.

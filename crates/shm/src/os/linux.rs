@@ -1,4 +1,4 @@
-//! What Linux gives: files in memory, `flock`, numbers of users, /proc.
+//! Linux: files in memory, `flock`, user numbers, /proc.
 
 #[cfg(feature = "reader")]
 use super::Facts;
@@ -21,25 +21,24 @@ use std::ptr::NonNull;
 use std::sync::OnceLock;
 use std::sync::atomic::{AtomicU64, Ordering};
 
-/// Where every user's folder is.
+/// The folder that holds every user's folder.
 const SHARED_MEMORY: &str = "/dev/shm";
-/// What a user's folder is called, before the user's number.
+/// The start of the name of a user's folder; the user's number follows.
 const USER_FOLDER: &str = "perfhive-";
-/// Folders of users that are read, and of one user.
+/// Limits to the folders of users that are read, in all and of one user.
 #[cfg(feature = "reader")]
 const MOST_FOLDERS: usize = 1024;
 #[cfg(feature = "reader")]
 const MOST_OF_A_USER: usize = 4;
 
-/// Where an administrator may have programs publish.
+/// A folder that an administrator may create for programs.
 #[cfg(feature = "reader")]
 pub(crate) fn system_folder() -> Option<PathBuf> {
     Some("/run/perfhive/counters".into())
 }
 
-/// The folder in which this process publishes if nobody says otherwise. Everybody
-/// may make folders where it is: if somebody else made it, another takes its place,
-/// whose name nobody knew before.
+/// The folder in which this process publishes by default. Any user may create folders there: if the
+/// usual one belongs to another user, one with an unpredictable name takes its place.
 pub(crate) fn own_folder() -> io::Result<PathBuf> {
     let user = rustix::process::geteuid().as_raw();
     let memory = Path::new(SHARED_MEMORY);
@@ -64,32 +63,31 @@ pub(crate) fn has_more_rights() -> bool {
     unsafe { libc::getauxval(libc::AT_SECURE) != 0 }
 }
 
-/// Whether something is there that is not a folder of a user's.
+/// Whether a path exists and is not a folder of this user.
 fn is_others(path: &Path, user: u32) -> bool {
     std::fs::symlink_metadata(path).is_ok_and(|meta| !meta.is_dir() || meta.uid() != user)
 }
 
-/// The folder that changes when a user's folder comes or goes. Looked at with every
-/// collection, which is to allocate nothing.
+/// The folder that changes when a user's folder appears or vanishes. Checked with every collection,
+/// which must not allocate.
 #[cfg(feature = "reader")]
 pub(crate) fn users_root() -> Option<&'static Path> {
     Some(Path::new(SHARED_MEMORY))
 }
 
-/// When a folder or file was changed; of a link, when that was.
+/// The time of the last change of a folder, a file, or a link itself.
 #[cfg(feature = "reader")]
 pub(crate) fn changed(path: &Path) -> Option<std::time::SystemTime> {
     std::fs::symlink_metadata(path).and_then(|meta| meta.modified()).ok()
 }
 
-/// Whose a file is.
+/// The owner of a file.
 #[cfg(feature = "reader")]
 pub(crate) fn whose(path: &Path) -> Option<User> {
     std::fs::symlink_metadata(path).ok().map(|meta| User(meta.uid()))
 }
 
-/// The folders of users that are theirs: `perfhive-UID`, and those that took its
-/// place.
+/// The folders that belong to the user in their name: `perfhive-UID`, and their replacements.
 #[cfg(feature = "reader")]
 pub(crate) fn users_folders() -> BTreeMap<PathBuf, User> {
     let entries = std::fs::read_dir(SHARED_MEMORY).into_iter().flatten().flatten();
@@ -101,7 +99,7 @@ pub(crate) fn users_folders() -> BTreeMap<PathBuf, User> {
             (meta.is_dir() && meta.uid() == user).then(|| (User(user), entry.path()))
         })
         .collect();
-    // Whoever makes many has some of his own read, and nobody else's less.
+    // At most N files per user are read, so that one user cannot crowd out the others.
     folders.sort();
     let mut counts = BTreeMap::new();
     folders.retain(|(user, _)| {
@@ -119,8 +117,8 @@ pub(crate) struct User(u32);
 
 #[cfg(feature = "reader")]
 impl User {
-    /// Whose files come first where several claim the same: 0 for the
-    /// administrator's, 1 for those of this process's user, 2 for others'.
+    /// The rank of this user's files where several claim the same category: 0 for the
+    /// administrator's, 1 for those of this process's user, 2 for others.
     pub(crate) fn rank(&self) -> u8 {
         match self.0 {
             0 => 0,
@@ -129,7 +127,7 @@ impl User {
         }
     }
 
-    /// Whether this user's files may be in a folder of `owner`'s.
+    /// Whether this user's files are accepted in a folder of `owner`.
     pub(crate) fn may_be_in_folder_of(&self, owner: &Self) -> bool {
         self == owner
     }
@@ -142,8 +140,8 @@ impl fmt::Display for User {
     }
 }
 
-/// Makes a folder if it is not there. Below the folder of shared memory, where
-/// everybody may make folders, it must be this user's own.
+/// Creates a folder if it is missing. Below the folder of shared memory, where any user may create
+/// folders, it must belong to this user.
 pub(crate) fn make_folder(folder: &Path) -> io::Result<()> {
     let everybodys = folder.parent() == Some(Path::new(SHARED_MEMORY));
     match DirBuilder::new().mode(0o755).recursive(!everybodys).create(folder) {
@@ -168,7 +166,7 @@ pub(crate) fn make_folder(folder: &Path) -> io::Result<()> {
     Ok(())
 }
 
-/// What tells this process from every other.
+/// The identity of this process.
 pub(super) fn this_process() -> Owner {
     let pid = getpid().as_raw_nonzero().get().unsigned_abs();
     Owner {
@@ -179,14 +177,14 @@ pub(super) fn this_process() -> Owner {
     }
 }
 
-/// Whether a process surely is not there any more.
+/// Whether a process has certainly ended.
 #[cfg(feature = "reader")]
 pub(super) fn is_gone(owner: &Owner, here: &Owner) -> bool {
     let known = owner.pid_namespace != 0 && owner.pid_namespace == here.pid_namespace;
     let Some(pid) = i32::try_from(owner.pid).ok().and_then(Pid::from_raw).filter(|_| known) else {
         return false;
     };
-    // Another user's process cannot be sent a signal, but it is there.
+    // A process of another user cannot be signalled, but it exists.
     if test_kill_process(pid) == Err(Errno::SRCH) {
         return true;
     }
@@ -199,8 +197,8 @@ fn namespace(which: &str) -> u64 {
     std::fs::metadata(format!("/proc/self/ns/{which}")).map_or(0, |meta| meta.ino())
 }
 
-/// Field 22 of /proc/PID/stat, of this process where none is named. Asked of every
-/// publisher again and again, it allocates nothing.
+/// Field 22 of /proc/PID/stat, by default of this process. Called for every publisher again and
+/// again, so it does not allocate.
 fn start_of(pid: Option<u32>) -> Option<u64> {
     let mut path = [0u8; 32];
     let mut rest = &mut path[..];
@@ -210,19 +208,18 @@ fn start_of(pid: Option<u32>) -> Option<u64> {
     }
     let left = rest.len();
     let path = std::str::from_utf8(path.get(..path.len() - left)?).ok()?;
-    // Its fields in front of that one take some 300 bytes.
+    // The fields before it take some 300 bytes.
     let mut text = [0; 1024];
     let length = File::open(path).ok()?.read_at(&mut text, 0).ok()?;
     let stat = text.get(..length)?;
-    // The second field is a name in parentheses with anything in it.
+    // The second field is a name in parentheses with any characters.
     let end = stat.iter().rposition(|byte| *byte == b')')?;
     let rest = std::str::from_utf8(stat.get(end + 1..)?).ok()?;
     rest.split_ascii_whitespace().nth(19)?.parse().ok()
 }
 
-/// A number that is this process's for as long as it lives, and 0 in a process
-/// that was forked from it: the kernel wipes the page. Who was forked and needs
-/// one of its own writes another there.
+/// A number that is constant for the life of this process, and 0 in a process forked from it: the
+/// kernel wipes the page. A forked process that needs a number writes its own there.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct ForkGuard {
     page: &'static AtomicU64,
@@ -236,8 +233,7 @@ impl ForkGuard {
         let page = *PAGE.get_or_init(|| guard_page().ok());
         let page = page.ok_or_else(|| io::Error::from(io::ErrorKind::OutOfMemory))?;
         let time = rustix::time::clock_gettime(rustix::time::ClockId::Monotonic);
-        // Never 0, and never that of the process this one was forked from,
-        // which took it at an earlier time.
+        // Never 0, and never that of the parent process, which took it earlier.
         let token = (time.tv_sec as u64).wrapping_mul(1_000_000_000) + time.tv_nsec as u64 + 1;
         let token = match page.compare_exchange(0, token, Ordering::Relaxed, Ordering::Relaxed) {
             Ok(_) => token,
@@ -246,7 +242,7 @@ impl ForkGuard {
         Ok(Self { page, token })
     }
 
-    /// Whether this is the process that the guard was made in.
+    /// Whether the calling process created the guard.
     #[inline]
     pub(crate) fn holds(&self) -> bool {
         self.page.load(Ordering::Relaxed) == self.token
@@ -264,8 +260,8 @@ fn guard_page() -> rustix::io::Result<&'static AtomicU64> {
             MapFlags::PRIVATE,
         )
     }?;
-    // SAFETY: the mapping made above, which nothing else knows of. Kernels
-    // before 4.14 do not know the advice; there a forked process counts on.
+    // SAFETY: the mapping made above, which is not shared yet. Kernels before 4.14 do not know the
+    // advice; there, a forked process counts on.
     let _ = unsafe { rustix::mm::madvise(page, length, Advice::LinuxWipeOnFork) };
     // SAFETY: the mapping is zeroed, aligned to a page, longer than 8 bytes and
     // never unmapped; all access to it is through this atomic.
@@ -279,9 +275,8 @@ pub(crate) struct Mapping {
     length: usize,
 }
 
-// SAFETY: the mapping belongs to nobody's thread; numbers in it are only
-// accessed as atomics, and bytes by `write` and `wipe`, whose callers see to it
-// that one thread does it at a time.
+// SAFETY: the mapping is not tied to a thread. Numbers in it are only accessed as atomics, and
+// bytes by `write` and `wipe`, whose callers make sure that one thread does it at a time.
 unsafe impl Send for Mapping {}
 // SAFETY: as above.
 unsafe impl Sync for Mapping {}
@@ -303,26 +298,24 @@ impl Mapping {
         Ok(Self { start, length })
     }
 
-    /// The number at an offset, which must be a multiple of 8; `None` behind the
-    /// end. It is there for as long as the mapping.
+    /// The number at an offset, which must be a multiple of 8; `None` beyond the end. The reference
+    /// lives as long as the mapping.
     pub(crate) fn word(&self, offset: usize) -> Option<&AtomicU64> {
         let fits = offset.is_multiple_of(8) && offset.checked_add(8)? <= self.length;
-        // SAFETY: `offset` is within the mapping and, as mappings begin at a
-        // page, aligned. The memory is zeroed or written by `write`, and lives
-        // as long as `self`. Nobody accesses numbers other than as atomics: the
-        // offsets of numbers and of bytes given to `write` never overlap while
-        // both are in use (layout.rs).
+        // SAFETY: `offset` is within the mapping and, as mappings begin at a page, aligned. The
+        // memory is zeroed or written by `write`, and lives as long as `self`. Numbers are only
+        // accessed as atomics: the offsets of numbers and of bytes given to `write` never overlap
+        // while both are in use (layout.rs).
         fits.then(|| unsafe { AtomicU64::from_ptr(self.start.as_ptr().add(offset).cast()) })
     }
 
-    /// Copies bytes into the mapping; nothing where they do not fit. Only one
-    /// thread may write at the same place at once, and no number be there that
-    /// is in use.
+    /// Copies bytes into the mapping; does nothing if they do not fit. Only one thread may write to
+    /// a place at a time, and no number in use may be there.
     pub(crate) fn write(&self, offset: usize, bytes: &[u8]) {
         if offset.checked_add(bytes.len()).is_some_and(|end| end <= self.length) {
-            // SAFETY: the range is within the mapping, and `bytes`, of this
-            // process's own memory, does not overlap with it. Nobody has a
-            // reference into it: readers are other processes, or read the file.
+            // SAFETY: the range is within the mapping, and `bytes`, of this process's own memory,
+            // does not overlap with it. No reference into it exists: readers are other processes,
+            // or read the file.
             unsafe {
                 std::ptr::copy_nonoverlapping(
                     bytes.as_ptr(),
@@ -336,31 +329,29 @@ impl Mapping {
 
 impl Drop for Mapping {
     fn drop(&mut self) {
-        // SAFETY: made by `new` with this length; nobody has a reference into
-        // it that outlives `self`.
+        // SAFETY: made by `new` with this length; no reference into it outlives `self`.
         let _ = unsafe { rustix::mm::munmap(self.start.as_ptr().cast(), self.length) };
     }
 }
 
-/// A file of this process's own that is complete and that readers find.
+/// A complete file of this process, which readers find.
 #[derive(Debug)]
 pub(crate) struct PublishedFile {
     pub(crate) mapping: Mapping,
     pub(crate) path: PathBuf,
-    /// Holds the lock that says that the process is alive; the kernel drops it.
+    /// Holds the lock that shows that the process is alive; the kernel releases it.
     file: File,
 }
 
 impl PublishedFile {
-    /// Takes the file away; the mapping stays.
+    /// Removes the file; the mapping stays.
     pub(crate) fn withdraw(&self) {
         let _ = remove(&self.file, &self.path);
     }
 }
 
-/// Makes the file `stem` plus a suffix in `folder`, `length` bytes long, has it
-/// filled, and gives it its name. What is killed on the way leaves a file that
-/// no reader looks at.
+/// Creates the file `stem` plus a suffix in `folder`, `length` bytes long, has it filled, and gives
+/// it its final name. A process that is killed on the way leaves a file that no reader looks at.
 pub(crate) fn publish(
     folder: &Path,
     stem: &str,
@@ -369,13 +360,13 @@ pub(crate) fn publish(
 ) -> io::Result<PublishedFile> {
     let unfinished = folder.join(format!("{stem}{}", crate::layout::UNFINISHED));
     let path = folder.join(format!("{stem}{}", crate::layout::SUFFIX));
-    // Nobody else may open it before it is locked, or they could hold the lock.
+    // No other user may open it before it is locked, and so take the lock.
     let flags = OFlags::CREATE | OFlags::EXCL | OFlags::RDWR | OFlags::CLOEXEC | OFlags::NOFOLLOW;
     let file = File::from(rustix::fs::open(&unfinished, flags, Mode::RUSR | Mode::WUSR)?);
     let finish = || -> io::Result<Mapping> {
         rustix::fs::flock(&file, FlockOperation::LockExclusive)?;
-        // All memory is taken now: later, a full file system would kill the
-        // program at its next increment.
+        // All memory is allocated now: later, a full file system would kill the program at its next
+        // increment.
         match rustix::fs::fallocate(&file, FallocateFlags::empty(), 0, length as u64) {
             Err(Errno::OPNOTSUPP) => file.write_all_at(&vec![0; length], 0)?,
             done => done?,
@@ -383,7 +374,7 @@ pub(crate) fn publish(
         let mapping = Mapping::new(&file, length)?;
         fill(&mapping);
         rustix::fs::fchmod(&file, Mode::from_raw_mode(0o644))?;
-        // Whoever tidies up may have found the file before it was locked.
+        // Another process may have removed the file before it was locked.
         std::fs::rename(&unfinished, &path)?;
         Ok(mapping)
     };
@@ -396,14 +387,14 @@ pub(crate) fn publish(
     }
 }
 
-/// Opens a file that may be anything.
+/// Opens a path of any kind.
 pub(super) fn open(path: &Path) -> io::Result<File> {
     let flags = OFlags::RDONLY | OFlags::CLOEXEC | OFlags::NOFOLLOW | OFlags::NONBLOCK;
     Ok(File::from(rustix::fs::open(path, flags, Mode::empty())?))
 }
 
-/// Removes a file that was opened by its path, and nothing else: whose folder it is
-/// may put another in its place at any time, even one with files of other users.
+/// Removes exactly the file that was opened by its path: the owner of the folder may replace it at
+/// any time, also by a file of another user.
 pub(super) fn remove(file: &File, path: &Path) -> io::Result<()> {
     let (Some(folder), Some(name)) = (path.parent(), path.file_name()) else {
         return Err(io::ErrorKind::InvalidInput.into());
@@ -415,23 +406,23 @@ pub(super) fn remove(file: &File, path: &Path) -> io::Result<()> {
     if (opened.st_dev, opened.st_ino) != (there.st_dev, there.st_ino) {
         return Err(io::ErrorKind::NotFound.into());
     }
-    // The folder is the one in which this file is: who may put another file there now
-    // can remove that himself.
+    // The folder is that of this file: a user who could replace the file now could remove the other
+    // one anyway.
     Ok(rustix::fs::unlinkat(&folder, name, AtFlags::empty())?)
 }
 
-/// Whether it is a file and nothing else.
+/// Whether it is a regular file.
 pub(super) fn is_plain_file(file: &File) -> bool {
     rustix::fs::fstat(file)
         .is_ok_and(|stat| FileType::from_raw_mode(stat.st_mode) == FileType::RegularFile)
 }
 
-/// Whether it is this user's.
+/// Whether it belongs to this user.
 pub(super) fn is_mine(file: &File) -> bool {
     rustix::fs::fstat(file).is_ok_and(|stat| stat.st_uid == rustix::process::geteuid().as_raw())
 }
 
-/// Takes the lock of a file's writer, until it is closed, if nobody has it.
+/// Takes the writer's lock of a file, until it is closed, if it is free.
 pub(super) fn lock_if_free(file: &File) -> bool {
     rustix::fs::flock(file, FlockOperation::NonBlockingLockShared).is_ok()
 }
@@ -442,21 +433,20 @@ pub(super) fn head(file: &File) -> Option<[u8; 12]> {
     file.read_exact_at(&mut head, 0).is_ok().then_some(head)
 }
 
-/// A file of somebody's, to be read while it changes. It is read and never
-/// mapped: a page that is taken away under a mapping ends the program that looks
-/// at it.
+/// A file of any user, read while it changes. It is never mapped: a mapped page that is cut off
+/// ends the program that reads it.
 #[cfg(feature = "reader")]
 #[derive(Debug)]
 pub(crate) struct Opened(File);
 
 #[cfg(feature = "reader")]
 impl Opened {
-    /// Opens a file that may be anything.
+    /// Opens a path of any kind.
     pub(crate) fn open(path: &Path) -> io::Result<Self> {
         open(path).map(Self)
     }
 
-    /// Whether nobody holds the lock of the file's writer.
+    /// Whether the writer's lock is free.
     pub(crate) fn is_abandoned(&self) -> bool {
         let free = lock_if_free(&self.0);
         if free {
@@ -465,7 +455,7 @@ impl Opened {
         free
     }
 
-    /// What the file system says of it.
+    /// The file system's data about it.
     pub(crate) fn facts(&self) -> io::Result<Facts> {
         let meta = self.0.metadata()?;
         Ok(Facts {
@@ -478,17 +468,16 @@ impl Opened {
         })
     }
 
-    /// Reads exactly as many bytes as there is room for.
+    /// Fills the whole buffer.
     pub(crate) fn read_bytes(&self, offset: u64, out: &mut [u8]) -> io::Result<()> {
         self.0.read_exact_at(out, offset)
     }
 
-    /// Reads numbers of 8 bytes, as they stand in the file, into memory that is
-    /// aligned like them.
+    /// Reads numbers of 8 bytes, in the file's byte order, into aligned memory.
     pub(crate) fn read_words(&self, offset: u64, out: &mut [u64]) -> io::Result<()> {
         let length = std::mem::size_of_val(out);
-        // SAFETY: the same memory, valid for writing while `out` is borrowed;
-        // bytes have no alignment, and every pattern of bytes is a number.
+        // SAFETY: the same memory, valid for writing while `out` is borrowed; bytes have no
+        // alignment, and every pattern of bytes is a number.
         let bytes =
             unsafe { std::slice::from_raw_parts_mut(out.as_mut_ptr().cast::<u8>(), length) };
         self.0.read_exact_at(bytes, offset)
