@@ -1,5 +1,5 @@
-//! What Windows gives: mapped files that it does not let anybody shorten, locks
-//! of `LockFileEx`, security identifiers, start times of processes.
+//! Windows: mapped files that cannot be shortened, locks of `LockFileEx`, security identifiers,
+//! start times of processes.
 
 use super::Owner;
 use std::fs::{File, OpenOptions};
@@ -41,7 +41,7 @@ pub(crate) use user::User;
 /// lock keeps others from reading what is locked.
 const LOCKED_AT: u32 = 1 << 30;
 
-/// The folder of this user's programs that is nobody else's.
+/// The folder of this user's programs, closed to other users.
 fn local_data() -> Option<PathBuf> {
     let named = std::env::var_os("LOCALAPPDATA").filter(|folder| !folder.is_empty());
     let home = || Some(std::env::home_dir()?.join("AppData").join("Local"));
@@ -53,7 +53,7 @@ pub(crate) fn has_more_rights() -> bool {
     false
 }
 
-/// The folder in which this process publishes if nobody says otherwise.
+/// The folder in which this process publishes by default.
 pub(crate) fn own_folder() -> io::Result<PathBuf> {
     let folder = local_data().ok_or_else(|| {
         let message = "the environment names no folder of the user's (LOCALAPPDATA); name one in \
@@ -63,8 +63,8 @@ pub(crate) fn own_folder() -> io::Result<PathBuf> {
     Ok(folder.join("perfhive").join("counters"))
 }
 
-/// Makes a folder if it is not there. The known one must be this user's, or an
-/// administrator's who made it for him.
+/// Creates a folder if it is missing. The usual one must belong to this user or to an
+/// administrator.
 pub(crate) fn make_folder(folder: &Path) -> io::Result<()> {
     std::fs::create_dir_all(folder)?;
     if !own_folder().is_ok_and(|own| own == folder) {
@@ -82,7 +82,7 @@ pub(crate) fn make_folder(folder: &Path) -> io::Result<()> {
     Ok(())
 }
 
-/// What tells this process from every other. Windows has no namespaces of these.
+/// The identity of this process. Windows has no namespaces for it.
 pub(super) fn this_process() -> Owner {
     // SAFETY: takes nothing and only answers a number.
     let pid = unsafe { GetCurrentProcessId() };
@@ -91,18 +91,17 @@ pub(super) fn this_process() -> Owner {
     Owner { pid: pid.into(), start, pid_namespace: 0, time_namespace: 0 }
 }
 
-/// When a process began.
+/// The start time of a process.
 fn start_of(process: HANDLE) -> Option<u64> {
     let no_time = FILETIME { dwLowDateTime: 0, dwHighDateTime: 0 };
     let [mut start, mut end, mut kernel, mut user] = [no_time; 4];
-    // SAFETY: each time is a structure of its own that is written and lives
-    // beyond the call; a handle that is none is refused.
+    // SAFETY: each time is a structure of its own that is written and lives beyond the call; an
+    // invalid handle is refused.
     let told = unsafe { GetProcessTimes(process, &mut start, &mut end, &mut kernel, &mut user) };
     (told != 0).then(|| u64::from(start.dwHighDateTime) << 32 | u64::from(start.dwLowDateTime))
 }
 
-/// Processes of Windows are not forked: handles are always of the process that
-/// they were made in.
+/// Windows processes do not fork: handles always belong to the process that made them.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct ForkGuard;
 
@@ -113,7 +112,7 @@ impl ForkGuard {
         Ok(Self)
     }
 
-    /// Whether this is the process that the guard was made in.
+    /// Whether the calling process created the guard.
     #[inline]
     pub(crate) fn holds(&self) -> bool {
         true
@@ -127,23 +126,21 @@ struct View {
     length: usize,
 }
 
-// SAFETY: the view belongs to nobody's thread.
+// SAFETY: the view is not tied to a thread.
 unsafe impl Send for View {}
-// SAFETY: what is done through it is up to its users, which see to it that
-// numbers are only accessed as atomics.
+// SAFETY: its users make sure that numbers are only accessed as atomics.
 unsafe impl Sync for View {}
 
 impl View {
-    /// Maps the first `length` bytes of a file, which has as many. As long as the
-    /// view is there Windows refuses to shorten the file below that.
+    /// Maps the first `length` bytes of a file of at least that length. While the view exists,
+    /// Windows refuses to shorten the file below that.
     fn new(file: &File, length: usize, writable: bool) -> io::Result<Self> {
         let (protection, access) = match writable {
             true => (PAGE_READWRITE, FILE_MAP_READ | FILE_MAP_WRITE),
             false => (PAGE_READONLY, FILE_MAP_READ),
         };
         let (high, low) = ((length as u64 >> 32) as u32, length as u32);
-        // SAFETY: the file is open; neither security attributes nor a name are
-        // given, which NULL says.
+        // SAFETY: the file is open; NULL stands for no security attributes and no name.
         let section = unsafe {
             CreateFileMappingW(file.as_raw_handle(), null(), protection, high, low, null())
         };
@@ -153,23 +150,20 @@ impl View {
         // SAFETY: the section made above; the address is the system's choice.
         let view = unsafe { MapViewOfFile(section, access, 0, 0, length) };
         let error = io::Error::last_os_error();
-        // SAFETY: made above and closed once; the view keeps what it needs of it.
+        // SAFETY: made above and closed once; the view keeps the section alive.
         unsafe { CloseHandle(section) };
         let start = NonNull::new(view.Value.cast::<u8>()).ok_or(error)?;
         Ok(Self { start, length })
     }
 
-    /// The number at an offset, which must be a multiple of 8; `None` behind the
-    /// end.
+    /// The number at an offset, which must be a multiple of 8; `None` beyond the end.
     fn word(&self, offset: usize) -> Option<&AtomicU64> {
         let fits = offset.is_multiple_of(8) && offset.checked_add(8)? <= self.length;
-        // SAFETY: `offset` is within the view and, as views begin at a page,
-        // aligned. The memory lives as long as `self`. Of a view that may be
-        // written to, numbers are only accessed as atomics: the offsets of
-        // numbers and of bytes given to `Mapping::write` never overlap while both
-        // are in use (layout.rs). One that is only read is only loaded from, by
-        // relaxed loads of 8 bytes, which need no writable memory on machines of
-        // 64 bits; the crate is for no others.
+        // SAFETY: `offset` is within the view and, as views begin at a page, aligned. The memory
+        // lives as long as `self`. In a writable view numbers are only accessed as atomics: the
+        // offsets of numbers and of bytes given to `Mapping::write` never overlap while both are in
+        // use (layout.rs). A read-only view is accessed by relaxed loads of 8 bytes alone, which
+        // need no writable memory on 64-bit machines; the crate is for no others.
         fits.then(|| unsafe { AtomicU64::from_ptr(self.start.as_ptr().add(offset).cast()) })
     }
 }
@@ -177,8 +171,7 @@ impl View {
 impl Drop for View {
     fn drop(&mut self) {
         let view = MEMORY_MAPPED_VIEW_ADDRESS { Value: self.start.as_ptr().cast() };
-        // SAFETY: made by `new`; nobody has a reference into it that outlives
-        // `self`.
+        // SAFETY: made by `new`; no reference into it outlives `self`.
         unsafe { UnmapViewOfFile(view) };
     }
 }
@@ -188,21 +181,19 @@ impl Drop for View {
 pub(crate) struct Mapping(View);
 
 impl Mapping {
-    /// The number at an offset, which must be a multiple of 8; `None` behind the
-    /// end. It is there for as long as the mapping.
+    /// The number at an offset, which must be a multiple of 8; `None` beyond the end. The reference
+    /// lives as long as the mapping.
     pub(crate) fn word(&self, offset: usize) -> Option<&AtomicU64> {
         self.0.word(offset)
     }
 
-    /// Copies bytes into the mapping; nothing where they do not fit. Only one
-    /// thread may write at the same place at once, and no number be there that
-    /// is in use.
+    /// Copies bytes into the mapping; does nothing if they do not fit. Only one thread may write to
+    /// a place at a time, and no number in use may be there.
     pub(crate) fn write(&self, offset: usize, bytes: &[u8]) {
         if offset.checked_add(bytes.len()).is_some_and(|end| end <= self.0.length) {
-            // SAFETY: the range is within the view, which is writable, and
-            // `bytes`, of this process's own memory, does not overlap with it.
-            // Nobody has a reference to these bytes: readers have views of their
-            // own, of which they load numbers.
+            // SAFETY: the range is within the view, which is writable, and `bytes`, of this
+            // process's own memory, does not overlap with it. No reference to these bytes exists:
+            // readers have views of their own, from which they load numbers.
             unsafe {
                 let place = self.0.start.as_ptr().add(offset);
                 std::ptr::copy_nonoverlapping(bytes.as_ptr(), place, bytes.len());
@@ -211,39 +202,38 @@ impl Mapping {
     }
 }
 
-/// The byte that says that a program is alive, for the calls that lock it.
+/// The place of the byte whose lock shows that a program is alive.
 fn locked_byte() -> OVERLAPPED {
     let mut place = OVERLAPPED::default();
     place.Anonymous.Anonymous.Offset = LOCKED_AT;
     place
 }
 
-/// Locks the byte; `wait` until whoever has it lets go.
+/// Locks the byte; with `wait` until its holder releases it.
 fn lock(file: &File, exclusive: bool, wait: bool) -> io::Result<()> {
     let flags = if exclusive { LOCKFILE_EXCLUSIVE_LOCK } else { 0 };
     let flags = if wait { flags } else { flags | LOCKFILE_FAIL_IMMEDIATELY };
     let mut place = locked_byte();
-    // SAFETY: the file is open, for calls that wait until they are done, so that
-    // `place` is used during this one only.
+    // SAFETY: the file is open for synchronous calls, so that `place` is used during this one only.
     let done = unsafe { LockFileEx(file.as_raw_handle(), flags, 0, 1, 0, &mut place) };
     if done == 0 { Err(io::Error::last_os_error()) } else { Ok(()) }
 }
 
-/// A file of this process's own that is complete and that readers find.
+/// A complete file of this process, which readers find.
 #[derive(Debug)]
 pub(crate) struct PublishedFile {
     pub(crate) mapping: Mapping,
     pub(crate) path: PathBuf,
-    /// Holds the lock that says that the process is alive. With it the file goes,
-    /// however the process ends.
+    /// Holds the lock that shows that the process is alive. The file goes with it, however the
+    /// process ends.
     file: Mutex<Option<File>>,
-    /// Dropped last: a file that is mapped is not removed.
+    /// Dropped last: a mapped file cannot be removed.
     _last: Last,
 }
 
 impl PublishedFile {
-    /// Takes the file away; the mapping stays, and where the system waits for
-    /// its end the file, which nobody reads any more.
+    /// Removes the file; the mapping stays, and with it the file until its end, hidden from
+    /// readers.
     pub(crate) fn withdraw(&self) {
         drop(self.file.lock().unwrap_or_else(PoisonError::into_inner).take());
     }
@@ -255,13 +245,13 @@ struct Last(PathBuf);
 
 impl Drop for Last {
     fn drop(&mut self) {
-        // In most cases it is gone.
+        // Usually it is gone already.
         let _ = std::fs::remove_file(&self.0);
     }
 }
 
-/// Makes the file `stem` plus a suffix in `folder`, `length` bytes long, has it
-/// filled, and gives it its name. What is killed on the way leaves nothing.
+/// Creates the file `stem` plus a suffix in `folder`, `length` bytes long, has it filled, and gives
+/// it its final name. A process that is killed on the way leaves nothing.
 pub(crate) fn publish(
     folder: &Path,
     stem: &str,
@@ -274,30 +264,28 @@ pub(crate) fn publish(
         .write(true)
         .create_new(true)
         .access_mode(GENERIC_READ | GENERIC_WRITE | DELETE)
-        // Nobody else writes to it for as long as this process has it open.
+        // No other process can write to it while this process has it open.
         .share_mode(FILE_SHARE_READ | FILE_SHARE_DELETE)
-        // It is to stay in memory, as far as that goes.
+        // A hint that it should stay in memory.
         .attributes(FILE_ATTRIBUTE_TEMPORARY | FILE_ATTRIBUTE_NOT_CONTENT_INDEXED)
         .custom_flags(FILE_FLAG_DELETE_ON_CLOSE)
         .open(&unfinished)?;
     lock(&file, true, true)?;
-    // All room is taken now: later, a full disk would end the program at its next
-    // increment. New bytes are zeros.
+    // All room is allocated now: later, a full disk would end the program at its next increment.
+    // New bytes are zeros.
     file.set_len(length as u64)?;
     let mapping = Mapping(View::new(&file, length, true)?);
     fill(&mapping);
     std::fs::rename(&unfinished, &path).map_err(|error| match error.kind() {
-        // Whoever tidies up found the file before it was locked, and it is about
-        // to be gone.
+        // Another process may have found the file before it was locked, and be about to remove it.
         io::ErrorKind::PermissionDenied => io::Error::new(io::ErrorKind::NotFound, error),
         _ => error,
     })?;
     Ok(PublishedFile { mapping, _last: Last(path.clone()), path, file: Mutex::new(Some(file)) })
 }
 
-/// Opens a file that may be anything, without following a link that it may be.
-/// Takes no memory where the path is of usual length: files that are refused are
-/// opened with each look, and samples are to take none.
+/// Opens a path of any kind, without following a link. Does not allocate for a path of usual
+/// length: refused files are opened with each look, and samples must not allocate.
 pub(super) fn open(path: &Path) -> io::Result<File> {
     let share = FILE_SHARE_READ | FILE_SHARE_WRITE | FILE_SHARE_DELETE;
     let flags = FILE_FLAG_OPEN_REPARSE_POINT | FILE_FLAG_BACKUP_SEMANTICS;
@@ -312,19 +300,18 @@ pub(super) fn open(path: &Path) -> io::Result<File> {
     if handle == INVALID_HANDLE_VALUE {
         return Err(io::Error::last_os_error());
     }
-    // SAFETY: it was opened above, and nobody else has it.
+    // SAFETY: it was opened above and has no other owner.
     Ok(unsafe { File::from_raw_handle(handle) })
 }
 
-/// The longest path that Windows takes as it is, whatever comes behind it.
+/// The longest path that Windows accepts unchanged.
 const PLAIN: usize = 240;
 
-/// A path for Windows, with a NUL at its end; `None` of a long one, and of one that
-/// has a NUL in it.
+/// A path for Windows, with a NUL at its end; `None` for a long path or one with a NUL.
 fn name_in_place(path: &Path) -> Option<[u16; PLAIN]> {
     let mut name = [0; PLAIN];
     for (length, unit) in path.as_os_str().encode_wide().enumerate() {
-        // The last place stays NUL.
+        // The last unit stays NUL.
         if unit == 0 || length + 1 == PLAIN {
             return None;
         }
@@ -333,28 +320,28 @@ fn name_in_place(path: &Path) -> Option<[u16; PLAIN]> {
     Some(name)
 }
 
-/// Removes a file that was opened by its path. Folders that others may write to are
-/// not looked at, and names are never used twice.
+/// Removes a file that was opened by its path. Folders writable by other users are not looked at,
+/// and names are never reused.
 pub(super) fn remove(_: &File, path: &Path) -> io::Result<()> {
     std::fs::remove_file(path)
 }
 
-/// Whether it is a file and nothing else.
+/// Whether it is a regular file.
 pub(super) fn is_plain_file(file: &File) -> bool {
     file.metadata().is_ok_and(|meta| meta.is_file())
 }
 
-/// Whether it is this user's.
+/// Whether it belongs to this user.
 pub(super) fn is_mine(file: &File) -> bool {
     User::of_file(file).is_ok_and(|user| user.is_here())
 }
 
-/// Takes the lock of a file's writer, until it is closed, if nobody has it.
+/// Takes the writer's lock of a file, until it is closed, if it is free.
 pub(super) fn lock_if_free(file: &File) -> bool {
     lock(file, false, false).is_ok()
 }
 
-/// The first bytes, if there are as many.
+/// The first bytes, if the file has that many.
 pub(super) fn head(file: &File) -> Option<[u8; 12]> {
     let mut head = [0; 12];
     (file.seek_read(&mut head, 0).ok()? == head.len()).then_some(head)

@@ -1,8 +1,7 @@
-//! The part of a file that changes, read while it does.
+//! The changing part of a file, read while it changes.
 //!
-//! Numbers of 8 bytes are copied whole, from places that are aligned to buffers
-//! that are aligned like them. In which order they are copied is not known, so
-//! what must be read before something else is read in a call of its own.
+//! Numbers of 8 bytes are copied whole, between aligned places. The order within one copy is
+//! unknown, so whatever must be read before something else is read in a call of its own.
 
 use super::definition::{Counter, Definition};
 use crate::layout::{ALIVE, LIVE, PAIR, PHASE, SLOT, live, pair};
@@ -12,17 +11,17 @@ use std::io;
 use std::ops::ControlFlow;
 use std::sync::atomic::{Ordering, fence};
 
-/// How often a pair is read anew that changed too much meanwhile.
+/// Limit to reading a pair again that changed meanwhile.
 const TRIES: usize = 64;
-/// How often all pairs of a file together are read anew in one collection, and once
-/// more for each [`BYTES_FOR_A_TRY`] of its values: who writes a file in which no
-/// pair is ever good slows readers down by no more than he gives them to read.
+/// Limit to reading all pairs of a file again in one collection, plus one for each
+/// [`BYTES_FOR_A_TRY`] of its values: a file of pairs that never settle slows readers down in
+/// proportion to its size.
 const TRIES_OF_A_FILE: usize = 256;
 const BYTES_FOR_A_TRY: usize = 1024;
 /// Capacity above which buffers are not kept, in numbers of 8 bytes.
 const KEPT: usize = 1 << 17;
 
-/// Something that can be read at an offset.
+/// Something readable at an offset.
 pub(super) trait ReadAt {
     /// Fills the whole buffer.
     fn read_words(&self, offset: usize, out: &mut [u64]) -> io::Result<()>;
@@ -30,7 +29,7 @@ pub(super) trait ReadAt {
 
 impl ReadAt for Opened {
     fn read_words(&self, offset: usize, out: &mut [u64]) -> io::Result<()> {
-        // Nothing is read earlier or later than the calls are made.
+        // Reads are not reordered with other calls.
         fence(Ordering::SeqCst);
         let done = Opened::read_words(self, offset as u64, out);
         fence(Ordering::SeqCst);
@@ -49,12 +48,12 @@ impl ReadAt for [u8] {
     }
 }
 
-/// Buffers for the contents of one file after the other.
+/// Buffers for the contents of one file at a time.
 #[derive(Default)]
 pub(super) struct Contents {
     /// The state of the file, and of each slot, before and after the values.
     slots: [Vec<u64>; 2],
-    /// The values, three times.
+    /// Three copies of the values.
     values: [Vec<u64>; 3],
     names: Vec<u64>,
     /// The values of one instance.
@@ -62,14 +61,14 @@ pub(super) struct Contents {
     state: u64,
 }
 
-/// What is known of an instance's name since it was last read.
+/// What is known of an instance's name since the last read.
 #[derive(Default)]
 pub(super) struct Names(Vec<(u64, String)>);
 
-/// One instance as it was read.
+/// One instance.
 pub(super) struct Row<'a> {
     pub(super) slot: usize,
-    /// Which use of the slot it is.
+    /// Number of the slot's use.
     pub(super) state: u64,
     pub(super) name: &'a str,
     pub(super) unique_id: Option<u32>,
@@ -79,16 +78,16 @@ pub(super) struct Row<'a> {
 /// The values of an instance.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Values<'a> {
-    /// One for each counter, its base behind it.
+    /// One for each counter, followed by its base.
     Whole(&'a [u64]),
-    /// They changed too fast for one that has a base to be told.
+    /// A pair changed too fast to be read.
     Torn,
-    /// The same, at the first look: the file's tries are used up.
+    /// A pair had changed at the first look, and the file's tries are used up.
     Untried,
 }
 
 impl Contents {
-    /// The state that the file said it was in.
+    /// The state in the file.
     pub(super) fn state(&self) -> u64 {
         self.state
     }
@@ -127,8 +126,8 @@ impl Contents {
         read(slots_at, used * SLOT, after)
     }
 
-    /// Hands over each instance that was there throughout, until it is told to
-    /// stop. What names were before is not read again.
+    /// Passes on each instance that existed throughout the read, until `take` breaks. Names known
+    /// from before are not read again.
     pub(super) fn each_named(
         &mut self,
         file: &(impl ReadAt + ?Sized),
@@ -163,12 +162,12 @@ impl Contents {
                 [first, second, third].map(|copy| copy.get(begin..end).unwrap_or_default());
             self.row.clear();
             let tries_before = tries;
-            // The first that is lost costs the instance: others need no look.
+            // The first lost pair loses the instance.
             let lost = definition.counters.iter().find_map(|counter| {
                 let at = definition.values_at + slot * definition.values_size + counter.cell;
                 put_values(counter, copies, file, at, &mut tries, &mut self.row).err()
             });
-            // What was read anew may be that of the slot's next instance.
+            // The pair read again may belong to the slot's next instance.
             let is_anew = lost.is_none() && tries != tries_before;
             if is_anew && !is_still(file, definition, slot, state) {
                 continue;
@@ -186,7 +185,7 @@ impl Contents {
         }
     }
 
-    /// As [`each_named`](Self::each_named), with nothing known of names.
+    /// As [`each_named`](Self::each_named), without known names.
     pub(super) fn each(
         &mut self,
         file: &(impl ReadAt + ?Sized),
@@ -197,8 +196,7 @@ impl Contents {
     }
 }
 
-/// Whether a slot is in the same use still, so that what was read of it is of
-/// that.
+/// Whether a slot is still in the same use, so that everything read of it belongs together.
 fn is_still(
     file: &(impl ReadAt + ?Sized),
     definition: &Definition,
@@ -224,16 +222,16 @@ fn read_name(
     Some(String::from_utf8_lossy(&bytes).replace('\0', "\u{FFFD}"))
 }
 
-/// Why a pair cannot be told.
+/// Why a pair has no values.
 enum Lost {
-    /// It changed too fast, or cannot be read any more.
+    /// It changed too fast, or can no longer be read.
     Torn,
     /// It had changed, and no try is left.
     Untried,
 }
 
-/// Appends the value of a counter, and its base if it has one. Reading anew takes
-/// from `tries`.
+/// Appends the value of a counter, and its base if it has one. Each repeated read uses up one of
+/// `tries`.
 fn put_values(
     counter: &Counter,
     [first, second, third]: [&[u64]; 3],
@@ -269,7 +267,7 @@ fn put_values(
     Err(Lost::Torn)
 }
 
-/// The pair in three copies of its cells, made one after the other.
+/// The pair decoded from three copies of its cells, made one after the other.
 fn pair_of([first, second, third]: &[[u64; PAIR / 8]; 3]) -> Option<(u64, u64)> {
     let word = |cells: &[u64; PAIR / 8], at: usize| cells.get(at / 8).copied().unwrap_or(0);
     settle(
@@ -301,7 +299,7 @@ mod tests {
     use perfhive_format::{CounterType, DetailLevel};
     use std::cell::{Cell, RefCell};
 
-    /// The bytes of a file, and how often something was read of them.
+    /// The bytes of a file, and a count of the reads.
     struct Counted {
         bytes: Vec<u8>,
         reads: Cell<usize>,
@@ -314,8 +312,8 @@ mod tests {
         }
     }
 
-    /// A file with so many instances of so many averages, of which those are torn
-    /// (slot, counter) that it is told.
+    /// A file of this many instances with this many averages; the listed ones (slot, counter) are
+    /// torn.
     fn file(
         slots: usize,
         pairs: usize,
@@ -352,7 +350,7 @@ mod tests {
         (Counted { bytes, reads: Cell::new(0) }, definition)
     }
 
-    /// What becomes of the instances, and the reads that names and torn pairs took.
+    /// The instances, and the reads that names and torn pairs took.
     fn read(file: &Counted, definition: &Definition, most: usize) -> (Vec<&'static str>, usize) {
         let mut contents = Contents::default();
         contents.read(file, definition).unwrap();
@@ -366,7 +364,7 @@ mod tests {
             });
             if seen.len() == most { ControlFlow::Break(()) } else { ControlFlow::Continue(()) }
         });
-        // A name, and another look at the slot.
+        // A name, and a second look at the slot.
         let reads = file.reads.get() - 2 * seen.len();
         (seen, reads)
     }
@@ -391,8 +389,7 @@ mod tests {
         assert_eq!(count("whole"), 10_000);
     }
 
-    /// A file whose first slot is given to another instance as soon as a pair is read
-    /// anew.
+    /// A file whose first slot passes to another instance as soon as a pair is read again.
     struct GivenAway {
         bytes: RefCell<Vec<u8>>,
         slot_at: usize,
@@ -435,7 +432,7 @@ mod tests {
     fn it_ends_when_nobody_wants_more() {
         let (file, definition) = file(1000, 1, |_, _| false);
         assert_eq!(read(&file, &definition, 7).0.len(), 7);
-        // But for the names nothing is read again.
+        // Only names are read again.
         assert_eq!(file.reads.get(), 2 * 7);
     }
 }

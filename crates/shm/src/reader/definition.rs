@@ -1,4 +1,4 @@
-//! The part of a file that never changes, read by somebody who trusts nobody.
+//! The constant part of a file, read without trust in any byte.
 
 use crate::definition::{is_countable, nanoseconds_per_tick};
 use crate::layout::{
@@ -9,7 +9,7 @@ use crate::os::Owner;
 use perfhive_format::{CounterType, DetailLevel};
 use std::fmt;
 
-/// A file that is no file of counters, or not one that this reader can read.
+/// Why a file is no readable file of counters.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct LayoutError {
     what: String,
@@ -28,7 +28,7 @@ impl LayoutError {
         }
     }
 
-    /// What can be done about it.
+    /// The way out.
     pub(crate) fn way_out(&self) -> &'static str {
         match self.offset {
             Some(header::VERSION) => "its program and this reader need perfhive of one version",
@@ -37,7 +37,7 @@ impl LayoutError {
         }
     }
 
-    /// Where in the file it is, if it is one place.
+    /// The offset in the file, if it is one place.
     #[must_use]
     pub fn offset(&self) -> Option<usize> {
         self.offset
@@ -55,7 +55,7 @@ impl fmt::Display for LayoutError {
 
 impl std::error::Error for LayoutError {}
 
-/// The definition of a published category: everything that does not change.
+/// The definition of a published category: its constant part.
 #[derive(Clone, Debug)]
 pub struct Definition {
     pub(crate) name: String,
@@ -86,11 +86,10 @@ pub(crate) struct Counter {
     pub(crate) nanoseconds: bool,
 }
 
-/// Bytes of texts that a file may have copied, however few there are: counters may
-/// share a help text.
+/// Limit to the copied bytes of texts in a small file: counters may share a help text.
 const SHARED_TEXT: usize = 64 << 10;
 
-/// Little-endian numbers, as far as there are bytes.
+/// Little-endian numbers within the bytes.
 struct Fields<'a>(&'a [u8]);
 
 impl Fields<'_> {
@@ -114,7 +113,7 @@ impl Fields<'_> {
         checked(at, what, self.u32(at)?.into(), range)
     }
 
-    /// Where an area begins, which must hold `size` bytes.
+    /// The start of an area that must hold `size` bytes.
     fn area(
         &self,
         at: usize,
@@ -146,13 +145,13 @@ fn checked(
     }
 }
 
-/// How many bytes the cells of a counter take.
+/// The number of bytes of a counter's cells.
 fn size_of_cells(base_type: Option<CounterType>) -> usize {
     if base_type.is_some() { PAIR } else { SINGLE }
 }
 
-/// The place of a counter whose cells are partly another's, if there is one: what
-/// a reader takes out of a file is never more than what is in it.
+/// The position of a counter whose cells overlap another's, if there is one: a reader never takes
+/// more out of a file than is in it.
 fn overlapping(counters: &[Counter]) -> Option<usize> {
     let mut places: Vec<(usize, usize)> =
         counters.iter().enumerate().map(|(place, counter)| (counter.cell, place)).collect();
@@ -168,8 +167,7 @@ fn overlapping(counters: &[Counter]) -> Option<usize> {
 }
 
 impl Definition {
-    /// How many bytes of a file of `length` the definition takes, by its
-    /// header.
+    /// The number of bytes that the definition takes, by the header of a file of `length`.
     pub(crate) fn prefix(bytes: &[u8], length: u64) -> Result<usize, LayoutError> {
         let fields = Fields(bytes);
         if bytes.get(..8) != Some(&MAGIC) {
@@ -186,12 +184,11 @@ impl Definition {
         checked(header::LIVE_AT, "length of the definition", live_at as u64, HEADER..=most)
     }
 
-    /// Reads the definition off the beginning of a file that has `length` bytes
-    /// altogether. Whatever the bytes are, it takes no more time and memory than
-    /// they are long.
+    /// Reads the definition from the start of a file of `length` bytes. Time and memory are in
+    /// proportion to the bytes, whatever they hold.
     ///
     /// # Errors
-    /// What is wrong, and where.
+    /// The fault and its offset.
     pub fn parse(bytes: &[u8], length: u64) -> Result<Self, LayoutError> {
         let live_at = Self::prefix(bytes, length)?;
         let definition = bytes.get(..live_at).ok_or_else(|| LayoutError::short(length))?;
@@ -212,7 +209,7 @@ impl Definition {
         if !name_size.is_multiple_of(8) || !values_size.is_multiple_of(8) {
             return Err(LayoutError::at(header::NAME_SIZE, "lengths that are no multiple of 8"));
         }
-        // All products of numbers below 2^25.
+        // Products of numbers below 2^25 only.
         let slots_end = live_at.saturating_add(LIVE + slots * SLOT);
         checked(header::SLOTS, "end of the slots", slots_end as u64, 0..=end)?;
         let (names, values) = (slots.saturating_mul(name_size), slots.saturating_mul(values_size));
@@ -232,7 +229,7 @@ impl Definition {
         )?;
         let texts_at = fields.area(header::TEXTS_AT, "texts", HEADER, 1, size, live_at)?;
         let texts = definition.get(texts_at..texts_at + size).unwrap_or_default();
-        // A text may be referred to again and again: what is copied is counted.
+        // A text may be referred to repeatedly: copied bytes are counted.
         let mut budget = (2 * size).max(SHARED_TEXT);
         let mut text = |at: usize, may_be_empty: bool| -> Result<String, LayoutError> {
             let (begin, length) = (fields.u32(at)? as usize, fields.u32(at + 4)? as usize);
@@ -325,14 +322,14 @@ impl Definition {
         self.has_instances
     }
 
-    /// The counters' names and types, and the types of their bases.
+    /// The counters' names and types, and their bases' types.
     pub fn counters(&self) -> impl Iterator<Item = (&str, CounterType, Option<CounterType>)> {
         self.counters
             .iter()
             .map(|counter| (&*counter.name, counter.counter_type, counter.base_type))
     }
 
-    /// Whether the instances of both can stand in one object.
+    /// Whether the instances of both fit into one object.
     pub(crate) fn has_same_counters(&self, other: &Self) -> bool {
         let same = |(a, b): (&Counter, &Counter)| {
             (&a.name, a.counter_type, a.base_type) == (&b.name, b.counter_type, b.base_type)
@@ -342,7 +339,7 @@ impl Definition {
             && self.counters.iter().zip(&other.counters).all(same)
     }
 
-    /// How many counters have a base.
+    /// The number of counters with a base.
     pub(crate) fn pairs(&self) -> usize {
         self.counters.iter().filter(|counter| counter.base_type.is_some()).count()
     }

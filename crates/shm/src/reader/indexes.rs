@@ -1,5 +1,5 @@
-//! The title indexes of categories: the same for the same name and counters, as long
-//! as they can be remembered.
+//! The title indexes of categories: constant for the same name and counters, as long as these are
+//! remembered.
 
 use super::definition::Definition;
 use super::provider::CategoryProvider;
@@ -11,24 +11,24 @@ use std::collections::{BTreeMap, HashMap, HashSet};
 use std::hash::{BuildHasher, Hasher};
 use std::ops::Range;
 
-/// Categories of a user that are remembered, beside those that are published at the
-/// moment: nobody is to fill a reader's memory with names.
+/// Limit to the remembered categories of a user, beside those published now, so that a user cannot
+/// fill a reader's memory with names.
 const MOST_OF_A_USER: usize = 2048;
 
-/// A name and counters, in 128 bits that nobody can foresee.
+/// A name and counters, as 128 unpredictable bits.
 type Key = (u64, u64);
 
 struct Known {
     index: u32,
     user: User,
-    /// When it was last asked for.
+    /// The time of its last use.
     used: u64,
 }
 
 pub(super) struct Indexes {
     known: HashMap<Key, Known>,
-    /// How many of them are whose, or more: those that were forgotten for another
-    /// reason are not taken off.
+    /// An upper limit to the number of entries for each user: entries forgotten for another reason
+    /// are not subtracted.
     counts: BTreeMap<User, usize>,
     next: u32,
     /// Whether all numbers were allotted once.
@@ -49,8 +49,8 @@ impl Indexes {
         }
     }
 
-    /// The first index of a user's category. Those that are `in_use` stay what they
-    /// are; `None` if there are no others.
+    /// The first index of a user's category. Those in `in_use` keep theirs; `None` if no other
+    /// index is free.
     pub(super) fn index(
         &mut self,
         definition: &Definition,
@@ -72,7 +72,7 @@ impl Indexes {
         let others = if self.again { in_use() } else { Vec::new() };
         let index = match behind(self.next, width, &others) {
             Some(index) => index,
-            // A long time after: who had the first numbers is forgotten.
+            // All numbers are used up: the oldest entries are forgotten.
             None => {
                 self.again = true;
                 let others = in_use();
@@ -86,8 +86,8 @@ impl Indexes {
         Some(TitleIndex(index))
     }
 
-    /// Forgets the older half of a user's, but for those in use: seldom, as it takes a
-    /// look at all.
+    /// Forgets the older half of a user's entries except those in use. Rare, since it looks at all
+    /// entries.
     fn forget(&mut self, user: &User, in_use: &[Range<u32>]) {
         let starts: HashSet<u32> = in_use.iter().map(|range| range.start).collect();
         let is_old = |known: &Known| known.user == *user && !starts.contains(&known.index);
@@ -103,7 +103,7 @@ impl Indexes {
     fn key(&self, definition: &Definition) -> Key {
         let hash = |state: &RandomState| {
             let mut hasher = state.build_hasher();
-            // No text has a NUL.
+            // Texts hold no NUL, so that it separates them.
             let mut text = |text: &str| {
                 hasher.write(text.as_bytes());
                 hasher.write_u8(0);
@@ -122,7 +122,7 @@ impl Indexes {
     }
 }
 
-/// The next index behind which `width` are free.
+/// The next index with `width` free ones behind it.
 fn behind(mut index: u32, width: u32, others: &[Range<u32>]) -> Option<u32> {
     loop {
         let end = index.checked_add(width)?;
@@ -182,7 +182,7 @@ mod tests {
         assert_eq!(index(&mut indexes, "FIRST", in_use), first);
         assert!(index(&mut indexes, "second", in_use) > second, "it was forgotten");
 
-        // When all numbers were given, they are given again but for those in use.
+        // After the last number, numbers that are not in use are given again.
         indexes.next = u32::MAX - 3;
         assert_eq!(index(&mut indexes, "last", in_use), first + 6);
         assert_eq!(index(&mut indexes, "first", in_use), first);

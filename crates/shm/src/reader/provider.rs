@@ -23,24 +23,23 @@ use std::sync::atomic::{AtomicI32, AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::{Instant, SystemTime};
 
-/// What tells a file apart from every other: device, number, and time of
-/// creation by its writer.
+/// The identity of a file: device, number, and the writer's time of creation.
 pub(super) type FileKey = (u64, u64, u64);
 
-/// A file that a program publishes a category in.
+/// A file of a published category.
 pub(super) struct PublishedFile {
     pub(super) definition: Definition,
     pub(super) key: FileKey,
     pub(super) path: PathBuf,
-    /// Whose it is.
+    /// The owner.
     pub(super) user: User,
-    /// How many bytes it has.
+    /// Length in bytes.
     pub(super) length: u64,
     made: Option<SystemTime>,
     file: Opened,
-    /// Bytes of a block that it may take.
+    /// The bytes of a block that it may take.
     share: AtomicU64,
-    /// By slot: which use of it has which number.
+    /// By slot: the number of each use.
     numbers: Mutex<HashMap<usize, (u64, i32)>>,
 }
 
@@ -48,15 +47,14 @@ pub(super) struct PublishedFile {
 pub(super) enum FileError {
     /// It cannot be opened, or is not a file.
     Io(io::Error),
-    /// Its contents are not what they should be.
+    /// Its contents are invalid.
     Layout(LayoutError),
-    /// So much of this user's was looked at that this is not.
+    /// The limit to the user's bytes is reached.
     TooMuch(User),
 }
 
 impl PublishedFile {
-    /// Opens a file and reads its definition. How many bytes of whom that takes is
-    /// asked for in `admit`.
+    /// Opens a file and reads its definition. `admit` decides by the owner and the number of bytes.
     pub(super) fn open(
         path: &Path,
         of_user: Option<&User>,
@@ -87,21 +85,21 @@ impl PublishedFile {
         Ok(Self { definition, key, path, user, length, made, file, share, numbers })
     }
 
-    /// How many slots are or were used, as far as it says.
+    /// The number of slots ever used, according to the file.
     pub(super) fn slots_used(&self) -> usize {
         let mut used = [0];
         let at = self.definition.live_at + live::USED;
-        // What cannot be read has no instances either.
+        // An unreadable file has no instances either.
         let _ = self.file.read_words(at as u64, &mut used);
         usize::try_from(used[0]).unwrap_or(usize::MAX).min(self.definition.slots)
     }
 
-    /// Sets how many bytes of a block it may take.
+    /// Sets the bytes of a block that it may take.
     pub(super) fn set_share(&self, bytes: u64) {
         self.share.store(bytes, Ordering::Relaxed);
     }
 
-    /// That its share is not enough, with the way out.
+    /// The message for a share that is too small, with the way out.
     fn cut(&self, what: impl std::fmt::Display) -> String {
         let (path, user) = (self.path.display(), &self.user);
         let share = self.share.load(Ordering::Relaxed);
@@ -112,13 +110,13 @@ impl PublishedFile {
         )
     }
 
-    /// Whether the process that writes it is surely not there any more.
+    /// Whether the writing process has certainly ended.
     pub(super) fn is_dead(&self, here: &Owner) -> bool {
         self.file.is_abandoned() || self.definition.owner.is_gone(here)
     }
 
-    /// Which of two files that claim the same comes first: root's, then this
-    /// user's, then that which is shown already, then the older one.
+    /// The order of files that claim the same category: root's first, then this user's, then the
+    /// one shown already, then the older one.
     pub(super) fn rank(
         &self,
         shown: Option<&Definition>,
@@ -127,7 +125,7 @@ impl PublishedFile {
         (self.user.rank(), other, self.made, self.key)
     }
 
-    /// The number by which the instance in a slot is known.
+    /// The unique number of the instance in a slot.
     fn number(&self, slot: usize, state: u64, next: &AtomicI32) -> i32 {
         let mut numbers = self.numbers.lock().unwrap_or_else(PoisonError::into_inner);
         let (known, number) = numbers.entry(slot).or_insert((state.wrapping_add(1), 0));
@@ -141,13 +139,13 @@ impl PublishedFile {
     }
 }
 
-/// What a category's provider and its sessions share with the roster.
+/// The state that a category's provider and sessions share with the roster.
 pub(super) struct Members {
     /// The files whose instances are shown, by rank.
     pub(super) files: Vec<Arc<PublishedFile>>,
-    /// Why others are not.
+    /// Why other files are not shown.
     pub(super) left_out: Vec<String>,
-    /// Of each file, what waits for a reader's time.
+    /// For each file, what else waits for the reader's time.
     turns: Vec<Turn>,
 }
 
@@ -158,10 +156,10 @@ impl Members {
     }
 }
 
-/// A category that one or more processes publish.
+/// A category published by one or more processes.
 pub(super) struct CategoryProvider {
     name: String,
-    /// What all files shown agree with.
+    /// The definition that all shown files agree with.
     pub(super) definition: Definition,
     index: TitleIndex,
     pub(super) members: Arc<Mutex<Arc<Members>>>,
@@ -169,7 +167,7 @@ pub(super) struct CategoryProvider {
 }
 
 impl CategoryProvider {
-    /// How many title indexes a category takes.
+    /// The number of title indexes that a category takes.
     pub(super) fn indexes(definition: &Definition) -> u32 {
         2 * (1 + definition.counters.len() as u32)
     }
@@ -184,15 +182,14 @@ impl CategoryProvider {
         }
     }
 
-    /// Sets whose instances are shown; answers the user of the first who were until
-    /// now.
+    /// Sets the files whose instances are shown; returns the owner of the first one before.
     pub(super) fn set_members(&self, members: Members) -> Option<User> {
         let mut now = self.members.lock().unwrap_or_else(PoisonError::into_inner);
         let before = std::mem::replace(&mut *now, Arc::new(members));
         before.files.first().map(|file| file.user.clone())
     }
 
-    /// The title indexes that are its own.
+    /// The title indexes of the category.
     pub(super) fn index_range(&self) -> Range<u32> {
         self.index.0..self.index.0 + Self::indexes(&self.definition)
     }
@@ -206,15 +203,15 @@ impl CategoryProvider {
         spec.detail = self.definition.detail;
         spec.has_instances = self.definition.has_instances;
         spec.default_counter = self.definition.default_counter.map(|place| {
-            // Bases take places as well.
+            // Bases take indexes too.
             let before = self.definition.counters.iter().take(place as usize);
             place + before.filter(|counter| counter.base_type.is_some()).count() as u32
         });
         spec
     }
 
-    /// All have 8 bytes of data, so that none wraps: a wrap could not be told
-    /// from a program that began anew.
+    /// All counters have 8 bytes, so that none wraps: a wrap could not be told from a restarted
+    /// program.
     fn counters(&self) -> Vec<CounterSpec> {
         let of = |(place, counter): (usize, &Counter)| {
             let name = self.name_index(place);
@@ -309,8 +306,7 @@ impl Session for CategorySession {
     }
 }
 
-/// The object's clock: calendar time, in which programs say when something
-/// began.
+/// The object's clock: calendar time, by which programs give the time when something began.
 fn now() -> (i64, i64) {
     let now = SystemTime::now().duration_since(SystemTime::UNIX_EPOCH).unwrap_or_default();
     let now = FileTime::from_unix_nanos(i128::try_from(now.as_nanos()).unwrap_or(0));
@@ -318,7 +314,7 @@ fn now() -> (i64, i64) {
 }
 
 impl CategorySession {
-    /// What instances there is time for until `until`, and room.
+    /// The instances for which there is time until `until`, and room.
     fn collect_instances(
         &mut self,
         members: &Members,
@@ -467,8 +463,8 @@ impl CategorySession {
             if self.row.is_empty() && failed.is_none() && !told {
                 failed = Some("its values changed too fast to be told".to_string());
             }
-            // The numbers of one process are not to be subtracted from those of
-            // another: between them there is a sample without values.
+            // Numbers of two processes make no difference: a sample without values comes between
+            // them.
             if self.shown.replace(file.key).is_some_and(|shown| shown != file.key) {
                 self.row.clear();
             }
@@ -484,11 +480,11 @@ impl CategorySession {
     }
 }
 
-/// Ticks a second of the performance counter of the brokers that this is for:
-/// Linux' clock, and the standard library's.
+/// Ticks a second of the performance counter of these brokers: Linux's clock, and the standard
+/// library's.
 const PERFORMANCE_FREQUENCY: u64 = 1_000_000_000;
 
-/// Turns nanoseconds into what the counters' types say, and leaves the rest.
+/// Converts nanoseconds to the unit of each counter's type.
 fn in_ticks(definition: &Definition, values: &[u64], row: &mut Vec<u64>) {
     row.clear();
     row.extend(values);

@@ -1,4 +1,4 @@
-//! Which categories are published at the moment.
+//! [`PublishedRoster`]: the categories that are published now.
 
 use super::definition::Definition;
 use super::indexes::Indexes;
@@ -14,42 +14,41 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::time::{Duration, Instant, SystemTime};
 
-/// How often folders are looked at.
+/// The period of looking at folders.
 const EVERY: Duration = Duration::from_millis(250);
-/// A folder that changed this short a time before it was listed is listed again:
-/// the next change may bear the same time.
+/// A folder that was listed less than this after its change is listed again: the next change may
+/// bear the same time.
 const RECENT: Duration = Duration::from_secs(1);
-/// Files of a user in a folder that are read; others are a fault.
+/// Limit to the files of a user in a folder; more are a fault.
 const MOST_FILES: usize = 256;
-/// Names in a folder that are looked at, and those of published files among them, of
-/// each user as many as of others; that there are more is a fault.
+/// Limits to the names in a folder and the published files among them, shared equally among users;
+/// more are a fault.
 const MOST_ENTRIES: usize = 1 << 16;
 const MOST_NAMES: usize = 16 * MOST_FILES;
-/// Bytes of all files of a user that are read: nobody is to slow readers down at
-/// will.
+/// Limit to the bytes of all files of a user, so that a user cannot slow readers down.
 const MOST_BYTES: u64 = 64 << 20;
-/// Categories of programs that are gone which are still listed.
+/// Limit to the listed categories whose programs have ended.
 const MOST_GONE: usize = 64;
 
 /// The categories that programs of this machine publish, as the providers of a
-/// [`Broker`](perfhive_engine::Broker): one for each category, whatever number
-/// of processes publish into it.
+/// [`Broker`](perfhive_engine::Broker): one for each category, whatever number of processes publish
+/// into it.
 ///
-/// A category that nobody publishes any more is there without instances or values
-/// (the last 64 of them). One that comes back with the same counters has the title
-/// indexes that it had. What cannot be read is a fault of every collection of `Global`.
+/// A category without publishers stays listed without instances or values (the last 64 of them). If
+/// it returns with the same counters it has the same title indexes. An unreadable file is a fault
+/// of every collection of `Global`.
 pub struct PublishedCounters {
     folders: Folders,
     looked: Option<Instant>,
     every: Duration,
-    /// Bytes of a block that all files together may take.
+    /// The bytes of a block that all files together may take.
     limit: u64,
     /// This process, once there is a file to compare with.
     here: OnceCell<Owner>,
     files: BTreeMap<PathBuf, Known>,
     /// By name in lower case.
     categories: BTreeMap<String, Arc<CategoryProvider>>,
-    /// Those that nobody publishes any more, and who did, in the order of their going.
+    /// Categories without publishers and their last owners, in order of their end.
     gone: Vec<(String, User)>,
     indexes: Indexes,
     faults: Vec<Fault>,
@@ -63,7 +62,7 @@ enum Known {
 /// A file that is not read.
 struct Refused {
     why: String,
-    /// Whether a process still holds it, for all that is known.
+    /// Whether a process still holds it, as far as is known.
     in_use: bool,
 }
 
@@ -72,8 +71,7 @@ impl Refused {
         Self { why: why.to_string(), in_use: true }
     }
 
-    /// Whether its process has gone meanwhile, and the file was removed; what
-    /// cannot be is to be removed by whoever may.
+    /// Whether its process has ended meanwhile, after which the file is removed if this user may.
     fn look(&mut self, path: &Path) -> os::Cleared {
         let cleared = if self.in_use { os::clear_away(path) } else { os::Cleared::InUse };
         if cleared == os::Cleared::Left {
@@ -84,40 +82,40 @@ impl Refused {
     }
 }
 
-/// Which folders are looked at.
+/// The folders that are looked at.
 enum Folders {
     /// This one.
     One(Folder),
-    /// The known ones.
+    /// The usual ones.
     Known { system: Option<Folder>, users: BTreeMap<PathBuf, Folder>, list: Listing },
 }
 
 struct Folder {
     path: PathBuf,
-    /// Only files of this user are read.
+    /// The only user whose files are read.
     user: Option<User>,
     listing: Listing,
 }
 
-/// What a folder holds.
+/// The contents of a folder.
 struct Listed {
     folder: PathBuf,
     /// Its published files, in order.
     paths: Vec<PathBuf>,
-    /// Whether it holds more than is looked at.
+    /// Whether it holds more than the limit.
     is_cut: bool,
     user: Option<User>,
 }
 
-/// When something was listed, by its time of change.
+/// The time of change at the last listing.
 #[derive(Default)]
 struct Listing(Option<(SystemTime, bool)>);
 
 impl Listing {
-    /// Whether a folder must be listed: it changed, or may have.
+    /// Whether the folder must be listed: it changed, or may have.
     fn is_due(&mut self, path: impl AsRef<Path>) -> bool {
         let Some(changed) = os::changed(path.as_ref()) else {
-            // It is gone: if it was there, its files are to be forgotten.
+            // The folder is gone, and its files with it.
             return self.0.take().is_some();
         };
         let settled = SystemTime::now().duration_since(changed).is_ok_and(|age| age > RECENT);
@@ -134,8 +132,8 @@ impl Default for PublishedCounters {
 }
 
 impl PublishedCounters {
-    /// What is published in the known folders, or in the one that the variable
-    /// `PERFHIVE_COUNTERS` names.
+    /// The categories in the usual folders, or in the one that the variable `PERFHIVE_COUNTERS`
+    /// names.
     #[must_use]
     pub fn new() -> Self {
         match os::named_folder() {
@@ -148,7 +146,7 @@ impl PublishedCounters {
         }
     }
 
-    /// What is published in a folder.
+    /// The categories in a folder.
     #[must_use]
     pub fn in_folder(folder: impl Into<PathBuf>) -> Self {
         Self::of(Folders::One(Folder::new(folder.into(), None)))
@@ -169,24 +167,22 @@ impl PublishedCounters {
         }
     }
 
-    /// Sets how often folders are looked at; 4 times a second by default.
+    /// Sets the period of looking at folders; 250 ms by default.
     #[must_use]
     pub fn every(mut self, every: Duration) -> Self {
         self.every = every;
         self
     }
 
-    /// Sets how many bytes of a block all that is published may take; 32 MiB by
-    /// default. Where more is published each user gets the same of it, but for
-    /// those who publish less.
+    /// Sets the bytes of a block that all categories together may take; 32 MiB by default. Beyond
+    /// that, all users get the same share, except those who publish less.
     #[must_use]
     pub fn limit(mut self, bytes: usize) -> Self {
         self.limit = bytes as u64;
         self
     }
 
-    /// Looks at the folders, and whether processes are alive; answers whether
-    /// the files are others than before.
+    /// Looks at the folders and processes; returns whether the files changed.
     fn look(&mut self) -> bool {
         let mut listed = Vec::new();
         match &mut self.folders {
@@ -212,7 +208,7 @@ impl PublishedCounters {
             }
         }
         let mut changed = false;
-        // The dead go first, and take no places from the living.
+        // Files of ended processes go first, so that they take no places.
         self.files.retain(|path, known| {
             let Known::Read(file) = known else { return true };
             let dead = file.is_dead(self.here.get_or_init(Owner::this));
@@ -237,13 +233,13 @@ impl PublishedCounters {
         changed
     }
 
-    /// Takes what folders hold now; answers whether anything is different.
+    /// Takes over the contents of the folders; returns whether anything changed.
     fn take(&mut self, listed: Vec<Listed>) -> bool {
         let mut changed = false;
         for Listed { folder, paths, is_cut, user } in listed {
             let before = self.files.len();
             let is_listed = |path: &PathBuf| paths.binary_search(path).is_ok();
-            // Where others made so many that not all are listed, who is known stays.
+            // Known files stay where a folder holds too many to list.
             let is_there = |path: &PathBuf, known: &Known| {
                 is_cut && matches!(known, Known::Read(_)) && os::changed(path).is_some()
             };
@@ -254,7 +250,7 @@ impl PublishedCounters {
             let mut counts = self.counts_in(&folder);
             let mut refused = 0;
             let mut unread: BTreeMap<User, usize> = BTreeMap::new();
-            // What takes place again each time that the folder changes is limited too.
+            // The cost of each change of the folder is limited too.
             let mut looked_at: BTreeMap<User, u64> = BTreeMap::new();
             let mut admit = |user: &User, bytes| {
                 let sum = looked_at.entry(user.clone()).or_default();
@@ -262,7 +258,7 @@ impl PublishedCounters {
                 *sum <= MOST_BYTES
             };
             for path in &paths {
-                // A file that was refused may have been written on since.
+                // A refused file may have been written since.
                 if matches!(self.files.get(path), Some(Known::Read(_))) {
                     continue;
                 }
@@ -311,7 +307,7 @@ impl PublishedCounters {
                 }
                 self.files.insert(path.clone(), known);
             }
-            // What is too much is one user's, and told once.
+            // Too many files are one user's fault, reported once.
             let mut tell = |whose: String, what: String| {
                 let known = Known::Refused(Refused { why: what, in_use: false });
                 self.files.insert(folder.join(format!("*.counters of {whose}")), known);
@@ -336,7 +332,7 @@ impl PublishedCounters {
         changed
     }
 
-    /// How many files of a folder are read, by user.
+    /// The number of files read of a folder, by user.
     fn counts_in(&self, folder: &Path) -> BTreeMap<User, usize> {
         let mut counts = BTreeMap::new();
         for (path, known) in &self.files {
@@ -347,7 +343,7 @@ impl PublishedCounters {
         counts
     }
 
-    /// Bytes of the files of a user that are read.
+    /// The number of bytes read of a user's files.
     fn bytes_of(&self, user: &User) -> u64 {
         let read = self.files.values().filter_map(|known| match known {
             Known::Read(file) if file.user == *user => Some(file.length),
@@ -356,7 +352,7 @@ impl PublishedCounters {
         read.sum()
     }
 
-    /// Puts files of one category together.
+    /// Groups the files of one category.
     fn arrange(&mut self) -> Vec<Arc<dyn Provider>> {
         self.faults.clear();
         let mut groups: BTreeMap<String, Vec<Arc<PublishedFile>>> = BTreeMap::new();
@@ -403,8 +399,7 @@ impl PublishedCounters {
             self.gone.retain(|(gone, _)| *gone != name);
             self.categories.insert(name, provider);
         }
-        // Who looks at one should not be told numbers instead of names because
-        // the program is not there just now.
+        // Its names stay, so that a viewer does not show numbers while the program is gone.
         for (name, provider) in before {
             let none = Members::new(Vec::new(), Vec::new());
             if let Some(last) = provider.set_members(none) {
@@ -426,7 +421,7 @@ fn in_use<'a>(categories: impl Iterator<Item = &'a Arc<CategoryProvider>>) -> Ve
     categories.map(|one| one.index_range()).collect()
 }
 
-/// The oldest place of the user who has the most of them.
+/// The position of the oldest entry of the user with the most entries.
 fn of_the_most(gone: &[(String, User)]) -> usize {
     let mut counts: BTreeMap<&User, usize> = BTreeMap::new();
     for (_, user) in gone {
@@ -436,8 +431,7 @@ fn of_the_most(gone: &[(String, User)]) -> usize {
     gone.iter().position(|(_, user)| Some(user) == most).unwrap_or(0)
 }
 
-/// Which of a category's files, the first ones first, are shown, and why others
-/// are not.
+/// Chooses which files of a category, by rank, are shown, and why the others are not.
 fn members(chosen: &Definition, files: &[Arc<PublishedFile>]) -> Members {
     let mut shown: Vec<Arc<PublishedFile>> = Vec::new();
     let mut left_out = Vec::new();
@@ -475,7 +469,7 @@ impl Folder {
         Self { path, user, listing: Listing::default() }
     }
 
-    /// Adds what is in the folder, if that may be something else than before.
+    /// Adds the contents of the folder if they may have changed.
     fn list(&mut self, out: &mut Vec<Listed>) {
         if !self.listing.is_due(&self.path) {
             return;
@@ -491,7 +485,7 @@ impl Folder {
                 paths.push(entry.path());
             } else if name.ends_with(UNFINISHED) && unfinished < MOST_NAMES {
                 unfinished += 1;
-                // Whoever was killed while making it may never publish again.
+                // A process that was killed while creating a file may never publish again.
                 os::clear_away(&entry.path());
             }
         }
@@ -505,8 +499,8 @@ impl Folder {
     }
 }
 
-/// So many of a folder's files, of each user as many as of any other who has as many:
-/// however many one has, those of others are among them.
+/// Chooses this many of a folder's files, the same number of each user: many files of one user do
+/// not displace those of others.
 fn part_of_each(paths: Vec<PathBuf>, most: usize) -> Vec<PathBuf> {
     let mut users: BTreeMap<Option<User>, Vec<PathBuf>> = BTreeMap::new();
     for path in paths {

@@ -1,9 +1,8 @@
-//! How much of a block each published file may take, and of a reader's time.
+//! Shares of a block and of a reader's time for each published file.
 //!
-//! A block has only so many bytes, and whoever publishes much is not to leave
-//! others without theirs. So there is a limit for all that is published, and where
-//! more is wanted each user gets the same of it, those who want less than that
-//! what they want; and each file of a user likewise. So it is with the time until a
+//! A block has a limited size, and one user's files must not take it all. Where more is wanted than
+//! the limit, all users get the same share, except those who want less, who get that. The same
+//! holds among the files of one user, and for the time until a reader's deadline.
 //! reader's deadline.
 
 use super::definition::Definition;
@@ -15,22 +14,21 @@ use perfhive_format::winperf::{
 use std::collections::BTreeMap;
 use std::time::{Duration, Instant};
 
-/// Bytes of a block that all that is published may take: half of what a broker
-/// has room for if nobody says otherwise.
+/// The default limit to the bytes of all published categories: half of a broker's block.
 pub(super) const MOST: u64 = 32 << 20;
 
-/// Bytes of a block that a file takes without any instance: its category's
-/// definitions and, where there are no instances, the values.
+/// The bytes of a file without any instance: its definitions and, in a category without instances,
+/// the values.
 pub(super) fn without_instances(definition: &Definition) -> u64 {
     let counters = definition.counters.len() + definition.pairs();
     let values = if definition.has_instances { 0 } else { values(definition) };
     (PERF_OBJECT_TYPE::SIZE + counters * PERF_COUNTER_DEFINITION::SIZE + values) as u64
 }
 
-/// Bytes that an instance takes at most, with a name of so many bytes of UTF-8.
+/// Upper limit to the bytes of an instance with a name of this many bytes of UTF-8.
 pub(super) fn of_instance(definition: &Definition, name_length: usize) -> u64 {
-    // In UTF-16 a text has at most a unit for each byte. There is one more at its
-    // end, and what follows is aligned to 8.
+    // In UTF-16 a text has at most one unit for each byte, and one at its end; what follows is
+    // aligned to 8.
     let name = 2 * name_length + 2 + 7;
     (PERF_INSTANCE_DEFINITION::SIZE + name + values(definition)) as u64
 }
@@ -40,15 +38,14 @@ fn values(definition: &Definition) -> usize {
     (PERF_COUNTER_BLOCK::SIZE + 4 + counters * 8).next_multiple_of(8)
 }
 
-/// Bytes that a file takes with so many instances whose names are as long as
-/// they may be.
+/// The bytes of a file with this many instances of the longest names.
 fn with_instances(definition: &Definition, instances: usize) -> u64 {
     let instances = if definition.has_instances { instances as u64 } else { 0 };
     without_instances(definition) + instances * of_instance(definition, definition.name_size)
 }
 
-/// Tells each file how many bytes of a block it may take, all together no more
-/// than `total`. Where all that they could ever want fits, nothing is looked at.
+/// Sets each file's share of a block, together at most `total`. Where all possible instances fit,
+/// no file is read.
 pub(super) fn allot<'a>(files: impl Iterator<Item = &'a PublishedFile> + Clone, total: u64) {
     let most = |file: &PublishedFile| with_instances(&file.definition, file.definition.slots);
     if files.clone().fold(0, |sum: u64, file| sum.saturating_add(most(file))) <= total {
@@ -70,9 +67,8 @@ pub(super) fn allot<'a>(files: impl Iterator<Item = &'a PublishedFile> + Clone, 
     }
 }
 
-/// What each of those who want so much may have of `total`: as much as everybody
-/// else, but for those who want less. What is over is everybody's, since who wants
-/// little now may want more a moment later.
+/// The shares of `total` for these wishes: the same for all, except smaller wishes. The rest is
+/// shared too, since a small wish may grow a moment later.
 pub(super) fn fair(wanted: &[u64], total: u64) -> Vec<u64> {
     let mut order: Vec<(usize, u64)> = wanted.iter().copied().enumerate().collect();
     order.sort_by_key(|(_, wanted)| *wanted);
@@ -94,15 +90,15 @@ pub(super) fn fair(wanted: &[u64], total: u64) -> Vec<u64> {
 /// What waits for a reader's time when it is a file's turn.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) struct Turn {
-    /// Users whose files are still to be read, this one's included.
+    /// Users whose files are still to be read, this one included.
     users: u32,
-    /// Files of this user's that are, this one included.
+    /// Files of this user still to be read, this one included.
     files: u32,
     /// Bytes of the files behind it.
     behind: u64,
 }
 
-/// How long it takes to read a byte at the most, unless the machine is busy.
+/// The longest time to read a byte on a machine that is not busy.
 const NANOSECONDS_FOR_A_BYTE: u64 = 20;
 
 impl Turn {
@@ -123,8 +119,8 @@ impl Turn {
         turns
     }
 
-    /// Until when a file may take its time: those behind it have what they need and, if
-    /// that is more, their equal parts.
+    /// The deadline of a file: the files behind it keep the time that they need or, if that is
+    /// more, their equal shares.
     pub(super) fn until(self, deadline: Instant, now: Instant) -> Instant {
         let left = deadline.saturating_duration_since(now);
         let equal = left / self.users.max(1) / self.files.max(1);
@@ -148,7 +144,7 @@ mod tests {
         assert_eq!(fair(&[10, 20], 100), [45, 55], "and what is over");
     }
 
-    /// Whoever comes last has his part, however much the others would take.
+    /// The last file has its share, whatever the others take.
     #[test]
     fn time_is_everybodys() {
         let (one, two) = ("one", "two");
@@ -167,14 +163,14 @@ mod tests {
         };
         assert_eq!(millis(&[]), [0; 0]);
         assert_eq!(millis(&[(one, large)]), [1000]);
-        // What the others need is little.
+        // The others need little.
         assert_eq!(millis(&[(one, large), (two, small)]), [999, 0]);
-        // Of 16 MiB each a third of a second is needed, and left.
+        // 16 MiB each need a third of a second, which is left.
         assert_eq!(millis(&[(one, small), (two, large)]), [664, 335]);
-        // Three files of one user, and one of another that is behind them.
+        // Three files of one user, and one of another behind them.
         let many = [(one, 4 * large), (one, 4 * large), (one, 4 * large), (two, 4 * large)];
         assert_eq!(millis(&many), [166, 208, 312, 312]);
-        // Who is late has no time left, and the turn is nobody's.
+        // After the deadline no time is left for any file.
         let late = Turn::of([(one, large), (two, large)].into_iter());
         assert_eq!(late[0].until(now, now + second), now + second);
     }
@@ -191,7 +187,7 @@ mod tests {
             for (share, wanted) in shares.iter().zip(&wanted) {
                 prop_assert!(*share >= even.min(*wanted));
             }
-            // Nothing worth the name is left over while somebody wants more.
+            // Hardly anything remains while a wish is not met.
             let left = total - shares.iter().sum::<u64>();
             let hungry = shares.iter().zip(&wanted).any(|(share, wanted)| share < wanted);
             prop_assert!(!hungry || left < 2 * wanted.len() as u64);

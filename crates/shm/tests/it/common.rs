@@ -54,7 +54,7 @@ pub(crate) fn write_at(file: &File, bytes: &[u8], offset: u64) {
     assert_eq!(written.unwrap(), bytes.len());
 }
 
-/// Puts a file there as its process would, and holds its lock.
+/// Puts a file into a folder and holds its lock, as the publishing process would.
 pub(crate) fn put(folder: &Folder, name: &str, bytes: &[u8]) -> File {
     let path = folder.path().join(name);
     std::fs::write(&path, bytes).unwrap();
@@ -75,7 +75,7 @@ pub(crate) fn shop(folder: &Folder) -> CategoryBuilder {
         .folder(folder.path())
 }
 
-/// Another, without instances, that counts seven.
+/// Another category, without instances, whose counter is 7.
 pub(crate) fn zoo(folder: &Folder) -> Category {
     let counter = CounterDefinition::new("Animals", COUNT);
     let zoo = Category::builder("Zoo").counter(counter).folder(folder.path()).publish().unwrap();
@@ -88,8 +88,8 @@ pub(crate) struct Reader {
     pub(crate) snapshot: Snapshot,
 }
 
-/// Raw values by instance; an object without instances has one without a name.
-/// A value that is not there is `None`.
+/// Raw values by instance; a category without instances has one without a name. `None` is a missing
+/// value.
 pub(crate) type Rows = Vec<(String, Vec<Option<(u64, Option<u64>)>>)>;
 
 impl Reader {
@@ -97,7 +97,7 @@ impl Reader {
         Self::of(folder, |counters| counters, |broker| broker)
     }
 
-    /// One with other limits.
+    /// A reader with other limits.
     pub(crate) fn of(
         folder: &Folder,
         counters: impl FnOnce(PublishedCounters) -> PublishedCounters,
@@ -108,7 +108,7 @@ impl Reader {
         Self { broker: broker(builder).build(), snapshot: Snapshot::new() }
     }
 
-    /// Everything there is, by the names of the objects.
+    /// All objects, by name.
     pub(crate) fn read(&mut self) -> BTreeMap<String, Rows> {
         self.broker.collect(&Ask::new(ObjectQuery::Global), &mut self.snapshot).unwrap();
         let titles = self.broker.titles(LanguageId::ENGLISH, &Ask::nothing());
@@ -138,7 +138,7 @@ impl Reader {
             for instance in view.instances() {
                 rows.push((instance.name().to_text().to_string(), row(instance.counter_block())));
             }
-            // Whoever published it may have gone meanwhile.
+            // The publisher may have ended meanwhile.
             if let Some(name) = titles.as_ref().ok().and_then(|t| t.name(view.name_index())) {
                 objects.insert(name.to_string(), rows);
             }
@@ -166,7 +166,7 @@ impl Reader {
 const ROLE: &str = "PERFHIVE_SHM_ROLE";
 const FOLDER: &str = "PERFHIVE_SHM_FOLDER";
 
-/// What this process was started for, and the folder, if a test started it.
+/// This process's role and folder, if a test started it.
 pub(crate) fn role() -> Option<(String, PathBuf)> {
     Some((std::env::var(ROLE).ok()?, std::env::var_os(FOLDER)?.into()))
 }
@@ -192,8 +192,8 @@ impl Process {
         Self::of(child)
     }
 
-    /// The same as another user, in the folder that programs publish in if nobody
-    /// says otherwise; only root can, if that user may run this program.
+    /// The same as another user, in the default folder. Only root can do that, and only if the user
+    /// may run this program.
     #[cfg(unix)]
     pub(crate) fn start_as(test: &str, user: u32) -> Option<Self> {
         let child = Command::new(std::env::current_exe().unwrap())
@@ -215,7 +215,7 @@ impl Process {
         Self { child, lines }
     }
 
-    /// Waits for a line that begins with `>`; what is behind that.
+    /// Waits for a line that begins with `>`; returns the rest of it.
     pub(crate) fn line(&mut self) -> String {
         let mut line = String::new();
         loop {
@@ -252,7 +252,7 @@ impl Drop for Process {
     }
 }
 
-/// Tells the process that started this one, and waits for it to end our input.
+/// Tells the parent process, and waits until it closes this one's input.
 pub(crate) fn tell_and_wait(text: &str) {
     println!("\n>{text}");
     let _ = std::io::stdin().read_line(&mut String::new());

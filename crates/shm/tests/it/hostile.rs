@@ -1,4 +1,4 @@
-//! Files that are not what they should be.
+//! Damaged and hostile files.
 
 use crate::common::*;
 use perfhive_engine::{Ask, Collection, ObjectWriter, OpenContext, Roster, Source, TestLevel};
@@ -7,7 +7,7 @@ use perfhive_shm::{Category, CounterDefinition, FileContents, PublishedCounters,
 use std::fs::File;
 use std::time::Instant;
 
-/// The bytes of a file that a program publishes.
+/// The bytes of a published file.
 fn published(folder: &Folder) -> Vec<u8> {
     let category = shop(folder).instances(3).publish().unwrap();
     let instance = category.instance("Berlin").unwrap();
@@ -19,7 +19,7 @@ fn published(folder: &Folder) -> Vec<u8> {
 }
 
 #[test]
-fn bytes_are_decoded() {
+fn the_bytes_of_a_published_file_decode_to_its_values() {
     let bytes = published(&Folder::new());
     let FileContents { definition, instances } = decode(&bytes).unwrap();
     assert_eq!(definition.name(), "Web Shop");
@@ -40,7 +40,7 @@ fn every_truncation_is_refused() {
 }
 
 #[test]
-fn every_change_of_one_byte_is_borne() {
+fn a_change_of_any_byte_is_no_panic() {
     let bytes = published(&Folder::new());
     let mut refused = 0;
     for at in 0..bytes.len() {
@@ -103,7 +103,7 @@ fn without_header(bytes: &[u8]) -> Vec<u8> {
 }
 
 #[test]
-fn what_the_dead_left_torn_is_removed() {
+fn a_damaged_file_of_an_ended_program_is_removed() {
     let folder = Folder::new();
     let mut reader = Reader::new(&folder);
     let bytes = published(&folder);
@@ -115,15 +115,15 @@ fn what_the_dead_left_torn_is_removed() {
     put(&folder, "counters.counters", &counters);
     assert!(!reader.read().contains_key("Web Shop"));
     assert_eq!((reader.faults(), folder.files()), (Vec::new(), Vec::new()));
-    // The name is anybody's now.
+    // The name is free for other programs now.
     let again = shop(&folder).publish().unwrap();
     again.counter("Orders").unwrap().set(7);
     assert_eq!(reader.rows("Web Shop")[0].1[0], Some((7, None)));
 }
 
-/// What was torn while its program lived is a fault, and goes with it.
+/// A file damaged while its program lives is a fault, and goes with the program.
 #[test]
-fn torn_by_the_living() {
+fn a_damaged_file_of_a_living_program_is_a_fault() {
     let folder = Folder::new();
     let mut reader = Reader::new(&folder);
     let bytes = published(&folder);
@@ -136,9 +136,9 @@ fn torn_by_the_living() {
     assert_eq!((reader.faults(), folder.files()), (Vec::new(), Vec::new()));
 }
 
-/// What may be somebody else's is left alone, and it is said what to do.
+/// A file that may belong to another program is left alone, with advice in the fault.
 #[test]
-fn torn_files_that_may_be_anybodys_stay() {
+fn a_damaged_file_of_unknown_owner_stays() {
     let folder = Folder::new();
     let mut reader = Reader::new(&folder);
     let bytes = published(&folder);
@@ -169,12 +169,12 @@ fn torn_files_that_may_be_anybodys_stay() {
             assert!(fault.contains("its program is gone: remove the file"), "{fault}");
         }
     }
-    // Nor does a program that publishes take them away.
+    // Publishing programs do not remove them either.
     drop(shop(&folder).publish().unwrap());
     assert_eq!(folder.files().len(), files.len());
 }
 
-/// Windows does not let anybody shorten a file that is being read.
+/// Windows does not let a file be shortened while it is read.
 #[cfg(windows)]
 #[test]
 fn a_file_that_is_read_cannot_shrink() {
@@ -189,7 +189,7 @@ fn a_file_that_is_read_cannot_shrink() {
         assert_eq!(reader.rows("Web Shop").len(), 2);
     }
     assert_eq!(reader.faults(), [""; 0]);
-    // Once nobody reads it any more it may, and is a fault.
+    // Once it is no longer read it can be shortened, and is a fault.
     drop(reader);
     file.set_len(300).unwrap();
     let mut reader = Reader::new(&folder);
@@ -213,9 +213,9 @@ fn a_file_that_shrinks_is_a_fault() {
     }
 }
 
-/// Whatever is written into a file that is being read, the reader lives.
+/// Random bytes written into a file that is being read leave the reader alive.
 #[test]
-fn a_file_torn_under_the_reader() {
+fn random_bytes_written_under_a_reader_do_not_end_it() {
     let folder = Folder::new();
     let bytes = published(&folder);
     let file = put(&folder, "a.counters", &bytes);
@@ -239,10 +239,10 @@ fn a_file_torn_under_the_reader() {
 const LARGE: u64 = if cfg!(windows) { 1 << 25 } else { 1 << 40 };
 
 #[test]
-fn a_file_that_says_too_much_is_left_out() {
+fn a_file_that_claims_too_much_is_left_out() {
     let folder = Folder::new();
     let bytes = published(&folder);
-    // Uses more slots than there are, of names longer than there is room for.
+    // It claims more used slots than exist, and names longer than their room.
     let live = u64::from_le_bytes(bytes[64..72].try_into().unwrap()) as usize;
     let mut changed = bytes.clone();
     changed[live + 8..live + 16].fill(0xFF);
@@ -250,7 +250,7 @@ fn a_file_that_says_too_much_is_left_out() {
     let instances = decode(&changed).unwrap().instances;
     assert_eq!(instances.len(), 2);
     assert!(instances[0].name.len() <= 3 * 256);
-    // A sparse file as large as there are; on Windows one that is large enough.
+    // A sparse file of the largest length; on Windows a smaller one is enough.
     let path = folder.path().join("sparse.counters");
     std::fs::write(&path, &bytes).unwrap();
     File::options().write(true).open(&path).unwrap().set_len(LARGE).unwrap();
@@ -263,7 +263,7 @@ fn a_file_that_says_too_much_is_left_out() {
     reader.broker.catalogue(&Ask::everything()).unwrap();
 }
 
-/// Who publishes more than anybody needs slows nobody down.
+/// A user's excess of data does not slow readers of other users' data down.
 #[test]
 fn a_user_with_too_many_bytes_is_read_in_part() {
     let folder = Folder::new();
@@ -285,12 +285,12 @@ fn header(bytes: &[u8], at: usize) -> usize {
     u64::from_le_bytes(bytes[at..at + 8].try_into().unwrap()) as usize
 }
 
-/// What is in a file is there once: a small one cannot claim much.
+/// Cells cannot overlap: a small file cannot claim much data.
 #[test]
 fn cells_that_overlap_are_refused() {
     let bytes = published(&Folder::new());
     let counters = header(&bytes, 40);
-    // The pair is first, 56 bytes; a line of the cache is 64.
+    // The pair is first, 56 bytes; a cache line is 64.
     let (number, pair) = (counters + 32, counters + 48 + 32);
     let with = |at: usize, cell: u32| {
         let mut changed = bytes.clone();
@@ -311,9 +311,9 @@ fn cells_that_overlap_are_refused() {
     }
 }
 
-/// A writer that leaves pairs half written costs readers its own instances.
+/// A writer that leaves pairs half written costs its own instances only.
 #[test]
-fn pairs_that_are_never_whole_are_given_up() {
+fn pairs_that_never_settle_are_given_up() {
     let folder = Folder::new();
     let category = shop(&folder).instances(2000).publish().unwrap();
     for number in 0..2000 {
@@ -330,7 +330,7 @@ fn pairs_that_are_never_whole_are_given_up() {
     let mut reader = Reader::new(&folder);
     assert_eq!(reader.rows("Web Shop").len(), 10);
     let faults = reader.faults();
-    // Some were tried in vain, the others are told of together.
+    // Some pairs were tried in vain; one fault covers the others.
     let last = faults.last().unwrap();
     let others = 1990 - (faults.len() - 1);
     assert!((2..20).contains(&faults.len()), "{} faults", faults.len());
@@ -376,10 +376,10 @@ fn give_away(path: &std::path::Path) -> bool {
     return !path.exists();
 }
 
-/// Who publishes more than a block has room for is cut short, and others have all
-/// of theirs: in the same category and in others.
+/// A user who publishes more than a block can hold is cut short; other users' data is complete, in
+/// the same category and in others.
 #[test]
-fn who_publishes_much_takes_nothing_from_others() {
+fn a_user_beyond_the_share_leaves_other_users_data_complete() {
     let folder = Folder::new();
     let large = |letter: char| {
         let category = shop(&folder).instances(400).publish().unwrap();
@@ -390,13 +390,13 @@ fn who_publishes_much_takes_nothing_from_others() {
         category
     };
     let categories = [large('x'), large('y')];
-    // Whoever tests this without root's rights has only himself to share with.
+    // Without root's rights, all files belong to one user, who shares with himself.
     let others = categories.iter().all(|category| give_away(category.path()));
     let small = shop(&folder).instances(3).publish().unwrap();
     small.instance("Berlin").unwrap();
     let _zoo = zoo(&folder);
 
-    // Each of the large ones takes about 100 KiB.
+    // Each large one takes about 100 KiB.
     for limit in [64 << 10, 128 << 10] {
         let mut reader = Reader::of(
             &folder,
@@ -426,9 +426,9 @@ fn who_publishes_much_takes_nothing_from_others() {
     }
 }
 
-/// There is less room than was thought: what fits is there.
+/// The block has less room than expected: what fits is delivered.
 #[test]
-fn a_full_block_is_not_an_empty_one() {
+fn a_full_block_holds_what_fits() {
     let folder = Folder::new();
     let category = shop(&folder).instances(400).publish().unwrap();
     for number in 0..400 {
@@ -441,7 +441,7 @@ fn a_full_block_is_not_an_empty_one() {
     assert!(fault.contains(&format!("cut short after {rows} instances")), "{fault}");
 }
 
-/// Who has more files than are read hides nobody else's.
+/// A user with too many files does not hide other users' files.
 #[test]
 fn a_user_with_too_many_files_is_read_in_part() {
     let folder = Folder::new();
@@ -459,7 +459,7 @@ fn a_user_with_too_many_files_is_read_in_part() {
     let last = shop(&folder).instances(3).publish().unwrap();
     last.instance("Lima").unwrap();
     let mut reader = Reader::new(&folder);
-    // Whoever cannot give files away has one of his own among the first 256.
+    // Without root's rights, the user has one of the other files among the first 256.
     let (mut expected, mut more) = (2 * 256 - 1, 45);
     if give_away(&folder.path().join("a000.counters")) {
         assert!(reader.rows("Web Shop").iter().any(|(name, _)| name == "Lima"));
@@ -473,11 +473,11 @@ fn a_user_with_too_many_files_is_read_in_part() {
     drop((held, bad));
 }
 
-/// Whoever publishes one category after the other uses nothing up that others need.
-/// (Under Wine so many files take minutes, and nothing in this is a system's.)
+/// A program that publishes category after category does not use up what others need. (Under Wine
+/// so many files take minutes, and the test is the same on all systems.)
 #[cfg(unix)]
 #[test]
-fn many_names_use_nothing_up() {
+fn many_category_names_do_not_use_up_indexes() {
     let folder = Folder::new();
     let bytes = published(&folder);
     let at = bytes.windows(8).position(|name| name == b"Web Shop").unwrap();
@@ -487,7 +487,7 @@ fn many_names_use_nothing_up() {
     reader.read();
     let index = reader.index("Web Shop");
     let mut number = 0;
-    // More than anybody would keep in mind.
+    // More than a reader remembers.
     while number < 5_000 {
         let held: Vec<File> = (0..250)
             .map(|_| {
@@ -506,11 +506,10 @@ fn many_names_use_nothing_up() {
     assert_eq!(reader.rows("Web Shop")[0].1[0], Some((1, None)));
 }
 
-/// Whoever fills a folder that others publish in, too, takes nobody's counters away, or
-/// it is told.
+/// Files that fill a common folder hide no other user's counters, or there is a fault.
 #[cfg(unix)]
 #[test]
-fn a_folder_full_of_other_files_hides_nobody() {
+fn a_folder_full_of_other_files_hides_no_category() {
     let folder = Folder::new();
     let before = shop(&folder).publish().unwrap();
     before.counter("Orders").unwrap().set(1);
@@ -532,8 +531,8 @@ fn a_folder_full_of_other_files_hides_nobody() {
     assert_eq!(reader.rows("Web Shop")[0].1[0], Some((1, None)));
 }
 
-/// However many files a user has in a folder that others publish in, too: who comes
-/// then sees the others'. (Only root can make another user's files.)
+/// With many files of one user in a common folder, files of other users that come later are read.
+/// (Only root can create another user's files.)
 #[cfg(unix)]
 #[test]
 fn many_files_of_one_user_hide_no_other() {
@@ -562,9 +561,9 @@ fn many_files_of_one_user_hide_no_other() {
     assert!(told, "{:?}", reader.faults());
 }
 
-/// A text that is referred to again and again is copied so often, and no more.
+/// A text that is referred to repeatedly is copied up to the limit.
 #[test]
-fn texts_are_not_copied_without_end() {
+fn a_text_referred_to_repeatedly_is_copied_up_to_a_limit() {
     let folder = Folder::new();
     let counters = (0..200).map(|n| CounterDefinition::new(&format!("{n:03}"), COUNT).help("h"));
     let long = "x".repeat(1000);

@@ -1,4 +1,4 @@
-//! Programs that publish, and a broker that reads what they do.
+//! Programs that publish, and a broker that reads them.
 #![cfg(any(
     all(target_os = "linux", target_endian = "little"),
     all(windows, target_pointer_width = "64")

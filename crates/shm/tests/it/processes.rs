@@ -5,7 +5,7 @@ use crate::common::*;
 use perfhive_shm::PublishErrorKind;
 use perfhive_shm::{Category, CounterDefinition};
 
-/// In a process of its own: publishes an instance of its own name, and waits.
+/// The child process: publishes an instance of its own name, and waits.
 fn publish_and_wait(role: &str, folder: &std::path::Path) {
     let category = Category::builder("Shared")
         .instances(8)
@@ -39,7 +39,7 @@ fn two_processes_share_a_category() {
         names(reader.rows("Shared")),
         [own("both", 1), own("a", 1), own("both", 2), own("bb", 2)]
     );
-    // Each has its number, so that the second is never taken for the first.
+    // Each has its own unique number, so that the second never passes for the first.
     let numbers = |reader: &Reader| -> Vec<_> {
         let object = reader.snapshot.objects().next().unwrap();
         object.view().instances().map(|i| i.unique_id().unwrap()).collect()
@@ -48,7 +48,7 @@ fn two_processes_share_a_category() {
     first.finish();
     assert_eq!(names(reader.rows("Shared")), [own("both", 2), own("bb", 2)]);
     assert_eq!(numbers(&reader), before[2..]);
-    // What dies without a word is gone as well, and its file with it.
+    // A killed process is gone as well, and so is its file.
     second.kill();
     assert_eq!(reader.read()["Shared"], []);
     assert!(folder.files().is_empty());
@@ -64,15 +64,14 @@ fn other_counters_or_no_instances_are_left_out() {
     assert_eq!(reader.rows("Web Shop").len(), 1);
     let fault = &reader.faults()[0];
     assert!(fault.contains("publishes other counters: left out"), "{fault}");
-    // When the first goes, it is the second's turn; a third has to wait.
+    // When the first ends, the second is shown; a third has to wait.
     drop(first);
     second.counter("Orders").unwrap().set(2);
     let third = shop(&folder).publish().unwrap();
     third.counter("Orders").unwrap().set(3);
     assert_eq!(reader.rows("Web Shop")[0].1[0], Some((2, None)));
     assert!(reader.faults()[0].contains("publishes it too, without instances"));
-    // The third's numbers are not subtracted from the second's: one sample has
-    // none.
+    // No difference is made of the third's and second's numbers: one sample has no values.
     drop(second);
     assert_eq!(reader.rows("Web Shop")[0].1[0], None);
     assert_eq!(reader.rows("Web Shop")[0].1[0], Some((3, None)));
@@ -125,18 +124,18 @@ fn writers_killed_at_random() {
         assert!(reader.rows("Shared").is_empty(), "{round}");
         assert_eq!(reader.faults(), [""; 0]);
     }
-    // Files that were not complete stay for a while: somebody may be at them.
+    // Incomplete files stay for a while: a process may be writing them.
     make_old(&folder);
     drop(shop(&folder).publish().unwrap());
     assert_eq!(folder.files(), [""; 0].map(std::path::PathBuf::from));
 }
 
-/// Everybody may make folders where those of users are: who makes another's keeps him
-/// from nothing.
+/// Any user may create folders beside those of users: a folder in another user's name does not keep
+/// that user from publishing.
 #[cfg(target_os = "linux")]
 #[test]
-fn a_folder_that_somebody_else_made() {
-    const TEST: &str = "processes::a_folder_that_somebody_else_made";
+fn a_folder_created_by_another_user_is_replaced() {
+    const TEST: &str = "processes::a_folder_created_by_another_user_is_replaced";
     if role().is_some() {
         let user = rustix::process::geteuid().as_raw();
         let category = Category::builder(&format!("Squatted {user}"))
@@ -153,8 +152,7 @@ fn a_folder_that_somebody_else_made() {
             let _ = std::fs::remove_dir_all(&self.0);
         }
     }
-    // Nobody's, and no other's who tests at the same time: numbers of processes are less
-    // than 2^22. A folder of a test that was killed is of no use to anybody.
+    // A number that no user and no parallel test has: process numbers are below 2^22.
     let user = (1 << 30) + std::process::id();
     let folder = Gone(format!("/dev/shm/perfhive-{user}").into());
     let _ = std::fs::remove_dir_all(&folder.0);
@@ -169,7 +167,7 @@ fn a_folder_that_somebody_else_made() {
     let path = std::path::PathBuf::from(process.line());
     let made = Gone(path.parent().unwrap().to_path_buf());
     assert!(made.0.to_string_lossy().starts_with(&format!("/dev/shm/perfhive-{user}-")));
-    // A second program of the user's finds the folder of the first.
+    // A second program of the user finds the folder of the first.
     let mut second = Process::start_as(TEST, user).unwrap();
     assert_eq!(std::path::Path::new(&second.line()).parent(), Some(&*made.0));
     second.finish();
@@ -180,7 +178,7 @@ fn a_folder_that_somebody_else_made() {
     process.finish();
 }
 
-/// Has all files of a folder last written to long ago.
+/// Sets the time of all files of a folder far back.
 fn make_old(folder: &Folder) {
     let old = std::time::SystemTime::now() - std::time::Duration::from_secs(90);
     for path in folder.files() {
@@ -188,17 +186,17 @@ fn make_old(folder: &Folder) {
     }
 }
 
-/// What a program left that was killed while it made its file goes with the next
-/// reader or writer of the user, and not while somebody may be at it.
+/// An incomplete file of a killed program goes with the user's next reader or writer, unless a
+/// process may be writing it.
 #[test]
-fn files_that_were_not_complete_go() {
+fn old_incomplete_files_are_removed() {
     let folder = Folder::new();
     let name = "Shop-4711-18b2f3c4d5e6f708.counters-new";
     let held = put(&folder, name, b"");
     let read = || assert!(Reader::new(&folder).read().is_empty());
     let publish = || drop(shop(&folder).publish().unwrap());
     let uses: [&dyn Fn(); 2] = [&read, &publish];
-    // Its lock is held, then it is young.
+    // First its lock is held, then it is young.
     make_old(&folder);
     uses.iter().for_each(|f| f());
     assert_eq!(folder.files().len(), 1);
@@ -211,18 +209,18 @@ fn files_that_were_not_complete_go() {
         f();
         assert!(folder.files().is_empty());
     }
-    // What has the form of no name of ours is somebody else's.
+    // A name of another form belongs to another program.
     std::fs::write(folder.path().join("mine.counters-new"), b"abc").unwrap();
     make_old(&folder);
     uses.iter().for_each(|f| f());
     assert_eq!(folder.files().len(), 1);
 }
 
-/// A process of another start time has the number of one that died, and somebody
-/// who got a handle of the dead one's holds the lock.
+/// A process with another start time has the number of a dead one, and another process holds the
+/// lock through an inherited handle.
 #[cfg(windows)]
 #[test]
-fn a_number_used_again_is_not_the_process() {
+fn a_reused_pid_is_not_the_publishing_process() {
     let folder = Folder::new();
     let category = shop(&folder).publish().unwrap();
     let mut bytes = std::fs::read(category.path()).unwrap();
@@ -237,18 +235,18 @@ fn a_number_used_again_is_not_the_process() {
     bytes[128] ^= 1;
     let _other = put(&folder, "other.counters", &bytes);
     assert!(Reader::new(&folder).read().is_empty());
-    // A number that no process has: they are multiples of 4.
+    // An unused number: used ones are multiples of 4.
     bytes[120..128].copy_from_slice(&0x7fff_fff1u64.to_le_bytes());
     let _nobody = put(&folder, "nobody.counters", &bytes);
     assert!(Reader::new(&folder).read().is_empty());
     assert_eq!(folder.files().len(), 2, "somebody holds their locks");
 }
 
-/// While a program publishes nobody else writes to its file, and with the
-/// program it goes, however that ends.
+/// While a program publishes, no other process can write to its file, and the file goes with the
+/// program, however that ends.
 #[cfg(windows)]
 #[test]
-fn a_file_is_its_programs_alone() {
+fn a_published_file_is_writable_by_its_program_only() {
     let folder = Folder::new();
     let category = shop(&folder).publish().unwrap();
     std::fs::File::open(category.path()).unwrap();
@@ -262,11 +260,11 @@ fn a_file_is_its_programs_alone() {
     assert!(folder.files().is_empty());
 }
 
-/// A process of another start time has the number of one that died, and somebody
-/// who was forked from the dead one holds the lock.
+/// A process with another start time has the number of a dead one, whose child still holds the
+/// lock.
 #[cfg(unix)]
 #[test]
-fn a_number_used_again_is_not_the_process() {
+fn a_reused_pid_is_not_the_publishing_process() {
     let folder = Folder::new();
     let category = shop(&folder).publish().unwrap();
     let mut reader = Reader::new(&folder);
@@ -275,15 +273,15 @@ fn a_number_used_again_is_not_the_process() {
     let bytes = std::fs::read(category.path()).unwrap();
     let start = u64::from_le_bytes(bytes[128..136].try_into().unwrap());
     assert!(start > 0);
-    // Written before somebody reads it: what was read once does not change.
+    // Written before the first read: a definition is read once.
     let mut reader = Reader::new(&folder);
     write_at(&file, &(start - 1).to_le_bytes(), 128);
     assert!(reader.read().is_empty());
     assert!(category.path().exists(), "somebody holds its lock");
-    // In another namespace numbers say nothing, and the lock counts.
+    // In another namespace the number says nothing, and the lock counts.
     write_at(&file, &1u64.to_le_bytes(), 136);
     assert_eq!(Reader::new(&folder).read().len(), 1);
-    // This copy has nobody's.
+    // The lock of this copy is free.
     let copy = folder.path().join("copy.counters");
     std::fs::copy(category.path(), &copy).unwrap();
     drop(category);
@@ -293,8 +291,8 @@ fn a_number_used_again_is_not_the_process() {
 
 #[cfg(unix)]
 #[test]
-fn who_is_forked_does_not_count_for_its_parent() {
-    const TEST: &str = "processes::who_is_forked_does_not_count_for_its_parent";
+fn a_forked_child_does_not_count_for_its_parent() {
+    const TEST: &str = "processes::a_forked_child_does_not_count_for_its_parent";
     if let Some((_, folder)) = role() {
         return fork(&folder);
     }
@@ -318,8 +316,8 @@ fn fork(folder: &std::path::Path) {
     let instance = category.instance("parent").unwrap();
     let orders = instance.counter("Orders").unwrap();
     orders.increment();
-    // SAFETY: no other thread of this process holds a lock that the child needs:
-    // the one that started the test waits for its end.
+    // SAFETY: no other thread of this process holds a lock that the child needs: the thread that
+    // started the test waits for its end.
     let child = unsafe { libc::fork() };
     if child == 0 {
         orders.increment();
@@ -332,7 +330,7 @@ fn fork(folder: &std::path::Path) {
         });
         drop((orders, category));
         let good = refused == Err(PublishErrorKind::Forked) && published.ok() == Some(1);
-        // SAFETY: ends the process without running anything else of it.
+        // SAFETY: ends the process without running any other code of it.
         unsafe { libc::_exit(i32::from(!good)) };
     }
     let mut status = 0;
@@ -344,12 +342,11 @@ fn fork(folder: &std::path::Path) {
     drop(category);
 }
 
-/// Who was forked holds the lock of the one who was killed, and yet that one is
-/// gone.
+/// A child holds the lock of its killed parent; the parent counts as gone.
 #[cfg(unix)]
 #[test]
-fn a_lock_that_was_inherited_keeps_nobody_alive() {
-    const TEST: &str = "processes::a_lock_that_was_inherited_keeps_nobody_alive";
+fn a_lock_inherited_by_a_child_does_not_keep_the_parent_alive() {
+    const TEST: &str = "processes::a_lock_inherited_by_a_child_does_not_keep_the_parent_alive";
     if let Some((_, folder)) = role() {
         return fork_and_stay(&folder);
     }
@@ -361,7 +358,7 @@ fn a_lock_that_was_inherited_keeps_nobody_alive() {
     process.kill();
     let rows = reader.rows("Forking");
     let locked = folder.files().len();
-    // SAFETY: a process that this test had started and that nobody waits for.
+    // SAFETY: a process that this test started and has not waited for.
     #[allow(unsafe_code)]
     unsafe {
         libc::kill(child, libc::SIGKILL);

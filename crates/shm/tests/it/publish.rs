@@ -10,7 +10,7 @@ use perfhive_testkit::alloc::count;
 use std::time::Duration;
 
 #[test]
-fn a_category_without_instances() {
+fn a_category_without_instances_has_its_values() {
     let folder = Folder::new();
     let mut reader = Reader::new(&folder);
     assert!(reader.read().is_empty());
@@ -44,14 +44,14 @@ fn a_category_without_instances() {
     assert_eq!(reader.rows("Web Shop"), [(String::new(), vec![None, None])]);
     orders.increment(); // Harmless.
     assert!(Reader::new(&folder).read().is_empty());
-    // Windows removes no file that is mapped still.
+    // Windows does not remove a file while it is mapped.
     assert!(folder.files().is_empty() || cfg!(windows));
     drop((orders, bytes));
     assert!(folder.files().is_empty());
 }
 
 #[test]
-fn instances_come_and_go() {
+fn instances_are_added_and_removed() {
     let folder = Folder::new();
     let category = shop(&folder).instances(2).publish().unwrap();
     let mut reader = Reader::new(&folder);
@@ -69,7 +69,8 @@ fn instances_come_and_go() {
     let (berlin_2, madrid_0) = (("Berlin".to_string(), 2), ("Madrid".to_string(), 0));
     assert_eq!(value(&reader.rows("Web Shop")), [berlin_2, madrid_0.clone()]);
 
-    // There are handles to it: nobody gets its place, and they harm nobody.
+    // A handle remains: the slot is not reused, and writes through the handle reach no other
+    // instance.
     berlin.remove();
     assert_eq!(value(&reader.rows("Web Shop")), std::slice::from_ref(&madrid_0));
     assert_eq!(category.instance("Rome").unwrap_err().kind(), PublishErrorKind::Full);
@@ -78,7 +79,7 @@ fn instances_come_and_go() {
     let rome = category.instance("Rome").unwrap();
     assert_eq!(value(&reader.rows("Web Shop")), [("Rome".to_string(), 0), madrid_0.clone()]);
 
-    // Those of another lifetime go with their last handle.
+    // Instances of the other lifetime go with their last handle.
     madrid.remove();
     let handle = category.instance_of("Oslo", Lifetime::Handles, Some(77)).unwrap();
     let orders = handle.counter("Orders").unwrap();
@@ -99,7 +100,7 @@ fn instances_come_and_go() {
 }
 
 #[test]
-fn a_name_used_again_is_another_instance() {
+fn a_reused_name_is_another_instance() {
     let folder = Folder::new();
     let category = shop(&folder).instances(4).publish().unwrap();
     let mut reader = Reader::new(&folder);
@@ -116,7 +117,7 @@ fn a_name_used_again_is_another_instance() {
     assert_eq!(numbers.len(), 3);
 }
 
-/// Values as a person sees them, by every family of types.
+/// Cooked values for every family of types.
 #[test]
 fn values_are_cooked_by_their_types() {
     let folder = Folder::new();
@@ -190,7 +191,7 @@ fn values_are_cooked_by_their_types() {
 }
 
 #[test]
-fn a_thousand_instances() {
+fn a_thousand_instances_are_read() {
     let folder = Folder::new();
     let category = shop(&folder).instances(1000).publish().unwrap();
     let instances: Vec<_> =
@@ -208,7 +209,7 @@ fn a_thousand_instances() {
 }
 
 #[test]
-fn what_comes_back_has_the_same_indexes() {
+fn a_category_published_again_has_the_same_indexes() {
     let folder = Folder::new();
     let mut reader = Reader::new(&folder);
     let other = Category::builder("Other")
@@ -225,7 +226,7 @@ fn what_comes_back_has_the_same_indexes() {
     let again = shop(&folder).publish().unwrap();
     assert_eq!((reader.index("Web Shop"), reader.index("Other")), (Some(index), Some(second)));
     assert_eq!(reader.broker.catalogue(&Ask::nothing()).unwrap().generation, generation);
-    // Other counters are another category.
+    // A category with other counters is another one.
     drop(again);
     let more = shop(&folder).counter(CounterDefinition::new("y", COUNT)).publish().unwrap();
     let third = reader.index("Web Shop").unwrap();
@@ -235,7 +236,7 @@ fn what_comes_back_has_the_same_indexes() {
 }
 
 #[test]
-fn only_some_of_those_that_are_gone_are_listed() {
+fn a_limited_number_of_ended_categories_is_listed() {
     let folder = Folder::new();
     let mut reader = Reader::new(&folder);
     for number in 0..100 {
@@ -252,7 +253,7 @@ fn only_some_of_those_that_are_gone_are_listed() {
 }
 
 #[test]
-fn definitions_that_cannot_be() {
+fn invalid_definitions_are_refused() {
     let folder = Folder::new();
     let error = |builder: perfhive_shm::CategoryBuilder| builder.publish().unwrap_err().to_string();
     let count = |name: &str| CounterDefinition::new(name, COUNT);
@@ -276,14 +277,14 @@ fn definitions_that_cannot_be() {
 }
 
 #[test]
-fn nothing_is_allocated() {
+fn counting_and_warm_reading_allocate_nothing() {
     let folder = Folder::new();
     let category = shop(&folder).instances(50).publish().unwrap();
     let instances: Vec<_> =
         (0..50).map(|n| category.instance(&format!("Niederlassung {n}")).unwrap()).collect();
     let (orders, bytes) =
         (instances[7].counter("Orders").unwrap(), instances[7].pair("Avg. Bytes/Order").unwrap());
-    // Of who counts, whatever is counted.
+    // The publisher, for every kind of count.
     let ((), allocated) = count(|| {
         orders.increment();
         orders.set(7);
@@ -293,7 +294,7 @@ fn nothing_is_allocated() {
         drop((orders.clone(), bytes.time()));
     });
     assert_eq!(allocated.count, 0);
-    // Of who reads, once everything is warm.
+    // The reader, once warm.
     let counters = PublishedCounters::in_folder(folder.path()).every(Duration::from_secs(3600));
     let mut broker = Broker::builder("test:", "HOST").roster(counters).build();
     let index = broker.catalogue(&Ask::everything()).unwrap().objects[0].name;
@@ -307,11 +308,10 @@ fn nothing_is_allocated() {
     assert_eq!(snapshot.objects().next().unwrap().view().instance_count(), 50);
     assert_eq!(allocated.count, 0);
 }
-/// Readers look before each sample whether anything is published: where nothing is,
-/// that takes no memory. (What others publish in the known folders on Linux, where
-/// tests run side by side, is theirs.)
+/// Readers look before each sample whether anything is published; without any file, that allocates
+/// nothing. (On Linux the usual folders may hold files of tests that run at the same time.)
 #[test]
-fn looking_for_nothing_takes_no_memory() {
+fn a_look_at_empty_folders_allocates_nothing() {
     let folder = Folder::new();
     let nothing = PublishedCounters::in_folder(folder.path().join("nothing"));
     for roster in [Some(nothing), cfg!(windows).then(PublishedCounters::new)] {
@@ -325,8 +325,8 @@ fn looking_for_nothing_takes_no_memory() {
     }
 }
 
-/// Categories that stay allocate nothing, the look at the folder included, however many
-/// appeared and went before.
+/// Categories that stay allocate nothing, including the look at the folder, however many others
+/// came and went.
 #[test]
 fn categories_that_stay_allocate_nothing() {
     let folder = Folder::new();
@@ -359,13 +359,13 @@ fn categories_that_stay_allocate_nothing() {
             other.unwrap()
         })
         .collect();
-    // A second one of the name, which is left out, and what is no category.
+    // A second one of the name, which is left out, and a file that is no category.
     let second = Category::builder("Category 3").counter(CounterDefinition::new("Other", COUNT));
     let second = second.folder(folder.path()).publish().unwrap();
     collect();
     let refused = put(&folder, "x.counters", b"no counters");
     collect();
-    // A folder that changed of late is listed each time.
+    // A folder that changed recently is listed each time.
     let begun = std::time::Instant::now();
     let mut quiet = 0;
     while quiet < 20 {

@@ -1,13 +1,13 @@
-//! The example in Python, which knows nothing but the specification.
+//! The manual's example in Python, written from the specification alone.
 
 use crate::common::*;
 use std::process::{Command, Stdio};
 
 const EXAMPLES: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/../../examples");
 
-/// So much that both parts of the number that is added to have gone around.
+/// Enough to overflow both parts of the tagged number.
 #[test]
-fn anchors_that_python_renews() {
+fn anchors_renewed_by_python_are_understood() {
     let folder = Folder::new();
     let program = "
 import sys, publish
@@ -35,7 +35,7 @@ category.close()";
 }
 
 #[test]
-fn what_python_publishes_is_read() {
+fn counters_published_by_python_are_read() {
     let script = &format!("{EXAMPLES}/publish.py");
     let folder = Folder::new();
     let mut command = Command::new("python3");

@@ -3,7 +3,7 @@
 use crate::common::*;
 use std::sync::atomic::{AtomicBool, Ordering};
 
-/// Ends the threads that count, also where the test failed.
+/// Stops the counting threads, also if the test fails.
 struct Stop<'a>(&'a AtomicBool);
 
 impl Drop for Stop<'_> {
@@ -25,7 +25,7 @@ fn the_totals_of_64_threads_are_exact() {
             scope.spawn(move || {
                 for round in 0..ROUNDS {
                     orders.increment();
-                    // Some are large.
+                    // Some updates are large.
                     bytes.record(if round % 100 == 0 { 1 << 30 } else { thread });
                 }
             });
@@ -38,8 +38,7 @@ fn the_totals_of_64_threads_are_exact() {
     assert_eq!(Reader::new(&folder).rows("Web Shop"), [(String::new(), row)]);
 }
 
-/// Every reader's pair is one that was there at one moment, while threads count,
-/// large steps and small ones.
+/// Every pair that is read existed at one moment, while threads make small and large updates.
 #[test]
 fn a_pair_is_read_whole() {
     let folder = Folder::new();
@@ -81,7 +80,7 @@ fn a_pair_is_read_whole() {
     });
 }
 
-/// The reader's foundation: the kernel copies aligned numbers of 8 bytes whole.
+/// The reader's assumption: the kernel copies aligned numbers of 8 bytes whole.
 #[test]
 fn a_number_is_read_whole() {
     let folder = Folder::new();
@@ -107,7 +106,7 @@ fn a_number_is_read_whole() {
     });
 }
 
-/// Instances that come and go under a reader have their own names and values.
+/// Instances that come and go under a reader keep their own names and values.
 #[test]
 fn instances_that_come_and_go_are_never_mixed_up() {
     let folder = Folder::new();
@@ -129,7 +128,7 @@ fn instances_that_come_and_go_are_never_mixed_up() {
                     if alive.len() > 20 {
                         let (instance, orders) = alive.remove(number as usize % 20);
                         instance.remove();
-                        // Whoever comes next must not get this.
+                        // The slot's next instance must not have this.
                         orders.set(u64::MAX);
                     }
                 }
@@ -143,8 +142,8 @@ fn instances_that_come_and_go_are_never_mixed_up() {
                 let number: u64 = name.split(' ').next().unwrap().parse().unwrap();
                 assert!(name.ends_with(" is the name of this one"), "{name}");
                 let value = row[0].unwrap().0;
-                // Between its coming and its first count it is 0; between its
-                // removal and that of its last handle nobody sees it.
+                // Before its first count it is 0; between its removal and that of its last handle
+                // it is hidden.
                 assert!(value == number || value == 0, "{name}: {value}");
                 seen += 1;
             }

@@ -1,4 +1,4 @@
-//! Files of others, read while they change.
+//! Files of other programs, read while they change.
 
 use super::super::{Facts, Owner};
 use super::{
@@ -25,30 +25,29 @@ use windows_sys::Win32::System::Threading::{
     GetExitCodeProcess, OpenProcess, PROCESS_QUERY_LIMITED_INFORMATION,
 };
 
-/// Where an administrator may have programs of all users publish.
+/// A folder that an administrator may create for programs of all users.
 pub(crate) fn system_folder() -> Option<PathBuf> {
     let data = std::env::var_os("ProgramData").filter(|folder| !folder.is_empty())?;
     Some(Path::new(&data).join("perfhive").join("counters"))
 }
 
-/// The folder that changes when a user's folder comes or goes. It is looked at
-/// before samples, which are to take no memory.
+/// The folder that changes when a user's folder appears or vanishes. Checked before samples, which
+/// must not allocate.
 pub(crate) fn users_root() -> Option<&'static Path> {
     static ROOT: OnceLock<Option<PathBuf>> = OnceLock::new();
     ROOT.get_or_init(local_data).as_deref()
 }
 
-/// When a folder or file was changed; of a link, when that was. Takes no memory where
-/// the path is of usual length.
+/// The time of the last change of a folder, a file, or a link itself. Does not allocate for a path
+/// of usual length.
 pub(crate) fn changed(path: &Path) -> Option<SystemTime> {
     let Some(name) = name_in_place(path) else {
         return std::fs::symlink_metadata(path).and_then(|meta| meta.modified()).ok();
     };
     let mut told = WIN32_FILE_ATTRIBUTE_DATA::default();
     let place = (&raw mut told).cast();
-    // SAFETY: the name ends in NUL; the
-    // structure is the one that this level of information fills, and both live beyond
-    // the call.
+    // SAFETY: the name ends in NUL; the structure is the one for this level of information, and
+    // both live beyond the call.
     if unsafe { GetFileAttributesExW(name.as_ptr(), GetFileExInfoStandard, place) } == 0 {
         return None;
     }
@@ -59,24 +58,24 @@ pub(crate) fn changed(path: &Path) -> Option<SystemTime> {
     SystemTime::UNIX_EPOCH.checked_add(since)
 }
 
-/// The folders of users: this user's, since others' are closed to him. It is
-/// looked at whether it is there or not.
+/// The folders of users: only this user's, since others' are closed. It is looked at whether it
+/// exists or not.
 pub(crate) fn users_folders() -> BTreeMap<PathBuf, User> {
     own_folder().ok().zip(User::this()).into_iter().collect()
 }
 
-/// Whose a file is.
+/// The owner of a file.
 pub(crate) fn whose(path: &Path) -> Option<User> {
     open(path).ok().and_then(|file| User::of_file(&file).ok())
 }
 
-/// Whether a process surely is not there any more.
+/// Whether a process has certainly ended.
 pub(crate) fn is_gone(owner: &Owner, _: &Owner) -> bool {
     let Some(pid) = u32::try_from(owner.pid).ok().filter(|pid| *pid != 0) else { return false };
     // SAFETY: takes numbers only; the handle is tested before it is used.
     let process = unsafe { OpenProcess(PROCESS_QUERY_LIMITED_INFORMATION, 0, pid) };
     if process.is_null() {
-        // Another user's process may not be opened, but it is there.
+        // A process of another user may refuse to be opened, but it exists.
         let code = io::Error::last_os_error().raw_os_error();
         return code == Some(ERROR_INVALID_PARAMETER.cast_signed());
     }
@@ -90,23 +89,23 @@ pub(crate) fn is_gone(owner: &Owner, _: &Owner) -> bool {
     ended || another
 }
 
-/// A file of somebody's, to be read while it changes. It is mapped: views of one
-/// file are coherent, which is not promised of `ReadFile`, and a file that is
-/// mapped cannot be shortened. What cannot be brought into memory for another
-/// reason would end this process; so only plain files of this machine are mapped.
+/// A file of any program, read while it changes. It is mapped: views of one file are coherent,
+/// which `ReadFile` does not promise, and a mapped file cannot be shortened. A page that cannot be
+/// loaded for another reason would end this process, so only regular files of this machine are
+/// mapped.
 #[derive(Debug)]
 pub(crate) struct Opened {
     file: File,
-    /// The beginning of the file; nothing of an empty one, or of what is no file.
+    /// The beginning of the file; `None` for an empty one, or for anything but a file.
     view: Option<View>,
 }
 
 impl Opened {
-    /// Opens a file that may be anything.
+    /// Opens a path of any kind.
     pub(crate) fn open(path: &Path) -> io::Result<Self> {
         let file = open(path)?;
         let meta = file.metadata()?;
-        // A larger one is refused, but what it is may be told.
+        // A longer file is refused later, with its data.
         let length = usize::try_from(meta.len()).unwrap_or(usize::MAX).min(LARGEST);
         let plain = meta.is_file() && is_plain(meta.file_attributes());
         let view = (plain && length > 0).then(|| {
@@ -119,19 +118,18 @@ impl Opened {
         Ok(Self { file, view: view.transpose()? })
     }
 
-    /// Whether nobody holds the lock of the file's writer.
+    /// Whether the writer's lock is free.
     pub(crate) fn is_abandoned(&self) -> bool {
         let free = lock_if_free(&self.file);
         if free {
             let mut place = locked_byte();
-            // SAFETY: the file is open, for calls that wait until they are done;
-            // this handle has the byte locked.
+            // SAFETY: the file is open for synchronous calls; this handle has the byte locked.
             unsafe { UnlockFileEx(self.file.as_raw_handle(), 0, 1, 0, &mut place) };
         }
         free
     }
 
-    /// What the file system says of it.
+    /// The file system's data about it.
     pub(crate) fn facts(&self) -> io::Result<Facts> {
         let meta = self.file.metadata()?;
         let mut told = BY_HANDLE_FILE_INFORMATION::default();
@@ -154,7 +152,7 @@ impl Opened {
         self.view.as_ref().ok_or_else(|| io::ErrorKind::UnexpectedEof.into())
     }
 
-    /// Reads exactly as many bytes as there is room for.
+    /// Fills the whole buffer.
     pub(crate) fn read_bytes(&self, offset: u64, out: &mut [u8]) -> io::Result<()> {
         let view = self.view()?;
         let offset = usize::try_from(offset).unwrap_or(usize::MAX);
@@ -162,15 +160,15 @@ impl Opened {
             return Err(io::ErrorKind::UnexpectedEof.into());
         }
         for (at, byte) in (offset..).zip(out) {
-            // SAFETY: `at` is within the view, which lives as long as `self`; it is
-            // only loaded from.
+            // SAFETY: `at` is within the view, which lives as long as `self`; it is only loaded
+            // from.
             let place = unsafe { AtomicU8::from_ptr(view.start.as_ptr().add(at)) };
             *byte = place.load(Ordering::Relaxed);
         }
         Ok(())
     }
 
-    /// Reads numbers of 8 bytes, as they stand in the file.
+    /// Reads numbers of 8 bytes, in the file's byte order.
     pub(crate) fn read_words(&self, offset: u64, out: &mut [u64]) -> io::Result<()> {
         let view = self.view()?;
         let offset = usize::try_from(offset).unwrap_or(usize::MAX);
@@ -183,7 +181,7 @@ impl Opened {
     }
 }
 
-/// Neither a link nor one that must be fetched from elsewhere when it is read.
+/// Whether it is neither a link nor a file that is fetched from elsewhere when read.
 fn is_plain(attributes: u32) -> bool {
     let elsewhere = FILE_ATTRIBUTE_REPARSE_POINT
         | FILE_ATTRIBUTE_OFFLINE
@@ -191,13 +189,13 @@ fn is_plain(attributes: u32) -> bool {
     attributes & elsewhere == 0
 }
 
-/// Whether a file is another machine's.
+/// Whether a file is on another machine.
 fn is_remote(file: &File) -> bool {
     let mut told = FILE_REMOTE_PROTOCOL_INFO::default();
     let size = size_of_val(&told) as u32;
     let place = (&raw mut told).cast();
-    // SAFETY: the file is open; the structure has as many bytes as are told and
-    // lives beyond the call. Of a file of this machine the question is refused.
+    // SAFETY: the file is open; the structure has the given number of bytes and lives beyond the
+    // call. For a local file the call fails.
     let answered = unsafe {
         GetFileInformationByHandleEx(file.as_raw_handle(), FileRemoteProtocolInfo, place, size)
     };

@@ -1,4 +1,4 @@
-//! Whose a file is, by security identifier.
+//! Owners of files, by security identifier.
 
 use std::fmt;
 use std::fs::File;
@@ -15,7 +15,7 @@ use windows_sys::Win32::Security::{
 };
 use windows_sys::Win32::System::Threading::{GetCurrentProcess, OpenProcessToken};
 
-/// Bytes of the longest identifier (`SECURITY_MAX_SID_SIZE`).
+/// Length of the longest identifier (`SECURITY_MAX_SID_SIZE`).
 const LONGEST: usize = 68;
 
 /// A user, or a group that owns files: a security identifier.
@@ -23,15 +23,14 @@ const LONGEST: usize = 68;
 pub(crate) struct User(Box<[u8]>);
 
 impl User {
-    /// What [`rank`](Self::rank) says of those who are neither this process's
-    /// user nor look after the machine.
+    /// The [`rank`](Self::rank) of users who are neither this process's user nor administrators.
     pub(crate) const STRANGER: u8 = 2;
 
     /// The owner of an open file.
     pub(crate) fn of_file(file: &File) -> io::Result<Self> {
         let (mut owner, mut descriptor): (PSID, _) = (null_mut(), null_mut());
-        // SAFETY: the file is open for reading; `owner` and `descriptor` are places
-        // for answers, and nothing else is asked for.
+        // SAFETY: the file is open for reading; `owner` and `descriptor` are places for answers,
+        // and no other is requested.
         let code = unsafe {
             GetSecurityInfo(
                 file.as_raw_handle(),
@@ -49,18 +48,18 @@ impl User {
         }
         // SAFETY: on success `owner` points into the descriptor.
         let user = unsafe { Self::copy(owner) };
-        // SAFETY: allocated by the call above, and not used any more.
+        // SAFETY: allocated by the call above, and no longer used.
         unsafe { LocalFree(descriptor) };
         user.ok_or_else(|| io::Error::new(io::ErrorKind::InvalidData, "a file without an owner"))
     }
 
     /// # Safety
-    /// NULL, or an identifier.
+    /// Must be NULL or point to an identifier.
     unsafe fn copy(sid: PSID) -> Option<Self> {
         if sid.is_null() {
             return None;
         }
-        // SAFETY: an identifier, as promised, has as many bytes as it says.
+        // SAFETY: a valid identifier, as promised, has the length that it states.
         let bytes = unsafe {
             let length = GetLengthSid(sid) as usize;
             &*slice_from_raw_parts(sid.cast::<u8>(), length.min(LONGEST))
@@ -68,8 +67,8 @@ impl User {
         Some(Self(bytes.into()))
     }
 
-    /// The user that this process acts for, and who owns what it makes: for an
-    /// administrator that may be the group of all.
+    /// The user that this process acts for, and the owner of what it creates: for an administrator
+    /// that may be the group of all administrators.
     fn here() -> &'static [Self] {
         static HERE: OnceLock<Vec<User>> = OnceLock::new();
         HERE.get_or_init(|| {
@@ -87,21 +86,21 @@ impl User {
     }
 
     fn of_token(token: HANDLE, class: TOKEN_INFORMATION_CLASS) -> Option<Self> {
-        // Room for either structure and the identifier behind it, aligned for the
-        // pointer that they begin with.
+        // Room for either structure and the identifier behind it, aligned for the pointer at its
+        // start.
         let mut room = [0u64; 16];
         let size = size_of_val(&room) as u32;
         let mut used = 0;
-        // SAFETY: the buffer has as many bytes as are told, and both are borrowed
-        // exclusively; the token is open.
+        // SAFETY: the buffer has the given number of bytes, and both are borrowed exclusively; the
+        // token is open.
         let told =
             unsafe { GetTokenInformation(token, class, room.as_mut_ptr().cast(), size, &mut used) };
         if told == 0 {
             return None;
         }
         const _: () = assert!(size_of::<TOKEN_USER>() + LONGEST <= 128);
-        // SAFETY: the buffer holds the structure of its class, which begins with a
-        // pointer to an identifier in the same buffer.
+        // SAFETY: the buffer holds the structure of its class, which begins with a pointer to an
+        // identifier in the same buffer.
         unsafe {
             let sid = if class == TokenUser {
                 (*room.as_ptr().cast::<TOKEN_USER>()).User.Sid
@@ -112,7 +111,7 @@ impl User {
         }
     }
 
-    /// Whether this process makes files of this user's.
+    /// Whether files that this process creates belong to this user.
     pub(crate) fn is_here(&self) -> bool {
         Self::here().contains(self)
     }
@@ -120,14 +119,12 @@ impl User {
     fn looks_after_the_machine(&self) -> bool {
         let sid = self.0.as_ptr().cast_mut().cast();
         let known = [WinLocalSystemSid, WinBuiltinAdministratorsSid];
-        // SAFETY: a whole identifier, copied from one that Windows gave; it is
-        // only read.
+        // SAFETY: a whole identifier, copied from one of Windows; it is only read.
         known.iter().any(|known| unsafe { IsWellKnownSid(sid, *known) } != 0)
     }
 
-    /// Whose files come first where several claim the same: 0 for the
-    /// administrators' and the system's, 1 for those of this process's user, 2
-    /// for others'.
+    /// The rank of this user's files where several claim the same category: 0 for administrators
+    /// and the system, 1 for this process's user, 2 for others.
     pub(crate) fn rank(&self) -> u8 {
         match self.looks_after_the_machine() {
             true => 0,
@@ -144,15 +141,15 @@ impl User {
         Self::here().first().cloned()
     }
 
-    /// Whether this user's files may be in a folder of `owner`'s: what an
-    /// administrator makes may belong to their group.
+    /// Whether this user's files are accepted in a folder of `owner`: a folder of an administrator
+    /// may belong to the group of administrators.
     pub(crate) fn may_be_in_folder_of(&self, owner: &Self) -> bool {
         self == owner || self.looks_after_the_machine()
     }
 }
 
 impl fmt::Display for User {
-    /// As Windows writes it: `S-1-5-21-...`.
+    /// The text form: `S-1-5-21-...`.
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let Some(([revision, _, authority @ ..], rest)) = self.0.split_first_chunk::<8>() else {
             return f.write_str("unknown");
