@@ -398,7 +398,7 @@ impl Query {
     /// # Errors
     /// Where that cannot be told now ([`Source::providers`](crate::Source::providers)).
     pub fn providers(&mut self, source: usize) -> Result<Vec<ProviderStatus>, QueryError> {
-        Ok(self.sources.slot_mut(source)?.source.providers(&Ask::nothing())?)
+        Ok(self.sources.slot_mut(source)?.lookup.source.providers(&Ask::nothing())?)
     }
 
     /// Whether waiting brings new samples: false if every source that the
@@ -430,13 +430,13 @@ impl Slot {
         until: Option<Instant>,
     ) -> Result<ResolvedCounters, QueryError> {
         let look = |directory: &Directory| resolve(directory, path);
-        self.lookup.find(&mut *self.source, &path.object, until, look)
+        self.lookup.find(&path.object, until, look)
     }
 
     /// The same, with the nearest names where there is no such object.
     fn resolve_or_suggest(&mut self, path: &CounterPath) -> Result<ResolvedCounters, QueryError> {
         let look = |directory: &Directory| resolve(directory, path);
-        self.lookup.find_or_suggest(&mut *self.source, &path.object, look)
+        self.lookup.find_or_suggest(&path.object, look)
     }
 }
 

@@ -1,22 +1,12 @@
-//! Title indexes that go to other objects and counters while somebody reads.
+//! Title indexes that go to other objects and counters while a query or a sensor reads.
 #![allow(clippy::unwrap_used, clippy::expect_used)]
 
+use perfhive_engine::measure::*;
 use perfhive_engine::*;
-use perfhive_testkit::renumbered::{Renumbered, Thing, thing};
+use perfhive_testkit::renumbered::*;
 use std::time::Duration;
 
 const ITEMS: (u32, &str) = (12, "Items");
-
-fn two(custom: u32, other: u32) -> [Thing; 2] {
-    [
-        thing((custom, "Custom"), ITEMS, &[("a", 42)]),
-        thing((other, "Other"), ITEMS, &[("a", 1_000_000)]),
-    ]
-}
-
-fn other_alone(index: u32) -> [Thing; 1] {
-    [thing((index, "Other"), ITEMS, &[("a", 1_000_000)])]
-}
 
 fn query(source: impl Source + 'static, path: &str) -> Query {
     let mut query = Query::new(source).unwrap();
@@ -43,43 +33,69 @@ fn collect(query: &mut Query) -> Vec<String> {
     }
 }
 
+fn measure(context: &mut MeasurementContext) -> Result<String, MeasureError> {
+    let mut readings = Readings::new();
+    context.prepare()?;
+    context.sample()?;
+    context.decode(&mut readings)?;
+    Ok(readings.iter().map(|reading| show(&reading.value)).collect())
+}
+
+fn sensor_reader(source: impl Source + Clone + 'static, name: &str) -> ItemsReader {
+    let mut sources = DataSources::new();
+    sources.add(CounterSource::new("test", source)).unwrap();
+    let names = [name.parse().unwrap()];
+    let mut context = MeasurementContext::new(&mut sources, &names).unwrap();
+    Box::new(move || measure(&mut context).unwrap_or_else(|error| error.to_string()))
+}
+
+fn path_reader(source: impl Source + 'static) -> ItemsReader {
+    let mut query = query(source, r"\Custom(a)\Items");
+    Box::new(move || collect(&mut query).remove(0))
+}
+
 #[test]
-fn a_path_never_reads_another_object() {
-    for through_a_cache in [false, true] {
+fn a_path_follows_the_names_of_its_object_and_counter() {
+    reader_follows_names(DuringSample::Repeats, |source| path_reader(source));
+    reader_follows_names(DuringSample::Repeats, |source| path_reader(cached(&source)));
+}
+
+#[test]
+fn a_sensor_follows_the_names_of_its_object_and_counter() {
+    reader_follows_names(DuringSample::Skips, |source| {
+        sensor_reader(source, "test/Custom/Items#a")
+    });
+}
+
+#[test]
+fn a_sensor_keeps_to_its_object_of_two_of_one_name() {
+    let names = ["test/Dice/Items#a", "test/Dice%2320/Items#a"];
+    reader_keeps_to_its_namesake(|source| names.map(|name| sensor_reader(source.clone(), name)));
+}
+
+#[test]
+fn the_reason_for_a_lost_object_says_that_its_index_belongs_to_another() {
+    for gone in gone() {
         let source = Renumbered::gauges(&two(10, 20));
-        let mut query = match through_a_cache {
-            true => query(cached(&source), r"\Custom(a)\Items"),
-            false => query(source.clone(), r"\Custom(a)\Items"),
-        };
-        assert_eq!(collect(&mut query), ["42"]);
-        for things in [two(20, 10), two(20, 10), two(10, 20), two(10, 30)] {
-            source.show(&things);
-            assert_eq!(collect(&mut query), ["42"], "{through_a_cache} {things:?}");
-        }
-        // It is gone, and its index is another's.
-        source.show(&other_alone(10));
-        for _ in 0..2 {
-            assert_eq!(collect(&mut query), ["object-missing"]);
-        }
+        let mut query = query(source.clone(), r"\Custom(a)\Items");
+        collect(&mut query);
+        source.show(&gone);
+        collect(&mut query);
         assert_eq!(query.path_of(&query.readings()[0]).to_string(), r"\Custom(a)\Items");
         let why = query.readings()[0].value.as_ref().unwrap_err().to_string();
         assert!(why.contains("belongs to another object"), "{why}");
-        // And back.
-        source.show(&two(20, 10));
-        assert_eq!(collect(&mut query), ["42"]);
     }
 }
 
-/// What was taken away is called as it was, and not by numbers.
 #[test]
-fn what_is_gone_keeps_its_names() {
+fn readings_of_a_lost_object_keep_its_names() {
     let source = Renumbered::gauges(&two(10, 20));
     let mut query = Query::new(source.clone()).unwrap();
     for path in [r"\Custom(a)\Items", r"\C*(a)\*"] {
         query.add(path).unwrap();
     }
     assert_eq!(collect(&mut query), ["42", "42"]);
-    // Nobody has its indexes, another has, or nobody once more.
+    // The indexes are free, then another object's, then free again.
     let other = [thing((10, "Other"), (14, "Things"), &[("a", 1)])];
     let none = [thing((20, "Other"), (14, "Things"), &[("a", 1)])];
     for things in [&none, &other, &none] {
@@ -97,61 +113,21 @@ fn what_is_gone_keeps_its_names() {
 }
 
 #[test]
-fn an_index_without_a_name_is_nobody_s_of_before() {
-    let source = Renumbered::gauges(&two(10, 20));
-    let mut query = query(source.clone(), r"\Custom(a)\Items");
-    assert_eq!(collect(&mut query), ["42"]);
-    source.show(&[thing((10, ""), ITEMS, &[("a", 666)])]);
-    assert_eq!(collect(&mut query), ["object-missing"]);
+fn a_path_by_number_makes_no_rate_of_two_objects() {
+    let source = Renumbered::rates(&two(10, 20));
+    let mut query = query(source.clone(), r"\10(a)\12");
+    let mut values = || (0..3).flat_map(|_| collect(&mut query)).collect::<Vec<_>>();
+    assert_eq!(values(), ["needs-two-samples", "1", "1"]);
+    source.show(&two(20, 10));
+    assert_eq!(values(), ["needs-two-samples", "1", "1"]);
 }
 
 #[test]
-fn a_rate_is_never_of_two_objects() {
-    for through_a_cache in [false, true] {
-        let source = Renumbered::rates(&two(10, 20));
-        let mut query = match through_a_cache {
-            true => query(cached(&source), r"\Custom(a)\Items"),
-            false => query(source.clone(), r"\Custom(a)\Items"),
-        };
-        let values = |query: &mut Query| (0..3).flat_map(|_| collect(query)).collect::<Vec<_>>();
-        assert_eq!(values(&mut query), ["needs-two-samples", "1", "1"]);
-        source.show(&two(20, 10));
-        assert_eq!(values(&mut query), ["needs-two-samples", "1", "1"], "{through_a_cache}");
-        // Asked for by number, it is whatever has that number; no rate is of both.
-        let mut number = Query::new(source.clone()).unwrap();
-        number.add(r"\10(a)\12").unwrap();
-        assert_eq!(values(&mut number), ["needs-two-samples", "1", "1"]);
-        source.show(&two(10, 20));
-        assert_eq!(values(&mut number), ["needs-two-samples", "1", "1"]);
-    }
-}
-
-#[test]
-fn what_changes_during_a_collection_is_collected_again() {
-    for through_a_cache in [false, true] {
-        let source = Renumbered::gauges(&two(10, 20));
-        let mut query = match through_a_cache {
-            true => query(cached(&source), r"\Custom(a)\Items"),
-            false => query(source.clone(), r"\Custom(a)\Items"),
-        };
-        assert_eq!(collect(&mut query), ["42"]);
-        source.show_while_collecting(&[&two(20, 10)]);
-        assert_eq!(collect(&mut query), ["42"], "{through_a_cache}");
-        // Each time: nobody knows what came.
-        let (one, other) = (two(10, 20), two(20, 10));
-        source.show_while_collecting(&[&one, &other, &one, &other]);
-        let failed = collect(&mut query);
-        assert!(failed[0].contains("change while it is collected"), "{failed:?}");
-        assert_eq!(collect(&mut query), ["42"]);
-    }
-}
-
-#[test]
-fn objects_that_come_all_the_time_cost_the_others_nothing() {
+fn new_objects_with_every_collection_leave_the_others_their_values() {
     let source = Renumbered::gauges(&two(10, 20));
     let mut query = query(source.clone(), r"\Custom(a)\Items");
     query.add(r"\*(a)\Items").unwrap();
-    assert_eq!(collect(&mut query), ["42", "42", "1000000"]);
+    assert_eq!(collect(&mut query), ["42", "42", "666"]);
     let more = |count: u32| {
         let more = (0..count).map(|n| thing((30 + n, "More"), ITEMS, &[("a", 7)]));
         two(10, 20).into_iter().chain(more).collect::<Vec<_>>()
@@ -160,19 +136,5 @@ fn objects_that_come_all_the_time_cost_the_others_nothing() {
     let lists: Vec<&[Thing]> = lists.iter().map(Vec::as_slice).collect();
     source.show_while_collecting(&lists);
     let values = collect(&mut query);
-    assert_eq!(values[..3], ["42", "42", "1000000"]);
-}
-
-#[test]
-fn a_source_that_cannot_say_what_indexes_mean_gives_no_values() {
-    let source = Renumbered::gauges(&two(10, 20));
-    let mut query = query(source.clone(), r"\Custom(a)\Items");
-    assert_eq!(collect(&mut query), ["42"]);
-    source.show(&two(20, 10));
-    source.be_silent(true);
-    for _ in 0..2 {
-        assert_eq!(collect(&mut query), ["renumbered: is silent"]);
-    }
-    source.be_silent(false);
-    assert_eq!(collect(&mut query), ["42"]);
+    assert_eq!(values[..3], ["42", "42", "666"]);
 }

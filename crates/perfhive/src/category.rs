@@ -149,10 +149,9 @@ impl Category {
     /// # Errors
     /// As [`all`](Self::all).
     pub fn all_in(source: &SharedSource) -> Result<Vec<Self>, QueryError> {
-        let mut source = source.clone();
         let directory = source.list()?;
         let objects = directory.catalogue.objects.iter();
-        let category = |object: &CatalogueObject| Self::of(&source, &directory, object);
+        let category = |object: &CatalogueObject| Self::of(source, &directory, object);
         Ok(objects.map(category).collect())
     }
 
@@ -168,12 +167,11 @@ impl Category {
     /// # Errors
     /// As [`new`](Self::new).
     pub fn new_in(source: &SharedSource, category: &str) -> Result<Self, QueryError> {
-        let mut source = source.clone();
         let look = |directory: &Directory| {
             directory.catalogue.object_named(&directory.titles, category).cloned()
         };
         let (directory, object) = source.find(category, look)?;
-        Ok(Self::of(&source, &directory, &object))
+        Ok(Self::of(source, &directory, &object))
     }
 
     fn of(source: &SharedSource, directory: &Directory, object: &CatalogueObject) -> Self {

@@ -278,8 +278,10 @@ impl SharedSource {
     }
 
     /// What the source is known to have, in the shown language and English.
-    fn lookup(&mut self) -> Result<Lookup, SourceError> {
-        Lookup::open(&mut self.inner, self.language)
+    fn lookup(&self) -> Result<Lookup<Inner>, SourceError> {
+        let mut lookup = Lookup::new(self.inner.clone());
+        lookup.prepare(self.language)?;
+        Ok(lookup)
     }
 
     /// The result of `look` for the category of a name in any language of the source, and
@@ -288,19 +290,19 @@ impl SharedSource {
     /// # Errors
     /// A source that does not tell what it has.
     pub(crate) fn search<T>(
-        &mut self,
+        &self,
         category: &str,
         look: impl Fn(&Directory) -> Result<T, QueryError>,
     ) -> Result<(Directory, Result<T, QueryError>), SourceError> {
         let mut lookup = self.lookup()?;
         let category = NamePattern::literal(category);
-        let found = lookup.find_or_suggest(&mut self.inner, &category, look);
+        let found = lookup.find_or_suggest(&category, look);
         Ok((lookup.directory().clone(), found))
     }
 
     /// As [`search`](Self::search), where the name has to be found.
     pub(crate) fn find<T>(
-        &mut self,
+        &self,
         category: &str,
         look: impl Fn(&Directory) -> Result<T, QueryError>,
     ) -> Result<(Directory, T), QueryError> {
@@ -310,9 +312,9 @@ impl SharedSource {
 
     /// The titles of every language of the source, the shown one's first, and the
     /// generation of which they are.
-    pub(crate) fn all_titles(&mut self) -> Result<(u64, Arc<TitleSet>), SourceError> {
+    pub(crate) fn all_titles(&self) -> Result<(u64, Arc<TitleSet>), SourceError> {
         let mut lookup = self.lookup()?;
-        lookup.load_all_languages(&mut self.inner, None);
+        lookup.load_all_languages(None);
         match lookup.failure() {
             Some(error) => Err(error.clone()),
             None => Ok((lookup.directory().generation, Arc::clone(&lookup.directory().titles))),
@@ -320,9 +322,9 @@ impl SharedSource {
     }
 
     /// Everything that the source has, in the shown language.
-    pub(crate) fn list(&mut self) -> Result<Directory, SourceError> {
+    pub(crate) fn list(&self) -> Result<Directory, SourceError> {
         let mut lookup = self.lookup()?;
-        lookup.list(&mut self.inner)?;
+        lookup.list()?;
         Ok(lookup.directory().clone())
     }
 

@@ -1,4 +1,5 @@
-//! A source whose title indexes mean something else from one moment to the next.
+//! A source whose title indexes go to other objects, and the tests that every reader of it
+//! has to pass.
 #![allow(clippy::expect_used, reason = "a test fails by panicking")]
 
 use crate::script::{Row, block, titles};
@@ -170,4 +171,137 @@ impl Source for Renumbered {
         let list = titles(&names.collect::<Vec<_>>());
         Ok(Arc::new(TitleDatabase::new(language, &list, &titles(&[]))))
     }
+}
+
+/// The counter of the tests.
+const ITEMS: (u32, &str) = (12, "Items");
+
+/// The objects `Custom`, whose counter `Items` of instance `a` is 42, and `Other`.
+#[must_use]
+pub fn two(custom: u32, other: u32) -> [Thing; 2] {
+    [thing((custom, "Custom"), ITEMS, &[("a", 42)]), thing((other, "Other"), ITEMS, &[("a", 666)])]
+}
+
+/// Lists without `Custom`, whose index belongs to another object.
+#[must_use]
+pub fn gone() -> [[Thing; 1]; 4] {
+    [
+        [thing((10, "Other"), (14, "Errors"), &[("a", 666)])],
+        [thing((10, "Other"), ITEMS, &[("a", 666)])],
+        [thing((10, "Other"), (12, "Errors"), &[("a", 666)])],
+        [thing((10, ""), ITEMS, &[("a", 666)])],
+    ]
+}
+
+/// A reader of counter `Items` of instance `a` of `Custom`: each call takes a sample, and
+/// returns the value or the reason why there is none.
+pub type ItemsReader = Box<dyn FnMut() -> String>;
+
+/// What a reader does when an index changes while it takes a sample.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum DuringSample {
+    /// It takes the sample again.
+    Repeats,
+    /// It has no value this time.
+    Skips,
+}
+
+/// Tests that a reader finds its object and counter again by name when title indexes change.
+///
+/// # Panics
+/// Where it does not.
+pub fn reader_follows_names(during: DuringSample, open: impl Fn(Renumbered) -> ItemsReader) {
+    let is_number = |value: &str| value.parse::<f64>().is_ok();
+    let gauge = || {
+        let source = Renumbered::gauges(&two(10, 20));
+        let mut read = open(source.clone());
+        assert_eq!(read(), "42");
+        (source, read)
+    };
+
+    // Indexes that are exchanged, or new.
+    let (source, mut read) = gauge();
+    for things in [two(20, 10), two(20, 10), two(10, 20), two(10, 30), two(30, 10), two(40, 50)] {
+        source.show(&things);
+        assert_eq!([read(), read()], ["42", "42"], "{things:?}");
+    }
+
+    // An object that is gone, and its index belongs to another; then it is back.
+    for gone in gone() {
+        let (source, mut read) = gauge();
+        source.show(&gone);
+        assert_eq!([read(), read()], ["object-missing", "object-missing"], "{gone:?}");
+        source.show(&two(30, 10));
+        assert_eq!(read(), "42", "{gone:?}");
+    }
+
+    // An object that is away, and comes back under its index.
+    let (source, mut read) = gauge();
+    source.show(&two(10, 20)[1..]);
+    assert_eq!([read(), read()], ["object-missing", "object-missing"]);
+    source.show(&two(10, 20));
+    assert_eq!(read(), "42");
+
+    // A counter that is gone, and its index belongs to another; then it has a new one.
+    source.show(&[thing((10, "Custom"), (12, "Errors"), &[("a", 666)])]);
+    assert!(!is_number(&read()) && !is_number(&read()));
+    source.show(&[thing((10, "Custom"), (14, "Items"), &[("a", 43)])]);
+    assert_eq!(read(), "43");
+
+    // A rate needs two samples of the same object.
+    let source = Renumbered::rates(&two(10, 20));
+    let mut read = open(source.clone());
+    let mut read_to_rate = || (0..4).map(|_| read()).find(|value| is_number(value));
+    for things in [two(10, 20), two(20, 10), two(10, 20), two(20, 30), two(30, 20)] {
+        source.show(&things);
+        assert_eq!(read_to_rate().as_deref(), Some("1"), "{things:?}");
+    }
+
+    // Changes while a sample is taken: once, and with every attempt.
+    let (source, mut read) = gauge();
+    let (one, other) = (two(10, 20), two(20, 10));
+    for things in [&other, &one] {
+        source.show_while_collecting(&[things]);
+        match (during, read().as_str()) {
+            (DuringSample::Repeats, value) => assert_eq!(value, "42"),
+            (DuringSample::Skips, value) => assert!(!is_number(value), "{value}"),
+        }
+        assert_eq!(read(), "42");
+    }
+    source.show_while_collecting(&[&other, &one, &other, &one]);
+    assert!(!is_number(&read()));
+    source.show_while_collecting(&[]);
+    assert_eq!(read(), "42");
+
+    // A source that cannot tell what its indexes mean.
+    source.show(&two(40, 10));
+    source.be_silent(true);
+    assert!(!is_number(&read()) && !is_number(&read()));
+    source.be_silent(false);
+    assert_eq!(read(), "42");
+}
+
+/// Tests that a reader of one of two objects of one name never gets the other's values:
+/// `open` makes the readers of both, in the order of their indexes.
+///
+/// # Panics
+/// Where it gets them.
+pub fn reader_keeps_to_its_namesake(open: impl Fn(Renumbered) -> [ItemsReader; 2]) {
+    let twin = |index, value| thing((index, "Dice"), ITEMS, &[("a", value)]);
+    let cards = |index| thing((index, "Cards"), ITEMS, &[("a", 3)]);
+    let source = Renumbered::gauges(&[twin(10, 1), twin(20, 2)]);
+    let [mut first, mut second] = open(source.clone());
+    let mut both = || [first(), second()];
+    assert_eq!(both(), ["1", "2"]);
+    // The second has another index, and the first keeps its own.
+    source.show(&[twin(10, 1), twin(30, 2)]);
+    assert_eq!(both(), ["1", "2"]);
+    // The second is gone, and its index belongs to another object.
+    source.show(&[twin(10, 1), cards(30)]);
+    assert_eq!(both(), ["1", "object-missing"]);
+    source.show(&[twin(10, 1), twin(30, 2)]);
+    assert_eq!(both(), ["1", "2"]);
+    // Both have new indexes: which is which cannot be told.
+    source.show(&[cards(10), twin(40, 1), twin(50, 2)]);
+    assert_eq!(both()[0], "object-missing");
 }

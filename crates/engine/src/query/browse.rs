@@ -85,7 +85,7 @@ impl Query {
         let number = self.slot_of(machine)?;
         let slot = self.sources.slot_mut(number)?;
         // Objects that cannot be listed now are left out.
-        let _ = slot.lookup.list(&mut *slot.source);
+        let _ = slot.lookup.list();
         let Directory { catalogue, titles, .. } = slot.directory();
         Ok(catalogue.objects.iter().map(|object| titles.name_or_index(object.name)).collect())
     }
@@ -115,7 +115,7 @@ impl Query {
                 .map(|first| (*first).clone())
                 .ok_or_else(|| unknown_object(&directory.catalogue, &directory.titles, object))
         };
-        let entry = slot.lookup.find_or_suggest(&mut *slot.source, &pattern, find)?;
+        let entry = slot.lookup.find_or_suggest(&pattern, find)?;
         let titles = &slot.directory().titles;
         let (name, has_instances) = (entry.name, entry.has_instances);
         let mut items = ObjectItems {
@@ -210,13 +210,13 @@ fn peek(
     let request = Ask::objects(wanted);
     let taken = slot.taken;
     if slot.is_live {
-        slot.source.collect(&request, &mut snapshot)?;
+        slot.lookup.source.collect(&request, &mut snapshot)?;
     } else {
         // The sample that was taken last, or the first.
-        skip(&mut *slot.source, &request, taken.saturating_sub(1))?;
-        slot.source.collect(&request, &mut snapshot)?;
+        skip(&mut *slot.lookup.source, &request, taken.saturating_sub(1))?;
+        slot.lookup.source.collect(&request, &mut snapshot)?;
         if taken == 0 {
-            rewind(&mut *slot.source)?;
+            rewind(&mut *slot.lookup.source)?;
         }
     }
     let sample = |name: &TitleIndex| snapshot.object(*name).map(ObjectSample::of);

@@ -24,7 +24,7 @@ impl Query {
         let follow = |query: &mut Self| query.follow(number, deadline);
         let collect = |query: &mut Self| query.collect_wanted(number, deadline);
         let Some(_) = sample_followed(self, follow, collect)? else {
-            let name = self.sources.slot(number).map(|slot| slot.source.name().to_string());
+            let name = self.sources.slot(number).map(|slot| slot.lookup.source.name().to_string());
             return Err(changing(&name.unwrap_or_default()));
         };
         Ok(())
@@ -41,7 +41,7 @@ impl Query {
             until: deadline,
             ..Ask::new(ObjectQuery::Indexes(slot.wanted.clone()))
         };
-        slot.source.collect(&request, &mut self.snapshot)?;
+        slot.lookup.source.collect(&request, &mut self.snapshot)?;
         slot.taken += 1;
         Ok(())
     }

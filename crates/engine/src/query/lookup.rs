@@ -26,10 +26,10 @@ pub struct Directory {
 }
 
 /// The [`Directory`] of a source, completed by what is looked for.
-#[derive(Debug, Default)]
-pub struct Lookup {
+pub struct Lookup<S> {
+    pub(super) source: S,
     directory: Directory,
-    /// The language that names are shown in.
+    /// The language that names are shown in; `None` before anything was read.
     language: Option<LanguageId>,
     /// The titles of every language are loaded.
     all_languages: bool,
@@ -43,22 +43,35 @@ pub struct Lookup {
     changed: bool,
 }
 
-impl Lookup {
-    /// The lookup of a source, with names shown in `language`, or in the one that the
-    /// source prefers.
+impl<S: Source> Lookup<S> {
+    /// The lookup of a source, which is not asked yet.
+    pub fn new(source: S) -> Self {
+        Self {
+            source,
+            directory: Directory::default(),
+            language: None,
+            all_languages: false,
+            costly: false,
+            complete: false,
+            failed: None,
+            changed: false,
+        }
+    }
+
+    /// Reads catalogue and titles, once. Names are shown in `language`, or in the one that
+    /// the source prefers. Returns whether anything was read.
     ///
     /// # Errors
     /// Where the source does not tell its catalogue or titles.
-    pub fn open(
-        source: &mut dyn Source,
-        language: Option<LanguageId>,
-    ) -> Result<Self, SourceError> {
-        let is_live = source.recording().is_none();
-        let catalogue = source.catalogue(&Ask::nothing())?;
+    pub fn prepare(&mut self, language: Option<LanguageId>) -> Result<bool, SourceError> {
+        if self.language.is_some() {
+            return Ok(false);
+        }
+        let is_live = self.source.recording().is_none();
+        let catalogue = self.source.catalogue(&Ask::nothing())?;
         let language = language.unwrap_or_else(|| catalogue.preferred_language(is_live));
-        let mut lookup = Self { language: Some(language), ..Self::default() };
-        lookup.load(source, catalogue, &Ask::nothing())?;
-        Ok(lookup)
+        self.load(language, catalogue, &Ask::nothing())?;
+        Ok(true)
     }
 
     /// What is known so far.
@@ -77,7 +90,6 @@ impl Lookup {
     /// again.
     pub fn find<T>(
         &mut self,
-        source: &mut dyn Source,
         object: &NamePattern,
         until: Option<Instant>,
         look: impl Fn(&Directory) -> Result<T, QueryError>,
@@ -85,20 +97,20 @@ impl Lookup {
         self.failed = None;
         let mut found = look(&self.directory);
         // A pattern may mean objects that are not known so far, whatever it matches.
-        if (found.is_err() || object.is_wild()) && self.complete(source, object, until) {
+        if (found.is_err() || object.is_wild()) && self.complete(object, until) {
             found = look(&self.directory);
         }
-        if found.is_err() && self.load_all_languages(source, until) {
+        if found.is_err() && self.load_all_languages(until) {
             found = look(&self.directory);
-            if found.is_err() && self.complete(source, object, until) {
+            if found.is_err() && self.complete(object, until) {
                 found = look(&self.directory);
             }
         }
         if matches!(found, Err(QueryError::UnknownObject { .. }))
-            && self.look_further(source, object, until)?
+            && self.look_further(object, until)?
         {
             // A costly object may be known by a name in another language.
-            self.load_all_languages(source, until);
+            self.load_all_languages(until);
             found = look(&self.directory);
         }
         found
@@ -111,15 +123,14 @@ impl Lookup {
     /// As [`find`](Self::find).
     pub fn find_or_suggest<T>(
         &mut self,
-        source: &mut dyn Source,
         object: &NamePattern,
         look: impl Fn(&Directory) -> Result<T, QueryError>,
     ) -> Result<T, QueryError> {
-        let found = self.find(source, object, None, &look);
+        let found = self.find(object, None, &look);
         let Err(QueryError::UnknownObject { .. }) = &found else { return found };
         let near = object.as_literal().map(|name| self.directory.titles.near(name));
         match near.filter(|near| !near.is_empty()) {
-            Some(near) if self.find_out(source, &Ask::objects(&near)) => look(&self.directory),
+            Some(near) if self.find_out(&Ask::objects(&near)) => look(&self.directory),
             _ => found,
         }
     }
@@ -129,29 +140,31 @@ impl Lookup {
     ///
     /// # Errors
     /// Where the source does not tell what it has.
-    pub fn list(&mut self, source: &mut dyn Source) -> Result<(), SourceError> {
+    pub fn list(&mut self) -> Result<(), SourceError> {
         self.failed = None;
         self.complete = true;
-        self.find_out(source, &Ask::everything());
+        self.find_out(&Ask::everything());
         let failed = self.failed.take();
-        let _ = self.list_costly(source, None);
+        let _ = self.list_costly(None);
         failed.map_or(Ok(()), Err)
     }
 
     /// Loads the titles of every language of the source. Returns whether there are more
     /// than before; a language that is late is asked for again by the next search.
-    pub fn load_all_languages(&mut self, source: &mut dyn Source, until: Option<Instant>) -> bool {
+    pub fn load_all_languages(&mut self, until: Option<Instant>) -> bool {
         if std::mem::replace(&mut self.all_languages, true) {
             return false;
         }
         let languages = self.directory.catalogue.languages.iter().copied();
         let ask = Ask::nothing().until(until);
         let titles = Arc::make_mut(&mut self.directory.titles);
-        titles.add(languages, |language| source.titles(language, &ask)).unwrap_or_else(|error| {
-            self.all_languages = false;
-            self.failed = Some(error);
-            true
-        })
+        titles.add(languages, |language| self.source.titles(language, &ask)).unwrap_or_else(
+            |error| {
+                self.all_languages = false;
+                self.failed = Some(error);
+                true
+            },
+        )
     }
 
     /// Whether the generation is another than at the last call; catalogue and titles are
@@ -160,12 +173,8 @@ impl Lookup {
     /// # Errors
     /// Where the source does not answer, and nobody can tell what its indexes mean. The next
     /// call tries again.
-    pub fn take_change(
-        &mut self,
-        source: &mut dyn Source,
-        until: Option<Instant>,
-    ) -> Result<bool, SourceError> {
-        self.refresh(source, until)?;
+    pub fn take_change(&mut self, until: Option<Instant>) -> Result<bool, SourceError> {
+        self.refresh(until)?;
         Ok(std::mem::take(&mut self.changed))
     }
 
@@ -183,7 +192,7 @@ impl Lookup {
 
     fn load(
         &mut self,
-        source: &mut dyn Source,
+        language: LanguageId,
         mut catalogue: Arc<Catalogue>,
         ask: &Ask,
     ) -> Result<(), SourceError> {
@@ -191,52 +200,41 @@ impl Lookup {
         // another one.
         let generation = catalogue.generation;
         if self.complete {
-            catalogue = source.catalogue(&Ask::everything().until(ask.until))?;
+            catalogue = self.source.catalogue(&Ask::everything().until(ask.until))?;
         }
-        let languages = self.language.into_iter().chain([LanguageId::ENGLISH]);
-        let titles = TitleSet::load(languages, |language| source.titles(language, ask))?;
+        let languages = [language, LanguageId::ENGLISH];
+        let titles = TitleSet::load(languages, |language| self.source.titles(language, ask))?;
         self.directory = Directory { generation, catalogue, titles: Arc::new(titles) };
+        self.language = Some(language);
         self.all_languages = false;
         Ok(())
     }
 
-    fn refresh(
-        &mut self,
-        source: &mut dyn Source,
-        until: Option<Instant>,
-    ) -> Result<bool, SourceError> {
+    fn refresh(&mut self, until: Option<Instant>) -> Result<bool, SourceError> {
+        let Some(language) = self.language else { return Ok(false) };
         let ask = Ask::nothing().until(until);
-        let catalogue = source.catalogue(&ask)?;
+        let catalogue = self.source.catalogue(&ask)?;
         if catalogue.generation == self.directory.generation {
             return Ok(false);
         }
-        self.load(source, catalogue, &ask)?;
+        self.load(language, catalogue, &ask)?;
         self.changed = true;
         Ok(true)
     }
 
     /// Has the source list its costly objects, once. Returns whether there are more now.
-    fn list_costly(
-        &mut self,
-        source: &mut dyn Source,
-        until: Option<Instant>,
-    ) -> Result<bool, SourceError> {
+    fn list_costly(&mut self, until: Option<Instant>) -> Result<bool, SourceError> {
         if self.costly {
             return Ok(false);
         }
-        source.catalogue(&Ask::new(ObjectQuery::Costly).until(until))?;
+        self.source.catalogue(&Ask::new(ObjectQuery::Costly).until(until))?;
         self.costly = true;
-        self.refresh(source, until)
+        self.refresh(until)
     }
 
     /// Has the source find out whether it has what a name or pattern means. Returns
     /// whether the catalogue is another one now.
-    fn complete(
-        &mut self,
-        source: &mut dyn Source,
-        object: &NamePattern,
-        until: Option<Instant>,
-    ) -> bool {
+    fn complete(&mut self, object: &NamePattern, until: Option<Instant>) -> bool {
         let ask = match object.as_literal() {
             Some(name) => {
                 let mut meant = self.directory.titles.meant_by(name);
@@ -251,19 +249,19 @@ impl Lookup {
                 Ask::everything()
             }
         };
-        self.find_out(source, &ask.until(until))
+        self.find_out(&ask.until(until))
     }
 
-    fn find_out(&mut self, source: &mut dyn Source, ask: &Ask) -> bool {
-        match source.catalogue(ask) {
+    fn find_out(&mut self, ask: &Ask) -> bool {
+        match self.source.catalogue(ask) {
             Ok(catalogue) if *catalogue != *self.directory.catalogue => {
                 let all_languages = self.all_languages;
                 // The titles may have changed with the catalogue.
-                if self.refresh(source, ask.until).is_err() {
+                if self.refresh(ask.until).is_err() {
                     return false;
                 }
                 if all_languages {
-                    self.load_all_languages(source, ask.until);
+                    self.load_all_languages(ask.until);
                 }
                 self.directory.catalogue = catalogue;
                 true
@@ -281,12 +279,11 @@ impl Lookup {
     /// again.
     fn look_further(
         &mut self,
-        source: &mut dyn Source,
         object: &NamePattern,
         until: Option<Instant>,
     ) -> Result<bool, QueryError> {
         let Some(name) = object.as_literal() else {
-            return Ok(self.list_costly(source, until)?);
+            return Ok(self.list_costly(until)?);
         };
         let error = self.failed.take().or_else(|| self.directory.titles.cannot_tell(name));
         error.map_or(Ok(false), |error| Err(error.into()))

@@ -21,18 +21,16 @@ pub struct SourceSet {
 
 /// One source, and what the paths need of it.
 pub(super) struct Slot {
-    pub(super) source: Box<dyn Source>,
+    pub(super) lookup: Lookup<Box<dyn Source>>,
     pub(super) is_live: bool,
     /// The machine as paths may name it; filled when the source is prepared.
     pub(super) machine: Arc<str>,
     /// The name under which the source was added.
     alias: Option<String>,
-    pub(super) lookup: Lookup,
     pub(super) wanted: Vec<TitleIndex>,
     pub(super) extra: Vec<(TitleIndex, TitleIndex)>,
     /// The members of `wanted` (without a counter) and `extra`.
     known: HashSet<(TitleIndex, Option<TitleIndex>)>,
-    prepared: bool,
     /// How many samples were taken.
     pub(super) taken: u64,
 }
@@ -84,10 +82,8 @@ impl SourceSet {
         language: Option<LanguageId>,
     ) -> Result<&mut Slot, QueryError> {
         let slot = self.slot_mut(number)?;
-        if !slot.prepared {
-            slot.lookup = Lookup::open(&mut *slot.source, language)?;
+        if slot.lookup.prepare(language)? {
             slot.note_machine();
-            slot.prepared = true;
         }
         Ok(slot)
     }
@@ -159,14 +155,12 @@ impl Slot {
     fn new(mut source: Box<dyn Source>, alias: Option<String>) -> Self {
         Self {
             is_live: source.recording().is_none(),
-            source,
+            lookup: Lookup::new(source),
             machine: "".into(),
             alias,
-            lookup: Lookup::default(),
             wanted: Vec::new(),
             extra: Vec::new(),
             known: HashSet::new(),
-            prepared: false,
             taken: 0,
         }
     }
@@ -186,7 +180,7 @@ impl Slot {
     /// # Errors
     /// As [`Lookup::take_change`].
     pub(super) fn take_change(&mut self, until: Option<Instant>) -> Result<bool, SourceError> {
-        let changed = self.lookup.take_change(&mut *self.source, until)?;
+        let changed = self.lookup.take_change(until)?;
         if changed {
             self.note_machine();
         }

@@ -80,10 +80,9 @@ impl PerformanceCounter {
         counter: &str,
         instance: &str,
     ) -> Result<Self, QueryError> {
-        let mut source = source.clone();
         let look = |directory: &Directory| resolve(directory, category, counter, instance);
         let (directory, (object, found)) = source.find(category, look)?;
-        Ok(Self::asked(&source, &directory, (&object, category), (&found, counter), instance))
+        Ok(Self::asked(source, &directory, (&object, category), (&found, counter), instance))
     }
 
     /// The counter of an object that is known already.
