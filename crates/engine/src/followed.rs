@@ -11,7 +11,7 @@
 //! name: [`Followed`] remembers which.
 
 use crate::error::{SourceError, SourceErrorKind};
-use crate::query::Directory;
+use crate::query::lookup::Directory;
 use crate::source::CatalogueObject;
 use crate::titles::TitleSet;
 use perfhive_format::TitleIndex;

@@ -48,19 +48,18 @@
 
 mod context;
 mod counters;
+mod error;
 mod name;
 mod sensor;
 mod source;
+mod state;
 mod time;
 
-pub use context::{
-    MeasurementContext, MeasurementOptions, Operation, Readings, SampleRecord, State, StateMonitor,
-    TimeReading,
-};
+pub use context::{MeasurementContext, MeasurementOptions, Readings, SampleRecord, TimeReading};
 pub use counters::CounterSource;
+pub use error::MeasureError;
 pub use name::{BadSensorName, SensorName};
 pub use sensor::{Anomaly, Sensor, SensorId, SensorKind, SensorReading, Slot, ValueType};
-pub use source::{
-    DataSource, DataSources, Instances, MeasureError, ProbeContext, Selection, Wanted,
-};
+pub use source::{DataSource, DataSources, Instances, ProbeContext, Selection, Wanted};
+pub use state::{Operation, State, StateMonitor};
 pub use time::{MonotonicTime, SystemClock, TimeSource, WallTime};

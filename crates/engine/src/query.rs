@@ -11,8 +11,9 @@ mod browse;
 mod error;
 mod follow;
 mod format;
-mod lookup;
+pub(crate) mod lookup;
 mod names;
+mod no_value;
 mod reading;
 pub(crate) mod sample;
 mod sampled;
@@ -24,7 +25,8 @@ pub use browse::ObjectItems;
 pub use error::QueryError;
 pub use format::{FormattedValue, NoFormat, NumberFormat, ValueFormat};
 pub use lookup::{Directory, Lookup};
-pub use reading::{NoValue, Reading};
+pub use no_value::NoValue;
+pub use reading::{PathId, Reading};
 pub use sample::ObjectSample;
 pub use sampled::SampledCounter;
 pub use sources::SourceSet;
@@ -44,10 +46,6 @@ use sources::Slot;
 use std::collections::{HashMap, HashSet};
 use std::sync::Arc;
 use std::time::Instant;
-
-/// A path that was added to a [`Query`].
-#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
-pub struct PathId(u32);
 
 /// One path and what it was resolved to.
 struct Item {

@@ -1,90 +1,13 @@
 //! The context of a measurement: sensors of several data sources, sampled
 //! together.
 
-use super::source::{DataSources, MeasureError, ProbeContext, Selection, Wanted};
+use super::error::MeasureError;
+use super::source::{DataSources, ProbeContext, Selection, Wanted};
+use super::state::{Operation, State, StateMonitor};
 use super::{Anomaly, SensorName, SensorReading, TimeSource};
-use std::fmt;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU8, Ordering};
 use std::time::{Duration, Instant};
-
-/// The state of a [`MeasurementContext`]; see the [module](super). Those in
-/// which it is at work can be seen from another thread only.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
-#[repr(u8)]
-pub enum State {
-    /// It is being made.
-    Initializing,
-    /// Structure and values are readable; `prepare` is next.
-    Initialized,
-    /// At work on `prepare`.
-    Preparing,
-    /// Ready to `sample`.
-    Prepared,
-    /// At work on `sample`.
-    Sampling,
-    /// A sample is taken; `decode` is next.
-    Sampled,
-    /// At work on `decode`.
-    Decoding,
-}
-
-impl State {
-    fn of(number: u8) -> Self {
-        const ALL: [State; 7] = [
-            State::Initializing,
-            State::Initialized,
-            State::Preparing,
-            State::Prepared,
-            State::Sampling,
-            State::Sampled,
-            State::Decoding,
-        ];
-        ALL.get(usize::from(number)).copied().unwrap_or(Self::Initializing)
-    }
-}
-
-impl fmt::Display for State {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        fmt::Debug::fmt(self, f)
-    }
-}
-
-/// What can be done with a [`MeasurementContext`].
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
-pub enum Operation {
-    /// Making ready.
-    Prepare,
-    /// Taking the data.
-    Sample,
-    /// Making values of it.
-    Decode,
-    /// Reading structure or values.
-    Read,
-}
-
-impl fmt::Display for Operation {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str(match self {
-            Self::Prepare => "prepare",
-            Self::Sample => "sample",
-            Self::Decode => "decode",
-            Self::Read => "reading values",
-        })
-    }
-}
-
-/// Looks at the state of a context from elsewhere.
-#[derive(Clone, Debug)]
-pub struct StateMonitor(Arc<AtomicU8>);
-
-impl StateMonitor {
-    /// The state at this moment.
-    #[must_use]
-    pub fn get(&self) -> State {
-        State::of(self.0.load(Ordering::Acquire))
-    }
-}
 
 /// Slots that the caller keeps, and [`MeasurementContext::decode`] fills.
 #[derive(Clone, Debug, Default)]

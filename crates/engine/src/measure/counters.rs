@@ -8,8 +8,8 @@ mod sensors;
 
 pub use sensors::CounterSource;
 
-use super::source::{Instances, MeasureError, ProbeContext, Wanted};
-use super::{Anomaly, SensorName, SensorReading, Slot, ValueType};
+use super::source::{Instances, ProbeContext, Wanted};
+use super::{Anomaly, MeasureError, SensorName, SensorReading, Slot, ValueType};
 use crate::ask::{Ask, ObjectQuery};
 use crate::error::{Fault, SourceError, SourceErrorKind};
 use crate::followed::{Followed, INDEX_TAKEN, IndexChange, changing, sample_followed};
@@ -19,9 +19,8 @@ use crate::label::InstanceLabel;
 use crate::query::sample::{ObjectSample, ObjectState};
 use crate::source::{CatalogueCounter, CatalogueObject, Source};
 use crate::suggest::nearest;
-use list::{SensorList, counter_of, object_of};
+use list::{PATIENCE, SensorList, counter_of, object_of, unknown_sensor};
 use names::{InstancePlaces, instance_name, instance_names};
-use sensors::{PATIENCE, unknown_sensor};
 use std::collections::{HashMap, HashSet};
 use std::sync::Arc;
 use std::time::Instant;

@@ -1,6 +1,7 @@
 //! What there is to measure, what came of it, and what can be odd about it.
 
-use super::{MeasureError, SensorName};
+use super::error::MeasureError;
+use super::name::SensorName;
 use crate::query::NoValue;
 use perfhive_format::CookedValue;
 use std::fmt;

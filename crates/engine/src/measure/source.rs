@@ -1,12 +1,9 @@
 //! The open traits: whoever has sensors.
 
-use super::name::source_name;
-use super::{
-    Anomaly, BadSensorName, Operation, Sensor, SensorId, SensorName, SensorReading, State,
-};
-use crate::error::SourceError;
+use super::error::MeasureError;
+use super::name::{SensorName, source_name};
+use super::sensor::{Anomaly, Sensor, SensorId, SensorReading};
 use crate::suggest::nearest;
-use std::fmt;
 use std::sync::Arc;
 use std::time::Instant;
 
@@ -127,128 +124,6 @@ pub trait ProbeContext: Send {
         anomalies: &mut Vec<Anomaly>,
         out: &mut Vec<SensorReading>,
     );
-}
-
-/// Why something could not be measured.
-#[derive(Clone, Debug, PartialEq, Eq)]
-#[non_exhaustive]
-pub enum MeasureError {
-    /// A text that is no sensor name.
-    BadName(BadSensorName),
-    /// No data source has the name.
-    UnknownSource {
-        /// The name.
-        name: String,
-        /// Those that there are.
-        known: Vec<String>,
-    },
-    /// The data source has no such sensor.
-    UnknownSensor {
-        /// The name.
-        name: Box<SensorName>,
-        /// The nearest ones.
-        nearest: Vec<String>,
-    },
-    /// The sensor has no such instance at the moment.
-    UnknownInstance {
-        /// The name.
-        name: Box<SensorName>,
-        /// The nearest ones.
-        nearest: Vec<String>,
-    },
-    /// The source has the sensor, and does not deliver it at the moment.
-    NotDelivered {
-        /// The name.
-        name: Box<SensorName>,
-        /// What the source says of it.
-        reason: Arc<str>,
-    },
-    /// The sensor has instances and the name has none, or the other way round.
-    Instances {
-        /// The name.
-        name: Box<SensorName>,
-        /// Whether the sensor has instances.
-        has: bool,
-    },
-    /// Two data sources of one name.
-    SameName(String),
-    /// The operation is not possible in this state.
-    State {
-        /// What was to be done.
-        operation: Operation,
-        /// The state, which stays.
-        state: State,
-    },
-    /// The source of the data failed.
-    Source(SourceError),
-    /// A data source of the user's own failed.
-    Other(Arc<str>),
-}
-
-impl MeasureError {
-    /// Whether the source did not answer in time.
-    #[must_use]
-    pub fn is_late(&self) -> bool {
-        matches!(self, Self::Source(error) if error.is_transient())
-    }
-
-    /// Whether the order of operations was wrong, or a name: a mistake of the
-    /// caller's, which changed nothing.
-    #[must_use]
-    pub fn is_misuse(&self) -> bool {
-        !matches!(self, Self::Source(_) | Self::NotDelivered { .. } | Self::Other(_))
-    }
-}
-
-impl fmt::Display for MeasureError {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let near = |f: &mut fmt::Formatter<'_>, nearest: &[String]| match nearest {
-            [] => Ok(()),
-            names => write!(f, "; nearest: {}", names.join(", ")),
-        };
-        match self {
-            Self::BadName(error) => error.fmt(f),
-            Self::UnknownSource { name, known } => {
-                write!(f, "no data source {name:?}; there are: {}", known.join(", "))
-            }
-            Self::UnknownSensor { name, nearest } => {
-                write!(f, "no sensor {name}")?;
-                near(f, nearest)
-            }
-            Self::UnknownInstance { name, nearest } => {
-                let sensor = SensorName::clone(name).without_instance();
-                write!(f, "no instance {:?} of {sensor}", name.instance().unwrap_or(""))?;
-                near(f, nearest)
-            }
-            Self::NotDelivered { name, reason } => write!(f, "{name}: {reason}"),
-            Self::Instances { name, has: true } => {
-                write!(f, "{name} has instances: add #INSTANCE, or #* for all of them")
-            }
-            Self::Instances { name, has: false } => {
-                write!(f, "{} has no instances", SensorName::clone(name).without_instance())
-            }
-            Self::SameName(name) => write!(f, "there is a data source {name:?} already"),
-            Self::State { operation, state } => {
-                write!(f, "{operation} is not possible in state {state}")
-            }
-            Self::Source(error) => error.fmt(f),
-            Self::Other(message) => f.write_str(message),
-        }
-    }
-}
-
-impl std::error::Error for MeasureError {}
-
-impl From<SourceError> for MeasureError {
-    fn from(error: SourceError) -> Self {
-        Self::Source(error)
-    }
-}
-
-impl From<BadSensorName> for MeasureError {
-    fn from(error: BadSensorName) -> Self {
-        Self::BadName(error)
-    }
 }
 
 /// Whether two names are the same without regard to case.

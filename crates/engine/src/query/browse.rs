@@ -1,11 +1,12 @@
 //! What a query's sources have: machines, objects, counters, instances, and
 //! the paths that a wildcard stands for.
 
+use super::error::QueryError;
 use super::lookup::Directory;
 use super::names::unknown_object;
 use super::sample::ObjectSample;
 use super::sources::Slot;
-use super::{Query, QueryError, objects_named};
+use super::{Query, objects_named};
 use crate::ask::Ask;
 use crate::error::SourceError;
 use crate::frame::Snapshot;

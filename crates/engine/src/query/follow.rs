@@ -1,9 +1,10 @@
 //! Paths through catalogues that change while a query is open.
 
+use super::error::QueryError;
 use super::lookup::Directory;
 use super::names::names_match;
 use super::sample::ObjectState;
-use super::{Query, QueryError, Target};
+use super::{Query, Target};
 use crate::ask::{Ask, ObjectQuery};
 use crate::error::{SourceError, SourceErrorKind};
 use crate::followed::{IndexChange, changing, is_renamed, sample_followed};

@@ -1,6 +1,5 @@
 //! Values as PDH formats them: the kind of number, scale, cap, rounding.
 
-use super::reading::{NoValue, Reading};
 use perfhive_format::{CookedValue, CounterType, Formula};
 use std::fmt;
 
@@ -125,7 +124,7 @@ impl ValueFormat {
     ///
     /// Without `PDH_FMT_NOCAP100` percentages are capped, as in PDH. A scale
     /// applies unless `PDH_FMT_NOSCALE` is given. The scale that a provider
-    /// suggests ([`Reading::scale`]) is meant for charts: it applies if it is
+    /// suggests ([`Reading::scale`](crate::Reading::scale)) is meant for charts: it applies if it is
     /// handed in here, and only then.
     ///
     /// ```
@@ -160,7 +159,7 @@ impl ValueFormat {
     }
 
     /// Multiplies values by this power of ten, -7 to 7; 0 leaves them alone.
-    /// What a chart would take is the counter's own scale ([`Reading::scale`]).
+    /// What a chart would take is the counter's own scale ([`Reading::scale`](crate::Reading::scale)).
     #[must_use]
     pub const fn scale(mut self, power_of_ten: i32) -> Self {
         self.scale = power_of_ten;
@@ -236,51 +235,6 @@ impl ValueFormat {
             }
             _ => Err(NoFormat::OutOfRange { value }),
         }
-    }
-}
-
-impl Reading {
-    /// The value in a format (`PdhGetFormattedCounterValue`).
-    ///
-    /// ```
-    /// # use perfhive_format::{BlockHead, BlockWriter, Clocks, CounterSpec, CounterType};
-    /// # use perfhive_format::{LanguageId, ObjectSpec, ObjectTemplate, TitleIndex};
-    /// # use perfhive_engine::Source;
-    /// # use perfhive_recording::ReplaySource;
-    /// # let system = ObjectTemplate::new(
-    /// #     &ObjectSpec::new(TitleIndex(2)),
-    /// #     &[CounterSpec::new(TitleIndex(146), CounterType::PERF_COUNTER_BULK_COUNT)],
-    /// # )?;
-    /// # let sample = |second: i64, switches: u64| -> Result<_, Box<dyn std::error::Error>> {
-    /// #     let clocks = Clocks { perf_time: second * 10, perf_freq: 10, ..Clocks::default() };
-    /// #     let mut writer = BlockWriter::new();
-    /// #     writer.start(&BlockHead { system_name: "HOST", clocks, ..BlockHead::default() });
-    /// #     writer.object(&system)?.values(&[switches])?.finish()?;
-    /// #     Ok((second.to_string(), writer.finish().to_vec()))
-    /// # };
-    /// # let names = "2\nSystem\n146\nContext Switches/sec\n";
-    /// # let names = perfhive_format::titles::TitleList::from_text(names);
-    /// # let recording = ReplaySource::new("recording", [sample(0, 100)?, sample(2, 150)?])?
-    /// #     .with_titles(LanguageId::ENGLISH, &names);
-    /// use perfhive_engine::{FormattedValue, Query, ValueFormat};
-    /// let mut query = Query::new(recording)?;
-    /// query.add(r"\System\Context Switches/sec")?;
-    /// query.collect()?;
-    /// query.collect()?;
-    /// let reading = &query.readings()[0];
-    /// assert_eq!(reading.formatted(ValueFormat::long())?, FormattedValue::Long(25));
-    /// // In thousands.
-    /// let format = ValueFormat::double().scale(-3);
-    /// assert_eq!(reading.formatted(format)?, FormattedValue::Double(0.025));
-    /// # Ok::<(), Box<dyn std::error::Error>>(())
-    /// ```
-    ///
-    /// # Errors
-    /// Why there is no value; [`NoValue::Format`] where the value does not fit
-    /// the format.
-    pub fn formatted(&self, format: ValueFormat) -> Result<FormattedValue, NoValue> {
-        let value = self.value.clone()?;
-        format.apply(self.counter_type, value).map_err(NoValue::Format)
     }
 }
 

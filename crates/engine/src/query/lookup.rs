@@ -4,7 +4,7 @@
 //! an object whose provider has to be asked, a name in another language, an object that is
 //! costly to list. [`Lookup::find`] tries these in the order of their cost.
 
-use super::QueryError;
+use super::error::QueryError;
 use crate::ask::{Ask, NO_OBJECT, ObjectQuery};
 use crate::error::SourceError;
 use crate::path::NamePattern;

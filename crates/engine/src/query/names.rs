@@ -1,6 +1,6 @@
 //! Objects and counters by name, in any language of a source, or by index.
 
-use super::QueryError;
+use super::error::QueryError;
 use crate::path::NamePattern;
 use crate::source::{Catalogue, CatalogueCounter, CatalogueObject};
 use crate::suggest::nearest;

@@ -1,18 +1,19 @@
 //! One value with its status.
 
-use super::PathId;
-use super::format::NoFormat;
+use super::format::{FormattedValue, ValueFormat};
+use super::no_value::NoValue;
 use super::sample::{ObjectSample, ObjectState};
 use crate::error::SourceError;
 use crate::identity::Identity;
 use crate::label::InstanceLabel;
 use crate::path::{InstancePattern, OrderNumber};
 use crate::source::CatalogueCounter;
-use perfhive_format::{
-    CookError, CookedValue, CounterPlan, CounterType, RawSample, TitleIndex, ValueError,
-};
-use std::fmt;
+use perfhive_format::{CookedValue, CounterPlan, CounterType, RawSample, TitleIndex};
 use std::sync::Arc;
+
+/// A path that was added to a [`Query`](crate::Query).
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub struct PathId(pub(super) u32);
 
 /// One counter of one instance in the newest sample.
 #[derive(Clone, Debug)]
@@ -43,87 +44,50 @@ pub struct Reading {
     pub value: Result<CookedValue, NoValue>,
 }
 
-/// Why a reading has no value. Each is an answer, not a failure.
-#[derive(Clone, Debug)]
-#[non_exhaustive]
-pub enum NoValue {
-    /// The type takes two samples, and this is the first.
-    NeedsTwoSamples,
-    /// The type takes two samples, and the instance was not in the one before.
-    Born,
-    /// The instance was in the sample before and is gone.
-    Vanished,
-    /// No instance of this name is there.
-    NoSuchInstance,
-    /// The object is missing from the sample; why, if that is known.
-    ObjectMissing(Option<Arc<str>>),
-    /// The object of this sample lacks the counter.
-    CounterMissing,
-    /// The data block has no value of the counter for this instance.
-    Data(ValueError),
-    /// The formula has no result.
-    Cook(CookError),
-    /// The value does not fit the format asked for.
-    Format(NoFormat),
-    /// Several instances are called so, and none of them exactly.
-    AmbiguousInstance,
-    /// The two samples are of counters of different types.
-    DifferentTypes,
-    /// The source could not be read.
-    SourceFailed(SourceError),
-}
-
-impl NoValue {
-    /// A word for machines that tells the statuses apart.
-    #[must_use]
-    pub fn code(&self) -> &'static str {
-        match self {
-            Self::NeedsTwoSamples | Self::Cook(CookError::NeedsTwoSamples) => "needs-two-samples",
-            Self::Born => "born",
-            Self::Vanished => "vanished",
-            Self::NoSuchInstance => "no-such-instance",
-            Self::ObjectMissing(_) => "object-missing",
-            Self::CounterMissing => "counter-missing",
-            Self::Data(ValueError::OutsideBlock { .. }) => "no-data",
-            Self::Data(_) => "not-a-number",
-            Self::Cook(CookError::WentBackwards) => "went-backwards",
-            Self::Cook(CookError::NoTimePassed) => "no-time-passed",
-            Self::Cook(CookError::ClockWentBackwards) => "clock-went-backwards",
-            Self::Cook(CookError::ZeroBase) => "nothing-to-average",
-            Self::Cook(CookError::NoBase) => "no-base",
-            Self::Cook(CookError::NoFormula) => "no-formula",
-            Self::Cook(CookError::IsText) => "text",
-            Self::Cook(_) => "no-number",
-            Self::Format(_) => "out-of-range",
-            Self::AmbiguousInstance => "ambiguous-instance",
-            Self::DifferentTypes => "different-types",
-            Self::SourceFailed(_) => "source-failed",
-        }
+impl Reading {
+    /// The value in a format (`PdhGetFormattedCounterValue`).
+    ///
+    /// ```
+    /// # use perfhive_format::{BlockHead, BlockWriter, Clocks, CounterSpec, CounterType};
+    /// # use perfhive_format::{LanguageId, ObjectSpec, ObjectTemplate, TitleIndex};
+    /// # use perfhive_engine::Source;
+    /// # use perfhive_recording::ReplaySource;
+    /// # let system = ObjectTemplate::new(
+    /// #     &ObjectSpec::new(TitleIndex(2)),
+    /// #     &[CounterSpec::new(TitleIndex(146), CounterType::PERF_COUNTER_BULK_COUNT)],
+    /// # )?;
+    /// # let sample = |second: i64, switches: u64| -> Result<_, Box<dyn std::error::Error>> {
+    /// #     let clocks = Clocks { perf_time: second * 10, perf_freq: 10, ..Clocks::default() };
+    /// #     let mut writer = BlockWriter::new();
+    /// #     writer.start(&BlockHead { system_name: "HOST", clocks, ..BlockHead::default() });
+    /// #     writer.object(&system)?.values(&[switches])?.finish()?;
+    /// #     Ok((second.to_string(), writer.finish().to_vec()))
+    /// # };
+    /// # let names = "2\nSystem\n146\nContext Switches/sec\n";
+    /// # let names = perfhive_format::titles::TitleList::from_text(names);
+    /// # let recording = ReplaySource::new("recording", [sample(0, 100)?, sample(2, 150)?])?
+    /// #     .with_titles(LanguageId::ENGLISH, &names);
+    /// use perfhive_engine::{FormattedValue, Query, ValueFormat};
+    /// let mut query = Query::new(recording)?;
+    /// query.add(r"\System\Context Switches/sec")?;
+    /// query.collect()?;
+    /// query.collect()?;
+    /// let reading = &query.readings()[0];
+    /// assert_eq!(reading.formatted(ValueFormat::long())?, FormattedValue::Long(25));
+    /// // In thousands.
+    /// let format = ValueFormat::double().scale(-3);
+    /// assert_eq!(reading.formatted(format)?, FormattedValue::Double(0.025));
+    /// # Ok::<(), Box<dyn std::error::Error>>(())
+    /// ```
+    ///
+    /// # Errors
+    /// Why there is no value; [`NoValue::Format`] where the value does not fit
+    /// the format.
+    pub fn formatted(&self, format: ValueFormat) -> Result<FormattedValue, NoValue> {
+        let value = self.value.clone()?;
+        format.apply(self.counter_type, value).map_err(NoValue::Format)
     }
 }
-
-impl fmt::Display for NoValue {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        match self {
-            Self::NeedsTwoSamples => f.write_str("needs two samples"),
-            Self::Born => f.write_str("new since the last sample"),
-            Self::Vanished => f.write_str("gone since the last sample"),
-            Self::NoSuchInstance => f.write_str("no such instance"),
-            Self::ObjectMissing(None) => f.write_str("the object is not in this sample"),
-            Self::ObjectMissing(Some(why)) => write!(f, "the object is not in this sample: {why}"),
-            Self::CounterMissing => f.write_str("the counter is not in this sample"),
-            Self::Data(ValueError::OutsideBlock { .. }) => f.write_str("not available here"),
-            Self::Data(error) => error.fmt(f),
-            Self::Cook(error) => error.fmt(f),
-            Self::Format(error) => error.fmt(f),
-            Self::AmbiguousInstance => f.write_str("several instances are called so"),
-            Self::DifferentTypes => f.write_str("the samples are of different counter types"),
-            Self::SourceFailed(error) => error.fmt(f),
-        }
-    }
-}
-
-impl std::error::Error for NoValue {}
 
 /// What all readings of one target have in common.
 pub(super) struct Context<'a> {

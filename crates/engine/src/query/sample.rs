@@ -1,10 +1,10 @@
 //! Two samples of an object: the newest, and the one before it.
 
+use super::no_value::NoValue;
 use super::sampled::SampledCounter;
 use crate::frame::{Frame, Snapshot, SnapshotObject};
 use crate::identity::{Identifier, Identity, IdentityMap};
 use crate::label::InstanceLabel;
-use crate::query::NoValue;
 use perfhive_format::{CounterBlock, CounterPlan, PerfObject, SystemTime, TitleIndex};
 use std::collections::HashMap;
 use std::sync::Arc;
@@ -180,19 +180,34 @@ impl ObjectSample {
         self.object().is_some_and(PerfObject::has_instances)
     }
 
-    pub(super) fn origin(&self) -> u64 {
-        self.frame.origin()
-    }
-
     pub(super) fn object(&self) -> Option<PerfObject<'_>> {
         self.frame.object(self.place)
     }
 
     /// The counter block of the instance at a place.
-    pub(crate) fn block(&self, place: usize) -> Option<CounterBlock<'_>> {
+    fn block(&self, place: usize) -> Option<CounterBlock<'_>> {
         let (start, end) = *self.blocks.get(place)?;
         let bytes = self.object()?.as_bytes().get(start as usize..end as usize)?;
         Some(CounterBlock::from_validated(bytes))
+    }
+
+    /// A counter that is no base, of the instance at a place (from 0; the only place of an
+    /// object without instances). `None` where the sample has no such place or no such
+    /// counter.
+    #[must_use]
+    pub fn counter(&self, place: usize, counter: TitleIndex) -> Option<SampledCounter> {
+        self.sampled(place, self.plan(counter)?)
+    }
+
+    pub(super) fn sampled(&self, place: usize, plan: &CounterPlan) -> Option<SampledCounter> {
+        let (object, block) = (self.object()?, self.block(place)?);
+        let identity = self.identities.identity(place)?.clone();
+        let crowd = match plan.counter_type.samples() {
+            2 => self.crowd(&identity),
+            _ => 0,
+        };
+        let origin = self.frame.origin();
+        Some(SampledCounter::new(plan, object, block, (identity, crowd), origin))
     }
 
     /// Calendar time of the sample, UTC.
@@ -215,7 +230,7 @@ impl ObjectSample {
 
     /// How many instances share the name of this one; 1 for an instance that is
     /// known by number.
-    pub(super) fn crowd(&self, identity: &Identity) -> u32 {
+    fn crowd(&self, identity: &Identity) -> u32 {
         let Identity::Named { parent, name, .. } = identity else { return 1 };
         let has = |order| {
             let equal = Identity::Named { parent: parent.clone(), name: name.clone(), order };

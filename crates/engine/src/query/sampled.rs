@@ -1,15 +1,14 @@
 //! One counter of one instance in one sample, and its value against another.
 
-use super::reading::NoValue;
-use super::sample::ObjectSample;
+use super::no_value::NoValue;
 use crate::identity::Identity;
 use perfhive_format::{
     CookError, CookOptions, CookedValue, CounterBlock, CounterKind, CounterPlan, CounterType,
-    Formula, InstanceName, PerfObject, RawSample, TextEncoding, TitleIndex,
+    Formula, InstanceName, PerfObject, RawSample, TextEncoding,
 };
 
 /// One counter of one instance as one sample has it, with what it takes to say
-/// whether an older one is of the same instance. See [`ObjectSample::counter`].
+/// whether an older one is of the same instance. See [`ObjectSample::counter`](crate::ObjectSample::counter).
 ///
 /// ```
 /// # use perfhive_format::{BlockHead, BlockWriter, Clocks, CounterSpec, CounterType};
@@ -63,6 +62,32 @@ pub struct SampledCounter {
 }
 
 impl SampledCounter {
+    /// The counter of an instance with `crowd` instances of its name, in a frame of `origin`.
+    pub(super) fn new(
+        plan: &CounterPlan,
+        object: PerfObject<'_>,
+        block: CounterBlock<'_>,
+        (identity, crowd): (Identity, u32),
+        origin: u64,
+    ) -> Self {
+        let raw = plan.sample(object, block).map_err(|error| match plan.formula {
+            // What is no number at all says so before its size does.
+            Err(no_number) if plan.value.is_none() => NoValue::Cook(no_number),
+            _ => NoValue::Data(error),
+        });
+        let is_text = plan.formula == Err(CookError::IsText);
+        Self {
+            counter_type: plan.counter_type,
+            formula: plan.formula,
+            sure: is_sure(&identity, crowd),
+            crowd,
+            origin,
+            identity,
+            raw,
+            text: if is_text { text_of(plan, object, block) } else { None },
+        }
+    }
+
     /// The counter type.
     #[must_use]
     pub fn counter_type(&self) -> CounterType {
@@ -128,42 +153,6 @@ impl SampledCounter {
             before = Some(older.raw.as_ref().map_err(|_| NoValue::NeedsTwoSamples)?);
         }
         formula.apply(options, before, raw).map_err(NoValue::Cook)
-    }
-}
-
-impl ObjectSample {
-    /// A counter that is no base, of the instance at a place (from 0; the only
-    /// place of an object without instances). `None` where the sample has no
-    /// such place or no such counter.
-    #[must_use]
-    pub fn counter(&self, place: usize, counter: TitleIndex) -> Option<SampledCounter> {
-        self.sampled(place, self.plan(counter)?)
-    }
-
-    pub(super) fn sampled(&self, place: usize, plan: &CounterPlan) -> Option<SampledCounter> {
-        let object = self.object()?;
-        let block = self.block(place)?;
-        let identity = self.identities.identity(place)?.clone();
-        let raw = plan.sample(object, block).map_err(|error| match plan.formula {
-            // What is no number at all says so before its size does.
-            Err(no_number) if plan.value.is_none() => NoValue::Cook(no_number),
-            _ => NoValue::Data(error),
-        });
-        let crowd = match plan.counter_type.samples() {
-            2 => self.crowd(&identity),
-            _ => 0,
-        };
-        let is_text = plan.formula == Err(CookError::IsText);
-        Some(SampledCounter {
-            counter_type: plan.counter_type,
-            formula: plan.formula,
-            sure: is_sure(&identity, crowd),
-            crowd,
-            origin: self.origin(),
-            identity,
-            raw,
-            text: if is_text { text_of(plan, object, block) } else { None },
-        })
     }
 }
 

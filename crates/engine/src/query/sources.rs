@@ -1,6 +1,6 @@
 //! The sources of a query, chosen by the machine of a path.
 
-use super::QueryError;
+use super::error::QueryError;
 use super::lookup::{Directory, Lookup};
 use crate::error::SourceError;
 use crate::path::NamePattern;

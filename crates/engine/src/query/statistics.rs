@@ -1,7 +1,8 @@
 //! The least, the greatest and the mean value of a counter over raw samples.
 
 use super::format::{FormattedValue, NoFormat, ValueFormat};
-use super::reading::{NoValue, Reading};
+use super::no_value::NoValue;
+use super::reading::Reading;
 use crate::identity::Identity;
 use perfhive_format::{
     Clock, CookError, CookOptions, CookedValue, CounterType, Formula, RawSample,

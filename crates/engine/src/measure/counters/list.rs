@@ -4,7 +4,7 @@ use crate::ask::Ask;
 use crate::broker::CHOSEN_INDEXES;
 use crate::error::{SourceError, SourceErrorKind};
 use crate::followed::Followed;
-use crate::measure::{Sensor, SensorId, SensorKind, SensorName, ValueType};
+use crate::measure::{MeasureError, Sensor, SensorId, SensorKind, SensorName, ValueType};
 use crate::query::Directory;
 use crate::source::{Catalogue, CatalogueCounter, CatalogueObject, Cost, Source};
 use crate::suggest::fold;
@@ -12,6 +12,10 @@ use crate::titles::TitleSet;
 use perfhive_format::{CounterType, Formula, LanguageId, TitleIndex};
 use std::collections::{HashMap, HashSet};
 use std::sync::Arc;
+use std::time::Duration;
+
+/// How long it may take to list instances, or to take a first sample.
+pub(super) const PATIENCE: Duration = Duration::from_secs(30);
 
 /// The sensors of a source, as of one generation of its catalogue.
 pub(super) struct SensorList {
@@ -101,6 +105,13 @@ pub(super) fn object_of(id: SensorId) -> TitleIndex {
 
 pub(super) fn counter_of(id: SensorId) -> TitleIndex {
     TitleIndex((id.0 & 0xffff_ffff) as u32)
+}
+
+/// That there is no sensor of a number, by the names that its indexes have.
+pub(super) fn unknown_sensor(source: &str, list: &SensorList, id: SensorId) -> MeasureError {
+    let named = |index| list.directory.titles.name_or_index(index);
+    let name = SensorName::new(source, &named(object_of(id)), &named(counter_of(id)));
+    MeasureError::UnknownSensor { name: Box::new(name), nearest: Vec::new() }
 }
 
 fn sensors(source: &str, directory: &Directory) -> (Arc<[Sensor]>, HashMap<SensorId, usize>) {

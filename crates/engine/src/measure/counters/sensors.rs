@@ -1,23 +1,21 @@
 //! The sensors of a source, asked for and found.
 
 use super::CounterProbe;
-use super::list::{SensorList, counter_of, id_of, object_of};
+use super::list::{PATIENCE, SensorList, counter_of, id_of, object_of, unknown_sensor};
 use super::names::instance_names;
 use crate::ask::{Ask, NO_OBJECT, ObjectQuery};
 use crate::error::SourceError;
 use crate::followed::{IndexChange, changing, sample_followed};
 use crate::frame::Snapshot;
-use crate::measure::source::{
-    DataSource, Instances, MeasureError, ProbeContext, Selection, Wanted,
-};
-use crate::measure::{Sensor, SensorId, SensorName};
+use crate::measure::source::{DataSource, Instances, ProbeContext, Selection, Wanted};
+use crate::measure::{MeasureError, Sensor, SensorId, SensorName};
 use crate::query::sample::ObjectState;
 use crate::source::{CatalogueObject, Cost, Source};
 use crate::suggest::fold;
 use perfhive_format::TitleIndex;
 use std::collections::HashSet;
 use std::sync::Arc;
-use std::time::{Duration, Instant};
+use std::time::Instant;
 
 /// The sensors of a [`Source`]: every counter of every object. Groups are
 /// objects, by their English names; where the source has none, by those of its
@@ -140,18 +138,8 @@ impl SensorList {
     }
 }
 
-/// That there is no sensor of a number, by the names that its indexes have.
-pub(super) fn unknown_sensor(source: &str, list: &SensorList, id: SensorId) -> MeasureError {
-    let named = |index| list.directory.titles.name_or_index(index);
-    let name = SensorName::new(source, &named(object_of(id)), &named(counter_of(id)));
-    MeasureError::UnknownSensor { name: Box::new(name), nearest: Vec::new() }
-}
-
 /// How many groups that were looked for are remembered.
 const GROUPS: usize = 1024;
-
-/// How long it may take to list instances, or to take a first sample.
-pub(super) const PATIENCE: Duration = Duration::from_secs(30);
 
 impl<S: Source + Clone + 'static> DataSource for CounterSource<S> {
     fn name(&self) -> &str {

@@ -1,0 +1,89 @@
+//! Why there is no value.
+
+use super::format::NoFormat;
+use crate::error::SourceError;
+use perfhive_format::{CookError, ValueError};
+use std::fmt;
+use std::sync::Arc;
+
+/// Why a reading has no value. Each is an answer, not a failure.
+#[derive(Clone, Debug)]
+#[non_exhaustive]
+pub enum NoValue {
+    /// The type takes two samples, and this is the first.
+    NeedsTwoSamples,
+    /// The type takes two samples, and the instance was not in the one before.
+    Born,
+    /// The instance was in the sample before and is gone.
+    Vanished,
+    /// No instance of this name is there.
+    NoSuchInstance,
+    /// The object is missing from the sample; why, if that is known.
+    ObjectMissing(Option<Arc<str>>),
+    /// The object of this sample lacks the counter.
+    CounterMissing,
+    /// The data block has no value of the counter for this instance.
+    Data(ValueError),
+    /// The formula has no result.
+    Cook(CookError),
+    /// The value does not fit the format asked for.
+    Format(NoFormat),
+    /// Several instances are called so, and none of them exactly.
+    AmbiguousInstance,
+    /// The two samples are of counters of different types.
+    DifferentTypes,
+    /// The source could not be read.
+    SourceFailed(SourceError),
+}
+
+impl NoValue {
+    /// A word for machines that tells the statuses apart.
+    #[must_use]
+    pub fn code(&self) -> &'static str {
+        match self {
+            Self::NeedsTwoSamples | Self::Cook(CookError::NeedsTwoSamples) => "needs-two-samples",
+            Self::Born => "born",
+            Self::Vanished => "vanished",
+            Self::NoSuchInstance => "no-such-instance",
+            Self::ObjectMissing(_) => "object-missing",
+            Self::CounterMissing => "counter-missing",
+            Self::Data(ValueError::OutsideBlock { .. }) => "no-data",
+            Self::Data(_) => "not-a-number",
+            Self::Cook(CookError::WentBackwards) => "went-backwards",
+            Self::Cook(CookError::NoTimePassed) => "no-time-passed",
+            Self::Cook(CookError::ClockWentBackwards) => "clock-went-backwards",
+            Self::Cook(CookError::ZeroBase) => "nothing-to-average",
+            Self::Cook(CookError::NoBase) => "no-base",
+            Self::Cook(CookError::NoFormula) => "no-formula",
+            Self::Cook(CookError::IsText) => "text",
+            Self::Cook(_) => "no-number",
+            Self::Format(_) => "out-of-range",
+            Self::AmbiguousInstance => "ambiguous-instance",
+            Self::DifferentTypes => "different-types",
+            Self::SourceFailed(_) => "source-failed",
+        }
+    }
+}
+
+impl fmt::Display for NoValue {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::NeedsTwoSamples => f.write_str("needs two samples"),
+            Self::Born => f.write_str("new since the last sample"),
+            Self::Vanished => f.write_str("gone since the last sample"),
+            Self::NoSuchInstance => f.write_str("no such instance"),
+            Self::ObjectMissing(None) => f.write_str("the object is not in this sample"),
+            Self::ObjectMissing(Some(why)) => write!(f, "the object is not in this sample: {why}"),
+            Self::CounterMissing => f.write_str("the counter is not in this sample"),
+            Self::Data(ValueError::OutsideBlock { .. }) => f.write_str("not available here"),
+            Self::Data(error) => error.fmt(f),
+            Self::Cook(error) => error.fmt(f),
+            Self::Format(error) => error.fmt(f),
+            Self::AmbiguousInstance => f.write_str("several instances are called so"),
+            Self::DifferentTypes => f.write_str("the samples are of different counter types"),
+            Self::SourceFailed(error) => error.fmt(f),
+        }
+    }
+}
+
+impl std::error::Error for NoValue {}
