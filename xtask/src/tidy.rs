@@ -100,7 +100,7 @@ const FLOORS: &[House] = &[
     house("perfhive-serve", "crates/serve", Floor::Number(5)),
     house("perfhive-jni", "crates/jni", Floor::Number(5)),
     House {
-        only: Some(&["perfhive-format", "perfhive-engine"]),
+        only: Some(&["perfhive-format", "perfhive-engine", "perfhive-recording"]),
         ..house("perfhive-testkit", "crates/testkit", Floor::Testkit)
     },
     House { only: Some(&[]), ..house("xtask", "xtask", Floor::Tool) },

@@ -10,6 +10,7 @@ use perfhive_format::{
     BlockHead, BlockWriter, Clocks, CounterSpec, CounterType, InstanceHead, LanguageId, NameRef,
     ObjectSpec, ObjectTemplate, TitleIndex,
 };
+use perfhive_recording::ReplaySource;
 use std::sync::Arc;
 
 /// What a [`ScriptProvider`] does when it is asked to collect.
@@ -151,4 +152,24 @@ pub fn block(
         object.finish().expect("the script's object is complete");
     }
     writer.finish().to_vec()
+}
+
+/// A recording for the examples in the documentation: `System` (2) with `Context Switches/sec`
+/// (146) of machine `HOST`, which counts 50 switches between two samples of seconds 0 and 2.
+#[must_use]
+pub fn recording() -> ReplaySource {
+    let counters = [CounterSpec::new(TitleIndex(146), CounterType::PERF_COUNTER_BULK_COUNT)];
+    let system = ObjectTemplate::new(&ObjectSpec::new(TitleIndex(2)), &counters)
+        .expect("the counter has a layout");
+    let samples = [(0, 100), (2, 150)].map(|(second, switches)| {
+        let clocks = Clocks { perf_time: second * 10, perf_freq: 10, ..Clocks::default() };
+        let mut writer = BlockWriter::new();
+        writer.start(&BlockHead { system_name: "HOST", clocks, ..BlockHead::default() });
+        let object = writer.object(&system).expect("the block is small");
+        object.values(&[switches]).and_then(|object| object.finish()).expect("one value");
+        (second.to_string(), writer.finish().to_vec())
+    });
+    let names = titles(&[(2, "System"), (146, "Context Switches/sec")]);
+    let recording = ReplaySource::new("recording", samples).expect("the blocks are whole");
+    recording.with_titles(LanguageId::ENGLISH, &names)
 }

@@ -11,26 +11,9 @@ use perfhive_format::{
 /// whether an older one is of the same instance. See [`ObjectSample::counter`](crate::ObjectSample::counter).
 ///
 /// ```
-/// # use perfhive_format::{BlockHead, BlockWriter, Clocks, CounterSpec, CounterType};
-/// # use perfhive_format::{LanguageId, ObjectSpec, ObjectTemplate, TitleIndex};
-/// # use perfhive_engine::Source;
-/// # use perfhive_recording::ReplaySource;
-/// # let system = ObjectTemplate::new(
-/// #     &ObjectSpec::new(TitleIndex(2)),
-/// #     &[CounterSpec::new(TitleIndex(146), CounterType::PERF_COUNTER_BULK_COUNT)],
-/// # )?;
-/// # let sample = |second: i64, switches: u64| -> Result<_, Box<dyn std::error::Error>> {
-/// #     let clocks = Clocks { perf_time: second * 10, perf_freq: 10, ..Clocks::default() };
-/// #     let mut writer = BlockWriter::new();
-/// #     writer.start(&BlockHead { system_name: "HOST", clocks, ..BlockHead::default() });
-/// #     writer.object(&system)?.values(&[switches])?.finish()?;
-/// #     Ok((second.to_string(), writer.finish().to_vec()))
-/// # };
-/// # let names = "2\nSystem\n146\nContext Switches/sec\n";
-/// # let names = perfhive_format::titles::TitleList::from_text(names);
-/// # let recording = ReplaySource::new("recording", [sample(0, 100)?, sample(2, 150)?])?
-/// #     .with_titles(LanguageId::ENGLISH, &names);
-/// use perfhive_engine::{NoValue, ObjectSample, Ask, Snapshot};
+/// # let recording = perfhive_testkit::script::recording();
+/// use perfhive_engine::{Ask, NoValue, ObjectSample, Snapshot, Source};
+/// use perfhive_format::TitleIndex;
 /// let mut source = recording; // of the context switches of a system
 /// let mut take = || -> Result<_, Box<dyn std::error::Error>> {
 ///     let mut snapshot = Snapshot::new();
