@@ -55,7 +55,7 @@ use std::fmt;
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) struct Refusal {
     why: String,
-    /// All that could be looked at beforehand was as it should be.
+    /// All checks before loading passed.
     surprising: bool,
 }
 
@@ -69,7 +69,7 @@ impl Refusal {
         Self { why: why.into(), surprising: true }
     }
 
-    /// Whether it is reported as a fault although nobody chose BPF.
+    /// Whether it is reported as a fault although BPF was not chosen explicitly.
     pub(crate) fn is_surprising(&self) -> bool {
         self.surprising
     }
@@ -81,18 +81,18 @@ impl fmt::Display for Refusal {
     }
 }
 
-/// For how many processes and threads there are slots.
+/// The numbers of processes and threads with slots.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct Room {
     pub(crate) processes: u32,
     pub(crate) threads: u32,
 }
 
-/// More than this is not mapped: some 100 MB each.
+/// Limit to the slots: some 100 MB each.
 const MOST: Room = Room { processes: 1 << 18, threads: 1 << 20 };
 
 impl Room {
-    /// Room for so many, and for as many again. `None` where that is too many.
+    /// Room for these numbers twice; `None` beyond the limit.
     pub(crate) fn of(processes: usize, threads: usize) -> Option<Self> {
         let room = |count: usize, least: usize, most: u32| {
             let count = count.max(least).checked_mul(2)?.checked_next_power_of_two()?;
@@ -105,7 +105,7 @@ impl Room {
     }
 }
 
-/// Loads the program once, to learn whether it can be used.
+/// Loads the program once, to find out whether it can be used.
 pub(crate) fn refusal(root: &ProcRoot) -> Option<Refusal> {
     let room = Room { processes: 1, threads: 1 };
     Program::load(root, room).err()

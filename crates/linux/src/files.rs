@@ -1,11 +1,9 @@
-//! Reading below `/proc`: directories and files that are read again and again.
+//! Reading below `/proc`: directories and files that are read repeatedly.
 //!
-//! A file of a process that stays open and is read at position 0 costs one
-//! system call instead of three, and less than half of the time. Each such
-//! descriptor is one of those that the whole program has, so that a budget
-//! says how many are kept; beyond it, files are opened and closed at each
-//! reading. A descriptor belongs to one process for ever: when that ends,
-//! reading fails, even if another process has got the number since.
+//! Reading an open file of a process at position 0 costs one system call instead of three, and less
+//! than half of the time. The descriptors come out of the program's limit, so a budget bounds the
+//! number kept; beyond it, files are opened and closed at each reading. A descriptor belongs to one
+//! process for ever: after that ends, reading fails, even if its number was reused.
 
 use rustix::fd::{AsFd, OwnedFd};
 use rustix::fs::{
@@ -23,37 +21,36 @@ const LISTING: usize = 128 << 10;
 const CONTENTS: usize = 16 << 10;
 /// What `fstatfs` calls sysfs.
 const SYSFS_MAGIC: i64 = 0x6265_6572;
-/// Size that no file here has.
+/// A size beyond that of any file read here.
 const TOO_LARGE: usize = 64 << 20;
-/// Size that no file has that is made in one piece.
+/// A size beyond that of any file that the kernel makes in one piece.
 const TOO_LARGE_AT_ONCE: usize = 4 << 20;
 
-/// Descriptors that all sessions of this program keep for processes.
+/// The descriptors that all sessions of this program keep for processes.
 static KEPT: AtomicUsize = AtomicUsize::new(0);
 
-/// How many descriptors may be kept.
+/// Limit to the kept descriptors.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Budget {
     limit: usize,
 }
 
 impl Budget {
-    /// Half of what the program may open, less some for everything else that
-    /// opens files, and no more than 16384: each costs some 4 KB of the
-    /// kernel's memory.
+    /// Half of the program's limit, less some for other files, and at most 16384: each takes some 4
+    /// KB of the kernel's memory.
     pub(crate) fn of_program() -> Self {
         let soft = getrlimit(Resource::Nofile).current.unwrap_or(u64::MAX);
         let half = usize::try_from(soft / 2).unwrap_or(usize::MAX);
         Self { limit: half.saturating_sub(64).min(16_384) }
     }
 
-    /// Whether another one may be kept now.
+    /// Whether another descriptor may be kept now.
     fn has_room(self) -> bool {
         KEPT.load(Ordering::Relaxed) < self.limit
     }
 
-    /// Keeps a descriptor, or gives it back.
-    fn keep(self, fd: OwnedFd, kept: &mut Kept) -> Option<OwnedFd> {
+    /// Counts a kept descriptor, or gives it back to the budget.
+    fn keep(self, fd: OwnedFd, kept: &mut KeptFile) -> Option<OwnedFd> {
         let take = |kept| (kept < self.limit).then_some(kept + 1);
         match KEPT.fetch_update(Ordering::Relaxed, Ordering::Relaxed, take) {
             Ok(_) => {
@@ -74,13 +71,13 @@ impl Drop for KeptFd {
     }
 }
 
-/// A file of a process that is read again and again.
+/// A file of a process that is read repeatedly.
 #[derive(Default)]
-pub(crate) struct Kept {
+pub(crate) struct KeptFile {
     fd: Option<KeptFd>,
 }
 
-impl Kept {
+impl KeptFile {
     /// Gives the descriptor back.
     pub(crate) fn close(&mut self) {
         self.fd = None;
@@ -96,13 +93,13 @@ impl Kept {
 pub(crate) struct Reader {
     dir: OwnedFd,
     is_procfs: bool,
-    /// Whether a file stays the same for as long as it is there.
+    /// Whether a file is never replaced by another under its path.
     stays: bool,
     budget: Budget,
-    /// When an answer is of no use any more.
+    /// The deadline of reading.
     deadline: Option<Instant>,
     contents: Vec<u8>,
-    /// Length of what was read last into `contents`.
+    /// Length of the text that was read last.
     length: usize,
     listing: Vec<u8>,
 }
@@ -111,8 +108,8 @@ impl Reader {
     /// Opens the directory. Buffers are made at first use.
     pub(crate) fn open(path: impl rustix::path::Arg) -> Result<Self, Errno> {
         let dir = open_dir(CWD, path)?;
-        // A file of procfs or sysfs is the kernel's answer at the moment; any
-        // other file may be replaced by a new one.
+        // Files of procfs and sysfs are the kernel's answers; other files may be replaced by new
+        // ones.
         let kind = fstatfs(&dir).map(|system| system.f_type);
         let is_procfs = kind.is_ok_and(|kind| kind == PROC_SUPER_MAGIC);
         let stays = is_procfs || kind.is_ok_and(|kind| i128::from(kind) == i128::from(SYSFS_MAGIC));
@@ -128,36 +125,34 @@ impl Reader {
         })
     }
 
-    /// Keeps files open below a directory that is no procfs, but the kernel's
-    /// own as well: up to half of the budget, so that these never take it all
-    /// from processes.
+    /// Keeps files open below a directory of another file system of the kernel, with up to half of
+    /// the budget, so that processes keep the other half.
     pub(crate) fn keep_files(&mut self) {
         self.budget = Budget { limit: Budget::of_program().limit / 2 };
     }
 
-    /// Sets until when reading is worth while.
+    /// Sets the deadline of reading.
     pub(crate) fn set_deadline(&mut self, deadline: Option<Instant>) {
         self.deadline = deadline;
     }
 
-    /// Whether that time has passed. A read that the kernel itself holds up
-    /// cannot be ended; what comes behind it can be left out.
+    /// Whether the deadline has passed. A read that the kernel delays cannot be ended, but later
+    /// ones can be left out.
     pub(crate) fn is_late(&self) -> bool {
         self.deadline.is_some_and(|deadline| Instant::now() >= deadline)
     }
 
-    /// The entries of the directory that are numbers, ascending.
+    /// The numeric entries of the directory, ascending.
     pub(crate) fn numbers(&mut self, out: &mut Vec<u32>) -> Result<(), Errno> {
         seek(&self.dir, SeekFrom::Start(0))?;
         list_numbers(&self.dir, &mut self.listing, out)
     }
 
-    /// As [`numbers`](Self::numbers), of a directory of a process, which is kept
-    /// open if the budget allows. Where it does not, the open directory is
-    /// answered.
+    /// As [`numbers`](Self::numbers), of a directory of a process, which is kept open if the budget
+    /// allows, and returned open if not.
     pub(crate) fn numbers_in(
         &mut self,
-        kept: &mut Kept,
+        kept: &mut KeptFile,
         path: impl FnOnce() -> PidPath,
         out: &mut Vec<u32>,
     ) -> Result<Option<OwnedFd>, Errno> {
@@ -174,15 +169,14 @@ impl Reader {
         Ok(self.budget.keep(dir, kept))
     }
 
-    /// As [`numbers`](Self::numbers), of a directory below, which is answered
-    /// open.
+    /// As [`numbers`](Self::numbers), of a directory below, which is returned open.
     pub(crate) fn list(&mut self, path: &CStr, out: &mut Vec<u32>) -> Result<OwnedFd, Errno> {
         let dir = open_dir(&self.dir, path)?;
         list_numbers(&dir, &mut self.listing, out)?;
         Ok(dir)
     }
 
-    /// How many entries a directory below has.
+    /// The number of entries of a directory below.
     pub(crate) fn count_in(&mut self, path: &CStr) -> Result<u64, Errno> {
         let dir = open_dir(&self.dir, path)?;
         self.listing.clear();
@@ -195,12 +189,12 @@ impl Reader {
         Ok(count)
     }
 
-    /// Reads a small file of a process, `path` below the directory, and keeps
-    /// it open if the budget allows. `Err(SRCH)` where the process that the
-    /// kept file belongs to has ended. What was read is [`text`](Self::text).
+    /// Reads a small file of a process, `path` below the directory, and keeps it open if the budget
+    /// allows. `Err(SRCH)` if the process of the kept file has ended. The text is in
+    /// [`text`](Self::text).
     pub(crate) fn kept(
         &mut self,
-        kept: &mut Kept,
+        kept: &mut KeptFile,
         path: impl FnOnce() -> PidPath,
     ) -> Result<(), Errno> {
         match &kept.fd {
@@ -220,12 +214,12 @@ impl Reader {
         Ok(())
     }
 
-    /// As [`kept`](Self::kept), of a file with a path of its own; one that the
-    /// kernel makes line by line is read as a `whole`.
+    /// As [`kept`](Self::kept), of a file with a path of its own; `whole` is for files that the
+    /// kernel makes line by line.
     pub(crate) fn kept_at(
         &mut self,
         path: &CStr,
-        kept: &mut Kept,
+        kept: &mut KeptFile,
         whole: bool,
     ) -> Result<(), Errno> {
         let read = if whole { read_whole } else { read_small };
@@ -250,7 +244,7 @@ impl Reader {
     pub(crate) fn kept_in(
         &mut self,
         dir: impl AsFd,
-        kept: &mut Kept,
+        kept: &mut KeptFile,
         path: impl FnOnce() -> PidPath,
     ) -> Result<(), Errno> {
         if kept.fd.is_some() {
@@ -262,12 +256,12 @@ impl Reader {
         Ok(())
     }
 
-    /// Whether a file that is read as [`kept`](Self::kept) would be kept open.
+    /// Whether [`kept`](Self::kept) would keep another file open.
     pub(crate) fn may_keep(&self) -> bool {
         self.budget.has_room()
     }
 
-    /// What was read last.
+    /// The text that was read last.
     pub(crate) fn text(&self) -> &[u8] {
         self.contents.get(..self.length).unwrap_or_default()
     }
@@ -291,7 +285,7 @@ impl Reader {
         open_file(&self.dir, path)
     }
 
-    /// Size of a file or directory below the directory, as the system tells it.
+    /// The size of a file or directory below the directory, as the system reports it.
     pub(crate) fn size(&self, path: &CStr) -> Result<u64, Errno> {
         let stat = retry_on_intr(|| statat(&self.dir, path, AtFlags::empty()))?;
         Ok(u64::try_from(stat.st_size).unwrap_or(0))
@@ -302,8 +296,7 @@ impl Reader {
         self.is_procfs
     }
 
-    /// The entries of a directory below that are a word and a number, by
-    /// number, ascending.
+    /// The entries of a directory below that consist of a word and a number, ascending by number.
     pub(crate) fn numbered(
         &mut self,
         path: &CStr,
@@ -323,7 +316,7 @@ impl Reader {
         Ok(())
     }
 
-    /// Looks at the name of each entry of a directory below.
+    /// Calls a function with the name of each entry of a directory below.
     pub(crate) fn each_name(
         &mut self,
         path: &CStr,
@@ -362,13 +355,13 @@ fn open_dir(at: impl AsFd, path: impl rustix::path::Arg) -> Result<OwnedFd, Errn
 }
 
 fn open_file(at: impl AsFd, path: &CStr) -> Result<OwnedFd, Errno> {
-    // A pipe where a file should be must not hold up the reader.
+    // A pipe in place of a file must not block the reader.
     let flags = OFlags::RDONLY | OFlags::CLOEXEC | OFlags::NONBLOCK;
     retry_on_intr(|| openat(&at, path, flags, Mode::empty()))
 }
 
-/// Reads a file that the kernel makes in one piece; only what fills the whole
-/// buffer is read again, with a larger one.
+/// Reads a file that the kernel makes in one piece. Only a file that fills the whole buffer is read
+/// again, with a larger one.
 fn read_small(fd: &OwnedFd, buffer: &mut Vec<u8>) -> Result<usize, Errno> {
     if buffer.is_empty() {
         buffer.resize(CONTENTS, 0);
@@ -420,7 +413,7 @@ fn list_numbers(dir: &OwnedFd, listing: &mut Vec<u8>, out: &mut Vec<u32>) -> Res
             out.push(number);
         }
     }
-    // The kernel lists processes in order, but does not promise to.
+    // The kernel lists processes in order but does not promise it.
     if !sorted {
         out.sort_unstable();
         out.dedup();
@@ -428,7 +421,7 @@ fn list_numbers(dir: &OwnedFd, listing: &mut Vec<u8>, out: &mut Vec<u32>) -> Res
     Ok(())
 }
 
-/// The number that a name is, if it is one as the kernel writes it.
+/// The number in a name, if the name is a number as the kernel writes it.
 fn file_number(name: &[u8]) -> Option<u32> {
     match name {
         [] | [b'0', ..] => None,
@@ -440,7 +433,7 @@ fn file_number(name: &[u8]) -> Option<u32> {
     }
 }
 
-/// A path of a process or thread, made without allocating.
+/// A path of a process or thread, built without allocating.
 pub(crate) struct PidPath {
     bytes: [u8; 64],
     length: usize,
@@ -452,7 +445,7 @@ impl PidPath {
         Self::numbered(b"", pid)
     }
 
-    /// A word and a number, and a slash behind them.
+    /// A word, a number and a slash.
     pub(crate) fn numbered(word: &[u8], number: u32) -> Self {
         let mut path = Self { bytes: [0; 64], length: 0 };
         path.push(word);
@@ -482,7 +475,7 @@ impl PidPath {
         CStr::from_bytes_until_nul(&self.bytes).unwrap_or_default()
     }
 
-    /// Appends text. What does not fit is left out; no path here is that long.
+    /// Appends text. Text that does not fit is left out; no path here is that long.
     pub(crate) fn push(&mut self, text: &[u8]) {
         for (place, byte) in self.bytes.iter_mut().take(63).skip(self.length).zip(text) {
             *place = *byte;
@@ -493,14 +486,14 @@ impl PidPath {
         }
     }
 
-    /// The path with `name` behind what was there when it had `length` bytes.
+    /// The path with `name` appended to its first `length` bytes.
     pub(crate) fn file(&mut self, length: usize, name: &[u8]) -> &CStr {
         self.length = length;
         self.push(name);
         self.text()
     }
 
-    /// Length so far, for [`file`](Self::file).
+    /// The present length, for [`file`](Self::file).
     pub(crate) fn len(&self) -> usize {
         self.length
     }
@@ -550,7 +543,7 @@ mod tests {
     fn descriptors_are_kept_within_the_budget_only() {
         let mut reader = Reader::open("/proc").unwrap();
         reader.budget = Budget { limit: 0 };
-        let mut kept = Kept::default();
+        let mut kept = KeptFile::default();
         let own = || PidPath::of(std::process::id(), b"stat");
         reader.kept(&mut kept, own).unwrap();
         assert!(kept.fd.is_none() && reader.text().len() > 50);

@@ -1,9 +1,9 @@
-//! What the memory maps of processes tell: Image, Full Image, Process Address
-//! Space, and Thread Details. They point to the instances of Process, so that
-//! the session that writes Process writes them, too.
+//! Counters from the memory maps of processes: Image, Full Image, Process Address Space, and Thread
+//! Details. Their instances refer to those of Process, so that the session that writes Process
+//! writes them too.
 //!
-//! Each process is read once, whatever is wanted of it, and then the objects are
-//! written one after the other.
+//! Each process is read once, whatever objects are wanted, and then the objects are written one
+//! after the other.
 
 mod lines;
 mod parse;
@@ -25,24 +25,24 @@ use rustix::fd::OwnedFd;
 use rustix::io::{Errno, pread, retry_on_intr};
 use tally::{FIELDS, Sums, Tally};
 
-/// Bytes of paths of images that one collection keeps. The block that they go
-/// into has twice as many.
+/// Limit to the bytes of image paths that one collection keeps. In the block they take twice as
+/// many.
 const MOST_PATHS: usize = 128 << 20;
 
-/// What is wanted of a collection.
+/// The objects and counters that a collection needs.
 #[derive(Clone, Copy, Default)]
-pub(crate) struct Wanted {
+pub(crate) struct WantedMaps {
     image: bool,
     full: bool,
     space: bool,
     details: bool,
-    /// Of Image or Full Image, and of Process Address Space, the memory.
+    /// The memory counters of Image or Full Image, and of Process Address Space.
     image_memory: bool,
     full_memory: bool,
     space_memory: bool,
 }
 
-impl Wanted {
+impl WantedMaps {
     pub(crate) fn of(collection: &Collection<'_>) -> Self {
         let wants = |object: &Object| collection.wants(TitleIndex(object.index));
         let memory = |object: &Object| {
@@ -78,15 +78,15 @@ impl Wanted {
 /// An instance of Process.
 struct Listed {
     pid: u32,
-    /// Place among the instances.
+    /// Position among the instances.
     place: u32,
-    /// Where its name stands.
+    /// Position of its name.
     name: (usize, usize),
 }
 
-/// What the maps of a process add up to.
+/// The sums over the maps of a process.
 struct Space {
-    /// Place in the list.
+    /// Position in the list.
     process: usize,
     images: [u64; PROTECTIONS],
     mapped: [u64; PROTECTIONS],
@@ -97,16 +97,16 @@ struct Space {
 
 /// An image of a process.
 struct Image {
-    /// Place of the process among the instances of Process.
+    /// Position of the process among the instances of Process.
     parent: u32,
     path: (usize, usize),
     sums: Sums,
     has_memory: bool,
 }
 
-/// Reads maps and writes what they tell.
+/// Reads maps and writes the objects made from them.
 pub(crate) struct Maps {
-    wanted: Wanted,
+    wanted: WantedMaps,
     listed: Vec<Listed>,
     /// Names of the processes.
     names: Vec<u16>,
@@ -130,7 +130,7 @@ pub(crate) struct Maps {
 impl Maps {
     pub(crate) fn new() -> Self {
         Self {
-            wanted: Wanted::default(),
+            wanted: WantedMaps::default(),
             listed: Vec::new(),
             names: Vec::new(),
             lines: Lines::default(),
@@ -149,8 +149,8 @@ impl Maps {
         }
     }
 
-    /// Begins a collection.
-    pub(crate) fn begin(&mut self, wanted: Wanted) {
+    /// Starts a collection.
+    pub(crate) fn begin(&mut self, wanted: WantedMaps) {
         self.wanted = wanted;
         self.listed.clear();
         self.names.clear();
@@ -161,7 +161,7 @@ impl Maps {
         self.wanted.any()
     }
 
-    /// A process that was written, and its place among the instances of Process.
+    /// Adds a process that was written, with its position among the instances of Process.
     pub(crate) fn add(&mut self, pid: u32, place: u32, name: &[u16]) {
         if self.wanted.any() {
             let start = self.names.len();
@@ -170,7 +170,7 @@ impl Maps {
         }
     }
 
-    /// Reads and writes what is wanted of the processes that were added.
+    /// Reads the added processes and writes the wanted objects.
     pub(crate) fn write(
         &mut self,
         reader: &mut Reader,
@@ -231,12 +231,11 @@ impl Maps {
         }
     }
 
-    /// Adds up what a process has mapped; `false` where it has nothing, is gone,
-    /// or may not be looked at.
+    /// Adds up the mappings of a process; `false` if it has none, has ended, or may not be read.
     fn read_maps(&mut self, reader: &Reader, pid: u32) -> Result<bool, (&'static str, Broken)> {
         if self.wanted.image_memory || self.wanted.full_memory {
             match self.read_file(reader, pid, "smaps") {
-                // Not every kernel is built with it.
+                // The kernel may be built without it.
                 Err(Broken::Error(Errno::NOENT)) => {}
                 read => return settle("smaps", read),
             }
@@ -251,11 +250,11 @@ impl Maps {
         let fd = reader.open_here(path.file(folder, file.as_bytes())).map_err(Broken::Error)?;
         let tally = &mut self.tally;
         let any = self.lines.read(&fd, |line| tally.line(line))?;
-        // When the process ends while its maps are read, they end, too.
+        // A process that ends while its maps are read ends the file too.
         Ok(any && !self.tally.is_empty() && has_more(&fd).map_err(Broken::Error)?)
     }
 
-    /// Keeps what was added up.
+    /// Keeps the sums.
     fn keep(&mut self, reader: &mut Reader, process: usize, pid: u32, parent: u32) {
         let has_memory = self.tally.has_memory();
         if self.tally.lacks_memory() {
@@ -299,7 +298,7 @@ impl Maps {
         self.spaces.push(Space { process, images, mapped, private, mappings, memory });
     }
 
-    /// The memory of a process, without its mappings one by one.
+    /// The memory of a process as a whole, without its single mappings.
     fn rollup(&mut self, reader: &mut Reader, pid: u32) -> Option<[u64; FIELDS.len()]> {
         let mut path = PidPath::new(pid);
         let folder = path.len();
@@ -308,7 +307,7 @@ impl Maps {
                 [Some(resident), Some(proportional), Some(dirty), Some(swapped)] => {
                     return Some([resident, proportional, dirty, swapped].map(kib_to_bytes));
                 }
-                // The process has ended, and is not yet waited for.
+                // The process has ended and is a zombie.
                 _ if reader.text().is_empty() => return None,
                 _ => Broken::Text("not understood"),
             },
@@ -377,8 +376,8 @@ impl Maps {
             row.set(726, reserved);
             row.set(780, reserved);
             row.set(106_000, space.mappings);
-            // A kind of space has one counter for each protection; what can be
-            // told of none is in the table of those that are absent.
+            // A kind of space has one counter for each protection; those that Linux cannot tell are
+            // in the table of absent ones.
             for (first, sizes) in [(710, space.mapped), (760, space.images)] {
                 (first..).step_by(2).zip(sizes).for_each(|(counter, size)| row.set(counter, size));
             }
@@ -406,7 +405,7 @@ impl Maps {
     }
 }
 
-/// A process that is gone or may not be looked at is no fault.
+/// A process that has ended or may not be read is not a fault.
 fn settle(file: &'static str, read: Result<bool, Broken>) -> Result<bool, (&'static str, Broken)> {
     match read {
         Ok(any) => Ok(any),
@@ -415,13 +414,13 @@ fn settle(file: &'static str, read: Result<bool, Broken>) -> Result<bool, (&'sta
     }
 }
 
-/// Whether there is still something to be read.
+/// Whether time is left for reading.
 fn has_more(fd: &OwnedFd) -> Result<bool, Errno> {
     let mut byte = [0];
     Ok(retry_on_intr(|| pread(fd, &mut byte, 0))? > 0)
 }
 
-/// The places of the counters of memory.
+/// The positions of the memory counters.
 fn memory_of(object: &Object) -> u64 {
     MEMORY_COUNTERS.iter().fold(0, |mask, counter| mask | object.bits(*counter))
 }

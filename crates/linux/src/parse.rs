@@ -25,7 +25,7 @@ impl<'a> Words<'a> {
         Self { rest: text }
     }
 
-    /// The next word, with something behind it.
+    /// The next word, if something follows it.
     pub(crate) fn next_word(&mut self) -> Option<&'a [u8]> {
         let word = after_blanks(self.rest);
         let mut rest = word;
@@ -44,8 +44,8 @@ impl<'a> Words<'a> {
 
     /// The next word, a number.
     pub(crate) fn number(&mut self) -> Option<u64> {
-        // Nearly every word is one of few digits with a blank behind it, and
-        // is read in one pass; whatever else it is, the long way tells.
+        // Nearly every word is a few digits and a blank, which is read in one pass; all others go
+        // the long way.
         let word = after_blanks(self.rest);
         let (mut rest, mut value) = (word, 0u64);
         while let [digit @ b'0'..=b'9', behind @ ..] = rest {
@@ -60,7 +60,7 @@ impl<'a> Words<'a> {
         number(self.next_word()?)
     }
 
-    /// The next word, a number, if there is another word at all.
+    /// The next word as a number, if there is another word.
     pub(crate) fn number_if_any(&mut self) -> Option<Option<u64>> {
         match self.rest.iter().all(|byte| is_blank(*byte)) {
             true => Some(None),
@@ -68,7 +68,7 @@ impl<'a> Words<'a> {
         }
     }
 
-    /// Passes over words.
+    /// Skips words.
     pub(crate) fn skip(&mut self, count: usize) -> Option<()> {
         for _ in 0..count {
             self.next_word()?;
@@ -77,7 +77,7 @@ impl<'a> Words<'a> {
     }
 }
 
-/// So many digits fit in 64 bits, whichever they are.
+/// Any number of this many digits fits in 64 bits.
 const SAFE_DIGITS: usize = 19;
 
 fn after_blanks(mut text: &[u8]) -> &[u8] {
@@ -90,7 +90,7 @@ fn after_blanks(mut text: &[u8]) -> &[u8] {
     text
 }
 
-/// Place of the last such byte. Looks at many bytes at once.
+/// The last position of a byte. Examines many bytes at once.
 fn last_place(text: &[u8], byte: u8) -> Option<usize> {
     let mut end = text.len();
     for part in text.rchunks(16) {
@@ -106,15 +106,14 @@ fn is_blank(byte: u8) -> bool {
     byte == b' ' || byte == b'\n' || byte == b'\t'
 }
 
-/// Lines that are whole; the second part is whether something without a line
-/// end was left over.
+/// The complete lines, and whether an incomplete one follows.
 pub(crate) fn whole_lines(text: &[u8]) -> (impl Iterator<Item = &[u8]>, bool) {
     let end = last_place(text, b'\n').map_or(0, |at| at + 1);
     let (whole, rest) = text.split_at(end);
     (whole.split_inclusive(|byte| *byte == b'\n'), !rest.is_empty())
 }
 
-/// `/proc/PID/stat` and `/proc/PID/task/TID/stat`: what counters need of it.
+/// `/proc/PID/stat` and `/proc/PID/task/TID/stat`, as far as counters need it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct Stat<'a> {
     /// The name, any bytes but 0.
@@ -136,14 +135,14 @@ pub(crate) struct Stat<'a> {
     pub(crate) virtual_bytes: u64,
 }
 
-/// Flag of a thread of the kernel in [`Stat::flags`].
+/// The flag of a kernel thread in [`Stat::flags`].
 pub(crate) const PF_KTHREAD: u64 = 0x0020_0000;
-/// Flag of a thread that is about to end, also before it is a zombie.
+/// The flag of a thread that is about to end, set before it is a zombie.
 pub(crate) const PF_EXITING: u64 = 0x0000_0004;
 
 impl<'a> Stat<'a> {
-    /// `None` where the text is not what it should be. The name may hold
-    /// blanks, brackets and line ends: it ends at the last bracket.
+    /// `None` for an invalid text. The name may hold blanks, brackets and line ends: it ends at the
+    /// last bracket.
     pub(crate) fn parse(text: &'a [u8]) -> Option<Self> {
         let open = text.iter().position(|byte| *byte == b'(')?;
         let close = last_place(text, b')')?;
@@ -182,23 +181,22 @@ impl<'a> Stat<'a> {
     }
 }
 
-/// How a thread is scheduled: the further part of `/proc/PID/stat`, which is
-/// read on request only.
+/// The scheduling of a thread: the later part of `/proc/PID/stat`, parsed only on request.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct Schedule {
-    /// 20 more than the nice value, which is −20 to 19.
+    /// The nice value (−20 to 19) plus 20.
     pub(crate) nice_level: u64,
-    /// The processor that the thread has, or had last.
+    /// The processor of the thread, now or last.
     pub(crate) processor: u64,
-    /// 1 to 99; 0 of a thread that is no real-time one.
+    /// 1 to 99; 0 for a thread without real-time priority.
     pub(crate) real_time: u64,
     pub(crate) policy: u64,
-    /// Ticks of waiting for block devices.
+    /// Ticks spent waiting for block devices.
     pub(crate) delay: Option<u64>,
 }
 
 impl Schedule {
-    /// `None` where the text is not what it should be.
+    /// `None` for an invalid text.
     pub(crate) fn parse(text: &[u8]) -> Option<Self> {
         let close = text.iter().rposition(|byte| *byte == b')')?;
         let mut words = Words::new(text.get(close + 1..)?);
@@ -215,8 +213,7 @@ impl Schedule {
     }
 }
 
-/// Nanoseconds that a thread was ready and had no processor, of
-/// `/proc/PID/schedstat`.
+/// Nanoseconds that a thread was ready without a processor, from `/proc/PID/schedstat`.
 pub(crate) fn waiting(schedstat: &[u8]) -> Option<u64> {
     let mut words = Words::new(schedstat);
     words.number()?;
@@ -251,8 +248,8 @@ pub(crate) struct Io {
     pub(crate) written_bytes: u64,
     pub(crate) reads: u64,
     pub(crate) writes: u64,
-    /// Bytes read from storage, written to it, and of the latter those that
-    /// were given up before they got there.
+    /// Bytes read from storage, written to it, and written bytes that were cancelled before they
+    /// reached it.
     pub(crate) storage: Option<[u64; 3]>,
 }
 
@@ -283,8 +280,8 @@ impl Io {
     }
 }
 
-/// The peaks of `/proc/PID/status` and what is swapped out, in bytes; absent
-/// where the process has no memory of its own.
+/// The peaks and the swapped memory of `/proc/PID/status`, in bytes; absent for a process without
+/// memory of its own.
 pub(crate) fn memory_of_status(status: &[u8]) -> [Option<u64>; 3] {
     keyed(status, [b"VmPeak:", b"VmHWM:", b"VmSwap:"]).map(|kib| kib.map(kib_to_bytes))
 }
@@ -298,13 +295,13 @@ pub(crate) fn switches(status: &[u8]) -> Option<[u64; 2]> {
     Some([voluntary, others])
 }
 
-/// Kibibytes, which the kernel calls kB, in bytes.
+/// Kibibytes, which the kernel calls kB, as bytes.
 pub(crate) fn kib_to_bytes(kib: u64) -> u64 {
     kib.saturating_mul(1024)
 }
 
-/// As [`keyed`], of a text that begins with these very lines in this order, as
-/// the kernel writes them: one comparison for each line.
+/// As [`keyed`], for a text that begins with exactly these lines in the kernel's order: one
+/// comparison for each line.
 fn in_order<const N: usize>(text: &[u8], keys: [&[u8]; N]) -> Option<[Option<u64>; N]> {
     let mut values = [None; N];
     let mut rest = text;
@@ -318,8 +315,7 @@ fn in_order<const N: usize>(text: &[u8], keys: [&[u8]; N]) -> Option<[Option<u64
     Some(values)
 }
 
-/// The numbers of whole lines that begin with these words. The first line of a
-/// word counts.
+/// The numbers of complete lines that begin with these words. The first line of a word counts.
 pub(crate) fn keyed<const N: usize>(text: &[u8], keys: [&[u8]; N]) -> [Option<u64>; N] {
     let mut values = [None; N];
     let mut missing = N;
@@ -345,7 +341,7 @@ pub(crate) fn keyed<const N: usize>(text: &[u8], keys: [&[u8]; N]) -> [Option<u6
 pub(crate) struct Load {
     /// Over 1, 5 and 15 minutes.
     pub(crate) averages: [f64; 3],
-    /// Threads of the machine: the part behind the slash.
+    /// All threads of the machine: the part behind the slash.
     pub(crate) threads: u64,
 }
 
@@ -362,7 +358,7 @@ impl Load {
     }
 }
 
-/// A number with two decimals, as the kernel writes averages, times 100.
+/// A number with two decimals, times 100.
 pub(crate) fn hundredths(word: &[u8]) -> Option<u64> {
     let dot = word.iter().position(|byte| *byte == b'.')?;
     let decimals = word.get(dot + 1..)?;
@@ -370,8 +366,8 @@ pub(crate) fn hundredths(word: &[u8]) -> Option<u64> {
     (decimals.len() == 2).then(|| whole.saturating_mul(100).saturating_add(part))
 }
 
-/// Bytes as UTF-16: UTF-8 where it is valid, and each byte that is not, as the
-/// lone surrogate 0xDC00 + byte, so that different names stay different.
+/// Bytes as UTF-16: valid UTF-8 is decoded, and each other byte becomes the lone surrogate 0xDC00 +
+/// byte, so that different names stay different.
 pub(crate) fn utf16_name(bytes: &[u8], out: &mut Vec<u16>) {
     out.clear();
     if bytes.is_ascii() {
@@ -405,7 +401,7 @@ mod tests {
     #[test]
     fn damaged_stat_is_no_smaller_stat() {
         let text = format!("12 (cat){TAIL}\n");
-        // What is cut off behind the last field that counts does not matter.
+        // A text cut off behind the last needed field is valid.
         let needed = text.find(" 77 ").unwrap() + 1;
         for end in 0..needed {
             assert_eq!(Stat::parse(&text.as_bytes()[..end]), None, "{end}");
@@ -447,7 +443,7 @@ mod tests {
         let io = b"rchar: 1\nwchar: 2\nsyscr: 3\nsyscw: 4\nread_bytes: 5\n";
         let parsed = Io { read_bytes: 1, written_bytes: 2, reads: 3, writes: 4, storage: None };
         assert_eq!(Io::parse(io), Some(parsed));
-        // Whatever the order; and in the kernel's.
+        // In any order, and in the kernel's.
         let (write, less) = (&b"write_bytes: 6\n"[..], &b"cancelled_write_bytes: 7\n"[..]);
         let whole = Some(Io { storage: Some([5, 6, 7]), ..parsed });
         assert_eq!(Io::parse(&[io, write, less].concat()), whole);
@@ -485,7 +481,7 @@ mod tests {
         assert_eq!(name(b"cat"), [99, 97, 116]);
         assert_eq!(name("ä🦀".as_bytes()), [0xe4, 0xd83e, 0xdd80]);
         assert_eq!(name(b"a\xffb\xfe"), [97, 0xdcff, 98, 0xdcfe]);
-        // The beginning of a character that was cut off at 15 bytes.
+        // The first bytes of a character that was cut off after 15 bytes.
         assert_eq!(name(b"a\xf0\x9f\xa6"), [97, 0xdcf0, 0xdc9f, 0xdca6]);
         assert_ne!(name(b"\xff"), name(b"\xfe"));
     }
@@ -494,7 +490,7 @@ mod tests {
     fn words_as_they_are_and_as_they_are_not() {
         let mut words = Words::new(b" 0 \t18446744073709551615 99999999999999999999 x7 0012\n 5");
         let all: Vec<_> = (0..7).map(|_| words.number()).collect();
-        // What is no number is passed over; what is cut off is no word.
+        // A value that is no number is skipped; an incomplete line does not count.
         let expected = [Some(0), Some(u64::MAX), Some(u64::MAX), None, Some(12), None, None];
         assert_eq!(all, expected);
         for text in ["", " ", "7", " \n\t"] {

@@ -125,7 +125,7 @@ impl Session for ProcessSession {
         out: &mut ObjectWriter<'_>,
     ) -> Result<(), ProviderError> {
         let threads = collection.wants(TitleIndex(THREAD.index));
-        let maps = maps::Wanted::of(collection);
+        let maps = maps::WantedMaps::of(collection);
         if !threads && !maps.any() && !collection.wants(TitleIndex(PROCESS.index)) {
             return Ok(());
         }
@@ -155,11 +155,8 @@ impl Session for ProcessSession {
                 .map_err(|error| ProviderError::io("the list of processes", error.into()))?,
         }
         let number = |known: &Tracked| known.pid;
-        let ProcessReader { buffers, resting, .. } = &mut self.reader;
-        let gone = |gone: Tracked| {
-            buffers.take_back(gone.sums);
-            resting.take_back(gone.rest);
-        };
+        let ProcessReader { buffers, .. } = &mut self.reader;
+        let gone = |gone: Tracked| buffers.take_back(gone.sums);
         follow(&self.pids, &mut self.tracked, &mut self.before, number, Tracked::new, gone);
         self.totals.update(&self.stat.cpus);
         self.reader.begin(self.tracked.len(), self.skip && !by_bpf && wanted.is_plain());

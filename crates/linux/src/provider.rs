@@ -1,5 +1,5 @@
-//! What all providers of this crate have in common: fixed objects, whose names
-//! and help come from their tables, and a session that reads below a root.
+//! The common part of this crate's providers: fixed objects with the names and help of their
+//! tables, and a session that reads below a root.
 
 use crate::files::Reader;
 use crate::root::ProcRoot;

@@ -1,10 +1,10 @@
-//! Where a machine is read from.
+//! [`Root`]: the folders that a machine is read from.
 
 use std::path::{Path, PathBuf};
 
-/// The folders that a machine is read from. Other ones than the system's own
-/// hold a frozen machine, or the host's folders as a container sees them; the
-/// clocks remain those of the machine that reads.
+/// The folders that a machine is read from. Folders other than the system's own hold a frozen
+/// machine, or the host's folders inside a container. The clocks are always those of the reading
+/// machine.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct ProcRoot {
     proc: PathBuf,
@@ -20,14 +20,13 @@ impl Default for ProcRoot {
 }
 
 impl ProcRoot {
-    /// A folder laid out as `/proc`, and nothing else: objects that need more
-    /// are not there.
+    /// A folder laid out as `/proc` alone: objects that need other folders are missing.
     pub fn new(proc: impl Into<PathBuf>) -> Self {
         Self { proc: proc.into(), sys: None, mounts: None }
     }
 
-    /// A folder that holds a machine's `proc` and `sys`. The file systems at
-    /// its mount points are not asked for their free space.
+    /// A folder with a machine's `proc` and `sys`. The free space of its mount points is not
+    /// queried.
     pub fn frozen(folder: impl AsRef<Path>) -> Self {
         Self::new(folder.as_ref().join("proc")).with_sys(folder.as_ref().join("sys"))
     }
@@ -39,9 +38,8 @@ impl ProcRoot {
         self
     }
 
-    /// With a folder that stands for `/` before mount points, where file
-    /// systems are asked for their size: `/`, or where a container has its
-    /// host's files.
+    /// With a folder that stands for `/` in front of mount points, whose file systems are queried:
+    /// `/`, or the place of the host's files in a container.
     #[must_use]
     pub fn with_mounts(mut self, root: impl Into<PathBuf>) -> Self {
         self.mounts = Some(root.into());
@@ -60,14 +58,14 @@ impl ProcRoot {
         self.sys.as_deref()
     }
 
-    /// The folder that stands for `/` before mount points.
+    /// The folder that stands for `/` in front of mount points.
     #[must_use]
     pub fn mounts(&self) -> Option<&Path> {
         self.mounts.as_deref()
     }
 }
 
-/// The machine's name, as `uname -n` says it.
+/// The machine's name, as from `uname -n`.
 #[must_use]
 pub fn machine_name() -> String {
     rustix::system::uname().nodename().to_string_lossy().into_owned()

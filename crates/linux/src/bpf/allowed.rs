@@ -1,5 +1,4 @@
-//! Whether the BPF reader may be used: it must be able to, and must tell no
-//! more than `/proc` would.
+//! Whether the BPF reader may be used: it must work, and reveal no more than `/proc` would.
 
 use super::Refusal;
 use crate::root::ProcRoot;
@@ -29,14 +28,14 @@ pub(super) fn check(root: &ProcRoot) -> Result<(), Refusal> {
     Ok(())
 }
 
-/// The capabilities of this thread. Checked again before each run: a program
-/// that gives them up shall not go on to see what it may not.
+/// The capabilities of this thread. Checked before each run: a program that gives them up loses the
+/// reader.
 pub(crate) fn capabilities() -> Result<(), Refusal> {
     let sets = rustix::thread::capabilities(None)
         .map_err(|error| Refusal::new(format!("capabilities: {error}")))?;
     let has = |one| sets.effective.contains(one);
     let bpf = |one| has(one) || has(CapabilitySet::SYS_ADMIN);
-    // Without the last one, `/proc` would not tell everything of everybody.
+    // Without the last one, `/proc` would not show every process in full.
     let needed = [
         ("CAP_BPF", bpf(CapabilitySet::BPF)),
         ("CAP_PERFMON", bpf(CapabilitySet::PERFMON)),
@@ -50,8 +49,8 @@ pub(crate) fn capabilities() -> Result<(), Refusal> {
     Err(Refusal::new(format!("takes the capability {}", missing.join(" and "))))
 }
 
-/// The folder must be this program's own `/proc`, of the first namespaces, and
-/// hide nothing.
+/// The folder must be this program's own `/proc`, of the first namespaces, and without hidden
+/// processes.
 fn own_proc(proc: &Path) -> Result<(), Refusal> {
     let name = proc.display();
     let not_own = || Refusal::new(format!("{name} is not this system's own /proc"));
@@ -79,8 +78,8 @@ fn own_proc(proc: &Path) -> Result<(), Refusal> {
     }
 }
 
-/// Whether a mount of procfs hides something, by the text of `mountinfo`.
-/// `None` where there is no such mount.
+/// Whether a mount of procfs hides processes, from the text of `mountinfo`. `None` without such a
+/// mount.
 fn hides(mounts: &str, device: &str) -> Option<bool> {
     let mut found = None;
     for line in mounts.lines() {
@@ -107,7 +106,7 @@ fn lockdown() -> bool {
         .is_ok_and(|modes| modes.contains("[confidentiality]"))
 }
 
-/// The kernel refused the program, although everything looked well.
+/// The kernel refused the program although all checks passed.
 pub(super) fn failed(error: &str) -> Refusal {
     Refusal::surprise(format!("the kernel does not take the BPF program: {error}"))
 }

@@ -1,5 +1,5 @@
-//! Memory that the kernel's side writes and this side reads: the only place of
-//! this crate with code that the compiler cannot check.
+//! Memory that the kernel's program writes and this side reads: the only file of this crate with
+//! unsafe code.
 #![allow(unsafe_code)]
 
 use super::{ProcessDetail, ProcessSlot, ThreadSlot};
@@ -34,9 +34,8 @@ impl<T: Plain> Mapped<T> {
     pub(super) fn new(map: impl AsFd, count: u32) -> Result<Self, Errno> {
         let count = count as usize;
         let bytes = count.checked_mul(size_of::<T>()).ok_or(Errno::OVERFLOW)?;
-        // SAFETY: a new mapping at a place that the kernel chooses. It succeeds
-        // only if the map has as many bytes (rounded up to pages), which no one
-        // can take away: a map never shrinks.
+        // SAFETY: a new mapping at a place that the kernel chooses. It succeeds only if the map has
+        // that many bytes (rounded up to pages), and a map never shrinks.
         let start = unsafe {
             mmap(std::ptr::null_mut(), bytes, ProtFlags::READ, MapFlags::SHARED, map, 0)?
         };
@@ -46,24 +45,22 @@ impl<T: Plain> Mapped<T> {
 
     /// The first `count` entries, or all if there are fewer.
     pub(super) fn entries(&self, count: usize) -> &[T] {
-        // SAFETY: the mapping begins at a page, is that long, and lives as long
-        // as `self`. Any bytes are a `T`. They are written by the program that
-        // has this map, while it runs; its owner holds this and runs it through
-        // an exclusive reference, so that no slice is in use then. The map has
-        // no name that others find it by; who may look for maps by their numbers
-        // and change them may change this program's memory in any case.
+        // SAFETY: the mapping begins at a page, is that long, and lives as long as `self`. Any
+        // bytes are a `T`. They are written by the program of this map while it runs; its owner
+        // holds this and runs it through an exclusive reference, so that no slice is in use then.
+        // The map has no name to find it by; a process that may look up maps by number and change
+        // them can change this program's memory in any case.
         unsafe { std::slice::from_raw_parts(self.start.as_ptr(), count.min(self.count)) }
     }
 }
 
 impl<T> Drop for Mapped<T> {
     fn drop(&mut self) {
-        // SAFETY: this mapping was made by `new`, and no slice outlives `self`.
-        // That it cannot fail with a place and length as they were given is why
-        // the answer does not matter.
+        // SAFETY: this mapping was made by `new`, and no slice outlives `self`. With a valid place
+        // and length the call cannot fail, so its result is ignored.
         let _ = unsafe { munmap(self.start.as_ptr().cast(), self.bytes) };
     }
 }
 
-// SAFETY: the mapping is memory like any other, owned by this alone.
+// SAFETY: the mapping is ordinary memory with this as its only owner.
 unsafe impl<T: Plain + Send> Send for Mapped<T> {}

@@ -1,10 +1,10 @@
-//! What stands for the program where it was not built.
+//! The stand-in for the program where it was not built.
 
 use super::{ProcessDetail, ProcessSlot, Refusal, Room, ThreadSlot, Wants};
 use crate::root::ProcRoot;
 use std::convert::Infallible;
 
-/// There is none.
+/// A program that cannot be loaded.
 pub(crate) struct Program(Infallible);
 
 impl Program {

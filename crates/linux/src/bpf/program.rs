@@ -1,4 +1,4 @@
-//! The program: loaded, and run.
+//! The BPF program: loading and running it.
 
 use super::memory::Mapped;
 use super::{ProcessDetail, ProcessSlot, Refusal, Room, ThreadSlot, Wants, allowed};
@@ -12,15 +12,14 @@ use std::sync::{Mutex, MutexGuard, PoisonError};
 
 static OBJECT: &[u8] = include_bytes!(concat!(env!("OUT_DIR"), "/processes.bpf.o"));
 
-/// Times that loading is tried; the library tries as often again in each.
+/// How often loading is tried; the library tries as often again in each.
 const TRIES: u32 = 8;
 
-/// The library writes what it thinks of to the standard error output, the whole
-/// protocol of the kernel's verifier included. While this is there, it does not;
-/// what it did before, it does again behind it.
+/// Silences libbpf, which otherwise writes to the standard error output, the kernel verifier's log
+/// included. Dropping it restores the output.
 struct Quiet {
     before: Option<(PrintLevel, PrintCallback)>,
-    /// Two at a time would take each other's silence for what was before.
+    /// One at a time: a second one would restore the silence of the first.
     _alone: MutexGuard<'static, ()>,
 }
 
@@ -45,7 +44,7 @@ pub(crate) struct Program {
     details: Mapped<ProcessDetail>,
     threads: Mapped<ThreadSlot>,
     room: Room,
-    /// What the last run filled.
+    /// The counts of the last run.
     filled: Room,
     moved: bool,
 }
@@ -62,7 +61,7 @@ impl Program {
             tries += 1;
             match Self::open(room).and_then(OpenObject::load) {
                 Ok(object) => return Self::map(object, room),
-                // The kernel stops checking a program when a signal arrives.
+                // A signal interrupts the kernel's check of a program.
                 Err(error) if error.kind() == ErrorKind::WouldBlock && tries < TRIES => {}
                 Err(error) => return Err(allowed::failed(&format!("{error:#}"))),
             }
@@ -96,9 +95,8 @@ impl Program {
         Ok(Self { object, processes, details, threads, room, filled, moved: true })
     }
 
-    /// Reads everything. Answers how many there were, which may be more than
-    /// there is room for. `processors` is the highest number of one that is on,
-    /// and 1.
+    /// Reads everything. Returns the number of processes and threads, which may exceed the room.
+    /// `processors` is the highest number of an active processor, plus 1.
     pub(crate) fn run(&mut self, wants: Wants, processors: u32) -> Result<Room, Refusal> {
         let Some(program) = self.object.progs_mut().next() else {
             return Err(Refusal::surprise("the BPF object has no program"));
@@ -124,7 +122,7 @@ impl Program {
         Ok(there)
     }
 
-    /// How many there are slots for.
+    /// The number of slots.
     pub(crate) fn room(&self) -> Room {
         self.room
     }
@@ -134,12 +132,12 @@ impl Program {
         self.processes.entries(self.filled.processes as usize)
     }
 
-    /// Whether the last run found another process in some slot than the one before.
+    /// Whether a slot of the last run holds another process than in the run before.
     pub(crate) fn moved(&self) -> bool {
         self.moved
     }
 
-    /// The same processes: what they do by themselves.
+    /// The same processes: the part that they change by running.
     pub(crate) fn details(&self) -> &[ProcessDetail] {
         self.details.entries(self.filled.processes as usize)
     }
@@ -155,8 +153,7 @@ mod tests {
     use super::*;
     use std::process::{Command, Stdio};
 
-    /// What every processor has of them is counted once, however many there are
-    /// said to be.
+    /// The sum over processors is counted once, however many are said to exist.
     #[test]
     fn processors_that_are_not_there_have_no_pages() {
         let room = Room::of(4000, 0).unwrap();
@@ -177,7 +174,7 @@ mod tests {
             let slot = program.processes().iter().find(|slot| slot.pid == pid)?;
             Some([slot.anonymous, slot.file, slot.shared, slot.swapped])
         };
-        // It may be busy beginning.
+        // The program may be busy with its start.
         let mut rested = |processors: u32| {
             let mut looks = (0..1000).map(|_| [count, processors, count].map(&mut pages));
             looks.find(|[before, _, after]| {

@@ -1,11 +1,11 @@
-//! What the BPF program writes; `processes.bpf.c` has the same.
+//! The slots that the BPF program writes; `processes.bpf.c` has the same layout.
 
-/// What a run shall read beyond the processes.
+/// The parts that a run reads beyond the processes.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub(crate) struct Wants {
     pub(crate) threads: bool,
     pub(crate) handles: bool,
-    /// How it is scheduled, and how long threads waited for a processor.
+    /// Scheduling, and the time that threads waited for a processor.
     pub(crate) schedule: bool,
 }
 
@@ -21,15 +21,15 @@ impl Wants {
 pub(crate) const MARK_MEMORY: u32 = 1;
 /// A thread ended while the process was read: the sums may be wrong.
 pub(crate) const MARK_TORN: u32 = 2;
-/// This kernel counts resident pages in a way that the program does not know.
+/// The program does not know how this kernel counts resident pages.
 pub(crate) const MARK_NO_RESIDENT: u32 = 4;
-/// A worker of the kernel is at the work that it names.
+/// A kernel worker is busy with the work that it is named after.
 pub(crate) const MARK_WORKING: u32 = 8;
 
 /// The process is a thread of the kernel.
 pub(crate) const MARK_KERNEL: u32 = 16;
 
-/// A process: what is looked at each time. Memory in pages.
+/// A process: the part read in each run. Memory in pages.
 #[derive(Clone, Copy, Debug)]
 #[repr(C)]
 pub(crate) struct ProcessSlot {
@@ -37,9 +37,9 @@ pub(crate) struct ProcessSlot {
     pub(crate) parent: u32,
     pub(crate) threads: u32,
     pub(crate) marks: u32,
-    /// What the program compares the process with the next time.
+    /// The state that the program compares with in the next run.
     pub(crate) wanted: u16,
-    /// Not 0: all but its threads is as in the run before.
+    /// Not 0: all but the threads is as in the run before.
     pub(crate) same: u16,
     /// Slots of its threads, if they were wanted.
     pub(crate) first_thread: u32,
@@ -58,13 +58,13 @@ pub(crate) struct ProcessSlot {
     pub(crate) handles: u64,
 }
 
-/// What a process does by itself, and how it is scheduled. Times in nanoseconds.
+/// The part of a process that it changes by running, and its scheduling. Times in nanoseconds.
 #[derive(Clone, Copy, Debug)]
 #[repr(C)]
 pub(crate) struct ProcessDetail {
     pub(crate) flags: u32,
     pub(crate) sequence: u32,
-    /// The kernel's: 120 is the usual one.
+    /// The kernel's scale: 120 is the default.
     pub(crate) priority: u32,
     pub(crate) real_time: u32,
     pub(crate) policy: u32,
@@ -72,7 +72,7 @@ pub(crate) struct ProcessDetail {
     pub(crate) user: u64,
     pub(crate) kernel: u64,
     pub(crate) runtime: u64,
-    /// What `/proc` told last.
+    /// The value that `/proc` had last.
     pub(crate) user_told: u64,
     pub(crate) kernel_told: u64,
     pub(crate) minor_faults: u64,
@@ -107,7 +107,7 @@ pub(crate) struct ThreadSlot {
     pub(crate) major_faults: u64,
     pub(crate) switches_voluntary: u64,
     pub(crate) switches_other: u64,
-    /// For a processor.
+    /// Time waiting for a processor.
     pub(crate) waited: u64,
     pub(crate) priority: u32,
     pub(crate) real_time: u32,
@@ -115,8 +115,7 @@ pub(crate) struct ThreadSlot {
     pub(crate) unused: u32,
 }
 
-// Every entry of an array has a multiple of 8 bytes, so that slots lie one
-// behind the other.
+// Entries of an array map are multiples of 8 bytes, so that slots lie without gaps.
 const _: () = assert!(
     size_of::<ProcessSlot>() == 112
         && size_of::<ProcessDetail>() == 264

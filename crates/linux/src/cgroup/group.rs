@@ -4,7 +4,7 @@ use super::container::Container;
 use super::source::File;
 use super::walk::shown;
 use crate::faults::{Faults, describe, is_denied};
-use crate::files::{Kept, Reader};
+use crate::files::{KeptFile, Reader};
 use crate::parse::utf16_name;
 use rustix::fd::OwnedFd;
 use rustix::fs::{CWD, FsWord, Mode, OFlags, fstatfs, openat};
@@ -36,7 +36,7 @@ pub(super) struct Group {
     absent: u32,
     /// Collections until the missing files are tried again.
     pause: u8,
-    files: [Kept; File::COUNT],
+    files: [KeptFile; File::COUNT],
 }
 
 impl Group {

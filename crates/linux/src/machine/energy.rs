@@ -2,7 +2,7 @@
 
 use crate::clock::TimeBase;
 use crate::faults::{Faults, Text, describe, is_denied, is_gone};
-use crate::files::{Kept, Reader};
+use crate::files::{KeptFile, Reader};
 use crate::parse::{number, utf16_name};
 use crate::table::{ENERGY, index_of};
 use perfhive_engine::standard::{Layouts, MOST, Row};
@@ -33,7 +33,7 @@ struct Meter {
     name: Vec<u16>,
     /// Whether the name could be read.
     is_named: bool,
-    file: Kept,
+    file: KeptFile,
     /// The range of the meter: it wraps beyond this number.
     range: u64,
     /// The last reading and its time.
@@ -120,7 +120,7 @@ impl Meter {
             path: CString::new(path).ok()?,
             name: Vec::new(),
             is_named: false,
-            file: Kept::default(),
+            file: KeptFile::default(),
             range: 0,
             last: None,
             used: 0,

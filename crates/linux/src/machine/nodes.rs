@@ -2,7 +2,7 @@
 
 use super::write_nothing;
 use crate::faults::{Faults, describe, is_gone};
-use crate::files::{Kept, PidPath, Reader, decimal};
+use crate::files::{KeptFile, PidPath, Reader, decimal};
 use crate::interrupts::Tally;
 use crate::parse::{keyed, kib_to_bytes};
 use crate::table::{NODE, index_of};
@@ -70,8 +70,8 @@ pub(super) struct Nodes {
 
 struct Node {
     number: u32,
-    meminfo: Kept,
-    numastat: Kept,
+    meminfo: KeptFile,
+    numastat: KeptFile,
     sizes: [Option<u64>; SIZES.len()],
     events: [Option<u64>; EVENTS.len()],
 }
@@ -153,8 +153,8 @@ impl Node {
     fn new(number: u32) -> Self {
         Self {
             number,
-            meminfo: Kept::default(),
-            numastat: Kept::default(),
+            meminfo: KeptFile::default(),
+            numastat: KeptFile::default(),
             sizes: [None; SIZES.len()],
             events: [None; EVENTS.len()],
         }

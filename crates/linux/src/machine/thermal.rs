@@ -1,7 +1,7 @@
 //! Thermal zones.
 
 use crate::faults::{Faults, Text, describe, is_denied, is_gone};
-use crate::files::{Kept, PidPath, Reader};
+use crate::files::{KeptFile, PidPath, Reader};
 use crate::parse::{number, utf16_name};
 use crate::table::{THERMAL, index_of};
 use perfhive_engine::standard::{Layouts, MOST, Row};
@@ -26,7 +26,7 @@ struct Zone {
     name: Vec<u16>,
     /// Whether the type could be read.
     is_named: bool,
-    file: Kept,
+    file: KeptFile,
     /// In tenths of a kelvin.
     temperature: Option<u64>,
 }
@@ -75,7 +75,13 @@ impl Zones {
 
 impl Zone {
     fn new(number: u32) -> Self {
-        Self { number, name: Vec::new(), is_named: false, file: Kept::default(), temperature: None }
+        Self {
+            number,
+            name: Vec::new(),
+            is_named: false,
+            file: KeptFile::default(),
+            temperature: None,
+        }
     }
 
     /// Reads the zone; returns whether it still exists.

@@ -1,18 +1,18 @@
 //! Reading a long file of `/proc` line by line, in a buffer of limited size.
 //!
-//! The kernel gives such a file in pieces of about a page, of whole lines, and
-//! goes on where it stopped as long as each reading begins where the one before
-//! ended. Meanwhile the process goes on, and changes its mappings.
+//! The kernel delivers such a file in pieces of whole lines, about a page each, and continues where
+//! it stopped if each read begins where the last one ended. Meanwhile the process runs on and
+//! changes its mappings.
 
 use crate::faults::describe;
 use rustix::fd::OwnedFd;
 use rustix::io::{Errno, pread, retry_on_intr};
 use std::fmt;
 
-/// Size of the buffer: more than the longest line, which has a path of 4095
-/// bytes, each of which may be written as four.
+/// Size of the buffer: more than the longest line, whose path has 4095 bytes, each written as up to
+/// four.
 const BUFFER: usize = 64 << 10;
-/// Length that no such file has: several hundred thousand mappings in `smaps`.
+/// A length beyond any such file: several hundred thousand mappings in `smaps`.
 const TOO_LONG: u64 = 1 << 30;
 
 const _: () = assert!(BUFFER > 4 * 4096);
@@ -22,7 +22,7 @@ const _: () = assert!(BUFFER > 4 * 4096);
 pub(super) enum Broken {
     /// The system's error.
     Error(Errno),
-    /// It is not what it should be.
+    /// A line is invalid.
     Text(&'static str),
 }
 
@@ -42,8 +42,8 @@ pub(super) struct Lines {
 }
 
 impl Lines {
-    /// Calls `each` with every line, its end included, and answers whether there
-    /// was any; stops at what `each` does not understand.
+    /// Calls `each` with every line, its end included, until `each` refuses one; returns whether
+    /// there was a line.
     pub(super) fn read(
         &mut self,
         fd: &OwnedFd,
@@ -53,7 +53,7 @@ impl Lines {
             self.buffer.resize(BUFFER, 0);
         }
         let mut offset = 0;
-        // Bytes of a line that has not ended yet, at the front of the buffer.
+        // Bytes of an incomplete line, at the front of the buffer.
         let mut held = 0;
         loop {
             let rest = self.buffer.get_mut(held..).unwrap_or_default();

@@ -2,7 +2,7 @@
 
 use crate::parse::number;
 
-/// What may be done with a mapping, in Windows' order.
+/// The protections of a mapping, in Windows' order.
 pub(super) const PROTECTIONS: usize = 8;
 
 /// A mapping.
@@ -10,8 +10,8 @@ pub(super) const PROTECTIONS: usize = 8;
 pub(super) struct Mapping<'a> {
     pub(super) start: u64,
     pub(super) end: u64,
-    /// Place among Windows' protections: no access, read only, read/write,
-    /// write copy, and the same with execution.
+    /// Position among Windows' protections: no access, read only, read/write, write copy, and the
+    /// same with execution.
     pub(super) protection: usize,
     pub(super) is_shared: bool,
     pub(super) is_executable: bool,
@@ -20,7 +20,7 @@ pub(super) struct Mapping<'a> {
 }
 
 impl<'a> Mapping<'a> {
-    /// A line with its end; `None` where it is not what it should be.
+    /// Parses a line with its end; `None` for an invalid one.
     pub(super) fn parse(line: &'a [u8]) -> Option<Self> {
         let line = line.strip_suffix(b"\n")?;
         let (range, rest) = word(line)?;
@@ -47,8 +47,8 @@ impl<'a> Mapping<'a> {
         let (offset, rest) = word(rest)?;
         hexadecimal(offset)?;
         let (_, rest) = word(rest)?;
-        // Behind the number of the file, blanks; then its name, if there is one,
-        // which may end with blanks.
+        // The file's number is followed by blanks and, if there is one, its name, which may end
+        // with blanks.
         let (inode, rest) = word(rest)?;
         let inode = number(inode)?;
         let name = rest.trim_ascii_start();
@@ -69,13 +69,12 @@ impl<'a> Mapping<'a> {
     }
 }
 
-/// Whether a line of `smaps` begins a mapping: those with its numbers begin
-/// with a capital.
+/// Whether a line of `smaps` begins a mapping: lines with its numbers begin with a capital.
 pub(super) fn is_header(line: &[u8]) -> bool {
     line.first().is_some_and(|byte| matches!(byte, b'0'..=b'9' | b'a'..=b'f'))
 }
 
-/// A word, and what is behind the blank behind it.
+/// A word, and the text behind the blank that follows it.
 fn word(text: &[u8]) -> Option<(&[u8], &[u8])> {
     let length = text.iter().position(|byte| *byte == b' ').unwrap_or(text.len());
     let (word, rest) = text.split_at_checked(length)?;
@@ -97,8 +96,7 @@ fn hexadecimal(digits: &[u8]) -> Option<u64> {
     })
 }
 
-/// Puts a path as it was before the kernel wrote its line feeds as `\012`, in
-/// place of what is in `out`.
+/// Writes a path into `out`, with line feeds in place of the kernel's `\012`.
 pub(super) fn unescape(path: &[u8], out: &mut Vec<u8>) {
     out.clear();
     let mut rest = path;
@@ -119,32 +117,32 @@ pub(super) fn unescape(path: &[u8], out: &mut Vec<u8>) {
     out.extend_from_slice(rest);
 }
 
-/// What `/proc/PID/task/TID/syscall` says.
+/// The state in `/proc/PID/task/TID/syscall`.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum Place {
+pub(super) enum ThreadState {
     /// The address in the program.
     At(u64),
-    /// The thread runs, or is about to.
+    /// The thread runs or is about to.
     Running,
-    /// A thread of the kernel, or one that has ended.
+    /// A kernel thread, or one that has ended.
     Nowhere,
 }
 
-/// Reads it; `None` where it is not what it should be.
-pub(super) fn place(text: &[u8]) -> Option<Place> {
+/// Parses the file; `None` for an invalid text.
+pub(super) fn thread_state(text: &[u8]) -> Option<ThreadState> {
     let line = text.strip_suffix(b"\n")?;
     if line == b"running" {
-        return Some(Place::Running);
+        return Some(ThreadState::Running);
     }
     let mut words = line.split(|byte| *byte == b' ');
     let last = words.next_back()?;
-    // The number of the call, -1 outside of one, and at least the stack.
+    // The number of the call, -1 outside of one, and at least the stack follow.
     let call = words.next()?;
     number(call.strip_prefix(b"-").unwrap_or(call))?;
     words.next()?;
     match hexadecimal(last.strip_prefix(b"0x")?)? {
-        0 => Some(Place::Nowhere),
-        address => Some(Place::At(address)),
+        0 => Some(ThreadState::Nowhere),
+        address => Some(ThreadState::At(address)),
     }
 }
 
@@ -209,8 +207,7 @@ mod tests {
 
     #[test]
     fn damaged_lines_are_none() {
-        // What is cut within the name cannot be told from a shorter name, but for
-        // the end of the line.
+        // A name that was cut off can only be told from a shorter one by the missing line end.
         for end in 0..LINE.len() {
             assert_eq!(mapping(&LINE[..end]), None, "{end}");
         }
@@ -243,14 +240,20 @@ mod tests {
 
     #[test]
     fn places_of_threads() {
-        assert_eq!(place(b"running\n"), Some(Place::Running));
-        assert_eq!(place(b"0 0x3 0x7f 0x2 0x7 0xf 0x0 0x7ffc 0x7f6ad\n"), Some(Place::At(0x7f6ad)));
-        assert_eq!(place(b"-1 0x7ffc 0xab\n"), Some(Place::At(0xab)));
-        assert_eq!(place(b"0 0x0 0x0 0x0 0x0 0x0 0x0 0x0 0x0\n"), Some(Place::Nowhere));
+        assert_eq!(thread_state(b"running\n"), Some(ThreadState::Running));
+        assert_eq!(
+            thread_state(b"0 0x3 0x7f 0x2 0x7 0xf 0x0 0x7ffc 0x7f6ad\n"),
+            Some(ThreadState::At(0x7f6ad))
+        );
+        assert_eq!(thread_state(b"-1 0x7ffc 0xab\n"), Some(ThreadState::At(0xab)));
+        assert_eq!(
+            thread_state(b"0 0x0 0x0 0x0 0x0 0x0 0x0 0x0 0x0\n"),
+            Some(ThreadState::Nowhere)
+        );
         for bad in
             ["", "running", "0 0x1 0x2", "x 0x1 0x2\n", "0 0x1 2\n", "0x2\n", "0 0x1\n", "\n"]
         {
-            assert_eq!(place(bad.as_bytes()), None, "{bad:?}");
+            assert_eq!(thread_state(bad.as_bytes()), None, "{bad:?}");
         }
     }
 }

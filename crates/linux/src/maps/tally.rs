@@ -1,4 +1,4 @@
-//! What the mappings of one process add up to.
+//! Sums over the mappings of one process.
 
 use super::lines::Broken;
 use super::parse::{Mapping, PROTECTIONS, is_header};
@@ -9,23 +9,22 @@ use std::hash::{BuildHasher, RandomState};
 /// dirty, swapped.
 pub(super) const FIELDS: [&[u8]; 4] = [b"Rss:", b"Pss:", b"Private_Dirty:", b"Swap:"];
 
-/// Bytes of paths that are kept for one process. Beyond it, no use can be made
-/// of what the process has mapped.
+/// Limit to the bytes of paths of one process. A process beyond it is left out.
 const MOST_BYTES: usize = 32 << 20;
 /// Files of one process that are kept: four times the usual limit of mappings.
 const MOST_FILES: usize = 1 << 18;
 
-/// Addresses from here are the kernel's. The page that is listed there, of the
-/// calls that once were at a fixed place, is no part of the process' memory.
+/// Addresses from here on are the kernel's. The page listed there (calls at a fixed place, of old
+/// kernels) is no memory of the process.
 const KERNEL: u64 = 1 << 63;
 
 /// A file that a process has mapped.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub(super) struct File {
     hash: u64,
-    /// Where its path stands.
+    /// Position of its path.
     pub(super) path: (usize, usize),
-    /// Whether something of it may be executed.
+    /// Whether a part of it is executable.
     pub(super) is_image: bool,
     pub(super) sums: Sums,
 }
@@ -56,10 +55,10 @@ impl Sums {
     }
 }
 
-/// Where the numbers below a line of `smaps` belong.
+/// What the numbers below a line of `smaps` are added to.
 #[derive(Clone, Copy, Debug, Default)]
 enum Current {
-    /// To nothing that counts.
+    /// Nothing.
     #[default]
     Nothing,
     File(usize),
@@ -67,7 +66,7 @@ enum Current {
     Private,
 }
 
-/// A place of the table of paths: a file's number, valid in one generation.
+/// An entry of the table of paths: a file's number, valid in one generation.
 #[derive(Clone, Copy, Default)]
 struct Slot {
     generation: u32,
@@ -85,17 +84,17 @@ pub(super) struct Tally {
     current: Current,
     /// End of the mapping before.
     end: u64,
-    /// Shared memory that is no file.
+    /// Shared memory without a file.
     pub(super) shared: Sums,
     /// Private memory without a file, reserved one included.
     pub(super) private: Sums,
-    /// Mappings that `smaps` gave all numbers of, and that it should have.
+    /// Mappings for which `smaps` gave all numbers, and those for which it should have.
     told: u64,
     expected: u64,
 }
 
 impl Tally {
-    /// Begins a process.
+    /// Starts a process.
     pub(super) fn clear(&mut self) {
         self.paths.clear();
         self.files.clear();
@@ -112,7 +111,7 @@ impl Tally {
         self.expected = 0;
     }
 
-    /// A line of `maps` or `smaps`.
+    /// Adds a line of `maps` or `smaps`.
     pub(super) fn line(&mut self, line: &[u8]) -> Result<(), Broken> {
         if !is_header(line) {
             return self.field(line);
@@ -120,8 +119,8 @@ impl Tally {
         let Some(mapping) = Mapping::parse(line) else {
             return Err(Broken::Text("a line is not understood"));
         };
-        // Between two pieces, a mapping that was told may have grown, or may have
-        // become one with the next: nothing counts twice.
+        // Between two pieces a listed mapping may have grown or merged with the next one: no byte
+        // counts twice.
         let start = mapping.start.max(self.end);
         if mapping.start >= KERNEL || mapping.end <= start {
             self.current = Current::Nothing;
@@ -153,10 +152,10 @@ impl Tally {
         Ok(())
     }
 
-    /// A line with a number of the mapping before.
+    /// Adds a line with a number of the mapping before.
     fn field(&mut self, line: &[u8]) -> Result<(), Broken> {
         let Some(which) = FIELDS.iter().position(|field| line.starts_with(field)) else {
-            // One of those that do not matter here, or no such line at all.
+            // Another number of `smaps`, or an unknown line.
             let is_field = line.first().is_some_and(u8::is_ascii_uppercase) && line.contains(&b':');
             return if is_field { Ok(()) } else { Err(Broken::Text("a line is not understood")) };
         };
@@ -187,7 +186,7 @@ impl Tally {
         self.told > 0 && self.told != self.expected
     }
 
-    /// Whether nothing was mapped.
+    /// Whether the process has no mapping.
     pub(super) fn is_empty(&self) -> bool {
         self.expected == 0
     }
@@ -202,7 +201,7 @@ impl Tally {
         self.paths.get(file.path.0..file.path.1).unwrap_or_default()
     }
 
-    /// The number of the file of a path.
+    /// The number of the file with a path.
     fn file(&mut self, path: &[u8]) -> Result<usize, Broken> {
         // Most mappings of a file follow one another.
         if let Current::File(last) = self.current
@@ -231,8 +230,7 @@ impl Tally {
         Ok(number)
     }
 
-    /// The slot of a file that is the wanted one, or the free one where it would
-    /// be. Half of the slots are free.
+    /// The slot of a file, or the free slot where it belongs. Half of the slots are free.
     fn slot(&self, hash: u64, is_it: impl Fn(&File) -> bool) -> usize {
         let most = self.slots.len().saturating_sub(1);
         let mut at = hash as usize & most;

@@ -1,6 +1,6 @@
 //! Thread Details: where in the program a thread is.
 
-use super::parse::{Place, place};
+use super::parse::{ThreadState, thread_state};
 use super::{Listed, Maps};
 use crate::faults::{Faults, describe, is_denied, is_gone};
 use crate::files::{PidPath, Reader, decimal};
@@ -55,10 +55,10 @@ fn write_process(
                 continue;
             }
         }
-        let address = match place(reader.text()) {
-            Some(Place::At(address)) => Some(address),
-            Some(Place::Running) => None,
-            Some(Place::Nowhere) => {
+        let address = match thread_state(reader.text()) {
+            Some(ThreadState::At(address)) => Some(address),
+            Some(ThreadState::Running) => None,
+            Some(ThreadState::Nowhere) => {
                 number += 1;
                 continue;
             }

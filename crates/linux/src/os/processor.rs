@@ -4,7 +4,7 @@ use super::SystemSession;
 use super::topology::Topology;
 use crate::cpus::{Cpu, Times, Totals};
 use crate::faults::{Faults, describe, is_denied, is_gone, unreadable};
-use crate::files::{Kept, PidPath, Reader, decimal};
+use crate::files::{KeptFile, PidPath, Reader, decimal};
 use crate::interrupts::{KINDS, Tally};
 use crate::parse::number;
 use crate::table::{PROCESSOR, PROCESSOR_INFORMATION, index_of};
@@ -74,7 +74,7 @@ struct Node {
 /// A processor's clock.
 struct Frequency {
     cpu: u32,
-    file: Kept,
+    file: KeptFile,
     /// The highest frequency in kHz.
     maximum: Option<u64>,
     current: Option<u64>,
@@ -265,7 +265,7 @@ impl Details {
                     Ok(()) => number(sys.text().trim_ascii_end()).filter(|maximum| *maximum > 0),
                     Err(_) => None,
                 };
-                let (cpu, file) = (cpu.number, Kept::default());
+                let (cpu, file) = (cpu.number, KeptFile::default());
                 self.frequencies.push(Frequency { cpu, file, maximum, current: None });
             }
         }

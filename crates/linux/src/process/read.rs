@@ -174,12 +174,9 @@ impl ProcessReader {
 
     /// Whether a process rests; its slot then has the values that `stat` had before.
     fn rests(&mut self, known: &mut Tracked, at: usize) -> bool {
-        let found = self.resting.look(
-            known.rest,
-            known.pid,
-            known.is_kernel_thread,
-            &mut self.files.reader,
-        );
+        let others = [&mut known.stat, &mut known.io];
+        let identity = (known.pid, known.is_kernel_thread);
+        let found = self.resting.look(&mut known.rest, identity, others, &mut self.files.reader);
         known.rests = found.is_some();
         let Some(found) = found else { return false };
         known.status = None;
@@ -225,8 +222,6 @@ impl ProcessReader {
 
     /// Reads `stat` of a process. Where it is gone or hidden, it gets no slot.
     fn stat(&mut self, known: &mut Tracked, at: usize, wanted: ProcessColumns) {
-        let others = [&mut known.stat, &mut known.io];
-        self.resting.before_stat(known.rest, known.pid, others, &mut self.files.reader);
         let pid = known.pid;
         let path = || PidPath::of(pid, b"stat");
         let mut read = self.files.reader.kept(&mut known.stat, path);
@@ -414,7 +409,7 @@ impl ProcessReader {
     }
 
     fn io(&mut self, known: &mut Tracked, sample: &mut Sample) -> Result<bool, Gone> {
-        if let Some(io) = known.rests.then(|| self.resting.io(known.rest)).flatten() {
+        if let Some(io) = known.rests.then(|| self.resting.io(&known.rest)).flatten() {
             return Ok(sample.push_io_of(io));
         }
         if known.io_pause > 0 {
@@ -427,9 +422,7 @@ impl ProcessReader {
             Outcome::Read => {}
             Outcome::Refused => {
                 known.io_pause = pause(pid);
-                if known.rests {
-                    self.resting.io_refused(known.rest);
-                }
+                self.resting.after_io(&mut known.rest, known.rests, None);
                 return Ok(false);
             }
             Outcome::Failed => return Ok(false),
@@ -438,7 +431,7 @@ impl ProcessReader {
             self.files.fault(pid, "io", "not understood");
             return Ok(false);
         };
-        self.resting.after_io(known.rest, io, known.rests);
+        self.resting.after_io(&mut known.rest, known.rests, Some(io));
         Ok(sample.push_io_of(io))
     }
 }

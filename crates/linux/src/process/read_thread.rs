@@ -4,7 +4,7 @@ use super::columns::ThreadColumns;
 use super::proc_files::ProcFiles;
 use super::thread_sample::{Sample, windows_state};
 use crate::faults::{describe, is_denied, is_gone};
-use crate::files::{Kept, PidPath, Reader};
+use crate::files::{KeptFile, PidPath, Reader};
 use crate::parse::{Schedule, Stat, switches, waiting};
 use rustix::fd::OwnedFd;
 use rustix::io::Errno;
@@ -19,7 +19,7 @@ pub(super) enum Missing {
 
 /// Reads the only thread of a process together with the process, while the processor's caches still
 /// have it; `None` where that fails: the thread is then read in its turn, with its fault.
-pub(super) fn first(files: &mut ProcFiles, pid: u32, kept: &mut Kept) -> Option<Sample> {
+pub(super) fn first(files: &mut ProcFiles, pid: u32, kept: &mut KeptFile) -> Option<Sample> {
     TaskFiles { pid, folder: None }.stat(&mut files.reader, pid, kept).ok()?;
     let stat = Stat::parse(files.text())?;
     let mut sample = common(files, pid, pid, &stat);
@@ -55,7 +55,7 @@ impl TaskFiles<'_> {
         &self,
         reader: &mut ProcFiles,
         tid: u32,
-        kept: &mut Kept,
+        kept: &mut KeptFile,
         wanted: ThreadColumns,
     ) -> Result<Sample, Missing> {
         let pid = self.pid;
@@ -141,7 +141,7 @@ impl TaskFiles<'_> {
         read.ok()
     }
 
-    fn stat(&self, files: &mut Reader, tid: u32, kept: &mut Kept) -> Result<(), Errno> {
+    fn stat(&self, files: &mut Reader, tid: u32, kept: &mut KeptFile) -> Result<(), Errno> {
         match self.folder {
             Some(folder) => files.kept_in(folder, kept, || PidPath::of(tid, b"stat")),
             None => files.kept(kept, || PidPath::of_thread(self.pid, tid, b"stat")),

@@ -25,10 +25,11 @@
 //! A look at `schedstat` that finds a process that has run costs one system call more than reading
 //! it in full. Looks in vain are paid for by those that saved calls; see [`Resting::credit`].
 //!
-//! The interface is [`Resting::look`], and two notes of what was read in full
-//! ([`Resting::after_stat`], [`Resting::after_io`]). [`Resting::begin`] with `false` switches it off.
+//! The interface: [`Resting::look`] and [`Resting::io`] answer for the files of a resting process, and
+//! [`Resting::after_stat`] and [`Resting::after_io`] note what was read. [`Resting::begin`] with `false`
+//! switches it off.
 
-use crate::files::{Kept, PidPath, Reader};
+use crate::files::{KeptFile, PidPath, Reader};
 use crate::parse::{Io, PF_EXITING, Stat, Words, number};
 
 /// Full readings without a change before a process is looked at.
@@ -79,9 +80,9 @@ impl Numbers {
     }
 }
 
-/// A process that may rest.
-struct Rest {
-    file: Kept,
+/// The values of a process that may rest, from one collection to the next.
+pub(super) struct RestingProcess {
+    file: KeptFile,
     /// `schedstat` before the values below were read; only of a process that was not running
     /// then.
     turns: Option<Turns>,
@@ -90,7 +91,8 @@ struct Rest {
     numbers: Numbers,
     name: [u8; NAME],
     name_length: usize,
-    io: Option<Io>,
+    /// `io`, and the collection in which it was read.
+    io: Option<(Io, u64)>,
     /// `io` of the reading before.
     io_before: Option<Io>,
     /// Full readings in a row without a change.
@@ -100,10 +102,10 @@ struct Rest {
     rests: u8,
 }
 
-impl Default for Rest {
+impl Default for RestingProcess {
     fn default() -> Self {
         Self {
-            file: Kept::default(),
+            file: KeptFile::default(),
             turns: None,
             confirmed: 0,
             numbers: Numbers::default(),
@@ -118,7 +120,7 @@ impl Default for Rest {
     }
 }
 
-impl Rest {
+impl RestingProcess {
     fn name(&self) -> &[u8] {
         self.name.get(..self.name_length).unwrap_or_default()
     }
@@ -146,14 +148,8 @@ enum Counts {
     No,
 }
 
-/// The place of a process among those that may rest.
-#[derive(Clone, Copy, Debug)]
-pub(super) struct Place(usize);
-
-/// The processes that may rest.
+/// What is common to all processes that may rest.
 pub(super) struct Resting {
-    places: Vec<Rest>,
-    free: Vec<Place>,
     counts: Counts,
     /// Whether processes may be taken for resting in this collection.
     on: bool,
@@ -172,13 +168,13 @@ pub(super) struct Resting {
     elders: Vec<Elder>,
     /// Whether `io` of a resting process was read in this collection.
     io_permitted: bool,
+    /// The last collection in which `io` was refused that had been permitted before.
+    io_refused: u64,
 }
 
 impl Default for Resting {
     fn default() -> Self {
         Self {
-            places: Vec::new(),
-            free: Vec::new(),
             counts: Counts::Unknown(None),
             on: false,
             collection: 0,
@@ -187,6 +183,7 @@ impl Default for Resting {
             parent: None,
             elders: Vec::new(),
             io_permitted: false,
+            io_refused: 0,
         }
     }
 }
@@ -195,7 +192,7 @@ impl Default for Resting {
 struct Elder {
     pid: u32,
     /// Its open `stat`: a look takes one system call.
-    file: Kept,
+    file: KeptFile,
     /// The collection of the last look, and the start time found then.
     collection: u64,
     start: u64,
@@ -225,9 +222,6 @@ impl Resting {
         self.parent = None;
         self.io_permitted = false;
         if self.on {
-            // Reserved at once rather than for each new process.
-            self.places.reserve(processes.saturating_sub(self.places.len()));
-            self.free.reserve(self.places.len().saturating_sub(self.free.len()));
             self.alive.reserve(processes);
         }
     }
@@ -254,24 +248,30 @@ impl Resting {
         matches!(self.counts, Counts::Yes)
     }
 
-    /// Takes back the place of a process that is gone.
-    pub(super) fn take_back(&mut self, place: Option<Place>) {
-        let Some(place) = place else { return };
-        if let Some(rest) = self.places.get_mut(place.0) {
-            *rest = Rest::default();
-            self.free.push(place);
-        }
-    }
-
-    /// The values of a process if it rests.
+    /// The values of a process if it rests. Otherwise its `stat` must be read in full next: its turns
+    /// are noted if it may rest from now on. `others` are its open `stat` and `io`, which are closed
+    /// where `schedstat` needs their place among the open files.
     pub(super) fn look(
         &mut self,
-        place: Option<Place>,
-        pid: u32,
-        is_kernel_thread: bool,
+        process: &mut Option<Box<RestingProcess>>,
+        (pid, is_kernel_thread): (u32, bool),
+        others: [&mut KeptFile; 2],
         reader: &mut Reader,
     ) -> Option<Rested> {
-        let rest = self.places.get_mut(place?.0)?;
+        let rest = process.as_deref_mut()?;
+        let found = self.values(rest, (pid, is_kernel_thread), reader);
+        if found.is_none() {
+            self.note_turns(rest, pid, others, reader);
+        }
+        found
+    }
+
+    fn values(
+        &mut self,
+        rest: &mut RestingProcess,
+        (pid, is_kernel_thread): (u32, bool),
+        reader: &mut Reader,
+    ) -> Option<Rested> {
         if !self.on || rest.confirmed + 1 != self.collection {
             rest.turns = None;
             return None;
@@ -307,24 +307,19 @@ impl Resting {
         self.credit += spared;
         rest.confirmed = self.collection;
         rest.rests = rest.rests.saturating_add(1);
-        let Rest { numbers, name, name_length, .. } = *rest;
+        let RestingProcess { numbers, name, name_length, .. } = *rest;
         self.alive.push(pid);
         Some(Rested { numbers, name, name_length })
     }
 
-    /// Must be called before `stat` of a process is read in full: notes its turns if it may rest
-    /// from now on. `others` are its open `stat` and `io`, which are closed to make room for one
-    /// more open file.
-    pub(super) fn before_stat(
+    /// Reads the turns of a process that may rest from now on.
+    fn note_turns(
         &mut self,
-        place: Option<Place>,
+        rest: &mut RestingProcess,
         pid: u32,
-        others: [&mut Kept; 2],
+        others: [&mut KeptFile; 2],
         reader: &mut Reader,
     ) {
-        let Some(rest) = place.and_then(|place| self.places.get_mut(place.0)) else {
-            return;
-        };
         let worth = self.on && rest.turns.is_none() && rest.quiet >= rest.patience;
         if !worth || self.credit == 0 {
             return;
@@ -334,7 +329,7 @@ impl Resting {
             if others.iter().all(|file| file.fd().is_none()) {
                 return;
             }
-            others.into_iter().for_each(Kept::close);
+            others.into_iter().for_each(KeptFile::close);
         }
         self.credit -= 1;
         let read = reader.kept(&mut rest.file, || PidPath::of(pid, b"schedstat"));
@@ -351,7 +346,7 @@ impl Resting {
     /// is the same process as in the collection before.
     pub(super) fn after_stat(
         &mut self,
-        place: &mut Option<Place>,
+        process: &mut Option<Box<RestingProcess>>,
         pid: u32,
         stat: &Stat<'_>,
         before: bool,
@@ -363,19 +358,9 @@ impl Resting {
         if before && !ended {
             self.alive.push(pid);
         }
-        let place = match *place {
-            Some(place) => place,
-            None => {
-                let free = self.free.pop().unwrap_or(Place(self.places.len()));
-                if free.0 == self.places.len() {
-                    self.places.push(Rest::default());
-                }
-                *place.insert(free)
-            }
-        };
-        let Some(rest) = self.places.get_mut(place.0) else { return };
+        let rest = process.get_or_insert_default();
         if !before {
-            *rest = Rest::default();
+            **rest = RestingProcess::default();
         }
         let numbers = Numbers::of(stat);
         let fits = stat.name.len() <= NAME;
@@ -395,29 +380,31 @@ impl Resting {
         for (place, byte) in rest.name.iter_mut().zip(stat.name) {
             *place = *byte;
         }
-        rest.io_before = rest.io.take();
+        rest.io_before = rest.io.take().map(|(io, _)| io);
         rest.confirmed = self.collection;
     }
 
     /// `io` of a resting process, if it was read before. `None` for the first one in a collection,
     /// which must be read all the same: the permission may be gone.
-    pub(super) fn io(&mut self, place: Option<Place>) -> Option<Io> {
-        let io = self.places.get(place?.0)?.io?;
-        std::mem::replace(&mut self.io_permitted, true).then_some(io)
+    pub(super) fn io(&mut self, process: &Option<Box<RestingProcess>>) -> Option<Io> {
+        let (io, read) = process.as_deref()?.io?;
+        let is_valid = read > self.io_refused;
+        (is_valid && std::mem::replace(&mut self.io_permitted, true)).then_some(io)
     }
 
-    /// Must be called where `io` of a resting process is refused. If it was permitted before, the
-    /// permission is gone, and the values of other processes are forgotten too.
-    pub(super) fn io_refused(&mut self, place: Option<Place>) {
-        let rest = place.and_then(|place| self.places.get(place.0));
-        if rest.is_some_and(|rest| rest.io.is_some()) {
-            self.places.iter_mut().for_each(|rest| rest.io = None);
-        }
-    }
-
-    /// Must be called with the `io` of a process that was read.
-    pub(super) fn after_io(&mut self, place: Option<Place>, io: Io, rested: bool) {
-        let Some(rest) = place.and_then(|place| self.places.get_mut(place.0)) else {
+    /// Must be called after `io` of a process was read, with `None` if it was refused. If it was permitted
+    /// before, the permission is gone, and the values of other processes are forgotten too.
+    pub(super) fn after_io(
+        &mut self,
+        process: &mut Option<Box<RestingProcess>>,
+        rested: bool,
+        io: Option<Io>,
+    ) {
+        let Some(rest) = process.as_deref_mut() else { return };
+        let Some(io) = io else {
+            if rested && rest.io.is_some() {
+                self.io_refused = self.collection;
+            }
             return;
         };
         if !self.on || rest.confirmed != self.collection {
@@ -427,7 +414,7 @@ impl Resting {
             rest.disappoint();
             rest.quiet = 0;
         }
-        rest.io = Some(io);
+        rest.io = Some((io, self.collection));
     }
 }
 
@@ -466,7 +453,7 @@ fn is_elder_alive(
         return false;
     };
     let at = elders.binary_search_by_key(&pid, |elder| elder.pid).unwrap_or_else(|at| {
-        let file = Kept::default();
+        let file = KeptFile::default();
         let elder = Elder { pid, file, collection: 0, start: 0, since: 0, is_alive: false };
         elders.insert(at, elder);
         at

@@ -1,8 +1,8 @@
 //! Processes and threads that are followed from one collection to the next.
 
-use super::rest::Place;
+use super::rest::RestingProcess;
 use super::thread_counts::Sums;
-use crate::files::Kept;
+use crate::files::KeptFile;
 
 /// A process that is followed from one collection to the next.
 pub(super) struct Tracked {
@@ -12,15 +12,15 @@ pub(super) struct Tracked {
     pub(super) is_kernel_thread: bool,
     /// Its start time in ticks, which tells it from a later process of its number.
     pub(super) start: u64,
-    pub(super) stat: Kept,
-    pub(super) statm: Kept,
-    pub(super) io: Kept,
-    /// Its place among the processes that may rest.
-    pub(super) rest: Option<Place>,
+    pub(super) stat: KeptFile,
+    pub(super) statm: KeptFile,
+    pub(super) io: KeptFile,
+    /// Its values while it may rest.
+    pub(super) rest: Option<Box<RestingProcess>>,
     /// Whether it rests in this collection.
     pub(super) rests: bool,
     /// `stat` of its first thread, where that is the only one.
-    pub(super) thread: Kept,
+    pub(super) thread: KeptFile,
     /// Sums over its threads, once they were wanted.
     pub(super) sums: Option<Box<Sums>>,
     /// Switches of its only thread, if another counter's file had them in this collection.
@@ -33,7 +33,7 @@ pub(super) struct Tracked {
 #[derive(Default)]
 pub(super) struct Threads {
     /// The folder `task`.
-    pub(super) folder: Kept,
+    pub(super) folder: KeptFile,
     /// By ascending number.
     pub(super) known: Vec<TrackedThread>,
 }
@@ -41,12 +41,12 @@ pub(super) struct Threads {
 /// A thread that is followed from one collection to the next.
 pub(super) struct TrackedThread {
     pub(super) tid: u32,
-    pub(super) stat: Kept,
+    pub(super) stat: KeptFile,
 }
 
 impl TrackedThread {
     pub(super) fn new(tid: u32) -> Self {
-        Self { tid, stat: Kept::default() }
+        Self { tid, stat: KeptFile::default() }
     }
 }
 
@@ -83,12 +83,12 @@ impl Tracked {
             io_pause: 0,
             is_kernel_thread: false,
             start: 0,
-            stat: Kept::default(),
-            statm: Kept::default(),
-            io: Kept::default(),
+            stat: KeptFile::default(),
+            statm: KeptFile::default(),
+            io: KeptFile::default(),
             rest: None,
             rests: false,
-            thread: Kept::default(),
+            thread: KeptFile::default(),
             sums: None,
             status: None,
             threads: None,

@@ -9,7 +9,7 @@ use super::thread_sample::Sample;
 use super::tracked::{Threads, Tracked, TrackedThread, follow};
 use crate::clock::TimeBase;
 use crate::cpus::{SystemStat, Totals};
-use crate::files::{Kept, PidPath, decimal};
+use crate::files::{KeptFile, PidPath, decimal};
 use crate::table::{COMMON_COUNTERS, PROCESS};
 use perfhive_engine::ProviderError;
 use perfhive_format::{FileTime, InstanceHead, ObjectWriting, TitleIndex};
@@ -136,7 +136,7 @@ impl Writing<'_, '_> {
         &mut self,
         reader: &mut ProcFiles,
         files: &TaskFiles<'_>,
-        (tid, kept): (u32, &mut Kept),
+        (tid, kept): (u32, &mut KeptFile),
         place: (u32, u32),
     ) -> Result<bool, ProviderError> {
         let sample = match files.read(reader, tid, kept, self.wanted) {

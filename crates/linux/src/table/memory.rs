@@ -90,7 +90,7 @@ const COUNTERS: &[Counter] = &[
             "How much memory can be promised to programs, in bytes. The kernel keeps to it \
              only where vm.overcommit_memory is 2. From CommitLimit in /proc/meminfo.",
         )
-        .differs("Kept to only where `vm.overcommit_memory` is 2."),
+        .differs("Kept only where `vm.overcommit_memory` is 2."),
     IN_USE,
     Counter::base(&IN_USE),
     Counter::new(28, 29, "Page Faults/sec", T::PERF_COUNTER_COUNTER)

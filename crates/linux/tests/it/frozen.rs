@@ -1,4 +1,4 @@
-//! Frozen machines: every value, and everything that can be wrong.
+//! Frozen machines: every value, and every kind of damage.
 
 use crate::common::{Look, Machine, Tree, stat, units};
 use perfhive_engine::OpenContext;
@@ -16,7 +16,7 @@ fn nothing() -> Vec<String> {
 }
 
 #[test]
-fn the_machine_s_own_objects() {
+fn objects_of_a_frozen_machine_have_its_values() {
     let tree = Tree::machine();
     tree.process(7, b"seven");
     let look = Look::at(&tree.root(), &[SYSTEM, MEMORY, PROCESSOR], &[]);
@@ -68,7 +68,7 @@ fn the_machine_s_own_objects() {
 }
 
 #[test]
-fn interrupts_are_there_on_request_only() {
+fn interrupts_are_read_on_request_only() {
     let tree = Tree::machine();
     let mut machine = Machine::new(&tree.root());
     let look = machine.look(&[PROCESSOR], &[(PROCESSOR, 148)]);
@@ -88,19 +88,19 @@ fn interrupts_are_there_on_request_only() {
 }
 
 #[test]
-fn only_processors_that_are_on_under_the_kernel_s_numbers() {
+fn active_processors_have_the_kernel_s_numbers() {
     let tree = Tree::machine();
     let mut machine = Machine::new(&tree.root());
     machine.look(&[PROCESSOR], &[]);
     tree.file("stat", "cpu0 100 10 80 600 60 4 6\ncpu71 5 0 0 7 0 0 0\nctxt 1\n");
     let look = machine.look(&[PROCESSOR], &[]);
     assert_eq!(look.names(PROCESSOR), ["0", "71", "_Total"]);
-    // Grown by what processor 0 did since, and not by who came and went.
+    // It grows by the times of processor 0, whatever processors come and go.
     assert_eq!(look.value(PROCESSOR, "_Total", 6), units(600));
 }
 
 #[test]
-fn what_an_old_kernel_does_not_tell_is_not_there() {
+fn values_missing_in_old_kernels_are_missing() {
     let tree = Tree::machine();
     tree.file("meminfo", "MemFree: 100 kB\nCached: 5 kB\n");
     tree.file("vmstat", "pgfault 5\n");
@@ -117,7 +117,7 @@ fn what_an_old_kernel_does_not_tell_is_not_there() {
 }
 
 #[test]
-fn damaged_system_files_are_faults_and_cost_only_what_they_say() {
+fn a_damaged_system_file_is_a_fault_and_loses_its_own_counters_only() {
     let tree = Tree::machine();
     tree.file("stat", "cpu0 1 2 3 4 5 6 7\ncpu1 1 2 x 4\nctxt abc\nprocs_running 2");
     tree.file("meminfo", "MemFree: lots kB\nMemAvailable: 44 kB\nDirty: 12");
@@ -148,7 +148,7 @@ fn damaged_system_files_are_faults_and_cost_only_what_they_say() {
 }
 
 #[test]
-fn an_empty_proc_and_none_at_all() {
+fn an_empty_proc_and_a_missing_one_are_errors() {
     let tree = Tree::new();
     let look = Look::at(&tree.root(), &[SYSTEM, MEMORY, PROCESSOR, PROCESS, THREAD], &[]);
     assert!(look.has(SYSTEM) && !look.has(MEMORY) && !look.has(PROCESSOR));
@@ -206,7 +206,7 @@ fn processes_with_idle_and_total() {
     assert_eq!(total(180), Some(1000 * PAGE));
     assert_eq!(total(1424), Some(2400));
     assert_eq!((total(784), total(1410)), (Some(0), Some(0)));
-    // Nothing was asked for that costs extra.
+    // No counter with extra cost was wanted.
     assert_eq!((twenty(952), twenty(172), twenty(178)), (None, None, None));
 }
 
@@ -214,10 +214,10 @@ fn processes_with_idle_and_total() {
 fn peaks_on_request() {
     let tree = Tree::machine();
     tree.process(20, b"twenty");
-    // Ended, and not yet waited for: no memory lines any more.
+    // A zombie: its file has no memory lines.
     tree.process(21, b"zombie");
     tree.file("21/status", "Name:\tzombie\nState:\tZ (zombie)\n");
-    // A thread of the kernel.
+    // A kernel thread.
     tree.process(22, b"kworker");
     let text = String::from_utf8(stat(22, b"kworker", 2, 1)).unwrap();
     tree.file("22/stat", text.replace(" 4194560 ", " 2129984 "));
@@ -236,13 +236,13 @@ fn peaks_on_request() {
 }
 
 #[test]
-fn handles_take_a_kernel_that_tells() {
+fn handle_count_needs_a_kernel_that_counts_descriptors() {
     let tree = Tree::machine();
     tree.process(20, b"twenty");
     tree.file("20/fd/0", "");
     tree.file("self/fd/0", "");
     let look = Look::at(&tree.root(), &[PROCESS], &[(PROCESS, 952)]);
-    // The size of a folder that is no procfs is no count.
+    // The size of a folder outside of procfs is no count.
     assert_eq!(look.value(PROCESS, "twenty", 952), None);
     assert_eq!(look.value(PROCESS, "twenty", 1412), Some(30));
     assert_eq!(look.faults.len(), 1);
@@ -250,7 +250,7 @@ fn handles_take_a_kernel_that_tells() {
 }
 
 #[test]
-fn names_of_any_bytes() {
+fn names_with_any_bytes_are_kept_apart() {
     let tree = Tree::machine();
     let names: [&[u8]; 9] = [
         b"a) S 1 (b",
@@ -281,7 +281,7 @@ fn names_of_any_bytes() {
 }
 
 #[test]
-fn what_is_missing_of_one_process_is_missing_there_only() {
+fn a_missing_file_of_one_process_affects_that_process_only() {
     let tree = Tree::machine();
     for (pid, name) in (10..).zip([
         "whole",
@@ -358,7 +358,7 @@ fn many_processes_with_some_missing() {
 }
 
 #[test]
-fn no_total_of_what_nobody_has() {
+fn a_counter_without_instances_has_no_total() {
     let tree = Tree::machine();
     tree.process(10, b"ten");
     tree.remove("10/io");
@@ -368,7 +368,7 @@ fn no_total_of_what_nobody_has() {
 }
 
 #[test]
-fn processes_come_go_and_take_numbers_over() {
+fn processes_end_start_and_reuse_numbers() {
     let tree = Tree::machine();
     for pid in [5, 6, 7] {
         tree.process(pid, format!("p{pid}").as_bytes());
@@ -380,7 +380,7 @@ fn processes_come_go_and_take_numbers_over() {
     tree.process(8, b"p8");
     let names = ["Idle", "p4", "p5", "p7", "p8", "_Total"];
     assert_eq!(machine.look(&[PROCESS], &[]).names(PROCESS), names);
-    // Another process with the number of one that was there.
+    // Another process with the number of an ended one.
     tree.remove("5");
     tree.process(5, b"new");
     let text = String::from_utf8(stat(5, b"new", 1, 1)).unwrap();
@@ -401,9 +401,9 @@ fn without_stat_there_is_no_idle() {
     assert_eq!(look.fault_texts(), ["230/Idle: stat: No such file or directory (os error 2)"]);
 }
 
-/// A sum of everything does not step back and forth by all that Idle ever was.
+/// A total does not step back by all that Idle ever counted.
 #[test]
-fn totals_go_on_while_stat_cannot_be_read() {
+fn totals_continue_after_an_unreadable_stat() {
     let tree = Tree::machine();
     tree.process(10, b"ten");
     let text = std::fs::read_to_string(tree.path().join("proc/stat")).unwrap();
@@ -428,7 +428,7 @@ fn threads_point_to_their_processes() {
     tree.thread(20, 1000, b'R');
     tree.thread(20, 23, b'Z');
     tree.thread(20, 24, b'?');
-    // It ended between listing and reading.
+    // The process ended between listing and reading.
     tree.remove("20/task/24/stat");
     for extra in [&[][..], &[(THREAD, 146)]] {
         let look = Look::at(&tree.root(), &[THREAD], extra);
@@ -509,7 +509,7 @@ fn a_frozen_machine_has_proc_and_sys_and_no_mount_points() {
 }
 
 #[test]
-fn what_comes_too_late_is_left_out_and_said() {
+fn objects_after_the_deadline_are_left_out_with_a_fault() {
     use perfhive_engine::{Ask, ObjectQuery};
     use perfhive_format::TitleIndex;
     use std::time::{Duration, Instant};
@@ -521,7 +521,7 @@ fn what_comes_too_late_is_left_out_and_said() {
     let mut late = Ask::new(ObjectQuery::Indexes(objects.to_vec()));
     late.until = Some(Instant::now());
     let look = machine.look_with(&late, &objects);
-    // What is read at once is there, and so are Idle and `_Total`.
+    // Objects that are read at once are complete, and so are Idle and `_Total`.
     assert_eq!(look.single(MEMORY, 1676), Some(524_288 * 1024));
     assert_eq!(look.names(PROCESS), ["Idle", "_Total"]);
     let faults = look.fault_texts();

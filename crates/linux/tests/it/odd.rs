@@ -1,5 +1,5 @@
-//! Odd places and odd processes: other PID namespaces, a `/proc` that hides,
-//! ordinary users, processes that are hardly there or there many times over.
+//! Unusual places and processes: PID namespaces, a `/proc` that hides, ordinary users, processes
+//! that end or exist in thousands.
 
 use crate::common::{Look, Machine, Tree, wait_until};
 use perfhive_format::Instance;
@@ -14,18 +14,18 @@ use std::sync::atomic::{AtomicUsize, Ordering};
 use std::time::Duration;
 
 const ALL: [u32; 9] = [2, 4, 230, 232, 238, 740, 786, 816, 1408];
-/// With everything that is filled on request.
+/// Every object and counter, on request too.
 const EXTRA: [(u32, u32); 6] = [(230, 0), (232, 0), (238, 0), (740, 0), (786, 0), (1408, 0)];
-/// The same, without what takes long where others have much memory.
+/// The same without those that take long on machines with much memory.
 const LIGHT: [(u32, u32); 3] = [(230, 0), (232, 0), (238, 0)];
 const NOBODY: &[&str] = &["setpriv", "--reuid=65534", "--regid=65534", "--clear-groups"];
 
 const PLACE: &str = "PERFHIVE_LINUX_PLACE";
 const FOLDER: &str = "PERFHIVE_LINUX_FOLDER";
 
-/// Runs a test in a process of its own, which `command` starts in another place:
-/// another namespace, as another user. Where that is not permitted, says so. The
-/// test is one of this module unless its path is given.
+/// Runs a test in a process of its own, which `command` starts elsewhere: in another namespace, as
+/// another user. If that is not permitted, it says so. The test is one of this module unless its
+/// path is given.
 pub(crate) fn within(test: &str, command: &[&str], folder: &str, body: impl FnOnce()) {
     if std::env::var(PLACE).is_ok_and(|name| name == test) {
         let before = open_files();
@@ -40,7 +40,7 @@ pub(crate) fn within(test: &str, command: &[&str], folder: &str, body: impl FnOn
         start.stdin(Stdio::null());
         start
     };
-    // The program must be within reach there, and so must what it is to look at.
+    // The program and the files to read must be reachable there.
     let reaches = |program: &std::path::Path, argument: &str| {
         let probe =
             start(program).arg(argument).stdout(Stdio::null()).stderr(Stdio::null()).status();
@@ -63,7 +63,7 @@ fn open_files() -> usize {
     std::fs::read_dir("/proc/self/fd").unwrap().count()
 }
 
-/// A child that is ended with the test.
+/// A child, ended with the test.
 struct Running(Child);
 
 impl Running {
@@ -100,7 +100,7 @@ fn ids(look: &Look) -> Vec<u64> {
     instances.filter_map(|instance| look.value_of(230, instance, 784)).collect()
 }
 
-/// The instances of an object whose parent is the process of a number.
+/// The instances of an object whose parent is the process with a number.
 fn children<'a>(look: &'a Look, object: u32, pid: u32) -> Vec<Instance<'a>> {
     let is_it = |i: Instance<'_>| look.value_of(230, i, 784) == Some(u64::from(pid));
     let place = look.object(230).instances().position(is_it).unwrap() as u32;
@@ -114,12 +114,12 @@ fn space(look: &Look, pid: u32) -> Option<Instance<'_>> {
 }
 
 #[test]
-fn another_pid_namespace() {
+fn in_another_pid_namespace_only_its_processes_are_seen() {
     let command = ["unshare", "-pf", "--mount-proc"];
-    within("another_pid_namespace", &command, "/", || {
+    within("in_another_pid_namespace_only_its_processes_are_seen", &command, "/", || {
         let child = Running::sleep();
         let mut machine = Machine::new(&ProcRoot::default());
-        // However long one looks, in whichever way: nobody else is seen.
+        // No process of another namespace is ever seen.
         let mut auto = Machine::with(&ProcRoot::default(), &Options::new());
         for _ in 0..4 {
             let look = auto.look(&[230], &[]);
@@ -140,14 +140,14 @@ fn another_pid_namespace() {
 }
 
 fn look_at_hidden(test: &str, option: &str, see_others: bool) {
-    // Before, the option was one of all mounts of a PID namespace.
+    // Before Linux 5.8, the option applied to all mounts of a PID namespace.
     let release = rustix::system::uname().release().to_string_lossy().into_owned();
     let mut numbers = release.split(|c: char| !c.is_ascii_digit()).map(|n| n.parse().unwrap_or(0));
     if (numbers.next().unwrap_or(0), numbers.next().unwrap_or(0)) < (5, 8) {
         eprintln!("{test}: takes Linux 5.8");
         return;
     }
-    // Mounts a `/proc` of its own over a folder, then goes on as nobody.
+    // Mounts a `/proc` over a folder, then continues as the user nobody.
     let script =
         format!("mount -t proc -o {option} proc \"$0\" && exec {} \"$@\"", NOBODY.join(" "));
     let tree = Tree::new();
@@ -160,14 +160,14 @@ fn look_at_hidden(test: &str, option: &str, see_others: bool) {
         no_faults(&look);
         let mut seen = ids(&look);
         seen.retain(|id| *id != 0);
-        // Other tests may run as nobody meanwhile.
+        // Other tests may run as the user nobody meanwhile.
         for own in [std::process::id(), child.pid()] {
             assert!(seen.contains(&u64::from(own)), "{seen:?} {own}");
             let process = look.process(own).unwrap();
             assert!(look.value_of(230, process, 1412).is_some(), "{own}");
         }
         assert!(!seen.contains(&1), "{seen:?}");
-        // Idle is counted, too.
+        // Idle counts too.
         let (counted, seen) = (look.single(2, 248).unwrap(), seen.len() as u64);
         assert!(
             if see_others { counted > seen + 1 } else { counted < seen + 10 },
@@ -177,19 +177,19 @@ fn look_at_hidden(test: &str, option: &str, see_others: bool) {
 }
 
 #[test]
-fn a_proc_that_hides_others() {
-    look_at_hidden("a_proc_that_hides_others", "hidepid=2", false);
+fn a_proc_that_hides_others_shows_own_processes() {
+    look_at_hidden("a_proc_that_hides_others_shows_own_processes", "hidepid=2", false);
 }
 
 #[test]
-fn a_proc_that_lists_others_and_refuses_them() {
-    look_at_hidden("a_proc_that_lists_others_and_refuses_them", "hidepid=1", true);
+fn a_proc_that_refuses_other_processes_is_no_fault() {
+    look_at_hidden("a_proc_that_refuses_other_processes_is_no_fault", "hidepid=1", true);
 }
 
-/// The way round `/proc` is not taken where that hides something, by nobody.
+/// The BPF reader is refused where `/proc` hides processes, for every user.
 #[test]
-fn a_proc_that_hides_is_not_gone_round() {
-    let test = "a_proc_that_hides_is_not_gone_round";
+fn bpf_is_refused_where_proc_hides_processes() {
+    let test = "bpf_is_refused_where_proc_hides_processes";
     if let Some(why) = bpf_refusal(&ProcRoot::default())
         && std::env::var(PLACE).is_err()
     {
@@ -204,13 +204,13 @@ fn a_proc_that_hides_is_not_gone_round() {
 }
 
 #[test]
-fn an_ordinary_user() {
-    within("an_ordinary_user", NOBODY, "/", || {
+fn an_ordinary_user_reads_without_faults() {
+    within("an_ordinary_user_reads_without_faults", NOBODY, "/", || {
         let child = Running::sleep();
         let mut machine = Machine::new(&ProcRoot::default());
         for _ in 0..3 {
             let look = machine.look(&ALL, &EXTRA);
-            // Refused files are no faults, however many there are.
+            // Refused files are not faults, whatever their number.
             no_faults(&look);
             let first = look.process(1).unwrap();
             assert!(look.value_of(230, first, 180).is_some_and(|bytes| bytes > 0));
@@ -233,7 +233,7 @@ fn an_ordinary_user() {
 }
 
 #[test]
-fn files_that_may_not_be_read() {
+fn unreadable_files_lack_their_counters() {
     let tree = Tree::machine();
     tree.process(10, b"open");
     tree.process(11, b"shut");
@@ -246,7 +246,7 @@ fn files_that_may_not_be_read() {
         std::os::unix::fs::PermissionsExt::set_mode(&mut mode, 0);
         std::fs::set_permissions(path, mode).unwrap();
     }
-    within("files_that_may_not_be_read", NOBODY, tree.path().to_str().unwrap(), || {
+    within("unreadable_files_lack_their_counters", NOBODY, tree.path().to_str().unwrap(), || {
         let folder = PathBuf::from(std::env::var(FOLDER).unwrap());
         let look = Look::at(
             &ProcRoot::new(folder.join("proc")),
@@ -272,7 +272,7 @@ fn files_that_may_not_be_read() {
 }
 
 #[test]
-fn threads_of_the_kernel() {
+fn kernel_threads_have_no_memory_counters() {
     if !std::fs::read("/proc/2/comm").is_ok_and(|name| name == b"kthreadd\n") {
         eprintln!("no threads of the kernel are seen here");
         return;
@@ -292,7 +292,7 @@ fn threads_of_the_kernel() {
 }
 
 #[test]
-fn processes_that_have_ended_and_are_not_waited_for() {
+fn zombies_have_their_values() {
     let mut child = Running::new(&mut Command::new("true"));
     let pid = child.pid();
     let state = || std::fs::read_to_string(format!("/proc/{pid}/stat")).unwrap();
@@ -318,8 +318,8 @@ fn processes_that_have_ended_and_are_not_waited_for() {
 }
 
 #[test]
-fn a_number_that_another_process_gets_within_an_interval() {
-    let test = "a_number_that_another_process_gets_within_an_interval";
+fn a_process_number_reused_within_an_interval_is_another_instance() {
+    let test = "a_process_number_reused_within_an_interval_is_another_instance";
     within(test, &["unshare", "-pf", "--mount-proc"], "/", || {
         let mut machine = Machine::new(&ProcRoot::default());
         let mut first = Running::sleep();
@@ -357,14 +357,14 @@ fn a_number_that_another_process_gets_within_an_interval() {
 const THREADS: &str = "PERFHIVE_LINUX_THREADS";
 
 #[test]
-fn ten_thousand_threads() {
+fn ten_thousand_threads_are_read() {
     if let Ok(count) = std::env::var(THREADS) {
         return be_many(count.parse().unwrap());
     }
     let count = 10_000;
     let child = Running::new(
         Command::new(std::env::current_exe().unwrap())
-            .args(["--exact", "odd::ten_thousand_threads", "--nocapture"])
+            .args(["--exact", "odd::ten_thousand_threads_are_read", "--nocapture"])
             .env(THREADS, count.to_string()),
     );
     let mut child = child;
@@ -373,11 +373,11 @@ fn ten_thousand_threads() {
         line.unwrap().split_once("threads started: ").map(|(_, n)| n.parse::<u64>().unwrap())
     });
     let Some(started) = started.filter(|started| *started == count) else {
-        eprintln!("ten_thousand_threads: only {started:?} can be had here");
+        eprintln!("ten_thousand_threads_are_read: only {started:?} can be had here");
         return;
     };
     let pid = child.pid();
-    // The last one has said that it is there, and sleeps a moment later.
+    // The last thread has reported, and sleeps a moment later.
     wait_until("all threads sleep", || {
         let tasks = std::fs::read_dir(format!("/proc/{pid}/task")).unwrap();
         let last = tasks.map(|task| task.unwrap().path()).last().unwrap();
@@ -401,18 +401,18 @@ fn ten_thousand_threads() {
         assert_eq!(look.value_of(232, *last, 46), Some(5));
         assert!(look.value_of(232, *last, 146).is_some());
         assert_eq!(children(&look, 816, pid).len() as u64, counted);
-        // A stack and what guards it for each.
+        // A stack and its guard page for each.
         let space = space(&look, pid).unwrap();
         let mappings = look.value_of(786, space, 106_000).unwrap();
         assert!(mappings > 2 * started, "{mappings}");
-        // All of it was read: it sums up to what the kernel says.
+        // All of it was read: the sum equals the kernel's.
         let spaces = (710..=774).step_by(2).filter(|counter| *counter != 740);
         let sum: u64 = spaces.filter_map(|counter| look.value_of(786, space, counter)).sum();
         let before = look.value_of(230, process, 174).unwrap();
         let later = machine.look(&[230], &[]);
         let after = later.value_of(230, later.process(pid).unwrap(), 174).unwrap();
         assert!((before..=after).contains(&sum), "{before} {sum} {after}");
-        // What is kept open of them stays within half of what may be open.
+        // Its open files stay within half of the limit.
         let limit = getrlimit(Resource::Nofile).current.unwrap_or(u64::MAX) / 2;
         assert!((of_process(pid) as u64) < limit, "round {round}");
     }
@@ -428,7 +428,7 @@ fn of_process(pid: u32) -> usize {
     links.filter(|link| link.starts_with(&format!("/proc/{pid}/"))).count()
 }
 
-/// Starts threads that wait, says so, and waits until standard input ends.
+/// Starts threads that wait, reports, and waits until standard input ends.
 fn be_many(count: usize) {
     static RUN: AtomicUsize = AtomicUsize::new(0);
     let mut threads = Vec::new();
@@ -453,8 +453,8 @@ fn be_many(count: usize) {
 }
 
 #[test]
-fn names_that_look_like_more() {
-    // Written in octal for `printf` of a shell, which gives itself the name.
+fn names_with_brackets_and_line_ends_are_kept() {
+    // In octal for the `printf` of a shell, which then takes the name.
     for (octal, name) in [
         ("a b c", &b"a b c"[..]),
         (") R 1 (x", b") R 1 (x"),
@@ -485,7 +485,7 @@ fn names_that_look_like_more() {
     }
 }
 
-/// A name as it stands in a block.
+/// A name as in a block.
 fn units(name: &[u8]) -> Vec<u8> {
     let mut units: Vec<u16> = Vec::new();
     for chunk in name.utf8_chunks() {
@@ -496,7 +496,7 @@ fn units(name: &[u8]) -> Vec<u8> {
 }
 
 #[test]
-fn programs_with_names_that_look_like_more() {
+fn programs_with_brackets_and_line_ends_in_their_names_are_read() {
     let tree = Tree::new();
     let name = std::ffi::OsStr::from_bytes(b"a b) [\n\xff\\");
     let program = tree.path().join(name);
@@ -504,7 +504,7 @@ fn programs_with_names_that_look_like_more() {
     let child = Running::new(
         Command::new(&program)
             .arg0("it")
-            .args(["--exact", "odd::ten_thousand_threads", "--nocapture"])
+            .args(["--exact", "odd::ten_thousand_threads_are_read", "--nocapture"])
             .env(THREADS, "1"),
     );
     let pid = child.pid();

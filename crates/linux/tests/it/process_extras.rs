@@ -1,4 +1,4 @@
-//! What Process and Thread have beyond Windows' counters.
+//! Counters of Process and Thread that Windows does not have.
 
 use crate::common::{Look, Machine, Tree, stat, units, wait_for_sleep, wait_until};
 use perfhive_linux::ProcRoot;
@@ -24,7 +24,7 @@ const WRITTEN: u32 = 105_022;
 const CANCELLED: u32 = 105_024;
 const PROCESSOR: u32 = 105_118;
 
-/// Those of Process that are filled on request.
+/// Counters of Process that are filled on request.
 const ON_REQUEST: [u32; 9] =
     [NICE, REAL_TIME, POLICY, SWAPPED, VOLUNTARY, INVOLUNTARY, WAITING, DELAY, DESCRIPTORS];
 
@@ -60,7 +60,7 @@ fn scheduled(pid: u32, name: &[u8], threads: u32, nice: i32) -> String {
     text.replace(" 17 1 0 0 0 0 0\n", " 17 1 50 2 70 0 0\n")
 }
 
-/// A machine whose kernel measures everything.
+/// A frozen machine whose kernel measures everything.
 fn machine() -> Tree {
     let tree = Tree::machine();
     tree.file("self/status", "Name:\tx\nVmSwap:\t 0 kB\n");
@@ -103,7 +103,7 @@ fn storage_and_major_faults_come_with_the_rest() {
 }
 
 #[test]
-fn everything_on_request() {
+fn all_counters_on_request_have_values() {
     let tree = machine();
     tree.process(20, b"one");
     tree.file("20/stat", scheduled(20, b"one", 1, -5));
@@ -134,17 +134,17 @@ fn everything_on_request() {
     assert_eq!(row(&look, "Idle"), [20, 0, 0, 0, 0, 0, 0, 0, 0].map(Some));
     let total = [0, 0, 0, 14 * 1024, 301, 22, 1254, 21_000_000, 3].map(Some);
     assert_eq!(row(&look, "_Total"), total);
-    // All that stands behind is where it belongs.
+    // All counters behind it are in their places.
     assert_eq!(look.value(PROCESS, "many", 1412), Some(30));
     assert_eq!(look.value(PROCESS, "many", 180), Some(500 * 4096));
-    // A thread ends, and the sums stay; the other goes on.
+    // A thread ends: its part of the sums stays, and the other thread's grows.
     tree.remove("30/task/30");
     tree.file("30/stat", scheduled(30, b"many", 3, 19));
     status(&tree, "30/task/31", 150, 10);
     let look = machine.look(&[PROCESS], &extra);
     assert_eq!(look.value(PROCESS, "many", VOLUNTARY), Some(261 + 19));
     assert_eq!(look.value(PROCESS, "many", DELAY), Some(14_000_000));
-    // Each alone.
+    // Each counter alone.
     for (place, counter) in ON_REQUEST.into_iter().enumerate() {
         let look = Look::at(&tree.root(), &[PROCESS], &[(PROCESS, counter)]);
         assert_eq!(look.value(PROCESS, "one", counter), one[place], "{counter}");
@@ -154,7 +154,7 @@ fn everything_on_request() {
 }
 
 #[test]
-fn sums_of_another_process_begin_anew() {
+fn a_new_process_starts_with_new_sums() {
     let tree = machine();
     for pid in [20, 30] {
         tree.process(pid, format!("p{pid}").as_bytes());
@@ -167,7 +167,7 @@ fn sums_of_another_process_begin_anew() {
         names.map(|name| look.value(PROCESS, name, VOLUNTARY).unwrap())
     };
     assert_eq!(sums(["p20", "p30"]), [20, 30]);
-    // One ends and another begins; and one has the number of one that ended.
+    // One process ends and another starts, once with a new number and once with the same.
     tree.remove("20");
     tree.process(40, b"p40");
     status(&tree, "40", 4, 1);
@@ -180,7 +180,7 @@ fn sums_of_another_process_begin_anew() {
 }
 
 #[test]
-fn what_the_kernel_does_not_measure_is_not_there() {
+fn values_that_the_kernel_does_not_measure_are_missing() {
     let tree = Tree::machine();
     tree.process(20, b"one");
     tree.file("20/schedstat", "0 0 0\n");
@@ -193,7 +193,7 @@ fn what_the_kernel_does_not_measure_is_not_there() {
         [SWAPPED, WAITING, DELAY].map(|counter| defined.contains(&counter))
     };
     assert_eq!(defined(&tree), [false; 3]);
-    // Switched on later: what began before is not measured.
+    // Measuring is switched on later: processes that started before have no values.
     tree.file("sys/kernel/task_delayacct", "1\n");
     tree.file("cmdline", "nodelayacct delayacct=\n");
     tree.file("self/schedstat", "0 0 0\n");
@@ -241,7 +241,7 @@ fn damage_ends_the_values_of_one_process() {
 }
 
 #[test]
-fn threads_with_everything() {
+fn threads_have_all_counters_on_request() {
     let tree = machine();
     tree.process(20, b"one");
     tree.file("20/task/20/stat", scheduled(20, b"one", 1, 3));
@@ -280,8 +280,7 @@ fn threads_with_everything() {
     );
 }
 
-/// Voluntary and involuntary switches of all threads of a process, as its
-/// files tell.
+/// Voluntary and involuntary switches of all threads of a process, from its files.
 fn switches(pid: u32) -> [u64; 2] {
     let mut sums = [0; 2];
     for entry in std::fs::read_dir(format!("/proc/{pid}/task")).unwrap() {
@@ -301,8 +300,8 @@ fn switches(pid: u32) -> [u64; 2] {
 }
 
 #[test]
-fn threads_that_sleep_often_switch_of_their_own_will() {
-    // They sleep until they are told to end; one of them in between.
+fn threads_that_sleep_often_have_voluntary_switches() {
+    // The threads sleep until they are told to end; one ends in between.
     let sleep = || {
         let end = Arc::new(AtomicBool::new(false));
         let told = Arc::clone(&end);
@@ -326,7 +325,7 @@ fn threads_that_sleep_often_switch_of_their_own_will() {
     assert!(value(&first, VOLUNTARY).unwrap() >= before[0]);
     assert!(value(&first, INVOLUNTARY).unwrap() >= before[1]);
     assert!(value(&first, VOLUNTARY).unwrap() <= switches(me)[0]);
-    // As slow as the machine may be, until both have slept often.
+    // Waits until both have slept often, however slow the machine.
     let enough = switches(me)[0] + 100;
     while switches(me)[0] < enough {
         std::thread::sleep(Duration::from_millis(5));
@@ -335,7 +334,7 @@ fn threads_that_sleep_often_switch_of_their_own_will() {
     short();
     let third = machine.look(&[PROCESS], &extra);
     long();
-    // The first has ended, and is not taken out of the sum.
+    // The first thread has ended, and stays in the sum.
     let counts = [&first, &second, &third].map(|look| value(look, VOLUNTARY).unwrap());
     assert!(counts.is_sorted(), "{counts:?}");
     assert!(counts[1] >= counts[0] + 100, "{counts:?}");
@@ -344,7 +343,7 @@ fn threads_that_sleep_often_switch_of_their_own_will() {
 
 #[test]
 fn a_child_that_waits_for_its_turn_and_writes() {
-    // More that want processors than there are; all at nice 10.
+    // More busy processes than processors, all at nice 10.
     let processors = std::thread::available_parallelism().unwrap().get();
     let begun = Instant::now();
     let busy: Vec<_> = (0..processors * 2)
@@ -353,7 +352,7 @@ fn a_child_that_waits_for_its_turn_and_writes() {
     let file = std::env::temp_dir().join(format!("perfhive-extras-{}", std::process::id()));
     let mut machine = Machine::new(&ProcRoot::default());
     let extra = ON_REQUEST.map(|counter| (PROCESS, counter));
-    // They are `nice` at first.
+    // At first they are `nice` itself.
     wait_until("the children are busy", || {
         let name = |child: &Running| std::fs::read(format!("/proc/{}/comm", child.pid()));
         busy.iter().all(|child| name(child).unwrap() == b"sh\n")
@@ -380,8 +379,8 @@ fn a_child_that_waits_for_its_turn_and_writes() {
         };
         // The file says the same, before and after.
         assert!(after >= least.unwrap() / 100 && after <= waited(child.pid()).unwrap() / 100);
-        // A turn that it waits for counts when it comes, with what it waited before the first
-        // look: all that is sure is that it did not wait before it was there.
+        // The time waiting for a turn counts when the turn comes, with the time before the first
+        // collection; it is certain only that the process did not wait before it existed.
         assert!(after >= before && after <= elapsed.as_nanos() as u64 / 100);
         sum += after - before;
     }
@@ -399,12 +398,12 @@ fn a_child_that_waits_for_its_turn_and_writes() {
     let own = std::fs::read_to_string("/proc/self/io").unwrap();
     let line = own.lines().find_map(|line| line.strip_prefix("write_bytes: ")).unwrap();
     let (before, after) = (value(&before, WRITTEN).unwrap(), value(&after, WRITTEN).unwrap());
-    // A file system in memory owes nothing to a device.
+    // A file system in memory writes to no device.
     assert!(before <= after && after <= line.parse().unwrap(), "{before} {after} {line}");
 }
 
 #[test]
-fn descriptors_counted_by_both_ways() {
+fn descriptors_counted_in_both_ways_agree() {
     let child = Running::new("sleep", &["600"]);
     wait_for_sleep(child.pid(), "sleep");
     let look = Look::at(&ProcRoot::default(), &[PROCESS], &[(PROCESS, DESCRIPTORS)]);
@@ -424,7 +423,7 @@ fn has_tool(tool: &str, argument: &str) -> bool {
 }
 
 #[test]
-fn schedules_are_those_that_ps_shows() {
+fn schedules_equal_those_of_ps() {
     if !has_tool("ps", "--version") || !has_tool("chrt", "--version") {
         return;
     }
@@ -432,10 +431,10 @@ fn schedules_are_those_that_ps_shows() {
     for policy in [&["-b", "0"][..], &["-i", "0"], &["-r", "3"], &["-f", "9"]] {
         children.push(Running::new("chrt", &[policy, &["sleep", "600"]].concat()));
     }
-    // They are `nice` and `chrt` at first.
+    // At first they are `nice` and `chrt` themselves.
     let name = |child: &Running| std::fs::read_to_string(format!("/proc/{}/comm", child.pid()));
-    // Who gets a processor only when nobody else wants it may not get that far beside
-    // others, and is left out then.
+    // A process that runs only on idle processors may not get that far beside others, and is left
+    // out then.
     let start = Instant::now();
     while children.iter().any(|child| name(child).is_ok_and(|name| name != "sleep\n"))
         && start.elapsed() < Duration::from_secs(20)
@@ -450,7 +449,7 @@ fn schedules_are_those_that_ps_shows() {
         let output = Command::new("ps").args(["-o", "cls=,ni=,rtprio=", "-p", &pid]).output();
         let shown = String::from_utf8(output.unwrap().stdout).unwrap();
         let words: Vec<_> = shown.split_whitespace().collect();
-        // One that may not have its policy has ended.
+        // A process that may not have its policy has ended.
         let (Some(process), [class, nice, real_time]) =
             (look.process(child.pid()), words.as_slice())
         else {

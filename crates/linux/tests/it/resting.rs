@@ -1,6 +1,5 @@
-//! Processes that rest are read in part, with the same values: a session that
-//! skips is compared with sessions that see everything for the first time, and
-//! with one whose skipping is off.
+//! Resting processes are read in part, with the same values: a session that skips is compared with
+//! new sessions, which read everything, and with a session whose skipping is off.
 
 use crate::common::{Look, Machine};
 use crate::odd::within;
@@ -17,7 +16,7 @@ fn proc() -> Machine {
 /// Name, values and number of threads.
 type Row = (String, Vec<Option<u64>>, Option<u64>);
 
-/// The values of each process, by number; `None` where a value is not known.
+/// The values of each process, by number; `None` for a missing value.
 fn processes(look: &Look) -> BTreeMap<u64, Row> {
     let object = look.object(230);
     let counters: Vec<_> = object.counters().collect();
@@ -43,15 +42,14 @@ fn turns() -> BTreeMap<u64, Vec<u8>> {
     turns.collect()
 }
 
-/// What a reader tells that knows the processes is what those tell that see
-/// them for the first time, just before and just after, where these agree and
-/// the process has not run in between: a worker of the kernel may be back to
-/// what it did. The number of processes that could be compared.
+/// Compares a session that knows the processes with new sessions just before and after it, where
+/// these agree and the process has not run in between (a kernel worker may have returned to its
+/// earlier name). Returns the number of processes compared.
 fn compare(known: &mut Machine) -> usize {
     compare_with(known, proc)
 }
 
-/// As [`compare`], with the sessions that `full` makes.
+/// As [`compare`], with new sessions made by `full`.
 fn compare_with(known: &mut Machine, full: impl Fn() -> Machine) -> usize {
     let turns_before = turns();
     let before = processes(&full().look(&[230], &[]));
@@ -59,10 +57,10 @@ fn compare_with(known: &mut Machine, full: impl Fn() -> Machine) -> usize {
     let after = processes(&full().look(&[230], &[]));
     let turns_after = turns();
     let mut compared = 0;
-    // What this program keeps open of itself it may read, whoever it is by now.
+    // This program may read its own open files, whatever its user is by now.
     let own = u64::from(std::process::id());
     for (number, values) in before.iter().filter(|(number, _)| **number != own) {
-        // Of others the turns of all threads would have to be known.
+        // For others, the turns of all threads would have to be compared.
         let rested = values.2 == Some(1)
             && turns_before.get(number).is_some_and(|t| turns_after.get(number) == Some(t));
         if rested && after.get(number) == Some(values) {
@@ -73,7 +71,7 @@ fn compare_with(known: &mut Machine, full: impl Fn() -> Machine) -> usize {
     compared
 }
 
-/// Looks until so many are known to rest, but a few times at least.
+/// Collects until this many processes are known to rest, but at least a few times.
 fn settle(machine: &mut Machine, resting: usize) {
     for look in 0..2000 {
         if look >= 16 && watched() >= resting {
@@ -84,8 +82,7 @@ fn settle(machine: &mut Machine, resting: usize) {
     panic!("{} of {resting} are known to rest", watched());
 }
 
-/// How many processes a reader knows to rest: the files that are only open for
-/// these.
+/// The number of processes that a session knows to rest: the files that are open for these alone.
 fn watched() -> usize {
     let links = std::fs::read_dir("/proc/self/fd").unwrap();
     let links = links.filter_map(|entry| std::fs::read_link(entry.unwrap().path()).ok());
@@ -109,7 +106,7 @@ pub(crate) fn wait_for(pid: u32, states: &[u8]) {
     panic!("{pid} is {:?}", state(pid));
 }
 
-/// A shell that does what it is told, and sleeps.
+/// A shell that runs commands, and sleeps between them.
 pub(crate) struct Shell {
     child: Child,
     input: ChildStdin,
@@ -130,7 +127,7 @@ impl Shell {
         self.child.id()
     }
 
-    /// Runs a command; the shell sleeps again then.
+    /// Runs a command; afterwards the shell sleeps again.
     pub(crate) fn run(&mut self, command: &str) -> String {
         writeln!(self.input, "{command}; echo done").unwrap();
         let mut said = String::new();
@@ -154,7 +151,7 @@ impl Drop for Shell {
     }
 }
 
-/// A process of nobody's here, ended with the test.
+/// A process of another parent, ended with the test.
 pub(crate) struct Orphan(u32);
 
 impl Orphan {
@@ -170,7 +167,7 @@ impl Drop for Orphan {
     }
 }
 
-/// Everything that a shell can do by itself.
+/// The commands that a shell runs without a child.
 pub(crate) const WORK: [&str; 8] = [
     ":",
     "i=0; while [ $i -lt 20000 ]; do i=$((i+1)); done",
@@ -182,8 +179,8 @@ pub(crate) const WORK: [&str; 8] = [
     "exec sh -c 'echo done; exec sh'",
 ];
 
-/// Looks that fail at one process use up credit of others only for a while: every
-/// sleeping process is found, also one that hardly ever ran.
+/// Looks in vain at one process use up the credit of others only for a while: every sleeping
+/// process is found to rest, also one that hardly ever ran.
 #[test]
 fn every_sleeping_process_is_found_to_rest() {
     alone("resting::every_sleeping_process_is_found_to_rest", || {
@@ -200,14 +197,14 @@ fn every_sleeping_process_is_found_to_rest() {
             let ran = turns.is_ok_and(|turns| turns.split(' ').nth(2) != Some("0\n"));
             ran && state(*pid).is_some_and(|state| b"SI".contains(&state))
         };
-        // Threads of the kernel that were made when it was started, and the sleepers.
+        // Kernel threads created at the machine's start, and the sleepers.
         let workers = (2..40).filter(|pid| {
             let tasks = std::fs::read_to_string(format!("/proc/{pid}/statm"));
             tasks.is_ok_and(|text| text == "0 0 0 0 0 0 0\n") && may_rest(pid)
         });
         let mut left: Vec<u32> =
             workers.chain(sleepers.0.iter().map(std::process::Child::id)).collect();
-        // Some of the kernel's may be at work all the time.
+        // Some kernel threads may always run.
         for _ in 0..3000 {
             machine.look(&[230], &[]);
             left.retain(|pid| !watches(*pid));
@@ -241,8 +238,8 @@ fn skipping_on_and_off_give_the_same_values() {
 }
 
 #[test]
-fn a_process_that_has_run_is_read_anew() {
-    alone("resting::a_process_that_has_run_is_read_anew", || {
+fn a_process_that_has_run_is_read_again() {
+    alone("resting::a_process_that_has_run_is_read_again", || {
         let mut shells: Vec<Shell> = (0..8).map(|_| Shell::new()).collect();
         let mut machine = proc();
         settle(&mut machine, shells.len());
@@ -291,11 +288,10 @@ fn a_parent_that_ends_is_noticed_at_once() {
 
 const LARGE_PARENT: &str = "PERFHIVE_LINUX_LARGE_PARENT";
 
-/// A process whose second thread, this one, starts a child, and ends them all
-/// when told to. Having files of its own to give back, it ends a moment later
-/// than the first begins to. From then on the child has another parent; but the
-/// first thread is not done: it has much memory to give back, the same pages
-/// many times over.
+/// A process whose second thread, this one, starts a child, and ends the process when told to. With
+/// files of its own to close, that thread ends a moment after the first one begins to. From then on
+/// the child has another parent; but the first thread takes long, since it has much memory to give
+/// back, the same pages mapped many times.
 fn large_parent() {
     use rustix::fs::{MemfdFlags, memfd_create};
     use rustix::mm::{MapFlags, ProtFlags, mmap};
@@ -306,16 +302,15 @@ fn large_parent() {
     memory.set_len(BYTES as u64).unwrap();
     for _ in 0..200 {
         let flags = MapFlags::SHARED | MapFlags::POPULATE;
-        // SAFETY: the kernel finds a place for it where nothing else is, and
-        // nobody ever looks at it.
+        // SAFETY: the kernel chooses a free place for the mapping, which is never accessed.
         unsafe { mmap(std::ptr::null_mut(), BYTES, ProtFlags::READ, flags, &memory, 0) }.unwrap();
     }
     drop(memory);
     let mut child = Command::new("sleep");
     child.arg("600").stdin(Stdio::null()).stdout(Stdio::null()).stderr(Stdio::null());
     println!("orphan {}", child.spawn().unwrap().id());
-    // SAFETY: of the files that are shared until here, this thread uses the
-    // standard ones alone, which nobody closes.
+    // SAFETY: of the files shared until here, this thread uses only the standard ones, which stay
+    // open.
     unsafe { unshare_unsafe(UnshareFlags::FILES) }.unwrap();
     let file = std::fs::File::from(memfd_create("own", MemfdFlags::CLOEXEC).unwrap());
     (&file).write_all(&vec![1; BYTES]).unwrap();
@@ -380,7 +375,7 @@ fn another_process_with_the_number_of_an_ended_parent_is_no_parent() {
     let test = "resting::another_process_with_the_number_of_an_ended_parent_is_no_parent";
     within(test, &["unshare", "-pf", "--mount-proc"], "/", || {
         let mut machine = proc();
-        // What they spare pays for looks in vain.
+        // Their saved calls pay for looks in vain.
         let _sleepers = Sleepers::new(4);
         for in_between in [false, true] {
             let mut shell = Shell::new();
@@ -402,14 +397,14 @@ fn another_process_with_the_number_of_an_ended_parent_is_no_parent() {
                 machine.look(&[230], &[(230, 105_002)]);
             }
             let look = machine.look(&[230], &[]);
-            // The test itself is the first process here, and inherits it.
+            // The test itself is the first process of this namespace, and inherits the child.
             assert_eq!(look.value_of(230, look.process(orphan.0).unwrap(), 1410), Some(1));
             assert!(compare(&mut machine) > 1);
         }
     });
 }
 
-/// Numbers begin anew once the highest was given out.
+/// Process numbers start again after the highest.
 #[test]
 fn a_parent_may_have_a_higher_number_than_its_children() {
     const CHILDREN: usize = 60;
@@ -430,7 +425,7 @@ fn a_parent_may_have_a_higher_number_than_its_children() {
         let mut machine = proc();
         settle(&mut machine, CHILDREN);
         assert!(compare(&mut machine) > CHILDREN);
-        // Of who rests two files are read, of others three.
+        // Two files are read of a resting process, three of another.
         let reads = || {
             let io = std::fs::read_to_string("/proc/self/io").unwrap();
             let line = io.lines().find(|line| line.starts_with("syscr: ")).unwrap();
@@ -450,7 +445,7 @@ fn a_parent_may_have_a_higher_number_than_its_children() {
     });
 }
 
-/// What others may change while a process sleeps.
+/// Values that other processes can change while a process sleeps.
 #[test]
 fn nice_value_and_stops_from_outside_are_seen_at_once() {
     alone("resting::nice_value_and_stops_from_outside_are_seen_at_once", || {
@@ -467,7 +462,7 @@ fn nice_value_and_stops_from_outside_are_seen_at_once() {
         settle(&mut machine, 1);
         rustix::process::setpriority_process(Some(id), 9).unwrap();
         assert_eq!(nice(&mut machine), Some(29));
-        // Stopped, and gone on.
+        // Stopped and continued.
         for signal in [rustix::process::Signal::STOP, rustix::process::Signal::CONT] {
             settle(&mut machine, 1);
             rustix::process::kill_process(id, signal).unwrap();
@@ -477,8 +472,7 @@ fn nice_value_and_stops_from_outside_are_seen_at_once() {
     });
 }
 
-/// Two readers of different wishes in one session, and readings that fail in
-/// between, leave nobody behind with old values.
+/// Sessions with different columns in turn, and failed reads in between, leave no old values.
 #[test]
 fn changing_columns_between_collections_keeps_no_old_values() {
     alone("resting::changing_columns_between_collections_keeps_no_old_values", || {
@@ -504,8 +498,7 @@ fn changing_columns_between_collections_keeps_no_old_values() {
     });
 }
 
-/// With few files that may be open, who rests gives back the ones that are not
-/// read.
+/// With a low limit on open files, a resting process gives back the files that are not read.
 #[test]
 fn few_files_are_enough() {
     use rustix::process::{Resource, Rlimit, getrlimit, setrlimit};
@@ -524,8 +517,8 @@ fn few_files_are_enough() {
     });
 }
 
-/// Who gives up what permitted to read of others what they read and wrote is
-/// not told it any more, of those that rest neither.
+/// A program that drops the privilege to read other processes' `io` no longer gets it, for resting
+/// processes either.
 #[test]
 fn io_is_missing_after_the_privilege_is_dropped() {
     alone("resting::io_is_missing_after_the_privilege_is_dropped", || {
@@ -537,7 +530,7 @@ fn io_is_missing_after_the_privilege_is_dropped() {
         let mut machine = proc();
         settle(&mut machine, 4);
         assert!(compare(&mut machine) > 4);
-        // A thread has permissions of its own.
+        // Permissions belong to a thread.
         let other = std::thread::spawn(move || {
             let nobody = rustix::process::Uid::from_raw(65534);
             rustix::thread::set_thread_res_uid(nobody, nobody, nobody).unwrap();

@@ -1,5 +1,4 @@
-//! What a collection costs once everything is warm: memory, system calls, open
-//! files.
+//! The cost of a warm collection: memory, system calls, open files.
 
 use crate::common::{Machine, Tree};
 use perfhive_engine::{Ask, ObjectQuery};
@@ -12,8 +11,8 @@ use std::process::{Child, Command, Stdio};
 
 const ALONE: &str = "PERFHIVE_LINUX_ALONE";
 
-/// Runs a test, of this module unless its path is given, in a process of its
-/// own: it looks at all of the process.
+/// Runs a test, of this module unless its path is given, in a process of its own, since it measures
+/// the whole process.
 pub(crate) fn alone(test: &str, body: impl FnOnce()) {
     if std::env::var(ALONE).is_ok_and(|name| name == test) {
         body();
@@ -63,8 +62,8 @@ fn proc() -> Machine {
 }
 
 #[test]
-fn nothing_is_allocated() {
-    alone("warm::nothing_is_allocated", || {
+fn a_warm_collection_allocates_nothing() {
+    alone("warm::a_warm_collection_allocates_nothing", || {
         let _sleepers = Sleepers::new(40);
         let mut machine = proc();
         for (objects, extra) in [
@@ -83,7 +82,7 @@ fn nothing_is_allocated() {
             for _ in 0..3 {
                 machine.collect(&request, &wanted);
             }
-            // A process that begins elsewhere may make a list longer.
+            // A new process elsewhere may lengthen a list.
             let least = (0..10)
                 .map(|_| count(|| machine.collect(&request, &wanted)).1.count)
                 .min()
@@ -91,7 +90,7 @@ fn nothing_is_allocated() {
             assert_eq!(least, 0, "{objects:?}");
         }
 
-        // All that maps tell, of a frozen machine.
+        // Everything from memory maps, of a frozen machine.
         let tree = Tree::machine();
         for pid in 10..60 {
             tree.process(pid, b"prog");
@@ -136,10 +135,10 @@ fn files_of_processes_are_kept_and_given_back() {
     });
 }
 
-/// The budget is one for all sessions of a program: each gives back what it had.
+/// All sessions of a program share one budget: each returns what it kept.
 #[test]
-fn one_session_after_the_other_keeps_files() {
-    alone("warm::one_session_after_the_other_keeps_files", || {
+fn sessions_in_turn_share_the_budget_of_files() {
+    alone("warm::sessions_in_turn_share_the_budget_of_files", || {
         let before = getrlimit(Resource::Nofile);
         let _sleepers = Sleepers::new(30);
         setrlimit(Resource::Nofile, Rlimit { current: Some(256), ..before }).unwrap();
@@ -148,8 +147,7 @@ fn one_session_after_the_other_keeps_files() {
         for _ in 0..3 {
             let mut machine = proc();
             machine.look(&[230], &[]);
-            // Half of what may be open, less 64; and the folders and files of the
-            // system.
+            // Half of the limit less 64, and the folders and files of the system.
             let kept = open() - at_first;
             assert!((64..96).contains(&kept), "{kept}");
             drop(machine);
@@ -159,13 +157,13 @@ fn one_session_after_the_other_keeps_files() {
 }
 
 #[test]
-fn without_descriptors_the_rest_is_delivered() {
-    alone("warm::without_descriptors_the_rest_is_delivered", || {
+fn without_free_descriptors_all_values_are_read() {
+    alone("warm::without_free_descriptors_all_values_are_read", || {
         let before = getrlimit(Resource::Nofile);
         setrlimit(Resource::Nofile, Rlimit { current: Some(256), ..before }).unwrap();
         let sleepers = Sleepers::new(100);
         let (mut machine, mut fresh) = (proc(), proc());
-        // Files of some processes are kept, of the others they are opened each time.
+        // Files of some processes are kept, those of others opened each time.
         let whole = machine.look(&[230, 232], &[(230, 0), (232, 0)]);
         assert_eq!(whole.fault_texts(), Vec::<String>::new());
 
@@ -195,7 +193,7 @@ fn without_descriptors_the_rest_is_delivered() {
 
 const ROUNDS: &str = "PERFHIVE_WARM_ROUNDS";
 
-/// What is run under `strace`.
+/// The program run under `strace`.
 fn run_rounds(rounds: u32, objects: &[u32], extra: &[(u32, u32)]) {
     let wanted: Vec<_> = objects.iter().copied().map(TitleIndex).collect();
     let mut request = Ask::objects(&wanted);
@@ -207,7 +205,7 @@ fn run_rounds(rounds: u32, objects: &[u32], extra: &[(u32, u32)]) {
     }
 }
 
-/// System calls of so many rounds of a test, the start of the program included.
+/// System calls of this many rounds of a test, the program's start included.
 fn calls_of(test: &str, rounds: u32) -> Option<u64> {
     let report = format!("perfhive-calls-{test}-{}", std::process::id());
     let report = std::env::temp_dir().join(report);
@@ -222,7 +220,7 @@ fn calls_of(test: &str, rounds: u32) -> Option<u64> {
         .status();
     let text = std::fs::read_to_string(&report);
     let _ = std::fs::remove_file(&report);
-    // Not installed, or not allowed to trace.
+    // Not installed, or not permitted to trace.
     if !status.is_ok_and(|status| status.success()) {
         return None;
     }
@@ -231,12 +229,11 @@ fn calls_of(test: &str, rounds: u32) -> Option<u64> {
     total.split_whitespace().nth(3)?.parse().ok()
 }
 
-/// What there is to be read.
+/// The files to be read.
 #[derive(Clone, Copy)]
 struct Census {
     processes: usize,
-    /// Those without memory: threads of the kernel, and what has ended. They
-    /// may have one file less to be read.
+    /// Processes without memory: kernel threads and ended ones, which may have one file less.
     empty: usize,
     threads: usize,
     /// Processes with several threads.
@@ -272,11 +269,10 @@ impl Census {
     }
 }
 
-/// Asserts that a warm collection makes no more system calls than `most` says.
-/// Processes that others start meanwhile (tests, for one) are opened anew,
-/// which only adds calls: the least of some attempts is what it takes. Where it
-/// is less than `least`, the files to be read, the short run met more new
-/// processes than the long one, and the difference is void.
+/// Asserts that a warm collection makes at most `most` system calls. Processes started meanwhile by
+/// others only add calls, so the smallest of some attempts counts. A result below `least`, the
+/// number of files to read, means that the short run met more new processes than the long one: it
+/// is void.
 fn assert_calls(test: &str, least: impl Fn(Census) -> f64, most: impl Fn(Census) -> f64) {
     let mut found = Vec::new();
     for _ in 0..12 {
@@ -295,8 +291,7 @@ fn assert_calls(test: &str, least: impl Fn(Census) -> f64, most: impl Fn(Census)
     panic!("system calls, and what they should be between: {found:?}");
 }
 
-/// What is on request, the nice value here, is read from the same files, of
-/// those that rest too.
+/// Counters on request, here the nice value, come from the same files, for resting processes too.
 #[test]
 fn at_most_three_system_calls_for_each_process() {
     if let Ok(rounds) = std::env::var(ROUNDS) {
@@ -310,23 +305,22 @@ fn at_most_three_system_calls_for_each_process() {
     );
 }
 
-/// Whoever is no sleeper of this test may do anything.
+/// Processes other than the test's sleepers may do anything.
 #[test]
-fn two_system_calls_for_each_process_that_rests() {
+fn a_resting_process_takes_two_system_calls() {
     const SLEEPERS: usize = 150;
     if let Ok(rounds) = std::env::var(ROUNDS) {
         return run_rounds(rounds.parse().unwrap(), &[230], &[]);
     }
     let _sleepers = Sleepers::new(SLEEPERS);
     assert_calls(
-        "two_system_calls_for_each_process_that_rests",
+        "a_resting_process_takes_two_system_calls",
         |census| 1.9 * census.processes as f64 - census.empty as f64,
         |census| 2.1 * SLEEPERS as f64 + 3.1 * (census.processes - SLEEPERS) as f64,
     );
 }
 
-/// However many run again at once: looking in vain is given up before it costs
-/// more than so much.
+/// If many processes run again at once, looks in vain stop before they cost more than this.
 #[test]
 fn at_most_three_system_calls_for_each_process_that_runs_now_and_then() {
     if let Ok(rounds) = std::env::var(ROUNDS) {
@@ -355,7 +349,7 @@ fn at_most_three_system_calls_for_each_process_that_runs_now_and_then() {
 }
 
 #[test]
-fn one_more_system_call_for_each_thread() {
+fn each_thread_takes_one_more_system_call() {
     const THREADS: usize = 200;
     if let Ok(rounds) = std::env::var(ROUNDS) {
         for _ in 0..THREADS {
@@ -366,12 +360,12 @@ fn one_more_system_call_for_each_thread() {
     const SLEEPERS: usize = 100;
     let _sleepers = Sleepers::new(SLEEPERS);
     assert_calls(
-        "one_more_system_call_for_each_thread",
+        "each_thread_takes_one_more_system_call",
         |census| {
             let threads = census.threads + THREADS;
             1.9 * census.processes as f64 - census.empty as f64 + 0.9 * threads as f64
         },
-        // Three more list the threads of a process with several.
+        // Three more calls list the threads of a process with several.
         |census| {
             let threads = census.threads + THREADS;
             2.1 * SLEEPERS as f64
@@ -418,10 +412,10 @@ fn files_of_threads_are_kept_and_given_back() {
             assert_eq!(look(), before.0 + 20);
             assert_eq!(open(), before.1 + 20);
         }
-        // Each thread that ends leaves its descriptor at the next collection.
+        // An ended thread's descriptor is closed at the next collection.
         drop(end);
         threads.into_iter().for_each(|thread| thread.join().unwrap());
-        // A thread that was joined may be there for a moment yet.
+        // A joined thread may exist for a moment longer.
         let mut after = (0, 0);
         for _ in 0..100 {
             after = (look(), open());

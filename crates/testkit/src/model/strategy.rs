@@ -101,7 +101,7 @@ fn clocks() -> impl Strategy<Value = Clocks> {
 
 /// Where a counter's data is put.
 #[derive(Clone, Copy, Debug)]
-enum Place {
+enum DataOffset {
     /// Behind the one before, aligned to 4 or 8 bytes.
     Aligned,
     /// Right behind the one before.
@@ -117,9 +117,9 @@ fn counters() -> impl Strategy<Value = Vec<CounterModel>> {
     ];
     let size = prop::sample::select(vec![4u32, 8, 0, 1, 2, 12]);
     let place = prop_oneof![
-        4 => Just(Place::Aligned),
-        2 => Just(Place::Packed),
-        1 => (4..64u32).prop_map(Place::At),
+        4 => Just(DataOffset::Aligned),
+        2 => Just(DataOffset::Packed),
+        1 => (4..64u32).prop_map(DataOffset::At),
     ];
     let counter = (title(), title(), counter_type, any::<i32>(), any::<u32>(), size, place);
     vec(counter, 0..7).prop_map(|drawn| {
@@ -128,9 +128,9 @@ fn counters() -> impl Strategy<Value = Vec<CounterModel>> {
             .into_iter()
             .map(|(name, help, counter_type, scale, detail, size, place)| {
                 let offset = match place {
-                    Place::Aligned => end.next_multiple_of(if size >= 8 { 8 } else { 4 }),
-                    Place::Packed => end,
-                    Place::At(offset) => offset,
+                    DataOffset::Aligned => end.next_multiple_of(if size >= 8 { 8 } else { 4 }),
+                    DataOffset::Packed => end,
+                    DataOffset::At(offset) => offset,
                 };
                 end = end.max(offset + size);
                 CounterModel {

@@ -1,5 +1,5 @@
-//! What the BPF reader knows of a process that has not run, next to readers that
-//! see everything for the first time.
+//! The BPF reader's values of processes that have not run, compared with new readers, which read
+//! everything.
 
 use super::{ALL, Children, Values, again, instances, machine, refused, role};
 use crate::common::{Look, Machine};
@@ -13,7 +13,7 @@ use std::process::{Child, ChildStdin, Stdio};
 /// Objects, and what costs extra.
 type Wish = (&'static [u32], &'static [(u32, u32)]);
 
-/// What one after the other may ask for.
+/// The requests that follow one another.
 const WISHES: [Wish; 6] = [
     (&[230], &[]),
     (&[230], &[(230, 952)]),
@@ -23,7 +23,7 @@ const WISHES: [Wish; 6] = [
     (&[230, 232], ALL),
 ];
 
-/// Has as many threads beside the first as the last line says.
+/// The child process: has as many further threads as the last line says.
 fn be_of_many_threads() {
     let mut threads = Vec::new();
     println!("\nready");
@@ -43,8 +43,8 @@ fn be_of_many_threads() {
 
 type Told = BTreeMap<(u64, u64, u64), (String, Values)>;
 
-/// Instances by number and start, without how their time is divided: that
-/// depends on when it was looked at.
+/// Instances by number and start, without the division of their time, which depends on the moment
+/// of reading.
 fn told(look: &Look, object: u32) -> Told {
     let all = instances(look, object).into_iter();
     let all = all.map(|(id, (name, _, mut values))| {
@@ -54,9 +54,8 @@ fn told(look: &Look, object: u32) -> Told {
     all.collect()
 }
 
-/// What a reader tells that knows the processes is what those tell that see them
-/// for the first time just before and just after, where these agree. The numbers
-/// of those that were compared.
+/// Compares a reader that knows the processes with new readers just before and after it, where
+/// these agree. Returns the numbers of the compared processes.
 fn compare(known: &mut Machine, (objects, extra): Wish) -> Vec<u64> {
     let before = machine(ReaderChoice::Bpf).look(objects, extra);
     let now = known.look(objects, extra);
@@ -66,8 +65,7 @@ fn compare(known: &mut Machine, (objects, extra): Wish) -> Vec<u64> {
     let own = u64::from(std::process::id());
     for object in objects {
         let mut looks = [&before, &now, &after].map(|look| told(look, *object));
-        // A thread is named by how many there are before it: where others come
-        // and go, its name may be another one each time.
+        // A thread's name counts the threads before it, and changes when others come and go.
         let threads = |all: &Told, pid: u64| -> Vec<u64> {
             all.keys().filter(|id| id.0 == pid).map(|id| id.1).collect()
         };
@@ -98,7 +96,7 @@ struct Threads(Child, ChildStdin, BufReader<std::process::ChildStdout>);
 impl Threads {
     fn new(test: &str) -> Self {
         let mut command = again(test, "threads");
-        // With one at a time, a test runs in the first thread.
+        // With one test at a time, it runs in the first thread.
         command.env("RUST_TEST_THREADS", "1");
         let mut child = command.stdin(Stdio::piped()).stdout(Stdio::piped()).spawn().unwrap();
         let (input, output) = (child.stdin.take().unwrap(), child.stdout.take().unwrap());
@@ -128,12 +126,11 @@ impl Drop for Threads {
     }
 }
 
-/// Whatever happens between two looks, and whatever was wanted of the last ones:
-/// processes work and end, those behind them move up, they get other parents and
-/// priorities, more threads and fewer.
+/// Random changes between two runs, with changing requests: processes work and end, later ones move
+/// up, they get other parents and priorities, more threads and fewer.
 #[test]
-fn who_knows_tells_the_same_as_who_does_not() {
-    const TEST: &str = "rested::who_knows_tells_the_same_as_who_does_not";
+fn a_reader_that_knows_the_processes_equals_a_new_one() {
+    const TEST: &str = "rested::a_reader_that_knows_the_processes_equals_a_new_one";
     if role().is_some() {
         return be_of_many_threads();
     }
@@ -158,8 +155,8 @@ fn who_knows_tells_the_same_as_who_does_not() {
     };
     let rounds = std::env::var("PERFHIVE_CASES").ok().and_then(|cases| cases.parse().ok());
     for round in 0..rounds.unwrap_or(20) {
-        // Some times the same, so that there is a picture of all; it is of use
-        // where nobody is born or ends.
+        // The same request several times, so that the reader keeps a picture of all; it is used
+        // while no process starts or ends.
         let wish = WISHES[random(WISHES.len())];
         for _ in 0..random(5) {
             known.look(wish.0, wish.1);
@@ -175,9 +172,9 @@ fn who_knows_tells_the_same_as_who_does_not() {
                     let pid = Pid::from_raw(pids[random(2)] as i32);
                     setpriority_process(pid, random(15) as i32).unwrap();
                 }
-                // Its peaks are what is there now.
+                // Its peaks are the present values.
                 3 => std::fs::write(format!("/proc/{id}/clear_refs"), "5").unwrap(),
-                // All behind it move up.
+                // All processes behind it move up.
                 4 => {
                     let mut child = sleepers.0.remove(sleeper);
                     child.kill().unwrap();
@@ -206,7 +203,7 @@ fn who_knows_tells_the_same_as_who_does_not() {
             known.look(objects, extra);
         }
         let mut left: Vec<u64> = shells.iter().map(|shell| u64::from(shell.id())).collect();
-        // Between two readings the kernel may take memory from one that sleeps.
+        // Between two readings the kernel may take memory from a sleeping process.
         for _ in 0..30 {
             let compared = compare(&mut known, wish);
             left.retain(|id| !compared.contains(id));
@@ -218,14 +215,14 @@ fn who_knows_tells_the_same_as_who_does_not() {
     }
 }
 
-/// What others change of a process while it sleeps.
+/// Values that other processes change while a process sleeps.
 #[test]
-fn what_others_change_is_told_though_it_has_not_run() {
+fn outside_changes_of_a_sleeping_process_are_seen() {
     if refused() {
         return;
     }
     let mut shell = Shell::new();
-    // Memory that it gave back.
+    // Memory that the process gave back.
     shell.run(
         "x=1234567890123456; for i in 1 2 3 4 5 6 7 8 9 10 11 12 13 14 15 16 17 18; do x=$x$x; done",
     );
@@ -238,7 +235,7 @@ fn what_others_change_is_told_though_it_has_not_run() {
         look.value_of(230, look.process(id).unwrap(), counter)
     };
     for nice in [7, 9] {
-        // As it was, when nobody asked for it.
+        // Unchanged while it was not wanted.
         value(180, &[]);
         value(180, &[]);
         setpriority_process(Pid::from_raw(id as i32), nice).unwrap();
@@ -248,8 +245,8 @@ fn what_others_change_is_told_though_it_has_not_run() {
     }
     setpriority_process(Pid::from_raw(id as i32), 11).unwrap();
     assert_eq!(value(105_002, schedule), Some(31));
-    // The kernel sets the peak back to a quick sum of counters that it keeps by
-    // processor, which may lie some dozens of pages beside the exact one for each.
+    // The kernel resets the peak to a quick sum over per-processor counters, which may differ by
+    // some dozens of pages from the exact one for each.
     const NEAR: u64 = 1 << 20;
     let mut above = || {
         let look = bpf.look(&[230], schedule);

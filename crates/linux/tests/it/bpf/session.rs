@@ -1,4 +1,4 @@
-//! When a session uses the BPF reader, and what it costs.
+//! When a session uses the BPF reader, and its cost.
 
 use super::{ALL, Children, ROLE, TICK, Values, again, alone, instances, machine, refused, role};
 use crate::common::{Look, Machine, Tree};
@@ -12,7 +12,7 @@ use std::collections::BTreeMap;
 use std::process::{Command, Stdio};
 use std::time::{Duration, Instant};
 
-/// Descriptors of this process that are open on files of processes.
+/// Descriptors of this process on files of processes.
 fn kept() -> usize {
     let links = std::fs::read_dir("/proc/self/fd").unwrap();
     let links = links.filter_map(|entry| std::fs::read_link(entry.unwrap().path()).ok());
@@ -26,8 +26,8 @@ fn kept() -> usize {
 }
 
 #[test]
-fn a_session_goes_over_to_bpf_and_nobody_notices() {
-    alone("session::a_session_goes_over_to_bpf_and_nobody_notices", || {
+fn a_session_switches_to_bpf_with_the_same_values() {
+    alone("session::a_session_switches_to_bpf_with_the_same_values", || {
         if refused() {
             return;
         }
@@ -40,7 +40,7 @@ fn a_session_goes_over_to_bpf_and_nobody_notices() {
             let look = auto.look(&[230, 232], ALL);
             assert_eq!(look.fault_texts(), Vec::<String>::new());
             samples.push((before, Instant::now(), instances(&look, 230), instances(&look, 232)));
-            // From the third on, the files are given back.
+            // From the third collection on, the files are closed.
             assert_eq!(kept() > 0, round < 3, "{round}");
             std::thread::sleep(Duration::from_millis(100));
         }
@@ -62,7 +62,7 @@ fn a_session_goes_over_to_bpf_and_nobody_notices() {
             let grown = time(&pair[1].2) - time(&pair[0].2);
             assert!(grown <= scope, "{grown} in {scope}");
         }
-        // `/proc` tells whole ticks, BPF what was used.
+        // `/proc` has whole ticks, BPF the exact time.
         let told = |at: usize| samples[at].2.values().map(|(.., values)| values[&6].unwrap());
         assert!(told(1).all(|time| time % TICK == 0));
         assert!(told(2).any(|time| time % TICK != 0));
@@ -70,8 +70,8 @@ fn a_session_goes_over_to_bpf_and_nobody_notices() {
 }
 
 #[test]
-fn nothing_is_allocated() {
-    alone("session::nothing_is_allocated", || {
+fn a_warm_bpf_collection_allocates_nothing() {
+    alone("session::a_warm_bpf_collection_allocates_nothing", || {
         if refused() {
             return;
         }
@@ -89,14 +89,14 @@ fn nothing_is_allocated() {
             for _ in 0..3 {
                 machine.collect(&request, &wanted);
             }
-            // What begins meanwhile makes lists longer.
+            // Processes that start meanwhile lengthen lists.
             let collections = (0..40).map(|_| count(|| machine.collect(&request, &wanted)).1.count);
             assert_eq!(collections.min(), Some(0), "{objects:?}");
         }
     });
 }
 
-/// System calls of so many collections, the start of the program included.
+/// System calls of this many collections, the program's start included.
 fn calls_of(rounds: u32) -> Option<u64> {
     let report = std::env::temp_dir().join(format!("perfhive-bpf-{}", std::process::id()));
     let traced = again("session::system_calls_do_not_depend_on_processes", &rounds.to_string());
@@ -137,7 +137,7 @@ fn system_calls_do_not_depend_on_processes() {
         children.spawn("sleep", &["600"]);
     }
     std::thread::sleep(Duration::from_millis(300));
-    // Processes that others start meanwhile cost some once.
+    // Processes started meanwhile cost calls once.
     let mut least = f64::INFINITY;
     for _ in 0..8 {
         let (Some(few), Some(many)) = (calls_of(10), calls_of(60)) else {
@@ -149,8 +149,8 @@ fn system_calls_do_not_depend_on_processes() {
         if calls > 0.0 {
             least = least.min(calls);
         }
-        // The run, capabilities, `stat` in two pieces, the clock is none; and the
-        // first process, where it is not in the list.
+        // The run, capabilities, `stat` in two pieces (the clock needs none); and the first
+        // process, where it is not in the list.
         if least <= 12.0 {
             return;
         }
@@ -158,7 +158,7 @@ fn system_calls_do_not_depend_on_processes() {
     panic!("{least} system calls for each collection");
 }
 
-/// Takes capabilities from this thread.
+/// Drops capabilities of this thread.
 fn give_up(given: CapabilitySet) {
     let mut sets = capabilities(None).unwrap();
     sets.effective.remove(given);
@@ -185,10 +185,10 @@ fn without_the_capabilities_proc_is_read() {
     if refused() {
         return;
     }
-    // Capabilities are those of a thread.
+    // Capabilities belong to a thread.
     let test = std::thread::spawn(|| {
         let mut loaded = machine(ReaderChoice::Auto);
-        // `/proc` tells whole ticks.
+        // `/proc` has whole ticks.
         let of_proc = |look: &Look| {
             instances(look, 230).values().all(|(.., values)| values[&6].unwrap() % TICK == 0)
         };
@@ -199,7 +199,7 @@ fn without_the_capabilities_proc_is_read() {
         assert_eq!(why, "takes the capability CAP_BPF");
         let mut auto = machine(ReaderChoice::Auto);
         for _ in 0..5 {
-            // Nobody is told unasked: this is how an ordinary user's program runs.
+            // No fault without a request for BPF: an ordinary user's program runs this way.
             for machine in [&mut auto, &mut loaded] {
                 let look = machine.look(&[230], &[]);
                 assert_eq!(look.fault_texts(), Vec::<String>::new());
@@ -207,7 +207,7 @@ fn without_the_capabilities_proc_is_read() {
                 assert!(of_proc(&look));
             }
         }
-        // Who asks for BPF and nothing else gets that line and no processes.
+        // An explicit request for BPF gets that line and no processes.
         let mut bpf = broker(ReaderChoice::Bpf);
         let said = faults(&mut bpf);
         assert!(said.iter().any(|fault| fault.contains("BPF: takes the capability CAP_BPF")));
@@ -218,9 +218,9 @@ fn without_the_capabilities_proc_is_read() {
     test.join().unwrap();
 }
 
-/// Who may not read `io` of a process does not get it from the kernel's list.
+/// A process whose `io` may not be read does not show it through the kernel's list either.
 #[test]
-fn what_io_does_not_tell_bpf_does_not_tell() {
+fn io_that_may_not_be_read_is_missing_with_bpf_too() {
     if refused() {
         return;
     }
@@ -235,7 +235,7 @@ fn what_io_does_not_tell_bpf_does_not_tell() {
     while [other, own].iter().any(|pid| name(*pid) != b"sleep\n") {
         std::thread::sleep(Duration::from_millis(1));
     }
-    // Capabilities are those of a thread.
+    // Capabilities belong to a thread.
     let test = std::thread::spawn(move || {
         give_up(CapabilitySet::DAC_OVERRIDE | CapabilitySet::DAC_READ_SEARCH);
         assert!(std::fs::read(format!("/proc/{other}/io")).is_err());
@@ -252,10 +252,9 @@ fn what_io_does_not_tell_bpf_does_not_tell() {
     test.join().unwrap();
 }
 
-/// What the kernel refuses in the middle of loading is told in one line, and
-/// nothing else is written anywhere.
+/// A refusal of the kernel during loading is one line, and nothing else is written anywhere.
 #[test]
-fn a_refusal_is_one_line() {
+fn a_refused_program_is_one_line() {
     if role().is_some() {
         let before = getrlimit(Resource::Nofile);
         for limit in 5..16 {
@@ -269,7 +268,7 @@ fn a_refusal_is_one_line() {
     if refused() {
         return;
     }
-    let output = again("session::a_refusal_is_one_line", "few").output().unwrap();
+    let output = again("session::a_refused_program_is_one_line", "few").output().unwrap();
     let said = String::from_utf8_lossy(&output.stdout);
     assert!(output.status.success(), "{said}");
     assert_eq!(String::from_utf8_lossy(&output.stderr), "");
