@@ -36,9 +36,9 @@ pub(crate) fn reason(_: &Global, _: &str, _: &str) -> Option<String> {
     None
 }
 
-/// Whether the table is about this source. On Windows, `local:` may read the
-/// object from the registry, which is not in the table.
+/// Whether the table is about this source.
 #[cfg(any(target_os = "linux", windows))]
 fn is_from_table(global: &Global) -> bool {
-    global.source.starts_with(if cfg!(windows) { "native" } else { "local" })
+    let address = global.source.parse::<perfhive::SourceAddress>();
+    address.is_ok_and(|address| address.scheme().capabilities.standard_objects)
 }

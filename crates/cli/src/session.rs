@@ -57,6 +57,12 @@ impl Observed {
     }
 }
 
+/// A fault in words, and the provider that it is about.
+pub(crate) struct FaultLine {
+    pub(crate) provider: Option<String>,
+    pub(crate) text: String,
+}
+
 /// The faults of all collections so far, each once.
 #[derive(Clone, Default)]
 pub(crate) struct Faults(Arc<Mutex<Noted>>);
@@ -64,7 +70,7 @@ pub(crate) struct Faults(Arc<Mutex<Noted>>);
 #[derive(Default)]
 struct Noted {
     known: HashSet<String>,
-    fresh: Vec<String>,
+    fresh: Vec<FaultLine>,
     time: Option<SystemTime>,
     quiet: bool,
 }
@@ -75,7 +81,8 @@ impl Faults {
         noted.time = snapshot.system_time();
         for fault in snapshot.faults() {
             if noted.known.insert(identity(fault)) {
-                noted.fresh.push(told(fault));
+                let provider = Some(fault.provider.to_string());
+                noted.fresh.push(FaultLine { provider, text: told(fault) });
             }
         }
     }
@@ -84,7 +91,7 @@ impl Faults {
     pub(crate) fn add(&self, text: String) {
         let mut noted = self.0.lock().unwrap_or_else(PoisonError::into_inner);
         if noted.known.insert(text.clone()) {
-            noted.fresh.push(text);
+            noted.fresh.push(FaultLine { provider: None, text });
         }
     }
 
@@ -94,7 +101,7 @@ impl Faults {
     }
 
     /// The faults that are new since the last call; none with --quiet.
-    pub(crate) fn take(&self) -> Vec<String> {
+    pub(crate) fn take(&self) -> Vec<FaultLine> {
         let mut noted = self.0.lock().unwrap_or_else(PoisonError::into_inner);
         let fresh = std::mem::take(&mut noted.fresh);
         if noted.quiet { Vec::new() } else { fresh }
@@ -103,7 +110,7 @@ impl Faults {
     /// Prints the faults that are new since the last call as warnings.
     pub(crate) fn report(&self) {
         for fault in self.take() {
-            warn(&fault);
+            warn(&fault.text);
         }
     }
 }

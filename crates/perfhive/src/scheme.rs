@@ -40,6 +40,9 @@ pub struct Capabilities {
     pub recorded: bool,
     /// The source may lack names, which title lists give it ([`OpenOptions::titles`]).
     pub takes_titles: bool,
+    /// The objects are those of [`standard`](crate::engine::standard) tables, which have a reason for each
+    /// counter of Windows that is missing.
+    pub standard_objects: bool,
     /// A second source of the same address collects costly objects without delaying the first.
     pub costly_in_parallel: bool,
 }
@@ -63,6 +66,8 @@ pub static SCHEMES: &[SourceScheme] = &[
             this_machine: true,
             // All readers of the registry in one process wait for one lock of Windows.
             costly_in_parallel: !cfg!(windows),
+            // On Windows most objects are the registry's.
+            standard_objects: !cfg!(windows),
             ..NO_CAPABILITY
         },
         target: TargetKind::Nothing,
@@ -78,6 +83,7 @@ pub static SCHEMES: &[SourceScheme] = &[
         capabilities: Capabilities {
             this_machine: true,
             costly_in_parallel: true,
+            standard_objects: true,
             ..NO_CAPABILITY
         },
         target: TargetKind::OptionalFolder,
@@ -98,6 +104,7 @@ pub static SCHEMES: &[SourceScheme] = &[
         capabilities: Capabilities {
             this_machine: true,
             costly_in_parallel: true,
+            standard_objects: true,
             ..NO_CAPABILITY
         },
         target: TargetKind::Nothing,
@@ -110,7 +117,7 @@ pub static SCHEMES: &[SourceScheme] = &[
         form: "native:",
         help: "for System, Processor, Process and Thread of this machine without the registry of \
                Windows",
-        capabilities: Capabilities { this_machine: true, ..NO_CAPABILITY },
+        capabilities: Capabilities { this_machine: true, standard_objects: true, ..NO_CAPABILITY },
         target: TargetKind::Nothing,
         open: machine::open_native,
         reader: machine::reader_of_native,
@@ -149,6 +156,7 @@ const NO_CAPABILITY: Capabilities = Capabilities {
     recorded: false,
     takes_titles: false,
     costly_in_parallel: false,
+    standard_objects: false,
 };
 
 fn no_choice(_: &SourceAddress, _: &OpenOptions) -> Option<String> {
@@ -184,6 +192,12 @@ impl SourceAddress {
     #[must_use]
     pub fn registry(host: &str) -> Self {
         Self::of("registry://", host)
+    }
+
+    /// `file:FOLDER`, a capture.
+    #[must_use]
+    pub fn capture(folder: &str) -> Self {
+        Self::of("file:", folder)
     }
 
     fn of(name: &str, target: &str) -> Self {

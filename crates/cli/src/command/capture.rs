@@ -136,7 +136,7 @@ fn tell(
             text.push_str(if count == 1 { one } else { many });
         }
         push_grouped(&mut text, bytes);
-        let address = shell_path(&format!("file:{folder}"));
+        let address = shell_path(&SourceAddress::capture(&folder).to_string());
         text.push_str(&format!(" bytes in {}\nperfhive list -s {address}\n", Escaped(&folder)));
     } else {
         let mut records = output.records(["folder", "samples", "blocks", "bytes"], &mut text);

@@ -82,14 +82,8 @@ pub(super) fn run(global: &Global, args: &Providers) -> Outcome {
         (Err(error), None) => return Err(not_listed(&error)),
     };
     // The table shows the faults of the listed providers.
-    let of_one = |fault: &str| {
-        let is_about = |one: &ProviderStatus| {
-            fault.strip_prefix(&*one.name).is_some_and(|rest| rest.starts_with([':', ',']))
-        };
-        providers.iter().any(is_about)
-    };
     let mut others = session.faults.take();
-    others.retain(|fault| !of_one(fault));
+    others.retain(|fault| !providers.iter().any(|one| fault.provider.as_ref() == Some(&one.name)));
     if let (Some(name), Some(pattern)) = (wanted, &pattern) {
         providers.retain(|provider| pattern.matches(&provider.name));
         if has_list && providers.is_empty() {
@@ -103,7 +97,7 @@ pub(super) fn run(global: &Global, args: &Providers) -> Outcome {
     } else {
         rows(&providers, &output, &mut text);
     }
-    others.iter().for_each(|fault| warn(fault));
+    others.iter().for_each(|fault| warn(&fault.text));
     output.write(&text)?;
     Ok(Exit::Done)
 }
@@ -268,18 +262,15 @@ fn table(providers: &[ProviderStatus], output: &Output, text: &mut String) {
     table.render(text, output.layout(true));
 }
 
-/// The last fault and, for a provider that stays disabled, the way out.
+/// The last fault and, for a quarantined provider, the way out. The fault of a disabled provider names its
+/// own.
 fn why(one: &ProviderStatus) -> Option<String> {
     let message = &one.last_fault.as_ref()?.message;
-    let is_ours = match one.state {
-        ProviderState::Quarantined => true,
-        // On Windows the message already names the way out.
-        ProviderState::Disabled => cfg!(not(windows)),
-        _ => false,
-    };
-    Some(match is_ours {
-        true => format!("{message}; perfhive providers --enable {:?} has it asked again", one.name),
-        false => message.to_string(),
+    Some(match one.state {
+        ProviderState::Quarantined => {
+            format!("{message}; perfhive providers --enable {:?} has it asked again", one.name)
+        }
+        _ => message.to_string(),
     })
 }
 

@@ -138,7 +138,8 @@ impl Watching {
                 self.output.write(&text)
             }
             Face::Redrawn(screen, _) => {
-                screen.warn(self.faults.take());
+                let faults = self.faults.take().into_iter();
+                screen.warn(faults.map(|fault| fault.text).collect());
                 self.history.note(query);
                 let view = View::new(query, selection, Some(&self.history), first);
                 screen.show(view, &self.output, self.interval)

@@ -10,9 +10,9 @@ const INI: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/../libraries/examples/c/
 const ZOO: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/../libraries/tests/libraries/zoo.c");
 
 /// A folder with libraries, and hives of its own.
-struct Place(Folder);
+struct TestHive(Folder);
 
-impl Place {
+impl TestHive {
     fn new() -> Self {
         let folder = Folder::new();
         let chmod = |path: &Path, mode| {
@@ -72,7 +72,7 @@ impl Place {
 
 #[test]
 fn library_in_c_is_checked_registered_read_disabled_and_enabled() {
-    let place = Place::new();
+    let place = TestHive::new();
     let library = place.library("gauges.so");
     let out = place.run(&["check", &library]).ok();
     assert!(out.contains("gives 50000 (256 bytes)"), "{out}");
@@ -96,7 +96,7 @@ fn library_in_c_is_checked_registered_read_disabled_and_enabled() {
     place.run(&["register", INI, "--disable"]).ok();
     let rows = place.run(&["providers", "Gauges", "--json"]).json();
     assert_eq!(rows[0]["state"], "disabled");
-    let way_out = "perfhive providers --enable \"Gauges\" has it asked again";
+    let way_out = "is disabled; `perfhive providers --enable \"Gauges\"` enables it";
     assert!(rows[0]["last_fault"].as_str().unwrap().ends_with(way_out), "{rows:?}");
     let rows = place.run(&["providers", "--enable", "gauges", "--json"]).json();
     assert_eq!(rows[0]["state"], "open");
@@ -109,7 +109,7 @@ fn library_in_c_is_checked_registered_read_disabled_and_enabled() {
 /// The program is its own host under any name, without help from the PATH.
 #[test]
 fn renamed_program_is_its_own_host() {
-    let place = Place::new();
+    let place = TestHive::new();
     let library = place.library("gauges.so");
     place.run(&["register", INI, "--library", &library]).ok();
     let renamed = place.0.path().join("ph");
@@ -123,7 +123,7 @@ fn renamed_program_is_its_own_host() {
 
 #[test]
 fn crashing_library_is_reported_and_costs_only_its_own_objects() {
-    let place = Place::new();
+    let place = TestHive::new();
     let library = place.library("zoo.so");
     let run = place.run(&["check", &library, "--linkage", "crashes", "--json"]);
     assert_eq!((run.code, run.err.as_str()), (Some(1), ""));
@@ -163,7 +163,7 @@ fn crashing_library_is_reported_and_costs_only_its_own_objects() {
 /// objects one wait per pause.
 #[test]
 fn hanging_library_costs_one_wait_and_then_a_pause() {
-    let place = Place::new();
+    let place = TestHive::new();
     let library = place.library("zoo.so");
     let linkage = ["--library", &library, "--linkage", "!never returns"];
     place.run(&[&["register", INI], &linkage[..]].concat()).ok();
@@ -209,7 +209,7 @@ fn hanging_library_costs_one_wait_and_then_a_pause() {
 /// A library that says what it offers and hangs in Collect: waits of short commands add up.
 #[test]
 fn library_hanging_in_collect_is_quarantined_after_five_waits() {
-    let place = Place::new();
+    let place = TestHive::new();
     let library = place.library("zoo.so");
     let linkage = ["--library", &library, "--linkage", "never returns"];
     place.run(&[&["register", INI], &linkage[..]].concat()).ok();
@@ -242,7 +242,7 @@ fn library_hanging_in_collect_is_quarantined_after_five_waits() {
 
 #[test]
 fn library_failing_five_times_is_quarantined_until_enabled() {
-    let place = Place::new();
+    let place = TestHive::new();
     let library = place.library("zoo.so");
     let linkage = ["--library", &library, "--linkage", "!crashes"];
     place.run(&[&["register", INI], &linkage[..]].concat()).ok();
@@ -280,7 +280,7 @@ fn library_failing_five_times_is_quarantined_until_enabled() {
 #[test]
 fn watched_provider_keeps_its_name_after_unregister() {
     use std::io::{BufRead as _, BufReader, Read as _};
-    let place = Place::new();
+    let place = TestHive::new();
     place.run(&["register", INI, "--library", &place.library("gauges.so"), "-q"]).ok();
     let args = ["watch", r"\Gauges(pump)\Level", "-i", "0.05", "-n", "1000", "--json"];
     let mut watch = command();
@@ -307,7 +307,7 @@ fn watched_provider_keeps_its_name_after_unregister() {
 /// The remaining pause changes with each sample; the message appears once.
 #[test]
 fn watch_reports_a_pause_once() {
-    let place = Place::new();
+    let place = TestHive::new();
     let library = place.library("zoo.so");
     let linkage = ["--library", &library, "--linkage", "crashes"];
     place.run(&[&["register", INI, "-q"], &linkage[..]].concat()).ok();
@@ -324,7 +324,7 @@ fn watch_reports_a_pause_once() {
 
 #[test]
 fn refused_library_is_shown_with_the_way_out() {
-    let place = Place::new();
+    let place = TestHive::new();
     let library = place.library("gauges.so");
     place.run(&["register", INI, "--library", &library]).ok();
     std::fs::set_permissions(&library, std::fs::Permissions::from_mode(0o777)).unwrap();
@@ -339,7 +339,7 @@ fn refused_library_is_shown_with_the_way_out() {
 
 #[test]
 fn missing_library_or_function_cannot_be_checked() {
-    let place = Place::new();
+    let place = TestHive::new();
     let none = place.library("none.so");
     assert!(place.run(&["check", &none]).fails(3).contains("none.so"));
     assert!(place.run(&["check", "Nobody"]).fails(2).contains("neither a file nor a registered"));

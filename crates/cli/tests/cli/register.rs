@@ -8,14 +8,14 @@ use std::path::Path;
 use std::process::{Command, Stdio};
 
 /// A folder with an example provider, and hives of its own.
-struct Place {
+struct TestHive {
     folder: Folder,
     library: String,
 }
 
 const INI: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/../libraries/examples/c/gauges.ini");
 
-impl Place {
+impl TestHive {
     fn new() -> Self {
         let folder = Folder::new();
         let example = Path::new(INI).with_extension("c");
@@ -50,7 +50,7 @@ impl Place {
 /// An empty variable counts as unset, not as the current folder.
 #[test]
 fn a_variable_that_is_empty_names_no_folder() {
-    let place = Place::new();
+    let place = TestHive::new();
     place.run(&["register", INI, "--library", &place.library, "--system"]).ok();
     let listed = |hive: &str| {
         let mut list = command();
@@ -64,7 +64,7 @@ fn a_variable_that_is_empty_names_no_folder() {
 
 #[test]
 fn a_provider_is_registered_listed_and_taken_back() {
-    let place = Place::new();
+    let place = TestHive::new();
     assert_eq!(place.run(&["register", "--list"]).ok(), "Nothing is registered.\n");
     let out = place.run(&["register", INI, "--library", &place.library, "--system"]).ok();
     assert!(out.starts_with("Gauges is registered: names 1848 to 1852, help"), "{out}");
@@ -119,7 +119,7 @@ fn a_provider_is_registered_listed_and_taken_back() {
 
 #[test]
 fn refused_registration_changes_nothing() {
-    let place = Place::new();
+    let place = TestHive::new();
     let library = place.library.as_str();
     let ini = |text: &str| place.folder.file("x.ini", text);
     for (args, code, needle) in [
@@ -149,7 +149,7 @@ fn refused_registration_changes_nothing() {
 /// All users can read the machine's hive, whatever the umask of its writer.
 #[test]
 fn machine_hive_is_readable_for_all_users() {
-    let place = Place::new();
+    let place = TestHive::new();
     let mut shell = Command::new("sh");
     shell.args(["-c", r#"umask 077; exec "$0" "$@""#, env!("CARGO_BIN_EXE_perfhive")]);
     shell.args(["register", INI, "--library", &place.library, "--system"]);
@@ -163,7 +163,7 @@ fn machine_hive_is_readable_for_all_users() {
 /// A damaged hive, or a damaged part of one, does not hide the rest.
 #[test]
 fn damaged_hive_does_not_hide_the_other() {
-    let place = Place::new();
+    let place = TestHive::new();
     place.run(&["register", INI, "-l", &place.library, "--system"]).ok();
     place.run(&["register", INI, "-l", &place.library, "--user", "-n"]).ok();
     let user = place.folder.path().join("hives/user");
@@ -192,7 +192,7 @@ fn damaged_hive_does_not_hide_the_other() {
 /// `list` reports an unreadable hive in one line and lists the rest.
 #[test]
 fn list_reports_an_unreadable_hive_in_one_line() {
-    let place = Place::new();
+    let place = TestHive::new();
     place.run(&["register", INI, "-l", &place.library, "--system"]).ok();
     let user = place.folder.path().join("hives/user");
     let told = |needle: &str| {
@@ -226,7 +226,7 @@ fn published_category_does_not_shadow_a_registered_name() {
     use perfhive::CounterType;
     use perfhive::publish::{Category, CounterDefinition};
 
-    let place = Place::new();
+    let place = TestHive::new();
     place.run(&["register", INI, "-l", &place.library, "--system"]).ok();
     let counters = Folder::new();
     let category = Category::builder("gauges")
@@ -257,7 +257,7 @@ fn published_category_does_not_shadow_a_registered_name() {
 /// A dry run refuses what registering would refuse.
 #[test]
 fn dry_run_fails_like_the_registration() {
-    let place = Place::new();
+    let place = TestHive::new();
     let library = place.library.as_str();
     let ini = |name: &str| {
         let text = format!("[info]\ndrivername={name}\nsymbolfile=x.h\n[text]\nA_009_NAME=a\n");
@@ -285,7 +285,7 @@ fn dry_run_fails_like_the_registration() {
 /// Running readers notice registering and unregistering.
 #[test]
 fn running_reader_notices_register_and_unregister() {
-    let place = Place::new();
+    let place = TestHive::new();
     // It ends by itself, so that a reader that never notices fails the test.
     let mut reader = command()
         .args(["watch", r"\*(*)\L*", "-i", "0.2", "-n", "150", "--json", "--quiet"])
@@ -327,7 +327,7 @@ fn running_reader_notices_register_and_unregister() {
 
 #[test]
 fn a_dry_run_shows_what_a_file_says() {
-    let place = Place::new();
+    let place = TestHive::new();
     let table = place.run(&["register", INI, "--dry-run"]).ok();
     let row = |table: &str, words: [&str; 4]| {
         table.lines().any(|line| {

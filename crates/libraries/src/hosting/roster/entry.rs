@@ -68,7 +68,8 @@ impl Entry {
         self.due = None;
         let known = !lock(&self.state.known).is_empty();
         if self.state.registration.disabled {
-            let why = "its registration says that it is not to be asked".to_string();
+            let name = &self.state.registration.name;
+            let why = format!("is disabled; `perfhive providers --enable {name:?}` enables it");
             lock(&self.state.known).clear();
             return self.describe(Some((ProviderState::Disabled, why)), false);
         }
