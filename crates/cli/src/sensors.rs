@@ -6,7 +6,8 @@ use crate::failure::Failure;
 use crate::paths::damaged_object;
 use crate::session::{Faults, Session};
 use perfhive::measure::{
-    DataSources, MeasureError, Sensor, SensorName, SharedCounters, Wanted, counters_of, name_of,
+    DataSources, MeasureError, SelectedSensor, Sensor, SensorName, SharedCounters, counters_of,
+    name_of,
 };
 use perfhive::{Ask, Source as _, SourceAddress};
 use perfhive_view::did_you_mean;
@@ -111,7 +112,8 @@ fn encode_percents(text: &str) -> String {
 }
 
 fn look_up(sources: &mut DataSources, global: &Global, name: SensorName) -> Result<Asked, Failure> {
-    let Wanted { sensor: id, .. } = sources.find(&name).map_err(|error| explain(error, global))?;
+    let SelectedSensor { sensor: id, .. } =
+        sources.find(&name).map_err(|error| explain(error, global))?;
     let sensors = sources.get(name.source())?.sensors_of(name.group())?;
     let sensor: Option<&Sensor> = sensors.iter().find(|sensor| sensor.id == id);
     let unit = sensor.map(|sensor| sensor.unit.clone()).unwrap_or_default();

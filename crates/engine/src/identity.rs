@@ -1,13 +1,13 @@
 //! Which instance is which, from one sample to the next.
 //!
-//! Names are no identity: fifty processes are called `svchost`, and the `#3`
-//! behind one depends on who else is alive. So
+//! Names are no identity: fifty processes are called `svchost`, and the `#3` behind one depends
+//! on which others are alive. So
 //!
 //! * an instance of Process (230) is its process ID and start time (`ID
 //!   Process` and the raw value of `Elapsed Time`);
 //! * an instance of Thread (232) is process ID, thread ID and start time;
-//! * `_Total` and `Idle` are known by their names: both have ID 0, and the
-//!   start time of `_Total` is whatever the clock says;
+//! * `_Total` and `Idle` are identified by their names: both have ID 0, and `_Total` has no
+//!   start time of its own;
 //! * an instance with a `UniqueID` is that number;
 //! * every other is its parent, its name and its order among equals.
 
@@ -18,8 +18,7 @@ use std::collections::HashMap;
 use crate::frame::SnapshotObject;
 use crate::shared_text::SharedText;
 
-/// What tells an instance apart from all others of its object, in this sample
-/// and in the next.
+/// The identity of an instance among all others of its object, in this sample and in the next.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
 pub enum Identity {
     /// The single counter block of an object without instances.
@@ -54,8 +53,7 @@ pub enum Identity {
 }
 
 impl Identity {
-    /// Whether two samples that have this identity are surely of the same
-    /// instance, whatever else is in them: names alone are not enough.
+    /// Whether this identity in two samples proves the same instance. A name alone does not.
     pub(crate) fn is_certain(&self) -> bool {
         match self {
             Self::Single | Self::Unique(_) => true,
@@ -65,7 +63,7 @@ impl Identity {
     }
 }
 
-/// How the instances of one object are told apart; resolved once for a schema.
+/// How the instances of one object are identified; resolved once for a schema.
 #[derive(Clone, Debug)]
 pub(crate) struct Identifier {
     schema: Schema,
@@ -144,7 +142,7 @@ impl IdentityMap {
             let numbered = identifier.numbers(&instance);
             let identity =
                 numbered.filter(|id| !map.places.contains_key(id)).unwrap_or_else(|| {
-                    // No numbers, or the same numbers twice: fall back to names.
+                    // Without numbers, or with the same numbers twice, names are the fallback.
                     let parent = parents.place_of(&instance);
                     let parent = parent_names
                         .entry(parent.map(|(key, _)| key))

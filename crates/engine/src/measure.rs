@@ -59,7 +59,7 @@ pub use context::{MeasurementContext, MeasurementOptions, Readings, SampleRecord
 pub use counters::CounterSource;
 pub use error::MeasureError;
 pub use name::{BadSensorName, SensorName};
-pub use sensor::{Anomaly, Sensor, SensorId, SensorKind, SensorReading, Slot, ValueType};
-pub use source::{DataSource, DataSources, Instances, ProbeContext, Selection, Wanted};
+pub use sensor::{Anomaly, Sensor, SensorId, SensorKind, SensorReading, SensorSlot, ValueType};
+pub use source::{DataSource, DataSources, Instances, ProbeContext, SelectedSensor, Selection};
 pub use state::{Operation, State, StateMonitor};
 pub use time::{MonotonicTime, SystemClock, TimeSource, WallTime};

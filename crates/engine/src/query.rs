@@ -1,11 +1,7 @@
 //! Counter paths in, values out, over any source.
 //!
-//! A query is opened on a [`Source`] or on a [`SourceSet`], in which the
-//! machine of a path chooses the source. Paths are added, samples collected,
-//! values read: each with a status of its own. A path selects by name at each
-//! sample, so it goes on when a process of that name comes back; a previous
-//! value is looked up by [`Identity`](crate::Identity), so it never crosses
-//! from one process to another.
+//! A query is opened on a [`Source`](crate::Source), or on a [`SourceSet`] in which the machine
+//! of a path chooses the source.
 
 mod browse;
 mod error;
@@ -42,19 +38,19 @@ use crate::titles::TitleSet;
 use names::{names_match, unknown_counter, unknown_object};
 use perfhive_format::{LanguageId, TitleIndex};
 use sample::ObjectState;
-use sources::Slot;
+use sources::QuerySource;
 use std::collections::{HashMap, HashSet};
 use std::sync::Arc;
 use std::time::Instant;
 
 /// One path and what it was resolved to.
-struct Item {
+struct AddedPath {
     id: PathId,
     path: CounterPath,
     targets: Vec<Target>,
 }
 
-impl Item {
+impl AddedPath {
     /// The target that a reading is of.
     fn target(&self, reading: &Reading) -> Option<&Target> {
         let indexes = [reading.object, reading.counter];
@@ -73,7 +69,7 @@ struct Target {
     slot: usize,
     object: TitleIndex,
     counter: CatalogueCounter,
-    /// The names that object and counter had last.
+    /// The names that object and counter had when they were resolved.
     names: [Option<Arc<str>>; 2],
     /// The indexes belong to another object or counter than the path means.
     lost: bool,
@@ -85,7 +81,7 @@ impl Target {
     }
 }
 
-impl Slot {
+impl QuerySource {
     /// The targets of resolved counters, under the names that they have now.
     fn targets(&self, number: usize, found: ResolvedCounters) -> Vec<Target> {
         let name = |index| self.directory().titles.name(index).map(Arc::from);
@@ -102,10 +98,10 @@ impl Slot {
 
 /// Counter paths in, values out, over one source or several machines.
 ///
-/// Paths are added, samples collected, values read: each with a status of its
-/// own. A path selects by name at each sample, so it goes on when a process of
-/// that name comes back; the previous value is looked up by
-/// [`Identity`](crate::Identity), so it never crosses to another process.
+/// Paths are added, samples collected, and values read; each value has a status of its own. A
+/// path selects instances by name at each sample, so it continues when a process of that name
+/// comes back. The previous value is looked up by [`Identity`](crate::Identity), so it never
+/// crosses from one process to another.
 ///
 /// ```
 /// use perfhive_engine::Query;
@@ -135,7 +131,7 @@ impl Slot {
 pub struct Query {
     sources: SourceSet,
     language: Option<LanguageId>,
-    items: Vec<Item>,
+    items: Vec<AddedPath>,
     next_id: u32,
     objects: HashMap<(usize, TitleIndex), ObjectState>,
     readings: Vec<Reading>,
@@ -143,13 +139,12 @@ pub struct Query {
 }
 
 impl Query {
-    /// A query over one source. Names are shown in the language that the source
-    /// prefers ([`Catalogue::preferred_language`]): on Windows the user's own,
-    /// else English. They are recognised in English and every other language
-    /// that the source has, whatever is shown.
+    /// A query over one source. Names are shown in the language that the source prefers
+    /// ([`Catalogue::preferred_language`]): on Windows the user's own, else English. Names are
+    /// recognised in every language that the source has, whichever is shown.
     ///
     /// # Errors
-    /// Where the source cannot tell what it has.
+    /// Where the source does not tell its catalogue or titles.
     pub fn new(source: impl crate::Source + 'static) -> Result<Self, QueryError> {
         Self::of(SourceSet::new(source), None)
     }
@@ -158,7 +153,7 @@ impl Query {
     /// source has it.
     ///
     /// # Errors
-    /// Where the default source cannot tell what it has.
+    /// Where the default source does not tell its catalogue or titles.
     pub fn over(sources: SourceSet, language: LanguageId) -> Result<Self, QueryError> {
         Self::of(sources, Some(language))
     }
@@ -179,9 +174,8 @@ impl Query {
     /// Adds a path given as text.
     ///
     /// # Errors
-    /// A text that is no path; a machine, object or counter that is not there,
-    /// with the nearest names. An instance that is not there is no error: it
-    /// may come.
+    /// A text that is no path; a machine, object or counter that does not exist, with the
+    /// nearest names. A missing instance is no error: it may come later.
     pub fn add(&mut self, path: &str) -> Result<PathId, QueryError> {
         self.add_path(path.parse()?)
     }
@@ -210,7 +204,7 @@ impl Query {
             self.sources.slot_mut(target.slot)?.want(target.object, &target.counter);
             self.objects.entry((target.slot, target.object)).or_default();
         }
-        self.items.push(Item { id, path, targets });
+        self.items.push(AddedPath { id, path, targets });
         Ok(id)
     }
 
@@ -239,20 +233,19 @@ impl Query {
         self.items.iter().find(|item| item.id == id).map(|item| &item.path)
     }
 
-    /// Takes a sample of every source that a path needs, and makes the
-    /// readings. A source that fails costs its own readings.
+    /// Takes a sample of every source that a path needs, and makes the readings. Where a source
+    /// fails, only its own readings have no value.
     ///
     /// # Errors
-    /// Where every source that a path needs fails; a recording that ended is
-    /// told by [`QueryError::is_end_of_data`].
+    /// Where every source that a path needs fails. [`QueryError::is_end_of_data`] recognises
+    /// the end of a recording.
     pub fn collect(&mut self) -> Result<(), QueryError> {
         self.collect_until(None)
     }
 
-    /// As [`collect`](Self::collect), telling the sources when an answer is of
-    /// no use any more; also to what else they have to be asked, such as what a path
-    /// means in a catalogue that changed. What could not be had in time is asked for
-    /// again by the next collection.
+    /// As [`collect`](Self::collect), with a deadline for the sources. The deadline also covers
+    /// the other questions of a collection, such as what a path means in a catalogue that
+    /// changed. What was late is asked for again by the next collection.
     ///
     /// # Errors
     /// As [`collect`](Self::collect).
@@ -298,7 +291,7 @@ impl Query {
                 let Ok(slot) = self.sources.slot(target.slot) else {
                     continue;
                 };
-                let context = reading::Context {
+                let context = reading::TargetReader {
                     path: item.id,
                     source: target.slot,
                     machine: &slot.machine,
@@ -332,8 +325,8 @@ impl Query {
         state.current().map(sample::ObjectSample::system_time)
     }
 
-    /// The path of one reading, in the shown language, without wildcards. Where
-    /// no instance is there, its part is that of the path as it was added.
+    /// The path of one reading, in the shown language, without wildcards. Without an instance,
+    /// the instance part is that of the added path.
     #[must_use]
     pub fn path_of(&self, reading: &Reading) -> CounterPath {
         let named = self.items.iter().find(|item| item.id == reading.path);
@@ -372,43 +365,43 @@ impl Query {
         (name(0, reading.object), name(1, reading.counter))
     }
 
-    /// Instances of the object that a path is about, for "did you mean".
+    /// The instances of a reading's object, for "did you mean".
     #[must_use]
     pub fn instance_names(&self, reading: &Reading) -> Vec<String> {
         let state = self.objects.get(&(reading.source, reading.object));
         state.map(ObjectState::labels).unwrap_or_default()
     }
 
-    /// What a source has; source 0 is the default one.
+    /// The catalogue of a source, as far as it is known; source 0 is the default one.
     #[must_use]
     pub fn catalogue(&self, source: usize) -> Option<&Catalogue> {
         self.sources.slot(source).ok().map(|slot| &*slot.directory().catalogue)
     }
 
-    /// The names of a source; source 0 is the default one.
+    /// The titles of a source; source 0 is the default one.
     #[must_use]
     pub fn titles(&self, source: usize) -> Option<&TitleSet> {
         self.sources.slot(source).ok().map(|slot| &*slot.directory().titles)
     }
 
-    /// How the providers of a source are doing; source 0 is the default one.
+    /// The state of the providers of a source; source 0 is the default one.
     ///
     /// # Errors
-    /// Where that cannot be told now ([`Source::providers`](crate::Source::providers)).
+    /// Where the source does not tell it ([`Source::providers`](crate::Source::providers)).
     pub fn providers(&mut self, source: usize) -> Result<Vec<ProviderStatus>, QueryError> {
         Ok(self.sources.slot_mut(source)?.lookup.source.providers(&Ask::nothing())?)
     }
 
-    /// Whether waiting brings new samples: false if every source that the
-    /// paths need is a recording.
+    /// Whether waiting brings new samples: `false` if every source that the paths need is a
+    /// recording.
     #[must_use]
     pub fn is_live(&self) -> bool {
         let mut slots = (0..self.sources.len()).filter_map(|n| self.sources.slot(n).ok());
         self.items.is_empty() || slots.any(|s| !s.wanted.is_empty() && s.is_live)
     }
 
-    /// How many samples are needed before every path can have a value: 2 if
-    /// any path leads to a counter of a two-sample type, else 1.
+    /// The number of samples before every path can have a value: 2 if any path leads to a
+    /// counter of a two-sample type, else 1.
     #[must_use]
     pub fn samples_needed(&self) -> u8 {
         let targets = self.items.iter().flat_map(|item| &item.targets);
@@ -420,7 +413,7 @@ impl Query {
 /// Counters with the objects that they belong to.
 type ResolvedCounters = Vec<(TitleIndex, CatalogueCounter)>;
 
-impl Slot {
+impl QuerySource {
     /// The counters that a path means in this source.
     fn resolve(
         &mut self,

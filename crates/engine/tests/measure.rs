@@ -4,9 +4,9 @@
 
 use perfhive_engine::measure::{
     Anomaly, CounterSource, DataSource, DataSources, Instances, MeasureError, MeasurementContext,
-    MeasurementOptions, MonotonicTime, Operation, ProbeContext, Readings, Selection, Sensor,
-    SensorId, SensorKind, SensorName, SensorReading, Slot, State, TimeSource, ValueType, WallTime,
-    Wanted,
+    MeasurementOptions, MonotonicTime, Operation, ProbeContext, Readings, SelectedSensor,
+    Selection, Sensor, SensorId, SensorKind, SensorName, SensorReading, SensorSlot, State,
+    TimeSource, ValueType, WallTime,
 };
 use perfhive_engine::{
     Ask, Cached, Catalogue, CatalogueObject, Cost, Fault, FaultKind, Frame, FramePool, NoValue,
@@ -533,7 +533,8 @@ fn whole_selections() {
     assert_eq!(measure(&Selection::Global), process);
     assert_eq!(measure(&Selection::Costly), ["test.host/A%2FB%23C/%25 Processor Time#a"]);
     let whole = CounterSource::<Scripted>::sensor_id(PROCESS, TitleIndex(0));
-    let custom = Selection::Custom(vec![Wanted { sensor: whole, instances: Instances::All }]);
+    let custom =
+        Selection::Custom(vec![SelectedSensor { sensor: whole, instances: Instances::All }]);
     assert_eq!(measure(&custom), process);
 }
 
@@ -777,7 +778,7 @@ struct Dice(i64);
 
 struct DiceProbe {
     rolls: i64,
-    slot: Arc<Slot>,
+    slot: Arc<SensorSlot>,
     fails: bool,
 }
 
@@ -802,7 +803,7 @@ impl DataSource for Dice {
     }
     fn probe(&mut self, _: &Selection) -> Result<Box<dyn ProbeContext>, MeasureError> {
         let name = SensorName::new("dice", "table", "rolls");
-        let slot = Arc::new(Slot { name, value_type: ValueType::Int64 });
+        let slot = Arc::new(SensorSlot { name, value_type: ValueType::Int64 });
         Ok(Box::new(DiceProbe { rolls: self.0, slot, fails: false }))
     }
 }

@@ -97,7 +97,7 @@ fn numbers_of_sensors_given_out_before_a_change_mean_the_same_behind_it() {
         machine.show(&two(20, 10));
         assert_eq!(source.instances(id).unwrap(), ["a"], "{cached}");
         machine.show(&two(10, 20));
-        let wanted = [measure::Wanted {
+        let wanted = [measure::SelectedSensor {
             sensor: source.sensors().unwrap()[0].id,
             instances: Instances::All,
         }];

@@ -20,7 +20,7 @@ pub(crate) use instances::same_name;
 use crate::shared_source::{SampledObject, SharedSource};
 use counter::check_instance;
 use follow::TrackedCategory;
-use instances::{Found, find};
+use instances::{InstanceMatch, find};
 use perfhive_engine::{
     CatalogueObject, Directory, InstanceLabel, NoValue, ObjectSample, QueryError, SourceError,
     TitleSet,
@@ -316,7 +316,7 @@ impl Category {
         if !self.tracked.object.has_instances {
             return Ok(instance.is_empty());
         }
-        Ok(find(&self.instances()?, instance) != Found::Nothing)
+        Ok(find(&self.instances()?, instance) != InstanceMatch::Nothing)
     }
 
     /// Whether there is a counter of a name in any language, or of a title

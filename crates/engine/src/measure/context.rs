@@ -2,21 +2,21 @@
 //! together.
 
 use super::error::MeasureError;
-use super::source::{DataSources, ProbeContext, Selection, Wanted};
+use super::source::{DataSources, ProbeContext, SelectedSensor, Selection};
 use super::state::{Operation, State, StateMonitor};
 use super::{Anomaly, SensorName, SensorReading, TimeSource};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU8, Ordering};
 use std::time::{Duration, Instant};
 
-/// Slots that the caller keeps, and [`MeasurementContext::decode`] fills.
+/// Readings that the caller keeps, and [`MeasurementContext::decode`] fills.
 #[derive(Clone, Debug, Default)]
 pub struct Readings {
     list: Vec<SensorReading>,
 }
 
 impl Readings {
-    /// None yet.
+    /// An empty list.
     #[must_use]
     pub fn new() -> Self {
         Self::default()
@@ -27,7 +27,7 @@ impl Readings {
         self.list.iter()
     }
 
-    /// How many there are.
+    /// The number of readings.
     #[must_use]
     pub fn len(&self) -> usize {
         self.list.len()
@@ -40,7 +40,7 @@ impl Readings {
     }
 }
 
-/// What a context does beside measuring sensors.
+/// The clocks and the deadline of a context.
 #[derive(Default)]
 pub struct MeasurementOptions {
     times: Vec<Box<dyn TimeSource>>,
@@ -61,9 +61,8 @@ impl MeasurementOptions {
         self
     }
 
-    /// How long each data source may take for a sample; one that needs longer is
-    /// late, and the next one has its own time. The sources must keep to
-    /// deadlines for that.
+    /// Sets the time that each data source has for a sample. A source that needs longer is
+    /// late; the next one has its own time. The sources have to keep to deadlines.
     #[must_use]
     pub fn patience(mut self, patience: Duration) -> Self {
         self.patience = Some(patience);
@@ -82,33 +81,32 @@ pub struct TimeReading {
     pub after: Option<i64>,
 }
 
-/// What there is to say of the newest sample.
+/// What is recorded about the newest sample.
 #[derive(Clone, Debug, Default)]
 pub struct SampleRecord {
     /// The clocks.
     pub times: Vec<TimeReading>,
     /// How long the sample stage took.
     pub duration: Duration,
-    /// What is odd about it; after decoding, instances that came and went too.
+    /// The anomalies; after decoding, instances that came and went too.
     pub anomalies: Vec<Anomaly>,
 }
 
-/// Anomalies that a sample can report of one data source.
+/// The number of anomalies that a sample can report of one data source.
 const ANOMALIES: usize = 64;
 
-/// Those, and the failure of the source itself.
+/// The places of one data source in a record: its anomalies, and its own failure.
 const PLACES: usize = ANOMALIES + 1;
 
-/// One data source's part in a context.
-struct Part {
+/// One data source of a context, with its probe.
+struct SourceProbe {
     name: Arc<str>,
     probe: Box<dyn ProbeContext>,
-    /// For each sensor of the probe's selection, its number among all asked
-    /// for.
+    /// For each sensor of the probe's selection, its number among all requested ones.
     asked: Vec<usize>,
     failed: Option<MeasureError>,
-    /// What the probe says of the sample: a list of its own, so that no other
-    /// probe's anomalies get lost by it.
+    /// The probe's anomalies, in a list of its own, so that those of other probes are not lost
+    /// where there are many.
     anomalies: Vec<Anomaly>,
 }
 
@@ -116,7 +114,7 @@ struct Part {
 /// [module](super).
 pub struct MeasurementContext {
     state: Arc<AtomicU8>,
-    parts: Vec<Part>,
+    parts: Vec<SourceProbe>,
     times: Vec<Box<dyn TimeSource>>,
     patience: Option<Duration>,
     record: SampleRecord,
@@ -125,11 +123,10 @@ pub struct MeasurementContext {
 }
 
 impl MeasurementContext {
-    /// A context for sensors by name, with a baseline, so that the first cycle
-    /// yields rates.
+    /// A context for sensors by name. It takes a baseline, so that the first cycle has rates.
     ///
     /// # Errors
-    /// A name that leads nowhere, or a source that cannot be measured.
+    /// A name that means no sensor; a source that cannot be measured.
     pub fn new(sources: &mut DataSources, names: &[SensorName]) -> Result<Self, MeasureError> {
         Self::with_options(sources, names, MeasurementOptions::new())
     }
@@ -143,7 +140,7 @@ impl MeasurementContext {
         names: &[SensorName],
         options: MeasurementOptions,
     ) -> Result<Self, MeasureError> {
-        let mut selections: Vec<(String, Vec<usize>, Vec<Wanted>)> = Vec::new();
+        let mut selections: Vec<(String, Vec<usize>, Vec<SelectedSensor>)> = Vec::new();
         for (number, name) in names.iter().enumerate() {
             let wanted = sources.find(name)?;
             let source = sources.get(name.source())?.name();
@@ -160,13 +157,13 @@ impl MeasurementContext {
         let mut parts = Vec::new();
         for (source, asked, list) in selections {
             let probe = sources.get(&source)?.probe(&Selection::Custom(list))?;
-            parts.push(Part::new(&source, probe, asked));
+            parts.push(SourceProbe::new(&source, probe, asked));
         }
         Ok(Self::of_parts(parts, options))
     }
 
-    /// A context for all that one data source calls Global, or Costly, or a
-    /// list of its own numbers.
+    /// A context for a selection of one data source: all global sensors, all costly ones, or
+    /// sensors by number.
     ///
     /// # Errors
     /// As [`new`](Self::new).
@@ -177,10 +174,10 @@ impl MeasurementContext {
         options: MeasurementOptions,
     ) -> Result<Self, MeasureError> {
         let probe = sources.get(source)?.probe(selection)?;
-        Ok(Self::of_parts(vec![Part::new(source, probe, Vec::new())], options))
+        Ok(Self::of_parts(vec![SourceProbe::new(source, probe, Vec::new())], options))
     }
 
-    fn of_parts(parts: Vec<Part>, options: MeasurementOptions) -> Self {
+    fn of_parts(parts: Vec<SourceProbe>, options: MeasurementOptions) -> Self {
         let MeasurementOptions { times, patience } = options;
         let readings = times.iter().map(|time| TimeReading {
             name: time.name().into(),
@@ -205,8 +202,8 @@ impl MeasurementContext {
         context
     }
 
-    /// Collects readings of every part, in the order of the sensors asked for.
-    fn gather(&mut self, mut read: impl FnMut(&mut Part, &mut Vec<SensorReading>)) {
+    /// Collects the readings of every data source, in the order of the requested sensors.
+    fn gather(&mut self, mut read: impl FnMut(&mut SourceProbe, &mut Vec<SensorReading>)) {
         let readings = &mut self.values.list;
         readings.clear();
         for part in &mut self.parts {
@@ -221,7 +218,7 @@ impl MeasurementContext {
                 reading
             }));
         }
-        // Each part is in its own order already.
+        // The readings of one data source are in order already.
         if self.parts.len() > 1 {
             readings.sort_by_key(|reading| reading.asked);
         }
@@ -233,7 +230,7 @@ impl MeasurementContext {
         State::of(self.state.load(Ordering::Acquire))
     }
 
-    /// For looking at the state from another thread.
+    /// A handle that shows the state to another thread.
     #[must_use]
     pub fn monitor(&self) -> StateMonitor {
         StateMonitor(Arc::clone(&self.state))
@@ -263,15 +260,15 @@ impl MeasurementContext {
         Ok(())
     }
 
-    /// Takes the data of all sensors. A data source that is late or fails costs
-    /// its own sensors only, and is an anomaly of the sample.
+    /// Takes the data of all sensors. Where a data source is late or fails, only its own
+    /// sensors have no values, and the sample has an anomaly.
     ///
     /// # Errors
     /// [`MeasureError::State`]; or where every data source fails, which leads
     /// back to [`State::Initialized`].
     pub fn sample(&mut self) -> Result<&SampleRecord, MeasureError> {
         let stage = self.enter(Operation::Sample, &[State::Prepared], State::Sampling)?;
-        // Of the sample before nothing is left, even if a probe panics.
+        // Cleared first, so that nothing of the sample before is left even if a probe panics.
         self.record.duration = Duration::ZERO;
         for (reading, time) in self.record.times.iter_mut().zip(&mut self.times) {
             reading.after = None;
@@ -280,7 +277,8 @@ impl MeasurementContext {
         let begun = Instant::now();
         let mut good = self.parts.is_empty();
         for part in self.parts.iter_mut().filter(|part| part.failed.is_none()) {
-            // Each has its own, so that one that hangs costs no other its data.
+            // Each source has its own deadline, so that one that hangs does not take the time
+            // of the others.
             let patience = self.patience;
             let deadline = patience.and_then(|patience| Instant::now().checked_add(patience));
             part.failed = part.probe.sample(deadline, &mut part.anomalies).err();
@@ -288,7 +286,7 @@ impl MeasurementContext {
         }
         self.record.duration = begun.elapsed();
         let times = self.record.times.iter_mut().zip(&mut self.times);
-        // The other way round, so that the first clock is around all of them.
+        // In the opposite order, so that the first clock encloses all others.
         for (reading, time) in times.rev() {
             reading.after = time.now();
         }
@@ -302,7 +300,7 @@ impl MeasurementContext {
         Ok(&self.record)
     }
 
-    /// Makes values of the sample and puts them into the caller's slots.
+    /// Makes values of the sample and puts them into the caller's list.
     ///
     /// # Errors
     /// [`MeasureError::State`].
@@ -316,8 +314,8 @@ impl MeasurementContext {
         Ok(&self.record)
     }
 
-    /// The values of the newest cycle, which tell the structure too: each slot
-    /// that there is. Before the first cycle, those of the baseline.
+    /// The readings of the newest cycle, or of the baseline before the first cycle. Their slots
+    /// are the structure.
     ///
     /// # Errors
     /// [`MeasureError::State`] in any state but [`State::Initialized`].
@@ -328,7 +326,7 @@ impl MeasurementContext {
         }
     }
 
-    /// What there is to say of the newest sample.
+    /// The record of the newest sample.
     ///
     /// # Errors
     /// [`MeasureError::State`] before the sample is taken.
@@ -339,50 +337,49 @@ impl MeasurementContext {
         }
     }
 
-    /// Checks that an operation is possible, and goes into its state.
+    /// Checks that an operation is possible, and enters its state.
     fn enter(
         &self,
         operation: Operation,
         possible: &[State],
         working: State,
-    ) -> Result<Stage, MeasureError> {
+    ) -> Result<ActiveStage, MeasureError> {
         let state = self.state();
         if !possible.contains(&state) {
             return Err(MeasureError::State { operation, state });
         }
         self.state.store(working as u8, Ordering::Release);
-        Ok(Stage { state: Arc::clone(&self.state), next: State::Initialized })
+        Ok(ActiveStage { state: Arc::clone(&self.state), next: State::Initialized })
     }
 }
 
-/// An operation at work. Whatever ends it, a failure or a panic, leads back to
-/// Initialized, unless it says otherwise.
-struct Stage {
+/// An operation at work. A failure or panic leads back to Initialized; only
+/// [`leads_to`](Self::leads_to) sets another state.
+struct ActiveStage {
     state: Arc<AtomicU8>,
     next: State,
 }
 
-impl Stage {
+impl ActiveStage {
     fn leads_to(mut self, state: State) {
         self.next = state;
     }
 }
 
-impl Drop for Stage {
+impl Drop for ActiveStage {
     fn drop(&mut self) {
         self.state.store(self.next as u8, Ordering::Release);
     }
 }
 
-impl Part {
+impl SourceProbe {
     fn new(source: &str, probe: Box<dyn ProbeContext>, asked: Vec<usize>) -> Self {
         let anomalies = Vec::with_capacity(ANOMALIES);
         Self { name: source.into(), probe, asked, failed: None, anomalies }
     }
 
-    /// Adds what there is to say of the sample to the record, which has
-    /// [`PLACES`] for each part: nothing is allocated, and what there are no
-    /// places for is counted.
+    /// Adds the failure and the anomalies to the record, which has [`PLACES`] for each data
+    /// source. Nothing is allocated; anomalies without a place are counted.
     fn report(&mut self, record: &mut Vec<Anomaly>) {
         let source = || Arc::clone(&self.name);
         record.extend(self.failed.as_ref().map(|error| match error.is_late() {
@@ -391,7 +388,7 @@ impl Part {
         }));
         let list = &mut self.anomalies;
         if list.len() > ANOMALIES {
-            // That something was allocated is told before all else.
+            // An allocation is the one anomaly that must not be left out.
             let grown = |anomaly: &Anomaly| matches!(anomaly, Anomaly::BufferGrown { .. });
             if let Some(place) = list.iter().position(grown) {
                 list.swap(0, place);
@@ -405,7 +402,7 @@ impl Part {
     }
 }
 
-fn first_failure(parts: &[Part]) -> MeasureError {
+fn first_failure(parts: &[SourceProbe]) -> MeasureError {
     let failed = parts.iter().find_map(|part| part.failed.clone());
     failed.unwrap_or_else(|| MeasureError::Other("no data source".into()))
 }

@@ -8,8 +8,8 @@ mod sensors;
 
 pub use sensors::CounterSource;
 
-use super::source::{Instances, ProbeContext, Wanted};
-use super::{Anomaly, MeasureError, SensorName, SensorReading, Slot, ValueType};
+use super::source::{Instances, ProbeContext, SelectedSensor};
+use super::{Anomaly, MeasureError, SensorName, SensorReading, SensorSlot, ValueType};
 use crate::ask::{Ask, ObjectQuery};
 use crate::error::{Fault, SourceError, SourceErrorKind};
 use crate::followed::{Followed, INDEX_TAKEN, IndexChange, changing, sample_followed};
@@ -25,58 +25,58 @@ use std::collections::{HashMap, HashSet};
 use std::sync::Arc;
 use std::time::Instant;
 
-/// One counter of one selected object.
-struct Target {
-    /// Which of the sensors asked for.
+/// One counter of one probed object.
+struct ProbedCounter {
+    /// The place of the sensor among those requested.
     asked: usize,
-    /// Place among the objects.
+    /// The place of the object among those probed.
     object: usize,
     counter: Followed,
     on_request: bool,
     value_type: ValueType,
     name: SensorName,
     /// The only instance wanted.
-    one: Option<One>,
-    /// The slots made so far, by instance; of a sensor without instances, one.
-    slots: HashMap<Identity, Called>,
+    one: Option<BoundInstance>,
+    /// The slots made so far, by instance; a sensor without instances has one.
+    slots: HashMap<Identity, LabelledSlot>,
 }
 
-/// A slot, and what its instance was called when it was made.
-struct Called {
-    slot: Arc<Slot>,
+/// A slot, and the label that its instance had when it was made.
+struct LabelledSlot {
+    slot: Arc<SensorSlot>,
     label: Option<InstanceLabel>,
 }
 
-impl Called {
-    /// Whether the instance is called so still. Of one with a number of its own
-    /// the order among equals is another one when others come and go, and then
-    /// somebody else may be called as it was.
+impl LabelledSlot {
+    /// Whether the instance still has this label. The order in the label of a numbered instance
+    /// changes when others of its name come and go, and another instance may have its old label
+    /// then.
     fn is(&self, label: Option<&InstanceLabel>) -> bool {
         self.label.as_ref() == label
     }
 }
 
-/// One instance, bound when the probe context was made: nobody else who takes
-/// its name or number is it.
-struct One {
+/// One instance, bound when the probe context was made. Another instance that takes its name or
+/// number later is not meant.
+struct BoundInstance {
     name: String,
     identity: Option<Identity>,
-    /// It was ambiguous once, or is gone: it does not come back.
+    /// It was ambiguous once, or is gone. It cannot come back.
     lost: bool,
-    /// Whether nobody else had its name in the sample before indexes changed, of
-    /// which there is nothing left.
+    /// Whether it was the only one of its name in the sample before the indexes changed, which
+    /// is not kept.
     was_alone: bool,
-    slot: Arc<Slot>,
+    slot: Arc<SensorSlot>,
 }
 
-struct Probed {
+struct ProbedObject {
     index: Followed,
     /// Data source and group.
     group: Arc<str>,
     state: ObjectState,
-    /// Whether all instances are wanted by some sensor.
+    /// Whether any sensor wants all instances.
     all: bool,
-    /// It got other indexes, which was not reported yet.
+    /// An index changed, which is not reported yet.
     moved: bool,
 }
 
@@ -84,12 +84,12 @@ struct Probed {
 struct CounterProbe<S> {
     name: Arc<str>,
     source: S,
-    /// The catalogue's generation as of which the indexes are known.
+    /// The catalogue's generation for which the indexes are known.
     generation: u64,
     request: Ask,
     snapshot: Snapshot,
-    objects: Vec<Probed>,
-    targets: Vec<Target>,
+    objects: Vec<ProbedObject>,
+    targets: Vec<ProbedCounter>,
 }
 
 impl<S: Source> CounterProbe<S> {
@@ -97,7 +97,7 @@ impl<S: Source> CounterProbe<S> {
         source_name: Arc<str>,
         source: S,
         list: &SensorList,
-        wanted: &[Wanted],
+        wanted: &[SelectedSensor],
     ) -> Result<Self, MeasureError> {
         let mut probe = Self {
             name: source_name,
@@ -115,7 +115,7 @@ impl<S: Source> CounterProbe<S> {
             match found {
                 Some((listed, Some(counter))) => probe.add(asked, wanted, listed, counter, list),
                 Some((listed, None)) if counter.0 == 0 => {
-                    // On request means: when asked for by name.
+                    // A counter on request is measured only by its own name.
                     let counters = listed.counters.iter().filter(|counter| !counter.on_request);
                     counters.for_each(|counter| probe.add(asked, wanted, listed, counter, list));
                 }
@@ -128,7 +128,7 @@ impl<S: Source> CounterProbe<S> {
     fn add(
         &mut self,
         asked: usize,
-        wanted: &Wanted,
+        wanted: &SelectedSensor,
         object: &CatalogueObject,
         counter: &CatalogueCounter,
         list: &SensorList,
@@ -140,7 +140,7 @@ impl<S: Source> CounterProbe<S> {
             Some(place) => place,
             None => {
                 self.request.objects.insert(object.name);
-                self.objects.push(Probed {
+                self.objects.push(ProbedObject {
                     index: list.directory.follow_object(object.name),
                     group: format!("{}/{group}", self.name).into(),
                     state: ObjectState::default(),
@@ -159,16 +159,19 @@ impl<S: Source> CounterProbe<S> {
         }
         let (name, value_type) = (sensor.name.clone(), sensor.value_type);
         let one = match &wanted.instances {
-            Instances::One(instance) => Some(One {
+            Instances::One(instance) => Some(BoundInstance {
                 name: instance.clone(),
                 identity: None,
                 lost: false,
                 was_alone: false,
-                slot: Arc::new(Slot { name: name.clone().with_instance(instance), value_type }),
+                slot: Arc::new(SensorSlot {
+                    name: name.clone().with_instance(instance),
+                    value_type,
+                }),
             }),
             Instances::All => None,
         };
-        self.targets.push(Target {
+        self.targets.push(ProbedCounter {
             asked,
             object: place,
             counter: list.directory.follow_counter(object, counter.name),
@@ -197,7 +200,7 @@ impl<S: Source> CounterProbe<S> {
             }
         }
         let samples = self.objects.iter().map(|probed| probed.state.current());
-        // Of an object that nobody wants one instance of, none.
+        // Names are needed only where a single instance is wanted.
         let mut wanted = vec![false; self.objects.len()];
         for target in self.targets.iter().filter(|target| target.one.is_some()) {
             wanted.get_mut(target.object).into_iter().for_each(|wanted| *wanted = true);
@@ -244,8 +247,7 @@ impl<S: Source> ProbeContext for CounterProbe<S> {
     }
 
     fn prepare(&mut self) -> Result<(), MeasureError> {
-        // The frames of the sample before the last go back to the source, so
-        // that there is a free one.
+        // The frames of the last sample go back to the source, which needs a free one.
         self.snapshot.clear();
         self.follow_catalogue()?;
         Ok(())
@@ -259,7 +261,7 @@ impl<S: Source> ProbeContext for CounterProbe<S> {
         self.request.until = deadline;
         let collected = self.source.collect(&self.request, &mut self.snapshot);
         let source = || Arc::clone(&self.name);
-        // The words of an error may be what was allocated.
+        // The message of an error is allocated too, and is not a buffer.
         if collected.is_ok() && self.snapshot.has_grown() {
             anomalies.push(Anomaly::BufferGrown { source: source() });
         }
@@ -269,7 +271,7 @@ impl<S: Source> ProbeContext for CounterProbe<S> {
             message: Arc::clone(&fault.message),
         };
         let faults = self.snapshot.faults();
-        // No more than there is room for; the last place tells of the rest.
+        // No more than fit without allocating; the last place has the number of the rest.
         let room = anomalies.capacity() - anomalies.len();
         let kept = if faults.len() > room { room.saturating_sub(1) } else { faults.len() };
         anomalies.extend(faults.iter().take(kept).map(partial));
@@ -289,7 +291,7 @@ impl<S: Source> ProbeContext for CounterProbe<S> {
             MeasureError::Source(error) => error.clone(),
             other => SourceError::new(SourceErrorKind::Internal, &self.name, other),
         });
-        // What came is what was asked for only if the indexes still mean that.
+        // The sample is of the wanted objects only if their indexes did not change.
         let (failed, unlike) = match failed {
             Some(failed) => (Some(failed), false),
             None => match self.follow_catalogue() {
@@ -332,12 +334,12 @@ impl<S: Source> ProbeContext for CounterProbe<S> {
     }
 }
 
-impl Probed {
-    /// Tells of instances that came or went, of those that are measured.
+impl ProbedObject {
+    /// Reports measured instances that came or went.
     fn report_instances<'a>(
         &self,
         anomalies: &mut Vec<Anomaly>,
-        targets: impl Iterator<Item = &'a Target>,
+        targets: impl Iterator<Item = &'a ProbedCounter>,
     ) {
         let (Some(now), Some(before)) = (self.state.current(), self.state.previous()) else {
             return;
@@ -351,7 +353,7 @@ impl Probed {
             false => (0, 0),
         };
         if !self.all {
-            // Several sensors may be of one instance.
+            // Several sensors may measure one instance.
             let ones = targets.filter_map(|target| target.one.as_ref()?.identity.as_ref());
             let lost: HashSet<_> = ones
                 .filter(|id| before.identities.place(id).is_some())

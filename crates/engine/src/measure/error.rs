@@ -1,4 +1,4 @@
-//! Why something could not be measured.
+//! Errors of measuring.
 
 use super::name::{BadSensorName, SensorName};
 use super::state::{Operation, State};
@@ -16,7 +16,7 @@ pub enum MeasureError {
     UnknownSource {
         /// The name.
         name: String,
-        /// Those that there are.
+        /// The names that exist.
         known: Vec<String>,
     },
     /// The data source has no such sensor.
@@ -26,18 +26,18 @@ pub enum MeasureError {
         /// The nearest ones.
         nearest: Vec<String>,
     },
-    /// The sensor has no such instance at the moment.
+    /// The sensor has no such instance now.
     UnknownInstance {
         /// The name.
         name: Box<SensorName>,
         /// The nearest ones.
         nearest: Vec<String>,
     },
-    /// The source has the sensor, and does not deliver it at the moment.
+    /// The source has the sensor, and does not deliver it now.
     NotDelivered {
         /// The name.
         name: Box<SensorName>,
-        /// What the source says of it.
+        /// The reason that the source gives.
         reason: Arc<str>,
     },
     /// The sensor has instances and the name has none, or the other way round.
@@ -51,7 +51,7 @@ pub enum MeasureError {
     SameName(String),
     /// The operation is not possible in this state.
     State {
-        /// What was to be done.
+        /// The operation.
         operation: Operation,
         /// The state, which stays.
         state: State,
@@ -69,8 +69,8 @@ impl MeasureError {
         matches!(self, Self::Source(error) if error.is_transient())
     }
 
-    /// Whether the order of operations was wrong, or a name: a mistake of the
-    /// caller's, which changed nothing.
+    /// Whether the caller made a mistake: a wrong name, or operations in the wrong order.
+    /// Nothing was changed.
     #[must_use]
     pub fn is_misuse(&self) -> bool {
         !matches!(self, Self::Source(_) | Self::NotDelivered { .. } | Self::Other(_))

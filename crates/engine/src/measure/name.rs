@@ -1,4 +1,4 @@
-//! `datasource/group/sensor#instance`.
+//! Names of sensors: `datasource/group/sensor#instance`.
 
 use std::fmt;
 use std::str::FromStr;
@@ -29,7 +29,7 @@ pub struct SensorName {
 }
 
 impl SensorName {
-    /// A sensor's name from its parts, as they are.
+    /// A sensor's name from its parts, which are not encoded.
     #[must_use]
     pub fn new(source: &str, group: &str, sensor: &str) -> Self {
         let source = source_name(source);
@@ -82,7 +82,7 @@ impl SensorName {
     }
 }
 
-/// The one name of a data source that has two.
+/// The name under which a data source with two names is compared.
 pub(super) fn source_name(name: &str) -> &str {
     match name.eq_ignore_ascii_case("win32.winperf") {
         true => "windows.winperf",

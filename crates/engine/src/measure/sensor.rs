@@ -1,4 +1,4 @@
-//! What there is to measure, what came of it, and what can be odd about it.
+//! Sensors, their readings, and the anomalies of a sample.
 
 use super::error::MeasureError;
 use super::name::SensorName;
@@ -7,21 +7,21 @@ use perfhive_format::CookedValue;
 use std::fmt;
 use std::sync::Arc;
 
-/// Number of a sensor within its data source.
+/// The number of a sensor within its data source.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct SensorId(pub u64);
 
-/// How a sensor's quantity behaves.
+/// The behaviour of a sensor's quantity.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum SensorKind {
-    /// What is counted only grows; read is how much it grew, a rate or a share,
-    /// between two samples.
+    /// A count that only grows; its reading is the growth, a rate or a share between two
+    /// samples.
     Counter,
-    /// A number at the moment.
+    /// A momentary number.
     Gauge,
 }
 
-/// What a sensor's values are.
+/// The type of a sensor's values.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum ValueType {
     /// A whole number of 32 bits.
@@ -58,45 +58,45 @@ pub struct Sensor {
     pub id: SensorId,
     /// Its name, without an instance.
     pub name: SensorName,
-    /// How the quantity behaves.
+    /// The behaviour of the quantity.
     pub kind: SensorKind,
-    /// What its values are.
+    /// The type of its values.
     pub value_type: ValueType,
-    /// The unit of its values, empty if there is none or it is not known.
+    /// The unit of its values; empty if there is none or it is not known.
     pub unit: String,
-    /// What it is about, in words; empty if nobody says.
+    /// The help text; empty if the source has none.
     pub help: String,
-    /// Whether it has instances; if not, it is a single sensor.
+    /// Whether it has instances.
     pub has_instances: bool,
-    /// Whether measuring it costs more than others.
+    /// Whether measuring it costs more than measuring others.
     pub is_costly: bool,
 }
 
-/// One value slot: a sensor, or one instance of it.
+/// The place of a value: a sensor, or one instance of it.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Slot {
-    /// Name of the sensor, with the instance if it has instances.
+pub struct SensorSlot {
+    /// The name of the sensor, with the instance if it has instances.
     pub name: SensorName,
-    /// What the values are.
+    /// The type of the values.
     pub value_type: ValueType,
 }
 
-/// The content of a slot after decoding.
+/// The value of a slot after decoding.
 #[derive(Clone, Debug)]
 pub struct SensorReading {
-    /// Which of the sensors asked for it belongs to, from 0; several readings
-    /// belong to one that means every instance.
+    /// The place of its sensor among those requested, from 0. A sensor for every instance has
+    /// several readings.
     pub asked: usize,
     /// The slot.
-    pub slot: Arc<Slot>,
+    pub slot: Arc<SensorSlot>,
     /// The value, or why there is none.
     pub value: Result<CookedValue, NoValue>,
     /// The raw value behind it, where there is one.
     pub raw: Option<u64>,
 }
 
-/// Something odd about a sample. None of these makes it worthless; each says
-/// what to take care of.
+/// A peculiarity of a sample. The sample is still of use; each anomaly says what to take care
+/// of.
 #[derive(Clone, Debug, PartialEq, Eq)]
 #[non_exhaustive]
 pub enum Anomaly {
@@ -120,8 +120,8 @@ pub enum Anomaly {
         /// How many.
         count: usize,
     },
-    /// The counters of a group changed: everything about it was resolved anew,
-    /// and counters that take two samples begin again.
+    /// The counters of a group changed. They were resolved anew, and counters that take two
+    /// samples begin again.
     StructureChanged {
         /// Data source and group: `linux.procfs/Process`.
         group: Arc<str>,
@@ -136,29 +136,27 @@ pub enum Anomaly {
     Failed {
         /// The data source.
         source: Arc<str>,
-        /// What happened. Not its words, which would have to be put together
-        /// while the sample is taken.
+        /// The failure. Its message is not made while the sample is taken.
         error: MeasureError,
     },
     /// A part could not be collected.
     Partial {
         /// The data source.
         source: Arc<str>,
-        /// What happened.
+        /// The message of the fault.
         message: Arc<str>,
     },
-    /// There is more to say of a data source than the record of a sample has
-    /// places for.
+    /// A data source has more anomalies than the record of a sample has places.
     More {
         /// The data source.
         source: Arc<str>,
-        /// How many anomalies were left out.
+        /// The number of anomalies that were left out.
         count: usize,
     },
 }
 
 impl Anomaly {
-    /// A word for machines that tells the kinds apart.
+    /// The word for this kind in machine-readable output.
     #[must_use]
     pub fn code(&self) -> &'static str {
         match self {

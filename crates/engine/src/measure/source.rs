@@ -1,4 +1,4 @@
-//! The open traits: whoever has sensors.
+//! The open traits of measuring: data sources and their probes.
 
 use super::error::MeasureError;
 use super::name::{SensorName, source_name};
@@ -7,7 +7,7 @@ use crate::suggest::nearest;
 use std::sync::Arc;
 use std::time::Instant;
 
-/// Something that can be measured.
+/// A source of sensors.
 pub trait DataSource: Send {
     /// Its name, the first part of its sensors' names: `linux.procfs`.
     fn name(&self) -> &str;
@@ -15,11 +15,11 @@ pub trait DataSource: Send {
     /// Its sensors.
     ///
     /// # Errors
-    /// Where it cannot be asked.
+    /// Where the source does not answer.
     fn sensors(&mut self) -> Result<Arc<[Sensor]>, MeasureError>;
 
-    /// Its sensors, of which those of other groups than this may be missing where they
-    /// are to be found out first. Case does not matter.
+    /// Its sensors. Those of other groups than this may be missing where finding them out takes
+    /// time. Case does not matter.
     ///
     /// # Errors
     /// As [`sensors`](Self::sensors).
@@ -28,8 +28,8 @@ pub trait DataSource: Send {
         self.sensors()
     }
 
-    /// The same of the groups that are called nearly as one that there is none of: what
-    /// may be suggested for it.
+    /// Its sensors, including those of groups with a name near to an unknown one, for
+    /// suggestions.
     ///
     /// # Errors
     /// As [`sensors`](Self::sensors).
@@ -38,86 +38,82 @@ pub trait DataSource: Send {
         self.sensors()
     }
 
-    /// The instances that a sensor has at the moment, by the names that
-    /// [`SensorName::instance`] takes.
+    /// The present instances of a sensor, by the names that [`SensorName::instance`] has.
     ///
     /// # Errors
-    /// Where there is no such sensor, or it cannot be asked.
+    /// Where there is no such sensor, or the source does not answer.
     fn instances(&mut self, sensor: SensorId) -> Result<Vec<String>, MeasureError>;
 
-    /// Makes a probe context for what is selected. It takes a first sample, its
-    /// baseline, so that rates are there in the first cycle.
+    /// A probe context for a selection. It takes a first sample, its baseline, so that the
+    /// first cycle has rates.
     ///
     /// # Errors
     /// A sensor or instance that does not exist, or a source that fails.
     fn probe(&mut self, selection: &Selection) -> Result<Box<dyn ProbeContext>, MeasureError>;
 }
 
-/// What a probe context measures.
+/// The sensors that a probe context measures.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Selection {
     /// Everything that is cheap to measure.
     Global,
-    /// Everything that is expensive; and what is known to exist and is had only by asking
-    /// for it, of which nobody tells what it costs.
+    /// Everything that is expensive, and every sensor whose cost is not known because it is
+    /// delivered only on request.
     Costly,
     /// These sensors, in this order.
-    Custom(Vec<Wanted>),
+    Custom(Vec<SelectedSensor>),
 }
 
 /// One sensor of a [`Selection`].
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Wanted {
-    /// The sensor. Of a [`CounterSource`](super::CounterSource), counter 0
-    /// means every counter of the object.
+pub struct SelectedSensor {
+    /// The sensor. In a [`CounterSource`](super::CounterSource), counter 0 means every counter
+    /// of the object.
     pub sensor: SensorId,
-    /// Which instances.
+    /// The instances.
     pub instances: Instances,
 }
 
-/// Which instances of a sensor are measured.
+/// The instances of a sensor that are measured.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Instances {
-    /// The sensor has none; or, of one that has, all of them.
+    /// All of them, or the sensor itself if it has no instances.
     All,
-    /// One, which must be there when the probe context is made.
+    /// One, which has to exist when the probe context is made.
     One(String),
 }
 
 /// A selection of a data source, ready to be measured. A
-/// [`MeasurementContext`](super::MeasurementContext) calls these in the right
-/// order only.
+/// [`MeasurementContext`](super::MeasurementContext) calls the methods in the right order.
 pub trait ProbeContext: Send {
-    /// Readings of the baseline, from which the structure is known before the
-    /// first cycle: what needs two samples says so. Called once, first of all;
-    /// readings are added as by [`decode`](Self::decode). A source without
-    /// anything to tell then adds none.
+    /// Adds the readings of the baseline, as [`decode`](Self::decode) does. They show the
+    /// structure before the first cycle; a counter that needs two samples has no value yet.
+    /// Called once, first of all.
     fn baseline(&mut self, out: &mut Vec<SensorReading>) {
         let _ = out;
     }
 
-    /// Makes ready whatever the next sample needs.
+    /// Prepares the next sample.
     ///
     /// # Errors
     /// Where that fails.
     fn prepare(&mut self) -> Result<(), MeasureError>;
 
-    /// Takes the data, without looking at it. Allocates nothing but where a
-    /// buffer has to grow, which is an anomaly. `anomalies` is this probe
-    /// context's own list, empty, with room for 64; of more, the first ones
-    /// are kept and the rest is counted ([`Anomaly::More`]).
+    /// Takes the data, without looking at it. It allocates only where a buffer has to grow,
+    /// which is an anomaly. `anomalies` is this probe context's own list, empty, with room for
+    /// 64. Of more, the first ones are kept and the rest is counted ([`Anomaly::More`]).
     ///
     /// # Errors
-    /// Where nothing could be taken.
+    /// Where no data could be taken.
     fn sample(
         &mut self,
         deadline: Option<Instant>,
         anomalies: &mut Vec<Anomaly>,
     ) -> Result<(), MeasureError>;
 
-    /// Makes readings of what the last sample took, or of there being none:
-    /// `failed` says why. Readings are added in the order of the selection,
-    /// [`SensorReading::asked`] counting from 0; `anomalies` is empty again.
+    /// Adds the readings of the last sample, in the order of the selection;
+    /// [`SensorReading::asked`] counts from 0. `failed` is the reason why there is no sample.
+    /// `anomalies` is empty again.
     fn decode(
         &mut self,
         failed: Option<&MeasureError>,
@@ -132,14 +128,14 @@ fn is_same(a: &str, b: &str) -> bool {
     a == b || fold(a).eq(fold(b))
 }
 
-/// The data sources that there are, by name.
+/// Data sources by name.
 #[derive(Default)]
 pub struct DataSources {
     sources: Vec<Box<dyn DataSource>>,
 }
 
 impl DataSources {
-    /// None yet.
+    /// No data sources.
     #[must_use]
     pub fn new() -> Self {
         Self::default()
@@ -162,7 +158,7 @@ impl DataSources {
         self.sources.iter().position(|source| source_name(source.name()) == name)
     }
 
-    /// As everywhere, case does not matter where it tells nothing apart.
+    /// Case matters only where two names differ in nothing else.
     fn place_meant(&self, name: &str) -> Option<usize> {
         let is_meant =
             |source: &&dyn DataSource| is_same(source_name(source.name()), source_name(name));
@@ -177,8 +173,8 @@ impl DataSources {
         self.sources.iter_mut().map(|source| &mut **source as &mut dyn DataSource)
     }
 
-    /// The data source of a name, without regard to case if that means only
-    /// one; `win32.winperf` is another name of `windows.winperf`.
+    /// The data source of a name. Case matters only where two names differ in nothing else.
+    /// `win32.winperf` is another name of `windows.winperf`.
     ///
     /// # Errors
     /// [`MeasureError::UnknownSource`].
@@ -195,12 +191,12 @@ impl DataSources {
         }
     }
 
-    /// What a name selects in its data source.
+    /// The sensor and instances that a name selects in its data source.
     ///
     /// # Errors
-    /// A sensor that does not exist, or an instance where there are none, or
-    /// none where there are.
-    pub fn find(&mut self, name: &SensorName) -> Result<Wanted, MeasureError> {
+    /// A sensor that does not exist; an instance where the sensor has none, or none where it
+    /// has instances.
+    pub fn find(&mut self, name: &SensorName) -> Result<SelectedSensor, MeasureError> {
         let source = self.get(name.source())?;
         let mut sensors = source.sensors_of(name.group())?;
         if !sensors.iter().any(|sensor| is_same(sensor.name.group(), name.group())) {
@@ -227,6 +223,6 @@ impl DataSources {
             Some(one) if one != "*" => Instances::One(one.to_string()),
             _ => Instances::All,
         };
-        Ok(Wanted { sensor: sensor.id, instances })
+        Ok(SelectedSensor { sensor: sensor.id, instances })
     }
 }

@@ -1,15 +1,15 @@
-//! The states of a measurement context, and what can be done in them.
+//! The states of a measurement context, and its operations.
 
 use std::fmt;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU8, Ordering};
 
-/// The state of a [`MeasurementContext`](super::MeasurementContext); see the [module](super). Those in
-/// which it is at work can be seen from another thread only.
+/// The state of a [`MeasurementContext`](super::MeasurementContext); see the [module](super).
+/// States of work are seen from another thread only.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 #[repr(u8)]
 pub enum State {
-    /// It is being made.
+    /// The context is being made.
     Initializing,
     /// Structure and values are readable; `prepare` is next.
     Initialized,
@@ -46,14 +46,14 @@ impl fmt::Display for State {
     }
 }
 
-/// What can be done with a [`MeasurementContext`](super::MeasurementContext).
+/// An operation of a [`MeasurementContext`](super::MeasurementContext).
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum Operation {
     /// Making ready.
     Prepare,
     /// Taking the data.
     Sample,
-    /// Making values of it.
+    /// Making values of the data.
     Decode,
     /// Reading structure or values.
     Read,
@@ -70,7 +70,7 @@ impl fmt::Display for Operation {
     }
 }
 
-/// Looks at the state of a context from elsewhere.
+/// A handle that shows the state of a context to another thread.
 #[derive(Clone, Debug)]
 pub struct StateMonitor(pub(super) Arc<AtomicU8>);
 

@@ -1,27 +1,27 @@
-//! Where times come from.
+//! Clocks that are read around a sample.
 
 use std::fmt;
 use std::time::{Duration, Instant, SystemTime, UNIX_EPOCH};
 
-/// A clock whose readings a record carries.
+/// A clock that is read around a sample.
 pub trait TimeSource: Send {
-    /// What it is called: `wall`, `monotonic`, `process-cpu`.
+    /// The name: `wall`, `monotonic`, `process-cpu`.
     fn name(&self) -> &str;
 
-    /// The smallest step that it makes.
+    /// The smallest step of the clock.
     fn resolution(&self) -> Duration;
 
-    /// The time now, in nanoseconds from whatever the clock counts from;
-    /// `None` where it cannot be read.
+    /// The time now, in nanoseconds since the beginning of the clock; `None` where it cannot be
+    /// read.
     fn now(&mut self) -> Option<i64>;
 
-    /// What one reading costs: the median of many, measured now.
+    /// The duration of one reading: the median of many, measured now.
     fn cost(&mut self) -> Duration {
         const READINGS: usize = 101;
         let mut times = [Duration::ZERO; READINGS];
         for time in &mut times {
             let begun = Instant::now();
-            // Several, since one may cost less than looking at the clock.
+            // Several readings, since one may take less time than reading the clock around it.
             for _ in 0..16 {
                 std::hint::black_box(self.now());
             }

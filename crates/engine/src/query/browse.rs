@@ -1,11 +1,11 @@
-//! What a query's sources have: machines, objects, counters, instances, and
-//! the paths that a wildcard stands for.
+//! Machines, objects, counters and instances of a query's sources, and the paths that a
+//! wildcard stands for.
 
 use super::error::QueryError;
 use super::lookup::Directory;
 use super::names::unknown_object;
 use super::sample::ObjectSample;
-use super::sources::Slot;
+use super::sources::QuerySource;
 use super::{Query, objects_named};
 use crate::ask::Ask;
 use crate::error::SourceError;
@@ -21,11 +21,10 @@ use std::collections::HashMap;
 pub struct ObjectItems {
     /// The object's name in the shown language, or its title index.
     pub object: String,
-    /// The counters by name, in the object's order; title indexes for names
-    /// that the source does not have. Bases are not among them.
+    /// The counters without bases, by name and in the object's order. A counter without a name
+    /// is its title index.
     pub counters: Vec<String>,
-    /// The instances of this moment in their order; empty where there are none
-    /// now, or never any ([`has_instances`](Self::has_instances)).
+    /// The present instances in their order.
     pub instances: Vec<InstanceLabel>,
     /// Whether the object can have instances.
     pub has_instances: bool,
@@ -50,20 +49,19 @@ pub struct ObjectItems {
 /// # Ok::<(), Box<dyn std::error::Error>>(())
 /// ```
 impl Query {
-    /// The machines of the query, as paths name them; the default one first.
-    /// A machine that has not been asked for anything yet may be unnamed and
-    /// is then left out.
+    /// The machines of the query, as paths name them; the default one first. A machine that was
+    /// not asked yet may have no name, and is left out then.
     #[must_use]
     pub fn machines(&self) -> Vec<&str> {
         let slots = (0..self.sources.len()).filter_map(|number| self.sources.slot(number).ok());
-        slots.map(Slot::shown_name).filter(|name| !name.is_empty()).collect()
+        slots.map(QuerySource::shown_name).filter(|name| !name.is_empty()).collect()
     }
 
     /// The objects of a machine (of the default one for `None`), by name in the
     /// shown language and in the source's order.
     ///
     /// # Errors
-    /// A machine that is not known, or a source that cannot tell what it has.
+    /// A machine that is not known, or a source that does not tell what it has.
     pub fn objects(&mut self, machine: Option<&str>) -> Result<Vec<String>, QueryError> {
         let number = self.slot_of(machine)?;
         let slot = self.sources.slot_mut(number)?;
@@ -76,13 +74,12 @@ impl Query {
     /// The counters and the present instances of an object, given by its name
     /// in any language of the source or by its title index.
     ///
-    /// Instances are those of a sample taken for it from a live source; of a
-    /// recording, those of the sample that was taken last, or of its first one.
-    /// Looking does not move a recording on: it is rewound to where the query
-    /// stood, and so with it others who read the same recording through a cache.
+    /// A live source is sampled for the instances. Those of a recording are of the sample that
+    /// was taken last, or of the first one. The recording is put back to its position
+    /// afterwards, also for other readers of it through a cache.
     ///
     /// # Errors
-    /// A machine or object that is not there; a source that fails.
+    /// A machine or object that does not exist; a source that fails.
     pub fn items(
         &mut self,
         machine: Option<&str>,
@@ -114,13 +111,12 @@ impl Query {
         Ok(items)
     }
 
-    /// The paths without wildcards that a path stands for at this moment, in
-    /// the shown language: one for each machine, object, counter and instance
-    /// that match. Empty where no instance matches now.
+    /// The paths without wildcards that a path stands for now, in the shown language: one for
+    /// each machine, object, counter and instance that match.
     ///
-    /// Adding the result pins today's instances; adding the path itself, with
-    /// its wildcards, follows those that come and go. Where the instances are
-    /// taken from is as for [`items`](Self::items).
+    /// Adding the result pins the present instances. Adding the path itself, with its
+    /// wildcards, also selects those that come later. The instances are those that
+    /// [`items`](Self::items) returns.
     ///
     /// # Errors
     /// As [`add`](Query::add), or a source that fails.
@@ -152,7 +148,7 @@ impl Query {
 type Targets = [(TitleIndex, crate::source::CatalogueCounter)];
 
 fn expand_in(
-    slot: &mut Slot,
+    slot: &mut QuerySource,
     path: &CounterPath,
     targets: &Targets,
     paths: &mut Vec<CounterPath>,
@@ -183,10 +179,10 @@ fn expand_in(
     Ok(())
 }
 
-/// The wanted objects as they are now. A recording is put back to where it
-/// stood: looking takes no sample away.
+/// The wanted objects as they are now. A recording is put back to its position, so that
+/// browsing consumes no sample.
 fn peek(
-    slot: &mut Slot,
+    slot: &mut QuerySource,
     wanted: &[TitleIndex],
 ) -> Result<HashMap<TitleIndex, ObjectSample>, QueryError> {
     let mut snapshot = Snapshot::new();
@@ -210,8 +206,8 @@ fn rewind(source: &mut dyn Source) -> Result<(), SourceError> {
     source.recording().map_or(Ok(()), Recording::rewind)
 }
 
-/// Puts a recording behind its first `count` samples. Asking for nothing would
-/// be cheaper, but a cache answers that without its source.
+/// Moves a recording behind its first `count` samples. An empty request would be cheaper, but a
+/// cache answers it without its source.
 fn skip(source: &mut dyn Source, request: &Ask, count: u64) -> Result<(), QueryError> {
     rewind(source)?;
     let mut snapshot = Snapshot::new();

@@ -1,10 +1,10 @@
-//! What can be wrong with a path or a query as a whole.
+//! Errors of a path, and of a query as a whole.
 
 use crate::error::SourceError;
 use crate::path::PathError;
 use std::fmt;
 
-/// Why a path cannot be added, or nothing collected.
+/// Why a path cannot be added, or no sample taken.
 #[derive(Clone, Debug)]
 #[non_exhaustive]
 pub enum QueryError {
@@ -48,13 +48,13 @@ pub enum QueryError {
 }
 
 impl QueryError {
-    /// Whether recordings came to their end, which is no failure.
+    /// Whether this is the end of a recording, which is no failure.
     #[must_use]
     pub fn is_end_of_data(&self) -> bool {
         matches!(self, Self::Source(error) if error.is_end_of_data())
     }
 
-    /// Whether the caller's path is at fault rather than a source.
+    /// Whether the caller's path is wrong, rather than a source.
     #[must_use]
     pub fn is_misuse(&self) -> bool {
         !matches!(self, Self::Source(_))

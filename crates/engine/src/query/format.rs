@@ -122,10 +122,10 @@ impl ValueFormat {
     /// was set to `scale`, 0 if it was not set. `None` unless exactly one kind
     /// of number and otherwise known flags are given.
     ///
-    /// Without `PDH_FMT_NOCAP100` percentages are capped, as in PDH. A scale
-    /// applies unless `PDH_FMT_NOSCALE` is given. The scale that a provider
-    /// suggests ([`Reading::scale`](crate::Reading::scale)) is meant for charts: it applies if it is
-    /// handed in here, and only then.
+    /// Without `PDH_FMT_NOCAP100` percentages are capped, as in PDH. A scale applies unless
+    /// `PDH_FMT_NOSCALE` is given. The scale that a provider suggests
+    /// ([`Reading::scale`](crate::Reading::scale)) is meant for charts: it applies only if it
+    /// is passed here.
     ///
     /// ```
     /// use perfhive_engine::ValueFormat;
@@ -158,8 +158,8 @@ impl ValueFormat {
         })
     }
 
-    /// Multiplies values by this power of ten, -7 to 7; 0 leaves them alone.
-    /// What a chart would take is the counter's own scale ([`Reading::scale`](crate::Reading::scale)).
+    /// Multiplies values by this power of ten, -7 to 7. A chart would use the counter's own
+    /// scale ([`Reading::scale`](crate::Reading::scale)).
     #[must_use]
     pub const fn scale(mut self, power_of_ten: i32) -> Self {
         self.scale = power_of_ten;
@@ -173,8 +173,8 @@ impl ValueFormat {
         self
     }
 
-    /// Takes percentages above 100 for 100, before they are scaled: what PDH
-    /// does without `PDH_FMT_NOCAP100`. A rate or a count is never capped.
+    /// Caps percentages at 100, before they are scaled, as PDH does without `PDH_FMT_NOCAP100`.
+    /// A rate or a count is never capped.
     #[must_use]
     pub const fn cap_100(mut self, yes: bool) -> Self {
         self.cap_100 = yes;
@@ -188,7 +188,7 @@ impl ValueFormat {
     /// number, halves away from zero.
     ///
     /// # Errors
-    /// A value that does not fit, or a scale that is none.
+    /// A value that does not fit; a scale outside -7 to 7.
     pub fn apply(self, kind: CounterType, value: CookedValue) -> Result<FormattedValue, NoFormat> {
         if !(-7..=7).contains(&self.scale) {
             return Err(NoFormat::BadScale { scale: self.scale });
@@ -206,7 +206,8 @@ impl ValueFormat {
             return self.of_whole(whole).ok_or(NoFormat::OutOfRange { value: value.as_f64() });
         }
         let double = value.as_f64();
-        // Powers of ten are exact; dividing rounds less than a factor of 0.1.
+        // Powers of ten are exact: dividing by one rounds once, a factor such as 0.1 would
+        // round twice.
         let factor = 10f64.powi(power.abs());
         self.of_double(if power < 0 { double / factor } else { double * factor })
     }

@@ -8,9 +8,8 @@ use crate::titles::TitleSet;
 use perfhive_format::TitleIndex;
 
 impl Catalogue {
-    /// The object of a name: in any language of `titles`, without regard to
-    /// case, or by its title index as a number. Of several the one with the
-    /// smallest index counts, however they are listed.
+    /// The object of a name in any language of `titles`, without regard to case, or of a title
+    /// index as text. Of several objects of one name it is the one with the smallest index.
     ///
     /// ```
     /// # let recording = perfhive_testkit::script::recording();
@@ -42,9 +41,8 @@ impl Catalogue {
 }
 
 impl CatalogueObject {
-    /// The counter of a name, found as [`Catalogue::object_named`] finds
-    /// objects. A name that several indexes share is the one of this object; of
-    /// several of its own the first counts.
+    /// The counter of a name, found as [`Catalogue::object_named`] finds objects. Of several
+    /// counters of one name it is the first one of the object.
     ///
     /// # Errors
     /// [`QueryError::UnknownCounter`], with the nearest names.
@@ -76,8 +74,8 @@ pub(super) fn unknown_counter(
     QueryError::UnknownCounter { object, name: name.to_string(), nearest }
 }
 
-/// Whether a pattern matches any name of an index, or the index itself, which
-/// is what a source without titles shows.
+/// Whether a pattern matches any name of an index, or the index itself: it is the name that a
+/// source without titles shows.
 pub(super) fn names_match(titles: &TitleSet, pattern: &NamePattern, index: TitleIndex) -> bool {
     titles.names(index).any(|name| pattern.matches(name))
         || pattern.as_literal().is_some_and(|literal| literal == index.to_string())

@@ -1,4 +1,4 @@
-//! Why there is no value.
+//! Reasons why there is no value.
 
 use super::format::NoFormat;
 use crate::error::SourceError;
@@ -6,7 +6,7 @@ use perfhive_format::{CookError, ValueError};
 use std::fmt;
 use std::sync::Arc;
 
-/// Why a reading has no value. Each is an answer, not a failure.
+/// The reason why a reading has no value. Each is an answer, not a failure of the query.
 #[derive(Clone, Debug)]
 #[non_exhaustive]
 pub enum NoValue {
@@ -16,9 +16,9 @@ pub enum NoValue {
     Born,
     /// The instance was in the sample before and is gone.
     Vanished,
-    /// No instance of this name is there.
+    /// There is no instance of this name.
     NoSuchInstance,
-    /// The object is missing from the sample; why, if that is known.
+    /// The object is missing from the sample; the reason, if it is known.
     ObjectMissing(Option<Arc<str>>),
     /// The object of this sample lacks the counter.
     CounterMissing,
@@ -26,9 +26,9 @@ pub enum NoValue {
     Data(ValueError),
     /// The formula has no result.
     Cook(CookError),
-    /// The value does not fit the format asked for.
+    /// The value does not fit the requested format.
     Format(NoFormat),
-    /// Several instances are called so, and none of them exactly.
+    /// Several instances match the name, and none of them exactly.
     AmbiguousInstance,
     /// The two samples are of counters of different types.
     DifferentTypes,
@@ -37,7 +37,7 @@ pub enum NoValue {
 }
 
 impl NoValue {
-    /// A word for machines that tells the statuses apart.
+    /// The word for this reason in machine-readable output.
     #[must_use]
     pub fn code(&self) -> &'static str {
         match self {

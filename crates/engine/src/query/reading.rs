@@ -1,4 +1,4 @@
-//! One value with its status.
+//! One value, or the reason why there is none.
 
 use super::format::{FormattedValue, ValueFormat};
 use super::no_value::NoValue;
@@ -18,9 +18,9 @@ pub struct PathId(pub(super) u32);
 /// One counter of one instance in the newest sample.
 #[derive(Clone, Debug)]
 pub struct Reading {
-    /// The path that it belongs to.
+    /// The path that this is a reading of.
     pub path: PathId,
-    /// The source that it comes from; 0 is the default one.
+    /// The source; 0 is the default one.
     pub source: usize,
     /// The machine, as paths name it.
     pub machine: Arc<str>,
@@ -34,7 +34,7 @@ pub struct Reading {
     pub scale: i32,
     /// The instance; `None` for an object without.
     pub instance: Option<InstanceLabel>,
-    /// Who the instance is; `None` where there is none.
+    /// The identity of the instance; `None` where there is none.
     pub identity: Option<Identity>,
     /// The raw sample that the value was made from.
     pub raw: Option<RawSample>,
@@ -63,16 +63,16 @@ impl Reading {
     /// ```
     ///
     /// # Errors
-    /// Why there is no value; [`NoValue::Format`] where the value does not fit
-    /// the format.
+    /// The reason why there is no value; [`NoValue::Format`] where the value does not fit the
+    /// format.
     pub fn formatted(&self, format: ValueFormat) -> Result<FormattedValue, NoValue> {
         let value = self.value.clone()?;
         format.apply(self.counter_type, value).map_err(NoValue::Format)
     }
 }
 
-/// What all readings of one target have in common.
-pub(super) struct Context<'a> {
+/// The parts that all readings of one target share.
+pub(super) struct TargetReader<'a> {
     pub(super) path: PathId,
     pub(super) source: usize,
     pub(super) machine: &'a Arc<str>,
@@ -80,14 +80,13 @@ pub(super) struct Context<'a> {
     pub(super) counter: TitleIndex,
     pub(super) definition: CatalogueCounter,
     pub(super) error: Option<&'a SourceError>,
-    /// Whether the path asks for any counter: those that this sample does not
-    /// define are then none of them.
+    /// Whether the path asks for any counter: a counter that the sample does not define is then
+    /// left out.
     pub(super) any_counter: bool,
 }
 
-impl Context<'_> {
-    /// Makes the readings of a target: one, or one for each instance that
-    /// matches.
+impl TargetReader<'_> {
+    /// Adds the readings of a target: one, or one for each instance that matches.
     pub(super) fn read(
         &self,
         pattern: Option<&InstancePattern>,
@@ -129,7 +128,7 @@ impl Context<'_> {
                 out.extend(self.at(place, plan, sample, Some(label.clone()), state));
             }
         }
-        // Those that matched the last time and are gone.
+        // Instances that matched the last time and are gone.
         if let Some(previous) = state.previous().filter(|_| wild || out.len() == before) {
             for (label, identity) in previous.labels.iter().zip(previous.identities.identities()) {
                 let matched = pattern.matches(label.parent.as_deref(), &label.name, label.order);
@@ -183,7 +182,7 @@ impl Context<'_> {
             Ok(None)
         };
         let value = match older {
-            // What this sample lacks comes before what the older one lacks.
+            // What this sample lacks is reported before what the older one lacks.
             Err(why) => newer.raw().and(Err(why)),
             Ok(older) => newer.value(older.as_ref()),
         };

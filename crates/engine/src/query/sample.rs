@@ -9,26 +9,26 @@ use perfhive_format::{CounterBlock, CounterPlan, PerfObject, SystemTime, TitleIn
 use std::collections::HashMap;
 use std::sync::Arc;
 
-/// What a query keeps of one object of one source.
+/// The samples that a reader keeps of one object of one source.
 #[derive(Default)]
 pub(crate) struct ObjectState {
-    layout: Option<Arc<Layout>>,
+    layout: Option<Arc<SampleLayout>>,
     current: Option<ObjectSample>,
     previous: Option<ObjectSample>,
-    /// Why the newest collection has not got the object, if it has not.
+    /// The reason why the newest sample lacks the object, if it does.
     pub(crate) missing: Option<Arc<str>>,
 }
 
-/// What is resolved once for a schema, and used for every sample of it.
-struct Layout {
+/// What is resolved once for a schema, for every sample of it.
+struct SampleLayout {
     identifier: Identifier,
     plans: Vec<CounterPlan>,
-    /// Places of the counters that are no bases, by name; of several counters
-    /// of one name the first counts.
+    /// Places of the counters that are no bases, by name. Of several counters of one name it is
+    /// the first.
     by_name: HashMap<TitleIndex, usize>,
 }
 
-impl Layout {
+impl SampleLayout {
     fn new(object: PerfObject<'_>) -> Self {
         let plans = CounterPlan::all(object);
         let counters = plans.iter().enumerate().rev();
@@ -40,7 +40,7 @@ impl Layout {
     }
 }
 
-/// One object in one sample, with its instances told apart and named.
+/// One object in one sample, with the identities and labels of its instances.
 ///
 /// ```
 /// use perfhive_engine::{ObjectSample, Query, Ask, Snapshot, Source};
@@ -66,11 +66,11 @@ impl Layout {
 pub struct ObjectSample {
     frame: Arc<Frame>,
     place: usize,
-    layout: Arc<Layout>,
+    layout: Arc<SampleLayout>,
     pub(crate) identities: IdentityMap,
     pub(crate) labels: Vec<InstanceLabel>,
-    /// Where the counter blocks lie in the object, so that looking an
-    /// instance up is no walk.
+    /// Start and end of each counter block in the object, so that an instance is found without
+    /// walking over the others.
     blocks: Vec<(u32, u32)>,
 }
 
@@ -83,9 +83,8 @@ impl ObjectState {
         self.previous.as_ref()
     }
 
-    /// Takes the object out of a new snapshot.
-    ///
-    /// Answers whether its counters are not those of the sample before.
+    /// Takes the object out of a new snapshot. Returns whether its counters differ from those
+    /// of the sample before.
     pub(crate) fn advance(&mut self, name: TitleIndex, snapshot: &Snapshot) -> bool {
         self.skip();
         let Some(object) = snapshot.object(name) else {
@@ -99,7 +98,7 @@ impl ObjectState {
             Some(layout) if layout.identifier.fits(object.view()) => layout,
             _ => {
                 is_new = !is_first;
-                Arc::new(Layout::new(object.view()))
+                Arc::new(SampleLayout::new(object.view()))
             }
         };
         self.current = Some(ObjectSample::new(&layout, object));
@@ -107,8 +106,7 @@ impl ObjectState {
         is_new
     }
 
-    /// A counter of an instance in the sample before, for a value of two;
-    /// `None` where there is no sample to calculate with.
+    /// A counter of an instance in the sample before; `None` where there is no sample before.
     ///
     /// # Errors
     /// [`NoValue::Born`] where that sample does not have the instance.
@@ -122,7 +120,7 @@ impl ObjectState {
         Ok(previous.counter(place, counter))
     }
 
-    /// Goes on without a new sample: the newest becomes the one before it.
+    /// Makes the newest sample the previous one, without a new sample.
     pub(crate) fn skip(&mut self) {
         self.missing = None;
         if let Some(current) = self.current.take() {
@@ -130,7 +128,7 @@ impl ObjectState {
         }
     }
 
-    /// The instances of the newest sample as a path writes them.
+    /// The labels of the instances of the newest sample, as a path writes them.
     pub(crate) fn labels(&self) -> Vec<String> {
         let sample = self.current.as_ref().or(self.previous.as_ref());
         sample.map_or(Vec::new(), |s| s.labels.iter().map(ToString::to_string).collect())
@@ -141,10 +139,10 @@ impl ObjectSample {
     /// Reads an object of a snapshot; its frame is kept, not copied.
     #[must_use]
     pub fn of(object: SnapshotObject<'_>) -> Self {
-        Self::new(&Arc::new(Layout::new(object.view())), object)
+        Self::new(&Arc::new(SampleLayout::new(object.view())), object)
     }
 
-    fn new(layout: &Arc<Layout>, object: SnapshotObject<'_>) -> Self {
+    fn new(layout: &Arc<SampleLayout>, object: SnapshotObject<'_>) -> Self {
         Self {
             frame: Arc::clone(object.frame()),
             place: object.place(),
@@ -155,15 +153,14 @@ impl ObjectSample {
         }
     }
 
-    /// What the instances are called, in their order; empty for an object
-    /// without instances.
+    /// The labels of the instances, in their order; empty for an object without instances.
     #[must_use]
     pub fn labels(&self) -> &[InstanceLabel] {
         &self.labels
     }
 
-    /// Who the instances are, in the same order; of an object without
-    /// instances [`Identity::Single`].
+    /// The identities of the instances, in the same order; [`Identity::Single`] for an object
+    /// without instances.
     #[must_use]
     pub fn identities(&self) -> &IdentityMap {
         &self.identities
@@ -191,9 +188,8 @@ impl ObjectSample {
         Some(CounterBlock::from_validated(bytes))
     }
 
-    /// A counter that is no base, of the instance at a place (from 0; the only place of an
-    /// object without instances). `None` where the sample has no such place or no such
-    /// counter.
+    /// A counter, other than a base, of the instance at a place. An object without instances
+    /// has place 0 only. `None` where the sample lacks the place or the counter.
     #[must_use]
     pub fn counter(&self, place: usize, counter: TitleIndex) -> Option<SampledCounter> {
         self.sampled(place, self.plan(counter)?)
@@ -216,27 +212,26 @@ impl ObjectSample {
         self.frame.system_time()
     }
 
-    /// The plan of a counter that is no base.
+    /// The plan of a counter, other than a base.
     pub(crate) fn plan(&self, counter: TitleIndex) -> Option<&CounterPlan> {
         self.layout.by_name.get(&counter).and_then(|place| self.layout.plans.get(*place))
     }
 
-    /// Whether as many instances share the name of this one as in another
-    /// sample. If one of several equals went, those behind it moved up, and
-    /// which is which cannot be told.
+    /// Whether as many instances have the name of this one as in another sample. If one of
+    /// several is gone, those behind it moved up, and they cannot be told apart.
     pub(crate) fn is_same_crowd(&self, identity: &Identity, other: &Self) -> bool {
         self.crowd(identity) == other.crowd(identity)
     }
 
-    /// How many instances share the name of this one; 1 for an instance that is
-    /// known by number.
+    /// The number of instances with the name of this one; 1 for an instance with a number of
+    /// its own.
     fn crowd(&self, identity: &Identity) -> u32 {
         let Identity::Named { parent, name, .. } = identity else { return 1 };
         let has = |order| {
             let equal = Identity::Named { parent: parent.clone(), name: name.clone(), order };
             self.identities.place(&equal).is_some()
         };
-        // Orders are without gaps: the last is found by halving.
+        // Orders have no gaps, so the last one is found by halving.
         let mut end = 1;
         while has(end) && end < u32::MAX / 2 {
             end *= 2;
@@ -253,7 +248,7 @@ impl ObjectSample {
         begin
     }
 
-    /// Whether no more than one instance has the name of this one.
+    /// Whether this is the only instance of its name.
     pub(crate) fn is_alone(&self, identity: &Identity) -> bool {
         let Identity::Named { parent, name, order } = identity else { return true };
         let next = Identity::Named { parent: parent.clone(), name: name.clone(), order: 1 };

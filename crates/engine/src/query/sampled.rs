@@ -1,4 +1,4 @@
-//! One counter of one instance in one sample, and its value against another.
+//! One counter of one instance in one sample.
 
 use super::no_value::NoValue;
 use crate::identity::Identity;
@@ -7,8 +7,8 @@ use perfhive_format::{
     Formula, InstanceName, PerfObject, RawSample, TextEncoding,
 };
 
-/// One counter of one instance as one sample has it, with what it takes to say
-/// whether an older one is of the same instance. See [`ObjectSample::counter`](crate::ObjectSample::counter).
+/// One counter of one instance in one sample, with what shows whether an older one is of the
+/// same instance. See [`ObjectSample::counter`](crate::ObjectSample::counter).
 ///
 /// ```
 /// # let recording = perfhive_testkit::script::recording();
@@ -33,12 +33,11 @@ pub struct SampledCounter {
     counter_type: CounterType,
     formula: Result<Formula, CookError>,
     identity: Identity,
-    /// Whether whoever has the identity in another sample, where it is sure as
-    /// well, is the same instance for certain.
+    /// Whether the identity proves the same instance, in two samples in which it does so.
     sure: bool,
-    /// How many instances have the name, of a type that takes two samples.
+    /// The number of instances of the name; 0 for a type that takes one sample.
     crowd: u32,
-    /// Which source it comes from; see [`Frame::origin`](crate::Frame::origin).
+    /// The source of the frame; see [`Frame::origin`](crate::Frame::origin).
     origin: u64,
     raw: Result<RawSample, NoValue>,
     text: Option<String>,
@@ -54,7 +53,7 @@ impl SampledCounter {
         origin: u64,
     ) -> Self {
         let raw = plan.sample(object, block).map_err(|error| match plan.formula {
-            // What is no number at all says so before its size does.
+            // A type that is no number is the better reason than its size.
             Err(no_number) if plan.value.is_none() => NoValue::Cook(no_number),
             _ => NoValue::Data(error),
         });
@@ -77,7 +76,7 @@ impl SampledCounter {
         self.counter_type
     }
 
-    /// Who the instance is.
+    /// The identity of the instance.
     #[must_use]
     pub fn identity(&self) -> &Identity {
         &self.identity
@@ -92,26 +91,25 @@ impl SampledCounter {
     /// The raw data: value, base and clocks.
     ///
     /// # Errors
-    /// Where the data block has none for this instance, or what the counter is
-    /// instead of a number.
+    /// Where the data block has no value for this instance, or the counter is not a number.
     pub fn raw(&self) -> Result<&RawSample, NoValue> {
         self.raw.as_ref().map_err(Clone::clone)
     }
 
-    /// How many samples a value takes: 2, 1, or 0 where there is no number.
+    /// The number of samples that a value takes: 2, 1, or 0 for a counter that is not a number.
     #[must_use]
     pub fn samples(&self) -> u8 {
         self.formula.map_or(0, Formula::samples)
     }
 
-    /// The value, calculated against `older` where the type takes two samples:
-    /// the same counter of the same instance, or else there is no value.
+    /// The value. For a type of two samples it is calculated against `older`, which must be the
+    /// same counter of the same instance.
     ///
     /// # Errors
-    /// Why there is no value: among others [`NoValue::NeedsTwoSamples`] without
-    /// an older sample, or with one of another type or without data, and
-    /// [`NoValue::Born`] where the older sample is of another instance, or where
-    /// it cannot be told which of several of its name it was.
+    /// The reason why there is no value: among others [`NoValue::NeedsTwoSamples`] without an
+    /// older sample, or with one of another type or without data; [`NoValue::Born`] where the
+    /// older sample is of another instance, or where several instances of the name cannot be
+    /// told apart.
     pub fn value(&self, older: Option<&Self>) -> Result<CookedValue, NoValue> {
         let raw = self.raw()?;
         let formula = self.formula.map_err(NoValue::Cook)?;
@@ -119,29 +117,28 @@ impl SampledCounter {
         let mut before = None;
         if formula.samples() == 2 {
             let older = older.ok_or(NoValue::NeedsTwoSamples)?;
-            // If one of several equals came or went, those behind it moved.
+            // If one of several instances of a name came or went, those behind it moved.
             if older.identity != self.identity || older.crowd != self.crowd {
                 return Err(NoValue::Born);
             }
-            // What another source counted from is not what this one does.
+            // Two sources count from different beginnings.
             if older.origin != self.origin {
                 return Err(NoValue::NeedsTwoSamples);
             }
-            // A counter whose type changed is another counter.
+            // With another type it is another counter.
             if older.counter_type != self.counter_type {
                 return Err(NoValue::NeedsTwoSamples);
             }
             options.same_instance = older.sure && self.sure;
-            // What has a value now and had none before waits for its second.
+            // The first value of an instance needs a second sample too.
             before = Some(older.raw.as_ref().map_err(|_| NoValue::NeedsTwoSamples)?);
         }
         formula.apply(options, before, raw).map_err(NoValue::Cook)
     }
 }
 
-/// Whether an identity is surely the same instance in this sample and another:
-/// numbers identify, and so does a name that only one instance has. `_Total` is
-/// a sum over changing instances and never counts.
+/// Whether an identity proves the same instance in two samples: a number does, and so does a
+/// name that only one instance has. `_Total` does not, as a sum over changing instances.
 fn is_sure(identity: &Identity, crowd: u32) -> bool {
     match identity {
         Identity::Named { name, .. } => crowd == 1 && !is_total(name),

@@ -15,15 +15,15 @@ type Opener = Box<dyn FnMut(&str) -> Result<Box<dyn Source>, SourceError> + Send
 
 /// Sources by machine. The first is the default, for paths without a machine.
 pub struct SourceSet {
-    slots: Vec<Slot>,
+    slots: Vec<QuerySource>,
     opener: Option<Opener>,
 }
 
 /// One source, and what the paths need of it.
-pub(super) struct Slot {
+pub(super) struct QuerySource {
     pub(super) lookup: Lookup<Box<dyn Source>>,
     pub(super) is_live: bool,
-    /// The machine as paths may name it; filled when the source is prepared.
+    /// The machine as paths name it; empty before the source was asked.
     pub(super) machine: Arc<str>,
     /// The name under which the source was added.
     alias: Option<String>,
@@ -39,13 +39,13 @@ impl SourceSet {
     /// A set with its default source.
     #[must_use]
     pub fn new(source: impl Source + 'static) -> Self {
-        Self { slots: vec![Slot::new(Box::new(source), None)], opener: None }
+        Self { slots: vec![QuerySource::new(Box::new(source), None)], opener: None }
     }
 
     /// Adds the source of another machine, under the name that paths use.
     #[must_use]
     pub fn with_machine(mut self, machine: &str, source: impl Source + 'static) -> Self {
-        self.slots.push(Slot::new(Box::new(source), Some(machine.to_string())));
+        self.slots.push(QuerySource::new(Box::new(source), Some(machine.to_string())));
         self
     }
 
@@ -63,16 +63,16 @@ impl SourceSet {
         self.slots.len()
     }
 
-    pub(super) fn slot(&self, number: usize) -> Result<&Slot, QueryError> {
+    pub(super) fn slot(&self, number: usize) -> Result<&QuerySource, QueryError> {
         self.slots.get(number).ok_or_else(no_slot)
     }
 
-    pub(super) fn slot_mut(&mut self, number: usize) -> Result<&mut Slot, QueryError> {
+    pub(super) fn slot_mut(&mut self, number: usize) -> Result<&mut QuerySource, QueryError> {
         self.slots.get_mut(number).ok_or_else(no_slot)
     }
 
     pub(super) fn clear_wants(&mut self) {
-        self.slots.iter_mut().for_each(Slot::clear_wants);
+        self.slots.iter_mut().for_each(QuerySource::clear_wants);
     }
 
     /// The slot of a source, which is asked once for its catalogue and titles.
@@ -80,7 +80,7 @@ impl SourceSet {
         &mut self,
         number: usize,
         language: Option<LanguageId>,
-    ) -> Result<&mut Slot, QueryError> {
+    ) -> Result<&mut QuerySource, QueryError> {
         let slot = self.slot_mut(number)?;
         if slot.lookup.prepare(language)? {
             slot.note_machine();
@@ -88,7 +88,7 @@ impl SourceSet {
         Ok(slot)
     }
 
-    /// The slots that a machine pattern means.
+    /// The slots that a machine pattern selects.
     pub(super) fn select(
         &mut self,
         machine: Option<&NamePattern>,
@@ -125,7 +125,7 @@ impl SourceSet {
         }
         if let (true, Some(name), Some(opener)) = (found.is_empty(), literal, &mut self.opener) {
             let source = opener(name)?;
-            self.slots.push(Slot::new(source, Some(name.to_string())));
+            self.slots.push(QuerySource::new(source, Some(name.to_string())));
             let number = self.slots.len() - 1;
             if let Err(error) = self.prepare(number, language) {
                 // A machine that did not answer is opened anew next time.
@@ -151,7 +151,7 @@ fn no_slot() -> QueryError {
     QueryError::UnknownMachine { name: String::new(), known: Vec::new() }
 }
 
-impl Slot {
+impl QuerySource {
     fn new(mut source: Box<dyn Source>, alias: Option<String>) -> Self {
         Self {
             is_live: source.recording().is_none(),
@@ -165,7 +165,7 @@ impl Slot {
         }
     }
 
-    /// The machine as paths may name it; empty before the source was asked.
+    /// The machine as paths name it; empty before the source was asked.
     pub(super) fn shown_name(&self) -> &str {
         self.alias.as_deref().unwrap_or(&self.machine)
     }

@@ -32,31 +32,30 @@ use std::collections::VecDeque;
 /// ```
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Statistics {
-    /// How many values went into it: of a type of one sample, one from each
-    /// sample; of a type of two samples, one from each pair of neighbours.
-    /// Samples without a value do not count.
+    /// The number of values: one for each sample, or for each pair of neighbours where the type
+    /// takes two samples. Samples without a value do not count.
     pub count: usize,
     /// The least value, in the counter's unit.
     pub minimum: CookedValue,
     /// The greatest value, in the counter's unit.
     pub maximum: CookedValue,
-    /// The mean, in the counter's unit. Values of two samples count by what
-    /// their denominators are: rates and shares of time by the length of the
-    /// interval, averages and fractions by the operations in it. That is the
-    /// value between the first sample and the last, as the documentation of
-    /// the counter types defines the average. All other values count alike.
+    /// The mean, in the counter's unit. Values of two samples are weighted by their
+    /// denominators: rates and shares of time by the length of the interval, averages and
+    /// fractions by the operations in it. The result is the value between the first and the
+    /// last sample, as the documentation of the counter types defines the average. All other
+    /// values have the same weight.
     pub mean: f64,
 }
 
 impl Statistics {
-    /// From samples, the oldest first. What a ring buffer holds is brought into
-    /// that order by [`oldest_first`].
+    /// The statistics of samples, the oldest first. [`oldest_first`] brings the entries of a
+    /// ring buffer into that order.
     ///
     /// An interval without a value (the counter was reset, no time passed) is
     /// left out, of the mean too.
     ///
     /// # Errors
-    /// Where no sample gives a value: the newest one's reason.
+    /// Where no sample gives a value: the reason of the newest one.
     pub fn of<'a>(
         kind: CounterType,
         options: CookOptions,
@@ -69,7 +68,7 @@ impl Statistics {
         for sample in samples {
             match formula.apply(options, older, sample) {
                 Ok(value) => sum.add(value, weight(formula, options, older, sample)),
-                // The first sample of two is no failure.
+                // The first sample of a type of two has no value, and is no failure.
                 Err(_) if older.is_none() && formula.samples() == 2 => {}
                 Err(error) => failure = error,
             }
@@ -78,8 +77,8 @@ impl Statistics {
         sum.statistics().ok_or(failure)
     }
 
-    /// The same in a format, for a counter of the type that they are of (`dwFormat`).
-    /// Each is formatted for itself: of a mean that fits the greatest value may not.
+    /// Minimum, maximum and mean in a format, for the counter's type (`dwFormat`). Each is
+    /// formatted for itself: the maximum may not fit where the mean does.
     ///
     /// ```
     /// use perfhive_engine::{FormattedValue, Statistics, ValueFormat};
@@ -95,7 +94,7 @@ impl Statistics {
     /// ```
     ///
     /// # Errors
-    /// Of each, what does not fit the format.
+    /// For each, why it does not fit the format.
     pub fn formatted(
         &self,
         kind: CounterType,
@@ -106,7 +105,7 @@ impl Statistics {
     }
 }
 
-/// What a value counts in the mean: its denominator.
+/// The weight of a value in the mean: its denominator.
 #[allow(clippy::cast_precision_loss, reason = "a weight")]
 fn weight(
     formula: Formula,
@@ -119,7 +118,7 @@ fn weight(
         |clock: Clock| clock.time(&newer.clocks).saturating_sub(clock.time(&older.clocks));
     match formula {
         Formula::Delta => 1.0,
-        // Their base is no denominator that grows: the number of items.
+        // Their base is the number of items, and does not grow.
         Formula::MultiTimer(clock) | Formula::MultiTimerInverse(clock) => elapsed(clock) as f64,
         _ if formula.needs_base() => {
             let base = |sample: &RawSample| {
@@ -160,7 +159,7 @@ impl Sum {
     }
 }
 
-/// Whole numbers are compared as such: above 2^53 doubles tell fewer apart.
+/// Whole numbers are compared as such: above 2^53, doubles cannot tell neighbours apart.
 fn is_less(a: CookedValue, b: CookedValue) -> bool {
     match (a, b) {
         (CookedValue::Integer(a), CookedValue::Integer(b)) => a < b,
@@ -168,9 +167,8 @@ fn is_less(a: CookedValue, b: CookedValue) -> bool {
     }
 }
 
-/// The entries of a ring buffer in the order of time, given the place of the
-/// oldest: from there to the end, and then from the start. `None` where there
-/// is no such place.
+/// The entries of a ring buffer in the order of time, given the place of the oldest; `None`
+/// where there is no such place.
 ///
 /// ```
 /// let ring = ["d", "e", "a", "b", "c"];
@@ -215,10 +213,9 @@ impl SampleRing {
         Self { samples: VecDeque::new(), capacity: capacity.max(2), of: None }
     }
 
-    /// Takes the raw sample of a reading; `false` if it has none. The samples
-    /// of another instance or type are dropped first, since nothing may be
-    /// calculated across them; so it is where the instance is
-    /// [`Born`](NoValue::Born) under the name of another.
+    /// Adds the raw sample of a reading; `false` if it has none. Samples of another instance or
+    /// type are dropped first, since no value may be calculated across them. They are also
+    /// dropped where the instance is [`Born`](NoValue::Born) under the name of another.
     pub fn push(&mut self, reading: &Reading) -> bool {
         if matches!(reading.value, Err(NoValue::Born)) {
             self.samples.clear();
@@ -241,12 +238,12 @@ impl SampleRing {
         self.samples.iter()
     }
 
-    /// The statistics of the samples in the ring. A wrap is undone where the
-    /// identity alone says that the instance is the same (a process, an object
-    /// without instances); any other step backwards has no value.
+    /// The statistics of the samples in the ring. A wrap is undone where the identity alone
+    /// proves the same instance (a process, an object without instances). Any other step
+    /// backwards has no value.
     ///
     /// # Errors
-    /// Why there are none.
+    /// The reason why there are none.
     pub fn statistics(&self) -> Result<Statistics, NoValue> {
         let (kind, identity) = self.of.as_ref().ok_or(NoValue::NeedsTwoSamples)?;
         let same_instance = identity.as_ref().is_some_and(Identity::is_certain);
@@ -288,7 +285,7 @@ mod tests {
         let samples = [at(0, 0, 0), at(1, 40, 1), at(5, 80, 4)];
         assert_eq!(of(CounterType::PERF_COUNTER_BULK_COUNT, &samples), Ok((2, 10.0, 40.0, 16.0)));
         assert_eq!(of(CounterType::PERF_AVERAGE_BULK, &samples).map(|s| s.3), Ok(20.0));
-        // The change is a number of its own, whatever time it took.
+        // The difference is not divided by time.
         assert_eq!(of(CounterType::PERF_COUNTER_DELTA, &samples), Ok((2, 40.0, 40.0, 40.0)));
     }
 
@@ -298,7 +295,7 @@ mod tests {
             [at(3, 5, 2), at(4, 1_000_005, 7), at(9, 3_000_011, 9), at(11, 3_000_011, 30)];
         for info in CounterType::named() {
             let kind = info.counter_type;
-            // The items of a multi timer change here; the delta is no quotient.
+            // The items of a multi timer change here; a difference has no denominator.
             let excluded = kind.is_multi() || Formula::of(kind) == Ok(Formula::Delta);
             if kind.samples() != 2 || kind.is_base() || excluded {
                 continue;
@@ -330,7 +327,7 @@ mod tests {
         assert_eq!(of(kind, &backwards[..1]), Err(CookError::NeedsTwoSamples));
         assert_eq!(of(kind, &[]), Err(CookError::NeedsTwoSamples));
         assert_eq!(of(CounterType::PERF_COUNTER_TEXT, &samples), Err(CookError::IsText));
-        // Where the instance is known to be the same, a wrap is undone.
+        // A wrap is undone where the instance is known to be the same.
         let wrapped = [at(0, 0xffff_fff0, 0), at(1, 0x10, 0)].map(|s| s.with_sizes(4, 4));
         let options = CookOptions { same_instance: true, ..CookOptions::default() };
         let kind = CounterType::PERF_COUNTER_COUNTER;

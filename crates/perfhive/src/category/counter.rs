@@ -1,7 +1,7 @@
 //! One counter of one instance, read again and again.
 
 use super::follow::TrackedCategory;
-use super::instances::{Found, find};
+use super::instances::{InstanceMatch, find};
 use super::sample::CounterSample;
 use crate::shared_source::SharedSource;
 use perfhive_engine::{
@@ -303,9 +303,9 @@ impl PerformanceCounter {
             // The object was another one when the counter was made.
             false => return Err(NoValue::NoSuchInstance),
             true => match find(sample.labels(), &self.instance) {
-                Found::One(place) => place,
-                Found::Several => return Err(NoValue::AmbiguousInstance),
-                Found::Nothing => return Err(NoValue::NoSuchInstance),
+                InstanceMatch::One(place) => place,
+                InstanceMatch::Several => return Err(NoValue::AmbiguousInstance),
+                InstanceMatch::Nothing => return Err(NoValue::NoSuchInstance),
             },
         };
         sample.counter(place, counter).ok_or(NoValue::CounterMissing)

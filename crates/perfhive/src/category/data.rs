@@ -1,6 +1,6 @@
 //! Everything of a category in one sample.
 
-use super::instances::{Found, find, same_name};
+use super::instances::{InstanceMatch, find, same_name};
 use super::sample::CounterSample;
 use perfhive_engine::{
     Directory, Identity, InstanceLabel, NoValue, ObjectSample, SampledCounter, TitleSet,
@@ -97,8 +97,8 @@ impl CategoryData {
             return name.is_empty().then_some(0);
         }
         match find(self.sample.labels(), name) {
-            Found::One(place) => Some(place),
-            Found::Nothing | Found::Several => None,
+            InstanceMatch::One(place) => Some(place),
+            InstanceMatch::Nothing | InstanceMatch::Several => None,
         }
     }
 

@@ -13,7 +13,7 @@ fn fold(chars: impl Iterator<Item = char>) -> impl Iterator<Item = char> {
 
 /// What was found of an instance.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum Found {
+pub(super) enum InstanceMatch {
     Nothing,
     One(usize),
     /// Several instances, none of which is called exactly so.
@@ -27,8 +27,8 @@ pub(super) enum Found {
 ///
 /// An exact match goes before one that differs in case. The cost is that of
 /// the text for each label, however long the names of a hostile block are.
-pub(super) fn find(labels: &[InstanceLabel], text: &str) -> Found {
-    let mut found = Found::Nothing;
+pub(super) fn find(labels: &[InstanceLabel], text: &str) -> InstanceMatch {
+    let mut found = InstanceMatch::Nothing;
     // A caret stands before a special character or, without its meaning, for
     // itself; only the first is what a label prints.
     if text.contains('^') {
@@ -39,18 +39,18 @@ pub(super) fn find(labels: &[InstanceLabel], text: &str) -> Found {
         found = choose(labels, text, prints);
     }
     let plain = |text: &str| choose(labels, text, |label| is_plainly(label, text));
-    if found == Found::Nothing {
+    if found == InstanceMatch::Nothing {
         found = plain(text);
     }
-    if let (Found::Nothing, Some(first)) = (found, text.strip_suffix("#0")) {
+    if let (InstanceMatch::Nothing, Some(first)) = (found, text.strip_suffix("#0")) {
         found = plain(first);
     }
-    if found == Found::Nothing {
+    if found == InstanceMatch::Nothing {
         let mut bare = (0..).zip(labels).filter(|(_, label)| same_name(&label.name, text));
         found = match (bare.next(), bare.next()) {
-            (None, _) => Found::Nothing,
-            (Some((place, _)), None) => Found::One(place),
-            _ => Found::Several,
+            (None, _) => InstanceMatch::Nothing,
+            (Some((place, _)), None) => InstanceMatch::One(place),
+            _ => InstanceMatch::Several,
         };
     }
     found
@@ -58,21 +58,25 @@ pub(super) fn find(labels: &[InstanceLabel], text: &str) -> Found {
 
 /// The one label that matches. Of several the one that prints exactly as the
 /// text, or else the only one that prints so but for case.
-fn choose(labels: &[InstanceLabel], text: &str, matches: impl Fn(&InstanceLabel) -> bool) -> Found {
+fn choose(
+    labels: &[InstanceLabel],
+    text: &str,
+    matches: impl Fn(&InstanceLabel) -> bool,
+) -> InstanceMatch {
     let places: Vec<(usize, &InstanceLabel)> =
         (0..).zip(labels).filter(|(_, label)| matches(label)).collect();
     match places.as_slice() {
-        [] => return Found::Nothing,
-        [(one, _)] => return Found::One(*one),
+        [] => return InstanceMatch::Nothing,
+        [(one, _)] => return InstanceMatch::One(*one),
         _ => {}
     }
     if let Some((exact, _)) = places.iter().find(|(_, label)| label.to_string() == text) {
-        return Found::One(*exact);
+        return InstanceMatch::One(*exact);
     }
     let mut same = places.iter().filter(|(_, label)| same_name(&label.to_string(), text));
     match (same.next(), same.next()) {
-        (Some((one, _)), None) => Found::One(*one),
-        _ => Found::Several,
+        (Some((one, _)), None) => InstanceMatch::One(*one),
+        _ => InstanceMatch::Several,
     }
 }
 
@@ -134,7 +138,9 @@ mod tests {
             (None, "(x", 0),
             (None, "İstanbul", 0),
         ]);
-        let one = |text: &str, place| assert_eq!(find(&labels, text), Found::One(place), "{text}");
+        let one = |text: &str, place| {
+            assert_eq!(find(&labels, text), InstanceMatch::One(place), "{text}")
+        };
         // What a label prints finds its instance.
         for (place, label) in labels.iter().enumerate() {
             one(&label.to_string(), place);
@@ -153,10 +159,10 @@ mod tests {
         }
         for text in ["java#2", "jav", "javax", "*", "explorer", "explorer/1", "0#2", "#1", "java#"]
         {
-            assert_eq!(find(&labels, text), Found::Nothing, "{text}");
+            assert_eq!(find(&labels, text), InstanceMatch::Nothing, "{text}");
         }
         // Two instances have this name, in whatever process.
-        assert_eq!(find(&labels, "0"), Found::Several);
+        assert_eq!(find(&labels, "0"), InstanceMatch::Several);
     }
 
     #[test]
@@ -178,7 +184,11 @@ mod tests {
             }
         }
         for (place, label) in labels.iter().enumerate().step_by(7) {
-            assert_eq!(find(&labels, &label.to_string()), Found::One(place), "{label:?} {label}");
+            assert_eq!(
+                find(&labels, &label.to_string()),
+                InstanceMatch::One(place),
+                "{label:?} {label}"
+            );
         }
     }
 
@@ -186,13 +196,13 @@ mod tests {
     fn what_is_exact_goes_first() {
         let labels =
             labels(&[(None, "App", 0), (None, "app", 0), (None, "a#1", 0), (None, "a", 1)]);
-        assert_eq!(find(&labels, "App"), Found::One(0));
-        assert_eq!(find(&labels, "app"), Found::One(1));
-        assert_eq!(find(&labels, "APP"), Found::Several);
+        assert_eq!(find(&labels, "App"), InstanceMatch::One(0));
+        assert_eq!(find(&labels, "app"), InstanceMatch::One(1));
+        assert_eq!(find(&labels, "APP"), InstanceMatch::Several);
         // The second instance called `a`, not the one whose name is `a#1`.
-        assert_eq!(find(&labels, "a#1"), Found::One(3));
-        assert_eq!(find(&labels, "a^#1"), Found::One(2));
-        assert_eq!(find(&labels, "A#1"), Found::One(3));
-        assert_eq!(find(&[], "x"), Found::Nothing);
+        assert_eq!(find(&labels, "a#1"), InstanceMatch::One(3));
+        assert_eq!(find(&labels, "a^#1"), InstanceMatch::One(2));
+        assert_eq!(find(&labels, "A#1"), InstanceMatch::One(3));
+        assert_eq!(find(&[], "x"), InstanceMatch::Nothing);
     }
 }

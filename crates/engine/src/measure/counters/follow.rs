@@ -1,7 +1,7 @@
 //! Probed objects in catalogues that change: see [`Followed`](crate::Followed).
 
 use super::list::titles_of;
-use super::{CounterProbe, Probed, Target};
+use super::{CounterProbe, ProbedCounter, ProbedObject};
 use crate::ask::{Ask, ObjectQuery};
 use crate::error::SourceError;
 use crate::followed::IndexChange;
@@ -26,7 +26,7 @@ impl<S: Source> CounterProbe<S> {
             return Ok(IndexChange::None);
         }
         let titles = titles_of(&mut self.source, &catalogue, &ask)?;
-        let meant = |probed: &Probed| {
+        let meant = |probed: &ProbedObject| {
             let indexes = titles.meant_by(probed.index.asked());
             indexes.into_iter().chain([probed.index.last_index()])
         };
@@ -60,12 +60,12 @@ impl<S: Source> CounterProbe<S> {
     }
 }
 
-impl Probed {
+impl ProbedObject {
     /// Looks up an object and its counters. Returns whether an index is not as before; the
     /// samples are forgotten then.
-    fn follow(&mut self, number: usize, targets: &mut [Target], now: &Directory) -> bool {
+    fn follow(&mut self, number: usize, targets: &mut [ProbedCounter], now: &Directory) -> bool {
         let mut moved = self.index.follow_object(now);
-        let mine = |target: &&mut Target| target.object == number;
+        let mine = |target: &&mut ProbedCounter| target.object == number;
         let object = self.index.index().and_then(|index| now.catalogue.object(index));
         if let Some(object) = object {
             for target in targets.iter_mut().filter(mine) {

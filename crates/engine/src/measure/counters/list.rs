@@ -1,4 +1,4 @@
-//! What a source has, as sensors: their numbers, names and kinds.
+//! The counters of a source as sensors: their numbers, names and kinds.
 
 use crate::ask::Ask;
 use crate::broker::CHOSEN_INDEXES;
@@ -14,7 +14,7 @@ use std::collections::{HashMap, HashSet};
 use std::sync::Arc;
 use std::time::Duration;
 
-/// How long it may take to list instances, or to take a first sample.
+/// The time limit for listing instances, and for a first sample.
 pub(super) const PATIENCE: Duration = Duration::from_secs(30);
 
 /// The sensors of a source, as of one generation of its catalogue.
@@ -107,7 +107,7 @@ pub(super) fn counter_of(id: SensorId) -> TitleIndex {
     TitleIndex((id.0 & 0xffff_ffff) as u32)
 }
 
-/// That there is no sensor of a number, by the names that its indexes have.
+/// The error of a number without a sensor, with the names that its indexes have.
 pub(super) fn unknown_sensor(source: &str, list: &SensorList, id: SensorId) -> MeasureError {
     let named = |index| list.directory.titles.name_or_index(index);
     let name = SensorName::new(source, &named(object_of(id)), &named(counter_of(id)));
@@ -118,8 +118,8 @@ fn sensors(source: &str, directory: &Directory) -> (Arc<[Sensor]>, HashMap<Senso
     let Directory { catalogue, titles, .. } = directory;
     let mut sensors = Vec::new();
     let mut places = HashMap::new();
-    // Objects may be listed in another order the next time; counters are where
-    // their object's definition has them.
+    // The order of objects may be another one the next time. The order of counters is that of
+    // their object's definition.
     let objects = catalogue.objects.iter().map(|object| object.name);
     let groups = own_names(titles, objects, |_, index| index);
     for (object, group) in catalogue.objects.iter().zip(groups) {
@@ -127,7 +127,7 @@ fn sensors(source: &str, directory: &Directory) -> (Arc<[Sensor]>, HashMap<Senso
         let names = own_names(titles, counters, |place, _| place);
         for (counter, name) in object.counters.iter().zip(names) {
             let id = id_of(object.name, counter.name);
-            // Of several with one index the first counts, as everywhere.
+            // Of several counters with one index, the first is meant.
             if places.contains_key(&id) {
                 continue;
             }
@@ -158,10 +158,10 @@ fn sensor(
     }
 }
 
-/// A name for each index that no other has, whatever the case. `ranks` says who of
-/// several of one name has it, as in counter paths: the least. The others have
-/// their index behind it, or, where providers choose indexes that mean nothing to
-/// another reader, `published`.
+/// A name for each index that no other has, without regard to case. Of several indexes of one
+/// name, the one with the least `rank` has the name, as in counter paths. The others have their
+/// index behind it; an index that a provider chose differs from reader to reader, so that
+/// `published` stands in its place.
 fn own_names<R: Ord>(
     titles: &TitleSet,
     indexes: impl Iterator<Item = TitleIndex>,
@@ -171,7 +171,7 @@ fn own_names<R: Ord>(
     let mut order: Vec<usize> = (0..names.len()).collect();
     order.sort_by_key(|place| names.get(*place).map(|(index, _)| rank(*place, *index)));
     let mut taken = HashSet::new();
-    // First those that have their names to themselves, which no other is to take.
+    // Names that only one index has are taken first, so that no other gets them.
     order.retain(|place| !names.get(*place).is_some_and(|(_, name)| taken.insert(fold(name))));
     for place in order {
         let Some((index, name)) = names.get_mut(place) else { continue };
@@ -182,7 +182,7 @@ fn own_names<R: Ord>(
                 continue;
             }
         }
-        // Nobody else's name, even where one is called so.
+        // Another index may have this name as well.
         loop {
             *name = format!("{name}#{index}");
             if taken.insert(fold(name)) {

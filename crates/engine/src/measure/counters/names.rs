@@ -1,4 +1,4 @@
-//! What sensors call instances: each by a name that means one thing.
+//! Names of instances in the names of sensors, each of which means one instance.
 
 use crate::identity::Identity;
 use crate::label::InstanceLabel;
@@ -6,8 +6,8 @@ use crate::query::sample::ObjectSample;
 use crate::suggest::fold;
 use std::collections::HashMap;
 
-/// The names of the instances of a sample, each of one instance: process and
-/// thread IDs where they tell apart, or else labels.
+/// The names of the instances of a sample: process and thread IDs where there are any, or else
+/// labels.
 pub(super) fn instance_names(sample: &ObjectSample) -> Vec<String> {
     (0..sample.labels.len()).map(|place| instance_name(sample, place)).collect()
 }
@@ -21,9 +21,9 @@ pub(super) fn instance_name(sample: &ObjectSample, place: usize) -> String {
     }
 }
 
-/// Whether an instance is the sum over all others, whose parent, where it has
-/// one, is called so too; a parent's own sum is not. What has a number of its
-/// own and is called like the sum does not take its name.
+/// Whether an instance is the sum over all others. Its parent, if it has one, is called
+/// `_Total` too: the sum over one parent's instances does not count. An instance with a number
+/// of its own is no sum, whatever its name.
 fn is_total(identity: Option<&Identity>, label: &InstanceLabel) -> bool {
     const TOTAL: &str = "_Total";
     let is_first = match identity {
@@ -33,8 +33,7 @@ fn is_total(identity: Option<&Identity>, label: &InstanceLabel) -> bool {
     is_first && &*label.name == TOTAL && label.parent.as_deref().is_none_or(|name| name == TOTAL)
 }
 
-/// Instances by the names that sensors give them. A name that several have
-/// means none of them.
+/// Instances by their names in sensors. A name that several instances have means none of them.
 pub(super) struct InstancePlaces<'a> {
     exact: HashMap<&'a str, Option<usize>>,
     folded: HashMap<String, Option<usize>>,
@@ -50,7 +49,7 @@ impl<'a> InstancePlaces<'a> {
         Self { exact, folded }
     }
 
-    /// As everywhere, case does not matter where it tells nothing apart.
+    /// Case matters only where two names differ in nothing else.
     pub(super) fn find(&self, name: &str) -> Option<usize> {
         let exact = self.exact.get(name).copied().flatten();
         exact.or_else(|| self.folded.get(&fold(name)).copied().flatten())

@@ -1,17 +1,16 @@
-//! Readings of what a sample brought: whose value it is, and why there may be
-//! none.
+//! Readings of a sample: values by instance, or the reasons why there are none.
 
-use super::{Called, One, Probed, Target, instance_name};
+use super::{BoundInstance, LabelledSlot, ProbedCounter, ProbedObject, instance_name};
 use crate::error::SourceError;
 use crate::identity::Identity;
-use crate::measure::{SensorReading, Slot};
+use crate::measure::{SensorReading, SensorSlot};
 use crate::query::NoValue;
 use crate::query::sample::{ObjectSample, ObjectState};
 use perfhive_format::{CookedValue, TitleIndex};
 use std::collections::HashMap;
 use std::sync::Arc;
 
-/// A value or why there is none, and the raw value behind it.
+/// A value or the reason why there is none, and the raw value.
 type Measured = (Result<CookedValue, NoValue>, Option<u64>);
 
 fn value(
@@ -30,7 +29,7 @@ fn value(
     Ok((older.and_then(|older| newer.value(older.as_ref())), Some(raw)))
 }
 
-impl One {
+impl BoundInstance {
     fn read(
         &mut self,
         state: &ObjectState,
@@ -39,7 +38,7 @@ impl One {
         let sample = state.current().ok_or(NoValue::ObjectMissing(None))?;
         let identity = self.identity.as_ref().filter(|_| !self.lost);
         let identity = identity.ok_or(NoValue::Vanished)?;
-        // Which of several of one name is left cannot be told.
+        // If one of several instances of a name is gone, the others cannot be told apart.
         let same = match state.previous() {
             Some(old) => sample.is_same_crowd(identity, old),
             None => !self.was_alone || sample.is_alone(identity),
@@ -47,7 +46,7 @@ impl One {
         match sample.identities.place(identity).filter(|_| same) {
             Some(place) => value(state, sample, counter, place),
             None => {
-                // A name that only one has may come back and mean the same.
+                // The only instance of a name may come back under it.
                 let was_alone =
                     state.previous().map_or(self.was_alone, |old| old.is_alone(identity));
                 let may_return = matches!(identity, Identity::Named { .. });
@@ -58,11 +57,11 @@ impl One {
     }
 }
 
-impl Target {
+impl ProbedCounter {
     /// The readings of this target from the newest sample of its object.
     pub(super) fn read(
         &mut self,
-        probed: &Probed,
+        probed: &ProbedObject,
         failed: Option<&SourceError>,
         out: &mut Vec<SensorReading>,
     ) {
@@ -75,7 +74,7 @@ impl Target {
             }
             None => None,
         };
-        let mut push = |slot: &Arc<Slot>, result: Result<Measured, NoValue>| {
+        let mut push = |slot: &Arc<SensorSlot>, result: Result<Measured, NoValue>| {
             let (value, raw) = match result {
                 Ok((value, raw)) => (value, raw),
                 Err(why) => (Err(why), None),
@@ -91,7 +90,7 @@ impl Target {
             return;
         }
         let (name, value_type) = (&self.name, self.value_type);
-        let slot_of = |slots: &mut HashMap<Identity, Called>,
+        let slot_of = |slots: &mut HashMap<Identity, LabelledSlot>,
                        identity: &Identity,
                        at: Option<(&ObjectSample, usize)>| {
             let label = at.and_then(|(sample, place)| sample.labels.get(place));
@@ -102,13 +101,13 @@ impl Target {
                 Some((sample, place)) => name.clone().with_instance(&instance_name(sample, place)),
                 None => name.clone(),
             };
-            // Of a process the label may be another one, the name is its ID.
+            // The label of a process may change, but its name here is its ID.
             let kept = slots.get(identity).filter(|called| called.slot.name == name);
             let slot = match kept {
                 Some(called) => Arc::clone(&called.slot),
-                None => Arc::new(Slot { name, value_type }),
+                None => Arc::new(SensorSlot { name, value_type }),
             };
-            let called = Called { slot: Arc::clone(&slot), label: label.cloned() };
+            let called = LabelledSlot { slot: Arc::clone(&slot), label: label.cloned() };
             slots.insert(identity.clone(), called);
             slot
         };
@@ -116,7 +115,7 @@ impl Target {
             (None, Some(sample)) => sample,
             (why, _) => {
                 let why = why.unwrap_or(NoValue::ObjectMissing(None));
-                // Of instances nobody knows which there would be.
+                // Without a sample it is not known which instances there are.
                 if !probed.all {
                     let slot = slot_of(&mut self.slots, &Identity::Single, None);
                     push(&slot, Err(why));
@@ -127,15 +126,16 @@ impl Target {
         let state = &probed.state;
         if !probed.all {
             let slot = slot_of(&mut self.slots, &Identity::Single, None);
-            // An object that got instances has no value of its own any more.
+            // An object that has instances now has no value of its own.
             let alone = sample.identities.place(&Identity::Single).ok_or(NoValue::Vanished);
             push(&slot, alone.and_then(|place| value(state, sample, counter, place)));
             return;
         }
-        // Instances that are gone take their slots with them.
+        // The slots of instances that are gone are removed.
         self.slots.retain(|identity, _| sample.identities.place(identity).is_some());
         let identities = sample.identities.identities().iter().enumerate();
-        // And an object that lost its instances has none to follow.
+        // An object that has no instances any more has one block, which belongs to none of
+        // them.
         let identities = identities.filter(|(_, identity)| **identity != Identity::Single);
         for (place, identity) in identities {
             let slot = slot_of(&mut self.slots, identity, Some((sample, place)));

@@ -1,4 +1,4 @@
-//! The sensors of a source, asked for and found.
+//! The data source of a [`Source`]'s counters.
 
 use super::CounterProbe;
 use super::list::{PATIENCE, SensorList, counter_of, id_of, object_of, unknown_sensor};
@@ -7,7 +7,7 @@ use crate::ask::{Ask, NO_OBJECT, ObjectQuery};
 use crate::error::SourceError;
 use crate::followed::{IndexChange, changing, sample_followed};
 use crate::frame::Snapshot;
-use crate::measure::source::{DataSource, Instances, ProbeContext, Selection, Wanted};
+use crate::measure::source::{DataSource, Instances, ProbeContext, SelectedSensor, Selection};
 use crate::measure::{MeasureError, Sensor, SensorId, SensorName};
 use crate::query::sample::ObjectState;
 use crate::source::{CatalogueObject, Cost, Source};
@@ -17,30 +17,27 @@ use std::collections::HashSet;
 use std::sync::Arc;
 use std::time::Instant;
 
-/// The sensors of a [`Source`]: every counter of every object. Groups are
-/// objects, by their English names; where the source has none, by those of its
-/// first language, or else by their indexes. Of several objects of one name the one
-/// with the smallest index has it, as in counter paths; the others are `NAME#INDEX`, or
-/// `NAME#published` where the index is chosen by the provider.
+/// The sensors of a [`Source`]: every counter of every object. Groups are objects by their
+/// English names, or else by those of the source's first language, or else by their indexes. Of
+/// several objects of one name, the one with the smallest index has it, as in counter paths.
+/// The others are `NAME#INDEX`, or `NAME#published` where the provider chose the index.
 ///
-/// Only the objects that are wanted are asked for, unless somebody lists all sensors or
-/// measures everything.
+/// Only wanted objects are asked for, unless all sensors are listed or measured.
 ///
-/// Each probe context has a source of its own, a clone: give it a
-/// [`Cached`](crate::Cached), whose clones share what they collect.
+/// Each probe context has a clone of the source. Clones of a [`Cached`](crate::Cached) share
+/// what they collect.
 ///
-/// Instances are named so that each name means one thing: those of Process by
-/// process ID, those of Thread by thread ID, all others as counter paths write
-/// them (`parent/name#n`). `_Total` is `_Total` everywhere.
+/// Each instance has a name of its own: the process ID in Process, the thread ID in Thread, and
+/// otherwise what counter paths write (`parent/name#n`). `_Total` is `_Total` in every object.
 pub struct CounterSource<S> {
     name: Arc<str>,
     source: S,
     list: Option<Arc<SensorList>>,
-    /// Whether the source was asked for what is expensive to list.
+    /// The source was asked to list its costly objects.
     costly: bool,
-    /// Whether all sensors were asked for, or those only of groups that are wanted.
+    /// All sensors were asked for, not only those of wanted groups.
     complete: bool,
-    /// The groups that were looked for since the list was made, folded.
+    /// The groups that were looked for since the list was made, in lower case.
     groups: HashSet<String>,
 }
 
@@ -58,12 +55,12 @@ impl<S: Source + Clone + 'static> CounterSource<S> {
         id_of(object, counter)
     }
 
-    /// Whether there is such a name, in the language that sensors have theirs in: of an
-    /// object or a counter, or of what was one. Only the list of names is looked at, and
-    /// what has no name, or shares one, is called otherwise.
+    /// Whether any title satisfies a condition, in the language of the sensors' names. The
+    /// title may be of an object or counter that does not exist now, and a sensor without a
+    /// title of its own has another name.
     ///
     /// # Errors
-    /// Where the source does not tell its names.
+    /// Where the source does not tell its titles.
     pub fn has_name(&mut self, is_it: impl Fn(&str) -> bool) -> Result<bool, MeasureError> {
         let list = self.list()?;
         let mut titles = list.directory.titles.databases().iter().flat_map(|titles| titles.all());
@@ -77,13 +74,13 @@ impl<S: Source + Clone + 'static> CounterSource<S> {
         {
             return Ok(Arc::clone(list));
         }
-        // Another source may stand in for the one that was asked.
+        // Another source may answer in place of the one that was asked.
         self.groups.clear();
         let list = Arc::new(SensorList::load(&self.name, &mut self.source, self.complete)?);
         Ok(Arc::clone(self.list.insert(list)))
     }
 
-    /// The same of everything that there is.
+    /// The list of all sensors.
     fn whole_list(&mut self) -> Result<Arc<SensorList>, MeasureError> {
         if !std::mem::replace(&mut self.complete, true) {
             self.list = None;
@@ -91,7 +88,7 @@ impl<S: Source + Clone + 'static> CounterSource<S> {
         self.list()
     }
 
-    /// Has the source find out which of some objects there are.
+    /// Has the source find out which of these objects exist.
     fn look_for(&mut self, mut wanted: Vec<TitleIndex>) -> Result<(), MeasureError> {
         wanted.sort_unstable();
         wanted.dedup();
@@ -101,8 +98,8 @@ impl<S: Source + Clone + 'static> CounterSource<S> {
         Ok(())
     }
 
-    /// What the source has, with the objects of some sensors, whose numbers are those of
-    /// `before`, and all others of their names.
+    /// The list with the objects of some sensors, whose numbers are those of `before`, and with
+    /// all other objects of their names.
     fn list_with(
         &mut self,
         before: Option<&SensorList>,
@@ -138,7 +135,7 @@ impl SensorList {
     }
 }
 
-/// How many groups that were looked for are remembered.
+/// The number of groups that are remembered as looked for.
 const GROUPS: usize = 1024;
 
 impl<S: Source + Clone + 'static> DataSource for CounterSource<S> {
@@ -147,21 +144,21 @@ impl<S: Source + Clone + 'static> DataSource for CounterSource<S> {
     }
 
     fn sensors(&mut self) -> Result<Arc<[Sensor]>, MeasureError> {
-        // Without what cannot be listed at the moment the rest is as good.
+        // Objects that cannot be listed now are left out.
         let _ = self.list_costly();
         Ok(Arc::clone(&self.whole_list()?.sensors))
     }
 
     fn sensors_of(&mut self, group: &str) -> Result<Arc<[Sensor]>, MeasureError> {
         let list = self.list()?;
-        // Even where everything was listed it may be one that is in no list.
+        // An object may exist and be in no list, even where everything was listed.
         let folded = fold(group);
         let is_of_it = |sensor: &Sensor| fold(sensor.name.group()) == folded;
         if self.groups.contains(&folded) || self.complete && list.sensors.iter().any(is_of_it) {
             return Ok(Arc::clone(&list.sensors));
         }
-        // Of several objects of one name all are needed to tell which is which; one that
-        // is not the first has its index behind its name.
+        // All objects of one name are needed to tell them apart. A name with an index behind it
+        // is one of these.
         let named = |name: &str| list.directory.titles.indexes(name);
         let mut meant = named(group);
         meant.extend(group.rsplit_once('#').into_iter().flat_map(|(name, _)| named(name)));
@@ -183,7 +180,7 @@ impl<S: Source + Clone + 'static> DataSource for CounterSource<S> {
     fn sensors_near(&mut self, group: &str) -> Result<Arc<[Sensor]>, MeasureError> {
         let list = self.list()?;
         let near = list.directory.titles.near(group);
-        // Without suggestions it is as unknown.
+        // If this fails, there are fewer suggestions.
         let _ = self.look_for(near);
         Ok(Arc::clone(&self.list()?.sensors))
     }
@@ -252,50 +249,52 @@ impl<S: Source + Clone + 'static> CounterSource<S> {
         Ok(())
     }
 
-    /// Sensors by the numbers that they have now: those that were given out may
-    /// mean others since.
-    fn as_of_now(&mut self, wanted: &[Wanted]) -> Result<Vec<Wanted>, MeasureError> {
+    /// Selected sensors by their present numbers, which may have changed since they were handed
+    /// out.
+    fn as_of_now(
+        &mut self,
+        wanted: &[SelectedSensor],
+    ) -> Result<Vec<SelectedSensor>, MeasureError> {
         let before = self.list.clone();
         let list = self.list_with(before.as_deref(), wanted.iter().map(|wanted| wanted.sensor))?;
         let before = before.unwrap_or_else(|| Arc::clone(&list));
         if before.directory.generation == list.directory.generation {
             return Ok(wanted.to_vec());
         }
-        let now = |wanted: &Wanted| {
+        let now = |wanted: &SelectedSensor| {
             let sensor = list.after(&before, wanted.sensor);
             let sensor =
                 sensor.ok_or_else(|| unknown_sensor(&self.name, &before, wanted.sensor))?;
-            Ok(Wanted { sensor, instances: wanted.instances.clone() })
+            Ok(SelectedSensor { sensor, instances: wanted.instances.clone() })
         };
         wanted.iter().map(now).collect()
     }
 
-    /// The name of a sensor, or of an object's first one where the counter is
-    /// 0.
+    /// The name of a sensor; counter 0 stands for the first one of the object.
     fn name_of(&mut self, sensor: SensorId) -> Result<SensorName, MeasureError> {
         if let Some(name) = self.list()?.name_of(sensor) {
             return Ok(name);
         }
-        // Perhaps nobody has looked for it.
+        // Its object may not have been looked for yet.
         let list = self.list_with(None, std::iter::once(sensor))?;
         let source = Arc::clone(&self.name);
         list.name_of(sensor).ok_or_else(|| unknown_sensor(&source, &list, sensor))
     }
 
     /// All objects of a cost.
-    fn whole(&mut self, cost: Cost) -> Result<Vec<Wanted>, MeasureError> {
+    fn whole(&mut self, cost: Cost) -> Result<Vec<SelectedSensor>, MeasureError> {
         if cost == Cost::Costly {
             self.list_costly()?;
         }
         let list = self.whole_list()?;
         let is_of_it = |of: Cost| match cost {
-            // What was listed neither here nor there is had by asking for it.
+            // An object in neither list is delivered on request.
             Cost::Costly => matches!(of, Cost::Costly | Cost::Unknown),
             _ => of == cost,
         };
         let objects =
             list.directory.catalogue.objects.iter().filter(|object| is_of_it(object.cost));
-        let all = |object: &CatalogueObject| Wanted {
+        let all = |object: &CatalogueObject| SelectedSensor {
             sensor: id_of(object.name, TitleIndex(0)),
             instances: Instances::All,
         };
