@@ -32,9 +32,9 @@ pub enum IndexChange {
 /// How often a sample is taken again because an index got another owner meanwhile.
 pub(crate) const ATTEMPTS: usize = 3;
 
-/// Takes a sample with `collect` whose indexes mean the same before and after it, as
-/// `follow` finds. Returns it, and whether an index got another owner since the sample
-/// before; `None` where the indexes changed with every attempt.
+/// A sample, taken with `collect`, before and after which the indexes mean the same according
+/// to `follow`; and whether an index got another owner since the sample before. `None` where
+/// the indexes changed with every attempt.
 ///
 /// # Errors
 /// Those of `follow` and `collect`.
@@ -170,13 +170,13 @@ pub(crate) fn is_renamed(before: Option<&str>, now: Option<&str>) -> bool {
     matches!((before, now), (Some(before), Some(now)) if before != now)
 }
 
-/// Why a sample lacks an object whose index belongs to another one.
+/// The reason why a sample lacks an object, where the object's index belongs to another one.
 pub const INDEX_TAKEN: &str =
     "no object has its name now, and its title index belongs to another object";
 
 pub(crate) const CHANGING: &str = "its title indexes change while it is collected; try again";
 
-/// The error of a source whose indexes changed with every attempt to take a sample.
+/// The error of a source that changed its indexes with every attempt to take a sample.
 #[must_use]
 pub fn changing(source: &str) -> SourceError {
     SourceError::new(SourceErrorKind::Busy, source, CHANGING)

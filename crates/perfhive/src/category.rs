@@ -1,7 +1,7 @@
-//! Categories and counters as .NET knows them.
+//! Categories and counters in .NET's form.
 //!
-//! docs/manual/dotnet.md has each member of .NET's classes and what takes its
-//! place here, and says where perfhive deliberately differs.
+//! docs/manual/dotnet.md lists each member of .NET's classes with its counterpart here, and the
+//! deliberate differences.
 
 mod counter;
 mod data;
@@ -29,12 +29,11 @@ use perfhive_format::TitleIndex;
 use std::fmt;
 use std::sync::Arc;
 
-/// A performance object: a group of counters on one kind of thing (.NET:
+/// A performance object: the counters of one kind of thing (.NET:
 /// `PerformanceCounterCategory`).
 ///
-/// Without a source named, a category is one of this machine, which is opened
-/// once for all of the program. Everything is there for other sources too, with
-/// `_in` behind its name.
+/// A category belongs to this machine. Its source is opened once in a program. For other
+/// sources each function has a counterpart with `_in` behind its name.
 ///
 /// ```ignore-windows,ignore-macos
 /// use perfhive::Category;
@@ -54,7 +53,7 @@ pub struct Category {
     all_titles: Option<(u64, Arc<TitleSet>)>,
 }
 
-/// Of this machine.
+/// Categories of this machine.
 impl Category {
     /// Every category (.NET: `GetCategories`).
     ///
@@ -65,13 +64,13 @@ impl Category {
     /// ```
     ///
     /// # Errors
-    /// A source that cannot tell what it has.
+    /// A source that does not tell what it has.
     pub fn all() -> Result<Vec<Self>, QueryError> {
         Self::all_in(&SharedSource::local()?)
     }
 
-    /// The category of a name in any language, without regard to case, or of a
-    /// title index as a number.
+    /// The category of a name in any language, without regard to case, or of a title index as
+    /// text.
     ///
     /// ```ignore-windows,ignore-macos
     /// use perfhive::Category;
@@ -81,13 +80,13 @@ impl Category {
     /// ```
     ///
     /// # Errors
-    /// [`QueryError::UnknownObject`] with the nearest names; a source that
-    /// cannot tell what it has.
+    /// [`QueryError::UnknownObject`] with the nearest names; a source that does not tell what
+    /// it has.
     pub fn new(category: &str) -> Result<Self, QueryError> {
         Self::new_in(&SharedSource::local()?, category)
     }
 
-    /// Whether there is a category of a name (.NET: `Exists`).
+    /// Whether a category exists (.NET: `Exists`).
     ///
     /// ```ignore-windows,ignore-macos
     /// use perfhive::Category;
@@ -97,13 +96,13 @@ impl Category {
     /// ```
     ///
     /// # Errors
-    /// A source that cannot tell what it has.
+    /// A source that does not tell what it has.
     pub fn exists(category: &str) -> Result<bool, QueryError> {
         Self::exists_in(&SharedSource::local()?, category)
     }
 
-    /// Whether an instance is there now (.NET: `InstanceExists`, with the
-    /// instance first as there).
+    /// Whether an instance exists now (.NET: `InstanceExists`, with the same order of
+    /// arguments).
     ///
     /// ```ignore-windows,ignore-macos
     /// use perfhive::Category;
@@ -113,13 +112,13 @@ impl Category {
     /// ```
     ///
     /// # Errors
-    /// A category that is not there; a source that fails.
+    /// A category that does not exist; a source that fails.
     pub fn instance_exists(instance: &str, category: &str) -> Result<bool, QueryError> {
         Self::instance_exists_in(&SharedSource::local()?, instance, category)
     }
 
-    /// Whether a category has a counter (.NET: `CounterExists`, with the
-    /// counter first as there).
+    /// Whether a category has a counter (.NET: `CounterExists`, with the same order of
+    /// arguments).
     ///
     /// ```ignore-windows,ignore-macos
     /// use perfhive::Category;
@@ -129,13 +128,13 @@ impl Category {
     /// ```
     ///
     /// # Errors
-    /// A category that is not there; a source that cannot tell what it has.
+    /// A category that does not exist; a source that does not tell what it has.
     pub fn counter_exists(counter: &str, category: &str) -> Result<bool, QueryError> {
         Self::counter_exists_in(&SharedSource::local()?, counter, category)
     }
 }
 
-/// Of any source.
+/// Categories of any source.
 impl Category {
     /// Every category of a source.
     ///
@@ -235,10 +234,9 @@ impl Category {
     }
 }
 
-/// Of one category.
+/// The members of one category.
 impl Category {
-    /// The name in the shown language, or the title index where the source has
-    /// no name.
+    /// The name in the shown language, or the title index where the source has no name.
     #[must_use]
     pub fn name(&self) -> String {
         self.tracked.directory.titles.name_or_index(self.tracked.object.name)
@@ -250,8 +248,7 @@ impl Category {
         self.tracked.object.name
     }
 
-    /// What the counters are about, in the shown language; `None` where the
-    /// source has no help texts.
+    /// The help text in the shown language; `None` where the source has none.
     ///
     /// ```ignore-windows,ignore-macos
     /// let memory = perfhive::Category::new("Memory")?;
@@ -270,9 +267,9 @@ impl Category {
         self.tracked.object.has_instances
     }
 
-    /// The instances that are there now, in their order: `name`, `parent/name`,
-    /// and `#n` behind the second and every further one of a name. Each finds
-    /// its instance again. Empty for a category without instances.
+    /// The present instances in their order: `name` or `parent/name`, with `#n` behind the
+    /// second and every further one of a name. Each text finds its instance. Empty for a
+    /// category without instances.
     ///
     /// ```ignore-windows,ignore-macos
     /// let threads = perfhive::Category::new("Thread")?.instance_names()?;
@@ -286,8 +283,8 @@ impl Category {
         Ok(self.instances()?.iter().map(ToString::to_string).collect())
     }
 
-    /// The instances that are there now, in their order, as parts of names: a
-    /// parent's name is held once, however many instances it has.
+    /// The present instances in their order, as parts of names. The name of a parent is held
+    /// once for all its instances.
     ///
     /// ```ignore-windows,ignore-macos
     /// let threads = perfhive::Category::new("Thread")?.instances()?;
@@ -301,14 +298,13 @@ impl Category {
         if !self.tracked.object.has_instances {
             return Ok(Vec::new());
         }
-        // Another reader, so that none is taken away from this one.
+        // Another reader takes the sample, so that this one can still have it.
         let mut reader = self.clone();
         let (sample, _) = reader.tracked.sample(&mut reader.source, &[])?;
         Ok(self.present(sample)?.labels().to_vec())
     }
 
-    /// Whether an instance is there now; `false` for a category without
-    /// instances, unless the name is empty.
+    /// Whether an instance exists now. A category without instances has the empty name only.
     ///
     /// # Errors
     /// A source that fails, or has no data of the category.
@@ -319,8 +315,7 @@ impl Category {
         Ok(find(&self.instances()?, instance) != InstanceMatch::Nothing)
     }
 
-    /// Whether there is a counter of a name in any language, or of a title
-    /// index.
+    /// Whether the category has a counter of a name in any language, or of a title index.
     ///
     /// ```ignore-windows,ignore-macos
     /// let process = perfhive::Category::new("Process")?;
@@ -331,7 +326,7 @@ impl Category {
     #[must_use]
     pub fn has_counter(&self, counter: &str) -> bool {
         let mut now = self.clone();
-        // A source that cannot tell what it has had these at last.
+        // If the source does not answer, the names that were known last decide.
         let _ = now.tracked.follow(&mut now.source);
         let TrackedCategory { object, directory, .. } = &now.tracked;
         let index = object.name.to_string();
@@ -344,8 +339,8 @@ impl Category {
                 || now.source.find(&index, look).is_ok())
     }
 
-    /// The names of the counters in the shown language and in their order;
-    /// title indexes for those that have no name. Bases are not among them.
+    /// The names of the counters without bases, in the shown language and in their order. A
+    /// counter without a name is its title index.
     ///
     /// ```ignore-windows,ignore-macos
     /// let names = perfhive::Category::new("System")?.counter_names();
@@ -358,9 +353,8 @@ impl Category {
         counters.map(|counter| self.tracked.directory.titles.name_or_index(counter.name)).collect()
     }
 
-    /// The counters of an instance (.NET: `GetCounters`); of a category without
-    /// instances with an empty name. The instance need not be there: it may
-    /// come.
+    /// The counters of an instance (.NET: `GetCounters`). The name is empty for a category
+    /// without instances. The instance may be missing now and come later.
     ///
     /// ```ignore-windows,ignore-macos
     /// for mut counter in perfhive::Category::new("Memory")?.counters("")? {
@@ -373,7 +367,7 @@ impl Category {
     /// ```
     ///
     /// # Errors
-    /// No name although there are instances, or a name although there are none.
+    /// No name where the category has instances, or a name where it has none.
     pub fn counters(&self, instance: &str) -> Result<Vec<PerformanceCounter>, QueryError> {
         check_instance(&self.tracked.directory, &self.tracked.object, instance)?;
         let counters = self.tracked.object.counters.iter();
@@ -389,8 +383,8 @@ impl Category {
         Ok(counters.map(make).collect())
     }
 
-    /// Everything of the category in one sample (.NET: `ReadCategory`),
-    /// counters included that cost extra. Each call takes another sample.
+    /// All data of the category in one sample (.NET: `ReadCategory`), including counters that
+    /// are filled only on request. Each call takes another sample.
     ///
     /// ```ignore-windows,ignore-macos
     /// let data = perfhive::Category::new("System")?.read()?;
@@ -429,7 +423,7 @@ impl Category {
         }
     }
 
-    /// The object of a sample, which may lack it.
+    /// The object of a sample; an error where the sample lacks it.
     fn present(&self, sample: SampledObject) -> Result<ObjectSample, QueryError> {
         sample.map_err(|why| {
             let message = format!("{}: {}", self.name(), NoValue::ObjectMissing(why));

@@ -51,8 +51,8 @@ use perfhive_format::LanguageId;
 use std::sync::Arc;
 use std::time::Duration;
 
-/// The sensors of a source that all probe contexts share: what one of them
-/// collects, the others get while it is young.
+/// The sensors of a source that all probe contexts share: they use one another's samples for a
+/// short time.
 pub type SharedCounters = CounterSource<Cached<Box<dyn Source>>>;
 
 /// Opens the data sources of [addresses](SourceAddress), named by
@@ -67,7 +67,7 @@ pub type SharedCounters = CounterSource<Cached<Box<dyn Source>>>;
 /// ```
 ///
 /// # Errors
-/// Where an address is none, a source cannot be read, or two have one name.
+/// A text that is no address; a source that cannot be read; two sources of one name.
 pub fn open(addresses: &[&str]) -> Result<DataSources, MeasureError> {
     let mut sources = DataSources::new();
     for address in addresses {
@@ -92,12 +92,12 @@ pub fn open(addresses: &[&str]) -> Result<DataSources, MeasureError> {
 /// ```
 ///
 /// # Errors
-/// Where the address is none, or the source cannot be read.
+/// A text that is no address; a source that cannot be read.
 pub fn data_source(address: &str, options: &OpenOptions) -> Result<SharedCounters, MeasureError> {
     match address.parse() {
         Ok(address) if address == SourceAddress::local() => {
             let name = name_of(&address, "");
-            Ok(CounterSource::new(&name, SharedSource::local()?.consumer()))
+            Ok(CounterSource::new(&name, SharedSource::local()?.source()))
         }
         Ok(parsed) => {
             let mut source = options.open(address)?;
@@ -108,7 +108,7 @@ pub fn data_source(address: &str, options: &OpenOptions) -> Result<SharedCounter
             }
             Ok(counters_of(&name, source))
         }
-        // Opening says what is wrong with it.
+        // Opening returns the error of the address.
         Err(_) => Ok(counters_of("", options.open(address)?)),
     }
 }
@@ -117,9 +117,9 @@ pub fn data_source(address: &str, options: &OpenOptions) -> Result<SharedCounter
 /// recordings of one machine, for example, or a source behind a
 /// [`Worker`](crate::Worker), which keeps to deadlines.
 ///
-/// Data is kept for others for 500 ms. Of a recording the present sample is
-/// kept, whole, until some reader that has had it asks for the next one: all
-/// readers stand at the same sample.
+/// Data is kept for other readers for 500 ms. The present sample of a recording is kept as a
+/// whole until a reader that had it asks for the next one, so that all readers are at the same
+/// sample.
 ///
 /// ```ignore-windows,ignore-macos
 /// use perfhive::measure::{self, DataSource};
@@ -143,10 +143,10 @@ pub fn counters_of(name: &str, mut source: impl Source + 'static) -> SharedCount
     CounterSource::new(name, cached)
 }
 
-/// The name of an address's data source: `linux.procfs` for this machine,
-/// whatever reads its processes (`windows.winperf` on Windows); `windows.HOST` for
-/// another Windows machine; `log.MACHINE` for a recording of a machine, or `log.FILE` where the recording does not name it; `copy.FOLDER` for a
-/// copy of a machine's proc and sys.
+/// The name of an address's data source: `linux.procfs` for this machine, also where BPF reads
+/// the processes (`windows.winperf` on Windows); `windows.HOST` for another Windows machine;
+/// `log.MACHINE` for a recording of a machine, or `log.FILE` where the recording does not name
+/// it; `copy.FOLDER` for a copy of a machine's proc and sys.
 ///
 /// ```ignore-windows
 /// use perfhive::measure;
@@ -162,8 +162,8 @@ pub fn name_of(address: &SourceAddress, machine: &str) -> String {
     address.data_source(machine)
 }
 
-/// A recording that answers with all of a sample, whatever is asked for. Who
-/// asks for one object and then for another gets both of one sample so.
+/// A recording that answers every request with a whole sample, so that a reader that asks for
+/// one object and then for another gets both from the same sample.
 struct WholeSamples<S>(S);
 
 impl<S: Source> Source for WholeSamples<S> {

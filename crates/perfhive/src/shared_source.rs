@@ -16,25 +16,24 @@ type Inner = Cached<Box<dyn Source>>;
 pub(crate) type SampledObject = Result<ObjectSample, Option<Arc<str>>>;
 
 /// A handle to a source that many [categories](crate::Category) and
-/// [counters](crate::PerformanceCounter) share. A clone is another reader of
-/// the same source; it may go to another thread.
+/// [counters](crate::PerformanceCounter) share. A clone is another reader of the same source;
+/// it may go to another thread.
 ///
-/// `local:` is opened once in a process, when it is first needed, and stays
-/// open. Everything that names no source reads it.
+/// `local:` is opened once in a process, when it is first needed, and stays open. It is the
+/// source of every category and counter for which no other is named.
 ///
 /// # Fresh data, or shared
 ///
-/// By default every question is answered from a collection that began after it
-/// was asked. Readers that ask at the same time share one. A program with many
-/// counters of one category lets them share kept data too, with
-/// [`max_age`](Self::max_age): a counter then never gets the same sample twice,
-/// and ten counters that are read in turn cost one collection.
+/// By default every request is answered from a collection that began after it. Requests at the
+/// same time share one. With [`max_age`](Self::max_age), counters of one category share kept
+/// data too: ten counters that are read in turn cost one collection, and none of them gets the
+/// same sample twice.
 ///
 /// # Recordings
 ///
-/// All readers of a recording stand at the same sample. Whoever asks for a
-/// sample gets that one if he has not had it, and else moves the recording on
-/// for all. Looking (what instances are there?) never moves it.
+/// All readers of a recording are at the same sample. A reader that asks for a sample gets this
+/// one if it has not had it, and otherwise moves the recording on for all. Listing instances
+/// never moves it.
 ///
 /// ```ignore-windows,ignore-macos
 /// use perfhive::{Category, PerformanceCounter, SharedSource};
@@ -54,7 +53,7 @@ pub struct SharedSource {
     language: Option<LanguageId>,
 }
 
-/// The source of this machine, for all of the process.
+/// The source of this machine, for the whole process.
 static LOCAL: Mutex<Option<SharedSource>> = Mutex::new(None);
 
 impl SharedSource {
@@ -81,7 +80,7 @@ impl SharedSource {
     /// ```
     ///
     /// # Errors
-    /// Where this machine's counters cannot be read; the next call tries again.
+    /// Where this machine's counters cannot be read. The next call tries again.
     pub fn local() -> Result<Self, SourceError> {
         let mut local = LOCAL.lock().unwrap_or_else(PoisonError::into_inner);
         if let Some(source) = &*local {
@@ -100,12 +99,12 @@ impl SharedSource {
     /// ```
     ///
     /// # Errors
-    /// Where the address is none, or the source cannot be read.
+    /// A text that is no address; a source that cannot be read.
     pub fn open(address: &str) -> Result<Self, SourceError> {
         match address.parse() {
             Ok(address) if address == SourceAddress::local() => Self::local(),
             Ok(address) => Self::opened(&address),
-            // Opening says what is wrong with it.
+            // Opening returns the error of the address.
             Err(_) => OpenOptions::new().open(address).map(Self::new),
         }
     }
@@ -117,12 +116,11 @@ impl SharedSource {
         Ok(Self { inner, max_age: Duration::ZERO, language: None })
     }
 
-    /// The source of a machine by its name, as .NET's `machineName` gives it:
-    /// `.`, `localhost`, nothing, or this machine's own name, with or without
-    /// two backslashes in front. On Windows any other name opens
-    /// `registry://NAME`, anew each time and without asking whether the machine
-    /// answers; elsewhere no other machine can be reached so. Where its data
-    /// comes from some other place, [`new`](Self::new) shares that.
+    /// The source of a machine by its name, as .NET's `machineName` gives it: `.`, `localhost`,
+    /// nothing, or this machine's own name, with or without two backslashes in front. On
+    /// Windows any other name opens `registry://NAME`, anew each time and without asking the
+    /// machine. Elsewhere no other machine can be reached by name; [`new`](Self::new) shares a
+    /// source of its data.
     ///
     /// ```ignore-windows,ignore-macos
     /// let local = perfhive::SharedSource::of_machine(".")?;
@@ -132,9 +130,8 @@ impl SharedSource {
     /// ```
     ///
     /// # Errors
-    /// [`SourceErrorKind::NotFound`] for another machine where none can be
-    /// reached; on Windows what is no name of a machine; and as
-    /// [`local`](Self::local).
+    /// [`SourceErrorKind::NotFound`] for another machine where none can be reached by name; on
+    /// Windows a text that is no machine name; and as [`local`](Self::local).
     pub fn of_machine(name: &str) -> Result<Self, SourceError> {
         let bare = name.trim_start_matches('\\');
         let local = Self::local()?;
@@ -149,9 +146,8 @@ impl SharedSource {
         Err(SourceError::new(SourceErrorKind::NotFound, name, message))
     }
 
-    /// The same source, read with another limit to the age of kept data. Zero,
-    /// which is the default, takes no data that was collected before it was
-    /// asked for. Of no meaning for recordings.
+    /// The same source with another limit to the age of kept data. Zero, the default, takes no
+    /// data from before the request. Recordings have no such limit.
     ///
     /// ```ignore-windows,ignore-macos
     /// use perfhive::{PerformanceCounter, SharedSource};
@@ -171,11 +167,11 @@ impl SharedSource {
         self
     }
 
-    /// The same source, with names shown in another language where it has
-    /// them; without this, in the one that the source prefers
-    /// ([`Catalogue::preferred_language`](crate::Catalogue::preferred_language)): on Windows the user's own, else
-    /// English. Names are recognised in every language that the source has,
-    /// English among them, whatever is shown.
+    /// The same source, with names shown in another language where it has them. The default is
+    /// the language that the source prefers
+    /// ([`Catalogue::preferred_language`](crate::Catalogue::preferred_language)): on Windows
+    /// the user's own, else English. Names are recognised in every language that the source
+    /// has, whichever is shown.
     ///
     /// ```ignore-windows,ignore-macos
     /// use perfhive::{Category, LanguageId, SharedSource};
@@ -189,15 +185,15 @@ impl SharedSource {
         self
     }
 
-    /// The name of the machine that the counters are of.
+    /// The name of the machine that the counters belong to.
     ///
     /// # Errors
-    /// Where the source cannot tell what it has.
+    /// Where the source does not tell what it has.
     pub fn machine(&self) -> Result<String, SourceError> {
         Ok(self.inner.clone().catalogue(&Ask::nothing())?.machine.clone())
     }
 
-    /// What the source is called in messages.
+    /// The name of the source in messages.
     #[must_use]
     pub fn name(&self) -> String {
         self.inner.name().to_string()
@@ -209,11 +205,10 @@ impl SharedSource {
         self.inner.is_live()
     }
 
-    /// Moves a recording on by one sample for all who read it. Of a live
-    /// source time moves on by itself, and nothing is done.
+    /// Moves a recording on by one sample, for all its readers. Does nothing for a live source.
     ///
-    /// For loops that wait for something to be there: looking alone would look
-    /// at the same sample for ever.
+    /// A loop that waits for an instance needs this: listing instances does not move the
+    /// recording, and would see the same sample for ever.
     ///
     /// ```ignore-windows,ignore-macos
     /// use perfhive::{Category, QueryError, SharedSource};
@@ -237,15 +232,15 @@ impl SharedSource {
         if self.is_live() {
             return Ok(());
         }
-        // The present sample, and the one behind it; both are had afterwards.
+        // The present sample and the next one; the reader has had both afterwards.
         let mut reader = self.inner.clone();
         let mut snapshot = Snapshot::new();
         reader.collect(&recorded(), &mut snapshot)?;
         reader.collect(&recorded(), &mut snapshot)
     }
 
-    /// How often the source was asked to collect, and how often kept data
-    /// served, by all who share it.
+    /// The number of collections, and of requests that kept data served, of all readers
+    /// together.
     ///
     /// ```ignore-windows,ignore-macos
     /// let source = perfhive::SharedSource::local()?;
@@ -257,9 +252,9 @@ impl SharedSource {
         self.inner.statistics()
     }
 
-    /// A source over the same data, for a [`Query`](crate::Query) beside the
-    /// counters. Each sample that it takes of a recording is its own and moves
-    /// the counters on, and browsing through it rewinds the recording for all.
+    /// A source over the same data, for a [`Query`](crate::Query) beside the counters. Each
+    /// sample that it takes of a recording moves the counters on, and browsing rewinds the
+    /// recording for all readers.
     ///
     /// ```ignore-windows,ignore-macos
     /// let shared = perfhive::SharedSource::local()?;
@@ -272,7 +267,7 @@ impl SharedSource {
         self.inner.clone()
     }
 
-    /// Changes when objects or names do.
+    /// The catalogue's generation, which changes when objects or names do.
     pub(crate) fn generation(&mut self) -> Result<u64, SourceError> {
         self.inner.catalogue(&Ask::nothing()).map(|catalogue| catalogue.generation)
     }
@@ -328,9 +323,8 @@ impl SharedSource {
         Ok(lookup.directory().clone())
     }
 
-    /// A sample of an object that this handle has not had: a fresh one of a
-    /// live source, the present or the next one of a recording. `None` where
-    /// the sample lacks the object, with the reason if one is known.
+    /// A sample of an object that this handle has not had: a fresh one of a live source, the
+    /// present or the next one of a recording.
     pub(crate) fn sample(
         &mut self,
         object: TitleIndex,
@@ -352,15 +346,10 @@ impl SharedSource {
             fault.map(|fault| Arc::clone(&fault.message))
         }))
     }
-
-    /// Another consumer of the same data, for who reads it as a source.
-    pub(crate) fn consumer(&self) -> Cached<Box<dyn Source>> {
-        self.inner.clone()
-    }
 }
 
-/// All of the present sample of a recording. Asking for single objects would
-/// give each of them a sample of its own.
+/// A request for the whole present sample of a recording. Requests for single objects would get
+/// a sample each.
 fn recorded() -> Ask {
     Ask::new(ObjectQuery::Global).max_age(Duration::MAX)
 }

@@ -57,8 +57,8 @@ pub trait DataSource: Send {
 pub enum Selection {
     /// Everything that is cheap to measure.
     Global,
-    /// Everything that is expensive, and every sensor whose cost is not known because it is
-    /// delivered only on request.
+    /// Everything that is expensive, and what is delivered only on request: its cost is not
+    /// known.
     Costly,
     /// These sensors, in this order.
     Custom(Vec<SelectedSensor>),

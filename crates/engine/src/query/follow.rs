@@ -15,8 +15,8 @@ impl Query {
     /// Collects what the paths need of one source into the snapshot.
     ///
     /// # Errors
-    /// The source's own; a source that cannot say what its indexes mean now, or whose
-    /// indexes change with every collection.
+    /// Those of the source; a source that does not tell what its indexes mean now, or that
+    /// changes them with every collection.
     pub(super) fn collect_slot(
         &mut self,
         number: usize,
@@ -47,8 +47,8 @@ impl Query {
         Ok(())
     }
 
-    /// Resolves the paths anew for a source whose catalogue or titles changed. A path that
-    /// leads nowhere now keeps its old targets, which then report what is missing.
+    /// Resolves the paths anew if catalogue or titles of a source changed. A path that leads
+    /// nowhere now keeps its old targets, which then report what is missing.
     ///
     /// The samples of an index that belongs to another object now are forgotten, so that no
     /// value is made of samples of two objects.

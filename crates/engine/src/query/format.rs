@@ -118,9 +118,9 @@ impl ValueFormat {
         Self { number: NumberFormat::Long, ..Self::double() }
     }
 
-    /// The format that PDH's flags (`dwFormat`) mean for a counter whose scale
-    /// was set to `scale`, 0 if it was not set. `None` unless exactly one kind
-    /// of number and otherwise known flags are given.
+    /// The format that PDH's flags (`dwFormat`) mean for a counter with a set scale, 0 if it
+    /// was not set. `None` unless exactly one kind of number and otherwise known flags are
+    /// given.
     ///
     /// Without `PDH_FMT_NOCAP100` percentages are capped, as in PDH. A scale applies unless
     /// `PDH_FMT_NOSCALE` is given. The scale that a provider suggests

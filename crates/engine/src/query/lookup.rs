@@ -1,7 +1,7 @@
 //! What a source is known to have, and how more of it is found by name.
 //!
-//! A source lists what it can list at once. The rest is found when a name is looked for:
-//! an object whose provider has to be asked, a name in another language, an object that is
+//! A source lists what it can list at once. The rest is found when a name is looked for: an
+//! object of a provider that has to be asked, a name in another language, an object that is
 //! costly to list. [`Lookup::find`] tries these in the order of their cost.
 
 use super::error::QueryError;
@@ -171,8 +171,8 @@ impl<S: Source> Lookup<S> {
     /// read anew then.
     ///
     /// # Errors
-    /// Where the source does not answer, and nobody can tell what its indexes mean. The next
-    /// call tries again.
+    /// Where the source does not answer, so that the meaning of its indexes is not known. The
+    /// next call tries again.
     pub fn take_change(&mut self, until: Option<Instant>) -> Result<bool, SourceError> {
         self.refresh(until)?;
         Ok(std::mem::take(&mut self.changed))
@@ -275,8 +275,8 @@ impl<S: Source> Lookup<S> {
     }
 
     /// Takes the last step for an object that was not found: a pattern may match a costly
-    /// object; a name whose indexes were asked for does not exist. Returns whether to look
-    /// again.
+    /// object; a name does not exist once all its indexes were asked for. Returns whether to
+    /// look again.
     fn look_further(
         &mut self,
         object: &NamePattern,

@@ -12,15 +12,14 @@ use std::fmt;
 
 /// One counter of one instance (.NET: `PerformanceCounter`, for reading).
 ///
-/// It selects its instance by name at each sample, and remembers who that was.
-/// If another process has taken the name since, there is no value this time: a
-/// value is never calculated across two processes. It goes on with the next
-/// sample, and so it does when a process of the name comes back.
+/// It selects its instance by name at each sample, and remembers the identity. If another
+/// process has taken the name, there is no value this time, since no value is calculated across
+/// two processes. The next sample has one, also after a process of the name has come back.
 ///
 /// ```ignore-windows,ignore-macos
 /// use perfhive::{NoValue, PerformanceCounter};
 /// let mut busy = PerformanceCounter::new("Processor", "% Processor Time", "_Total")?;
-/// // A share of time takes two samples. The first is no 0.
+/// // A share of time takes two samples. The first has no value, rather than 0.
 /// assert!(matches!(busy.next_value(), Err(NoValue::NeedsTwoSamples)));
 /// std::thread::sleep(std::time::Duration::from_millis(50));
 /// println!("{:.1} %", busy.next_value()?);
@@ -29,20 +28,19 @@ use std::fmt;
 pub struct PerformanceCounter {
     source: SharedSource,
     tracked: TrackedCategory,
-    /// As it was when the names were found last.
+    /// The counter as it was when its name was found last.
     counter: CatalogueCounter,
     instance: String,
-    /// Of the last `next_value`.
+    /// The sample of the last `next_value`.
     last: Option<SampledCounter>,
 }
 
 impl PerformanceCounter {
-    /// A counter of this machine: category, counter, instance. The instance is
-    /// empty for a category without instances. Names are taken without regard
-    /// to case and in any language; the title index as a number will do as well.
+    /// A counter of this machine: category, counter, instance. The instance is empty for a
+    /// category without instances. A name is in any language, without regard to case; or it is
+    /// a title index as text.
     ///
-    /// Nothing is sampled yet, and an instance that is not there is no error:
-    /// it may come.
+    /// Nothing is sampled yet. A missing instance is no error: it may come later.
     ///
     /// ```ignore-windows,ignore-macos
     /// use perfhive::PerformanceCounter;
@@ -55,9 +53,9 @@ impl PerformanceCounter {
     /// ```
     ///
     /// # Errors
-    /// A category or counter that is not there, with the nearest names; an
-    /// instance where there are none, and the other way round; a source that
-    /// cannot tell what it has.
+    /// A category or counter that does not exist, with the nearest names; an instance in a
+    /// category without instances, or none in one with instances; a source that does not tell
+    /// what it has.
     pub fn new(category: &str, counter: &str, instance: &str) -> Result<Self, QueryError> {
         Self::new_in(&SharedSource::local()?, category, counter, instance)
     }
@@ -85,7 +83,7 @@ impl PerformanceCounter {
         Ok(Self::asked(source, &directory, (&object, category), (&found, counter), instance))
     }
 
-    /// The counter of an object that is known already.
+    /// The counter of an object in a directory.
     pub(super) fn of(
         source: &SharedSource,
         directory: &Directory,
@@ -150,7 +148,7 @@ impl PerformanceCounter {
         self.tracked.directory.titles.help(self.counter.help)
     }
 
-    /// The counter type, which says how values are calculated. Its unit is
+    /// The counter type, which decides how values are calculated. Its unit is
     /// [`CounterType::unit`].
     ///
     /// ```ignore-windows,ignore-macos
@@ -164,7 +162,7 @@ impl PerformanceCounter {
         self.counter.counter_type
     }
 
-    /// Who the instance was at the last [`next_value`](Self::next_value).
+    /// The identity of the instance at the last [`next_value`](Self::next_value).
     ///
     /// ```ignore-windows,ignore-macos
     /// use perfhive::{Identity, PerformanceCounter};
@@ -194,9 +192,9 @@ impl PerformanceCounter {
         Ok(self.next_sample()?.raw_value())
     }
 
-    /// A fresh sample: raw value, base, clocks. It leaves alone what
-    /// [`next_value`](Self::next_value) calculates against. Types without a
-    /// formula have samples too.
+    /// A fresh sample: raw value, base, clocks. It does not change the sample that
+    /// [`next_value`](Self::next_value) calculates against. Types without a formula have
+    /// samples too.
     ///
     /// ```ignore-windows,ignore-macos
     /// use perfhive::{CounterSample, PerformanceCounter};
@@ -210,14 +208,14 @@ impl PerformanceCounter {
     /// ```
     ///
     /// # Errors
-    /// Why there is none: the instance is not there, the source failed, or the
-    /// counter is no number ([`next_text`](Self::next_text)).
+    /// The reason why there is none: the instance is missing, the source failed, or the counter
+    /// is not a number ([`next_text`](Self::next_text)).
     pub fn next_sample(&mut self) -> Result<CounterSample, NoValue> {
         let sampled = self.take()?;
         Ok(CounterSample::of(sampled.counter_type(), *sampled.raw()?))
     }
 
-    /// The text of a text counter, fresh.
+    /// The fresh text of a text counter.
     ///
     /// ```ignore-windows,ignore-macos
     /// let mut threads = perfhive::PerformanceCounter::new("System", "Threads", "")?;
@@ -233,9 +231,9 @@ impl PerformanceCounter {
         sampled.text().map(str::to_string).ok_or(NoValue::CounterMissing)
     }
 
-    /// A fresh value, calculated against the sample of the last call where the
-    /// type takes two, as a double: whole numbers above 2^53 are rounded, and
-    /// exact as [`raw_value`](Self::raw_value).
+    /// A fresh value as a double. Where the type takes two samples, it is calculated against
+    /// that of the last call. Whole numbers above 2^53 are rounded;
+    /// [`raw_value`](Self::raw_value) has them exactly.
     ///
     /// ```ignore-windows,ignore-macos
     /// use perfhive::{NoValue, PerformanceCounter};
@@ -249,18 +247,17 @@ impl PerformanceCounter {
     /// ```
     ///
     /// # Errors
-    /// Why there is no value. Some are to be expected: the first time, a type
-    /// of two samples answers [`NoValue::NeedsTwoSamples`], and
-    /// [`NoValue::Born`] when another instance has taken the name. When the
-    /// instance has gone, [`NoValue::Vanished`] comes once, and
-    /// [`NoValue::NoSuchInstance`] until one of its name is there again.
+    /// The reason why there is no value. Some are to be expected: for a type of two samples,
+    /// [`NoValue::NeedsTwoSamples`] at the first call and [`NoValue::Born`] when another
+    /// instance has taken the name. When the instance is gone, [`NoValue::Vanished`] comes
+    /// once, and then [`NoValue::NoSuchInstance`] until there is one of its name.
     pub fn next_value(&mut self) -> Result<f64, NoValue> {
         let sampled = match self.take() {
             Ok(sampled) => sampled,
             Err(why) => {
                 let had = self.last.is_some();
-                // Who comes back under a name is not known to be the same;
-                // a source that fails once has lost nobody.
+                // An instance that comes back under its name may be another one. A failure of
+                // the source does not show that the instance is gone.
                 if !matches!(why, NoValue::SourceFailed(_)) {
                     self.last = None;
                 }
@@ -273,7 +270,7 @@ impl PerformanceCounter {
         value.map(CookedValue::as_f64)
     }
 
-    /// Forgets the last sample: the next value begins anew.
+    /// Forgets the last sample, so that the next value begins anew.
     ///
     /// ```ignore-windows,ignore-macos
     /// use perfhive::{NoValue, PerformanceCounter};
@@ -287,20 +284,20 @@ impl PerformanceCounter {
         self.last = None;
     }
 
-    /// This counter of this instance in a sample that it has not had.
+    /// The counter of the instance in a new sample.
     fn take(&mut self) -> Result<SampledCounter, NoValue> {
         let sampled = self.tracked.sample(&mut self.source, &[]);
         self.counter = self.tracked.counter.unwrap_or(self.counter);
         let (sample, moved) = sampled.map_err(NoValue::SourceFailed)?;
         if moved {
-            // What the index was before is not to be calculated with.
+            // The last sample may be of another object or counter.
             self.last = None;
         }
         let sample = sample.map_err(NoValue::ObjectMissing)?;
         let counter = self.tracked.counter_index().ok_or(NoValue::CounterMissing)?;
         let place = match sample.has_instances() {
             false if self.instance.is_empty() => 0,
-            // The object was another one when the counter was made.
+            // The category had no instances when the counter was made.
             false => return Err(NoValue::NoSuchInstance),
             true => match find(sample.labels(), &self.instance) {
                 InstanceMatch::One(place) => place,
@@ -312,7 +309,7 @@ impl PerformanceCounter {
     }
 }
 
-/// Another reader of the same counter, which has had no sample yet.
+/// A clone is another reader of the same counter, without a sample so far.
 impl Clone for PerformanceCounter {
     fn clone(&self) -> Self {
         Self {
@@ -337,7 +334,7 @@ fn resolve(
     Ok((object.clone(), *counter))
 }
 
-/// Whether an instance is named exactly where there are instances.
+/// Checks that an instance is named where the category has instances, and only there.
 pub(super) fn check_instance(
     directory: &Directory,
     object: &CatalogueObject,

@@ -1,4 +1,4 @@
-//! Everything of a category in one sample.
+//! The data of a category in one sample.
 
 use super::instances::{InstanceMatch, find, same_name};
 use super::sample::CounterSample;
@@ -13,9 +13,8 @@ use std::sync::Arc;
 /// All counters of all instances of a category, from one sample: what
 /// [`Category::read`](crate::Category::read) gives.
 ///
-/// It is read by instance, by counter, or both at once. Every instance is
-/// there, those of one name too, told apart by `#n`. A category without
-/// instances has one, whose name is empty.
+/// It is read by instance, by counter, or both at once. Several instances of one name are
+/// distinguished by `#n`. A category without instances has one instance with an empty name.
 ///
 /// ```ignore-windows,ignore-macos
 /// use perfhive::Category;
@@ -46,7 +45,7 @@ impl CategoryData {
         object: TitleIndex,
         sample: ObjectSample,
     ) -> Self {
-        // Of several counters of one name the first counts, as everywhere.
+        // Of several counters of one name, the first is meant.
         let mut seen = HashSet::new();
         let counters = sample.counters().filter(|plan| seen.insert(plan.name));
         let counters = counters.map(|plan| (plan.name, plan.counter_type)).collect();
@@ -172,7 +171,7 @@ impl<'a> InstanceData<'a> {
         counter.map_or(CounterType::PERF_COUNTER_NODATA, |(_, kind)| *kind)
     }
 
-    /// Who the instance is.
+    /// The identity of the instance.
     #[must_use]
     pub fn identity(&self) -> Option<&'a Identity> {
         self.data.sample.identities().identity(self.instance)
@@ -189,7 +188,7 @@ impl<'a> InstanceData<'a> {
     /// The sample: raw value, base, clocks.
     ///
     /// # Errors
-    /// Why there is none: this instance has no such data, or it is no number.
+    /// The reason why there is none: this instance has no such data, or it is not a number.
     pub fn sample(&self) -> Result<CounterSample, NoValue> {
         let sampled = self.sampled()?;
         Ok(CounterSample::of(sampled.counter_type(), *sampled.raw()?))
@@ -201,17 +200,17 @@ impl<'a> InstanceData<'a> {
         self.sampled().ok()?.text().map(str::to_string)
     }
 
-    /// The value that one sample gives.
+    /// The value of this sample alone.
     ///
     /// # Errors
-    /// Why there is none; a type of two samples says so, and has a value
+    /// The reason why there is none. A type of two samples has a value only
     /// [since](Self::value_since) an older sample.
     pub fn value(&self) -> Result<f64, NoValue> {
         self.sampled()?.value(None).map(CookedValue::as_f64)
     }
 
-    /// The value since an older sample of the category. The same instance is
-    /// looked up there by its identity, whatever it was called then.
+    /// The value since an older sample of the category, in which the instance is looked up by
+    /// its identity.
     ///
     /// ```ignore-windows,ignore-macos
     /// let mut category = perfhive::Category::new("Process")?;
@@ -232,13 +231,12 @@ impl<'a> InstanceData<'a> {
     /// ```
     ///
     /// # Errors
-    /// Why there is none: [`NoValue::Born`] for an instance that was not there,
-    /// [`NoValue::DifferentTypes`] for a sample of another category, or of
-    /// another machine.
+    /// The reason why there is none: [`NoValue::Born`] for an instance that the older sample
+    /// lacks, [`NoValue::DifferentTypes`] for a sample of another category or machine.
     pub fn value_since(&self, older: &CategoryData) -> Result<f64, NoValue> {
         let newer = self.sampled()?;
         let machine = |data: &CategoryData| data.directory.catalogue.machine.clone();
-        // An index may have been another's when the older data was read.
+        // The index may have belonged to another category when the older data was read.
         let is_other = |index: TitleIndex| {
             let names = |data: &CategoryData| data.directory.titles.clone();
             let (old, new) = (names(older), names(self.data));
@@ -291,19 +289,19 @@ macro_rules! list {
         }
 
         impl<'a> $name<'a> {
-            /// How many there are.
+            /// The number of entries.
             #[must_use]
             pub fn len(&self) -> usize {
                 $count(self.data)
             }
 
-            /// Whether there are none.
+            /// Whether the list is empty.
             #[must_use]
             pub fn is_empty(&self) -> bool {
                 self.len() == 0
             }
 
-            /// All of them, in the order of the sample.
+            /// The entries, in the order of the sample.
             pub fn iter(&self) -> impl Iterator<Item = $item<'a>> + use<'a> {
                 let view = *self;
                 (0..self.len()).map(move |place| view.at(place))
@@ -332,7 +330,7 @@ macro_rules! list {
 }
 
 fn instance_count(data: &CategoryData) -> usize {
-    // A category without instances has the one whose name is empty.
+    // The one instance of a category without instances has an empty name.
     if data.sample.has_instances() { data.sample.labels().len() } else { 1 }
 }
 
@@ -399,9 +397,8 @@ list! {
 }
 
 impl<'a> DataByInstance<'a> {
-    /// The instance of a name: as it prints, without regard to case, or by its
-    /// bare name without the parent if only one instance has it. Empty for a
-    /// category without instances.
+    /// The instance of a name without regard to case: as it prints, or without the parent if
+    /// only one instance has the name. The name is empty for a category without instances.
     #[must_use]
     pub fn get(&self, instance: &str) -> Option<InstanceRow<'a>> {
         self.data.place_of_instance(instance).map(|place| self.at(place))
@@ -422,7 +419,7 @@ impl<'a> InstanceRow<'a> {
         self.data.sample.labels().get(self.instance)
     }
 
-    /// Who the instance is.
+    /// The identity of the instance.
     #[must_use]
     pub fn identity(&self) -> Option<&'a Identity> {
         self.data.sample.identities().identity(self.instance)

@@ -48,8 +48,8 @@ impl TrackedCategory {
     /// whether samples of before must not be calculated with.
     ///
     /// # Errors
-    /// A source that fails, that cannot say what its indexes mean now, or whose indexes
-    /// change with every collection.
+    /// A source that fails, that does not tell what its indexes mean now, or that changes them
+    /// with every collection.
     pub(super) fn sample(
         &mut self,
         source: &mut SharedSource,

@@ -1,4 +1,4 @@
-//! Which instance a text means.
+//! Instances by name.
 
 use perfhive_engine::InstanceLabel;
 
@@ -11,29 +11,28 @@ fn fold(chars: impl Iterator<Item = char>) -> impl Iterator<Item = char> {
     chars.flat_map(char::to_lowercase)
 }
 
-/// What was found of an instance.
+/// The result of looking for an instance.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum InstanceMatch {
     Nothing,
     One(usize),
-    /// Several instances, none of which is called exactly so.
+    /// Several instances match, and none of them exactly.
     Several,
 }
 
-/// Finds the instance that `text` means: as paths and
-/// [`InstanceLabel`] write it (`java#1`, `explorer/0`), with carets where a
-/// name needs them; as .NET writes it, which knows no carets; or by its bare
-/// name without the parent, if only one instance has it.
+/// Finds the instance that `text` means: as paths and [`InstanceLabel`] write it (`java#1`,
+/// `explorer/0`, carets before special characters), as .NET writes it (without carets), or
+/// without the parent if only one instance has the name.
 ///
-/// An exact match goes before one that differs in case. The cost is that of
-/// the text for each label, however long the names of a hostile block are.
+/// An exact match precedes one that differs in case. The cost for each label is that of the
+/// text, so that long names in a hostile block cost nothing.
 pub(super) fn find(labels: &[InstanceLabel], text: &str) -> InstanceMatch {
     let mut found = InstanceMatch::Nothing;
-    // A caret stands before a special character or, without its meaning, for
-    // itself; only the first is what a label prints.
+    // A caret before a special character is what a label prints. Any other caret is part of the
+    // name.
     if text.contains('^') {
         let parent = |label: &InstanceLabel| label.parent.as_deref().map_or(0, str::len);
-        // In another case a name may take some more bytes.
+        // The same name in another case may have more bytes.
         let may = |label: &InstanceLabel| parent(label).max(label.name.len()) <= 4 * text.len();
         let prints = |label: &InstanceLabel| may(label) && same_name(&label.to_string(), text);
         found = choose(labels, text, prints);
@@ -56,8 +55,8 @@ pub(super) fn find(labels: &[InstanceLabel], text: &str) -> InstanceMatch {
     found
 }
 
-/// The one label that matches. Of several the one that prints exactly as the
-/// text, or else the only one that prints so but for case.
+/// The only label that matches. Of several it is the one that prints exactly as the text, or
+/// else the only one that prints so without regard to case.
 fn choose(
     labels: &[InstanceLabel],
     text: &str,
@@ -80,7 +79,7 @@ fn choose(
     }
 }
 
-/// Whether a label written without carets is `text`, but for case.
+/// Whether a label, written without carets, is `text` without regard to case.
 fn is_plainly(label: &InstanceLabel, text: &str) -> bool {
     let rest = match &label.parent {
         Some(parent) => strip(text, parent).and_then(|rest| rest.strip_prefix('/')),
@@ -95,9 +94,9 @@ fn is_plainly(label: &InstanceLabel, text: &str) -> bool {
     }
 }
 
-/// What stands in `text` behind `start`, which is taken without regard to case.
+/// The rest of `text` behind `start`, which is compared without regard to case.
 fn strip<'t>(text: &'t str, start: &str) -> Option<&'t str> {
-    // Mostly the case is right, and comparing bytes is fast.
+    // The case is right in most calls, and comparing bytes is fast.
     if let Some(rest) = text.strip_prefix(start) {
         return Some(rest);
     }
@@ -141,7 +140,7 @@ mod tests {
         let one = |text: &str, place| {
             assert_eq!(find(&labels, text), InstanceMatch::One(place), "{text}")
         };
-        // What a label prints finds its instance.
+        // The printed label finds its instance.
         for (place, label) in labels.iter().enumerate() {
             one(&label.to_string(), place);
             one(&label.to_string().to_uppercase(), place);
@@ -161,7 +160,7 @@ mod tests {
         {
             assert_eq!(find(&labels, text), InstanceMatch::Nothing, "{text}");
         }
-        // Two instances have this name, in whatever process.
+        // Two instances have this name, under different parents.
         assert_eq!(find(&labels, "0"), InstanceMatch::Several);
     }
 
@@ -199,7 +198,7 @@ mod tests {
         assert_eq!(find(&labels, "App"), InstanceMatch::One(0));
         assert_eq!(find(&labels, "app"), InstanceMatch::One(1));
         assert_eq!(find(&labels, "APP"), InstanceMatch::Several);
-        // The second instance called `a`, not the one whose name is `a#1`.
+        // The second instance `a`, not the one with the name `a#1`.
         assert_eq!(find(&labels, "a#1"), InstanceMatch::One(3));
         assert_eq!(find(&labels, "a^#1"), InstanceMatch::One(2));
         assert_eq!(find(&labels, "A#1"), InstanceMatch::One(3));

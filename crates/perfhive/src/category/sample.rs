@@ -1,4 +1,4 @@
-//! Raw data of a counter at one moment, as .NET knows it.
+//! Raw data of a counter at one moment, in .NET's form.
 
 use perfhive_engine::NoValue;
 use perfhive_format::{Clocks, CookOptions, CookedValue, CounterType, Formula, RawSample};
@@ -6,9 +6,8 @@ use perfhive_format::{Clocks, CookOptions, CookedValue, CounterType, Formula, Ra
 /// The raw data of one counter at one moment: the value, the base, and the
 /// clocks that a calculation divides by (.NET: `CounterSample`).
 ///
-/// Values and bases are unsigned: a raw value is a count of something, and
-/// some providers use the highest of the 64 bits. What a calculation lacks is a
-/// reason ([`NoValue`]), never a 0.
+/// Values and bases are unsigned, since some providers use the highest of the 64 bits. A value
+/// that cannot be calculated is a reason ([`NoValue`]), never 0.
 ///
 /// ```
 /// use perfhive::{CounterSample, CounterType};
@@ -27,9 +26,9 @@ pub struct CounterSample {
 }
 
 impl CounterSample {
-    /// The sample of nothing: all zero, of the type
-    /// [`PERF_COUNTER_RAWCOUNT`](CounterType::PERF_COUNTER_RAWCOUNT). As an
-    /// older sample it counts as none.
+    /// The empty sample: all zero, of the type
+    /// [`PERF_COUNTER_RAWCOUNT`](CounterType::PERF_COUNTER_RAWCOUNT). As an older sample it
+    /// means that there is none.
     ///
     /// ```
     /// use perfhive::{CounterSample, CounterType, NoValue};
@@ -39,10 +38,9 @@ impl CounterSample {
     /// ```
     pub const EMPTY: Self = Self::new(0, 0, 0, 0, 0, 0, CounterType::PERF_COUNTER_RAWCOUNT);
 
-    /// From its parts, in .NET's order. Frequencies are in ticks a second; times
-    /// in ticks, and in units of 100 ns for `time_stamp_100nsec`. The object's
-    /// time stamp is 0; see
-    /// [`with_counter_time_stamp`](Self::with_counter_time_stamp).
+    /// A sample from its parts, in .NET's order. Frequencies are in ticks a second; times in
+    /// ticks, and in units of 100 ns for `time_stamp_100nsec`. The object's time stamp is 0;
+    /// see [`with_counter_time_stamp`](Self::with_counter_time_stamp).
     ///
     /// ```
     /// use perfhive::{CounterSample, CounterType};
@@ -95,7 +93,7 @@ impl CounterSample {
         self
     }
 
-    /// From a raw sample of a counter of a type.
+    /// A sample from a raw sample and a counter type.
     ///
     /// ```
     /// use perfhive::{Clocks, CounterSample, CounterType, RawSample};
@@ -109,8 +107,8 @@ impl CounterSample {
         Self { raw, counter_type }
     }
 
-    /// The counter's raw value; its unit depends on the type. Of
-    /// [`PERF_DOUBLE_RAW`](CounterType::PERF_DOUBLE_RAW) the bits of a double.
+    /// The counter's raw value; its unit depends on the type. For
+    /// [`PERF_DOUBLE_RAW`](CounterType::PERF_DOUBLE_RAW) it is the bits of a double.
     #[must_use]
     pub const fn raw_value(&self) -> u64 {
         self.raw.value
@@ -155,20 +153,19 @@ impl CounterSample {
         self.raw.clocks.time_100ns
     }
 
-    /// The counter type, which says how the parts belong together.
+    /// The counter type, which decides how a value is calculated from the parts.
     #[must_use]
     pub const fn counter_type(&self) -> CounterType {
         self.counter_type
     }
 
-    /// The same as perfhive's format crate has it, with the widths at which
-    /// value and base wrap.
+    /// The raw sample, with the widths at which value and base wrap.
     #[must_use]
     pub const fn raw_sample(&self) -> &RawSample {
         &self.raw
     }
 
-    /// The value that one sample gives.
+    /// The value of one sample.
     ///
     /// ```
     /// use perfhive::{CounterSample, CounterType};
@@ -178,19 +175,18 @@ impl CounterSample {
     /// ```
     ///
     /// # Errors
-    /// Why there is no value: [`NoValue::Cook`] for a type that takes two
-    /// samples, that is no number, or that has no formula.
+    /// The reason why there is no value: [`NoValue::Cook`] for a type that takes two samples,
+    /// is not a number, or has no formula.
     pub fn calculate(sample: Self) -> Result<f64, NoValue> {
         sample.cook(None)
     }
 
-    /// The value that two samples of one counter give, the older one first. Of
-    /// a type of one sample, the newer one's value.
+    /// The value of two samples of one counter, the older one first. For a type of one sample
+    /// it is the newer one's value.
     ///
-    /// Both must be of the same instance, which a sample cannot tell:
-    /// [`PerformanceCounter::next_value`](crate::PerformanceCounter::next_value)
-    /// sees to that. For the same reason no wrap is undone here: a counter that
-    /// went backwards gives no value.
+    /// Both have to be of the same instance, which is not checked here;
+    /// [`PerformanceCounter::next_value`](crate::PerformanceCounter::next_value) checks it. For
+    /// the same reason no wrap is undone: a counter that went backwards has no value.
     ///
     /// ```
     /// use perfhive::{CounterSample, CounterType};
@@ -204,8 +200,8 @@ impl CounterSample {
     /// ```
     ///
     /// # Errors
-    /// Why there is no value: [`NoValue::DifferentTypes`] for samples of
-    /// different counter types, [`NoValue::Cook`] otherwise.
+    /// The reason why there is no value: [`NoValue::DifferentTypes`] for samples of different
+    /// counter types, [`NoValue::Cook`] otherwise.
     pub fn calculate_between(old: Self, new: Self) -> Result<f64, NoValue> {
         if old == Self::EMPTY {
             return new.cook(None);

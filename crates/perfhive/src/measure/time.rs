@@ -7,10 +7,9 @@ use perfhive_linux::clocks;
 use perfhive_windows::clocks;
 use std::time::Duration;
 
-/// The performance counter that data blocks of this machine carry
-/// (`PerfTime`), in nanoseconds since the machine was started: on Linux
-/// `CLOCK_MONOTONIC`, without the time that it was suspended, on Windows
-/// `QueryPerformanceCounter`. It is never set.
+/// The performance counter of this machine's data blocks (`PerfTime`), in nanoseconds since the
+/// machine was started, without suspended time: `CLOCK_MONOTONIC` on Linux,
+/// `QueryPerformanceCounter` on Windows. It is never set.
 ///
 /// ```
 /// use perfhive::measure::{PerformanceCounterTime, TimeSource};
@@ -22,13 +21,12 @@ use std::time::Duration;
 #[derive(Clone, Copy, Debug, Default)]
 pub struct PerformanceCounterTime;
 
-/// Processor time that this process has used in all of its threads, in user
-/// mode and in the kernel, in nanoseconds. Around a sample it tells what the
-/// sample took from the machine, beside what the process's other threads did
-/// meanwhile.
+/// Processor time of all threads of this process, in user mode and in the kernel, in
+/// nanoseconds. Around a sample it is the cost of the sample, plus that of the process's other
+/// threads meanwhile.
 ///
-/// Windows accounts for it at each tick of its clock, many milliseconds apart:
-/// there it is for sums over many samples.
+/// Windows accounts for it at each tick of its clock, many milliseconds apart, so that it is of
+/// use for sums over many samples only.
 ///
 /// ```
 /// use perfhive::measure::{ProcessCpuTime, TimeSource};
@@ -40,10 +38,9 @@ pub struct PerformanceCounterTime;
 #[derive(Clone, Copy, Debug, Default)]
 pub struct ProcessCpuTime;
 
-/// Processor time that the thread which reads it has used, in user mode and in
-/// the kernel, in nanoseconds, in steps as those of [`ProcessCpuTime`]. Readings
-/// of different threads have nothing to do with one another: a context that goes
-/// from thread to thread between two samples has times that go back.
+/// Processor time of the reading thread, in user mode and in the kernel, in nanoseconds, in the
+/// steps of [`ProcessCpuTime`]. Readings of different threads cannot be compared: the times of
+/// a context that moves to another thread between two samples may go back.
 ///
 /// ```
 /// use perfhive::measure::{ProcessCpuTime, ThreadCpuTime, TimeSource};
@@ -81,7 +78,7 @@ mod tests {
     use super::*;
     use std::time::Instant;
 
-    /// Uses processor time until a clock has gone on by this much.
+    /// Uses processor time until a clock has advanced by this much.
     fn work(clock: &mut impl TimeSource, nanos: i64) {
         let begun = clock.now().unwrap();
         while clock.now().unwrap() - begun < nanos {
@@ -109,7 +106,7 @@ mod tests {
         let before = (process.now().unwrap(), thread.now().unwrap());
         let other = std::thread::spawn(|| work(&mut ThreadCpuTime, 60_000_000));
         other.join().unwrap();
-        // What another thread did is the process's time, and not this thread's.
+        // The other thread's time is the process's, and not this thread's.
         let of_process = process.now().unwrap() - before.0;
         let of_thread = thread.now().unwrap() - before.1;
         let step = process.resolution().as_nanos() as i64;

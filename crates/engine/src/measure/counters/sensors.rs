@@ -98,8 +98,8 @@ impl<S: Source + Clone + 'static> CounterSource<S> {
         Ok(())
     }
 
-    /// The list with the objects of some sensors, whose numbers are those of `before`, and with
-    /// all other objects of their names.
+    /// The list with the objects of some sensors, and all other objects of their names. The
+    /// numbers of the sensors are those of `before`.
     fn list_with(
         &mut self,
         before: Option<&SensorList>,
