@@ -2,8 +2,9 @@
 #![allow(clippy::unwrap_used)]
 
 use perfhive_engine::*;
+use perfhive_format::titles::TitleList;
 use perfhive_format::{CounterSpec, CounterType, ObjectSpec, ObjectTemplate, TitleIndex};
-use perfhive_testkit::script::ScriptProvider;
+use perfhive_testkit::script::{ScriptProvider, titles};
 use std::sync::{Arc, Mutex};
 
 fn sound(name: &str, object: u32, value: u64) -> Arc<dyn Provider> {
@@ -213,4 +214,37 @@ fn a_roster_s_object_named_like_the_machine_s_is_not_served() {
     let values: Vec<f64> =
         query.readings().iter().map(|one| one.value.as_ref().unwrap().as_f64()).collect();
     assert_eq!(values, [5.0]);
+}
+
+/// The names of an object in German, with blanks around it, and numbers lead paths to it too.
+#[test]
+fn a_roster_s_object_is_not_served_under_another_spelling_of_the_machine_s() {
+    let german = "de".parse().unwrap();
+    let mut processor = ScriptProvider::new(
+        "processor",
+        Numbering::Windows,
+        &[(238, "Processor"), (6, "% Processor Time")],
+        |_, _| Ok(()),
+    );
+    processor.titles.push(ProvidedTitles {
+        language: german,
+        names: titles(&[(238, "Prozessor"), (6, "Prozessorzeit (%)")]),
+        help: TitleList::default(),
+    });
+    let told = Told::default();
+    let mut broker = Broker::builder("test:", "HOST")
+        .provider(Arc::new(processor))
+        .roster(Scripted(Arc::clone(&told)))
+        .build();
+    let names = ["Prozessor", "prozessor ", " Processor", "238", "4 ", "Shop", "4 Wheels"];
+    let places = (CHOSEN_INDEXES..).step_by(10);
+    *told.lock().unwrap() =
+        Some(names.iter().zip(places).map(|(name, index)| sound(name, index, 9)).collect());
+    let catalogue = broker.catalogue(&Ask::everything()).unwrap();
+    let served: Vec<u32> = catalogue.objects.iter().map(|object| object.name.0).collect();
+    assert_eq!(served, [238, CHOSEN_INDEXES + 50, CHOSEN_INDEXES + 60]);
+    let faults = broker.providers().filter_map(|status| status.last_fault.as_ref());
+    let faults: Vec<&str> = faults.map(|fault| &*fault.message).collect();
+    assert_eq!(faults.len(), 5);
+    assert!(faults.iter().all(|fault| fault.ends_with("publish it under another name")));
 }

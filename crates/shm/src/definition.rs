@@ -135,6 +135,10 @@ impl Declared {
     pub(crate) fn places(&self) -> Result<Places, PublishError> {
         let bad = PublishError::bad_definition;
         check_text("the name of the category", &self.name)?;
+        if self.name.trim() != self.name || self.name.bytes().all(|byte| byte.is_ascii_digit()) {
+            let what = "has blanks at its ends or is a number, so that readers would refuse it";
+            return Err(bad(format!("the name of the category, {:?}, {what}", self.name)));
+        }
         let slots = self.instances.unwrap_or(1);
         if slots == 0 || slots > MOST_SLOTS {
             return Err(bad(format!("{slots} instances: expected 1 to {MOST_SLOTS}")));

@@ -7,7 +7,7 @@ use crate::ask::{Ask, ObjectQuery};
 use crate::error::{Fault, FaultKind};
 use crate::provider::{ProvidedTitles, Provider};
 use crate::suggest::fold;
-use perfhive_format::{LanguageId, TitleIndex};
+use perfhive_format::TitleIndex;
 use std::collections::HashSet;
 use std::sync::Arc;
 
@@ -96,7 +96,7 @@ impl Members {
     /// Sets the names that are not served, and those that may not be. Returns whether they
     /// are others than before.
     pub(super) fn reserve(&mut self, names: &HashSet<String>, doubtful: &HashSet<String>) -> bool {
-        let folded = |names: &HashSet<String>| names.iter().map(|name| fold(name)).collect();
+        let folded = |names: &HashSet<String>| names.iter().map(|name| spelling(name)).collect();
         let (reserved, doubtful) = (folded(names), folded(doubtful));
         if (&reserved, &doubtful) == (&self.reserved, &self.doubtful) {
             return false;
@@ -122,8 +122,8 @@ impl Members {
     /// with the same object does not serve it, and its account says so; it serves the object
     /// once the first provider is gone.
     ///
-    /// An object whose index a roster chose is not registered anywhere. It is not served
-    /// under the English name of an object that stays, is registered or is reserved: a path
+    /// An object whose index a roster chose is not registered anywhere. It is not served under a name, in
+    /// any language, of an object that stays, is registered or is reserved, nor under a number: a path
     /// keeps its meaning, whatever programs publish.
     pub(super) fn claim(&mut self) {
         let taken_names = self.taken_names();
@@ -141,9 +141,11 @@ impl Members {
                 let index = object.spec.name;
                 let owner = owners.get(&index).cloned();
                 let is_chosen = entry.roster.is_some() && index.0 >= CHOSEN_INDEXES;
-                let title = if is_chosen { english(titles, index) } else { None };
-                let is_in =
-                    |names: &HashSet<String>| title.filter(|title| names.contains(&fold(title)));
+                let names: Vec<&str> =
+                    if is_chosen { names_of(titles, index).collect() } else { Vec::new() };
+                let is_in = |taken: &HashSet<String>| {
+                    names.iter().find(|name| taken.contains(&spelling(name)))
+                };
                 let mut lose_name = || {
                     if owner.as_ref() == Some(&name) {
                         owners.remove(&index);
@@ -153,6 +155,12 @@ impl Members {
                     lose_name();
                     format!(
                         "not served: {title} is an object of this machine or registered for it; \
+                         publish it under another name"
+                    )
+                } else if let Some(number) = names.iter().find(|name| is_number(name)) {
+                    lose_name();
+                    format!(
+                        "not served: in a path, {number:?} is the title index of another object; \
                          publish it under another name"
                     )
                 } else if let Some(title) = is_in(&self.doubtful) {
@@ -183,27 +191,37 @@ impl Members {
         }
     }
 
-    /// The English names, in lower case, that an object with a chosen index cannot have.
+    /// The names in all languages that an object with a chosen index cannot have.
     fn taken_names(&self) -> HashSet<String> {
         let staying = self.entries.iter().filter(|entry| entry.roster.is_none());
         let names = staying.flat_map(|entry| {
             let Registered { description, titles, .. } = &entry.registered;
             let objects = description.objects.iter().chain(&entry.lost);
-            objects.filter_map(|object| english(titles, object.spec.name))
+            objects.flat_map(|object| names_of(titles, object.spec.name))
         });
         let registered = self.entries.iter().flat_map(|entry| {
             let Registered { description, titles, objects, .. } = &entry.registered;
             let described = description.objects.iter().map(|object| &object.spec.name);
             let all = described.filter(|name| name.0 < CHOSEN_INDEXES).chain(objects);
-            all.filter_map(|object| english(titles, *object))
+            all.flat_map(|object| names_of(titles, *object))
         });
-        names.chain(registered).map(fold).chain(self.reserved.iter().cloned()).collect()
+        names.chain(registered).map(spelling).chain(self.reserved.iter().cloned()).collect()
     }
 }
 
-/// The English name of an index.
-fn english(titles: &[ProvidedTitles], index: TitleIndex) -> Option<&str> {
-    let english = titles.iter().filter(|titles| titles.language == LanguageId::ENGLISH);
-    let mut names = english.flat_map(|titles| &titles.names.titles);
-    names.find(|title| title.index == index).map(|title| title.text.as_str())
+/// The names of an index in all languages.
+fn names_of(titles: &[ProvidedTitles], index: TitleIndex) -> impl Iterator<Item = &str> {
+    let all = titles.iter().flat_map(|titles| &titles.names.titles);
+    all.filter(move |title| title.index == index).map(|title| title.text.as_str())
+}
+
+/// The form in which names are compared: two names of one spelling look the same to a person.
+fn spelling(name: &str) -> String {
+    fold(name.trim())
+}
+
+/// Whether a path reads the name as a title index.
+fn is_number(name: &str) -> bool {
+    let digits = name.trim();
+    !digits.is_empty() && digits.bytes().all(|byte| byte.is_ascii_digit())
 }

@@ -164,7 +164,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_used_stays_and_what_was_long_ago_is_forgotten() {
+    fn indexes_in_use_stay_and_old_ones_are_forgotten() {
         let mut indexes = Indexes::new();
         let user = user();
         let index = |indexes: &mut Indexes, name: &str, in_use: &[Range<u32>]| {
@@ -176,7 +176,7 @@ mod tests {
         let in_use = Range { start: first, end: first + 6 };
         let in_use = std::slice::from_ref(&in_use);
         for number in 0..2 * MOST_OF_A_USER {
-            index(&mut indexes, &format!("{number}"), in_use);
+            index(&mut indexes, &format!("n{number}"), in_use);
         }
         assert!(indexes.known.len() <= MOST_OF_A_USER, "{}", indexes.known.len());
         assert_eq!(index(&mut indexes, "FIRST", in_use), first);

@@ -258,6 +258,10 @@ fn invalid_definitions_are_refused() {
     let error = |builder: perfhive_shm::CategoryBuilder| builder.publish().unwrap_err().to_string();
     let count = |name: &str| CounterDefinition::new(name, COUNT);
     let base = || Category::builder("C").folder(folder.path());
+    for name in ["Memory ", " Memory", "4"] {
+        let named = Category::builder(name).folder(folder.path()).counter(count("a"));
+        assert!(error(named).contains("readers would refuse it"));
+    }
     assert!(error(base()).contains("0 counters"));
     assert!(error(base().counters([count("a"), count("A")])).contains("two counters"));
     assert!(error(base().counter(count(" "))).contains("expected text"));
