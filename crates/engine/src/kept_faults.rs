@@ -74,7 +74,7 @@ mod tests {
     use std::sync::Arc;
 
     #[test]
-    fn a_fault_that_lasts_is_formatted_once() {
+    fn a_lasting_fault_is_formatted_once() {
         let mut kept = KeptFaults::default();
         let mut round = |names: &[&str]| {
             kept.begin();

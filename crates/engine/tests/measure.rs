@@ -1,5 +1,5 @@
-//! Measurement contexts over scripted sources: states, anomalies, and who gets
-//! whose values.
+//! Measurement contexts over scripted sources: states, anomalies, and the instances that values
+//! belong to.
 #![allow(clippy::unwrap_used, clippy::expect_used)]
 
 use perfhive_engine::measure::{
@@ -34,7 +34,7 @@ enum Answer {
     /// Other counters than before.
     Changed(i64, Vec<Process>),
     Fails(SourceErrorKind),
-    /// Something that nobody asked for.
+    /// An object that was not asked for.
     Other,
     Partial(i64, Vec<Process>),
 }
@@ -89,7 +89,7 @@ fn bytes(seconds: i64, changed: bool, processes: &[Process]) -> Vec<u8> {
         .collect();
     let rows: Vec<_> =
         processes.iter().zip(&values).map(|((name, ..), v)| (*name, None, v.as_slice())).collect();
-    // The same as an object whose instances have nothing but their names.
+    // The same processes as instances with names only.
     let plain: Vec<Vec<u64>> = processes.iter().map(|(_, _, _, time)| vec![*time]).collect();
     let plain: Vec<_> =
         processes.iter().zip(&plain).map(|((name, ..), v)| (*name, None, v.as_slice())).collect();
@@ -200,14 +200,14 @@ fn anomalies(context: &MeasurementContext) -> Vec<String> {
 const TIME: &str = "test.host/Process/%25 Processor Time";
 
 #[test]
-fn the_first_cycle_yields_rates() {
+fn the_first_cycle_has_rates() {
     let scripted = Scripted::new([
         Answer::Machine(1, vec![("a", 7, 3, 0), ("b", 8, 4, 0)]),
         Answer::Machine(2, vec![("a", 7, 3, SECOND / 2), ("b", 8, 4, SECOND)]),
     ]);
     let ids = "test.host/Process/ID Process#*";
     let mut context = context(&scripted, &[&format!("{TIME}#8"), &format!("{TIME}#*"), ids]);
-    // The structure is readable from the beginning, and numbers of the moment.
+    // The structure and momentary numbers are readable from the beginning.
     let two = "needs-two-samples";
     let baseline = pairs(&[("8", two), ("7", two), ("8", two), ("7", "7"), ("8", "8")]);
     assert_eq!(shown(context.values().unwrap()), baseline);
@@ -222,7 +222,7 @@ fn the_first_cycle_yields_rates() {
 }
 
 #[test]
-fn every_state_and_every_wrong_order() {
+fn operations_in_the_wrong_state_are_errors_and_change_nothing() {
     let machine = Answer::Machine(1, vec![("a", 7, 3, 0)]);
     let scripted = Scripted::new([machine]);
     let into = |state: State| {
@@ -276,12 +276,12 @@ fn every_state_and_every_wrong_order() {
             }
         }
         assert_eq!(monitor.get(), context.state());
-        // Dropped in mid-cycle: nothing to see, nothing to leak.
+        // Dropped in mid-cycle.
     }
 }
 
 #[test]
-fn a_failed_sample_goes_back_to_initialized() {
+fn a_failed_sample_leads_back_to_initialized() {
     let scripted = Scripted::new([Answer::Machine(1, vec![("a", 7, 3, 0)])]);
     let mut context = context(&scripted, &[&format!("{TIME}#7")]);
     cycle(&mut context);
@@ -296,9 +296,8 @@ fn a_failed_sample_goes_back_to_initialized() {
     assert_eq!(cycle(&mut context), pairs(&[("7", "100")]));
 }
 
-/// A source that panics leaves the context usable.
 #[test]
-fn a_panic_goes_back_to_initialized() {
+fn a_panic_in_a_source_leads_back_to_initialized() {
     struct Panics;
     impl ProbeContext for Panics {
         fn prepare(&mut self) -> Result<(), MeasureError> {
@@ -347,11 +346,11 @@ fn a_panic_goes_back_to_initialized() {
 }
 
 #[test]
-fn a_value_is_never_given_to_who_took_a_pid() {
+fn a_process_with_a_reused_pid_gets_no_value_of_the_old_one() {
     let scripted = Scripted::new([
         Answer::Machine(1, vec![("a", 7, 3, 0)]),
         Answer::Machine(2, vec![("a", 7, 3, SECOND)]),
-        // Another process, of the same name and number.
+        // Another process with the same name and number.
         Answer::Machine(3, vec![("a", 7, 9, 2 * SECOND)]),
         Answer::Machine(4, vec![("a", 7, 9, 3 * SECOND)]),
     ]);
@@ -373,8 +372,8 @@ fn a_value_is_never_given_to_who_took_a_pid() {
 }
 
 #[test]
-fn order_numbers_that_shift_give_no_value() {
-    // An object whose instances have no numbers.
+fn instances_with_shifted_order_numbers_have_no_value() {
+    // An object with instances without numbers.
     const SENSOR: &str = "test.host/A%2FB%23C/%25 Processor Time";
     let scripted = Scripted::new([
         Answer::Machine(1, vec![("x", 1, 1, 0), ("x", 2, 1, 0), ("y", 3, 1, 0)]),
@@ -397,10 +396,10 @@ fn order_numbers_that_shift_give_no_value() {
 }
 
 #[test]
-fn instances_that_come_and_go_are_followed_and_reported() {
+fn instances_that_come_and_go_are_measured_and_reported() {
     let scripted = Scripted::new([
         Answer::Machine(1, vec![("a", 7, 3, 0), ("b", 8, 4, 0)]),
-        // b went between prepare and sample, c and d came.
+        // Between prepare and sample, b goes, and c and d come.
         Answer::Machine(2, vec![("a", 7, 3, SECOND), ("c", 9, 5, 0), ("d", 10, 5, 0)]),
         Answer::Machine(3, vec![("a", 7, 3, SECOND), ("c", 9, 5, SECOND), ("d", 10, 5, 0)]),
     ]);
@@ -415,7 +414,7 @@ fn instances_that_come_and_go_are_followed_and_reported() {
 }
 
 #[test]
-fn other_counters_than_before_are_resolved_anew() {
+fn changed_counters_are_resolved_anew() {
     let scripted = Scripted::new([
         Answer::Machine(1, vec![("a", 7, 3, 0)]),
         Answer::Changed(2, vec![("a", 7, 3, SECOND)]),
@@ -423,7 +422,7 @@ fn other_counters_than_before_are_resolved_anew() {
     ]);
     let mut context = context(&scripted, &[&format!("{TIME}#7"), "test.host/Process/ID Process#7"]);
     let first = cycle(&mut context);
-    // The processor time is the same counter at another place.
+    // The processor time is the same counter, at another place.
     assert_eq!(first, pairs(&[("7", "100"), ("7", "7")]));
     assert_eq!(
         anomalies(&context),
@@ -434,7 +433,7 @@ fn other_counters_than_before_are_resolved_anew() {
 }
 
 #[test]
-fn answers_that_are_odd() {
+fn clocks_that_stand_still_or_go_back_and_missing_objects_have_reasons() {
     let scripted = Scripted::new([
         Answer::Machine(5, vec![("a", 7, 3, 0)]),
         Answer::Other,
@@ -450,13 +449,13 @@ fn answers_that_are_odd() {
     let backwards = NoValue::Cook(CookError::ClockWentBackwards).code();
     assert_eq!(cycle(&mut context), pairs(&[("7", backwards)]));
     assert_eq!(cycle(&mut context)[0].1, "99.99997");
-    // There was no room for a fault yet.
+    // The list of faults had no room yet.
     let expected = ["test.host: a buffer had to grow", "test.host: PID 9: no permission"];
     assert_eq!(anomalies(&context), expected);
 }
 
 #[test]
-fn names_that_lead_nowhere() {
+fn unknown_sensor_names_are_errors_with_the_nearest_names() {
     let scripted = Scripted::new([Answer::Machine(1, vec![("a", 7, 3, 0), ("b", 71, 4, 0)])]);
     let fails = |text: &str| {
         MeasurementContext::new(&mut sources(&scripted), &[name(text)]).err().unwrap().to_string()
@@ -473,7 +472,7 @@ fn names_that_lead_nowhere() {
 }
 
 #[test]
-fn sensors_are_listed() {
+fn sensors_are_listed_with_names_kinds_and_units() {
     let scripted = Scripted::new([Answer::Machine(1, vec![("a", 7, 3, 0), ("_Total", 0, 0, 0)])]);
     let mut sources = sources(&scripted);
     let source = sources.get("test.host").unwrap();
@@ -539,11 +538,10 @@ fn whole_selections() {
 }
 
 #[test]
-fn sampling_allocates_nothing() {
+fn a_warm_sample_allocates_nothing() {
     let processes = |time: u64| (0..50u64).map(|n| ("p", n + 1, 3, time * n)).collect::<Vec<_>>();
     let scripted = Scripted::new([Answer::Machine(1, processes(0))]);
-    // The script itself allocates; a recorded block stands for a source that
-    // does not.
+    // The script itself allocates, so a recorded block is the source.
     #[derive(Clone)]
     struct Steady(Arc<Mutex<(FramePool, u64)>>, Scripted, Arc<Vec<u8>>);
     impl Source for Steady {
@@ -592,7 +590,7 @@ fn sampling_allocates_nothing() {
             context.decode(&mut readings).unwrap();
         }
         assert_eq!(readings.len(), 50);
-        // Only while buffers are new, and then it is said.
+        // Buffers allocate only while they are new, which is an anomaly.
         let silent = allocations.iter().filter(|(grown, count)| !grown && *count > 0).count();
         assert_eq!(silent, 0, "{source}: {allocations:?}");
         assert_eq!(allocations[5..], [(false, 0); 3], "{source}: {allocations:?}");
@@ -600,7 +598,7 @@ fn sampling_allocates_nothing() {
 }
 
 #[test]
-fn a_late_sample_allocates_nothing_either() {
+fn a_late_sample_allocates_nothing() {
     let scripted = Scripted::new([Answer::Machine(1, vec![("p", 7, 3, 1)])]);
     /// Answers with a block, and waits first while it is held.
     struct Held(FramePool, u64, Scripted, Vec<u8>, Arc<(Mutex<bool>, Condvar)>);
@@ -634,7 +632,7 @@ fn a_late_sample_allocates_nothing_either() {
         gate.1.notify_all();
     };
     let mut sources = DataSources::new();
-    // The other one leaves the sample with something that it has.
+    // The other source has a fault.
     for (source, gate) in [("held", Arc::clone(&gate)), ("free", Arc::default())] {
         let block = bytes(1, false, &[("p", 7, 3, 1)]);
         let held = Held(FramePool::default(), 0, scripted.clone(), block, gate);
@@ -643,7 +641,7 @@ fn a_late_sample_allocates_nothing_either() {
         sources.add(CounterSource::new(source, cached)).unwrap();
     }
     let names = ["held", "free"].map(|source| name(&format!("{source}/Process/ID Process#7")));
-    // Long enough for the free one on any machine.
+    // Long enough for the source that is not held, on any machine.
     let options = MeasurementOptions::new().patience(Duration::from_secs(2));
     let mut context = MeasurementContext::with_options(&mut sources, &names, options).unwrap();
     let mut readings = Readings::new();
@@ -661,7 +659,7 @@ fn a_late_sample_allocates_nothing_either() {
     }
     assert_eq!(sample(&mut context), (false, 0));
     hold(true);
-    // At the deadline, and then while it is still at work.
+    // Late at its deadline, and then busy with the late request.
     assert_eq!(sample(&mut context), (true, 0));
     assert_eq!(sample(&mut context), (true, 0));
     hold(false);
@@ -675,7 +673,7 @@ fn a_late_sample_allocates_nothing_either() {
 }
 
 #[test]
-fn a_failed_sample_allocates_nothing_either() {
+fn a_failed_sample_allocates_nothing() {
     /// Answers with a block and its faults, or fails with the same error.
     struct Failing(FramePool, u64, Scripted, Arc<AtomicBool>, SourceError, Vec<Fault>, Vec<u8>);
     impl Source for Failing {
@@ -705,7 +703,7 @@ fn a_failed_sample_allocates_nothing_either() {
         }
     }
     let scripted = Scripted::new([Answer::Machine(1, vec![("p", 7, 3, 1)])]);
-    // More faults of the one than a record has places for, and the other fails.
+    // One source has more faults than a record has places, and the other fails.
     let many = |n| Fault::new(FaultKind::CollectFailed, "part", format!("no {n}"));
     let fails = Arc::new(AtomicBool::new(false));
     let mut sources = DataSources::new();
@@ -749,7 +747,7 @@ fn a_failed_sample_allocates_nothing_either() {
 }
 
 #[test]
-fn growth_is_reported() {
+fn a_grown_buffer_is_an_anomaly() {
     let few = vec![("a", 7, 3, 0)];
     let many: Vec<Process> = (0..3000).map(|n| ("p", n + 1, 3, 0)).collect();
     let scripted = Scripted::new([
@@ -773,7 +771,7 @@ fn growth_is_reported() {
     assert!(grown(&context));
 }
 
-/// A data source of the user's own, beside one of counters.
+/// A user-defined data source, beside one of counters.
 struct Dice(i64);
 
 struct DiceProbe {
@@ -843,7 +841,7 @@ impl ProbeContext for DiceProbe {
 }
 
 #[test]
-fn a_data_source_of_one_s_own_joins_and_may_fail_alone() {
+fn when_a_user_defined_data_source_fails_the_others_have_values() {
     let scripted = Scripted::new([
         Answer::Machine(1, vec![("a", 7, 3, 0)]),
         Answer::Machine(2, vec![("a", 7, 3, SECOND)]),
@@ -862,7 +860,7 @@ fn a_data_source_of_one_s_own_joins_and_may_fail_alone() {
 }
 
 #[test]
-fn a_source_that_hangs_is_late() {
+fn a_source_that_hangs_is_late_at_its_deadline() {
     #[derive(Clone)]
     struct Hangs(Scripted, Arc<Mutex<bool>>);
     impl Source for Hangs {
@@ -871,7 +869,7 @@ fn a_source_that_hangs_is_late() {
         }
         fn collect(&mut self, request: &Ask, out: &mut Snapshot) -> Result<(), SourceError> {
             if *self.1.lock().unwrap() {
-                // Nobody waits for its end.
+                // Its end is not waited for.
                 std::thread::sleep(Duration::from_secs(600));
             }
             self.0.collect(request, out)
@@ -904,7 +902,7 @@ fn a_source_that_hangs_is_late() {
 }
 
 #[test]
-fn a_record_carries_times() {
+fn a_record_has_the_clocks_before_and_after_the_sample() {
     struct Broken;
     impl TimeSource for Broken {
         fn name(&self) -> &str {

@@ -1,5 +1,5 @@
-//! Measurement contexts and odd data: names that mean nobody or several,
-//! objects that turn into others, and sources that take all the time there is.
+//! Measurement contexts and odd data: names that mean no instance or several, objects with
+//! other instances or indexes than before, and sources that hang.
 #![allow(clippy::unwrap_used, clippy::expect_used)]
 
 use perfhive_engine::measure::{
@@ -25,7 +25,7 @@ const PROCESS: TitleIndex = TitleIndex(230);
 const PATHS: TitleIndex = TitleIndex(700);
 const SECOND: u64 = 10_000_000;
 
-/// Shows the block in its hands, after a pause.
+/// A source that answers with the block it was given, after a pause.
 #[derive(Clone)]
 struct Shows {
     block: Arc<Mutex<Vec<u8>>>,
@@ -127,7 +127,7 @@ fn anomalies(context: &MeasurementContext) -> Vec<String> {
     context.record().unwrap().anomalies.iter().map(ToString::to_string).collect()
 }
 
-/// Children with parents, and two sums of one name.
+/// A block of children with parents, and two sums of one name.
 fn children(second: i64, levels: [u64; 4]) -> Vec<u8> {
     let values = levels.map(|level| [0, level]);
     let parents: [Row<'_>; 2] = [("p", None, &[0, 0]), ("q", None, &[0, 0])];
@@ -143,7 +143,7 @@ fn children(second: i64, levels: [u64; 4]) -> Vec<u8> {
 }
 
 #[test]
-fn sums_of_several_parents_are_told_apart() {
+fn sums_of_several_parents_have_distinct_names() {
     let shows = Shows::new(children(1, [10, 11, 12, 13]));
     let mut sources = sources(&shows);
     let source = sources.get("test.host").unwrap();
@@ -156,9 +156,9 @@ fn sums_of_several_parents_are_told_apart() {
     let asked = [sensor("q/_Total"), sensor("p/_Total")];
     let mut both = context(&shows, &asked.each_ref().map(String::as_str)).unwrap();
     assert_eq!(cycle(&mut both), ["13", "11"]);
-    // Case does not matter where it tells nothing apart.
+    // Case matters only where names differ in nothing else.
     assert_eq!(cycle(&mut context(&shows, &[&sensor("Q/_TOTAL")]).unwrap()), ["13"]);
-    // Whose sum this would be nobody knows.
+    // The name of two sums means neither.
     let error = context(&shows, &[&sensor("_Total")]).err().unwrap();
     assert!(matches!(error, MeasureError::UnknownInstance { .. }), "{error}");
 }
@@ -171,7 +171,7 @@ fn processes(second: i64, list: &[(&str, u64, u64, u64)]) -> Vec<u8> {
 }
 
 #[test]
-fn a_process_called_total_is_not_the_sum_and_does_not_hide_it() {
+fn a_process_with_the_name_total_is_not_the_sum() {
     let machine = |second: i64, time: u64| {
         processes(second, &[("_Total", 7, 3, time), ("_Total", 0, 0, 4 * time), ("a", 8, 3, 0)])
     };
@@ -183,7 +183,7 @@ fn a_process_called_total_is_not_the_sum_and_does_not_hide_it() {
 }
 
 #[test]
-fn who_is_gone_is_counted_once_and_only_where_it_is_measured() {
+fn a_gone_instance_is_counted_once_and_only_where_it_is_measured() {
     let machine = |second, rest: &[(&str, u64, u64, u64)], total: bool| {
         let values = [[0, 0], [0, 0]];
         let rows: [Row<'_>; 2] = [("_Total", None, &values[0]), ("y", None, &values[1])];
@@ -204,14 +204,14 @@ fn who_is_gone_is_counted_once_and_only_where_it_is_measured() {
         "test.host/Paths/Level#y",
     ];
     let mut context = context(&shows, &names).unwrap();
-    // Nobody measures the sum of the paths.
+    // The sum of the paths is not measured.
     shows.show(machine(2, &[("_Total", 0, 0, 0)], false));
     cycle(&mut context);
     assert_eq!(anomalies(&context), ["test.host/Process: 2 instances gone"]);
 }
 
 #[test]
-fn an_object_that_got_instances_gives_nobody_s_value() {
+fn a_sensor_without_instances_has_no_value_once_its_object_has_instances() {
     let alone = |second: i64| {
         let mut writer = BlockWriter::new();
         let time = second * SECOND as i64;
@@ -238,8 +238,8 @@ fn an_object_that_got_instances_gives_nobody_s_value() {
 }
 
 #[test]
-fn a_number_alone_that_was_gone_is_nobody_s() {
-    // Without start times nothing tells who has the number now.
+fn an_id_without_a_start_time_that_was_gone_is_not_the_same_process() {
+    // Without start times, the process with the number may be another one.
     let counters = process_counters();
     let machine = |second: i64, list: &[(u64, u64)]| {
         let values: Vec<[u64; 2]> = list.iter().map(|(id, time)| [*time, *id]).collect();
@@ -258,7 +258,7 @@ fn a_number_alone_that_was_gone_is_nobody_s() {
     }
 }
 
-/// Ticks each time that any of them is read.
+/// A clock that ticks with each reading of any such clock.
 struct Ticks(&'static str, Arc<AtomicI64>);
 
 impl TimeSource for Ticks {
@@ -274,7 +274,7 @@ impl TimeSource for Ticks {
 }
 
 #[test]
-fn the_first_clock_is_around_all_others() {
+fn the_first_clock_encloses_all_others() {
     let shows = Shows::new(children(1, [0; 4]));
     let ticks = Arc::new(AtomicI64::new(1));
     let ticking = |name| Ticks(name, Arc::clone(&ticks));
@@ -289,7 +289,7 @@ fn the_first_clock_is_around_all_others() {
 }
 
 #[test]
-fn slots_go_with_their_instances() {
+fn slots_of_gone_instances_are_removed() {
     let counters = time_and_level();
     let machine = |second, names: &[&str]| {
         let rows: Vec<Row<'_>> = names.iter().map(|name| (*name, None, &[0, 1][..])).collect();
@@ -305,7 +305,7 @@ fn slots_go_with_their_instances() {
         readings.iter().map(|reading| Arc::downgrade(&reading.slot)).collect::<Vec<_>>()
     };
     let both = slots(&mut context);
-    // Made once for each instance.
+    // A slot is made once for each instance.
     assert!(both.iter().zip(slots(&mut context)).all(|(a, b)| a.ptr_eq(&b)));
     shows.show(machine(2, &["y"]));
     assert!(slots(&mut context)[0].ptr_eq(&both[1]));
@@ -313,7 +313,7 @@ fn slots_go_with_their_instances() {
 }
 
 #[test]
-fn readings_of_several_sources_come_in_the_order_asked_for() {
+fn readings_of_several_sources_are_in_the_requested_order() {
     let (one, two) = (Shows::new(children(1, [1; 4])), Shows::new(children(1, [2; 4])));
     let mut sources = DataSources::new();
     sources.add(CounterSource::new("one", one)).unwrap();
@@ -332,7 +332,7 @@ fn readings_of_several_sources_come_in_the_order_asked_for() {
 }
 
 #[test]
-fn both_names_of_windows_lead_to_it() {
+fn win32_winperf_and_windows_winperf_are_one_data_source() {
     let shows = Shows::new(children(1, [0; 4]));
     for name in ["windows.winperf", "win32.winperf"] {
         let mut sources = DataSources::new();
@@ -348,7 +348,7 @@ fn both_names_of_windows_lead_to_it() {
 }
 
 #[test]
-fn a_source_that_hangs_leaves_the_others_their_time() {
+fn a_source_that_hangs_takes_no_time_of_the_others() {
     let (slow, fast) = (Shows::new(children(1, [1; 4])), Shows::new(children(1, [2; 4])));
     let mut sources = DataSources::new();
     let cached = |shows: &Shows| {
@@ -358,12 +358,12 @@ fn a_source_that_hangs_leaves_the_others_their_time() {
     sources.add(CounterSource::new("slow", cached(&slow))).unwrap();
     sources.add(CounterSource::new("fast", cached(&fast))).unwrap();
     let names = ["slow/Paths/Level#p%2Fx", "fast/Paths/Level#p%2Fx"].map(|n| n.parse().unwrap());
-    // Long enough for the fast source on any machine; the slow one never ends.
+    // Long enough for the fast source on any machine; the slow one never answers.
     let options = MeasurementOptions::new().patience(Duration::from_secs(2));
     let mut context = MeasurementContext::with_options(&mut sources, &names, options).unwrap();
     slow.take(Duration::from_secs(600));
     fast.take(Duration::from_millis(20));
-    // The first cycle has new buffers.
+    // The buffers are new in the first cycle.
     assert_eq!(cycle(&mut context), ["source-failed", "2"]);
     let [late, grown] = ["did not answer in time", "a buffer had to grow"];
     let expected = [("slow", late), ("fast", grown)];
@@ -371,7 +371,7 @@ fn a_source_that_hangs_leaves_the_others_their_time() {
 }
 
 #[test]
-fn no_source_is_waited_for_for_ever_when_a_context_is_made() {
+fn the_baseline_has_a_deadline() {
     let shows = Shows::new(children(1, [0; 4]));
     let mut source = CounterSource::new("test.host", shows.clone());
     source.probe(&Selection::Global).unwrap();
@@ -379,14 +379,12 @@ fn no_source_is_waited_for_for_ever_when_a_context_is_made() {
     assert!(!deadlines.is_empty() && deadlines.iter().all(Option::is_some), "{deadlines:?}");
 }
 
-/// A source whose provider is registered anew: the names stay, and each index
-/// means something else.
+/// A source of a provider that is registered anew: the names stay, and the indexes change.
 #[derive(Clone)]
 struct Renumbered(Arc<AtomicU64>);
 
 impl Renumbered {
-    /// The indexes of Custom, Items and Errors, and of an object of which
-    /// nobody asked.
+    /// The indexes of Custom, Items and Errors, and of another object.
     fn indexes(&self) -> [TitleIndex; 4] {
         match self.0.load(Ordering::SeqCst) {
             0 => [10, 12, 14, 20],
@@ -458,13 +456,13 @@ fn other_indexes_through_a_cache_give_no_value_of_another_counter() {
     assert_eq!(cycle(&mut context), ["42"]);
     for number in [1, 2, 3, 0] {
         generation.store(number, Ordering::SeqCst);
-        // The change shows with the collection after it.
+        // A cache shows the change with the collection after it.
         assert_ne!(cycle(&mut context)[0].parse(), Ok(1), "{number}");
         assert_eq!(cycle(&mut context), ["42"], "{number}");
     }
 }
 
-/// A data source that can be made ready only if it is told so.
+/// A data source that can be prepared only while its flag is set.
 #[derive(Clone, Default)]
 struct Unready(Arc<AtomicBool>);
 
@@ -513,7 +511,7 @@ impl ProbeContext for Unready {
 }
 
 #[test]
-fn a_failed_prepare_goes_back_to_initialized() {
+fn a_failed_prepare_leads_back_to_initialized() {
     let (unready, shows) = (Unready::default(), Shows::new(children(1, [1; 4])));
     let mut sources = sources(&shows);
     sources.add(unready.clone()).unwrap();
@@ -541,7 +539,7 @@ fn a_failed_prepare_goes_back_to_initialized() {
     context.sample().unwrap();
     fails(&mut context);
 
-    // Beside one that is ready it costs its own sensors only.
+    // Beside a source that is ready, only its own sensors have no values.
     let both = [alone[0].clone(), name("test.host/Paths/Level#p%2Fx")];
     let mut context = MeasurementContext::new(&mut sources, &both).unwrap();
     unready.0.store(false, Ordering::SeqCst);

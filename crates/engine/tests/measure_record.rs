@@ -1,5 +1,4 @@
-//! The record of a sample: every source has its place in it, and what was
-//! allocated is told.
+//! The record of a sample: every source has its places in it, and allocations are reported.
 #![allow(clippy::unwrap_used, clippy::expect_used)]
 #![allow(clippy::unit_arg, reason = "what a probe does, in one line")]
 
@@ -32,8 +31,8 @@ static ALLOCATOR: Counting = Counting;
 const PATHS: TitleIndex = TitleIndex(700);
 const NAMES: [(u32, &str); 3] = [(700, "Paths"), (8, "Level"), (9, "Depth")];
 
-/// Shows the block in its hands, from a pool, with faults that are made
-/// beforehand.
+/// A source that answers with the block it was given, in a frame of a pool, with prepared
+/// faults.
 #[derive(Clone)]
 struct Shows(Arc<Mutex<Shown>>);
 
@@ -96,7 +95,7 @@ impl Source for Shows {
     }
 }
 
-/// Counters that are numbers as they are; number 9 is filled on request.
+/// Counters of raw numbers; number 9 is filled on request.
 fn specs() -> [CounterSpec; 2] {
     [8, 9].map(|name| CounterSpec::new(TitleIndex(name), CounterType::PERF_COUNTER_LARGE_RAWCOUNT))
 }
@@ -136,7 +135,7 @@ fn context(shows: &[&Shows], names: &[&str]) -> MeasurementContext {
     MeasurementContext::new(&mut sources, &names).unwrap()
 }
 
-/// One cycle, and the allocations of its sample.
+/// One cycle. Returns the allocations of its sample.
 fn cycle(context: &mut MeasurementContext) -> u64 {
     context.prepare().unwrap();
     let (_, allocations) = count(|| context.sample().map(|_| ()).unwrap());
@@ -156,7 +155,7 @@ fn faults(count: u32) -> Vec<Fault> {
 const SETTLING: usize = 8;
 
 #[test]
-fn many_faults_of_one_source_hide_nothing_of_another() {
+fn many_faults_of_one_source_leave_those_of_another_their_places() {
     let [a, b] = ["a", "b"].map(|name| Shows::new(name, paths(&["x"])));
     a.fail(faults(100));
     let mut context = context(&[&a, &b], &["a/Paths/Level#x", "b/Paths/Level#x"]);
@@ -173,14 +172,14 @@ fn many_faults_of_one_source_hide_nothing_of_another() {
     assert!(cycle(&mut context) > 0);
     let said = anomalies(&context);
     assert_eq!(said[63..], ["a: 37 more anomalies", "b: a buffer had to grow", "b: no 0"]);
-    // As many as there are places for are all there.
+    // As many as there are places are all kept.
     a.fail(faults(64));
     cycle(&mut context);
     assert_eq!(anomalies(&context)[63], "a: no 63");
 }
 
 #[test]
-fn a_new_fault_that_takes_an_allocation_is_growth() {
+fn a_new_fault_that_allocates_is_reported_as_growth() {
     let shows = Shows::new("a", paths(&["x"]));
     let mut context = context(&[&shows], &["a/Paths/Level#x"]);
     for _ in 0..SETTLING {
@@ -202,7 +201,7 @@ fn a_new_fault_that_takes_an_allocation_is_growth() {
     assert!((1..20).contains(&grew), "{grew}");
 }
 
-/// A probe that does something to the list of anomalies.
+/// A probe that changes the list of anomalies.
 type Does = fn(&mut Vec<Anomaly>) -> Result<(), MeasureError>;
 
 struct Own(&'static str, Does);
@@ -264,7 +263,7 @@ fn own_context(list: &[(&'static str, Does)]) -> MeasurementContext {
 }
 
 #[test]
-fn what_a_probe_does_to_its_list_is_its_own_affair() {
+fn a_probe_cannot_change_the_anomalies_of_others() {
     fn grown() -> Anomaly {
         Anomaly::BufferGrown { source: "own".into() }
     }
@@ -322,7 +321,7 @@ fn what_a_probe_does_to_its_list_is_its_own_affair() {
 }
 
 #[test]
-fn more_than_the_record_takes_is_counted_and_growth_is_kept() {
+fn anomalies_beyond_the_record_are_counted_and_growth_is_kept() {
     let many: Does = |list| {
         list.extend((0..100).map(|count| Anomaly::Gone { group: "own".into(), count }));
         list.push(Anomaly::BufferGrown { source: "own".into() });
@@ -337,7 +336,7 @@ fn more_than_the_record_takes_is_counted_and_growth_is_kept() {
 }
 
 #[test]
-fn a_panic_leaves_no_word_of_anybody() {
+fn after_a_panic_the_next_record_has_no_old_anomalies() {
     let fine: Does = |list| Ok(list.push(Anomaly::Late { source: "slow".into() }));
     let panics: Does = |_| panic!("told to");
     let mut context = own_context(&[("one", fine), ("two", panics)]);
@@ -348,7 +347,7 @@ fn a_panic_leaves_no_word_of_anybody() {
     let record = context.record().unwrap();
     assert_eq!((&record.anomalies[..], record.duration), (&[][..], Duration::ZERO));
     assert_eq!(record.times[0].after, None);
-    // The next one is as if it had not been.
+    // The next record has nothing of the panic.
     context.prepare().unwrap();
     assert_eq!(anomalies_of_failed(&mut context), Vec::<String>::new());
 }
@@ -358,7 +357,7 @@ fn anomalies_of_failed(context: &mut MeasurementContext) -> Vec<String> {
     anomalies(context)
 }
 
-/// The number of cycles that allocate, of the only sensor of a source.
+/// The number of cycles that allocate, of a source's only sensor.
 fn allocating(source: impl Source + 'static, cycles: usize) -> usize {
     let mut sources = DataSources::new();
     let cached = Cached::builder(source).max_age(Duration::ZERO).build();
@@ -369,12 +368,12 @@ fn allocating(source: impl Source + 'static, cycles: usize) -> usize {
 }
 
 #[test]
-fn what_is_made_for_a_sample_is_told() {
+fn allocations_for_a_sample_are_reported() {
     // Objects are copied out of the blocks of a recording.
     let samples = (1..=20).map(|second| (second.to_string(), paths(&["x"])));
     let log = ReplaySource::new("log", samples).unwrap();
     assert_eq!(allocating(log.with_titles(LanguageId::ENGLISH, &titles(&NAMES)), 19), 19);
-    // Faults are put into words, the first time.
+    // The message of a fault is made once.
     let object = ObjectSpec::new(PATHS).with_instances();
     let template = ObjectTemplate::new(&object, &specs()).unwrap();
     let told = |faults: fn(u64) -> bool| {
@@ -403,15 +402,15 @@ fn what_is_made_for_a_sample_is_told() {
     assert!(told(|taken| taken % 4 == 0) < 10);
 }
 
-/// A source of one damaged object, beside a sound one; asked for both.
+/// A source of one damaged and one sound object, asked for both.
 #[test]
-fn a_fault_that_lasts_is_formatted_once() {
+fn a_lasting_fault_is_formatted_once() {
     let mut bytes = block("host", 1, &[(PATHS, &specs(), &[("x", None, &[1, 2])])]);
     let start = bytes.len();
     let whole = block("host", 1, &[(TitleIndex(800), &specs(), &[("x", None, &[1, 2])])]);
     let from = Frame::new(whole.clone(), 0).unwrap();
     bytes.extend_from_slice(from.object(0).unwrap().as_bytes());
-    // Two objects, of which the second says that its definitions are longer than it.
+    // Two objects; the second claims definitions longer than itself.
     let length = bytes.len() as u32;
     bytes[20..24].copy_from_slice(&length.to_le_bytes());
     bytes[28..32].copy_from_slice(&2u32.to_le_bytes());
@@ -419,7 +418,7 @@ fn a_fault_that_lasts_is_formatted_once() {
     let damaged = Frame::new(bytes.clone(), 0).unwrap();
     assert_eq!((damaged.object_count(), damaged.damaged().len()), (1, 1));
     assert!(allocating(Shows::new("a", bytes), 30) < 10);
-    // Providers that fail, for as long as they do.
+    // Providers that fail.
     let failing = || -> Arc<dyn Provider> {
         let fail = |_: &Collection<'_>, _: &mut ObjectWriter<'_>| {
             Err(ProviderError::Failed("has nothing".to_string()))
@@ -434,9 +433,9 @@ fn a_fault_that_lasts_is_formatted_once() {
     assert_eq!(allocating(broker().quarantine_after(0).build(), 20), 20);
 }
 
-/// Who takes what another one collected took no part in that.
+/// The other reader takes the collected frame without allocating.
 #[test]
-fn growth_is_told_to_those_who_waited_for_it() {
+fn growth_is_reported_only_by_the_reader_that_collected() {
     let shows = Shows::new("a", paths(&["x"]));
     let mut first = Cached::builder(shows.clone()).max_age(Duration::from_secs(3600)).build();
     let mut second = first.clone();
@@ -456,7 +455,7 @@ fn growth_is_told_to_those_who_waited_for_it() {
 }
 
 #[test]
-fn beyond_the_end_of_a_recording_nothing_is_allocated() {
+fn samples_beyond_the_end_of_a_recording_allocate_nothing() {
     let samples = (1..=3).map(|second| (second.to_string(), paths(&["x"])));
     let log = ReplaySource::new("log", samples).unwrap();
     let log = log.with_titles(LanguageId::ENGLISH, &titles(&NAMES));
@@ -473,13 +472,12 @@ fn beyond_the_end_of_a_recording_nothing_is_allocated() {
     assert_eq!(anomalies(&context), ["log: log: the recording has no more than 3 samples"]);
 }
 
-/// Instances with numbers of their own, as they are shown; what they are called;
-/// and the level of the one that is number 2.
+/// Numbered instances in the order of their block, their labels, and the level of number 2.
 type Step =
     (&'static [(&'static str, i32, u64)], &'static [(&'static str, &'static str)], &'static str);
 
 #[test]
-fn numbered_instances_are_called_as_they_are_now() {
+fn numbered_instances_have_their_present_labels() {
     const STEPS: [Step; 4] = [
         (
             &[("x", 1, 10), ("x", 2, 20), ("y", 9, 90)],
@@ -518,20 +516,20 @@ fn numbered_instances_are_called_as_they_are_now() {
         assert_eq!(found, called);
         let names: Vec<_> = called.into_iter().map(|(name, _)| name).collect();
         assert_eq!(source.instances(level).unwrap(), names);
-        // Who was asked for by name stays who it was.
+        // An instance selected by name stays the same one.
         assert_eq!((name(one[0]).as_str(), text(one[0]).as_str()), ("x#1", second));
     }
 }
 
 #[test]
-fn why_an_instance_cannot_be_found_is_told() {
+fn an_instance_that_cannot_be_found_has_a_reason() {
     let shows = Shows::new("a", paths(&["x"]));
     let mut source = CounterSource::new("a", shows.clone());
     let level = source.sensors().unwrap()[0].id;
     assert_eq!(source.instances(level).unwrap(), ["x"]);
     let of_whole = CounterSource::<Shows>::sensor_id(PATHS, TitleIndex(0));
     assert_eq!(source.instances(of_whole).unwrap(), ["x"]);
-    // Numbers of no sensor.
+    // Numbers without a sensor.
     for (object, counter, name) in [(0, 12345, "a/0/12345"), (700, 7, "a/Paths/7")] {
         let unknown = CounterSource::<Shows>::sensor_id(TitleIndex(object), TitleIndex(counter));
         let error = source.instances(unknown).unwrap_err();
@@ -545,7 +543,7 @@ fn why_an_instance_cannot_be_found_is_told() {
         sources.add(CounterSource::new("a", shows.clone())).unwrap();
         MeasurementContext::new(&mut sources, &[name.parse().unwrap()]).map(|_| ())
     };
-    // Without a word from the source there is nobody.
+    // Without a fault of the source, the instance is unknown.
     assert_eq!(source.instances(level).unwrap(), Vec::<String>::new());
     let error = new("a/Paths/Level#x").unwrap_err();
     assert_eq!(error.to_string(), "no instance \"x\" of a/Paths/Level");
@@ -555,12 +553,12 @@ fn why_an_instance_cannot_be_found_is_told() {
     let error = new("a/Paths/Level#x").unwrap_err();
     assert_eq!(error.to_string(), "a/Paths/Level#x: panicked: boom");
     assert!(!error.is_misuse());
-    // Who follows all gets it with the first sample.
+    // A sensor for all instances has it with the first sample.
     assert_eq!(new("a/Paths/Level#*"), Ok(()));
 }
 
 #[test]
-fn a_pool_settles_however_many_hold_its_frames_and_lets_go_of_what_nobody_needs() {
+fn a_pool_grows_with_its_consumers_and_shrinks_after_them() {
     let mut pool = FramePool::default();
     let mut fill = |number: u64| {
         let bytes = paths(&["x"]);
@@ -579,7 +577,7 @@ fn a_pool_settles_however_many_hold_its_frames_and_lets_go_of_what_nobody_needs(
         samples.push_back(frame);
     }
     assert_eq!(grown, 40);
-    // Then one is left: what the others held goes, within some hundred fills.
+    // One consumer is left: the frames of the others are freed within some hundred fills.
     held.truncate(1);
     for number in 400..1200 {
         held[0].pop_front();

@@ -1,4 +1,4 @@
-//! Sensors whose title indexes go to others, and several of one name.
+//! Sensors with title indexes that go to other objects, and several objects of one name.
 #![allow(clippy::unwrap_used, clippy::expect_used)]
 
 use perfhive_engine::measure::{self, *};
@@ -16,7 +16,7 @@ fn two(custom: u32, other: u32) -> [Thing; 2] {
     ]
 }
 
-/// Through a cache, which tells of a change with the collection after it.
+/// A source through a cache, which shows a change with the collection after it.
 fn sources(source: &Renumbered) -> DataSources {
     let cached = Cached::builder(source.clone()).max_age(Duration::ZERO).build();
     let mut sources = DataSources::new();
@@ -45,7 +45,7 @@ fn cycle(context: &mut MeasurementContext) -> Vec<String> {
 }
 
 #[test]
-fn the_baseline_is_not_another_object_s() {
+fn an_index_that_changes_during_the_baseline_gives_no_value_of_another_object() {
     let machine = Renumbered::gauges(&two(10, 20));
     let mut sources = sources(&machine);
     assert_eq!(
@@ -57,7 +57,7 @@ fn the_baseline_is_not_another_object_s() {
     assert_eq!(shown(measured.values().unwrap()), ["42"]);
     assert_eq!(cycle(&mut measured), ["42"]);
     assert!(measured.record().unwrap().anomalies.iter().all(|a| a.code() != "structure-changed"));
-    // It is gone meanwhile, which is noticed by who looks for it, and by who found it before.
+    // It is gone meanwhile, for a new list of sensors and for one from before.
     let found = sources.find(&"test/Custom/Items#*".parse().unwrap()).unwrap();
     machine.show(&two(20, 10)[1..]);
     let selection = Selection::Custom(vec![found]);
@@ -70,7 +70,7 @@ fn the_baseline_is_not_another_object_s() {
     assert_eq!(shown(gone.unwrap().values().unwrap()), [""; 0]);
     let unknown = context(&mut sources, "test/Custom/Items#*").err().unwrap();
     assert!(matches!(unknown, MeasureError::UnknownSensor { .. }), "{unknown}");
-    // Each time another.
+    // Another one with each collection.
     machine.show(&two(20, 10));
     assert_eq!(cycle(&mut measured).len(), 1);
     let (one, other) = (two(10, 20), two(20, 10));
@@ -80,7 +80,7 @@ fn the_baseline_is_not_another_object_s() {
 }
 
 #[test]
-fn numbers_of_sensors_given_out_before_a_change_mean_the_same_behind_it() {
+fn sensor_numbers_from_before_a_change_mean_the_same_sensors_after_it() {
     let machine = Renumbered::gauges(&two(10, 20));
     for cached in [false, true] {
         machine.show(&two(10, 20));
@@ -110,7 +110,7 @@ fn numbers_of_sensors_given_out_before_a_change_mean_the_same_behind_it() {
 }
 
 #[test]
-fn what_is_gone_is_found_when_it_comes_back() {
+fn a_sensor_that_is_gone_is_found_when_it_comes_back() {
     let machine = Renumbered::gauges(&two(10, 20));
     let mut sources = sources(&machine);
     let mut context = context(&mut sources, "test/Custom/Items#*").unwrap();
@@ -122,10 +122,10 @@ fn what_is_gone_is_found_when_it_comes_back() {
     assert_eq!(cycle(&mut context), ["42"]);
 }
 
-/// The only one of a name, and in one interval indexes change and another one of
-/// the name comes first.
+/// In one interval the indexes change, and another instance of the name comes before the only
+/// one.
 #[test]
-fn a_name_that_was_alone_is_nobody_s_when_it_is_not_after_a_change() {
+fn an_instance_is_lost_when_a_second_of_its_name_comes_while_indexes_change() {
     let level = |counter| (counter, "Level");
     let paths = |counter, rows: &[_]| [thing((10, "Paths"), level(counter), rows)];
     let start =
@@ -139,13 +139,13 @@ fn a_name_that_was_alone_is_nobody_s_when_it_is_not_after_a_change() {
     assert_eq!(cycle(&mut measured), ["vanished"]);
     machine.show(&paths(14, &[("x", 666)]));
     assert_eq!(cycle(&mut measured), ["vanished"]);
-    // Alone before and behind, it is the same.
+    // The only one of the name before and after is the same instance.
     let machine = Renumbered::gauges(&paths(12, &[("x", 41)]));
     let mut measured = start(&machine);
     machine.show(&paths(14, &[("y", 7), ("x", 41)]));
     cycle(&mut measured);
     assert_eq!(cycle(&mut measured), ["41"]);
-    // Away for a while, as without a change.
+    // Missing for a while, as without a change.
     machine.show(&paths(16, &[("y", 7)]));
     cycle(&mut measured);
     assert_eq!(cycle(&mut measured), ["vanished"]);
@@ -160,7 +160,7 @@ fn names(sources: &mut DataSources) -> Vec<String> {
 }
 
 #[test]
-fn each_of_several_of_one_name_has_a_name_of_its_own() {
+fn objects_and_counters_of_one_name_have_distinct_sensor_names() {
     let throws = (12, "Throws/sec");
     let dice = |index, name, value| thing((index, name), throws, &[("red", value)]);
     let things = [
@@ -189,9 +189,9 @@ fn each_of_several_of_one_name_has_a_name_of_its_own() {
     }
 }
 
-/// Who has the name does not depend on the order in which a source lists them.
+/// The order in which a source lists its objects does not matter.
 #[test]
-fn the_smallest_index_has_the_name_in_every_order() {
+fn of_objects_of_one_name_the_smallest_index_has_the_name_in_every_order() {
     let dice = |index, value| thing((index, "Dice"), ITEMS, &[("red", value)]);
     let things = [dice(1848, 2), dice(CHOSEN_INDEXES, 4), dice(300, 1), dice(2000, 3)];
     let path = "\\Dice(red)\\Items";
@@ -222,7 +222,7 @@ fn the_smallest_index_has_the_name_in_every_order() {
 }
 
 #[test]
-fn a_namesake_is_never_taken_for_who_is_gone() {
+fn a_namesake_does_not_take_the_place_of_an_object_that_is_gone() {
     let dice = |index, value| thing((index, "Dice"), ITEMS, &[("red", value)]);
     let machine = Renumbered::gauges(&[dice(10, 1), dice(20, 2)]);
     let mut sources = sources(&machine);
@@ -241,7 +241,7 @@ fn a_namesake_is_never_taken_for_who_is_gone() {
 }
 
 #[test]
-fn sources_are_found_whatever_the_case() {
+fn data_sources_are_found_without_regard_to_case() {
     let machine = Renumbered::gauges(&two(10, 20));
     let mut sources = sources(&machine);
     let names = ["test/custom/items#a", "Test/Custom/Items#A", "TEST/OTHER/ITEMS#a"];
@@ -250,7 +250,7 @@ fn sources_are_found_whatever_the_case() {
     assert_eq!(shown(context.values().unwrap()), ["42", "42", "666"]);
     let slot = &context.values().unwrap().iter().nth(1).unwrap().slot;
     assert_eq!(slot.name.source(), "test");
-    // Where it tells apart, it matters.
+    // Case matters where the names differ in nothing else.
     sources.add(CounterSource::new("TEST", machine.clone())).unwrap();
     assert_eq!(sources.get("TEST").unwrap().name(), "TEST");
     assert_eq!(sources.get("test").unwrap().name(), "test");

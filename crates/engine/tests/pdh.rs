@@ -1,4 +1,4 @@
-//! What PDH offers beside paths: browsing, expanding, formats, statistics.
+//! PDH's functions beside paths: browsing, expanding, formats, statistics.
 #![allow(clippy::unwrap_used, clippy::expect_used)]
 
 use perfhive_engine::*;
@@ -18,8 +18,7 @@ fn counters() -> [CounterSpec; 4] {
     ]
 }
 
-/// One sample a second: processes by name and PID, each busy for the whole of
-/// `busy` processors.
+/// One sample a second: processes by name and PID, each of which keeps `busy` processors busy.
 fn recording(machine: &str, samples: &[&[(&str, u64)]], busy: u64) -> ReplaySource {
     let blocks = samples.iter().enumerate().map(|(second, processes)| {
         let cpu = second as u64 * busy * 10_000_000;
@@ -48,14 +47,14 @@ fn expanded(query: &mut Query, path: &str) -> Vec<String> {
 }
 
 #[test]
-fn a_ring_never_spans_two_instances() {
+fn a_ring_drops_its_samples_when_another_instance_has_the_name() {
     let timer = [CounterSpec::new(TitleIndex(6), CounterType::PERF_100NSEC_TIMER)];
     let sample = |at: i64, times: &[u64]| {
         let values: Vec<[u64; 1]> = times.iter().map(|time| [time * 10_000_000]).collect();
         let rows: Vec<Row<'_>> = values.iter().map(|v| ("x", None, &v[..])).collect();
         (at.to_string(), block("HOST", at, &[(TitleIndex(700), &timer, &rows)]))
     };
-    // The first x, which is quick, is gone, and the second in its place.
+    // The first x, which is quick, is gone, and the second takes its place.
     let blocks = [
         sample(1, &[0, 500]),
         sample(2, &[1, 501]),
@@ -85,7 +84,7 @@ fn a_ring_never_spans_two_instances() {
 }
 
 #[test]
-fn objects_and_items_are_listed() {
+fn objects_counters_and_instances_are_listed() {
     let mut query = Query::new(three()).unwrap();
     assert_eq!(query.machines(), ["HOST"]);
     assert_eq!(query.objects(None).unwrap(), ["Process"]);
@@ -104,7 +103,7 @@ fn objects_and_items_are_listed() {
 }
 
 #[test]
-fn looking_does_not_move_a_recording_on() {
+fn listing_instances_does_not_move_a_recording() {
     let mut query = Query::new(three()).unwrap();
     let all = r"\Process(*#*)\Working Set";
     query.add(all).unwrap();
@@ -125,7 +124,7 @@ fn looking_does_not_move_a_recording_on() {
 }
 
 #[test]
-fn looking_through_a_cache_does_not_move_a_recording_on() {
+fn listing_instances_through_a_cache_does_not_move_a_recording() {
     let mut query = Query::new(Cached::new(three())).unwrap();
     let all = r"\Process(*)\Working Set";
     query.add(all).unwrap();
@@ -139,7 +138,7 @@ fn looking_through_a_cache_does_not_move_a_recording_on() {
 }
 
 #[test]
-fn paths_expand_in_every_part() {
+fn wildcards_expand_in_every_part_of_a_path() {
     let sources = SourceSet::new(three()).with_machine("OTHER", three());
     let mut query = Query::over(sources, LanguageId::GERMAN).unwrap();
     let paths = expanded(&mut query, r"\\*\Process(a)\*");
@@ -153,7 +152,7 @@ fn paths_expand_in_every_part() {
 }
 
 #[test]
-fn readings_are_formatted() {
+fn readings_are_formatted_as_whole_numbers_and_doubles() {
     let mut query = Query::new(recording("HOST", &[&[("a", 1)], &[("a", 1)]], 4)).unwrap();
     let cpu = query.add(r"\Process(a)\% PT").unwrap();
     let set = query.add(r"\Process(a)\Working Set").unwrap();
@@ -190,13 +189,13 @@ fn a_ring_holds_the_samples_of_one_instance() {
         });
         counts.push((ring.samples().count(), ring.statistics().map(|s| s.mean).ok()));
     }
-    // Another process took the name: nothing is calculated across the two.
+    // Another process took the name: no value is calculated across the two.
     let two = Some(200.0);
     assert_eq!(counts, [(1, None), (2, two), (1, None), (2, two), (2, two)]);
 }
 
 #[test]
-fn a_ring_undoes_the_wraps_of_processes() {
+fn a_ring_undoes_wraps_of_processes_and_not_of_totals() {
     let wrapping = [
         CounterSpec::new(TitleIndex(784), CounterType::PERF_COUNTER_RAWCOUNT),
         CounterSpec::new(TitleIndex(684), CounterType::PERF_ELAPSED_TIME),
@@ -216,12 +215,12 @@ fn a_ring_undoes_the_wraps_of_processes() {
         }
     }
     let statistics = rings.map(|ring| ring.statistics().map(|s| (s.count, s.mean)).unwrap());
-    // A total is a sum over processes that come and go: no wrap is certain.
+    // A total is a sum over processes that come and go, so that a wrap is never certain.
     assert_eq!(statistics, [(2, 10.0), (1, 10.0)]);
 }
 
 #[test]
-fn statistics_of_a_real_log() {
+fn statistics_of_a_real_log_equal_the_values_between_its_ends() {
     let blocks = real::files("windows-vista", "_global.bin");
     if blocks.is_empty() {
         return;

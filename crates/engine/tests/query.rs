@@ -76,8 +76,8 @@ fn show(reading: &Reading) -> String {
 }
 
 #[test]
-fn a_value_never_goes_to_the_wrong_process() {
-    // Three processes of one name; the first exits, so that '#n' shifts.
+fn after_a_process_exits_values_stay_with_the_right_instances_of_its_name() {
+    // Three processes of one name. The first exits, so that `#n` shifts.
     let samples: [&[P<'_>]; 2] = [
         &[("java", 10, 1, 100, 1), ("java", 20, 2, 200, 2), ("java", 30, 3, 300, 3)],
         &[("java", 20, 2, 201, 2), ("java", 30, 3, 300, 3)],
@@ -91,16 +91,16 @@ fn a_value_never_goes_to_the_wrong_process() {
 }
 
 #[test]
-fn a_reused_pid_is_another_process() {
+fn a_reused_pid_with_another_start_time_has_no_rate() {
     let samples: [&[P<'_>]; 2] = [&[("sh", 10, 1, 100, 1)], &[("sh", 10, 2, 150, 1)]];
     let seen = run(&samples, r"\Process(sh)\% Processor Time");
     assert_eq!(seen[1], ["sh:born"]);
-    // A counter of one sample has a value at once.
+    // A counter of one sample has a value immediately.
     assert_eq!(run(&samples, r"\Process(sh)\Working Set")[1], ["sh=1"]);
 }
 
 #[test]
-fn a_path_goes_on_when_a_process_of_the_name_comes_back() {
+fn a_path_has_values_again_when_a_process_of_its_name_comes_back() {
     let samples: [&[P<'_>]; 5] = [
         &[("app", 10, 1, 5, 1)],
         &[("app", 10, 1, 6, 1)],
@@ -116,8 +116,8 @@ fn a_path_goes_on_when_a_process_of_the_name_comes_back() {
 }
 
 #[test]
-fn total_and_idle_are_known_by_name() {
-    // Both have PID 0, and the start of _Total follows the clock.
+fn total_and_idle_with_pid_0_are_identified_by_name() {
+    // Both have PID 0, and the start of `_Total` follows the clock.
     let samples: [&[P<'_>]; 2] = [
         &[("Idle", 0, 5, 10, 0), ("_Total", 0, 100, 20, 9)],
         &[("Idle", 0, 5, 11, 0), ("_Total", 0, 200, 23, 9)],
@@ -128,7 +128,7 @@ fn total_and_idle_are_known_by_name() {
 
 #[test]
 fn edge_case_07_a_total_that_shrinks_is_not_unwrapped() {
-    // 32-bit page faults of a sum: a big process left.
+    // 32-bit page faults of a sum: a process with many exited.
     let samples: [&[P<'_>]; 2] =
         [&[("_Total", 0, 1, 42_000_000, 0)], &[("_Total", 0, 2, 4_000_000, 0)]];
     let seen = run(&samples, r"\Process(_Total)\Page Faults/sec");
@@ -140,7 +140,7 @@ fn edge_case_07_a_total_that_shrinks_is_not_unwrapped() {
 }
 
 #[test]
-fn identity_without_ids_is_parent_name_and_order() {
+fn instances_without_ids_are_identified_by_parent_name_and_order() {
     // No ID counters: threads named by their parents.
     let counters = [CounterSpec::new(TitleIndex(28), CounterType::PERF_COUNTER_COUNTER)];
     let sample = |second, values: [u64; 3]| {
@@ -166,7 +166,7 @@ fn identity_without_ids_is_parent_name_and_order() {
 }
 
 #[test]
-fn wrong_paths_are_told_with_the_way_out() {
+fn unknown_names_in_paths_are_errors_with_the_nearest_names() {
     let mut query = Query::new(processes("HOST", &[&[("p", 1, 1, 1, 1)]])).unwrap();
     let mut fails = |path: &str| query.add(path).unwrap_err().to_string();
     assert_eq!(fails(r"\Proces(p)\Working Set"), r#"no object "Proces"; did you mean "Process"?"#);
@@ -177,11 +177,11 @@ fn wrong_paths_are_told_with_the_way_out() {
 }
 
 #[test]
-fn names_are_matched_in_any_language_and_case() {
+fn names_match_in_every_language_and_case() {
     let german = titles(&[(230, "Prozess"), (180, "Arbeitsseiten")]);
     let open =
         || processes("HOST", &[&[("p", 1, 1, 1, 42)]]).with_titles(LanguageId::GERMAN, &german);
-    // German names work although English is shown, and the other way round.
+    // German names match where English is shown, and the reverse.
     for language in [LanguageId::ENGLISH, LanguageId::GERMAN] {
         let mut query = Query::over(SourceSet::new(open()), language).unwrap();
         query.add(r"\PROZESS(P)\arbeitsseiten").unwrap();
@@ -194,7 +194,7 @@ fn names_are_matched_in_any_language_and_case() {
         };
         assert_eq!(paths, [shown, shown]);
     }
-    // Indexes serve where there are no names.
+    // Indexes match where there are no names.
     let mut query = Query::new(open()).unwrap();
     query.add(r"\230(p)\180").unwrap();
     query.collect().unwrap();
@@ -202,7 +202,7 @@ fn names_are_matched_in_any_language_and_case() {
 }
 
 #[test]
-fn wildcards_in_every_part() {
+fn wildcards_match_in_every_part_of_a_path() {
     let samples: [&[P<'_>]; 1] = [&[("java", 1, 1, 1, 10), ("javac", 2, 2, 1, 20)]];
     assert_eq!(run(&samples, r"\Pro*(java*)\Work*Set")[0], ["java=10", "javac=20"]);
     assert_eq!(run(&samples, r"\\H*T\*(*c)\work*")[0], ["javac=20"]);
@@ -210,7 +210,7 @@ fn wildcards_in_every_part() {
 }
 
 #[test]
-fn one_query_reads_several_machines() {
+fn the_machine_of_a_path_chooses_the_source() {
     let at = |machine: &str, ws| processes(machine, &[&[("p", 1, 1, 1, ws)]]);
     let sources =
         SourceSet::new(at("A", 1)).with_machine("bee", at("B", 2)).with_opener(|name| match name {
@@ -260,7 +260,7 @@ impl Source for Fails {
 }
 
 #[test]
-fn a_source_that_fails_costs_its_own_readings_only() {
+fn when_one_source_fails_the_others_have_values() {
     let samples: [&[P<'_>]; 3] = [&[("p", 1, 1, 1, 1)], &[("p", 1, 1, 2, 1)], &[("p", 1, 1, 4, 1)]];
     let sources = SourceSet::new(processes("A", &samples))
         .with_machine("b", Fails(processes("B", &samples), 0));
@@ -273,11 +273,10 @@ fn a_source_that_fails_costs_its_own_readings_only() {
         seen.push(query.readings().iter().map(show).collect::<Vec<_>>());
     }
     assert_eq!(seen[1], ["p=100", ":source-failed"]);
-    // It comes back with a value over the time that was lost: its second
-    // sample is one second after its first.
+    // Its next value spans the failure: its second sample is one second after its first.
     assert_eq!(seen[2], ["p=200", "p=100"]);
 
-    // Alone it fails the collection.
+    // Without another source the collection fails.
     let mut query = Query::new(Fails(processes("B", &samples), 1)).unwrap();
     query.add(r"\Process(p)\Working Set").unwrap();
     assert!(query.collect().unwrap_err().to_string().contains("cable cut"));
@@ -293,7 +292,7 @@ fn a_recording_ends() {
 }
 
 #[test]
-fn paths_can_be_removed() {
+fn a_removed_path_has_no_readings() {
     let samples: [&[P<'_>]; 1] = [&[("p", 1, 1, 1, 1)]];
     let mut query = Query::new(processes("A", &samples)).unwrap();
     let one = query.add(r"\Process(p)\Working Set").unwrap();
@@ -306,7 +305,7 @@ fn paths_can_be_removed() {
 }
 
 #[test]
-fn samples_of_different_machines_are_refused() {
+fn samples_of_two_machines_in_one_recording_are_an_error() {
     let one = block("A", 1, &[]);
     let other = block("B", 2, &[]);
     let blocks = [("a.bin".to_string(), one), ("b.bin".to_string(), other)];
@@ -340,11 +339,11 @@ fn a_recording_is_a_source() {
 }
 
 #[test]
-fn a_damaged_object_does_not_cost_the_others() {
+fn when_one_object_is_damaged_the_others_have_values() {
     let rows: [Row<'_>; 1] = [("p", None, &[1, 1, 1, 1, 1])];
     let counters = process_counters();
     let mut bytes = block("A", 1, &[(THREAD, &counters, &rows), (PROCESS, &counters, &rows)]);
-    // The first instance of the first object claims to be longer than all.
+    // The first instance of the first object claims to be longer than the block.
     let header = u32::from_le_bytes(bytes[24..28].try_into().unwrap()) as usize;
     let start =
         header + u32::from_le_bytes(bytes[header + 4..header + 8].try_into().unwrap()) as usize;
@@ -358,7 +357,7 @@ fn a_damaged_object_does_not_cost_the_others() {
 }
 
 #[test]
-fn the_path_of_a_reading_without_an_instance_names_what_was_asked_for() {
+fn the_path_of_a_reading_without_an_instance_has_the_added_instance() {
     let samples: [&[P<'_>]; 1] = [&[("java", 10, 1, 100, 1)]];
     let mut query = Query::new(processes("HOST", &samples)).unwrap();
     query.add(r"\Process(cat#2)\working set").unwrap();
@@ -369,7 +368,7 @@ fn the_path_of_a_reading_without_an_instance_names_what_was_asked_for() {
 }
 
 #[test]
-fn parents_in_several_objects_are_found_without_a_walk_each() {
+fn many_instances_with_parents_are_labelled_in_linear_time() {
     let counter = [CounterSpec::new(TitleIndex(6), CounterType::PERF_COUNTER_LARGE_RAWCOUNT)];
     let count = 20_000;
     let parents: Vec<Row<'_>> = (0..count).map(|_| ("p", None, &[1][..])).collect();
@@ -387,12 +386,12 @@ fn parents_in_several_objects_are_found_without_a_walk_each() {
     let start = std::time::Instant::now();
     query.collect().unwrap();
     assert_eq!(query.readings().len(), count as usize);
-    // With a walk for each, the time would grow with the square.
+    // A walk for each instance would take quadratic time.
     assert!(start.elapsed().as_secs() < 10, "{:?}", start.elapsed());
 }
 
 #[test]
-fn a_value_that_was_missing_before_waits_for_its_second_sample() {
+fn the_first_value_of_an_instance_needs_a_second_sample() {
     let counter = [CounterSpec::new(TitleIndex(6), CounterType::PERF_COUNTER_BULK_COUNT)];
     let spec = ObjectSpec::new(TitleIndex(100)).with_instances();
     let template = ObjectTemplate::new(&spec, &counter).unwrap();
@@ -415,7 +414,7 @@ fn a_value_that_was_missing_before_waits_for_its_second_sample() {
 }
 
 #[test]
-fn a_machine_that_is_down_does_not_cost_the_others() {
+fn a_pattern_of_machines_skips_one_that_is_down() {
     struct Down;
     impl Source for Down {
         fn name(&self) -> &str {
@@ -446,7 +445,7 @@ fn a_machine_that_is_down_does_not_cost_the_others() {
 }
 
 #[test]
-fn a_counter_that_appears_later_is_in_the_catalogue() {
+fn a_counter_of_a_later_sample_of_a_recording_is_in_the_catalogue() {
     let counters = process_counters();
     let rows: [Row<'_>; 1] = [("p", None, &[1, 1, 1, 7, 1])];
     let few: [Row<'_>; 1] = [("p", None, &[1])];
@@ -464,7 +463,7 @@ fn a_counter_that_appears_later_is_in_the_catalogue() {
 }
 
 #[test]
-fn a_name_behind_the_objects_is_kept() {
+fn a_machine_name_at_the_end_of_a_block_is_kept() {
     let rows: [Row<'_>; 1] = [("p", None, &[1, 1, 1, 7, 1])];
     let mut bytes = block("AB", 1, &[(PROCESS, &process_counters(), &rows)]);
     // Move the machine's name to the end of the block.

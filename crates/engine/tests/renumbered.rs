@@ -14,7 +14,7 @@ fn query(source: impl Source + 'static, path: &str) -> Query {
     query
 }
 
-/// A fresh sample each time, through a cache.
+/// The source through a cache that keeps no data.
 fn cached(source: &Renumbered) -> Cached<Renumbered> {
     Cached::builder(source.clone()).max_age(Duration::ZERO).build()
 }

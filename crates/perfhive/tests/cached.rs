@@ -1,4 +1,4 @@
-//! The shared cache keeps the rules of a source, whatever source is in it.
+//! The shared cache conforms to the rules of a source, with any source in it.
 #![allow(clippy::unwrap_used, clippy::expect_used)]
 
 use perfhive::format::{CounterSpec, CounterType, TitleIndex};
@@ -7,15 +7,15 @@ use perfhive_testkit::script::{block, titles};
 use perfhive_testkit::{conformance, real};
 use std::time::Duration;
 
-/// The rules, for a cache with the usual limit, for one that keeps nothing, for
-/// a cache of a cache, and for a source on a thread of its own.
+/// Checks the rules for a cache with the usual limit, one that keeps nothing, a cache of a
+/// cache, and a source on a thread of its own.
 fn check(make: impl Fn() -> Box<dyn Source>) {
     conformance::source(|| Box::new(Cached::new(make())));
     conformance::source(|| Box::new(Cached::builder(make()).max_age(Duration::ZERO).build()));
     conformance::source(|| Box::new(Cached::new(Cached::new(make()))));
     let patience = Some(Duration::from_secs(60));
     conformance::source(|| Box::new(Cached::new(Worker::new(make(), patience).unwrap())));
-    // A consumer that others were before.
+    // A consumer that comes after others.
     conformance::source(|| Box::new(Cached::new(make()).clone()));
 }
 
@@ -31,13 +31,13 @@ fn over_this_machine() {
     });
 }
 
-/// Costly objects by a source that may hang, which is on a thread of its own.
+/// Costly objects through a source that may hang, on a thread of its own.
 #[cfg(target_os = "linux")]
 #[test]
 fn over_workers() {
     let worker = || Worker::new(open("local:").unwrap(), Some(Duration::from_secs(60))).unwrap();
     conformance::source(|| Box::new(Cached::builder(worker()).costly_by(worker()).build()));
-    // The other way round, the cache is behind the thread.
+    // In the opposite order the cache is behind the thread.
     conformance::source(|| {
         let cache = Cached::new(open("local:").unwrap());
         Box::new(Worker::new(cache, None).unwrap())
@@ -45,7 +45,7 @@ fn over_workers() {
 }
 
 #[test]
-fn over_recorded_blocks() {
+fn a_cache_over_recorded_blocks_conforms() {
     let Some(root) = real::root() else { return };
     let list = |folder: &str, names: &[&str]| {
         let path = |name: &&str| root.join(folder).join(name).display().to_string();
@@ -61,7 +61,7 @@ fn over_recorded_blocks() {
 }
 
 #[test]
-fn over_written_blocks() {
+fn a_cache_over_written_blocks_conforms() {
     let process = [
         CounterSpec::new(TitleIndex(6), CounterType::PERF_100NSEC_TIMER),
         CounterSpec::new(TitleIndex(784), CounterType::PERF_COUNTER_RAWCOUNT),
@@ -87,11 +87,11 @@ fn over_written_blocks() {
     check(|| Box::new(ReplaySource::new("single", [sample(1)]).unwrap()));
 }
 
-/// What is expensive to collect is collected by a second source, which is there
-/// from then on: it holds up nobody.
+/// Costly objects are collected by a second source, which stays open, so that other readers
+/// need not wait.
 #[cfg(target_os = "linux")]
 #[test]
-fn shared_sources_collect_costly_objects_apart() {
+fn shared_sources_collect_costly_objects_through_a_second_source() {
     use perfhive::{Category, PerformanceCounter, SharedSource};
     let source = SharedSource::open("proc:").unwrap();
     let mut free = PerformanceCounter::new_in(&source, "Memory", "Available Bytes", "").unwrap();

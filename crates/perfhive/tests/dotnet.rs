@@ -37,12 +37,12 @@ fn counters() -> [CounterSpec; 5] {
         CounterSpec::new(TitleIndex(684), CounterType::PERF_ELAPSED_TIME),
         CounterSpec::new(TitleIndex(6), CounterType::PERF_100NSEC_TIMER),
         CounterSpec::new(TitleIndex(180), CounterType::PERF_COUNTER_LARGE_RAWCOUNT),
-        // Bits that no formula is known for.
+        // A type without a formula.
         CounterSpec::new(TitleIndex(900), CounterType(0x0088_0500)),
     ]
 }
 
-/// Name, PID, start, processor seconds, working set.
+/// A process: name, PID, start, processor seconds, working set.
 type P<'a> = (&'a str, u64, u64, u64, u64);
 
 fn sample(second: usize, processes: &[P<'_>]) -> Vec<u8> {
@@ -70,7 +70,7 @@ fn recording(samples: &[&[P<'_>]]) -> SharedSource {
     SharedSource::new(source.with_titles(LanguageId::GERMAN, &german()))
 }
 
-/// A live source that shows the blocks in its hands, and counts collections.
+/// A live source that answers with the block it was given, and counts collections.
 struct Live {
     block: Arc<Mutex<Vec<u8>>>,
     collections: Arc<AtomicU64>,
@@ -125,7 +125,7 @@ fn run(counter: &mut PerformanceCounter, samples: usize) -> Vec<String> {
 }
 
 #[test]
-fn categories_list_what_there_is() {
+fn categories_counters_and_instances_are_listed() {
     let source = recording(&[&[("a", 1, 1, 0, 5), ("b", 2, 1, 0, 6), ("a", 3, 1, 0, 7)]]);
     let all = Category::all_in(&source).unwrap();
     assert_eq!(all.iter().map(Category::name).collect::<Vec<_>>(), ["Process", "Thread"]);
@@ -159,14 +159,14 @@ fn exists_tests() {
     assert!(counter("ARBEITSSEITEN", "Prozess").unwrap());
     assert!(counter("180", "230").unwrap());
     assert!(!counter("Elapsed Time", "Thread").unwrap());
-    // The arguments the wrong way round are told, not answered.
+    // Arguments in the wrong order are an error.
     let error = instance("Process", "notepad").unwrap_err();
     assert!(matches!(error, QueryError::UnknownObject { .. }), "{error}");
     assert!(counter("Process", "Working Set").is_err());
 }
 
 #[test]
-fn instances_must_be_named_where_there_are_any() {
+fn an_instance_has_to_be_named_exactly_where_the_category_has_instances() {
     let (source, _, _) = live(&[("a", 1, 1, 0, 5)]);
     let new = |category, instance| {
         PerformanceCounter::new_in(&source, category, "Working Set", instance).map(|_| ())
@@ -206,7 +206,7 @@ fn a_value_never_crosses_from_one_process_to_another() {
     let source = recording(&[
         &[("app", 10, 1, 5, 1)],
         &[("app", 10, 1, 6, 1)],
-        // Another process has taken the name, and even the number.
+        // Another process has taken the name and the PID.
         &[("app", 10, 2, 100, 1)],
         &[("app", 10, 2, 103, 1)],
         &[],
@@ -216,7 +216,7 @@ fn a_value_never_crosses_from_one_process_to_another() {
     ]);
     let new = || PerformanceCounter::new_in(&source, "Process", "% Processor Time", "app").unwrap();
     let (mut counter, mut other) = (new(), new());
-    // Two counters see the same samples, whoever asks first.
+    // Two counters see the same samples, in whichever order they ask.
     let mut seen = (Vec::new(), Vec::new());
     for _ in 0..8 {
         seen.0.extend(run(&mut counter, 1));
@@ -239,7 +239,7 @@ fn a_value_never_crosses_from_one_process_to_another() {
 }
 
 #[test]
-fn numbers_behind_names_may_shift() {
+fn an_instance_that_moved_up_to_another_number_has_no_rate() {
     let source = recording(&[
         &[("java", 10, 1, 100, 1), ("java", 20, 2, 200, 2)],
         &[("java", 20, 2, 201, 2), ("java", 30, 3, 999, 3)],
@@ -250,7 +250,7 @@ fn numbers_behind_names_may_shift() {
 }
 
 #[test]
-fn equals_that_moved_up_are_not_taken_for_those_before_them() {
+fn instances_of_one_name_that_moved_up_have_no_rate() {
     let second = 10_000_000;
     let timer = [CounterSpec::new(TitleIndex(6), CounterType::PERF_100NSEC_TIMER)];
     let sample = |at: i64, rows: &[(&str, u64)]| {
@@ -261,7 +261,7 @@ fn equals_that_moved_up_are_not_taken_for_those_before_them() {
     };
     let blocks = [
         sample(1, &[("x", 0), ("x", 50), ("y", 0)]),
-        // The first x is gone; there is no number that would tell.
+        // The first x is gone, and the instances have no IDs.
         sample(2, &[("x", 51), ("y", 1)]),
         sample(3, &[("x", 52), ("y", 3)]),
     ];
@@ -290,7 +290,7 @@ fn equals_that_moved_up_are_not_taken_for_those_before_them() {
 }
 
 #[test]
-fn samples_of_two_machines_give_no_value() {
+fn samples_of_two_machines_make_no_value() {
     let read = |machine: &str, at: i64| {
         let timer = [CounterSpec::new(TitleIndex(6), CounterType::PERF_100NSEC_TIMER)];
         let row: [Row<'_>; 1] = [("x", None, &[at as u64 * 10_000_000])];
@@ -309,7 +309,7 @@ fn samples_of_two_machines_give_no_value() {
 }
 
 #[test]
-fn samples_between_values_do_not_disturb_them() {
+fn raw_samples_between_values_do_not_change_the_values() {
     let samples: [&[P<'_>]; 4] =
         [&[("a", 1, 1, 0, 1)], &[("a", 1, 1, 1, 1)], &[("a", 1, 1, 1, 1)], &[("a", 1, 1, 3, 1)]];
     let source = recording(&samples);
@@ -342,7 +342,7 @@ fn a_type_without_a_formula_has_samples() {
 }
 
 #[test]
-fn looking_does_not_move_a_recording_on() {
+fn listing_instances_does_not_move_a_recording() {
     let mut source = recording(&[&[("a", 1, 1, 0, 1)], &[("b", 2, 1, 0, 1)], &[]]);
     let names = |source: &SharedSource| {
         Category::new_in(source, "Process").unwrap().instance_names().unwrap()
@@ -351,7 +351,7 @@ fn looking_does_not_move_a_recording_on() {
     let mut category = Category::new_in(&source, "Process").unwrap();
     assert_eq!(category.read().unwrap().by_instance().iter().next().unwrap().name(), "a");
     assert_eq!(names(&source), ["a"]);
-    // Who waits for something moves the recording on.
+    // A loop that waits for an instance moves the recording on.
     while !Category::instance_exists_in(&source, "b", "Process").unwrap() {
         source.advance().unwrap();
     }
@@ -362,7 +362,7 @@ fn looking_does_not_move_a_recording_on() {
 }
 
 #[test]
-fn everything_of_a_category_by_instance_and_by_counter() {
+fn a_category_is_read_by_instance_and_by_counter() {
     let source = recording(&[
         &[("svchost", 1, 1, 0, 5), ("Total", 2, 1, 0, 6), ("svchost", 3, 1, 4, 7)],
         &[("svchost", 3, 1, 6, 8), ("svchost", 4, 1, 9, 9)],
@@ -373,7 +373,7 @@ fn everything_of_a_category_by_instance_and_by_counter() {
     assert_eq!(rows, ["svchost", "Total", "svchost#1"]);
     let columns: Vec<_> = older.by_counter().iter().map(|column| column.name()).collect();
     assert_eq!(columns, category.counter_names());
-    // Both ways lead to the same data, whatever the case and the language.
+    // Both orders lead to the same data, in any case and language.
     let set = |data: InstanceData<'_>| data.value().unwrap();
     let row = older.by_instance().get("SVCHOST#1").unwrap();
     assert_eq!(set(row.get("WORKING set").unwrap()), 7.0);
@@ -387,14 +387,15 @@ fn everything_of_a_category_by_instance_and_by_counter() {
     let time = older.get("% processor time", "svchost").unwrap();
     assert!(matches!(time.value(), Err(NoValue::NeedsTwoSamples)));
     assert_eq!(time.sample().unwrap().raw_value(), 0);
-    // Since the older sample: by identity, though the number has shifted.
+    // Since the older sample the instance is found by identity, although its number has
+    // shifted.
     let newer = category.read().unwrap();
     let since = |name| newer.get("% Processor Time", name).unwrap().value_since(&older);
     assert_eq!(since("svchost").unwrap(), 200.0);
     assert!(matches!(since("svchost#1"), Err(NoValue::Born)));
     let end = category.read().err();
     assert!(end.is_some_and(|error| error.is_end_of_data()));
-    // Who comes late stands where the others stand.
+    // A new reader is at the sample of the others.
     let mut threads = Category::new_in(&source, "Thread").unwrap();
     assert_eq!(threads.read().unwrap().by_instance().len(), 2);
     let wrong = threads.clone().read().unwrap();
@@ -403,7 +404,7 @@ fn everything_of_a_category_by_instance_and_by_counter() {
 }
 
 #[test]
-fn names_are_shown_in_the_language_asked_for() {
+fn names_are_shown_in_the_requested_language() {
     let source = recording(&[&[("a", 1, 1, 0, 5)]]).language(LanguageId::GERMAN);
     let mut process = Category::new_in(&source, "Process").unwrap();
     assert_eq!(process.name(), "Prozess");
@@ -415,12 +416,12 @@ fn names_are_shown_in_the_language_asked_for() {
     let row = data.by_instance().get("a").unwrap();
     assert_eq!(row.get("Working Set").unwrap().counter_name(), "Arbeitsseiten");
     assert_eq!(row.get("arbeitsseiten").unwrap().raw_value().unwrap(), 5);
-    // Of names that are not there in German, the English ones.
+    // Names that are missing in German are English.
     assert_eq!(process.counter_names()[1], "Elapsed Time");
 }
 
 #[test]
-fn counters_get_fresh_data_or_share_it() {
+fn counters_get_fresh_data_or_share_kept_data() {
     let (source, block, collections) = live(&[("a", 1, 1, 0, 5)]);
     let new = |source: &SharedSource| {
         PerformanceCounter::new_in(source, "Process", "Working Set", "a").unwrap()
@@ -431,10 +432,11 @@ fn counters_get_fresh_data_or_share_it() {
         assert_eq!(counter.next_value().unwrap(), 5.0);
     }
     assert_eq!(collections.load(Ordering::SeqCst), before + 3);
-    // What is asked now is of now.
+    // A fresh request is answered from a new collection.
     *block.lock().unwrap() = sample(1, &[("a", 1, 1, 0, 6)]);
     assert_eq!(fresh[0].next_value().unwrap(), 6.0);
-    // Shared: one collection for all, and never the same sample twice.
+    // Kept data: one collection for all counters, and never the same sample twice for one of
+    // them.
     let shared = source.clone().max_age(Duration::from_secs(3600));
     let mut counters = [new(&shared), new(&shared), new(&shared)];
     let before = collections.load(Ordering::SeqCst);
@@ -442,7 +444,7 @@ fn counters_get_fresh_data_or_share_it() {
         for counter in &mut counters {
             counter.next_value().unwrap();
         }
-        // The first round is served by what others collected before.
+        // The first round is served by an earlier collection.
         let now = collections.load(Ordering::SeqCst);
         assert!(now < before + round, "{} collections in {round} rounds", now - before);
     }
@@ -450,7 +452,7 @@ fn counters_get_fresh_data_or_share_it() {
 }
 
 #[test]
-fn a_source_that_fails_once_loses_nobody() {
+fn after_a_failure_of_the_source_the_next_value_is_a_rate() {
     let (source, block, _) = live(&[("a", 1, 1, 0, 5)]);
     let mut counter =
         PerformanceCounter::new_in(&source, "Process", "% Processor Time", "a").unwrap();
@@ -463,60 +465,8 @@ fn a_source_that_fails_once_loses_nobody() {
     assert_eq!(run(&mut counter, 1), ["50"]);
 }
 
-/// A source whose one object gets another number when its provider is
-/// registered anew.
-struct Renumbered(Arc<AtomicU64>);
-
-impl Renumbered {
-    fn base(&self) -> u32 {
-        self.0.load(Ordering::SeqCst) as u32 * 1000
-    }
-}
-
-impl Source for Renumbered {
-    fn name(&self) -> &str {
-        "renumbered:"
-    }
-    fn collect(&mut self, _: &Ask, out: &mut Snapshot) -> Result<(), SourceError> {
-        out.clear();
-        let kind = CounterType::PERF_COUNTER_LARGE_RAWCOUNT;
-        let items = [CounterSpec::new(TitleIndex(self.base() + 2), kind)];
-        let rows: [Row<'_>; 1] = [("a", None, &[42])];
-        let bytes = block("HOST", 1, &[(TitleIndex(self.base()), &items, &rows)]);
-        out.push_frame(Arc::new(Frame::new(bytes, u64::from(self.base())).unwrap()), "renumbered:");
-        Ok(())
-    }
-    fn catalogue(&mut self, _: &Ask) -> Result<Arc<Catalogue>, SourceError> {
-        let mut snapshot = Snapshot::new();
-        self.collect(&Ask::new(ObjectQuery::Global), &mut snapshot)?;
-        let generation = self.0.load(Ordering::SeqCst);
-        Ok(Arc::new(Catalogue { generation, ..Catalogue::of_snapshot(&snapshot) }))
-    }
-    fn titles(&mut self, language: LanguageId, _: &Ask) -> Result<Arc<TitleDatabase>, SourceError> {
-        let list = titles(&[(self.base(), "Custom"), (self.base() + 2, "Items")]);
-        Ok(Arc::new(TitleDatabase::new(language, &list, &list)))
-    }
-}
-
 #[test]
-fn names_that_get_other_numbers_are_found_again() {
-    let generation = Arc::new(AtomicU64::new(1));
-    let source = SharedSource::new(Renumbered(Arc::clone(&generation)));
-    let mut counter = PerformanceCounter::new_in(&source, "Custom", "Items", "a").unwrap();
-    let mut category = Category::new_in(&source, "Custom").unwrap();
-    assert_eq!(counter.next_value().unwrap(), 42.0);
-    generation.store(2, Ordering::SeqCst);
-    assert_eq!(counter.next_value().unwrap(), 42.0);
-    assert_eq!(counter.category_name(), "Custom");
-    assert_eq!(category.instance_names().unwrap(), ["a"]);
-    let data = category.read().unwrap();
-    assert_eq!(data.get("Items", "a").unwrap().raw_value().unwrap(), 42);
-    assert_eq!((data.category_name(), category.name()), ("Custom".into(), "Custom".into()));
-    assert!(category.has_counter("items"));
-}
-
-#[test]
-fn handles_may_go_to_other_threads() {
+fn handles_are_send_and_sync() {
     fn both<T: Send + Sync>() {}
     both::<SharedSource>();
     both::<Category>();
@@ -526,8 +476,8 @@ fn handles_may_go_to_other_threads() {
 }
 
 #[test]
-fn long_names_in_a_hostile_block_cost_little() {
-    // A thousand instances whose parent's name is as long as a name can be.
+fn long_names_in_a_hostile_block_take_linear_time() {
+    // A thousand instances of a parent with a name as long as a name can be.
     let long = "x".repeat(30_000);
     let one = [CounterSpec::new(TitleIndex(180), CounterType::PERF_COUNTER_LARGE_RAWCOUNT)];
     let parents: [Row<'_>; 1] = [(&long, None, &[1])];
@@ -545,7 +495,7 @@ fn long_names_in_a_hostile_block_cost_little() {
         assert!(data.get("Working Set", name).is_none());
     }
     assert!(data.get("Working Set", &format!("{long}/y#4999")).is_some());
-    // Writing all the names out takes minutes where it is not optimised.
+    // Writing all names out takes minutes without optimisation.
     assert!(start.elapsed() < Duration::from_secs(30), "{:?}", start.elapsed());
 }
 
@@ -572,7 +522,7 @@ fn vista() -> Option<SharedSource> {
 }
 
 #[test]
-fn a_real_log_gives_the_known_values() {
+fn a_real_log_has_the_independently_computed_values() {
     let Some(source) = vista() else { return };
     // Values at the second sample, computed independently from the same data.
     let known = [
@@ -590,7 +540,7 @@ fn a_real_log_gives_the_known_values() {
             PerformanceCounter::new_in(&source, category, counter, instance).unwrap()
         })
         .collect();
-    // All of them see the first sample, and then the second.
+    // Every counter sees the first sample, and then the second.
     for counter in &mut counters {
         let first = counter.next_value();
         assert_eq!(first.is_ok(), counter.counter_type().samples() == 1);
@@ -625,14 +575,14 @@ fn calculate_agrees_with_next_value_on_a_real_log() {
 }
 
 #[test]
-fn every_instance_of_a_real_log_is_there() {
+fn every_instance_of_a_real_log_has_its_own_row() {
     let Some(source) = vista() else { return };
     let mut category = Category::new_in(&source, "Process").unwrap();
     let data = category.read().unwrap();
     let names: Vec<_> = data.by_instance().iter().map(|row| row.name()).collect();
     let has = |name: &str| names.iter().any(|known| known == name);
     assert!(has("svchost") && has("svchost#2"), "{names:?}");
-    // Each name finds its own row.
+    // Each name finds its row.
     for (place, name) in names.iter().enumerate() {
         let row = data.by_instance().get(name).unwrap();
         let own = data.by_instance().iter().nth(place).unwrap();

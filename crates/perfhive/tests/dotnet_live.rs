@@ -1,4 +1,4 @@
-//! Categories and counters on this Linux machine, with a process of our own.
+//! Categories and counters on this Linux machine, with a process of the test.
 #![cfg(target_os = "linux")]
 #![allow(clippy::unwrap_used, clippy::expect_used)]
 
@@ -9,8 +9,7 @@ use std::path::PathBuf;
 use std::process::{Child, Command, Stdio};
 use std::time::{Duration, Instant};
 
-/// A program of a name that no other process has, which computes until it is
-/// dropped.
+/// A program with a name that no other process has. It computes until it is dropped.
 struct Burner {
     name: String,
     link: PathBuf,
@@ -50,7 +49,7 @@ impl Drop for Burner {
     }
 }
 
-/// Tries until something is so; a busy machine may need long.
+/// Tries until a condition holds; a busy machine may need long.
 fn eventually<T>(what: &str, mut try_it: impl FnMut() -> Option<T>) -> T {
     let end = Instant::now() + Duration::from_secs(60);
     loop {
@@ -63,7 +62,7 @@ fn eventually<T>(what: &str, mut try_it: impl FnMut() -> Option<T>) -> T {
 }
 
 #[test]
-fn a_process_is_found_measured_and_missed() {
+fn a_process_has_values_until_it_ends() {
     let mut burner = Burner::start("burn");
     let name = burner.name.clone();
     eventually("the process appears", || {
@@ -74,10 +73,10 @@ fn a_process_is_found_measured_and_missed() {
     assert_eq!(pid.raw_value().unwrap(), u64::from(burner.child.id()));
     assert!(matches!(time.next_value(), Err(NoValue::NeedsTwoSamples)));
     let busy = eventually("the process computes", || {
-        // The kernel books processor time in ticks of 10 ms.
+        // The kernel counts processor time in ticks of 10 ms.
         std::thread::sleep(Duration::from_millis(250));
-        // One thread uses no more than one processor, unless this one was held
-        // up between the clock and the process.
+        // One thread uses no more than one processor, unless the reader was interrupted between
+        // clock and process.
         time.next_value().ok().filter(|value| *value > 0.0 && *value <= 150.0)
     });
     assert!(busy > 0.0);
@@ -88,7 +87,7 @@ fn a_process_is_found_measured_and_missed() {
     assert!(matches!(gone, NoValue::Vanished), "{gone}");
     assert!(matches!(time.next_value(), Err(NoValue::NoSuchInstance)));
     assert!(!Category::instance_exists(&name, "Process").unwrap());
-    // Another process of the name, which starts with its own first sample.
+    // Another process of the name starts with a first sample of its own.
     burner.start_again();
     let first = eventually("the process comes back", || match time.next_value() {
         Err(NoValue::NoSuchInstance) => None,
@@ -99,16 +98,16 @@ fn a_process_is_found_measured_and_missed() {
 }
 
 #[test]
-fn another_process_of_the_name_gives_no_value_at_first() {
+fn a_second_process_of_the_name_has_no_value_at_first() {
     let mut burner = Burner::start("swap");
     let name = burner.name.clone();
     let mut time = PerformanceCounter::new("Process", "% Processor Time", &name).unwrap();
     eventually("the process computes", || time.next_value().ok().filter(|value| *value > 0.0));
     burner.stop();
     burner.start_again();
-    // Nothing was read in between: the name is there again, the process is not.
+    // Nothing was read in between. The name is the same, the process is another one.
     let why = eventually("the process is there", || match time.next_value() {
-        // Between fork and exec it has the name of this test.
+        // Between fork and exec the process has the name of this test.
         Err(NoValue::Vanished | NoValue::NoSuchInstance) => None,
         other => Some(other),
     });
@@ -116,7 +115,7 @@ fn another_process_of_the_name_gives_no_value_at_first() {
 }
 
 #[test]
-fn numbers_behind_names_that_shift_give_no_value() {
+fn processes_that_moved_up_to_another_number_have_no_value() {
     let mut first = Burner::start("same");
     let [second, third] = [(); 2].map(|()| Ended(Burner::run(&first.link)));
     let (name, numbered) = (first.name.clone(), format!("{}#1", first.name));
@@ -135,7 +134,7 @@ fn numbers_behind_names_that_shift_give_no_value() {
     };
     let before = [id(&one), id(&two)];
     first.stop();
-    // Whoever has moved up is somebody else, and says so before it gives a value.
+    // The process that moved up is another one, and has no value at first.
     eventually("one is gone", || {
         (!Category::instance_exists(&all, "Process").unwrap()).then_some(())
     });
@@ -153,7 +152,7 @@ fn numbers_behind_names_that_shift_give_no_value() {
 }
 
 #[test]
-fn a_whole_category_in_one_sample() {
+fn a_category_is_read_in_one_sample() {
     let burner = Burner::start("whole");
     eventually("the process appears", || {
         Category::instance_exists(&burner.name, "Process").unwrap().then_some(())
@@ -170,7 +169,7 @@ fn a_whole_category_in_one_sample() {
     let row = older.by_instance().get(&burner.name).unwrap();
     assert!(row.get("Working Set").unwrap().value().unwrap() > 0.0);
     assert_eq!(row.len(), older.by_counter().len());
-    // Its thread carries its name.
+    // Its thread has its name.
     let threads = Category::new("Thread").unwrap();
     assert!(threads.has_instance(&format!("{}/0", burner.name)).unwrap());
     let mut thread =
@@ -179,7 +178,7 @@ fn a_whole_category_in_one_sample() {
 }
 
 #[test]
-fn all_share_one_source() {
+fn all_categories_of_this_machine_share_one_source() {
     let before = SharedSource::local().unwrap().statistics().collections;
     PerformanceCounter::new("Memory", "Available Bytes", "").unwrap().next_value().unwrap();
     let machine = SharedSource::local().unwrap().machine().unwrap();
@@ -189,7 +188,7 @@ fn all_share_one_source() {
 }
 
 #[test]
-fn counters_may_be_used_on_many_threads() {
+fn counters_work_on_many_threads() {
     std::thread::scope(|scope| {
         for _ in 0..8 {
             scope.spawn(|| {
@@ -202,7 +201,7 @@ fn counters_may_be_used_on_many_threads() {
     });
 }
 
-/// An example of this package, if it was built.
+/// The path of an example of this package, if it was built.
 fn example(name: &str) -> Option<Command> {
     let mut path = std::env::current_exe().unwrap();
     path.pop();
@@ -227,7 +226,7 @@ fn the_example_categories_lists_everything() {
     }
 }
 
-/// A process that does not outlive its test.
+/// A process that ends with its test.
 struct Ended(Child);
 
 impl Drop for Ended {
@@ -248,7 +247,7 @@ fn the_example_display_follows_a_process_to_its_end() {
     assert_eq!(lines.next().unwrap().unwrap(), format!("Found {name}"));
     assert!(lines.next().unwrap().unwrap().parse::<f64>().unwrap() > 0.0);
     burner.stop();
-    // It ends by itself when the process is gone.
+    // The example ends when the process is gone.
     let rest = lines.count();
     assert!(child.0.wait().unwrap().success(), "after {rest} values");
 }

@@ -1,5 +1,5 @@
-//! Categories, counters and instances by name: in any language, and with every
-//! character that names may have.
+//! Categories, counters and instances by name: in any language, with every character that a
+//! name may have.
 #![allow(clippy::unwrap_used, clippy::expect_used)]
 
 use perfhive::format::CounterSpec;
@@ -10,7 +10,7 @@ use perfhive_testkit::script::{Row, block, titles};
 const THINGS: TitleIndex = TitleIndex(5000);
 const PARTS: TitleIndex = TitleIndex(5004);
 
-/// Things, which have names, and parts of the first two of them; each with its number.
+/// An object of named instances, and one of parts of the first two, each with a number.
 fn source(things: &[&str], parts: &[(u32, &str)]) -> SharedSource {
     let numbers: Vec<[u64; 1]> = (0..).take(things.len()).map(|number| [number]).collect();
     let rows: Vec<Row<'_>> =
@@ -37,8 +37,13 @@ fn source(things: &[&str], parts: &[(u32, &str)]) -> SharedSource {
     SharedSource::new(source.with_titles(LanguageId::GERMAN, &german))
 }
 
-/// Every name that is listed leads to the row that it was listed for, each way there is.
-fn each_finds_its_own(source: &SharedSource, category: &str, counter: &str, first: u64) {
+/// Checks that every listed name finds its own row, in each of the ways.
+fn check_that_each_name_finds_its_row(
+    source: &SharedSource,
+    category: &str,
+    counter: &str,
+    first: u64,
+) {
     let mut category = Category::new_in(source, category).unwrap();
     let names = category.instance_names().unwrap();
     let data = category.read().unwrap();
@@ -49,7 +54,7 @@ fn each_finds_its_own(source: &SharedSource, category: &str, counter: &str, firs
         let column = data.by_counter().get(counter).unwrap();
         assert_eq!(of(column.get(name)), Some(number), "{name}");
         let mut one = PerformanceCounter::new_in(source, &category.name(), counter, name).unwrap();
-        // All stand at the same sample, which each may have once.
+        // All readers are at the same sample, which each may have once.
         assert_eq!(one.next_value().unwrap(), number as f64, "{name}");
         assert_eq!(one.instance_name(), name);
         let [mut same] = <[_; 1]>::try_from(category.counters(name).unwrap()).unwrap();
@@ -58,7 +63,7 @@ fn each_finds_its_own(source: &SharedSource, category: &str, counter: &str, firs
 }
 
 #[test]
-fn every_name_that_is_listed_finds_its_own() {
+fn every_listed_name_finds_its_row() {
     let things = [
         "a",
         "A",
@@ -128,12 +133,12 @@ fn every_name_that_is_listed_finds_its_own() {
         (19, "("),
     ];
     let source = source(&things, &parts);
-    each_finds_its_own(&source, "things (ALL) #1/X", "number#/()", 0);
-    each_finds_its_own(&source, "Teile", "zahl", 1000);
+    check_that_each_name_finds_its_row(&source, "things (ALL) #1/X", "number#/()", 0);
+    check_that_each_name_finds_its_row(&source, "Teile", "zahl", 1000);
 }
 
 #[test]
-fn names_are_understood_in_every_language_wherever_they_are_asked_for() {
+fn every_function_finds_names_in_every_language() {
     let source = source(&["a"], &[]);
     for name in ["Things (all) #1/x", "DINGE", "5000"] {
         let mut category = Category::new_in(&source, name).unwrap();
@@ -146,7 +151,7 @@ fn names_are_understood_in_every_language_wherever_they_are_asked_for() {
         }
         assert!(data.get("Zahl", "a").is_none());
     }
-    // Whoever came by the list of all has the same.
+    // A category from the list of all finds the same.
     for mut category in Category::all_in(&source).unwrap().into_iter().take(1) {
         assert!(category.read().unwrap().get("nummer", "a").is_some());
         assert!(category.has_counter("nummer"));
@@ -154,7 +159,7 @@ fn names_are_understood_in_every_language_wherever_they_are_asked_for() {
 }
 
 #[test]
-fn every_name_in_real_data_finds_its_own() {
+fn every_name_in_real_data_finds_its_row() {
     let Some(names) = real::text("titles/vista_009_from_pal_SampleLog.txt") else { return };
     let list = format::titles::TitleList::from_text(&names);
     let files = real::files("windows-vista", "_global.bin");
@@ -163,7 +168,7 @@ fn every_name_in_real_data_finds_its_own() {
     let mut found = 0;
     for mut category in Category::all_in(&source).unwrap() {
         let Ok(data) = category.read() else { continue };
-        // Nothing moves the recording on but who has had the sample.
+        // Only a reader that has had the sample moves the recording on.
         for (place, row) in data.by_instance().iter().enumerate() {
             let name = row.name();
             let own = data.by_instance().get(&name).map(|row| row.identity().cloned());

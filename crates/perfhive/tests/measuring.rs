@@ -14,13 +14,13 @@ use std::process::{Child, Command, Stdio};
 use std::thread::sleep;
 use std::time::{Duration, Instant};
 
-/// A child that is ended with the test.
+/// A child process that ends with the test.
 struct Running(Child);
 
 impl Running {
     fn new(program: &str, arguments: &[&str]) -> Self {
         let mut command = Command::new(program);
-        // What waits for input waits for ever.
+        // Without input the child waits for ever.
         command.args(arguments).stdin(Stdio::piped()).stdout(Stdio::null());
         Self(command.spawn().unwrap())
     }
@@ -41,7 +41,7 @@ impl Drop for Running {
     }
 }
 
-/// Waits until something is so, for a minute: others may need the machine.
+/// Waits until a condition holds, for at most a minute: the machine may be busy.
 fn wait_until(what: &str, mut is_so: impl FnMut() -> bool) {
     let start = Instant::now();
     while !is_so() {
@@ -79,7 +79,7 @@ fn cycle(context: &mut MeasurementContext) -> Readings {
     readings
 }
 
-/// A value, or the code of why there is none.
+/// A value, or the code of the reason why there is none.
 fn shown(reading: &SensorReading) -> String {
     match &reading.value {
         Ok(value) => value.to_string(),
@@ -87,7 +87,7 @@ fn shown(reading: &SensorReading) -> String {
     }
 }
 
-/// What there is of a sensor asked for and one of its instances.
+/// The reading of a requested sensor for one of its instances.
 fn found(readings: &Readings, asked: usize, instance: u32) -> Option<String> {
     let instance = instance.to_string();
     let is_it = |reading: &&SensorReading| {
@@ -99,8 +99,8 @@ fn found(readings: &Readings, asked: usize, instance: u32) -> Option<String> {
     first
 }
 
-/// A value that a share of time may have. The kernel counts in ticks, so that
-/// one tick in a short interval may be more than all of it.
+/// Whether a share of time is possible. The kernel counts in ticks, so that one tick in a short
+/// interval may be more than 100 %.
 fn share(readings: &Readings, asked: usize, instance: u32) {
     let value = found(readings, asked, instance).unwrap();
     let number = value.parse::<f64>();
@@ -125,15 +125,14 @@ fn gone(context: &MeasurementContext) -> usize {
     anomalies.iter().find_map(count).unwrap_or(0)
 }
 
-/// What is odd about a sample, but for buffers: the first ones that a source
-/// fills must grow.
+/// The anomalies of a sample without those of buffers, which have to grow at first.
 fn odd(context: &MeasurementContext) -> Vec<Anomaly> {
     let mut anomalies = context.record().unwrap().anomalies.clone();
     anomalies.retain(|anomaly| !matches!(anomaly, Anomaly::BufferGrown { .. }));
     anomalies
 }
 
-/// Processor time of a process in seconds, in ticks as the kernel tells it.
+/// Processor time of a process in seconds, in the kernel's ticks.
 fn processor_time(pid: u32) -> f64 {
     let text = std::fs::read_to_string(format!("/proc/{pid}/stat")).unwrap();
     let (_, rest) = text.rsplit_once(')').unwrap();
@@ -143,13 +142,13 @@ fn processor_time(pid: u32) -> f64 {
 }
 
 #[test]
-fn a_process_that_is_busy() {
+fn a_busy_process_has_its_processor_time() {
     let child = Running::new("sh", &["-c", "while :; do :; done"]);
     let pid = child.pid();
     wait_until("the child is busy", || processor_time(pid) > 0.05);
     let mut sources = sources();
-    // The baseline is taken between these, and the sample below likewise, so
-    // that what can be right is bounded however busy the machine is.
+    // The baseline is taken between these two readings, and the sample between two below, so
+    // that the value has bounds however busy the machine is.
     let (begun, outer) = (Instant::now(), processor_time(pid));
     let mut context = context(&mut sources, &[time_of(pid), id_of(pid)]);
     let (ready, inner) = (Instant::now(), processor_time(pid));
@@ -161,7 +160,7 @@ fn a_process_that_is_busy() {
     let mut readings = Readings::new();
     context.decode(&mut readings).unwrap();
 
-    // User and system time are in whole ticks, each.
+    // User and system time are each in whole ticks.
     let tick = 2.0 / rustix::param::clock_ticks_per_second() as f64;
     let least = 100.0 * (least - tick) / longest.as_secs_f64();
     let most = 100.0 * (most + tick) / shortest.as_secs_f64();
@@ -179,7 +178,7 @@ fn a_process_that_is_busy() {
 }
 
 #[test]
-fn a_process_that_ends_between_prepare_and_sample() {
+fn a_process_that_ends_between_prepare_and_sample_has_vanished() {
     let mut children = [Running::new("cat", &[]), Running::new("cat", &[])];
     let [first, second] = children.each_ref().map(Running::pid);
     let mut sources = sources();
@@ -203,14 +202,14 @@ fn a_process_that_ends_between_prepare_and_sample() {
     assert_eq!(found(&readings, 0, first), Some("vanished".to_string()));
     assert_eq!(found(&readings, 2, second), Some(second.to_string()));
     assert_eq!(gone(&context), 0);
-    // Whoever asks for it now is told that there is none.
+    // A new context for it is an error.
     let name = time_of(first).parse().unwrap();
     let error = MeasurementContext::new(&mut sources, &[name]).err().unwrap();
     assert!(error.to_string().starts_with("no instance"), "{error}");
 }
 
 #[test]
-fn processes_that_come_and_go_are_followed() {
+fn processes_that_come_and_go_are_measured_and_reported() {
     let mut sources = sources();
     let mut context = context(&mut sources, &[time_of("*"), id_of("*")]);
     let own = std::process::id();
@@ -237,7 +236,7 @@ fn processes_that_come_and_go_are_followed() {
 }
 
 #[test]
-fn two_data_sources_at_once() {
+fn two_data_sources_are_measured_in_one_context() {
     const PROCESS: TitleIndex = TitleIndex(230);
     let counters = [
         CounterSpec::new(TitleIndex(6), CounterType::PERF_100NSEC_TIMER),
@@ -266,7 +265,7 @@ fn two_data_sources_at_once() {
     let mut context = context(&mut sources, &names);
     for _ in 0..2 {
         let readings = cycle(&mut context);
-        // In the order asked for, not that of the data sources.
+        // In the requested order, not that of the data sources.
         assert_eq!(readings.iter().map(|r| r.asked).collect::<Vec<_>>(), [0, 1, 2, 3]);
         assert_eq!(found(&readings, 0, pid), Some(pid.to_string()));
         assert_eq!(found(&readings, 1, 7), Some("25".to_string()));
@@ -274,7 +273,7 @@ fn two_data_sources_at_once() {
         assert_eq!(found(&readings, 3, 7), Some("7".to_string()));
         assert_eq!(odd(&context), []);
     }
-    // The log has ended: that costs its own sensors only.
+    // The log has ended, so that only its own sensors have no values.
     let readings = cycle(&mut context);
     assert_eq!(found(&readings, 0, pid), Some(pid.to_string()));
     let log = readings.iter().find(|reading| reading.asked == 1).unwrap();
@@ -286,8 +285,7 @@ fn two_data_sources_at_once() {
 
 const PLACE: &str = "PERFHIVE_MEASURING_PLACE";
 
-/// Runs a test in a PID namespace of its own. Where that is not permitted,
-/// says so.
+/// Runs a test in a PID namespace of its own, or prints that this is not permitted.
 fn within_namespace(test: &str, body: impl FnOnce()) {
     if std::env::var(PLACE).is_ok_and(|name| name == test) {
         return body();
@@ -311,8 +309,8 @@ fn within_namespace(test: &str, body: impl FnOnce()) {
 }
 
 #[test]
-fn a_number_that_another_process_takes() {
-    const TEST: &str = "a_number_that_another_process_takes";
+fn a_process_with_a_reused_pid_has_no_value_of_the_old_one() {
+    const TEST: &str = "a_process_with_a_reused_pid_has_no_value_of_the_old_one";
     within_namespace(TEST, || {
         let mut first = Running::new("sleep", &["600"]);
         let pid = first.pid();
@@ -328,14 +326,14 @@ fn a_number_that_another_process_takes() {
         assert_eq!(found(&readings, 1, pid), Some(pid.to_string()));
         share(&readings, 2, pid);
 
-        // Between prepare and sample another process takes the number.
+        // Between prepare and sample another process takes the PID.
         context.prepare().unwrap();
         first.end();
         if std::fs::write("/proc/sys/kernel/ns_last_pid", (pid - 1).to_string()).is_err() {
             eprintln!("{TEST}: numbers of processes cannot be chosen here");
             return;
         }
-        // Starts are told apart by ticks.
+        // Start times differ by a tick at least.
         sleep(Duration::from_millis(30));
         let second = Running::new("cat", &[]);
         assert_eq!(second.pid(), pid, "the number is not the same");
