@@ -11,16 +11,19 @@ use crate::hosting::area::Area;
 use crate::hosting::calls;
 use crate::hosting::library::LoadedLibrary;
 use crate::hosting::wire::{LONGEST, Lane, OpenRequest, Request, Response};
+use rustix::event::{PollFd, PollFlags, poll};
 use rustix::fd::{AsFd, OwnedFd};
 use rustix::io::{Errno, fcntl_dupfd_cloexec};
 use rustix::net::{RecvFlags, SendFlags, recv, send};
-use rustix::process::{Resource, Rlimit, Signal};
+use rustix::process::{PidfdFlags, Resource, Rlimit, Signal, pidfd_open};
+use rustix::thread::{CapabilitySet, CapabilitySets};
 use seccompiler::{
     BpfProgram, SeccompAction, SeccompCmpArgLen, SeccompCmpOp, SeccompCondition, SeccompFilter,
     SeccompRule, TargetArch,
 };
 use std::fs::File;
 use std::process::ExitCode;
+use std::thread;
 
 /// Files that a library may have open.
 const MOST_FILES: u64 = 1024;
@@ -119,12 +122,19 @@ fn take_over() -> Result<(OwnedFd, OwnedFd), Errno> {
 /// Gives up what a provider does not need; a note about what could not be given up.
 fn confine(request: &OpenRequest) -> Result<Option<String>, Errno> {
     rustix::process::set_parent_process_death_signal(Some(Signal::KILL))?;
-    let reader = rustix::process::getppid().map(|pid| pid.as_raw_nonzero().get().unsigned_abs());
-    if reader != Some(request.reader) {
+    let parent = rustix::process::getppid();
+    // Kernels before 5.3 have no such descriptor.
+    let reader = parent.and_then(|pid| pidfd_open(pid, PidfdFlags::empty()).ok());
+    let number = rustix::process::getppid().map(|pid| pid.as_raw_nonzero().get().unsigned_abs());
+    if number != Some(request.reader) {
         // The reader ended before the line above: no signal would end this process.
         return Err(Errno::SRCH);
     }
     rustix::thread::set_no_new_privs(true)?;
+    // Root's capabilities reach every file and process.
+    let none = CapabilitySet::empty();
+    let none = CapabilitySets { effective: none, permitted: none, inheritable: none };
+    rustix::thread::set_capabilities(None, none)?;
     let limit = |resource, most: u64| {
         let limit = Rlimit { current: Some(most), maximum: Some(most) };
         rustix::process::setrlimit(resource, limit)
@@ -146,10 +156,27 @@ fn confine(request: &OpenRequest) -> Result<Option<String>, Errno> {
     // When memory runs short, this process is to be killed first. Where the system does not
     // allow that, nothing is lost.
     let _ = std::fs::write("/proc/self/oom_score_adj", "1000");
+    reader.map_or(Ok(()), end_with_reader)?;
+    let filtered = no_foreign_memory(std::env::consts::ARCH);
     if request.processes {
         return Ok(None);
     }
-    Ok(one_process(std::env::consts::ARCH).err().map(|why| not_refused(&*why)))
+    let filtered = filtered.and_then(|()| one_process(std::env::consts::ARCH));
+    Ok(filtered.err().map(|why| not_refused(&*why)))
+}
+
+/// Starts a thread that ends this process with its reader. A library may switch the parent-death signal
+/// off, by intent or by changing its user.
+fn end_with_reader(reader: OwnedFd) -> Result<(), Errno> {
+    const STACK: usize = 64 << 10;
+    let watch = move || {
+        // Returns when the reader has ended.
+        while poll(&mut [PollFd::new(&reader, PollFlags::IN)], None) != Ok(1) {}
+        let _ = rustix::process::kill_process(rustix::process::getpid(), Signal::KILL);
+    };
+    let thread = thread::Builder::new().name("perfhive watch".to_string()).stack_size(STACK);
+    let error = |error| Errno::from_io_error(&error).unwrap_or(Errno::AGAIN);
+    thread.spawn(watch).map(drop).map_err(error)
 }
 
 /// Whether a supervisor process stands above the library's, which ends all processes that
@@ -168,18 +195,29 @@ fn not_refused(why: &dyn std::error::Error) -> String {
     )
 }
 
-/// Has the kernel refuse to start processes, which would have the memory limit each and
-/// could outlive this one. Threads are allowed. The kernel also refuses to signal other
-/// processes, trace them or write into them: a library whose fork failed may `kill` the
-/// process -1, which means all processes of the user.
-fn one_process(arch: &str) -> Result<(), Box<dyn std::error::Error>> {
+/// Has the kernel refuse system calls with an error.
+fn refuse(
+    calls: Vec<(i64, Vec<SeccompRule>)>,
+    error: i32,
+    arch: &str,
+) -> Result<(), Box<dyn std::error::Error>> {
+    let answer = SeccompAction::Errno(error.unsigned_abs());
     let arch = TargetArch::try_from(arch)?;
-    let install = |calls: Vec<(i64, Vec<SeccompRule>)>, error: i32| {
-        let answer = SeccompAction::Errno(error.unsigned_abs());
-        let calls = calls.into_iter().collect();
-        let filter = SeccompFilter::new(calls, SeccompAction::Allow, answer, arch)?;
-        seccompiler::apply_filter(&BpfProgram::try_from(filter)?)
-    };
+    let calls = calls.into_iter().collect();
+    let filter = SeccompFilter::new(calls, SeccompAction::Allow, answer, arch)?;
+    Ok(seccompiler::apply_filter(&BpfProgram::try_from(filter)?)?)
+}
+
+/// Has the kernel refuse to trace other processes, and to read or write their memory.
+fn no_foreign_memory(arch: &str) -> Result<(), Box<dyn std::error::Error>> {
+    let calls = [libc::SYS_ptrace, libc::SYS_process_vm_readv, libc::SYS_process_vm_writev];
+    refuse(calls.map(|call| (call, vec![])).into(), libc::EPERM, arch)
+}
+
+/// Has the kernel refuse to start processes, which would have the memory limit each and
+/// could outlive this one. Threads are allowed. The kernel also refuses to signal other processes: a
+/// library whose fork failed may `kill` the process -1, which means all processes of the user.
+fn one_process(arch: &str) -> Result<(), Box<dyn std::error::Error>> {
     let thread = libc::CLONE_THREAD as u64;
     let no_thread =
         SeccompCondition::new(0, SeccompCmpArgLen::Qword, SeccompCmpOp::MaskedEq(thread), 0)?;
@@ -201,19 +239,16 @@ fn one_process(arch: &str) -> Result<(), Box<dyn std::error::Error>> {
         (libc::SYS_rt_sigqueueinfo, other(None)?),
         (libc::SYS_rt_tgsigqueueinfo, other(None)?),
         (libc::SYS_pidfd_send_signal, vec![]),
-        (libc::SYS_ptrace, vec![]),
-        (libc::SYS_process_vm_writev, vec![]),
     ]);
     // It names no process; musl signals its own threads with it.
     #[cfg(not(target_env = "musl"))]
     calls.push((libc::SYS_tkill, vec![]));
     #[cfg(target_arch = "x86_64")]
     calls.extend([(libc::SYS_fork, vec![]), (libc::SYS_vfork, vec![])]);
-    install(calls, libc::EPERM)?;
+    refuse(calls, libc::EPERM, arch)?;
     // The flags of clone3 lie in memory, which a filter cannot read. C libraries use the older
     // call where the kernel does not know this one.
-    install(vec![(libc::SYS_clone3, vec![])], libc::ENOSYS)?;
-    Ok(())
+    refuse(vec![(libc::SYS_clone3, vec![])], libc::ENOSYS, arch)
 }
 
 fn collect(

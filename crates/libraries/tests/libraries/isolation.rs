@@ -54,16 +54,16 @@ fn host_has_no_other_descriptors_environment_or_priority() {
         let mut reader = broker(registration, |options| options.memory_limit(limit));
         let seen = reader.see();
         let text = &seen.faults[0].message;
-        // Standard input, output, error, the socket and the memory.
+        // Standard input, output, error, the socket, the memory, and the reader's process.
         // Whatever priority the tests have.
         let nice = rustix::process::getpriority_process(None).unwrap();
         let lowered = (nice + 10).min(19);
         let may = match processes {
-            true => "signals 3 and 3, reached 2",
+            true => "signals 3 and 3, reached 0",
             false => "signals 0 and 3, reached 0",
         };
         let usual = format!(
-            "files 5 of 1024, variables 0, folder /, privileges 1, memory {limit}, core 0, {may}"
+            "files 6 of 1024, variables 0, folder /, privileges 1, memory {limit}, core 0, {may}"
         );
         assert_eq!(**text, format!("{usual}, nice {nice}"));
         // Costly objects were requested when its objects were asked for.
@@ -341,7 +341,13 @@ fn reader_that_is_killed() {
 fn host_ends_when_its_reader_is_killed() {
     let folder = Folder::new("killed");
     let library = folder.compile("tests/libraries/zoo.c");
-    let mut reader = reader_to_be_killed(&library, "never returns");
+    for kind in ["never returns", "never returns and has no parent-death signal"] {
+        host_ends_with_its_reader(&library, kind);
+    }
+}
+
+fn host_ends_with_its_reader(library: &Path, kind: &str) {
+    let mut reader = reader_to_be_killed(library, kind);
     let mut hosts = Vec::new();
     wait_until("the host is at work", || {
         hosts = children(reader.id(), "perfhive-host");

@@ -292,7 +292,10 @@ PERFHIVE_EXPORT DWORD CollectZoo(LPWSTR value, LPVOID *data, LPDWORD bytes, LPDW
         exit(7);
     if (is("exits with success"))
         _exit(0);
-    if (is("never returns"))
+    int is_orphan = is("never returns and has no parent-death signal");
+    if (is_orphan)
+        prctl(PR_SET_PDEATHSIG, 0);
+    if (is("never returns") || is_orphan)
         for (;;)
             ;
     if (is("sleeps past its deadline"))
